@@ -1,0 +1,368 @@
+# SPDX-License-Identifier: Apache-2.0
+# cufrag. `make help` lists the targets and variables.
+#
+# What is in the folders is built: sources by wildcard, registries (policies, readers,
+# commands, charts, kernels) generated from file names. Everything generated is under
+# build/; only `docs`, `plots`, `bench`, `baseline` and `demo` write elsewhere, and say where.
+
+BUILD   ?= release
+CUDA    ?= auto
+WERROR  ?= 0
+V       ?= 0
+CC      ?= gcc
+PREFIX  ?= /usr/local
+DESTDIR ?=
+DEVICE  ?= sim
+# Recordings that are too big for the repository; tests on them are skipped where absent.
+SHARED_TRACES ?= ../shared/traces
+export SHARED_TRACES
+# seconds per fuzz target of `make fuzz-smoke`
+FUZZ_SECONDS  ?= 20
+
+MAKEFLAGS += --no-builtin-rules
+ifeq ($(origin CC),default)
+CC := gcc
+endif
+
+B       := build/$(BUILD)
+GEN     := $(B)/gen
+RELEASE := 0.1.0
+VERSION := $(shell git describe --tags --match 'v*' --dirty 2>/dev/null || \
+             { h=$$(git rev-parse --short HEAD 2>/dev/null) && echo "$(RELEASE)-$$h"; } || echo $(RELEASE))
+
+ifeq ($(V),0)
+Q := @
+say = @printf '  %-7s %s\n' $(1) $(2)
+endif
+
+# ---- compiler flags ---------------------------------------------------------
+WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wpointer-arith
+ifeq ($(WERROR),1)
+WARN += -Werror
+endif
+CFLAGS_release := -O3 -g -DNDEBUG
+CFLAGS_debug   := -O0 -g3
+CFLAGS_asan    := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
+CFLAGS_tsan    := -O1 -g -fsanitize=thread
+CFLAGS_cov     := -O0 -g --coverage
+CFLAGS_fuzz    := $(CFLAGS_asan) -fsanitize=fuzzer-no-link
+LDFLAGS_asan   := -fsanitize=address,undefined
+LDFLAGS_tsan   := -fsanitize=thread
+LDFLAGS_cov    := --coverage
+LDFLAGS_fuzz   := -fsanitize=address,undefined
+ifeq ($(filter $(BUILD),release debug asan tsan cov fuzz),)
+  $(error BUILD=$(BUILD) is none of release debug asan tsan cov fuzz)
+endif
+PKGS     := libarchive libzstd jansson libxxhash
+PKG_CF   := $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
+PKG_LD   := $(shell pkg-config --libs $(PKGS) 2>/dev/null || echo -larchive -lzstd -ljansson -lxxhash)
+CPPFLAGS += -D_GNU_SOURCE -Isrc/include -Ipolicies -Ipolicies/common -I$(GEN) $(PKG_CF)
+ALL_CFLAGS  := -std=c17 $(WARN) $(CFLAGS_$(BUILD)) $(CFLAGS)
+ALL_LDFLAGS := $(LDFLAGS_$(BUILD)) $(LDFLAGS)
+LDLIBS   := $(PKG_LD) -lm -lpthread -ldl
+
+# ---- CUDA: auto takes a complete toolkit if there is one; both outcomes build ----
+NVCC ?= $(firstword $(wildcard $(CUDA_HOME)/bin/nvcc) $(shell command -v nvcc 2>/dev/null) $(wildcard /usr/local/cuda/bin/nvcc))
+CUDA_ROOT  := $(patsubst %/bin/nvcc,%,$(realpath $(NVCC)))
+CUDA_LIB   := $(patsubst %/libcudart_static.a,%,$(firstword $(wildcard \
+              $(CUDA_ROOT)/lib64/libcudart_static.a $(CUDA_ROOT)/lib/libcudart_static.a \
+              $(CUDA_ROOT)/lib/*/libcudart_static.a $(CUDA_ROOT)/targets/*/lib/libcudart_static.a)))
+CUDA_INC   := $(patsubst %/cuda_runtime_api.h,%,$(firstword $(wildcard \
+              $(CUDA_ROOT)/include/cuda_runtime_api.h $(CUDA_ROOT)/targets/*/include/cuda_runtime_api.h)))
+CUDA_LACKS := $(if $(NVCC),$(if $(CUDA_INC),$(if $(CUDA_LIB),,libcudart_static.a),cuda_runtime_api.h),nvcc)
+ifeq ($(filter $(CUDA),auto 0 1),)
+  $(error CUDA=$(CUDA) is none of auto 0 1)
+endif
+ifeq ($(CUDA),1)
+  ifneq ($(CUDA_LACKS),)
+    $(error CUDA=1 but no $(CUDA_LACKS) found: set CUDA_HOME or NVCC)
+  endif
+endif
+HAVE_CUDA := 0
+ifeq ($(CUDA),0)
+  CUDA_SAY := CUDA: switched off (CUDA=0), the cuda device is left out
+else ifneq ($(CUDA_LACKS),)
+  CUDA_SAY := CUDA: no $(CUDA_LACKS) found, the cuda device is left out (CUDA=$(CUDA))
+else ifeq ($(wildcard src/device/cuda.c),)
+  CUDA_SAY := CUDA: $(NVCC), but this version has no cuda device yet
+else
+  HAVE_CUDA := 1
+endif
+
+# ---- sources: what is in the folders is built ---------------------------------
+LIB_SRC    := $(sort $(filter-out src/device/cuda.c src/device/nvml.c src/device/cuda_absent.c,\
+              $(wildcard src/base/*.c src/device/*.c src/trace/*.c src/replay/*.c src/metrics/*.c src/plan/*.c src/report/*.c)))
+POLICY_SRC := $(sort $(wildcard policies/*.c))
+COMMON_SRC := $(sort $(wildcard policies/*/*.c))
+CLI_SRC    := $(sort $(wildcard src/cli/*.c)) src/main.c
+KERNEL_SRC :=
+ifeq ($(HAVE_CUDA),1)
+  # Machine code for the data-centre parts of the toolkit; every other card since the
+  # base architecture compiles the few small kernels once from the PTX.
+  NVCC_RELEASE := $(shell $(NVCC) --version | sed -n 's/.*release \([0-9]*\)\.\([0-9]*\).*/\1\2/p')
+  GPU_PTX    ?= $(shell test $(NVCC_RELEASE) -ge 130 && echo 75 || echo 60)
+  GPU_ARCH   ?= 80 90 $(shell test $(NVCC_RELEASE) -ge 128 && echo 100 120)
+  KERNEL_SRC := $(sort $(wildcard kernels/*.cu))
+  LIB_SRC    += src/device/cuda.c $(wildcard src/device/nvml.c)
+  CPPFLAGS   += $(if $(filter-out /usr/include,$(CUDA_INC)),-isystem $(CUDA_INC)) -DFRAG_HAVE_CUDA=1
+  LDLIBS     += -L$(CUDA_LIB) -lcudart_static -lrt -ldl
+  CUDA_SAY   := CUDA: $(NVCC), machine code for sm $(strip $(GPU_ARCH)), the rest from PTX $(GPU_PTX)
+else
+  LIB_SRC    += $(wildcard src/device/cuda_absent.c)
+endif
+
+LIB_OBJ  := $(patsubst %.c,$(B)/obj/%.o,$(LIB_SRC) $(COMMON_SRC) $(POLICY_SRC)) \
+            $(patsubst %.cu,$(B)/obj/%.o,$(KERNEL_SRC))
+CLI_OBJ  := $(patsubst %.c,$(B)/obj/%.o,$(CLI_SRC))
+UNIT_SRC := $(sort $(wildcard tests/unit/test_*.c))
+CONF_SRC := $(sort $(wildcard tests/conformance/test_*.c))
+GOLD_SRC := $(sort $(wildcard tests/golden/test_*.c))
+GPU_SRC  := $(sort $(wildcard tests/gpu/test_*.c))
+FUZZ_SRC := $(sort $(wildcard tests/fuzz/fuzz_*.c))
+TEST_SRC := $(UNIT_SRC) $(CONF_SRC) $(GOLD_SRC) $(GPU_SRC)
+TEST_BIN := $(patsubst tests/%.c,$(B)/tests/%,$(TEST_SRC))
+FUZZ_BIN := $(patsubst tests/%.c,$(B)/tests/%,$(FUZZ_SRC))
+SUPPORT_OBJ := $(patsubst %.c,$(B)/obj/%.o,$(sort $(wildcard tests/support/*.c)))
+
+.PHONY: all
+all: $(B)/cufrag
+	@echo '$(CUDA_SAY)'
+
+# ---- generated files: written every time, renewed only when the content differs ----
+# So a new, renamed or deleted source renews the list, and what includes it.
+define renew
+	$(Q)$(1) > $@.tmp; if cmp -s $@.tmp $@; then rm -f $@.tmp; else mv $@.tmp $@; fi
+endef
+
+# registries: FRAG_ENTRY(symbol) for every file that matches
+define registry
+$(GEN)/$(1): FORCE | $(GEN)
+	$$(call renew,for f in $(patsubst $(3)%,%,$(basename $(sort $(2)))); do echo "FRAG_ENTRY($$$$f)"; done)
+endef
+$(eval $(call registry,policy_list.inc,$(POLICY_SRC),policies/))
+$(eval $(call registry,reader_list.inc,$(wildcard src/trace/read_*.c),src/trace/read_))
+$(eval $(call registry,cmd_list.inc,$(filter src/cli/cmd_%.c,$(CLI_SRC)),src/cli/cmd_))
+$(eval $(call registry,chart_list.inc,$(wildcard src/report/chart_*.c),src/report/chart_))
+$(eval $(call registry,kernel_list.inc,$(KERNEL_SRC),kernels/))
+GENERATED := $(addprefix $(GEN)/,policy_list.inc reader_list.inc cmd_list.inc chart_list.inc kernel_list.inc)
+
+$(GEN):
+	$(Q)mkdir -p $@
+
+# a change of flags rebuilds everything; one of the version, only what names it
+quoted = '$(subst ','\'',$(1))'
+FLAGS_NOW := $(CC) $(CPPFLAGS) $(ALL_CFLAGS) $(ALL_LDFLAGS) $(LDLIBS) $(HAVE_CUDA)
+$(B)/flags: FORCE | $(GEN)
+	$(call renew,printf '%s\n' $(call quoted,$(FLAGS_NOW)))
+$(B)/version: FORCE | $(GEN)
+	$(call renew,echo $(call quoted,$(VERSION)))
+$(B)/lib_objects: FORCE | $(GEN)
+	$(call renew,echo $(LIB_OBJ))
+$(B)/cli_objects: FORCE | $(GEN)
+	$(call renew,echo $(CLI_OBJ))
+$(B)/test_flags: FORCE | $(GEN)
+	$(call renew,echo $(call quoted,$(SHARED_TRACES)) $(SUPPORT_OBJ))
+.PHONY: FORCE
+FORCE:
+
+# ---- rules ---------------------------------------------------------------------
+$(B)/obj/%.o: %.c $(B)/flags | $(GENERATED)
+	$(call say,CC,$<)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
+
+VERSION_OBJ := $(patsubst %.c,$(B)/obj/%.o,$(shell grep -lw FRAG_VERSION $(LIB_SRC) $(CLI_SRC) /dev/null 2>/dev/null))
+ifneq ($(strip $(VERSION_OBJ)),)
+$(VERSION_OBJ): $(B)/version
+$(VERSION_OBJ): CPPFLAGS += -DFRAG_VERSION='"$(VERSION)"'
+endif
+
+$(B)/libcufrag.a: $(LIB_OBJ) $(B)/lib_objects
+	$(call say,AR,$@)
+	$(Q)rm -f $@ && $(AR) rcs $@ $(LIB_OBJ)
+
+$(B)/cufrag: $(CLI_OBJ) $(B)/libcufrag.a $(B)/cli_objects
+	$(call say,LD,$@)
+	$(Q)$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $(CLI_OBJ) $(B)/libcufrag.a $(LDLIBS)
+
+# Kernels: kernels/NAME.cu -> a fat binary inside the program, from frag_fatbin_NAME up to
+# frag_fatbin_NAME_end; gen/kernel_list.inc has FRAG_ENTRY(NAME) for each. The link stays
+# plain C.
+$(B)/kernels/%.fatbin: kernels/%.cu $(B)/flags
+	$(call say,NVCC,$<)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(NVCC) --fatbin -std=c++17 -O3 -lineinfo -Werror all-warnings -Isrc/include -MMD -MF $(@:.fatbin=.d) -MT $@ \
+		-gencode arch=compute_$(GPU_PTX),code=compute_$(GPU_PTX) \
+		$(foreach a,$(GPU_ARCH),-gencode arch=compute_$(a),code=sm_$(a)) -o $@ $<
+
+$(B)/kernels/%.S: Makefile
+	$(Q)mkdir -p $(@D)
+	$(Q)printf '%s\n' '	.section .rodata' '	.balign 64' '	.global frag_fatbin_$*, frag_fatbin_$*_end' \
+		'frag_fatbin_$*:' '	.incbin "$(B)/kernels/$*.fatbin"' 'frag_fatbin_$*_end:' '	.byte 0' \
+		'	.section .note.GNU-stack,"",%progbits' > $@
+
+$(B)/obj/kernels/%.o: $(B)/kernels/%.S $(B)/kernels/%.fatbin
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) -c -o $@ $<
+
+$(B)/tests/%: $(B)/obj/tests/%.o $(SUPPORT_OBJ) $(B)/libcufrag.a
+	$(call say,LD,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $< $(SUPPORT_OBJ) $(B)/libcufrag.a $(LDLIBS) -lcmocka
+
+# A fuzz target is one function; libFuzzer drives it in BUILD=fuzz, else the replay driver
+# feeds it the files named on its command line.
+FUZZ_MAIN := $(if $(filter fuzz,$(BUILD)),-fsanitize=fuzzer,$(B)/obj/tests/fuzz/replay_main.o)
+$(B)/tests/fuzz/%: $(B)/obj/tests/fuzz/%.o $(filter %.o,$(FUZZ_MAIN)) $(B)/libcufrag.a
+	$(call say,LD,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $< $(FUZZ_MAIN) $(B)/libcufrag.a $(LDLIBS)
+
+$(B)/obj/tests/%.o: CPPFLAGS += -Isrc -I. -Itests/support -DFRAG_SHARED_TRACES='"$(SHARED_TRACES)"' -DFRAG_VERSION='"test"'
+$(patsubst tests/%.c,$(B)/obj/tests/%.o,$(TEST_SRC)) $(SUPPORT_OBJ): $(B)/test_flags
+
+-include $(patsubst %.o,%.d,$(LIB_OBJ) $(CLI_OBJ) $(SUPPORT_OBJ)) \
+	$(patsubst tests/%.c,$(B)/obj/tests/%.d,$(TEST_SRC) $(FUZZ_SRC) tests/fuzz/replay_main.c) \
+	$(patsubst %.cu,$(B)/%.d,$(KERNEL_SRC))
+.SECONDARY:
+
+.PHONY: tests-build
+tests-build: $(TEST_BIN) $(FUZZ_BIN) $(B)/cufrag
+
+# ---- tests -----------------------------------------------------------------------
+# Sub-makes for other variants get their own folder, also when B was given.
+AGAIN = +@$(MAKE) --no-print-directory
+other = BUILD=$(1) $(if $(filter command line,$(origin B)),B=$(B)-$(1))
+
+.PHONY: setup check test test-run test-gpu asan tsan fuzz-smoke
+setup:
+	@scripts/setup.sh
+
+#: check      quick tests: units, conformance, command line, golden counts, fuzz corpus; no GPU
+check: tests-build
+	@scripts/run_tests.sh --quick $(B)
+
+#: test       install missing packages, then every test there is
+test: setup
+	$(AGAIN) test-run
+test-run: tests-build
+	@scripts/run_tests.sh $(B)
+
+#: test-gpu   tests on a real card; skipped where there is none
+test-gpu: tests-build
+	@scripts/run_tests.sh --gpu $(B)
+
+#: asan       check under AddressSanitizer and UndefinedBehaviorSanitizer
+asan:
+	$(AGAIN) $(call other,asan) check
+
+#: tsan       the threaded parts under ThreadSanitizer
+tsan:
+	$(AGAIN) $(call other,tsan) tsan-run
+.PHONY: tsan-run
+tsan-run: tests-build
+	@scripts/run_tests.sh --threads $(B)
+
+#: fuzz-smoke every fuzz target for FUZZ_SECONDS, with clang
+fuzz-smoke:
+	$(AGAIN) $(call other,fuzz) CC=clang fuzz-run
+.PHONY: fuzz-run
+fuzz-run: $(FUZZ_BIN)
+	@scripts/fuzz.sh $(B) $(FUZZ_SECONDS)
+
+# ---- demo, figures, documents -------------------------------------------------------
+.PHONY: demo demo-run bench plots baseline docs
+#: demo       install missing packages, verify and compare bundled traces, name the report
+demo: setup
+	$(AGAIN) demo-run
+demo-run: $(B)/cufrag
+	@scripts/demo.sh $(B)/cufrag $(DEVICE)
+
+#: bench      measure speed and memory into results/performance/
+bench: $(B)/cufrag
+	@SHARED_TRACES='$(SHARED_TRACES)' scripts/bench.sh $(B)
+
+#: plots      make the README's charts again, into docs/img/
+plots: $(B)/cufrag
+	@scripts/plots.sh $(B)/cufrag
+
+#: baseline   rewrite the golden counts of tests/golden/ from this build
+baseline: $(B)/cufrag
+	@tests/golden/run.sh --rewrite $(B)/cufrag
+
+#: docs       renew the generated parts of docs/
+docs: $(B)/cufrag
+	@scripts/docs.sh $(B)/cufrag
+
+# ---- lint ------------------------------------------------------------------------
+HEADERS   = $(sort $(shell find src policies tests -name '*.h'))
+FORMATTED = $(sort $(shell find src policies tests -name '*.[ch]'))
+
+.PHONY: lint layers hdr-check format format-check cppcheck tidy docs-check
+#: lint       layers, headers, format, cppcheck, clang-tidy, generated docs
+lint: layers hdr-check format-check cppcheck tidy docs-check
+	@echo 'lint: clean'
+
+layers:
+	@scripts/check_layers.sh
+
+#: hdr-check  every header compiles alone
+hdr-check: $(GENERATED)
+	$(Q)for h in $(HEADERS); do \
+		$(CC) $(CPPFLAGS) -Isrc -I. -Itests/support -std=c17 $(WARN) -fsyntax-only -x c \
+			-include $$h /dev/null || { echo "hdr-check: $$h does not compile alone" >&2; exit 1; }; done
+	@echo 'hdr-check: $(words $(HEADERS)) headers compile alone'
+
+#: format     reformat all C files in place
+format:
+	$(Q)clang-format -i $(FORMATTED)
+format-check:
+	$(Q)clang-format --dry-run -Werror $(FORMATTED)
+	@echo 'format-check: clean'
+
+cppcheck: $(GENERATED)
+	$(Q)cppcheck --quiet --error-exitcode=1 --std=c11 --enable=warning,performance,portability \
+		--inline-suppr --suppressions-list=scripts/cppcheck.txt --library=posix \
+		-D__GNUC__ -D_GNU_SOURCE -Isrc/include -Ipolicies -Ipolicies/common -I$(GEN) -Isrc \
+		-j 2 $(LIB_SRC) $(COMMON_SRC) $(POLICY_SRC) $(CLI_SRC)
+	@echo 'cppcheck: clean'
+
+tidy: $(GENERATED)
+	$(Q)printf '%s\n' $(LIB_SRC) $(COMMON_SRC) $(POLICY_SRC) $(CLI_SRC) | xargs -P 2 -I@ \
+		clang-tidy --quiet @ -- -std=c17 $(CPPFLAGS) -DFRAG_VERSION='""' 2> $(B)/tidy.err || { cat $(B)/tidy.err >&2; exit 1; }
+	@echo 'tidy: clean'
+
+docs-check: $(B)/cufrag
+	@scripts/docs.sh --check $(B)/cufrag
+
+# ---- install, clean, help ----------------------------------------------------------
+DATA := $(DESTDIR)$(PREFIX)/share/cufrag
+DOCS := $(DESTDIR)$(PREFIX)/share/doc/cufrag
+.PHONY: install clean help
+#: install    into $(DESTDIR)$(PREFIX): program, chart scripts, documents
+install: $(B)/cufrag
+	install -d $(DESTDIR)$(PREFIX)/bin $(DATA)/plot $(DOCS)
+	install -m 755 $(B)/cufrag $(DESTDIR)$(PREFIX)/bin/cufrag
+	$(if $(wildcard scripts/plot/*),install -m 644 $(wildcard scripts/plot/*) $(DATA)/plot)
+	install -m 755 scripts/record_torch.py $(DATA)
+	install -m 644 README.md CHANGELOG.md LICENSE $(wildcard docs/*.md) $(DOCS)
+
+#: clean      remove build/
+clean:
+	rm -rf build
+
+#: help       this text
+help:
+	@echo 'usage: make [TARGET]... [VARIABLE=value]...'
+	@echo
+	@echo 'targets (all is the default):'
+	@echo '  all        the program, build/$(BUILD)/cufrag'
+	@sed -n 's/^#: /  /p' $(firstword $(MAKEFILE_LIST))
+	@echo
+	@echo 'variables:'
+	@echo '  BUILD=$(BUILD)    release, debug, asan, tsan, cov or fuzz; each has its own folder in build/'
+	@echo '  CUDA=$(CUDA)        auto, 0 or 1 (fail where the toolkit is missing); CUDA_HOME or NVCC say where'
+	@echo '  DEVICE=$(DEVICE)       for demo: sim, or cuda[:N]'
+	@echo '  WERROR=$(WERROR) V=$(V)      1: warnings are errors; 1: show the commands'
+	@echo '  CC CFLAGS LDFLAGS PREFIX DESTDIR as usual'
+	@echo '  SHARED_TRACES=$(SHARED_TRACES)   big recordings; tests on them are skipped where absent'

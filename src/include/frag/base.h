@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Types and helpers that every other header builds on.
+ *
+ * Ownership: what frag_host_* returns belongs to the caller and goes back
+ * through frag_host_free. Nothing here keeps a pointer.
+ */
+#ifndef FRAG_BASE_H
+#define FRAG_BASE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Device address. Never a host pointer: the simulator's are made up. */
+typedef uint64_t frag_addr_t;
+
+#define FRAG_KIB 1024ull
+#define FRAG_MIB (1024ull * FRAG_KIB)
+#define FRAG_GIB (1024ull * FRAG_MIB)
+#define FRAG_PAGE (2ull * FRAG_MIB) /* physical granule of current data-centre cards */
+
+#define FRAG_ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
+#define FRAG_MIN(a, b) ((a) < (b) ? (a) : (b))
+#define FRAG_MAX(a, b) ((a) > (b) ? (a) : (b))
+#define FRAG_LIKELY(x) __builtin_expect(!!(x), 1)
+#define FRAG_UNLIKELY(x) __builtin_expect(!!(x), 0)
+
+/* Smallest multiple of `unit` that is not below `n`. pre: unit > 0, no overflow. */
+static inline uint64_t frag_round_up(uint64_t n, uint64_t unit)
+{
+	return (n + unit - 1) / unit * unit;
+}
+
+static inline uint64_t frag_round_down(uint64_t n, uint64_t unit)
+{
+	return n / unit * unit;
+}
+
+/* floor(log2 n). pre: n > 0. */
+static inline unsigned frag_log2(uint64_t n)
+{
+	return 63u - (unsigned)__builtin_clzll(n);
+}
+
+static inline bool frag_is_pow2(uint64_t n)
+{
+	return n && !(n & (n - 1));
+}
+
+/* A broken invariant of ours (never the user's input): prints and aborts. */
+_Noreturn void frag_bug(const char *file, int line, const char *what);
+#define FRAG_BUG(what) frag_bug(__FILE__, __LINE__, what)
+#define FRAG_ASSERT(cond) \
+	do { \
+		if (FRAG_UNLIKELY(!(cond))) \
+			FRAG_BUG(#cond); \
+	} while (0)
+
+/*
+ * Host memory. All return NULL when memory is short (or when a test makes the
+ * n-th call fail); sizes that overflow count as short. frag_host_realloc
+ * leaves the old block alone on failure.
+ */
+void *frag_host_alloc(size_t bytes);
+void *frag_host_calloc(size_t count, size_t bytes);
+void *frag_host_realloc(void *old, size_t count, size_t bytes);
+char *frag_host_strdup(const char *text);
+void frag_host_free(void *block);
+
+/* For tests: the n-th host allocation from now on fails, and all after it
+ * until called with 0, which switches the failing off. */
+void frag_host_fail_after(uint64_t nth);
+
+#endif

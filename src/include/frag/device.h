@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Devices: where policies take their memory from. One table of functions,
+ * three back-ends (sim, cuda, null), and one front (frag_dev_*) that every
+ * caller uses. The front alone counts: calls, driver time and reserved bytes.
+ * A policy's own claim is never the figure.
+ *
+ * Words. segment: what one frag_dev_alloc returned (cudaMalloc). range: a piece
+ * of virtual address space (cuMemAddressReserve). handle: physical memory
+ * (cuMemCreate). reserved: physical bytes taken and not given back.
+ *
+ * Preconditions of all calls: the device is open, used by one thread at a
+ * time; bytes > 0. Results: 0, FRAG_OOM (1) where memory can run out, or a
+ * negative code with `err` filled and naming the call.
+ *
+ * Ownership: the caller gives back what it took (free, release after unmap,
+ * unreserve). frag_dev_close on a device that is not empty is allowed; the
+ * leak shows in frag_dev_leaks.
+ */
+#ifndef FRAG_DEVICE_H
+#define FRAG_DEVICE_H
+
+#include <frag/base.h>
+#include <frag/error.h>
+
+struct frag_device;
+
+/* kinds of driver call, in the words of the driver: name, cudaXxx/cuXxx */
+#define FRAG_CALL_LIST(X) \
+	X(MALLOC, "cudaMalloc") \
+	X(FREE, "cudaFree") \
+	X(RESERVE, "cuMemAddressReserve") \
+	X(UNRESERVE, "cuMemAddressFree") \
+	X(CREATE, "cuMemCreate") \
+	X(RELEASE, "cuMemRelease") \
+	X(MAP, "cuMemMap") \
+	X(SET_ACCESS, "cuMemSetAccess") \
+	X(UNMAP, "cuMemUnmap") \
+	X(POOL_CREATE, "cudaMemPoolCreate") \
+	X(POOL_DESTROY, "cudaMemPoolDestroy") \
+	X(ASYNC_MALLOC, "cudaMallocAsync") \
+	X(ASYNC_FREE, "cudaFreeAsync") \
+	X(POOL_TRIM, "cudaMemPoolTrimTo") \
+	X(MANAGED, "cudaMallocManaged") \
+	X(MANAGED_FREE, "cudaFree(managed)") \
+	X(PREFETCH, "cudaMemPrefetchAsync") \
+	X(FENCE, "cudaEventRecord") \
+	X(QUERY, "cudaEventQuery") \
+	X(SYNC, "cudaStreamSynchronize") \
+	X(DEVICE_SYNC, "cudaDeviceSynchronize") \
+	X(MEM_INFO, "cudaMemGetInfo")
+
+enum frag_call {
+#define FRAG_X_(name, text) FRAG_CALL_##name,
+	FRAG_CALL_LIST(FRAG_X_)
+#undef FRAG_X_
+	FRAG_CALL_COUNT
+};
+
+/* Static name of a call as the driver spells it. */
+const char *frag_call_name(enum frag_call call);
+
+/* what a device can do; a policy's needs are the same bits */
+#define FRAG_CAN_MALLOC (1u << 0)
+#define FRAG_CAN_VMM (1u << 1)
+#define FRAG_CAN_ASYNC (1u << 2)
+#define FRAG_CAN_MANAGED (1u << 3)
+
+struct frag_device_info {
+	char name[96];
+	uint64_t total_bytes;	/* what the runtime reports as the card's memory */
+	uint64_t context_bytes; /* of these, taken by the CUDA context */
+	uint64_t granule_bytes; /* physical granule, 2 MiB on data-centre parts */
+	uint32_t can;		/* FRAG_CAN_… */
+	bool modelled;		/* times are modelled (sim), not measured */
+};
+
+/* Attributes of a cudaMemPool. */
+struct frag_pool_attr {
+	uint64_t release_threshold; /* bytes; UINT64_MAX: never release at a sync */
+	bool reuse_follow_event_dependencies;
+	bool reuse_allow_opportunistic;
+	bool reuse_allow_internal_dependencies;
+};
+
+struct frag_pool_usage {
+	uint64_t reserved_bytes, reserved_peak_bytes;
+	uint64_t used_bytes, used_peak_bytes;
+};
+
+/* State and price of managed memory on a device. */
+struct frag_managed_usage {
+	uint64_t resident_bytes, resident_peak_bytes;
+	uint64_t moved_in_bytes, moved_out_bytes; /* host to card, card to host */
+	uint64_t moved_ns;			  /* modelled or measured time of moving */
+	uint64_t faults, evictions;
+};
+
+/*
+ * One back-end. `priv` is its own state. All pointers may be NULL when the
+ * matching FRAG_CAN_ bit is not set; `info`, `close` are compulsory.
+ * A back-end writes the modelled time of a call to *ns; if it leaves it, the
+ * front measures on the host clock.
+ */
+struct frag_device_ops {
+	const char *name;
+	const char *summary;
+	void (*close)(void *priv);
+	void (*info)(void *priv, struct frag_device_info *out);
+
+	int (*alloc)(void *priv, uint64_t bytes, frag_addr_t *out, uint64_t *ns, struct frag_err *err);
+	int (*free)(void *priv, frag_addr_t addr, uint64_t *ns, struct frag_err *err);
+
+	int (*reserve)(void *priv, uint64_t bytes, frag_addr_t hint, frag_addr_t *out, uint64_t *ns,
+		       struct frag_err *err);
+	int (*unreserve)(void *priv, frag_addr_t addr, uint64_t bytes, uint64_t *ns,
+			 struct frag_err *err);
+	int (*create)(void *priv, uint64_t bytes, uint64_t *handle, uint64_t *ns,
+		      struct frag_err *err);
+	int (*release)(void *priv, uint64_t handle, uint64_t *ns, struct frag_err *err);
+	int (*map)(void *priv, frag_addr_t addr, uint64_t handle, uint64_t *ns, struct frag_err *err);
+	int (*set_access)(void *priv, frag_addr_t addr, uint64_t bytes, uint64_t *ns,
+			  struct frag_err *err);
+	int (*unmap)(void *priv, frag_addr_t addr, uint64_t bytes, uint64_t *ns,
+		     struct frag_err *err);
+
+	int (*pool_create)(void *priv, const struct frag_pool_attr *attr, uint64_t *pool,
+			   uint64_t *ns, struct frag_err *err);
+	int (*pool_destroy)(void *priv, uint64_t pool, uint64_t *ns, struct frag_err *err);
+	int (*pool_alloc)(void *priv, uint64_t pool, uint64_t bytes, uint32_t stream,
+			  frag_addr_t *out, uint64_t *ns, struct frag_err *err);
+	int (*pool_free)(void *priv, uint64_t pool, frag_addr_t addr, uint32_t stream, uint64_t *ns,
+			 struct frag_err *err);
+	int (*pool_trim)(void *priv, uint64_t pool, uint64_t keep_bytes, uint64_t *ns,
+			 struct frag_err *err);
+	void (*pool_usage)(void *priv, uint64_t pool, struct frag_pool_usage *out);
+
+	int (*managed_alloc)(void *priv, uint64_t bytes, frag_addr_t *out, uint64_t *ns,
+			     struct frag_err *err);
+	int (*managed_free)(void *priv, frag_addr_t addr, uint64_t *ns, struct frag_err *err);
+	/* Bring [addr, addr+bytes) onto the card: by an explicit prefetch, or by first touch. */
+	int (*managed_touch)(void *priv, frag_addr_t addr, uint64_t bytes, bool prefetch,
+			     uint64_t *ns, struct frag_err *err);
+	void (*managed_usage)(void *priv, struct frag_managed_usage *out);
+
+	/* Fence: marks the work queued on a stream up to now. done: *done = it has all run. */
+	int (*fence_record)(void *priv, uint32_t stream, uint64_t *fence, uint64_t *ns,
+			    struct frag_err *err);
+	int (*fence_done)(void *priv, uint64_t fence, uint64_t lag_ns, bool *done, uint64_t *ns,
+			  struct frag_err *err);
+	int (*sync)(void *priv, uint32_t stream, bool whole_device, uint64_t *ns,
+		    struct frag_err *err);
+	int (*mem_info)(void *priv, uint64_t *free_bytes, uint64_t *total_bytes, uint64_t *ns,
+			struct frag_err *err);
+	/* Physical bytes taken through this device now (segments, handles, pools, resident managed). */
+	uint64_t (*reserved)(void *priv);
+};
+
+struct frag_call_stat {
+	uint64_t count;	 /* calls that succeeded */
+	uint64_t failed; /* calls refused (out of memory) or failed */
+	uint64_t bytes;	 /* sum of the bytes of the successful ones */
+	uint64_t ns;	 /* driver time of all, modelled or measured */
+};
+
+/* One line of the call log: what was asked, in order. For sim against real. */
+typedef void (*frag_call_log_fn)(void *ctx, enum frag_call call, uint64_t bytes, int result);
+
+/*
+ * The front. Fields are read-only for everyone but src/device and the engine,
+ * which sets `now_ns` (recorded time) before each event.
+ */
+struct frag_device {
+	const struct frag_device_ops *ops;
+	void *priv;
+	uint64_t now_ns;	 /* recorded time, ns since the trace began */
+	uint64_t reserved_bytes; /* now */
+	uint64_t reserved_peak_bytes;
+	uint64_t driver_ns;  /* sum over all calls */
+	uint64_t driver_calls; /* number of all calls, also the failed ones */
+	uint64_t fail_call;  /* the call number (from 1) that fails on demand; 0 = none */
+	bool fail_all_after; /* and every call after it */
+	struct frag_call_stat stat[FRAG_CALL_COUNT];
+	frag_call_log_fn log;
+	void *log_ctx;
+};
+
+void frag_dev_info(const struct frag_device *dev, struct frag_device_info *out);
+void frag_dev_close(struct frag_device *dev); /* NULL is allowed */
+
+/* cudaMalloc / cudaFree. `bytes` of the free: what was asked, for the log and statistics. */
+int frag_dev_alloc(struct frag_device *dev, uint64_t bytes, frag_addr_t *out, struct frag_err *err);
+int frag_dev_free(struct frag_device *dev, frag_addr_t addr, uint64_t bytes, struct frag_err *err);
+
+/*
+ * Virtual memory management. Sizes and addresses are multiples of the granule.
+ * map puts a whole handle at addr; one handle may be mapped at several places.
+ * unmap covers whole mappings. release after map is allowed: the memory goes
+ * back when the last mapping is gone (as in the driver).
+ */
+int frag_dev_reserve(struct frag_device *dev, uint64_t bytes, frag_addr_t hint, frag_addr_t *out,
+		     struct frag_err *err);
+int frag_dev_unreserve(struct frag_device *dev, frag_addr_t addr, uint64_t bytes,
+		       struct frag_err *err);
+int frag_dev_create(struct frag_device *dev, uint64_t bytes, uint64_t *handle,
+		    struct frag_err *err);
+int frag_dev_release(struct frag_device *dev, uint64_t handle, uint64_t bytes,
+		     struct frag_err *err);
+int frag_dev_map(struct frag_device *dev, frag_addr_t addr, uint64_t bytes, uint64_t handle,
+		 struct frag_err *err);
+int frag_dev_set_access(struct frag_device *dev, frag_addr_t addr, uint64_t bytes,
+			struct frag_err *err);
+int frag_dev_unmap(struct frag_device *dev, frag_addr_t addr, uint64_t bytes, struct frag_err *err);
+
+int frag_dev_pool_create(struct frag_device *dev, const struct frag_pool_attr *attr, uint64_t *pool,
+			 struct frag_err *err);
+int frag_dev_pool_destroy(struct frag_device *dev, uint64_t pool, struct frag_err *err);
+int frag_dev_pool_alloc(struct frag_device *dev, uint64_t pool, uint64_t bytes, uint32_t stream,
+			frag_addr_t *out, struct frag_err *err);
+int frag_dev_pool_free(struct frag_device *dev, uint64_t pool, frag_addr_t addr, uint64_t bytes,
+		       uint32_t stream, struct frag_err *err);
+int frag_dev_pool_trim(struct frag_device *dev, uint64_t pool, uint64_t keep_bytes,
+		       struct frag_err *err);
+void frag_dev_pool_usage(struct frag_device *dev, uint64_t pool, struct frag_pool_usage *out);
+
+int frag_dev_managed_alloc(struct frag_device *dev, uint64_t bytes, frag_addr_t *out,
+			   struct frag_err *err);
+int frag_dev_managed_free(struct frag_device *dev, frag_addr_t addr, uint64_t bytes,
+			  struct frag_err *err);
+int frag_dev_managed_touch(struct frag_device *dev, frag_addr_t addr, uint64_t bytes, bool prefetch,
+			   struct frag_err *err);
+void frag_dev_managed_usage(struct frag_device *dev, struct frag_managed_usage *out);
+
+/* lag_ns: on sim the recorded time after which queued work counts as done; ignored on cuda. */
+int frag_dev_fence_record(struct frag_device *dev, uint32_t stream, uint64_t *fence,
+			  struct frag_err *err);
+int frag_dev_fence_done(struct frag_device *dev, uint64_t fence, uint64_t lag_ns, bool *done,
+			struct frag_err *err);
+int frag_dev_sync(struct frag_device *dev, uint32_t stream, struct frag_err *err);
+int frag_dev_sync_all(struct frag_device *dev, struct frag_err *err);
+int frag_dev_mem_info(struct frag_device *dev, uint64_t *free_bytes, uint64_t *total_bytes,
+		      struct frag_err *err);
+
+/*
+ * The simulated card. `place`, if set, is asked before the device places
+ * anything itself: it may give the address (return 0), refuse as the real
+ * driver did (FRAG_OOM), decline (-1: the device's own rule applies), or wish
+ * (FRAG_PLACE_WISH: this address if it is free). Used to feed recorded addresses. kind: FRAG_CALL_MALLOC, _RESERVE or _CREATE (addr
+ * unused for the last).
+ */
+#define FRAG_PLACE_WISH 2
+typedef int (*frag_place_fn)(void *ctx, enum frag_call kind, uint64_t bytes, frag_addr_t *addr);
+
+struct frag_sim_config {
+	const char *name;	 /* shown; NULL = "sim" */
+	uint64_t total_bytes;	 /* 0 = the card of the recordings (h200) */
+	uint64_t context_bytes;	 /* UINT64_MAX = that card's context */
+	const struct frag_cost *cost; /* NULL = the built-in H200 profile; borrowed while open */
+	frag_place_fn place;
+	void *place_ctx;
+};
+
+/* Errors: FRAG_ENOMEM, FRAG_EUSAGE (context above total). */
+int frag_sim_open(const struct frag_sim_config *cfg, struct frag_device **out, struct frag_err *err);
+/* Endless memory, no cost, addresses that only grow: what the simulator itself costs. */
+int frag_null_open(struct frag_device **out, struct frag_err *err);
+/* `ordinal` of the CUDA runtime. FRAG_EDEVICE "no driver"/"no device" where there is none. */
+int frag_cuda_open(int ordinal, struct frag_device **out, struct frag_err *err);
+/* Was the CUDA back-end built in? */
+bool frag_cuda_built(void);
+
+/* How many segments, ranges, handles and pools are still out. Zero = nothing leaked. */
+uint64_t frag_dev_leaks(const struct frag_device *dev);
+
+/* Cost profile: modelled ns of a call by size, from a CSV or built in. */
+struct frag_cost;
+const struct frag_cost *frag_cost_builtin(void); /* H200, see docs/metrics.md */
+int frag_cost_load(const char *path, struct frag_cost **out, struct frag_err *err);
+void frag_cost_destroy(struct frag_cost *cost);
+
+/* Known cards (frag list gpus). */
+struct frag_gpu {
+	const char *name;      /* "h200" */
+	const char *label;     /* "NVIDIA H200 141 GB" */
+	uint64_t total_bytes;  /* as the runtime reports it */
+	uint64_t context_bytes;
+	const char *source;    /* measured where, or which public specification */
+};
+const struct frag_gpu *frag_gpu_list(size_t *count);
+const struct frag_gpu *frag_gpu_find(const char *name); /* NULL if unknown */
+
+#endif

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Errors: functions that can fail return 0 or one of the negative codes below
+ * and put the detail into their last parameter.
+ *
+ * Ownership: struct frag_err is the caller's, a plain value. It is untouched
+ * on success; NULL means "the code is enough for me".
+ */
+#ifndef FRAG_ERROR_H
+#define FRAG_ERROR_H
+
+#include <stdarg.h>
+#include <stdint.h>
+
+/* code, exit status of the program, what it means */
+#define FRAG_ERROR_LIST(X) \
+	X(ENOMEM, 4, "host memory exhausted") \
+	X(EUSAGE, 2, "wrong usage") \
+	X(EINPUT, 3, "bad input") \
+	X(EDEVICE, 4, "device failure") \
+	X(ENOTSUP, 4, "not supported by this device") \
+	X(EOUTPUT, 5, "output failure") \
+	X(EPOLICY, 4, "policy failure") \
+	X(ECHECK, 1, "check failed") \
+	X(EINTR, 4, "interrupted")
+
+enum frag_code {
+	FRAG_CODE_BASE_ = -1000,
+#define FRAG_X_(name, exit_status, text) FRAG_##name,
+	FRAG_ERROR_LIST(FRAG_X_)
+#undef FRAG_X_
+	FRAG_CODE_END_
+};
+
+/*
+ * Result of an allocation besides 0 and the errors: there is no room. A
+ * result, not an error, so `err` stays untouched.
+ */
+#define FRAG_OOM 1
+
+struct frag_err {
+	int code;	 /* enum frag_code */
+	int cuda_code;	 /* CUresult or cudaError_t of a failed driver call, else 0 */
+	uint64_t offset; /* byte or line in the input, where the message names one */
+	char msg[400];	 /* complete, lower case, no final stop */
+};
+
+/* Fills `err` (unless NULL) and returns `code`. */
+int frag_fail(struct frag_err *err, int code, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+/* The same with an offset into the input; the caller's text should name it too. */
+int frag_fail_at(struct frag_err *err, int code, uint64_t offset, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));
+/* "host memory exhausted" with the place that asked. */
+int frag_fail_nomem(struct frag_err *err, const char *what);
+/* Puts "context: " before the message that is there. Returns err->code. */
+int frag_err_prefix(struct frag_err *err, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/* Name ("EINPUT") and text of a code; "?" for an unknown one. Static strings. */
+const char *frag_code_name(int code);
+const char *frag_code_text(int code);
+/* Exit status that belongs to a code; 4 for unknown ones, 0 for 0. */
+int frag_code_exit(int code);
+
+#define FRAG_TRY(call) \
+	do { \
+		int frag_try_ = (call); \
+		if (frag_try_) \
+			return frag_try_; \
+	} while (0)
+
+#endif

@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Allocation policies: one file in policies/ defines one constant
+ *
+ *     const struct frag_policy_ops frag_policy_<file> = { … };
+ *
+ * and make finds it; nothing else is edited. policies/skeleton.c is the walk-
+ * through, policies/README.md the contract in prose.
+ *
+ * Words. requested: bytes the program asked for. granted: size of the block
+ * handed out (>= requested). segment: a piece taken from the upstream. block:
+ * a contiguous piece of a segment. active: handed out, or freed by the program
+ * but still waited for by another stream. reserved: physical bytes taken from
+ * the device (the device counts them, never the policy).
+ *
+ * Ownership: a policy owns its segments and gives all of them back in
+ * destroy. It has no globals and no static state: instances run in parallel.
+ * It talks to its upstream (the device in its env, or an inner policy), never
+ * to CUDA, and never sees what a recorder saw.
+ */
+#ifndef FRAG_POLICY_H
+#define FRAG_POLICY_H
+
+#include <frag/base.h>
+#include <frag/device.h>
+#include <frag/error.h>
+#include <frag/opt.h>
+
+#define FRAG_POLICY_ABI 1u
+
+/* How an allocation was served; the key of the latency tables. */
+#define FRAG_CLASS_LIST(X) \
+	X(HIT, "hit")		/* a free block as it was */ \
+	X(SPLIT, "split")	/* a free block, the rest stays free */ \
+	X(GROW, "grow")		/* new memory from the upstream */ \
+	X(MAP, "map")		/* physical pages mapped (new or moved) */ \
+	X(STITCH, "stitch")	/* several free pieces made one */ \
+	X(RELEASE, "release")	/* cached memory given back first */ \
+	X(REFUSED, "refused")	/* out of memory */
+
+enum frag_class {
+#define FRAG_X_(name, text) FRAG_CLASS_##name,
+	FRAG_CLASS_LIST(FRAG_X_)
+#undef FRAG_X_
+	FRAG_CLASS_COUNT
+};
+const char *frag_class_name(enum frag_class cls);
+
+/* One request. Streams are dense indices in ascending order of the recorded
+ * handles (0 = the default stream); pools are dense, 0 = the default pool. */
+struct frag_request {
+	uint64_t bytes; /* requested, > 0 */
+	uint32_t stream;
+	uint16_t pool;	/* private pool (graph capture, MemPool); others may treat all as one */
+	uint16_t flags; /* 0 for now */
+};
+
+/* What an allocation returns; kept by the engine and handed back in free. */
+struct frag_block {
+	frag_addr_t addr;
+	uint64_t granted;  /* bytes, >= requested */
+	uint64_t handle;   /* the policy's own (pointer or index) */
+	uint32_t stream;   /* of the request; set by the engine */
+	uint8_t cls;	   /* enum frag_class, of the alloc that made it */
+	uint64_t requested; /* of the request; set by the engine */
+};
+
+/* Where every byte is, for metrics (see docs/metrics.md). Granted bytes. */
+struct frag_usage {
+	uint64_t allocated_bytes;  /* handed out */
+	uint64_t waiting_bytes;	   /* freed by the program, waiting for a stream */
+	uint64_t pinned_bytes;	   /* free, but in a segment (or page) with live blocks */
+	uint64_t releasable_bytes; /* free, and a trim would give it back */
+	uint64_t largest_free_bytes;
+	uint64_t free_bytes;	   /* pinned + releasable */
+	uint64_t segments_count, blocks_count;
+};
+
+enum frag_block_state { FRAG_STATE_LIVE, FRAG_STATE_WAITING, FRAG_STATE_FREE };
+
+/*
+ * Walk over the memory a policy holds: segments in address order, after each
+ * its blocks in address order, gapless over its mapped bytes. releasable
+ * (free blocks only): bytes of it that a trim would give back.
+ */
+struct frag_visitor {
+	void *ctx;
+	void (*segment)(void *ctx, frag_addr_t addr, uint64_t bytes, uint32_t stream);
+	void (*block)(void *ctx, frag_addr_t addr, uint64_t bytes, enum frag_block_state state,
+		      uint64_t releasable);
+};
+
+/* What a policy tells about segments, for verify and logs (kinds as PyTorch names them). */
+enum frag_segment_event {
+	FRAG_SEGMENT_ALLOC,
+	FRAG_SEGMENT_FREE,
+	FRAG_SEGMENT_MAP,
+	FRAG_SEGMENT_UNMAP,
+};
+typedef void (*frag_journal_fn)(void *ctx, enum frag_segment_event kind, frag_addr_t addr,
+				uint64_t bytes, uint32_t stream);
+
+/* One counter of a policy's own statistics ("active_bytes.all.peak", 123). */
+typedef void (*frag_counter_fn)(void *ctx, const char *name, int64_t value);
+
+struct frag_policy;
+
+/* What a policy is given. Borrowed for the life of the instance. */
+struct frag_policy_env {
+	struct frag_device *dev;
+	uint64_t limit_bytes;	  /* per-process limit on reserved; UINT64_MAX = none */
+	uint64_t device_total_bytes; /* what the runtime reports; reservations are sized from it */
+	uint64_t seed;
+	uint32_t streams_count;	  /* a hint, streams may exceed it */
+	const char *inner;	  /* text after '/' in "limit:bytes=8G/pytorch", or NULL */
+	/*
+	 * "Wait for everything": the engine completes every pending free (it
+	 * calls this instance's `free` for each) before it returns. NULL where
+	 * nothing can be pending.
+	 */
+	void (*sync)(void *ctx);
+	void *sync_ctx;
+	frag_journal_fn journal; /* NULL: nobody listens */
+	void *journal_ctx;
+};
+
+/* flags of a policy */
+#define FRAG_POLICY_HIDDEN (1u << 0)  /* not listed, still tested */
+#define FRAG_POLICY_ADAPTOR (1u << 1) /* wraps env->inner */
+#define FRAG_POLICY_STACK (1u << 2)   /* frees must come in reverse order of allocs */
+#define FRAG_POLICY_LINEAR (1u << 3)  /* its rule is linear in the number of blocks */
+#define FRAG_POLICY_FOREIGN_SYNC (1u << 4) /* has its own cross-stream rule (free at request is fine) */
+
+/* Initial state of a history that began late: what was there before. */
+struct frag_seed_block {
+	frag_addr_t addr;
+	uint64_t bytes;	    /* block size */
+	uint64_t requested;
+	uint32_t stream;
+	uint32_t slot;	    /* the live slot its later free names */
+	bool waiting;	    /* freed by the program, not completed */
+};
+struct frag_seed_segment {
+	frag_addr_t addr;
+	uint64_t bytes;
+	uint32_t stream;
+	uint16_t pool;
+	bool small, expandable;
+	uint32_t first_block, blocks_count; /* into blocks[], occupied ones only, address order */
+	frag_addr_t range_addr; /* expandable: base of its reservation, 0 = unknown */
+};
+struct frag_seed {
+	const struct frag_seed_segment *segments;
+	size_t segments_count;
+	const struct frag_seed_block *blocks;
+	size_t blocks_count;
+};
+
+struct frag_policy_ops {
+	uint32_t abi;	     /* FRAG_POLICY_ABI */
+	const char *name;    /* as on the command line: '-' where the file has '_' */
+	const char *summary; /* one line, lower case */
+	const char *source;  /* where the rules come from: repository, file, version */
+	uint32_t flags;	     /* FRAG_POLICY_… */
+	uint32_t needs;	     /* FRAG_CAN_… of the device */
+	const struct frag_opt *opts; /* NULL = none */
+	size_t params_size;  /* of the struct that opts fill; 0 = none */
+
+	/*
+	 * Optional: parse an option text that is not "key=value,…" (PyTorch's
+	 * own "key:value,…"). params holds the defaults on entry.
+	 */
+	int (*parse)(const char *text, void *params, struct frag_err *err);
+	/* Optional: rules between options. Called after parsing. */
+	int (*validate)(const void *params, struct frag_err *err);
+
+	/* Compulsory. params is borrowed until destroy. On failure nothing is left behind. */
+	int (*create)(const struct frag_policy_env *env, const void *params, void **self,
+		      struct frag_err *err);
+	/* Compulsory. Gives every segment back, also those with live blocks in them. */
+	void (*destroy)(void *self);
+	/*
+	 * Compulsory. 0 and *out (addr, granted, handle, cls), FRAG_OOM, or an
+	 * error. Blocks that are live at the same time never overlap. After FRAG_OOM
+	 * or an error the state is sound and the call may be repeated.
+	 */
+	int (*alloc)(void *self, const struct frag_request *req, struct frag_block *out,
+		     struct frag_err *err);
+	/*
+	 * Compulsory. The block may be reused from now on (on its own stream at least).
+	 * Called once per granted block. An error means the upstream failed
+	 * while memory was given back; the block is free all the same.
+	 */
+	int (*free)(void *self, const struct frag_block *block, struct frag_err *err);
+
+	/* Optional. The program has let go, but another stream still uses the block: `free`
+	 * follows later. Not called when both come at once. */
+	void (*free_requested)(void *self, const struct frag_block *block);
+	/* Optional. empty_cache: give back what can be given back. pool 0: the default
+	 * pools; p: only private pool p. The policy calls env->sync itself if its source does. */
+	int (*trim)(void *self, uint16_t pool, struct frag_err *err);
+	/* Optional. The engine has synchronised the whole device (--sync-every). */
+	int (*synced)(void *self, struct frag_err *err);
+	/* Optional. An iteration mark (step boundary) was reached. */
+	void (*mark)(void *self, bool begins);
+	/* Compulsory (except for null): walk what is held. */
+	void (*visit)(void *self, const struct frag_visitor *v);
+	/* Optional. Verify every invariant; the first broken one into err (FRAG_ECHECK). */
+	int (*check)(void *self, struct frag_err *err);
+	/* Optional. O(1) usage from counters kept on the way; largest_free_bytes may be 0 =
+	 * not known without a walk. Without it the engine walks. */
+	void (*usage)(void *self, struct frag_usage *out);
+	/* Optional. Own statistics by name, as the source names them. */
+	void (*counters)(void *self, frag_counter_fn fn, void *ctx);
+	/* Optional. Start from this state instead of empty. handles[i] of blocks[i] is filled. */
+	int (*seed)(void *self, const struct frag_seed *seed, uint64_t *handles,
+		    struct frag_err *err);
+};
+
+/*
+ * A policy by its text "name", "name:key=value,…", or "adaptor:opts/inner…": what the
+ * command line takes. Errors: FRAG_EUSAGE with the nearest word. The result is
+ * immutable, may be shared, and creates any number of instances.
+ */
+struct frag_policy_spec;
+int frag_policy_spec_parse(const char *text, struct frag_policy_spec **out, struct frag_err *err);
+void frag_policy_spec_destroy(struct frag_policy_spec *spec);
+const struct frag_policy_ops *frag_policy_spec_ops(const struct frag_policy_spec *spec);
+const void *frag_policy_spec_params(const struct frag_policy_spec *spec);
+/* The text as given, and "name:key=value" of what differs from the defaults. Borrowed. */
+const char *frag_policy_spec_text(const struct frag_policy_spec *spec);
+const char *frag_policy_spec_echo(const struct frag_policy_spec *spec);
+
+/* One running instance. env is copied. */
+struct frag_policy {
+	const struct frag_policy_ops *ops;
+	void *self;
+	struct frag_policy_env env;
+};
+int frag_policy_create(const struct frag_policy_spec *spec, const struct frag_policy_env *env,
+		       struct frag_policy *out, struct frag_err *err);
+void frag_policy_destroy(struct frag_policy *policy);
+
+/*
+ * For policies that compose: opens the policy that `text` names over the same
+ * upstream. The instance and its spec are the caller's; give back with
+ * frag_inner_close. sync and journal are passed through unchanged.
+ */
+struct frag_inner {
+	struct frag_policy policy;
+	struct frag_policy_spec *spec;
+};
+int frag_inner_open(const char *text, const struct frag_policy_env *env, struct frag_inner *out,
+		    struct frag_err *err);
+void frag_inner_close(struct frag_inner *inner);
+
+/* The registry: sorted by name, hidden ones included. */
+const struct frag_policy_ops *const *frag_policy_list(size_t *count);
+const struct frag_policy_ops *frag_policy_find(const char *name); /* NULL if unknown */
+/* Checks every entry once: abi, compulsory calls, unique names, defaults in range. */
+int frag_policy_registry_check(struct frag_err *err);
+/* Short names: the i-th and the text that it stands for; NULL past the end. Static. */
+const char *frag_policy_short(size_t i, const char **stands_for);
+/* "cudaMalloc, memory pools": FRAG_CAN_ bits in words, "" for none. Returns the needed length. */
+size_t frag_policy_needs_text(uint32_t needs, char *buf, size_t cap);
+
+/* Usage by walking: works for every policy with `visit`. O(segments + blocks). */
+void frag_policy_usage_walk(struct frag_policy *policy, struct frag_usage *out);
+
+#endif

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Replay: events -> policy -> metrics. One run is one policy instance on one
+ * device, fed with batches of events; nothing is shared between runs.
+ *
+ * Ownership: the run borrows device and spec until frag_run_destroy; the
+ * result is moved out to the caller (frag_result_release).
+ */
+#ifndef FRAG_REPLAY_H
+#define FRAG_REPLAY_H
+
+#include <frag/base.h>
+#include <frag/device.h>
+#include <frag/error.h>
+#include <frag/metrics.h>
+#include <frag/policy.h>
+#include <frag/trace.h>
+
+struct frag_run_options {
+	uint64_t limit_bytes;	  /* UINT64_MAX = none */
+	uint64_t seed;
+	uint64_t sync_every;	  /* synchronise the device after every n operations; 0 = never */
+	bool skip_oom;		  /* --on-oom=skip: drop what cannot be served and go on */
+	bool free_at_request;	  /* replay deferred frees at their request */
+	bool check;		  /* the policy's check after every event */
+	size_t windows_max;	  /* time series length, 0 = 1024 */
+	bool losses;		  /* also sample where the bytes are over time */
+	bool latency;		  /* sample host latency per call */
+};
+void frag_run_options_defaults(struct frag_run_options *o);
+
+struct frag_run;
+/* dev_hdr: streams, pools, slots of the device's trace. */
+int frag_run_create(const struct frag_policy_spec *spec, struct frag_device *dev,
+		    const struct frag_trace_dev *dev_hdr, const struct frag_run_options *opt,
+		    struct frag_run **out, struct frag_err *err);
+/* Feeds events in order. Stops early after an OOM (unless skip_oom): see frag_run_stopped. */
+int frag_run_feed(struct frag_run *run, const struct frag_event *events, size_t count,
+		  struct frag_err *err);
+bool frag_run_stopped(const struct frag_run *run);
+/* Ends the run: frees what is live, destroys the policy, checks for leaks. */
+int frag_run_finish(struct frag_run *run, struct frag_result *out, struct frag_err *err);
+void frag_run_destroy(struct frag_run *run);
+
+/* All at once on one simulated card (a fresh one of this configuration). */
+int frag_replay_sim(const struct frag_policy_spec *spec, const struct frag_sim_config *card,
+		    const struct frag_trace_dev *trace, const struct frag_run_options *opt,
+		    struct frag_result *out, struct frag_err *err);
+
+/* ---- verify: is the simulation what really happened? -------------------- */
+
+struct frag_verify_result {
+	uint32_t device_ordinal;
+	uint64_t allocs, allocs_same;
+	uint64_t segments, segments_same; /* segment events */
+	uint64_t ooms, ooms_same;
+	uint64_t finals, finals_same; /* blocks of the final snapshot */
+	uint64_t refusals;  /* times the real driver refused memory (inferred) */
+	uint64_t uncertain; /* seed blocks whose size the file does not determine */
+	uint64_t trims;	    /* releases taken for an empty_cache */
+	uint64_t pools;	    /* private pools, recorded or inferred */
+	bool identical;
+	char first_difference[400]; /* "" if none */
+	char *(*counters)[2]; /* the policy's own statistics at the end, as in struct frag_result */
+	uint64_t peak_reserved_bytes;
+};
+void frag_verify_result_release(struct frag_verify_result *r);
+
+/*
+ * Replays the recorded settings on a simulated card that follows the recorded
+ * addresses and refusals, and compares every segment event, address, oom and
+ * the final state. Resolves first (frag_resolve), so the events may be edited.
+ * card: total and context, NULL = the card of the recordings; limit: UINT64_MAX =
+ * none known. conf: settings text, NULL = those recorded.
+ */
+int frag_verify(struct frag_trace *trace, uint32_t dev, const struct frag_sim_config *card,
+		uint64_t limit_bytes, const char *conf, struct frag_verify_result *out,
+		struct frag_err *err);
+
+/*
+ * Settles what a reader cannot know without simulating: which releases were
+ * an empty_cache and which the retry of a malloc, which frees completed inside
+ * a synchronisation. Edits trace->devs[dev].events. Idempotent.
+ */
+int frag_resolve(struct frag_trace *trace, uint32_t dev, const struct frag_sim_config *card,
+		 uint64_t limit_bytes, struct frag_err *err);
+
+#endif
