@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Address -> number, for what is live: open addressing, linear probing, at most
+ * half full, removal by shifting back (no tombstones, so a long history costs
+ * no more than its live blocks).
+ */
+#ifndef FRAG_TRACE_ADDR_MAP_H
+#define FRAG_TRACE_ADDR_MAP_H
+
+#include <frag/base.h>
+#include <frag/error.h>
+
+struct frag_addr_cell {
+	frag_addr_t addr;
+	uint32_t value; /* FRAG_ADDR_EMPTY = no entry */
+};
+#define FRAG_ADDR_EMPTY UINT32_MAX
+
+struct frag_addr_map {
+	struct frag_addr_cell *cells;
+	size_t count, mask;
+	unsigned shift; /* 64 - log2(cells) */
+};
+
+int frag_addr_map_init(struct frag_addr_map *map, struct frag_err *err);
+void frag_addr_map_release(struct frag_addr_map *map); /* zeroed is allowed */
+/* pre: absent (checked by find), value != FRAG_ADDR_EMPTY. */
+int frag_addr_map_put(struct frag_addr_map *map, frag_addr_t addr, uint32_t value,
+		      struct frag_err *err);
+/* pre: cell comes from find and nothing changed since. */
+void frag_addr_map_remove(struct frag_addr_map *map, struct frag_addr_cell *cell);
+
+/* Blocks are multiples of 512: the low bits say nothing. */
+static inline size_t frag_addr_home(const struct frag_addr_map *map, frag_addr_t addr)
+{
+	return (size_t)(((addr >> 9 | addr << 55) * 0x9e3779b97f4a7c15ull) >> map->shift);
+}
+
+/* The cell of addr, NULL if absent. Borrowed until the next change. */
+static inline struct frag_addr_cell *frag_addr_map_find(const struct frag_addr_map *map,
+							frag_addr_t addr)
+{
+	size_t at = frag_addr_home(map, addr);
+
+	for (;; at = (at + 1) & map->mask) {
+		struct frag_addr_cell *cell = &map->cells[at];
+
+		if (cell->value == FRAG_ADDR_EMPTY)
+			return NULL;
+		if (cell->addr == addr)
+			return cell;
+	}
+}
+
+#endif

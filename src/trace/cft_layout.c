@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Tables of columns and what they must satisfy. The order of the fields is the
+ * order in the file: changing it is another version of the format.
+ */
+#include "cft_layout.h"
+
+#include <string.h>
+
+#define FIELD(type, name, flags_) \
+	{ offsetof(type, name), sizeof(((type *)0)->name), flags_ }
+#define SELF(type, flags_) { 0, sizeof(type), flags_ }
+#define TABLE(symbol, type_, stride_, what_) \
+	const struct frag_cft_records symbol = { .type = type_, \
+						 .fields_count = FRAG_ARRAY_LEN(symbol##_fields), \
+						 .stride = stride_, \
+						 .fields = symbol##_fields, \
+						 .what = what_ }
+#define DIFF FRAG_CFT_DIFFERENCES
+#define TRUTH FRAG_CFT_TRUTH
+
+static const struct frag_cft_field frag_cft_frames_fields[] = {
+	FIELD(struct frag_frame, name, 0),
+	FIELD(struct frag_frame, file, 0),
+	FIELD(struct frag_frame, line, 0),
+};
+TABLE(frag_cft_frames, FRAG_CFT_FRAMES, sizeof(struct frag_frame), "frames");
+
+static const struct frag_cft_field frag_cft_stack_frames_fields[] = { SELF(uint32_t, 0) };
+TABLE(frag_cft_stack_frames, FRAG_CFT_STACK_FRAMES, sizeof(uint32_t), "frames of stacks");
+
+static const struct frag_cft_field frag_cft_stacks_fields[] = { SELF(uint64_t, DIFF) };
+TABLE(frag_cft_stacks, FRAG_CFT_STACKS, sizeof(uint64_t), "stacks");
+
+static const struct frag_cft_field frag_cft_streams_fields[] = { SELF(uint64_t, DIFF) };
+TABLE(frag_cft_streams, FRAG_CFT_DEVICE, sizeof(uint64_t), "streams");
+
+static const struct frag_cft_field frag_cft_pools_fields[] = {
+	FIELD(struct frag_pool_id, a, DIFF),
+	FIELD(struct frag_pool_id, b, DIFF),
+};
+TABLE(frag_cft_pools, FRAG_CFT_DEVICE, sizeof(struct frag_pool_id), "pools");
+
+static const struct frag_cft_field frag_cft_seed_segments_fields[] = {
+	FIELD(struct frag_seed_segment, addr, DIFF),
+	FIELD(struct frag_seed_segment, bytes, DIFF),
+	FIELD(struct frag_seed_segment, stream, 0),
+	FIELD(struct frag_seed_segment, pool, 0),
+	FIELD(struct frag_seed_segment, small, TRUTH),
+	FIELD(struct frag_seed_segment, expandable, TRUTH),
+	FIELD(struct frag_seed_segment, first_block, DIFF),
+	FIELD(struct frag_seed_segment, blocks_count, 0),
+	FIELD(struct frag_seed_segment, range_addr, DIFF),
+};
+TABLE(frag_cft_seed_segments, FRAG_CFT_SEED_SEGMENTS, sizeof(struct frag_seed_segment),
+      "segments of the seed");
+
+static const struct frag_cft_field frag_cft_seed_blocks_fields[] = {
+	FIELD(struct frag_seed_block, addr, DIFF),
+	FIELD(struct frag_seed_block, bytes, 0),
+	FIELD(struct frag_seed_block, requested, 0),
+	FIELD(struct frag_seed_block, stream, 0),
+	FIELD(struct frag_seed_block, slot, DIFF),
+	FIELD(struct frag_seed_block, waiting, TRUTH),
+};
+TABLE(frag_cft_seed_blocks, FRAG_CFT_SEED_BLOCKS, sizeof(struct frag_seed_block),
+      "blocks of the seed");
+
+static const struct frag_cft_field frag_cft_seen_fields[] = {
+	FIELD(struct frag_evidence, before, DIFF),
+	FIELD(struct frag_evidence, addr, 0),
+	FIELD(struct frag_evidence, bytes, 0),
+	FIELD(struct frag_evidence, time_us, DIFF),
+	FIELD(struct frag_evidence, stream, 0),
+	FIELD(struct frag_evidence, kind, 0),
+};
+TABLE(frag_cft_seen, FRAG_CFT_SEEN, sizeof(struct frag_evidence), "what the recorder saw");
+
+static const struct frag_cft_field frag_cft_final_segments_fields[] = {
+	FIELD(struct frag_final_segment, addr, DIFF),
+	FIELD(struct frag_final_segment, bytes, DIFF),
+	FIELD(struct frag_final_segment, first_block, DIFF),
+	FIELD(struct frag_final_segment, blocks_count, 0),
+	FIELD(struct frag_final_segment, stream, 0),
+	FIELD(struct frag_final_segment, pool, 0),
+	FIELD(struct frag_final_segment, small, TRUTH),
+	FIELD(struct frag_final_segment, expandable, TRUTH),
+};
+TABLE(frag_cft_final_segments, FRAG_CFT_FINAL_SEGMENTS, sizeof(struct frag_final_segment),
+      "final segments");
+
+static const struct frag_cft_field frag_cft_final_blocks_fields[] = {
+	FIELD(struct frag_final_block, addr, DIFF),
+	FIELD(struct frag_final_block, bytes, 0),
+	FIELD(struct frag_final_block, requested, 0),
+	FIELD(struct frag_final_block, state, 0),
+};
+TABLE(frag_cft_final_blocks, FRAG_CFT_FINAL_BLOCKS, sizeof(struct frag_final_block),
+      "final blocks");
+
+#define HEAD(name, flags_) FIELD(struct frag_cft_head_values, name, flags_)
+#define ROUND(i) HEAD(trace.settings.roundup[i], 0)
+static const struct frag_cft_field frag_cft_head_fields[] = {
+	HEAD(trace.start_us, 0),
+	HEAD(trace.file_bytes, 0),
+	HEAD(trace.devs_count, 0),
+	HEAD(strings_count, 0),
+	HEAD(trace.stacks.frames_count, 0),
+	HEAD(trace.stacks.index_count, 0),
+	HEAD(trace.stacks.count, 0),
+	HEAD(trace.settings.present, TRUTH),
+	HEAD(trace.settings.max_split_bytes, 0),
+	HEAD(trace.settings.gc_threshold, 0),
+	HEAD(trace.settings.expandable, TRUTH),
+	HEAD(trace.settings.limit_bytes, 0),
+	HEAD(trace.settings.limit_known, TRUTH),
+	ROUND(0), ROUND(1), ROUND(2), ROUND(3), ROUND(4), ROUND(5), ROUND(6), ROUND(7),
+	ROUND(8), ROUND(9), ROUND(10), ROUND(11), ROUND(12), ROUND(13), ROUND(14), ROUND(15),
+};
+TABLE(frag_cft_head, FRAG_CFT_HEAD, sizeof(struct frag_cft_head_values), "head");
+
+#define DEVICE(name, flags_) FIELD(struct frag_cft_device_values, name, flags_)
+static const struct frag_cft_field frag_cft_device_fields[] = {
+	DEVICE(dev.ordinal, 0),
+	DEVICE(dev.events_count, 0),
+	DEVICE(dev.slots_count, 0),
+	DEVICE(dev.streams_count, 0),
+	DEVICE(dev.pools_count, 0),
+	DEVICE(dev.has_evidence, TRUTH),
+	DEVICE(has_addrs, TRUTH),
+	DEVICE(dev.seen_count, 0),
+	DEVICE(dev.final_segments_count, 0),
+	DEVICE(dev.final_blocks_count, 0),
+	DEVICE(seed_segments, 0),
+	DEVICE(seed_blocks, 0),
+	DEVICE(dev.recorded_count, 0),
+	DEVICE(dev.truncated, TRUTH),
+	DEVICE(dev.uncertain_blocks, 0),
+};
+TABLE(frag_cft_device, FRAG_CFT_DEVICE, sizeof(struct frag_cft_device_values), "device");
+
+static const struct frag_cft_field frag_cft_end_fields[] = {
+	FIELD(struct frag_cft_end_values, blocks, 0),
+	FIELD(struct frag_cft_end_values, events, 0),
+};
+TABLE(frag_cft_end, FRAG_CFT_END, sizeof(struct frag_cft_end_values), "end");
+
+/* ---- packing ----------------------------------------------------------------- */
+
+static uint64_t load(const unsigned char *at, unsigned bytes)
+{
+	uint64_t v = 0;
+
+	memcpy(&v, at, bytes); /* little-endian, see cft_columns.c */
+	return v;
+}
+
+/* False if the number does not fit. */
+static bool store(unsigned char *at, const struct frag_cft_field *f, uint64_t v)
+{
+	uint64_t most = f->flags & FRAG_CFT_TRUTH ? 1 : UINT64_MAX >> (64 - 8 * f->bytes);
+
+	memcpy(at, &v, f->bytes);
+	return v <= most;
+}
+
+int frag_cft_pack_records(const struct frag_cft_records *r, const void *base, size_t count,
+			  uint64_t *scratch, struct frag_cft_packer *p, struct frag_err *err)
+{
+	for (unsigned k = 0; k < r->fields_count; k++) {
+		const struct frag_cft_field *f = &r->fields[k];
+		const unsigned char *at = (const unsigned char *)base + f->offset;
+
+		for (size_t i = 0; i < count; i++, at += r->stride)
+			scratch[i] = load(at, f->bytes);
+		FRAG_TRY(frag_cft_pack_numbers(p, scratch, count, f->flags & DIFF, err));
+	}
+	return 0;
+}
+
+int frag_cft_unpack_records(const struct frag_cft_records *r, void *base, size_t count,
+			    uint64_t *scratch, struct frag_cft_unpacker *u, struct frag_err *err)
+{
+	memset(base, 0, count * r->stride);
+	for (unsigned k = 0; k < r->fields_count; k++) {
+		const struct frag_cft_field *f = &r->fields[k];
+		unsigned char *to = (unsigned char *)base + f->offset;
+		uint64_t at = frag_cft_unpacker_at(u);
+		bool fits = true;
+
+		FRAG_TRY(frag_cft_unpack_numbers(u, scratch, count, err));
+		for (size_t i = 0; i < count; i++, to += r->stride)
+			fits &= store(to, f, scratch[i]);
+		if (!fits)
+			return frag_cft_bad(err, at, "number out of range in %s", r->what);
+	}
+	return 0;
+}
+
+#define STRUCT_FIELDS_MAX 32
+_Static_assert(FRAG_ARRAY_LEN(frag_cft_head_fields) <= STRUCT_FIELDS_MAX, "room for the head");
+_Static_assert(FRAG_ARRAY_LEN(frag_cft_device_fields) <= STRUCT_FIELDS_MAX, "room for a device");
+
+int frag_cft_pack_struct(const struct frag_cft_records *r, const void *base,
+			 struct frag_cft_packer *p, struct frag_err *err)
+{
+	uint64_t values[STRUCT_FIELDS_MAX];
+
+	for (unsigned k = 0; k < r->fields_count; k++)
+		values[k] = load((const unsigned char *)base + r->fields[k].offset,
+				 r->fields[k].bytes);
+	return frag_cft_pack_numbers(p, values, r->fields_count, false, err);
+}
+
+int frag_cft_unpack_struct(const struct frag_cft_records *r, void *base,
+			   struct frag_cft_unpacker *u, struct frag_err *err)
+{
+	uint64_t values[STRUCT_FIELDS_MAX], at = frag_cft_unpacker_at(u);
+
+	memset(base, 0, r->stride);
+	FRAG_TRY(frag_cft_unpack_numbers(u, values, r->fields_count, err));
+	for (unsigned k = 0; k < r->fields_count; k++)
+		if (!store((unsigned char *)base + r->fields[k].offset, &r->fields[k], values[k]))
+			return frag_cft_bad(err, at, "number out of range in the %s", r->what);
+	return 0;
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the blocks other than events contain, as tables that the writer and the readers
+ * share: which field of which struct is which column.
+ */
+#ifndef FRAG_TRACE_CFT_LAYOUT_H
+#define FRAG_TRACE_CFT_LAYOUT_H
+
+#include "cft.h"
+
+struct frag_cft_field {
+	uint16_t offset;
+	uint8_t bytes; /* 1, 2, 4 or 8 */
+	uint8_t flags;
+};
+#define FRAG_CFT_DIFFERENCES 1u
+#define FRAG_CFT_TRUTH 2u /* a bool: 0 or 1 */
+
+/* An array of structs: one column per field. */
+struct frag_cft_records {
+	uint8_t type; /* enum frag_cft_block_type */
+	uint8_t fields_count;
+	uint16_t stride;
+	const struct frag_cft_field *fields;
+	const char *what; /* for messages */
+};
+
+extern const struct frag_cft_records frag_cft_frames, frag_cft_stack_frames, frag_cft_stacks,
+	frag_cft_streams, frag_cft_pools, frag_cft_seed_segments, frag_cft_seed_blocks,
+	frag_cft_seen, frag_cft_final_segments, frag_cft_final_blocks;
+
+/* Single structs: all fields in one column of numbers. */
+extern const struct frag_cft_records frag_cft_head, frag_cft_device, frag_cft_end;
+
+/* Counts as the file declares them; the arrays are not there yet. */
+struct frag_cft_head_values {
+	struct frag_trace trace; /* numbers and counts only, no pointers */
+	uint32_t strings_count;
+};
+struct frag_cft_device_values {
+	struct frag_trace_dev dev; /* numbers and counts only, no pointers */
+	uint64_t seed_segments, seed_blocks;
+	bool has_addrs;
+};
+struct frag_cft_end_values {
+	uint64_t blocks; /* before the end block */
+	uint64_t events; /* of all devices */
+};
+
+/* scratch: room for count numbers. Errors: FRAG_ENOMEM. */
+int frag_cft_pack_records(const struct frag_cft_records *r, const void *base, size_t count,
+			  uint64_t *scratch, struct frag_cft_packer *p, struct frag_err *err);
+/* Errors: FRAG_EINPUT, also for numbers that do not fit into their field. */
+int frag_cft_unpack_records(const struct frag_cft_records *r, void *base, size_t count,
+			    uint64_t *scratch, struct frag_cft_unpacker *u, struct frag_err *err);
+int frag_cft_pack_struct(const struct frag_cft_records *r, const void *base,
+			 struct frag_cft_packer *p, struct frag_err *err);
+int frag_cft_unpack_struct(const struct frag_cft_records *r, void *base,
+			   struct frag_cft_unpacker *u, struct frag_err *err);
+
+/*
+ * Rules for everything but events, which the model checks. NULL, or what is wrong.
+ * The device: streams, pools and seed before its events, the rest after them.
+ */
+const char *frag_cft_check_head(const struct frag_trace *trace);
+const char *frag_cft_check_device(const struct frag_trace_dev *dev);
+const char *frag_cft_check_evidence(const struct frag_trace_dev *dev);
+
+#endif

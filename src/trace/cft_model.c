@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The rules of a trace, event by event: what the writer checks before it writes
+ * and the reader before it hands out, so that everything behind may rely on it.
+ * The hot path of the reader has its own copy of the common cases (cft_events.c);
+ * this is the complete one.
+ */
+#include "cft.h"
+
+#include <string.h>
+
+int frag_cft_model_init(struct frag_cft_model *m, const struct frag_trace *trace,
+			const struct frag_trace_dev *dev, struct frag_err *err)
+{
+	*m = (struct frag_cft_model){ .free_head = FRAG_CFT_NO_SLOT, .trace = trace, .dev = dev,
+				      .seeding = true };
+	m->strings_count = trace->strings ? frag_strings_count(trace->strings) : 1;
+	m->recent = frag_host_calloc(FRAG_CFT_AGES, sizeof(*m->recent));
+	return m->recent ? 0 : frag_fail_nomem(err, "trace slots");
+}
+
+void frag_cft_model_release(struct frag_cft_model *m)
+{
+	frag_host_free(m->slots);
+	frag_host_free(m->recent);
+	m->slots = NULL;
+	m->recent = NULL;
+}
+
+int frag_cft_model_reserve(struct frag_cft_model *m, struct frag_err *err)
+{
+	uint64_t cap = FRAG_MIN((uint64_t)m->dev->slots_count, m->allocs + 2 * FRAG_CFT_BATCH);
+	struct frag_cft_slot *slots;
+
+	if (cap <= m->cap)
+		return 0;
+	slots = frag_host_realloc(m->slots, cap, sizeof(*slots));
+	if (!slots)
+		return frag_fail_nomem(err, "trace slots");
+	m->slots = slots;
+	m->cap = (uint32_t)cap;
+	return 0;
+}
+
+const char *frag_cft_model_indices(const struct frag_cft_model *m, const struct frag_event *ev)
+{
+	if (ev->stream >= m->dev->streams_count)
+		return "stream out of range";
+	if (ev->pool >= m->dev->pools_count)
+		return "pool out of range";
+	if (ev->stack && ev->stack >= m->trace->stacks.count)
+		return "stack out of range";
+	if (ev->kind == FRAG_EV_MARK && ev->slot >= m->strings_count)
+		return "name of a mark out of range";
+	return NULL;
+}
+
+/* Slots that are skipped become free, the lowest the last to be taken. */
+static void skip_to(struct frag_cft_model *m, uint32_t slot)
+{
+	while (m->count < slot)
+		frag_cft_model_give(m, m->count++);
+}
+
+static void unlink_slot(struct frag_cft_model *m, uint32_t slot)
+{
+	struct frag_cft_slot *s = &m->slots[slot];
+
+	if (s->next != FRAG_CFT_NO_SLOT)
+		m->slots[s->next].prev = s->prev;
+	if (s->prev != FRAG_CFT_NO_SLOT)
+		m->slots[s->prev].next = s->next;
+	else
+		m->free_head = s->next;
+}
+
+static const char *check_seed(struct frag_cft_model *m, const struct frag_event *ev)
+{
+	const struct frag_seed *seed = &m->dev->seed;
+
+	if (!(ev->flags & FRAG_EVF_SEED))
+		return m->events < seed->blocks_count ? "a seeded alloc is missing" : NULL;
+	if (ev->kind != FRAG_EV_ALLOC || !m->seeding)
+		return "a seed behind other events";
+	if (!seed->blocks_count)
+		return NULL; /* the seed itself was left out */
+	if (m->events >= seed->blocks_count)
+		return "more seeded allocs than seed blocks";
+	if (seed->blocks[m->events].slot != ev->slot)
+		return "a seeded alloc has another slot than its block";
+	return NULL;
+}
+
+static const char *step_alloc(struct frag_cft_model *m, const struct frag_event *ev)
+{
+	uint64_t bytes_pool = ev->bytes | (uint64_t)ev->pool << 48;
+
+	if (!ev->bytes)
+		return "alloc of 0 bytes";
+	if (ev->slot >= m->cap)
+		return "slot out of range";
+	if (ev->slot < m->count && m->slots[ev->slot].state != FRAG_CFT_FREE)
+		return "alloc into a slot that is live";
+	if (ev->slot != frag_cft_model_next(m)) {
+		/* not by the rule: put the slot where the rule would take it from */
+		skip_to(m, ev->slot);
+		if (ev->slot < m->count) {
+			unlink_slot(m, ev->slot);
+			frag_cft_model_give(m, ev->slot);
+		} else {
+			/* a fresh slot although others are free */
+			frag_cft_model_give(m, m->count++);
+		}
+	}
+	frag_cft_model_take(m, ev->slot, bytes_pool, ev->stream);
+	m->slots[ev->slot].seeded = ev->flags & FRAG_EVF_SEED;
+	return NULL;
+}
+
+static const char *step_free(struct frag_cft_model *m, const struct frag_event *ev)
+{
+	struct frag_cft_slot *s;
+	int state;
+
+	if (ev->slot >= m->count)
+		return "free of a slot that was never used";
+	s = &m->slots[ev->slot];
+	state = frag_cft_free_result(s, ev->kind);
+	if (state < 0)
+		return "free of a slot that is not live";
+	if (ev->bytes != (s->bytes_pool & FRAG_MAX_REQUEST))
+		return "free of another size than its alloc";
+	if (state == FRAG_CFT_FREE)
+		frag_cft_model_give(m, ev->slot);
+	else
+		s->state = FRAG_CFT_WAITING;
+	return NULL;
+}
+
+const char *frag_cft_model_step(struct frag_cft_model *m, const struct frag_event *ev)
+{
+	const char *wrong = frag_cft_model_indices(m, ev);
+
+	if (!wrong)
+		wrong = check_seed(m, ev);
+	if (wrong)
+		return wrong;
+	switch (ev->kind) {
+	case FRAG_EV_ALLOC:
+		wrong = step_alloc(m, ev);
+		break;
+	case FRAG_EV_FREE:
+	case FRAG_EV_FREE_REQUESTED:
+	case FRAG_EV_FREE_COMPLETED:
+		wrong = step_free(m, ev);
+		break;
+	case FRAG_EV_REFUSED:
+		wrong = ev->bytes ? NULL : "refused request of 0 bytes";
+		break;
+	case FRAG_EV_TRIM:
+	case FRAG_EV_MARK:
+		break;
+	default:
+		return "unknown kind of event";
+	}
+	if (wrong)
+		return wrong;
+	if (!(ev->flags & FRAG_EVF_SEED))
+		m->seeding = false;
+	m->time_us = ev->time_us;
+	m->events++;
+	return NULL;
+}

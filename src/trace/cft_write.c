@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Writing .cft: blocks in the fixed order of cft.h, each packed in memory and
+ * then written with its checksum. Nothing depends on clock, machine or
+ * addresses: the same trace gives the same bytes.
+ */
+#include "cft_write.h"
+
+#include "cft_layout.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <xxhash.h>
+
+#include "../base/outfile.h"
+
+struct writer {
+	FILE *to;
+	uint64_t blocks, events; /* written so far */
+	struct frag_cft_packer packer;
+	struct frag_cft_coder *coder;
+	uint64_t *scratch; /* [FRAG_CFT_BATCH] */
+};
+
+uint64_t frag_cft_checksum(const struct frag_cft_block *b, const void *payload, uint64_t number)
+{
+	uint64_t head = XXH3_64bits_withSeed(b, offsetof(struct frag_cft_block, checksum), number);
+
+	return XXH3_64bits_withSeed(payload, b->payload, head);
+}
+
+/* Errors of the stream are seen when the file is closed; here only what makes them lasting. */
+static int put_block(struct writer *w, unsigned type, unsigned dev, size_t count,
+		     struct frag_err *err)
+{
+	struct frag_cft_block b = { .type = (uint8_t)type, .dev = (uint16_t)dev,
+				    .count = (uint32_t)count,
+				    .payload = (uint32_t)w->packer.len };
+
+	if (w->packer.len > FRAG_CFT_PAYLOAD_MAX)
+		return frag_fail(err, FRAG_EINPUT, "texts of the trace are too long to be stored");
+	b.checksum = frag_cft_checksum(&b, w->packer.out, w->blocks++);
+	fwrite(&b, sizeof(b), 1, w->to);
+	fwrite(w->packer.out, 1, w->packer.len, w->to);
+	frag_cft_packer_clear(&w->packer);
+	return 0;
+}
+
+static int put_records(struct writer *w, const struct frag_cft_records *r, unsigned dev,
+		       const void *base, size_t count, struct frag_err *err)
+{
+	const unsigned char *at = base;
+
+	while (count) {
+		size_t n = FRAG_MIN(count, (size_t)FRAG_CFT_BATCH);
+
+		FRAG_TRY(frag_cft_pack_records(r, at, n, w->scratch, &w->packer, err));
+		FRAG_TRY(put_block(w, r->type, dev, n, err));
+		at += n * r->stride;
+		count -= n;
+	}
+	return 0;
+}
+
+/* A text that may be NULL: a number (1 = there is one), then its bytes. */
+static int pack_text(struct writer *w, const char *text, struct frag_err *err)
+{
+	uint64_t there = text != NULL;
+	size_t len = text ? strlen(text) : 0;
+
+	if (len > FRAG_CFT_STRING_MAX)
+		return frag_fail(err, FRAG_EINPUT, "a text of %zu bytes is too long to be stored",
+				 len);
+	FRAG_TRY(frag_cft_pack_numbers(&w->packer, &there, 1, false, err));
+	return frag_cft_pack_raw(&w->packer, text, len, 1, err);
+}
+
+static int put_head(struct writer *w, const struct frag_trace *t, struct frag_err *err)
+{
+	struct frag_cft_head_values values;
+
+	memset(&values, 0, sizeof(values));
+	values.trace = *t;
+	values.strings_count = t->strings ? frag_strings_count(t->strings) : 0;
+	FRAG_TRY(frag_cft_pack_struct(&frag_cft_head, &values, &w->packer, err));
+	FRAG_TRY(pack_text(w, t->name, err));
+	FRAG_TRY(pack_text(w, t->format, err));
+	FRAG_TRY(pack_text(w, t->settings.conf, err));
+	return put_block(w, FRAG_CFT_HEAD, 0, 1, err);
+}
+
+/* As many strings from `from` as go well into one block. */
+static int put_some_strings(struct writer *w, const struct frag_strings *s, uint32_t from,
+			    uint32_t *count, struct frag_err *err)
+{
+	uint32_t all = frag_strings_count(s), n = 0;
+	size_t bytes = 0, at = 0;
+	char *text;
+	int rc;
+
+	while (from + n < all && n < FRAG_CFT_BATCH) {
+		size_t len = frag_strings_len(s, from + n);
+
+		if (len > FRAG_CFT_STRING_MAX)
+			return frag_fail(err, FRAG_EINPUT,
+					 "a text of %zu bytes is too long to be stored", len);
+		if (n && bytes + len > FRAG_CFT_STRING_MAX)
+			break;
+		bytes += len;
+		w->scratch[n++] = len;
+	}
+	text = frag_host_alloc(bytes);
+	if (!text)
+		return frag_fail_nomem(err, "strings");
+	for (uint32_t i = 0; i < n; at += w->scratch[i++])
+		memcpy(text + at, frag_strings_get(s, from + i), w->scratch[i]);
+	rc = frag_cft_pack_numbers(&w->packer, w->scratch, n, false, err);
+	if (!rc)
+		rc = frag_cft_pack_raw(&w->packer, text, bytes, 1, err);
+	frag_host_free(text);
+	*count = n;
+	return rc ? rc : put_block(w, FRAG_CFT_STRINGS, 0, n, err);
+}
+
+/* String 0 is "" and not stored. */
+static int put_strings(struct writer *w, const struct frag_strings *s, struct frag_err *err)
+{
+	uint32_t i = 1, n = 0;
+
+	for (; s && i < frag_strings_count(s); i += n)
+		FRAG_TRY(put_some_strings(w, s, i, &n, err));
+	return 0;
+}
+
+static int put_stacks(struct writer *w, const struct frag_stacks *s, struct frag_err *err)
+{
+	FRAG_TRY(put_records(w, &frag_cft_frames, 0, s->frames, s->frames_count, err));
+	FRAG_TRY(put_records(w, &frag_cft_stack_frames, 0, s->index, s->index_count, err));
+	return put_records(w, &frag_cft_stacks, 0, s->count ? s->first + 1 : NULL, s->count, err);
+}
+
+static int put_device(struct writer *w, const struct frag_trace_dev *dev, unsigned index,
+		      struct frag_err *err)
+{
+	struct frag_cft_device_values values;
+
+	memset(&values, 0, sizeof(values));
+	values.dev = *dev;
+	values.seed_segments = dev->seed.segments_count;
+	values.seed_blocks = dev->seed.blocks_count;
+	values.has_addrs = dev->addrs != NULL;
+	FRAG_TRY(frag_cft_pack_struct(&frag_cft_device, &values, &w->packer, err));
+	FRAG_TRY(frag_cft_pack_records(&frag_cft_streams, dev->streams, dev->streams_count,
+				       w->scratch, &w->packer, err));
+	FRAG_TRY(frag_cft_pack_records(&frag_cft_pools, dev->pools, dev->pools_count, w->scratch,
+				       &w->packer, err));
+	return put_block(w, FRAG_CFT_DEVICE, index, 1, err);
+}
+
+static int put_seed(struct writer *w, const struct frag_seed *seed, unsigned index,
+		    struct frag_err *err)
+{
+	FRAG_TRY(put_records(w, &frag_cft_seed_segments, index, seed->segments,
+			     seed->segments_count, err));
+	return put_records(w, &frag_cft_seed_blocks, index, seed->blocks, seed->blocks_count, err);
+}
+
+static int put_events(struct writer *w, const struct frag_trace_dev *dev, unsigned index,
+		      struct frag_cft_model *model, struct frag_err *err)
+{
+	for (size_t i = 0, n; i < dev->events_count; i += n) {
+		FRAG_TRY(frag_cft_pack_events(w->coder, model, dev->events + i,
+					      dev->events_count - i, &w->packer, &n, err));
+		FRAG_TRY(put_block(w, FRAG_CFT_EVENTS, index, n, err));
+		w->events += n;
+		if (!dev->addrs)
+			continue;
+		FRAG_TRY(frag_cft_pack_addrs(w->coder, dev->events + i, dev->addrs + i, n,
+					     &w->packer, err));
+		FRAG_TRY(put_block(w, FRAG_CFT_ADDRS, index, n, err));
+	}
+	return 0;
+}
+
+static int put_history(struct writer *w, const struct frag_trace *t, unsigned index,
+		       struct frag_err *err)
+{
+	const struct frag_trace_dev *dev = &t->devs[index];
+	struct frag_cft_model model;
+	int rc = frag_cft_model_init(&model, t, dev, err);
+
+	if (!rc)
+		rc = put_events(w, dev, index, &model, err);
+	if (!rc && model.events < dev->seed.blocks_count)
+		rc = frag_fail(err, FRAG_EINPUT, "device %u has fewer events than seed blocks",
+			       dev->ordinal);
+	frag_cft_model_release(&model);
+	FRAG_TRY(rc);
+	FRAG_TRY(put_records(w, &frag_cft_seen, index, dev->seen, dev->seen_count, err));
+	FRAG_TRY(put_records(w, &frag_cft_final_segments, index, dev->final_segments,
+			     dev->final_segments_count, err));
+	return put_records(w, &frag_cft_final_blocks, index, dev->final_blocks,
+			   dev->final_blocks_count, err);
+}
+
+static int put_end(struct writer *w, struct frag_err *err)
+{
+	struct frag_cft_end_values values = { w->blocks, w->events };
+
+	FRAG_TRY(frag_cft_pack_struct(&frag_cft_end, &values, &w->packer, err));
+	return put_block(w, FRAG_CFT_END, 0, 1, err);
+}
+
+static int put_all(struct writer *w, const struct frag_trace *t, struct frag_err *err)
+{
+	static const uint32_t preamble[2] = { FRAG_CFT_VERSION, 0 };
+
+	fwrite(FRAG_CFT_MAGIC, 1, FRAG_CFT_MAGIC_BYTES, w->to);
+	fwrite(preamble, sizeof(preamble), 1, w->to);
+	FRAG_TRY(put_head(w, t, err));
+	FRAG_TRY(put_strings(w, t->strings, err));
+	FRAG_TRY(put_stacks(w, &t->stacks, err));
+	for (uint32_t d = 0; d < t->devs_count; d++)
+		FRAG_TRY(put_device(w, &t->devs[d], d, err));
+	for (uint32_t d = 0; d < t->devs_count; d++)
+		FRAG_TRY(put_seed(w, &t->devs[d].seed, d, err));
+	for (uint32_t d = 0; d < t->devs_count; d++)
+		FRAG_TRY(put_history(w, t, d, err));
+	return put_end(w, err);
+}
+
+/* What the reader would refuse must not be written. */
+static int check(const struct frag_trace *t, struct frag_err *err)
+{
+	const char *wrong = frag_cft_check_head(t);
+
+	if (!wrong && t->devs_count > FRAG_CFT_DEVICES_MAX)
+		wrong = "too many devices";
+	for (uint32_t d = 0; !wrong && d < t->devs_count; d++) {
+		wrong = frag_cft_check_device(&t->devs[d]);
+		if (!wrong)
+			wrong = frag_cft_check_evidence(&t->devs[d]);
+	}
+	return wrong ? frag_fail(err, FRAG_EINPUT, "the trace cannot be stored: %s", wrong) : 0;
+}
+
+int frag_cft_write_stream(const struct frag_trace *trace, FILE *to, struct frag_err *err)
+{
+	struct writer w = { .to = to };
+	int rc = check(trace, err);
+
+	if (!rc)
+		rc = frag_cft_packer_init(&w.packer, err);
+	if (!rc)
+		rc = frag_cft_coder_create(&w.coder, err);
+	if (!rc) {
+		w.scratch = frag_host_alloc(FRAG_CFT_BATCH * sizeof(*w.scratch));
+		rc = w.scratch ? put_all(&w, trace, err) : frag_fail_nomem(err, "trace block");
+	}
+	frag_host_free(w.scratch);
+	frag_cft_coder_destroy(w.coder);
+	frag_cft_packer_release(&w.packer);
+	return rc;
+}
+
+int frag_trace_write_cft(const struct frag_trace *trace, const char *path, struct frag_err *err)
+{
+	struct frag_outfile out;
+	int rc;
+
+	FRAG_TRY(frag_outfile_open(&out, path, err));
+	rc = frag_cft_write_stream(trace, out.to, err);
+	/* on the disk before it gets its name; pipes and terminals have no fsync */
+	if (!rc && (fflush(out.to) || (fsync(fileno(out.to)) && errno != EINVAL &&
+					 errno != EROFS && errno != ENOTSUP)))
+		rc = frag_fail(err, FRAG_EOUTPUT, "cannot write '%s': %s", path, strerror(errno));
+	if (rc) {
+		frag_outfile_abort(&out);
+		return rc;
+	}
+	return frag_outfile_commit(&out, err);
+}

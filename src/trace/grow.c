@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "grow.h"
+
+#include <string.h>
+
+int frag_grow(void *array_ptr, size_t count, size_t *cap, size_t unit, const char *what,
+	      struct frag_err *err)
+{
+	size_t want = *cap ? *cap * 2 : 64;
+	void *old, *more;
+
+	if (count < *cap)
+		return 0;
+	memcpy(&old, array_ptr, sizeof(old));
+	more = frag_host_realloc(old, want, unit);
+	if (!more)
+		return frag_fail_nomem(err, what);
+	memcpy(array_ptr, &more, sizeof(more));
+	*cap = want;
+	return 0;
+}

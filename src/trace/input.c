@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Bytes of a trace file. Plain files bypass libarchive: read(2) goes straight
+ * into the window. A known magic number hands the bytes seen so far, then the
+ * rest, to libarchive's raw format with only the three filters enabled (the
+ * others would run programs or guess).
+ *
+ * Invariants: buffer <= cur <= end <= buffer + BUFFER_BYTES; the margin behind
+ * BUFFER_BYTES is never written except with zeros.
+ */
+#include "input.h"
+
+#include <archive.h>
+#include <archive_entry.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#define BUFFER_BYTES (256u * 1024u) /* fits the second-level cache beside the reader's own data */
+#define RAW_BYTES (64u * 1024u)	    /* compressed bytes handed over at a time */
+#define MAGIC_BYTES 6u
+
+struct frag_input_source {
+	char *name;
+	int fd; /* -1: from memory */
+	bool own_fd;
+	const unsigned char *mem;
+	size_t mem_left;
+
+	struct archive *archive; /* NULL: plain */
+	unsigned char *raw;	 /* compressed bytes; the first raw_seen are those sniffed */
+	size_t raw_seen;
+
+	int failed; /* sticky code, text in fault */
+	struct frag_err fault;
+};
+
+/* Up to cap bytes as stored in the file; 0 at its end, -1 with errno. */
+static ssize_t stored_read(struct frag_input_source *src, void *dst, size_t cap)
+{
+	ssize_t n;
+
+	if (src->fd < 0) {
+		n = (ssize_t)FRAG_MIN(cap, src->mem_left);
+		if (n)
+			memcpy(dst, src->mem, (size_t)n);
+		src->mem += n;
+		src->mem_left -= (size_t)n;
+		return n;
+	}
+	do
+		n = read(src->fd, dst, cap);
+	while (n < 0 && errno == EINTR);
+	return n;
+}
+
+static la_ssize_t archive_pull(struct archive *a, void *ctx, const void **block)
+{
+	struct frag_input_source *src = ctx;
+	ssize_t n;
+
+	*block = src->raw;
+	if (src->raw_seen) {
+		n = (ssize_t)src->raw_seen;
+		src->raw_seen = 0;
+		return n;
+	}
+	n = stored_read(src, src->raw, RAW_BYTES);
+	if (n < 0) {
+		archive_set_error(a, errno, "%s", strerror(errno));
+		return ARCHIVE_FATAL;
+	}
+	return n;
+}
+
+static int fault(struct frag_input *in, const char *what, const char *why)
+{
+	struct frag_input_source *src = in->source;
+
+	src->failed = frag_fail_at(&src->fault, FRAG_EINPUT, in->end_offset,
+				   "cannot %s '%s' at byte %llu: %s", what, src->name,
+				   (unsigned long long)in->end_offset, why);
+	return src->failed;
+}
+
+static int archive_fault(struct frag_input *in)
+{
+	const char *why = archive_error_string(in->source->archive);
+
+	return fault(in, "decompress", why ? why : "damaged data");
+}
+
+/* Appends at least one byte behind end unless the file is over. */
+static int more(struct frag_input *in)
+{
+	struct frag_input_source *src = in->source;
+	unsigned char *dst = in->buffer + (in->end - in->buffer);
+	size_t room = BUFFER_BYTES - (size_t)(in->end - in->buffer);
+	la_ssize_t n;
+
+	if (src->archive) {
+		do
+			n = archive_read_data(src->archive, dst, room);
+		while (n == ARCHIVE_RETRY);
+		if (n < 0)
+			return archive_fault(in);
+	} else {
+		n = stored_read(src, dst, room);
+		if (n < 0)
+			return fault(in, "read", strerror(errno));
+	}
+	in->end += n;
+	in->end_offset += (uint64_t)n;
+	if (!n) {
+		in->at_end = true;
+		memset(dst, 0, FRAG_INPUT_MARGIN);
+	}
+	return 0;
+}
+
+int frag_input_fill(struct frag_input *in, size_t want, struct frag_err *err)
+{
+	size_t left = frag_input_left(in);
+
+	FRAG_ASSERT(want <= FRAG_INPUT_PEEK_MAX);
+	if (left >= want || in->at_end)
+		return 0;
+	if (in->cur != in->buffer) {
+		memmove(in->buffer, in->cur, left);
+		in->cur = in->buffer;
+		in->end = in->buffer + left;
+	}
+	while (frag_input_left(in) < want && !in->at_end) {
+		if (in->source->failed || more(in)) {
+			if (err)
+				*err = in->source->fault;
+			return in->source->failed;
+		}
+	}
+	return 0;
+}
+
+int frag_input_peek(struct frag_input *in, size_t n, const unsigned char **bytes, size_t *got,
+		    struct frag_err *err)
+{
+	FRAG_TRY(frag_input_ensure(in, n, err));
+	*bytes = in->cur;
+	*got = FRAG_MIN(n, frag_input_left(in));
+	return 0;
+}
+
+static int truncated(struct frag_input *in, struct frag_err *err)
+{
+	return frag_fail_at(err, FRAG_EINPUT, in->end_offset, "'%s' is truncated: it ends at byte %llu",
+			    in->source->name, (unsigned long long)in->end_offset);
+}
+
+int frag_input_read(struct frag_input *in, void *dst, size_t n, struct frag_err *err)
+{
+	unsigned char *to = dst;
+
+	while (n) {
+		size_t part;
+
+		FRAG_TRY(frag_input_ensure(in, 1, err));
+		part = FRAG_MIN(n, frag_input_left(in));
+		if (!part)
+			return truncated(in, err);
+		memcpy(to, in->cur, part);
+		in->cur += part;
+		to += part;
+		n -= part;
+	}
+	return 0;
+}
+
+int frag_input_skip(struct frag_input *in, uint64_t n, struct frag_err *err)
+{
+	while (n) {
+		size_t part;
+
+		FRAG_TRY(frag_input_ensure(in, 1, err));
+		part = (size_t)FRAG_MIN(n, (uint64_t)frag_input_left(in));
+		if (!part)
+			return truncated(in, err);
+		in->cur += part;
+		n -= part;
+	}
+	return 0;
+}
+
+static bool is_compressed(const unsigned char *b, size_t n)
+{
+	static const unsigned char xz[6] = { 0xfd, '7', 'z', 'X', 'Z', 0 };
+	static const unsigned char zstd[4] = { 0x28, 0xb5, 0x2f, 0xfd };
+
+	if (n >= 3 && b[0] == 0x1f && b[1] == 0x8b && b[2] == 8)
+		return true; /* gzip, deflate */
+	if (n >= sizeof(xz) && !memcmp(b, xz, sizeof(xz)))
+		return true;
+	return n >= sizeof(zstd) && !memcmp(b, zstd, sizeof(zstd));
+}
+
+/* The sniffed bytes become the first block that libarchive pulls. */
+static int open_archive(struct frag_input *in)
+{
+	struct frag_input_source *src = in->source;
+	struct archive_entry *entry;
+	struct archive *a;
+	int rc;
+
+	src->raw = frag_host_alloc(RAW_BYTES);
+	a = src->archive = src->raw ? archive_read_new() : NULL;
+	if (!a)
+		return src->failed = frag_fail_nomem(&src->fault, "input buffer");
+	src->raw_seen = frag_input_left(in);
+	memcpy(src->raw, in->cur, src->raw_seen);
+	in->end = in->cur;
+	in->end_offset = 0;
+	in->at_end = false;
+	if (archive_read_support_filter_gzip(a) != ARCHIVE_OK ||
+	    archive_read_support_filter_xz(a) != ARCHIVE_OK ||
+	    archive_read_support_filter_zstd(a) != ARCHIVE_OK ||
+	    archive_read_support_format_raw(a) != ARCHIVE_OK ||
+	    archive_read_support_format_empty(a) != ARCHIVE_OK ||
+	    archive_read_open(a, src, NULL, archive_pull, NULL) != ARCHIVE_OK)
+		return archive_fault(in);
+	rc = archive_read_next_header(a, &entry);
+	if (rc == ARCHIVE_EOF) {
+		in->at_end = true;
+		memset(in->buffer, 0, FRAG_INPUT_MARGIN);
+		return 0;
+	}
+	return rc == ARCHIVE_OK || rc == ARCHIVE_WARN ? 0 : archive_fault(in);
+}
+
+static int start(struct frag_input *in, struct frag_err *err)
+{
+	struct frag_input_source *src = in->source;
+
+	/* RAW_BYTES bounds the first read: all of it must fit the raw buffer */
+	while (frag_input_left(in) < MAGIC_BYTES && !in->at_end) {
+		size_t have = frag_input_left(in);
+		ssize_t n = stored_read(src, in->buffer + have, RAW_BYTES - have);
+
+		if (n < 0)
+			return frag_fail(err, FRAG_EINPUT, "cannot read '%s': %s", src->name,
+					 strerror(errno));
+		in->at_end = !n;
+		in->end += n;
+		in->end_offset += (uint64_t)n;
+	}
+	memset(in->buffer + frag_input_left(in), 0, FRAG_INPUT_MARGIN);
+	if (frag_input_left(in) == 0)
+		return frag_fail(err, FRAG_EINPUT, "'%s' is empty", src->name);
+	if (!is_compressed(in->cur, frag_input_left(in)))
+		return 0;
+	if (open_archive(in)) {
+		if (err)
+			*err = src->fault;
+		return src->failed;
+	}
+	FRAG_TRY(frag_input_fill(in, 1, err));
+	if (frag_input_left(in) == 0)
+		return frag_fail(err, FRAG_EINPUT, "'%s' is empty when decompressed", src->name);
+	return 0;
+}
+
+static int create(const char *name, struct frag_input **out, struct frag_err *err)
+{
+	struct frag_input *in = frag_host_calloc(1, sizeof(*in));
+
+	if (!in)
+		return frag_fail_nomem(err, "input");
+	in->buffer = frag_host_alloc(BUFFER_BYTES + FRAG_INPUT_MARGIN);
+	in->source = frag_host_calloc(1, sizeof(*in->source));
+	if (in->source) {
+		in->source->fd = -1;
+		in->source->name = frag_host_strdup(name);
+	}
+	if (!in->buffer || !in->source || !in->source->name) {
+		frag_input_close(in);
+		return frag_fail_nomem(err, "input buffer");
+	}
+	/* the margin behind a full window is readable before the end is reached */
+	memset(in->buffer + BUFFER_BYTES, 0, FRAG_INPUT_MARGIN);
+	in->cur = in->end = in->buffer;
+	*out = in;
+	return 0;
+}
+
+int frag_input_open(const char *path, struct frag_input **out, struct frag_err *err)
+{
+	struct frag_input *in = NULL;
+	int rc;
+
+	FRAG_TRY(create(path, &in, err));
+	if (!strcmp(path, "-")) {
+		in->source->fd = STDIN_FILENO;
+	} else {
+		in->source->fd = open(path, O_RDONLY | O_CLOEXEC);
+		in->source->own_fd = true;
+		if (in->source->fd < 0) {
+			rc = frag_fail(err, FRAG_EINPUT, "cannot open '%s': %s", path,
+				       strerror(errno));
+			frag_input_close(in);
+			return rc;
+		}
+	}
+	rc = start(in, err);
+	if (rc)
+		frag_input_close(in);
+	else
+		*out = in;
+	return rc;
+}
+
+int frag_input_open_memory(const char *name, const void *bytes, size_t len, struct frag_input **out,
+			   struct frag_err *err)
+{
+	struct frag_input *in = NULL;
+	int rc;
+
+	FRAG_TRY(create(name, &in, err));
+	in->source->mem = bytes;
+	in->source->mem_left = len;
+	rc = start(in, err);
+	if (rc)
+		frag_input_close(in);
+	else
+		*out = in;
+	return rc;
+}
+
+void frag_input_close(struct frag_input *in)
+{
+	if (!in)
+		return;
+	if (in->source) {
+		if (in->source->archive)
+			archive_read_free(in->source->archive);
+		if (in->source->own_fd && in->source->fd >= 0)
+			close(in->source->fd);
+		frag_host_free(in->source->raw);
+		frag_host_free(in->source->name);
+		frag_host_free(in->source);
+	}
+	frag_host_free(in->buffer);
+	frag_host_free(in);
+}
+
+const char *frag_input_name(const struct frag_input *in)
+{
+	return in->source->name;
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The bytes of a trace file: a path, "-" (standard input) or memory; gzip, xz
+ * and zstd are taken off by content (libarchive), everything else passes
+ * unchanged. Streaming: one buffer, whatever the size of the file.
+ *
+ * Window. [cur, end) are plain bytes already in the buffer. Behind `end` lie
+ * FRAG_INPUT_MARGIN more bytes that may be read without harm (zero once the
+ * file has ended), so a parser may decode an item of up to that size after one
+ * frag_input_ensure and look afterwards whether it ran past the end.
+ *
+ * Ownership: the input is the caller's; bytes from peek are borrowed until the
+ * next call. Errors are sticky: once reading failed, every later call that
+ * needs more bytes fails alike. All name the plain offset.
+ */
+#ifndef FRAG_TRACE_INPUT_H
+#define FRAG_TRACE_INPUT_H
+
+#include <frag/base.h>
+#include <frag/error.h>
+
+#define FRAG_INPUT_MARGIN 1024u
+#define FRAG_INPUT_PEEK_MAX 65536u
+
+struct frag_input_source;
+
+/* cur may be advanced by the reader, never beyond end; the rest is read-only outside input.c. */
+struct frag_input {
+	const unsigned char *cur, *end;
+	uint64_t end_offset; /* plain offset of `end` */
+	bool at_end;	     /* nothing comes behind `end` */
+	unsigned char *buffer;
+	struct frag_input_source *source;
+};
+
+/* An empty file is an error here already. Errors: FRAG_EINPUT, FRAG_ENOMEM. */
+int frag_input_open(const char *path, struct frag_input **out, struct frag_err *err);
+/* `bytes` is borrowed while the input is open. name: for messages. */
+int frag_input_open_memory(const char *name, const void *bytes, size_t len, struct frag_input **out,
+			   struct frag_err *err);
+void frag_input_close(struct frag_input *in); /* NULL is allowed */
+
+/* The path as given, or the name. Borrowed. */
+const char *frag_input_name(const struct frag_input *in);
+
+/* Makes at least `want` bytes lie in the window, fewer only where the file ends.
+ * pre: want <= FRAG_INPUT_PEEK_MAX. */
+int frag_input_fill(struct frag_input *in, size_t want, struct frag_err *err);
+
+static inline size_t frag_input_left(const struct frag_input *in)
+{
+	return (size_t)(in->end - in->cur);
+}
+
+/* Plain offset of the next byte. */
+static inline uint64_t frag_input_offset(const struct frag_input *in)
+{
+	return in->end_offset - frag_input_left(in);
+}
+
+static inline int frag_input_ensure(struct frag_input *in, size_t want, struct frag_err *err)
+{
+	if (FRAG_LIKELY(frag_input_left(in) >= want))
+		return 0;
+	return frag_input_fill(in, want, err);
+}
+
+/* Looks at the next bytes without taking them: *got <= n, fewer only at the end. */
+int frag_input_peek(struct frag_input *in, size_t n, const unsigned char **bytes, size_t *got,
+		    struct frag_err *err);
+/* Takes exactly n bytes; FRAG_EINPUT "truncated" if the file ends before. Any n. */
+int frag_input_read(struct frag_input *in, void *dst, size_t n, struct frag_err *err);
+int frag_input_skip(struct frag_input *in, uint64_t n, struct frag_err *err);
+
+#define FRAG_INPUT_EOF (-1)
+/* Next byte (0..255), FRAG_INPUT_EOF, or an error code. */
+static inline int frag_input_get(struct frag_input *in, struct frag_err *err)
+{
+	if (FRAG_UNLIKELY(in->cur == in->end)) {
+		int rc = frag_input_fill(in, 1, err);
+
+		if (rc)
+			return rc;
+		if (in->cur == in->end)
+			return FRAG_INPUT_EOF;
+	}
+	return *in->cur++;
+}
+
+#endif

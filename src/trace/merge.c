@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Merging traces. Texts and stacks are interned anew in one table each; events
+ * are changed in place to the new numbers and shifted to the clock of the part
+ * that began first.
+ */
+#include "merge.h"
+
+#include <ctype.h>
+#include <string.h>
+
+#include "stacks.h"
+#include "strings.h"
+
+#define TIME_MAX ((1ull << 40) - 1)
+#define STACKS_MAX (1u << 24)
+
+struct merge {
+	struct frag_trace *into;
+	struct frag_stack_table *stacks;
+	/* of the part in hand: its number -> the merged one */
+	uint32_t *string, *frame, *stack;
+	uint64_t begin_us; /* of the earliest part, 0 = unknown */
+};
+
+static int map_strings(struct merge *m, const struct frag_trace *part, struct frag_err *err)
+{
+	uint32_t count = part->strings ? frag_strings_count(part->strings) : 1;
+
+	m->string = frag_host_calloc(count, sizeof(*m->string));
+	if (!m->string)
+		return frag_fail_nomem(err, "strings");
+	for (uint32_t i = 1; i < count; i++)
+		FRAG_TRY(frag_strings_intern(m->into->strings, frag_strings_get(part->strings, i),
+					     frag_strings_len(part->strings, i), &m->string[i],
+					     err));
+	return 0;
+}
+
+static int map_stacks(struct merge *m, const struct frag_stacks *s, struct frag_err *err)
+{
+	uint32_t *frames;
+	int rc = 0;
+
+	m->frame = frag_host_calloc(s->frames_count, sizeof(*m->frame));
+	m->stack = frag_host_calloc(s->count, sizeof(*m->stack));
+	frames = frag_host_calloc(s->index_count, sizeof(*frames));
+	if (!m->frame || !m->stack || !frames)
+		rc = frag_fail_nomem(err, "stacks");
+	for (size_t i = 0; !rc && i < s->frames_count; i++) {
+		struct frag_frame f = s->frames[i];
+
+		f.name = m->string[f.name];
+		f.file = m->string[f.file];
+		rc = frag_stack_table_frame(m->stacks, f, &m->frame[i], err);
+	}
+	for (size_t i = 0; !rc && i < s->index_count; i++)
+		frames[i] = m->frame[s->index[i]];
+	for (size_t i = 0; !rc && i < s->count; i++)
+		rc = frag_stack_table_stack(m->stacks, frames + s->first[i],
+					    s->first[i + 1] - s->first[i], &m->stack[i], err);
+	frag_host_free(frames);
+	return rc;
+}
+
+static int renumber_events(const struct merge *m, struct frag_trace_dev *dev, uint64_t shift_us,
+			   struct frag_err *err)
+{
+	for (size_t i = 0; i < dev->events_count; i++) {
+		struct frag_event *ev = &dev->events[i];
+		uint32_t stack = ev->stack ? m->stack[ev->stack] : 0;
+
+		if (ev->time_us + shift_us > TIME_MAX)
+			return frag_fail(err, FRAG_EINPUT,
+					 "the traces lie more than 12 days apart and cannot be one");
+		ev->time_us += shift_us;
+		ev->stack = stack < STACKS_MAX ? stack : FRAG_NO_STACK;
+		if (ev->kind == FRAG_EV_MARK)
+			ev->slot = m->string[ev->slot];
+	}
+	for (size_t i = 0; i < dev->seen_count; i++)
+		dev->seen[i].time_us += shift_us;
+	return 0;
+}
+
+static int add_devices(struct merge *m, struct frag_trace *part, struct frag_err *err)
+{
+	uint64_t shift_us = part->start_us ? part->start_us - m->begin_us : 0;
+
+	for (uint32_t d = 0; d < part->devs_count; d++) {
+		FRAG_TRY(renumber_events(m, &part->devs[d], shift_us, err));
+		m->into->devs[m->into->devs_count++] = part->devs[d];
+		memset(&part->devs[d], 0, sizeof(part->devs[d]));
+	}
+	m->into->file_bytes += part->file_bytes;
+	return 0;
+}
+
+static int add_part(struct merge *m, struct frag_trace *part, struct frag_err *err)
+{
+	int rc = map_strings(m, part, err);
+
+	if (!rc)
+		rc = map_stacks(m, &part->stacks, err);
+	if (!rc)
+		rc = add_devices(m, part, err);
+	frag_host_free(m->string);
+	frag_host_free(m->frame);
+	frag_host_free(m->stack);
+	m->string = m->frame = m->stack = NULL;
+	return rc;
+}
+
+/* "fsdp.rank0", "fsdp.rank1" -> "fsdp.rank" -> "fsdp": what all begin with, up to a separator. */
+static char *common_name(struct frag_trace *const *parts, size_t count)
+{
+	const char *first = parts[0]->name ? parts[0]->name : "";
+	size_t n = strlen(first);
+	char *name;
+
+	for (size_t i = 1; i < count; i++) {
+		const char *other = parts[i]->name ? parts[i]->name : "";
+		size_t k = 0;
+
+		while (k < n && first[k] == other[k])
+			k++;
+		n = k;
+	}
+	if (first[n])
+		while (n && isalnum((unsigned char)first[n - 1]))
+			n--;
+	while (n && !isalnum((unsigned char)first[n - 1]))
+		n--;
+	if (!n)
+		return frag_host_strdup("merged");
+	name = frag_host_strdup(first);
+	if (name)
+		name[n] = '\0';
+	return name;
+}
+
+static void renumber_devices(struct frag_trace *t)
+{
+	bool clash = false;
+
+	for (uint32_t a = 0; a < t->devs_count; a++)
+		for (uint32_t b = a + 1; b < t->devs_count; b++)
+			clash |= t->devs[a].ordinal == t->devs[b].ordinal;
+	for (uint32_t d = 0; clash && d < t->devs_count; d++)
+		t->devs[d].ordinal = d;
+}
+
+static int begin(struct merge *m, struct frag_trace *const *parts, size_t count,
+		 struct frag_err *err)
+{
+	struct frag_trace *t = m->into;
+	size_t devices = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		uint64_t start = parts[i]->start_us;
+
+		devices += parts[i]->devs_count;
+		if (start && (!m->begin_us || start < m->begin_us))
+			m->begin_us = start;
+	}
+	t->start_us = m->begin_us;
+	t->name = common_name(parts, count);
+	t->format = frag_host_strdup(parts[0]->format ? parts[0]->format : "");
+	t->devs = frag_host_calloc(devices, sizeof(*t->devs));
+	if (!t->name || !t->format || !t->devs)
+		return frag_fail_nomem(err, "trace");
+	t->settings = parts[0]->settings;
+	memset(&parts[0]->settings, 0, sizeof(parts[0]->settings));
+	FRAG_TRY(frag_strings_create(&t->strings, err));
+	return frag_stack_table_create(&m->stacks, err);
+}
+
+int frag_trace_merge(struct frag_trace *const *parts, size_t count, struct frag_trace **out,
+		     struct frag_err *err)
+{
+	struct merge m = { .into = frag_host_calloc(1, sizeof(*m.into)) };
+	int rc;
+
+	if (!m.into)
+		return frag_fail_nomem(err, "trace");
+	rc = begin(&m, parts, count, err);
+	for (size_t i = 0; !rc && i < count; i++)
+		rc = add_part(&m, parts[i], err);
+	if (!rc) {
+		frag_stack_table_take(m.stacks, &m.into->stacks);
+		renumber_devices(m.into);
+		*out = m.into;
+	} else {
+		frag_trace_destroy(m.into);
+	}
+	frag_stack_table_destroy(m.stacks);
+	return rc;
+}

@@ -1,0 +1,639 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Undoing a history, last entry first. Blocks: a map from address to a cell of
+ * `cells`. Whole segments: a map from address to a cell of `whole`. Pages of
+ * expandable segments: every range mapped at the end or unmapped on the way
+ * counts +1, every range mapped on the way -1; what sums to 1 was mapped at
+ * the start. Only then are the sizes of blocks settled, with all neighbours known.
+ *
+ * Rules: PyTorch 2.11; slack rule as derived in the split decision (a free
+ * block of the large pool is always longer than 1 MiB).
+ */
+#include "rewind.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "addr_map.h"
+
+#define RANGE_MAX (1ull << 38) /* no reservation is longer: 9/8 of the card, 169 GB on an H200 */
+#define SLACK FRAG_MIB /* what a block of the large pool may own beyond its rounded request */
+
+struct cell {
+	frag_addr_t addr;
+	uint64_t bytes; /* 0 = not known yet */
+	uint64_t requested;
+	uint16_t stream;
+	bool waiting, dead;
+};
+
+struct edge { /* of a page range: where coverage changes */
+	frag_addr_t addr;
+	int32_t change;
+	int32_t segment; /* the final segment, or one of the two below */
+	uint16_t stream;
+};
+#define FROM_UNMAP (-1)
+#define FROM_MAP (-2)
+
+struct rewinder {
+	const struct frag_raw_dev *raw;
+	const uint16_t *stream_of;
+	struct frag_err *err;
+	struct cell *cells;
+	size_t cells_count, cells_cap;
+	struct frag_addr_map blocks; /* addr -> cells */
+	struct frag_seed_segment *whole;
+	size_t whole_count, whole_cap;
+	struct frag_addr_map segments; /* addr -> whole */
+	struct edge *edges;
+	size_t edges_count, edges_cap;
+	bool no_requested, no_completed; /* that kind of free was not recorded */
+	struct frag_rewound *out;
+};
+
+static int contradiction(struct rewinder *w, size_t i, const char *what)
+{
+	const struct frag_raw_entry *e = &w->raw->entries[i];
+
+	return frag_fail_at(w->err, FRAG_EINPUT, i,
+			    "device %u, entry %zu contradicts what follows: %s (address 0x%llx, %llu bytes)",
+			    w->raw->ordinal, i, what, (unsigned long long)e->addr,
+			    (unsigned long long)e->bytes);
+}
+
+/* ---- blocks ------------------------------------------------------------------- */
+
+static int add_cell(struct rewinder *w, struct cell c)
+{
+	FRAG_TRY(frag_grow(&w->cells, w->cells_count, &w->cells_cap, sizeof(*w->cells), "rewind",
+			   w->err));
+	w->cells[w->cells_count] = c;
+	return frag_addr_map_put(&w->blocks, c.addr, (uint32_t)w->cells_count++, w->err);
+}
+
+static int load_blocks(struct rewinder *w)
+{
+	const struct frag_raw_dev *raw = w->raw;
+
+	for (size_t s = 0; s < raw->segments_count; s++) {
+		const struct frag_raw_segment *seg = &raw->segments[s];
+
+		for (uint32_t i = 0; i < seg->blocks_count; i++) {
+			const struct frag_final_block *f = &raw->blocks[seg->first_block + i];
+
+			if (f->state == FRAG_STATE_FREE)
+				continue;
+			if (frag_addr_map_find(&w->blocks, f->addr))
+				return frag_fail(w->err, FRAG_EINPUT,
+						 "device %u: two final blocks at address 0x%llx",
+						 raw->ordinal, (unsigned long long)f->addr);
+			FRAG_TRY(add_cell(w, (struct cell){ .addr = f->addr,
+							    .bytes = f->bytes,
+							    .requested = f->requested,
+							    .stream = w->stream_of[seg->stream],
+							    .waiting = f->state == FRAG_STATE_WAITING }));
+		}
+	}
+	return 0;
+}
+
+static int undo_alloc(struct rewinder *w, size_t i)
+{
+	const struct frag_raw_entry *e = &w->raw->entries[i];
+	struct frag_addr_cell *at = frag_addr_map_find(&w->blocks, e->addr);
+
+	if (!at) /* live at the end; without final segments nobody told us */
+		return w->raw->finals_known ? contradiction(w, i, "alloc of a block that is gone "
+								  "without a free") : 0;
+	w->cells[at->value].dead = true;
+	frag_addr_map_remove(&w->blocks, at);
+	return 0;
+}
+
+static int undo_completed(struct rewinder *w, size_t i)
+{
+	const struct frag_raw_entry *e = &w->raw->entries[i];
+
+	if (frag_addr_map_find(&w->blocks, e->addr))
+		return contradiction(w, i, "completed free of a block that is live behind it");
+	if (!e->bytes || e->bytes > FRAG_MAX_REQUEST)
+		return contradiction(w, i, "free of an impossible size");
+	return add_cell(w, (struct cell){ .addr = e->addr,
+					  .requested = e->bytes,
+					  .stream = w->stream_of[e->stream],
+					  .waiting = !w->no_requested });
+}
+
+static int undo_requested(struct rewinder *w, size_t i)
+{
+	const struct frag_raw_entry *e = &w->raw->entries[i];
+	struct frag_addr_cell *at = frag_addr_map_find(&w->blocks, e->addr);
+
+	if (!at && (w->no_completed || !w->raw->finals_known)) {
+		FRAG_TRY(undo_completed(w, i));
+		at = frag_addr_map_find(&w->blocks, e->addr);
+	}
+	if (!at || !w->cells[at->value].waiting)
+		return contradiction(w, i, "requested free of a block that is not waiting behind it");
+	w->cells[at->value].waiting = false;
+	return 0;
+}
+
+/* ---- segments -------------------------------------------------------------------- */
+
+static int add_edges(struct rewinder *w, uint64_t addr, uint64_t bytes, int change, uint16_t stream,
+		     int32_t segment)
+{
+	for (int end = 0; end < 2; end++) {
+		FRAG_TRY(frag_grow(&w->edges, w->edges_count, &w->edges_cap, sizeof(*w->edges),
+				   "rewind", w->err));
+		w->edges[w->edges_count++] = (struct edge){ .addr = end ? addr + bytes : addr,
+							    .change = end ? -change : change,
+							    .segment = segment,
+							    .stream = stream };
+	}
+	return 0;
+}
+
+static int add_whole(struct rewinder *w, struct frag_seed_segment s)
+{
+	FRAG_TRY(frag_grow(&w->whole, w->whole_count, &w->whole_cap, sizeof(*w->whole), "rewind",
+			   w->err));
+	w->whole[w->whole_count] = s;
+	return frag_addr_map_put(&w->segments, s.addr, (uint32_t)w->whole_count++, w->err);
+}
+
+static int load_segments(struct rewinder *w)
+{
+	for (size_t i = 0; i < w->raw->segments_count; i++) {
+		const struct frag_raw_segment *s = &w->raw->segments[i];
+		uint16_t stream = w->stream_of[s->stream];
+
+		if (s->expandable) {
+			FRAG_TRY(add_edges(w, s->addr, s->bytes, 1, stream, (int32_t)i));
+			continue;
+		}
+		if (frag_addr_map_find(&w->segments, s->addr))
+			return frag_fail(w->err, FRAG_EINPUT,
+					 "device %u: two final segments at address 0x%llx",
+					 w->raw->ordinal, (unsigned long long)s->addr);
+		FRAG_TRY(add_whole(w, (struct frag_seed_segment){ .addr = s->addr,
+								  .bytes = s->bytes,
+								  .stream = stream,
+								  .pool = s->pool,
+								  .small = s->small }));
+	}
+	return 0;
+}
+
+static int undo_segment(struct rewinder *w, size_t i)
+{
+	const struct frag_raw_entry *e = &w->raw->entries[i];
+	struct frag_addr_cell *at = frag_addr_map_find(&w->segments, e->addr);
+
+	if (!w->raw->finals_known)
+		return 0;
+	if (!e->bytes || e->addr + e->bytes < e->addr)
+		return contradiction(w, i, "segment of an impossible size");
+	switch (e->action) {
+	case FRAG_RAW_SEGMENT_ALLOC:
+		if (!at || w->whole[at->value].bytes != e->bytes)
+			return contradiction(w, i, "new segment that is gone without a release");
+		w->whole[at->value].bytes = 0;
+		frag_addr_map_remove(&w->segments, at);
+		return 0;
+	case FRAG_RAW_SEGMENT_FREE:
+		if (at)
+			return contradiction(w, i, "release of a segment that is there behind it");
+		return add_whole(w, (struct frag_seed_segment){
+					    .addr = e->addr,
+					    .bytes = e->bytes,
+					    .stream = w->stream_of[e->stream],
+					    .pool = e->pool == FRAG_RAW_NO_POOL ? 0 : e->pool,
+					    .small = e->bytes == FRAG_PAGE });
+	case FRAG_RAW_SEGMENT_MAP:
+		return add_edges(w, e->addr, e->bytes, -1, w->stream_of[e->stream], FROM_MAP);
+	default:
+		return add_edges(w, e->addr, e->bytes, 1, w->stream_of[e->stream], FROM_UNMAP);
+	}
+}
+
+static int undo_all(struct rewinder *w)
+{
+	for (size_t i = w->raw->entries_count; i-- > 0;) {
+		switch (w->raw->entries[i].action) {
+		case FRAG_RAW_ALLOC:
+			FRAG_TRY(undo_alloc(w, i));
+			break;
+		case FRAG_RAW_FREE_COMPLETED:
+			FRAG_TRY(undo_completed(w, i));
+			break;
+		case FRAG_RAW_FREE:
+			FRAG_TRY(undo_completed(w, i));
+			FRAG_TRY(undo_requested(w, i));
+			break;
+		case FRAG_RAW_FREE_REQUESTED:
+			FRAG_TRY(undo_requested(w, i));
+			break;
+		case FRAG_RAW_SEGMENT_ALLOC:
+		case FRAG_RAW_SEGMENT_FREE:
+		case FRAG_RAW_SEGMENT_MAP:
+		case FRAG_RAW_SEGMENT_UNMAP:
+			FRAG_TRY(undo_segment(w, i));
+			break;
+		default:
+			break;
+		}
+	}
+	return 0;
+}
+
+/* ---- what is left -------------------------------------------------------------------- */
+
+static int cell_order(const void *a, const void *b)
+{
+	const struct cell *x = a, *y = b;
+
+	return x->addr < y->addr ? -1 : x->addr > y->addr;
+}
+
+static int segment_order(const void *a, const void *b)
+{
+	const struct frag_seed_segment *x = a, *y = b;
+
+	return x->addr < y->addr ? -1 : x->addr > y->addr;
+}
+
+static int edge_order(const void *a, const void *b)
+{
+	const struct edge *x = a, *y = b;
+
+	if (x->addr != y->addr)
+		return x->addr < y->addr ? -1 : 1;
+	return x->segment < y->segment ? -1 : x->segment > y->segment;
+}
+
+/* Adds [addr, end), or lengthens the last run if it is of the same kind. */
+static int add_run(struct rewinder *w, frag_addr_t addr, frag_addr_t end, uint16_t stream,
+		   int32_t segment)
+{
+	const struct frag_raw_segment *f = segment < 0 ? NULL : &w->raw->segments[segment];
+	struct frag_seed_segment s = {
+		.addr = addr,
+		.bytes = end - addr,
+		.stream = stream,
+		.pool = f ? f->pool : 0,
+		.small = f ? f->small : (end - addr) % (20 * FRAG_MIB) != 0,
+		.expandable = true,
+	};
+	struct frag_seed_segment *last = w->whole_count ? &w->whole[w->whole_count - 1] : NULL;
+
+	if (last && last->expandable && last->addr + last->bytes == addr &&
+	    last->stream == stream && last->pool == s.pool && last->small == s.small) {
+		last->bytes += s.bytes;
+		return 0;
+	}
+	FRAG_TRY(frag_grow(&w->whole, w->whole_count, &w->whole_cap, sizeof(*w->whole), "rewind",
+			   w->err));
+	w->whole[w->whole_count++] = s;
+	return 0;
+}
+
+/* Ranges whose coverage is 1 were mapped at the start. */
+static int sweep_pages(struct rewinder *w)
+{
+	int32_t segment = FROM_UNMAP;
+	int64_t cover = 0;
+	uint16_t stream = 0;
+
+	qsort(w->edges, w->edges_count, sizeof(*w->edges), edge_order);
+	for (size_t i = 0; i < w->edges_count;) {
+		frag_addr_t addr = w->edges[i].addr;
+
+		for (; i < w->edges_count && w->edges[i].addr == addr; i++) {
+			const struct edge *e = &w->edges[i];
+
+			cover += e->change;
+			if (e->change > 0 && e->segment != FROM_MAP)
+				stream = e->stream;
+			if (e->segment >= 0)
+				segment = e->change > 0 ? e->segment : FROM_UNMAP;
+		}
+		if (cover < 0 || cover > 1)
+			return frag_fail(w->err, FRAG_EINPUT,
+					 "device %u: page 0x%llx is mapped twice or unmapped twice",
+					 w->raw->ordinal, (unsigned long long)addr);
+		if (cover && i < w->edges_count)
+			FRAG_TRY(add_run(w, addr, w->edges[i].addr, stream, segment));
+	}
+	return 0;
+}
+
+/* ---- sizes ------------------------------------------------------------------------------ */
+
+/* A block of the large pool with more than SLACK behind it: where does it end? */
+struct open_end {
+	frag_addr_t addr, low, high; /* the end lies in [low, high] */
+	size_t block;
+	bool settled;
+};
+
+struct sizer {
+	struct rewinder *w;
+	const uint32_t *roundup;
+	uint64_t max_split;
+	struct open_end *open;
+	size_t open_count, open_cap;
+};
+
+static uint64_t open_size(struct sizer *z, size_t block, uint64_t rounded, uint64_t gap)
+{
+	struct rewinder *w = z->w;
+	struct frag_seed_block *s = &w->out->blocks[block];
+
+	if (gap <= SLACK)
+		return rounded + gap;
+	if (frag_grow(&z->open, z->open_count, &z->open_cap, sizeof(*z->open), "rewind", w->err))
+		return 0;
+	z->open[z->open_count++] = (struct open_end){ .addr = s->addr,
+						      .low = s->addr + rounded,
+						      .high = s->addr + rounded + SLACK,
+						      .block = block };
+	return rounded;
+}
+
+/* Blocks [first, first + n) lie in seg; known sizes are kept, the others follow from the gaps. */
+static int size_blocks(struct sizer *z, const struct frag_seed_segment *seg)
+{
+	struct frag_rewound *out = z->w->out;
+	frag_addr_t end = seg->addr + seg->bytes;
+
+	for (size_t i = seg->first_block; i < seg->first_block + seg->blocks_count; i++) {
+		struct frag_seed_block *s = &out->blocks[i];
+		bool last = i + 1 == seg->first_block + seg->blocks_count;
+		frag_addr_t next = last ? end : out->blocks[i + 1].addr;
+		uint64_t rounded = s->bytes ? s->bytes : frag_torch_round(s->requested, z->roundup);
+
+		if (rounded > next - s->addr)
+			return frag_fail(z->w->err, FRAG_EINPUT,
+					 "device %u: blocks that were live at the start overlap at 0x%llx",
+					 z->w->raw->ordinal, (unsigned long long)next);
+		if (s->bytes)
+			continue;
+		if (seg->small || seg->expandable)
+			s->bytes = rounded;
+		else if (rounded >= z->max_split)
+			s->bytes = next - s->addr;
+		else
+			s->bytes = open_size(z, i, rounded, next - s->addr - rounded);
+		if (!s->bytes)
+			return FRAG_ENOMEM;
+	}
+	return 0;
+}
+
+static int open_order(const void *a, const void *b)
+{
+	const struct open_end *x = a, *y = b;
+
+	return x->addr < y->addr ? -1 : x->addr > y->addr;
+}
+
+/* The open end with the largest addr <= at. */
+static struct open_end *open_below(struct sizer *z, frag_addr_t at)
+{
+	size_t low = 0, high = z->open_count;
+
+	while (low < high) {
+		size_t mid = (low + high) / 2;
+
+		if (z->open[mid].addr <= at)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low ? &z->open[low - 1] : NULL;
+}
+
+/*
+ * Allocations start at the low end of a free block, so the first one that
+ * lands in the doubtful part while the block still lives shows where it ends.
+ */
+static void settle_open(struct sizer *z)
+{
+	const struct frag_raw_dev *raw = z->w->raw;
+	size_t left = z->open_count;
+
+	qsort(z->open, z->open_count, sizeof(*z->open), open_order);
+	for (size_t i = 0; i < raw->entries_count && left; i++) {
+		const struct frag_raw_entry *e = &raw->entries[i];
+		bool gone = e->action == FRAG_RAW_FREE || e->action == FRAG_RAW_FREE_COMPLETED ||
+			    (z->w->no_completed && e->action == FRAG_RAW_FREE_REQUESTED);
+		struct open_end *o;
+
+		if (e->action != FRAG_RAW_ALLOC && !gone)
+			continue;
+		o = open_below(z, e->addr);
+		if (!o || o->settled)
+			continue;
+		if (gone ? e->addr != o->addr : e->addr < o->low || e->addr > o->high)
+			continue;
+		if (gone)
+			z->w->out->uncertain++;
+		else
+			z->w->out->blocks[o->block].bytes = e->addr - o->addr;
+		o->settled = true;
+		left--;
+	}
+	z->w->out->uncertain += left;
+}
+
+/* ---- result ---------------------------------------------------------------------------------- */
+
+static int take_blocks(struct rewinder *w)
+{
+	struct frag_rewound *out = w->out;
+	size_t n = 0;
+
+	for (size_t i = 0; i < w->cells_count; i++)
+		if (!w->cells[i].dead)
+			w->cells[n++] = w->cells[i];
+	w->cells_count = n;
+	if (n)
+		qsort(w->cells, n, sizeof(*w->cells), cell_order);
+	out->blocks = frag_host_calloc(n, sizeof(*out->blocks));
+	if (!out->blocks)
+		return frag_fail_nomem(w->err, "seed");
+	out->blocks_count = n;
+	for (size_t i = 0; i < n; i++) {
+		const struct cell *c = &w->cells[i];
+
+		out->blocks[i] = (struct frag_seed_block){ .addr = c->addr,
+							   .bytes = c->bytes,
+							   .requested = FRAG_MIN(FRAG_MAX(c->requested, 1),
+										 FRAG_MAX_REQUEST),
+							   .stream = c->stream,
+							   .slot = (uint32_t)i,
+							   .waiting = c->waiting };
+	}
+	return 0;
+}
+
+/* Segments in order, each with its blocks; false if a block lies in none or segments overlap. */
+static bool place_blocks(struct frag_rewound *out)
+{
+	size_t next = 0;
+
+	for (size_t i = 0; i < out->segments_count; i++) {
+		struct frag_seed_segment *s = &out->segments[i];
+
+		if (i && s[-1].addr + s[-1].bytes > s->addr)
+			return false;
+		s->first_block = (uint32_t)next;
+		while (next < out->blocks_count && out->blocks[next].addr >= s->addr &&
+		       out->blocks[next].addr < s->addr + s->bytes)
+			next++;
+		s->blocks_count = (uint32_t)(next - s->first_block);
+	}
+	return next == out->blocks_count;
+}
+
+/* Pages that were unmapped later: a run that holds only small blocks is of the small pool. */
+static void guess_kinds(struct rewinder *w)
+{
+	struct frag_rewound *out = w->out;
+
+	for (size_t i = 0; i < out->segments_count; i++) {
+		struct frag_seed_segment *s = &out->segments[i];
+		bool large = false, final = false;
+
+		for (size_t k = 0; k < w->raw->segments_count && s->expandable && !final; k++)
+			final = w->raw->segments[k].addr < s->addr + s->bytes &&
+				s->addr < w->raw->segments[k].addr + w->raw->segments[k].bytes;
+		if (!s->expandable || final || !s->blocks_count)
+			continue;
+		for (size_t k = s->first_block; k < s->first_block + s->blocks_count; k++)
+			large |= out->blocks[k].requested > FRAG_MIB;
+		s->small = !large;
+	}
+}
+
+/* The lowest address mapped for a stream and kind is taken as the base of its reservation. */
+static void guess_bases(struct rewinder *w)
+{
+	struct frag_rewound *out = w->out;
+
+	for (size_t i = 0; i < out->segments_count; i++) {
+		struct frag_seed_segment *s = &out->segments[i];
+
+		if (!s->expandable)
+			continue;
+		s->range_addr = s->addr;
+		for (size_t k = 0; k < i; k++) {
+			const struct frag_seed_segment *o = &out->segments[k];
+
+			if (o->expandable && o->stream == s->stream && o->small == s->small &&
+			    o->pool == s->pool && s->addr - o->range_addr < RANGE_MAX) {
+				s->range_addr = o->range_addr;
+				break;
+			}
+		}
+	}
+}
+
+static int settle(struct rewinder *w)
+{
+	const struct frag_trace_settings *set = w->raw->settings;
+	struct sizer z = { .w = w, .roundup = set ? set->roundup : NULL,
+			   .max_split = set && set->present ? set->max_split_bytes : UINT64_MAX };
+	struct frag_rewound *out = w->out;
+	int rc = 0;
+
+	for (size_t i = 0; i < out->segments_count && !rc; i++)
+		rc = size_blocks(&z, &out->segments[i]);
+	if (!rc)
+		settle_open(&z);
+	frag_host_free(z.open);
+	return rc;
+}
+
+/* Without a layout only the requests are known. */
+static void drop_layout(struct rewinder *w)
+{
+	struct frag_rewound *out = w->out;
+	const struct frag_trace_settings *set = w->raw->settings;
+
+	out->segments_count = 0;
+	for (size_t i = 0; i < out->blocks_count; i++) {
+		if (out->blocks[i].bytes)
+			continue;
+		out->blocks[i].bytes = frag_torch_round(out->blocks[i].requested,
+							set ? set->roundup : NULL);
+		out->uncertain++;
+	}
+}
+
+static int rewind_all(struct rewinder *w)
+{
+	struct frag_rewound *out = w->out;
+	size_t n = 0;
+
+	FRAG_TRY(load_blocks(w));
+	FRAG_TRY(load_segments(w));
+	FRAG_TRY(undo_all(w));
+	for (size_t i = 0; i < w->whole_count; i++)
+		if (w->whole[i].bytes)
+			w->whole[n++] = w->whole[i];
+	w->whole_count = n;
+	FRAG_TRY(sweep_pages(w));
+	if (w->whole_count)
+		qsort(w->whole, w->whole_count, sizeof(*w->whole), segment_order);
+	out->segments = w->whole;
+	out->segments_count = w->whole_count;
+	w->whole = NULL;
+	FRAG_TRY(take_blocks(w));
+	if (!w->raw->finals_known || !place_blocks(out)) {
+		drop_layout(w);
+		return 0;
+	}
+	guess_kinds(w);
+	guess_bases(w);
+	return settle(w);
+}
+
+int frag_rewind(const struct frag_raw_dev *raw, const uint16_t *stream_of,
+		struct frag_rewound *out, struct frag_err *err)
+{
+	struct rewinder w = { .raw = raw, .stream_of = stream_of, .err = err, .out = out,
+			      .no_requested = true, .no_completed = true };
+	int rc;
+
+	*out = (struct frag_rewound){ 0 };
+	for (size_t i = 0; i < raw->entries_count; i++) {
+		unsigned a = (unsigned)raw->entries[i].action;
+
+		w.no_requested &= a != FRAG_RAW_FREE && a != FRAG_RAW_FREE_REQUESTED;
+		w.no_completed &= a != FRAG_RAW_FREE && a != FRAG_RAW_FREE_COMPLETED;
+	}
+	rc = frag_addr_map_init(&w.blocks, err);
+	if (!rc)
+		rc = frag_addr_map_init(&w.segments, err);
+	if (!rc)
+		rc = rewind_all(&w);
+	frag_addr_map_release(&w.blocks);
+	frag_addr_map_release(&w.segments);
+	frag_host_free(w.cells);
+	frag_host_free(w.whole);
+	frag_host_free(w.edges);
+	if (rc)
+		frag_rewound_release(out);
+	return rc;
+}
+
+void frag_rewound_release(struct frag_rewound *r)
+{
+	frag_host_free(r->segments);
+	frag_host_free(r->blocks);
+	*r = (struct frag_rewound){ 0 };
+}

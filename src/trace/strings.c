@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Interned strings: texts lie in chunks that never move; an open-addressing
+ * table of indices (linear probing, at most half full, power of two) finds
+ * them by the low half of XXH3. Slot value 0 = empty: "" is never in the table.
+ */
+#include "strings.h"
+
+#include <string.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#define CHUNK_BYTES 65536u
+#define MAX_STRINGS (1u << 29)
+
+struct chunk {
+	struct chunk *next;
+	char text[];
+};
+
+struct entry {
+	const char *text;
+	uint32_t len, hash;
+};
+
+struct frag_strings {
+	struct entry *entries;
+	uint32_t count, cap;
+	uint32_t *table;
+	uint32_t mask;
+	struct chunk *chunks;
+	char *free;	  /* rest of the newest shared chunk */
+	size_t free_left;
+};
+
+int frag_strings_create(struct frag_strings **out, struct frag_err *err)
+{
+	struct frag_strings *s = frag_host_calloc(1, sizeof(*s));
+
+	if (!s)
+		return frag_fail_nomem(err, "strings");
+	s->cap = 64;
+	s->mask = 127;
+	s->entries = frag_host_calloc(s->cap, sizeof(*s->entries));
+	s->table = frag_host_calloc(s->mask + 1, sizeof(*s->table));
+	if (!s->entries || !s->table) {
+		frag_strings_destroy(s);
+		return frag_fail_nomem(err, "strings");
+	}
+	s->entries[0].text = "";
+	s->count = 1;
+	*out = s;
+	return 0;
+}
+
+void frag_strings_destroy(struct frag_strings *s)
+{
+	if (!s)
+		return;
+	while (s->chunks) {
+		struct chunk *next = s->chunks->next;
+
+		frag_host_free(s->chunks);
+		s->chunks = next;
+	}
+	frag_host_free(s->entries);
+	frag_host_free(s->table);
+	frag_host_free(s);
+}
+
+/* Room for len + 1 bytes; long texts get a chunk of their own. */
+static char *text_room(struct frag_strings *s, size_t len)
+{
+	bool own = len >= CHUNK_BYTES / 4;
+	struct chunk *c;
+	char *at;
+
+	if (own || s->free_left < len + 1) {
+		size_t bytes = own ? len + 1 : CHUNK_BYTES;
+
+		c = frag_host_alloc(sizeof(*c) + bytes);
+		if (!c)
+			return NULL;
+		c->next = s->chunks;
+		s->chunks = c;
+		if (own)
+			return c->text;
+		s->free = c->text;
+		s->free_left = bytes;
+	}
+	at = s->free;
+	s->free += len + 1;
+	s->free_left -= len + 1;
+	return at;
+}
+
+static int grow(struct frag_strings *s, struct frag_err *err)
+{
+	uint32_t cap = s->cap * 2, mask = cap * 2 - 1;
+	struct entry *entries;
+	uint32_t *table;
+
+	if (s->count >= MAX_STRINGS)
+		return frag_fail(err, FRAG_EINPUT, "more than %u different strings", MAX_STRINGS);
+	entries = frag_host_realloc(s->entries, cap, sizeof(*entries));
+	if (!entries)
+		return frag_fail_nomem(err, "strings");
+	s->entries = entries;
+	table = frag_host_calloc((size_t)mask + 1, sizeof(*table));
+	if (!table)
+		return frag_fail_nomem(err, "strings");
+	for (uint32_t i = 1; i < s->count; i++) {
+		uint32_t at = entries[i].hash & mask;
+
+		while (table[at])
+			at = (at + 1) & mask;
+		table[at] = i;
+	}
+	frag_host_free(s->table);
+	s->table = table;
+	s->mask = mask;
+	s->cap = cap;
+	return 0;
+}
+
+int frag_strings_intern(struct frag_strings *s, const char *text, size_t len, uint32_t *index,
+			struct frag_err *err)
+{
+	uint32_t hash, at, i;
+	char *copy;
+
+	if (!len) {
+		*index = 0;
+		return 0;
+	}
+	if (len > UINT32_MAX)
+		return frag_fail(err, FRAG_EINPUT, "string of %zu bytes is too long", len);
+	hash = (uint32_t)XXH3_64bits(text, len);
+	for (at = hash & s->mask; (i = s->table[at]); at = (at + 1) & s->mask) {
+		const struct entry *e = &s->entries[i];
+
+		if (e->hash == hash && e->len == len && !memcmp(e->text, text, len)) {
+			*index = i;
+			return 0;
+		}
+	}
+	if (s->count == s->cap) {
+		FRAG_TRY(grow(s, err));
+		for (at = hash & s->mask; s->table[at]; at = (at + 1) & s->mask)
+			;
+	}
+	copy = text_room(s, len);
+	if (!copy)
+		return frag_fail_nomem(err, "strings");
+	memcpy(copy, text, len);
+	copy[len] = 0;
+	s->entries[s->count] = (struct entry){ copy, (uint32_t)len, hash };
+	s->table[at] = *index = s->count++;
+	return 0;
+}
+
+const char *frag_strings_get(const struct frag_strings *s, uint32_t i)
+{
+	return i < s->count ? s->entries[i].text : "";
+}
+
+size_t frag_strings_len(const struct frag_strings *s, uint32_t i)
+{
+	return i < s->count ? s->entries[i].len : 0;
+}
+
+uint32_t frag_strings_count(const struct frag_strings *s)
+{
+	return s->count;
+}

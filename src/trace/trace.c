@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Traces of any format: the registry of readers, detection by content, release. */
+#include <frag/trace.h>
+
+#include <string.h>
+
+#include "build.h"
+#include "input.h"
+#include "stacks.h"
+#include "strings.h"
+
+#define FRAG_ENTRY(name) extern const struct frag_reader_ops frag_reader_##name;
+#include "reader_list.inc"
+#undef FRAG_ENTRY
+
+static const struct frag_reader_ops *const readers[] = {
+#define FRAG_ENTRY(name) &frag_reader_##name,
+#include "reader_list.inc"
+#undef FRAG_ENTRY
+};
+
+const struct frag_reader_ops *const *frag_reader_list(size_t *count)
+{
+	*count = FRAG_ARRAY_LEN(readers);
+	return readers;
+}
+
+/* "dir/serve.default.pickle.xz" -> "serve.default"; only known endings go. */
+static char *short_name(const char *path)
+{
+	static const char *const endings[] = { ".gz", ".xz", ".zst", ".pickle", ".pkl", ".pt",
+					       ".cft", ".csv", ".json", ".txt" };
+	const char *slash = strrchr(path, '/');
+	char *name = frag_host_strdup(!strcmp(path, "-") ? "stdin" : slash ? slash + 1 : path);
+	bool again = name != NULL;
+
+	while (again) {
+		size_t n = strlen(name);
+
+		again = false;
+		for (size_t i = 0; i < FRAG_ARRAY_LEN(endings) && !again; i++) {
+			size_t e = strlen(endings[i]);
+
+			if (n <= e || strcmp(name + n - e, endings[i]))
+				continue;
+			name[n - e] = 0;
+			again = true;
+		}
+	}
+	return name;
+}
+
+static int choose(struct frag_input *in, const struct frag_reader_ops **best, struct frag_err *err)
+{
+	const unsigned char *bytes;
+	size_t len;
+	int best_score = 0;
+
+	FRAG_TRY(frag_input_peek(in, FRAG_INPUT_PEEK_MAX, &bytes, &len, err));
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(readers); i++) {
+		int score = readers[i]->probe(bytes, len);
+
+		if (score > best_score) {
+			best_score = score;
+			*best = readers[i];
+		}
+	}
+	if (!best_score)
+		return frag_fail(err, FRAG_EINPUT,
+				 "'%s' is of no known format (cufrag list formats)", frag_input_name(in));
+	return 0;
+}
+
+static int read_input(struct frag_input *in, const char *path, const char *options,
+		      struct frag_trace **out, struct frag_err *err)
+{
+	const struct frag_reader_ops *reader = NULL;
+	struct frag_trace *trace = NULL;
+
+	FRAG_TRY(choose(in, &reader, err));
+	FRAG_TRY(reader->read(in, options, &trace, err));
+	if (!trace->name)
+		trace->name = short_name(path);
+	if (!trace->format)
+		trace->format = frag_host_strdup(reader->name);
+	if (!trace->file_bytes)
+		trace->file_bytes = frag_input_offset(in);
+	if (!trace->name || !trace->format) {
+		frag_trace_destroy(trace);
+		return frag_fail_nomem(err, "trace");
+	}
+	*out = trace;
+	return 0;
+}
+
+int frag_trace_read(const char *path, const char *options, struct frag_trace **out,
+		    struct frag_err *err)
+{
+	struct frag_input *in = NULL;
+	int rc;
+
+	FRAG_TRY(frag_input_open(path, &in, err));
+	rc = read_input(in, path, options, out, err);
+	frag_input_close(in);
+	return rc;
+}
+
+void frag_trace_destroy(struct frag_trace *trace)
+{
+	if (!trace)
+		return;
+	for (uint32_t i = 0; i < trace->devs_count; i++)
+		frag_trace_dev_release(&trace->devs[i]);
+	frag_host_free(trace->devs);
+	frag_stacks_release(&trace->stacks);
+	frag_strings_destroy(trace->strings);
+	frag_host_free(trace->settings.conf);
+	frag_host_free(trace->name);
+	frag_host_free(trace->format);
+	frag_host_free(trace);
+}
+
+const char *frag_trace_string(const struct frag_trace *trace, uint32_t i)
+{
+	return trace->strings ? frag_strings_get(trace->strings, i) : "";
+}
