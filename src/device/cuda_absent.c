@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Stands in for cuda.c in a build without nvcc, so that callers need no #ifdef. */
+#include <frag/device.h>
+
+bool frag_cuda_built(void)
+{
+	return false;
+}
+
+int frag_cuda_open(int ordinal, struct frag_device **out, struct frag_err *err)
+{
+	(void)out;
+	return frag_fail(err, FRAG_EDEVICE,
+			 "cannot open cuda:%d: this build has no CUDA device (built without nvcc); use --device sim",
+			 ordinal);
+}

@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The front of every device: asks the back-end, and alone counts.
+ *
+ * Every driver call runs through enter() and leave(). enter() numbers it (over
+ * all kinds, from 1), checks that the device can do it, and fails it where a
+ * failure was ordered; the back-end is then not asked, so a call that was failed
+ * on demand has had no effect. leave() books result, bytes and time, brings
+ * reserved_bytes and its peak into step with the back-end, and writes the log.
+ *
+ * Failures on demand: calls that can run out of memory (cudaMalloc,
+ * cuMemCreate, cuMemAddressReserve, cudaMallocAsync, cudaMallocManaged) answer
+ * FRAG_OOM, as the real driver would; every other call answers FRAG_EDEVICE
+ * and a message that ends in "(injected failure of call N)". Calls that the
+ * device cannot do at all (FRAG_ENOTSUP) never reach a driver and are not counted.
+ *
+ * Not calls: pool_usage and managed_usage read counters and cost nothing.
+ */
+#include "device_internal.h"
+
+#include <string.h>
+#include <time.h>
+
+/* `*ns` before a call: the back-end did not say what the call took. */
+#define NS_UNSET UINT64_MAX
+
+struct box {
+	struct frag_device dev;
+	uint32_t can;
+	bool measured; /* read the host clock around each call */
+};
+
+static const char *const call_names[] = {
+#define FRAG_X_(name, text) text,
+	FRAG_CALL_LIST(FRAG_X_)
+#undef FRAG_X_
+};
+
+const char *frag_call_name(enum frag_call call)
+{
+	return (unsigned)call < FRAG_CALL_COUNT ? call_names[call] : "?";
+}
+
+#define BIT(call) (1u << FRAG_CALL_##call)
+_Static_assert(FRAG_CALL_COUNT <= 32, "sets of calls are 32 bits");
+
+/* calls that can answer FRAG_OOM */
+#define TAKES_MEMORY \
+	(BIT(MALLOC) | BIT(CREATE) | BIT(RESERVE) | BIT(ASYNC_MALLOC) | BIT(MANAGED))
+/* calls after which the reserved bytes cannot have changed */
+#define KEEPS_RESERVED \
+	(BIT(RESERVE) | BIT(UNRESERVE) | BIT(MAP) | BIT(SET_ACCESS) | BIT(FENCE) | BIT(QUERY) | \
+	 BIT(MEM_INFO) | BIT(POOL_CREATE))
+
+static const uint32_t needs[FRAG_CALL_COUNT] = {
+	[FRAG_CALL_MALLOC] = FRAG_CAN_MALLOC,	      [FRAG_CALL_FREE] = FRAG_CAN_MALLOC,
+	[FRAG_CALL_RESERVE] = FRAG_CAN_VMM,	      [FRAG_CALL_UNRESERVE] = FRAG_CAN_VMM,
+	[FRAG_CALL_CREATE] = FRAG_CAN_VMM,	      [FRAG_CALL_RELEASE] = FRAG_CAN_VMM,
+	[FRAG_CALL_MAP] = FRAG_CAN_VMM,		      [FRAG_CALL_SET_ACCESS] = FRAG_CAN_VMM,
+	[FRAG_CALL_UNMAP] = FRAG_CAN_VMM,	      [FRAG_CALL_POOL_CREATE] = FRAG_CAN_ASYNC,
+	[FRAG_CALL_POOL_DESTROY] = FRAG_CAN_ASYNC,    [FRAG_CALL_ASYNC_MALLOC] = FRAG_CAN_ASYNC,
+	[FRAG_CALL_ASYNC_FREE] = FRAG_CAN_ASYNC,      [FRAG_CALL_POOL_TRIM] = FRAG_CAN_ASYNC,
+	[FRAG_CALL_MANAGED] = FRAG_CAN_MANAGED,	      [FRAG_CALL_MANAGED_FREE] = FRAG_CAN_MANAGED,
+	[FRAG_CALL_PREFETCH] = FRAG_CAN_MANAGED,
+};
+
+static inline struct box *box_of(struct frag_device *dev)
+{
+	return (struct box *)(void *)dev; /* dev is its first member */
+}
+
+static uint64_t clock_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+/* One call under way. */
+struct call {
+	struct frag_device *dev;
+	enum frag_call kind;
+	uint64_t bytes;
+	uint64_t start_ns; /* host clock, where it is read */
+	uint64_t ns;	   /* filled by the back-end */
+};
+
+static int leave(struct call *c, int result)
+{
+	struct frag_device *dev = c->dev;
+	struct frag_call_stat *st = &dev->stat[c->kind];
+
+	if (c->ns == NS_UNSET)
+		c->ns = box_of(dev)->measured ? clock_ns() - c->start_ns : 0;
+	st->ns += c->ns;
+	dev->driver_ns += c->ns;
+	if (FRAG_LIKELY(!result)) {
+		st->count++;
+		st->bytes += c->bytes;
+	} else {
+		st->failed++;
+	}
+	if (!(1u << c->kind & KEEPS_RESERVED)) {
+		dev->reserved_bytes = dev->ops->reserved(dev->priv);
+		dev->reserved_peak_bytes = FRAG_MAX(dev->reserved_peak_bytes, dev->reserved_bytes);
+	}
+	if (FRAG_UNLIKELY(dev->log != NULL))
+		dev->log(dev->log_ctx, c->kind, c->bytes, result);
+	return result;
+}
+
+static int inject(struct call *c, struct frag_err *err)
+{
+	c->ns = 0;
+	if (1u << c->kind & TAKES_MEMORY)
+		return leave(c, FRAG_OOM);
+	return leave(c, frag_fail(err, FRAG_EDEVICE, "%s failed (injected failure of call %llu)",
+				  call_names[c->kind], (unsigned long long)c->dev->driver_calls));
+}
+
+static int not_able(struct frag_device *dev, enum frag_call kind, struct frag_err *err)
+{
+	return frag_fail(err, FRAG_ENOTSUP, "device '%s' has no %s; choose another --device or policy",
+			 dev->ops->name, call_names[kind]);
+}
+
+/* 0: go on and ask the back-end. Anything else is the result of the call. */
+static int enter(struct call *c, struct frag_device *dev, enum frag_call kind, uint64_t bytes,
+		 struct frag_err *err)
+{
+	struct box *box = box_of(dev);
+
+	if (FRAG_UNLIKELY(needs[kind] & ~box->can))
+		return not_able(dev, kind, err);
+	*c = (struct call){ .dev = dev, .kind = kind, .bytes = bytes, .ns = NS_UNSET };
+	dev->driver_calls++;
+	if (FRAG_UNLIKELY(dev->fail_call)) {
+		if (dev->driver_calls == dev->fail_call ||
+		    (dev->fail_all_after && dev->driver_calls > dev->fail_call))
+			return inject(c, err);
+	}
+	if (box->measured)
+		c->start_ns = clock_ns();
+	return 0;
+}
+
+int frag_device_wrap(const struct frag_device_ops *ops, void *priv, struct frag_device **out,
+		     struct frag_err *err)
+{
+	struct box *box = frag_host_calloc(1, sizeof(*box));
+	struct frag_device_info info;
+
+	if (!box)
+		return frag_fail_nomem(err, "device");
+	memset(&info, 0, sizeof(info));
+	ops->info(priv, &info);
+	box->dev.ops = ops;
+	box->dev.priv = priv;
+	box->can = info.can;
+	box->measured = !info.modelled;
+	*out = &box->dev;
+	return 0;
+}
+
+void frag_dev_info(const struct frag_device *dev, struct frag_device_info *out)
+{
+	memset(out, 0, sizeof(*out));
+	dev->ops->info(dev->priv, out);
+}
+
+void frag_dev_close(struct frag_device *dev)
+{
+	if (!dev)
+		return;
+	dev->ops->close(dev->priv);
+	frag_host_free(box_of(dev));
+}
+
+uint64_t frag_dev_leaks(const struct frag_device *dev)
+{
+	static const enum frag_call pairs[][2] = {
+		{ FRAG_CALL_MALLOC, FRAG_CALL_FREE },
+		{ FRAG_CALL_RESERVE, FRAG_CALL_UNRESERVE },
+		{ FRAG_CALL_CREATE, FRAG_CALL_RELEASE },
+		{ FRAG_CALL_POOL_CREATE, FRAG_CALL_POOL_DESTROY },
+		{ FRAG_CALL_ASYNC_MALLOC, FRAG_CALL_ASYNC_FREE },
+		{ FRAG_CALL_MANAGED, FRAG_CALL_MANAGED_FREE },
+	};
+	uint64_t out = 0;
+
+	/* a mapping cannot leak alone: its range could not have been given back */
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(pairs); i++)
+		out += dev->stat[pairs[i][0]].count - dev->stat[pairs[i][1]].count;
+	return out;
+}
+
+/* ---- the calls ----------------------------------------------------------- */
+
+/* Body of one call: count, ask the back-end, book. */
+#define CALL(kind_, bytes_, ...) \
+	struct call c; \
+	int rc_ = enter(&c, dev, FRAG_CALL_##kind_, (bytes_), err); \
+	return rc_ ? rc_ : leave(&c, (__VA_ARGS__))
+
+int frag_dev_alloc(struct frag_device *dev, uint64_t bytes, frag_addr_t *out, struct frag_err *err)
+{
+	CALL(MALLOC, bytes, dev->ops->alloc(dev->priv, bytes, out, &c.ns, err));
+}
+
+int frag_dev_free(struct frag_device *dev, frag_addr_t addr, uint64_t bytes, struct frag_err *err)
+{
+	CALL(FREE, bytes, dev->ops->free(dev->priv, addr, &c.ns, err));
+}
+
+int frag_dev_reserve(struct frag_device *dev, uint64_t bytes, frag_addr_t hint, frag_addr_t *out,
+		     struct frag_err *err)
+{
+	CALL(RESERVE, bytes, dev->ops->reserve(dev->priv, bytes, hint, out, &c.ns, err));
+}
+
+int frag_dev_unreserve(struct frag_device *dev, frag_addr_t addr, uint64_t bytes,
+		       struct frag_err *err)
+{
+	CALL(UNRESERVE, bytes, dev->ops->unreserve(dev->priv, addr, bytes, &c.ns, err));
+}
+
+int frag_dev_create(struct frag_device *dev, uint64_t bytes, uint64_t *handle, struct frag_err *err)
+{
+	CALL(CREATE, bytes, dev->ops->create(dev->priv, bytes, handle, &c.ns, err));
+}
+
+int frag_dev_release(struct frag_device *dev, uint64_t handle, uint64_t bytes, struct frag_err *err)
+{
+	CALL(RELEASE, bytes, dev->ops->release(dev->priv, handle, &c.ns, err));
+}
+
+int frag_dev_map(struct frag_device *dev, frag_addr_t addr, uint64_t bytes, uint64_t handle,
+		 struct frag_err *err)
+{
+	CALL(MAP, bytes, dev->ops->map(dev->priv, addr, handle, &c.ns, err));
+}
+
+int frag_dev_set_access(struct frag_device *dev, frag_addr_t addr, uint64_t bytes,
+			struct frag_err *err)
+{
+	CALL(SET_ACCESS, bytes, dev->ops->set_access(dev->priv, addr, bytes, &c.ns, err));
+}
+
+int frag_dev_unmap(struct frag_device *dev, frag_addr_t addr, uint64_t bytes, struct frag_err *err)
+{
+	CALL(UNMAP, bytes, dev->ops->unmap(dev->priv, addr, bytes, &c.ns, err));
+}
+
+int frag_dev_pool_create(struct frag_device *dev, const struct frag_pool_attr *attr, uint64_t *pool,
+			 struct frag_err *err)
+{
+	CALL(POOL_CREATE, 0, dev->ops->pool_create(dev->priv, attr, pool, &c.ns, err));
+}
+
+int frag_dev_pool_destroy(struct frag_device *dev, uint64_t pool, struct frag_err *err)
+{
+	CALL(POOL_DESTROY, 0, dev->ops->pool_destroy(dev->priv, pool, &c.ns, err));
+}
+
+int frag_dev_pool_alloc(struct frag_device *dev, uint64_t pool, uint64_t bytes, uint32_t stream,
+			frag_addr_t *out, struct frag_err *err)
+{
+	CALL(ASYNC_MALLOC, bytes,
+	     dev->ops->pool_alloc(dev->priv, pool, bytes, stream, out, &c.ns, err));
+}
+
+int frag_dev_pool_free(struct frag_device *dev, uint64_t pool, frag_addr_t addr, uint64_t bytes,
+		       uint32_t stream, struct frag_err *err)
+{
+	CALL(ASYNC_FREE, bytes, dev->ops->pool_free(dev->priv, pool, addr, stream, &c.ns, err));
+}
+
+int frag_dev_pool_trim(struct frag_device *dev, uint64_t pool, uint64_t keep_bytes,
+		       struct frag_err *err)
+{
+	CALL(POOL_TRIM, 0, dev->ops->pool_trim(dev->priv, pool, keep_bytes, &c.ns, err));
+}
+
+void frag_dev_pool_usage(struct frag_device *dev, uint64_t pool, struct frag_pool_usage *out)
+{
+	memset(out, 0, sizeof(*out));
+	if (box_of(dev)->can & FRAG_CAN_ASYNC)
+		dev->ops->pool_usage(dev->priv, pool, out);
+}
+
+int frag_dev_managed_alloc(struct frag_device *dev, uint64_t bytes, frag_addr_t *out,
+			   struct frag_err *err)
+{
+	CALL(MANAGED, bytes, dev->ops->managed_alloc(dev->priv, bytes, out, &c.ns, err));
+}
+
+int frag_dev_managed_free(struct frag_device *dev, frag_addr_t addr, uint64_t bytes,
+			  struct frag_err *err)
+{
+	CALL(MANAGED_FREE, bytes, dev->ops->managed_free(dev->priv, addr, &c.ns, err));
+}
+
+int frag_dev_managed_touch(struct frag_device *dev, frag_addr_t addr, uint64_t bytes, bool prefetch,
+			   struct frag_err *err)
+{
+	CALL(PREFETCH, bytes,
+	     dev->ops->managed_touch(dev->priv, addr, bytes, prefetch, &c.ns, err));
+}
+
+void frag_dev_managed_usage(struct frag_device *dev, struct frag_managed_usage *out)
+{
+	memset(out, 0, sizeof(*out));
+	if (box_of(dev)->can & FRAG_CAN_MANAGED)
+		dev->ops->managed_usage(dev->priv, out);
+}
+
+int frag_dev_fence_record(struct frag_device *dev, uint32_t stream, uint64_t *fence,
+			  struct frag_err *err)
+{
+	CALL(FENCE, 0, dev->ops->fence_record(dev->priv, stream, fence, &c.ns, err));
+}
+
+int frag_dev_fence_done(struct frag_device *dev, uint64_t fence, uint64_t lag_ns, bool *done,
+			struct frag_err *err)
+{
+	CALL(QUERY, 0, dev->ops->fence_done(dev->priv, fence, lag_ns, done, &c.ns, err));
+}
+
+int frag_dev_sync(struct frag_device *dev, uint32_t stream, struct frag_err *err)
+{
+	CALL(SYNC, 0, dev->ops->sync(dev->priv, stream, false, &c.ns, err));
+}
+
+int frag_dev_sync_all(struct frag_device *dev, struct frag_err *err)
+{
+	CALL(DEVICE_SYNC, 0, dev->ops->sync(dev->priv, 0, true, &c.ns, err));
+}
+
+int frag_dev_mem_info(struct frag_device *dev, uint64_t *free_bytes, uint64_t *total_bytes,
+		      struct frag_err *err)
+{
+	CALL(MEM_INFO, 0, dev->ops->mem_info(dev->priv, free_bytes, total_bytes, &c.ns, err));
+}

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The simulated card, private to src/device/sim*.c.
+ *
+ * Physical memory is a number of bytes: pages are interchangeable, so only the
+ * sum matters. Each part counts what it holds through frag_sim_take and frag_sim_give.
+ * Addresses come from one place (sim_place.h), so nothing ever overlaps.
+ *
+ * Ownership: struct sim belongs to the back-end (`priv`); the parts are values in it
+ * with their own init and release. All functions of the table below follow
+ * struct frag_device_ops.
+ */
+#ifndef FRAG_DEVICE_SIM_H
+#define FRAG_DEVICE_SIM_H
+
+#include "cost.h"
+#include "sim_heap.h"
+#include "sim_place.h"
+#include "sim_store.h"
+
+/* cudaMalloc (sim_malloc.c) */
+struct sim_malloc {
+	struct addr_map small; /* address -> heap_piece */
+	struct addr_map big;   /* address -> piece */
+	struct heap heap;
+};
+
+/* virtual memory management (sim_vmm.c) */
+struct sim_vmm {
+	struct tree ranges;   /* struct range by address */
+	struct tree mappings; /* struct mapping by address */
+	struct addr_map handles;
+	struct slab range_slab, mapping_slab, handle_slab;
+	uint64_t last_handle;
+};
+
+/* cudaMallocManaged (sim_managed.c) */
+struct sim_managed {
+	struct tree regions;  /* by address */
+	struct addr_map small; /* address -> heap_piece */
+	struct heap heap;      /* regions cut for small requests */
+	struct vblock *oldest, *newest; /* populated blocks, in order of population */
+	struct frag_managed_usage usage;
+};
+
+/* cudaMemPool (sim_pool.c) */
+struct sim_pools {
+	struct sim_pool *first;
+	struct addr_map by_id;
+	uint64_t last_id;
+};
+
+/* work queued on streams (sim_fence.c) */
+struct sim_fence {
+	uint64_t *synced;	/* per stream: all fences up to this stamp are done */
+	uint32_t streams_count; /* of `synced` */
+	uint64_t synced_all;
+	uint64_t newest; /* greatest stamp so far */
+};
+
+struct sim {
+	struct frag_sim_config cfg;
+	const struct frag_device *dev; /* for now_ns */
+	const struct frag_cost *cost;
+	uint64_t capacity_bytes; /* total - context */
+	uint64_t used_bytes;
+	struct place place;
+	struct sim_malloc malloc;
+	struct sim_vmm vmm;
+	struct sim_managed managed;
+	struct sim_fence fence;
+	struct sim_pools pools;
+};
+
+/*
+ * Physical memory. take: 0 or FRAG_OOM; resident managed memory is evicted
+ * first where that helps, its price is added to *ns.
+ */
+int frag_sim_take(struct sim *sim, uint64_t bytes, uint64_t *ns);
+static inline void frag_sim_give(struct sim *sim, uint64_t bytes)
+{
+	FRAG_ASSERT(sim->used_bytes >= bytes);
+	sim->used_bytes -= bytes;
+}
+
+/* Asks the place hook: 0 use *addr, FRAG_OOM refused, -1 own rule. */
+static inline int frag_sim_hook(struct sim *sim, enum frag_call kind, uint64_t bytes,
+				frag_addr_t *addr)
+{
+	return sim->cfg.place ? sim->cfg.place(sim->cfg.place_ctx, kind, bytes, addr) : -1;
+}
+
+static inline uint64_t frag_sim_cost(const struct sim *sim, unsigned item, uint64_t bytes)
+{
+	return frag_cost_ns(sim->cost, item, bytes);
+}
+
+void frag_sim_malloc_init(struct sim *sim);
+void frag_sim_malloc_release(struct sim *sim);
+int frag_sim_malloc(void *priv, uint64_t bytes, frag_addr_t *out, uint64_t *ns,
+		    struct frag_err *err);
+int frag_sim_free(void *priv, frag_addr_t addr, uint64_t *ns, struct frag_err *err);
+
+void frag_sim_vmm_init(struct sim *sim);
+void frag_sim_vmm_release(struct sim *sim);
+int frag_sim_reserve(void *priv, uint64_t bytes, frag_addr_t hint, frag_addr_t *out, uint64_t *ns,
+		     struct frag_err *err);
+int frag_sim_unreserve(void *priv, frag_addr_t addr, uint64_t bytes, uint64_t *ns,
+		       struct frag_err *err);
+int frag_sim_create(void *priv, uint64_t bytes, uint64_t *handle, uint64_t *ns,
+		    struct frag_err *err);
+int frag_sim_release(void *priv, uint64_t handle, uint64_t *ns, struct frag_err *err);
+int frag_sim_map(void *priv, frag_addr_t addr, uint64_t handle, uint64_t *ns, struct frag_err *err);
+int frag_sim_set_access(void *priv, frag_addr_t addr, uint64_t bytes, uint64_t *ns,
+			struct frag_err *err);
+int frag_sim_unmap(void *priv, frag_addr_t addr, uint64_t bytes, uint64_t *ns,
+		   struct frag_err *err);
+
+void frag_sim_managed_init(struct sim *sim);
+void frag_sim_managed_release(struct sim *sim);
+/* Evicts populated blocks, oldest first, until `bytes` are free or none is left. */
+void frag_sim_managed_evict(struct sim *sim, uint64_t bytes, uint64_t *ns);
+int frag_sim_managed_alloc(void *priv, uint64_t bytes, frag_addr_t *out, uint64_t *ns,
+			   struct frag_err *err);
+int frag_sim_managed_free(void *priv, frag_addr_t addr, uint64_t *ns, struct frag_err *err);
+int frag_sim_managed_touch(void *priv, frag_addr_t addr, uint64_t bytes, bool prefetch,
+			   uint64_t *ns, struct frag_err *err);
+void frag_sim_managed_usage(void *priv, struct frag_managed_usage *out);
+
+void frag_sim_pools_init(struct sim *sim);
+void frag_sim_pools_release(struct sim *sim);
+/* A synchronise proves the frees of one stream, or of all, complete. */
+void frag_sim_pools_sync(struct sim *sim, uint32_t stream, bool whole_device, uint64_t *ns);
+int frag_sim_pool_create(void *priv, const struct frag_pool_attr *attr, uint64_t *pool,
+			 uint64_t *ns, struct frag_err *err);
+int frag_sim_pool_destroy(void *priv, uint64_t pool, uint64_t *ns, struct frag_err *err);
+int frag_sim_pool_alloc(void *priv, uint64_t pool, uint64_t bytes, uint32_t stream,
+			frag_addr_t *out, uint64_t *ns, struct frag_err *err);
+int frag_sim_pool_free(void *priv, uint64_t pool, frag_addr_t addr, uint32_t stream, uint64_t *ns,
+		       struct frag_err *err);
+int frag_sim_pool_trim(void *priv, uint64_t pool, uint64_t keep_bytes, uint64_t *ns,
+		       struct frag_err *err);
+void frag_sim_pool_usage(void *priv, uint64_t pool, struct frag_pool_usage *out);
+
+void frag_sim_fence_release(struct sim *sim);
+int frag_sim_fence_record(void *priv, uint32_t stream, uint64_t *fence, uint64_t *ns,
+			  struct frag_err *err);
+int frag_sim_fence_done(void *priv, uint64_t fence, uint64_t lag_ns, bool *done, uint64_t *ns,
+			struct frag_err *err);
+int frag_sim_sync(void *priv, uint32_t stream, bool whole_device, uint64_t *ns,
+		  struct frag_err *err);
+
+#endif

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Pages shared by small requests. Measured on an H200, driver 580.159.04: three
+ * random histories of 5,000 cudaMallocs and cudaFrees (7,790 allocations of 1 B
+ * to 25 MiB); the rules below give every one of their addresses inside pages, and
+ * the free memory after every call.
+ *
+ * Requests of up to 2 MiB, rounded up to 512 B, go to the smallest hole of any
+ * open page that is big enough; among equals to the one that has had its size for
+ * the longest time. The low end is handed out. If there is none, a page of 2 MiB
+ * is opened. Joined and cut holes count as new. A page goes back with its last
+ * piece. Requests above 2 MiB share nothing, not even the tail of their last page.
+ *
+ * A hole has one of 4,096 sizes, so there is a list for each, oldest first, and
+ * a bitmap of two levels to find the next that is not empty: O(1) a call.
+ *
+ * Invariants: the pieces of a page cover it without gap; two holes are never
+ * neighbours; a page without a live piece is not in the heap.
+ */
+#include "sim_heap.h"
+
+_Static_assert(HEAP_WORDS == 64, "the upper level of the bitmap is one word");
+
+void frag_simheap_init(struct heap *h)
+{
+	*h = (struct heap){ 0 };
+	frag_simslab_init(&h->pages, sizeof(struct heap_page));
+	frag_simslab_init(&h->pieces, sizeof(struct heap_piece));
+}
+
+void frag_simheap_release(struct heap *h)
+{
+	frag_simslab_release(&h->pages);
+	frag_simslab_release(&h->pieces);
+}
+
+bool frag_simheap_reserve(struct heap *h)
+{
+	return frag_simslab_reserve(&h->pages, 1) && frag_simslab_reserve(&h->pieces, 2);
+}
+
+/* ---- holes by size ------------------------------------------------------------- */
+
+static void hole_insert(struct heap *h, struct heap_piece *p)
+{
+	uint32_t i = p->units - 1;
+	struct heap_bin *bin = &h->bins[i];
+
+	p->live = false;
+	p->newer = NULL;
+	p->older = bin->newest;
+	if (p->older)
+		p->older->newer = p;
+	else
+		bin->oldest = p;
+	bin->newest = p;
+	h->some[i / 64] |= 1ull << (i % 64);
+	h->words |= 1ull << (i / 64);
+}
+
+static void hole_remove(struct heap *h, struct heap_piece *p)
+{
+	uint32_t i = p->units - 1;
+	struct heap_bin *bin = &h->bins[i];
+
+	if (p->older)
+		p->older->newer = p->newer;
+	else
+		bin->oldest = p->newer;
+	if (p->newer)
+		p->newer->older = p->older;
+	else
+		bin->newest = p->older;
+	if (bin->oldest)
+		return;
+	h->some[i / 64] &= ~(1ull << (i % 64));
+	if (!h->some[i / 64])
+		h->words &= ~(1ull << (i / 64));
+}
+
+static uint32_t units_of(uint64_t bytes)
+{
+	return (uint32_t)((bytes + HEAP_UNIT - 1) / HEAP_UNIT);
+}
+
+/* Best fit, the oldest among equals; NULL if there is none. */
+static struct heap_piece *best_hole(const struct heap *h, uint32_t units)
+{
+	uint32_t i = units - 1, w = i / 64;
+	uint64_t bits = h->some[w] & (~0ull << (i % 64));
+
+	if (!bits) {
+		uint64_t above = w < 63 ? h->words & (~0ull << (w + 1)) : 0;
+
+		if (!above)
+			return NULL;
+		w = (uint32_t)__builtin_ctzll(above);
+		bits = h->some[w];
+	}
+	return h->bins[w * 64 + (uint32_t)__builtin_ctzll(bits)].oldest;
+}
+
+/* ---- pages ------------------------------------------------------------------------ */
+
+void frag_simheap_open(struct heap *h, frag_addr_t addr, void *owner)
+{
+	struct heap_page *page = frag_simslab_take(&h->pages);
+	struct heap_piece *p = frag_simslab_take(&h->pieces);
+
+	*page = (struct heap_page){ .owner = owner };
+	*p = (struct heap_piece){ .addr = addr, .page = page, .units = HEAP_UNITS };
+	hole_insert(h, p);
+}
+
+bool frag_simheap_fits(const struct heap *h, uint64_t bytes)
+{
+	return best_hole(h, units_of(bytes)) != NULL;
+}
+
+struct heap_piece *frag_simheap_cut(struct heap *h, uint64_t bytes)
+{
+	uint32_t units = units_of(bytes);
+	struct heap_piece *p = best_hole(h, units);
+
+	FRAG_ASSERT(p != NULL);
+	hole_remove(h, p);
+	if (p->units > units) {
+		struct heap_piece *rest = frag_simslab_take(&h->pieces);
+
+		*rest = (struct heap_piece){ .addr = p->addr + (uint64_t)units * HEAP_UNIT,
+					     .page = p->page,
+					     .prev = p,
+					     .next = p->next,
+					     .units = p->units - units };
+		if (rest->next)
+			rest->next->prev = rest;
+		p->next = rest;
+		p->units = units;
+		hole_insert(h, rest);
+	}
+	p->live = true;
+	p->page->live_count++;
+	return p;
+}
+
+/* `gone` becomes part of `keep`, which lies right before it. */
+static void absorb(struct heap *h, struct heap_piece *keep, struct heap_piece *gone)
+{
+	keep->units += gone->units;
+	keep->next = gone->next;
+	if (keep->next)
+		keep->next->prev = keep;
+	frag_simslab_give(&h->pieces, gone);
+}
+
+void *frag_simheap_give(struct heap *h, struct heap_piece *p)
+{
+	struct heap_page *page = p->page;
+	struct heap_piece *prev = p->prev, *next = p->next;
+	void *owner;
+
+	FRAG_ASSERT(p->live);
+	if (next && !next->live) {
+		hole_remove(h, next);
+		absorb(h, p, next);
+	}
+	if (prev && !prev->live) {
+		hole_remove(h, prev);
+		absorb(h, prev, p);
+		p = prev;
+	}
+	if (--page->live_count) {
+		hole_insert(h, p);
+		return NULL;
+	}
+	owner = page->owner;
+	frag_simslab_give(&h->pieces, p);
+	frag_simslab_give(&h->pages, page);
+	return owner;
+}

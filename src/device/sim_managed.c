@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Managed memory (cudaMallocManaged) on the simulated card, after the open
+ * kernel module nvidia-uvm (uvm_perf_prefetch.c, uvm_pmm_gpu.c).
+ *
+ * An allocation takes addresses only. Memory appears where the program touches
+ * or prefetches, in groups of 64 KiB inside blocks of 2 MiB; what counts as
+ * reserved is what is resident. A touch that faults also brings the greatest
+ * subtree of the block's binary tree that is more than 51 % resident (density
+ * prefetching); an explicit prefetch brings what was asked. When the card is full,
+ * blocks are evicted whole, the one populated longest ago first: population
+ * moves a block to the end of the queue, access to resident pages does not.
+ * Everything is taken to be written on the card, so an eviction moves every
+ * resident group to the host, and the next touch moves it back; a group that
+ * was never populated is zeroed on the card and moves nothing.
+ *
+ * Requests of up to 2 MiB share regions of 2 MiB, as with cudaMalloc (measured).
+ *
+ * Invariants: the queue holds exactly the blocks with a resident group;
+ * usage.resident_bytes is the sum over them and part of sim->used_bytes; the
+ * masks `resident` and `on_host` of a block are disjoint.
+ */
+#include "sim.h"
+
+#include <string.h>
+
+#define GROUP (64 * FRAG_KIB)
+#define GROUPS 32u /* of a block of 2 MiB */
+/* uvm_perf_prefetch_threshold: a subtree is fetched when more than this share is there */
+#define DENSITY_PERCENT 51u
+
+#define LLU(x) ((unsigned long long)(x))
+
+struct vblock {
+	struct vblock *prev, *next; /* queue of populated blocks, oldest first */
+	uint32_t resident, on_host; /* bit per group */
+	uint32_t valid;		    /* groups that belong to the region */
+};
+
+/* Addresses from one place: a big allocation, or a page for small ones. */
+struct region {
+	struct tree_node node; /* key: address */
+	uint64_t bytes;
+	struct piece *piece;
+	bool shared; /* by small requests */
+	size_t count;
+	struct vblock blocks[];
+};
+
+void frag_sim_managed_init(struct sim *sim)
+{
+	frag_simheap_init(&sim->managed.heap);
+}
+
+static struct region *region_of(const struct tree_node *n)
+{
+	return n ? TREE_OF(n, struct region, node) : NULL;
+}
+
+void frag_sim_managed_release(struct sim *sim)
+{
+	struct sim_managed *m = &sim->managed;
+
+	while (m->regions.root) {
+		struct region *r = region_of(m->regions.root);
+
+		frag_simtree_remove(&m->regions, &r->node);
+		frag_host_free(r);
+	}
+	frag_simheap_release(&m->heap);
+	frag_simmap_release(&m->small);
+}
+
+/* ---- residency --------------------------------------------------------------------- */
+
+static unsigned groups_in(uint32_t mask)
+{
+	return (unsigned)__builtin_popcount(mask);
+}
+
+static void unqueue(struct sim_managed *m, struct vblock *b)
+{
+	if (b->prev)
+		b->prev->next = b->next;
+	else
+		m->oldest = b->next;
+	if (b->next)
+		b->next->prev = b->prev;
+	else
+		m->newest = b->prev;
+}
+
+static void queue_last(struct sim_managed *m, struct vblock *b)
+{
+	b->prev = m->newest;
+	b->next = NULL;
+	if (m->newest)
+		m->newest->next = b;
+	else
+		m->oldest = b;
+	m->newest = b;
+}
+
+/* Takes a block off the card without moving anything. */
+static uint64_t drop(struct sim *sim, struct vblock *b)
+{
+	uint64_t bytes = groups_in(b->resident) * GROUP;
+
+	if (!bytes)
+		return 0;
+	unqueue(&sim->managed, b);
+	b->resident = 0;
+	sim->managed.usage.resident_bytes -= bytes;
+	frag_sim_give(sim, bytes);
+	return bytes;
+}
+
+static uint64_t moved(struct sim_managed *m, uint64_t ns)
+{
+	m->usage.moved_ns += ns;
+	return ns;
+}
+
+void frag_sim_managed_evict(struct sim *sim, uint64_t bytes, uint64_t *ns)
+{
+	struct sim_managed *m = &sim->managed;
+
+	while (sim->capacity_bytes - sim->used_bytes < bytes && m->oldest) {
+		struct vblock *b = m->oldest;
+		uint64_t out;
+
+		b->on_host |= b->resident;
+		out = drop(sim, b);
+		m->usage.evictions++;
+		m->usage.moved_out_bytes += out;
+		*ns += moved(m, frag_sim_cost(sim, FRAG_COST_MANAGED_OUT, out));
+	}
+}
+
+/* Groups of a block that a fault on `want` brings along. */
+static uint32_t with_density(const struct vblock *b, uint32_t want)
+{
+	uint32_t there = b->resident | want, all = there;
+
+	for (unsigned width = 2; width <= GROUPS; width *= 2) {
+		for (unsigned at = 0; at < GROUPS; at += width) {
+			uint32_t sub = (uint32_t)((1ull << width) - 1) << at;
+			uint32_t valid = sub & b->valid;
+
+			if ((sub & want) && groups_in(there & valid) * 100 > groups_in(valid) * DENSITY_PERCENT)
+				all |= valid;
+		}
+	}
+	return all & ~b->resident;
+}
+
+/* Price of populating groups that are in part on the host, in part new. */
+static uint64_t price(struct sim *sim, uint64_t in, uint64_t fresh, bool prefetch)
+{
+	uint64_t ns = 0;
+
+	if (in) {
+		ns += frag_sim_cost(sim, FRAG_COST_MANAGED_IN, in);
+		ns += prefetch ? 0 : frag_sim_cost(sim, FRAG_COST_MANAGED_FAULT_IN, in);
+		moved(&sim->managed, ns);
+	}
+	if (fresh) {
+		ns += frag_sim_cost(sim, FRAG_COST_MANAGED_ZERO, fresh);
+		ns += prefetch ? 0 : frag_sim_cost(sim, FRAG_COST_MANAGED_FAULT, fresh);
+	}
+	return ns;
+}
+
+/* Makes the groups `want` of a block resident. FRAG_OOM: no room, nothing can go. */
+static int populate(struct sim *sim, struct vblock *b, uint32_t want, bool prefetch, uint64_t *ns)
+{
+	struct sim_managed *m = &sim->managed;
+	uint64_t bytes, in;
+
+	want &= b->valid & ~b->resident;
+	if (!want)
+		return 0;
+	if (!prefetch) {
+		m->usage.faults += groups_in(want);
+		want = with_density(b, want);
+	}
+	bytes = groups_in(want) * GROUP;
+	/* out of the queue while room is made: a block does not evict itself */
+	if (b->resident)
+		unqueue(m, b);
+	if (frag_sim_take(sim, bytes, ns)) {
+		if (b->resident)
+			queue_last(m, b);
+		return FRAG_OOM;
+	}
+	queue_last(m, b);
+	in = groups_in(want & b->on_host) * GROUP;
+	b->on_host &= ~want;
+	b->resident |= want;
+	m->usage.resident_bytes += bytes;
+	m->usage.resident_peak_bytes = FRAG_MAX(m->usage.resident_peak_bytes, m->usage.resident_bytes);
+	m->usage.moved_in_bytes += in;
+	*ns += price(sim, in, bytes - in, prefetch);
+	return 0;
+}
+
+int frag_sim_managed_touch(void *priv, frag_addr_t addr, uint64_t bytes, bool prefetch,
+			   uint64_t *ns, struct frag_err *err)
+{
+	struct sim *sim = priv;
+	struct region *r = region_of(frag_simtree_floor(&sim->managed.regions, addr));
+	uint64_t first, end;
+
+	*ns = prefetch ? frag_sim_cost(sim, FRAG_CALL_PREFETCH, bytes) : 0;
+	if (!r || !bytes || bytes > r->bytes || addr - r->node.key > r->bytes - bytes)
+		return frag_fail(err, FRAG_EDEVICE,
+				 "cudaMemPrefetchAsync: 0x%llx with %llu bytes is not managed memory",
+				 LLU(addr), LLU(bytes));
+	first = (addr - r->node.key) / GROUP;
+	end = (addr - r->node.key + bytes - 1) / GROUP + 1;
+	while (first < end) {
+		uint64_t block = first / GROUPS, low = first % GROUPS;
+		uint64_t high = FRAG_MIN(end - block * GROUPS, GROUPS);
+		uint32_t want = (uint32_t)((1ull << high) - (1ull << low));
+
+		FRAG_TRY(populate(sim, &r->blocks[block], want, prefetch, ns));
+		first = block * GROUPS + high;
+	}
+	return 0;
+}
+
+/* ---- allocations ------------------------------------------------------------------- */
+
+static void mark_valid(struct region *r, uint64_t bytes)
+{
+	uint64_t groups = (bytes + GROUP - 1) / GROUP;
+
+	for (size_t i = 0; i < r->count; i++) {
+		uint64_t n = FRAG_MIN(groups - i * GROUPS, GROUPS);
+
+		r->blocks[i].valid = (uint32_t)((1ull << n) - 1);
+	}
+}
+
+static int region_open(struct sim *sim, uint64_t bytes, bool shared, struct region **out,
+		       struct frag_err *err)
+{
+	uint64_t count = bytes / FRAG_PAGE + (bytes % FRAG_PAGE > 0);
+	struct region *r = NULL;
+	int rc;
+
+	if (bytes > 1ull << 47)
+		return FRAG_OOM;
+	r = frag_host_calloc(1, sizeof(*r) + count * sizeof(r->blocks[0]));
+	if (!r)
+		return frag_fail_nomem(err, "managed memory");
+	rc = frag_simplace_cut(&sim->place, bytes, &r->piece, err);
+	if (rc) {
+		frag_host_free(r);
+		return rc;
+	}
+	r->bytes = bytes;
+	r->shared = shared;
+	r->count = count;
+	mark_valid(r, bytes);
+	r->node.key = r->piece->addr;
+	frag_simtree_insert(&sim->managed.regions, &r->node);
+	*out = r;
+	return 0;
+}
+
+static void region_close(struct sim *sim, struct region *r)
+{
+	for (size_t i = 0; i < r->count; i++)
+		drop(sim, &r->blocks[i]);
+	frag_simtree_remove(&sim->managed.regions, &r->node);
+	frag_simplace_give(&sim->place, r->piece);
+	frag_host_free(r);
+}
+
+static int alloc_small(struct sim *sim, uint64_t bytes, frag_addr_t *out, struct frag_err *err)
+{
+	struct sim_managed *m = &sim->managed;
+	struct heap_piece *p;
+
+	if (!frag_simheap_reserve(&m->heap) || !frag_simmap_reserve(&m->small))
+		return frag_fail_nomem(err, "managed memory");
+	if (!frag_simheap_fits(&m->heap, bytes)) {
+		struct region *r = NULL;
+
+		FRAG_TRY(region_open(sim, FRAG_PAGE, true, &r, err));
+		frag_simheap_open(&m->heap, r->node.key, r);
+	}
+	p = frag_simheap_cut(&m->heap, bytes);
+	frag_simmap_put(&m->small, p->addr, p);
+	*out = p->addr;
+	return 0;
+}
+
+int frag_sim_managed_alloc(void *priv, uint64_t bytes, frag_addr_t *out, uint64_t *ns,
+			   struct frag_err *err)
+{
+	struct sim *sim = priv;
+	struct region *r = NULL;
+
+	*ns = frag_sim_cost(sim, FRAG_CALL_MANAGED, bytes);
+	if (bytes <= FRAG_PAGE)
+		return alloc_small(sim, bytes, out, err);
+	FRAG_TRY(region_open(sim, bytes, false, &r, err));
+	*out = r->node.key;
+	return 0;
+}
+
+int frag_sim_managed_free(void *priv, frag_addr_t addr, uint64_t *ns, struct frag_err *err)
+{
+	struct sim *sim = priv;
+	struct sim_managed *m = &sim->managed;
+	struct heap_piece *p = frag_simmap_take(&m->small, addr);
+	struct region *r;
+
+	*ns = 0;
+	if (p)
+		r = frag_simheap_give(&m->heap, p); /* NULL: others are left in it */
+	else
+		r = region_of(frag_simtree_find(&m->regions, addr, 0));
+	if (!p && (!r || r->shared))
+		return frag_fail(err, FRAG_EDEVICE, "cudaFree: 0x%llx is not live managed memory",
+				 LLU(addr));
+	*ns = frag_sim_cost(sim, FRAG_CALL_MANAGED_FREE, r ? r->bytes : 0);
+	if (r)
+		region_close(sim, r);
+	return 0;
+}
+
+void frag_sim_managed_usage(void *priv, struct frag_managed_usage *out)
+{
+	*out = ((const struct sim *)priv)->managed.usage;
+}

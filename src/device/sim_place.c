@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Where the driver puts segments and reservations: a model of driver
+ * 580.159.04 on an H200, fitted to 31 recorded cudaMalloc histories and 9 of
+ * expandable segments (one step ahead of a recording it names 95 % of the
+ * addresses after the first 100 events; what it misses are gaps that the host
+ * process opened). Only the order of addresses matters to a policy.
+ *
+ * Segments. Address space comes in chunks: aligned to 32 MiB, as long as the
+ * request that opened the chunk, rounded up to 32 MiB. A request first looks for
+ * a hole in existing chunks (sim_arena.h). If none fits, a chunk is opened at the
+ * top end of the highest free gap that is at least 30 MiB longer than the chunk
+ * (the driver asks the kernel for room to align), else right below the lowest
+ * chunk: so fresh segments of 20 MiB and more descend in steps of 32 MiB,
+ * and 2 MiB ones fill the tails upwards. A chunk that falls empty is unmapped
+ * at once and becomes a gap.
+ *
+ * Reservations go upwards from 0x302000000 (one GPU in the process), lengths
+ * rounded to 32 MiB; the lowest hole that fits is used again (the last part is
+ * assumed: no recording gave a reservation back).
+ *
+ * Recorded addresses that are claimed may lie anywhere. One that must be met gets
+ * a chunk of just its length: where the real chunk ends is not known, and the
+ * next claim may begin right behind. A wish gets a chunk by the rule above, so
+ * that the rule can go on where the wishes end; it is declined if it does not fit. What a claim below the lowest chunk skips belongs to the
+ * host and is not used.
+ *
+ * Invariants: chunks, spans and gaps never overlap, neighbouring gaps are
+ * joined, and no gap ends at `top` or begins at `low`. The slab always holds
+ * a free node for every open chunk and span, so giving back needs no memory.
+ */
+#include "sim_place.h"
+
+#define GRAIN (32 * FRAG_MIB)
+/* What aligning may cost: a gap must be this much longer than the chunk. */
+#define SLACK (GRAIN - FRAG_PAGE)
+#define RESERVE_BASE 0x302000000ull
+/* Base of the chunk of the CUDA context in a fresh process; any multiple of 32 MiB will do. */
+#define CONTEXT_BASE 0x7f0000000000ull
+/* User addresses of x86-64 end here. */
+#define ADDR_END (1ull << 47)
+
+static struct chunk *chunk_of(const struct tree_node *n)
+{
+	return n ? TREE_OF(n, struct chunk, by_addr) : NULL;
+}
+
+/* ---- ranges: begin -> bytes, neighbours joined ----------------------------- */
+
+static void range_insert(struct place *p, struct tree *t, uint64_t begin, uint64_t end)
+{
+	struct tree_node *n = frag_simslab_take(&p->nodes);
+
+	*n = (struct tree_node){ .key = begin, .weight = end - begin };
+	frag_simtree_insert(t, n);
+}
+
+static void range_remove(struct place *p, struct tree *t, struct tree_node *n)
+{
+	frag_simtree_remove(t, n);
+	frag_simslab_give(&p->nodes, n);
+}
+
+static inline uint64_t range_end(const struct tree_node *n)
+{
+	return n->key + n->weight;
+}
+
+/* Adds [begin, end), which touches no range inside, and joins it with its neighbours. */
+static void range_add(struct place *p, struct tree *t, uint64_t begin, uint64_t end)
+{
+	struct tree_node *left = frag_simtree_floor(t, begin), *right = frag_simtree_ceil(t, end, 0);
+
+	if (right && right->key == end) {
+		end = range_end(right);
+		range_remove(p, t, right);
+	}
+	if (left && range_end(left) == begin)
+		frag_simtree_update(t, left, left->key, end - left->key);
+	else
+		range_insert(p, t, begin, end);
+}
+
+/* Removes [begin, end) from whatever ranges it touches. At most one node more than before. */
+static void range_cut(struct place *p, struct tree *t, uint64_t begin, uint64_t end)
+{
+	struct tree_node *n = frag_simtree_floor(t, begin);
+
+	if (!n || range_end(n) <= begin)
+		n = frag_simtree_ceil(t, begin, 0);
+	while (n && n->key < end) {
+		uint64_t key = n->key, last = range_end(n);
+
+		range_remove(p, t, n);
+		if (key < begin)
+			range_insert(p, t, key, begin);
+		if (last > end)
+			range_insert(p, t, end, last);
+		n = frag_simtree_ceil(t, begin, 0);
+		if (last >= end)
+			return;
+	}
+}
+
+/* ---- chunks -------------------------------------------------------------------- */
+
+/* Is [addr, end) free of chunks and reservations? */
+static bool is_free(const struct place *p, frag_addr_t addr, frag_addr_t end)
+{
+	const struct chunk *c = chunk_of(frag_simtree_floor(&p->chunks, end - 1));
+	const struct tree_node *n = frag_simtree_floor(&p->spans, end - 1);
+
+	return !(c && c->addr + c->bytes > addr) && !(n && range_end(n) > addr);
+}
+
+/* Host memory for one more chunk or span, now and when it goes. */
+static int reserve_nodes(struct place *p, struct frag_err *err)
+{
+	if (!frag_simarena_reserve(&p->arena) ||
+	    !frag_simslab_reserve(&p->nodes, p->chunks_open + p->spans_open + 8))
+		return frag_fail_nomem(err, "address space of the simulated card");
+	return 0;
+}
+
+static struct chunk *chunk_open(struct place *p, frag_addr_t addr, frag_addr_t end)
+{
+	struct chunk *c = frag_simarena_open(&p->arena, addr, end - addr, NULL);
+
+	range_cut(p, &p->gaps, addr, end);
+	c->by_addr.key = addr;
+	c->by_addr.weight = 0;
+	frag_simtree_insert(&p->chunks, &c->by_addr);
+	p->low = FRAG_MIN(p->low, addr);
+	p->chunks_open++;
+	return c;
+}
+
+static void chunk_close(struct place *p, struct chunk *c)
+{
+	frag_addr_t addr = c->addr, end = c->addr + c->bytes;
+	struct tree_node *lowest;
+
+	frag_simtree_remove(&p->chunks, &c->by_addr);
+	frag_simarena_close(&p->arena, c);
+	p->chunks_open--;
+	range_add(p, &p->gaps, addr, end);
+	lowest = frag_simtree_first(&p->gaps);
+	if (lowest->key == p->low) { /* the lowest chunk went: open space again */
+		p->low = range_end(lowest);
+		range_remove(p, &p->gaps, lowest);
+	}
+}
+
+/*
+ * What a context of its own holds: 8 MiB at its base, and 416 MiB below it of
+ * which local memory takes 414, so that one 2 MiB segment fits behind.
+ */
+static void place_context(struct place *p)
+{
+	struct chunk *c = chunk_open(p, CONTEXT_BASE, CONTEXT_BASE + GRAIN);
+
+	frag_simarena_cut(&p->arena, c, 8 * FRAG_MIB);
+	c = chunk_open(p, CONTEXT_BASE - 480 * FRAG_MIB, CONTEXT_BASE - 64 * FRAG_MIB);
+	frag_simarena_cut(&p->arena, c, 414 * FRAG_MIB);
+}
+
+int frag_simplace_init(struct place *p, struct frag_err *err)
+{
+	*p = (struct place){ .low = CONTEXT_BASE + GRAIN, .top = RESERVE_BASE };
+	frag_simarena_init(&p->arena);
+	frag_simslab_init(&p->nodes, sizeof(struct tree_node));
+	if (reserve_nodes(p, err) || !frag_simslab_reserve(&p->arena.pieces, 8) ||
+	    !frag_simslab_reserve(&p->arena.chunks, 2)) {
+		frag_simplace_release(p);
+		return frag_fail_nomem(err, "address space of the simulated card");
+	}
+	return 0;
+}
+
+void frag_simplace_release(struct place *p)
+{
+	frag_simarena_release(&p->arena);
+	frag_simslab_release(&p->nodes);
+}
+
+/* Base of a fresh chunk, 0 = no address space. */
+static frag_addr_t fresh_base(struct place *p, uint64_t bytes)
+{
+	struct tree_node *n = frag_simtree_last_fit(&p->gaps, bytes + SLACK);
+
+	if (n)
+		return frag_round_down(range_end(n) - bytes, GRAIN);
+	for (;;) {
+		frag_addr_t base;
+
+		if (p->low < p->top || p->low - p->top < bytes + GRAIN)
+			return 0;
+		base = frag_round_down(p->low - bytes, GRAIN);
+		n = frag_simtree_floor(&p->spans, p->low - 1);
+		if (!n || range_end(n) <= base)
+			return base;
+		p->low = n->key; /* a recorded reservation is in the way */
+	}
+}
+
+int frag_simplace_cut(struct place *p, uint64_t bytes, struct piece **out, struct frag_err *err)
+{
+	struct chunk *c;
+
+	FRAG_TRY(reserve_nodes(p, err));
+	if (bytes > ADDR_END)
+		return FRAG_OOM;
+	if (!p->started && !p->chunks_open)
+		place_context(p); /* not where recorded addresses lead: they know the real one */
+	p->started = true;
+	bytes = frag_round_up(bytes, FRAG_PAGE);
+	c = frag_simarena_find(&p->arena, bytes);
+	if (!c) {
+		uint64_t span = frag_round_up(bytes, GRAIN);
+		frag_addr_t base = fresh_base(p, span);
+
+		if (!base)
+			return FRAG_OOM;
+		c = chunk_open(p, base, base + span);
+	}
+	*out = frag_simarena_cut(&p->arena, c, bytes);
+	return 0;
+}
+
+/* End of the last 32 MiB step that [.., end) touches, or `end` if that is not free. */
+static frag_addr_t step_end(const struct place *p, frag_addr_t end)
+{
+	frag_addr_t line = frag_round_up(end, GRAIN);
+
+	return line > end && is_free(p, end, line) ? line : end;
+}
+
+/* The chunk that a wish goes to: as the driver's would be, so that its rule can go on from there. */
+static struct chunk *chunk_for_wish(struct place *p, struct chunk *c, frag_addr_t addr,
+				    frag_addr_t end)
+{
+	frag_addr_t last;
+
+	if (!c)
+		return is_free(p, addr, end) ? chunk_open(p, addr, step_end(p, end)) : NULL;
+	last = c->addr + c->bytes;
+	if (end <= last || !is_free(p, last, end))
+		return c;
+	/* a longer chunk than the one seen so far */
+	end = step_end(p, end);
+	if (frag_simarena_extend(&p->arena, c, end - last))
+		range_cut(p, &p->gaps, last, end);
+	return c;
+}
+
+int frag_simplace_claim(struct place *p, frag_addr_t addr, uint64_t bytes, bool wish,
+			struct piece **out, struct frag_err *err)
+{
+	frag_addr_t end = addr + frag_round_up(bytes, FRAG_PAGE);
+	struct chunk *c;
+
+	FRAG_TRY(reserve_nodes(p, err));
+	if (!addr || end <= addr)
+		return frag_fail(err, FRAG_EDEVICE, "cudaMalloc: no segment of %llu bytes fits at 0x%llx",
+				 (unsigned long long)bytes, (unsigned long long)addr);
+	c = chunk_of(frag_simtree_floor(&p->chunks, addr));
+	if (c && c->addr + c->bytes <= addr)
+		c = NULL;
+	if (wish)
+		c = chunk_for_wish(p, c, addr, end);
+	else if (!c)
+		c = is_free(p, addr, end) ? chunk_open(p, addr, end) : NULL;
+	*out = c ? frag_simarena_cut_at(&p->arena, c, addr, end - addr) : NULL;
+	if (*out)
+		return 0;
+	return frag_fail(err, FRAG_EDEVICE,
+			 "cudaMalloc: the given address 0x%llx (%llu bytes) overlaps live memory",
+			 (unsigned long long)addr, (unsigned long long)bytes);
+}
+
+void frag_simplace_give(struct place *p, struct piece *piece)
+{
+	struct chunk *c = piece->chunk;
+
+	if (frag_simarena_give(&p->arena, piece))
+		chunk_close(p, c);
+}
+
+/* ---- reservations --------------------------------------------------------------- */
+
+static void span_open(struct place *p, frag_addr_t addr, frag_addr_t end)
+{
+	range_insert(p, &p->spans, addr, end);
+	p->spans_open++;
+	if (addr >= p->low) { /* recorded high above */
+		range_cut(p, &p->gaps, addr, end);
+		return;
+	}
+	range_cut(p, &p->span_gaps, addr, end);
+	if (addr > p->top)
+		range_add(p, &p->span_gaps, p->top, addr);
+	p->top = FRAG_MAX(p->top, end);
+}
+
+/* Base of a fresh reservation above all others, 0 = no address space. */
+static frag_addr_t span_base(struct place *p, uint64_t bytes)
+{
+	for (;;) {
+		struct tree_node *n;
+
+		if (p->low < p->top || p->low - p->top < bytes + GRAIN)
+			return 0;
+		n = frag_simtree_floor(&p->spans, p->top + bytes - 1);
+		if (!n || range_end(n) <= p->top)
+			return p->top;
+		p->top = range_end(n); /* a recorded one that lies high above */
+	}
+}
+
+int frag_simplace_reserve(struct place *p, uint64_t bytes, frag_addr_t *out, struct frag_err *err)
+{
+	struct tree_node *n;
+
+	FRAG_TRY(reserve_nodes(p, err));
+	if (bytes > ADDR_END)
+		return FRAG_OOM;
+	bytes = frag_round_up(bytes, GRAIN);
+	n = frag_simtree_first_fit(&p->span_gaps, bytes);
+	*out = n ? n->key : span_base(p, bytes);
+	if (!*out)
+		return FRAG_OOM;
+	span_open(p, *out, *out + bytes);
+	return 0;
+}
+
+int frag_simplace_reserve_at(struct place *p, frag_addr_t addr, uint64_t bytes, struct frag_err *err)
+{
+	FRAG_TRY(reserve_nodes(p, err));
+	if (!addr || addr + bytes <= addr || !is_free(p, addr, addr + bytes))
+		return frag_fail(err, FRAG_EDEVICE,
+				 "cuMemAddressReserve: 0x%llx (%llu bytes) overlaps live memory",
+				 (unsigned long long)addr, (unsigned long long)bytes);
+	span_open(p, addr, addr + bytes);
+	return 0;
+}
+
+void frag_simplace_unreserve(struct place *p, frag_addr_t addr)
+{
+	struct tree_node *n = frag_simtree_find(&p->spans, addr, 0);
+	frag_addr_t end;
+
+	FRAG_ASSERT(n != NULL);
+	end = range_end(n);
+	range_remove(p, &p->spans, n);
+	p->spans_open--;
+	if (end > p->top)
+		return;
+	range_add(p, &p->span_gaps, addr, end);
+	n = frag_simtree_floor(&p->span_gaps, UINT64_MAX);
+	if (range_end(n) == p->top) { /* the highest went */
+		p->top = n->key;
+		range_remove(p, &p->span_gaps, n);
+	}
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which addresses the simulated driver hands out. Two zones of one address
+ * space: reservations grow upwards from the bottom, chunks for segments
+ * downwards from the top (rules in sim_place.c).
+ *
+ * Ownership: the place owns its chunks and nodes; pieces are borrowed until
+ * given back. Giving back never fails and needs no memory.
+ */
+#ifndef FRAG_DEVICE_SIM_PLACE_H
+#define FRAG_DEVICE_SIM_PLACE_H
+
+#include <frag/error.h>
+
+#include "sim_arena.h"
+
+struct place {
+	struct arena arena;	 /* chunks */
+	struct tree chunks;	 /* by address */
+	struct tree gaps;	 /* free address space above `low`: address -> bytes */
+	struct tree spans;	 /* reservations by address */
+	struct tree span_gaps;	 /* free address space between them */
+	struct slab nodes;	 /* of gaps, span_gaps and spans */
+	frag_addr_t low;	 /* below it no chunk was ever put */
+	frag_addr_t top;	 /* above it no reservation is */
+	uint64_t chunks_open, spans_open;
+	bool started; /* own rule used once: the context has its place */
+};
+
+/* Errors: FRAG_ENOMEM. */
+int frag_simplace_init(struct place *p, struct frag_err *err);
+void frag_simplace_release(struct place *p);
+
+/* A segment by the driver's rule. FRAG_OOM: address space exhausted; FRAG_ENOMEM. */
+int frag_simplace_cut(struct place *p, uint64_t bytes, struct piece **out, struct frag_err *err);
+/* A segment at a recorded address. FRAG_EDEVICE: something live is there. */
+int frag_simplace_claim(struct place *p, frag_addr_t addr, uint64_t bytes, bool wish,
+			struct piece **out, struct frag_err *err);
+void frag_simplace_give(struct place *p, struct piece *piece);
+
+/* A reservation by the driver's rule, and at a given address (hint, recording). */
+int frag_simplace_reserve(struct place *p, uint64_t bytes, frag_addr_t *out, struct frag_err *err);
+int frag_simplace_reserve_at(struct place *p, frag_addr_t addr, uint64_t bytes, struct frag_err *err);
+/* pre: what the two above returned, with the same bytes. */
+void frag_simplace_unreserve(struct place *p, frag_addr_t addr);
+
+#endif

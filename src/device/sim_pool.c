@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cudaMemPool on the simulated card: puts the model of sim_pool_model.c on the
+ * card, that is: capacity, prices, addresses, and which streams have finished.
+ *
+ * Reuse across streams. Freed pieces go to the stream that freed them at once,
+ * to others after a synchronise of that stream or of the device. With
+ * ReuseAllowOpportunistic an allocation that finds nothing else also takes what
+ * was freed elsewhere at least PASSED_NS of recorded time ago: the card has
+ * passed it by then (assumed: recordings do not say when). With
+ * ReuseAllowInternalDependencies it takes all of it, but only before giving up.
+ * ReuseFollowEventDependencies has no effect, since replays carry no events.
+ *
+ * Every pool has a window of addresses of its own; the driver's is endless.
+ */
+#include "sim.h"
+#include "sim_pool.h"
+
+#define PASSED_NS 10000000u
+/* Holes with unmapped pages cost nothing but addresses, so a pool gets many cards' worth. */
+#define WINDOW_CARDS 16u
+#define WINDOW_UNIT (1024 * FRAG_GIB)
+
+struct sim_pool {
+	struct pool model;
+	struct frag_pool_attr attr;
+	frag_addr_t base;
+	uint64_t id;
+	uint64_t live_count;
+	uint64_t reserved_peak_bytes, used_peak_bytes;
+	bool destroyed; /* goes with its last live block */
+	struct sim_pool *prev, *next;
+};
+
+#define LLU(x) ((unsigned long long)(x))
+
+void frag_sim_pools_init(struct sim *sim)
+{
+	sim->pools = (struct sim_pools){ 0 };
+}
+
+static void pool_delete(struct sim *sim, struct sim_pool *p)
+{
+	if (p->prev)
+		p->prev->next = p->next;
+	else
+		sim->pools.first = p->next;
+	if (p->next)
+		p->next->prev = p->prev;
+	frag_simmap_take(&sim->pools.by_id, p->id);
+	frag_simplace_unreserve(&sim->place, p->base);
+	frag_sim_give(sim, p->model.pages * p->model.page_bytes);
+	frag_simpool_release(&p->model);
+	frag_host_free(p);
+}
+
+void frag_sim_pools_release(struct sim *sim)
+{
+	while (sim->pools.first)
+		pool_delete(sim, sim->pools.first);
+	frag_simmap_release(&sim->pools.by_id);
+}
+
+static int find_pool(struct sim *sim, enum frag_call call, uint64_t id, struct sim_pool **out,
+		     struct frag_err *err)
+{
+	*out = frag_simmap_find(&sim->pools.by_id, id);
+	if (*out)
+		return 0;
+	return frag_fail(err, FRAG_EDEVICE, "%s: unknown or destroyed pool %llu",
+			 frag_call_name(call), LLU(id));
+}
+
+static uint64_t keep_pages(const struct sim_pool *p, uint64_t bytes)
+{
+	/* pages go while more than `bytes` is held */
+	return bytes / p->model.page_bytes;
+}
+
+/* Pages that went back: physical memory and what giving it back took. */
+static uint64_t given(struct sim *sim, const struct sim_pool *p, uint64_t pages)
+{
+	uint64_t bytes = pages * p->model.page_bytes;
+
+	if (!pages)
+		return 0;
+	frag_sim_give(sim, bytes);
+	return frag_sim_cost(sim, FRAG_COST_ASYNC_RELEASE, bytes);
+}
+
+static int place_pool(struct sim *sim, struct sim_pool *p, struct frag_err *err)
+{
+	uint64_t card = FRAG_MIN(sim->cfg.total_bytes, 1ull << 56);
+	uint64_t window = frag_round_up(card * WINDOW_CARDS, WINDOW_UNIT);
+
+	FRAG_TRY(frag_simpool_init(&p->model, window, err));
+	return frag_simplace_reserve(&sim->place, window, &p->base, err);
+}
+
+int frag_sim_pool_create(void *priv, const struct frag_pool_attr *attr, uint64_t *pool,
+			 uint64_t *ns, struct frag_err *err)
+{
+	struct sim *sim = priv;
+	struct sim_pools *all = &sim->pools;
+	struct sim_pool *p;
+	int rc;
+
+	*ns = frag_sim_cost(sim, FRAG_CALL_POOL_CREATE, 0);
+	if (!frag_simmap_reserve(&all->by_id))
+		return frag_fail_nomem(err, "pools");
+	p = frag_host_calloc(1, sizeof(*p));
+	if (!p)
+		return frag_fail_nomem(err, "pool");
+	rc = place_pool(sim, p, err);
+	if (rc) {
+		frag_simpool_release(&p->model);
+		frag_host_free(p);
+		return rc < 0 ? rc : frag_fail(err, FRAG_EDEVICE, "cudaMemPoolCreate: address space exhausted");
+	}
+	p->attr = *attr;
+	p->id = ++all->last_id;
+	p->next = all->first;
+	if (p->next)
+		p->next->prev = p;
+	all->first = p;
+	frag_simmap_put(&all->by_id, p->id, p);
+	*pool = p->id;
+	return 0;
+}
+
+int frag_sim_pool_destroy(void *priv, uint64_t pool, uint64_t *ns, struct frag_err *err)
+{
+	struct sim *sim = priv;
+	struct sim_pool *p;
+
+	*ns = frag_sim_cost(sim, FRAG_CALL_POOL_DESTROY, 0);
+	FRAG_TRY(find_pool(sim, FRAG_CALL_POOL_DESTROY, pool, &p, err));
+	if (p->destroyed)
+		return frag_fail(err, FRAG_EDEVICE, "cudaMemPoolDestroy: pool %llu was destroyed before",
+				 LLU(pool));
+	*ns += frag_sim_cost(sim, FRAG_COST_ASYNC_RELEASE, p->model.takeable * p->model.page_bytes);
+	p->destroyed = true;
+	if (!p->live_count)
+		pool_delete(sim, p);
+	return 0;
+}
+
+/* One attempt; takes the new pages from the card. */
+static int attempt(struct sim *sim, struct sim_pool *p, uint64_t bytes, uint32_t stream,
+		   uint64_t stale_ns, uint64_t *addr, uint64_t *ns, struct frag_err *err)
+{
+	uint64_t left = sim->capacity_bytes - sim->used_bytes + sim->managed.usage.resident_bytes;
+	uint64_t page = p->model.page_bytes;
+	struct pool_work work;
+	int rc;
+
+	FRAG_TRY(frag_simpool_alloc(&p->model, bytes, stream, left / page, stale_ns, addr, &work, err));
+	if (work.fresh_pages) {
+		rc = frag_sim_take(sim, work.fresh_pages * page, ns);
+		FRAG_ASSERT(!rc); /* no more than `left` was asked for */
+		*ns += frag_sim_cost(sim, FRAG_COST_ASYNC_NEW, work.fresh_pages * page);
+	}
+	if (work.moved_pages)
+		*ns += frag_sim_cost(sim, FRAG_COST_ASYNC_REMAP, work.moved_pages * page);
+	return 0;
+}
+
+int frag_sim_pool_alloc(void *priv, uint64_t pool, uint64_t bytes, uint32_t stream,
+			frag_addr_t *out, uint64_t *ns, struct frag_err *err)
+{
+	struct sim *sim = priv;
+	uint64_t now = sim->dev->now_ns, addr;
+	struct sim_pool *p;
+	int rc;
+
+	*ns = frag_sim_cost(sim, FRAG_CALL_ASYNC_MALLOC, bytes);
+	FRAG_TRY(find_pool(sim, FRAG_CALL_ASYNC_MALLOC, pool, &p, err));
+	if (p->destroyed)
+		return frag_fail(err, FRAG_EDEVICE, "cudaMallocAsync: pool %llu is destroyed", LLU(pool));
+	rc = attempt(sim, p, bytes, stream,
+		     p->attr.reuse_allow_opportunistic && now > PASSED_NS ? now - PASSED_NS : 0, &addr,
+		     ns, err);
+	if (rc == FRAG_OOM && p->attr.reuse_allow_internal_dependencies)
+		rc = attempt(sim, p, bytes, stream, UINT64_MAX, &addr, ns, err);
+	if (rc)
+		return rc;
+	p->live_count++;
+	p->used_peak_bytes = FRAG_MAX(p->used_peak_bytes, p->model.used_bytes);
+	p->reserved_peak_bytes =
+		FRAG_MAX(p->reserved_peak_bytes, p->model.pages * p->model.page_bytes);
+	*out = p->base + addr;
+	return 0;
+}
+
+int frag_sim_pool_free(void *priv, uint64_t pool, frag_addr_t addr, uint32_t stream, uint64_t *ns,
+		       struct frag_err *err)
+{
+	struct sim *sim = priv;
+	struct sim_pool *p;
+	uint64_t asked = 0;
+
+	*ns = frag_sim_cost(sim, FRAG_CALL_ASYNC_FREE, 0);
+	FRAG_TRY(find_pool(sim, FRAG_CALL_ASYNC_FREE, pool, &p, err));
+	if (addr >= p->base)
+		FRAG_TRY(frag_simpool_free(&p->model, addr - p->base, stream, sim->dev->now_ns, &asked, err));
+	if (!asked)
+		return frag_fail(err, FRAG_EDEVICE, "cudaFreeAsync: 0x%llx is not live in pool %llu",
+				 LLU(addr), LLU(pool));
+	p->live_count--;
+	if (p->destroyed && !p->live_count)
+		pool_delete(sim, p);
+	return 0;
+}
+
+int frag_sim_pool_trim(void *priv, uint64_t pool, uint64_t keep_bytes, uint64_t *ns,
+		       struct frag_err *err)
+{
+	struct sim *sim = priv;
+	struct sim_pool *p;
+
+	*ns = frag_sim_cost(sim, FRAG_CALL_POOL_TRIM, 0);
+	FRAG_TRY(find_pool(sim, FRAG_CALL_POOL_TRIM, pool, &p, err));
+	*ns += given(sim, p, frag_simpool_trim(&p->model, keep_pages(p, keep_bytes)));
+	return 0;
+}
+
+void frag_sim_pools_sync(struct sim *sim, uint32_t stream, bool whole_device, uint64_t *ns)
+{
+	for (struct sim_pool *p = sim->pools.first; p; p = p->next) {
+		uint64_t keep = keep_pages(p, p->attr.release_threshold);
+		uint64_t pages = 0;
+
+		if (!whole_device)
+			pages = frag_simpool_sync(&p->model, stream, keep);
+		for (uint32_t s = 0; whole_device && s < p->model.streams_count; s++)
+			pages += frag_simpool_sync(&p->model, s, keep);
+		*ns += given(sim, p, pages);
+	}
+}
+
+void frag_sim_pool_usage(void *priv, uint64_t pool, struct frag_pool_usage *out)
+{
+	struct sim *sim = priv;
+	const struct sim_pool *p = frag_simmap_find(&sim->pools.by_id, pool);
+
+	if (!p)
+		return;
+	*out = (struct frag_pool_usage){
+		.reserved_bytes = p->model.pages * p->model.page_bytes,
+		.reserved_peak_bytes = p->reserved_peak_bytes,
+		.used_bytes = p->model.used_bytes,
+		.used_peak_bytes = p->used_peak_bytes,
+	};
+}

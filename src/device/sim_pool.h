@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One cudaMemPool of the simulated card, without the card: the model of which
+ * addresses it hands out and how many pages it owns (rules in sim_pool_model.c).
+ * sim_pool.c puts it on the card: capacity, prices, streams that synchronise.
+ *
+ * Ownership: the pool owns its blocks and tables; addresses are offsets from 0.
+ */
+#ifndef FRAG_DEVICE_SIM_POOL_H
+#define FRAG_DEVICE_SIM_POOL_H
+
+#include <frag/error.h>
+
+#include "sim_store.h"
+#include "sim_tree.h"
+
+enum pool_state { POOL_LIVE, POOL_RECENT, POOL_IDLE };
+
+struct pool_block {
+	uint64_t addr, bytes;
+	uint64_t asked;	   /* live: bytes requested */
+	uint64_t unmapped; /* idle: its pages below pool->top without memory */
+	uint64_t freed_ns; /* recent: when, in recorded time */
+	struct pool_block *prev, *next;	  /* address neighbours */
+	struct pool_block *newer, *older; /* recent: order of freeing on its stream */
+	struct tree_node by_size; /* recent, full or part: (bytes, when it got that size) */
+	struct tree_node by_addr; /* idle with pages that can be taken: in `whole` */
+	uint32_t stream;	  /* recent: where it was freed */
+	uint8_t state;
+	bool in_whole;
+};
+
+/* Pieces freed on one stream since its last flush. */
+struct pool_stream {
+	struct tree recent;
+	struct pool_block *newest;
+};
+
+struct pool {
+	uint64_t page_bytes, window_bytes;
+	uint64_t pages, used_bytes; /* mapped; bytes asked for and not freed */
+	uint64_t takeable;	    /* mapped pages that lie wholly in idle blocks */
+	uint64_t top;		    /* pages that the table covers */
+	uint64_t ticks;
+	uint64_t *mapped; /* bit per page */
+	size_t mapped_words;
+	struct tree full, part; /* idle blocks: all their pages mapped, or not */
+	struct tree whole;	/* idle blocks with takeable pages, by address */
+	struct pool_stream *streams;
+	uint32_t streams_count;
+	uint64_t recent_count;
+	struct addr_map live;
+	struct slab blocks;
+};
+
+/* What one allocation did to the pages. */
+struct pool_work {
+	uint64_t fresh_pages, moved_pages;
+};
+
+/* Errors: FRAG_ENOMEM. */
+int frag_simpool_init(struct pool *p, uint64_t window_bytes, struct frag_err *err);
+void frag_simpool_release(struct pool *p);
+
+/*
+ * pages_left: new pages that may be taken. 0, FRAG_OOM (nothing changed that a
+ * program could see) or FRAG_ENOMEM. stale_ns: pieces freed on other streams up to
+ * this time count as passed when memory is short (0 = none do, UINT64_MAX = all).
+ */
+int frag_simpool_alloc(struct pool *p, uint64_t bytes, uint32_t stream, uint64_t pages_left,
+		    uint64_t stale_ns, uint64_t *addr, struct pool_work *work, struct frag_err *err);
+/* Bytes that were asked, 0 if addr is not live. Errors: FRAG_ENOMEM. */
+int frag_simpool_free(struct pool *p, uint64_t addr, uint32_t stream, uint64_t now_ns,
+		   uint64_t *asked, struct frag_err *err);
+/* Gives wholly free pages back until `keep` are left or no more can go. Returns how many went. */
+uint64_t frag_simpool_trim(struct pool *p, uint64_t keep_pages);
+/* The frees of one stream are complete: flush, and trim to keep_pages after each piece. */
+uint64_t frag_simpool_sync(struct pool *p, uint32_t stream, uint64_t keep_pages);
+
+#endif

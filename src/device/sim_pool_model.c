@@ -1,0 +1,478 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How a cudaMemPool works inside: driver 580.159.04 on an H200. With one stream
+ * the model gives every address and every reserved byte of the recordings (18
+ * curves of six workloads, 32 random runs); what several streams do to each
+ * other is by the programming guide and not measured.
+ *
+ * Space. One endless range of addresses, used from the bottom, cut into pages
+ * of 32 MiB that are mapped or not. A piece is live, recent (freed since the last
+ * flush of its stream) or idle (free longer, or never used; the endless tail is
+ * idle). Recent pieces join only recent neighbours of their stream, idle ones only idle
+ * ones. An idle piece is full if all its pages are mapped, else part.
+ *
+ * Allocation (bytes rounded up to 512), the first that fits:
+ *   1. best fit among the recent pieces of the stream;
+ *   2. best fit among the full idle pieces;
+ *   3. flush (recent pieces become idle, newest first), then best fit over all
+ *      idle pieces, the tail among them.
+ * The low end is handed out. Ties of size go to the piece that got its size first.
+ * In case 3 unmapped pages of the range get memory: first wholly free mapped
+ * pages of idle pieces, highest address first, then new ones.
+ *
+ * A synchronise flushes piece by piece, newest first, and after each one gives
+ * wholly free pages back, highest first, while more than the threshold is held:
+ * nothing freed since the last flush, nothing released.
+ *
+ * Several streams. A flush in case 3 takes the own pieces, and those of other
+ * streams that the caller counts as passed; a synchronise those it covers.
+ *
+ * Invariants: blocks cover the range without gap; an unmapped page lies wholly
+ * in one idle block (a page with one live or recent byte stays mapped);
+ * `takeable` is the sum over `whole`. O(log blocks) a call, plus a bit per page
+ * of the request, plus once for every piece flushed.
+ */
+#include "sim_pool.h"
+
+#include <string.h>
+
+#define UNIT 512u
+#define POOL_PAGE (32 * FRAG_MIB)
+
+static struct pool_block *sized(struct tree_node *n)
+{
+	return n ? TREE_OF(n, struct pool_block, by_size) : NULL;
+}
+
+static bool is_mapped(const struct pool *p, uint64_t page)
+{
+	return page < p->top && (p->mapped[page / 64] >> (page % 64) & 1);
+}
+
+static void set_mapped(struct pool *p, uint64_t page, bool on)
+{
+	uint64_t bit = 1ull << (page % 64);
+
+	if (on)
+		p->mapped[page / 64] |= bit;
+	else
+		p->mapped[page / 64] &= ~bit;
+}
+
+/* Smallest piece that fits; among equals the one that got its size first. */
+static struct pool_block *best_fit(const struct tree *t, uint64_t bytes)
+{
+	return sized(frag_simtree_ceil(t, bytes, 0));
+}
+
+static void index_size(struct tree *t, struct pool_block *b, bool resized, uint64_t *ticks)
+{
+	if (resized)
+		b->by_size.tie = ++*ticks;
+	b->by_size.key = b->bytes;
+	b->by_size.weight = 0;
+	frag_simtree_insert(t, &b->by_size);
+}
+
+/* ---- recent pieces ---------------------------------------------------------------- */
+
+static void recent_add(struct pool *p, struct pool_block *b, uint32_t stream)
+{
+	struct pool_stream *s = &p->streams[stream];
+
+	b->state = POOL_RECENT;
+	b->stream = stream;
+	b->newer = NULL;
+	b->older = s->newest;
+	if (b->older)
+		b->older->newer = b;
+	s->newest = b;
+	p->recent_count++;
+	index_size(&s->recent, b, true, &p->ticks);
+}
+
+static void recent_remove(struct pool *p, struct pool_block *b)
+{
+	struct pool_stream *s = &p->streams[b->stream];
+
+	frag_simtree_remove(&s->recent, &b->by_size);
+	p->recent_count--;
+	if (b->newer)
+		b->newer->older = b->older;
+	else
+		s->newest = b->older;
+	if (b->older)
+		b->older->newer = b->newer;
+}
+
+/* ---- idle pieces ------------------------------------------------------------------ */
+
+/* Mapped pages that lie wholly in an idle piece. */
+static uint64_t takeable(const struct pool *p, const struct pool_block *b)
+{
+	uint64_t first = (b->addr + p->page_bytes - 1) / p->page_bytes;
+	uint64_t end = FRAG_MIN((b->addr + b->bytes) / p->page_bytes, p->top);
+
+	return end > first ? end - first - b->unmapped : 0;
+}
+
+static struct tree *idle_tree(struct pool *p, const struct pool_block *b)
+{
+	return b->unmapped || !b->next ? &p->part : &p->full;
+}
+
+static void idle_add(struct pool *p, struct pool_block *b, bool resized)
+{
+	uint64_t pages = takeable(p, b);
+
+	b->state = POOL_IDLE;
+	b->in_whole = pages > 0;
+	p->takeable += pages;
+	index_size(idle_tree(p, b), b, resized, &p->ticks);
+	if (!b->in_whole)
+		return;
+	b->by_addr.key = b->addr;
+	b->by_addr.tie = b->by_addr.weight = 0;
+	frag_simtree_insert(&p->whole, &b->by_addr);
+}
+
+static void idle_remove(struct pool *p, struct pool_block *b)
+{
+	p->takeable -= takeable(p, b);
+	frag_simtree_remove(idle_tree(p, b), &b->by_size);
+	if (b->in_whole)
+		frag_simtree_remove(&p->whole, &b->by_addr);
+}
+
+/* Joins two neighbours that are in no index. */
+static struct pool_block *join(struct pool *p, struct pool_block *a, struct pool_block *b)
+{
+	a->bytes += b->bytes;
+	a->unmapped += b->unmapped;
+	a->next = b->next;
+	if (a->next)
+		a->next->prev = a;
+	frag_simslab_give(&p->blocks, b);
+	return a;
+}
+
+static void recent_to_idle(struct pool *p, struct pool_block *b)
+{
+	struct pool_block *prev = b->prev, *next = b->next;
+
+	recent_remove(p, b);
+	b->unmapped = 0;
+	if (next && next->state == POOL_IDLE) {
+		idle_remove(p, next);
+		b = join(p, b, next);
+	}
+	if (prev && prev->state == POOL_IDLE) {
+		idle_remove(p, prev);
+		b = join(p, prev, b);
+	}
+	idle_add(p, b, true);
+}
+
+/* Newest first: the order decides ties of size later on. */
+static void flush_stream(struct pool *p, uint32_t stream, uint64_t stale_ns)
+{
+	struct pool_block *b = stream < p->streams_count ? p->streams[stream].newest : NULL;
+
+	while (b) {
+		struct pool_block *older = b->older;
+
+		if (b->freed_ns <= stale_ns)
+			recent_to_idle(p, b);
+		b = older;
+	}
+}
+
+static void flush(struct pool *p, uint32_t stream, uint64_t stale_ns)
+{
+	flush_stream(p, stream, UINT64_MAX);
+	for (uint32_t s = 0; stale_ns && p->recent_count && s < p->streams_count; s++)
+		flush_stream(p, s, stale_ns);
+}
+
+/* ---- pages ------------------------------------------------------------------------ */
+
+/* Highest mapped page at or below `page`. pre: there is one. */
+static uint64_t last_mapped(const struct pool *p, uint64_t page)
+{
+	uint64_t w = page / 64, bits = p->mapped[w] & (~0ull >> (63 - page % 64));
+
+	while (!bits)
+		bits = p->mapped[--w];
+	return w * 64 + frag_log2(bits);
+}
+
+/* Takes up to n wholly free pages off the highest idle piece that has some. */
+static uint64_t take_pages(struct pool *p, uint64_t n)
+{
+	struct tree_node *node = frag_simtree_floor(&p->whole, UINT64_MAX);
+	struct pool_block *b = TREE_OF(node, struct pool_block, by_addr);
+	uint64_t page = FRAG_MIN((b->addr + b->bytes) / p->page_bytes, p->top);
+
+	n = FRAG_MIN(n, takeable(p, b));
+	idle_remove(p, b);
+	for (uint64_t i = 0; i < n; i++) {
+		page = last_mapped(p, page - 1);
+		set_mapped(p, page, false);
+	}
+	b->unmapped += n;
+	idle_add(p, b, false);
+	p->pages -= n;
+	return n;
+}
+
+/* Makes the table long enough. False: host memory exhausted. */
+static bool table_covers(struct pool *p, uint64_t pages)
+{
+	size_t words = (size_t)(pages / 64 + 1);
+	uint64_t *table;
+
+	if (words <= p->mapped_words)
+		return true;
+	table = frag_host_realloc(p->mapped, words * 2, sizeof(*table));
+	if (!table)
+		return false;
+	memset(table + p->mapped_words, 0, (words * 2 - p->mapped_words) * sizeof(*table));
+	p->mapped = table;
+	p->mapped_words = words * 2;
+	return true;
+}
+
+static uint64_t count_unmapped(const struct pool *p, uint64_t first, uint64_t end)
+{
+	uint64_t n = 0;
+
+	for (uint64_t i = first; i < end; i++)
+		n += !is_mapped(p, i);
+	return n;
+}
+
+/* ---- allocation --------------------------------------------------------------------- */
+
+/* Cuts the first bytes off b; b keeps the rest and its place in lists. */
+static struct pool_block *cut(struct pool *p, struct pool_block *b, uint64_t bytes)
+{
+	struct pool_block *a = frag_simslab_take(&p->blocks);
+
+	*a = (struct pool_block){ .addr = b->addr, .bytes = bytes, .prev = b->prev, .next = b };
+	if (a->prev)
+		a->prev->next = a;
+	b->prev = a;
+	b->addr += bytes;
+	b->bytes -= bytes;
+	return a;
+}
+
+static struct pool_block *from_recent(struct pool *p, struct pool_block *b, uint64_t bytes)
+{
+	struct tree *recent = &p->streams[b->stream].recent;
+	struct pool_block *a;
+
+	if (b->bytes == bytes) {
+		recent_remove(p, b);
+		return b;
+	}
+	frag_simtree_remove(recent, &b->by_size);
+	a = cut(p, b, bytes);
+	index_size(recent, b, true, &p->ticks);
+	return a;
+}
+
+/* Pages that part of an idle piece needs, and what there is for them. */
+struct demand {
+	uint64_t first, end; /* pages it touches */
+	uint64_t holes;	     /* of these, unmapped ones that the table covers */
+	uint64_t need;	     /* all unmapped ones */
+	uint64_t movable;    /* wholly free pages elsewhere in the pool */
+};
+
+static struct demand demand_of(const struct pool *p, const struct pool_block *b, uint64_t bytes)
+{
+	struct demand d = {
+		.first = b->addr / p->page_bytes,
+		.end = (b->addr + bytes - 1) / p->page_bytes + 1,
+	};
+	struct pool_block rest = { .addr = b->addr + bytes, .bytes = b->bytes - bytes };
+	uint64_t known = FRAG_MAX(d.first, FRAG_MIN(p->top, d.end));
+
+	if (!b->unmapped && d.end <= p->top)
+		return d;
+	d.holes = count_unmapped(p, d.first, known);
+	d.need = d.holes + d.end - known;
+	rest.unmapped = b->unmapped - d.holes;
+	d.movable = p->takeable - takeable(p, b) + takeable(p, &rest);
+	return d;
+}
+
+/* Cuts from an idle piece and maps what is missing. pre: the table covers d->end. */
+static struct pool_block *from_idle(struct pool *p, struct pool_block *b, uint64_t bytes,
+				    const struct demand *d, struct pool_work *work)
+{
+	struct pool_block *a = b;
+
+	idle_remove(p, b);
+	p->top = FRAG_MAX(p->top, d->end);
+	if (b->bytes != bytes) {
+		a = cut(p, b, bytes);
+		b->unmapped -= d->holes;
+		idle_add(p, b, true);
+	}
+	work->moved_pages = FRAG_MIN(d->need, d->movable);
+	work->fresh_pages = d->need - work->moved_pages;
+	for (uint64_t left = work->moved_pages; left;)
+		left -= take_pages(p, left);
+	p->pages += d->need;
+	for (uint64_t i = d->first; d->need && i < d->end; i++)
+		set_mapped(p, i, true);
+	return a;
+}
+
+/* Case 3: everything that is finished becomes idle, then the best of all. */
+static int flush_and_cut(struct pool *p, uint64_t bytes, uint32_t stream, uint64_t pages_left,
+			 uint64_t stale_ns, struct pool_block **out, struct pool_work *work,
+			 struct frag_err *err)
+{
+	struct pool_block *full, *part;
+	struct demand d;
+
+	flush(p, stream, stale_ns);
+	full = best_fit(&p->full, bytes);
+	part = best_fit(&p->part, bytes);
+	if (!part || (full && full->bytes < part->bytes) ||
+	    (full && full->bytes == part->bytes && full->by_size.tie < part->by_size.tie))
+		part = full;
+	if (!part)
+		return FRAG_OOM; /* the range of addresses is used up */
+	d = demand_of(p, part, bytes);
+	if (d.need > d.movable && d.need - d.movable > pages_left)
+		return FRAG_OOM;
+	if (!table_covers(p, d.end))
+		return frag_fail_nomem(err, "page table of a pool");
+	*out = from_idle(p, part, bytes, &d, work);
+	return 0;
+}
+
+int frag_simpool_alloc(struct pool *p, uint64_t bytes, uint32_t stream, uint64_t pages_left,
+		    uint64_t stale_ns, uint64_t *addr, struct pool_work *work, struct frag_err *err)
+{
+	struct pool_block *b = NULL;
+	uint64_t size;
+
+	*work = (struct pool_work){ 0 };
+	if (bytes > p->window_bytes)
+		return FRAG_OOM;
+	size = frag_round_up(bytes, UNIT);
+	if (!frag_simslab_reserve(&p->blocks, 1) || !frag_simmap_reserve(&p->live))
+		return frag_fail_nomem(err, "blocks of a pool");
+	if (stream < p->streams_count)
+		b = best_fit(&p->streams[stream].recent, size);
+	if (b) {
+		b = from_recent(p, b, size);
+	} else if ((b = best_fit(&p->full, size))) {
+		struct demand d = demand_of(p, b, size);
+
+		b = from_idle(p, b, size, &d, work);
+	} else {
+		FRAG_TRY(flush_and_cut(p, size, stream, pages_left, stale_ns, &b, work, err));
+	}
+	b->state = POOL_LIVE;
+	b->unmapped = 0;
+	b->asked = bytes;
+	p->used_bytes += bytes;
+	frag_simmap_put(&p->live, b->addr + UNIT, b); /* a key is never zero */
+	*addr = b->addr;
+	return 0;
+}
+
+static int grow_streams(struct pool *p, uint32_t stream, struct frag_err *err)
+{
+	uint32_t count = FRAG_MAX(stream + 1, 2 * p->streams_count);
+	struct pool_stream *streams;
+
+	if (stream < p->streams_count)
+		return 0;
+	streams = frag_host_realloc(p->streams, count, sizeof(*streams));
+	if (!streams)
+		return frag_fail_nomem(err, "streams of a pool");
+	memset(streams + p->streams_count, 0, (count - p->streams_count) * sizeof(*streams));
+	p->streams = streams;
+	p->streams_count = count;
+	return 0;
+}
+
+static bool is_recent_of(const struct pool_block *b, uint32_t stream)
+{
+	return b && b->state == POOL_RECENT && b->stream == stream;
+}
+
+int frag_simpool_free(struct pool *p, uint64_t addr, uint32_t stream, uint64_t now_ns,
+		   uint64_t *asked, struct frag_err *err)
+{
+	struct pool_block *b;
+
+	FRAG_TRY(grow_streams(p, stream, err));
+	*asked = 0;
+	b = frag_simmap_take(&p->live, addr + UNIT);
+	if (!b)
+		return 0;
+	*asked = b->asked;
+	p->used_bytes -= b->asked;
+	if (is_recent_of(b->next, stream)) {
+		recent_remove(p, b->next);
+		b = join(p, b, b->next);
+	}
+	if (is_recent_of(b->prev, stream)) {
+		recent_remove(p, b->prev);
+		b = join(p, b->prev, b);
+	}
+	b->freed_ns = now_ns;
+	recent_add(p, b, stream);
+	return 0;
+}
+
+uint64_t frag_simpool_trim(struct pool *p, uint64_t keep_pages)
+{
+	uint64_t before = p->pages;
+
+	while (p->pages > keep_pages && p->whole.root)
+		take_pages(p, p->pages - keep_pages);
+	return before - p->pages;
+}
+
+uint64_t frag_simpool_sync(struct pool *p, uint32_t stream, uint64_t keep_pages)
+{
+	uint64_t given = 0;
+
+	/* after each piece: older ones have not joined yet, which decides what stays */
+	while (stream < p->streams_count && p->streams[stream].newest) {
+		recent_to_idle(p, p->streams[stream].newest);
+		given += frag_simpool_trim(p, keep_pages);
+	}
+	return given;
+}
+
+int frag_simpool_init(struct pool *p, uint64_t window_bytes, struct frag_err *err)
+{
+	struct pool_block *tail;
+
+	*p = (struct pool){ .page_bytes = POOL_PAGE, .window_bytes = window_bytes };
+	frag_simslab_init(&p->blocks, sizeof(struct pool_block));
+	if (!frag_simslab_reserve(&p->blocks, 1))
+		return frag_fail_nomem(err, "blocks of a pool");
+	tail = frag_simslab_take(&p->blocks);
+	*tail = (struct pool_block){ .bytes = window_bytes };
+	idle_add(p, tail, true);
+	return 0;
+}
+
+void frag_simpool_release(struct pool *p)
+{
+	frag_simslab_release(&p->blocks);
+	frag_simmap_release(&p->live);
+	frag_host_free(p->streams);
+	frag_host_free(p->mapped);
+}
