@@ -1,0 +1,598 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Changes to the B+tree of bset.h. Insert and erase touch one leaf; only when a
+ * leaf is full or under FRAG_BSET_MIN do they go up by the parent links, which
+ * is why a found position can be erased without searching for it again.
+ *
+ * Nodes are never short: the reservation counts the worst case that the minimum
+ * fill allows, see nodes_for.
+ */
+#include "bset.h"
+
+#include <string.h>
+
+#include <frag/error.h>
+
+#define LEAF FRAG_BSET_LEAF
+#define LEAF_MIN FRAG_BSET_LEAF_MIN
+#define FAN FRAG_BSET_FAN
+#define FAN_MIN FRAG_BSET_FAN_MIN
+/* Two neighbours become one up to here, so that a merged node has room for some inserts. */
+#define LEAF_MERGE (LEAF * 3 / 4)
+#define FAN_MERGE (FAN * 3 / 4)
+#define NODE_ALIGN 64u
+#define NODE_BYTES(type) ((sizeof(type) + NODE_ALIGN - 1) / NODE_ALIGN * NODE_ALIGN)
+#define LEAF_BYTES NODE_BYTES(leaf)
+#define INNER_BYTES NODE_BYTES(inner)
+#define CHUNK_LEAVES_MAX 4096u
+
+typedef struct frag_bset_node node;
+typedef struct frag_bset_leaf leaf;
+typedef struct frag_bset_inner inner;
+
+static const struct frag_bset_key top_key = { UINT64_MAX, UINT64_MAX };
+
+/* ---- pool of nodes ----------------------------------------------------------- */
+
+void frag_bset_pool_init(struct frag_bset_pool *p)
+{
+	*p = (struct frag_bset_pool){ 0 };
+}
+
+void frag_bset_pool_release(struct frag_bset_pool *p)
+{
+	while (p->chunks) {
+		void *older = *(void **)p->chunks;
+
+		frag_host_free(p->chunks);
+		p->chunks = older;
+	}
+	frag_bset_pool_init(p);
+}
+
+/*
+ * Most nodes that `n` elements in `k` sets can occupy. A set has one leaf, or
+ * leaves of LEAF_MIN elements at least: k + n / LEAF_MIN in all. m nodes of a
+ * level have parents only in sets with two of them or more: at most m / 2 such sets,
+ * each with one parent, or with parents of FAN_MIN children at least.
+ */
+static void nodes_for(size_t n, size_t k, size_t *leaves, size_t *inners)
+{
+	size_t m = n / LEAF_MIN;
+
+	*leaves = k + m;
+	*inners = 0;
+	while (m >= 2) {
+		m = m / FAN_MIN + FRAG_MIN(k, m / 2);
+		*inners += m;
+	}
+}
+
+static void give(struct frag_bset_spare *s, void *n)
+{
+	*(void **)n = s->head;
+	s->head = n;
+}
+
+static void *take(struct frag_bset_spare *s, size_t bytes)
+{
+	void *n = s->head;
+
+	if (n) {
+		s->head = *(void **)n;
+		return n;
+	}
+	FRAG_ASSERT(s->fresh != s->fresh_end); /* else not reserved */
+	n = s->fresh;
+	s->fresh += bytes;
+	return n;
+}
+
+/* New fresh nodes at `at`; what was left of the old ones joins the chain. Returns the end. */
+static char *renew(struct frag_bset_spare *s, char *at, size_t count, size_t bytes)
+{
+	if (!count)
+		return at;
+	for (; s->fresh != s->fresh_end; s->fresh += bytes)
+		give(s, s->fresh);
+	s->fresh = at;
+	s->fresh_end = at + count * bytes;
+	return s->fresh_end;
+}
+
+static int pool_grow(struct frag_bset_pool *p, size_t leaves, size_t inners)
+{
+	char *chunk = frag_host_alloc(leaves * LEAF_BYTES + inners * INNER_BYTES + NODE_ALIGN +
+				      sizeof(void *));
+	char *at;
+
+	if (!chunk)
+		return FRAG_ENOMEM;
+	*(void **)chunk = p->chunks;
+	p->chunks = chunk;
+	at = chunk + sizeof(void *);
+	at += (NODE_ALIGN - (uintptr_t)at % NODE_ALIGN) % NODE_ALIGN;
+	at = renew(&p->leaves, at, leaves, LEAF_BYTES);
+	renew(&p->inners, at, inners, INNER_BYTES);
+	p->leaves_count += leaves;
+	p->inners_count += inners;
+	return 0;
+}
+
+int frag_bset_pool_reserve(struct frag_bset_pool *p, size_t n)
+{
+	size_t leaves, inners;
+
+	if (n <= p->limit)
+		return 0;
+	/* by a part more than asked, so that n + 1 at a time is cheap */
+	n += FRAG_MIN(p->leaves_count, (size_t)CHUNK_LEAVES_MAX) * LEAF_MIN / 2;
+	nodes_for(n, p->sets_count, &leaves, &inners);
+	leaves -= FRAG_MIN(leaves, p->leaves_count);
+	inners -= FRAG_MIN(inners, p->inners_count);
+	if (leaves + inners && pool_grow(p, leaves, inners))
+		return FRAG_ENOMEM;
+	p->limit = n;
+	return 0;
+}
+
+static struct frag_bset_pool *pool_of(struct frag_bset *s)
+{
+	return s->shared ? s->shared : &s->own;
+}
+
+static void leaf_give(struct frag_bset *s, leaf *l)
+{
+	give(&pool_of(s)->leaves, l);
+}
+
+static void inner_give(struct frag_bset *s, inner *n)
+{
+	give(&pool_of(s)->inners, n);
+}
+
+/* ---- set -------------------------------------------------------------------------- */
+
+void frag_bset_init(struct frag_bset *s)
+{
+	*s = (struct frag_bset){ .own = { .sets_count = 1 } };
+}
+
+void frag_bset_init_shared(struct frag_bset *s, struct frag_bset_pool *p)
+{
+	*s = (struct frag_bset){ .shared = p };
+	p->sets_count++;
+	p->limit = 0; /* one root more may be needed */
+}
+
+static void give_all(struct frag_bset *s, node *n, uint32_t height)
+{
+	uint32_t i;
+
+	if (!height) {
+		leaf_give(s, (leaf *)n);
+		return;
+	}
+	for (i = 0; i < n->count; i++)
+		give_all(s, ((inner *)n)->child[i], height - 1);
+	inner_give(s, (inner *)n);
+}
+
+void frag_bset_clear(struct frag_bset *s)
+{
+	if (s->root)
+		give_all(s, s->root, s->height);
+	s->root = NULL;
+	s->first = s->last = NULL;
+	s->height = 0;
+	s->count = 0;
+}
+
+void frag_bset_release(struct frag_bset *s)
+{
+	if (s->shared) {
+		frag_bset_clear(s);
+		s->shared->sets_count--;
+		s->shared = NULL;
+	} else {
+		frag_bset_pool_release(&s->own);
+	}
+	frag_bset_init(s);
+}
+
+/* ---- leaves and inner nodes ----------------------------------------------------- */
+
+static leaf *leaf_new(struct frag_bset *s)
+{
+	leaf *l = take(&pool_of(s)->leaves, LEAF_BYTES);
+
+	l->node = (node){ 0 };
+	l->order = 0xfedcba9876543210;
+	l->prev = l->next = NULL;
+	memset(l->size, 0xff, sizeof(l->size));
+	memset(l->addr, 0xff, sizeof(l->addr));
+	return l;
+}
+
+static inner *inner_new(struct frag_bset *s)
+{
+	inner *n = take(&pool_of(s)->inners, INNER_BYTES);
+	uint32_t i;
+
+	n->node = (node){ 0 };
+	for (i = 0; i < FAN; i++)
+		n->sep[i] = top_key;
+	return n;
+}
+
+/* The lowest n nibbles. pre: n < 16. */
+static inline uint64_t nibbles_below(uint32_t n)
+{
+	return (1ull << 4 * n) - 1;
+}
+
+/* Puts an entry at rank i <= count < LEAF: the first unused nibble moves down to i. */
+static inline void leaf_put(leaf *l, uint32_t i, uint64_t size, uint64_t addr, void *value)
+{
+	uint32_t n = l->node.count++;
+	uint32_t at = frag_bset_place_(l, n);
+	uint64_t low = nibbles_below(i), used = nibbles_below(n);
+	uint64_t above = ~(used << 4 | 15);
+
+	l->order = (l->order & above) | (l->order & used & ~low) << 4 | (uint64_t)at << 4 * i |
+		   (l->order & low);
+	l->size[at] = size;
+	l->addr[at] = addr;
+	l->value[at] = value;
+}
+
+/* Takes out rank i < count: its nibble moves up to the first unused one. */
+static inline void leaf_cut(leaf *l, uint32_t i)
+{
+	uint32_t n = --l->node.count;
+	uint32_t at = frag_bset_place_(l, i);
+	uint64_t low = nibbles_below(i), used = nibbles_below(n);
+	uint64_t above = ~(used << 4 | 15);
+
+	l->order = (l->order & above) | (uint64_t)at << 4 * n | (l->order >> 4 & used & ~low) |
+		   (l->order & low);
+	l->size[at] = UINT64_MAX;
+	l->addr[at] = UINT64_MAX;
+}
+
+static struct frag_bset_key leaf_last_key(const leaf *l)
+{
+	uint32_t at = frag_bset_place_(l, l->node.count - 1);
+
+	return (struct frag_bset_key){ l->addr[at], l->size[at] };
+}
+
+/* Moves m entries, from rank `from` on, to the end (front = false) or the front of dst. */
+static void leaf_move(leaf *dst, leaf *src, uint32_t from, uint32_t m, bool front)
+{
+	uint32_t i;
+
+	for (i = 0; i < m; i++) {
+		uint32_t at = frag_bset_place_(src, from);
+
+		leaf_put(dst, front ? i : dst->node.count, src->size[at], src->addr[at],
+			 src->value[at]);
+		leaf_cut(src, from);
+	}
+}
+
+static uint32_t child_index(const inner *p, const void *child)
+{
+	uint32_t i = 0;
+
+	while (p->child[i] != child)
+		i++;
+	return i;
+}
+
+/* pre: p is not full. Puts (sep, right) behind child i. */
+static void inner_put(inner *p, uint32_t i, struct frag_bset_key sep, node *right)
+{
+	uint32_t tail = p->node.count - i - 1;
+
+	memmove(p->sep + i + 1, p->sep + i, tail * sizeof(p->sep[0]));
+	memmove(p->child + i + 2, p->child + i + 1, tail * sizeof(p->child[0]));
+	p->sep[i] = sep;
+	p->child[i + 1] = right;
+	right->parent = p;
+	p->node.count++;
+}
+
+/* Takes out separator i and child i + 1. */
+static void inner_cut(inner *p, uint32_t i)
+{
+	uint32_t tail = p->node.count - i - 2;
+
+	memmove(p->sep + i, p->sep + i + 1, tail * sizeof(p->sep[0]));
+	memmove(p->child + i + 1, p->child + i + 2, tail * sizeof(p->child[0]));
+	p->node.count--;
+	p->sep[p->node.count - 1] = top_key;
+}
+
+/* Appends m children of src, from its front, to dst. `sep` separates dst's last from the first of them;
+ * returns the one behind the last moved. */
+static struct frag_bset_key inner_take_front(inner *dst, inner *src, uint32_t m,
+					     struct frag_bset_key sep)
+{
+	struct frag_bset_key behind = src->sep[m - 1];
+	uint32_t n = dst->node.count, rest = src->node.count - m, i;
+
+	dst->sep[n - 1] = sep;
+	memcpy(dst->sep + n, src->sep, (m - 1) * sizeof(src->sep[0]));
+	memcpy(dst->child + n, src->child, m * sizeof(src->child[0]));
+	for (i = 0; i < m; i++)
+		dst->child[n + i]->parent = dst;
+	dst->node.count = n + m;
+	memmove(src->child, src->child + m, rest * sizeof(src->child[0]));
+	if (rest)
+		memmove(src->sep, src->sep + m, (rest - 1) * sizeof(src->sep[0]));
+	for (i = rest ? rest - 1 : 0; i < FAN - 1; i++)
+		src->sep[i] = top_key;
+	src->node.count = rest;
+	return behind;
+}
+
+/* Puts the last m children of src in front of dst (which may be empty); returns the separator
+ * between src's new last and them. `sep` separates the two nodes before. */
+static struct frag_bset_key inner_take_back(inner *dst, inner *src, uint32_t m,
+					    struct frag_bset_key sep)
+{
+	uint32_t n = dst->node.count, keep = src->node.count - m, i;
+	struct frag_bset_key before = src->sep[keep - 1];
+
+	memmove(dst->child + m, dst->child, n * sizeof(dst->child[0]));
+	if (n) {
+		memmove(dst->sep + m, dst->sep, (n - 1) * sizeof(dst->sep[0]));
+		dst->sep[m - 1] = sep;
+	}
+	memcpy(dst->child, src->child + keep, m * sizeof(src->child[0]));
+	memcpy(dst->sep, src->sep + keep, (m - 1) * sizeof(src->sep[0]));
+	for (i = 0; i < m; i++)
+		dst->child[i]->parent = dst;
+	dst->node.count = n + m;
+	for (i = keep - 1; i < FAN - 1; i++)
+		src->sep[i] = top_key;
+	src->node.count = keep;
+	return before;
+}
+
+/* ---- insert -------------------------------------------------------------------------- */
+
+/* Makes `right` the neighbour behind `left` in their parent; splits parents that are full. */
+static void put_child(struct frag_bset *s, node *left, struct frag_bset_key sep, node *right)
+{
+	inner *p = left->parent, *q;
+	struct frag_bset_key up;
+
+	if (!p) {
+		p = inner_new(s);
+		p->node.count = 1;
+		p->child[0] = left;
+		left->parent = p;
+		s->root = &p->node;
+		s->height++;
+	} else if (p->node.count == FAN) {
+		q = inner_new(s);
+		up = inner_take_back(q, p, FAN / 2, top_key);
+		put_child(s, &p->node, up, &q->node);
+		p = left->parent;
+	}
+	inner_put(p, child_index(p, left), sep, right);
+}
+
+/* Splits a full leaf; returns the half that rank *i is in and adjusts *i. */
+static leaf *leaf_split(struct frag_bset *s, leaf *l, uint32_t *i)
+{
+	leaf *r = leaf_new(s);
+
+	leaf_move(r, l, LEAF / 2, LEAF / 2, false);
+	r->prev = l;
+	r->next = l->next;
+	if (l->next)
+		l->next->prev = r;
+	else
+		s->last = r;
+	l->next = r;
+	put_child(s, &l->node, leaf_last_key(l), &r->node);
+	if (*i < LEAF / 2) /* at LEAF / 2 the key is above the separator */
+		return l;
+	*i -= LEAF / 2;
+	return r;
+}
+
+void frag_bset_insert(struct frag_bset *s, uint64_t size, uint64_t addr, void *value)
+{
+	leaf *l;
+	uint32_t i;
+
+	if (FRAG_UNLIKELY(!s->root)) {
+		s->first = s->last = leaf_new(s);
+		s->root = &s->first->node;
+	}
+	l = frag_bset_leaf_of_(s, size, addr);
+	i = frag_bset_rank_of_(l, size, addr);
+	if (FRAG_UNLIKELY(l->node.count == LEAF))
+		l = leaf_split(s, l, &i);
+	leaf_put(l, i, size, addr, value);
+	s->count++;
+}
+
+/* ---- erase --------------------------------------------------------------------------- */
+
+static void inner_underflow(struct frag_bset *s, inner *n)
+{
+	inner *p = n->node.parent, *a, *b;
+	uint32_t k, sum;
+
+	if (!p) {
+		if (n->node.count > 1)
+			return;
+		s->root = n->child[0];
+		s->root->parent = NULL;
+		s->height--;
+		inner_give(s, n);
+		return;
+	}
+	k = child_index(p, n);
+	k -= k + 1 == p->node.count; /* the pair is k, k + 1 */
+	a = (inner *)p->child[k];
+	b = (inner *)p->child[k + 1];
+	sum = a->node.count + b->node.count;
+	if (sum <= FAN_MERGE) {
+		inner_take_front(a, b, b->node.count, p->sep[k]);
+		inner_cut(p, k);
+		inner_give(s, b);
+		if (p->node.count < FAN_MIN)
+			inner_underflow(s, p);
+	} else if (a->node.count < b->node.count) {
+		p->sep[k] = inner_take_front(a, b, sum / 2 - a->node.count, p->sep[k]);
+	} else {
+		p->sep[k] = inner_take_back(b, a, sum / 2 - b->node.count, p->sep[k]);
+	}
+}
+
+static void leaf_underflow(struct frag_bset *s, leaf *l)
+{
+	inner *p = l->node.parent;
+	leaf *a, *b;
+	uint32_t k, sum;
+
+	if (!p)
+		return;
+	k = child_index(p, l);
+	k -= k + 1 == p->node.count;
+	a = (leaf *)p->child[k];
+	b = (leaf *)p->child[k + 1];
+	sum = a->node.count + b->node.count;
+	if (sum > LEAF_MERGE) {
+		if (a->node.count < b->node.count)
+			leaf_move(a, b, 0, sum / 2 - a->node.count, false);
+		else
+			leaf_move(b, a, sum - sum / 2, a->node.count - (sum - sum / 2), true);
+		p->sep[k] = leaf_last_key(a);
+		return;
+	}
+	leaf_move(a, b, 0, b->node.count, false);
+	a->next = b->next;
+	if (b->next)
+		b->next->prev = a;
+	else
+		s->last = a;
+	inner_cut(p, k);
+	leaf_give(s, b);
+	if (p->node.count < FAN_MIN)
+		inner_underflow(s, p);
+}
+
+void frag_bset_erase_at(struct frag_bset *s, struct frag_bset_pos pos)
+{
+	leaf_cut(pos.leaf, pos.i);
+	s->count--;
+	if (FRAG_UNLIKELY(pos.leaf->node.count < LEAF_MIN))
+		leaf_underflow(s, pos.leaf);
+}
+
+bool frag_bset_erase(struct frag_bset *s, uint64_t size, uint64_t addr)
+{
+	struct frag_bset_pos pos = { NULL, 0 };
+
+	if (!s->count)
+		return false;
+	pos.leaf = frag_bset_leaf_of_(s, size, addr);
+	pos.i = frag_bset_rank_of_(pos.leaf, size, addr);
+	/* never in the next leaf: a separator is not below the keys left of it */
+	if (pos.i == pos.leaf->node.count || frag_bset_size(pos) != size ||
+	    frag_bset_addr(pos) != addr)
+		return false;
+	frag_bset_erase_at(s, pos);
+	return true;
+}
+
+/* ---- check ------------------------------------------------------------------------------ */
+
+struct walk {
+	const struct frag_bset *s;
+	const leaf *prev;
+	size_t count;
+};
+
+static bool less(const struct frag_bset_key *a, const struct frag_bset_key *b)
+{
+	return frag_bset_less_(a->size, a->addr, b->size, b->addr);
+}
+
+/* Keys of the subtree are in (lo, hi]; lo NULL: no bound. */
+static const char *walk_leaf(struct walk *w, const leaf *l, const struct frag_bset_key *lo,
+			     const struct frag_bset_key *hi)
+{
+	struct frag_bset_key key[LEAF];
+	uint32_t i, seen = 0;
+
+	if (l->prev != w->prev || (w->prev ? w->prev->next : w->s->first) != l)
+		return "leaf chain broken";
+	for (i = 0; i < LEAF; i++) {
+		uint32_t at = frag_bset_place_(l, i);
+
+		seen |= 1u << at;
+		key[i] = (struct frag_bset_key){ l->addr[at], l->size[at] };
+		if (i >= l->node.count) {
+			if (key[i].size != UINT64_MAX || key[i].addr != UINT64_MAX)
+				return "unused place without the top key";
+			continue;
+		}
+		if (lo && !less(lo, &key[i]))
+			return "keys out of order";
+		if (less(hi, &key[i]))
+			return "key above its separator";
+		lo = &key[i];
+	}
+	w->prev = l;
+	w->count += l->node.count;
+	return seen == (1u << LEAF) - 1 ? NULL : "place named twice";
+}
+
+static const char *walk_node(struct walk *w, const node *n, uint32_t height,
+			     const struct frag_bset_key *lo, const struct frag_bset_key *hi)
+{
+	const inner *in = (const inner *)n;
+	const char *bad = NULL;
+	uint32_t i;
+
+	if (n->count > (height ? FAN : LEAF) ||
+	    (n->parent && n->count < (height ? FAN_MIN : LEAF_MIN)))
+		return "node too full or too empty";
+	if (!height)
+		return walk_leaf(w, (const leaf *)n, lo, hi);
+	for (i = n->count - 1; i < FAN; i++)
+		if (in->sep[i].size != UINT64_MAX || in->sep[i].addr != UINT64_MAX)
+			return "unused separator without the top key";
+	for (i = 0; i < n->count && !bad; i++) {
+		if (in->child[i]->parent != in)
+			return "child with another parent";
+		bad = walk_node(w, in->child[i], height - 1, i ? &in->sep[i - 1] : lo,
+				i + 1 < n->count ? &in->sep[i] : hi);
+	}
+	return bad;
+}
+
+const char *frag_bset_broken(const struct frag_bset *s)
+{
+	struct walk w = { .s = s };
+	const char *bad;
+
+	if (!s->root)
+		return s->count || s->first || s->last || s->height ? "no root, but content" : NULL;
+	if (s->root->parent)
+		return "root with a parent";
+	bad = walk_node(&w, s->root, s->height, NULL, &top_key);
+	if (bad)
+		return bad;
+	if (w.prev != s->last)
+		return "last leaf wrong";
+	return w.count != s->count ? "count wrong" : NULL;
+}

@@ -1,0 +1,386 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * PyTorch's CUDA caching allocator, complete: malloc, free, the policy table.
+ *
+ * Rules in short (pytorch/pytorch c10/cuda/CUDACachingAllocator.cpp, release
+ * 2.11). A request is rounded to 512 B (or to a fraction of a power of two);
+ * up to 1 MiB goes to the small pool (2 MiB segments), the rest to the large
+ * pool (20 MiB segments, from 10 MiB on a segment of its own). The search takes
+ * the first free block of the same stream that is not smaller, lowest address
+ * among equals, and may give up on it (max_split_size). A miss collects
+ * garbage, asks the driver, releases oversize blocks, then everything cached,
+ * and asks again; it never searches a second time. Blocks are split from the
+ * front. With expandable segments memory comes as pages mapped into a reservation.
+ *
+ * The recorded moment at which a cross-stream free completed drives `free`; the
+ * events that PyTorch polls are therefore not modelled here.
+ */
+#include "pytorch/pt.h"
+
+static uint64_t round_divisions(const struct pt *a, uint64_t n)
+{
+	unsigned i = n >> 20 ? FRAG_MIN(frag_log2(n) - 20, PT_ROUNDUPS - 1u) : 0;
+	uint64_t d = a->roundup[i], low, step;
+
+	if (d <= 1 || n <= PT_MIN_BLOCK * d)
+		return frag_round_up(n, PT_MIN_BLOCK);
+	if (frag_is_pow2(n))
+		return n;
+	low = 1ull << frag_log2(n);
+	step = low >> frag_log2(d);
+	return step ? (n + step - 1) & ~(step - 1) : 2 * low;
+}
+
+static inline uint64_t round_request(const struct pt *a, uint64_t n)
+{
+	if (n < PT_MIN_BLOCK)
+		return PT_MIN_BLOCK;
+	if (FRAG_LIKELY(a->plain_rounding))
+		return (n + PT_MIN_BLOCK - 1) & ~(PT_MIN_BLOCK - 1);
+	return round_divisions(a, n);
+}
+
+/* What a block could grow to: its size and the unmapped piece behind it. */
+static uint64_t potential_size(const struct pt_block *b)
+{
+	const struct pt_block *n = b->next;
+
+	return b->size + (n && n->state == PT_UNMAPPED ? n->size : 0);
+}
+
+/* Among expandable blocks, hop forward while the very next one has the smaller potential. */
+static struct frag_bset_pos prefer_inner(struct frag_bset_pos at)
+{
+	for (;;) {
+		struct pt_block *b = frag_bset_value(at);
+		struct frag_bset_pos next;
+
+		if (!b->ranged)
+			return at;
+		next = frag_bset_next(at);
+		if (!next.leaf || potential_size(frag_bset_value(next)) >= potential_size(b))
+			return at;
+		at = next;
+	}
+}
+
+static struct frag_bset_pos skip_ranged(struct frag_bset_pos at)
+{
+	while (at.leaf && ((struct pt_block *)frag_bset_value(at))->ranged)
+		at = frag_bset_next(at);
+	return at;
+}
+
+/* Takes the best fit out of the free set; NULL is a miss. */
+static struct pt_block *search(struct pt *a, struct pt_set *set, uint64_t size)
+{
+	struct frag_bset_pos at;
+	struct pt_block *b;
+
+	if (a->ages)
+		set->pool->calls++;
+	at = frag_bset_lower(&set->free, size, 0);
+	if (!at.leaf)
+		return NULL;
+	b = frag_bset_value(at);
+	if (b->ranged) {
+		at = a->conf.expandable ? prefer_inner(at) : skip_ranged(at);
+		if (!at.leaf)
+			return NULL;
+		b = frag_bset_value(at);
+	}
+	if (size < a->max_split ? b->size >= a->max_split : b->size >= size + a->non_split_round)
+		return NULL;
+	pt_count_releasable(a, b, false);
+	frag_bset_erase_at(&set->free, at);
+	return b;
+}
+
+/* Nothing cached fits: the driver, then ever more drastic releases. */
+static int miss(struct pt *a, struct pt_set *set, uint64_t size, struct pt_block **out,
+		uint8_t *cls, struct frag_err *err)
+{
+	bool enough = false;
+	int rc;
+
+	*cls = a->conf.expandable ? FRAG_CLASS_MAP : FRAG_CLASS_GROW;
+	if (a->ages)
+		FRAG_TRY(pt_collect_garbage(a, err));
+	rc = pt_segment_get(a, set, size, false, out, err);
+	if (rc != FRAG_OOM)
+		return rc;
+	*cls = FRAG_CLASS_RELEASE;
+	FRAG_TRY(pt_release_oversize(a, set, size, &enough, err));
+	if (enough)
+		rc = pt_segment_get(a, set, size, false, out, err);
+	/* while a capture or mem-pool context is active nothing may be synchronised */
+	if (rc == FRAG_OOM && !set->pool->id) {
+		FRAG_TRY(pt_release_all(a, err));
+		if (a->conf.search_again && (*out = search(a, set, size)))
+			return 0;
+		rc = pt_segment_get(a, set, size, true, out, err);
+	}
+	if (rc == FRAG_OOM)
+		a->st.num_ooms++;
+	return rc;
+}
+
+static inline bool should_split(const struct pt *a, const struct pt_block *b, uint64_t size)
+{
+	uint64_t left = b->size - size;
+
+	if (b->set->pool->small || a->conf.expandable)
+		return left >= PT_MIN_BLOCK;
+	return size < a->max_split && left > PT_SMALL_LIMIT;
+}
+
+/* The low part becomes a new block; `rest` keeps its object and goes back to the free set. */
+static struct pt_block *split(struct pt *a, struct pt_block *rest, uint64_t size)
+{
+	struct pt_block *low = pt_block_new(a, rest->seg, rest->addr, size);
+	bool was_split = pt_is_split(rest);
+	unsigned kind = pt_kind(rest);
+
+	pt_link_before(low, rest);
+	rest->addr += size;
+	rest->size -= size;
+	pt_free_insert(a, rest);
+	if (rest->ranged)
+		return low;
+	if (was_split) {
+		pt_down2(a, kind, PT_INACTIVE_SPLIT_BYTES, (int64_t)size);
+	} else {
+		pt_up2(a, kind, PT_INACTIVE_SPLIT_BYTES, (int64_t)rest->size);
+		pt_up2(a, kind, PT_INACTIVE_SPLIT, 1);
+	}
+	return low;
+}
+
+static void count_taken_whole(struct pt *a, const struct pt_block *b)
+{
+	if (b->ranged || !pt_is_split(b))
+		return;
+	pt_down2(a, pt_kind(b), PT_INACTIVE_SPLIT_BYTES, (int64_t)b->size);
+	pt_down2(a, pt_kind(b), PT_INACTIVE_SPLIT, 1);
+}
+
+static inline void count_alloc(struct pt_count *f, const struct pt_block *b)
+{
+	pt_up(&f[PT_ALLOCATION], 1);
+	pt_up(&f[PT_ALLOCATED_BYTES], (int64_t)b->size);
+	pt_up(&f[PT_ACTIVE], 1);
+	pt_up(&f[PT_ACTIVE_BYTES], (int64_t)b->size);
+	pt_up(&f[PT_REQUESTED_BYTES], (int64_t)b->requested);
+}
+
+static int set_of(struct pt *a, const struct frag_request *req, bool small, struct pt_set **out,
+		  struct frag_err *err)
+{
+	uint32_t p = 2u * req->pool + !small;
+
+	if (FRAG_LIKELY(p < a->pools_count && req->stream < a->pools[p].sets_count)) {
+		*out = a->pools[p].sets[req->stream];
+		if (FRAG_LIKELY(*out != NULL))
+			return 0;
+	}
+	return pt_set_make(a, req->pool, small, req->stream, out, err);
+}
+
+static int pt_malloc(void *self, const struct frag_request *req, struct frag_block *out,
+		     struct frag_err *err)
+{
+	struct pt *a = self;
+	uint64_t size = round_request(a, req->bytes);
+	uint8_t cls = FRAG_CLASS_HIT;
+	struct pt_block *b;
+	struct pt_set *set;
+
+	FRAG_TRY(set_of(a, req, size <= PT_SMALL_LIMIT, &set, err));
+	/* room for the split before anything changes: a failure leaves all as it was */
+	if (FRAG_UNLIKELY(set->blocks + 4 > set->reserved || a->blocks.spare_count < 4))
+		FRAG_TRY(pt_room(a, set, 4, err));
+	b = search(a, set, size);
+	if (FRAG_UNLIKELY(!b))
+		FRAG_TRY(miss(a, set, size, &b, &cls, err));
+	if (should_split(a, b, size)) {
+		b = split(a, b, size);
+		if (cls == FRAG_CLASS_HIT)
+			cls = FRAG_CLASS_SPLIT;
+	} else {
+		count_taken_whole(a, b);
+	}
+	b->state = PT_LIVE;
+	b->requested = req->bytes;
+	count_alloc(a->st.f[0], b);
+	count_alloc(a->st.f[pt_kind(b)], b);
+	if (FRAG_UNLIKELY(b->size >= a->max_split))
+		pt_up(&a->st.oversize_allocations, 1);
+	out->addr = b->addr;
+	out->granted = b->size;
+	out->handle = (uintptr_t)b;
+	out->cls = cls;
+	return 0;
+}
+
+static void pt_free_requested(void *self, const struct frag_block *block)
+{
+	struct pt *a = self;
+	struct pt_block *b = (struct pt_block *)(uintptr_t)block->handle;
+	unsigned kind = pt_kind(b);
+
+	FRAG_ASSERT(b->state == PT_LIVE);
+	b->state = PT_WAITING;
+	pt_down2(a, kind, PT_ALLOCATION, 1);
+	pt_down2(a, kind, PT_ALLOCATED_BYTES, (int64_t)b->size);
+	if (FRAG_UNLIKELY(b->size >= a->max_split))
+		pt_down(&a->st.oversize_allocations, 1);
+}
+
+/* Merges a free neighbour into `b`; returns its size, 0 if there is nothing to merge. */
+static inline uint64_t merge(struct pt *a, struct pt_block *b, struct pt_block *n)
+{
+	uint64_t size;
+
+	if (!n || n->state != PT_FREE)
+		return 0;
+	size = n->size;
+	pt_free_erase(a, n);
+	pt_absorb(a, b, n);
+	return size;
+}
+
+/* One net change per free, as the source does: it shows in peaks and totals. */
+static void count_inactive(struct pt *a, unsigned kind, int64_t count, int64_t bytes)
+{
+	if (count > 0)
+		pt_up2(a, kind, PT_INACTIVE_SPLIT, count);
+	else if (count < 0)
+		pt_down2(a, kind, PT_INACTIVE_SPLIT, -count);
+	if (bytes > 0)
+		pt_up2(a, kind, PT_INACTIVE_SPLIT_BYTES, bytes);
+	else if (bytes < 0)
+		pt_down2(a, kind, PT_INACTIVE_SPLIT_BYTES, -bytes);
+}
+
+static int pt_free(void *self, const struct frag_block *block, struct frag_err *err)
+{
+	struct pt *a = self;
+	struct pt_block *b = (struct pt_block *)(uintptr_t)block->handle;
+	uint64_t size = b->size, before, after;
+	unsigned kind = pt_kind(b);
+
+	(void)err;
+	if (b->state == PT_LIVE)
+		pt_free_requested(self, block);
+	FRAG_ASSERT(b->state == PT_WAITING);
+	before = merge(a, b, b->prev);
+	after = merge(a, b, b->next);
+	pt_free_insert(a, b);
+	if (!b->ranged) {
+		int64_t stays = pt_is_split(b);
+
+		count_inactive(a, kind, stays - (before != 0) - (after != 0),
+			       stays * (int64_t)b->size - (int64_t)(before + after));
+	}
+	pt_down2(a, kind, PT_ACTIVE, 1);
+	pt_down2(a, kind, PT_ACTIVE_BYTES, (int64_t)size);
+	pt_down2(a, kind, PT_REQUESTED_BYTES, (int64_t)b->requested);
+	return 0;
+}
+
+static int pt_trim(void *self, uint16_t pool, struct frag_err *err)
+{
+	struct pt *a = self;
+
+	if (!pool)
+		return pt_release_all(a, err);
+	if (2u * pool + 1 >= a->pools_count)
+		return 0;
+	/* a private pool gives its small segments back first */
+	FRAG_TRY(pt_release_pool(a, &a->pools[2u * pool], err));
+	return pt_release_pool(a, &a->pools[2u * pool + 1], err);
+}
+
+static int take_settings(struct pt *a, const struct pt_conf *conf, struct frag_err *err)
+{
+	a->conf = *conf;
+	a->max_split =
+		conf->max_split_mb == UINT64_MAX ? PT_UNLIMITED : conf->max_split_mb * FRAG_MIB;
+	a->large_segment = conf->large_segment_mb * FRAG_MIB;
+	a->non_split_round = conf->max_non_split_round_mb == UINT64_MAX ?
+				     a->large_segment :
+				     conf->max_non_split_round_mb * FRAG_MIB;
+	a->limit = a->env.limit_bytes;
+	if (a->limit == UINT64_MAX && conf->memory_fraction < 1.0)
+		a->limit = (uint64_t)(conf->memory_fraction * (double)a->env.device_total_bytes);
+	a->ages = a->limit != UINT64_MAX && conf->gc_threshold > 0;
+	FRAG_TRY(pt_conf_roundup(conf->roundup_text, a->roundup, err));
+	a->plain_rounding = true;
+	for (unsigned i = 0; i < PT_ROUNDUPS; i++)
+		if (a->roundup[i] > 1)
+			a->plain_rounding = false;
+	return 0;
+}
+
+static int pt_create(const struct frag_policy_env *env, const void *params, void **self,
+		     struct frag_err *err)
+{
+	struct pt *a = frag_host_calloc(1, sizeof(*a));
+
+	if (!a)
+		return frag_fail_nomem(err, "pytorch");
+	a->env = *env;
+	a->dev = env->dev;
+	if (take_settings(a, params, err)) {
+		frag_host_free(a);
+		return FRAG_EUSAGE;
+	}
+	frag_slab_init(&a->blocks, sizeof(struct pt_block));
+	*self = a;
+	return 0;
+}
+
+/* Live blocks or not, every segment goes back. */
+static void pt_destroy(void *self)
+{
+	struct pt *a = self;
+
+	while (a->segs) {
+		struct pt_seg *g = a->segs;
+		uint64_t done;
+
+		if (!g->page) {
+			frag_dev_free(a->dev, g->base, g->bytes, NULL);
+		} else {
+			pt_pages_unmap(a, g, g->base, g->handles_count * g->page, &done, NULL);
+			frag_dev_unreserve(a->dev, g->base, g->bytes, NULL);
+		}
+		pt_seg_drop(a, g);
+	}
+	pt_sets_release(a);
+	frag_slab_release(&a->blocks);
+	frag_host_free(a);
+}
+
+const struct frag_policy_ops frag_policy_pytorch = {
+	.abi = FRAG_POLICY_ABI,
+	.name = "pytorch",
+	.summary = "PyTorch's caching allocator, with or without expandable segments",
+	.source = "pytorch/pytorch c10/cuda/CUDACachingAllocator.cpp, release 2.11",
+	.needs = FRAG_CAN_MALLOC,
+	.opts = pt_opts,
+	.params_size = sizeof(struct pt_conf),
+	.parse = pt_conf_parse,
+	.validate = pt_conf_validate,
+	.create = pt_create,
+	.destroy = pt_destroy,
+	.alloc = pt_malloc,
+	.free = pt_free,
+	.free_requested = pt_free_requested,
+	.trim = pt_trim,
+	.visit = pt_visit,
+	.check = pt_check,
+	.usage = pt_usage,
+	.counters = pt_stat_counters,
+	.seed = pt_seed,
+};

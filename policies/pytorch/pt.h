@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * PyTorch's CUDA caching allocator: data structures shared by its parts.
+ *
+ *   pt_conf.c     settings text (PYTORCH_CUDA_ALLOC_CONF)
+ *   pt_block.c    blocks, sets and segments as objects
+ *   pt_segment.c  new segments, giving memory back, garbage collection
+ *   pt_range.c    expandable segments
+ *   pt_stat.c     memory_stats()
+ *   pt_seed.c     starting from the state of a recording
+ *   pt_walk.c     visit, check, usage
+ *   ../pytorch.c  malloc, free, the policy table
+ *
+ * Structure. A block is a contiguous piece of a segment (or of an expandable
+ * reservation, a "range"); prev/next link neighbours by address. Free blocks
+ * are in the set of their (pool, stream), by size then address; unmapped pieces of
+ * ranges in another, by address. Live and waiting blocks are in neither.
+ *
+ * Invariants: two free mapped neighbours never coexist, nor two unmapped ones;
+ * a block without neighbours is a whole segment (or a whole range).
+ *
+ * Source of the rules: pytorch/pytorch c10/cuda/CUDACachingAllocator.cpp and
+ * c10/core/AllocatorConfig.cpp as of release 2.11.
+ */
+#ifndef FRAG_PT_H
+#define FRAG_PT_H
+
+#include <frag/policy.h>
+
+#include <bset.h>
+#include <objslab.h>
+
+#define PT_MIN_BLOCK 512ull
+#define PT_SMALL_LIMIT FRAG_MIB		 /* rounded size <= this: small pool */
+#define PT_SMALL_SEGMENT (2 * FRAG_MIB)
+#define PT_LARGE_SEGMENT (20 * FRAG_MIB) /* default of large_segment_size_mb */
+#define PT_MIN_LARGE (10 * FRAG_MIB)	 /* sizes >= this get a segment of their own size */
+#define PT_LARGE_ROUND (2 * FRAG_MIB)
+#define PT_UNLIMITED UINT64_MAX
+#define PT_ROUNDUPS 16
+
+/* Settings; the struct that the option table fills. */
+struct pt_conf {
+	uint64_t max_split_mb;		 /* UINT64_MAX = unlimited */
+	uint64_t max_non_split_round_mb; /* UINT64_MAX = large_segment_size_mb */
+	uint64_t large_segment_mb;
+	double gc_threshold; /* 0 = off */
+	double memory_fraction; /* 1 = no limit of its own */
+	bool expandable;
+	bool search_again; /* not PyTorch: search the free blocks again after a release */
+	char roundup_text[FRAG_OPT_STRING_MAX];
+};
+extern const struct frag_opt pt_opts[];
+int pt_conf_parse(const char *text, void *params, struct frag_err *err);
+int pt_conf_validate(const void *params, struct frag_err *err);
+/* Divisions per power of two from 1 MiB up: table has PT_ROUNDUPS places. "" = all off. */
+int pt_conf_roundup(const char *text, uint32_t *table, struct frag_err *err);
+
+enum pt_state { PT_FREE, PT_LIVE, PT_WAITING, PT_UNMAPPED };
+
+struct pt_set;
+
+/* A cudaMalloc'd segment, or an expandable one: a reservation with pages mapped into it. */
+struct pt_seg {
+	frag_addr_t base;
+	uint64_t bytes;
+	uint64_t page;	       /* 0: cudaMalloc'd */
+	uint64_t *handles;     /* expandable: by page, 0 = not mapped; grows to the highest used */
+	size_t handles_count;
+	struct pt_set *set;
+	struct pt_block *first;	   /* the rest by block->next */
+	struct pt_seg *prev, *next; /* all segments of the allocator */
+};
+
+struct pt_block {
+	frag_addr_t addr;
+	uint64_t size;
+	uint64_t requested; /* of its last use; kept on free, as the source does */
+	struct pt_block *prev, *next;
+	struct pt_set *set;
+	struct pt_seg *seg;
+	uint64_t gc_base; /* pool->calls when it was last put into `free` */
+	uint8_t state;	  /* enum pt_state */
+	bool ranged;	  /* its segment is expandable */
+};
+
+/* The free and unmapped blocks of one stream in one pool. */
+struct pt_set {
+	struct frag_bset free;	   /* (size, addr) */
+	struct frag_bset unmapped; /* (0, addr) */
+	struct pt_pool *pool;
+	uint32_t stream;
+	size_t blocks;	 /* in existence */
+	size_t reserved; /* what both sets have room for */
+};
+
+struct pt_pool {
+	struct pt_set **sets; /* by stream, NULL where never used */
+	uint32_t sets_count;
+	bool small;
+	uint16_t id;	/* 0 = default */
+	uint64_t calls; /* searches, while garbage collection is possible */
+};
+
+/* current and peak; the rest follows from `allocated` (sum of increases). */
+struct pt_count {
+	int64_t current, peak, allocated;
+};
+
+enum pt_family {
+	PT_ALLOCATION,
+	PT_ALLOCATED_BYTES,
+	PT_ACTIVE,
+	PT_ACTIVE_BYTES,
+	PT_REQUESTED_BYTES,
+	PT_SEGMENT,
+	PT_RESERVED_BYTES,
+	PT_INACTIVE_SPLIT,
+	PT_INACTIVE_SPLIT_BYTES,
+	PT_FAMILIES
+};
+
+/* The first index: 0 = all, 1 = small pool, 2 = large pool. */
+struct pt_stats {
+	struct pt_count f[3][PT_FAMILIES];
+	struct pt_count oversize_allocations, oversize_segments;
+	int64_t num_alloc_retries, num_ooms, num_sync_all_streams;
+	int64_t num_device_alloc, num_device_free;
+};
+
+struct pt {
+	struct frag_policy_env env;
+	struct frag_device *dev;
+	struct pt_conf conf;
+	uint64_t max_split, non_split_round, large_segment; /* bytes */
+	uint64_t limit;	       /* bytes, UINT64_MAX = none in force */
+	bool ages;	       /* gc can run: count searches */
+	bool plain_rounding;   /* no divisions anywhere */
+	uint32_t roundup[PT_ROUNDUPS]; /* divisions from 1 MiB up, 0/1 = off */
+	uint64_t total;	       /* bytes held, all pools */
+	uint64_t unsplit_free; /* bytes of free whole cudaMalloc'd segments */
+	uint64_t range_whole;  /* bytes of whole pages inside free blocks of expandable segments */
+	struct pt_pool *pools; /* [2 * id] small, [2 * id + 1] large */
+	uint32_t pools_count;
+	struct pt_seg *segs;
+	size_t segs_count;
+	struct frag_slab blocks;
+	struct pt_stats st;
+};
+
+/* ---- small helpers used by all parts ---- */
+
+static inline bool pt_is_split(const struct pt_block *b)
+{
+	return b->prev || b->next;
+}
+
+static inline unsigned pt_kind(const struct pt_block *b)
+{
+	return b->set->pool->small ? 1 : 2;
+}
+
+static inline void pt_up(struct pt_count *c, int64_t x)
+{
+	c->current += x;
+	c->allocated += x;
+	if (c->current > c->peak)
+		c->peak = c->current;
+}
+
+static inline void pt_down(struct pt_count *c, int64_t x)
+{
+	c->current -= x;
+}
+
+static inline void pt_up2(struct pt *a, unsigned kind, enum pt_family f, int64_t x)
+{
+	pt_up(&a->st.f[0][f], x);
+	pt_up(&a->st.f[kind][f], x);
+}
+
+static inline void pt_down2(struct pt *a, unsigned kind, enum pt_family f, int64_t x)
+{
+	pt_down(&a->st.f[0][f], x);
+	pt_down(&a->st.f[kind][f], x);
+}
+
+/* Bytes of whole pages (of the grid that starts at the base) inside a block of an
+ * expandable segment; *lo: where they begin. */
+static inline uint64_t pt_whole_pages(const struct pt_block *b, frag_addr_t *lo)
+{
+	const struct pt_seg *g = b->seg;
+	uint64_t from, to;
+
+	if (b->size < g->page)
+		return 0;
+	from = frag_round_up(b->addr - g->base, g->page);
+	to = frag_round_down(b->addr - g->base + b->size, g->page);
+	*lo = g->base + from;
+	return to > from ? to - from : 0;
+}
+
+/* Bytes that a release would give back if this free block stays as it is. */
+static inline void pt_count_releasable(struct pt *a, const struct pt_block *b, bool enters)
+{
+	frag_addr_t lo;
+	uint64_t bytes = b->ranged ? pt_whole_pages(b, &lo) : pt_is_split(b) ? 0 : b->size;
+	uint64_t *sum = b->ranged ? &a->range_whole : &a->unsplit_free;
+
+	*sum += enters ? bytes : -bytes;
+}
+
+/* Into the free set of its pool and stream; its age starts now. */
+static inline void pt_free_insert(struct pt *a, struct pt_block *b)
+{
+	b->state = PT_FREE;
+	b->gc_base = b->set->pool->calls;
+	pt_count_releasable(a, b, true);
+	frag_bset_insert(&b->set->free, b->size, b->addr, b);
+}
+
+static inline void pt_free_erase(struct pt *a, struct pt_block *b)
+{
+	pt_count_releasable(a, b, false);
+	frag_bset_erase(&b->set->free, b->size, b->addr);
+}
+
+static inline void pt_journal(struct pt *a, enum frag_segment_event kind, frag_addr_t addr,
+			      uint64_t bytes, uint32_t stream)
+{
+	if (a->env.journal)
+		a->env.journal(a->env.journal_ctx, kind, addr, bytes, stream);
+}
+
+/* pt_block.c: blocks, sets, segments as objects; no rules here. */
+
+/* Room for `more` further blocks in the sets and in host memory; afterwards neither inserts
+ * nor pt_block_new fail for that many. */
+int pt_room(struct pt *a, struct pt_set *set, size_t more, struct frag_err *err);
+/* The set of a stream in a pool, made on first use. */
+int pt_set_make(struct pt *a, uint16_t pool, bool small, uint32_t stream, struct pt_set **out,
+		struct frag_err *err);
+void pt_sets_release(struct pt *a);
+/* pre: pt_room. Linked nowhere, state PT_FREE but in no set. */
+struct pt_block *pt_block_new(struct pt *a, struct pt_seg *seg, frag_addr_t addr, uint64_t size);
+void pt_block_drop(struct pt *a, struct pt_block *b);
+/* Links `n` before (after) `b` in the chain of their segment. */
+void pt_link_before(struct pt_block *n, struct pt_block *b);
+void pt_link_after(struct pt_block *n, struct pt_block *b);
+/* Absorbs a neighbour of `b` that has been taken out of its set. */
+void pt_absorb(struct pt *a, struct pt_block *b, struct pt_block *n);
+struct pt_seg *pt_seg_new(struct pt *a, struct pt_set *set, frag_addr_t base, uint64_t bytes,
+			  uint64_t page);
+/* Forgets a segment whose blocks are gone. */
+void pt_seg_drop(struct pt *a, struct pt_seg *g);
+
+/* pt_segment.c. Results: 0, FRAG_OOM, or an error. */
+
+/* What the driver is asked for (and the limit tested with) for a rounded size. */
+uint64_t pt_segment_size(const struct pt *a, uint64_t size);
+/* A new block of at least `size`, in no set. */
+int pt_segment_get(struct pt *a, struct pt_set *set, uint64_t size, bool retry,
+		   struct pt_block **out, struct frag_err *err);
+int pt_release_oversize(struct pt *a, struct pt_set *set, uint64_t size, bool *enough,
+			struct frag_err *err);
+/* Synchronises, then empties the default pools: large, then small. */
+int pt_release_all(struct pt *a, struct frag_err *err);
+int pt_release_pool(struct pt *a, struct pt_pool *pool, struct frag_err *err);
+int pt_collect_garbage(struct pt *a, struct frag_err *err);
+
+/* pt_range.c: expandable segments. */
+int pt_range_get(struct pt *a, struct pt_set *set, uint64_t size, struct pt_block **out,
+		 struct frag_err *err);
+/* Unmaps the whole pages inside a free block. */
+int pt_range_unmap(struct pt *a, struct pt_block *b, struct frag_err *err);
+/* A reservation, at its own place (base 0) or around a known base; one unmapped block. */
+int pt_range_add(struct pt *a, struct pt_set *set, frag_addr_t base, struct pt_block **out,
+		 struct frag_err *err);
+/* Makes and maps (unmaps and gives back) the pages of [addr, addr + bytes). */
+int pt_pages_map(struct pt *a, struct pt_seg *g, frag_addr_t addr, uint64_t bytes,
+		 struct frag_err *err);
+/* *done: bytes from addr on that are gone, also on failure. */
+int pt_pages_unmap(struct pt *a, struct pt_seg *g, frag_addr_t addr, uint64_t bytes,
+		   uint64_t *done, struct frag_err *err);
+
+/* pt_stat.c */
+void pt_stat_counters(void *self, frag_counter_fn fn, void *ctx);
+
+/* pt_seed.c */
+int pt_seed(void *self, const struct frag_seed *seed, uint64_t *handles, struct frag_err *err);
+
+/* pt_walk.c */
+void pt_visit(void *self, const struct frag_visitor *v);
+int pt_check(void *self, struct frag_err *err);
+void pt_usage(void *self, struct frag_usage *out);
+
+#endif

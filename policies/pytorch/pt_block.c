@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Blocks, sets and segments as objects: making, linking, dropping. No rules here. */
+#include "pt.h"
+
+#include <string.h>
+
+int pt_room(struct pt *a, struct pt_set *set, size_t more, struct frag_err *err)
+{
+	size_t want = set->blocks + more;
+
+	if (want > set->reserved) {
+		want = FRAG_MAX(2 * want, 64u);
+		if (frag_bset_reserve(&set->free, want) || frag_bset_reserve(&set->unmapped, want))
+			return frag_fail_nomem(err, "pytorch: free sets");
+		set->reserved = want;
+	}
+	if (frag_slab_reserve(&a->blocks, more))
+		return frag_fail_nomem(err, "pytorch: blocks");
+	return 0;
+}
+
+static int grow_pools(struct pt *a, uint32_t want, struct frag_err *err)
+{
+	struct pt_pool *pools = frag_host_realloc(a->pools, want, sizeof(*pools));
+
+	if (!pools)
+		return frag_fail_nomem(err, "pytorch: pools");
+	for (uint32_t i = a->pools_count; i < want; i++)
+		pools[i] = (struct pt_pool){ .small = !(i & 1), .id = (uint16_t)(i / 2) };
+	a->pools = pools;
+	a->pools_count = want;
+	/* the pools have moved: sets point to them */
+	for (uint32_t i = 0; i < want; i++)
+		for (uint32_t s = 0; s < pools[i].sets_count; s++)
+			if (pools[i].sets[s])
+				pools[i].sets[s]->pool = &pools[i];
+	return 0;
+}
+
+static int grow_streams(struct pt_pool *pool, uint32_t want, struct frag_err *err)
+{
+	struct pt_set **sets = frag_host_realloc(pool->sets, want, sizeof(*sets));
+
+	if (!sets)
+		return frag_fail_nomem(err, "pytorch: streams");
+	memset(sets + pool->sets_count, 0, (want - pool->sets_count) * sizeof(*sets));
+	pool->sets = sets;
+	pool->sets_count = want;
+	return 0;
+}
+
+int pt_set_make(struct pt *a, uint16_t pool_id, bool small, uint32_t stream, struct pt_set **out,
+		struct frag_err *err)
+{
+	uint32_t p = 2u * pool_id + !small;
+	struct pt_pool *pool;
+	struct pt_set *set;
+
+	if (p >= a->pools_count)
+		FRAG_TRY(grow_pools(a, 2u * pool_id + 2, err));
+	pool = &a->pools[p];
+	if (stream >= pool->sets_count)
+		FRAG_TRY(grow_streams(pool, stream + 1, err));
+	if (!pool->sets[stream]) {
+		set = frag_host_calloc(1, sizeof(*set));
+		if (!set)
+			return frag_fail_nomem(err, "pytorch: stream");
+		frag_bset_init(&set->free);
+		frag_bset_init(&set->unmapped);
+		set->pool = pool;
+		set->stream = stream;
+		pool->sets[stream] = set;
+	}
+	*out = pool->sets[stream];
+	return 0;
+}
+
+void pt_sets_release(struct pt *a)
+{
+	for (uint32_t p = 0; p < a->pools_count; p++) {
+		for (uint32_t s = 0; s < a->pools[p].sets_count; s++) {
+			struct pt_set *set = a->pools[p].sets[s];
+
+			if (!set)
+				continue;
+			frag_bset_release(&set->free);
+			frag_bset_release(&set->unmapped);
+			frag_host_free(set);
+		}
+		frag_host_free(a->pools[p].sets);
+	}
+	frag_host_free(a->pools);
+}
+
+struct pt_block *pt_block_new(struct pt *a, struct pt_seg *seg, frag_addr_t addr, uint64_t size)
+{
+	struct pt_block *b = frag_slab_alloc(&a->blocks);
+
+	FRAG_ASSERT(b);
+	*b = (struct pt_block){
+		.addr = addr, .size = size, .set = seg->set, .seg = seg, .ranged = seg->page != 0
+	};
+	seg->set->blocks++;
+	return b;
+}
+
+void pt_block_drop(struct pt *a, struct pt_block *b)
+{
+	b->set->blocks--;
+	frag_slab_free(&a->blocks, b);
+}
+
+void pt_link_before(struct pt_block *n, struct pt_block *b)
+{
+	n->prev = b->prev;
+	n->next = b;
+	if (n->prev)
+		n->prev->next = n;
+	else
+		b->seg->first = n;
+	b->prev = n;
+}
+
+void pt_link_after(struct pt_block *n, struct pt_block *b)
+{
+	n->prev = b;
+	n->next = b->next;
+	if (n->next)
+		n->next->prev = n;
+	b->next = n;
+}
+
+void pt_absorb(struct pt *a, struct pt_block *b, struct pt_block *n)
+{
+	if (n == b->prev) {
+		b->addr = n->addr;
+		b->prev = n->prev;
+		if (b->prev)
+			b->prev->next = b;
+		else
+			b->seg->first = b;
+	} else {
+		b->next = n->next;
+		if (b->next)
+			b->next->prev = b;
+	}
+	b->size += n->size;
+	pt_block_drop(a, n);
+}
+
+struct pt_seg *pt_seg_new(struct pt *a, struct pt_set *set, frag_addr_t base, uint64_t bytes,
+			  uint64_t page)
+{
+	struct pt_seg *g = frag_host_calloc(1, sizeof(*g));
+
+	if (!g)
+		return NULL;
+	g->base = base;
+	g->bytes = bytes;
+	g->page = page;
+	g->set = set;
+	g->next = a->segs;
+	if (g->next)
+		g->next->prev = g;
+	a->segs = g;
+	a->segs_count++;
+	return g;
+}
+
+void pt_seg_drop(struct pt *a, struct pt_seg *g)
+{
+	if (g->prev)
+		g->prev->next = g->next;
+	else
+		a->segs = g->next;
+	if (g->next)
+		g->next->prev = g->prev;
+	a->segs_count--;
+	frag_host_free(g->handles);
+	frag_host_free(g);
+}

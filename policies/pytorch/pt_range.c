@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Expandable segments: address space for more than the whole card is reserved
+ * once per stream and pool, and pages are mapped into it where they are
+ * needed. The chain of blocks covers the whole reservation; pieces without memory
+ * are PT_UNMAPPED.
+ */
+#include "pt.h"
+
+#include <string.h>
+
+static uint64_t range_page(const struct pt *a, bool small)
+{
+	return small ? PT_SMALL_SEGMENT : a->large_segment;
+}
+
+static uint64_t range_bytes(const struct pt *a, bool small)
+{
+	uint64_t total = a->env.device_total_bytes;
+
+	/* an eighth more than the card, in whole pages */
+	return frag_round_up(total + total / 8, range_page(a, small));
+}
+
+static int handles_room(struct pt_seg *g, size_t pages, struct frag_err *err)
+{
+	size_t want = FRAG_MAX(pages, 2 * g->handles_count);
+	uint64_t *handles;
+
+	if (pages <= g->handles_count)
+		return 0;
+	want = FRAG_MIN(want, (size_t)(g->bytes / g->page));
+	handles = frag_host_realloc(g->handles, want, sizeof(*handles));
+	if (!handles)
+		return frag_fail_nomem(err, "pytorch: page handles");
+	memset(handles + g->handles_count, 0, (want - g->handles_count) * sizeof(*handles));
+	g->handles = handles;
+	g->handles_count = want;
+	return 0;
+}
+
+/* Takes pages [from, to) back after a failure; `mapped` of them have been mapped. */
+static void undo_pages(struct pt *a, struct pt_seg *g, size_t from, size_t to, size_t mapped)
+{
+	for (size_t p = from; p < to; p++) {
+		if (p < mapped)
+			frag_dev_unmap(a->dev, g->base + p * g->page, g->page, NULL);
+		frag_dev_release(a->dev, g->handles[p], g->page, NULL);
+		g->handles[p] = 0;
+	}
+}
+
+int pt_pages_map(struct pt *a, struct pt_seg *g, frag_addr_t addr, uint64_t bytes,
+		 struct frag_err *err)
+{
+	size_t from = (addr - g->base) / g->page, to = from + bytes / g->page, p, m;
+	int rc = 0;
+
+	FRAG_TRY(handles_room(g, to, err));
+	for (p = from; p < to && !rc; p++) {
+		rc = frag_dev_create(a->dev, g->page, &g->handles[p], err);
+		if (rc) {
+			g->handles[p] = 0;
+			break;
+		}
+	}
+	for (m = from; !rc && m < to; m++) {
+		rc = frag_dev_map(a->dev, g->base + m * g->page, g->page, g->handles[m], err);
+		if (rc)
+			break;
+	}
+	if (!rc)
+		rc = frag_dev_set_access(a->dev, addr, bytes, err);
+	if (rc)
+		undo_pages(a, g, from, p, rc ? m : from);
+	return rc;
+}
+
+int pt_pages_unmap(struct pt *a, struct pt_seg *g, frag_addr_t addr, uint64_t bytes,
+		   uint64_t *done, struct frag_err *err)
+{
+	size_t from = (addr - g->base) / g->page, to = from + bytes / g->page;
+
+	*done = 0;
+	for (size_t p = from; p < to; p++) {
+		if (p < g->handles_count && g->handles[p]) {
+			FRAG_TRY(frag_dev_unmap(a->dev, g->base + p * g->page, g->page, err));
+			/* gone from here on: a release that fails is tried once more, then lost */
+			if (frag_dev_release(a->dev, g->handles[p], g->page, NULL))
+				frag_dev_release(a->dev, g->handles[p], g->page, NULL);
+			g->handles[p] = 0;
+		}
+		*done += g->page;
+	}
+	return 0;
+}
+
+static void unmapped_insert(struct pt_block *b)
+{
+	b->state = PT_UNMAPPED;
+	frag_bset_insert(&b->set->unmapped, 0, b->addr, b);
+}
+
+int pt_range_add(struct pt *a, struct pt_set *set, frag_addr_t base, struct pt_block **out,
+		 struct frag_err *err)
+{
+	uint64_t page = range_page(a, set->pool->small);
+	uint64_t bytes = range_bytes(a, set->pool->small);
+	struct pt_seg *g;
+	int rc;
+
+	FRAG_TRY(pt_room(a, set, 4, err));
+	g = pt_seg_new(a, set, base, bytes, page);
+	if (!g)
+		return frag_fail_nomem(err, "pytorch: expandable segment");
+	rc = frag_dev_reserve(a->dev, bytes, base, &g->base, err);
+	if (rc) {
+		pt_seg_drop(a, g);
+		return rc;
+	}
+	g->first = *out = pt_block_new(a, g, g->base, bytes);
+	unmapped_insert(*out);
+	return 0;
+}
+
+static bool idle(const struct pt_block *b)
+{
+	return b->state == PT_FREE || b->state == PT_UNMAPPED;
+}
+
+/* First run of idle blocks, in address order of its unmapped part, that is long enough. */
+static struct pt_block *find_room(struct pt_set *set, uint64_t size)
+{
+	struct frag_bset_pos at = frag_bset_first(&set->unmapped);
+
+	for (; at.leaf; at = frag_bset_next(at)) {
+		struct pt_block *start = frag_bset_value(at);
+		uint64_t sum = 0;
+
+		if (start->prev && idle(start->prev))
+			start = start->prev;
+		for (struct pt_block *b = start; b && idle(b) && sum < size; b = b->next)
+			sum += b->size;
+		if (sum >= size)
+			return start;
+	}
+	return NULL;
+}
+
+static void merge_free(struct pt *a, struct pt_block *b, struct pt_block *n)
+{
+	if (!n || n->state != PT_FREE)
+		return;
+	pt_free_erase(a, n);
+	pt_absorb(a, b, n);
+}
+
+static void merge_unmapped(struct pt *a, struct pt_block *b, struct pt_block *n)
+{
+	if (!n || n->state != PT_UNMAPPED)
+		return;
+	frag_bset_erase(&n->set->unmapped, 0, n->addr);
+	pt_absorb(a, b, n);
+}
+
+/* Maps the first `bytes` (rounded up to pages) of an unmapped block; it becomes free and
+ * merges with its free neighbours, keeping its object. */
+static int map_front(struct pt *a, struct pt_block *u, uint64_t bytes, struct frag_err *err)
+{
+	struct pt_seg *g = u->seg;
+	uint64_t mapped = frag_round_up(bytes, g->page);
+	frag_addr_t addr = u->addr;
+	struct pt_block *rest;
+
+	FRAG_TRY(pt_room(a, u->set, 2, err));
+	FRAG_TRY(pt_pages_map(a, g, addr, mapped, err));
+	frag_bset_erase(&u->set->unmapped, 0, addr);
+	if (mapped < u->size) {
+		rest = pt_block_new(a, g, addr + mapped, u->size - mapped);
+		pt_link_after(rest, u);
+		u->size = mapped;
+		unmapped_insert(rest);
+	}
+	merge_free(a, u, u->prev);
+	merge_free(a, u, u->next);
+	pt_free_insert(a, u);
+	a->total += mapped;
+	pt_up2(a, pt_kind(u), PT_RESERVED_BYTES, (int64_t)mapped);
+	a->st.num_device_alloc++;
+	pt_journal(a, FRAG_SEGMENT_MAP, addr, mapped, u->set->stream);
+	return 0;
+}
+
+int pt_range_get(struct pt *a, struct pt_set *set, uint64_t size, struct pt_block **out,
+		 struct frag_err *err)
+{
+	struct pt_block *c = find_room(set, size);
+
+	if (!c)
+		FRAG_TRY(pt_range_add(a, set, 0, &c, err));
+	if (c->state == PT_UNMAPPED)
+		FRAG_TRY(map_front(a, c, FRAG_MIN(c->size, size), err));
+	while (c->size < size) {
+		struct pt_block *n = c->next;
+
+		/* what follows a free block in such a run is unmapped; mapping merges the two */
+		FRAG_TRY(map_front(a, n, FRAG_MIN(size - c->size, n->size), err));
+		c = n;
+	}
+	pt_free_erase(a, c);
+	*out = c;
+	return 0;
+}
+
+/* Cuts [lo, hi) out of a free block that is in no set; what is left stays free. */
+static void cut_out(struct pt *a, struct pt_block *b, frag_addr_t lo, frag_addr_t hi)
+{
+	frag_addr_t end = b->addr + b->size;
+	struct pt_block *n;
+
+	if (lo > b->addr) {
+		n = pt_block_new(a, b->seg, b->addr, lo - b->addr);
+		pt_link_before(n, b);
+		pt_free_insert(a, n);
+	}
+	if (hi < end) {
+		n = pt_block_new(a, b->seg, hi, end - hi);
+		pt_link_after(n, b);
+		pt_free_insert(a, n);
+	}
+	b->addr = lo;
+	b->size = hi - lo;
+}
+
+int pt_range_unmap(struct pt *a, struct pt_block *b, struct frag_err *err)
+{
+	struct pt_seg *g = b->seg;
+	uint64_t bytes, done;
+	frag_addr_t lo;
+	int rc;
+
+	bytes = pt_whole_pages(b, &lo);
+	if (!bytes)
+		return 0;
+	FRAG_TRY(pt_room(a, b->set, 3, err));
+	rc = pt_pages_unmap(a, g, lo, bytes, &done, err);
+	if (!done)
+		return rc;
+	pt_free_erase(a, b);
+	cut_out(a, b, lo, lo + done);
+	merge_unmapped(a, b, b->prev);
+	merge_unmapped(a, b, b->next);
+	unmapped_insert(b);
+	a->total -= done;
+	pt_down2(a, pt_kind(b), PT_RESERVED_BYTES, (int64_t)done);
+	a->st.num_device_free++;
+	pt_journal(a, FRAG_SEGMENT_UNMAP, lo, done, b->set->stream);
+	if (rc || pt_is_split(b))
+		return rc;
+	/* nothing of the reservation is mapped any more */
+	FRAG_TRY(frag_dev_unreserve(a->dev, g->base, g->bytes, err));
+	frag_bset_erase(&b->set->unmapped, 0, b->addr);
+	pt_block_drop(a, b);
+	pt_seg_drop(a, g);
+	return 0;
+}

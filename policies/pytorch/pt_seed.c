@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Starting the PyTorch allocator from the state of a recording whose history
+ * began late: segments with their occupied blocks are given, what lies between
+ * the blocks is free. Only current values of the statistics can be rebuilt.
+ */
+#include "pt.h"
+
+struct seeding {
+	struct pt *a;
+	const struct frag_seed *seed;
+	uint64_t *handles;
+	struct frag_err *err;
+};
+
+static struct pt_seg *range_of(struct pt *a, const struct pt_set *set, frag_addr_t addr)
+{
+	for (struct pt_seg *g = a->segs; g; g = g->next)
+		if (g->page && g->set == set && addr >= g->base && addr < g->base + g->bytes)
+			return g;
+	return NULL;
+}
+
+/* A new block behind `last` (or the first of the segment). */
+static int append(struct seeding *s, struct pt_seg *g, struct pt_block **last, frag_addr_t addr,
+		  uint64_t size, struct pt_block **out)
+{
+	FRAG_TRY(pt_room(s->a, g->set, 1, s->err));
+	*out = pt_block_new(s->a, g, addr, size);
+	if (*last)
+		pt_link_after(*out, *last);
+	else
+		g->first = *out;
+	*last = *out;
+	return 0;
+}
+
+static int append_free(struct seeding *s, struct pt_seg *g, struct pt_block **last,
+		       frag_addr_t from, frag_addr_t to)
+{
+	struct pt_block *b;
+
+	return from == to ? 0 : append(s, g, last, from, to - from, &b);
+}
+
+static void count_live(struct pt *a, const struct pt_block *b)
+{
+	unsigned kind = pt_kind(b);
+
+	if (b->state == PT_LIVE) {
+		pt_up2(a, kind, PT_ALLOCATION, 1);
+		pt_up2(a, kind, PT_ALLOCATED_BYTES, (int64_t)b->size);
+		if (b->size >= a->max_split)
+			pt_up(&a->st.oversize_allocations, 1);
+	}
+	pt_up2(a, kind, PT_ACTIVE, 1);
+	pt_up2(a, kind, PT_ACTIVE_BYTES, (int64_t)b->size);
+	pt_up2(a, kind, PT_REQUESTED_BYTES, (int64_t)b->requested);
+}
+
+/* Occupied blocks of one seed segment and the free space between them. */
+static int append_blocks(struct seeding *s, const struct frag_seed_segment *sg, struct pt_seg *g,
+			 struct pt_block **last)
+{
+	frag_addr_t at = sg->addr, end = sg->addr + sg->bytes;
+
+	for (uint32_t i = sg->first_block; i < sg->first_block + sg->blocks_count; i++) {
+		const struct frag_seed_block *sb = &s->seed->blocks[i];
+		struct pt_block *b;
+
+		if (sb->addr < at || sb->bytes > end - sb->addr)
+			return frag_fail(s->err, FRAG_EINPUT,
+					 "initial blocks overlap at 0x%llx",
+					 (unsigned long long)sb->addr);
+		FRAG_TRY(append_free(s, g, last, at, sb->addr));
+		FRAG_TRY(append(s, g, last, sb->addr, sb->bytes, &b));
+		b->state = sb->waiting ? PT_WAITING : PT_LIVE;
+		b->requested = sb->requested;
+		s->handles[i] = (uintptr_t)b;
+		count_live(s->a, b);
+		at = sb->addr + sb->bytes;
+	}
+	return append_free(s, g, last, at, end);
+}
+
+/* The chain is complete: free blocks may now be told from split ones. */
+static void insert_free(struct pt *a, struct pt_seg *g)
+{
+	for (struct pt_block *b = g->first; b; b = b->next) {
+		if (b->state != PT_FREE)
+			continue;
+		pt_free_insert(a, b);
+		if (!b->ranged && pt_is_split(b)) {
+			pt_up2(a, pt_kind(b), PT_INACTIVE_SPLIT, 1);
+			pt_up2(a, pt_kind(b), PT_INACTIVE_SPLIT_BYTES, (int64_t)b->size);
+		}
+	}
+}
+
+static int seed_segment(struct seeding *s, const struct frag_seed_segment *sg, struct pt_set *set)
+{
+	struct pt *a = s->a;
+	struct pt_seg *g = pt_seg_new(a, set, sg->addr, sg->bytes, 0);
+	struct pt_block *last = NULL;
+	unsigned kind = set->pool->small ? 1 : 2;
+	int rc;
+
+	if (!g)
+		return frag_fail_nomem(s->err, "pytorch: segment");
+	rc = frag_dev_alloc(a->dev, sg->bytes, &g->base, s->err);
+	if (rc) {
+		pt_seg_drop(a, g);
+		return rc;
+	}
+	if (g->base != sg->addr)
+		return frag_fail(s->err, FRAG_EPOLICY,
+				 "the device did not place an initial segment at 0x%llx",
+				 (unsigned long long)sg->addr);
+	FRAG_TRY(append_blocks(s, sg, g, &last));
+	insert_free(a, g);
+	a->total += sg->bytes;
+	pt_up2(a, kind, PT_SEGMENT, 1);
+	pt_up2(a, kind, PT_RESERVED_BYTES, (int64_t)sg->bytes);
+	if (sg->bytes >= a->max_split)
+		pt_up(&a->st.oversize_segments, 1);
+	return 0;
+}
+
+/* The unmapped block of a range that holds addr. */
+static struct pt_block *unmapped_at(struct pt_seg *g, frag_addr_t addr)
+{
+	struct pt_block *b = g->first;
+
+	while (b && addr >= b->addr + b->size)
+		b = b->next;
+	return b && b->state == PT_UNMAPPED ? b : NULL;
+}
+
+/* Cuts the run [addr, addr + bytes) out of an unmapped block; *last: what stands before it. */
+static int cut_run(struct seeding *s, struct pt_block *u, frag_addr_t addr, uint64_t bytes,
+		   struct pt_block **before, struct pt_block **after)
+{
+	struct pt *a = s->a;
+	frag_addr_t end = u->addr + u->size;
+
+	if (addr + bytes > end)
+		return frag_fail(s->err, FRAG_EINPUT, "initial segments overlap at 0x%llx",
+				 (unsigned long long)addr);
+	FRAG_TRY(pt_room(a, u->set, 3, s->err));
+	frag_bset_erase(&u->set->unmapped, 0, u->addr);
+	*before = u->prev;
+	if (addr > u->addr) {
+		struct pt_block *n = pt_block_new(a, u->seg, u->addr, addr - u->addr);
+
+		pt_link_before(n, u);
+		n->state = PT_UNMAPPED;
+		frag_bset_insert(&u->set->unmapped, 0, n->addr, n);
+		*before = n;
+	}
+	*after = u;
+	u->addr = addr + bytes;
+	u->size = end - u->addr;
+	if (u->size) {
+		frag_bset_insert(&u->set->unmapped, 0, u->addr, u);
+		return 0;
+	}
+	*after = u->next;
+	if (u->prev)
+		u->prev->next = u->next;
+	else
+		u->seg->first = u->next;
+	if (u->next)
+		u->next->prev = u->prev;
+	pt_block_drop(a, u);
+	return 0;
+}
+
+static int seed_run(struct seeding *s, const struct frag_seed_segment *sg, struct pt_set *set)
+{
+	struct pt_seg *g = range_of(s->a, set, sg->addr);
+	frag_addr_t base = sg->range_addr ? sg->range_addr : sg->addr;
+	struct pt_block *u, *before = NULL, *after = NULL, *last;
+
+	if (!g) {
+		FRAG_TRY(pt_range_add(s->a, set, base, &u, s->err));
+		g = u->seg;
+	}
+	u = unmapped_at(g, sg->addr);
+	if (!u || g->base > sg->addr || (sg->addr - g->base) % g->page || sg->bytes % g->page)
+		return frag_fail(s->err, FRAG_EINPUT,
+				 "initial segment 0x%llx does not fit the page grid of its reservation",
+				 (unsigned long long)sg->addr);
+	FRAG_TRY(pt_pages_map(s->a, g, sg->addr, sg->bytes, s->err));
+	FRAG_TRY(cut_run(s, u, sg->addr, sg->bytes, &before, &after));
+	last = before;
+	FRAG_TRY(append_blocks(s, sg, g, &last));
+	if (!before && after) {
+		/* appended at the front: join the chains */
+		last->next = after;
+		after->prev = last;
+	}
+	s->a->total += sg->bytes;
+	pt_up2(s->a, set->pool->small ? 1 : 2, PT_RESERVED_BYTES, (int64_t)sg->bytes);
+	return 0;
+}
+
+int pt_seed(void *self, const struct frag_seed *seed, uint64_t *handles, struct frag_err *err)
+{
+	struct seeding s = { .a = self, .seed = seed, .handles = handles, .err = err };
+
+	for (size_t i = 0; i < seed->segments_count; i++) {
+		const struct frag_seed_segment *sg = &seed->segments[i];
+		struct pt_set *set;
+
+		FRAG_TRY(pt_set_make(s.a, sg->pool, sg->small, sg->stream, &set, err));
+		FRAG_TRY(sg->expandable ? seed_run(&s, sg, set) : seed_segment(&s, sg, set));
+	}
+	for (struct pt_seg *g = s.a->segs; g; g = g->next)
+		if (g->page)
+			insert_free(s.a, g);
+	return 0;
+}

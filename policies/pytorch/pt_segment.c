@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Segments of the PyTorch allocator: getting new ones, giving memory back,
+ * garbage collection. The order of all these steps is the source's.
+ */
+#include "pt.h"
+
+uint64_t pt_segment_size(const struct pt *a, uint64_t size)
+{
+	if (size <= PT_SMALL_LIMIT)
+		return PT_SMALL_SEGMENT;
+	if (size < PT_MIN_LARGE)
+		return a->large_segment;
+	return frag_round_up(size, PT_LARGE_ROUND);
+}
+
+static int segment_malloc(struct pt *a, struct pt_set *set, uint64_t bytes, struct pt_block **out,
+			  struct frag_err *err)
+{
+	unsigned kind = set->pool->small ? 1 : 2;
+	frag_addr_t addr;
+	struct pt_seg *g = pt_seg_new(a, set, 0, bytes, 0);
+	int rc;
+
+	if (!g)
+		return frag_fail_nomem(err, "pytorch: segment");
+	rc = frag_dev_alloc(a->dev, bytes, &addr, err);
+	if (rc) {
+		pt_seg_drop(a, g);
+		return rc;
+	}
+	g->base = addr;
+	g->first = *out = pt_block_new(a, g, addr, bytes);
+	a->total += bytes;
+	pt_up2(a, kind, PT_SEGMENT, 1);
+	pt_up2(a, kind, PT_RESERVED_BYTES, (int64_t)bytes);
+	if (bytes >= a->max_split)
+		pt_up(&a->st.oversize_segments, 1);
+	a->st.num_device_alloc++;
+	pt_journal(a, FRAG_SEGMENT_ALLOC, addr, bytes, set->stream);
+	return 0;
+}
+
+int pt_segment_get(struct pt *a, struct pt_set *set, uint64_t size, bool retry,
+		   struct pt_block **out, struct frag_err *err)
+{
+	uint64_t bytes = pt_segment_size(a, size);
+
+	if (retry)
+		a->st.num_alloc_retries++;
+	/* the size of the table is tested, not what would really be mapped */
+	if (a->limit != UINT64_MAX && (bytes > a->limit || a->total > a->limit - bytes))
+		return FRAG_OOM;
+	if (a->conf.expandable)
+		return pt_range_get(a, set, size, out, err);
+	return segment_malloc(a, set, bytes, out, err);
+}
+
+/* A free whole segment goes back to the driver. */
+static int release_segment(struct pt *a, struct pt_block *b, struct frag_err *err)
+{
+	struct pt_seg *g = b->seg;
+	unsigned kind = pt_kind(b);
+
+	FRAG_TRY(frag_dev_free(a->dev, g->base, g->bytes, err));
+	a->st.num_device_free++;
+	pt_journal(a, FRAG_SEGMENT_FREE, g->base, g->bytes, g->set->stream);
+	pt_free_erase(a, b);
+	a->total -= g->bytes;
+	pt_down2(a, kind, PT_SEGMENT, 1);
+	pt_down2(a, kind, PT_RESERVED_BYTES, (int64_t)g->bytes);
+	if (g->bytes >= a->max_split)
+		pt_down(&a->st.oversize_segments, 1);
+	pt_block_drop(a, b);
+	pt_seg_drop(a, g);
+	return 0;
+}
+
+int pt_release_oversize(struct pt *a, struct pt_set *set, uint64_t size, bool *enough,
+			struct frag_err *err)
+{
+	uint64_t key = FRAG_MAX(size, a->max_split), released = 0, bytes;
+	struct frag_bset_pos at;
+	struct pt_block *b;
+	frag_addr_t addr;
+
+	*enough = false;
+	if (a->max_split == PT_UNLIMITED)
+		return 0;
+	at = frag_bset_lower(&set->free, key, 0);
+	if (at.leaf) {
+		b = frag_bset_value(at);
+		if (!b->ranged && !pt_is_split(b)) {
+			*enough = true;
+			return release_segment(a, b, err);
+		}
+	}
+	/* from the largest below the key downwards, until it sums up */
+	at = at.leaf ? frag_bset_prev(at) : frag_bset_last(&set->free);
+	while (at.leaf && released < key) {
+		b = frag_bset_value(at);
+		if (b->size < a->max_split)
+			break;
+		if (b->ranged || pt_is_split(b)) {
+			at = frag_bset_prev(at);
+			continue;
+		}
+		bytes = b->size;
+		addr = b->addr;
+		FRAG_TRY(release_segment(a, b, err));
+		released += bytes;
+		/* the set has changed: find again what stood below */
+		at = frag_bset_lower(&set->free, bytes, addr);
+		at = at.leaf ? frag_bset_prev(at) : frag_bset_last(&set->free);
+	}
+	*enough = released >= key;
+	return 0;
+}
+
+/* Free blocks of a pool in the order of the source (stream, size, address): those that
+ * a release would look at. Ranged ones go behind the others. */
+static int collect(struct pt_pool *pool, struct pt_block ***out, size_t *segments, size_t *ranged,
+		   struct frag_err *err)
+{
+	size_t cap = 0, lo = 0, hi;
+	struct pt_block **list;
+
+	for (uint32_t s = 0; s < pool->sets_count; s++)
+		if (pool->sets[s])
+			cap += frag_bset_count(&pool->sets[s]->free);
+	list = frag_host_alloc(2 * cap * sizeof(struct pt_block *));
+	if (!list)
+		return frag_fail_nomem(err, "pytorch: release");
+	hi = cap;
+	for (uint32_t s = 0; s < pool->sets_count; s++) {
+		struct frag_bset_pos at = { NULL, 0 };
+
+		if (pool->sets[s])
+			at = frag_bset_first(&pool->sets[s]->free);
+		for (; at.leaf; at = frag_bset_next(at)) {
+			struct pt_block *b = frag_bset_value(at);
+
+			if (b->ranged)
+				list[hi++] = b;
+			else if (!pt_is_split(b))
+				list[lo++] = b;
+		}
+	}
+	for (size_t i = cap; i < hi; i++)
+		list[lo + i - cap] = list[i];
+	*out = list;
+	*segments = lo;
+	*ranged = hi - cap;
+	return 0;
+}
+
+int pt_release_pool(struct pt *a, struct pt_pool *pool, struct frag_err *err)
+{
+	size_t segments, ranged;
+	struct pt_block **list;
+	int rc = 0;
+
+	FRAG_TRY(collect(pool, &list, &segments, &ranged, err));
+	for (size_t i = 0; i < segments && !rc; i++)
+		rc = release_segment(a, list[i], err);
+	for (size_t i = segments; i < segments + ranged && !rc; i++)
+		rc = pt_range_unmap(a, list[i], err);
+	frag_host_free(list);
+	return rc;
+}
+
+int pt_release_all(struct pt *a, struct frag_err *err)
+{
+	a->st.num_sync_all_streams++;
+	if (a->env.sync)
+		a->env.sync(a->env.sync_ctx);
+	if (!a->pools_count)
+		return 0;
+	FRAG_TRY(pt_release_pool(a, &a->pools[1], err));
+	return pt_release_pool(a, &a->pools[0], err);
+}
+
+/* One round: releases every candidate at least as old as the average at its start. */
+static int gc_round(struct pt *a, struct pt_block **list, size_t n, uint64_t *total_age,
+		    size_t *count, uint64_t *reclaimed, bool *released, struct frag_err *err)
+{
+	double limit_age = (double)*total_age / (double)*count;
+	uint64_t calls = a->pools[1].calls;
+
+	*released = false;
+	for (size_t i = 0; i < n; i++) {
+		uint64_t age, bytes;
+
+		if (!list[i])
+			continue;
+		age = calls - list[i]->gc_base;
+		if ((double)age < limit_age)
+			continue;
+		bytes = list[i]->size;
+		FRAG_TRY(release_segment(a, list[i], err));
+		list[i] = NULL;
+		*reclaimed += bytes;
+		*total_age -= age;
+		*count -= 1;
+		*released = true;
+	}
+	return 0;
+}
+
+int pt_collect_garbage(struct pt *a, struct frag_err *err)
+{
+	uint64_t threshold = (uint64_t)(a->conf.gc_threshold * (double)a->limit);
+	uint64_t total_age = 0, reclaimed = 0, target;
+	size_t segments, ranged, count;
+	struct pt_block **list;
+	bool released = true;
+	int rc = 0;
+
+	if (a->total <= threshold || a->pools_count < 2)
+		return 0;
+	target = a->total - threshold;
+	FRAG_TRY(collect(&a->pools[1], &list, &segments, &ranged, err));
+	for (size_t i = 0; i < segments; i++)
+		total_age += a->pools[1].calls - list[i]->gc_base;
+	count = segments;
+	/* a round is not cut short when the target is reached */
+	while (!rc && reclaimed < target && released && count)
+		rc = gc_round(a, list, segments, &total_age, &count, &reclaimed, &released, err);
+	frag_host_free(list);
+	return rc;
+}
