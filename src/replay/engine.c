@@ -1,0 +1,442 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The loop: event -> policy -> metrics.
+ *
+ * Per event: one call of the policy, one record in the live table, one add to
+ * the time series. No allocation, no look-up by hash, no clock call (host
+ * latency is sampled every SAMPLE_EVERY-th call, and only on request).
+ */
+#include "run.h"
+
+#include <time.h>
+
+#define SAMPLE_EVERY 61 /* prime, so that it does not beat with the trace's own rhythm */
+
+static uint64_t clock_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* ---- pending frees ---- */
+
+static void pending_add(struct frag_run *run, uint32_t slot)
+{
+	struct frag_slot *s = &run->slots[slot];
+
+	s->state = SLOT_PENDING;
+	s->prev = run->pending_last;
+	s->next = FRAG_NO_SLOT;
+	if (s->prev != FRAG_NO_SLOT)
+		run->slots[s->prev].next = slot;
+	else
+		run->pending_first = slot;
+	run->pending_last = slot;
+}
+
+static void pending_remove(struct frag_run *run, uint32_t slot)
+{
+	struct frag_slot *s = &run->slots[slot];
+
+	if (s->prev != FRAG_NO_SLOT)
+		run->slots[s->prev].next = s->next;
+	else
+		run->pending_first = s->next;
+	if (s->next != FRAG_NO_SLOT)
+		run->slots[s->next].prev = s->prev;
+	else
+		run->pending_last = s->prev;
+}
+
+static int free_block(struct frag_run *run, struct frag_slot *s)
+{
+	uint64_t before = run->dev->driver_ns;
+	int rc;
+
+	s->state = SLOT_EMPTY;
+	run->active -= s->b.granted;
+	run->frees++;
+	run->ops++;
+	if (FRAG_UNLIKELY(run->sample == 1)) {
+		uint64_t t0 = clock_ns();
+
+		rc = run->policy.ops->free(run->policy.self, &s->b, run->err);
+		frag_hist_add(&run->r.free_host_ns, clock_ns() - t0);
+		run->sample = SAMPLE_EVERY;
+	} else {
+		rc = run->policy.ops->free(run->policy.self, &s->b, run->err);
+		run->sample -= run->sample != 0;
+	}
+	if (FRAG_LIKELY(run->dev->driver_ns == before))
+		run->free_zero++;
+	else
+		frag_hist_add(&run->r.free_modelled_ns, run->dev->driver_ns - before);
+	return rc;
+}
+
+static int complete(struct frag_run *run, uint32_t slot)
+{
+	pending_remove(run, slot);
+	return free_block(run, &run->slots[slot]);
+}
+
+static int complete_held(struct frag_run *run)
+{
+	int rc = 0;
+
+	/* completing may call back into frag_run_sync: take the list first */
+	uint32_t n = run->held_count;
+
+	run->held_count = 0;
+	for (uint32_t i = 0; i < n; i++)
+		if (run->slots[run->held[i]].state == SLOT_HELD && !rc)
+			rc = complete(run, run->held[i]);
+	return rc;
+}
+
+void frag_run_sync(void *ctx)
+{
+	struct frag_run *run = ctx;
+	int rc = complete_held(run);
+
+	run->syncs++;
+	while (!rc && run->pending_first != FRAG_NO_SLOT)
+		rc = complete(run, run->pending_first);
+	if (rc && !run->upcall_rc)
+		run->upcall_rc = rc;
+}
+
+static void let_go(struct frag_run *run, struct frag_slot *s)
+{
+	run->requested -= s->b.requested;
+	run->bound -= frag_round_up(s->b.requested, 512);
+	run->allocated -= s->b.granted;
+}
+
+/* ---- allocations ---- */
+
+static void note_class(struct frag_run *run, unsigned cls, uint64_t driver_ns)
+{
+	if (FRAG_LIKELY(!driver_ns))
+		run->class_zero[cls]++;
+	else
+		frag_hist_add(&run->r.alloc_modelled_ns[cls], driver_ns);
+	run->retries += cls == FRAG_CLASS_RELEASE;
+}
+
+static int ask(struct frag_run *run, const struct frag_event *e, struct frag_block *b)
+{
+	struct frag_request req = { .bytes = e->bytes, .stream = e->stream, .pool = e->pool };
+	uint64_t before = run->dev->driver_ns;
+	int rc;
+
+	b->stream = e->stream;
+	b->requested = e->bytes;
+	if (FRAG_UNLIKELY(run->sample == 1)) {
+		uint64_t t0 = clock_ns(), ns;
+
+		rc = run->policy.ops->alloc(run->policy.self, &req, b, run->err);
+		ns = clock_ns() - t0;
+		frag_hist_add(&run->r.alloc_host_ns[rc ? FRAG_CLASS_REFUSED : b->cls], ns);
+		run->sample = SAMPLE_EVERY;
+	} else {
+		rc = run->policy.ops->alloc(run->policy.self, &req, b, run->err);
+		run->sample -= run->sample != 0;
+	}
+	if (FRAG_LIKELY(rc >= 0))
+		note_class(run, rc ? FRAG_CLASS_REFUSED : b->cls, run->dev->driver_ns - before);
+	return rc;
+}
+
+static void note_oom(struct frag_run *run, const struct frag_event *e)
+{
+	run->ooms++;
+	if (run->r.oom.happened)
+		return;
+	run->r.oom = (struct frag_oom){ .happened = true, .event = run->events,
+					.time_us = e->time_us, .bytes = e->bytes,
+					.step = run->steps };
+	frag_run_loss(run, run->events, e->time_us, &run->r.oom.at);
+}
+
+static int do_alloc(struct frag_run *run, const struct frag_event *e)
+{
+	struct frag_slot *s = &run->slots[e->slot];
+	int rc;
+
+	if (FRAG_UNLIKELY(run->seeded && e->flags & FRAG_EVF_SEED))
+		return 0;
+	if (FRAG_UNLIKELY(s->state == SLOT_HELD)) {
+		/* the number is taken over from a block that completes inside this very call */
+		struct frag_block b = { 0 };
+
+		rc = ask(run, e, &b);
+		if (rc >= 0) {
+			int held = complete_held(run);
+
+			rc = held ? held : rc;
+		}
+		s->b = b;
+	} else {
+		FRAG_ASSERT(s->state == SLOT_EMPTY || s->state == SLOT_DROPPED);
+		rc = ask(run, e, &s->b);
+	}
+	if (FRAG_UNLIKELY(rc)) {
+		if (rc != FRAG_OOM)
+			return rc;
+		note_oom(run, e);
+		s->state = SLOT_DROPPED;
+		run->stopped = !run->opt.skip_oom;
+		return 0;
+	}
+	s->state = SLOT_LIVE;
+	run->allocs++;
+	run->ops++;
+	run->requested += e->bytes;
+	run->allocated += s->b.granted;
+	run->active += s->b.granted;
+	run->bound += ((uint64_t)e->bytes + 511) & ~511ull;
+	if (run->bound > run->peak_bound)
+		run->peak_bound = run->bound;
+	return 0;
+}
+
+/* Recorded as refused: tried here too, and freed at once if it is served. */
+static int do_refused(struct frag_run *run, const struct frag_event *e)
+{
+	struct frag_block b = { 0 };
+	int rc = ask(run, e, &b);
+
+	if (rc == FRAG_OOM)
+		run->ooms++;
+	if (rc)
+		return rc == FRAG_OOM ? 0 : rc;
+	run->granted_refusals++;
+	return run->policy.ops->free(run->policy.self, &b, run->err);
+}
+
+/* ---- other events ---- */
+
+static int do_free_requested(struct frag_run *run, const struct frag_event *e)
+{
+	struct frag_slot *s = &run->slots[e->slot];
+
+	if (s->state != SLOT_LIVE)
+		return 0; /* dropped */
+	let_go(run, s);
+	if (run->opt.free_at_request)
+		return free_block(run, s);
+	if (run->policy.ops->free_requested)
+		run->policy.ops->free_requested(run->policy.self, &s->b);
+	pending_add(run, e->slot);
+	return 0;
+}
+
+static int do_free_completed(struct frag_run *run, const struct frag_event *e)
+{
+	struct frag_slot *s = &run->slots[e->slot];
+
+	if (s->state == SLOT_DROPPED)
+		s->state = SLOT_EMPTY;
+	if (s->state != SLOT_PENDING)
+		return 0; /* completed before, by a synchronisation of this policy */
+	if (!(e->flags & FRAG_EVF_AT_SYNC))
+		return complete(run, e->slot);
+	s->state = SLOT_HELD;
+	if (run->held_count == run->held_cap) {
+		uint32_t cap = run->held_cap ? 2 * run->held_cap : 64;
+		uint32_t *held = frag_host_realloc(run->held, cap, sizeof(*held));
+
+		if (!held)
+			return frag_fail_nomem(run->err, "replay: held frees");
+		run->held = held;
+		run->held_cap = cap;
+	}
+	run->held[run->held_count++] = e->slot;
+	return 0;
+}
+
+static int do_free(struct frag_run *run, const struct frag_event *e)
+{
+	struct frag_slot *s = &run->slots[e->slot];
+
+	if (FRAG_UNLIKELY(s->state != SLOT_LIVE)) {
+		s->state = SLOT_EMPTY; /* dropped */
+		return 0;
+	}
+	let_go(run, s);
+	return free_block(run, s);
+}
+
+static int do_trim(struct frag_run *run, const struct frag_event *e)
+{
+	if (!run->policy.ops->trim)
+		return 0;
+	return run->policy.ops->trim(run->policy.self, e->pool, run->err);
+}
+
+static int do_mark(struct frag_run *run, const struct frag_event *e)
+{
+	bool end = e->flags & FRAG_EVF_END;
+
+	run->steps += end && e->flags & FRAG_EVF_STEP;
+	if (run->policy.ops->mark)
+		run->policy.ops->mark(run->policy.self, !end);
+	return 0;
+}
+
+static int dispatch(struct frag_run *run, const struct frag_event *e)
+{
+	int rc;
+
+	switch (e->kind) {
+	case FRAG_EV_ALLOC:
+		rc = do_alloc(run, e);
+		break;
+	case FRAG_EV_FREE:
+		return do_free(run, e);
+	case FRAG_EV_FREE_REQUESTED:
+		return do_free_requested(run, e);
+	case FRAG_EV_FREE_COMPLETED:
+		return do_free_completed(run, e);
+	case FRAG_EV_TRIM:
+		rc = do_trim(run, e);
+		break;
+	case FRAG_EV_REFUSED:
+		rc = do_refused(run, e);
+		break;
+	default:
+		return do_mark(run, e);
+	}
+	/* this policy did not synchronise where the recorded one did: it is done by now */
+	if (FRAG_UNLIKELY(run->held_count) && !rc)
+		rc = complete_held(run);
+	return rc ? rc : run->upcall_rc;
+}
+
+/* ---- metrics after an event ---- */
+
+void frag_run_loss(struct frag_run *run, uint64_t event, uint64_t time_us, struct frag_loss *out)
+{
+	struct frag_usage u = { 0 };
+	uint64_t held;
+
+	if (run->policy.ops->usage)
+		run->policy.ops->usage(run->policy.self, &u);
+	else
+		frag_policy_usage_walk(&run->policy, &u);
+	run->walk_cost += run->policy.ops->usage ? 1 : u.blocks_count + u.segments_count;
+	held = u.allocated_bytes + u.waiting_bytes + u.pinned_bytes + u.releasable_bytes;
+	*out = (struct frag_loss){
+		.event = event,
+		.time_us = time_us,
+		.requested_bytes = run->requested,
+		.rounding_bytes = run->allocated - run->requested,
+		.waiting_bytes = run->active - run->allocated,
+		.pinned_bytes = u.pinned_bytes,
+		.releasable_bytes = u.releasable_bytes,
+		.reserved_bytes = run->dev->reserved_bytes - run->start_reserved,
+		.largest_free_bytes = u.largest_free_bytes,
+	};
+	if (out->reserved_bytes > held)
+		out->other_bytes = out->reserved_bytes - held;
+}
+
+/*
+ * A new peak of reserved. Policies without counters of their own must be
+ * walked, which may cost more than the replay: then it is left for a second
+ * pass that stops at the final peak.
+ */
+static void note_peak(struct frag_run *run, uint64_t time_us)
+{
+	run->peak_reserved = run->dev->reserved_bytes - run->start_reserved;
+	run->peak.event = run->events;
+	run->peak.reserved_bytes = run->peak_reserved;
+	run->peak_stale = !run->policy.ops->usage && run->walk_cost > 4 * run->events + 4096;
+	if (!run->peak_stale)
+		frag_run_loss(run, run->events, time_us, &run->peak);
+}
+
+static inline void after_event(struct frag_run *run, const struct frag_event *e)
+{
+	uint64_t reserved = run->dev->reserved_bytes - run->start_reserved;
+	uint64_t us = e->time_us;
+
+	if (us != run->last_us) {
+		double dt = us > run->last_us ? (double)(us - run->last_us) : 0;
+
+		/* the state before this event held until now; close enough at us resolution */
+		run->active_time += dt * (double)run->active;
+		run->reserved_time += dt * (double)reserved;
+		run->last_us = us;
+	}
+	if (FRAG_UNLIKELY(reserved > run->peak_reserved))
+		note_peak(run, us);
+	frag_series_add(&run->rec, run->events, us, run->requested, run->allocated, run->active,
+			reserved);
+	if (FRAG_UNLIKELY(frag_series_want_loss(&run->rec)) && run->opt.losses) {
+		struct frag_loss loss;
+
+		frag_run_loss(run, run->events, us, &loss);
+		frag_series_add_loss(&run->rec, &loss);
+	}
+}
+
+static int synchronise(struct frag_run *run)
+{
+	FRAG_TRY(frag_dev_sync_all(run->dev, run->err));
+	frag_run_sync(run);
+	FRAG_TRY(run->upcall_rc);
+	if (run->policy.ops->synced)
+		FRAG_TRY(run->policy.ops->synced(run->policy.self, run->err));
+	return 0;
+}
+
+static int feed(struct frag_run *run, const struct frag_event *events, size_t count)
+{
+	uint64_t sync_every = run->opt.sync_every;
+
+	for (size_t i = 0; i < count && !run->stopped; i++) {
+		const struct frag_event *e = &events[i];
+		uint64_t ops = run->ops;
+
+		FRAG_ASSERT(e->slot < run->slots_count || e->kind >= FRAG_EV_TRIM);
+		run->dev->now_ns = e->time_us * 1000;
+		FRAG_TRY(dispatch(run, e));
+		if (FRAG_UNLIKELY(sync_every && ops / sync_every != run->ops / sync_every))
+			FRAG_TRY(synchronise(run));
+		after_event(run, e);
+		if (FRAG_UNLIKELY(run->opt.check) && run->policy.ops->check)
+			FRAG_TRY(run->policy.ops->check(run->policy.self, run->err));
+		if (FRAG_UNLIKELY(run->events == run->stop_at)) {
+			frag_run_loss(run, run->events, e->time_us, &run->peak);
+			run->stopped = true;
+		}
+		run->events++;
+	}
+	return 0;
+}
+
+int frag_run_feed(struct frag_run *run, const struct frag_event *events, size_t count,
+		  struct frag_err *err)
+{
+	uint64_t t0 = clock_ns(), first = run->events;
+	struct frag_err local;
+	int rc;
+
+	run->err = err ? err : &local;
+	rc = feed(run, events, count);
+	run->host_ns += clock_ns() - t0;
+	if (rc < 0 && err)
+		frag_err_prefix(err, "policy '%s', event %llu",
+				run->policy.ops->name, (unsigned long long)run->events);
+	(void)first;
+	return rc;
+}
+
+bool frag_run_stopped(const struct frag_run *run)
+{
+	return run->stopped;
+}

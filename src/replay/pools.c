@@ -1,0 +1,470 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Pools of segments by constraints; see pools.h. */
+#include "pools.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "follow.h"
+
+/* ---- instances ---- */
+
+static int add_instance(struct pools *p, const struct pool_instance *i, uint32_t *out,
+			struct frag_err *err)
+{
+	if (p->count == p->cap) {
+		size_t cap = p->cap ? 2 * p->cap : 256;
+		struct pool_instance *list = frag_host_realloc(p->list, cap, sizeof(*list));
+
+		if (!list)
+			return frag_fail_nomem(err, "resolve: segments");
+		p->list = list;
+		p->cap = cap;
+	}
+	*out = (uint32_t)p->count;
+	p->list[p->count] = *i;
+	p->list[p->count].same = *out;
+	p->count++;
+	return 0;
+}
+
+/* Live instances while walking, sorted by address. */
+struct live {
+	uint32_t *at;
+	size_t count, cap;
+};
+
+static size_t live_place(const struct pools *p, const struct live *l, frag_addr_t addr)
+{
+	size_t lo = 0, hi = l->count;
+
+	while (lo < hi) {
+		size_t mid = (lo + hi) / 2;
+
+		if (p->list[l->at[mid]].addr <= addr)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+static uint32_t live_find(const struct pools *p, const struct live *l, frag_addr_t addr)
+{
+	size_t i = live_place(p, l, addr);
+
+	if (!i)
+		return POOLS_NONE;
+	i = l->at[i - 1];
+	return addr - p->list[i].addr < p->list[i].bytes ? (uint32_t)i : POOLS_NONE;
+}
+
+static int live_add(const struct pools *p, struct live *l, uint32_t i, struct frag_err *err)
+{
+	size_t place = live_place(p, l, p->list[i].addr);
+
+	if (l->count == l->cap) {
+		size_t cap = l->cap ? 2 * l->cap : 256;
+		uint32_t *at = frag_host_realloc(l->at, cap, sizeof(*at));
+
+		if (!at)
+			return frag_fail_nomem(err, "resolve: live segments");
+		l->at = at;
+		l->cap = cap;
+	}
+	memmove(l->at + place + 1, l->at + place, (l->count - place) * sizeof(*l->at));
+	l->at[place] = i;
+	l->count++;
+	return 0;
+}
+
+static void live_remove(const struct pools *p, struct live *l, uint32_t i)
+{
+	size_t place = live_place(p, l, p->list[i].addr);
+
+	if (!place || l->at[place - 1] != i)
+		return;
+	memmove(l->at + place - 1, l->at + place, (l->count - place) * sizeof(*l->at));
+	l->count--;
+}
+
+static int birth(struct pools *p, struct live *l, const struct frag_evidence *e, uint32_t *out,
+		 struct frag_err *err)
+{
+	bool map = e->kind == FRAG_SEEN_SEGMENT_MAP;
+	struct pool_instance i = { .addr = e->addr, .bytes = map ? p->range_bytes : e->bytes,
+				   .born = e->before, .died = UINT64_MAX, .stream = e->stream,
+				   .expandable = map, .small = !map && e->bytes == 2 * FRAG_MIB };
+
+	FRAG_TRY(add_instance(p, &i, out, err));
+	return live_add(p, l, *out, err);
+}
+
+static int walk_seen(struct pools *p, struct live *l, size_t s, struct frag_err *err)
+{
+	const struct frag_evidence *e = &p->td->seen[s];
+	uint32_t i = live_find(p, l, e->addr);
+
+	switch (e->kind) {
+	case FRAG_SEEN_SEGMENT_ALLOC:
+		FRAG_TRY(birth(p, l, e, &i, err));
+		break;
+	case FRAG_SEEN_SEGMENT_MAP:
+		if (i == POOLS_NONE || !p->list[i].expandable)
+			FRAG_TRY(birth(p, l, e, &i, err));
+		p->list[i].mapped += e->bytes;
+		break;
+	case FRAG_SEEN_SEGMENT_UNMAP:
+	case FRAG_SEEN_SEGMENT_FREE:
+		if (i == POOLS_NONE)
+			break;
+		p->list[i].mapped -= FRAG_MIN(p->list[i].mapped, e->bytes);
+		if (e->kind == FRAG_SEEN_SEGMENT_FREE || !p->list[i].mapped) {
+			p->list[i].died = e->before + 1;
+			live_remove(p, l, i);
+		}
+		break;
+	default:
+		return 0;
+	}
+	p->of_seen[s] = i;
+	return 0;
+}
+
+static int start_from_seed(struct pools *p, struct live *l, struct frag_err *err)
+{
+	const struct frag_seed *seed = &p->td->seed;
+
+	for (size_t s = 0; s < seed->segments_count; s++) {
+		const struct frag_seed_segment *g = &seed->segments[s];
+		struct pool_instance n = { .addr = g->addr, .bytes = g->bytes, .mapped = g->bytes,
+					   .died = UINT64_MAX, .stream = (uint16_t)g->stream,
+					   .expandable = g->expandable, .small = g->small,
+					   .pool = g->pool };
+		uint32_t i = live_find(p, l, g->addr);
+
+		if (g->expandable && i != POOLS_NONE) {
+			p->list[i].mapped += g->bytes;
+			continue;
+		}
+		if (g->expandable) {
+			n.addr = g->range_addr ? g->range_addr : g->addr;
+			n.bytes = p->range_bytes;
+		}
+		FRAG_TRY(add_instance(p, &n, &i, err));
+		FRAG_TRY(live_add(p, l, i, err));
+	}
+	return 0;
+}
+
+static void name_finals(struct pools *p, const struct live *l)
+{
+	for (size_t s = 0; s < p->td->final_segments_count; s++) {
+		const struct frag_final_segment *g = &p->td->final_segments[s];
+		uint32_t i = live_find(p, l, g->addr);
+
+		if (i == POOLS_NONE)
+			continue;
+		p->list[i].known = true;
+		p->list[i].pool = g->pool;
+	}
+}
+
+int pools_init(struct pools *p, struct frag_trace_dev *td, uint64_t device_total_bytes,
+	       struct frag_err *err)
+{
+	struct live l = { 0 };
+	int rc;
+
+	*p = (struct pools){ .td = td };
+	p->range_bytes = frag_round_up(device_total_bytes + device_total_bytes / 8, 2 * FRAG_MIB);
+	p->of_seen = frag_host_alloc(td->seen_count * sizeof(*p->of_seen));
+	if (!p->of_seen)
+		return frag_fail_nomem(err, "resolve: evidence");
+	memset(p->of_seen, 0xff, td->seen_count * sizeof(*p->of_seen));
+	rc = start_from_seed(p, &l, err);
+	for (size_t s = 0; s < td->seen_count && !rc; s++)
+		rc = walk_seen(p, &l, s, err);
+	if (!rc)
+		name_finals(p, &l);
+	frag_host_free(l.at);
+	if (rc)
+		pools_release(p);
+	return rc;
+}
+
+void pools_release(struct pools *p)
+{
+	frag_host_free(p->list);
+	frag_host_free(p->edges);
+	frag_host_free(p->of_seen);
+	*p = (struct pools){ 0 };
+}
+
+uint32_t pools_at(const struct pools *p, frag_addr_t addr, uint64_t at)
+{
+	/* newest first: an address may have had several lives */
+	for (size_t i = p->count; i-- > 0;) {
+		const struct pool_instance *n = &p->list[i];
+
+		if (addr >= n->addr && addr - n->addr < n->bytes && n->born <= at && at < n->died)
+			return (uint32_t)i;
+	}
+	return POOLS_NONE;
+}
+
+/* ---- constraints ---- */
+
+static uint32_t root(const struct pools *p, uint32_t a)
+{
+	while (p->list[a].same != a)
+		a = p->list[a].same;
+	return a;
+}
+
+static bool has_edge(const struct pools *p, uint32_t a, uint32_t b)
+{
+	for (size_t i = 0; i < p->edges_count; i++) {
+		uint32_t x = root(p, p->edges[i][0]), y = root(p, p->edges[i][1]);
+
+		if ((x == a && y == b) || (x == b && y == a))
+			return true;
+	}
+	return false;
+}
+
+int pools_differ(struct pools *p, uint32_t a, uint32_t b, bool *news, struct frag_err *err)
+{
+	*news = false;
+	if (a == POOLS_NONE || b == POOLS_NONE)
+		return 0;
+	a = root(p, a);
+	b = root(p, b);
+	if (a == b || has_edge(p, a, b))
+		return 0;
+	if (p->edges_count == p->edges_cap) {
+		size_t cap = p->edges_cap ? 2 * p->edges_cap : 64;
+		uint32_t(*edges)[2] = frag_host_realloc(p->edges, cap, sizeof(*edges));
+
+		if (!edges)
+			return frag_fail_nomem(err, "resolve: constraints");
+		p->edges = edges;
+		p->edges_cap = cap;
+	}
+	p->edges[p->edges_count][0] = a;
+	p->edges[p->edges_count++][1] = b;
+	*news = true;
+	return 0;
+}
+
+bool pools_same(struct pools *p, uint32_t a, uint32_t b)
+{
+	if (a == POOLS_NONE || b == POOLS_NONE)
+		return false;
+	a = root(p, a);
+	b = root(p, b);
+	if (a == b || has_edge(p, a, b))
+		return false;
+	if (a > b) {
+		uint32_t t = a;
+
+		a = b;
+		b = t;
+	}
+	p->list[b].same = a;
+	p->list[a].pin_default |= p->list[b].pin_default;
+	p->list[a].pin_private |= p->list[b].pin_private;
+	if (p->list[b].known && !p->list[a].known) {
+		p->list[a].known = true;
+		p->list[a].pool = p->list[b].pool;
+	}
+	return true;
+}
+
+bool pools_pin(struct pools *p, uint32_t a, bool is_default)
+{
+	struct pool_instance *n;
+	bool *pin;
+
+	if (a == POOLS_NONE)
+		return false;
+	n = &p->list[root(p, a)];
+	pin = is_default ? &n->pin_default : &n->pin_private;
+	if (n->known || *pin || (is_default ? n->pin_private : n->pin_default))
+		return false;
+	*pin = true;
+	return true;
+}
+
+/* ---- colours ---- */
+
+uint16_t pools_of(const struct pools *p, uint32_t instance)
+{
+	return instance == POOLS_NONE ? 0 : p->list[root(p, instance)].pool;
+}
+
+static int add_pool(struct frag_trace_dev *td, struct frag_err *err)
+{
+	struct frag_pool_id *pools =
+		frag_host_realloc(td->pools, td->pools_count + 1, sizeof(*pools));
+
+	if (!pools)
+		return frag_fail_nomem(err, "resolve: pools");
+	/* no recorded id: a pair that no program is given */
+	pools[td->pools_count] = (struct frag_pool_id){ UINT64_MAX, td->pools_count };
+	td->pools = pools;
+	td->pools_count++;
+	return 0;
+}
+
+/* Is there an earlier neighbour of this colour (or a later one that is fixed)? */
+static bool taken(const struct pools *p, uint32_t i, uint16_t colour)
+{
+	for (size_t k = 0; k < p->edges_count; k++) {
+		uint32_t x = root(p, p->edges[k][0]), y = root(p, p->edges[k][1]);
+		uint32_t other = x == i ? y : y == i ? x : POOLS_NONE;
+
+		if (other == POOLS_NONE)
+			continue;
+		if ((other < i || p->list[other].known) && p->list[other].pool == colour)
+			return true;
+	}
+	return false;
+}
+
+static int colour_one(struct pools *p, uint32_t i, struct frag_err *err)
+{
+	struct pool_instance *n = &p->list[i];
+	uint16_t colour = n->pin_private ? 1 : 0;
+
+	if (n->known)
+		return 0;
+	if (n->pin_default)
+		colour = 0;
+	else
+		while (taken(p, i, colour) && colour < UINT16_MAX - 1)
+			colour++;
+	while (colour >= p->td->pools_count)
+		FRAG_TRY(add_pool(p->td, err));
+	n->pool = colour;
+	return 0;
+}
+
+static int write_events(struct pools *p, struct frag_err *err)
+{
+	struct frag_trace_dev *td = p->td;
+	uint16_t *of_slot = frag_host_calloc(td->slots_count, sizeof(*of_slot));
+	struct live l = { 0 };
+	size_t s = 0;
+	int rc = 0;
+
+	if (!of_slot)
+		return frag_fail_nomem(err, "resolve: slots");
+	for (size_t i = 0; i < p->count && !p->list[i].born && !rc; i++)
+		if (i < td->seed.segments_count)
+			rc = live_add(p, &l, (uint32_t)i, err);
+	for (size_t e = 0; e < td->events_count && !rc; e++) {
+		struct frag_event *ev = &td->events[e];
+
+		for (; s < td->seen_count && td->seen[s].before <= e && !rc; s++) {
+			uint32_t i = p->of_seen[s];
+
+			if (i == POOLS_NONE)
+				continue;
+			if (follow_is_release(&td->seen[s])) {
+				if (p->list[i].died == td->seen[s].before + 1)
+					live_remove(p, &l, i);
+			} else if (live_find(p, &l, td->seen[s].addr) != i) {
+				rc = live_add(p, &l, i, err);
+			}
+		}
+		if (ev->kind == FRAG_EV_ALLOC) {
+			uint32_t i = live_find(p, &l, td->addrs[e]);
+
+			if (i != POOLS_NONE)
+				ev->pool = pools_of(p, i);
+			of_slot[ev->slot] = ev->pool;
+		} else if (ev->kind < FRAG_EV_TRIM) {
+			ev->pool = of_slot[ev->slot];
+		}
+	}
+	frag_host_free(l.at);
+	frag_host_free(of_slot);
+	return rc;
+}
+
+int pools_colour(struct pools *p, struct frag_err *err)
+{
+	for (uint32_t i = 0; i < p->count; i++)
+		if (root(p, i) == i)
+			FRAG_TRY(colour_one(p, i, err));
+	return write_events(p, err);
+}
+
+/* ---- learning from the order of releases ---- */
+
+static bool goes_on(const struct pools *p, size_t a, size_t b)
+{
+	const struct frag_evidence *x = &p->td->seen[a], *y = &p->td->seen[b];
+	uint32_t i = p->of_seen[a], j = p->of_seen[b];
+
+	if (i == POOLS_NONE || j == POOLS_NONE || p->list[i].small != p->list[j].small ||
+	    x->kind != y->kind)
+		return false;
+	if (x->stream != y->stream)
+		return x->stream < y->stream;
+	return x->bytes != y->bytes ? x->bytes < y->bytes : x->addr < y->addr;
+}
+
+static bool link_run(struct pools *p, size_t from, size_t to)
+{
+	bool news = false;
+
+	for (size_t s = from; s + 1 < to; s++)
+		news |= pools_same(p, p->of_seen[s], p->of_seen[s + 1]);
+	return news;
+}
+
+/* One stretch in order: a list of small or of large segments. Returns where it ends. */
+static size_t stretch_end(const struct pools *p, size_t s, size_t end)
+{
+	for (s++; s < end && goes_on(p, s - 1, s); s++)
+		;
+	return s;
+}
+
+static bool is_small(const struct pools *p, size_t s)
+{
+	return p->of_seen[s] != POOLS_NONE && p->list[p->of_seen[s]].small;
+}
+
+/*
+ * Small followed by large is a private pool. Large followed by small are the
+ * default pools, unless those small ones go with large ones that follow.
+ */
+bool pools_learn_run(struct pools *p, size_t first, size_t end)
+{
+	bool news = false;
+	size_t s = first;
+
+	while (s < end) {
+		size_t second = stretch_end(p, s, end), third = second, last;
+		bool small = is_small(p, s), pair;
+
+		news |= link_run(p, s, second);
+		if (second < end)
+			third = stretch_end(p, second, end);
+		pair = second < end && is_small(p, second) != small;
+		if (pair && !small && third < end && !is_small(p, third))
+			pair = false;
+		last = second;
+		if (pair) {
+			news |= link_run(p, second, third);
+			news |= pools_same(p, p->of_seen[s], p->of_seen[second]);
+			news |= pools_pin(p, p->of_seen[s], !small);
+			last = third;
+		}
+		s = last;
+	}
+	return news;
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which segment belongs to which pool, where the recording does not say.
+ *
+ * Every segment that lived is an instance. The final snapshot names the pool
+ * of those that were left; for the others constraints are collected: two
+ * instances are in different pools (a request was served from one although the
+ * other had the better fit), in the same pool, or (not) in the default pool.
+ * Pools are then given to instances in order of creation, the smallest number
+ * first that breaks no constraint.
+ */
+#ifndef FRAG_REPLAY_POOLS_H
+#define FRAG_REPLAY_POOLS_H
+
+#include <frag/trace.h>
+
+#define POOLS_NONE UINT32_MAX
+
+struct pool_instance {
+	frag_addr_t addr;
+	uint64_t bytes;	  /* of its address range */
+	uint64_t mapped;  /* expandable: bytes mapped now, while walking */
+	uint64_t born, died; /* event indices: [born, died) */
+	uint16_t stream;
+	bool expandable, small;
+	bool known; /* the snapshot names the pool */
+	uint16_t pool;
+	bool pin_default, pin_private;
+	uint32_t same; /* union-find: parent */
+};
+
+struct pools {
+	struct frag_trace_dev *td;
+	struct pool_instance *list;
+	size_t count, cap;
+	uint32_t (*edges)[2]; /* in different pools */
+	size_t edges_count, edges_cap;
+	uint32_t *of_seen; /* [seen_count] instance of a segment event, POOLS_NONE else */
+	uint64_t range_bytes; /* length of an expandable reservation */
+};
+
+int pools_init(struct pools *p, struct frag_trace_dev *td, uint64_t device_total_bytes,
+	       struct frag_err *err);
+void pools_release(struct pools *p);
+/* The instance that held an address while event `at` was served, or POOLS_NONE. */
+uint32_t pools_at(const struct pools *p, frag_addr_t addr, uint64_t at);
+/* Constraints. *news: something was learnt. pools_same cannot fail. */
+int pools_differ(struct pools *p, uint32_t a, uint32_t b, bool *news, struct frag_err *err);
+bool pools_same(struct pools *p, uint32_t a, uint32_t b);
+bool pools_pin(struct pools *p, uint32_t a, bool is_default);
+/* Gives pools to instances and writes them into the ALLOC and free events. */
+int pools_colour(struct pools *p, struct frag_err *err);
+uint16_t pools_of(const struct pools *p, uint32_t instance);
+/*
+ * A run of releases [first, end) of the evidence was one or several whole
+ * caches given back: each in order of size and address, default pools large
+ * first, private ones small first. Learns from that order.
+ */
+bool pools_learn_run(struct pools *p, size_t first, size_t end);
+
+#endif

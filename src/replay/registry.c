@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The policies that were built in. make writes gen/policy_list.inc from
+ * policies/<file>.c, one FRAG_ENTRY(<file>) each; it is included twice, for the
+ * externs and for the table. The table is put in order of name once, because
+ * '_' of a file and '-' of a name sort differently.
+ */
+#include "registry.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#ifndef FRAG_POLICY_LIST /* a test may bring its own */
+#define FRAG_POLICY_LIST "policy_list.inc"
+#endif
+
+#define FRAG_ENTRY(file) extern const struct frag_policy_ops frag_policy_##file;
+#include FRAG_POLICY_LIST
+#undef FRAG_ENTRY
+
+static const struct frag_policy_ops *table[] = {
+#define FRAG_ENTRY(file) &frag_policy_##file,
+#include FRAG_POLICY_LIST
+#undef FRAG_ENTRY
+	NULL
+};
+#define TABLE_COUNT (FRAG_ARRAY_LEN(table) - 1)
+
+static const struct {
+	const char *name, *text;
+} short_names[] = {
+	{ "caching", "pytorch" },
+	{ "expandable", "pytorch:expandable_segments:True" },
+};
+
+const char *frag_class_name(enum frag_class cls)
+{
+	static const char *const names[] = {
+#define FRAG_X_(name, text) text,
+		FRAG_CLASS_LIST(FRAG_X_)
+#undef FRAG_X_
+	};
+
+	return (unsigned)cls < FRAG_CLASS_COUNT ? names[cls] : "?";
+}
+
+static int by_name(const void *a, const void *b)
+{
+	const struct frag_policy_ops *const *x = a, *const *y = b;
+
+	return strcmp((*x)->name, (*y)->name);
+}
+
+static void sort_table(void)
+{
+	qsort(table, TABLE_COUNT, sizeof(table[0]), by_name);
+}
+
+const struct frag_policy_ops *const *frag_policy_list(size_t *count)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, sort_table);
+	*count = TABLE_COUNT;
+	return table;
+}
+
+/* '_' typed for '-' is the same name. */
+static bool same_name(const char *name, const char *typed)
+{
+	for (; *name && *typed; name++, typed++)
+		if (*name != (*typed == '_' ? '-' : *typed))
+			return false;
+	return *name == *typed;
+}
+
+const struct frag_policy_ops *frag_policy_find(const char *name)
+{
+	size_t n;
+	const struct frag_policy_ops *const *list = frag_policy_list(&n);
+
+	for (size_t i = 0; i < n; i++)
+		if (same_name(list[i]->name, name))
+			return list[i];
+	return NULL;
+}
+
+const char *frag_policy_short(size_t i, const char **stands_for)
+{
+	if (i >= FRAG_ARRAY_LEN(short_names))
+		return NULL;
+	*stands_for = short_names[i].text;
+	return short_names[i].name;
+}
+
+int frag_policy_unknown(const char *name, struct frag_err *err)
+{
+	const char *words[TABLE_COUNT + FRAG_ARRAY_LEN(short_names) + 1];
+	size_t count, n = 0;
+	const struct frag_policy_ops *const *list = frag_policy_list(&count);
+	const char *near;
+
+	for (size_t i = 0; i < count; i++)
+		if (!(list[i]->flags & FRAG_POLICY_HIDDEN))
+			words[n++] = list[i]->name;
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(short_names); i++)
+		words[n++] = short_names[i].name;
+	words[n] = NULL;
+	near = frag_nearest(name, words);
+	if (near)
+		return frag_fail(err, FRAG_EUSAGE,
+				 "unknown policy '%.60s'; did you mean '%s'? (cufrag list policies)",
+				 name, near);
+	return frag_fail(err, FRAG_EUSAGE, "unknown policy '%.60s' (cufrag list policies)", name);
+}
+
+static bool proper_name(const char *name)
+{
+	return name && *name && !name[strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-")];
+}
+
+int frag_policy_ops_check(const struct frag_policy_ops *ops, struct frag_err *err)
+{
+	struct frag_err detail;
+
+	/* the abi comes first: with another one no other field means what it says */
+	if (ops->abi != FRAG_POLICY_ABI)
+		return frag_fail(err, FRAG_ECHECK, "policy has abi %u, this program has abi %u",
+				 ops->abi, FRAG_POLICY_ABI);
+	if (!proper_name(ops->name))
+		return frag_fail(err, FRAG_ECHECK, "a policy has no proper name (a-z, 0-9, -)");
+	if (!ops->summary || !*ops->summary || !ops->source || !*ops->source)
+		return frag_fail(err, FRAG_ECHECK, "policy '%s' lacks its summary or its source",
+				 ops->name);
+	if (!ops->create || !ops->destroy || !ops->alloc || !ops->free)
+		return frag_fail(err, FRAG_ECHECK,
+				 "policy '%s' lacks create, destroy, alloc or free", ops->name);
+	if (!ops->visit && strcmp(ops->name, "null") != 0)
+		return frag_fail(err, FRAG_ECHECK, "policy '%s' lacks visit", ops->name);
+	if (frag_opt_check(ops->opts, ops->params_size, &detail))
+		return frag_fail(err, FRAG_ECHECK, "policy '%s': %s", ops->name, detail.msg);
+	return 0;
+}
+
+int frag_policy_registry_check(struct frag_err *err)
+{
+	size_t n;
+	const struct frag_policy_ops *const *list = frag_policy_list(&n);
+
+	for (size_t i = 0; i < n; i++) {
+		FRAG_TRY(frag_policy_ops_check(list[i], err));
+		if (i && !strcmp(list[i - 1]->name, list[i]->name))
+			return frag_fail(err, FRAG_ECHECK, "two policies are called '%s'",
+					 list[i]->name);
+		for (size_t k = 0; k < FRAG_ARRAY_LEN(short_names); k++)
+			if (!strcmp(short_names[k].name, list[i]->name))
+				return frag_fail(err, FRAG_ECHECK,
+						 "policy '%s' has the name of a short one",
+						 list[i]->name);
+	}
+	return 0;
+}
+
+size_t frag_policy_needs_text(uint32_t needs, char *buf, size_t cap)
+{
+	static const struct {
+		uint32_t bit;
+		const char *text;
+	} names[] = {
+		{ FRAG_CAN_MALLOC, "cudaMalloc" },
+		{ FRAG_CAN_VMM, "virtual memory management" },
+		{ FRAG_CAN_ASYNC, "memory pools" },
+		{ FRAG_CAN_MANAGED, "managed memory" },
+	};
+	size_t used = 0;
+
+	if (cap)
+		buf[0] = '\0';
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(names); i++) {
+		size_t at = FRAG_MIN(used, cap);
+
+		if (needs & names[i].bit)
+			used += (size_t)snprintf(cap ? buf + at : NULL, cap - at, "%s%s",
+						 used ? ", " : "", names[i].text);
+	}
+	return used;
+}

@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A run's beginning and end, and whole replays on a simulated card. */
+#include "run.h"
+
+#include "hints.h"
+
+#include <stdio.h>
+#include <string.h>
+
+void frag_run_options_defaults(struct frag_run_options *o)
+{
+	*o = (struct frag_run_options){ .limit_bytes = UINT64_MAX, .windows_max = 1024 };
+}
+
+static int seed_run(struct frag_run *run, const struct frag_seed *seed, struct frag_err *err)
+{
+	uint64_t *handles = frag_host_calloc(seed->blocks_count, sizeof(*handles));
+	int rc;
+
+	if (!handles)
+		return frag_fail_nomem(err, "replay: seed");
+	rc = run->policy.ops->seed(run->policy.self, seed, handles, err);
+	for (size_t i = 0; !rc && i < seed->blocks_count; i++) {
+		const struct frag_seed_block *b = &seed->blocks[i];
+		struct frag_slot *s = &run->slots[b->slot];
+
+		s->b = (struct frag_block){ .addr = b->addr, .granted = b->bytes,
+					    .handle = handles[i], .stream = b->stream,
+					    .requested = b->requested };
+		run->active += b->bytes;
+		s->state = SLOT_LIVE;
+		if (b->waiting) {
+			s->prev = run->pending_last;
+			s->next = FRAG_NO_SLOT;
+			if (s->prev != FRAG_NO_SLOT)
+				run->slots[s->prev].next = b->slot;
+			else
+				run->pending_first = b->slot;
+			run->pending_last = b->slot;
+			s->state = SLOT_PENDING;
+			continue;
+		}
+		run->allocated += b->bytes;
+		run->requested += b->requested;
+		run->bound += frag_round_up(b->requested, 512);
+	}
+	run->peak_bound = run->bound;
+	run->seeded = true;
+	frag_host_free(handles);
+	return rc;
+}
+
+static int open_policy(struct frag_run *run, const struct frag_trace_dev *hdr,
+		       const struct frag_run_hooks *hooks, struct frag_err *err)
+{
+	struct frag_device_info info;
+	struct frag_policy_env env;
+
+	frag_dev_info(run->dev, &info);
+	env = (struct frag_policy_env){ .dev = run->dev,
+					.limit_bytes = run->opt.limit_bytes,
+					.device_total_bytes = info.total_bytes,
+					.seed = run->opt.seed,
+					.streams_count = hdr->streams_count,
+					.sync = frag_run_sync,
+					.sync_ctx = run };
+	if (hooks) {
+		env.journal = hooks->journal;
+		env.journal_ctx = hooks->journal_ctx;
+	}
+	FRAG_TRY(frag_policy_create(run->spec, &env, &run->policy, err));
+	if (hooks && hooks->seed && hooks->seed->segments_count && run->policy.ops->seed)
+		return seed_run(run, hooks->seed, err);
+	return 0;
+}
+
+int frag_run_create_hooked(const struct frag_policy_spec *spec, struct frag_device *dev,
+			   const struct frag_trace_dev *hdr, const struct frag_run_options *opt,
+			   const struct frag_run_hooks *hooks, struct frag_run **out,
+			   struct frag_err *err)
+{
+	struct frag_run *run = frag_host_calloc(1, sizeof(*run));
+	int rc = 0;
+
+	if (!run)
+		return frag_fail_nomem(err, "replay");
+	run->spec = spec;
+	run->dev = dev;
+	run->opt = *opt;
+	run->pending_first = run->pending_last = FRAG_NO_SLOT;
+	run->stop_at = UINT64_MAX;
+	run->sample = opt->latency ? 1 : 0;
+	run->start_reserved = dev->reserved_bytes;
+	run->slots_count = hdr->slots_count;
+	run->slots = frag_host_calloc(hdr->slots_count, sizeof(*run->slots));
+	if (!run->slots)
+		rc = frag_fail_nomem(err, "replay: live table");
+	if (!rc)
+		rc = frag_series_init(&run->rec, opt->windows_max, err);
+	if (!rc) {
+		if (hdr->events_count)
+			frag_series_expect(&run->rec, hdr->events_count);
+		rc = open_policy(run, hdr, hooks, err);
+	}
+	if (rc) {
+		frag_run_destroy(run);
+		return rc;
+	}
+	*out = run;
+	return 0;
+}
+
+int frag_run_create(const struct frag_policy_spec *spec, struct frag_device *dev,
+		    const struct frag_trace_dev *dev_hdr, const struct frag_run_options *opt,
+		    struct frag_run **out, struct frag_err *err)
+{
+	return frag_run_create_hooked(spec, dev, dev_hdr, opt, NULL, out, err);
+}
+
+void frag_run_destroy(struct frag_run *run)
+{
+	if (!run)
+		return;
+	if (run->policy.ops)
+		frag_policy_destroy(&run->policy);
+	frag_series_release(&run->rec);
+	frag_result_release(&run->r);
+	frag_host_free(run->held);
+	frag_host_free(run->slots);
+	frag_host_free(run);
+}
+
+/* ---- counters ---- */
+
+struct counters {
+	char *(*list)[2];
+	size_t count, cap;
+	bool failed;
+};
+
+static void add_counter(void *ctx, const char *name, int64_t value)
+{
+	struct counters *c = ctx;
+	char text[32];
+
+	if (c->failed)
+		return;
+	if (c->count + 1 >= c->cap) {
+		size_t cap = c->cap ? 2 * c->cap : 64;
+		char *(*list)[2] = frag_host_realloc(c->list, cap, sizeof(*list));
+
+		if (!list) {
+			c->failed = true;
+			return;
+		}
+		c->list = list;
+		c->cap = cap;
+	}
+	snprintf(text, sizeof(text), "%lld", (long long)value);
+	c->list[c->count][0] = frag_host_strdup(name);
+	c->list[c->count][1] = frag_host_strdup(text);
+	c->failed = !c->list[c->count][0] || !c->list[c->count][1];
+	c->count++;
+	c->list[c->count][0] = c->list[c->count][1] = NULL;
+}
+
+void frag_counters_free(char *(*counters)[2])
+{
+	for (size_t i = 0; counters && (counters[i][0] || counters[i][1]); i++) {
+		frag_host_free(counters[i][0]);
+		frag_host_free(counters[i][1]);
+	}
+	frag_host_free(counters);
+}
+
+int frag_run_counters(const struct frag_run *run, char *(**out)[2], struct frag_err *err)
+{
+	struct counters c = { 0 };
+
+	*out = NULL;
+	if (!run->policy.ops->counters)
+		return 0;
+	run->policy.ops->counters(run->policy.self, add_counter, &c);
+	if (c.failed) {
+		frag_counters_free(c.list);
+		return frag_fail_nomem(err, "counters");
+	}
+	*out = c.list;
+	return 0;
+}
+
+/* ---- the end of a run ---- */
+
+static double ratio(uint64_t a, uint64_t b)
+{
+	return b ? (double)a / (double)b : 0;
+}
+
+static void peaks_of_series(struct frag_metrics *m, const struct frag_series *s)
+{
+	for (size_t i = 0; i < s->count; i++) {
+		const struct frag_window *w = &s->windows[i];
+
+		m->peak_requested_bytes = FRAG_MAX(m->peak_requested_bytes, w->requested_max);
+		m->peak_allocated_bytes = FRAG_MAX(m->peak_allocated_bytes, w->allocated_max);
+		m->peak_active_bytes = FRAG_MAX(m->peak_active_bytes, w->active_max);
+	}
+}
+
+static void fill_peak(struct frag_metrics *m, const struct frag_loss *p)
+{
+	uint64_t free_bytes = p->pinned_bytes + p->releasable_bytes;
+
+	m->peak_event = p->event;
+	m->at_peak_requested_bytes = p->requested_bytes;
+	m->at_peak_rounding_bytes = p->rounding_bytes;
+	m->at_peak_waiting_bytes = p->waiting_bytes;
+	m->pinned_bytes = p->pinned_bytes;
+	m->releasable_bytes = p->releasable_bytes;
+	m->at_peak_other_bytes = p->other_bytes;
+	m->largest_free_bytes = p->largest_free_bytes;
+	m->free_frag_ratio = free_bytes ? 1 - ratio(p->largest_free_bytes, free_bytes) : 0;
+}
+
+static void fill_metrics(struct frag_run *run)
+{
+	struct frag_metrics *m = &run->r.m;
+
+	peaks_of_series(m, &run->r.series);
+	m->peak_reserved_bytes = run->peak_reserved;
+	m->lower_bound_bytes = run->peak_bound;
+	m->efficiency_ratio = ratio(m->peak_active_bytes, m->peak_reserved_bytes);
+	m->frag_bytes = m->peak_reserved_bytes > m->peak_active_bytes ?
+				m->peak_reserved_bytes - m->peak_active_bytes : 0;
+	m->reserved_over_bound_ratio = ratio(m->peak_reserved_bytes, m->lower_bound_bytes);
+	m->mean_efficiency_ratio =
+		run->reserved_time > 0 ? run->active_time / run->reserved_time : 0;
+	fill_peak(m, &run->peak);
+	m->final_reserved_bytes = run->dev->reserved_bytes - run->start_reserved;
+	m->final_allocated_bytes = run->allocated;
+	m->events_count = run->events;
+	m->allocs_count = run->allocs;
+	m->frees_count = run->frees;
+	m->ooms_count = run->ooms;
+	m->granted_refusals_count = run->granted_refusals;
+	m->retries_count = run->retries;
+	m->driver_calls_count = run->dev->driver_calls;
+	m->modelled_ns = run->dev->driver_ns;
+	m->host_ns = run->host_ns;
+	m->events_per_s = run->host_ns ? (double)run->events * 1e9 / (double)run->host_ns : 0;
+	m->host_ns_per_op = ratio(run->host_ns, run->allocs + run->frees);
+}
+
+/* Calls that needed no driver were only counted: they are samples of 0 ns. */
+static void add_zeros(struct frag_hist *h, uint64_t n)
+{
+	if (!n)
+		return;
+	if (!h->count)
+		h->max = 0;
+	h->min = 0;
+	h->count += n;
+	h->bucket[0] += (uint32_t)FRAG_MIN(n, UINT32_MAX);
+}
+
+static int fill_result(struct frag_run *run, struct frag_err *err)
+{
+	struct frag_result *r = &run->r;
+
+	r->policy = frag_host_strdup(frag_policy_spec_text(run->spec));
+	r->params = frag_host_strdup(frag_policy_spec_echo(run->spec));
+	if (!r->policy || !r->params)
+		return frag_fail_nomem(err, "result");
+	FRAG_TRY(frag_run_counters(run, &r->counters, err));
+	frag_series_finish(&run->rec, &r->series);
+	r->completed = !run->r.oom.happened;
+	r->peak = run->peak;
+	for (unsigned c = 0; c < FRAG_CLASS_COUNT; c++)
+		add_zeros(&r->alloc_modelled_ns[c], run->class_zero[c]);
+	add_zeros(&r->free_modelled_ns, run->free_zero);
+	memcpy(r->calls, run->dev->stat, sizeof(r->calls));
+	fill_metrics(run);
+	return 0;
+}
+
+/* Everything still live is freed, then the policy must give all back. */
+static int close_policy(struct frag_run *run, struct frag_err *err)
+{
+	uint64_t leaks;
+	int rc = 0;
+
+	run->err = err;
+	frag_run_sync(run);
+	for (uint32_t i = 0; i < run->slots_count && !rc; i++)
+		if (run->slots[i].state == SLOT_LIVE)
+			rc = run->policy.ops->free(run->policy.self, &run->slots[i].b, err);
+	frag_policy_destroy(&run->policy);
+	FRAG_TRY(rc ? rc : run->upcall_rc);
+	leaks = frag_dev_leaks(run->dev);
+	if (leaks)
+		return frag_fail(err, FRAG_EPOLICY, "policy '%s' left %llu device objects behind",
+				 frag_policy_spec_text(run->spec), (unsigned long long)leaks);
+	return 0;
+}
+
+int frag_run_finish(struct frag_run *run, struct frag_result *out, struct frag_err *err)
+{
+	FRAG_TRY(fill_result(run, err));
+	FRAG_TRY(close_policy(run, err));
+	*out = run->r;
+	run->r = (struct frag_result){ 0 };
+	return 0;
+}
+
+/* ---- a whole trace on one simulated card ---- */
+
+static int replay_once(const struct frag_policy_spec *spec, const struct frag_sim_config *card,
+		       const struct frag_trace_dev *trace, const struct frag_run_options *opt,
+		       uint64_t stop_at, struct frag_result *out, bool *stale,
+		       struct frag_loss *peak, struct frag_err *err)
+{
+	struct frag_hints hints = { .trace = trace };
+	struct frag_sim_config cfg = *card;
+	struct frag_device *dev;
+	struct frag_run *run;
+	int rc;
+
+	if (!cfg.place) {
+		cfg.place = frag_hints_place;
+		cfg.place_ctx = &hints;
+	}
+	FRAG_TRY(frag_sim_open(&cfg, &dev, err));
+	rc = frag_run_create(spec, dev, trace, opt, &run, err);
+	if (!rc) {
+		run->stop_at = stop_at;
+		rc = frag_run_feed(run, trace->events, trace->events_count, err);
+		*stale = run->peak_stale;
+		*peak = run->peak;
+		if (!rc && out)
+			rc = frag_run_finish(run, out, err);
+		frag_run_destroy(run);
+	}
+	frag_dev_close(dev);
+	return rc;
+}
+
+int frag_replay_sim(const struct frag_policy_spec *spec, const struct frag_sim_config *card,
+		    const struct frag_trace_dev *trace, const struct frag_run_options *opt,
+		    struct frag_result *out, struct frag_err *err)
+{
+	struct frag_loss peak;
+	bool stale, again;
+	int rc;
+
+	FRAG_TRY(replay_once(spec, card, trace, opt, UINT64_MAX, out, &stale, &peak, err));
+	if (stale) {
+		/* the same events on the same card end in the same state */
+		struct frag_run_options brief = *opt;
+
+		brief.losses = brief.latency = brief.check = false;
+		rc = replay_once(spec, card, trace, &brief, peak.event, NULL, &again, &peak, err);
+		if (rc) {
+			frag_result_release(out);
+			return rc;
+		}
+		out->peak = peak;
+		fill_peak(&out->m, &peak);
+	}
+	out->device_ordinal = trace->ordinal;
+	return 0;
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The inside of a run, for src/replay only: the live table and the counters of
+ * the loop. A slot is EMPTY, LIVE, PENDING (let go, not completed), HELD (its
+ * completion waits for the synchronisation inside the next malloc) or DROPPED
+ * (could not be served). PENDING and HELD slots are chained in order of request.
+ */
+#ifndef FRAG_REPLAY_RUN_H
+#define FRAG_REPLAY_RUN_H
+
+#include <frag/replay.h>
+
+#include "../metrics/series.h"
+
+enum slot_state { SLOT_EMPTY, SLOT_LIVE, SLOT_PENDING, SLOT_HELD, SLOT_DROPPED };
+
+#define FRAG_NO_SLOT UINT32_MAX
+
+struct frag_slot {
+	struct frag_block b;
+	uint32_t prev, next; /* chain of pending slots */
+	uint8_t state;
+};
+
+struct frag_run {
+	struct frag_policy policy;
+	const struct frag_policy_spec *spec;
+	struct frag_device *dev;
+	struct frag_run_options opt;
+	struct frag_err *err; /* of the current call, for errors inside the sync upcall */
+	int upcall_rc;	      /* first error inside an upcall */
+
+	struct frag_slot *slots;
+	uint32_t slots_count;
+	uint32_t pending_first, pending_last;
+	uint32_t *held; /* slots whose completion is held, in recorded order */
+	uint32_t held_count, held_cap;
+
+	/* bytes now */
+	uint64_t requested, allocated, active, bound;
+	uint64_t peak_bound, peak_reserved;
+	double active_time, reserved_time; /* integrals over recorded time, B * us */
+	uint64_t last_us, start_reserved;
+
+	struct frag_recorder rec;
+	struct frag_loss peak;
+	bool peak_stale;   /* `peak` was skipped to save walks: take it in a second pass */
+	uint64_t stop_at;  /* take `peak` at this event and stop; UINT64_MAX = never */
+	uint64_t walk_cost;
+
+	uint64_t events, ops, allocs, frees, ooms, granted_refusals, retries, steps;
+	uint64_t syncs; /* times the policy asked to wait for everything */
+	uint64_t class_zero[FRAG_CLASS_COUNT], free_zero; /* calls that needed no driver */
+	uint64_t host_ns;
+	uint32_t sample; /* calls until the next host latency sample */
+	bool stopped;
+	bool seeded; /* skip FRAG_EVF_SEED events */
+	struct frag_result r;
+};
+
+/* Listens to segment events of the policy. Before frag_run_create: the environment. */
+struct frag_run_hooks {
+	frag_journal_fn journal;
+	void *journal_ctx;
+	const struct frag_seed *seed; /* start from this state (policies with `seed`) */
+};
+int frag_run_create_hooked(const struct frag_policy_spec *spec, struct frag_device *dev,
+			   const struct frag_trace_dev *dev_hdr,
+			   const struct frag_run_options *opt, const struct frag_run_hooks *hooks,
+			   struct frag_run **out, struct frag_err *err);
+
+/* Policy counters as name/value pairs (NULL-terminated); NULL if it has none. */
+int frag_run_counters(const struct frag_run *run, char *(**out)[2], struct frag_err *err);
+void frag_counters_free(char *(*counters)[2]);
+
+/* Where the bytes are now. */
+void frag_run_loss(struct frag_run *run, uint64_t event, uint64_t time_us, struct frag_loss *out);
+
+/* Completes everything that waits: the policy's "wait for everything". */
+void frag_run_sync(void *run);
+
+#endif

@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Policy texts:
+ *
+ *	spec    = name [":" options] ["/" spec]
+ *	name    = a registered policy, a short name, or a path "./x.so", "/y/x.so"
+ *	options = what the policy's own parser takes, or key=value,key=value
+ *
+ * Only adaptors have an inner spec. Their options may hold '/' too (a file
+ * name), so the inner text begins behind the first '/' outside brackets whose
+ * right side names a policy; where none does, behind the first at all, and the
+ * message is about the unknown policy. Policies with a parser of their own get
+ * all items without '=' in one call, as PyTorch would; items with '=' go
+ * through the table.
+ */
+#include "spec.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "registry.h"
+
+#define TEXT_MAX 4000
+#define DEPTH_MAX 8
+#define LONG_TEXT_MAX 64 /* of what a short name stands for */
+
+/* Where the name of a spec ends: at ':' or '/', or behind the ".so" of a path. */
+static const char *name_end(const char *text)
+{
+	const char *colon = text + strcspn(text, ":");
+	const char *so = text;
+
+	/* "wrap/./mine.so" is no path */
+	while ((*text == '.' || *text == '/') && (so = strstr(so, ".so")) && so < colon) {
+		so += 3;
+		if (!*so || *so == ':' || *so == '/')
+			return so;
+	}
+	return text + strcspn(text, ":/");
+}
+
+static bool is_path(const char *name)
+{
+	size_t n = strlen(name);
+
+	return n > 3 && !strcmp(name + n - 3, ".so");
+}
+
+/* Copies the name; false where it does not fit (then it is no policy's name). */
+static bool copy_name(const char *text, char *buf, size_t cap)
+{
+	size_t n = (size_t)(name_end(text) - text);
+
+	if (n >= cap)
+		return false;
+	memcpy(buf, text, n);
+	buf[n] = '\0';
+	return true;
+}
+
+/* What a short name stands for; NULL if it is none. */
+static const char *long_text(const char *name)
+{
+	const char *known, *text;
+
+	for (size_t i = 0; (known = frag_policy_short(i, &text)); i++)
+		if (!strcmp(known, name))
+			return text;
+	return NULL;
+}
+
+static bool names_policy(const char *text)
+{
+	char name[TEXT_MAX];
+
+	return copy_name(text, name, sizeof(name)) &&
+	       (frag_policy_find(name) || long_text(name) || is_path(name));
+}
+
+/* The '/' before the inner text; NULL if there is none. */
+static const char *inner_slash(const char *text)
+{
+	const char *first = NULL;
+	int depth = 0;
+
+	for (; *text; text++) {
+		if (strchr("([{", *text))
+			depth++;
+		else if (strchr(")]}", *text))
+			depth -= depth > 0;
+		if (*text != '/' || depth)
+			continue;
+		if (names_policy(text + 1))
+			return text;
+		if (!first)
+			first = text;
+	}
+	return first;
+}
+
+/* ---- shared objects ---------------------------------------------------------- */
+
+static int open_external(struct frag_policy_spec *spec, const char *path, struct frag_err *err)
+{
+	struct frag_err detail;
+	const char *why;
+
+	if (!strchr(path, '/'))
+		return frag_fail(err, FRAG_EUSAGE,
+				 "policy '%s' is not a path; write './%s' to load it", path, path);
+	spec->library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	if (!spec->library) {
+		why = dlerror();
+		return frag_fail(err, FRAG_EUSAGE, "cannot load policy '%.100s': %s", path,
+				 why ? why : "unknown reason");
+	}
+	spec->ops = dlsym(spec->library, "frag_policy_external");
+	if (!spec->ops)
+		return frag_fail(err, FRAG_EUSAGE,
+				 "'%s' does not define 'frag_policy_external' (docs/add-a-policy.md)",
+				 path);
+	if (frag_policy_ops_check(spec->ops, &detail))
+		return frag_fail(err, FRAG_EUSAGE, "'%.100s': %s", path, detail.msg);
+	return 0;
+}
+
+/* ---- options ------------------------------------------------------------------- */
+
+/* Appends one item to a comma list. pre: there is room. */
+static void add_item(char *list, const char *item, size_t n)
+{
+	size_t used = strlen(list);
+
+	if (used)
+		list[used++] = ',';
+	memcpy(list + used, item, n);
+	list[used + n] = '\0';
+}
+
+/* Puts the items with '=' into `keyed`, the others into `own`. */
+static void sort_items(const char *text, char *own, char *keyed)
+{
+	*own = *keyed = '\0';
+	for (;;) {
+		const char *end = frag_opt_item_end(text);
+		size_t n = (size_t)(end - text);
+
+		add_item(memchr(text, '=', n) ? keyed : own, text, n);
+		if (!*end)
+			return;
+		text = end + 1;
+	}
+}
+
+static int parse_both(const struct frag_policy_ops *ops, void *params, const char *text,
+		      struct frag_err *err)
+{
+	/* +2 each: an empty item still takes its comma */
+	size_t room = 2 * strlen(text) + 2;
+	char *own = frag_host_alloc(2 * room), *keyed;
+	int rc = 0;
+
+	if (!own)
+		return frag_fail_nomem(err, "policy options");
+	keyed = own + room;
+	sort_items(text, own, keyed);
+	if (*own)
+		rc = ops->parse(own, params, err);
+	if (!rc)
+		rc = frag_opt_parse(ops->opts, params, keyed, err);
+	frag_host_free(own);
+	return rc;
+}
+
+static int parse_options(struct frag_policy_spec *spec, const char *text, struct frag_err *err)
+{
+	const struct frag_policy_ops *ops = spec->ops;
+	int rc = 0;
+
+	if (ops->params_size) {
+		spec->params = frag_host_calloc(1, ops->params_size);
+		if (!spec->params)
+			return frag_fail_nomem(err, "policy options");
+		frag_opt_defaults(ops->opts, spec->params);
+	}
+	if (*text && ops->parse && ops->opts)
+		rc = parse_both(ops, spec->params, text, err);
+	else if (*text && ops->parse)
+		rc = ops->parse(text, spec->params, err);
+	else if (*text)
+		rc = frag_opt_parse(ops->opts, spec->params, text, err);
+	if (!rc && ops->validate)
+		rc = ops->validate(spec->params, err);
+	if (rc)
+		frag_err_prefix(err, "policy '%s'", ops->name);
+	return rc;
+}
+
+/* "name:key=value,…/inner" with the name as typed for files. */
+static int make_echo(struct frag_policy_spec *spec, const char *name, const char *options,
+		     struct frag_err *err)
+{
+	const struct frag_policy_ops *ops = spec->ops;
+	const char *inner = spec->inner ? spec->inner->echo : "";
+	size_t opts = ops->opts ? frag_opt_echo(ops->opts, spec->params, NULL, 0) : strlen(options);
+	size_t room = strlen(name) + 1 + opts + 1 + strlen(inner) + 1;
+	size_t n;
+
+	spec->echo = frag_host_alloc(room);
+	if (!spec->echo)
+		return frag_fail_nomem(err, "policy options");
+	n = (size_t)snprintf(spec->echo, room, "%s%s", name, opts ? ":" : "");
+	if (ops->opts)
+		n += frag_opt_echo(ops->opts, spec->params, spec->echo + n, room - n);
+	else
+		n += (size_t)snprintf(spec->echo + n, room - n, "%s", options);
+	if (*inner)
+		snprintf(spec->echo + n, room - n, "/%s", inner);
+	return 0;
+}
+
+/* ---- the whole text -------------------------------------------------------------- */
+
+static int parse_text(const char *text, int depth, struct frag_policy_spec **out,
+		      struct frag_err *err);
+
+/* Splits "…/inner" off `rest` in place and parses the inner text. */
+static int parse_inner(struct frag_policy_spec *spec, char *rest, int depth, struct frag_err *err)
+{
+	const char *name = spec->ops->name;
+	char *slash;
+
+	if (!(spec->ops->flags & FRAG_POLICY_ADAPTOR)) {
+		if (*rest == '/')
+			return frag_fail(err, FRAG_EUSAGE,
+					 "policy '%s' wraps no other policy; options follow a ':'",
+					 name);
+		return 0;
+	}
+	slash = (char *)inner_slash(rest);
+	if (!slash || !slash[1])
+		return frag_fail(err, FRAG_EUSAGE,
+				 "policy '%s' wraps another one; write '%s:key=value/POLICY'", name,
+				 name);
+	*slash = '\0';
+	return parse_text(slash + 1, depth + 1, &spec->inner, err);
+}
+
+/* work: a copy of the text that may be cut up; name ends at `rest`. */
+static int fill_spec(struct frag_policy_spec *spec, char *work, int depth, struct frag_err *err)
+{
+	char *rest = (char *)name_end(work);
+	char name[TEXT_MAX], options[TEXT_MAX + LONG_TEXT_MAX];
+	const char *given = "", *text;
+
+	copy_name(work, name, sizeof(name));
+	text = long_text(name);
+	if (text) {
+		copy_name(text, name, sizeof(name));
+		given = text + strcspn(text, ":");
+		given += *given == ':';
+	}
+	if (is_path(name))
+		FRAG_TRY(open_external(spec, name, err));
+	else
+		spec->ops = frag_policy_find(name);
+	if (!spec->ops)
+		return frag_policy_unknown(name, err);
+	FRAG_TRY(parse_inner(spec, rest, depth, err));
+	if (*rest == ':')
+		rest++;
+	snprintf(options, sizeof(options), "%s%s%s", given, *given && *rest ? "," : "", rest);
+	FRAG_TRY(parse_options(spec, options, err));
+	return make_echo(spec, spec->library ? name : spec->ops->name, options, err);
+}
+
+static int parse_text(const char *text, int depth, struct frag_policy_spec **out,
+		      struct frag_err *err)
+{
+	struct frag_policy_spec *spec;
+	char *work;
+	int rc;
+
+	if (!*text)
+		return frag_fail(err, FRAG_EUSAGE, "empty policy name (cufrag list policies)");
+	if (strlen(text) >= TEXT_MAX)
+		return frag_fail(err, FRAG_EUSAGE, "policy '%.40s…' is too long", text);
+	if (depth >= DEPTH_MAX)
+		return frag_fail(err, FRAG_EUSAGE, "more than %d policies are wrapped into another",
+				 DEPTH_MAX);
+	spec = frag_host_calloc(1, sizeof(*spec));
+	work = frag_host_strdup(text);
+	if (spec)
+		spec->text = frag_host_strdup(text);
+	if (!spec || !work || !spec->text)
+		rc = frag_fail_nomem(err, "policy text");
+	else
+		rc = fill_spec(spec, work, depth, err);
+	frag_host_free(work);
+	if (rc)
+		frag_policy_spec_destroy(spec);
+	else
+		*out = spec;
+	return rc;
+}
+
+int frag_policy_spec_parse(const char *text, struct frag_policy_spec **out, struct frag_err *err)
+{
+	return parse_text(text, 0, out, err);
+}
+
+void frag_policy_spec_destroy(struct frag_policy_spec *spec)
+{
+	if (!spec)
+		return;
+	frag_policy_spec_destroy(spec->inner);
+	frag_host_free(spec->params);
+	frag_host_free(spec->text);
+	frag_host_free(spec->echo);
+	if (spec->library)
+		dlclose(spec->library);
+	frag_host_free(spec);
+}
+
+const struct frag_policy_ops *frag_policy_spec_ops(const struct frag_policy_spec *spec)
+{
+	return spec->ops;
+}
+
+const void *frag_policy_spec_params(const struct frag_policy_spec *spec)
+{
+	return spec->params;
+}
+
+const char *frag_policy_spec_text(const struct frag_policy_spec *spec)
+{
+	return spec->text;
+}
+
+const char *frag_policy_spec_echo(const struct frag_policy_spec *spec)
+{
+	return spec->echo;
+}

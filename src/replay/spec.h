@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Inside of a parsed policy text, for spec.c and instance.c. */
+#ifndef FRAG_REPLAY_SPEC_H
+#define FRAG_REPLAY_SPEC_H
+
+#include <frag/policy.h>
+
+struct frag_policy_spec {
+	const struct frag_policy_ops *ops;
+	void *params; /* ops->params_size bytes, NULL if 0 */
+	char *text;   /* as given */
+	char *echo;
+	struct frag_policy_spec *inner; /* of an adaptor */
+	void *library; /* of an external policy, from dlopen */
+};
+
+#endif
