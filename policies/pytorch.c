@@ -352,7 +352,9 @@ static void pt_destroy(void *self)
 		if (!g->page) {
 			frag_dev_free(a->dev, g->base, g->bytes, NULL);
 		} else {
-			pt_pages_unmap(a, g, g->base, g->handles_count * g->page, &done, NULL);
+			/* a page that fails is passed over, the others must still go */
+			for (uint64_t at = 0; at < g->handles_count; at++)
+				pt_pages_unmap(a, g, g->base + at * g->page, g->page, &done, NULL);
 			frag_dev_unreserve(a->dev, g->base, g->bytes, NULL);
 		}
 		pt_seg_drop(a, g);

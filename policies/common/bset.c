@@ -1,229 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Changes to the B+tree of bset.h. Insert and erase touch one leaf; only when a
- * leaf is full or under FRAG_BSET_MIN do they go up by the parent links, which
- * is why a found position can be erased without searching for it again.
- *
- * Nodes are never short: the reservation counts the worst case that the minimum
- * fill allows, see nodes_for.
+ * Changes to the ordered set. Insert and erase touch one leaf; only when a leaf
+ * is full or below its minimum do they go up by the parent links, which is why
+ * a found position can be erased without searching for it again.
  */
-#include "bset.h"
+#include "bset_internal.h"
 
 #include <string.h>
 
-#include <frag/error.h>
-
-#define LEAF FRAG_BSET_LEAF
-#define LEAF_MIN FRAG_BSET_LEAF_MIN
-#define FAN FRAG_BSET_FAN
-#define FAN_MIN FRAG_BSET_FAN_MIN
 /* Two neighbours become one up to here, so that a merged node has room for some inserts. */
 #define LEAF_MERGE (LEAF * 3 / 4)
 #define FAN_MERGE (FAN * 3 / 4)
-#define NODE_ALIGN 64u
-#define NODE_BYTES(type) ((sizeof(type) + NODE_ALIGN - 1) / NODE_ALIGN * NODE_ALIGN)
-#define LEAF_BYTES NODE_BYTES(leaf)
-#define INNER_BYTES NODE_BYTES(inner)
-#define CHUNK_LEAVES_MAX 4096u
 
-typedef struct frag_bset_node node;
-typedef struct frag_bset_leaf leaf;
-typedef struct frag_bset_inner inner;
-
-static const struct frag_bset_key top_key = { UINT64_MAX, UINT64_MAX };
-
-/* ---- pool of nodes ----------------------------------------------------------- */
-
-void frag_bset_pool_init(struct frag_bset_pool *p)
-{
-	*p = (struct frag_bset_pool){ 0 };
-}
-
-void frag_bset_pool_release(struct frag_bset_pool *p)
-{
-	while (p->chunks) {
-		void *older = *(void **)p->chunks;
-
-		frag_host_free(p->chunks);
-		p->chunks = older;
-	}
-	frag_bset_pool_init(p);
-}
-
-/*
- * Most nodes that `n` elements in `k` sets can occupy. A set has one leaf, or
- * leaves of LEAF_MIN elements at least: k + n / LEAF_MIN in all. m nodes of a
- * level have parents only in sets with two of them or more: at most m / 2 such sets,
- * each with one parent, or with parents of FAN_MIN children at least.
- */
-static void nodes_for(size_t n, size_t k, size_t *leaves, size_t *inners)
-{
-	size_t m = n / LEAF_MIN;
-
-	*leaves = k + m;
-	*inners = 0;
-	while (m >= 2) {
-		m = m / FAN_MIN + FRAG_MIN(k, m / 2);
-		*inners += m;
-	}
-}
-
-static void give(struct frag_bset_spare *s, void *n)
-{
-	*(void **)n = s->head;
-	s->head = n;
-}
-
-static void *take(struct frag_bset_spare *s, size_t bytes)
-{
-	void *n = s->head;
-
-	if (n) {
-		s->head = *(void **)n;
-		return n;
-	}
-	FRAG_ASSERT(s->fresh != s->fresh_end); /* else not reserved */
-	n = s->fresh;
-	s->fresh += bytes;
-	return n;
-}
-
-/* New fresh nodes at `at`; what was left of the old ones joins the chain. Returns the end. */
-static char *renew(struct frag_bset_spare *s, char *at, size_t count, size_t bytes)
-{
-	if (!count)
-		return at;
-	for (; s->fresh != s->fresh_end; s->fresh += bytes)
-		give(s, s->fresh);
-	s->fresh = at;
-	s->fresh_end = at + count * bytes;
-	return s->fresh_end;
-}
-
-static int pool_grow(struct frag_bset_pool *p, size_t leaves, size_t inners)
-{
-	char *chunk = frag_host_alloc(leaves * LEAF_BYTES + inners * INNER_BYTES + NODE_ALIGN +
-				      sizeof(void *));
-	char *at;
-
-	if (!chunk)
-		return FRAG_ENOMEM;
-	*(void **)chunk = p->chunks;
-	p->chunks = chunk;
-	at = chunk + sizeof(void *);
-	at += (NODE_ALIGN - (uintptr_t)at % NODE_ALIGN) % NODE_ALIGN;
-	at = renew(&p->leaves, at, leaves, LEAF_BYTES);
-	renew(&p->inners, at, inners, INNER_BYTES);
-	p->leaves_count += leaves;
-	p->inners_count += inners;
-	return 0;
-}
-
-int frag_bset_pool_reserve(struct frag_bset_pool *p, size_t n)
-{
-	size_t leaves, inners;
-
-	if (n <= p->limit)
-		return 0;
-	/* by a part more than asked, so that n + 1 at a time is cheap */
-	n += FRAG_MIN(p->leaves_count, (size_t)CHUNK_LEAVES_MAX) * LEAF_MIN / 2;
-	nodes_for(n, p->sets_count, &leaves, &inners);
-	leaves -= FRAG_MIN(leaves, p->leaves_count);
-	inners -= FRAG_MIN(inners, p->inners_count);
-	if (leaves + inners && pool_grow(p, leaves, inners))
-		return FRAG_ENOMEM;
-	p->limit = n;
-	return 0;
-}
-
-static struct frag_bset_pool *pool_of(struct frag_bset *s)
-{
-	return s->shared ? s->shared : &s->own;
-}
-
-static void leaf_give(struct frag_bset *s, leaf *l)
-{
-	give(&pool_of(s)->leaves, l);
-}
-
-static void inner_give(struct frag_bset *s, inner *n)
-{
-	give(&pool_of(s)->inners, n);
-}
-
-/* ---- set -------------------------------------------------------------------------- */
-
-void frag_bset_init(struct frag_bset *s)
-{
-	*s = (struct frag_bset){ .own = { .sets_count = 1 } };
-}
-
-void frag_bset_init_shared(struct frag_bset *s, struct frag_bset_pool *p)
-{
-	*s = (struct frag_bset){ .shared = p };
-	p->sets_count++;
-	p->limit = 0; /* one root more may be needed */
-}
-
-static void give_all(struct frag_bset *s, node *n, uint32_t height)
-{
-	uint32_t i;
-
-	if (!height) {
-		leaf_give(s, (leaf *)n);
-		return;
-	}
-	for (i = 0; i < n->count; i++)
-		give_all(s, ((inner *)n)->child[i], height - 1);
-	inner_give(s, (inner *)n);
-}
-
-void frag_bset_clear(struct frag_bset *s)
-{
-	if (s->root)
-		give_all(s, s->root, s->height);
-	s->root = NULL;
-	s->first = s->last = NULL;
-	s->height = 0;
-	s->count = 0;
-}
-
-void frag_bset_release(struct frag_bset *s)
-{
-	if (s->shared) {
-		frag_bset_clear(s);
-		s->shared->sets_count--;
-		s->shared = NULL;
-	} else {
-		frag_bset_pool_release(&s->own);
-	}
-	frag_bset_init(s);
-}
-
-/* ---- leaves and inner nodes ----------------------------------------------------- */
-
-static leaf *leaf_new(struct frag_bset *s)
-{
-	leaf *l = take(&pool_of(s)->leaves, LEAF_BYTES);
-
-	l->node = (node){ 0 };
-	l->order = 0xfedcba9876543210;
-	l->prev = l->next = NULL;
-	memset(l->size, 0xff, sizeof(l->size));
-	memset(l->addr, 0xff, sizeof(l->addr));
-	return l;
-}
-
-static inner *inner_new(struct frag_bset *s)
-{
-	inner *n = take(&pool_of(s)->inners, INNER_BYTES);
-	uint32_t i;
-
-	n->node = (node){ 0 };
-	for (i = 0; i < FAN; i++)
-		n->sep[i] = top_key;
-	return n;
-}
+/* ---- leaves and inner nodes ----------------------------------------------------------- */
 
 /* The lowest n nibbles. pre: n < 16. */
 static inline uint64_t nibbles_below(uint32_t n)
@@ -370,14 +159,14 @@ static void put_child(struct frag_bset *s, node *left, struct frag_bset_key sep,
 	struct frag_bset_key up;
 
 	if (!p) {
-		p = inner_new(s);
+		p = frag_bset_inner_new(s);
 		p->node.count = 1;
 		p->child[0] = left;
 		left->parent = p;
 		s->root = &p->node;
 		s->height++;
 	} else if (p->node.count == FAN) {
-		q = inner_new(s);
+		q = frag_bset_inner_new(s);
 		up = inner_take_back(q, p, FAN / 2, top_key);
 		put_child(s, &p->node, up, &q->node);
 		p = left->parent;
@@ -388,7 +177,7 @@ static void put_child(struct frag_bset *s, node *left, struct frag_bset_key sep,
 /* Splits a full leaf; returns the half that rank *i is in and adjusts *i. */
 static leaf *leaf_split(struct frag_bset *s, leaf *l, uint32_t *i)
 {
-	leaf *r = leaf_new(s);
+	leaf *r = frag_bset_leaf_new(s);
 
 	leaf_move(r, l, LEAF / 2, LEAF / 2, false);
 	r->prev = l;
@@ -411,7 +200,7 @@ void frag_bset_insert(struct frag_bset *s, uint64_t size, uint64_t addr, void *v
 	uint32_t i;
 
 	if (FRAG_UNLIKELY(!s->root)) {
-		s->first = s->last = leaf_new(s);
+		s->first = s->last = frag_bset_leaf_new(s);
 		s->root = &s->first->node;
 	}
 	l = frag_bset_leaf_of_(s, size, addr);
@@ -435,7 +224,7 @@ static void inner_underflow(struct frag_bset *s, inner *n)
 		s->root = n->child[0];
 		s->root->parent = NULL;
 		s->height--;
-		inner_give(s, n);
+		frag_bset_inner_end(s, n);
 		return;
 	}
 	k = child_index(p, n);
@@ -446,7 +235,7 @@ static void inner_underflow(struct frag_bset *s, inner *n)
 	if (sum <= FAN_MERGE) {
 		inner_take_front(a, b, b->node.count, p->sep[k]);
 		inner_cut(p, k);
-		inner_give(s, b);
+		frag_bset_inner_end(s, b);
 		if (p->node.count < FAN_MIN)
 			inner_underflow(s, p);
 	} else if (a->node.count < b->node.count) {
@@ -484,7 +273,7 @@ static void leaf_underflow(struct frag_bset *s, leaf *l)
 	else
 		s->last = a;
 	inner_cut(p, k);
-	leaf_give(s, b);
+	frag_bset_leaf_end(s, b);
 	if (p->node.count < FAN_MIN)
 		inner_underflow(s, p);
 }
@@ -511,88 +300,4 @@ bool frag_bset_erase(struct frag_bset *s, uint64_t size, uint64_t addr)
 		return false;
 	frag_bset_erase_at(s, pos);
 	return true;
-}
-
-/* ---- check ------------------------------------------------------------------------------ */
-
-struct walk {
-	const struct frag_bset *s;
-	const leaf *prev;
-	size_t count;
-};
-
-static bool less(const struct frag_bset_key *a, const struct frag_bset_key *b)
-{
-	return frag_bset_less_(a->size, a->addr, b->size, b->addr);
-}
-
-/* Keys of the subtree are in (lo, hi]; lo NULL: no bound. */
-static const char *walk_leaf(struct walk *w, const leaf *l, const struct frag_bset_key *lo,
-			     const struct frag_bset_key *hi)
-{
-	struct frag_bset_key key[LEAF];
-	uint32_t i, seen = 0;
-
-	if (l->prev != w->prev || (w->prev ? w->prev->next : w->s->first) != l)
-		return "leaf chain broken";
-	for (i = 0; i < LEAF; i++) {
-		uint32_t at = frag_bset_place_(l, i);
-
-		seen |= 1u << at;
-		key[i] = (struct frag_bset_key){ l->addr[at], l->size[at] };
-		if (i >= l->node.count) {
-			if (key[i].size != UINT64_MAX || key[i].addr != UINT64_MAX)
-				return "unused place without the top key";
-			continue;
-		}
-		if (lo && !less(lo, &key[i]))
-			return "keys out of order";
-		if (less(hi, &key[i]))
-			return "key above its separator";
-		lo = &key[i];
-	}
-	w->prev = l;
-	w->count += l->node.count;
-	return seen == (1u << LEAF) - 1 ? NULL : "place named twice";
-}
-
-static const char *walk_node(struct walk *w, const node *n, uint32_t height,
-			     const struct frag_bset_key *lo, const struct frag_bset_key *hi)
-{
-	const inner *in = (const inner *)n;
-	const char *bad = NULL;
-	uint32_t i;
-
-	if (n->count > (height ? FAN : LEAF) ||
-	    (n->parent && n->count < (height ? FAN_MIN : LEAF_MIN)))
-		return "node too full or too empty";
-	if (!height)
-		return walk_leaf(w, (const leaf *)n, lo, hi);
-	for (i = n->count - 1; i < FAN; i++)
-		if (in->sep[i].size != UINT64_MAX || in->sep[i].addr != UINT64_MAX)
-			return "unused separator without the top key";
-	for (i = 0; i < n->count && !bad; i++) {
-		if (in->child[i]->parent != in)
-			return "child with another parent";
-		bad = walk_node(w, in->child[i], height - 1, i ? &in->sep[i - 1] : lo,
-				i + 1 < n->count ? &in->sep[i] : hi);
-	}
-	return bad;
-}
-
-const char *frag_bset_broken(const struct frag_bset *s)
-{
-	struct walk w = { .s = s };
-	const char *bad;
-
-	if (!s->root)
-		return s->count || s->first || s->last || s->height ? "no root, but content" : NULL;
-	if (s->root->parent)
-		return "root with a parent";
-	bad = walk_node(&w, s->root, s->height, NULL, &top_key);
-	if (bad)
-		return bad;
-	if (w.prev != s->last)
-		return "last leaf wrong";
-	return w.count != s->count ? "count wrong" : NULL;
 }

@@ -60,6 +60,8 @@ enum pt_state { PT_FREE, PT_LIVE, PT_WAITING, PT_UNMAPPED };
 
 struct pt_set;
 
+#define PT_HANDLE_GONE UINT64_MAX /* in pt_seg.handles: given back, but still mapped */
+
 /* A cudaMalloc'd segment, or an expandable one: a reservation with pages mapped into it. */
 struct pt_seg {
 	frag_addr_t base;

@@ -83,11 +83,13 @@ int pt_pages_unmap(struct pt *a, struct pt_seg *g, frag_addr_t addr, uint64_t by
 
 	*done = 0;
 	for (size_t p = from; p < to; p++) {
+		/* the handle first: the memory goes with its mapping, so a failure in
+		 * between leaves a page that is simply still there */
 		if (p < g->handles_count && g->handles[p]) {
+			if (g->handles[p] != PT_HANDLE_GONE)
+				FRAG_TRY(frag_dev_release(a->dev, g->handles[p], g->page, err));
+			g->handles[p] = PT_HANDLE_GONE;
 			FRAG_TRY(frag_dev_unmap(a->dev, g->base + p * g->page, g->page, err));
-			/* gone from here on: a release that fails is tried once more, then lost */
-			if (frag_dev_release(a->dev, g->handles[p], g->page, NULL))
-				frag_dev_release(a->dev, g->handles[p], g->page, NULL);
 			g->handles[p] = 0;
 		}
 		*done += g->page;

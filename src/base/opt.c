@@ -177,13 +177,12 @@ static int bracket(char c)
 	return c && strchr("([{", c) ? 1 : c && strchr(")]}", c) ? -1 : 0;
 }
 
-/* Else a list with this value in it could not be cut at the right commas. */
-static bool balanced(const char *s, size_t n)
+bool frag_opt_balanced(const char *text, size_t n)
 {
 	int depth = 0;
 
 	for (size_t i = 0; i < n && depth >= 0; i++)
-		depth += bracket(s[i]);
+		depth += bracket(text[i]);
 	return !depth;
 }
 
@@ -192,9 +191,9 @@ static int set_string(const struct frag_opt *o, char *out, const char *value, st
 	size_t n = strlen(value);
 	bool wrapped = n >= 2 && value[0] == '(' && value[n - 1] == ')';
 
-	if (!balanced(value + wrapped, n - 2 * wrapped))
-		return frag_fail(err, FRAG_EUSAGE, "brackets in the value of option '%s' do not match",
-				 o->key);
+	if (!frag_opt_balanced(value + wrapped, n - 2 * wrapped))
+		return frag_fail(err, FRAG_EUSAGE,
+				 "brackets in the value of option '%s' do not match", o->key);
 	if (n - 2 * wrapped >= FRAG_OPT_STRING_MAX)
 		return frag_fail(err, FRAG_EUSAGE, "value of option '%s' is longer than %d bytes",
 				 o->key, FRAG_OPT_STRING_MAX - 1);
@@ -348,7 +347,7 @@ int frag_opt_check(const struct frag_opt *opts, size_t params_size, struct frag_
 		if (o->type == FRAG_OPT_T_STRING)
 			continue;
 		if (o->type == FRAG_OPT_T_ENUM ? !o->words || o->def >= words_count(o->words)
-		    : real	? !(o->fdef >= o->fmin && o->fdef <= o->fmax)
+		    : real		       ? !(o->fdef >= o->fmin && o->fdef <= o->fmax)
 					       : o->def < o->min || o->def > o->max)
 			return frag_fail(err, FRAG_ECHECK,
 					 "default of option '%s' is outside its range", o->key);

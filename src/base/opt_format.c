@@ -63,8 +63,7 @@ size_t frag_opt_format(const struct frag_opt *opt, const void *params, char *buf
 		if (*(const uint64_t *)from == UINT64_MAX)
 			n = snprintf(buf, cap, "max");
 		else
-			n = snprintf(buf, cap, "%llu",
-				     (unsigned long long)*(const uint64_t *)from);
+			n = snprintf(buf, cap, "%llu", (unsigned long long)*(const uint64_t *)from);
 		break;
 	case FRAG_OPT_T_DOUBLE:
 		n = format_double(*(const double *)from, buf, cap);

@@ -70,7 +70,8 @@ int frag_parse_bytes(const char *text, uint64_t *out, struct frag_err *err)
 	if (shift < 0 || (!shift && d.fraction))
 		return frag_fail(err, FRAG_EUSAGE,
 				 "'%s' is not a size; write bytes, or a number with K, M, G or T "
-				 "(KiB, MiB, …: powers of 1024)", text);
+				 "(KiB, MiB, …: powers of 1024)",
+				 text);
 	bytes = ((unsigned __int128)d.whole << shift) +
 		(((unsigned __int128)d.fraction << shift) / d.scale);
 	if (bytes > UINT64_MAX)

@@ -27,9 +27,9 @@ static const char *const names[] = {
 	FRAG_CALL_LIST(FRAG_X_)
 #undef FRAG_X_
 #define FRAG_X_(name, text, help) text,
-	FRAG_COST_PART_LIST(FRAG_X_)
+		FRAG_COST_PART_LIST(FRAG_X_)
 #undef FRAG_X_
-	NULL /* ends the list for frag_nearest */
+			NULL /* ends the list for frag_nearest */
 };
 _Static_assert(FRAG_ARRAY_LEN(names) == FRAG_COST_COUNT + 1, "one name per item");
 
@@ -58,7 +58,7 @@ const struct frag_cost *frag_cost_builtin(void)
 	return &cost_h200;
 }
 
-/* ---- reading a profile --------------------------------------------------------- */
+/* ---- reading a profile ------------------------------------------------------ */
 
 /* A profile with the points it owns. */
 struct loaded {
@@ -76,8 +76,8 @@ struct reader {
 
 static int bad(const struct reader *r, struct frag_err *err, const char *what, const char *word)
 {
-	return frag_fail_at(err, FRAG_EINPUT, r->line, "%s:%" PRIu64 ": %s '%.60s'", r->path, r->line,
-			    what, word);
+	return frag_fail_at(err, FRAG_EINPUT, r->line, "%s:%" PRIu64 ": %s '%.60s'", r->path,
+			    r->line, what, word);
 }
 
 /* One line without its end. 1 = read, 0 = end of file. */
@@ -168,7 +168,7 @@ static int add_point(const struct reader *r, unsigned item, uint64_t bytes, uint
 static int parse_row(struct reader *r, char *line, struct frag_err *err)
 {
 	char *bytes_text = strchr(line, ','), *ns_text = NULL;
-	uint64_t bytes, ns;
+	uint64_t bytes = 0, ns = 0;
 	unsigned item = 0;
 
 	if (bytes_text) {
@@ -191,7 +191,8 @@ static void set_slopes(struct loaded *l)
 		uint32_t n = l->cost.curves[i].points == p ? l->cost.curves[i].count : 0;
 
 		for (uint32_t k = 0; k + 1 < n; k++)
-			p[k].slope = (p[k + 1].ns - p[k].ns) / (double)(p[k + 1].bytes - p[k].bytes);
+			p[k].slope =
+				(p[k + 1].ns - p[k].ns) / (double)(p[k + 1].bytes - p[k].bytes);
 		if (n > 1)
 			p[n - 1].slope = p[n - 2].slope;
 	}

@@ -23,7 +23,8 @@
 	X(SET_ACCESS_NEXT, "cuMemSetAccess.next", "each handle after the first of a call") \
 	X(UNMAP_NEXT, "cuMemUnmap.next", "each handle after the first of a call") \
 	X(ASYNC_NEW, "cudaMallocAsync.new", "new physical bytes, on top of the call") \
-	X(ASYNC_REMAP, "cudaMallocAsync.remap", "bytes moved to new addresses, on top of the call") \
+	X(ASYNC_REMAP, "cudaMallocAsync.remap", \
+	  "bytes moved to new addresses, on top of the call") \
 	X(ASYNC_RELEASE, "cudaMemPool.release", "bytes given back by a sync, trim or destroy") \
 	X(MANAGED_ZERO, "managed.zero", "bytes populated for the first time") \
 	X(MANAGED_IN, "managed.in", "bytes moved from the host to the card") \
@@ -36,7 +37,7 @@ enum frag_cost_item {
 #define FRAG_X_(name, text, help) FRAG_COST_##name,
 	FRAG_COST_PART_LIST(FRAG_X_)
 #undef FRAG_X_
-	FRAG_COST_COUNT
+		FRAG_COST_COUNT
 };
 
 /* Points of one curve at most; a profile measured on every power of two has 40. */

@@ -11,6 +11,7 @@ int frag_cuda_open(int ordinal, struct frag_device **out, struct frag_err *err)
 {
 	(void)out;
 	return frag_fail(err, FRAG_EDEVICE,
-			 "cannot open cuda:%d: this build has no CUDA device (built without nvcc); use --device sim",
+			 "cannot open cuda:%d: this build has no CUDA device (built without nvcc); "
+			 "use --device sim",
 			 ordinal);
 }

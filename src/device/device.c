@@ -14,7 +14,9 @@
  * and a message that ends in "(injected failure of call N)". Calls that the
  * device cannot do at all (FRAG_ENOTSUP) never reach a driver and are not counted.
  *
- * Not calls: pool_usage and managed_usage read counters and cost nothing.
+ * Not calls: pool_usage and managed_usage read counters and cost nothing. A
+ * first touch of managed memory is no call either, but its price is the driver's:
+ * it counts as a prefetch.
  */
 #include "device_internal.h"
 
@@ -45,22 +47,29 @@ const char *frag_call_name(enum frag_call call)
 _Static_assert(FRAG_CALL_COUNT <= 32, "sets of calls are 32 bits");
 
 /* calls that can answer FRAG_OOM */
-#define TAKES_MEMORY \
-	(BIT(MALLOC) | BIT(CREATE) | BIT(RESERVE) | BIT(ASYNC_MALLOC) | BIT(MANAGED))
+#define TAKES_MEMORY (BIT(MALLOC) | BIT(CREATE) | BIT(RESERVE) | BIT(ASYNC_MALLOC) | BIT(MANAGED))
 /* calls after which the reserved bytes cannot have changed */
 #define KEEPS_RESERVED \
 	(BIT(RESERVE) | BIT(UNRESERVE) | BIT(MAP) | BIT(SET_ACCESS) | BIT(FENCE) | BIT(QUERY) | \
 	 BIT(MEM_INFO) | BIT(POOL_CREATE))
 
 static const uint32_t needs[FRAG_CALL_COUNT] = {
-	[FRAG_CALL_MALLOC] = FRAG_CAN_MALLOC,	      [FRAG_CALL_FREE] = FRAG_CAN_MALLOC,
-	[FRAG_CALL_RESERVE] = FRAG_CAN_VMM,	      [FRAG_CALL_UNRESERVE] = FRAG_CAN_VMM,
-	[FRAG_CALL_CREATE] = FRAG_CAN_VMM,	      [FRAG_CALL_RELEASE] = FRAG_CAN_VMM,
-	[FRAG_CALL_MAP] = FRAG_CAN_VMM,		      [FRAG_CALL_SET_ACCESS] = FRAG_CAN_VMM,
-	[FRAG_CALL_UNMAP] = FRAG_CAN_VMM,	      [FRAG_CALL_POOL_CREATE] = FRAG_CAN_ASYNC,
-	[FRAG_CALL_POOL_DESTROY] = FRAG_CAN_ASYNC,    [FRAG_CALL_ASYNC_MALLOC] = FRAG_CAN_ASYNC,
-	[FRAG_CALL_ASYNC_FREE] = FRAG_CAN_ASYNC,      [FRAG_CALL_POOL_TRIM] = FRAG_CAN_ASYNC,
-	[FRAG_CALL_MANAGED] = FRAG_CAN_MANAGED,	      [FRAG_CALL_MANAGED_FREE] = FRAG_CAN_MANAGED,
+	[FRAG_CALL_MALLOC] = FRAG_CAN_MALLOC,
+	[FRAG_CALL_FREE] = FRAG_CAN_MALLOC,
+	[FRAG_CALL_RESERVE] = FRAG_CAN_VMM,
+	[FRAG_CALL_UNRESERVE] = FRAG_CAN_VMM,
+	[FRAG_CALL_CREATE] = FRAG_CAN_VMM,
+	[FRAG_CALL_RELEASE] = FRAG_CAN_VMM,
+	[FRAG_CALL_MAP] = FRAG_CAN_VMM,
+	[FRAG_CALL_SET_ACCESS] = FRAG_CAN_VMM,
+	[FRAG_CALL_UNMAP] = FRAG_CAN_VMM,
+	[FRAG_CALL_POOL_CREATE] = FRAG_CAN_ASYNC,
+	[FRAG_CALL_POOL_DESTROY] = FRAG_CAN_ASYNC,
+	[FRAG_CALL_ASYNC_MALLOC] = FRAG_CAN_ASYNC,
+	[FRAG_CALL_ASYNC_FREE] = FRAG_CAN_ASYNC,
+	[FRAG_CALL_POOL_TRIM] = FRAG_CAN_ASYNC,
+	[FRAG_CALL_MANAGED] = FRAG_CAN_MANAGED,
+	[FRAG_CALL_MANAGED_FREE] = FRAG_CAN_MANAGED,
 	[FRAG_CALL_PREFETCH] = FRAG_CAN_MANAGED,
 };
 
@@ -121,8 +130,9 @@ static int inject(struct call *c, struct frag_err *err)
 
 static int not_able(struct frag_device *dev, enum frag_call kind, struct frag_err *err)
 {
-	return frag_fail(err, FRAG_ENOTSUP, "device '%s' has no %s; choose another --device or policy",
-			 dev->ops->name, call_names[kind]);
+	return frag_fail(err, FRAG_ENOTSUP,
+			 "device '%s' has no %s; choose another --device or policy", dev->ops->name,
+			 call_names[kind]);
 }
 
 /* 0: go on and ask the back-end. Anything else is the result of the call. */
@@ -195,7 +205,7 @@ uint64_t frag_dev_leaks(const struct frag_device *dev)
 	return out;
 }
 
-/* ---- the calls ----------------------------------------------------------- */
+/* ---- the calls -------------------------------------------------------------- */
 
 /* Body of one call: count, ask the back-end, book. */
 #define CALL(kind_, bytes_, ...) \

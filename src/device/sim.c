@@ -122,7 +122,8 @@ static int settle(struct frag_sim_config *cfg, struct frag_err *err)
 	if (cfg->context_bytes <= cfg->total_bytes)
 		return 0;
 	return frag_fail(err, FRAG_EUSAGE,
-			 "a context of %llu bytes does not fit a card of %llu; raise --capacity or lower --context",
+			 "a context of %llu bytes does not fit a card of %llu; raise --capacity or "
+			 "lower --context",
 			 (unsigned long long)cfg->context_bytes,
 			 (unsigned long long)cfg->total_bytes);
 }

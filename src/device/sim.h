@@ -36,9 +36,9 @@ struct sim_vmm {
 
 /* cudaMallocManaged (sim_managed.c) */
 struct sim_managed {
-	struct tree regions;  /* by address */
-	struct addr_map small; /* address -> heap_piece */
-	struct heap heap;      /* regions cut for small requests */
+	struct tree regions;		/* by address */
+	struct addr_map small;		/* address -> heap_piece */
+	struct heap heap;		/* regions cut for small requests */
 	struct vblock *oldest, *newest; /* populated blocks, in order of population */
 	struct frag_managed_usage usage;
 };

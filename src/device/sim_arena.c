@@ -9,8 +9,9 @@
 #include "sim_arena.h"
 
 #define AGES_FIRST 64u
+#define AGES_SPARE 4u /* a call opens its own chunk and, the first one, those of the context */
 
-/* ---- ages: chunks in order of opening ------------------------------------------ */
+/* ---- ages: chunks in order of opening --------------------------------------- */
 
 static void ages_set(struct ages *g, uint32_t leaf, uint64_t value)
 {
@@ -63,12 +64,12 @@ static void ages_release(struct ages *g)
 	*g = (struct ages){ 0 };
 }
 
-/* Room for one more leaf: packs, and doubles when more than half is open. */
+/* Room for as many leaves as one call can need: packs, and doubles when more than half is open. */
 static bool ages_reserve(struct ages *g)
 {
 	struct ages bigger = { .leaves = FRAG_MAX(g->leaves, AGES_FIRST) };
 
-	if (FRAG_LIKELY(g->used < g->leaves))
+	if (FRAG_LIKELY(g->used + AGES_SPARE <= g->leaves))
 		return true;
 	if (g->open > bigger.leaves / 2)
 		bigger.leaves *= 2;
@@ -84,7 +85,7 @@ static bool ages_reserve(struct ages *g)
 	return true;
 }
 
-/* ---- pieces --------------------------------------------------------------------- */
+/* ---- pieces ----------------------------------------------------------------- */
 
 void frag_simarena_init(struct arena *a)
 {
@@ -230,7 +231,8 @@ struct piece *frag_simarena_cut(struct arena *a, struct chunk *c, uint64_t bytes
 	return cut_from(a, p, p->addr, bytes);
 }
 
-struct piece *frag_simarena_cut_at(struct arena *a, struct chunk *c, frag_addr_t addr, uint64_t bytes)
+struct piece *frag_simarena_cut_at(struct arena *a, struct chunk *c, frag_addr_t addr,
+				   uint64_t bytes)
 {
 	for (struct piece *p = c->first; p && p->addr <= addr; p = p->next) {
 		if (!p->live && addr + bytes <= p->addr + p->bytes)

@@ -72,7 +72,8 @@ void frag_simarena_close(struct arena *a, struct chunk *c);
 struct chunk *frag_simarena_find(const struct arena *a, uint64_t bytes);
 struct piece *frag_simarena_cut(struct arena *a, struct chunk *c, uint64_t bytes);
 /* The same at a given address; NULL if that is not wholly in a hole of the chunk. */
-struct piece *frag_simarena_cut_at(struct arena *a, struct chunk *c, frag_addr_t addr, uint64_t bytes);
+struct piece *frag_simarena_cut_at(struct arena *a, struct chunk *c, frag_addr_t addr,
+				   uint64_t bytes);
 /* Lengthens a chunk that ends in a hole; false if it does not. The space is the caller's. */
 bool frag_simarena_extend(struct arena *a, struct chunk *c, uint64_t bytes);
 /* Makes a piece a hole again. True: its chunk has no live piece left. */

@@ -39,7 +39,7 @@ bool frag_simheap_reserve(struct heap *h)
 	return frag_simslab_reserve(&h->pages, 1) && frag_simslab_reserve(&h->pieces, 2);
 }
 
-/* ---- holes by size ------------------------------------------------------------- */
+/* ---- holes by size ---------------------------------------------------------- */
 
 static void hole_insert(struct heap *h, struct heap_piece *p)
 {
@@ -100,7 +100,7 @@ static struct heap_piece *best_hole(const struct heap *h, uint32_t units)
 	return h->bins[w * 64 + (uint32_t)__builtin_ctzll(bits)].oldest;
 }
 
-/* ---- pages ------------------------------------------------------------------------ */
+/* ---- pages ------------------------------------------------------------------ */
 
 void frag_simheap_open(struct heap *h, frag_addr_t addr, void *owner)
 {

@@ -59,6 +59,16 @@ static int take_big(struct sim *sim, uint64_t bytes, const frag_addr_t *at, bool
 	return 0;
 }
 
+/* What prices a request (or its free) that opens (or closes) a page, or does not. */
+static unsigned small_price(uint64_t bytes, bool page, enum frag_call call)
+{
+	if (page && bytes == FRAG_PAGE)
+		return call; /* a page of its own: the first column of the table */
+	if (call == FRAG_CALL_MALLOC)
+		return page ? FRAG_COST_MALLOC_PAGE : FRAG_COST_MALLOC_HIT;
+	return page ? FRAG_COST_FREE_PAGE : FRAG_COST_FREE_HIT;
+}
+
 static int take_small(struct sim *sim, uint64_t bytes, frag_addr_t *out, uint64_t *ns,
 		      struct frag_err *err)
 {
@@ -74,7 +84,7 @@ static int take_small(struct sim *sim, uint64_t bytes, frag_addr_t *out, uint64_
 		FRAG_TRY(take_pages(sim, FRAG_PAGE, NULL, false, &page, ns, err));
 		frag_simheap_open(&m->heap, page->addr, page);
 	}
-	*ns += frag_sim_cost(sim, hit ? FRAG_COST_MALLOC_HIT : FRAG_COST_MALLOC_PAGE, bytes);
+	*ns += frag_sim_cost(sim, small_price(bytes, !hit, FRAG_CALL_MALLOC), bytes);
 	p = frag_simheap_cut(&m->heap, bytes);
 	frag_simmap_put(&m->small, p->addr, p);
 	*out = p->addr;
@@ -120,7 +130,7 @@ static void free_small(struct sim *sim, struct heap_piece *p, uint64_t *ns)
 	uint64_t bytes = (uint64_t)p->units * HEAP_UNIT;
 	struct piece *page = frag_simheap_give(&sim->malloc.heap, p);
 
-	*ns = frag_sim_cost(sim, page ? FRAG_COST_FREE_PAGE : FRAG_COST_FREE_HIT, bytes);
+	*ns = frag_sim_cost(sim, small_price(bytes, page != NULL, FRAG_CALL_FREE), bytes);
 	if (page)
 		give_pages(sim, page);
 }
@@ -138,7 +148,8 @@ int frag_sim_free(void *priv, frag_addr_t addr, uint64_t *ns, struct frag_err *e
 	}
 	big = frag_simmap_take(&sim->malloc.big, addr);
 	if (!big)
-		return frag_fail(err, FRAG_EDEVICE, "cudaFree: 0x%llx is not the start of a live segment",
+		return frag_fail(err, FRAG_EDEVICE,
+				 "cudaFree: 0x%llx is not the start of a live segment",
 				 (unsigned long long)addr);
 	*ns = frag_sim_cost(sim, FRAG_CALL_FREE, big->bytes);
 	give_pages(sim, big);

@@ -71,7 +71,7 @@ void frag_sim_managed_release(struct sim *sim)
 	frag_simmap_release(&m->small);
 }
 
-/* ---- residency --------------------------------------------------------------------- */
+/* ---- residency -------------------------------------------------------------- */
 
 static unsigned groups_in(uint32_t mask)
 {
@@ -147,7 +147,8 @@ static uint32_t with_density(const struct vblock *b, uint32_t want)
 			uint32_t sub = (uint32_t)((1ull << width) - 1) << at;
 			uint32_t valid = sub & b->valid;
 
-			if ((sub & want) && groups_in(there & valid) * 100 > groups_in(valid) * DENSITY_PERCENT)
+			if ((sub & want) &&
+			    groups_in(there & valid) * 100 > groups_in(valid) * DENSITY_PERCENT)
 				all |= valid;
 		}
 	}
@@ -198,7 +199,8 @@ static int populate(struct sim *sim, struct vblock *b, uint32_t want, bool prefe
 	b->on_host &= ~want;
 	b->resident |= want;
 	m->usage.resident_bytes += bytes;
-	m->usage.resident_peak_bytes = FRAG_MAX(m->usage.resident_peak_bytes, m->usage.resident_bytes);
+	m->usage.resident_peak_bytes =
+		FRAG_MAX(m->usage.resident_peak_bytes, m->usage.resident_bytes);
 	m->usage.moved_in_bytes += in;
 	*ns += price(sim, in, bytes - in, prefetch);
 	return 0;
@@ -214,7 +216,8 @@ int frag_sim_managed_touch(void *priv, frag_addr_t addr, uint64_t bytes, bool pr
 	*ns = prefetch ? frag_sim_cost(sim, FRAG_CALL_PREFETCH, bytes) : 0;
 	if (!r || !bytes || bytes > r->bytes || addr - r->node.key > r->bytes - bytes)
 		return frag_fail(err, FRAG_EDEVICE,
-				 "cudaMemPrefetchAsync: 0x%llx with %llu bytes is not managed memory",
+				 "cudaMemPrefetchAsync: 0x%llx with %llu bytes is not managed "
+				 "memory",
 				 LLU(addr), LLU(bytes));
 	first = (addr - r->node.key) / GROUP;
 	end = (addr - r->node.key + bytes - 1) / GROUP + 1;
@@ -229,7 +232,7 @@ int frag_sim_managed_touch(void *priv, frag_addr_t addr, uint64_t bytes, bool pr
 	return 0;
 }
 
-/* ---- allocations ------------------------------------------------------------------- */
+/* ---- allocations ------------------------------------------------------------ */
 
 static void mark_valid(struct region *r, uint64_t bytes)
 {

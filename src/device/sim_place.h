@@ -15,14 +15,14 @@
 #include "sim_arena.h"
 
 struct place {
-	struct arena arena;	 /* chunks */
-	struct tree chunks;	 /* by address */
-	struct tree gaps;	 /* free address space above `low`: address -> bytes */
-	struct tree spans;	 /* reservations by address */
-	struct tree span_gaps;	 /* free address space between them */
-	struct slab nodes;	 /* of gaps, span_gaps and spans */
-	frag_addr_t low;	 /* below it no chunk was ever put */
-	frag_addr_t top;	 /* above it no reservation is */
+	struct arena arena;    /* chunks */
+	struct tree chunks;    /* by address */
+	struct tree gaps;      /* free address space above `low`: address -> bytes */
+	struct tree spans;     /* reservations by address */
+	struct tree span_gaps; /* free address space between them */
+	struct slab nodes;     /* of gaps, span_gaps and spans */
+	frag_addr_t low;       /* below it no chunk was ever put */
+	frag_addr_t top;       /* above it no reservation is */
 	uint64_t chunks_open, spans_open;
 	bool started; /* own rule used once: the context has its place */
 };
@@ -40,7 +40,8 @@ void frag_simplace_give(struct place *p, struct piece *piece);
 
 /* A reservation by the driver's rule, and at a given address (hint, recording). */
 int frag_simplace_reserve(struct place *p, uint64_t bytes, frag_addr_t *out, struct frag_err *err);
-int frag_simplace_reserve_at(struct place *p, frag_addr_t addr, uint64_t bytes, struct frag_err *err);
+int frag_simplace_reserve_at(struct place *p, frag_addr_t addr, uint64_t bytes,
+			     struct frag_err *err);
 /* pre: what the two above returned, with the same bytes. */
 void frag_simplace_unreserve(struct place *p, frag_addr_t addr);
 

@@ -115,7 +115,9 @@ int frag_sim_pool_create(void *priv, const struct frag_pool_attr *attr, uint64_t
 	if (rc) {
 		frag_simpool_release(&p->model);
 		frag_host_free(p);
-		return rc < 0 ? rc : frag_fail(err, FRAG_EDEVICE, "cudaMemPoolCreate: address space exhausted");
+		return rc < 0 ? rc
+			      : frag_fail(err, FRAG_EDEVICE,
+					  "cudaMemPoolCreate: address space exhausted");
 	}
 	p->attr = *attr;
 	p->id = ++all->last_id;
@@ -136,8 +138,8 @@ int frag_sim_pool_destroy(void *priv, uint64_t pool, uint64_t *ns, struct frag_e
 	*ns = frag_sim_cost(sim, FRAG_CALL_POOL_DESTROY, 0);
 	FRAG_TRY(find_pool(sim, FRAG_CALL_POOL_DESTROY, pool, &p, err));
 	if (p->destroyed)
-		return frag_fail(err, FRAG_EDEVICE, "cudaMemPoolDestroy: pool %llu was destroyed before",
-				 LLU(pool));
+		return frag_fail(err, FRAG_EDEVICE,
+				 "cudaMemPoolDestroy: pool %llu was destroyed before", LLU(pool));
 	*ns += frag_sim_cost(sim, FRAG_COST_ASYNC_RELEASE, p->model.takeable * p->model.page_bytes);
 	p->destroyed = true;
 	if (!p->live_count)
@@ -154,7 +156,8 @@ static int attempt(struct sim *sim, struct sim_pool *p, uint64_t bytes, uint32_t
 	struct pool_work work;
 	int rc;
 
-	FRAG_TRY(frag_simpool_alloc(&p->model, bytes, stream, left / page, stale_ns, addr, &work, err));
+	FRAG_TRY(frag_simpool_alloc(&p->model, bytes, stream, left / page, stale_ns, addr, &work,
+				    err));
 	if (work.fresh_pages) {
 		rc = frag_sim_take(sim, work.fresh_pages * page, ns);
 		FRAG_ASSERT(!rc); /* no more than `left` was asked for */
@@ -176,10 +179,11 @@ int frag_sim_pool_alloc(void *priv, uint64_t pool, uint64_t bytes, uint32_t stre
 	*ns = frag_sim_cost(sim, FRAG_CALL_ASYNC_MALLOC, bytes);
 	FRAG_TRY(find_pool(sim, FRAG_CALL_ASYNC_MALLOC, pool, &p, err));
 	if (p->destroyed)
-		return frag_fail(err, FRAG_EDEVICE, "cudaMallocAsync: pool %llu is destroyed", LLU(pool));
+		return frag_fail(err, FRAG_EDEVICE, "cudaMallocAsync: pool %llu is destroyed",
+				 LLU(pool));
 	rc = attempt(sim, p, bytes, stream,
-		     p->attr.reuse_allow_opportunistic && now > PASSED_NS ? now - PASSED_NS : 0, &addr,
-		     ns, err);
+		     p->attr.reuse_allow_opportunistic && now > PASSED_NS ? now - PASSED_NS : 0,
+		     &addr, ns, err);
 	if (rc == FRAG_OOM && p->attr.reuse_allow_internal_dependencies)
 		rc = attempt(sim, p, bytes, stream, UINT64_MAX, &addr, ns, err);
 	if (rc)
@@ -202,10 +206,12 @@ int frag_sim_pool_free(void *priv, uint64_t pool, frag_addr_t addr, uint32_t str
 	*ns = frag_sim_cost(sim, FRAG_CALL_ASYNC_FREE, 0);
 	FRAG_TRY(find_pool(sim, FRAG_CALL_ASYNC_FREE, pool, &p, err));
 	if (addr >= p->base)
-		FRAG_TRY(frag_simpool_free(&p->model, addr - p->base, stream, sim->dev->now_ns, &asked, err));
+		FRAG_TRY(frag_simpool_free(&p->model, addr - p->base, stream, sim->dev->now_ns,
+					   &asked, err));
 	if (!asked)
-		return frag_fail(err, FRAG_EDEVICE, "cudaFreeAsync: 0x%llx is not live in pool %llu",
-				 LLU(addr), LLU(pool));
+		return frag_fail(err, FRAG_EDEVICE,
+				 "cudaFreeAsync: 0x%llx is not live in pool %llu", LLU(addr),
+				 LLU(pool));
 	p->live_count--;
 	if (p->destroyed && !p->live_count)
 		pool_delete(sim, p);

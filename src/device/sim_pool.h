@@ -18,14 +18,14 @@ enum pool_state { POOL_LIVE, POOL_RECENT, POOL_IDLE };
 
 struct pool_block {
 	uint64_t addr, bytes;
-	uint64_t asked;	   /* live: bytes requested */
-	uint64_t unmapped; /* idle: its pages below pool->top without memory */
-	uint64_t freed_ns; /* recent: when, in recorded time */
+	uint64_t asked;			  /* live: bytes requested */
+	uint64_t unmapped;		  /* idle: its pages below pool->top without memory */
+	uint64_t freed_ns;		  /* recent: when, in recorded time */
 	struct pool_block *prev, *next;	  /* address neighbours */
 	struct pool_block *newer, *older; /* recent: order of freeing on its stream */
-	struct tree_node by_size; /* recent, full or part: (bytes, when it got that size) */
-	struct tree_node by_addr; /* idle with pages that can be taken: in `whole` */
-	uint32_t stream;	  /* recent: where it was freed */
+	struct tree_node by_size;	  /* recent, full or part: (bytes, when it got that size) */
+	struct tree_node by_addr;	  /* idle with pages that can be taken: in `whole` */
+	uint32_t stream;		  /* recent: where it was freed */
 	uint8_t state;
 	bool in_whole;
 };
@@ -68,10 +68,11 @@ void frag_simpool_release(struct pool *p);
  * this time count as passed when memory is short (0 = none do, UINT64_MAX = all).
  */
 int frag_simpool_alloc(struct pool *p, uint64_t bytes, uint32_t stream, uint64_t pages_left,
-		    uint64_t stale_ns, uint64_t *addr, struct pool_work *work, struct frag_err *err);
+		       uint64_t stale_ns, uint64_t *addr, struct pool_work *work,
+		       struct frag_err *err);
 /* Bytes that were asked, 0 if addr is not live. Errors: FRAG_ENOMEM. */
 int frag_simpool_free(struct pool *p, uint64_t addr, uint32_t stream, uint64_t now_ns,
-		   uint64_t *asked, struct frag_err *err);
+		      uint64_t *asked, struct frag_err *err);
 /* Gives wholly free pages back until `keep` are left or no more can go. Returns how many went. */
 uint64_t frag_simpool_trim(struct pool *p, uint64_t keep_pages);
 /* The frees of one stream are complete: flush, and trim to keep_pages after each piece. */

@@ -74,7 +74,7 @@ static void index_size(struct tree *t, struct pool_block *b, bool resized, uint6
 	frag_simtree_insert(t, &b->by_size);
 }
 
-/* ---- recent pieces ---------------------------------------------------------------- */
+/* ---- recent pieces ---------------------------------------------------------- */
 
 static void recent_add(struct pool *p, struct pool_block *b, uint32_t stream)
 {
@@ -105,7 +105,7 @@ static void recent_remove(struct pool *p, struct pool_block *b)
 		b->older->newer = b->newer;
 }
 
-/* ---- idle pieces ------------------------------------------------------------------ */
+/* ---- idle pieces ------------------------------------------------------------ */
 
 /* Mapped pages that lie wholly in an idle piece. */
 static uint64_t takeable(const struct pool *p, const struct pool_block *b)
@@ -194,7 +194,7 @@ static void flush(struct pool *p, uint32_t stream, uint64_t stale_ns)
 		flush_stream(p, s, stale_ns);
 }
 
-/* ---- pages ------------------------------------------------------------------------ */
+/* ---- pages ------------------------------------------------------------------ */
 
 /* Highest mapped page at or below `page`. pre: there is one. */
 static uint64_t last_mapped(const struct pool *p, uint64_t page)
@@ -251,7 +251,7 @@ static uint64_t count_unmapped(const struct pool *p, uint64_t first, uint64_t en
 	return n;
 }
 
-/* ---- allocation --------------------------------------------------------------------- */
+/* ---- allocation ------------------------------------------------------------- */
 
 /* Cuts the first bytes off b; b keeps the rest and its place in lists. */
 static struct pool_block *cut(struct pool *p, struct pool_block *b, uint64_t bytes)
@@ -357,7 +357,8 @@ static int flush_and_cut(struct pool *p, uint64_t bytes, uint32_t stream, uint64
 }
 
 int frag_simpool_alloc(struct pool *p, uint64_t bytes, uint32_t stream, uint64_t pages_left,
-		    uint64_t stale_ns, uint64_t *addr, struct pool_work *work, struct frag_err *err)
+		       uint64_t stale_ns, uint64_t *addr, struct pool_work *work,
+		       struct frag_err *err)
 {
 	struct pool_block *b = NULL;
 	uint64_t size;
@@ -410,7 +411,7 @@ static bool is_recent_of(const struct pool_block *b, uint32_t stream)
 }
 
 int frag_simpool_free(struct pool *p, uint64_t addr, uint32_t stream, uint64_t now_ns,
-		   uint64_t *asked, struct frag_err *err)
+		      uint64_t *asked, struct frag_err *err)
 {
 	struct pool_block *b;
 

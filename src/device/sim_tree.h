@@ -27,7 +27,7 @@ struct tree {
 	size_t count;
 };
 
-#define TREE_OF(node, type, field) ((type *)(void *)((char *)(node) - offsetof(type, field)))
+#define TREE_OF(node, type, field) ((type *)(void *)((char *)(node)-offsetof(type, field)))
 
 /* pre: key, tie and weight are set, no node with the same (key, tie) is in. */
 void frag_simtree_insert(struct tree *t, struct tree_node *n);

@@ -79,7 +79,7 @@ static struct mapping *mapping_of(struct tree_node *n)
 	return n ? TREE_OF(n, struct mapping, node) : NULL;
 }
 
-/* ---- ranges ---------------------------------------------------------------------- */
+/* ---- ranges ----------------------------------------------------------------- */
 
 static int place_range(struct sim *sim, uint64_t bytes, frag_addr_t hint, frag_addr_t *out,
 		       struct frag_err *err)
@@ -87,8 +87,10 @@ static int place_range(struct sim *sim, uint64_t bytes, frag_addr_t hint, frag_a
 	frag_addr_t addr = 0;
 	int rc = frag_sim_hook(sim, FRAG_CALL_RESERVE, bytes, &addr);
 
-	if (rc > 0)
+	if (rc == FRAG_OOM)
 		return rc;
+	if (rc == FRAG_PLACE_WISH)
+		hint = addr;
 	if (!rc) {
 		FRAG_TRY(check_granule(FRAG_CALL_RESERVE, addr, bytes, err));
 		FRAG_TRY(frag_simplace_reserve_at(&sim->place, addr, bytes, err));
@@ -131,11 +133,13 @@ int frag_sim_unreserve(void *priv, frag_addr_t addr, uint64_t bytes, uint64_t *n
 	*ns = frag_sim_cost(sim, FRAG_CALL_UNRESERVE, bytes);
 	if (!r || r->node.key != addr || r->bytes != bytes)
 		return frag_fail(err, FRAG_EDEVICE,
-				 "cuMemAddressFree: 0x%llx with %llu bytes is not a whole reserved range",
+				 "cuMemAddressFree: 0x%llx with %llu bytes is not a whole reserved "
+				 "range",
 				 LLU(addr), LLU(bytes));
 	if (r->mappings)
 		return frag_fail(err, FRAG_EDEVICE,
-				 "cuMemAddressFree: range 0x%llx still has %llu mappings; unmap first",
+				 "cuMemAddressFree: range 0x%llx still has %llu mappings; unmap "
+				 "first",
 				 LLU(addr), LLU(r->mappings));
 	frag_simtree_remove(&sim->vmm.ranges, &r->node);
 	frag_simslab_give(&sim->vmm.range_slab, r);
@@ -143,7 +147,7 @@ int frag_sim_unreserve(void *priv, frag_addr_t addr, uint64_t bytes, uint64_t *n
 	return 0;
 }
 
-/* ---- handles --------------------------------------------------------------------- */
+/* ---- handles ---------------------------------------------------------------- */
 
 int frag_sim_create(void *priv, uint64_t bytes, uint64_t *handle, uint64_t *ns,
 		    struct frag_err *err)
@@ -159,7 +163,9 @@ int frag_sim_create(void *priv, uint64_t bytes, uint64_t *handle, uint64_t *ns,
 	if (!frag_simslab_reserve(&v->handle_slab, 1) || !frag_simmap_reserve(&v->handles))
 		return frag_fail_nomem(err, "physical handle");
 	rc = frag_sim_hook(sim, FRAG_CALL_CREATE, bytes, &unused);
-	if (rc > 0 || (rc = frag_sim_take(sim, bytes, ns))) {
+	if (rc != FRAG_OOM)
+		rc = frag_sim_take(sim, bytes, ns);
+	if (rc) {
 		*ns += frag_sim_cost(sim, FRAG_COST_CREATE_REFUSED, bytes);
 		return rc;
 	}
@@ -194,7 +200,7 @@ int frag_sim_release(void *priv, uint64_t handle, uint64_t *ns, struct frag_err 
 	return 0;
 }
 
-/* ---- mappings -------------------------------------------------------------------- */
+/* ---- mappings --------------------------------------------------------------- */
 
 static int check_map(const struct sim_vmm *v, frag_addr_t addr, const struct handle *h,
 		     struct frag_err *err)
@@ -204,7 +210,8 @@ static int check_map(const struct sim_vmm *v, frag_addr_t addr, const struct han
 	FRAG_TRY(check_granule(FRAG_CALL_MAP, addr, h->bytes, err));
 	if (!range_of(v, addr, h->bytes))
 		return frag_fail(err, FRAG_EDEVICE,
-				 "cuMemMap: 0x%llx with %llu bytes is not inside one reserved range",
+				 "cuMemMap: 0x%llx with %llu bytes is not inside one reserved "
+				 "range",
 				 LLU(addr), LLU(h->bytes));
 	before = mapping_of(frag_simtree_floor(&v->mappings, addr + h->bytes - 1));
 	if (before && before->node.key + before->handle->bytes > addr)
@@ -229,7 +236,9 @@ int frag_sim_map(void *priv, frag_addr_t addr, uint64_t handle, uint64_t *ns, st
 	if (!frag_simslab_reserve(&v->mapping_slab, 1))
 		return frag_fail_nomem(err, "mapping");
 	m = frag_simslab_take(&v->mapping_slab);
-	*m = (struct mapping){ .node.key = addr, .handle = h, .range = range_of(v, addr, h->bytes) };
+	*m = (struct mapping){ .node.key = addr,
+			       .handle = h,
+			       .range = range_of(v, addr, h->bytes) };
 	frag_simtree_insert(&v->mappings, &m->node);
 	h->mappings++;
 	m->range->mappings++;
@@ -250,12 +259,14 @@ static int check_whole(const struct sim *sim, enum frag_call call, unsigned next
 
 	*ns = 0;
 	FRAG_TRY(check_granule(call, addr, bytes, err));
-	for (const struct tree_node *n = frag_simtree_find(t, addr, 0); at < end; n = frag_simtree_next(t, n)) {
+	for (const struct tree_node *n = frag_simtree_find(t, addr, 0); at < end;
+	     n = frag_simtree_next(t, n)) {
 		const struct mapping *m = n ? TREE_OF(n, struct mapping, node) : NULL;
 
 		if (!m || n->key != at || m->handle->bytes > end - at)
 			return frag_fail(err, FRAG_EDEVICE,
-					 "%s: 0x%llx with %llu bytes is not whole mappings (at 0x%llx)",
+					 "%s: 0x%llx with %llu bytes is not whole mappings (at "
+					 "0x%llx)",
 					 frag_call_name(call), LLU(addr), LLU(bytes), LLU(at));
 		*ns += frag_sim_cost(sim, item, m->handle->bytes);
 		item = next;
@@ -267,11 +278,11 @@ static int check_whole(const struct sim *sim, enum frag_call call, unsigned next
 int frag_sim_set_access(void *priv, frag_addr_t addr, uint64_t bytes, uint64_t *ns,
 			struct frag_err *err)
 {
-	return check_whole(priv, FRAG_CALL_SET_ACCESS, FRAG_COST_SET_ACCESS_NEXT, addr, bytes, ns, err);
+	return check_whole(priv, FRAG_CALL_SET_ACCESS, FRAG_COST_SET_ACCESS_NEXT, addr, bytes, ns,
+			   err);
 }
 
-int frag_sim_unmap(void *priv, frag_addr_t addr, uint64_t bytes, uint64_t *ns,
-		   struct frag_err *err)
+int frag_sim_unmap(void *priv, frag_addr_t addr, uint64_t bytes, uint64_t *ns, struct frag_err *err)
 {
 	struct sim *sim = priv;
 	struct sim_vmm *v = &sim->vmm;

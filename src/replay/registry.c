@@ -111,7 +111,8 @@ int frag_policy_unknown(const char *name, struct frag_err *err)
 	near = frag_nearest(name, words);
 	if (near)
 		return frag_fail(err, FRAG_EUSAGE,
-				 "unknown policy '%.60s'; did you mean '%s'? (cufrag list policies)",
+				 "unknown policy '%.60s'; did you mean '%s'? (cufrag list "
+				 "policies)",
 				 name, near);
 	return frag_fail(err, FRAG_EUSAGE, "unknown policy '%.60s' (cufrag list policies)", name);
 }

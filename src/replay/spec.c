@@ -117,9 +117,9 @@ static int open_external(struct frag_policy_spec *spec, const char *path, struct
 	}
 	spec->ops = dlsym(spec->library, "frag_policy_external");
 	if (!spec->ops)
-		return frag_fail(err, FRAG_EUSAGE,
-				 "'%s' does not define 'frag_policy_external' (docs/add-a-policy.md)",
-				 path);
+		return frag_fail(
+			err, FRAG_EUSAGE,
+			"'%s' does not define 'frag_policy_external' (docs/add-a-policy.md)", path);
 	if (frag_policy_ops_check(spec->ops, &detail))
 		return frag_fail(err, FRAG_EUSAGE, "'%.100s': %s", path, detail.msg);
 	return 0;
@@ -184,7 +184,9 @@ static int parse_options(struct frag_policy_spec *spec, const char *text, struct
 			return frag_fail_nomem(err, "policy options");
 		frag_opt_defaults(ops->opts, spec->params);
 	}
-	if (*text && ops->parse && ops->opts)
+	if (!frag_opt_balanced(text, strlen(text)))
+		rc = frag_fail(err, FRAG_EUSAGE, "brackets in '%.60s' do not match", text);
+	else if (*text && ops->parse && ops->opts)
 		rc = parse_both(ops, spec->params, text, err);
 	else if (*text && ops->parse)
 		rc = ops->parse(text, spec->params, err);

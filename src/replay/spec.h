@@ -11,7 +11,7 @@ struct frag_policy_spec {
 	char *text;   /* as given */
 	char *echo;
 	struct frag_policy_spec *inner; /* of an adaptor */
-	void *library; /* of an external policy, from dlopen */
+	void *library;			/* of an external policy, from dlopen */
 };
 
 #endif

@@ -19,9 +19,10 @@
 static int bad_entry(struct frag_builder *b, size_t i, const char *what)
 {
 	const struct frag_raw_entry *e = &b->raw->entries[i];
+	size_t at = frag_raw_index(b->raw, i);
 
-	return frag_fail_at(b->err, FRAG_EINPUT, i, "device %u, entry %zu: %s (address 0x%llx, %llu bytes)",
-			    b->raw->ordinal, i, what, (unsigned long long)e->addr,
+	return frag_fail_at(b->err, FRAG_EINPUT, at, "device %u, entry %zu: %s (address 0x%llx, %llu bytes)",
+			    b->raw->ordinal, at, what, (unsigned long long)e->addr,
 			    (unsigned long long)e->bytes);
 }
 

@@ -46,7 +46,7 @@ struct frag_raw_entry {
 struct frag_raw_segment {
 	frag_addr_t addr;
 	uint64_t bytes;
-	uint32_t first_block, blocks_count; /* in frag_raw_dev.blocks, address order */
+	uint32_t first_block, blocks_count; /* in frag_raw_dev.blocks: address order, gapless */
 	uint16_t stream, pool;
 	bool small, expandable;
 };
@@ -74,7 +74,6 @@ struct frag_raw_dev {
 	const struct frag_raw_segment *segments;
 	size_t segments_count;
 	const struct frag_final_block *blocks;
-	size_t blocks_count;
 	const struct frag_trace_settings *settings;
 	uint64_t start_us; /* Unix time of event time 0 */
 };
@@ -83,6 +82,9 @@ struct frag_raw_dev {
 int frag_build_dev(const struct frag_raw_dev *raw, struct frag_trace_dev *out, struct frag_err *err);
 /* Frees what a device owns. */
 void frag_trace_dev_release(struct frag_trace_dev *dev);
+
+/* Index of entry i as the recorder counted: a FRAG_RAW_FREE was two. O(i), for messages. */
+size_t frag_raw_index(const struct frag_raw_dev *raw, size_t i);
 
 /* Bytes of a block for a request under these settings (PyTorch's rounding rule). */
 uint64_t frag_torch_round(uint64_t bytes, const uint32_t *roundup16);

@@ -11,6 +11,15 @@
 
 #include "rewind.h"
 
+size_t frag_raw_index(const struct frag_raw_dev *raw, size_t i)
+{
+	size_t at = i;
+
+	for (size_t k = 0; k < i; k++)
+		at += raw->entries[k].action == FRAG_RAW_FREE;
+	return at;
+}
+
 uint64_t frag_torch_round(uint64_t n, const uint32_t *roundup16)
 {
 	uint64_t d, unit, floor;
@@ -109,40 +118,49 @@ static void trim_arrays(struct frag_trace_dev *out)
 
 static int segment_by_addr(const void *a, const void *b)
 {
-	const struct frag_final_segment *x = a, *y = b;
+	const struct frag_raw_segment *x = a, *y = b;
 
 	return x->addr < y->addr ? -1 : x->addr > y->addr;
 }
 
+/* Segments by address, their blocks in the same order. */
 static int copy_finals(struct frag_builder *b)
 {
-	const struct frag_raw_dev *raw = b->raw;
 	struct frag_trace_dev *out = b->out;
-	size_t n = raw->segments_count;
+	size_t n = b->raw->segments_count, blocks = 0;
+	struct frag_raw_segment *sorted = frag_host_realloc(NULL, n, sizeof(*sorted));
 
+	for (size_t i = 0; i < n; i++)
+		blocks += b->raw->segments[i].blocks_count;
 	out->final_segments = frag_host_calloc(n, sizeof(*out->final_segments));
-	out->final_blocks = frag_host_calloc(raw->blocks_count, sizeof(*out->final_blocks));
-	if (!out->final_segments || !out->final_blocks)
+	out->final_blocks = frag_host_calloc(blocks, sizeof(*out->final_blocks));
+	if (!sorted || !out->final_segments || !out->final_blocks) {
+		frag_host_free(sorted);
 		return frag_fail_nomem(b->err, "final segments");
+	}
+	for (size_t i = 0; i < n; i++)
+		sorted[i] = b->raw->segments[i];
+	if (n)
+		qsort(sorted, n, sizeof(*sorted), segment_by_addr);
 	for (size_t i = 0; i < n; i++) {
-		const struct frag_raw_segment *s = &raw->segments[i];
+		const struct frag_raw_segment *s = &sorted[i];
 
 		out->final_segments[i] = (struct frag_final_segment){
 			.addr = s->addr,
 			.bytes = s->bytes,
-			.first_block = s->first_block,
+			.first_block = (uint32_t)out->final_blocks_count,
 			.blocks_count = s->blocks_count,
 			.stream = b->stream_of[s->stream],
 			.pool = s->pool,
 			.small = s->small,
 			.expandable = s->expandable,
 		};
+		for (uint32_t k = 0; k < s->blocks_count; k++)
+			out->final_blocks[out->final_blocks_count++] =
+				b->raw->blocks[s->first_block + k];
 	}
-	if (raw->blocks_count)
-		memcpy(out->final_blocks, raw->blocks, raw->blocks_count * sizeof(*raw->blocks));
-	qsort(out->final_segments, n, sizeof(*out->final_segments), segment_by_addr);
 	out->final_segments_count = n;
-	out->final_blocks_count = raw->blocks_count;
+	frag_host_free(sorted);
 	return 0;
 }
 

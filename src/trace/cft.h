@@ -22,15 +22,17 @@
 
 #include <frag/trace.h>
 
-#define FRAG_CFT_MAGIC "\x93" "cft\r\n\x1a\n"
+#define FRAG_CFT_MAGIC \
+	"\x93" \
+	"cft\r\n\x1a\n"
 #define FRAG_CFT_MAGIC_BYTES 8u
 #define FRAG_CFT_VERSION 1u
 #define FRAG_CFT_PREAMBLE 16u /* magic, version, zero */
 
-#define FRAG_CFT_BATCH 65536u		   /* most events or records in a block */
-#define FRAG_CFT_PAYLOAD_MAX (16u << 20)   /* most bytes of a block's payload */
-#define FRAG_CFT_STRING_MAX (1u << 20)	   /* longest string */
-#define FRAG_CFT_SLOTS_MAX (1u << 26)	   /* most blocks live at a time */
+#define FRAG_CFT_BATCH 65536u		 /* most events or records in a block */
+#define FRAG_CFT_PAYLOAD_MAX (16u << 20) /* most bytes of a block's payload */
+#define FRAG_CFT_STRING_MAX (1u << 20)	 /* longest string */
+#define FRAG_CFT_SLOTS_MAX (1u << 26)	 /* most blocks live at a time */
 #define FRAG_CFT_DEVICES_MAX 4096u
 
 enum frag_cft_block_type {
@@ -59,7 +61,8 @@ struct frag_cft_block {
 	uint32_t count;	  /* events or records */
 	uint32_t payload; /* bytes that follow */
 	uint32_t zero2;
-	uint64_t checksum; /* XXH3 of the 16 bytes before and the payload, seed = number of the block */
+	uint64_t
+		checksum; /* XXH3 of the 16 bytes before and the payload, seed = number of the block */
 };
 
 /* ---- the model of slots (cft_model.c) ------------------------------------------ */
@@ -71,7 +74,8 @@ enum frag_cft_slot_state { FRAG_CFT_FREE, FRAG_CFT_LIVE, FRAG_CFT_WAITING };
 
 struct frag_cft_slot {
 	uint64_t bytes_pool; /* live: bytes | pool << 48 */
-	uint32_t prev, next; /* free: neighbours in the free list; live: prev = its alloc's number */
+	uint32_t prev,
+		next; /* free: neighbours in the free list; live: prev = its alloc's number */
 	uint16_t stream;
 	uint8_t state;
 	bool seeded; /* was live before the history: it may complete without a request */
@@ -86,11 +90,11 @@ struct frag_cft_model {
 	struct frag_cft_slot *slots;
 	uint32_t count, cap;
 	uint32_t free_head;
-	uint64_t allocs, events; /* so far */
-	uint64_t time_us;	 /* of the last event */
-	uint32_t *recent;	 /* [FRAG_CFT_AGES]: slot by number of its alloc, modulo */
-	const struct frag_trace *trace;	    /* what stacks and strings there are */
-	const struct frag_trace_dev *dev;   /* what streams, pools, slots and seeds there are */
+	uint64_t allocs, events;	  /* so far */
+	uint64_t time_us;		  /* of the last event */
+	uint32_t *recent;		  /* [FRAG_CFT_AGES]: slot by number of its alloc, modulo */
+	const struct frag_trace *trace;	  /* what stacks and strings there are */
+	const struct frag_trace_dev *dev; /* what streams, pools, slots and seeds there are */
 	uint32_t strings_count;
 	bool seeding; /* seeds may still come */
 };
@@ -116,8 +120,8 @@ static inline uint32_t frag_cft_model_next(const struct frag_cft_model *m)
 }
 
 /* An alloc takes the slot that _next named. pre: below m->cap. */
-static inline void frag_cft_model_take(struct frag_cft_model *m, uint32_t slot,
-				       uint64_t bytes_pool, uint16_t stream)
+static inline void frag_cft_model_take(struct frag_cft_model *m, uint32_t slot, uint64_t bytes_pool,
+				       uint16_t stream)
 {
 	struct frag_cft_slot *s = &m->slots[slot];
 
@@ -128,8 +132,10 @@ static inline void frag_cft_model_take(struct frag_cft_model *m, uint32_t slot,
 		if (s->next != FRAG_CFT_NO_SLOT)
 			m->slots[s->next].prev = FRAG_CFT_NO_SLOT;
 	}
-	*s = (struct frag_cft_slot){ .bytes_pool = bytes_pool, .prev = (uint32_t)m->allocs,
-				     .stream = stream, .state = FRAG_CFT_LIVE };
+	*s = (struct frag_cft_slot){ .bytes_pool = bytes_pool,
+				     .prev = (uint32_t)m->allocs,
+				     .stream = stream,
+				     .state = FRAG_CFT_LIVE };
 	m->recent[m->allocs++ % FRAG_CFT_AGES] = slot;
 }
 
@@ -154,12 +160,13 @@ static inline int frag_cft_free_result(const struct frag_cft_slot *s, unsigned k
 	case FRAG_EV_FREE_REQUESTED:
 		return s->state == FRAG_CFT_LIVE ? FRAG_CFT_WAITING : -1;
 	default:
-		return s->state == FRAG_CFT_WAITING || (s->state == FRAG_CFT_LIVE && s->seeded) ?
-			       FRAG_CFT_FREE : -1;
+		return s->state == FRAG_CFT_WAITING || (s->state == FRAG_CFT_LIVE && s->seeded)
+			       ? FRAG_CFT_FREE
+			       : -1;
 	}
 }
 
-/* ---- blocks of events (cft_events.c) --------------------------------------------- */
+/* ---- blocks of events (cft_pack.c, cft_unpack.c) --------------------------------------------- */
 
 struct frag_cft_coder; /* scratch for one block, about 3 MB */
 int frag_cft_coder_create(struct frag_cft_coder **out, struct frag_err *err);

@@ -151,7 +151,8 @@ int frag_cft_pack_numbers(struct frag_cft_packer *p, const uint64_t *values, siz
 	for (unsigned plane = 0; plane < head.width; plane++)
 		for (size_t i = 0; i < count; i++)
 			p->planes[plane * count + i] =
-				(unsigned char)(packed_value(values, i, differences) >> (8 * plane));
+				(unsigned char)(packed_value(values, i, differences) >>
+						(8 * plane));
 	return put(p, head, p->planes, count * head.width, err);
 }
 
@@ -228,8 +229,8 @@ int frag_cft_unpack_raw(struct frag_cft_unpacker *u, void *out, size_t count, un
 	FRAG_TRY(peek(u, &head, err));
 	if (head.count != count || head.width != width || head.flags)
 		return frag_cft_bad(err, frag_cft_unpacker_at(u),
-				    "column of %u x %u bytes, not %zu x %u", head.count,
-				    head.width, count, width);
+				    "column of %u x %u bytes, not %zu x %u", head.count, head.width,
+				    count, width);
 	return take(u, &head, out, count * width, err);
 }
 
@@ -271,8 +272,8 @@ int frag_cft_unpack_count(struct frag_cft_unpacker *u, size_t max, size_t *out,
 
 	FRAG_TRY(peek(u, &head, err));
 	if (head.count > max)
-		return frag_cft_bad(err, frag_cft_unpacker_at(u), "column of %u values, at most %zu",
-				    head.count, max);
+		return frag_cft_bad(err, frag_cft_unpacker_at(u),
+				    "column of %u values, at most %zu", head.count, max);
 	*out = head.count;
 	return 0;
 }

@@ -8,8 +8,13 @@
 #include <string.h>
 
 #define FIELD(type, name, flags_) \
-	{ offsetof(type, name), sizeof(((type *)0)->name), flags_ }
-#define SELF(type, flags_) { 0, sizeof(type), flags_ }
+	{ \
+		offsetof(type, name), sizeof(((type *)0)->name), flags_ \
+	}
+#define SELF(type, flags_) \
+	{ \
+		0, sizeof(type), flags_ \
+	}
 #define TABLE(symbol, type_, stride_, what_) \
 	const struct frag_cft_records symbol = { .type = type_, \
 						 .fields_count = FRAG_ARRAY_LEN(symbol##_fields), \
@@ -56,23 +61,17 @@ TABLE(frag_cft_seed_segments, FRAG_CFT_SEED_SEGMENTS, sizeof(struct frag_seed_se
       "segments of the seed");
 
 static const struct frag_cft_field frag_cft_seed_blocks_fields[] = {
-	FIELD(struct frag_seed_block, addr, DIFF),
-	FIELD(struct frag_seed_block, bytes, 0),
-	FIELD(struct frag_seed_block, requested, 0),
-	FIELD(struct frag_seed_block, stream, 0),
-	FIELD(struct frag_seed_block, slot, DIFF),
-	FIELD(struct frag_seed_block, waiting, TRUTH),
+	FIELD(struct frag_seed_block, addr, DIFF),   FIELD(struct frag_seed_block, bytes, 0),
+	FIELD(struct frag_seed_block, requested, 0), FIELD(struct frag_seed_block, stream, 0),
+	FIELD(struct frag_seed_block, slot, DIFF),   FIELD(struct frag_seed_block, waiting, TRUTH),
 };
 TABLE(frag_cft_seed_blocks, FRAG_CFT_SEED_BLOCKS, sizeof(struct frag_seed_block),
       "blocks of the seed");
 
 static const struct frag_cft_field frag_cft_seen_fields[] = {
-	FIELD(struct frag_evidence, before, DIFF),
-	FIELD(struct frag_evidence, addr, 0),
-	FIELD(struct frag_evidence, bytes, 0),
-	FIELD(struct frag_evidence, time_us, DIFF),
-	FIELD(struct frag_evidence, stream, 0),
-	FIELD(struct frag_evidence, kind, 0),
+	FIELD(struct frag_evidence, before, DIFF), FIELD(struct frag_evidence, addr, 0),
+	FIELD(struct frag_evidence, bytes, 0),	   FIELD(struct frag_evidence, time_us, DIFF),
+	FIELD(struct frag_evidence, stream, 0),	   FIELD(struct frag_evidence, kind, 0),
 };
 TABLE(frag_cft_seen, FRAG_CFT_SEEN, sizeof(struct frag_evidence), "what the recorder saw");
 
@@ -114,8 +113,22 @@ static const struct frag_cft_field frag_cft_head_fields[] = {
 	HEAD(trace.settings.expandable, TRUTH),
 	HEAD(trace.settings.limit_bytes, 0),
 	HEAD(trace.settings.limit_known, TRUTH),
-	ROUND(0), ROUND(1), ROUND(2), ROUND(3), ROUND(4), ROUND(5), ROUND(6), ROUND(7),
-	ROUND(8), ROUND(9), ROUND(10), ROUND(11), ROUND(12), ROUND(13), ROUND(14), ROUND(15),
+	ROUND(0),
+	ROUND(1),
+	ROUND(2),
+	ROUND(3),
+	ROUND(4),
+	ROUND(5),
+	ROUND(6),
+	ROUND(7),
+	ROUND(8),
+	ROUND(9),
+	ROUND(10),
+	ROUND(11),
+	ROUND(12),
+	ROUND(13),
+	ROUND(14),
+	ROUND(15),
 };
 TABLE(frag_cft_head, FRAG_CFT_HEAD, sizeof(struct frag_cft_head_values), "head");
 
@@ -207,8 +220,8 @@ int frag_cft_pack_struct(const struct frag_cft_records *r, const void *base,
 	uint64_t values[STRUCT_FIELDS_MAX];
 
 	for (unsigned k = 0; k < r->fields_count; k++)
-		values[k] = load((const unsigned char *)base + r->fields[k].offset,
-				 r->fields[k].bytes);
+		values[k] =
+			load((const unsigned char *)base + r->fields[k].offset, r->fields[k].bytes);
 	return frag_cft_pack_numbers(p, values, r->fields_count, false, err);
 }
 

@@ -2,7 +2,7 @@
 /*
  * The rules of a trace, event by event: what the writer checks before it writes
  * and the reader before it hands out, so that everything behind may rely on it.
- * The hot path of the reader has its own copy of the common cases (cft_events.c);
+ * The hot path of the reader has its own copy of the common cases (cft_unpack.c);
  * this is the complete one.
  */
 #include "cft.h"
@@ -12,8 +12,9 @@
 int frag_cft_model_init(struct frag_cft_model *m, const struct frag_trace *trace,
 			const struct frag_trace_dev *dev, struct frag_err *err)
 {
-	*m = (struct frag_cft_model){ .free_head = FRAG_CFT_NO_SLOT, .trace = trace, .dev = dev,
-				      .seeding = true };
+	*m = (struct frag_cft_model){
+		.free_head = FRAG_CFT_NO_SLOT, .trace = trace, .dev = dev, .seeding = true
+	};
 	m->strings_count = trace->strings ? frag_strings_count(trace->strings) : 1;
 	m->recent = frag_host_calloc(FRAG_CFT_AGES, sizeof(*m->recent));
 	return m->recent ? 0 : frag_fail_nomem(err, "trace slots");

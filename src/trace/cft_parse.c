@@ -11,7 +11,6 @@
 
 #include <string.h>
 
-
 bool frag_cft_is_magic(const unsigned char *bytes, size_t len)
 {
 	return len >= FRAG_CFT_MAGIC_BYTES && !memcmp(bytes, FRAG_CFT_MAGIC, FRAG_CFT_MAGIC_BYTES);
@@ -83,8 +82,8 @@ int frag_cft_parser_events(struct frag_cft_parser *p, struct frag_cft_model *mod
 	return frag_cft_unpack_end(&p->unpacker, err);
 }
 
-int frag_cft_parser_array(struct frag_cft_parser *p, const struct frag_cft_records *r,
-			  unsigned dev, uint64_t count, void *array_ptr, struct frag_err *err)
+int frag_cft_parser_array(struct frag_cft_parser *p, const struct frag_cft_records *r, unsigned dev,
+			  uint64_t count, void *array_ptr, struct frag_err *err)
 {
 	unsigned char **array = array_ptr;
 	size_t cap = 0, n;
@@ -140,9 +139,10 @@ static int read_preamble(struct frag_cft_parser *p, struct frag_err *err)
 		return frag_cft_bad(err, 0, "no .cft file");
 	if (version != FRAG_CFT_VERSION || zero)
 		return frag_fail_at(err, FRAG_EINPUT, FRAG_CFT_MAGIC_BYTES,
-				    "unknown version %u of the .cft format at byte %u; this program "
-				    "reads version %u", version, FRAG_CFT_MAGIC_BYTES,
-				    FRAG_CFT_VERSION);
+				    "unknown version %u of the .cft format at byte %u; this "
+				    "program "
+				    "reads version %u",
+				    version, FRAG_CFT_MAGIC_BYTES, FRAG_CFT_VERSION);
 	return 0;
 }
 

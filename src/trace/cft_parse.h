@@ -14,11 +14,11 @@
 
 struct frag_cft_parser {
 	struct frag_input *in;
-	struct frag_trace *trace; /* take it and set this to NULL */
+	struct frag_trace *trace;		 /* take it and set this to NULL */
 	struct frag_cft_device_values *declared; /* [trace->devs_count] */
-	struct frag_cft_block block; /* the current one */
-	uint64_t offset;	     /* where it began */
-	uint64_t blocks, events;     /* read so far */
+	struct frag_cft_block block;		 /* the current one */
+	uint64_t offset;			 /* where it began */
+	uint64_t blocks, events;		 /* read so far */
 	unsigned char *payload;
 	size_t payload_cap;
 	uint64_t *scratch; /* [FRAG_CFT_BATCH] */
@@ -44,8 +44,8 @@ int frag_cft_parser_next(struct frag_cft_parser *p, enum frag_cft_block_type typ
 int frag_cft_parser_events(struct frag_cft_parser *p, struct frag_cft_model *model,
 			   struct frag_event *out, struct frag_err *err);
 /* A whole array over as many blocks as it needs. *array is grown as they arrive. */
-int frag_cft_parser_array(struct frag_cft_parser *p, const struct frag_cft_records *r,
-			  unsigned dev, uint64_t count, void *array_ptr, struct frag_err *err);
+int frag_cft_parser_array(struct frag_cft_parser *p, const struct frag_cft_records *r, unsigned dev,
+			  uint64_t count, void *array_ptr, struct frag_err *err);
 /* Passes over such an array. */
 int frag_cft_parser_skip(struct frag_cft_parser *p, const struct frag_cft_records *r, unsigned dev,
 			 uint64_t count, struct frag_err *err);

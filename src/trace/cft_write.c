@@ -36,7 +36,8 @@ uint64_t frag_cft_checksum(const struct frag_cft_block *b, const void *payload, 
 static int put_block(struct writer *w, unsigned type, unsigned dev, size_t count,
 		     struct frag_err *err)
 {
-	struct frag_cft_block b = { .type = (uint8_t)type, .dev = (uint16_t)dev,
+	struct frag_cft_block b = { .type = (uint8_t)type,
+				    .dev = (uint16_t)dev,
 				    .count = (uint32_t)count,
 				    .payload = (uint32_t)w->packer.len };
 
@@ -274,8 +275,8 @@ int frag_trace_write_cft(const struct frag_trace *trace, const char *path, struc
 	FRAG_TRY(frag_outfile_open(&out, path, err));
 	rc = frag_cft_write_stream(trace, out.to, err);
 	/* on the disk before it gets its name; pipes and terminals have no fsync */
-	if (!rc && (fflush(out.to) || (fsync(fileno(out.to)) && errno != EINVAL &&
-					 errno != EROFS && errno != ENOTSUP)))
+	if (!rc && (fflush(out.to) || (fsync(fileno(out.to)) && errno != EINVAL && errno != EROFS &&
+				       errno != ENOTSUP)))
 		rc = frag_fail(err, FRAG_EOUTPUT, "cannot write '%s': %s", path, strerror(errno));
 	if (rc) {
 		frag_outfile_abort(&out);

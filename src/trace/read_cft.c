@@ -27,8 +27,8 @@ static int read_events(struct frag_cft_parser *p, uint32_t index, struct frag_cf
 	for (uint64_t have = 0; have < declared; have += n) {
 		FRAG_TRY(frag_cft_parser_next(p, FRAG_CFT_EVENTS, index, declared - have, err));
 		n = p->block.count;
-		FRAG_TRY(frag_cft_grow(&dev->events, &cap, have + n, declared,
-				       sizeof(*dev->events), err));
+		FRAG_TRY(frag_cft_grow(&dev->events, &cap, have + n, declared, sizeof(*dev->events),
+				       err));
 		FRAG_TRY(frag_cft_parser_events(p, model, dev->events + have, err));
 		if (!p->declared[index].has_addrs)
 			continue;

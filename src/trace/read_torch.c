@@ -310,7 +310,6 @@ static int build_one(struct frag_torch *t, uint32_t ordinal, const struct slice 
 		.early_marks = sh->early_marks,
 		.finals_known = t->segments_listed,
 		.blocks = t->blocks,
-		.blocks_count = t->blocks_count,
 		.settings = &t->trace->settings,
 		.start_us = sh->start_us,
 	};

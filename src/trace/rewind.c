@@ -4,10 +4,8 @@
  * `cells`. Whole segments: a map from address to a cell of `whole`. Pages of
  * expandable segments: every range mapped at the end or unmapped on the way
  * counts +1, every range mapped on the way -1; what sums to 1 was mapped at
- * the start. Only then are the sizes of blocks settled, with all neighbours known.
- *
- * Rules: PyTorch 2.11; slack rule as derived in the split decision (a free
- * block of the large pool is always longer than 1 MiB).
+ * the start. Only then are the sizes of blocks settled, with all neighbours
+ * known (rewind_sizes.c).
  */
 #include "rewind.h"
 
@@ -15,9 +13,6 @@
 #include <string.h>
 
 #include "addr_map.h"
-
-#define RANGE_MAX (1ull << 38) /* no reservation is longer: 9/8 of the card, 169 GB on an H200 */
-#define SLACK FRAG_MIB /* what a block of the large pool may own beyond its rounded request */
 
 struct cell {
 	frag_addr_t addr;
@@ -55,10 +50,11 @@ struct rewinder {
 static int contradiction(struct rewinder *w, size_t i, const char *what)
 {
 	const struct frag_raw_entry *e = &w->raw->entries[i];
+	size_t at = frag_raw_index(w->raw, i);
 
-	return frag_fail_at(w->err, FRAG_EINPUT, i,
+	return frag_fail_at(w->err, FRAG_EINPUT, at,
 			    "device %u, entry %zu contradicts what follows: %s (address 0x%llx, %llu bytes)",
-			    w->raw->ordinal, i, what, (unsigned long long)e->addr,
+			    w->raw->ordinal, at, what, (unsigned long long)e->addr,
 			    (unsigned long long)e->bytes);
 }
 
@@ -307,7 +303,8 @@ static int sweep_pages(struct rewinder *w)
 	int64_t cover = 0;
 	uint16_t stream = 0;
 
-	qsort(w->edges, w->edges_count, sizeof(*w->edges), edge_order);
+	if (w->edges_count)
+		qsort(w->edges, w->edges_count, sizeof(*w->edges), edge_order);
 	for (size_t i = 0; i < w->edges_count;) {
 		frag_addr_t addr = w->edges[i].addr;
 
@@ -328,125 +325,6 @@ static int sweep_pages(struct rewinder *w)
 			FRAG_TRY(add_run(w, addr, w->edges[i].addr, stream, segment));
 	}
 	return 0;
-}
-
-/* ---- sizes ------------------------------------------------------------------------------ */
-
-/* A block of the large pool with more than SLACK behind it: where does it end? */
-struct open_end {
-	frag_addr_t addr, low, high; /* the end lies in [low, high] */
-	size_t block;
-	bool settled;
-};
-
-struct sizer {
-	struct rewinder *w;
-	const uint32_t *roundup;
-	uint64_t max_split;
-	struct open_end *open;
-	size_t open_count, open_cap;
-};
-
-static uint64_t open_size(struct sizer *z, size_t block, uint64_t rounded, uint64_t gap)
-{
-	struct rewinder *w = z->w;
-	struct frag_seed_block *s = &w->out->blocks[block];
-
-	if (gap <= SLACK)
-		return rounded + gap;
-	if (frag_grow(&z->open, z->open_count, &z->open_cap, sizeof(*z->open), "rewind", w->err))
-		return 0;
-	z->open[z->open_count++] = (struct open_end){ .addr = s->addr,
-						      .low = s->addr + rounded,
-						      .high = s->addr + rounded + SLACK,
-						      .block = block };
-	return rounded;
-}
-
-/* Blocks [first, first + n) lie in seg; known sizes are kept, the others follow from the gaps. */
-static int size_blocks(struct sizer *z, const struct frag_seed_segment *seg)
-{
-	struct frag_rewound *out = z->w->out;
-	frag_addr_t end = seg->addr + seg->bytes;
-
-	for (size_t i = seg->first_block; i < seg->first_block + seg->blocks_count; i++) {
-		struct frag_seed_block *s = &out->blocks[i];
-		bool last = i + 1 == seg->first_block + seg->blocks_count;
-		frag_addr_t next = last ? end : out->blocks[i + 1].addr;
-		uint64_t rounded = s->bytes ? s->bytes : frag_torch_round(s->requested, z->roundup);
-
-		if (rounded > next - s->addr)
-			return frag_fail(z->w->err, FRAG_EINPUT,
-					 "device %u: blocks that were live at the start overlap at 0x%llx",
-					 z->w->raw->ordinal, (unsigned long long)next);
-		if (s->bytes)
-			continue;
-		if (seg->small || seg->expandable)
-			s->bytes = rounded;
-		else if (rounded >= z->max_split)
-			s->bytes = next - s->addr;
-		else
-			s->bytes = open_size(z, i, rounded, next - s->addr - rounded);
-		if (!s->bytes)
-			return FRAG_ENOMEM;
-	}
-	return 0;
-}
-
-static int open_order(const void *a, const void *b)
-{
-	const struct open_end *x = a, *y = b;
-
-	return x->addr < y->addr ? -1 : x->addr > y->addr;
-}
-
-/* The open end with the largest addr <= at. */
-static struct open_end *open_below(struct sizer *z, frag_addr_t at)
-{
-	size_t low = 0, high = z->open_count;
-
-	while (low < high) {
-		size_t mid = (low + high) / 2;
-
-		if (z->open[mid].addr <= at)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low ? &z->open[low - 1] : NULL;
-}
-
-/*
- * Allocations start at the low end of a free block, so the first one that
- * lands in the doubtful part while the block still lives shows where it ends.
- */
-static void settle_open(struct sizer *z)
-{
-	const struct frag_raw_dev *raw = z->w->raw;
-	size_t left = z->open_count;
-
-	qsort(z->open, z->open_count, sizeof(*z->open), open_order);
-	for (size_t i = 0; i < raw->entries_count && left; i++) {
-		const struct frag_raw_entry *e = &raw->entries[i];
-		bool gone = e->action == FRAG_RAW_FREE || e->action == FRAG_RAW_FREE_COMPLETED ||
-			    (z->w->no_completed && e->action == FRAG_RAW_FREE_REQUESTED);
-		struct open_end *o;
-
-		if (e->action != FRAG_RAW_ALLOC && !gone)
-			continue;
-		o = open_below(z, e->addr);
-		if (!o || o->settled)
-			continue;
-		if (gone ? e->addr != o->addr : e->addr < o->low || e->addr > o->high)
-			continue;
-		if (gone)
-			z->w->out->uncertain++;
-		else
-			z->w->out->blocks[o->block].bytes = e->addr - o->addr;
-		o->settled = true;
-		left--;
-	}
-	z->w->out->uncertain += left;
 }
 
 /* ---- result ---------------------------------------------------------------------------------- */
@@ -499,65 +377,6 @@ static bool place_blocks(struct frag_rewound *out)
 	return next == out->blocks_count;
 }
 
-/* Pages that were unmapped later: a run that holds only small blocks is of the small pool. */
-static void guess_kinds(struct rewinder *w)
-{
-	struct frag_rewound *out = w->out;
-
-	for (size_t i = 0; i < out->segments_count; i++) {
-		struct frag_seed_segment *s = &out->segments[i];
-		bool large = false, final = false;
-
-		for (size_t k = 0; k < w->raw->segments_count && s->expandable && !final; k++)
-			final = w->raw->segments[k].addr < s->addr + s->bytes &&
-				s->addr < w->raw->segments[k].addr + w->raw->segments[k].bytes;
-		if (!s->expandable || final || !s->blocks_count)
-			continue;
-		for (size_t k = s->first_block; k < s->first_block + s->blocks_count; k++)
-			large |= out->blocks[k].requested > FRAG_MIB;
-		s->small = !large;
-	}
-}
-
-/* The lowest address mapped for a stream and kind is taken as the base of its reservation. */
-static void guess_bases(struct rewinder *w)
-{
-	struct frag_rewound *out = w->out;
-
-	for (size_t i = 0; i < out->segments_count; i++) {
-		struct frag_seed_segment *s = &out->segments[i];
-
-		if (!s->expandable)
-			continue;
-		s->range_addr = s->addr;
-		for (size_t k = 0; k < i; k++) {
-			const struct frag_seed_segment *o = &out->segments[k];
-
-			if (o->expandable && o->stream == s->stream && o->small == s->small &&
-			    o->pool == s->pool && s->addr - o->range_addr < RANGE_MAX) {
-				s->range_addr = o->range_addr;
-				break;
-			}
-		}
-	}
-}
-
-static int settle(struct rewinder *w)
-{
-	const struct frag_trace_settings *set = w->raw->settings;
-	struct sizer z = { .w = w, .roundup = set ? set->roundup : NULL,
-			   .max_split = set && set->present ? set->max_split_bytes : UINT64_MAX };
-	struct frag_rewound *out = w->out;
-	int rc = 0;
-
-	for (size_t i = 0; i < out->segments_count && !rc; i++)
-		rc = size_blocks(&z, &out->segments[i]);
-	if (!rc)
-		settle_open(&z);
-	frag_host_free(z.open);
-	return rc;
-}
-
 /* Without a layout only the requests are known. */
 static void drop_layout(struct rewinder *w)
 {
@@ -597,9 +416,7 @@ static int rewind_all(struct rewinder *w)
 		drop_layout(w);
 		return 0;
 	}
-	guess_kinds(w);
-	guess_bases(w);
-	return settle(w);
+	return frag_rewind_sizes(w->raw, w->no_completed, out, w->err);
 }
 
 int frag_rewind(const struct frag_raw_dev *raw, const uint16_t *stream_of,

@@ -23,6 +23,13 @@ struct frag_rewound {
  * the final snapshot, FRAG_ENOMEM. O(entries + live log live). */
 int frag_rewind(const struct frag_raw_dev *raw, const uint16_t *stream_of,
 		struct frag_rewound *out, struct frag_err *err);
+/*
+ * Second half, used by frag_rewind: kinds and reservations of expandable
+ * segments, sizes of blocks that have none (bytes 0). no_completed: the history has
+ * no completed frees. pre: every block is counted in its segment.
+ */
+int frag_rewind_sizes(const struct frag_raw_dev *raw, bool no_completed, struct frag_rewound *out,
+		      struct frag_err *err);
 void frag_rewound_release(struct frag_rewound *r);
 
 #endif

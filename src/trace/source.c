@@ -21,10 +21,10 @@ struct frag_source {
 	struct frag_cft_model model;
 	struct frag_event *batch; /* [FRAG_CFT_BATCH] */
 
-	uint32_t dev;	  /* now, an index */
-	uint64_t handed;  /* events of it */
-	bool modelled;	  /* `model` is that of `dev` */
-	int failed;	  /* sticky */
+	uint32_t dev;	 /* now, an index */
+	uint64_t handed; /* events of it */
+	bool modelled;	 /* `model` is that of `dev` */
+	int failed;	 /* sticky */
 	struct frag_err fault;
 };
 
@@ -41,7 +41,7 @@ static int open_cft(struct frag_source *src, struct frag_err *err)
  */
 static int read_whole(struct frag_source *src, const char *path, struct frag_err *err)
 {
-	const struct frag_reader_ops *best = NULL, *const *readers;
+	const struct frag_reader_ops *best = NULL, *const * readers;
 	const unsigned char *bytes;
 	size_t got, count;
 	struct stat st;
@@ -60,8 +60,8 @@ static int read_whole(struct frag_source *src, const char *path, struct frag_err
 		}
 	}
 	if (!best)
-		return frag_fail(err, FRAG_EINPUT, "'%.200s' is of no known format (cufrag list formats)",
-				 path);
+		return frag_fail(err, FRAG_EINPUT,
+				 "'%.200s' is of no known format (cufrag list formats)", path);
 	FRAG_TRY(best->read(src->in, NULL, &src->whole, err));
 	if (!src->whole->name)
 		src->whole->name = frag_host_strdup("stdin");
@@ -99,8 +99,7 @@ const struct frag_trace *frag_source_head(const struct frag_source *src)
 	return src->whole ? src->whole : src->parser.trace;
 }
 
-void frag_source_counts(const struct frag_source *src, uint32_t dev,
-			struct frag_source_counts *out)
+void frag_source_counts(const struct frag_source *src, uint32_t dev, struct frag_source_counts *out)
 {
 	const struct frag_trace_dev *d =
 		src->whole ? &src->whole->devs[dev] : &src->parser.declared[dev].dev;
@@ -136,8 +135,9 @@ static int read_batch(struct frag_source *src, struct frag_batch *out, struct fr
 	uint64_t left = dev->events_count - src->handed;
 
 	FRAG_TRY(frag_cft_parser_next(p, FRAG_CFT_EVENTS, src->dev, left, err));
-	*out = (struct frag_batch){ .dev = src->dev, .events = src->batch,
-				    .count = p->block.count, .first = src->handed };
+	*out = (struct frag_batch){
+		.dev = src->dev, .events = src->batch, .count = p->block.count, .first = src->handed
+	};
 	FRAG_TRY(frag_cft_parser_events(p, &src->model, src->batch, err));
 	src->handed += out->count;
 	if (!p->declared[src->dev].has_addrs)

@@ -245,8 +245,8 @@ int frag_dev_mem_info(struct frag_device *dev, uint64_t *free_bytes, uint64_t *t
  * The simulated card. `place`, if set, is asked before the device places
  * anything itself: it may give the address (return 0), refuse as the real
  * driver did (FRAG_OOM), decline (-1: the device's own rule applies), or wish
- * (FRAG_PLACE_WISH: this address if it is free). Used to feed recorded addresses. kind: FRAG_CALL_MALLOC, _RESERVE or _CREATE (addr
- * unused for the last).
+ * (FRAG_PLACE_WISH: this address if it is free). Used to feed recorded
+ * addresses. kind: FRAG_CALL_MALLOC, _RESERVE or _CREATE (addr unused for the last).
  */
 #define FRAG_PLACE_WISH 2
 typedef int (*frag_place_fn)(void *ctx, enum frag_call kind, uint64_t bytes, frag_addr_t *addr);
@@ -274,7 +274,7 @@ uint64_t frag_dev_leaks(const struct frag_device *dev);
 
 /* Cost profile: modelled ns of a call by size, from a CSV or built in. */
 struct frag_cost;
-const struct frag_cost *frag_cost_builtin(void); /* H200, see docs/metrics.md */
+const struct frag_cost *frag_cost_builtin(void); /* H200, see docs/measuring.md */
 int frag_cost_load(const char *path, struct frag_cost **out, struct frag_err *err);
 void frag_cost_destroy(struct frag_cost *cost);
 

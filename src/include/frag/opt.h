@@ -73,6 +73,8 @@ size_t frag_opt_echo(const struct frag_opt *opts, const void *params, char *buf,
 const struct frag_opt *frag_opt_find(const struct frag_opt *opts, const char *key);
 /* End of the first item of "a=1,b=[2,3],…": its ',' outside brackets, or the final NUL. */
 const char *frag_opt_item_end(const char *text);
+/* Does every bracket in the first n bytes have its other half? Else a list cannot be cut right. */
+bool frag_opt_balanced(const char *text, size_t n);
 /* "bytes", "integer", "number", "bool", "word", "text". Static. */
 const char *frag_opt_type_name(enum frag_opt_type type);
 /* "256 to 1MiB", "1 or more", "true, false", the words; "" for texts. Returns the needed length. */

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Adaptor: a log of every alloc and free in the format of RMM's
+ * logging_resource_adaptor (rapidsai/rmm
+ * cpp/src/mr/detail/logging_resource_adaptor_impl.cpp, 2026), which RMM's replay
+ * benchmark reads:
+ *
+ *	Thread,Time,Action,Pointer,Size,Stream
+ *	1,00:00:12.000345,allocate,0x7f0000000000,1024,0
+ *	1,00:00:12.000400,allocate failure,(nil),99999999,0
+ *	1,00:00:12.000512,free,0x7f0000000000,1024,0
+ *
+ * Time is the recorded time since the trace began, Size what was requested, Stream
+ * the index of the stream. Without a file the events are only counted.
+ *
+ * The file is written beside its place and renamed when the instance is destroyed,
+ * so it is complete or absent. A failed write is the error of the call.
+ */
+#include <frag/policy.h>
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <adaptor.h>
+
+struct params {
+	char file[FRAG_OPT_STRING_MAX];
+};
+
+static const struct frag_opt opts[] = {
+	FRAG_OPT_STRING("file", struct params, file, "",
+			"csv file to write; without it events are only counted"),
+	FRAG_OPT_END
+};
+
+struct log {
+	struct frag_adaptor a; /* first: see adaptor.h */
+	const char *path;
+	char *temp; /* NULL: written in place, or nothing is */
+	FILE *to;   /* NULL: nothing is written */
+	bool failed;
+	int64_t allocs_count, frees_count, failures_count;
+};
+
+/* ---- the file ------------------------------------------------------------------------ */
+
+static int fail_write(const struct log *l, struct frag_err *err)
+{
+	return frag_fail(err, FRAG_EOUTPUT, "cannot write '%s': %s", l->path, strerror(errno));
+}
+
+/* Two instances may have the same path: the address makes the name unlike. */
+static int open_file(struct log *l, struct frag_err *err)
+{
+	size_t room = strlen(l->path) + 64;
+	struct stat st;
+
+	if (!*l->path)
+		return 0;
+	/* a device or a pipe cannot be renamed over */
+	if (!stat(l->path, &st) && !S_ISREG(st.st_mode)) {
+		l->to = fopen(l->path, "w");
+	} else {
+		l->temp = frag_host_alloc(room);
+		if (!l->temp)
+			return frag_fail_nomem(err, "log");
+		snprintf(l->temp, room, "%s.%ld-%" PRIxPTR ".tmp", l->path, (long)getpid(),
+			 (uintptr_t)l);
+		l->to = fopen(l->temp, "wx");
+	}
+	if (!l->to)
+		return fail_write(l, err);
+	if (fputs("Thread,Time,Action,Pointer,Size,Stream\n", l->to) < 0)
+		return fail_write(l, err);
+	return 0;
+}
+
+/* Complete and in its place, or gone. */
+static void close_file(struct log *l, bool keep)
+{
+	if (l->to && fclose(l->to))
+		keep = false;
+	if (l->temp && (!keep || rename(l->temp, l->path)))
+		unlink(l->temp);
+	frag_host_free(l->temp);
+}
+
+static int write_line(struct log *l, const char *action, frag_addr_t addr, uint64_t bytes,
+		      uint32_t stream, struct frag_err *err)
+{
+	uint64_t us = l->a.env.dev->now_ns / 1000, s = us / 1000000;
+	char pointer[24] = "(nil)";
+
+	if (!l->to)
+		return 0;
+	if (addr)
+		snprintf(pointer, sizeof(pointer), "0x%" PRIx64, addr);
+	if (fprintf(l->to, "1,%02" PRIu64 ":%02" PRIu64 ":%02" PRIu64 ".%06" PRIu64 ",%s,%s,%" PRIu64
+			   ",%" PRIu32 "\n",
+		    s / 3600, s / 60 % 60, s % 60, us % 1000000, action, pointer, bytes,
+		    stream) >= 0)
+		return 0;
+	l->failed = true;
+	return fail_write(l, err);
+}
+
+/* ---- the policy ----------------------------------------------------------------------- */
+
+static int log_alloc(void *self, const struct frag_request *req, struct frag_block *out,
+		     struct frag_err *err)
+{
+	struct log *l = self;
+	int rc = frag_adaptor_alloc(l, req, out, err);
+
+	if (rc) {
+		l->failures_count++;
+		/* an error of the inner policy comes first */
+		if (write_line(l, "allocate failure", 0, req->bytes, req->stream,
+			       rc < 0 ? NULL : err) &&
+		    rc > 0)
+			return FRAG_EOUTPUT;
+		return rc;
+	}
+	l->allocs_count++;
+	rc = write_line(l, "allocate", out->addr, req->bytes, req->stream, err);
+	if (rc) {
+		out->stream = req->stream;
+		out->requested = req->bytes;
+		frag_adaptor_free(l, out, NULL);
+	}
+	return rc;
+}
+
+static int log_free(void *self, const struct frag_block *block, struct frag_err *err)
+{
+	struct log *l = self;
+	int written, rc;
+
+	l->frees_count++;
+	written = write_line(l, "free", block->addr, block->requested, block->stream, err);
+	rc = frag_adaptor_free(l, block, err);
+	return rc ? rc : written;
+}
+
+static void log_counters(void *self, frag_counter_fn fn, void *ctx)
+{
+	struct log *l = self;
+
+	frag_adaptor_counters(l, fn, ctx);
+	fn(ctx, "log.allocs", l->allocs_count);
+	fn(ctx, "log.frees", l->frees_count);
+	fn(ctx, "log.failures", l->failures_count);
+}
+
+static void destroy(void *self)
+{
+	struct log *l = self;
+
+	frag_adaptor_close(&l->a);
+	close_file(l, !l->failed);
+	frag_host_free(l);
+}
+
+static int create(const struct frag_policy_env *env, const void *params, void **self,
+		  struct frag_err *err)
+{
+	const struct params *p = params;
+	struct log *l = frag_host_calloc(1, sizeof(*l));
+	int rc;
+
+	if (!l)
+		return frag_fail_nomem(err, "log");
+	l->path = p->file;
+	rc = frag_adaptor_open(&l->a, env, env, "log", err);
+	if (rc) {
+		frag_host_free(l);
+		return rc;
+	}
+	rc = open_file(l, err);
+	if (rc) {
+		frag_adaptor_close(&l->a);
+		close_file(l, false);
+		frag_host_free(l);
+		return rc;
+	}
+	*self = l;
+	return 0;
+}
+
+const struct frag_policy_ops frag_policy_adapt_log = {
+	.abi = FRAG_POLICY_ABI,
+	.name = "log",
+	.summary = "adaptor: writes every alloc and free into a csv file in RMM's format",
+	.source = "rapidsai/rmm cpp/src/mr/detail/logging_resource_adaptor_impl.cpp, 2026",
+	.flags = FRAG_POLICY_ADAPTOR,
+	.opts = opts,
+	.params_size = sizeof(struct params),
+	.create = create,
+	.destroy = destroy,
+	.alloc = log_alloc,
+	.free = log_free,
+	.free_requested = frag_adaptor_free_requested,
+	.trim = frag_adaptor_trim,
+	.synced = frag_adaptor_synced,
+	.mark = frag_adaptor_mark,
+	.visit = frag_adaptor_visit,
+	.check = frag_adaptor_check,
+	.usage = frag_adaptor_usage,
+	.counters = log_counters,
+};

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * async: cudaMallocAsync from a pool of its own (cudaMemPool).
+ *
+ * Rules (CUDA Programming Guide 4.3, stream-ordered memory allocator; what the
+ * guide leaves open was measured on an H200, driver 580: see docs/measuring.md).
+ *  - A block may be reused on its own stream at once, on others when the free
+ *    has been proved complete, or as the reuse switches allow.
+ *  - Physical memory comes in pages of 32 MiB; free pages move to where a
+ *    request needs them. Blocks are multiples of 512 B.
+ *  - When a stream or the device is synchronised, what is free and above the
+ *    release threshold goes back to the driver. The default here is to keep
+ *    everything, as PyTorch and RMM set it; the driver's own default is 0.
+ *  - empty_cache is cudaMemPoolTrimTo(0).
+ *
+ * The policy only keeps the book: on sim the pool is modelled by the device,
+ * on cuda it is the real one. What the pool holds beyond live blocks shows as
+ * "other": the driver does not tell where its holes are.
+ */
+#include "direct.h"
+
+struct params {
+	uint64_t release_threshold;
+	bool follow_event_dependencies, allow_opportunistic, allow_internal_dependencies;
+};
+
+static const struct frag_opt opts[] = {
+	FRAG_OPT_BYTES("release-threshold", struct params, release_threshold, UINT64_MAX, 0,
+		       UINT64_MAX, "bytes kept at a synchronise; max = never give back"),
+	FRAG_OPT_BOOL("reuse-follow-event-dependencies", struct params, follow_event_dependencies,
+		      1, "reuse across streams where an event orders them"),
+	FRAG_OPT_BOOL("reuse-allow-opportunistic", struct params, allow_opportunistic, 1,
+		      "reuse across streams where the GPU has passed the free"),
+	FRAG_OPT_BOOL("reuse-allow-internal-dependencies", struct params,
+		      allow_internal_dependencies, 1,
+		      "when memory is short, make the stream wait for another one's free"),
+	FRAG_OPT_END
+};
+
+struct self {
+	struct frag_policy_env env;
+	struct frag_direct book;
+	uint64_t pool;
+};
+
+static int create(const struct frag_policy_env *env, const void *params, void **out,
+		  struct frag_err *err)
+{
+	const struct params *p = params;
+	struct frag_pool_attr attr = {
+		.release_threshold = p->release_threshold,
+		.reuse_follow_event_dependencies = p->follow_event_dependencies,
+		.reuse_allow_opportunistic = p->allow_opportunistic,
+		.reuse_allow_internal_dependencies = p->allow_internal_dependencies,
+	};
+	struct self *s = frag_host_calloc(1, sizeof(*s));
+	int rc;
+
+	if (!s)
+		return frag_fail_nomem(err, "policy async");
+	s->env = *env;
+	rc = frag_dev_pool_create(env->dev, &attr, &s->pool, err);
+	if (rc) {
+		frag_host_free(s);
+		return rc == FRAG_OOM ? frag_fail(err, FRAG_EDEVICE, "cudaMemPoolCreate: out of memory") :
+					rc;
+	}
+	frag_direct_init(&s->book);
+	*out = s;
+	return 0;
+}
+
+static void give_back(struct self *s, const struct frag_direct_block *b)
+{
+	for (; b; b = b->next)
+		frag_dev_pool_free(s->env.dev, s->pool, b->addr, b->bytes, b->stream, NULL);
+}
+
+static void destroy(void *self)
+{
+	struct self *s = self;
+
+	/* a pool may only go when its blocks are gone */
+	give_back(s, s->book.first);
+	give_back(s, s->book.orphans);
+	if (frag_dev_pool_destroy(s->env.dev, s->pool, NULL))
+		frag_dev_pool_destroy(s->env.dev, s->pool, NULL);
+	frag_direct_release(&s->book);
+	frag_host_free(s);
+}
+
+static int alloc(void *self, const struct frag_request *req, struct frag_block *out,
+		 struct frag_err *err)
+{
+	struct self *s = self;
+	uint64_t before = s->env.dev->reserved_bytes, granted;
+	frag_addr_t addr;
+
+	if (req->bytes > UINT64_MAX - 511)
+		return FRAG_OOM;
+	granted = frag_round_up(req->bytes, 512);
+	FRAG_TRY(frag_direct_room(&s->book, err));
+	FRAG_TRY(frag_dev_pool_alloc(s->env.dev, s->pool, req->bytes, req->stream, &addr, err));
+	/* the pool grows by itself: a limit can only be seen broken, and then undone */
+	if (s->env.dev->reserved_bytes > before && s->env.dev->reserved_bytes > s->env.limit_bytes) {
+		FRAG_TRY(frag_dev_pool_free(s->env.dev, s->pool, addr, req->bytes, req->stream, err));
+		FRAG_TRY(frag_dev_pool_trim(s->env.dev, s->pool, s->env.limit_bytes, err));
+		return FRAG_OOM;
+	}
+	*out = (struct frag_block){
+		.addr = addr,
+		.granted = granted,
+		.handle = (uintptr_t)frag_direct_add(&s->book, addr, granted, req->stream),
+		.cls = s->env.dev->reserved_bytes > before ? FRAG_CLASS_GROW : FRAG_CLASS_HIT,
+	};
+	return 0;
+}
+
+static int release(void *self, const struct frag_block *block, struct frag_err *err)
+{
+	struct self *s = self;
+	struct frag_direct_block *b = (void *)(uintptr_t)block->handle;
+	int rc = frag_dev_pool_free(s->env.dev, s->pool, b->addr, b->bytes, b->stream, err);
+
+	/* what the driver refused to take, destroy offers again */
+	if (rc)
+		frag_direct_orphan(&s->book, b);
+	else
+		frag_direct_drop(&s->book, b);
+	return rc;
+}
+
+static void free_requested(void *self, const struct frag_block *block)
+{
+	struct self *s = self;
+
+	frag_direct_wait(&s->book, (void *)(uintptr_t)block->handle);
+}
+
+static int trim(void *self, uint16_t pool, struct frag_err *err)
+{
+	struct self *s = self;
+
+	(void)pool;
+	if (s->env.sync)
+		s->env.sync(s->env.sync_ctx);
+	FRAG_TRY(frag_dev_sync_all(s->env.dev, err));
+	return frag_dev_pool_trim(s->env.dev, s->pool, 0, err);
+}
+
+static void visit(void *self, const struct frag_visitor *v)
+{
+	struct self *s = self;
+
+	frag_direct_visit(&s->book, v);
+}
+
+static void usage(void *self, struct frag_usage *out)
+{
+	struct self *s = self;
+
+	frag_direct_usage(&s->book, out);
+}
+
+static int check(void *self, struct frag_err *err)
+{
+	struct self *s = self;
+	struct frag_pool_usage u;
+
+	frag_dev_pool_usage(s->env.dev, s->pool, &u);
+	/* a device that counts nothing (null) says 0 */
+	if (u.reserved_bytes && u.reserved_bytes < s->book.live_bytes + s->book.waiting_bytes)
+		return frag_fail(err, FRAG_ECHECK, "the pool holds less than its live blocks");
+	return frag_direct_check(&s->book, err);
+}
+
+static void counters(void *self, frag_counter_fn fn, void *ctx)
+{
+	struct self *s = self;
+	struct frag_pool_usage u;
+
+	frag_dev_pool_usage(s->env.dev, s->pool, &u);
+	fn(ctx, "ReservedMemCurrent", (int64_t)u.reserved_bytes);
+	fn(ctx, "ReservedMemHigh", (int64_t)u.reserved_peak_bytes);
+	fn(ctx, "UsedMemCurrent", (int64_t)u.used_bytes);
+	fn(ctx, "UsedMemHigh", (int64_t)u.used_peak_bytes);
+}
+
+const struct frag_policy_ops frag_policy_async = {
+	.abi = FRAG_POLICY_ABI,
+	.name = "async",
+	.summary = "cudaMallocAsync from a pool of its own (cudaMemPool)",
+	.source = "CUDA Programming Guide 4.3; measured on an H200, driver 580",
+	.flags = FRAG_POLICY_FOREIGN_SYNC,
+	.needs = FRAG_CAN_ASYNC,
+	.opts = opts,
+	.params_size = sizeof(struct params),
+	.create = create,
+	.destroy = destroy,
+	.alloc = alloc,
+	.free = release,
+	.free_requested = free_requested,
+	.trim = trim,
+	.visit = visit,
+	.usage = usage,
+	.check = check,
+	.counters = counters,
+};

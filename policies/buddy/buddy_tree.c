@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Halving, merging and finding blocks of the buddy policy, and the check of it. */
+#include "buddy_tree.h"
+
+/* Tells the parents what is free below them now. */
+static void tell_up(struct buddy_node *n)
+{
+	while (n->in) {
+		const struct buddy_node *h = n->in->half;
+		uint64_t orders = h[0].orders | h[1].orders;
+
+		n = n->in->of;
+		if (n->orders == orders)
+			return;
+		n->orders = orders;
+	}
+}
+
+/* A whole block becomes free. Without lifo the caller tells the parents when it is done. */
+void buddy_put_free(struct buddy_tree *t, struct buddy_node *n)
+{
+	unsigned k = n->order;
+
+	n->state = FRAG_STATE_FREE;
+	n->orders = 1ull << k;
+	t->free_count[k]++;
+	t->free_orders |= 1ull << k;
+	if (!n->in) {
+		t->idle_count++;
+		t->idle_bytes += 1ull << k;
+	}
+	if (!t->lifo)
+		return;
+	n->prev = NULL;
+	n->next = t->head[k];
+	if (n->next)
+		n->next->prev = n;
+	t->head[k] = n;
+}
+
+/* A free block stops being free; the caller sets its state. */
+void buddy_cut_free(struct buddy_tree *t, struct buddy_node *n)
+{
+	unsigned k = n->order;
+
+	n->orders = 0;
+	if (!--t->free_count[k])
+		t->free_orders &= ~(1ull << k);
+	if (!n->in) {
+		t->idle_count--;
+		t->idle_bytes -= 1ull << k;
+	}
+	if (!t->lifo)
+		return;
+	if (n->prev)
+		n->prev->next = n->next;
+	else
+		t->head[k] = n->next;
+	if (n->next)
+		n->next->prev = n->prev;
+}
+
+struct buddy_node *buddy_find(const struct buddy_tree *t, unsigned k)
+{
+	uint64_t fit = t->free_orders >> k << k;
+	struct buddy_node *n;
+	size_t i = 0;
+
+	if (!fit)
+		return NULL;
+	k = (unsigned)__builtin_ctzll(fit);
+	if (t->lifo)
+		return t->head[k];
+	fit = 1ull << k;
+	while (!(t->arenas[i]->root.orders & fit))
+		i++;
+	n = &t->arenas[i]->root;
+	while (n->state == BUDDY_SPLIT)
+		n = n->pair->half + !(n->pair->half[0].orders & fit);
+	return n;
+}
+
+/* ---- halving and merging ------------------------------------------------------------ */
+
+struct buddy_node *buddy_carve(struct buddy_tree *t, struct buddy_node *n, unsigned k)
+{
+	buddy_cut_free(t, n);
+	while (n->order > k) {
+		struct buddy_pair *pair = frag_slab_alloc(&t->pairs);
+		struct buddy_node *low = &pair->half[0], *high = &pair->half[1];
+		uint8_t order = n->order - 1;
+
+		*low = (struct buddy_node){ .addr = n->addr, .in = pair, .order = order };
+		*high = (struct buddy_node){ .addr = n->addr + (1ull << order), .in = pair,
+				       .order = order };
+		pair->of = n;
+		n->state = BUDDY_SPLIT;
+		n->pair = pair;
+		buddy_put_free(t, high);
+		t->blocks_count++;
+		n = low;
+	}
+	n->state = FRAG_STATE_LIVE;
+	if (!t->lifo)
+		tell_up(n);
+	t->live_bytes += 1ull << k;
+	t->free_bytes -= 1ull << k;
+	return n;
+}
+
+struct buddy_node *buddy_merge(struct buddy_tree *t, struct buddy_node *n)
+{
+	while (n->in) {
+		struct buddy_node *half = n->in->half;
+		struct buddy_node *buddy = half + (n == half);
+		struct buddy_pair *pair = n->in;
+
+		if (buddy->state != FRAG_STATE_FREE)
+			break;
+		buddy_cut_free(t, buddy);
+		n = pair->of;
+		n->pair = NULL;
+		frag_slab_free(&t->pairs, pair);
+		t->blocks_count--;
+	}
+	buddy_put_free(t, n);
+	if (!t->lifo)
+		tell_up(n);
+	return n;
+}
+
+/* ---- check ---------------------------------------------------------------------------- */
+
+struct sums {
+	uint64_t bytes[3], count[BUDDY_ORDERS];
+	size_t blocks;
+};
+
+static const char *check_node(const struct buddy_tree *t, const struct buddy_node *n, struct sums *sum)
+{
+	const struct buddy_node *h;
+	const char *bad;
+
+	if (n->order < t->min_order || n->order >= BUDDY_ORDERS)
+		return "order out of range";
+	if (n->state != BUDDY_SPLIT) {
+		sum->bytes[n->state] += 1ull << n->order;
+		sum->blocks++;
+		if (n->state == FRAG_STATE_FREE)
+			sum->count[n->order]++;
+		if (n->orders != (n->state == FRAG_STATE_FREE ? 1ull << n->order : 0))
+			return "orders of a whole block wrong";
+		return NULL;
+	}
+	h = n->pair->half;
+	if (n->pair->of != n || h[0].in != n->pair || h[1].in != n->pair)
+		return "tree links broken";
+	if (h[0].order != n->order - 1 || h[1].order != n->order - 1 || h[0].addr != n->addr ||
+	    h[1].addr != n->addr + (1ull << h[1].order))
+		return "halves do not cover their block";
+	if (h[0].state == FRAG_STATE_FREE && h[1].state == FRAG_STATE_FREE)
+		return "two free buddies";
+	bad = check_node(t, h, sum);
+	if (!bad)
+		bad = check_node(t, h + 1, sum);
+	if (!bad && !t->lifo && n->orders != (h[0].orders | h[1].orders))
+		bad = "orders of a split block wrong";
+	return bad;
+}
+
+static const char *check_lists(const struct buddy_tree *t, const struct sums *sum)
+{
+	unsigned k;
+
+	for (k = 0; k < BUDDY_ORDERS; k++) {
+		const struct buddy_node *n = t->head[k], *prev = NULL;
+		uint64_t in_list = 0;
+
+		if (t->free_count[k] != sum->count[k] ||
+		    !!(t->free_orders >> k & 1) != !!sum->count[k])
+			return "count of free blocks wrong";
+		for (; n && in_list <= sum->count[k]; prev = n, n = n->next, in_list++)
+			if (n->prev != prev || n->order != k || n->state != FRAG_STATE_FREE)
+				return "list of free blocks broken";
+		if (in_list != (!t->lifo ? 0 : sum->count[k]))
+			return "list of free blocks incomplete";
+	}
+	return NULL;
+}
+
+const char *buddy_broken(const struct buddy_tree *t)
+{
+	struct sums sum = { 0 };
+	const char *bad = NULL;
+	uint64_t idle_bytes = 0;
+	size_t i, idle = 0;
+
+	for (i = 0; i < t->arenas_count && !bad; i++) {
+		const struct buddy_node *n = &t->arenas[i]->root, *before;
+
+		before = i ? &t->arenas[i - 1]->root : NULL;
+		bad = n->in ? "arena with a parent" : check_node(t, n, &sum);
+		if (before && before->addr + buddy_bytes(before) > n->addr)
+			bad = "arenas out of order";
+		if (n->state == FRAG_STATE_FREE) {
+			idle++;
+			idle_bytes += buddy_bytes(n);
+		}
+	}
+	if (!bad)
+		bad = check_lists(t, &sum);
+	if (!bad && (sum.bytes[FRAG_STATE_LIVE] != t->live_bytes ||
+		     sum.bytes[FRAG_STATE_WAITING] != t->waiting_bytes ||
+		     sum.bytes[FRAG_STATE_FREE] != t->free_bytes || sum.blocks != t->blocks_count ||
+		     idle != t->idle_count || idle_bytes != t->idle_bytes))
+		bad = "counters differ from the sums over the blocks";
+	return bad;
+}

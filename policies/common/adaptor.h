@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What adaptors share: they hold another policy and pass on every call that they
+ * have no business with. Handles are those of the inner policy.
+ *
+ * An adaptor puts the struct first in its own state, so that the functions
+ * below fit into its table. A hook that the inner policy lacks does nothing.
+ * `seed` is not passed on: a history that began late is replayed from its seeds.
+ *
+ * Ownership: the adaptor owns the inner policy until frag_adaptor_close.
+ */
+#ifndef FRAG_COMMON_ADAPTOR_H
+#define FRAG_COMMON_ADAPTOR_H
+
+#include <frag/policy.h>
+
+struct frag_adaptor {
+	struct frag_inner inner;
+	struct frag_policy_env env; /* as the adaptor was given it */
+};
+
+/* Opens env->inner with `for_inner` (a changed copy of env, or env itself). */
+int frag_adaptor_open(struct frag_adaptor *a, const struct frag_policy_env *env,
+		      const struct frag_policy_env *for_inner, const char *name,
+		      struct frag_err *err);
+void frag_adaptor_close(struct frag_adaptor *a);
+
+/* The call, as it is. */
+int frag_adaptor_alloc(void *self, const struct frag_request *req, struct frag_block *out,
+		       struct frag_err *err);
+int frag_adaptor_free(void *self, const struct frag_block *block, struct frag_err *err);
+void frag_adaptor_free_requested(void *self, const struct frag_block *block);
+int frag_adaptor_trim(void *self, uint16_t pool, struct frag_err *err);
+int frag_adaptor_synced(void *self, struct frag_err *err);
+void frag_adaptor_mark(void *self, bool begins);
+void frag_adaptor_visit(void *self, const struct frag_visitor *v);
+int frag_adaptor_check(void *self, struct frag_err *err);
+/* By a walk where the inner policy keeps no counters. */
+void frag_adaptor_usage(void *self, struct frag_usage *out);
+void frag_adaptor_counters(void *self, frag_counter_fn fn, void *ctx);
+
+#endif

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The book of blocks that a device hands out one by one; see direct.h. */
+#include "direct.h"
+
+#include <stdlib.h>
+
+void frag_direct_init(struct frag_direct *d)
+{
+	*d = (struct frag_direct){ 0 };
+	frag_slab_init(&d->slab, sizeof(struct frag_direct_block));
+}
+
+void frag_direct_release(struct frag_direct *d)
+{
+	frag_slab_release(&d->slab);
+}
+
+int frag_direct_room(struct frag_direct *d, struct frag_err *err)
+{
+	return frag_slab_reserve(&d->slab, 1) ? frag_fail_nomem(err, "blocks") : 0;
+}
+
+struct frag_direct_block *frag_direct_add(struct frag_direct *d, frag_addr_t addr, uint64_t bytes,
+					  uint32_t stream)
+{
+	struct frag_direct_block *b = frag_slab_alloc(&d->slab);
+
+	*b = (struct frag_direct_block){ .next = d->first, .addr = addr, .bytes = bytes,
+					 .stream = stream };
+	if (b->next)
+		b->next->prev = b;
+	d->first = b;
+	d->live_bytes += bytes;
+	d->count++;
+	return b;
+}
+
+void frag_direct_wait(struct frag_direct *d, struct frag_direct_block *b)
+{
+	b->waiting = true;
+	d->live_bytes -= b->bytes;
+	d->waiting_bytes += b->bytes;
+}
+
+static void unlink_block(struct frag_direct *d, struct frag_direct_block *b)
+{
+	*(b->waiting ? &d->waiting_bytes : &d->live_bytes) -= b->bytes;
+	if (b->prev)
+		b->prev->next = b->next;
+	else
+		d->first = b->next;
+	if (b->next)
+		b->next->prev = b->prev;
+	d->count--;
+}
+
+void frag_direct_drop(struct frag_direct *d, struct frag_direct_block *b)
+{
+	unlink_block(d, b);
+	frag_slab_free(&d->slab, b);
+}
+
+void frag_direct_orphan(struct frag_direct *d, struct frag_direct_block *b)
+{
+	unlink_block(d, b);
+	b->prev = NULL;
+	b->next = d->orphans;
+	d->orphans = b;
+}
+
+static int by_addr(const void *x, const void *y)
+{
+	const struct frag_direct_block *a = *(struct frag_direct_block *const *)x;
+	const struct frag_direct_block *b = *(struct frag_direct_block *const *)y;
+
+	return (a->addr > b->addr) - (a->addr < b->addr);
+}
+
+/* All blocks by address; NULL when host memory is short. */
+static struct frag_direct_block **sorted(const struct frag_direct *d)
+{
+	struct frag_direct_block **list =
+		frag_host_alloc(d->count * sizeof(struct frag_direct_block *));
+	size_t n = 0;
+
+	if (!list)
+		return NULL;
+	for (struct frag_direct_block *b = d->first; b; b = b->next)
+		list[n++] = b;
+	qsort(list, n, sizeof(struct frag_direct_block *), by_addr);
+	return list;
+}
+
+void frag_direct_visit(const struct frag_direct *d, const struct frag_visitor *v)
+{
+	struct frag_direct_block **list = sorted(d);
+
+	for (size_t i = 0; list && i < d->count; i++) {
+		if (v->segment)
+			v->segment(v->ctx, list[i]->addr, list[i]->bytes, list[i]->stream);
+		if (v->block)
+			v->block(v->ctx, list[i]->addr, list[i]->bytes,
+				 list[i]->waiting ? FRAG_STATE_WAITING : FRAG_STATE_LIVE, 0);
+	}
+	frag_host_free(list);
+}
+
+void frag_direct_usage(const struct frag_direct *d, struct frag_usage *out)
+{
+	*out = (struct frag_usage){ .allocated_bytes = d->live_bytes,
+				    .waiting_bytes = d->waiting_bytes,
+				    .segments_count = d->count,
+				    .blocks_count = d->count };
+}
+
+int frag_direct_check(const struct frag_direct *d, struct frag_err *err)
+{
+	struct frag_direct_block **list = sorted(d);
+	uint64_t live = 0, waiting = 0;
+	int rc = 0;
+
+	if (!list)
+		return frag_fail_nomem(err, "check");
+	for (size_t i = 0; i < d->count; i++) {
+		*(list[i]->waiting ? &waiting : &live) += list[i]->bytes;
+		if (i && list[i - 1]->addr + list[i - 1]->bytes > list[i]->addr && !rc)
+			rc = frag_fail(err, FRAG_ECHECK, "blocks overlap at 0x%llx",
+				       (unsigned long long)list[i]->addr);
+	}
+	if (!rc && (live != d->live_bytes || waiting != d->waiting_bytes))
+		rc = frag_fail(err, FRAG_ECHECK, "counters differ from the blocks");
+	frag_host_free(list);
+	return rc;
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Blocks that the device itself hands out one by one (a driver pool, managed
+ * memory): nothing is cached or split here, so all there is to keep is which
+ * blocks are out. What the device holds beyond them is its own.
+ *
+ * Ownership: the book owns its records; the device memory is given back by
+ * the policy that uses it.
+ */
+#ifndef FRAG_COMMON_DIRECT_H
+#define FRAG_COMMON_DIRECT_H
+
+#include <frag/policy.h>
+
+#include "objslab.h"
+
+struct frag_direct_block {
+	struct frag_direct_block *prev, *next;
+	frag_addr_t addr;
+	uint64_t bytes;
+	uint32_t stream;
+	bool waiting;
+};
+
+struct frag_direct {
+	struct frag_direct_block *first;
+	struct frag_direct_block *orphans; /* freed, but the device refused to take them back */
+	struct frag_slab slab;
+	uint64_t live_bytes, waiting_bytes;
+	size_t count;
+};
+
+void frag_direct_init(struct frag_direct *d);
+void frag_direct_release(struct frag_direct *d);
+/* Room for one more record, so that frag_direct_add cannot fail. 0 or FRAG_ENOMEM. */
+int frag_direct_room(struct frag_direct *d, struct frag_err *err);
+struct frag_direct_block *frag_direct_add(struct frag_direct *d, frag_addr_t addr, uint64_t bytes,
+					  uint32_t stream);
+void frag_direct_wait(struct frag_direct *d, struct frag_direct_block *b);
+void frag_direct_drop(struct frag_direct *d, struct frag_direct_block *b);
+/* The block is free for everyone but the device: it is not counted or walked any more. */
+void frag_direct_orphan(struct frag_direct *d, struct frag_direct_block *b);
+/* Each block is a segment of its own. O(n log n). */
+void frag_direct_visit(const struct frag_direct *d, const struct frag_visitor *v);
+void frag_direct_usage(const struct frag_direct *d, struct frag_usage *out);
+/* Counters against the records, and that no two blocks overlap. */
+int frag_direct_check(const struct frag_direct *d, struct frag_err *err);
+
+#endif

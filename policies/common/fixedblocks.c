@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Slots and lists of fixedblocks.h.
+ *
+ * Invariants: a slot is free if and only if it is in exactly one list; the
+ * counters are those of the slots. The place of a slot in its array is the place
+ * of its block in the chunk.
+ */
+#include "fixedblocks.h"
+
+struct queue {
+	struct frag_fixed_slot *first, *last;
+	uint64_t count;
+};
+
+static void *queue_create(void *self)
+{
+	(void)self;
+	return frag_host_calloc(1, sizeof(struct queue));
+}
+
+static void queue_destroy(void *self, void *list)
+{
+	(void)self;
+	frag_host_free(list);
+}
+
+static bool queue_is_empty(const void *list)
+{
+	return !((const struct queue *)list)->count;
+}
+
+static bool queue_fits(const void *list, uint64_t bytes)
+{
+	(void)bytes; /* never above the block size */
+	return ((const struct queue *)list)->count;
+}
+
+static void queue_append(struct queue *q, struct queue *tail)
+{
+	if (q->last)
+		q->last->next = tail->first;
+	else
+		q->first = tail->first;
+	if (tail->last)
+		q->last = tail->last;
+	q->count += tail->count;
+	*tail = (struct queue){ 0 };
+}
+
+static void queue_merge(void *self, void **own, void **other)
+{
+	(void)self;
+	queue_append(*own, *other);
+}
+
+static const struct frag_streams_ops queue_ops = {
+	.create = queue_create,
+	.destroy = queue_destroy,
+	.is_empty = queue_is_empty,
+	.fits = queue_fits,
+	.merge = queue_merge,
+};
+
+static void put(struct queue *q, struct frag_fixed_slot *s)
+{
+	s->state = FRAG_STATE_FREE;
+	s->next = NULL;
+	if (q->last)
+		q->last->next = s;
+	else
+		q->first = s;
+	q->last = s;
+	q->count++;
+}
+
+static struct frag_fixed_slot *take(struct queue *q)
+{
+	struct frag_fixed_slot *s = q->first;
+
+	q->first = s->next;
+	if (!q->first)
+		q->last = NULL;
+	q->count--;
+	return s;
+}
+
+void frag_fixed_init(struct frag_fixed *f, struct frag_upstream *up, uint64_t block_bytes,
+		     uint64_t chunk_blocks)
+{
+	*f = (struct frag_fixed){ .up = up,
+				  .block_bytes = frag_round_up(block_bytes, FRAG_FIXED_ALIGNMENT),
+				  .chunk_blocks = chunk_blocks };
+	frag_streams_init(&f->streams, &queue_ops, f, up->env.dev);
+}
+
+void frag_fixed_release(struct frag_fixed *f)
+{
+	struct frag_chunk *c;
+
+	for (c = frag_upstream_first(f->up); c; c = frag_upstream_next(f->up, c))
+		if (c->owner == f)
+			frag_host_free(c->head);
+	frag_streams_release(&f->streams);
+}
+
+static int grow(struct frag_fixed *f, uint32_t stream, struct queue *q, struct frag_err *err)
+{
+	struct frag_fixed_slot *slots = frag_host_calloc(f->chunk_blocks, sizeof(*slots));
+	struct frag_chunk *c;
+	int rc;
+
+	if (!slots)
+		return frag_fail_nomem(err, "blocks of a chunk");
+	rc = frag_upstream_take(f->up, f->block_bytes * f->chunk_blocks, stream, &c, err);
+	if (rc) {
+		frag_host_free(slots);
+		return rc;
+	}
+	c->owner = f;
+	c->head = slots;
+	for (uint64_t i = 0; i < f->chunk_blocks; i++) {
+		slots[i].chunk = c;
+		slots[i].stream = stream;
+		put(q, &slots[i]);
+	}
+	f->chunks_count++;
+	return 0;
+}
+
+int frag_fixed_start(struct frag_fixed *f, struct frag_err *err)
+{
+	struct queue *q;
+
+	if (f->started)
+		return 0;
+	q = frag_streams_get(&f->streams, 0, err);
+	if (!q)
+		return FRAG_ENOMEM;
+	FRAG_TRY(grow(f, 0, q, err));
+	f->started = true;
+	return 0;
+}
+
+int frag_fixed_alloc(struct frag_fixed *f, uint32_t stream, struct frag_block *out,
+		     struct frag_err *err)
+{
+	enum frag_class cls = FRAG_CLASS_HIT;
+	struct frag_fixed_slot *s;
+	struct queue *q;
+	void *from;
+
+	if (FRAG_UNLIKELY(!f->started))
+		FRAG_TRY(frag_fixed_start(f, err));
+	q = frag_streams_get(&f->streams, stream, err);
+	if (FRAG_UNLIKELY(!q))
+		return FRAG_ENOMEM;
+	if (FRAG_UNLIKELY(!q->count)) {
+		FRAG_TRY(frag_streams_steal(&f->streams, stream, f->block_bytes, &from, err));
+		if (from) {
+			q = from;
+		} else {
+			FRAG_TRY(grow(f, stream, q, err));
+			cls = FRAG_CLASS_GROW;
+		}
+	}
+	s = take(q);
+	s->state = FRAG_STATE_LIVE;
+	s->stream = stream;
+	f->live_count++;
+	out->addr = s->chunk->addr +
+		    (uint64_t)(s - (struct frag_fixed_slot *)s->chunk->head) * f->block_bytes;
+	out->granted = f->block_bytes;
+	out->handle = (uintptr_t)s;
+	out->cls = (uint8_t)cls;
+	return 0;
+}
+
+static struct frag_fixed_slot *slot_of(const struct frag_block *b)
+{
+	return (struct frag_fixed_slot *)(uintptr_t)b->handle;
+}
+
+void frag_fixed_free_requested(struct frag_fixed *f, const struct frag_block *block)
+{
+	struct frag_fixed_slot *s = slot_of(block);
+
+	FRAG_ASSERT(s->state == FRAG_STATE_LIVE);
+	s->state = FRAG_STATE_WAITING;
+	f->live_count--;
+	f->waiting_count++;
+}
+
+void frag_fixed_free(struct frag_fixed *f, const struct frag_block *block)
+{
+	struct frag_fixed_slot *s = slot_of(block);
+
+	FRAG_ASSERT(s->state != FRAG_STATE_FREE);
+	--*(s->state == FRAG_STATE_LIVE ? &f->live_count : &f->waiting_count);
+	put(f->streams.list[s->stream], s);
+}
+
+/* ---- looking at it ---------------------------------------------------------------- */
+
+void frag_fixed_visit(const struct frag_chunk *c, const struct frag_visitor *v)
+{
+	const struct frag_fixed *f = c->owner;
+	const struct frag_fixed_slot *slots = c->head;
+
+	for (uint64_t i = 0; i < f->chunk_blocks; i++)
+		v->block(v->ctx, c->addr + i * f->block_bytes, f->block_bytes,
+			 (enum frag_block_state)slots[i].state, 0);
+}
+
+void frag_fixed_usage(const struct frag_fixed *f, struct frag_usage *out)
+{
+	uint64_t blocks = f->chunks_count * f->chunk_blocks;
+	uint64_t free_count = blocks - f->live_count - f->waiting_count;
+
+	out->allocated_bytes += f->live_count * f->block_bytes;
+	out->waiting_bytes += f->waiting_count * f->block_bytes;
+	out->free_bytes += free_count * f->block_bytes;
+	out->pinned_bytes += free_count * f->block_bytes;
+	out->blocks_count += blocks;
+	if (free_count)
+		out->largest_free_bytes = FRAG_MAX(out->largest_free_bytes, f->block_bytes);
+}
+
+struct tally {
+	uint64_t chunks, state[FRAG_STATE_FREE + 1];
+};
+
+static int check_chunk(const struct frag_fixed *f, const struct frag_chunk *c, struct tally *t,
+		       struct frag_err *err)
+{
+	const struct frag_fixed_slot *slots = c->head;
+
+	t->chunks++;
+	if (c->bytes != f->block_bytes * f->chunk_blocks)
+		return frag_fail(err, FRAG_ECHECK, "chunk 0x%llx has a wrong size",
+				 (unsigned long long)c->addr);
+	for (uint64_t i = 0; i < f->chunk_blocks; i++) {
+		if (slots[i].chunk != c || slots[i].state > FRAG_STATE_FREE)
+			return frag_fail(err, FRAG_ECHECK, "block %llu of chunk 0x%llx is broken",
+					 (unsigned long long)i, (unsigned long long)c->addr);
+		t->state[slots[i].state]++;
+	}
+	return 0;
+}
+
+int frag_fixed_check(const struct frag_fixed *f, struct frag_err *err)
+{
+	struct tally t = { 0 };
+	uint64_t listed = 0;
+
+	for (struct frag_chunk *c = frag_upstream_first(f->up); c; c = frag_upstream_next(f->up, c))
+		if (c->owner == f)
+			FRAG_TRY(check_chunk(f, c, &t, err));
+	for (uint32_t i = 0; i < f->streams.count; i++) {
+		const struct queue *q = f->streams.list[i];
+		const struct frag_fixed_slot *s = q ? q->first : NULL, *last = NULL;
+		uint64_t n = 0;
+
+		/* a list longer than all free blocks together goes round */
+		for (; s && n <= t.state[FRAG_STATE_FREE]; s = s->next, n++) {
+			if (s->state != FRAG_STATE_FREE)
+				return frag_fail(err, FRAG_ECHECK, "a used block is in a free list");
+			last = s;
+		}
+		if (q && (n != q->count || last != q->last))
+			return frag_fail(err, FRAG_ECHECK, "free list of stream %u is broken", i);
+		listed += n;
+	}
+	if (listed != t.state[FRAG_STATE_FREE] || t.chunks != f->chunks_count ||
+	    t.state[FRAG_STATE_LIVE] != f->live_count ||
+	    t.state[FRAG_STATE_WAITING] != f->waiting_count)
+		return frag_fail(err, FRAG_ECHECK, "counters differ from the blocks of %llu bytes",
+				 (unsigned long long)f->block_bytes);
+	return 0;
+}

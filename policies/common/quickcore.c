@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The pool of quickcore.h; Umpire's heuristics are at the end. */
+#include "quickcore.h"
+
+void frag_quick_init(struct frag_quick *q, struct frag_upstream *up,
+		     const struct frag_quick_params *p)
+{
+	*q = (struct frag_quick){ .up = up, .p = *p };
+	frag_slab_init(&q->parts, sizeof(struct frag_part));
+	frag_bset_init(&q->free);
+	frag_bset_init(&q->whole);
+}
+
+void frag_quick_release(struct frag_quick *q)
+{
+	frag_bset_release(&q->free);
+	frag_bset_release(&q->whole);
+	frag_slab_release(&q->parts);
+}
+
+/* ---- free parts ---------------------------------------------------------------------- */
+
+/* Room for two parts more; afterwards no insert fails. */
+static int room(struct frag_quick *q, struct frag_err *err)
+{
+	size_t n = frag_slab_live(&q->parts) + 2;
+
+	if (frag_slab_reserve(&q->parts, 2) || frag_bset_reserve(&q->free, n) ||
+	    frag_bset_reserve(&q->whole, n))
+		return frag_fail_nomem(err, "quickpool: parts");
+	return 0;
+}
+
+static void insert(struct frag_quick *q, struct frag_part *p)
+{
+	p->state = FRAG_STATE_FREE;
+	p->stamp = q->stamp++;
+	frag_bset_insert(&q->free, p->size, p->stamp, p);
+	if (frag_part_is_whole(p)) {
+		frag_bset_insert(&q->whole, p->size, p->stamp, p);
+		q->releasable_bytes += p->size;
+	}
+}
+
+static void erase(struct frag_quick *q, struct frag_part *p)
+{
+	frag_bset_erase(&q->free, p->size, p->stamp);
+	if (frag_part_is_whole(p)) {
+		frag_bset_erase(&q->whole, p->size, p->stamp);
+		q->releasable_bytes -= p->size;
+	}
+}
+
+int frag_quick_give_back(struct frag_quick *q, struct frag_err *err)
+{
+	struct frag_bset_pos at;
+	int rc = 0;
+
+	while (!rc && (at = frag_bset_first(&q->whole)).leaf) {
+		struct frag_part *p = frag_bset_value(at);
+		uint64_t bytes = p->size;
+		bool gone;
+
+		rc = frag_upstream_give(q->up, p->chunk, &gone, err);
+		if (!gone)
+			return rc;
+		erase(q, p);
+		frag_slab_free(&q->parts, p);
+		q->actual_bytes -= bytes;
+	}
+	return rc;
+}
+
+/* ---- allocation ------------------------------------------------------------------------ */
+
+static uint64_t rounded(const struct frag_quick *q, uint64_t bytes)
+{
+	return (FRAG_MAX(bytes, 1u) + q->p.alignment - 1) & ~(q->p.alignment - 1);
+}
+
+static int take(struct frag_quick *q, uint64_t bytes, uint32_t stream, struct frag_chunk **out,
+		struct frag_err *err)
+{
+	int rc;
+
+	q->growing = true;
+	rc = frag_upstream_take_aligned(q->up, bytes, q->p.alignment, stream, out, err);
+	q->growing = false;
+	return rc;
+}
+
+/* A new chunk; *cls says whether others had to go first. */
+static int grow(struct frag_quick *q, uint64_t bytes, uint32_t stream, struct frag_part **out,
+		enum frag_class *cls, struct frag_err *err)
+{
+	uint64_t size = FRAG_MAX(bytes, q->actual_bytes ? q->p.next : q->p.first);
+	struct frag_chunk *c;
+	int rc = take(q, size, stream, &c, err);
+
+	*cls = FRAG_CLASS_GROW;
+	if (rc == FRAG_OOM) {
+		FRAG_TRY(frag_quick_give_back(q, err));
+		rc = take(q, size, stream, &c, err);
+		*cls = FRAG_CLASS_RELEASE;
+	}
+	if (rc)
+		return rc;
+	c->owner = q;
+	q->actual_bytes += size;
+	*out = frag_part_whole(&q->parts, c);
+	return 0;
+}
+
+static int core_alloc(struct frag_quick *q, uint64_t bytes, uint32_t stream,
+		      struct frag_part **out, enum frag_class *cls, struct frag_err *err)
+{
+	struct frag_bset_pos at;
+	struct frag_part *p;
+
+	FRAG_TRY(room(q, err));
+	at = frag_bset_lower(&q->free, bytes, 0);
+	*cls = FRAG_CLASS_HIT;
+	if (FRAG_LIKELY(at.leaf != NULL)) {
+		p = frag_bset_value(at);
+		erase(q, p);
+	} else {
+		FRAG_TRY(grow(q, bytes, stream, &p, cls, err));
+	}
+	p->state = FRAG_STATE_LIVE;
+	p->stream = stream;
+	if (p->size != bytes) {
+		insert(q, frag_part_split(&q->parts, p, bytes));
+		if (*cls == FRAG_CLASS_HIT)
+			*cls = FRAG_CLASS_SPLIT;
+	}
+	q->live_bytes += bytes;
+	q->aligned_hwm = FRAG_MAX(q->aligned_hwm, q->live_bytes + q->waiting_bytes);
+	*out = p;
+	return 0;
+}
+
+int frag_quick_alloc(struct frag_quick *q, const struct frag_request *req, struct frag_block *out,
+		     struct frag_err *err)
+{
+	enum frag_class cls;
+	struct frag_part *p;
+
+	if (FRAG_UNLIKELY(req->bytes > FRAG_UPSTREAM_MAX))
+		return FRAG_OOM;
+	FRAG_TRY(core_alloc(q, rounded(q, req->bytes), req->stream, &p, &cls, err));
+	frag_part_grant(p, req->stream, cls, out);
+	return 0;
+}
+
+/* ---- freeing --------------------------------------------------------------------------- */
+
+static void core_free(struct frag_quick *q, struct frag_part *p)
+{
+	*(p->state == FRAG_STATE_LIVE ? &q->live_bytes : &q->waiting_bytes) -= p->size;
+	if (p->prev && p->prev->state == FRAG_STATE_FREE) {
+		p = p->prev;
+		erase(q, p);
+		frag_part_absorb_next(&q->parts, p);
+	}
+	if (p->next && p->next->state == FRAG_STATE_FREE) {
+		erase(q, p->next);
+		frag_part_absorb_next(&q->parts, p);
+	}
+	insert(q, p);
+}
+
+static int coalesce(struct frag_quick *q, uint64_t size, struct frag_err *err)
+{
+	enum frag_class cls;
+	struct frag_part *p;
+	int rc;
+
+	if (frag_bset_count(&q->whole) <= 1)
+		return 0;
+	FRAG_TRY(frag_quick_give_back(q, err));
+	if (q->actual_bytes >= size)
+		return 0;
+	rc = core_alloc(q, rounded(q, size - q->actual_bytes), 0, &p, &cls, err);
+	if (!rc)
+		core_free(q, p);
+	return rc == FRAG_OOM ? 0 : rc; /* refused: the pool only stays smaller */
+}
+
+void frag_quick_free_requested(struct frag_quick *q, const struct frag_block *block)
+{
+	struct frag_part *p = frag_part_of(block);
+
+	FRAG_ASSERT(p->state == FRAG_STATE_LIVE);
+	p->state = FRAG_STATE_WAITING;
+	q->live_bytes -= p->size;
+	q->waiting_bytes += p->size;
+}
+
+int frag_quick_free(struct frag_quick *q, const struct frag_block *block, struct frag_err *err)
+{
+	struct frag_coalesce_state s;
+	uint64_t size;
+
+	FRAG_ASSERT(frag_part_of(block)->state != FRAG_STATE_FREE);
+	core_free(q, frag_part_of(block));
+	/* an upstream that synchronises frees blocks of ours: not the moment to call it again */
+	if (q->growing)
+		return 0;
+	s = (struct frag_coalesce_state){ .actual = q->actual_bytes,
+					  .releasable = q->releasable_bytes,
+					  .aligned_hwm = q->aligned_hwm,
+					  .releasable_count = frag_bset_count(&q->whole) };
+	size = frag_coalesce_size(&q->p.coalesce, &s);
+	return size ? coalesce(q, size, err) : 0;
+}
+
+/* ---- looking at it ----------------------------------------------------------------------- */
+
+void frag_quick_visit(const struct frag_chunk *c, const struct frag_visitor *v)
+{
+	frag_parts_visit(c, v, true);
+}
+
+void frag_quick_usage(const struct frag_quick *q, struct frag_usage *out)
+{
+	uint64_t free_bytes = q->actual_bytes - q->live_bytes - q->waiting_bytes;
+	struct frag_bset_pos last = frag_bset_last(&q->free);
+
+	out->allocated_bytes += q->live_bytes;
+	out->waiting_bytes += q->waiting_bytes;
+	out->free_bytes += free_bytes;
+	out->releasable_bytes += q->releasable_bytes;
+	out->pinned_bytes += free_bytes - q->releasable_bytes;
+	out->blocks_count += frag_slab_live(&q->parts);
+	if (last.leaf)
+		out->largest_free_bytes = FRAG_MAX(out->largest_free_bytes, frag_bset_size(last));
+}
+
+static int check_free(void *self, const struct frag_part *p, struct frag_err *err)
+{
+	struct frag_quick *q = self;
+	struct frag_bset_pos at = frag_bset_lower(&q->free, p->size, p->stamp);
+	struct frag_bset_pos in_whole = frag_bset_lower(&q->whole, p->size, p->stamp);
+	bool listed = in_whole.leaf && frag_bset_value(in_whole) == p;
+
+	if (!at.leaf || frag_bset_value(at) != p || listed != frag_part_is_whole(p))
+		return frag_fail(err, FRAG_ECHECK, "free part 0x%llx is not in its sets",
+				 (unsigned long long)p->addr);
+	if (p->next && p->next->state == FRAG_STATE_FREE)
+		return frag_fail(err, FRAG_ECHECK, "free neighbours at 0x%llx",
+				 (unsigned long long)p->addr);
+	return 0;
+}
+
+int frag_quick_check(struct frag_quick *q, struct frag_err *err)
+{
+	const char *broken = frag_bset_broken(&q->free);
+	struct frag_parts_tally t;
+
+	broken = broken ? broken : frag_bset_broken(&q->whole);
+	if (broken)
+		return frag_fail(err, FRAG_ECHECK, "free parts: %s", broken);
+	FRAG_TRY(frag_parts_check(q->up, q, check_free, q, &t, err));
+	if (t.free_count != frag_bset_count(&q->free) || t.count != frag_slab_live(&q->parts) ||
+	    t.whole_count != frag_bset_count(&q->whole) || t.whole_bytes != q->releasable_bytes ||
+	    t.live_bytes != q->live_bytes || t.waiting_bytes != q->waiting_bytes ||
+	    t.live_bytes + t.waiting_bytes + t.free_bytes != q->actual_bytes ||
+	    q->aligned_hwm < t.live_bytes + t.waiting_bytes)
+		return frag_fail(err, FRAG_ECHECK, "counters differ from the parts");
+	return 0;
+}
+
+/* ---- heuristics ---------------------------------------------------------------------------- */
+
+const char *const frag_coalesce_words[] = { "percent", "percent-hwm", "blocks", "blocks-hwm", NULL };
+
+/* The source reckons the threshold in single precision. */
+static bool percent_reached(uint64_t percent, const struct frag_coalesce_state *s)
+{
+	if (!percent)
+		return false;
+	if (percent == 100)
+		return s->actual == s->releasable;
+	return s->releasable >= (uint64_t)((float)percent / 100.0f * (float)s->actual);
+}
+
+uint64_t frag_coalesce_size(const struct frag_coalesce *c, const struct frag_coalesce_state *s)
+{
+	switch ((enum frag_coalesce_rule)c->rule) {
+	case FRAG_COALESCE_PERCENT:
+		return percent_reached(c->percent, s) ? s->actual : 0;
+	case FRAG_COALESCE_PERCENT_HWM:
+		return percent_reached(c->percent, s) ? s->aligned_hwm : 0;
+	case FRAG_COALESCE_BLOCKS:
+		return s->releasable_count > c->blocks ? s->actual : 0;
+	case FRAG_COALESCE_BLOCKS_HWM:
+		return s->releasable_count > c->blocks ? s->aligned_hwm : 0;
+	}
+	FRAG_BUG("coalescing rule");
+}
+
+int frag_quick_validate(const struct frag_quick_params *p, struct frag_err *err)
+{
+	if (!frag_is_pow2(p->alignment))
+		return frag_fail(err, FRAG_EUSAGE, "alignment is not a power of two");
+	return 0;
+}

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Umpire's QuickPool (LLNL/Umpire src/umpire/strategy/QuickPool.cpp, 2026), as a part
+ * of the policies quickpool and umpire-mixed; and the coalescing heuristics, which
+ * dynamicpool shares.
+ *
+ *	Sizes are rounded up to the alignment (16 B). Best fit over all free parts;
+ *	among equals the one that has been free the longest. Every fit is split
+ *	exactly. On a miss a chunk of the larger of the request and a minimum (512 MiB if
+ *	the pool holds nothing, else 1 MiB) is taken, with the alignment on top; when
+ *	that is refused all wholly free chunks are released and the same is tried once
+ *	more. A freed part merges with the part before, then with the one behind,
+ *	of its chunk.
+ *
+ *	After a free the heuristic is asked for a size; if it names one, the pool is
+ *	coalesced to it: with more than one releasable chunk all of them are released,
+ *	and if the pool is then smaller than the size, the difference is allocated as
+ *	one part and freed. (The source counts free parts here, not chunks, and asks
+ *	the heuristic again afterwards; both could go on for ever.)
+ *
+ * Structure: parts of chunks (parts.h); all free ones in a set by (size, stamp),
+ * those that are whole chunks in a second one. A stamp counts insertions.
+ *
+ * Invariants: no two neighbours are free; the counters are those of the parts.
+ */
+#ifndef FRAG_COMMON_QUICKCORE_H
+#define FRAG_COMMON_QUICKCORE_H
+
+#include "bset.h"
+#include "parts.h"
+#include "upstream.h"
+
+/* ---- coalescing heuristics --------------------------------------------------------- */
+
+enum frag_coalesce_rule {
+	FRAG_COALESCE_PERCENT,	   /* releasable bytes >= percent of what is held; to that size */
+	FRAG_COALESCE_PERCENT_HWM, /* the same; to the high-water mark of aligned bytes */
+	FRAG_COALESCE_BLOCKS,	   /* more than n releasable chunks; to what is held */
+	FRAG_COALESCE_BLOCKS_HWM,
+};
+extern const char *const frag_coalesce_words[];
+
+struct frag_coalesce {
+	uint64_t rule;	  /* enum frag_coalesce_rule */
+	uint64_t percent; /* 0: never; 100: only if all is releasable */
+	uint64_t blocks;
+};
+
+/* What a heuristic looks at. */
+struct frag_coalesce_state {
+	uint64_t actual, releasable, aligned_hwm, releasable_count;
+};
+/* 0: do nothing; else the size to coalesce to. */
+uint64_t frag_coalesce_size(const struct frag_coalesce *c, const struct frag_coalesce_state *s);
+
+/* The options of both policies. params: a struct with a member `pool` of struct frag_quick_params. */
+struct frag_quick_params {
+	uint64_t first, next; /* minimum chunk sizes */
+	uint64_t alignment;
+	struct frag_coalesce coalesce;
+};
+#define FRAG_QUICK_OPTS(params) \
+	FRAG_OPT_BYTES("first", params, pool.first, 512 * FRAG_MIB, 0, FRAG_UPSTREAM_MAX, \
+		       "smallest chunk while the pool holds nothing"), \
+	FRAG_OPT_BYTES("next", params, pool.next, FRAG_MIB, 0, FRAG_UPSTREAM_MAX, \
+		       "smallest chunk later"), \
+	FRAG_OPT_BYTES("alignment", params, pool.alignment, 16, 1, FRAG_MIB, \
+		       "of sizes and addresses, a power of two"), \
+	FRAG_OPT_ENUM("coalesce", params, pool.coalesce.rule, FRAG_COALESCE_PERCENT_HWM, \
+		      frag_coalesce_words, \
+		      "when free chunks become one: by releasable percent or blocks; -hwm: of the size of the high-water mark"), \
+	FRAG_OPT_UINT("percent", params, pool.coalesce.percent, 100, 0, 100, \
+		      "releasable part that makes it coalesce; 0: never"), \
+	FRAG_OPT_UINT("blocks", params, pool.coalesce.blocks, 1, 0, 1u << 20, \
+		      "coalesces when more chunks than this are releasable")
+int frag_quick_validate(const struct frag_quick_params *p, struct frag_err *err);
+
+/* ---- the pool ----------------------------------------------------------------------- */
+
+struct frag_quick {
+	struct frag_upstream *up;
+	struct frag_quick_params p;
+	struct frag_slab parts;
+	struct frag_bset free;	/* (size, stamp) */
+	struct frag_bset whole; /* of these, the whole chunks */
+	uint64_t stamp;
+	uint64_t actual_bytes; /* in chunks, without the alignment on top */
+	uint64_t live_bytes, waiting_bytes;
+	uint64_t releasable_bytes;
+	uint64_t aligned_hwm; /* of live + waiting bytes */
+	bool growing;	      /* inside a call of the upstream */
+};
+
+void frag_quick_init(struct frag_quick *q, struct frag_upstream *up,
+		     const struct frag_quick_params *p);
+/* Chunks stay with the upstream. */
+void frag_quick_release(struct frag_quick *q);
+int frag_quick_alloc(struct frag_quick *q, const struct frag_request *req, struct frag_block *out,
+		     struct frag_err *err);
+void frag_quick_free_requested(struct frag_quick *q, const struct frag_block *block);
+/* Also coalesces. Errors: of the upstream; the block is free all the same. */
+int frag_quick_free(struct frag_quick *q, const struct frag_block *block, struct frag_err *err);
+/* Umpire's release(): gives all wholly free chunks back, smallest first. */
+int frag_quick_give_back(struct frag_quick *q, struct frag_err *err);
+void frag_quick_usage(const struct frag_quick *q, struct frag_usage *out);
+/* The parts of one chunk of this pool, for frag_upstream_visit. */
+void frag_quick_visit(const struct frag_chunk *c, const struct frag_visitor *v);
+int frag_quick_check(struct frag_quick *q, struct frag_err *err);
+
+#endif

@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The cold half of segheap.h: taking and giving back segments, walk, check.
+ * The array of segments is sorted only when somebody walks it.
+ */
+#include "segheap.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+void frag_heap_init(struct frag_heap *h, const struct frag_policy_env *env, bool gives_back)
+{
+	*h = (struct frag_heap){ .env = *env, .gives_back = gives_back };
+	frag_slab_init(&h->pieces, sizeof(struct frag_piece));
+	frag_slab_init(&h->seg_slab, sizeof(struct frag_seg));
+}
+
+static void journal(const struct frag_heap *h, enum frag_segment_event kind,
+		    const struct frag_seg *seg)
+{
+	if (h->env.journal)
+		h->env.journal(h->env.journal_ctx, kind, seg->addr, seg->bytes, seg->stream);
+}
+
+void frag_heap_release(struct frag_heap *h)
+{
+	size_t i;
+
+	frag_heap_sort(h);
+	for (i = 0; i < h->segs_count; i++) {
+		struct frag_seg *seg = h->segs[i];
+
+		/* a second try: a call that failed once should not leak the segment */
+		if (frag_dev_free(h->env.dev, seg->addr, seg->bytes, NULL))
+			frag_dev_free(h->env.dev, seg->addr, seg->bytes, NULL);
+	}
+	frag_host_free(h->segs);
+	frag_slab_release(&h->pieces);
+	frag_slab_release(&h->seg_slab);
+	h->segs = NULL;
+	h->segs_count = h->segs_cap = 0;
+}
+
+/* Room for one segment more, with its first piece. */
+static int reserve_seg(struct frag_heap *h)
+{
+	if (h->segs_count == h->segs_cap) {
+		size_t cap = h->segs_cap ? 2 * h->segs_cap : 64;
+		struct frag_seg **segs = frag_host_realloc(h->segs, cap, sizeof(*segs));
+
+		if (!segs)
+			return FRAG_ENOMEM;
+		h->segs = segs;
+		h->segs_cap = cap;
+	}
+	if (frag_slab_reserve(&h->seg_slab, 1))
+		return FRAG_ENOMEM;
+	return frag_heap_reserve(h, 1);
+}
+
+static struct frag_piece *add_seg(struct frag_heap *h, frag_addr_t addr, uint64_t bytes,
+				  uint32_t stream)
+{
+	struct frag_piece *p = frag_slab_alloc(&h->pieces);
+	struct frag_seg *seg = frag_slab_alloc(&h->seg_slab);
+	size_t n = h->segs_count++;
+
+	*seg = (struct frag_seg){
+		.addr = addr, .bytes = bytes, .first = p, .index = n, .stream = stream,
+	};
+	*p = (struct frag_piece){
+		.addr = addr, .bytes = bytes, .seg = seg, .state = FRAG_STATE_FREE,
+	};
+	h->segs[n] = seg;
+	if (n && h->segs[n - 1]->addr > addr)
+		h->unsorted = true;
+	h->pieces_count++;
+	h->free_count++;
+	h->free_bytes += bytes;
+	frag_heap_idle_(h, seg, 1);
+	return p;
+}
+
+int frag_heap_grow(struct frag_heap *h, uint64_t bytes, uint32_t stream, struct frag_piece **out,
+		   struct frag_err *err)
+{
+	frag_addr_t addr;
+
+	if (frag_heap_over_limit(h, bytes))
+		return FRAG_OOM;
+	if (reserve_seg(h))
+		return frag_fail_nomem(err, "segments of a policy");
+	FRAG_TRY(frag_dev_alloc(h->env.dev, bytes, &addr, err));
+	*out = add_seg(h, addr, bytes, stream);
+	journal(h, FRAG_SEGMENT_ALLOC, (*out)->seg);
+	return 0;
+}
+
+int frag_heap_drop(struct frag_heap *h, struct frag_seg *seg, struct frag_err *err)
+{
+	struct frag_piece *p = seg->first;
+	size_t last = h->segs_count - 1;
+
+	FRAG_ASSERT(frag_seg_is_idle(seg) && !p->next);
+	FRAG_TRY(frag_dev_free(h->env.dev, seg->addr, seg->bytes, err));
+	journal(h, FRAG_SEGMENT_FREE, seg);
+	frag_heap_idle_(h, seg, -1);
+	h->pieces_count--;
+	h->free_count--;
+	h->free_bytes -= seg->bytes;
+	if (seg->index != last) {
+		h->segs[seg->index] = h->segs[last];
+		h->segs[seg->index]->index = seg->index;
+		h->unsorted = true;
+	}
+	h->segs_count = last;
+	frag_slab_free(&h->pieces, p);
+	frag_slab_free(&h->seg_slab, seg);
+	return 0;
+}
+
+void frag_heap_keep(struct frag_heap *h, struct frag_seg *seg)
+{
+	FRAG_ASSERT(frag_seg_is_idle(seg) && !seg->kept);
+	frag_heap_idle_(h, seg, -1);
+	seg->kept = true;
+}
+
+static int by_addr(const void *a, const void *b)
+{
+	const struct frag_seg *x = *(struct frag_seg *const *)a, *y = *(struct frag_seg *const *)b;
+
+	return (x->addr > y->addr) - (x->addr < y->addr);
+}
+
+void frag_heap_sort(struct frag_heap *h)
+{
+	size_t i;
+
+	if (!h->unsorted)
+		return;
+	qsort(h->segs, h->segs_count, sizeof(h->segs[0]), by_addr);
+	for (i = 0; i < h->segs_count; i++)
+		h->segs[i]->index = i;
+	h->unsorted = false;
+}
+
+/* The idle segments as a chain in address order; dropping one moves others in the array. */
+static struct frag_seg *idle_chain(struct frag_heap *h)
+{
+	struct frag_seg *first = NULL, **last = &first;
+	size_t i;
+
+	frag_heap_sort(h);
+	for (i = 0; i < h->segs_count; i++) {
+		struct frag_seg *seg = h->segs[i];
+
+		if (!frag_seg_is_idle(seg) || seg->kept)
+			continue;
+		*last = seg;
+		last = &seg->chain;
+	}
+	*last = NULL;
+	return first;
+}
+
+int frag_heap_drop_idle(struct frag_heap *h, const struct frag_heap_index *index, void *ctx,
+			struct frag_err *err)
+{
+	struct frag_seg *seg, *next;
+	struct frag_piece *p;
+	int rc;
+
+	if (!h->idle_count)
+		return 0;
+	for (seg = idle_chain(h); seg; seg = next) {
+		next = seg->chain;
+		for (p = seg->first; p; p = p->next)
+			index->cut(ctx, p);
+		while (seg->first->next)
+			frag_heap_join(h, seg->first);
+		rc = frag_heap_drop(h, seg, err);
+		if (rc) {
+			index->put(ctx, seg->first);
+			return rc;
+		}
+	}
+	return 0;
+}
+
+void frag_heap_visit(struct frag_heap *h, const struct frag_visitor *v)
+{
+	const struct frag_piece *p;
+	size_t i;
+
+	frag_heap_sort(h);
+	for (i = 0; i < h->segs_count; i++) {
+		const struct frag_seg *seg = h->segs[i];
+		bool idle = h->gives_back && frag_seg_is_idle(seg) && !seg->kept;
+
+		if (v->segment)
+			v->segment(v->ctx, seg->addr, seg->bytes, seg->stream);
+		for (p = seg->first; v->block && p; p = p->next)
+			v->block(v->ctx, p->addr, p->bytes, (enum frag_block_state)p->state,
+				 idle ? p->bytes : 0);
+	}
+}
+
+void frag_heap_usage(const struct frag_heap *h, uint64_t largest_free_bytes,
+		     struct frag_usage *out)
+{
+	uint64_t releasable = h->gives_back ? h->idle_bytes : 0;
+
+	*out = (struct frag_usage){
+		.allocated_bytes = h->live_bytes,
+		.waiting_bytes = h->waiting_bytes,
+		.pinned_bytes = h->free_bytes - releasable,
+		.releasable_bytes = releasable,
+		.largest_free_bytes = largest_free_bytes,
+		.free_bytes = h->free_bytes,
+		.segments_count = h->segs_count,
+		.blocks_count = h->pieces_count,
+	};
+}
+
+struct sums {
+	uint64_t bytes[3]; /* by state */
+	size_t pieces, free_pieces, idle;
+	uint64_t idle_bytes;
+};
+
+static const char *check_seg(const struct frag_seg *seg, struct sums *s)
+{
+	const struct frag_piece *p, *prev = NULL;
+	frag_addr_t at = seg->addr;
+	uint32_t live = 0;
+
+	for (p = seg->first; p; prev = p, p = p->next) {
+		if (p->seg != seg || p->prev != prev)
+			return "chain of pieces broken";
+		if (p->addr != at)
+			return "gap or overlap before a piece";
+		if (!p->bytes || p->state > FRAG_STATE_FREE)
+			return "piece without size or state";
+		at += p->bytes;
+		s->bytes[p->state] += p->bytes;
+		s->pieces++;
+		s->free_pieces += frag_piece_is_free(p);
+		live += !frag_piece_is_free(p);
+	}
+	if (at != seg->addr + seg->bytes)
+		return "pieces do not cover their segment";
+	if (live != seg->live_count)
+		return "count of live pieces wrong";
+	if (frag_seg_is_idle(seg) && !seg->kept) {
+		s->idle++;
+		s->idle_bytes += seg->bytes;
+	}
+	return NULL;
+}
+
+int frag_heap_check(struct frag_heap *h, bool (*index)(void *ctx, const struct frag_piece *p),
+		    void *ctx, struct frag_err *err)
+{
+	struct sums s = { 0 };
+	const struct frag_piece *p;
+	size_t i;
+
+	frag_heap_sort(h);
+	for (i = 0; i < h->segs_count; i++) {
+		const struct frag_seg *seg = h->segs[i];
+		const char *bad = check_seg(seg, &s);
+
+		if (!bad && (seg->index != i ||
+			     (i && h->segs[i - 1]->addr + h->segs[i - 1]->bytes > seg->addr)))
+			bad = "segments overlap or are misnumbered";
+		if (bad)
+			return frag_fail(err, FRAG_ECHECK, "%s, segment at 0x%" PRIx64, bad,
+					 seg->addr);
+		for (p = seg->first; index && p; p = p->next)
+			if (frag_piece_is_free(p) && !index(ctx, p))
+				return frag_fail(err, FRAG_ECHECK,
+						 "free piece at 0x%" PRIx64 " not in its index",
+						 p->addr);
+	}
+	if (s.bytes[FRAG_STATE_LIVE] != h->live_bytes ||
+	    s.bytes[FRAG_STATE_WAITING] != h->waiting_bytes ||
+	    s.bytes[FRAG_STATE_FREE] != h->free_bytes || s.pieces != h->pieces_count ||
+	    s.free_pieces != h->free_count || s.idle != h->idle_count ||
+	    s.idle_bytes != h->idle_bytes)
+		return frag_fail(err, FRAG_ECHECK, "counters differ from the sums over the pieces");
+	return 0;
+}

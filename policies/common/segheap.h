@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Bookkeeping that most policies share: segments taken from the device by
+ * cudaMalloc, each cut into pieces that know their neighbours.
+ *
+ * Which free piece serves a request, when to split, merge and give back is
+ * the policy's; it keeps its own index of free pieces (a bset, lists). The heap
+ * keeps the chain, the counters, the walk and the structural part of check.
+ *
+ * Words. piece: contiguous part of a segment; free, live (handed out) or waiting
+ * (let go by the program, not completed). idle: a segment without live or waiting pieces.
+ *
+ * Invariants: pieces of a segment are gapless from its address to its end;
+ * seg->live_count counts its pieces that are not free; the counters are the
+ * sums over all pieces.
+ *
+ * Ownership: the heap owns segments, pieces and its copy of the environment.
+ * Pieces keep their address from split (or grow) until they are joined or their segment is
+ * given back. Functions that need host memory ask for it first: when they fail,
+ * nothing has changed.
+ */
+#ifndef FRAG_COMMON_SEGHEAP_H
+#define FRAG_COMMON_SEGHEAP_H
+
+#include <frag/policy.h>
+
+#include "objslab.h"
+
+struct frag_seg;
+
+/* 64 bytes. */
+struct frag_piece {
+	frag_addr_t addr;
+	uint64_t bytes;
+	struct frag_piece *prev, *next; /* neighbours in the segment, NULL at its ends */
+	struct frag_seg *seg;
+	struct frag_piece *link[2]; /* the policy's */
+	uint32_t tag;		    /* the policy's; split copies it */
+	uint8_t state;		    /* enum frag_block_state */
+	uint8_t mark;		    /* the policy's; split clears it */
+};
+
+struct frag_seg {
+	frag_addr_t addr;
+	uint64_t bytes;
+	struct frag_piece *first;
+	uint64_t tag;	     /* the policy's */
+	size_t index;	     /* in heap->segs */
+	struct frag_seg *chain; /* scratch of frag_heap_drop_idle */
+	uint32_t live_count;	/* pieces that are not free */
+	uint32_t stream;     /* that it was taken for */
+	bool kept;	     /* never given back by a trim: not counted as idle */
+};
+
+struct frag_heap {
+	struct frag_policy_env env;
+	struct frag_slab pieces, seg_slab;
+	struct frag_seg **segs; /* all; in address order unless unsorted */
+	size_t segs_count, segs_cap;
+	bool unsorted;
+	bool gives_back; /* a trim gives idle segments back */
+	size_t pieces_count, free_count;
+	uint64_t live_bytes, waiting_bytes, free_bytes;
+	uint64_t idle_bytes; /* of these free: in idle segments */
+	size_t idle_count;
+};
+
+void frag_heap_init(struct frag_heap *h, const struct frag_policy_env *env, bool gives_back);
+/* Gives every segment back, also those with live pieces, and all host memory. */
+void frag_heap_release(struct frag_heap *h);
+
+/* Larger requests are out of memory before they are rounded: the sums cannot overflow. */
+#define FRAG_HEAP_REQUEST_MAX (1ull << 56)
+
+/* Would `bytes` more be above the per-process limit (or beyond reason)? */
+static inline bool frag_heap_over_limit(const struct frag_heap *h, uint64_t bytes)
+{
+	uint64_t have = h->env.dev->reserved_bytes;
+
+	return bytes > 2 * FRAG_HEAP_REQUEST_MAX || have > h->env.limit_bytes ||
+	       bytes > h->env.limit_bytes - have;
+}
+
+/*
+ * A segment of `bytes` from the device, as one free piece that is in no index
+ * yet. 0, FRAG_OOM (refused by the device or over the limit), or an error.
+ */
+int frag_heap_grow(struct frag_heap *h, uint64_t bytes, uint32_t stream, struct frag_piece **out,
+		   struct frag_err *err);
+/*
+ * Gives an idle segment back. It must be one piece, out of the index. When the
+ * device fails, the segment stays, idle, and the error is returned: put the piece
+ * back into the index.
+ */
+int frag_heap_drop(struct frag_heap *h, struct frag_seg *seg, struct frag_err *err);
+
+/* How the heap tells a policy's index of free pieces. */
+struct frag_heap_index {
+	void (*cut)(void *ctx, struct frag_piece *p); /* take it out */
+	void (*put)(void *ctx, struct frag_piece *p); /* put it in */
+};
+/*
+ * Gives every idle segment back that is not kept, in address order. A failure of
+ * the device stops it and is returned; what was not given back is in the index.
+ */
+int frag_heap_drop_idle(struct frag_heap *h, const struct frag_heap_index *index, void *ctx,
+			struct frag_err *err);
+
+/* Host memory for `n` splits. 0 or FRAG_ENOMEM. */
+static inline int frag_heap_reserve(struct frag_heap *h, size_t n)
+{
+	return FRAG_LIKELY(h->pieces.spare_count >= n) ? 0 : frag_slab_reserve(&h->pieces, n);
+}
+
+static inline bool frag_piece_is_free(const struct frag_piece *p)
+{
+	return p->state == FRAG_STATE_FREE;
+}
+
+static inline bool frag_seg_is_idle(const struct frag_seg *seg)
+{
+	return !seg->live_count;
+}
+
+/* The free neighbour before or behind, or NULL. */
+static inline struct frag_piece *frag_piece_free_prev(const struct frag_piece *p)
+{
+	return p->prev && frag_piece_is_free(p->prev) ? p->prev : NULL;
+}
+
+static inline struct frag_piece *frag_piece_free_next(const struct frag_piece *p)
+{
+	return p->next && frag_piece_is_free(p->next) ? p->next : NULL;
+}
+
+/* Marks an idle segment as one that a trim leaves alone. */
+void frag_heap_keep(struct frag_heap *h, struct frag_seg *seg);
+
+/* A segment became idle (sign 1) or stopped being so (-1). */
+static inline void frag_heap_idle_(struct frag_heap *h, const struct frag_seg *seg, int sign)
+{
+	if (FRAG_UNLIKELY(seg->kept))
+		return;
+	h->idle_bytes += (uint64_t)sign * seg->bytes;
+	h->idle_count += (size_t)sign;
+}
+
+/*
+ * Cuts a free piece: p keeps the first `bytes`, the rest is returned, free.
+ * pre: p is free, 0 < bytes < p->bytes, one split reserved.
+ */
+static inline struct frag_piece *frag_heap_split(struct frag_heap *h, struct frag_piece *p,
+						 uint64_t bytes)
+{
+	struct frag_piece *rest = frag_slab_alloc(&h->pieces);
+
+	*rest = (struct frag_piece){
+		.addr = p->addr + bytes,
+		.bytes = p->bytes - bytes,
+		.prev = p,
+		.next = p->next,
+		.seg = p->seg,
+		.tag = p->tag,
+		.state = FRAG_STATE_FREE,
+	};
+	if (p->next)
+		p->next->prev = rest;
+	p->next = rest;
+	p->bytes = bytes;
+	h->pieces_count++;
+	h->free_count++;
+	return rest;
+}
+
+/* Free -> live. */
+static inline void frag_heap_take(struct frag_heap *h, struct frag_piece *p)
+{
+	p->state = FRAG_STATE_LIVE;
+	if (!p->seg->live_count++)
+		frag_heap_idle_(h, p->seg, -1);
+	h->free_count--;
+	h->free_bytes -= p->bytes;
+	h->live_bytes += p->bytes;
+}
+
+/* Live -> waiting: the program has let go of it. */
+static inline void frag_heap_wait(struct frag_heap *h, struct frag_piece *p)
+{
+	if (p->state != FRAG_STATE_LIVE)
+		return;
+	p->state = FRAG_STATE_WAITING;
+	h->live_bytes -= p->bytes;
+	h->waiting_bytes += p->bytes;
+}
+
+/* Live or waiting -> free; neighbours are not merged. pre: p is not free. */
+static inline void frag_heap_give(struct frag_heap *h, struct frag_piece *p)
+{
+	if (FRAG_LIKELY(p->state == FRAG_STATE_LIVE))
+		h->live_bytes -= p->bytes;
+	else
+		h->waiting_bytes -= p->bytes;
+	p->state = FRAG_STATE_FREE;
+	if (!--p->seg->live_count)
+		frag_heap_idle_(h, p->seg, 1);
+	h->free_count++;
+	h->free_bytes += p->bytes;
+}
+
+/* Makes p and its neighbour behind one piece, p; that one ends. pre: both free. */
+static inline void frag_heap_join(struct frag_heap *h, struct frag_piece *p)
+{
+	struct frag_piece *q = p->next;
+
+	p->bytes += q->bytes;
+	p->next = q->next;
+	if (q->next)
+		q->next->prev = p;
+	frag_slab_free(&h->pieces, q);
+	h->pieces_count--;
+	h->free_count--;
+}
+
+/* Hooks of policies whose blocks are the pieces. largest: 0 = not known. */
+void frag_heap_visit(struct frag_heap *h, const struct frag_visitor *v);
+void frag_heap_usage(const struct frag_heap *h, uint64_t largest_free_bytes,
+		     struct frag_usage *out);
+/*
+ * Verifies the invariants above. index(ctx, p), unless NULL, must say whether a
+ * free piece is where the policy's index has it. FRAG_ECHECK and a text.
+ */
+int frag_heap_check(struct frag_heap *h, bool (*index)(void *ctx, const struct frag_piece *p),
+		    void *ctx, struct frag_err *err);
+/* Segments in address order. */
+void frag_heap_sort(struct frag_heap *h);
+
+#endif

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Umpire's FixedPool (LLNL/Umpire src/umpire/strategy/FixedPool.cpp, 2026), as a
+ * part of the policies umpire-fixed and umpire-mixed.
+ *
+ *	Objects of one size, many to a sub-pool; the first sub-pool is taken at the
+ *	start. A request takes the lowest free object of the newest sub-pool that
+ *	has one; if none has, a sub-pool is added. Nothing is given back.
+ *
+ * Structure: a sub-pool (chunk->head) has a bitmap of its free objects and one of
+ * those that wait for a stream; sub-pools with a free object are in a set by
+ * number, so that the newest is the last of the set. chunk->owner is the pool.
+ *
+ * Cost: O(log sub-pools + objects / 64 in the worst case).
+ */
+#ifndef FRAG_COMMON_SLOTPOOL_H
+#define FRAG_COMMON_SLOTPOOL_H
+
+#include "bset.h"
+#include "upstream.h"
+
+struct frag_slotpool {
+	struct frag_upstream *up;
+	uint64_t object_bytes, objects; /* of a sub-pool */
+	uint64_t subpools_count, live_count, waiting_count;
+	struct frag_bset open; /* (number, 0) -> sub-pool with a free object */
+};
+
+void frag_slotpool_init(struct frag_slotpool *s, struct frag_upstream *up, uint64_t object_bytes,
+			uint64_t objects);
+/* pre: the upstream is still open. Chunks stay with it. */
+void frag_slotpool_release(struct frag_slotpool *s);
+/* The first sub-pool, unless it is there. */
+int frag_slotpool_start(struct frag_slotpool *s, struct frag_err *err);
+/* One object. pre: the request is not above object_bytes. */
+int frag_slotpool_alloc(struct frag_slotpool *s, uint32_t stream, struct frag_block *out,
+			struct frag_err *err);
+void frag_slotpool_free_requested(struct frag_slotpool *s, const struct frag_block *block);
+void frag_slotpool_free(struct frag_slotpool *s, const struct frag_block *block);
+void frag_slotpool_visit(const struct frag_chunk *c, const struct frag_visitor *v);
+void frag_slotpool_usage(const struct frag_slotpool *s, struct frag_usage *out);
+int frag_slotpool_check(const struct frag_slotpool *s, struct frag_err *err);
+
+#endif

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The table of streamlists.h and its two ways of stealing. */
+#include "streamlists.h"
+
+#include <string.h>
+
+/* More than any recording has; keeps a wrong index from taking all host memory. */
+#define STREAMS_MAX (1u << 20)
+
+void frag_streams_init(struct frag_streams *s, const struct frag_streams_ops *ops, void *self,
+		       struct frag_device *dev)
+{
+	*s = (struct frag_streams){ .ops = ops, .self = self, .dev = dev };
+}
+
+void frag_streams_release(struct frag_streams *s)
+{
+	for (uint32_t i = 0; i < s->count; i++)
+		if (s->list[i])
+			s->ops->destroy(s->self, s->list[i]);
+	frag_host_free(s->list);
+	s->list = NULL;
+	s->count = 0;
+}
+
+int frag_streams_make(struct frag_streams *s, uint32_t stream, struct frag_err *err)
+{
+	if (stream >= STREAMS_MAX)
+		return frag_fail(err, FRAG_EPOLICY, "stream %u is above %u, the last a pool can have",
+				 stream, STREAMS_MAX - 1);
+	if (stream >= s->count) {
+		uint32_t count = FRAG_MAX(stream + 1, FRAG_MAX(2 * s->count, 8u));
+		void **list = frag_host_realloc(s->list, count, sizeof(*list));
+
+		if (!list)
+			return frag_fail_nomem(err, "streams of a pool");
+		memset(list + s->count, 0, (count - s->count) * sizeof(*list));
+		s->list = list;
+		s->count = count;
+	}
+	s->list[stream] = s->ops->create(s->self);
+	return s->list[stream] ? 0 : frag_fail_nomem(err, "free list of a stream");
+}
+
+/* The stream waits for what is queued on `other`. */
+static int wait_for(struct frag_streams *s, uint32_t other, struct frag_err *err)
+{
+	uint64_t fence;
+
+	return frag_dev_fence_record(s->dev, other, &fence, err);
+}
+
+int frag_streams_steal(struct frag_streams *s, uint32_t stream, uint64_t bytes, void **from,
+		       struct frag_err *err)
+{
+	const struct frag_streams_ops *ops = s->ops;
+	void **own = &s->list[stream];
+
+	*from = NULL;
+	for (uint32_t i = 0; i < s->count; i++) {
+		if (i == stream || !s->list[i] || !ops->fits(s->list[i], bytes))
+			continue;
+		FRAG_TRY(wait_for(s, i, err));
+		*from = s->list[i];
+		return 0;
+	}
+	for (uint32_t i = 0; i < s->count; i++) {
+		if (i == stream || !s->list[i] || ops->is_empty(s->list[i]))
+			continue;
+		FRAG_TRY(wait_for(s, i, err));
+		ops->merge(s->self, own, &s->list[i]);
+		if (ops->fits(*own, bytes)) {
+			*from = *own;
+			return 0;
+		}
+	}
+	return 0;
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One list of free blocks per stream, and how a stream gets at those of the
+ * others: the part that RMM's pool and fixed-size resources share
+ * (rapidsai/rmm cpp/include/rmm/mr/detail/stream_ordered_memory_resource.hpp, 2026).
+ *
+ *	1. a fit in the stream's own list (the policy's own fast path);
+ *	2. else the first other list, in order of streams, that has a fit: the stream
+ *	   waits for that list's event; what a split leaves goes back to THAT list;
+ *	3. else the other lists are merged into the own one, in order of streams, each
+ *	   with a wait, until the own list has a fit;
+ *	4. else the pool grows.
+ *
+ * RMM orders the lists by the address of their events; here streams are in order
+ * of their index. Waits happen on the card: a fence is recorded, nothing on the
+ * host is synchronised. The fences of empty lists are left out.
+ *
+ * Ownership: lists are the policy's own kind; the table owns them and gives them
+ * back by `destroy`. Cost of a steal: O(streams) plus the merges.
+ */
+#ifndef FRAG_COMMON_STREAMLISTS_H
+#define FRAG_COMMON_STREAMLISTS_H
+
+#include <frag/device.h>
+
+struct frag_streams_ops {
+	/* A list for a new stream, or NULL when host memory is short. */
+	void *(*create)(void *self);
+	void (*destroy)(void *self, void *list);
+	bool (*is_empty)(const void *list);
+	bool (*fits)(const void *list, uint64_t bytes);
+	/* Moves all of *other into *own; may swap the two lists. Cannot fail. */
+	void (*merge)(void *self, void **own, void **other);
+};
+
+struct frag_streams {
+	const struct frag_streams_ops *ops;
+	void *self;   /* for ops */
+	void **list;  /* by stream; NULL = never used */
+	uint32_t count;
+	struct frag_device *dev;
+};
+
+void frag_streams_init(struct frag_streams *s, const struct frag_streams_ops *ops, void *self,
+		       struct frag_device *dev);
+void frag_streams_release(struct frag_streams *s);
+/* Makes the list of a stream that has none. 0 or FRAG_ENOMEM. */
+int frag_streams_make(struct frag_streams *s, uint32_t stream, struct frag_err *err);
+/*
+ * Steps 2 and 3. *from: the list to take the fit from, NULL = there is none.
+ * pre: the stream has a list. Errors: of the fence; lists are sound, the merges done stay.
+ */
+int frag_streams_steal(struct frag_streams *s, uint32_t stream, uint64_t bytes, void **from,
+		       struct frag_err *err);
+
+/* The list of a stream, made on first use; NULL with err filled. */
+static inline void *frag_streams_get(struct frag_streams *s, uint32_t stream, struct frag_err *err)
+{
+	if (FRAG_LIKELY(stream < s->count && s->list[stream]))
+		return s->list[stream];
+	return frag_streams_make(s, stream, err) ? NULL : s->list[stream];
+}
+
+#endif

@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Chunks of upstream.h.
+ *
+ * Invariants: by_addr holds exactly the chunks of the slab; bytes and granted
+ * are the sums over them; over a policy each chunk is one of its live blocks.
+ */
+#include "upstream.h"
+
+#include <string.h>
+
+int frag_upstream_open(struct frag_upstream *up, const struct frag_policy_env *env,
+		       const char *text, struct frag_err *err)
+{
+	*up = (struct frag_upstream){ .env = *env };
+	if (text && *text && strcmp(text, "device") != 0)
+		FRAG_TRY(frag_inner_open(text, env, &up->inner, err));
+	frag_slab_init(&up->chunks, sizeof(struct frag_chunk));
+	frag_bset_init(&up->by_addr);
+	return 0;
+}
+
+void frag_upstream_close(struct frag_upstream *up)
+{
+	struct frag_chunk *c;
+
+	/* an inner policy gives back its segments, whatever is live in them */
+	if (frag_upstream_is_device(up))
+		for (c = frag_upstream_first(up); c; c = frag_upstream_next(up, c))
+			frag_dev_free(up->env.dev, c->block.addr, c->block.granted, NULL);
+	else
+		frag_inner_close(&up->inner);
+	frag_bset_release(&up->by_addr);
+	frag_slab_release(&up->chunks);
+}
+
+static void journal(const struct frag_upstream *up, enum frag_segment_event kind,
+		    const struct frag_chunk *c)
+{
+	if (up->env.journal)
+		up->env.journal(up->env.journal_ctx, kind, c->block.addr, c->block.granted,
+				c->stream);
+}
+
+static int take_device(struct frag_upstream *up, uint64_t bytes, struct frag_block *out,
+		       struct frag_err *err)
+{
+	uint64_t limit = up->env.limit_bytes, reserved = up->env.dev->reserved_bytes;
+
+	if (bytes > limit || reserved > limit - bytes)
+		return FRAG_OOM;
+	out->granted = bytes;
+	return frag_dev_alloc(up->env.dev, bytes, &out->addr, err);
+}
+
+static int take_inner(struct frag_upstream *up, uint64_t bytes, uint32_t stream,
+		      struct frag_block *out, struct frag_err *err)
+{
+	const struct frag_policy *p = &up->inner.policy;
+	struct frag_request req = { .bytes = bytes, .stream = stream };
+
+	out->stream = stream;
+	out->requested = bytes;
+	return p->ops->alloc(p->self, &req, out, err);
+}
+
+/* How many parts of the grant the pool cannot use. */
+static size_t slacks(const struct frag_chunk *c)
+{
+	frag_addr_t end = c->block.addr + c->block.granted;
+
+	return (c->addr != c->block.addr) + (c->addr + c->bytes != end);
+}
+
+int frag_upstream_take_aligned(struct frag_upstream *up, uint64_t bytes, uint64_t alignment,
+			       uint32_t stream, struct frag_chunk **out, struct frag_err *err)
+{
+	struct frag_block b = { 0 };
+	struct frag_chunk *c;
+	int rc;
+
+	if (bytes > FRAG_UPSTREAM_MAX)
+		return FRAG_OOM;
+	if (frag_slab_reserve(&up->chunks, 1) ||
+	    frag_bset_reserve(&up->by_addr, frag_upstream_count(up) + 1))
+		return frag_fail_nomem(err, "chunks of a pool");
+	rc = frag_upstream_is_device(up) ? take_device(up, bytes + alignment, &b, err)
+					 : take_inner(up, bytes + alignment, stream, &b, err);
+	if (rc)
+		return rc;
+	c = frag_slab_alloc(&up->chunks);
+	*c = (struct frag_chunk){ .addr = alignment ? frag_round_up(b.addr, alignment) : b.addr,
+				  .bytes = bytes, .block = b, .stream = stream };
+	frag_bset_insert(&up->by_addr, b.addr, 0, c);
+	up->bytes += bytes;
+	up->granted += b.granted;
+	up->slack_count += slacks(c);
+	if (frag_upstream_is_device(up))
+		journal(up, FRAG_SEGMENT_ALLOC, c);
+	*out = c;
+	return 0;
+}
+
+int frag_upstream_take(struct frag_upstream *up, uint64_t bytes, uint32_t stream,
+		       struct frag_chunk **out, struct frag_err *err)
+{
+	return frag_upstream_take_aligned(up, bytes, 0, stream, out, err);
+}
+
+int frag_upstream_give(struct frag_upstream *up, struct frag_chunk *c, bool *gone,
+		       struct frag_err *err)
+{
+	const struct frag_policy *p = &up->inner.policy;
+	int rc;
+
+	*gone = false;
+	if (frag_upstream_is_device(up)) {
+		FRAG_TRY(frag_dev_free(up->env.dev, c->block.addr, c->block.granted, err));
+		journal(up, FRAG_SEGMENT_FREE, c);
+		rc = 0;
+	} else {
+		/* the block is free even where this fails */
+		rc = p->ops->free(p->self, &c->block, err);
+	}
+	frag_bset_erase(&up->by_addr, c->block.addr, 0);
+	up->bytes -= c->bytes;
+	up->granted -= c->block.granted;
+	up->slack_count -= slacks(c);
+	frag_slab_free(&up->chunks, c);
+	*gone = true;
+	return rc;
+}
+
+static struct frag_chunk *chunk_from(const struct frag_upstream *up, frag_addr_t addr)
+{
+	struct frag_bset_pos at = frag_bset_lower(&up->by_addr, addr, 0);
+
+	return at.leaf ? frag_bset_value(at) : NULL;
+}
+
+struct frag_chunk *frag_upstream_first(const struct frag_upstream *up)
+{
+	return chunk_from(up, 0);
+}
+
+struct frag_chunk *frag_upstream_next(const struct frag_upstream *up,
+				      const struct frag_chunk *chunk)
+{
+	return chunk_from(up, chunk->block.addr + 1);
+}
+
+/* ---- walking ------------------------------------------------------------------- */
+
+struct relay {
+	struct frag_upstream *up;
+	const struct frag_visitor *v;
+	frag_upstream_inside inside;
+	void *self;
+};
+
+static void relay_segment(void *ctx, frag_addr_t addr, uint64_t bytes, uint32_t stream)
+{
+	const struct relay *r = ctx;
+
+	if (r->v->segment)
+		r->v->segment(r->v->ctx, addr, bytes, stream);
+}
+
+/* A live block of the inner policy that is one of our chunks is shown from inside. */
+static void relay_block(void *ctx, frag_addr_t addr, uint64_t bytes, enum frag_block_state state,
+			uint64_t releasable)
+{
+	const struct relay *r = ctx;
+	struct frag_chunk *c = state == FRAG_STATE_LIVE ? chunk_from(r->up, addr) : NULL;
+	frag_addr_t end;
+
+	if (!r->v->block)
+		return;
+	if (!c || c->block.addr != addr) {
+		r->v->block(r->v->ctx, addr, bytes, state, releasable);
+		return;
+	}
+	if (c->addr > addr)
+		r->v->block(r->v->ctx, addr, c->addr - addr, FRAG_STATE_FREE, 0);
+	r->inside(r->self, c, r->v);
+	end = c->addr + c->bytes;
+	if (addr + bytes > end)
+		r->v->block(r->v->ctx, end, addr + bytes - end, FRAG_STATE_FREE, 0);
+}
+
+void frag_upstream_visit(struct frag_upstream *up, const struct frag_visitor *v,
+			 frag_upstream_inside inside, void *self)
+{
+	struct relay r = { up, v, inside, self };
+	struct frag_visitor hook = { .ctx = &r, .segment = relay_segment, .block = relay_block };
+	const struct frag_policy *p = &up->inner.policy;
+	struct frag_chunk *c;
+
+	if (!frag_upstream_is_device(up)) {
+		if (p->ops->visit)
+			p->ops->visit(p->self, &hook);
+		return;
+	}
+	for (c = frag_upstream_first(up); c; c = frag_upstream_next(up, c)) {
+		if (v->segment)
+			v->segment(v->ctx, c->addr, c->bytes, c->stream);
+		if (v->block)
+			inside(self, c, v);
+	}
+}
+
+void frag_upstream_usage(struct frag_upstream *up, struct frag_usage *out, bool *largest_known)
+{
+	struct frag_policy *p = &up->inner.policy;
+	uint64_t slack = up->granted - up->bytes;
+
+	*out = (struct frag_usage){ 0 };
+	*largest_known = true;
+	if (frag_upstream_is_device(up)) {
+		out->segments_count = frag_upstream_count(up);
+		return;
+	}
+	if (p->ops->usage)
+		p->ops->usage(p->self, out);
+	else
+		frag_policy_usage_walk(p, out);
+	*largest_known = out->largest_free_bytes || !out->free_bytes;
+	out->allocated_bytes -= up->granted;
+	out->blocks_count += up->slack_count - frag_upstream_count(up);
+	out->free_bytes += slack;
+	out->pinned_bytes += slack;
+	/* parts of slack are not told apart: which one is the largest takes a walk */
+	*largest_known = *largest_known && !slack;
+}
+
+int frag_upstream_check(struct frag_upstream *up, struct frag_err *err)
+{
+	const struct frag_policy *p = &up->inner.policy;
+	uint64_t bytes = 0, granted = 0, end = 0;
+	const char *broken = frag_bset_broken(&up->by_addr);
+	struct frag_chunk *c;
+
+	if (broken)
+		return frag_fail(err, FRAG_ECHECK, "index of chunks: %s", broken);
+	for (c = frag_upstream_first(up); c; c = frag_upstream_next(up, c)) {
+		if (c->block.addr < end || c->addr < c->block.addr ||
+		    c->addr + c->bytes > c->block.addr + c->block.granted)
+			return frag_fail(err, FRAG_ECHECK, "chunk 0x%llx overlaps or is too short",
+					 (unsigned long long)c->addr);
+		end = c->block.addr + c->block.granted;
+		bytes += c->bytes;
+		granted += c->block.granted;
+	}
+	if (bytes != up->bytes || granted != up->granted ||
+	    frag_slab_live(&up->chunks) != frag_upstream_count(up))
+		return frag_fail(err, FRAG_ECHECK, "counters of chunks differ from the chunks");
+	if (frag_upstream_is_device(up) || !p->ops->check)
+		return 0;
+	return p->ops->check(p->self, err);
+}
+
+/* ---- passed on ------------------------------------------------------------------- */
+
+int frag_upstream_op_trim(void *self, uint16_t pool, struct frag_err *err)
+{
+	const struct frag_policy *p = &((struct frag_upstream *)self)->inner.policy;
+
+	return p->ops && p->ops->trim ? p->ops->trim(p->self, pool, err) : 0;
+}
+
+int frag_upstream_op_synced(void *self, struct frag_err *err)
+{
+	const struct frag_policy *p = &((struct frag_upstream *)self)->inner.policy;
+
+	return p->ops && p->ops->synced ? p->ops->synced(p->self, err) : 0;
+}
+
+void frag_upstream_op_mark(void *self, bool begins)
+{
+	const struct frag_policy *p = &((struct frag_upstream *)self)->inner.policy;
+
+	if (p->ops && p->ops->mark)
+		p->ops->mark(p->self, begins);
+}

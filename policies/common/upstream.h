@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Where a pool takes its chunks from: the device, or another policy (RMM and
+ * Umpire resources compose: binning over a pool over the device).
+ *
+ * chunk: one allocation from the upstream. A pool cuts it up and keeps what it
+ * needs to know about it in `head` and `owner`.
+ *
+ * Structure: chunks are objects of a slab, indexed by address. Over another
+ * policy the chunks are live blocks of that policy; visit and usage replace them
+ * by what the pool has made of them, so that both still cover every byte once.
+ *
+ * Ownership: chunks belong to the upstream and are borrowed until
+ * frag_upstream_give or frag_upstream_close. Pools put the struct first in their
+ * own state, so that the frag_upstream_op_… functions fit into a policy's table.
+ */
+#ifndef FRAG_COMMON_UPSTREAM_H
+#define FRAG_COMMON_UPSTREAM_H
+
+#include <frag/policy.h>
+
+#include "bset.h"
+#include "objslab.h"
+
+/* No card has more; larger requests are refused before sums can overflow. */
+#define FRAG_UPSTREAM_MAX (1ull << 48)
+
+struct frag_chunk {
+	frag_addr_t addr;	 /* aligned */
+	uint64_t bytes;		 /* what the pool may use */
+	struct frag_block block; /* as the upstream gave it: addr, granted, handle */
+	void *owner, *head;	 /* the pool's own; NULL at first */
+	uint32_t stream;
+};
+
+struct frag_upstream {
+	struct frag_policy_env env;
+	struct frag_inner inner;  /* policy.ops NULL: the device */
+	struct frag_slab chunks;
+	struct frag_bset by_addr; /* (block.addr, 0) -> chunk */
+	uint64_t bytes;		  /* sum over the chunks */
+	uint64_t granted;	  /* sum over the chunks of what the upstream counts for them */
+	size_t slack_count;	  /* parts of chunks, before or behind, that the pool cannot use */
+};
+
+/* text: a policy, or "device". Errors: those of the inner policy. */
+int frag_upstream_open(struct frag_upstream *up, const struct frag_policy_env *env,
+		       const char *text, struct frag_err *err);
+/* Gives every chunk back. */
+void frag_upstream_close(struct frag_upstream *up);
+/* A chunk of `bytes` > 0. 0, FRAG_OOM (also where the process limit would be exceeded) or an
+ * error; nothing has changed unless 0. O(log chunks). */
+int frag_upstream_take(struct frag_upstream *up, uint64_t bytes, uint32_t stream,
+		       struct frag_chunk **out, struct frag_err *err);
+/* The same, with `alignment` asked on top, so that addr can be a multiple of it. */
+int frag_upstream_take_aligned(struct frag_upstream *up, uint64_t bytes, uint64_t alignment,
+			       uint32_t stream, struct frag_chunk **out, struct frag_err *err);
+/* Gives a chunk back. *gone says whether it did go; with an error it may have, too. */
+int frag_upstream_give(struct frag_upstream *up, struct frag_chunk *chunk, bool *gone,
+		       struct frag_err *err);
+/* First chunk in address order, and the one behind; NULL at the end. */
+struct frag_chunk *frag_upstream_first(const struct frag_upstream *up);
+struct frag_chunk *frag_upstream_next(const struct frag_upstream *up,
+				      const struct frag_chunk *chunk);
+
+static inline size_t frag_upstream_count(const struct frag_upstream *up)
+{
+	return frag_bset_count(&up->by_addr);
+}
+
+static inline bool frag_upstream_is_device(const struct frag_upstream *up)
+{
+	return !up->inner.policy.ops;
+}
+
+/* Walks what is held. inside: reports the blocks of one chunk by v->block, gapless. */
+typedef void (*frag_upstream_inside)(void *self, const struct frag_chunk *chunk,
+				     const struct frag_visitor *v);
+void frag_upstream_visit(struct frag_upstream *up, const struct frag_visitor *v,
+			 frag_upstream_inside inside, void *self);
+/*
+ * What the upstream holds besides the chunks; the pool adds what is inside them.
+ * *largest_known: false if the inner policy does not tell its largest free block.
+ */
+void frag_upstream_usage(struct frag_upstream *up, struct frag_usage *out, bool *largest_known);
+/* Sums, order and overlap of chunks, and the inner policy's own check. */
+int frag_upstream_check(struct frag_upstream *up, struct frag_err *err);
+
+/* For a table of operations: passed on to the inner policy, nothing on the device. */
+int frag_upstream_op_trim(void *self, uint16_t pool, struct frag_err *err);
+int frag_upstream_op_synced(void *self, struct frag_err *err);
+void frag_upstream_op_mark(void *self, bool begins);
+
+/* The option that names it. */
+#define FRAG_UPSTREAM_OPT(params, field, def) \
+	FRAG_OPT_STRING("upstream", params, field, def, \
+			"where chunks come from: device, or a policy in round brackets")
+
+#endif

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * native: cudaMalloc for every request, cudaFree for every free; nothing is kept.
+ *
+ * Rules (CUDA runtime documentation; policies.md section 1):
+ *  - The driver aligns to 256 B at least and takes physical memory in pages
+ *    of 2 MiB; requests below 1 MiB share pages. That packing is the driver's,
+ *    so the device does it, and the reserved bytes come from there.
+ *  - cudaFree waits for the device, so a free is complete when it returns: the time
+ *    is in the device's cost of the call.
+ *  - When the driver refuses, the program has run out of memory: nothing is cached
+ *    that could be given back first.
+ *
+ * Every segment is one block. A cudaFree that fails leaves its segment behind,
+ * idle; the next trim or refusal, or destroy, tries again.
+ */
+#include "segheap.h"
+
+struct self {
+	struct frag_heap heap;
+};
+
+static int create(const struct frag_policy_env *env, const void *params, void **out,
+		  struct frag_err *err)
+{
+	struct self *s = frag_host_alloc(sizeof(*s));
+
+	(void)params;
+	if (!s)
+		return frag_fail_nomem(err, "policy native");
+	frag_heap_init(&s->heap, env, true);
+	*out = s;
+	return 0;
+}
+
+static void destroy(void *self)
+{
+	struct self *s = self;
+
+	frag_heap_release(&s->heap);
+	frag_host_free(s);
+}
+
+/* Every segment is one block: there is no index of free ones. */
+static void no_index(void *ctx, struct frag_piece *p)
+{
+	(void)ctx, (void)p;
+}
+
+/* Gives back what an earlier failure left. */
+static int drop_left_behind(struct self *s, struct frag_err *err)
+{
+	static const struct frag_heap_index none = { no_index, no_index };
+
+	return frag_heap_drop_idle(&s->heap, &none, s, err);
+}
+
+static int alloc(void *self, const struct frag_request *req, struct frag_block *out,
+		 struct frag_err *err)
+{
+	struct self *s = self;
+	struct frag_piece *p;
+	int rc = frag_heap_grow(&s->heap, req->bytes, req->stream, &p, err);
+
+	if (FRAG_UNLIKELY(rc == FRAG_OOM && s->heap.idle_count)) {
+		FRAG_TRY(drop_left_behind(s, err));
+		rc = frag_heap_grow(&s->heap, req->bytes, req->stream, &p, err);
+	}
+	if (rc)
+		return rc;
+	frag_heap_take(&s->heap, p);
+	out->addr = p->addr;
+	out->granted = p->bytes;
+	out->handle = (uintptr_t)p;
+	out->cls = FRAG_CLASS_GROW;
+	return 0;
+}
+
+static int release(void *self, const struct frag_block *block, struct frag_err *err)
+{
+	struct self *s = self;
+	struct frag_piece *p = (void *)(uintptr_t)block->handle;
+
+	frag_heap_give(&s->heap, p);
+	return frag_heap_drop(&s->heap, p->seg, err);
+}
+
+static void free_requested(void *self, const struct frag_block *block)
+{
+	struct self *s = self;
+
+	frag_heap_wait(&s->heap, (void *)(uintptr_t)block->handle);
+}
+
+static int trim(void *self, uint16_t pool, struct frag_err *err)
+{
+	(void)pool;
+	return drop_left_behind(self, err);
+}
+
+static void visit(void *self, const struct frag_visitor *v)
+{
+	struct self *s = self;
+
+	frag_heap_visit(&s->heap, v);
+}
+
+static void usage(void *self, struct frag_usage *out)
+{
+	struct self *s = self;
+
+	frag_heap_usage(&s->heap, 0, out);
+}
+
+static int check(void *self, struct frag_err *err)
+{
+	struct self *s = self;
+
+	if (s->heap.pieces_count != s->heap.segs_count)
+		return frag_fail(err, FRAG_ECHECK, "a segment with more than one block");
+	return frag_heap_check(&s->heap, NULL, NULL, err);
+}
+
+const struct frag_policy_ops frag_policy_native = {
+	.abi = FRAG_POLICY_ABI,
+	.name = "native",
+	.summary = "cudaMalloc and cudaFree for every request",
+	.source = "CUDA runtime API, memory management",
+	.needs = FRAG_CAN_MALLOC,
+	.create = create,
+	.destroy = destroy,
+	.alloc = alloc,
+	.free = release,
+	.free_requested = free_requested,
+	.trim = trim,
+	.visit = visit,
+	.usage = usage,
+	.check = check,
+};

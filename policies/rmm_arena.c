@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * RMM's arena memory resource (rapidsai/rmm cpp/include/rmm/mr/detail/arena.hpp,
+ * cpp/src/mr/detail/arena_memory_resource_impl.cpp, 2026).
+ *
+ *	One block from the upstream, by default half of the free memory, is all there
+ *	ever is. Sizes are rounded up to 256 B, or to size classes (256 B steps to
+ *	2 KiB, then four per doubling, with 54 KiB where 56 KiB would be).
+ *
+ *	Above 1 MiB: from the global arena. First fit over its superblocks in order of
+ *	address; an empty one is first cut to the size if at least 1 MiB is left.
+ *	Up to 1 MiB: first fit over the superblocks of the stream's own arena; else a
+ *	superblock moves there from the global arena, by the same rule, so normally
+ *	one of 1 MiB, but possibly one with large blocks in it.
+ *
+ *	A block above 1 MiB is freed after the stream is synchronised; superblocks of
+ *	the global arena that get empty merge with empty neighbours. A small block
+ *	goes back to its superblock at once if that is still in the stream's own arena,
+ *	else after a synchronise. Empty superblocks stay in the arena of their stream.
+ *
+ *	When nothing fits: the device is synchronised, every arena hands all its
+ *	superblocks to the global one, and the request is tried once more.
+ *
+ * Structure: rmm_arena/superblock.h. RMM takes the block in its constructor, here
+ * the first request does, so that a card too small for it answers with a refusal.
+ */
+#include <frag/policy.h>
+
+#include <streamlists.h>
+#include <upstream.h>
+
+#include "rmm_arena/superblock.h"
+
+#define ALIGNMENT 256u
+
+struct params {
+	uint64_t size;
+	bool size_classes;
+	char upstream[FRAG_OPT_STRING_MAX];
+};
+
+static const struct frag_opt opts[] = {
+	FRAG_OPT_BYTES("size", struct params, size, 0, 0, 1ull << 40,
+		       "bytes of the arena, at least 1 MiB; 0: half of the free memory"),
+	FRAG_OPT_BOOL("size-classes", struct params, size_classes, false,
+		      "round to size classes, as a switch of RMM's build does"),
+	FRAG_UPSTREAM_OPT(struct params, upstream, "device"),
+	FRAG_OPT_END
+};
+
+struct arenas {
+	struct frag_upstream up; /* first: see upstream.h */
+	const struct params *p;
+	struct frag_streams streams; /* of struct ra_arena; only the table is used */
+	struct ra_heap heap;
+	uint64_t live_bytes, waiting_bytes;
+};
+
+static void *arena_create(void *self)
+{
+	(void)self;
+	return frag_host_calloc(1, sizeof(struct ra_arena));
+}
+
+static void arena_destroy(void *self, void *arena)
+{
+	(void)self;
+	frag_host_free(arena);
+}
+
+static const struct frag_streams_ops table_ops = {
+	.create = arena_create,
+	.destroy = arena_destroy,
+};
+
+/* ---- sizes -------------------------------------------------------------------------- */
+
+static uint64_t size_class(uint64_t bytes)
+{
+	uint64_t size;
+
+	if (bytes <= 2 * FRAG_KIB)
+		return frag_round_up(bytes, ALIGNMENT);
+	size = frag_round_up(bytes, (1ull << frag_log2(bytes - 1)) / 4);
+	if (size != 56 * FRAG_KIB)
+		return size;
+	return bytes <= 54 * FRAG_KIB ? 54 * FRAG_KIB : 64 * FRAG_KIB;
+}
+
+static uint64_t rounded(const struct arenas *a, uint64_t bytes)
+{
+	bytes = FRAG_MAX(bytes, 1u);
+	return a->p->size_classes ? size_class(bytes) : frag_round_up(bytes, ALIGNMENT);
+}
+
+static bool is_large(uint64_t size)
+{
+	return size > RA_SUPERBLOCK_MIN;
+}
+
+/* ---- the upstream block ----------------------------------------------------------- */
+
+/* Half of what this process could still get. */
+static int default_size(struct arenas *a, uint64_t *size, struct frag_err *err)
+{
+	uint64_t limit = a->up.env.limit_bytes, reserved = a->up.env.dev->reserved_bytes;
+	uint64_t free_bytes, total_bytes;
+
+	FRAG_TRY(frag_dev_mem_info(a->up.env.dev, &free_bytes, &total_bytes, err));
+	free_bytes = FRAG_MIN(free_bytes, limit > reserved ? limit - reserved : 0);
+	*size = free_bytes / 2;
+	return 0;
+}
+
+static int start(struct arenas *a, struct frag_err *err)
+{
+	uint64_t size = a->p->size;
+	struct frag_chunk *c;
+
+	if (!size)
+		FRAG_TRY(default_size(a, &size, err));
+	size = frag_round_down(size, ALIGNMENT);
+	if (size < RA_SUPERBLOCK_MIN)
+		return FRAG_OOM;
+	FRAG_TRY(ra_heap_room(&a->heap, err));
+	FRAG_TRY(frag_upstream_take(&a->up, size, 0, &c, err));
+	return ra_heap_start(&a->heap, c->addr, c->bytes, err);
+}
+
+/* ---- allocation --------------------------------------------------------------------- */
+
+static struct ra_span *try_alloc(struct arenas *a, struct ra_arena *own, uint64_t size,
+				 uint64_t *was)
+{
+	struct ra_super *s;
+
+	if (is_large(size)) {
+		s = ra_heap_fit(&a->heap, size);
+		return s ? ra_super_take(&a->heap, s, size, was) : NULL;
+	}
+	s = (struct ra_super *)frag_fit_first(&own->supers, size);
+	if (!s) {
+		s = ra_heap_fit(&a->heap, size);
+		if (!s)
+			return NULL;
+		ra_super_move(s, own);
+	}
+	return ra_super_take(&a->heap, s, size, was);
+}
+
+/* Every arena hands its superblocks back. */
+static int defragment(struct arenas *a, struct frag_err *err)
+{
+	FRAG_TRY(frag_dev_sync_all(a->up.env.dev, err));
+	if (a->up.env.sync)
+		a->up.env.sync(a->up.env.sync_ctx);
+	for (uint32_t i = 0; i < a->streams.count; i++) {
+		struct ra_arena *arena = a->streams.list[i];
+
+		while (arena && arena->supers.root) {
+			struct ra_super *s = (struct ra_super *)arena->supers.root;
+
+			ra_super_move(s, &a->heap.global);
+			ra_heap_coalesce(&a->heap, s);
+		}
+	}
+	return 0;
+}
+
+static int arena_alloc(void *self, const struct frag_request *req, struct frag_block *out,
+		       struct frag_err *err)
+{
+	enum frag_class cls = FRAG_CLASS_HIT;
+	struct arenas *a = self;
+	struct ra_arena *own;
+	struct ra_span *n;
+	uint64_t size, was;
+
+	if (FRAG_UNLIKELY(req->bytes > FRAG_UPSTREAM_MAX))
+		return FRAG_OOM;
+	if (FRAG_UNLIKELY(!a->heap.first)) {
+		FRAG_TRY(start(a, err));
+		cls = FRAG_CLASS_GROW;
+	}
+	size = rounded(a, req->bytes);
+	own = frag_streams_get(&a->streams, req->stream, err);
+	if (FRAG_UNLIKELY(!own))
+		return FRAG_ENOMEM;
+	FRAG_TRY(ra_heap_room(&a->heap, err));
+	n = try_alloc(a, own, size, &was);
+	if (FRAG_UNLIKELY(!n)) {
+		FRAG_TRY(defragment(a, err));
+		n = try_alloc(a, own, size, &was);
+		if (!n)
+			return FRAG_OOM;
+		cls = FRAG_CLASS_RELEASE;
+	}
+	if (cls == FRAG_CLASS_HIT && was != size)
+		cls = FRAG_CLASS_SPLIT;
+	n->stream = req->stream;
+	a->live_bytes += size;
+	out->addr = n->fit.addr;
+	out->granted = size;
+	out->handle = (uintptr_t)n;
+	out->cls = (uint8_t)cls;
+	return 0;
+}
+
+/* ---- freeing ------------------------------------------------------------------------- */
+
+static struct ra_span *span_of(const struct frag_block *b)
+{
+	return (struct ra_span *)(uintptr_t)b->handle;
+}
+
+static void arena_free_requested(void *self, const struct frag_block *block)
+{
+	struct ra_span *n = span_of(block);
+	struct arenas *a = self;
+
+	FRAG_ASSERT(n->state == FRAG_STATE_LIVE);
+	n->state = FRAG_STATE_WAITING;
+	a->live_bytes -= n->fit.size;
+	a->waiting_bytes += n->fit.size;
+}
+
+/* How often the host waits for the stream: before it looks into the global arena for a large
+ * block, and before it looks anywhere but into the own arena. */
+static unsigned syncs_of(const struct arenas *a, const struct ra_span *n)
+{
+	bool in_global = n->super->owner == &a->heap.global;
+	bool in_own = n->super->owner == a->streams.list[n->stream];
+
+	if (is_large(n->fit.size))
+		return in_global || in_own ? 1 : 2;
+	return in_own ? 0 : 1;
+}
+
+static int arena_free(void *self, const struct frag_block *block, struct frag_err *err)
+{
+	struct ra_span *n = span_of(block);
+	struct ra_super *s = n->super;
+	struct arenas *a = self;
+	int rc = 0;
+
+	FRAG_ASSERT(n->state != FRAG_STATE_FREE);
+	for (unsigned i = syncs_of(a, n); i && !rc; i--)
+		rc = frag_dev_sync(a->up.env.dev, n->stream, err);
+	*(n->state == FRAG_STATE_LIVE ? &a->live_bytes : &a->waiting_bytes) -= n->fit.size;
+	ra_super_give(&a->heap, n);
+	if (s->owner == &a->heap.global)
+		ra_heap_coalesce(&a->heap, s);
+	return rc;
+}
+
+/* ---- looking at it -------------------------------------------------------------------- */
+
+static void inside(void *self, const struct frag_chunk *c, const struct frag_visitor *v)
+{
+	const struct arenas *a = self;
+
+	(void)c;
+	for (const struct ra_super *s = a->heap.first; s; s = s->next)
+		for (const struct ra_span *n = s->first; n; n = n->next)
+			v->block(v->ctx, n->fit.addr, n->fit.size, (enum frag_block_state)n->state,
+				 0);
+}
+
+static void arena_visit(void *self, const struct frag_visitor *v)
+{
+	struct arenas *a = self;
+
+	frag_upstream_visit(&a->up, v, inside, a);
+}
+
+static void arena_usage(void *self, struct frag_usage *out)
+{
+	struct arenas *a = self;
+	uint64_t free_bytes = a->up.bytes - a->live_bytes - a->waiting_bytes;
+	uint64_t largest = frag_fit_largest(&a->heap.global.supers);
+	bool known;
+
+	frag_upstream_usage(&a->up, out, &known);
+	out->allocated_bytes += a->live_bytes;
+	out->waiting_bytes += a->waiting_bytes;
+	out->free_bytes += free_bytes;
+	out->pinned_bytes += free_bytes;
+	out->blocks_count += frag_slab_live(&a->heap.spans);
+	for (uint32_t i = 0; i < a->streams.count; i++) {
+		const struct ra_arena *arena = a->streams.list[i];
+
+		if (arena)
+			largest = FRAG_MAX(largest, frag_fit_largest(&arena->supers));
+	}
+	out->largest_free_bytes = known ? FRAG_MAX(out->largest_free_bytes, largest) : 0;
+}
+
+static int arena_check(void *self, struct frag_err *err)
+{
+	struct arenas *a = self;
+	size_t supers = a->heap.global.supers.count;
+	const char *broken = frag_fit_broken(&a->heap.global.supers);
+	uint64_t live, waiting;
+
+	FRAG_TRY(frag_upstream_check(&a->up, err));
+	for (uint32_t i = 0; i < a->streams.count && !broken; i++) {
+		const struct ra_arena *arena = a->streams.list[i];
+
+		broken = arena ? frag_fit_broken(&arena->supers) : NULL;
+		supers += arena ? arena->supers.count : 0;
+	}
+	if (broken)
+		return frag_fail(err, FRAG_ECHECK, "superblocks of an arena: %s", broken);
+	FRAG_TRY(ra_heap_check(&a->heap, a->up.bytes, &live, &waiting, err));
+	if (supers != frag_slab_live(&a->heap.supers))
+		return frag_fail(err, FRAG_ECHECK, "a superblock belongs to no arena");
+	if (live != a->live_bytes || waiting != a->waiting_bytes)
+		return frag_fail(err, FRAG_ECHECK, "counters differ from the spans");
+	return 0;
+}
+
+static int validate(const void *params, struct frag_err *err)
+{
+	const struct params *p = params;
+
+	if (p->size && p->size < RA_SUPERBLOCK_MIN)
+		return frag_fail(err, FRAG_EUSAGE, "size is below 1 MiB, the smallest superblock");
+	return 0;
+}
+
+static int create(const struct frag_policy_env *env, const void *params, void **self,
+		  struct frag_err *err)
+{
+	const struct params *p = params;
+	struct arenas *a = frag_host_calloc(1, sizeof(*a));
+	int rc;
+
+	if (!a)
+		return frag_fail_nomem(err, "rmm-arena");
+	a->p = p;
+	rc = frag_upstream_open(&a->up, env, env->inner ? env->inner : p->upstream, err);
+	if (rc) {
+		frag_host_free(a);
+		return rc;
+	}
+	ra_heap_init(&a->heap);
+	frag_streams_init(&a->streams, &table_ops, a, env->dev);
+	*self = a;
+	return 0;
+}
+
+static void destroy(void *self)
+{
+	struct arenas *a = self;
+
+	frag_streams_release(&a->streams);
+	ra_heap_release(&a->heap);
+	frag_upstream_close(&a->up);
+	frag_host_free(a);
+}
+
+const struct frag_policy_ops frag_policy_rmm_arena = {
+	.abi = FRAG_POLICY_ABI,
+	.name = "rmm-arena",
+	.summary = "RMM's arenas: first fit in superblocks of one block taken at the start",
+	.source = "rapidsai/rmm cpp/include/rmm/mr/detail/arena.hpp, 2026",
+	.needs = FRAG_CAN_MALLOC,
+	.opts = opts,
+	.params_size = sizeof(struct params),
+	.validate = validate,
+	.create = create,
+	.destroy = destroy,
+	.alloc = arena_alloc,
+	.free = arena_free,
+	.free_requested = arena_free_requested,
+	.trim = frag_upstream_op_trim,
+	.synced = frag_upstream_op_synced,
+	.mark = frag_upstream_op_mark,
+	.visit = arena_visit,
+	.check = arena_check,
+	.usage = arena_usage,
+};

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Cutting and joining of superblocks and spans; whose they are is the policy's affair. */
+#include "superblock.h"
+
+void ra_heap_init(struct ra_heap *h)
+{
+	*h = (struct ra_heap){ 0 };
+	frag_slab_init(&h->spans, sizeof(struct ra_span));
+	frag_slab_init(&h->supers, sizeof(struct ra_super));
+}
+
+void ra_heap_release(struct ra_heap *h)
+{
+	frag_slab_release(&h->spans);
+	frag_slab_release(&h->supers);
+}
+
+int ra_heap_room(struct ra_heap *h, struct frag_err *err)
+{
+	if (frag_slab_reserve(&h->spans, 2) || frag_slab_reserve(&h->supers, 1))
+		return frag_fail_nomem(err, "rmm-arena: superblocks");
+	return 0;
+}
+
+/* A free span behind `prev`, or the first one. pre: room. */
+static struct ra_span *span_new(struct ra_heap *h, struct ra_super *s, struct ra_span *prev,
+				frag_addr_t addr, uint64_t size)
+{
+	struct ra_span *n = frag_slab_alloc(&h->spans);
+
+	*n = (struct ra_span){ .fit = { .addr = addr, .size = size }, .prev = prev, .super = s,
+			       .state = FRAG_STATE_FREE };
+	if (prev) {
+		n->next = prev->next;
+		prev->next = n;
+	} else {
+		s->first = n;
+	}
+	if (n->next)
+		n->next->prev = n;
+	frag_fit_insert(&s->free, &n->fit);
+	return n;
+}
+
+/* An empty superblock behind `prev`, in the global arena. pre: room. */
+static struct ra_super *super_new(struct ra_heap *h, struct ra_super *prev, frag_addr_t addr,
+				  uint64_t bytes)
+{
+	struct ra_super *s = frag_slab_alloc(&h->supers);
+
+	*s = (struct ra_super){ .fit = { .addr = addr, .size = bytes }, .bytes = bytes,
+				.prev = prev, .owner = &h->global };
+	if (prev) {
+		s->next = prev->next;
+		prev->next = s;
+	} else {
+		h->first = s;
+	}
+	if (s->next)
+		s->next->prev = s;
+	span_new(h, s, NULL, addr, bytes);
+	frag_fit_insert(&h->global.supers, &s->fit);
+	return s;
+}
+
+int ra_heap_start(struct ra_heap *h, frag_addr_t addr, uint64_t bytes, struct frag_err *err)
+{
+	FRAG_TRY(ra_heap_room(h, err));
+	super_new(h, NULL, addr, bytes);
+	return 0;
+}
+
+/* The largest free span has changed. */
+static void super_refresh(struct ra_super *s)
+{
+	frag_fit_resize(&s->fit, frag_fit_largest(&s->free));
+}
+
+struct ra_super *ra_heap_fit(struct ra_heap *h, uint64_t size)
+{
+	struct ra_super *s = (struct ra_super *)frag_fit_first(&h->global.supers, size);
+	uint64_t head = FRAG_MAX(size, RA_SUPERBLOCK_MIN), bytes;
+
+	if (!s || !ra_super_is_empty(s) || s->bytes < head + RA_SUPERBLOCK_MIN)
+		return s;
+	bytes = s->bytes;
+	s->bytes = head;
+	frag_fit_resize(&s->first->fit, head);
+	super_refresh(s);
+	super_new(h, s, s->fit.addr + head, bytes - head);
+	return s;
+}
+
+void ra_super_move(struct ra_super *s, struct ra_arena *to)
+{
+	frag_fit_erase(&s->owner->supers, &s->fit);
+	s->owner = to;
+	frag_fit_insert(&to->supers, &s->fit);
+}
+
+struct ra_span *ra_super_take(struct ra_heap *h, struct ra_super *s, uint64_t size, uint64_t *was)
+{
+	struct ra_span *n = (struct ra_span *)frag_fit_first(&s->free, size);
+
+	FRAG_ASSERT(n);
+	*was = n->fit.size;
+	frag_fit_erase(&s->free, &n->fit);
+	n->state = FRAG_STATE_LIVE;
+	if (n->fit.size > size) {
+		span_new(h, s, n, n->fit.addr + size, n->fit.size - size);
+		n->fit.size = size;
+	}
+	s->used_count++;
+	super_refresh(s);
+	return n;
+}
+
+/* `n` takes in the span behind it, which is in no set any more. */
+static void absorb_next(struct ra_heap *h, struct ra_span *n)
+{
+	struct ra_span *gone = n->next;
+
+	n->fit.size += gone->fit.size;
+	n->next = gone->next;
+	if (n->next)
+		n->next->prev = n;
+	frag_slab_free(&h->spans, gone);
+}
+
+void ra_super_give(struct ra_heap *h, struct ra_span *n)
+{
+	struct ra_super *s = n->super;
+
+	n->state = FRAG_STATE_FREE;
+	if (n->next && n->next->state == FRAG_STATE_FREE) {
+		frag_fit_erase(&s->free, &n->next->fit);
+		absorb_next(h, n);
+	}
+	if (n->prev && n->prev->state == FRAG_STATE_FREE) {
+		n = n->prev;
+		frag_fit_erase(&s->free, &n->fit);
+		absorb_next(h, n);
+	}
+	frag_fit_insert(&s->free, &n->fit);
+	s->used_count--;
+	super_refresh(s);
+}
+
+static bool joins(const struct ra_heap *h, const struct ra_super *s)
+{
+	return s && s->owner == &h->global && ra_super_is_empty(s);
+}
+
+/* Two empty neighbours become one. */
+static void join_next(struct ra_heap *h, struct ra_super *s)
+{
+	struct ra_super *gone = s->next;
+
+	frag_fit_erase(&h->global.supers, &gone->fit);
+	s->bytes += gone->bytes;
+	s->next = gone->next;
+	if (s->next)
+		s->next->prev = s;
+	frag_fit_resize(&s->first->fit, s->bytes);
+	frag_slab_free(&h->spans, gone->first);
+	frag_slab_free(&h->supers, gone);
+	super_refresh(s);
+}
+
+void ra_heap_coalesce(struct ra_heap *h, struct ra_super *s)
+{
+	if (!ra_super_is_empty(s))
+		return;
+	if (joins(h, s->next))
+		join_next(h, s);
+	if (joins(h, s->prev))
+		join_next(h, s->prev);
+}
+
+/* ---- check ------------------------------------------------------------------------ */
+
+static int check_spans(const struct ra_super *s, size_t *spans, uint64_t *live, uint64_t *waiting,
+		       struct frag_err *err)
+{
+	size_t used = 0, listed = 0;
+	frag_addr_t at = s->fit.addr;
+
+	for (const struct ra_span *n = s->first; n; n = n->next) {
+		bool is_free = n->state == FRAG_STATE_FREE;
+
+		if (n->fit.addr != at || n->super != s || (n->next && n->next->prev != n) ||
+		    n->state > FRAG_STATE_FREE)
+			return frag_fail(err, FRAG_ECHECK, "span 0x%llx does not join the one before",
+					 (unsigned long long)n->fit.addr);
+		if (is_free && n->next && n->next->state == FRAG_STATE_FREE)
+			return frag_fail(err, FRAG_ECHECK, "free neighbours at 0x%llx",
+					 (unsigned long long)n->fit.addr);
+		used += !is_free;
+		listed += is_free;
+		*live += n->state == FRAG_STATE_LIVE ? n->fit.size : 0;
+		*waiting += n->state == FRAG_STATE_WAITING ? n->fit.size : 0;
+		at += n->fit.size;
+		++*spans;
+	}
+	if (at != s->fit.addr + s->bytes || used != s->used_count || listed != s->free.count ||
+	    s->fit.size != frag_fit_largest(&s->free))
+		return frag_fail(err, FRAG_ECHECK, "superblock 0x%llx differs from its spans",
+				 (unsigned long long)s->fit.addr);
+	return 0;
+}
+
+int ra_heap_check(struct ra_heap *h, uint64_t bytes, uint64_t *live, uint64_t *waiting,
+		  struct frag_err *err)
+{
+	frag_addr_t at = h->first ? h->first->fit.addr : 0, end = at + bytes;
+	size_t supers = 0, spans = 0;
+	const char *broken;
+
+	*live = *waiting = 0;
+	for (const struct ra_super *s = h->first; s; s = s->next) {
+		if (s->fit.addr != at || (s->next && s->next->prev != s) ||
+		    s->bytes < RA_SUPERBLOCK_MIN)
+			return frag_fail(err, FRAG_ECHECK, "superblock 0x%llx does not join",
+					 (unsigned long long)s->fit.addr);
+		if (joins(h, s) && joins(h, s->next))
+			return frag_fail(err, FRAG_ECHECK, "empty neighbours at 0x%llx",
+					 (unsigned long long)s->fit.addr);
+		broken = frag_fit_broken(&s->free);
+		if (broken)
+			return frag_fail(err, FRAG_ECHECK, "free spans: %s", broken);
+		FRAG_TRY(check_spans(s, &spans, live, waiting, err));
+		at += s->bytes;
+		supers++;
+	}
+	if (h->first && at != end)
+		return frag_fail(err, FRAG_ECHECK, "superblocks do not cover the arena");
+	if (supers != frag_slab_live(&h->supers) || spans != frag_slab_live(&h->spans))
+		return frag_fail(err, FRAG_ECHECK, "superblocks or spans outside the chains");
+	return 0;
+}

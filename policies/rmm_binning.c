@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * RMM's binning memory resource over another one (rapidsai/rmm
+ * cpp/src/mr/detail/binning_memory_resource_impl.cpp, 2026).
+ *
+ *	Bins of 2^min to 2^max bytes, each a fixed-size pool of 128 blocks to a chunk
+ *	(fixedblocks.h). A request goes to the smallest bin that is not smaller, one
+ *	above the largest bin straight to the upstream, and there it stays: a bin
+ *	that cannot grow refuses. Every bin takes its first chunk at the start,
+ *	smallest first. The defaults are those of RMM's benchmark: 256 KiB to 4 MiB
+ *	over a pool.
+ *
+ * Structure: bins in an array by exponent, all over one upstream. Blocks that
+ * went straight through keep the upstream's handle; over the bare device they are
+ * chunks of their own without an owner, with their state in `head`. `granted`
+ * tells the two kinds apart: a bin's blocks have exactly its size, the others are
+ * above the largest.
+ */
+#include <frag/policy.h>
+
+#include <string.h>
+
+#include <fixedblocks.h>
+#include <upstream.h>
+
+#define BINS_MAX 32u
+
+struct params {
+	uint64_t min_exponent, max_exponent, chunk_blocks;
+	char upstream[FRAG_OPT_STRING_MAX];
+};
+
+static const struct frag_opt opts[] = {
+	FRAG_OPT_UINT("min-exponent", struct params, min_exponent, 18, 8, 31,
+		      "the smallest bin has 2 to this power bytes"),
+	FRAG_OPT_UINT("max-exponent", struct params, max_exponent, 22, 8, 31,
+		      "the largest bin has 2 to this power bytes"),
+	FRAG_OPT_UINT("blocks-per-chunk", struct params, chunk_blocks, 128, 1, 65536,
+		      "blocks that a bin takes from the upstream at once"),
+	FRAG_UPSTREAM_OPT(struct params, upstream, "rmm-pool"),
+	FRAG_OPT_END
+};
+
+struct binning {
+	struct frag_upstream up; /* first: see upstream.h */
+	const struct params *p;
+	struct frag_fixed bins[BINS_MAX];
+	uint32_t bins_count, started_count;
+	uint64_t largest; /* block size of the last bin */
+	/* straight through to the bare device, by enum frag_block_state; free ones are
+	 * those that the driver failed to take back */
+	uint64_t direct_bytes[FRAG_STATE_FREE + 1], direct_count;
+};
+
+/* The bin of a request not above the largest. */
+static struct frag_fixed *bin_of(struct binning *a, uint64_t bytes)
+{
+	uint64_t first = a->p->min_exponent;
+	unsigned power = bytes > 1 ? frag_log2(bytes - 1) + 1 : 0; /* 2^power >= bytes */
+
+	return &a->bins[power > first ? power - first : 0];
+}
+
+/* ---- straight through --------------------------------------------------------------- */
+
+static int direct_alloc(struct binning *a, const struct frag_request *req, struct frag_block *out,
+			struct frag_err *err)
+{
+	const struct frag_policy *inner = &a->up.inner.policy;
+	struct frag_chunk *c;
+
+	if (inner->ops)
+		return inner->ops->alloc(inner->self, req, out, err);
+	FRAG_TRY(frag_upstream_take(&a->up, req->bytes, req->stream, &c, err));
+	out->addr = c->addr;
+	out->granted = c->bytes;
+	out->handle = (uintptr_t)c;
+	out->cls = FRAG_CLASS_GROW;
+	a->direct_bytes[FRAG_STATE_LIVE] += c->bytes;
+	a->direct_count++;
+	return 0;
+}
+
+static struct frag_chunk *chunk_of(const struct frag_block *b)
+{
+	return (struct frag_chunk *)(uintptr_t)b->handle;
+}
+
+static enum frag_block_state direct_state(const struct frag_chunk *c)
+{
+	return (enum frag_block_state)(uintptr_t)c->head;
+}
+
+static void direct_set_state(struct binning *a, struct frag_chunk *c, enum frag_block_state state)
+{
+	a->direct_bytes[direct_state(c)] -= c->bytes;
+	c->head = (void *)(uintptr_t)state;
+	a->direct_bytes[state] += c->bytes;
+}
+
+static void direct_free_requested(struct binning *a, const struct frag_block *block)
+{
+	const struct frag_policy *inner = &a->up.inner.policy;
+
+	if (!inner->ops)
+		direct_set_state(a, chunk_of(block), FRAG_STATE_WAITING);
+	else if (inner->ops->free_requested)
+		inner->ops->free_requested(inner->self, block);
+}
+
+static int direct_free(struct binning *a, const struct frag_block *block, struct frag_err *err)
+{
+	const struct frag_policy *inner = &a->up.inner.policy;
+	bool gone;
+	int rc;
+
+	if (inner->ops)
+		return inner->ops->free(inner->self, block, err);
+	direct_set_state(a, chunk_of(block), FRAG_STATE_FREE);
+	rc = frag_upstream_give(&a->up, chunk_of(block), &gone, err);
+	if (gone) {
+		a->direct_bytes[FRAG_STATE_FREE] -= block->granted;
+		a->direct_count--;
+	}
+	return rc;
+}
+
+/* ---- the policy --------------------------------------------------------------------- */
+
+/* The constructor's chunks, smallest bin first. Goes on where it was refused. */
+static int start(struct binning *a, struct frag_err *err)
+{
+	for (; a->started_count < a->bins_count; a->started_count++)
+		FRAG_TRY(frag_fixed_start(&a->bins[a->started_count], err));
+	return 0;
+}
+
+static int binning_alloc(void *self, const struct frag_request *req, struct frag_block *out,
+			 struct frag_err *err)
+{
+	struct binning *a = self;
+
+	if (FRAG_UNLIKELY(a->started_count < a->bins_count))
+		FRAG_TRY(start(a, err));
+	if (req->bytes > a->largest)
+		return direct_alloc(a, req, out, err);
+	return frag_fixed_alloc(bin_of(a, req->bytes), req->stream, out, err);
+}
+
+static void binning_free_requested(void *self, const struct frag_block *block)
+{
+	struct binning *a = self;
+
+	if (block->granted > a->largest)
+		direct_free_requested(a, block);
+	else
+		frag_fixed_free_requested(bin_of(a, block->granted), block);
+}
+
+static int binning_free(void *self, const struct frag_block *block, struct frag_err *err)
+{
+	struct binning *a = self;
+
+	if (block->granted > a->largest)
+		return direct_free(a, block, err);
+	frag_fixed_free(bin_of(a, block->granted), block);
+	return 0;
+}
+
+static void inside(void *self, const struct frag_chunk *c, const struct frag_visitor *v)
+{
+	(void)self;
+	if (c->owner)
+		frag_fixed_visit(c, v);
+	else
+		v->block(v->ctx, c->addr, c->bytes, direct_state(c), 0);
+}
+
+static void binning_visit(void *self, const struct frag_visitor *v)
+{
+	struct binning *a = self;
+
+	frag_upstream_visit(&a->up, v, inside, a);
+}
+
+static void binning_usage(void *self, struct frag_usage *out)
+{
+	struct binning *a = self;
+	bool known;
+
+	frag_upstream_usage(&a->up, out, &known);
+	for (uint32_t i = 0; i < a->bins_count; i++)
+		frag_fixed_usage(&a->bins[i], out);
+	out->allocated_bytes += a->direct_bytes[FRAG_STATE_LIVE];
+	out->waiting_bytes += a->direct_bytes[FRAG_STATE_WAITING];
+	out->free_bytes += a->direct_bytes[FRAG_STATE_FREE];
+	out->pinned_bytes += a->direct_bytes[FRAG_STATE_FREE];
+	out->blocks_count += a->direct_count;
+	if (!known || a->direct_bytes[FRAG_STATE_FREE])
+		out->largest_free_bytes = 0;
+}
+
+static int check_direct(const struct binning *a, struct frag_err *err)
+{
+	uint64_t bytes[FRAG_STATE_FREE + 1] = { 0 }, count = 0;
+
+	for (struct frag_chunk *c = frag_upstream_first(&a->up); c;
+	     c = frag_upstream_next(&a->up, c)) {
+		if (c->owner)
+			continue;
+		if (direct_state(c) > FRAG_STATE_FREE)
+			return frag_fail(err, FRAG_ECHECK, "block 0x%llx has no proper state",
+					 (unsigned long long)c->addr);
+		bytes[direct_state(c)] += c->bytes;
+		count++;
+	}
+	if (memcmp(bytes, a->direct_bytes, sizeof(bytes)) != 0 || count != a->direct_count)
+		return frag_fail(err, FRAG_ECHECK, "counters differ from the blocks above the bins");
+	return 0;
+}
+
+static int binning_check(void *self, struct frag_err *err)
+{
+	struct binning *a = self;
+
+	FRAG_TRY(frag_upstream_check(&a->up, err));
+	for (uint32_t i = 0; i < a->bins_count; i++)
+		FRAG_TRY(frag_fixed_check(&a->bins[i], err));
+	return check_direct(a, err);
+}
+
+static int validate(const void *params, struct frag_err *err)
+{
+	const struct params *p = params;
+
+	if (p->min_exponent > p->max_exponent)
+		return frag_fail(err, FRAG_EUSAGE, "min-exponent is above max-exponent");
+	return 0;
+}
+
+static int create(const struct frag_policy_env *env, const void *params, void **self,
+		  struct frag_err *err)
+{
+	const struct params *p = params;
+	struct binning *a = frag_host_calloc(1, sizeof(*a));
+	int rc;
+
+	if (!a)
+		return frag_fail_nomem(err, "rmm-binning");
+	a->p = p;
+	rc = frag_upstream_open(&a->up, env, env->inner ? env->inner : p->upstream, err);
+	if (rc) {
+		frag_host_free(a);
+		return rc;
+	}
+	a->bins_count = (uint32_t)(p->max_exponent - p->min_exponent + 1);
+	for (uint32_t i = 0; i < a->bins_count; i++)
+		frag_fixed_init(&a->bins[i], &a->up, 1ull << (p->min_exponent + i),
+				p->chunk_blocks);
+	a->largest = a->bins[a->bins_count - 1].block_bytes;
+	*self = a;
+	return 0;
+}
+
+static void destroy(void *self)
+{
+	struct binning *a = self;
+
+	for (uint32_t i = 0; i < a->bins_count; i++)
+		frag_fixed_release(&a->bins[i]);
+	frag_upstream_close(&a->up);
+	frag_host_free(a);
+}
+
+const struct frag_policy_ops frag_policy_rmm_binning = {
+	.abi = FRAG_POLICY_ABI,
+	.name = "rmm-binning",
+	.summary = "RMM's bins of fixed-size blocks for small requests, a pool for the rest",
+	.source = "rapidsai/rmm cpp/src/mr/detail/binning_memory_resource_impl.cpp, 2026",
+	.needs = FRAG_CAN_MALLOC,
+	.opts = opts,
+	.params_size = sizeof(struct params),
+	.validate = validate,
+	.create = create,
+	.destroy = destroy,
+	.alloc = binning_alloc,
+	.free = binning_free,
+	.free_requested = binning_free_requested,
+	.trim = frag_upstream_op_trim,
+	.synced = frag_upstream_op_synced,
+	.mark = frag_upstream_op_mark,
+	.visit = binning_visit,
+	.check = binning_check,
+	.usage = binning_usage,
+};

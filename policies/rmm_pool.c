@@ -1,0 +1,434 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * RMM's pool memory resource, in its own rules (rapidsai/rmm
+ * cpp/include/rmm/mr/detail/{stream_ordered_memory_resource,coalescing_free_list}.hpp,
+ * cpp/src/mr/detail/pool_memory_resource_impl.cpp, 2026).
+ *
+ *	Sizes are rounded up to 256 B. Each stream has a free list; the search is
+ *	best fit, the lowest address among equals. A stream without a fit steals from
+ *	the others as streamlists.h says. Every fit is split exactly, whatever is left.
+ *	A freed block goes to the list of its stream and merges there with the
+ *	neighbours that are free in the same list, never across chunks.
+ *
+ *	Growth: without a maximum the larger of request and pool (so it doubles); with
+ *	one, r = what is left of it, and the larger of request and r / 2 if the request
+ *	fits r. A refusal halves the attempt down to the request itself. Nothing is
+ *	given back before the end.
+ *
+ * Structure: parts of chunks (parts.h); per stream an ordered set of its free
+ * parts. RMM's lists are linear; the choices here are the same in O(log n).
+ *
+ * Invariants: a free part is in exactly one list, by (size, address); two
+ * neighbours are never free in one list.
+ */
+#include <frag/policy.h>
+
+#include <bset.h>
+#include <objslab.h>
+#include <parts.h>
+#include <streamlists.h>
+#include <upstream.h>
+
+#define ALIGNMENT 256u
+
+struct params {
+	uint64_t initial, maximum;
+	char upstream[FRAG_OPT_STRING_MAX];
+};
+
+static const struct frag_opt opts[] = {
+	FRAG_OPT_BYTES("initial", struct params, initial, 0, 0, FRAG_UPSTREAM_MAX,
+		       "size of the first chunk, a multiple of 256 B; 0: the first request decides"),
+	FRAG_OPT_BYTES("maximum", struct params, maximum, UINT64_MAX, ALIGNMENT, UINT64_MAX,
+		       "most the pool may grow to, a multiple of 256 B; max: no maximum"),
+	FRAG_UPSTREAM_OPT(struct params, upstream, "device"),
+	FRAG_OPT_END
+};
+
+struct list {
+	struct frag_bset free; /* (size, addr) */
+};
+
+struct pool {
+	struct frag_upstream up; /* first: see upstream.h */
+	const struct params *p;
+	struct frag_streams streams;
+	struct frag_slab parts;
+	struct frag_bset_pool nodes; /* of all lists */
+	uint64_t live_bytes, waiting_bytes;
+	bool started; /* the initial chunk has been taken */
+};
+
+/* ---- lists ------------------------------------------------------------------------ */
+
+/* Room for `more` parts, in lists and as objects: afterwards no insert fails. */
+static int room(struct pool *a, size_t more, struct frag_err *err)
+{
+	if (frag_slab_reserve(&a->parts, more) ||
+	    frag_bset_pool_reserve(&a->nodes, frag_slab_live(&a->parts) + more))
+		return frag_fail_nomem(err, "rmm-pool: blocks");
+	return 0;
+}
+
+static void *list_create(void *self)
+{
+	struct pool *a = self;
+	struct list *l = frag_host_calloc(1, sizeof(*l));
+
+	if (!l)
+		return NULL;
+	frag_bset_init_shared(&l->free, &a->nodes);
+	/* a set more needs nodes more; what is promised so far must hold */
+	if (room(a, 0, NULL)) {
+		frag_bset_release(&l->free);
+		frag_host_free(l);
+		return NULL;
+	}
+	return l;
+}
+
+static void list_destroy(void *self, void *list)
+{
+	struct list *l = list;
+
+	(void)self;
+	frag_bset_release(&l->free);
+	frag_host_free(l);
+}
+
+static bool list_is_empty(const void *list)
+{
+	return !frag_bset_count(&((const struct list *)list)->free);
+}
+
+static bool list_fits(const void *list, uint64_t bytes)
+{
+	struct frag_bset_pos last = frag_bset_last(&((const struct list *)list)->free);
+
+	return last.leaf && frag_bset_size(last) >= bytes;
+}
+
+/* Best fit, taken out; NULL if there is none. */
+static inline struct frag_part *list_take(struct list *l, uint64_t bytes)
+{
+	struct frag_bset_pos at = frag_bset_lower(&l->free, bytes, 0);
+	struct frag_part *p;
+
+	if (!at.leaf)
+		return NULL;
+	p = frag_bset_value(at);
+	frag_bset_erase_at(&l->free, at);
+	p->state = FRAG_STATE_LIVE;
+	return p;
+}
+
+static bool free_in(const struct frag_part *p, const struct list *l)
+{
+	return p && p->state == FRAG_STATE_FREE && p->list == l;
+}
+
+/* Puts a part into a list, merged with its neighbours there. */
+static void list_put(struct pool *a, struct list *l, struct frag_part *p)
+{
+	p->state = FRAG_STATE_FREE;
+	if (free_in(p->next, l)) {
+		frag_bset_erase(&l->free, p->next->size, p->next->addr);
+		frag_part_absorb_next(&a->parts, p);
+	}
+	if (free_in(p->prev, l)) {
+		p = p->prev;
+		frag_bset_erase(&l->free, p->size, p->addr);
+		frag_part_absorb_next(&a->parts, p);
+	}
+	p->list = l;
+	frag_bset_insert(&l->free, p->size, p->addr, p);
+}
+
+/* The smaller list moves into the larger: each part moves O(log n) times. */
+static void lists_merge(void *self, void **own, void **other)
+{
+	struct list *from = *other, *to = *own;
+
+	if (frag_bset_count(&from->free) > frag_bset_count(&to->free)) {
+		*own = from;
+		*other = to;
+		from = *other;
+		to = *own;
+	}
+	while (frag_bset_count(&from->free)) {
+		struct frag_bset_pos last = frag_bset_last(&from->free);
+		struct frag_part *p = frag_bset_value(last);
+
+		frag_bset_erase_at(&from->free, last);
+		list_put(self, to, p);
+	}
+}
+
+static const struct frag_streams_ops list_ops = {
+	.create = list_create,
+	.destroy = list_destroy,
+	.is_empty = list_is_empty,
+	.fits = list_fits,
+	.merge = lists_merge,
+};
+
+/* ---- growth ----------------------------------------------------------------------- */
+
+/* Takes a chunk of `try` bytes, or after refusals of less, never below `bytes`. */
+static int expand(struct pool *a, uint64_t try, uint64_t bytes, uint32_t stream,
+		  struct frag_part **out, struct frag_err *err)
+{
+	struct frag_chunk *c;
+	int rc;
+
+	for (;;) {
+		rc = frag_upstream_take(&a->up, try, stream, &c, err);
+		if (rc != FRAG_OOM || try == bytes)
+			break;
+		try = FRAG_MAX(bytes, try / 2);
+	}
+	if (!rc)
+		*out = frag_part_whole(&a->parts, c);
+	return rc;
+}
+
+static int grow(struct pool *a, uint64_t bytes, uint32_t stream, struct frag_part **out,
+		struct frag_err *err)
+{
+	uint64_t size = a->up.bytes, left;
+
+	if (a->p->maximum == UINT64_MAX)
+		return expand(a, FRAG_MAX(bytes, size), bytes, stream, out, err);
+	left = frag_round_up(a->p->maximum - size, ALIGNMENT);
+	if (bytes > left)
+		return FRAG_OOM;
+	return expand(a, FRAG_MAX(bytes, left / 2), bytes, stream, out, err);
+}
+
+/* The constructor's chunk; it belongs to the default stream. */
+static int start(struct pool *a, struct frag_err *err)
+{
+	struct frag_part *p;
+	struct list *l;
+
+	if (a->p->initial) {
+		l = frag_streams_get(&a->streams, 0, err);
+		if (!l)
+			return FRAG_ENOMEM;
+		FRAG_TRY(room(a, 1, err));
+		FRAG_TRY(expand(a, a->p->initial, a->p->initial, 0, &p, err));
+		list_put(a, l, p);
+	}
+	a->started = true;
+	return 0;
+}
+
+/* ---- the policy ------------------------------------------------------------------- */
+
+static inline uint64_t rounded(uint64_t bytes)
+{
+	return bytes ? (bytes + ALIGNMENT - 1) & ~(uint64_t)(ALIGNMENT - 1) : ALIGNMENT;
+}
+
+static int pool_alloc(void *self, const struct frag_request *req, struct frag_block *out,
+		      struct frag_err *err)
+{
+	uint64_t bytes = rounded(req->bytes);
+	enum frag_class cls = FRAG_CLASS_HIT;
+	struct pool *a = self;
+	struct frag_part *p;
+	struct list *l;
+	void *from;
+
+	if (FRAG_UNLIKELY(req->bytes > FRAG_UPSTREAM_MAX))
+		return FRAG_OOM;
+	if (FRAG_UNLIKELY(!a->started))
+		FRAG_TRY(start(a, err));
+	l = frag_streams_get(&a->streams, req->stream, err);
+	if (FRAG_UNLIKELY(!l))
+		return FRAG_ENOMEM;
+	FRAG_TRY(room(a, 2, err));
+	p = list_take(l, bytes);
+	if (FRAG_UNLIKELY(!p)) {
+		FRAG_TRY(frag_streams_steal(&a->streams, req->stream, bytes, &from, err));
+		l = from ? from : a->streams.list[req->stream];
+		if (from) {
+			p = list_take(l, bytes);
+		} else {
+			FRAG_TRY(grow(a, bytes, req->stream, &p, err));
+			cls = FRAG_CLASS_GROW;
+		}
+	}
+	if (p->size > bytes) {
+		list_put(a, l, frag_part_split(&a->parts, p, bytes));
+		cls = cls == FRAG_CLASS_GROW ? cls : FRAG_CLASS_SPLIT;
+	}
+	a->live_bytes += bytes;
+	frag_part_grant(p, req->stream, cls, out);
+	return 0;
+}
+
+static void pool_free_requested(void *self, const struct frag_block *block)
+{
+	struct frag_part *p = frag_part_of(block);
+	struct pool *a = self;
+
+	FRAG_ASSERT(p->state == FRAG_STATE_LIVE);
+	p->state = FRAG_STATE_WAITING;
+	a->live_bytes -= p->size;
+	a->waiting_bytes += p->size;
+}
+
+static int pool_free(void *self, const struct frag_block *block, struct frag_err *err)
+{
+	struct frag_part *p = frag_part_of(block);
+	struct pool *a = self;
+
+	(void)err;
+	FRAG_ASSERT(p->state != FRAG_STATE_FREE);
+	*(p->state == FRAG_STATE_LIVE ? &a->live_bytes : &a->waiting_bytes) -= p->size;
+	list_put(a, a->streams.list[p->stream], p);
+	return 0;
+}
+
+static void inside(void *self, const struct frag_chunk *c, const struct frag_visitor *v)
+{
+	(void)self;
+	frag_parts_visit(c, v, false);
+}
+
+static void pool_visit(void *self, const struct frag_visitor *v)
+{
+	struct pool *a = self;
+
+	frag_upstream_visit(&a->up, v, inside, a);
+}
+
+static void pool_usage(void *self, struct frag_usage *out)
+{
+	struct pool *a = self;
+	uint64_t free_bytes = a->up.bytes - a->live_bytes - a->waiting_bytes;
+	bool known;
+
+	frag_upstream_usage(&a->up, out, &known);
+	out->allocated_bytes += a->live_bytes;
+	out->waiting_bytes += a->waiting_bytes;
+	out->free_bytes += free_bytes;
+	out->pinned_bytes += free_bytes;
+	out->blocks_count += frag_slab_live(&a->parts);
+	for (uint32_t i = 0; known && i < a->streams.count; i++) {
+		const struct list *l = a->streams.list[i];
+		struct frag_bset_pos last = { NULL, 0 };
+
+		if (l)
+			last = frag_bset_last(&l->free);
+		if (last.leaf)
+			out->largest_free_bytes =
+				FRAG_MAX(out->largest_free_bytes, frag_bset_size(last));
+	}
+	if (!known)
+		out->largest_free_bytes = 0;
+}
+
+static int check_free(void *self, const struct frag_part *p, struct frag_err *err)
+{
+	const struct list *l = p->list;
+	struct frag_bset_pos at = frag_bset_lower(&l->free, p->size, p->addr);
+
+	(void)self;
+	if (!at.leaf || frag_bset_value(at) != p)
+		return frag_fail(err, FRAG_ECHECK, "free block 0x%llx is not in its list",
+				 (unsigned long long)p->addr);
+	if (free_in(p->next, l))
+		return frag_fail(err, FRAG_ECHECK, "free neighbours of one list at 0x%llx",
+				 (unsigned long long)p->addr);
+	return 0;
+}
+
+static int pool_check(void *self, struct frag_err *err)
+{
+	struct pool *a = self;
+	struct frag_parts_tally t;
+	size_t listed = 0;
+
+	FRAG_TRY(frag_upstream_check(&a->up, err));
+	FRAG_TRY(frag_parts_check(&a->up, NULL, check_free, a, &t, err));
+	for (uint32_t i = 0; i < a->streams.count; i++) {
+		const struct list *l = a->streams.list[i];
+		const char *broken = l ? frag_bset_broken(&l->free) : NULL;
+
+		if (broken)
+			return frag_fail(err, FRAG_ECHECK, "list of stream %u: %s", i, broken);
+		listed += l ? frag_bset_count(&l->free) : 0;
+	}
+	if (listed != t.free_count || t.count != frag_slab_live(&a->parts) ||
+	    t.live_bytes != a->live_bytes || t.waiting_bytes != a->waiting_bytes)
+		return frag_fail(err, FRAG_ECHECK, "counters differ from the blocks");
+	return 0;
+}
+
+static int validate(const void *params, struct frag_err *err)
+{
+	const struct params *p = params;
+
+	if (p->initial % ALIGNMENT || (p->maximum != UINT64_MAX && p->maximum % ALIGNMENT))
+		return frag_fail(err, FRAG_EUSAGE, "initial and maximum are multiples of 256 bytes");
+	if (p->initial > p->maximum)
+		return frag_fail(err, FRAG_EUSAGE, "initial is above maximum");
+	return 0;
+}
+
+static int create(const struct frag_policy_env *env, const void *params, void **self,
+		  struct frag_err *err)
+{
+	const struct params *p = params;
+	struct pool *a = frag_host_calloc(1, sizeof(*a));
+	int rc;
+
+	if (!a)
+		return frag_fail_nomem(err, "rmm-pool");
+	a->p = p;
+	rc = frag_upstream_open(&a->up, env, env->inner ? env->inner : p->upstream, err);
+	if (rc) {
+		frag_host_free(a);
+		return rc;
+	}
+	frag_slab_init(&a->parts, sizeof(struct frag_part));
+	frag_bset_pool_init(&a->nodes);
+	frag_streams_init(&a->streams, &list_ops, a, env->dev);
+	*self = a;
+	return 0;
+}
+
+static void destroy(void *self)
+{
+	struct pool *a = self;
+
+	frag_streams_release(&a->streams);
+	frag_bset_pool_release(&a->nodes);
+	frag_slab_release(&a->parts);
+	frag_upstream_close(&a->up);
+	frag_host_free(a);
+}
+
+const struct frag_policy_ops frag_policy_rmm_pool = {
+	.abi = FRAG_POLICY_ABI,
+	.name = "rmm-pool",
+	.summary = "RMM's pool: best fit with a free list per stream, doubles, never shrinks",
+	.source = "rapidsai/rmm cpp/src/mr/detail/pool_memory_resource_impl.cpp, 2026",
+	.needs = FRAG_CAN_MALLOC,
+	.opts = opts,
+	.params_size = sizeof(struct params),
+	.validate = validate,
+	.create = create,
+	.destroy = destroy,
+	.alloc = pool_alloc,
+	.free = pool_free,
+	.free_requested = pool_free_requested,
+	.trim = frag_upstream_op_trim,
+	.synced = frag_upstream_op_synced,
+	.mark = frag_upstream_op_mark,
+	.visit = pool_visit,
+	.check = pool_check,
+	.usage = pool_usage,
+};

@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tlsf: two-level segregated fit, constant time, good fit.
+ *
+ * Rules (mattconte/tlsf, tlsf.c, version 3.1; policies.md 12.1), with the unit
+ * `align` (512 B here instead of 8: block headers are not in device memory) and
+ * 32 lists per power of two:
+ *  - List of a size: below 32 units list (0, size / unit). Else with f =
+ *    floor(log2 size): list (f - log2(32 units) + 1, next five bits of size).
+ *  - A request is rounded up to the unit. To search, it is rounded up further to
+ *    the next list boundary, so that every block of the list found fits:
+ *    up to 1/32 is looked over, and a fitting block in the request's own list is not
+ *    seen. The lists are tried upwards by bit search; the head is taken.
+ *  - Split if what is left is one unit or more: the low part goes on, the rest
+ *    becomes the head of its list.
+ *  - Free: merges with the neighbours behind and before at once, becomes the head of
+ *    its list (so the block freed last is used first).
+ *  - Growth: the source leaves adding pools to the program. Here: a pool of
+ *    max(request rounded up as for a search, pool), in whole 2 MiB, so that the
+ *    next request of this size finds it again; if that is refused, the request in
+ *    whole 2 MiB. The request is cut from it without a search. Pools do not merge.
+ *  - Wholly free pools are given back on trim, and, after waiting for pending frees and
+ *    looking again, before the policy says out of memory.
+ *
+ * Structure: common/segheap for pools and blocks; the lists run through the links of
+ * the blocks; a bit per list and a bit per first level that has one.
+ * Invariants: every free block is in the list of its size; bits agree with the lists;
+ * no two neighbours are free.
+ */
+#include "segheap.h"
+
+#include <inttypes.h>
+
+#define SECOND_LOG2 5u
+#define SECOND (1u << SECOND_LOG2)
+#define FIRST 56u /* first levels: sizes up to 2^56 and more */
+
+struct params {
+	uint64_t pool_bytes, align;
+};
+
+static const struct frag_opt opts[] = {
+	{ .type = FRAG_OPT_T_BYTES, .key = "pool", .offset = offsetof(struct params, pool_bytes),
+	  .def = 64 * FRAG_MIB, .min = 4096, .max = 1ull << 50,
+	  .help = "smallest pool taken from the device, bytes", .tune = "2M,20M,64M,256M,1G" },
+	FRAG_OPT_BYTES("align", struct params, align, 512, 8, 2 * FRAG_MIB,
+		       "unit of sizes and smallest block, bytes, a power of two"),
+	FRAG_OPT_END,
+};
+
+struct self {
+	const struct params *params;
+	unsigned align_log2, small_log2; /* small: below this power of two lists are linear */
+	uint64_t first_bits;
+	uint32_t second_bits[FIRST];
+	struct frag_piece *head[FIRST][SECOND];
+	struct frag_heap heap;
+};
+
+struct place {
+	unsigned first, second;
+};
+
+static int validate(const void *params, struct frag_err *err)
+{
+	const struct params *p = params;
+
+	if (!frag_is_pow2(p->align))
+		return frag_fail(err, FRAG_EUSAGE, "align is %" PRIu64 ", not a power of two",
+				 p->align);
+	return 0;
+}
+
+static int create(const struct frag_policy_env *env, const void *params, void **out,
+		  struct frag_err *err)
+{
+	struct self *s = frag_host_calloc(1, sizeof(*s));
+
+	if (!s)
+		return frag_fail_nomem(err, "policy tlsf");
+	s->params = params;
+	s->align_log2 = frag_log2(s->params->align);
+	s->small_log2 = s->align_log2 + SECOND_LOG2;
+	frag_heap_init(&s->heap, env, true);
+	*out = s;
+	return 0;
+}
+
+static void destroy(void *self)
+{
+	struct self *s = self;
+
+	frag_heap_release(&s->heap);
+	frag_host_free(s);
+}
+
+/* ---- lists --------------------------------------------------------------------------- */
+
+/* The list that a block of this size is in. */
+static struct place place_of(const struct self *s, uint64_t size)
+{
+	unsigned f;
+
+	if (size < 1ull << s->small_log2)
+		return (struct place){ 0, (unsigned)(size >> s->align_log2) };
+	f = frag_log2(size);
+	return (struct place){ f - s->small_log2 + 1,
+			       (unsigned)(size >> (f - SECOND_LOG2)) & (SECOND - 1) };
+}
+
+/* The first list all of whose blocks hold `size`. */
+static struct place place_to_search(const struct self *s, uint64_t size)
+{
+	if (size >= 1ull << s->small_log2)
+		size += (1ull << (frag_log2(size) - SECOND_LOG2)) - 1;
+	return place_of(s, size);
+}
+
+/* The smallest block that a search for `size` finds. */
+static uint64_t found_bytes(const struct self *s, uint64_t size)
+{
+	if (size < 1ull << s->small_log2)
+		return size;
+	return frag_round_up(size, 1ull << (frag_log2(size) - SECOND_LOG2));
+}
+
+static void put(void *self, struct frag_piece *p)
+{
+	struct self *s = self;
+	struct place at = place_of(s, p->bytes);
+	struct frag_piece **head = &s->head[at.first][at.second];
+
+	p->link[0] = NULL;
+	p->link[1] = *head;
+	if (*head)
+		(*head)->link[0] = p;
+	*head = p;
+	s->first_bits |= 1ull << at.first;
+	s->second_bits[at.first] |= 1u << at.second;
+}
+
+static void cut(void *self, struct frag_piece *p)
+{
+	struct self *s = self;
+	struct place at;
+
+	if (p->link[1])
+		p->link[1]->link[0] = p->link[0];
+	if (p->link[0]) {
+		p->link[0]->link[1] = p->link[1];
+		return;
+	}
+	at = place_of(s, p->bytes);
+	s->head[at.first][at.second] = p->link[1];
+	if (p->link[1])
+		return;
+	s->second_bits[at.first] &= ~(1u << at.second);
+	if (!s->second_bits[at.first])
+		s->first_bits &= ~(1ull << at.first);
+}
+
+static struct frag_piece *find(const struct self *s, uint64_t bytes)
+{
+	struct place at = place_to_search(s, bytes);
+	uint32_t second = s->second_bits[at.first] & ~0u << at.second;
+	uint64_t first;
+
+	if (!second) {
+		first = s->first_bits & ~1ull << at.first;
+		if (!first)
+			return NULL;
+		at.first = (unsigned)__builtin_ctzll(first);
+		second = s->second_bits[at.first];
+	}
+	return s->head[at.first][__builtin_ctz(second)];
+}
+
+/* ---- pools ------------------------------------------------------------------------------ */
+
+static int give_back(struct self *s, struct frag_err *err)
+{
+	static const struct frag_heap_index lists = { cut, put };
+
+	return frag_heap_drop_idle(&s->heap, &lists, s, err);
+}
+
+static int grow(struct self *s, uint64_t bytes, uint32_t stream, struct frag_piece **out,
+		struct frag_err *err)
+{
+	uint64_t least = frag_round_up(bytes, FRAG_PAGE);
+	uint64_t usual = frag_round_up(
+		FRAG_MAX(found_bytes(s, bytes), s->params->pool_bytes), FRAG_PAGE);
+	int rc = frag_heap_grow(&s->heap, usual, stream, out, err);
+
+	if (rc == FRAG_OOM && least < usual)
+		rc = frag_heap_grow(&s->heap, least, stream, out, err);
+	if (!rc)
+		put(s, *out);
+	return rc;
+}
+
+/* When no list has a block. 0 and *out, FRAG_OOM or an error. */
+static int make_room(struct self *s, uint64_t bytes, uint32_t stream, struct frag_piece **out,
+		     enum frag_class *cls, struct frag_err *err)
+{
+	int rc = grow(s, bytes, stream, out, err);
+
+	*cls = FRAG_CLASS_GROW;
+	if (rc != FRAG_OOM)
+		return rc;
+	*cls = FRAG_CLASS_RELEASE;
+	if (s->heap.env.sync) {
+		s->heap.env.sync(s->heap.env.sync_ctx);
+		*out = find(s, bytes);
+		if (*out)
+			return 0;
+	}
+	if (!s->heap.idle_count)
+		return FRAG_OOM;
+	FRAG_TRY(give_back(s, err));
+	return grow(s, bytes, stream, out, err);
+}
+
+/* ---- hooks ------------------------------------------------------------------------------- */
+
+static int alloc(void *self, const struct frag_request *req, struct frag_block *out,
+		 struct frag_err *err)
+{
+	struct self *s = self;
+	uint64_t bytes = (req->bytes + s->params->align - 1) & ~(s->params->align - 1);
+	enum frag_class cls = FRAG_CLASS_HIT;
+	struct frag_piece *p;
+
+	if (FRAG_UNLIKELY(req->bytes > FRAG_HEAP_REQUEST_MAX))
+		return FRAG_OOM;
+	p = find(s, bytes);
+	if (FRAG_UNLIKELY(!p))
+		FRAG_TRY(make_room(s, bytes, req->stream, &p, &cls, err));
+	if (frag_heap_reserve(&s->heap, 1))
+		return frag_fail_nomem(err, "policy tlsf");
+	cut(s, p);
+	if (p->bytes - bytes >= s->params->align) {
+		put(s, frag_heap_split(&s->heap, p, bytes));
+		if (cls == FRAG_CLASS_HIT)
+			cls = FRAG_CLASS_SPLIT;
+	}
+	frag_heap_take(&s->heap, p);
+	out->addr = p->addr;
+	out->granted = p->bytes;
+	out->handle = (uintptr_t)p;
+	out->cls = (uint8_t)cls;
+	return 0;
+}
+
+static int release(void *self, const struct frag_block *block, struct frag_err *err)
+{
+	struct self *s = self;
+	struct frag_piece *p = (void *)(uintptr_t)block->handle, *q;
+
+	(void)err;
+	frag_heap_give(&s->heap, p);
+	q = frag_piece_free_prev(p);
+	if (q) {
+		cut(s, q);
+		frag_heap_join(&s->heap, q);
+		p = q;
+	}
+	q = frag_piece_free_next(p);
+	if (q) {
+		cut(s, q);
+		frag_heap_join(&s->heap, p);
+	}
+	put(s, p);
+	return 0;
+}
+
+static void free_requested(void *self, const struct frag_block *block)
+{
+	struct self *s = self;
+
+	frag_heap_wait(&s->heap, (void *)(uintptr_t)block->handle);
+}
+
+static int trim(void *self, uint16_t pool, struct frag_err *err)
+{
+	(void)pool;
+	return give_back(self, err);
+}
+
+static void visit(void *self, const struct frag_visitor *v)
+{
+	struct self *s = self;
+
+	frag_heap_visit(&s->heap, v);
+}
+
+static void usage(void *self, struct frag_usage *out)
+{
+	struct self *s = self;
+
+	frag_heap_usage(&s->heap, 0, out);
+}
+
+/* ---- check --------------------------------------------------------------------------------- */
+
+static bool merged(void *ctx, const struct frag_piece *p)
+{
+	(void)ctx;
+	return !frag_piece_free_next(p);
+}
+
+/* Blocks in one list, or SIZE_MAX where it is broken. */
+static size_t check_list(const struct self *s, unsigned first, unsigned second)
+{
+	const struct frag_piece *p = s->head[first][second], *prev = NULL;
+	size_t n = 0;
+
+	for (; p; prev = p, p = p->link[1]) {
+		struct place at = place_of(s, p->bytes);
+
+		if (at.first != first || at.second != second || p->link[0] != prev ||
+		    !frag_piece_is_free(p) || n++ > s->heap.free_count)
+			return SIZE_MAX;
+	}
+	return n;
+}
+
+static int check(void *self, struct frag_err *err)
+{
+	struct self *s = self;
+	unsigned first, second;
+	size_t n, sum = 0;
+
+	for (first = 0; first < FIRST; first++) {
+		if ((s->first_bits >> first & 1) != !!s->second_bits[first])
+			return frag_fail(err, FRAG_ECHECK, "first-level bit %u wrong", first);
+		for (second = 0; second < SECOND; second++) {
+			n = check_list(s, first, second);
+			if (n == SIZE_MAX || (s->second_bits[first] >> second & 1) != !!n)
+				return frag_fail(err, FRAG_ECHECK, "list %u/%u broken", first,
+						 second);
+			sum += n;
+		}
+	}
+	if (sum != s->heap.free_count)
+		return frag_fail(err, FRAG_ECHECK, "%zu free blocks in lists, %zu exist", sum,
+				 s->heap.free_count);
+	return frag_heap_check(&s->heap, merged, s, err);
+}
+
+const struct frag_policy_ops frag_policy_tlsf = {
+	.abi = FRAG_POLICY_ABI,
+	.name = "tlsf",
+	.summary = "two-level segregated fit: constant time, good fit",
+	.source = "mattconte/tlsf tlsf.c 3.1",
+	.needs = FRAG_CAN_MALLOC,
+	.opts = opts,
+	.params_size = sizeof(struct params),
+	.validate = validate,
+	.create = create,
+	.destroy = destroy,
+	.alloc = alloc,
+	.free = release,
+	.free_requested = free_requested,
+	.trim = trim,
+	.visit = visit,
+	.usage = usage,
+	.check = check,
+};

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Umpire's MixedPool (LLNL/Umpire src/umpire/strategy/MixedPool.cpp, 2026).
+ *
+ *	Fixed pools (slotpool.h) of 256 B, 4 KiB and 64 KiB: from the smallest on,
+ *	times 16, up to 128 KiB, each with min(2048, 2 MiB / object) objects to a
+ *	sub-pool, as long as that is more than one. A request goes to the smallest
+ *	that is not smaller, everything above to a QuickPool (quickcore.h) that
+ *	coalesces when all of it is free. Every fixed pool takes its first sub-pool at
+ *	the start, smallest first.
+ *
+ * Structure: the pools share one upstream; chunk->owner tells whose a chunk is.
+ * A handle of a fixed pool has its lowest bit set, because a QuickPool part may
+ * have any size.
+ */
+#include <frag/policy.h>
+
+#include <quickcore.h>
+#include <slotpool.h>
+#include <upstream.h>
+
+#define POOLS_MAX 32u
+#define OBJECTS_MAX 2048u
+#define FIXED_TAG 1u
+
+struct params {
+	uint64_t smallest, largest, factor, subpool;
+	struct frag_quick_params pool;
+	char upstream[FRAG_OPT_STRING_MAX];
+};
+
+/* MixedPool's defaults for its QuickPool are those of QuickPool but for the heuristic. */
+static const struct frag_opt opts[] = {
+	FRAG_OPT_BYTES("smallest", struct params, smallest, 256, 16, FRAG_GIB,
+		       "object size of the smallest fixed pool, a multiple of 16"),
+	FRAG_OPT_BYTES("largest", struct params, largest, 128 * FRAG_KIB, 0, FRAG_GIB,
+		       "no fixed pool above this object size"),
+	FRAG_OPT_UINT("factor", struct params, factor, 16, 2, 1024,
+		      "object size of a fixed pool over that of the one below"),
+	FRAG_OPT_BYTES("subpool", struct params, subpool, 2 * FRAG_MIB, 0, FRAG_GIB,
+		       "most bytes of a sub-pool of a fixed pool"),
+	FRAG_OPT_BYTES("first", struct params, pool.first, 512 * FRAG_MIB, 0, FRAG_UPSTREAM_MAX,
+		       "smallest chunk while the QuickPool holds nothing"),
+	FRAG_OPT_BYTES("next", struct params, pool.next, FRAG_MIB, 0, FRAG_UPSTREAM_MAX,
+		       "smallest chunk later"),
+	FRAG_OPT_BYTES("alignment", struct params, pool.alignment, 16, 1, FRAG_MIB,
+		       "of the QuickPool's sizes and addresses, a power of two"),
+	FRAG_OPT_ENUM("coalesce", struct params, pool.coalesce.rule, FRAG_COALESCE_PERCENT,
+		      frag_coalesce_words,
+		      "when free chunks become one: by releasable percent or blocks; -hwm: of the size of the high-water mark"),
+	FRAG_OPT_UINT("percent", struct params, pool.coalesce.percent, 100, 0, 100,
+		      "releasable part that makes it coalesce; 0: never"),
+	FRAG_OPT_UINT("blocks", struct params, pool.coalesce.blocks, 1, 0, 1u << 20,
+		      "coalesces when more chunks than this are releasable"),
+	FRAG_UPSTREAM_OPT(struct params, upstream, "device"),
+	FRAG_OPT_END
+};
+
+struct mixed {
+	struct frag_upstream up; /* first: see upstream.h */
+	struct frag_slotpool fixed[POOLS_MAX];
+	uint32_t fixed_count, started_count;
+	struct frag_quick q;
+};
+
+/* ---- which pool -------------------------------------------------------------------------- */
+
+/* The smallest fixed pool for a request, or NULL: the QuickPool. O(fixed pools). */
+static struct frag_slotpool *fixed_for(struct mixed *a, uint64_t bytes)
+{
+	for (uint32_t i = 0; i < a->fixed_count; i++)
+		if (bytes <= a->fixed[i].object_bytes)
+			return &a->fixed[i];
+	return NULL;
+}
+
+/* The fixed pool of a block and the block with the pool's own handle; NULL: the QuickPool. */
+static struct frag_slotpool *fixed_of(struct mixed *a, const struct frag_block *block,
+				      struct frag_block *own)
+{
+	if (!(block->handle & FIXED_TAG))
+		return NULL;
+	*own = *block;
+	own->handle -= FIXED_TAG;
+	return fixed_for(a, block->granted);
+}
+
+/* The constructor's sub-pools. Goes on where it was refused. */
+static int start(struct mixed *a, struct frag_err *err)
+{
+	for (; a->started_count < a->fixed_count; a->started_count++)
+		FRAG_TRY(frag_slotpool_start(&a->fixed[a->started_count], err));
+	return 0;
+}
+
+static int mixed_alloc(void *self, const struct frag_request *req, struct frag_block *out,
+		       struct frag_err *err)
+{
+	struct mixed *a = self;
+	struct frag_slotpool *s;
+
+	if (FRAG_UNLIKELY(a->started_count < a->fixed_count))
+		FRAG_TRY(start(a, err));
+	s = fixed_for(a, req->bytes);
+	if (!s)
+		return frag_quick_alloc(&a->q, req, out, err);
+	FRAG_TRY(frag_slotpool_alloc(s, req->stream, out, err));
+	out->handle += FIXED_TAG;
+	return 0;
+}
+
+static void mixed_free_requested(void *self, const struct frag_block *block)
+{
+	struct mixed *a = self;
+	struct frag_block own;
+	struct frag_slotpool *s = fixed_of(a, block, &own);
+
+	if (s)
+		frag_slotpool_free_requested(s, &own);
+	else
+		frag_quick_free_requested(&a->q, block);
+}
+
+static int mixed_free(void *self, const struct frag_block *block, struct frag_err *err)
+{
+	struct mixed *a = self;
+	struct frag_block own;
+	struct frag_slotpool *s = fixed_of(a, block, &own);
+
+	if (!s)
+		return frag_quick_free(&a->q, block, err);
+	frag_slotpool_free(s, &own);
+	return 0;
+}
+
+static int mixed_trim(void *self, uint16_t pool, struct frag_err *err)
+{
+	if (!pool) /* all requests are in the default pool */
+		FRAG_TRY(frag_quick_give_back(&((struct mixed *)self)->q, err));
+	return frag_upstream_op_trim(self, pool, err);
+}
+
+/* ---- looking at it ------------------------------------------------------------------------- */
+
+static void inside(void *self, const struct frag_chunk *c, const struct frag_visitor *v)
+{
+	if (c->owner == &((struct mixed *)self)->q)
+		frag_quick_visit(c, v);
+	else
+		frag_slotpool_visit(c, v);
+}
+
+static void mixed_visit(void *self, const struct frag_visitor *v)
+{
+	frag_upstream_visit(self, v, inside, self);
+}
+
+static void mixed_usage(void *self, struct frag_usage *out)
+{
+	struct mixed *a = self;
+	bool known;
+
+	frag_upstream_usage(&a->up, out, &known);
+	for (uint32_t i = 0; i < a->fixed_count; i++)
+		frag_slotpool_usage(&a->fixed[i], out);
+	frag_quick_usage(&a->q, out);
+	if (!known)
+		out->largest_free_bytes = 0;
+}
+
+static int mixed_check(void *self, struct frag_err *err)
+{
+	struct mixed *a = self;
+
+	FRAG_TRY(frag_upstream_check(&a->up, err));
+	for (uint32_t i = 0; i < a->fixed_count; i++)
+		FRAG_TRY(frag_slotpool_check(&a->fixed[i], err));
+	return frag_quick_check(&a->q, err);
+}
+
+static int validate(const void *params, struct frag_err *err)
+{
+	const struct params *p = params;
+
+	if (p->smallest % 16)
+		return frag_fail(err, FRAG_EUSAGE, "smallest is not a multiple of 16");
+	return frag_quick_validate(&p->pool, err);
+}
+
+static void make_pools(struct mixed *a, const struct params *p)
+{
+	for (uint64_t object = p->smallest; object <= p->largest && a->fixed_count < POOLS_MAX;
+	     object *= p->factor) {
+		uint64_t objects = FRAG_MIN(p->subpool / object, OBJECTS_MAX);
+
+		if (objects <= 1)
+			break;
+		frag_slotpool_init(&a->fixed[a->fixed_count++], &a->up, object, objects);
+	}
+	frag_quick_init(&a->q, &a->up, &p->pool);
+}
+
+static int create(const struct frag_policy_env *env, const void *params, void **self,
+		  struct frag_err *err)
+{
+	const struct params *p = params;
+	struct mixed *a = frag_host_calloc(1, sizeof(*a));
+	int rc;
+
+	if (!a)
+		return frag_fail_nomem(err, "umpire-mixed");
+	rc = frag_upstream_open(&a->up, env, env->inner ? env->inner : p->upstream, err);
+	if (rc) {
+		frag_host_free(a);
+		return rc;
+	}
+	make_pools(a, p);
+	*self = a;
+	return 0;
+}
+
+static void destroy(void *self)
+{
+	struct mixed *a = self;
+
+	for (uint32_t i = 0; i < a->fixed_count; i++)
+		frag_slotpool_release(&a->fixed[i]);
+	frag_quick_release(&a->q);
+	frag_upstream_close(&a->up);
+	frag_host_free(a);
+}
+
+const struct frag_policy_ops frag_policy_umpire_mixed = {
+	.abi = FRAG_POLICY_ABI,
+	.name = "umpire-mixed",
+	.summary = "Umpire's MixedPool: fixed pools for small requests, a QuickPool for the rest",
+	.source = "LLNL/Umpire src/umpire/strategy/MixedPool.cpp, 2026",
+	.needs = FRAG_CAN_MALLOC,
+	.opts = opts,
+	.params_size = sizeof(struct params),
+	.validate = validate,
+	.create = create,
+	.destroy = destroy,
+	.alloc = mixed_alloc,
+	.free = mixed_free,
+	.free_requested = mixed_free_requested,
+	.trim = mixed_trim,
+	.synced = frag_upstream_op_synced,
+	.mark = frag_upstream_op_mark,
+	.visit = mixed_visit,
+	.check = mixed_check,
+	.usage = mixed_usage,
+};

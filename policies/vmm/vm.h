@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Growable segments over virtual memory: data structures of the policy `vmm`.
+ *
+ *   vm_block.c  blocks of an arena: best fit, split, merge
+ *   vm_page.c   pages: which are mapped, which may move, moving them
+ *   vm_walk.c   visit, check, usage
+ *   ../vmm.c    the policy table: alloc, free, trim
+ *
+ * Structure. An arena is a line of address space for one stream, pool and size
+ * class, cut into pages of one size; it only grows. A chain of blocks covers it:
+ * live, waiting, or free. A page that touches a live or waiting block is
+ * mapped; a page wholly inside a free block may be mapped or not. `full` holds
+ * the free blocks all of whose pages are mapped, `part` the others; the last
+ * block of the chain, the tail, is free and reaches to the end of the space.
+ *
+ * A page may be taken away from its place only when the work that was queued
+ * before its last free is done. Frees of an arena are counted in epochs; a
+ * fence on its stream closes an epoch, and a page remembers the epoch in which it
+ * was last freed.
+ */
+#ifndef FRAG_VM_H
+#define FRAG_VM_H
+
+#include <frag/policy.h>
+
+#include <bset.h>
+#include <objslab.h>
+
+enum vm_state { VM_FREE, VM_LIVE, VM_WAITING };
+
+struct vm_arena;
+
+struct vm_block {
+	frag_addr_t addr;
+	uint64_t size;
+	struct vm_block *prev, *next;
+	struct vm_arena *arena;
+	uint64_t unmapped; /* free: pages inside without memory */
+	uint64_t whole;	   /* free, in a set: pages wholly inside with memory */
+	uint8_t state;
+	bool in_whole; /* stands in arena->whole */
+};
+
+/* One page of an arena. */
+struct vm_page {
+	uint64_t handle; /* 0: not mapped */
+	uint32_t epoch;	 /* of the last free that touched it */
+};
+
+/* Fences of the closed epochs that are not known to be done. */
+#define VM_FENCES 64
+
+struct vm_arena {
+	frag_addr_t base;
+	uint64_t bytes; /* of address space */
+	unsigned cls, shift; /* page size is 1 << shift */
+	struct vm_page *pages; /* grows to the highest page used */
+	size_t pages_count;
+	struct vm_block *first;
+	struct frag_bset full, part; /* free blocks by (size, addr) */
+	struct frag_bset whole;	     /* free blocks with whole mapped pages, by (0, addr) */
+	size_t blocks, reserved;     /* in existence; what the sets have room for */
+	uint32_t stream;
+	uint16_t pool;
+	struct vm_arena *next;
+	uint32_t epoch;	     /* the open one */
+	uint32_t epoch_frees;
+	uint64_t epoch_ns;   /* recorded time of its first free */
+	uint32_t done_epoch; /* all epochs below are done */
+	uint64_t fences[VM_FENCES]; /* of epochs done_epoch .. epoch - 1, by epoch modulo */
+};
+
+/* Physical pages of one size. */
+struct vm_class {
+	uint64_t page;
+	uint64_t up_to;	 /* requests up to this many bytes */
+	uint64_t *spare; /* handles that are mapped nowhere */
+	size_t spare_count, spare_cap;
+};
+
+#define VM_CLASSES 3u
+
+struct vm_params {
+	uint64_t small_page, page, large_page;
+	uint64_t small_limit, large_limit;
+	double slack;
+	uint64_t slack_bytes;
+	uint64_t lag_us;
+	uint64_t look;
+};
+
+struct vm {
+	struct frag_policy_env env;
+	struct frag_device *dev;
+	const struct vm_params *params;
+	struct vm_class classes[VM_CLASSES];
+	struct vm_arena *arenas;
+	struct vm_arena **quick; /* default pool: [stream * VM_CLASSES + class] */
+	uint32_t quick_streams;
+	struct frag_slab blocks;
+	uint64_t live_bytes, waiting_bytes, live_peak_bytes;
+	uint64_t mapped_bytes; /* physical, mapped into arenas */
+	uint64_t whole_bytes;  /* of these, in pages wholly inside free blocks */
+	uint64_t moved_pages, new_pages, released_pages;
+};
+
+static inline uint64_t vm_page_bytes(const struct vm_arena *a)
+{
+	return 1ull << a->shift;
+}
+
+/* vm_block.c */
+int vm_room(struct vm *v, struct vm_arena *a, size_t more, struct frag_err *err);
+int vm_arena_get(struct vm *v, unsigned cls, uint32_t stream, uint16_t pool, struct vm_arena **out,
+		 struct frag_err *err);
+void vm_arena_drop(struct vm *v, struct vm_arena *a);
+/* Puts a free block into the sets it belongs to (takes it out). */
+void vm_free_insert(struct vm *v, struct vm_block *b);
+void vm_free_erase(struct vm *v, struct vm_block *b);
+/* Cuts the first `size` bytes off a free block that is in no set; the rest goes back. */
+struct vm_block *vm_cut(struct vm *v, struct vm_block *b, uint64_t size);
+/* A block becomes free and merges. */
+void vm_give(struct vm *v, struct vm_block *b);
+
+/* vm_page.c */
+
+/* Memory under the first `size` bytes of a free block that is in no set. *work: pages were
+ * mapped. FRAG_OOM and errors leave all as it was, but for pages that have moved to spare. */
+int vm_back(struct vm *v, struct vm_block *b, uint64_t size, bool *work, struct frag_err *err);
+/* Pages that would have to be mapped for that. */
+size_t vm_missing(const struct vm_block *b, uint64_t size);
+/* Every movable page of a pool goes back to the device. */
+int vm_release(struct vm *v, uint16_t pool, struct frag_err *err);
+/* Notes a free of [addr, addr + size). */
+int vm_touch(struct vm *v, struct vm_arena *a, frag_addr_t addr, uint64_t size,
+	     struct frag_err *err);
+/* Waits for the device: every epoch is done. */
+int vm_settle(struct vm *v, struct frag_err *err);
+/* Pages wholly inside [addr, addr + size). */
+size_t vm_inner(const struct vm_arena *a, frag_addr_t addr, uint64_t size);
+/* Unmaps and releases everything; for the end. */
+void vm_drop_pages(struct vm *v);
+
+/* vm_walk.c */
+void vm_visit(void *self, const struct frag_visitor *vis);
+int vm_check(void *self, struct frag_err *err);
+void vm_usage(void *self, struct frag_usage *out);
+
+#endif

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Arenas and their blocks: best fit, split, merge. */
+#include "vm.h"
+
+#include <string.h>
+
+int vm_room(struct vm *v, struct vm_arena *a, size_t more, struct frag_err *err)
+{
+	size_t want = a->blocks + more;
+
+	if (want > a->reserved) {
+		want = FRAG_MAX(2 * want, 64u);
+		if (frag_bset_reserve(&a->full, want) || frag_bset_reserve(&a->part, want) ||
+		    frag_bset_reserve(&a->whole, want))
+			return frag_fail_nomem(err, "vmm: free sets");
+		a->reserved = want;
+	}
+	if (frag_slab_reserve(&v->blocks, more))
+		return frag_fail_nomem(err, "vmm: blocks");
+	return 0;
+}
+
+static struct vm_block *block_new(struct vm *v, struct vm_arena *a, frag_addr_t addr, uint64_t size)
+{
+	struct vm_block *b = frag_slab_alloc(&v->blocks);
+
+	FRAG_ASSERT(b);
+	*b = (struct vm_block){ .addr = addr, .size = size, .arena = a };
+	a->blocks++;
+	return b;
+}
+
+static int quick_room(struct vm *v, uint32_t streams, struct frag_err *err)
+{
+	struct vm_arena **quick;
+
+	if (streams <= v->quick_streams)
+		return 0;
+	quick = frag_host_realloc(v->quick, (size_t)streams * VM_CLASSES, sizeof(struct vm_arena *));
+	if (!quick)
+		return frag_fail_nomem(err, "vmm: streams");
+	memset(quick + v->quick_streams * VM_CLASSES, 0,
+	       (size_t)(streams - v->quick_streams) * VM_CLASSES * sizeof(struct vm_arena *));
+	v->quick = quick;
+	v->quick_streams = streams;
+	return 0;
+}
+
+/* Address space for many times the card: holes are used again, so the tail moves slowly. */
+static uint64_t arena_bytes(const struct vm *v, unsigned cls)
+{
+	uint64_t total = v->env.device_total_bytes;
+
+	return frag_round_up(cls == VM_CLASSES - 1 ? 16 * total : 2 * total, 64 * FRAG_MIB);
+}
+
+static int arena_new(struct vm *v, unsigned cls, uint32_t stream, uint16_t pool,
+		     struct vm_arena **out, struct frag_err *err)
+{
+	struct vm_arena *a = frag_host_calloc(1, sizeof(*a));
+	struct vm_block *tail;
+	int rc;
+
+	if (!a)
+		return frag_fail_nomem(err, "vmm: arena");
+	a->cls = cls;
+	a->shift = frag_log2(v->classes[cls].page);
+	a->stream = stream;
+	a->pool = pool;
+	a->bytes = arena_bytes(v, cls);
+	a->epoch = a->done_epoch = 1; /* pages that were never freed have epoch 0: done */
+	frag_bset_init(&a->full);
+	frag_bset_init(&a->part);
+	frag_bset_init(&a->whole);
+	rc = vm_room(v, a, 4, err);
+	if (!rc)
+		rc = frag_dev_reserve(v->dev, a->bytes, 0, &a->base, err);
+	if (rc) {
+		frag_bset_release(&a->full);
+		frag_bset_release(&a->part);
+		frag_bset_release(&a->whole);
+		frag_host_free(a);
+		return rc;
+	}
+	a->next = v->arenas;
+	v->arenas = a;
+	tail = block_new(v, a, a->base, a->bytes);
+	tail->unmapped = a->bytes >> a->shift;
+	a->first = tail;
+	vm_free_insert(v, tail);
+	*out = a;
+	return 0;
+}
+
+int vm_arena_get(struct vm *v, unsigned cls, uint32_t stream, uint16_t pool, struct vm_arena **out,
+		 struct frag_err *err)
+{
+	if (!pool) {
+		FRAG_TRY(quick_room(v, stream + 1, err));
+		*out = v->quick[stream * VM_CLASSES + cls];
+		if (*out)
+			return 0;
+		FRAG_TRY(arena_new(v, cls, stream, pool, out, err));
+		v->quick[stream * VM_CLASSES + cls] = *out;
+		return 0;
+	}
+	for (struct vm_arena *a = v->arenas; a; a = a->next) {
+		if (a->cls == cls && a->stream == stream && a->pool == pool) {
+			*out = a;
+			return 0;
+		}
+	}
+	return arena_new(v, cls, stream, pool, out, err);
+}
+
+void vm_arena_drop(struct vm *v, struct vm_arena *a)
+{
+	frag_dev_unreserve(v->dev, a->base, a->bytes, NULL);
+	frag_bset_release(&a->full);
+	frag_bset_release(&a->part);
+	frag_bset_release(&a->whole);
+	frag_host_free(a->pages);
+	frag_host_free(a);
+}
+
+void vm_free_insert(struct vm *v, struct vm_block *b)
+{
+	struct vm_arena *a = b->arena;
+
+	b->state = VM_FREE;
+	b->whole = vm_inner(a, b->addr, b->size) - b->unmapped;
+	frag_bset_insert(b->unmapped ? &a->part : &a->full, b->size, b->addr, b);
+	if (!b->whole)
+		return;
+	frag_bset_insert(&a->whole, 0, b->addr, b);
+	v->whole_bytes += b->whole << a->shift;
+}
+
+void vm_free_erase(struct vm *v, struct vm_block *b)
+{
+	struct vm_arena *a = b->arena;
+
+	frag_bset_erase(b->unmapped ? &a->part : &a->full, b->size, b->addr);
+	if (!b->whole)
+		return;
+	frag_bset_erase(&a->whole, 0, b->addr);
+	v->whole_bytes -= b->whole << a->shift;
+}
+
+struct vm_block *vm_cut(struct vm *v, struct vm_block *b, uint64_t size)
+{
+	struct vm_arena *a = b->arena;
+	struct vm_block *low;
+
+	if (b->size == size)
+		return b;
+	low = block_new(v, a, b->addr, size);
+	low->prev = b->prev;
+	low->next = b;
+	if (low->prev)
+		low->prev->next = low;
+	else
+		a->first = low;
+	b->prev = low;
+	b->addr += size;
+	b->size -= size;
+	vm_free_insert(v, b);
+	return low;
+}
+
+static void merge(struct vm *v, struct vm_block *b, struct vm_block *n)
+{
+	if (!n || n->state != VM_FREE)
+		return;
+	vm_free_erase(v, n);
+	if (n == b->prev) {
+		b->addr = n->addr;
+		b->prev = n->prev;
+		if (b->prev)
+			b->prev->next = b;
+		else
+			b->arena->first = b;
+	} else {
+		b->next = n->next;
+		if (b->next)
+			b->next->prev = b;
+	}
+	b->size += n->size;
+	/* every page that touched the freed block is mapped, so the holes just add up */
+	b->unmapped += n->unmapped;
+	b->arena->blocks--;
+	frag_slab_free(&v->blocks, n);
+}
+
+void vm_give(struct vm *v, struct vm_block *b)
+{
+	b->unmapped = 0;
+	merge(v, b, b->prev);
+	merge(v, b, b->next);
+	vm_free_insert(v, b);
+}

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+# Percentiles of latency per class and policy: host time (left) and driver time (right), each
+# on its own axis. EXTRA: modelled or measured (the driver time).
+load ARG0[1:strlen(ARG0)-strlen("latency.gp")]."style.gp"
+eval arguments
+eval measure_head
+
+array CLASS[512]
+ROWS = 0
+hosts = 0
+drivers = 0
+note(r, c, h, m) = r < 0 ? 0 : (CLASS[int(r) + 1] = c, hosts = hosts + (h eq "host" && m > 0), drivers = drivers + (h eq "driver" && m > 0), ROWS = r + 1 > ROWS ? int(r) + 1 : ROWS, 0)
+eval read_names
+set table $notes
+plot CSV using (note(int(column("row")), strcol("class"), strcol("clock"), column("max_ns"))) with table
+unset table
+
+ROW = 17
+body = ROW * ROWS + 8
+eval sheet(900, HEAD + body + 66)
+set output OUTPUT
+set multiplot
+eval head
+left = 40 + 7.0 * (LONGEST < NAME_WIDTH ? LONGEST : NAME_WIDTH)
+middle = (left + W) / 2.0
+set tmargin at screen py(HEAD)
+set bmargin at screen py(HEAD + body)
+set yrange [-ROWS + 0.3:0.7]
+unset ytics
+unset key
+set border 1
+set grid noytics xtics lc rgb GRID lt 1 lw 1
+set logscale x
+set format x "%.0s %cs"
+set xtics 100
+heading = ""
+do for [r = 1:ROWS] {
+	if (NAME[r] ne "") {
+		set label r cut(NAME[r], NAME_WIDTH) at screen px(left - 10), first -(r - 1) right font FONT.",11.5" tc rgb INK
+		if (CLASS[r] ne heading) {
+			heading = CLASS[r]
+			set label 600 + r heading at screen px(14), first -(r - 2) left font FONT." Bold,12.5" tc rgb INK
+			set arrow 600 + r from screen px(14), first -(r - 2) - 0.5 to screen px(W - 24), first -(r - 2) - 0.5 nohead lc rgb GRID
+		}
+	}
+}
+of(name, c) = strcol("clock") eq name && column("row") >= 0 && column(c) > 0 ? column(c) / 1e9 : NaN
+low(name) = strcol("clock") eq name && column("row") >= 0 && column("max_ns") > 0 ? (column("min_ns") > 0 ? column("min_ns") : 1) / 1e9 : NaN
+mid(name) = strcol("clock") eq name && column("row") >= 0 && column("max_ns") > 0 ? (column("p50_ns") > 0 ? column("p50_ns") : 1) / 1e9 : NaN
+
+if (hosts) {
+	set lmargin at screen px(left)
+	set rmargin at screen px(drivers ? middle - 30 : W - 36)
+	set xlabel "host time per call, measured (log)" tc rgb INK
+	plot CSV using (low("host")):(-column("row")):(of("host", "max_ns") - low("host")):(0) with vectors nohead lw 1.4 lc rgb SKY, \
+		CSV using (mid("host")):(-column("row")):(of("host", "p99_ns") - mid("host")):(0) with vectors nohead lw 5 lc rgb SKY, \
+		CSV using (mid("host")):(-column("row")) with points pt 7 ps 0.8 * DOT lc rgb BLUE
+	unset for [i = 1:1200] label i
+	unset for [i = 601:1199] arrow i
+}
+if (drivers) {
+	set lmargin at screen px(hosts ? middle + 16 : left)
+	set rmargin at screen px(W - 36)
+	set xlabel "driver time per call, ".EXTRA." (log)" tc rgb INK
+	plot CSV using (low("driver")):(-column("row")):(of("driver", "max_ns") - low("driver")):(0) with vectors nohead lw 1.4 lc rgb ORANGE, \
+		CSV using (mid("driver")):(-column("row")):(of("driver", "p99_ns") - mid("driver")):(0) with vectors nohead lw 5 lc rgb ORANGE, \
+		CSV using (mid("driver")):(-column("row")) with points pt 5 ps 0.8 * DOT lc rgb VERMILLION
+}
+unset multiplot

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+# Style and arguments of all charts (gnuplot >= 5.4). A script begins with
+#
+#	load ARG0[1:strlen(ARG0)-strlen("name.gp")]."style.gp"
+#	eval arguments
+#
+# and is called as
+#
+#	gnuplot -c scripts/plot/name.gp CSV OUTPUT svg|png|pdf TITLE SUBTITLE [EXTRA]
+#
+# Colours: Okabe and Ito's set, told apart also without full colour vision; dashes
+# and point shapes repeat the distinction. report.html restyles exactly the inks below
+# for dark screens, so scripts use these names and no other black or grey.
+
+# (not here: while a file is loaded, ARG1… are its own)
+arguments = "CSV = ARG1; OUTPUT = ARG2; FORMAT = ARG3; TITLE = ARG4; SUBTITLE = ARG5; EXTRA = ARG6"
+
+INK = "#222222"		# text
+AXIS = "#444444"	# axes and reference lines
+GRID = "#dddddd"
+AREA = "#c8ccd0"	# memory in use
+
+BLUE = "#0072b2"
+VERMILLION = "#d55e00"
+GREEN = "#009e73"
+ORANGE = "#e69f00"
+PURPLE = "#cc79a7"
+SKY = "#56b4e9"
+YELLOW = "#f0e442"
+
+array POLICY_COLOR[7] = [BLUE, VERMILLION, GREEN, ORANGE, PURPLE, SKY, "#7a5230"]
+array POLICY_POINT[7] = [7, 5, 9, 11, 13, 15, 2]
+pcolor(i) = POLICY_COLOR[int(i) % 7 + 1]
+ppoint(i) = POLICY_POINT[(int(i) + int(i) / 7) % 7 + 1]
+pdash(i) = int(i) / 7 % 3 + 1
+
+# causes, in the order of stacking
+CAUSES = "requested_bytes rounding_bytes waiting_bytes pinned_bytes releasable_bytes other_bytes"
+array CAUSE_NAME[6] = ["requested", "rounding", "waiting for a stream", "free, pinned", "free, releasable", "driver rounding"]
+array CAUSE_COLOR[6] = [AREA, YELLOW, SKY, VERMILLION, GREEN, PURPLE]
+
+set datafile separator comma
+set datafile columnheaders
+set encoding utf8
+
+# Sets the terminal for a sheet of w x h pixels (use: eval sheet(w, h)) and W, H.
+# Font sizes in scripts are pixels of the sheet: SVG takes them as they are, PNG is drawn
+# 1.75 times as large with 0.75 point to the pixel, PDF has 110 pixels to the inch.
+FONT = "sans-serif"
+# points are drawn larger by the SVG terminal (use: ps 1.2 * DOT)
+set_dot = "DOT = FORMAT eq 'svg' ? 0.6 : 1.0"
+sheet(w, h) = sprintf("W=%d; H=%d; ", w, h).( \
+	FORMAT eq "png" ? sprintf("set term pngcairo size %d,%d fontscale 1.3125 linewidth 1.75 pointscale 1.75", int(1.75 * w), int(1.75 * h)) : \
+	FORMAT eq "pdf" ? sprintf("set term pdfcairo size %.3fin,%.3fin fontscale 0.6545 linewidth 0.8 pointscale 0.5", w / 110.0, h / 110.0) : \
+	sprintf("set term svg size %d,%d", w, h)). \
+	" font '".FONT.",14' noenhanced rounded background '#ffffff'"
+
+# pixels to screen coordinates; y counts from the top
+px(x) = (x) / (1.0 * W)
+py(y) = 1.0 - (y) / (1.0 * H)
+
+# height of title and subtitle, and DOT (use: eval measure_head)
+measure_head = "eval set_dot; HEAD = strstrt(SUBTITLE, \"\\n\") ? 84 : 68"
+# title and subtitle (use: eval head)
+head = "set label 1001 TITLE at screen px(14), py(20) left font '".FONT." Bold,17' tc rgb INK; set label 1002 SUBTITLE at screen px(14), py(42) left font '".FONT.",12.5' tc rgb INK"
+
+set border 3 lc rgb AXIS
+set tics nomirror out scale 0.6 textcolor rgb INK
+set grid ytics lc rgb GRID lt 1 lw 1
+set key textcolor rgb INK
+set xlabel offset 0, 0.5
+set xtics offset 0, 0.2
+
+# "9.65 GiB"
+GIB = 1073741824.0
+MIB = 1048576.0
+unit_of(bytes) = bytes >= 4 * GIB ? "GiB" : "MiB"
+scale_of(bytes) = bytes >= 4 * GIB ? GIB : MIB
+amount(bytes, scale) = scale == GIB ? sprintf("%.2f GiB", bytes / GIB) : sprintf("%.0f MiB", bytes / MIB)
+
+# Names of policies: NAME[i + 1], i being the number in the first column, the name in the
+# second (use: eval read_names). gnuplot cuts quoted fields at their commas; hence a
+# second pass takes what is between the quotes, where a line has the form 3,"a,b",…
+first(line) = int(line[1:strlen(line) - 1])
+quoted(line) = strstrt(line, ",") == strlen(line)
+read_names = "set table $names; ".\
+	"plot CSV using (remember(int(column(1)), strcol(2))) with table; ".\
+	"set datafile separator '\"'; unset datafile columnheaders; ".\
+	"plot CSV skip 1 using (quoted(strcol(1)) ? remember(first(strcol(1)), strcol(2)) : 0) with table; ".\
+	"unset table; set datafile separator comma; set datafile columnheaders"
+NAME_WIDTH = 40
+cut(s, n) = strlen(s) <= n ? s : s[1:n - 1]."…"
+fold(s) = strlen(s) <= NAME_WIDTH ? s : s[1:NAME_WIDTH]."\n".cut(s[NAME_WIDTH + 1:*], NAME_WIDTH)
+array NAME[512]
+do for [i = 1:512] { NAME[i] = "" }
+COUNT = 0
+LONGEST = 0
+remember(i, s) = i < 0 ? 0 : (NAME[i + 1] = s, COUNT = i + 1 > COUNT ? i + 1 : COUNT, LONGEST = strlen(s) > LONGEST ? strlen(s) : LONGEST, 0)
+
+# Legend below the plot: rows for n entries, the longest of `longest` letters, on 900 pixels.
+LEGEND_NAME = 46
+legend_cols(n, longest) = (cols_ = int(860 / (longest * 8.1 + 56)), cols_ < 1 ? 1 : cols_ > n ? n : cols_)
+legend_rows(n, longest) = int(ceil(n / (1.0 * legend_cols(n, longest))))
+
+# Ticks of a logarithmic axis: every decade, or every other where there are many.
+decades(low, high, many) = ceil(log10(high)) - floor(log10(low)) > many ? 100 : 10
+
+# A round step that divides a range into about n parts.
+step_(r) = (mant_ = r / 10 ** floor(log10(r)), 10 ** floor(log10(r)) * (mant_ < 1.5 ? 1 : mant_ < 3.5 ? 2 : mant_ < 7.5 ? 5 : 10))
+step(range, n) = range > 0 ? step_(range / (1.0 * n)) : 1

@@ -1,0 +1,133 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Run any PyTorch program and keep the history of its GPU memory.
+
+    python record_torch.py -o out.pickle train.py --lr 1e-4
+    python record_torch.py -o out.pickle -m package.module args...
+    torchrun --nproc-per-node 2 record_torch.py -o out.pickle train.py
+
+Recording begins when the program first uses CUDA and ends when it ends, also by an exception, by
+Ctrl-C or by out of memory. The program is not changed, and torch is not imported before it does so
+itself: settings that it makes in os.environ still count. The file is what
+torch.cuda.memory._dump_snapshot writes; `cufrag verify out.pickle` checks it, `cufrag compare
+out.pickle` uses it. Needs PyTorch 2.1 or newer.
+"""
+import argparse
+import builtins
+import os
+import runpy
+import signal
+import sys
+
+
+def parse(argv):
+    p = argparse.ArgumentParser(
+        prog="record_torch.py", description=__doc__.split("\n")[0],
+        usage="record_torch.py [-o FILE] [--frames] [--max-entries N] [-m] PROGRAM [ARGUMENT...]")
+    p.add_argument("-o", "--output", default="memory.pickle", metavar="FILE",
+                   help="where the history goes (default memory.pickle); with several ranks, .rankN "
+                        "is put before the ending")
+    p.add_argument("--frames", action="store_true",
+                   help="also keep the Python stack of each allocation: larger and slower, and tells who "
+                        "allocates")
+    p.add_argument("--max-entries", type=int, default=10_000_000, metavar="N",
+                   help="entries kept per device; the oldest are lost beyond (default 10,000,000)")
+    p.add_argument("-m", dest="module", action="store_true", help="PROGRAM is a module, as in python -m")
+    p.add_argument("program", metavar="PROGRAM")
+    p.add_argument("arguments", nargs=argparse.REMAINDER, metavar="ARGUMENT")
+    return p.parse_args(argv)
+
+
+def say(text):
+    print("record_torch: " + text, file=sys.stderr, flush=True)
+
+
+class Recorder:
+    """Waits for the program to import torch, starts with its first use of CUDA, writes once."""
+
+    def __init__(self, options):
+        self.options = options
+        self.torch = None
+        self.started = False
+        self.fraction = None
+        self.pid = os.getpid()
+        self.original_import = builtins.__import__
+
+    def watch_imports(self):
+        def importing(name, *args, **kwargs):
+            module = self.original_import(name, *args, **kwargs)
+            self.arm()
+            return module
+        builtins.__import__ = importing
+
+    def arm(self):
+        torch = sys.modules.get("torch")
+        if torch is None or getattr(getattr(torch, "__spec__", None), "_initializing", False):
+            return
+        if not hasattr(getattr(torch, "cuda", None), "_lazy_call"):
+            return
+        builtins.__import__ = self.original_import
+        self.torch = torch
+        self.note_limit()
+        torch.cuda._lazy_call(self.start)
+
+    def note_limit(self):
+        """The file does not hold the memory limit, and a replay needs it."""
+        original = self.torch.cuda.set_per_process_memory_fraction
+
+        def set_fraction(fraction, *args, **kwargs):
+            self.fraction = fraction
+            return original(fraction, *args, **kwargs)
+        self.torch.cuda.set_per_process_memory_fraction = set_fraction
+        self.torch.cuda.memory.set_per_process_memory_fraction = set_fraction
+
+    def start(self):
+        self.torch.cuda.memory._record_memory_history(
+            enabled="all", context="all" if self.options.frames else None, stacks="python",
+            max_entries=self.options.max_entries)
+        self.started = True
+
+    def path(self):
+        if int(os.environ.get("WORLD_SIZE", "1")) < 2:
+            return self.options.output
+        stem, ending = os.path.splitext(self.options.output)
+        return "%s.rank%s%s" % (stem, os.environ.get("RANK", "0"), ending)
+
+    def finish(self):
+        builtins.__import__ = self.original_import
+        if os.getpid() != self.pid:
+            return  # a child that the program forked
+        if not self.started:
+            say("the program did not use CUDA through torch: nothing recorded")
+            return
+        path = self.path()
+        # beside, then renamed: the file is complete or absent
+        self.torch.cuda.memory._dump_snapshot(path + ".tmp")
+        os.replace(path + ".tmp", path)
+        limit = "" if self.fraction is None else " --limit %r" % float(self.fraction)
+        say("wrote %s (%.1f MB); next: cufrag verify %s%s" % (path, os.path.getsize(path) / 1e6, path, limit))
+
+
+def stop(number, frame):
+    raise SystemExit(128 + number)
+
+
+def main():
+    options = parse(sys.argv[1:])
+    recorder = Recorder(options)
+    sys.argv = [options.program] + options.arguments
+    signal.signal(signal.SIGTERM, stop)
+    recorder.watch_imports()
+    try:
+        if options.module:
+            sys.path[0] = os.getcwd()
+            runpy.run_module(options.program, run_name="__main__", alter_sys=True)
+        else:
+            sys.path[0] = os.path.dirname(os.path.abspath(options.program))
+            runpy.run_path(options.program, run_name="__main__")
+    finally:
+        recorder.finish()
+
+
+if __name__ == "__main__":
+    main()

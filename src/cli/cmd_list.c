@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cufrag list policies|devices|formats|gpus|metrics: what this build knows. Each
+ * kind fills one table (text) and one array (JSON) from the registry it names.
+ */
+#include <string.h>
+
+#include <frag/metrics.h>
+#include <frag/opt.h>
+#include <frag/policy.h>
+#include <frag/trace.h>
+
+#include "list.h"
+
+#define CUDA_DEVICES_MAX 64
+
+/* One row: cells for the text, an object for JSON. */
+struct sink {
+	struct frag_table table;
+	json_t *array;
+};
+
+static void add_gpus(struct sink *s)
+{
+	static const char *const names[] = { "name", "card", "memory", "context", "source" };
+	const struct frag_gpu *gpus;
+	char total[32], context[32];
+	size_t n;
+
+	frag_list_heads(&s->table, FRAG_ARRAY_LEN(names), 1u << 2 | 1u << 3, names);
+	gpus = frag_gpu_list(&n);
+	for (size_t i = 0; i < n; i++) {
+		const struct frag_gpu *g = &gpus[i];
+
+		frag_table_cell(&s->table, "%s", g->name);
+		frag_table_cell(&s->table, "%s", g->label);
+		frag_table_cell(&s->table, "%s",
+				frag_format_bytes(g->total_bytes, total, sizeof(total)));
+		frag_table_cell(&s->table, "%s",
+				frag_format_bytes(g->context_bytes, context, sizeof(context)));
+		frag_table_cell(&s->table, "%s", g->source);
+		json_array_append_new(s->array,
+				      json_pack("{s:s, s:s, s:I, s:I, s:s}", "name", g->name,
+						"label", g->label, "total_bytes",
+						(json_int_t)g->total_bytes, "context_bytes",
+						(json_int_t)g->context_bytes, "source", g->source));
+	}
+}
+
+static void add_metrics(struct sink *s)
+{
+	static const char *const names[] = { "metric", "unit", "meaning" };
+	const struct frag_metric_info *list;
+	size_t n;
+
+	frag_list_heads(&s->table, FRAG_ARRAY_LEN(names), 0, names);
+	list = frag_metric_list(&n);
+	for (size_t i = 0; i < n; i++) {
+		frag_table_cell(&s->table, "%s", list[i].name);
+		frag_table_cell(&s->table, "%s", *list[i].unit ? list[i].unit : "-");
+		frag_table_cell(&s->table, "%s", list[i].help);
+		json_array_append_new(s->array,
+				      json_pack("{s:s, s:s, s:s}", "name", list[i].name, "unit",
+						list[i].unit, "help", list[i].help));
+	}
+}
+
+static void add_formats(struct sink *s)
+{
+	static const char *const names[] = { "format", "what it is" };
+	const struct frag_reader_ops *const *list;
+	size_t n;
+
+	frag_list_heads(&s->table, FRAG_ARRAY_LEN(names), 0, names);
+	list = frag_reader_list(&n);
+	for (size_t i = 0; i < n; i++) {
+		frag_table_cell(&s->table, "%s", list[i]->name);
+		frag_table_cell(&s->table, "%s", list[i]->summary);
+		json_array_append_new(s->array, json_pack("{s:s, s:s}", "name", list[i]->name,
+							  "summary", list[i]->summary));
+	}
+}
+
+/* dev NULL: not there, for the reason in err. Closes it. */
+static void add_device(struct sink *s, const char *name, struct frag_device *dev,
+		       const struct frag_err *err)
+{
+	struct frag_device_info info;
+	char can[120], total[32];
+
+	frag_table_cell(&s->table, "%s", name);
+	if (!dev) {
+		frag_table_cell(&s->table, "not here: %s", err->msg);
+		frag_table_cell(&s->table, "-");
+		frag_table_cell(&s->table, "-");
+		json_array_append_new(s->array, json_pack("{s:s, s:b, s:s}", "name", name,
+							  "available", 0, "reason", err->msg));
+		return;
+	}
+	frag_dev_info(dev, &info);
+	frag_policy_needs_text(info.can, can, sizeof(can));
+	frag_table_cell(&s->table, "%s",
+			strcmp(info.name, name) != 0 ? info.name : dev->ops->summary);
+	if (!strcmp(dev->ops->name, "null"))
+		frag_table_cell(&s->table, "endless");
+	else
+		frag_table_cell(&s->table, "%s",
+				frag_format_bytes(info.total_bytes, total, sizeof(total)));
+	frag_table_cell(&s->table, "%s", can);
+	json_array_append_new(s->array,
+			      json_pack("{s:s, s:b, s:s, s:s, s:I, s:I, s:s, s:b}", "name", name,
+					"available", 1, "label", info.name, "summary",
+					dev->ops->summary, "total_bytes",
+					(json_int_t)FRAG_MIN(info.total_bytes, (uint64_t)INT64_MAX),
+					"granule_bytes", (json_int_t)info.granule_bytes, "can", can,
+					"modelled", info.modelled));
+	frag_dev_close(dev);
+}
+
+static void add_devices(struct sink *s)
+{
+	static const char *const names[] = { "device", "what it is", "memory", "can" };
+	struct frag_sim_config h200 = { .context_bytes = UINT64_MAX };
+	struct frag_device *dev = NULL;
+	struct frag_err err = { 0 };
+	char name[24];
+
+	frag_list_heads(&s->table, FRAG_ARRAY_LEN(names), 1u << 2, names);
+	add_device(s, "sim", frag_sim_open(&h200, &dev, &err) ? NULL : dev, &err);
+	for (int i = 0; i < CUDA_DEVICES_MAX; i++) {
+		bool there = !frag_cuda_open(i, &dev, &err);
+
+		if (!there && i)
+			break;
+		snprintf(name, sizeof(name), "cuda:%d", i);
+		add_device(s, name, there ? dev : NULL, &err);
+		if (!there)
+			break;
+	}
+	add_device(s, "null", frag_null_open(&dev, &err) ? NULL : dev, &err);
+}
+
+/* ---- the command ------------------------------------------------------------------- */
+
+static const struct {
+	const char *name;
+	void (*add)(struct sink *s); /* NULL: policies, which have their own file */
+} kinds[] = {
+	{ "policies", NULL }, { "devices", add_devices }, { "formats", add_formats },
+	{ "gpus", add_gpus }, { "metrics", add_metrics },
+};
+
+static int find_kind(const char *name, size_t *out, struct frag_err *err)
+{
+	const char *names[FRAG_ARRAY_LEN(kinds) + 1] = { NULL };
+	const char *near;
+
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(kinds); i++) {
+		names[i] = kinds[i].name;
+		if (!strcmp(kinds[i].name, name)) {
+			*out = i;
+			return 0;
+		}
+	}
+	near = frag_nearest(name, names);
+	if (near)
+		return frag_fail(err, FRAG_EUSAGE, "cannot list '%.60s'; did you mean '%s'?", name,
+				 near);
+	return frag_fail(err, FRAG_EUSAGE,
+			 "cannot list '%.60s'; known are policies, devices, formats, gpus and "
+			 "metrics",
+			 name);
+}
+
+static int write_json(const struct frag_cli *cli, const char *kind, json_t *array,
+		      struct frag_err *err)
+{
+	json_t *root = frag_cli_json_head(cli);
+
+	if (json_object_set_new(root, kind, array)) {
+		json_decref(root);
+		root = NULL;
+	}
+	return frag_cli_json_write(cli, root, err);
+}
+
+static int list_policies(const struct frag_cli *cli, const struct frag_list_options *o,
+			 struct frag_err *err)
+{
+	struct frag_policy_spec *spec;
+
+	/* the parser knows how to say that a policy is unknown */
+	if (o->only && !frag_policy_find(o->only)) {
+		FRAG_TRY(frag_policy_spec_parse(o->only, &spec, err));
+		frag_policy_spec_destroy(spec);
+		return frag_fail(err, FRAG_EUSAGE, "'%.60s' is not the plain name of a policy",
+				 o->only);
+	}
+	if (cli->json)
+		return write_json(cli, "policies", frag_list_policies_json(o), err);
+	return frag_list_policies(cli, o, err);
+}
+
+static int list_table(const struct frag_cli *cli, size_t kind, bool markdown, struct frag_err *err)
+{
+	struct sink s = { .array = json_array() };
+	int rc;
+
+	kinds[kind].add(&s);
+	if (cli->json)
+		rc = write_json(cli, kinds[kind].name, json_incref(s.array), err);
+	else if (markdown)
+		rc = frag_list_markdown(&s.table, err);
+	else
+		rc = frag_list_print(&s.table, 0, err);
+	json_decref(s.array);
+	frag_table_release(&s.table);
+	return rc;
+}
+
+static int option(void *ctx, int key, const char *arg, struct frag_err *err)
+{
+	struct frag_list_options *o = ctx;
+
+	(void)arg, (void)err;
+	if (key == 'a')
+		o->all = true;
+	else
+		o->markdown = true;
+	return 0;
+}
+
+static const struct argp_option options[] = {
+	{ "all", 'a', NULL, 0, "hidden policies, too", 0 },
+	{ "markdown", FRAG_CLI_KEY, NULL, 0, "as tables of Markdown, for docs/", 0 },
+	{ 0 },
+};
+
+extern const struct frag_cmd frag_cmd_list;
+
+static int run(int argc, char **argv)
+{
+	struct frag_list_options o = { 0 };
+	struct frag_err err;
+	struct frag_cli cli;
+	size_t kind = 0;
+	int rc;
+
+	if (frag_cli_parse(&cli, &frag_cmd_list, &o, argc, argv))
+		return cli.exit_status;
+	if (find_kind(cli.operands[0], &kind, &err))
+		return frag_cli_fail(&cli, &err);
+	o.only = cli.operands_count > 1 ? cli.operands[1] : NULL;
+	if (o.only && kinds[kind].add)
+		rc = frag_fail(&err, FRAG_EUSAGE, "unexpected operand '%.60s'", o.only);
+	else if (kinds[kind].add)
+		rc = list_table(&cli, kind, o.markdown, &err);
+	else
+		rc = list_policies(&cli, &o, &err);
+	return rc ? frag_cli_fail(&cli, &err) : FRAG_EXIT_DONE;
+}
+
+const struct frag_cmd frag_cmd_list = {
+	.name = "list",
+	.summary = "policies, devices, formats, gpus or metrics that this build knows",
+	.group = FRAG_GROUP_OTHER,
+	.operands = "policies|devices|formats|gpus|metrics [POLICY]",
+	.operands_min = 1,
+	.operands_max = 2,
+	.about = "Lists what this build knows. For policies: where the rules come from, what the "
+		 "device must be able to do, and every option with type, range, default and "
+		 "meaning.",
+	.examples = "  cufrag list policies buddy\n"
+		    "  cufrag list gpus --json -\n",
+	.shared = FRAG_CLI_JSON,
+	.options = options,
+	.option = option,
+	.run = run,
+};

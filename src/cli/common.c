@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Messages, devices and JSON documents of the commands. */
+#include "common.h"
+
+#include <stdarg.h>
+#include <string.h>
+
+int frag_cli_fail(const struct frag_cli *cli, const struct frag_err *err)
+{
+	const char *hint =
+		err->code == FRAG_EUSAGE && !strstr(err->msg, "(cufrag ") ? cli->cmd->name : NULL;
+
+	fprintf(stderr, "cufrag %s: %s", cli->cmd->name, err->msg);
+	if (hint)
+		fprintf(stderr, " (cufrag %s --help)", hint);
+	fputc('\n', stderr);
+	return frag_code_exit(err->code);
+}
+
+void frag_cli_note(const struct frag_cli *cli, const char *fmt, ...)
+{
+	va_list ap;
+
+	fprintf(stderr, "cufrag %s: ", cli->cmd->name);
+	va_start(ap, fmt);
+	vfprintf(stderr, fmt, ap);
+	va_end(ap);
+	fputc('\n', stderr);
+}
+
+int frag_cli_open_device(const struct frag_cli *cli, struct frag_device **out, struct frag_err *err)
+{
+	switch (cli->device) {
+	case FRAG_CLI_DEVICE_SIM:
+		return frag_sim_open(&cli->card, out, err);
+	case FRAG_CLI_DEVICE_CUDA:
+		return frag_cuda_open(cli->ordinal, out, err);
+	case FRAG_CLI_DEVICE_NULL:
+		return frag_null_open(out, err);
+	}
+	FRAG_BUG("device kind");
+}
+
+json_t *frag_cli_json_head(const struct frag_cli *cli)
+{
+	return json_pack("{s:i, s:s, s:s}", "schema", FRAG_JSON_SCHEMA, "version", FRAG_VERSION,
+			 "command", cli->cmd->name);
+}
+
+int frag_cli_json_write(const struct frag_cli *cli, json_t *root, struct frag_err *err)
+{
+	struct frag_outfile file;
+	int rc;
+
+	if (!root)
+		return frag_fail_nomem(err, "JSON document");
+	rc = frag_outfile_open(&file, cli->json, err);
+	if (!rc && (json_dumpf(root, file.to, JSON_INDENT(2) | JSON_REAL_PRECISION(15)) ||
+		    fputc('\n', file.to) == EOF)) {
+		frag_outfile_abort(&file);
+		rc = frag_fail(err, FRAG_EOUTPUT, "cannot write '%s'", cli->json);
+	} else if (!rc) {
+		rc = frag_outfile_commit(&file, err);
+	}
+	json_decref(root);
+	return rc;
+}

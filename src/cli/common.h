@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the commands share: options, the card they describe, messages, files.
+ *
+ *	static int run(int argc, char **argv)
+ *	{
+ *		struct options opt = { … };
+ *		struct frag_cli cli;
+ *
+ *		if (frag_cli_parse(&cli, &frag_cmd_x, &opt, argc, argv))
+ *			return cli.exit_status;
+ *		…
+ *		if (frag_trace_read(cli.operands[0], NULL, &trace, &err))
+ *			return frag_cli_fail(&cli, &err);
+ *
+ * Ownership: strings in struct frag_cli point into argv. Nothing needs a release.
+ */
+#ifndef FRAG_CLI_COMMON_H
+#define FRAG_CLI_COMMON_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <jansson.h>
+
+#include <frag/device.h>
+#include <frag/error.h>
+
+#include "../base/outfile.h"
+#include "cmd.h"
+#include "term.h"
+
+#define FRAG_JSON_SCHEMA 1 /* of all JSON documents */
+
+enum frag_cli_device { FRAG_CLI_DEVICE_SIM, FRAG_CLI_DEVICE_CUDA, FRAG_CLI_DEVICE_NULL };
+
+struct frag_cli {
+	const struct frag_cmd *cmd;
+	int exit_status; /* of a parse that ended the command */
+	char **operands; /* in the order given */
+	size_t operands_count;
+
+	/* FRAG_CLI_DEVICE */
+	enum frag_cli_device device;
+	int ordinal; /* of cuda:N */
+	/* FRAG_CLI_CARD: complete, whatever was given */
+	struct frag_sim_config card;
+	const char *limit; /* text of --limit, NULL = none; see frag_cli_limit */
+	bool card_given;   /* one of --gpu, --capacity, --context */
+	/* the others; NULL = not given, "-" = standard output */
+	const char *json, *csv, *out;
+	uint64_t seed;
+	unsigned threads;
+	enum frag_color color;
+	const char *gpu_, *capacity_, *context_; /* raw, used inside of the parse */
+};
+
+/*
+ * Parses argv by the tables of `cmd`. 0: go on. Else return cli->exit_status:
+ * help was printed (0), or misuse was reported in one line (2).
+ */
+int frag_cli_parse(struct frag_cli *cli, const struct frag_cmd *cmd, void *ctx, int argc,
+		   char **argv);
+/* --help of a command, on `to`. */
+void frag_cli_help(const struct frag_cmd *cmd, FILE *to);
+
+/* Prints "cufrag CMD: message" on stderr. Returns the exit status of the error. */
+int frag_cli_fail(const struct frag_cli *cli, const struct frag_err *err);
+/* "cufrag CMD: text" on stderr, for what is worth knowing but no failure. */
+void frag_cli_note(const struct frag_cli *cli, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/* Opens what --device and the card options say. */
+int frag_cli_open_device(const struct frag_cli *cli, struct frag_device **out,
+			 struct frag_err *err);
+/*
+ * --limit in bytes on a card of total_bytes: a size, or a fraction f with a
+ * point ("0.09"): the integer part of f * total, 1.0 = no limit, as PyTorch has
+ * it. UINT64_MAX if there is none. The text was checked when it was parsed.
+ */
+uint64_t frag_cli_limit(const struct frag_cli *cli, uint64_t total_bytes);
+
+/* A new object with "schema", "version", "command"; NULL if memory is short. */
+json_t *frag_cli_json_head(const struct frag_cli *cli);
+/* Writes `root` to --json (complete or not at all) and drops the reference. root NULL: ENOMEM. */
+int frag_cli_json_write(const struct frag_cli *cli, json_t *root, struct frag_err *err);
+
+#endif

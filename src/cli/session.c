@@ -1,0 +1,434 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Traces in, sections out; the outputs that compare and replay share. */
+#include "session.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include <frag/base.h>
+#include <frag/opt.h>
+
+/* ---- options -------------------------------------------------------------------- */
+
+/* One word as a shell would take it back. */
+static void add_quoted(struct frag_text *out, const char *word)
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+				    "_-./:=,+@%";
+
+	if (*word && strspn(word, plain) == strlen(word)) {
+		frag_text_add(out, word);
+		return;
+	}
+	frag_text_add(out, "'");
+	for (; *word; word++)
+		frag_text_addn(out, *word == '\'' ? "'\\''" : word, *word == '\'' ? 4 : 1);
+	frag_text_add(out, "'");
+}
+
+int frag_session_init(struct frag_session *s, int argc, char **argv, struct frag_err *err)
+{
+	struct frag_text line = { 0 };
+
+	*s = (struct frag_session){ .formats = FRAG_FORMAT_SVG | FRAG_FORMAT_PNG };
+	frag_run_options_defaults(&s->run);
+	s->run.losses = s->run.latency = true;
+	frag_text_add(&line, "cufrag");
+	for (int i = 0; i < argc; i++) {
+		frag_text_add(&line, " ");
+		add_quoted(&line, argv[i]);
+	}
+	if (frag_text_check(&line, err)) {
+		frag_text_release(&line);
+		return FRAG_ENOMEM;
+	}
+	s->command_line = line.s;
+	return 0;
+}
+
+void frag_session_release(struct frag_session *s)
+{
+	for (size_t i = 0; i < s->sections_count; i++)
+		frag_section_release(&s->sections[i]);
+	frag_host_free(s->sections);
+	frag_host_free(s->command_line);
+	frag_policy_texts_release(&s->policies);
+	*s = (struct frag_session){ 0 };
+}
+
+static int parse_formats(const char *list, unsigned *out, struct frag_err *err)
+{
+	static const struct {
+		const char *name;
+		unsigned bit;
+	} known[] = { { "svg", FRAG_FORMAT_SVG }, { "png", FRAG_FORMAT_PNG },
+		      { "pdf", FRAG_FORMAT_PDF } };
+
+	*out = FRAG_FORMAT_SVG;
+	while (*list) {
+		size_t n = strcspn(list, ","), i = 0;
+
+		while (i < FRAG_ARRAY_LEN(known) &&
+		       (strlen(known[i].name) != n || strncmp(known[i].name, list, n)))
+			i++;
+		if (i == FRAG_ARRAY_LEN(known))
+			return frag_fail(err, FRAG_EUSAGE, "unknown picture format '%.*s'; known are "
+					 "svg, png and pdf", (int)FRAG_MIN(n, (size_t)40), list);
+		*out |= known[i].bit;
+		list += n + (list[n] == ',');
+	}
+	return 0;
+}
+
+int frag_session_option(struct frag_session *s, int key, const char *arg, struct frag_err *err)
+{
+	struct frag_opt number[2] = { { .type = FRAG_OPT_T_UINT, .key = "sync-every",
+					.max = UINT64_MAX } };
+
+	switch (key) {
+	case FRAG_KEY_ON_OOM:
+		s->run.skip_oom = !strcmp(arg, "skip");
+		if (s->run.skip_oom || !strcmp(arg, "stop"))
+			return 0;
+		return frag_fail(err, FRAG_EUSAGE, "unknown value '%.40s' of '--on-oom'; known are "
+				 "stop and skip", arg);
+	case FRAG_KEY_FAIL_ON_OOM:
+		s->fail_on_oom = true;
+		return 0;
+	case FRAG_KEY_SYNC_EVERY:
+		return frag_opt_set(number, &s->run.sync_every, "sync-every", arg, err);
+	case FRAG_KEY_FREE_AT_REQUEST:
+		s->run.free_at_request = true;
+		return 0;
+	case FRAG_KEY_FORMATS:
+		return parse_formats(arg, &s->formats, err);
+	case FRAG_KEY_NO_HOST:
+		s->omit_host = true;
+		return 0;
+	case FRAG_KEY_POLICY:
+		return frag_policy_texts_add(&s->policies, arg, err);
+	case FRAG_KEY_POLICIES:
+		return frag_policy_texts_list(&s->policies, arg, err);
+	}
+	FRAG_BUG("option of a session");
+}
+
+/* ---- the card -------------------------------------------------------------------- */
+
+static int describe_device(struct frag_session *s, struct frag_err *err)
+{
+	static const char *const names[] = { [FRAG_CLI_DEVICE_SIM] = "sim",
+					     [FRAG_CLI_DEVICE_CUDA] = "cuda",
+					     [FRAG_CLI_DEVICE_NULL] = "null" };
+	const struct frag_gpu *gpu = s->cli->card.name ? frag_gpu_find(s->cli->card.name) : NULL;
+	struct frag_device_info *card = &s->report.card;
+	struct frag_device *dev;
+
+	FRAG_TRY(frag_cli_open_device(s->cli, &dev, err));
+	frag_dev_info(dev, card);
+	frag_dev_close(dev);
+	if (s->cli->device == FRAG_CLI_DEVICE_SIM) {
+		char size[32];
+
+		if (gpu)
+			snprintf(card->name, sizeof(card->name), "%s", gpu->label);
+		else
+			snprintf(card->name, sizeof(card->name), "card of %s",
+				 frag_format_bytes(card->total_bytes, size, sizeof(size)));
+	}
+	s->run.limit_bytes = frag_cli_limit(s->cli, card->total_bytes);
+	s->run.seed = s->cli->seed;
+	s->report.device = names[s->cli->device];
+	s->report.limit_bytes = s->run.limit_bytes;
+	s->report.seed = s->run.seed;
+	s->report.sync_every = s->run.sync_every;
+	s->report.skip_oom = s->run.skip_oom;
+	s->report.free_at_request = s->run.free_at_request;
+	s->report.omit_host = s->omit_host;
+	s->report.command = s->cli->cmd->name;
+	s->report.command_line = s->command_line;
+	return 0;
+}
+
+/* ---- what the recording leaves open ---------------------------------------------- */
+
+static uint64_t recorded_peak(const struct frag_trace_dev *d)
+{
+	uint64_t now = 0, peak = 0;
+
+	for (size_t i = 0; i < d->seed.segments_count; i++)
+		now += d->seed.segments[i].bytes;
+	peak = now;
+	for (size_t i = 0; i < d->seen_count; i++) {
+		const struct frag_evidence *e = &d->seen[i];
+
+		if (e->kind == FRAG_SEEN_SEGMENT_ALLOC || e->kind == FRAG_SEEN_SEGMENT_MAP)
+			now += e->bytes;
+		else if (e->kind == FRAG_SEEN_SEGMENT_FREE || e->kind == FRAG_SEEN_SEGMENT_UNMAP)
+			now -= FRAG_MIN(now, e->bytes);
+		peak = FRAG_MAX(peak, now);
+	}
+	return peak;
+}
+
+/* The card and limit asked for may be a what-if: where the recording did not fit into
+ * them, they cannot be those of the recording. */
+static int resolve(const struct frag_session *s, struct frag_trace *trace, struct frag_err *err)
+{
+	const struct frag_sim_config *card = &s->cli->card;
+
+	for (uint32_t d = 0; d < trace->devs_count; d++) {
+		uint64_t peak = recorded_peak(&trace->devs[d]);
+		bool fits = peak <= card->total_bytes - card->context_bytes;
+
+		if (trace->devs[d].has_evidence)
+			FRAG_TRY(frag_resolve(trace, d, fits ? card : NULL,
+					      peak <= s->run.limit_bytes ? s->run.limit_bytes
+									 : UINT64_MAX, err));
+	}
+	return 0;
+}
+
+/* ---- one trace ------------------------------------------------------------------- */
+
+struct trace_runs {
+	struct frag_trace *trace;
+	struct frag_policy_spec **specs;
+	size_t specs_count, recorded;
+	struct frag_pool_task *tasks; /* device by device */
+	size_t tasks_count;
+};
+
+static void runs_release(struct trace_runs *t)
+{
+	for (size_t i = 0; i < t->tasks_count; i++)
+		frag_result_release(&t->tasks[i].result);
+	for (size_t i = 0; i < t->specs_count; i++)
+		frag_policy_spec_destroy(t->specs[i]);
+	frag_host_free(t->tasks);
+	frag_host_free(t->specs);
+	frag_trace_destroy(t->trace);
+}
+
+/* The first error in the order of the tasks; with "all" an unfit policy is only noted. */
+static int check_tasks(const struct frag_session *s, struct trace_runs *t, struct frag_err *err)
+{
+	size_t good = 0;
+
+	for (size_t i = 0; i < t->tasks_count; i++) {
+		struct frag_pool_task *task = &t->tasks[i];
+		bool unfit = task->rc == FRAG_ENOTSUP || task->rc == FRAG_EPOLICY;
+
+		good += !task->rc;
+		if (!task->rc)
+			continue;
+		if (!s->policies.all || !unfit) {
+			*err = task->err;
+			return task->rc;
+		}
+		frag_cli_note(s->cli, "policy '%s' is left out: %s",
+			      frag_policy_spec_text(task->spec), task->err.msg);
+	}
+	if (!good)
+		return frag_fail(err, FRAG_EPOLICY, "no policy could be replayed on '%s'",
+				 t->trace->name);
+	return 0;
+}
+
+/* Moves the results of device d into a section. */
+static int take_section(struct frag_session *s, struct trace_runs *t, uint32_t d,
+			struct frag_err *err)
+{
+	struct frag_section *sec = &s->sections[s->sections_count];
+
+	FRAG_TRY(frag_section_init(sec, t->trace, d, err));
+	s->sections_count++;
+	sec->first_of_trace = d == 0;
+	sec->results = frag_host_calloc(t->specs_count, sizeof(*sec->results));
+	if (!sec->results)
+		return frag_fail_nomem(err, "results");
+	for (size_t k = 0; k < t->specs_count; k++) {
+		struct frag_pool_task *task = &t->tasks[d * t->specs_count + k];
+
+		if (task->rc)
+			continue;
+		if (k == t->recorded) {
+			sec->baseline = sec->count;
+			sec->baseline_recorded = true;
+		}
+		task->result.trace = frag_host_strdup(sec->trace);
+		sec->results[sec->count++] = task->result;
+		task->result = (struct frag_result){ 0 };
+	}
+	return 0;
+}
+
+static int run_trace(struct frag_session *s, struct trace_runs *t, struct frag_err *err)
+{
+	char label[128];
+
+	FRAG_TRY(resolve(s, t->trace, err));
+	FRAG_TRY(frag_session_specs(s, t->trace, &t->specs, &t->recorded, err));
+	while (t->specs[t->specs_count])
+		t->specs_count++;
+	t->tasks = frag_host_calloc(t->specs_count * t->trace->devs_count, sizeof(*t->tasks));
+	if (!t->tasks)
+		return frag_fail_nomem(err, "results");
+	for (uint32_t d = 0; d < t->trace->devs_count; d++) {
+		for (size_t k = 0; k < t->specs_count; k++)
+			t->tasks[t->tasks_count++] = (struct frag_pool_task){
+				.spec = t->specs[k], .dev = &t->trace->devs[d] };
+	}
+	snprintf(label, sizeof(label), "replaying %.80s", t->trace->name);
+	FRAG_TRY(frag_pool_run(s, t->tasks, t->tasks_count, label, err));
+	return check_tasks(s, t, err);
+}
+
+static int grow_sections(struct frag_session *s, size_t more, struct frag_err *err)
+{
+	struct frag_section *list = frag_host_realloc(s->sections, s->sections_count + more,
+						      sizeof(*list));
+
+	if (!list)
+		return frag_fail_nomem(err, "results");
+	s->sections = list;
+	return 0;
+}
+
+/* A folder name for the trace at `first`: its name, with a number where it is taken. */
+static char *folder_name(const struct frag_session *s, size_t first)
+{
+	const char *name = s->sections[first].trace;
+	size_t same = 0, n = strlen(name);
+	char *folder = frag_host_alloc(n + 24);
+
+	if (!folder)
+		return NULL;
+	for (size_t i = 0; i < first; i++)
+		same += s->sections[i].first_of_trace && !strcmp(s->sections[i].trace, name);
+	snprintf(folder, n + 24, same ? "%s-%zu" : "%s", name, same + 1);
+	for (char *p = folder; *p; p++) {
+		if (*p == '/' || (unsigned char)*p < 0x20 || (p == folder && *p == '.'))
+			*p = '_';
+	}
+	return folder;
+}
+
+/* DIR for one trace, DIR/<name> for each of several. */
+static int write_trace(struct frag_session *s, size_t first, struct frag_err *err)
+{
+	struct frag_report one = s->report;
+	char *dir;
+	int rc;
+
+	one.sections = s->sections + first;
+	one.count = s->sections_count - first;
+	if (s->cli->operands_count == 1)
+		return frag_report_write(&one, s->cli->out, s->formats, s->cli->threads, err);
+	for (size_t i = first; i < s->sections_count; i++) {
+		s->sections[i].folder = folder_name(s, first);
+		if (!s->sections[i].folder)
+			return frag_fail_nomem(err, "report");
+	}
+	dir = frag_path_join(s->cli->out, s->sections[first].folder);
+	if (!dir)
+		return frag_fail_nomem(err, "report");
+	rc = frag_report_write(&one, dir, s->formats, s->cli->threads, err);
+	frag_host_free(dir);
+	return rc;
+}
+
+static int do_trace(struct frag_session *s, const char *path, struct frag_err *err)
+{
+	struct trace_runs t = { .recorded = SIZE_MAX };
+	size_t first = s->sections_count;
+	int rc;
+
+	FRAG_TRY(frag_trace_read(path, NULL, &t.trace, err));
+	if (!t.trace->devs_count) {
+		rc = frag_fail(err, FRAG_EINPUT, "'%.200s' holds no events to replay", path);
+	} else {
+		rc = run_trace(s, &t, err);
+	}
+	if (!rc)
+		rc = grow_sections(s, t.trace->devs_count, err);
+	for (uint32_t d = 0; !rc && d < t.trace->devs_count; d++)
+		rc = take_section(s, &t, d, err);
+	if (!rc && s->cli->out)
+		rc = write_trace(s, first, err);
+	for (size_t i = first; i < s->sections_count; i++)
+		s->sections[i].events = NULL;
+	runs_release(&t);
+	return rc;
+}
+
+/* A mistyped policy is found before the first trace is read. */
+static int check_policies(const struct frag_session *s, struct frag_err *err)
+{
+	for (size_t i = 0; i < s->policies.count; i++) {
+		struct frag_policy_spec *spec;
+
+		if (!strcmp(s->policies.text[i], "recorded"))
+			continue;
+		FRAG_TRY(frag_policy_spec_parse(s->policies.text[i], &spec, err));
+		frag_policy_spec_destroy(spec);
+	}
+	return 0;
+}
+
+int frag_session_run(struct frag_session *s, struct frag_err *err)
+{
+	FRAG_TRY(check_policies(s, err));
+	FRAG_TRY(describe_device(s, err));
+	for (size_t i = 0; i < s->cli->operands_count; i++)
+		FRAG_TRY(do_trace(s, s->cli->operands[i], err));
+	s->report.sections = s->sections;
+	s->report.count = s->sections_count;
+	if (s->cli->out && s->cli->operands_count > 1)
+		return frag_report_write_index(&s->report, s->cli->out, err);
+	return 0;
+}
+
+/* ---- outputs --------------------------------------------------------------------- */
+
+int frag_session_print(struct frag_session *s, bool detail, struct frag_err *err)
+{
+	const char *json = s->cli->json, *csv = s->cli->csv;
+	bool text = (!json || strcmp(json, "-") != 0) && (!csv || strcmp(csv, "-") != 0);
+	struct frag_text out = { 0 };
+	int rc = 0;
+
+	if (json) {
+		rc = frag_report_json_text(&s->report, &out, err);
+		if (!rc)
+			rc = frag_outfile_put(json, frag_text_str(&out), out.len, err);
+		frag_text_release(&out);
+	}
+	if (!rc && csv) {
+		frag_report_csv(&s->report, &out);
+		rc = frag_text_check(&out, err);
+		if (!rc)
+			rc = frag_outfile_put(csv, frag_text_str(&out), out.len, err);
+		frag_text_release(&out);
+	}
+	if (!rc && text) {
+		rc = detail ? frag_report_detail(&s->report, &out, err)
+			    : frag_report_table(&s->report, &out, err);
+		if (!rc)
+			fputs(frag_text_str(&out), stdout);
+		frag_text_release(&out);
+	}
+	return rc;
+}
+
+int frag_session_status(const struct frag_session *s)
+{
+	for (size_t i = 0; s->fail_on_oom && i < s->sections_count; i++) {
+		for (size_t k = 0; k < s->sections[i].count; k++) {
+			if (s->sections[i].results[k].m.ooms_count)
+				return FRAG_EXIT_CONDITION;
+		}
+	}
+	return FRAG_EXIT_DONE;
+}

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What compare and replay share: policies by their texts, traces one after the
+ * other, runs over threads, and the outputs.
+ *
+ * A session keeps the results of all traces; a trace itself is dropped when its
+ * runs and its report are done, so memory is bounded by the largest one.
+ */
+#ifndef FRAG_CLI_SESSION_H
+#define FRAG_CLI_SESSION_H
+
+#include <frag/replay.h>
+#include <frag/trace.h>
+
+#include "../report/report.h"
+#include "common.h"
+
+/* Policies in the order asked for; "recorded" is settled per trace. */
+struct frag_policy_texts {
+	char **text;
+	size_t count, cap;
+	bool all; /* "all": those that cannot run here are left out with a note */
+};
+
+struct frag_session {
+	const struct frag_cli *cli;
+	char *command_line;
+	struct frag_policy_texts policies;
+	struct frag_run_options run;
+	unsigned formats; /* FRAG_FORMAT_… */
+	bool omit_host, fail_on_oom;
+	/* results */
+	struct frag_section *sections;
+	size_t sections_count;
+	struct frag_report report;
+};
+
+/* Options that both commands have; add FRAG_SESSION_OPTIONS to their tables. */
+enum {
+	FRAG_KEY_ON_OOM = FRAG_CLI_KEY,
+	FRAG_KEY_FAIL_ON_OOM,
+	FRAG_KEY_SYNC_EVERY,
+	FRAG_KEY_FREE_AT_REQUEST,
+	FRAG_KEY_FORMATS,
+	FRAG_KEY_NO_HOST,
+	FRAG_KEY_POLICY,
+	FRAG_KEY_POLICIES,
+};
+#define FRAG_SESSION_OPTIONS \
+	{ "on-oom", FRAG_KEY_ON_OOM, "WHAT", 0, \
+	  "when a request cannot be served: stop the replay, or skip it (default: stop)", 0 }, \
+	{ "fail-on-oom", FRAG_KEY_FAIL_ON_OOM, NULL, 0, \
+	  "exit with 1 if a policy cannot serve a request", 0 }, \
+	{ "sync-every", FRAG_KEY_SYNC_EVERY, "N", 0, \
+	  "synchronise the device after every N operations (default: 0, never)", 0 }, \
+	{ "free-at-request", FRAG_KEY_FREE_AT_REQUEST, NULL, 0, \
+	  "let blocks be reused when they are freed, not when all streams are done", 0 }, \
+	{ "formats", FRAG_KEY_FORMATS, "LIST", 0, \
+	  "pictures of --out: svg, png, pdf (default: svg,png; svg is always made)", 0 }, \
+	{ "no-host", FRAG_KEY_NO_HOST, NULL, 0, \
+	  "leave measured host times out: same input, same bytes", 0 }
+
+/* argv is copied into the command line, quoted; call before frag_cli_parse. Errors: FRAG_ENOMEM. */
+int frag_session_init(struct frag_session *s, int argc, char **argv, struct frag_err *err);
+void frag_session_release(struct frag_session *s);
+/* One of the options above. */
+int frag_session_option(struct frag_session *s, int key, const char *arg, struct frag_err *err);
+
+/* Adds one policy text, or a list separated by ';' ("all" = every one that is listed). */
+int frag_policy_texts_add(struct frag_policy_texts *p, const char *text, struct frag_err *err);
+int frag_policy_texts_list(struct frag_policy_texts *p, const char *list, struct frag_err *err);
+void frag_policy_texts_release(struct frag_policy_texts *p);
+
+/*
+ * Specs for one trace, NULL-terminated, without repetitions; the caller destroys them.
+ * *recorded: index of the recorded settings, SIZE_MAX = not among them.
+ */
+int frag_session_specs(const struct frag_session *s, const struct frag_trace *trace,
+		       struct frag_policy_spec ***out, size_t *recorded, struct frag_err *err);
+
+/* Replays all traces of the command line and writes --out. */
+int frag_session_run(struct frag_session *s, struct frag_err *err);
+/* Writes --json and --csv, and the text (compare's table, or replay's detail) to stdout unless
+ * one of them goes there. */
+int frag_session_print(struct frag_session *s, bool detail, struct frag_err *err);
+/* FRAG_EXIT_DONE, or _CONDITION if --fail-on-oom found one. */
+int frag_session_status(const struct frag_session *s);
+
+/* ---- the runs of one trace, over threads (session_pool.c) ---- */
+
+struct frag_pool_task {
+	const struct frag_policy_spec *spec;
+	const struct frag_trace_dev *dev;
+	struct frag_result result;
+	struct frag_err err;
+	int rc;
+};
+/* Runs every task on a card of its own. Results do not depend on the number of threads. */
+int frag_pool_run(const struct frag_session *s, struct frag_pool_task *tasks, size_t count,
+		  const char *label, struct frag_err *err);
+
+#endif

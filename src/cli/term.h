@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The terminal: colour where it is wanted, and one line of progress on stderr. */
+#ifndef FRAG_CLI_TERM_H
+#define FRAG_CLI_TERM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+enum frag_color { FRAG_COLOR_AUTO, FRAG_COLOR_ALWAYS, FRAG_COLOR_NEVER };
+
+/* auto: a terminal, TERM not "dumb", NO_COLOR unset or empty. */
+bool frag_term_color(enum frag_color mode, FILE *to);
+/* Escape sequence of a style ("bold", "red", "green", "yellow", "dim", "off"), or "" without colour. */
+const char *frag_term_style(bool color, const char *style);
+/* Columns of the terminal behind `to`, 80 if it is none. */
+unsigned frag_term_columns(FILE *to);
+
+/*
+ * "reading 42 %": shown only if stderr is a terminal and the work takes longer
+ * than a second; at most ten updates a second. Cheap enough to call per batch. One thread.
+ */
+struct frag_progress {
+	const char *label;
+	uint64_t begin_ns, next_ns;
+	bool on, shown;
+};
+void frag_progress_begin(struct frag_progress *p, const char *label);
+void frag_progress_update(struct frag_progress *p, uint64_t done, uint64_t total);
+/* Wipes the line. */
+void frag_progress_end(struct frag_progress *p);
+
+#endif

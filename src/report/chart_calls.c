@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Calls into the driver and the time they take, per policy. */
+#include "chart.h"
+
+#include <inttypes.h>
+
+static void add_row(size_t rank, const char *policy, const char *call,
+		    const struct frag_call_stat *st, struct frag_text *out)
+{
+	frag_text_addf(out, "%zu,", rank);
+	frag_text_add_csv(out, policy);
+	frag_text_add(out, ",");
+	frag_text_add_csv(out, call);
+	frag_text_addf(out, ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 "\n", st->count,
+		       st->failed, st->bytes, st->ns);
+}
+
+/* One row per kind of call that was made, and one that sums them up ("all"). */
+static void csv(const struct frag_chart_job *job, struct frag_text *out)
+{
+	frag_text_add(out, "rank,policy,call,count,failed,bytes,ns\n");
+	for (size_t i = 0; i < job->section->count; i++) {
+		const struct frag_result *r = &job->section->results[job->order[i]];
+		struct frag_call_stat all = { 0 };
+
+		for (int c = 0; c < FRAG_CALL_COUNT; c++) {
+			const struct frag_call_stat *st = &r->calls[c];
+
+			if (!st->count && !st->failed)
+				continue;
+			all.count += st->count;
+			all.failed += st->failed;
+			all.bytes += st->bytes;
+			all.ns += st->ns;
+			add_row(i, r->policy, frag_call_name((enum frag_call)c), st, out);
+		}
+		add_row(i, r->policy, "all", &all, out);
+	}
+}
+
+static void caption(const struct frag_chart_job *job, struct frag_text *out)
+{
+	(void)job;
+	frag_text_add(out, "Left: how often each policy called the driver. Right: time spent in those "
+			   "calls. Both axes are logarithmic. A policy that saves memory by "
+			   "mapping or freeing often pays for it here; policies are in the order "
+			   "of their peak.");
+}
+
+static void alt(const struct frag_chart_job *job, struct frag_text *out)
+{
+	frag_text_add(out, "Dot plot of driver calls and driver time per policy. ");
+	for (size_t i = 0; i < job->section->count; i++) {
+		const struct frag_result *r = &job->section->results[job->order[i]];
+
+		frag_text_addf(out, "%s%s %" PRIu64 " calls, ", i ? "; " : "", r->policy,
+			       r->m.driver_calls_count);
+		frag_text_add_ns(out, r->m.modelled_ns);
+	}
+	frag_text_add(out, ".");
+}
+
+static const char *extra(const struct frag_chart_job *job)
+{
+	return job->report->card.modelled ? "modelled" : "measured";
+}
+
+const struct frag_chart_ops frag_chart_calls = {
+	.name = "calls", .rank = 40, .heading = "Driver calls and driver time",
+	.csv = csv, .caption = caption, .alt = alt, .extra = extra,
+};

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Peak reserved against the known cards: which policy fits where. */
+#include "chart.h"
+
+#include <inttypes.h>
+
+#define CARDS_MAX 13u /* columns that can be read */
+
+struct cards {
+	const struct frag_gpu *card[CARDS_MAX];
+	size_t count;
+};
+
+/* The card with `place` smaller ones (by memory, then by their order in the list). */
+static const struct frag_gpu *card_at(const struct frag_gpu *list, size_t count, size_t place)
+{
+	for (size_t i = 0; i < count; i++) {
+		size_t below = 0;
+
+		for (size_t k = 0; k < count; k++)
+			below += list[k].total_bytes < list[i].total_bytes ||
+				 (list[k].total_bytes == list[i].total_bytes && k < i);
+		if (below == place)
+			return &list[i];
+	}
+	return NULL;
+}
+
+static uint64_t usable(const struct frag_gpu *gpu)
+{
+	return gpu->total_bytes - FRAG_MIN(gpu->context_bytes, gpu->total_bytes);
+}
+
+/* If there are too many: from three below the first that has room for the best policy. */
+static void choose(const struct frag_chart_job *job, struct cards *out)
+{
+	size_t count, best = frag_section_best(job->section), skip = 0;
+	const struct frag_gpu *list = frag_gpu_list(&count);
+	uint64_t need = best == SIZE_MAX ? 0 : job->section->results[best].m.peak_reserved_bytes;
+
+	while (skip + CARDS_MAX < count && skip + 3 < count &&
+	       usable(card_at(list, count, skip + 3)) < need)
+		skip++;
+	out->count = 0;
+	for (size_t i = skip; i < count && out->count < CARDS_MAX; i++)
+		out->card[out->count++] = card_at(list, count, i);
+}
+
+static bool wanted(const struct frag_chart_job *job)
+{
+	size_t count;
+
+	frag_gpu_list(&count);
+	return count > 0 && frag_section_best(job->section) != SIZE_MAX;
+}
+
+/* A row per cell; only policies that completed have a need to compare. */
+static void csv(const struct frag_chart_job *job, struct frag_text *out)
+{
+	struct cards cards;
+	size_t rank = 0;
+
+	choose(job, &cards);
+	frag_text_add(out, "rank,policy,card_no,card,card_label,usable_bytes,peak_reserved_bytes,"
+			   "used_ratio\n");
+	for (size_t i = 0; i < job->section->count; i++) {
+		const struct frag_result *r = &job->section->results[job->order[i]];
+
+		if (!r->completed)
+			continue;
+		for (size_t c = 0; c < cards.count; c++) {
+			frag_text_addf(out, "%zu,", rank);
+			frag_text_add_csv(out, r->policy);
+			frag_text_addf(out, ",%zu,", c);
+			frag_text_add_csv(out, cards.card[c]->name);
+			frag_text_add(out, ",");
+			frag_text_add_csv(out, cards.card[c]->label);
+			frag_text_addf(out, ",%" PRIu64 ",%" PRIu64 ",", usable(cards.card[c]),
+				       r->m.peak_reserved_bytes);
+			frag_text_add_number(out, (double)r->m.peak_reserved_bytes /
+						  (double)usable(cards.card[c]));
+			frag_text_add(out, "\n");
+		}
+		rank++;
+	}
+}
+
+static void caption(const struct frag_chart_job *job, struct frag_text *out)
+{
+	(void)job;
+	frag_text_add(out, "Peak reserved memory in percent of what a card has left beside the CUDA "
+			   "context. Blue: it fits; the paler, the more headroom. Orange: it does "
+			   "not fit as it ran here. A policy that gives cached memory back under "
+			   "pressure may still run on a smaller card: cufrag fit finds out.");
+}
+
+static void alt(const struct frag_chart_job *job, struct frag_text *out)
+{
+	struct cards cards;
+
+	choose(job, &cards);
+	frag_text_add(out, "Grid of policies and cards. Smallest card with room for each peak: ");
+	for (size_t i = 0, said = 0; i < job->section->count; i++) {
+		const struct frag_result *r = &job->section->results[job->order[i]];
+		size_t c = 0;
+
+		if (!r->completed)
+			continue;
+		while (c < cards.count && usable(cards.card[c]) < r->m.peak_reserved_bytes)
+			c++;
+		frag_text_addf(out, "%s%s %s", said++ ? "; " : "", r->policy,
+			       c < cards.count ? cards.card[c]->label : "none");
+	}
+	frag_text_add(out, ".");
+}
+
+const struct frag_chart_ops frag_chart_gpus = {
+	.name = "gpus", .rank = 35, .heading = "Which card has room", .wanted = wanted,
+	.csv = csv, .caption = caption, .alt = alt,
+};

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Memory over time: what each policy reserves above what the program asks for. */
+#include "chart.h"
+
+#include <inttypes.h>
+
+static void add_end(const struct frag_chart_job *job, size_t k, uint64_t event, uint64_t us,
+		    const struct frag_window *w, const char *state, struct frag_text *out)
+{
+	const struct frag_result *r = &job->section->results[k];
+
+	frag_text_addf(out, "%zu,", k);
+	frag_text_add_csv(out, r->policy);
+	frag_text_addf(out, ",%" PRIu64 ",", event);
+	frag_chart_add_seconds(job, us, out);
+	frag_text_addf(out, ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64
+		       ",%s\n", w->requested_min, w->requested_max, w->active_min, w->active_max,
+		       w->reserved_min, w->reserved_max, state);
+}
+
+/*
+ * A row holds from its event to the next row's: extremes of a window, so no peak is
+ * lost. The last row repeats the last values at the end of the curve; its state says why
+ * the curve ends.
+ */
+static void csv(const struct frag_chart_job *job, struct frag_text *out)
+{
+	frag_text_add(out, "series,policy,event,time_s,requested_min_bytes,requested_max_bytes,"
+			   "active_min_bytes,active_max_bytes,reserved_min_bytes,"
+			   "reserved_max_bytes,state\n");
+	for (size_t k = 0; k < job->section->count; k++) {
+		const struct frag_result *r = &job->section->results[k];
+		const struct frag_window *w = r->series.windows;
+		size_t n = r->series.count;
+
+		for (size_t i = 0; i < n; i++)
+			add_end(job, k, w[i].first_event, w[i].first_us, &w[i], "run", out);
+		if (n) {
+			struct frag_window last = w[n - 1];
+
+			last.requested_min = last.requested_max = last.requested_last;
+			last.active_min = last.active_max = last.active_last;
+			last.reserved_min = last.reserved_max = last.reserved_last;
+			add_end(job, k, last.last_event + 1, last.last_us, &last,
+				frag_result_stopped(r) ? "oom" : "end", out);
+		}
+	}
+}
+
+static bool wanted(const struct frag_chart_job *job)
+{
+	for (size_t k = 0; k < job->section->count; k++) {
+		if (job->section->results[k].series.count)
+			return true;
+	}
+	return false;
+}
+
+static void caption(const struct frag_chart_job *job, struct frag_text *out)
+{
+	size_t failed = 0;
+
+	for (size_t k = 0; k < job->section->count; k++)
+		failed += frag_result_stopped(&job->section->results[k]);
+	frag_text_add(out, "Coloured lines: memory each policy has taken from the card. Grey area: "
+			   "what the program asked for and has not freed; no policy can go below "
+			   "it. The gap between a line and the area is memory the policy holds "
+			   "but the program cannot use.");
+	if (failed)
+		frag_text_add(out, " A cross marks where a policy ran out of memory.");
+}
+
+static void alt(const struct frag_chart_job *job, struct frag_text *out)
+{
+	frag_text_add(out, "Line chart of reserved memory over recorded time. Peaks: ");
+	frag_chart_list_peaks(job, out);
+	frag_text_add(out, ".");
+}
+
+const struct frag_chart_ops frag_chart_memory = {
+	.name = "memory", .rank = 10, .heading = "Memory over time",
+	.wanted = wanted, .csv = csv, .caption = caption, .alt = alt, .extra = frag_chart_x_unit,
+};

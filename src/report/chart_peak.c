@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Peak reserved per policy, and what each byte of it was used for. */
+#include "chart.h"
+
+#include <inttypes.h>
+
+static void csv(const struct frag_chart_job *job, struct frag_text *out)
+{
+	uint64_t bound = frag_section_bound(job->section);
+
+	frag_text_add(out, "rank,policy,completed,peak_reserved_bytes,requested_bytes,"
+			   "rounding_bytes,waiting_bytes,pinned_bytes,releasable_bytes,"
+			   "other_bytes,lower_bound_bytes\n");
+	for (size_t i = 0; i < job->section->count; i++) {
+		const struct frag_result *r = &job->section->results[job->order[i]];
+		const struct frag_loss *l = &r->peak;
+
+		frag_text_addf(out, "%zu,", i);
+		frag_text_add_csv(out, r->policy);
+		frag_text_addf(out, ",%d,%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64
+			       ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 "\n", r->completed,
+			       r->m.peak_reserved_bytes, l->requested_bytes, l->rounding_bytes,
+			       l->waiting_bytes, l->pinned_bytes, l->releasable_bytes,
+			       l->other_bytes, bound);
+	}
+}
+
+static void caption(const struct frag_chart_job *job, struct frag_text *out)
+{
+	(void)job;
+	frag_text_add(out, "Length of a bar: the largest memory the policy ever took from the card. "
+			   "Its parts: where those bytes were at that moment. Everything but "
+			   "\xe2\x80\x9crequested\xe2\x80\x9d is lost; pinned bytes are free but "
+			   "cannot be given back because a live block sits in the same segment. The "
+			   "dashed line is the lower bound: no allocator can need less.");
+}
+
+static void alt(const struct frag_chart_job *job, struct frag_text *out)
+{
+	frag_text_add(out, "Stacked bars of peak reserved memory. ");
+	frag_chart_list_peaks(job, out);
+	frag_text_add(out, ". Lower bound ");
+	frag_text_add_bytes(out, frag_section_bound(job->section));
+	frag_text_add(out, ".");
+}
+
+const struct frag_chart_ops frag_chart_peak = {
+	.name = "peak", .rank = 20, .heading = "Peak reserved memory by cause",
+	.csv = csv, .caption = caption, .alt = alt,
+};

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the program asks for: sizes and lifetimes of its requests, from the trace alone. */
+#include "chart.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#define SIZE_BINS 49	 /* [2^i, 2^(i+1)) bytes */
+#define LIFE_PER_10 2	 /* bins per decade */
+#define LIFE_BINS (LIFE_PER_10 * 13)
+
+struct bins {
+	uint64_t count[SIZE_BINS], bytes[SIZE_BINS];
+	uint64_t life_count[LIFE_BINS], life_bytes[LIFE_BINS];
+	uint64_t allocs, never_freed;
+};
+
+/* Bin of a lifetime in microseconds or events: half decades, below 1 counts as 1. */
+static unsigned life_bin(uint64_t life)
+{
+	unsigned bin = 0;
+	uint64_t edge = 10;
+
+	while (bin / LIFE_PER_10 < LIFE_BINS / LIFE_PER_10 - 1 && life >= edge) {
+		edge *= 10;
+		bin += LIFE_PER_10;
+	}
+	/* upper half of the decade: life >= sqrt(10) * edge/10, squared to stay in integers */
+	if ((unsigned __int128)life * life * 10 >= (unsigned __int128)edge * edge)
+		bin++;
+	return FRAG_MIN(bin, (unsigned)LIFE_BINS - 1);
+}
+
+/* A lifetime ends where the program lets go, not where the last stream does. */
+static void count_event(struct bins *b, const struct frag_event *ev, uint64_t now, uint64_t *born)
+{
+	unsigned bin;
+
+	switch (ev->kind) {
+	case FRAG_EV_ALLOC:
+		b->allocs++;
+		b->never_freed++;
+		bin = ev->bytes ? frag_log2(ev->bytes) : 0;
+		b->count[bin]++;
+		b->bytes[bin] += ev->bytes;
+		born[ev->slot] = now;
+		break;
+	case FRAG_EV_FREE:
+	case FRAG_EV_FREE_REQUESTED:
+		bin = life_bin(now - born[ev->slot]);
+		b->life_count[bin]++;
+		b->life_bytes[bin] += ev->bytes;
+		b->never_freed--;
+		break;
+	default:
+		break;
+	}
+}
+
+static bool fill(const struct frag_section *s, struct bins *b)
+{
+	const struct frag_trace_dev *d = s->events;
+	uint64_t *born = frag_host_calloc(d->slots_count, sizeof(*born));
+
+	memset(b, 0, sizeof(*b));
+	if (!born)
+		return false;
+	for (size_t i = 0; i < d->events_count; i++) {
+		const struct frag_event *ev = &d->events[i];
+
+		count_event(b, ev, s->duration_us ? ev->time_us : i, born);
+	}
+	frag_host_free(born);
+	return true;
+}
+
+static bool wanted(const struct frag_chart_job *job)
+{
+	struct bins b;
+
+	return job->section->events && fill(job->section, &b) && b.allocs;
+}
+
+static void add_row(const char *kind, double low, double high, uint64_t count, uint64_t bytes,
+		    struct frag_text *out)
+{
+	frag_text_addf(out, "%s,%.6g,%.6g,%" PRIu64 ",%" PRIu64 "\n", kind, low, high, count, bytes);
+}
+
+/* Edges of lifetimes in seconds, or events. */
+static double life_edge(const struct frag_section *s, unsigned bin)
+{
+	double edge = bin % LIFE_PER_10 ? 3.16227766 : 1;
+
+	for (unsigned i = 0; i < bin / LIFE_PER_10; i++)
+		edge *= 10;
+	return s->duration_us ? edge / 1e6 : edge;
+}
+
+static void csv(const struct frag_chart_job *job, struct frag_text *out)
+{
+	struct bins b;
+	unsigned first = SIZE_BINS, last = 0;
+
+	if (!fill(job->section, &b)) {
+		out->failed = true;
+		return;
+	}
+	frag_text_add(out, "kind,low,high,count,bytes\n");
+	for (unsigned i = 0; i < SIZE_BINS; i++) {
+		if (!b.count[i])
+			continue;
+		first = FRAG_MIN(first, i);
+		last = i;
+	}
+	for (unsigned i = first; i < SIZE_BINS && i <= last; i++)
+		add_row("size_bytes", (double)(1ull << i), (double)(2ull << i), b.count[i],
+			b.bytes[i], out);
+	for (unsigned i = 0; i < LIFE_BINS; i++) {
+		if (b.life_count[i])
+			add_row(job->section->duration_us ? "lifetime_s" : "lifetime_events",
+				life_edge(job->section, i), life_edge(job->section, i + 1),
+				b.life_count[i], b.life_bytes[i], out);
+	}
+}
+
+static void caption(const struct frag_chart_job *job, struct frag_text *out)
+{
+	struct bins b;
+
+	frag_text_add(out, "Left: sizes of the requests. Right: how long they live. Blue counts "
+			   "requests, orange weighs them by bytes: many small blocks that live "
+			   "long between few large ones are what pins memory.");
+	if (fill(job->section, &b) && b.never_freed) {
+		frag_text_add(out, " ");
+		frag_text_add_grouped(out, b.never_freed);
+		frag_text_add(out, " of ");
+		frag_text_add_grouped(out, b.allocs);
+		frag_text_add(out, " requests are never freed and have no lifetime here.");
+	}
+}
+
+static void alt(const struct frag_chart_job *job, struct frag_text *out)
+{
+	struct bins b;
+
+	frag_text_add(out, "Histograms of request sizes and lifetimes");
+	if (fill(job->section, &b)) {
+		frag_text_add(out, " of ");
+		frag_text_add_grouped(out, b.allocs);
+		frag_text_add(out, " requests");
+	}
+	frag_text_add(out, ".");
+}
+
+static const char *extra(const struct frag_chart_job *job)
+{
+	return job->section->duration_us ? "s" : "events";
+}
+
+const struct frag_chart_ops frag_chart_sizes = {
+	.name = "sizes", .rank = 80, .heading = "Sizes and lifetimes of requests",
+	.wanted = wanted, .csv = csv, .caption = caption, .alt = alt, .extra = extra,
+};

@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * report.html: the question, the answer, the table, the charts, what the words
+ * mean, how it was done and how to do it again. Everything from outside goes
+ * through frag_text_add_html.
+ */
+#include "html.h"
+
+#include "summary.h"
+#include "svg.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static const struct {
+	const char *word, *meaning;
+} words[] = {
+	{ "requested", "What the program asked for and has not freed." },
+	{ "active", "Blocks handed out, with their rounding: live ones, and those freed while "
+		    "another stream still uses them." },
+	{ "reserved", "Physical memory taken from the card and not given back. This is what has to "
+		      "fit, and what nvidia-smi shows (without the CUDA context)." },
+	{ "rounding", "Bytes handed out beyond the request." },
+	{ "waiting", "Freed by the program, but another stream may still use them." },
+	{ "pinned", "Free, but in a segment that also holds live blocks: it cannot be given back. "
+		    "This is fragmentation." },
+	{ "releasable", "Free, and the policy could give it back to the card at once (as "
+			"torch.cuda.empty_cache() does)." },
+	{ "other", "Reserved by the device beyond what the policy asked for: its rounding to whole "
+		   "pages." },
+	{ "efficiency", "Peak active / peak reserved; 100 % is best." },
+	{ "lower bound", "The largest sum of live requests, each rounded up to 512 bytes: no "
+			 "allocator can reserve less." },
+	{ "driver time", "Time spent in cudaMalloc, cudaFree, cuMemMap and the like over the whole "
+			 "trace." },
+};
+
+static void add_tile(const char *value, const char *label, struct frag_text *out)
+{
+	frag_text_add(out, "<div class=\"tile\"><b>");
+	frag_text_add_html(out, value);
+	frag_text_add(out, "</b><span>");
+	frag_text_add_html(out, label);
+	frag_text_add(out, "</span></div>\n");
+}
+
+static void add_bytes_tile(uint64_t bytes, const char *label, struct frag_text *out)
+{
+	struct frag_text t = { 0 };
+
+	frag_text_add_bytes(&t, bytes);
+	add_tile(frag_text_str(&t), label, out);
+	frag_text_release(&t);
+}
+
+static void add_tiles(const struct frag_section *s, struct frag_text *out)
+{
+	size_t best = frag_section_best(s);
+	const struct frag_result *base = &s->results[s->baseline];
+
+	frag_text_add(out, "<div class=\"tiles\">\n");
+	if (best != SIZE_MAX) {
+		add_tile(s->results[best].policy, "needs least", out);
+		add_bytes_tile(s->results[best].m.peak_reserved_bytes, "its peak reserved", out);
+	}
+	if (best != s->baseline) {
+		struct frag_text label = { 0 };
+
+		frag_text_addf(&label, "%s%s: %s", base->policy,
+			       s->baseline_recorded ? " (as recorded)" : "",
+			       base->completed ? "peak reserved" : "reserved before out of memory");
+		add_bytes_tile(base->m.peak_reserved_bytes, frag_text_str(&label), out);
+		frag_text_release(&label);
+	}
+	add_bytes_tile(frag_section_bound(s), "lower bound: no allocator can need less", out);
+	frag_text_add(out, "</div>\n");
+}
+
+static void add_answer(const struct frag_report *r, const struct frag_section *s,
+		       struct frag_text *out)
+{
+	struct frag_text t = { 0 };
+
+	if (s->devs_count > 1)
+		frag_text_addf(&t, "Device %" PRIu32 ": ", s->ordinal);
+	frag_section_answer(r, s, &t);
+	frag_text_add(&t, ".");
+	frag_text_add(out, "<p class=\"answer\">");
+	frag_text_add_html(out, frag_text_str(&t));
+	frag_text_add(out, "</p>\n");
+	frag_text_release(&t);
+}
+
+static void add_meta(const struct frag_report *r, const struct frag_section *s,
+		     struct frag_text *out)
+{
+	struct frag_text t = { 0 };
+
+	frag_text_add_grouped(&t, s->events_count);
+	frag_text_add(&t, " events");
+	if (s->duration_us)
+		frag_text_addf(&t, " over %.1f s", (double)s->duration_us / 1e6);
+	frag_text_addf(&t, ", %" PRIu32 " stream%s, ", s->streams_count,
+		       s->streams_count == 1 ? "" : "s");
+	frag_section_recorded(s, &t);
+	frag_text_add(&t, "; replayed on ");
+	frag_report_settings(r, &t);
+	frag_text_add(&t, ".");
+	if (s->truncated)
+		frag_text_add(&t, " The recording lost its beginning; the replay starts from the "
+				  "blocks that were live then.");
+	frag_text_add(out, "<p class=\"meta\">");
+	frag_text_add_html(out, frag_text_str(&t));
+	frag_text_add(out, "</p>\n");
+	frag_text_release(&t);
+}
+
+static void add_link(const char *base, const char *ending, struct frag_text *out)
+{
+	frag_text_add(out, " <a href=\"");
+	frag_text_add_html(out, base);
+	frag_text_addf(out, "%s\">", ending);
+	frag_text_add_html(out, base);
+	frag_text_addf(out, "%s</a>", ending);
+}
+
+static void add_figure(const struct frag_report *r, const struct frag_figure *f, unsigned formats,
+		       const size_t *order, struct frag_text *out)
+{
+	struct frag_chart_job job = { r, &r->sections[f->section], order };
+	struct frag_text alt = { 0 }, caption = { 0 }, prefix = { 0 };
+
+	f->ops->alt(&job, &alt);
+	f->ops->caption(&job, &caption);
+	frag_text_addf(&prefix, "s%zu-%s-", f->section, f->ops->name);
+	frag_text_add(out, "<figure>\n");
+	frag_svg_inline(f->svg, frag_text_str(&prefix), frag_text_str(&alt), out);
+	frag_text_add(out, "<figcaption>");
+	frag_text_add_html(out, frag_text_str(&caption));
+	frag_text_add(out, "</figcaption>\n<p class=\"files\">Data:");
+	add_link(f->base, ".csv", out);
+	frag_text_add(out, ". Picture:");
+	add_link(f->base, ".svg", out);
+	if (formats & FRAG_FORMAT_PNG)
+		add_link(f->base, ".png", out);
+	if (formats & FRAG_FORMAT_PDF)
+		add_link(f->base, ".pdf", out);
+	frag_text_add(out, "</p>\n</figure>\n");
+	frag_text_release(&alt);
+	frag_text_release(&caption);
+	frag_text_release(&prefix);
+}
+
+static int add_section(const struct frag_report *r, size_t n, const struct frag_figure *figures,
+		       size_t count, unsigned formats, struct frag_text *out, struct frag_err *err)
+{
+	const struct frag_section *s = &r->sections[n];
+	size_t *order = frag_host_calloc(s->count, sizeof(*order));
+	struct frag_table table;
+
+	if (!order)
+		return frag_fail_nomem(err, "report");
+	frag_section_order(s, order);
+	if (r->count > 1) {
+		struct frag_text t = { 0 };
+
+		frag_section_title(s, &t);
+		frag_text_add(out, "<h2>");
+		frag_text_add_html(out, frag_text_str(&t));
+		frag_text_add(out, "</h2>\n");
+		frag_text_release(&t);
+	}
+	add_answer(r, s, out);
+	add_tiles(s, out);
+	add_meta(r, s, out);
+	if (frag_summary_table(s, true, &table, err)) {
+		frag_host_free(order);
+		return FRAG_ENOMEM;
+	}
+	frag_table_html(&table, s->results[order[0]].completed ? 0 : SIZE_MAX, out);
+	frag_table_release(&table);
+	frag_text_add(out, "<p class=\"files\">Every metric of every policy:"
+			   " <a href=\"results.csv\">results.csv</a>,"
+			   " <a href=\"results.json\">results.json</a>.</p>\n"
+			   "<div class=\"charts\">\n");
+	for (size_t i = 0; i < count; i++) {
+		if (figures[i].section == n)
+			add_figure(r, &figures[i], formats, order, out);
+	}
+	frag_text_add(out, "</div>\n");
+	frag_host_free(order);
+	return 0;
+}
+
+static void add_words(struct frag_text *out)
+{
+	frag_text_add(out, "<section>\n<h2>What the words mean</h2>\n<dl>\n");
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(words); i++) {
+		frag_text_add(out, "<dt>");
+		frag_text_add_html(out, words[i].word);
+		frag_text_add(out, "</dt><dd>");
+		frag_text_add_html(out, words[i].meaning);
+		frag_text_add(out, "</dd>\n");
+	}
+	frag_text_add(out, "</dl>\n</section>\n");
+}
+
+static void add_method(const struct frag_report *r, struct frag_text *out)
+{
+	struct frag_text t = { 0 };
+
+	frag_text_add(&t, "Every allocation and free of the recording was replayed, in order, through "
+			  "each policy on ");
+	if (r->card.modelled) {
+		frag_text_addf(&t, "a simulated %s with ", r->card.name);
+		frag_text_add_bytes(&t, r->card.total_bytes);
+		frag_text_add(&t, ", of which the CUDA context takes ");
+		frag_text_add_bytes(&t, r->card.context_bytes);
+		frag_text_add(&t, ". Bytes are exact; driver times are modelled from measurements of "
+				  "a real card, and host times were measured on this machine.");
+	} else {
+		frag_text_addf(&t, "a real %s. Bytes and times are those of the card.", r->card.name);
+	}
+	frag_text_add(&t, r->free_at_request ? " A block could be reused as soon as the program had "
+					       "freed it."
+					     : " A block could be reused when its recorded free had "
+					       "completed on all streams.");
+	frag_text_add(&t, r->skip_oom ? " What a policy could not serve was left out, and the replay "
+					"went on."
+				      : " Where a policy could not serve a request, its replay "
+					"stopped.");
+	frag_text_add(out, "<section>\n<h2>How it was done</h2>\n<p>");
+	frag_text_add_html(out, frag_text_str(&t));
+	frag_text_add(out, " That the simulation equals what really happened can be checked event by "
+			   "event: <code>cufrag verify</code>.</p>\n<p>Done with cufrag ");
+	frag_text_add_html(out, FRAG_VERSION);
+	frag_text_add(out, ". To do it again:</p>\n<pre>");
+	frag_text_add_html(out, r->command_line ? r->command_line : "");
+	frag_text_add(out, "</pre>\n</section>\n");
+	frag_text_release(&t);
+}
+
+int frag_html_page(const struct frag_report *r, const struct frag_figure *figures, size_t count,
+		   unsigned formats, struct frag_text *out, struct frag_err *err)
+{
+	struct frag_text title = { 0 };
+
+	frag_text_addf(&title, "%s: GPU memory by allocation policy", r->sections[0].trace);
+	frag_html_begin(frag_text_str(&title), out);
+	frag_text_release(&title);
+	frag_text_add(out, "<header>\n<p class=\"kicker\">cufrag report</p>\n<h1>");
+	frag_text_add_html(out, r->sections[0].trace);
+	frag_text_add(out, "</h1>\n<p class=\"question\">Which allocation policy needs the least GPU "
+			   "memory for this job, what is the rest lost to, and what does it "
+			   "cost?</p>\n</header>\n");
+	for (size_t n = 0; n < r->count; n++)
+		FRAG_TRY(add_section(r, n, figures, count, formats, out, err));
+	add_words(out);
+	add_method(r, out);
+	frag_html_end(out);
+	return frag_text_check(out, err);
+}

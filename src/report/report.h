@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What is shown of results: text table, CSV, JSON, charts and one HTML page.
+ *
+ * Words. section: one device of one trace with the results of every policy on
+ * it. baseline: the result that savings are counted against (the recorded
+ * settings where they are among the policies, else the first).
+ *
+ * Host time is measured, everything else on `sim` is computed. Measured values
+ * are kept apart ("host" in JSON, last columns of the CSV) and can be left out
+ * (omit_host): then the same input gives the same bytes.
+ *
+ * Ownership: a section owns its strings and results. A report borrows its
+ * sections, strings and traces.
+ */
+#ifndef FRAG_REPORT_REPORT_H
+#define FRAG_REPORT_REPORT_H
+
+#include <frag/base.h>
+#include <frag/device.h>
+#include <frag/error.h>
+#include <frag/metrics.h>
+#include <frag/trace.h>
+
+#include "textbuf.h"
+
+#include <jansson.h>
+
+#define FRAG_REPORT_SCHEMA 1
+
+struct frag_section {
+	char *trace, *format; /* names */
+	char *conf;	      /* recorded settings, "" = defaults; NULL = not recorded */
+	uint32_t ordinal;     /* of the device in the trace */
+	uint32_t devs_count;  /* of the trace */
+	uint32_t streams_count, pools_count;
+	uint64_t events_count, start_us, duration_us; /* duration 0: the trace has no times */
+	uint64_t seed_blocks;			      /* live before the history began */
+	bool truncated;				      /* the recorder lost the beginning */
+	const struct frag_trace_dev *events; /* for charts of the trace itself; NULL = gone */
+	struct frag_result *results; /* in the order they were asked for */
+	size_t count;
+	size_t baseline;
+	bool baseline_recorded; /* it has the recorded settings */
+	bool first_of_trace;
+	char *folder; /* of its own report inside of a larger one, or NULL */
+};
+
+/* Names and sizes of trace->devs[dev], no results yet. Borrows trace->devs[dev] as `events`
+ * (set it to NULL when the trace goes). Errors: FRAG_ENOMEM. */
+int frag_section_init(struct frag_section *s, const struct frag_trace *trace, uint32_t dev,
+		      struct frag_err *err);
+void frag_section_release(struct frag_section *s);
+
+struct frag_report {
+	struct frag_section *sections;
+	size_t count;
+	const char *command;  /* "compare", "replay" */
+	const char *command_line; /* exact, quoted for a shell */
+	const char *device;   /* "sim", "cuda" */
+	struct frag_device_info card;
+	uint64_t limit_bytes; /* UINT64_MAX = none */
+	uint64_t seed, sync_every;
+	bool skip_oom, free_at_request;
+	bool omit_host;
+};
+
+/* Is this metric measured on the host clock? */
+bool frag_report_is_host(const struct frag_metric_info *info);
+
+/* Indices of s->results: completed first, then by peak reserved, then as asked for. out: s->count. */
+void frag_section_order(const struct frag_section *s, size_t *out);
+/* Index of the best result, SIZE_MAX if none completed. */
+size_t frag_section_best(const struct frag_section *s);
+/* Did the replay end at its first out of memory (it may have been told to go on)? */
+bool frag_result_stopped(const struct frag_result *r);
+/* Smallest known card with room for `reserved_bytes` beside its own context, or NULL. */
+const struct frag_gpu *frag_report_smallest_card(uint64_t reserved_bytes);
+/* Largest lower bound among the results (those that stopped early saw less of the trace). */
+uint64_t frag_section_bound(const struct frag_section *s);
+/* One sentence: which policy needs least, what that saves, which known card it fits. */
+void frag_section_answer(const struct frag_report *r, const struct frag_section *s,
+			 struct frag_text *out);
+/* "varlen.default, device 0" (the device only where there are several). */
+void frag_section_title(const struct frag_section *s, struct frag_text *out);
+/* "recorded with expandable_segments:True" */
+void frag_section_recorded(const struct frag_section *s, struct frag_text *out);
+/* "NVIDIA H200 141 GB, limit 7.50 GiB, seed 0": card and settings of the replay. */
+void frag_report_settings(const struct frag_report *r, struct frag_text *out);
+/* Unit of the x axis: "s" of recorded time, or "events" where a trace is short or has no times. */
+const char *frag_section_x_unit(const struct frag_section *s);
+
+/* Text for a terminal or file: header lines with '#', one table per section, the answer. */
+int frag_report_table(const struct frag_report *r, struct frag_text *out, struct frag_err *err);
+/* All there is about every result (replay). */
+int frag_report_detail(const struct frag_report *r, struct frag_text *out, struct frag_err *err);
+
+/* One row per result. */
+void frag_report_csv(const struct frag_report *r, struct frag_text *out);
+/* New reference, NULL when host memory is short. */
+json_t *frag_report_json(const struct frag_report *r);
+/* The same as text, with a line end. */
+int frag_report_json_text(const struct frag_report *r, struct frag_text *out, struct frag_err *err);
+
+/* Formats of charts. */
+#define FRAG_FORMAT_SVG 1u
+#define FRAG_FORMAT_PNG 2u
+#define FRAG_FORMAT_PDF 4u
+
+/*
+ * Writes results.csv, results.json, for each chart its CSV and pictures, and
+ * report.html into `dir`, which is created. Everything is made in a folder
+ * beside and moved in at the end: all of it or nothing. SVG is always made (the page
+ * shows it). threads: pictures drawn at the same time.
+ * Errors: FRAG_EOUTPUT (no gnuplot, no scripts, folder not writable), FRAG_ENOMEM.
+ */
+int frag_report_write(const struct frag_report *r, const char *dir, unsigned formats,
+		      unsigned threads, struct frag_err *err);
+
+/*
+ * For several traces: results.csv and results.json of all, and report.html with a row
+ * and a link (to the section's folder) each. Complete or absent, file by file.
+ */
+int frag_report_write_index(const struct frag_report *r, const char *dir, struct frag_err *err);
+
+#endif

@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A report as a folder: tables, charts with their data, and the page. All of
+ * it is made in a folder of its own inside the target and moved up at the end.
+ */
+#include "report.h"
+
+#include "html.h"
+#include "plot.h"
+
+#include "../base/outfile.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define FORMATS 3
+
+struct writer {
+	const struct frag_report *r;
+	const char *dir;
+	char *work; /* the folder everything is made in */
+	unsigned formats;
+	struct frag_figure *figures;
+	struct frag_plot *plots;
+	char **strings; /* of plots */
+	size_t figures_count, plots_count, strings_count;
+};
+
+static int take(struct writer *w, char *s, const char **out, struct frag_err *err)
+{
+	if (!s)
+		return frag_fail_nomem(err, "report");
+	w->strings[w->strings_count++] = s;
+	*out = s;
+	return 0;
+}
+
+/* The text of `t` as a string of the writer's. */
+static int take_text(struct writer *w, struct frag_text *t, const char **out, struct frag_err *err)
+{
+	int ret = frag_text_check(t, err);
+
+	if (!ret)
+		ret = take(w, frag_host_strdup(frag_text_str(t)), out, err);
+	frag_text_release(t);
+	return ret;
+}
+
+static int put_text(struct writer *w, const char *name, struct frag_text *t, struct frag_err *err)
+{
+	char *path = frag_path_join(w->work, name);
+	int ret = frag_text_check(t, err);
+
+	if (!ret)
+		ret = path ? frag_outfile_put(path, frag_text_str(t), t->len, err)
+			   : frag_fail_nomem(err, name);
+	frag_host_free(path);
+	frag_text_release(t);
+	return ret;
+}
+
+static int put_tables(struct writer *w, struct frag_err *err)
+{
+	struct frag_text csv = { 0 }, json = { 0 };
+
+	frag_report_csv(w->r, &csv);
+	FRAG_TRY(put_text(w, "results.csv", &csv, err));
+	if (frag_report_json_text(w->r, &json, err)) {
+		frag_text_release(&json);
+		return FRAG_ENOMEM;
+	}
+	return put_text(w, "results.json", &json, err);
+}
+
+/* "memory", or "dev1-memory" where there are several sections. */
+static void base_name(const struct writer *w, size_t section, const char *chart,
+		      struct frag_text *out)
+{
+	if (w->r->count > 1)
+		frag_text_addf(out, "dev%" PRIu32 "-", w->r->sections[section].ordinal);
+	frag_text_add(out, chart);
+}
+
+static int path_of(struct writer *w, const char *base, const char *ending, const char **out,
+		   struct frag_err *err)
+{
+	struct frag_text t = { 0 };
+
+	frag_text_addf(&t, "%s/%s.%s", w->work, base, ending);
+	return take_text(w, &t, out, err);
+}
+
+/* The CSV of one chart, and its pictures queued. */
+static int add_chart(struct writer *w, size_t section, const struct frag_chart_ops *ops,
+		     const struct frag_chart_job *job, struct frag_err *err)
+{
+	static const struct {
+		unsigned bit;
+		const char *name;
+	} formats[FORMATS] = { { FRAG_FORMAT_SVG, "svg" }, { FRAG_FORMAT_PNG, "png" },
+			       { FRAG_FORMAT_PDF, "pdf" } };
+	struct frag_text csv = { 0 }, base = { 0 }, title = { 0 }, subtitle = { 0 };
+	struct frag_plot plot = { .script = ops->name };
+	struct frag_figure *f = &w->figures[w->figures_count];
+	const char *name = NULL;
+	char file[128];
+
+	base_name(w, section, ops->name, &base);
+	frag_chart_title(ops, job, &title);
+	frag_chart_subtitle(job, &subtitle);
+	FRAG_TRY(take_text(w, &base, &name, err));
+	FRAG_TRY(take_text(w, &title, &plot.title, err));
+	FRAG_TRY(take_text(w, &subtitle, &plot.subtitle, err));
+	FRAG_TRY(path_of(w, name, "csv", &plot.csv, err));
+	plot.extra = ops->extra ? ops->extra(job) : "";
+	ops->csv(job, &csv);
+	snprintf(file, sizeof(file), "%s.csv", name);
+	FRAG_TRY(put_text(w, file, &csv, err));
+	*f = (struct frag_figure){ .ops = ops, .section = section, .base = (char *)name };
+	w->figures_count++;
+	for (size_t i = 0; i < FORMATS; i++) {
+		if (!(w->formats & formats[i].bit))
+			continue;
+		plot.format = formats[i].name;
+		FRAG_TRY(path_of(w, name, plot.format, &plot.output, err));
+		w->plots[w->plots_count++] = plot;
+	}
+	return 0;
+}
+
+static int add_charts(struct writer *w, struct frag_err *err)
+{
+	int ret = 0;
+
+	for (size_t n = 0; n < w->r->count && !ret; n++) {
+		const struct frag_section *s = &w->r->sections[n];
+		size_t *order = frag_host_calloc(s->count, sizeof(*order));
+		struct frag_chart_job job = { w->r, s, order };
+		const struct frag_chart_ops *ops;
+
+		if (!order)
+			return frag_fail_nomem(err, "charts");
+		frag_section_order(s, order);
+		for (size_t i = 0; (ops = frag_chart_at(i)) && !ret; i++) {
+			if (!ops->wanted || ops->wanted(&job))
+				ret = add_chart(w, n, ops, &job, err);
+		}
+		frag_host_free(order);
+	}
+	return ret;
+}
+
+static char *read_file(const char *path)
+{
+	FILE *f = fopen(path, "rb");
+	struct stat st;
+	char *text = NULL;
+
+	if (f && !fstat(fileno(f), &st))
+		text = frag_host_alloc((size_t)st.st_size + 1);
+	if (text)
+		text[fread(text, 1, (size_t)st.st_size, f)] = '\0';
+	if (f)
+		fclose(f);
+	return text;
+}
+
+static int put_page(struct writer *w, struct frag_err *err)
+{
+	struct frag_text page = { 0 };
+	int ret;
+
+	for (size_t i = 0; i < w->figures_count; i++) {
+		const char *path = NULL;
+
+		FRAG_TRY(path_of(w, w->figures[i].base, "svg", &path, err));
+		w->figures[i].svg = read_file(path);
+		if (!w->figures[i].svg)
+			return frag_fail(err, FRAG_EOUTPUT, "cannot read '%s' back", path);
+	}
+	ret = frag_html_page(w->r, w->figures, w->figures_count, w->formats, &page, err);
+	if (ret) {
+		frag_text_release(&page);
+		return ret;
+	}
+	return put_text(w, "report.html", &page, err);
+}
+
+/* Moves (or, with target NULL, deletes) every file of the work folder, then the folder. */
+static int empty_work(struct writer *w, const char *target, struct frag_err *err)
+{
+	DIR *d = opendir(w->work);
+	const struct dirent *e;
+	int ret = d ? 0 : frag_fail(err, FRAG_EOUTPUT, "cannot list '%s': %s", w->work,
+				    strerror(errno));
+
+	while (d && !ret && (e = readdir(d))) {
+		char *from, *to;
+
+		if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, ".."))
+			continue;
+		from = frag_path_join(w->work, e->d_name);
+		to = target ? frag_path_join(target, e->d_name) : NULL;
+		if (!from || (target && !to))
+			ret = frag_fail_nomem(err, "report");
+		else if (to ? rename(from, to) : unlink(from))
+			ret = frag_fail(err, FRAG_EOUTPUT, "cannot write '%s': %s", to ? to : from,
+					strerror(errno));
+		frag_host_free(from);
+		frag_host_free(to);
+	}
+	if (d)
+		closedir(d);
+	if (!ret)
+		rmdir(w->work);
+	return ret;
+}
+
+static int open_work(struct writer *w, struct frag_err *err)
+{
+	size_t charts = 0, most;
+
+	while (frag_chart_at(charts))
+		charts++;
+	most = charts * w->r->count;
+	w->figures = frag_host_calloc(most, sizeof(*w->figures));
+	w->plots = frag_host_calloc(most * FORMATS, sizeof(*w->plots));
+	w->strings = frag_host_calloc(most * (6 + FORMATS), sizeof(*w->strings));
+	w->work = frag_path_join(w->dir, ".cufrag-XXXXXX");
+	if (!w->figures || !w->plots || !w->strings || !w->work)
+		return frag_fail_nomem(err, "report");
+	if (!mkdtemp(w->work)) {
+		frag_host_free(w->work);
+		w->work = NULL;
+		return frag_fail(err, FRAG_EOUTPUT, "cannot write into '%s': %s", w->dir,
+				 strerror(errno));
+	}
+	return 0;
+}
+
+static void close_work(struct writer *w)
+{
+	if (w->work && !access(w->work, F_OK))
+		empty_work(w, NULL, NULL);
+	for (size_t i = 0; i < w->figures_count; i++)
+		frag_host_free(w->figures[i].svg);
+	for (size_t i = 0; i < w->strings_count; i++)
+		frag_host_free(w->strings[i]);
+	frag_host_free(w->figures);
+	frag_host_free(w->plots);
+	frag_host_free(w->strings);
+	frag_host_free(w->work);
+}
+
+int frag_report_write(const struct frag_report *r, const char *dir, unsigned formats,
+		      unsigned threads, struct frag_err *err)
+{
+	struct writer w = { .r = r, .dir = dir, .formats = formats | FRAG_FORMAT_SVG };
+	bool existed = !access(dir, F_OK);
+	int ret;
+
+	FRAG_TRY(frag_make_dirs(dir, err));
+	ret = open_work(&w, err);
+	if (!ret)
+		ret = put_tables(&w, err);
+	if (!ret)
+		ret = add_charts(&w, err);
+	if (!ret)
+		ret = frag_plot_run(w.plots, w.plots_count, threads, err);
+	if (!ret)
+		ret = put_page(&w, err);
+	if (!ret)
+		ret = empty_work(&w, dir, err);
+	close_work(&w);
+	if (ret && !existed)
+		rmdir(dir);
+	return ret;
+}

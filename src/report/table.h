@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Tables of text cells, printed aligned or as HTML. Columns are given first, with
+ * heading, unit and side; cells are added row by row, left to right.
+ *
+ * Ownership: the table owns its cells; the strings of columns are borrowed. A failed addition
+ * is remembered and reported when the table is printed (text of `out` fails).
+ */
+#ifndef FRAG_REPORT_TABLE_H
+#define FRAG_REPORT_TABLE_H
+
+#include "textbuf.h"
+
+struct frag_table_column {
+	const char *head, *unit; /* unit "" = none */
+	bool left;		 /* align left: words; else right: numbers */
+	const char *help;	 /* HTML: what the column means */
+};
+
+#define FRAG_TABLE_COLUMNS 24
+
+struct frag_table { /* init by zeroing */
+	struct frag_table_column columns[FRAG_TABLE_COLUMNS];
+	size_t columns_count;
+	struct frag_text cells; /* NUL-terminated, one after another */
+	size_t cells_count;
+};
+
+void frag_table_release(struct frag_table *t);
+void frag_table_column(struct frag_table *t, const struct frag_table_column *column);
+/* Adds one cell; formatted like printf. */
+void frag_table_cell(struct frag_table *t, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+/* Aligned text, two blanks between columns, headings and units above. */
+void frag_table_print(const struct frag_table *t, struct frag_text *out);
+/* <table>…</table>; row number `mark` (SIZE_MAX = none) gets class "best". */
+void frag_table_html(const struct frag_table *t, size_t mark, struct frag_text *out);
+
+#endif

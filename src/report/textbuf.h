@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Text that grows. Additions after host memory ran out are ignored and
+ * remembered, so that callers check once, at the end (frag_text_check).
+ *
+ * Ownership: init by zeroing; release by frag_text_release.
+ */
+#ifndef FRAG_REPORT_TEXTBUF_H
+#define FRAG_REPORT_TEXTBUF_H
+
+#include <frag/base.h>
+#include <frag/error.h>
+
+struct frag_text {
+	char *s; /* NUL-terminated once anything was added, else NULL */
+	size_t len, cap;
+	bool failed;
+};
+
+void frag_text_release(struct frag_text *t);
+/* Never NULL: "" when empty or failed. Borrowed until the next addition. */
+const char *frag_text_str(const struct frag_text *t);
+/* 0, or FRAG_ENOMEM if an addition was lost. */
+int frag_text_check(const struct frag_text *t, struct frag_err *err);
+
+void frag_text_add(struct frag_text *t, const char *s);
+void frag_text_addn(struct frag_text *t, const char *s, size_t n);
+void frag_text_addf(struct frag_text *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* `s` n times. */
+void frag_text_repeat(struct frag_text *t, const char *s, size_t n);
+
+/* Text inside HTML or an attribute in double quotes. */
+void frag_text_add_html(struct frag_text *t, const char *s);
+/* One CSV field, quoted where commas, quotes or line ends require it (RFC 4180). */
+void frag_text_add_csv(struct frag_text *t, const char *s);
+/* A number for CSV: up to 15 significant digits; nothing for NaN and infinities. */
+void frag_text_add_number(struct frag_text *t, double v);
+/* "1,234,567" */
+void frag_text_add_grouped(struct frag_text *t, uint64_t v);
+/* "20 MiB", as frag_format_bytes */
+void frag_text_add_bytes(struct frag_text *t, uint64_t bytes);
+/* "812 ns", "3.1 us", "45.2 ms", "1.20 s" */
+void frag_text_add_ns(struct frag_text *t, uint64_t ns);
+
+/* Columns that `s` takes on a terminal: UTF-8 characters, without combining marks. */
+size_t frag_text_width(const char *s);
+
+#endif

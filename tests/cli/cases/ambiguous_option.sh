@@ -1,0 +1,1 @@
+"$CUFRAG" verify --c x y

@@ -1,0 +1,5 @@
+: > empty
+"$CUFRAG" import empty -o out.cft
+status=$?
+ls
+exit $status

@@ -1,0 +1,5 @@
+mkdir folder
+"$CUFRAG" import folder -o out.cft
+status=$?
+ls
+exit $status

@@ -1,0 +1,1 @@
+"$CUFRAG" verify x --limit 1.5

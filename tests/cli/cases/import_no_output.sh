@@ -1,0 +1,1 @@
+"$CUFRAG" import "$ROOT/tests/cli/data/seeddemo.pickle.xz"

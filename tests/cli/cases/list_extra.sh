@@ -1,0 +1,1 @@
+"$CUFRAG" list gpus h200

@@ -1,0 +1,1 @@
+"$CUFRAG" list trees

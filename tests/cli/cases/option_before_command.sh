@@ -1,0 +1,1 @@
+"$CUFRAG" --json - list gpus

@@ -1,0 +1,1 @@
+"$CUFRAG" list gpus --limit 3

@@ -1,0 +1,4 @@
+"$CUFRAG" list gpus --json no/such/folder/x.json
+status=$?
+ls
+exit $status

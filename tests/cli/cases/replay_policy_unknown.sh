@@ -1,0 +1,1 @@
+"$CUFRAG" replay "$ROOT/tests/cli/data/seeddemo.pickle.xz" --policy 'budy'

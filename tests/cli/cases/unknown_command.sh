@@ -1,0 +1,1 @@
+"$CUFRAG" verfy x

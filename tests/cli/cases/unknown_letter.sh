@@ -1,0 +1,1 @@
+"$CUFRAG" verify -x y

@@ -1,0 +1,1 @@
+"$CUFRAG" verify x --lmit 3

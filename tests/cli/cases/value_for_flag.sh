@@ -1,0 +1,1 @@
+"$CUFRAG" verify --counters=3 x

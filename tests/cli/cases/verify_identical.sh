@@ -1,0 +1,1 @@
+"$CUFRAG" verify "$ROOT/tests/cli/data/seeddemo.pickle.xz"

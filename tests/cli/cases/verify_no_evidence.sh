@@ -1,0 +1,1 @@
+"$CUFRAG" import --no-evidence "$ROOT/tests/cli/data/seeddemo.pickle.xz" -o plain.cft > /dev/null && "$CUFRAG" verify plain.cft

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * .cft files. Checksums would stop a fuzzer at the first changed byte, so they
+ * are made good before the file is read: what is tested is everything behind them.
+ * What reads well must write, read again as the same bytes, and come in order as
+ * it comes whole.
+ */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <frag/trace.h>
+
+#include "../../src/trace/cft_write.h"
+#include "../../src/trace/input.h"
+
+#define LENGTH_MAX 32768u /* a block unpacks to hundreds of times its size */
+
+extern const struct frag_reader_ops frag_reader_cft;
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void must(int good)
+{
+	if (!good)
+		abort();
+}
+
+static void sign(uint8_t *file, size_t size)
+{
+	struct frag_cft_block b;
+	uint64_t n = 0;
+
+	for (size_t at = FRAG_CFT_PREAMBLE; size >= at && size - at >= sizeof(b);
+	     at += sizeof(b) + b.payload) {
+		memcpy(&b, file + at, sizeof(b));
+		if (b.payload > size - at - sizeof(b))
+			return;
+		b.checksum = frag_cft_checksum(&b, file + at + sizeof(b), n++);
+		memcpy(file + at, &b, sizeof(b));
+	}
+}
+
+static struct frag_trace *read_memory(const void *bytes, size_t size)
+{
+	struct frag_trace *t = NULL;
+	struct frag_input *in;
+	struct frag_err err = { 0 };
+
+	if (frag_input_open_memory("fuzz", bytes, size, &in, &err))
+		return NULL;
+	if (frag_reader_cft.read(in, NULL, &t, &err))
+		must(err.code == FRAG_EINPUT && err.msg[0] && !t);
+	frag_input_close(in);
+	return t;
+}
+
+static char *write_memory(const struct frag_trace *t, size_t *len)
+{
+	char *bytes = NULL;
+	FILE *to = open_memstream(&bytes, len);
+
+	must(to && !frag_cft_write_stream(t, to, NULL));
+	fclose(to);
+	return bytes;
+}
+
+static void check_again(const struct frag_trace *t)
+{
+	size_t len, again_len;
+	char *bytes = write_memory(t, &len), *again;
+	struct frag_trace *back = read_memory(bytes, len);
+
+	must(back != NULL);
+	again = write_memory(back, &again_len);
+	must(again_len == len && !memcmp(again, bytes, len));
+	free(bytes);
+	free(again);
+	frag_trace_destroy(back);
+}
+
+/* In order from a file, good or bad: the same events, and an end iff the whole was read. */
+static void check_in_order(const uint8_t *file, size_t size, const struct frag_trace *whole)
+{
+	int fd = memfd_create("fuzz", 0), rc = -1;
+	struct frag_source *src = NULL;
+	struct frag_batch batch;
+	char path[32];
+
+	must(fd >= 0 && write(fd, file, size) == (ssize_t)size);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	if (!frag_source_open(path, &src, NULL)) {
+		while ((rc = frag_source_next(src, &batch, NULL)) == 1)
+			must(!whole ||
+			     !memcmp(batch.events, whole->devs[batch.dev].events + batch.first,
+				     batch.count * sizeof(*batch.events)));
+		frag_source_close(src);
+	}
+	must(!whole || !rc); /* evidence is not looked at in order, so it may end well alone */
+	close(fd);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	uint8_t *file = malloc(size + 1);
+	struct frag_trace *t;
+
+	if (size > LENGTH_MAX) {
+		free(file);
+		return 0;
+	}
+	must(file != NULL);
+	memcpy(file, data, size);
+	sign(file, size);
+	t = read_memory(file, size);
+	if (t)
+		check_again(t);
+	/* the other formats' readers have targets of their own */
+	if (size >= FRAG_CFT_MAGIC_BYTES && !memcmp(file, FRAG_CFT_MAGIC, FRAG_CFT_MAGIC_BYTES))
+		check_in_order(file, size, t);
+	frag_trace_destroy(t);
+	free(file);
+	return 0;
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Policy texts and sizes. What parses must read back from its own echo as the
+ * same echo. Shared objects are left out: loading a file that was named by
+ * chance is no business of a parser.
+ */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <frag/policy.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void parse(const char *text)
+{
+	struct frag_policy_spec *spec = NULL, *again = NULL;
+	struct frag_err err = { 0 };
+	const char *echo;
+
+	if (frag_policy_spec_parse(text, &spec, &err)) {
+		if (err.code != FRAG_EUSAGE || !err.msg[0])
+			abort();
+		return;
+	}
+	echo = frag_policy_spec_echo(spec);
+	if (frag_policy_spec_parse(echo, &again, NULL))
+		abort();
+	if (strcmp(frag_policy_spec_echo(again), echo) != 0)
+		abort();
+	frag_policy_spec_destroy(again);
+	frag_policy_spec_destroy(spec);
+}
+
+static void parse_size(const char *text)
+{
+	char out[32];
+	uint64_t n = 0, again;
+
+	if (frag_parse_bytes(text, &n, NULL))
+		return;
+	frag_format_bytes(n, out, sizeof(out));
+	if (frag_parse_bytes(out, &again, NULL) && n < 1023ull << 50)
+		abort();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	char *text = malloc(size + 1);
+
+	if (!text)
+		return 0;
+	memcpy(text, data, size);
+	text[size] = '\0';
+	parse_size(text);
+	if (!strstr(text, ".so"))
+		parse(text);
+	free(text);
+	return 0;
+}

@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+"""As much of torch as scripts/record_torch.py touches. The test puts it on sys.path as `torch`."""
+import json
+import os
+import sys
+import types
+
+cuda = types.ModuleType("torch.cuda")
+cuda.memory = types.ModuleType("torch.cuda.memory")
+queued = []
+calls = []
+
+
+def _lazy_call(function):
+    queued.append(function)
+
+
+def use():
+    """What the first CUDA call of a program does: run what waits for it."""
+    while queued:
+        queued.pop(0)()
+
+
+def record(**settings):
+    calls.append(settings)
+
+
+def dump(path):
+    with open(path, "w", encoding="ascii") as f:
+        json.dump({"settings": calls, "conf": os.environ.get("PYTORCH_CUDA_ALLOC_CONF")}, f)
+
+
+cuda._lazy_call = _lazy_call
+cuda.use = use
+cuda.set_per_process_memory_fraction = lambda fraction: None
+cuda.memory._record_memory_history = record
+cuda.memory._dump_snapshot = dump
+sys.modules["torch.cuda"] = cuda
+sys.modules["torch.cuda.memory"] = cuda.memory
+conf_at_import = os.environ.get("PYTORCH_CUDA_ALLOC_CONF")

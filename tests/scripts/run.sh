@@ -1,0 +1,260 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Tests of what surrounds the program: the recorder, the layer check, the build rules, the counting
+# of tests, and the installation. Each case is a function test_…; it fails by a non-zero status.
+# Last line: N passed, N failed, N skipped.
+set -uo pipefail
+cd "$(dirname "$0")/../.." || exit 1
+root=$PWD
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+SKIP=77
+
+# expect WHAT ACTUAL WANTED
+expect() {
+	[ "$2" = "$3" ] && return 0
+	printf '%s is\n%s\nbut should be\n%s\n' "$1" "$2" "$3" >&2
+	return 1
+}
+
+# ---- scripts/record_torch.py, against a stand-in for torch
+
+record() {
+	command -v python3 > /dev/null || return $SKIP
+	mkdir -p torch && cp "$root/tests/scripts/fake_torch.py" torch/__init__.py
+	PYTHONPATH=. python3 "$root/scripts/record_torch.py" "$@"
+}
+
+test_record_writes_after_the_end() {
+	printf 'import sys, torch\ntorch.cuda.use()\nprint(sys.argv)\n' > train.py
+	record -o out.pickle train.py --lr 1e-4 > out 2> err || return
+	expect arguments "$(cat out)" "['train.py', '--lr', '1e-4']" &&
+		expect 'the file' "$(cat out.pickle)" '{"settings": [{"enabled": "all", "context": null, "stacks": "python", "max_entries": 10000000}], "conf": null}' &&
+		grep -q 'wrote out.pickle .*cufrag verify out.pickle$' err
+}
+
+test_record_keeps_settings_made_before_the_import() {
+	printf 'import os\nos.environ["PYTORCH_CUDA_ALLOC_CONF"] = "x:1"\nimport torch\ntorch.cuda.use()\nprint(torch.conf_at_import)\n' > train.py
+	record train.py > out 2> err || return
+	expect 'what torch saw' "$(cat out)" x:1 && test -s memory.pickle
+}
+
+test_record_writes_after_an_exception() {
+	printf 'import torch\ntorch.cuda.use()\ntorch.cuda.set_per_process_memory_fraction(0.25)\nraise RuntimeError("CUDA out of memory")\n' > train.py
+	record -o oom.pickle --frames train.py 2> err
+	local status=$?
+	[ $status -eq $SKIP ] && return $SKIP
+	expect 'the exit status' $status 1 && grep -q 'RuntimeError: CUDA out of memory' err &&
+		grep -q -- '--limit 0.25$' err && grep -q '"context": "all"' oom.pickle
+}
+
+test_record_names_ranks_apart() {
+	printf 'import torch\ntorch.cuda.use()\n' > train.py
+	WORLD_SIZE=2 RANK=1 record -o out.pickle train.py 2> err || return
+	test -s out.rank1.pickle && test ! -e out.pickle
+}
+
+test_record_without_cuda_writes_nothing() {
+	echo 'import torch' > train.py
+	record -o out.pickle train.py 2> err || return
+	test ! -e out.pickle && grep -q 'nothing recorded' err
+}
+
+# ---- scripts/check_layers.sh
+
+layers_project() {
+	mkdir -p scripts src/base src/replay src/include/frag policies src/device
+	cp "$root/scripts/check_layers.sh" scripts/
+	touch src/replay/spec.h src/base/outfile.h src/include/frag/base.h
+	echo '#include <frag/base.h>' > src/base/base.c
+	echo '#include "outfile.h"' > src/replay/spec.c
+	echo '#include <cuda.h>' > src/device/cuda.c
+}
+
+test_layers_accepts_the_right_direction() {
+	layers_project
+	scripts/check_layers.sh > out 2>&1 || { cat out >&2; return 1; }
+}
+
+test_layers_names_each_wrong_include() {
+	layers_project
+	echo '#include "spec.h"' > src/base/upward.c
+	echo '#include <cuda_runtime_api.h>' > policies/driver.c
+	echo '#include "../src/replay/spec.h"' > policies/engine.c
+	echo '#include "base.h"' > src/include/frag/opt.h
+	scripts/check_layers.sh > out 2>&1 && return 1
+	expect 'what is reported' "$(sed -n 's/: .*//p' out | sort)" 'check_layers
+policies/driver.c:1
+policies/engine.c:1
+src/base/upward.c:1
+src/include/frag/opt.h:1'
+}
+
+# ---- Makefile: registries follow the files
+
+build_project() {
+	mkdir -p src/base src/cli policies scripts
+	cp "$root/Makefile" .
+	printf '#include <stdio.h>\n#define FRAG_ENTRY(n) puts(#n);\nint main(void)\n{\n#include "policy_list.inc"\nreturn 0;\n}\n' > src/main.c
+	echo 'extern int frag_x; int frag_x;' > src/base/base.c
+	for name in first second; do echo "extern int frag_$name; int frag_$name;" > policies/$name.c; done
+}
+
+remake() { make --no-print-directory CUDA=0 "$@" > make.log 2>&1 || { cat make.log >&2; return 1; }; }
+
+test_make_follows_new_and_deleted_files() {
+	build_project
+	remake && expect 'the first list' "$(build/release/cufrag)" $'first\nsecond' || return
+	rm policies/second.c
+	remake && expect 'the list after a deletion' "$(build/release/cufrag)" first || return
+	expect 'the archive after a deletion' "$(ar t build/release/libcufrag.a | sort | tr '\n' ' ')" 'base.o first.o ' || return
+	echo 'extern int frag_third; int frag_third;' > policies/third.c
+	remake && expect 'the list after an addition' "$(build/release/cufrag)" $'first\nthird'
+}
+
+test_make_does_nothing_twice() {
+	build_project
+	remake && remake && ! grep -E '^ +(CC|AR|LD)' make.log
+}
+
+test_make_rebuilds_when_flags_change() {
+	build_project
+	remake && remake CFLAGS=-DX && expect 'objects rebuilt' "$(grep -c '^  CC' make.log)" 4
+}
+
+test_make_refuses_unknown_values() {
+	build_project
+	! make CUDA=yes > make.log 2>&1 && grep -q 'CUDA=yes is none of auto 0 1' make.log &&
+		! make BUILD=fast > make.log 2>&1 && grep -q 'BUILD=fast is none of' make.log &&
+		! make CUDA=1 NVCC= > make.log 2>&1 && grep -q 'CUDA=1 but no nvcc found' make.log
+}
+
+# ---- scripts/run_tests.sh: what counts as what
+
+# A project whose only tests are programs that print what cmocka would.
+tests_project() {
+	mkdir -p scripts tests/unit b/tests/unit
+	cp "$root/scripts/run_tests.sh" scripts/
+	for name in cli golden scripts threads; do fake_script "$name" 'echo "0 passed, 0 failed, 0 skipped"'; done
+}
+fake_script() { # NAME BODY
+	mkdir -p "tests/$1"
+	printf '#!/bin/sh\n%s\n' "$2" > "tests/$1/run.sh"
+	chmod +x "tests/$1/run.sh"
+}
+fake_test() { # NAME, then the body of a script
+	touch "tests/unit/test_$1.c"
+	printf '#!/bin/sh\n%s\n' "$2" > "b/tests/unit/test_$1"
+	chmod +x "b/tests/unit/test_$1"
+}
+summary() { scripts/run_tests.sh b 2> err | tail -n 1; }
+
+test_count_passed_and_skipped() {
+	tests_project
+	fake_test good "printf '1..3\nok 1 - a\nok 2 - b\nnot ok 3 # SKIP c\n'"
+	expect summary "$(summary)" '2 passed, 0 failed, 1 skipped' && scripts/run_tests.sh b > /dev/null 2>&1
+}
+
+test_count_failures() {
+	tests_project
+	fake_test bad "printf '1..2\nok 1 - a\nnot ok 2 - b\n'; exit 1"
+	expect summary "$(summary)" '1 passed, 1 failed, 0 skipped' && ! scripts/run_tests.sh b > /dev/null 2>&1
+}
+
+test_count_a_crash_as_failures() {
+	tests_project
+	fake_test crash "printf '1..3\nok 1 - a\n'; kill -SEGV \$\$"
+	expect summary "$(summary)" '1 passed, 2 failed, 0 skipped' || return
+	fake_test crash 'kill -SEGV $$'
+	expect 'summary without a plan' "$(summary)" '0 passed, 1 failed, 0 skipped' || return
+	fake_test crash "printf '1..1\nok 1 - a\n'; exit 99"
+	expect 'summary after a late failure' "$(summary)" '1 passed, 1 failed, 0 skipped'
+}
+
+test_count_scripts() {
+	tests_project
+	fake_script cli 'echo noise; echo "5 passed, 0 failed, 2 skipped"'
+	expect summary "$(summary)" '5 passed, 0 failed, 2 skipped' || return
+	fake_script cli 'echo "5 passed, 0 failed, 2 skipped"; exit 3'
+	expect 'summary with a wrong status' "$(summary)" '5 passed, 1 failed, 2 skipped' || return
+	fake_script cli 'echo "stopped halfway"'
+	expect 'summary without a count' "$(summary)" '0 passed, 1 failed, 0 skipped' || return
+	rm tests/cli/run.sh
+	expect 'summary without the script' "$(summary)" '0 passed, 1 failed, 0 skipped'
+}
+
+test_count_a_hang_as_failure() {
+	tests_project
+	fake_test hang "printf '1..1\\n'; sleep 60"
+	expect summary "$(TEST_TIMEOUT=1 summary)" '0 passed, 1 failed, 0 skipped'
+}
+
+test_nothing_run_is_a_failure() {
+	tests_project
+	expect summary "$(summary)" '0 passed, 0 failed, 0 skipped' && ! scripts/run_tests.sh b > /dev/null 2>&1
+}
+
+# ---- scripts/setup.sh, with a stand-in for apt-get and a PATH that lacks gnuplot
+
+sparse_path() {
+	local tool
+	mkdir -p path bin
+	for tool in bash env sh id gcc make pkg-config awk sed cat ls chmod; do
+		[ -e "$(command -v $tool)" ] && ln -s "$(command -v $tool)" path/
+	done
+	cat > path/apt-get <<-'END'
+	#!/bin/sh
+	echo "$*" >> apt.log
+	case $* in *install*) echo > path/gnuplot; chmod +x path/gnuplot ;; esac
+	END
+	printf '#!/bin/sh\nexec "$@"\n' > path/sudo
+	chmod +x path/apt-get path/sudo
+}
+
+test_setup_installs_what_is_missing_and_nothing_else() {
+	sparse_path
+	PATH=$PWD/path "$root/scripts/setup.sh" > out 2> err || { cat err >&2; return 1; }
+	expect 'what it says' "$(cat err)" 'setup: installing gnuplot-nox' &&
+		expect 'calls of apt-get' "$(grep -c . apt.log)" 2 &&
+		expect 'packages' "$(sed -n 's/.*recommends //p' apt.log)" gnuplot-nox || return
+	rm apt.log
+	PATH=$PWD/path "$root/scripts/setup.sh" > out 2> err || return
+	expect 'the second time' "$(cat out err; ls apt.log 2> /dev/null)" ''
+}
+
+test_setup_without_apt_names_the_packages() {
+	sparse_path
+	rm path/apt-get
+	! PATH=$PWD/path "$root/scripts/setup.sh" > out 2> err && grep -q 'missing:.* gnuplot-nox' err
+}
+
+test_setup_that_installs_in_vain_fails() {
+	sparse_path
+	printf '#!/bin/sh\n' > path/apt-get
+	! PATH=$PWD/path "$root/scripts/setup.sh" > out 2> err && grep -q 'still missing after the installation: gnuplot-nox' err
+}
+
+# ---- make install
+
+test_install_puts_everything_in_place() {
+	[ -n "$program" ] || return $SKIP
+	make -C "$root" --no-print-directory -o "$program" B="${program%/cufrag}" install DESTDIR="$PWD/image" PREFIX=/usr > log 2>&1 || { cat log >&2; return 1; }
+	image/usr/bin/cufrag --help > /dev/null && test -s image/usr/share/cufrag/plot/style.gp &&
+		test -x image/usr/share/cufrag/record_torch.py && test -s image/usr/share/doc/cufrag/README.md
+}
+
+# ---- the runner: each case in a folder of its own
+
+program=${1:-}
+passed=0 failed=0 skipped=0
+for case in $(declare -F | awk '{ print $3 }' | grep '^test_'); do
+	mkdir "$scratch/$case"
+	(cd "$scratch/$case" && unset MAKEFLAGS MAKELEVEL MFLAGS && "$case") > "$scratch/output" 2>&1
+	case $? in
+	0) passed=$((passed + 1)) ;;
+	"$SKIP") skipped=$((skipped + 1)); echo "skipped $case" ;;
+	*) failed=$((failed + 1)); echo "failed $case"; cat "$scratch/output" ;;
+	esac
+done
+echo "$passed passed, $failed failed, $skipped skipped"
+[ $failed -eq 0 ]

@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One policy on one device with every promise checked on the way. */
+#include "rig_internal.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* ---- the interval set --------------------------------------------------------- */
+
+static uint64_t end_of(const struct rig *r, size_t i)
+{
+	const struct frag_block *b = &r->slots[r->by_addr[i]].block;
+
+	return b->addr + b->granted;
+}
+
+size_t rig_place_of(const struct rig *r, frag_addr_t addr)
+{
+	size_t lo = 0, hi = r->count;
+
+	while (lo < hi) {
+		size_t mid = (lo + hi) / 2;
+
+		if (r->slots[r->by_addr[mid]].block.addr < addr)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+static void insert(struct rig *r, unsigned slot)
+{
+	const struct frag_block *b = &r->slots[slot].block;
+	size_t i = rig_place_of(r, b->addr);
+
+	PROMISE(r, b->addr + b->granted > b->addr, "block wraps around the address space");
+	PROMISE(r, !i || end_of(r, i - 1) <= b->addr,
+		"block at %#llx overlaps the live one below it", LL(b->addr));
+	PROMISE(r, i == r->count || r->slots[r->by_addr[i]].block.addr >= b->addr + b->granted,
+		"block at %#llx overlaps the live one above it", LL(b->addr));
+	memmove(&r->by_addr[i + 1], &r->by_addr[i], (r->count - i) * sizeof(r->by_addr[0]));
+	r->by_addr[i] = (uint16_t)slot;
+	r->count++;
+}
+
+static void take_out(struct rig *r, unsigned slot)
+{
+	size_t i = rig_place_of(r, r->slots[slot].block.addr);
+
+	assert_true(i < r->count && r->by_addr[i] == slot);
+	r->count--;
+	memmove(&r->by_addr[i], &r->by_addr[i + 1], (r->count - i) * sizeof(r->by_addr[0]));
+}
+
+/* ---- open, close ------------------------------------------------------------------ */
+
+/* The policy's "wait for everything": what is pending completes, oldest first. */
+static void sync_all(void *ctx)
+{
+	struct rig *r = ctx;
+
+	for (;;) {
+		unsigned oldest = RIG_SLOTS;
+		int rc;
+
+		for (unsigned i = 0; i < RIG_SLOTS; i++)
+			if (r->slots[i].state == RIG_PENDING &&
+			    (oldest == RIG_SLOTS || r->slots[i].serial < r->slots[oldest].serial))
+				oldest = i;
+		if (oldest == RIG_SLOTS)
+			return;
+		rc = rig_free(r, oldest);
+		if (rc && !r->sync_rc)
+			r->sync_rc = rc;
+	}
+}
+
+static int open_device(struct rig *r, const struct rig_options *o)
+{
+	struct frag_sim_config card = { .total_bytes = RIG_TOTAL, .context_bytes = RIG_CONTEXT };
+	int rc = o->null_device ? frag_null_open(&r->dev, &r->err)
+				: frag_sim_open(&card, &r->dev, &r->err);
+
+	if (rc)
+		return rc;
+	r->dev->fail_call = o->fail_call;
+	r->dev->fail_all_after = o->fail_all_after;
+	return 0;
+}
+
+int rig_open(struct rig *r, const char *text, const struct rig_options *o)
+{
+	struct frag_policy_env env = {
+		.device_total_bytes = RIG_TOTAL, .streams_count = 4, .sync = sync_all, .sync_ctx = r
+	};
+	int rc;
+
+	memset(r, 0, sizeof(*r));
+	r->text = text;
+	r->sim = !o->null_device;
+	r->limit_bytes = o->limit_bytes ? o->limit_bytes : UINT64_MAX;
+	rc = frag_policy_spec_parse(text, &r->spec, &r->err);
+	if (rc)
+		return rc;
+	r->ops = frag_policy_spec_ops(r->spec);
+	rc = open_device(r, o);
+	if (!rc) {
+		env.dev = r->dev;
+		env.limit_bytes = r->limit_bytes;
+		env.seed = o->seed;
+		rc = frag_policy_create(r->spec, &env, &r->policy, &r->err);
+	}
+	if (!rc)
+		return 0;
+	if (r->dev)
+		PROMISE(r, !frag_dev_leaks(r->dev),
+			"create failed (%s) and left %llu things behind", r->err.msg,
+			LL(frag_dev_leaks(r->dev)));
+	frag_dev_close(r->dev);
+	frag_policy_spec_destroy(r->spec);
+	r->dev = NULL;
+	r->spec = NULL;
+	return rc;
+}
+
+uint64_t rig_max_bytes(const char *text)
+{
+	static struct rig probe;
+	static char known_text[256];
+	static uint64_t known;
+	static const struct rig_options none;
+
+	if (known && !strcmp(text, known_text))
+		return known;
+	snprintf(known_text, sizeof(known_text), "%s", text);
+	for (known = 256 * FRAG_MIB; known; known /= 2) {
+		int rc = rig_open(&probe, text, &none);
+
+		PROMISE(&probe, !rc, "create: %s", probe.err.msg);
+		rc = rig_alloc(&probe, 0, known, 0, 0);
+		rig_close_count_leaks(&probe);
+		if (!rc)
+			break;
+	}
+	return known;
+}
+
+uint64_t rig_close_count_leaks(struct rig *r)
+{
+	uint64_t leaks;
+
+	frag_policy_destroy(&r->policy);
+	leaks = frag_dev_leaks(r->dev);
+	frag_dev_close(r->dev);
+	frag_policy_spec_destroy(r->spec);
+	r->dev = NULL;
+	r->spec = NULL;
+	return leaks;
+}
+
+void rig_close(struct rig *r)
+{
+	uint64_t leaks;
+
+	PROMISE(r, !r->sync_rc, "a free inside of a synchronisation failed: %s", r->err.msg);
+	leaks = rig_close_count_leaks(r);
+	PROMISE(r, !leaks, "%llu things leaked", LL(leaks));
+}
+
+/* ---- calls ------------------------------------------------------------------------ */
+
+static void tick(struct rig *r)
+{
+	r->step++;
+	r->dev->now_ns += RIG_STEP_NS;
+}
+
+/* What must hold after a call, whatever its result. */
+static void settle(struct rig *r, int rc)
+{
+	uint64_t used;
+
+	PROMISE(r, rc == 0 || rc == FRAG_OOM || (rc < 0 && rc == r->err.code && r->err.msg[0]),
+		"result %d without its message", rc);
+	if (r->sim)
+		PROMISE(r, r->dev->reserved_bytes <= RIG_TOTAL - RIG_CONTEXT,
+			"more reserved than there is");
+	/* the driver's pool grows in pieces of its own: there the limit is on what is handed out */
+	used = r->ops->needs & FRAG_CAN_ASYNC ? r->granted_bytes : r->dev->reserved_bytes;
+	PROMISE(r, used <= r->limit_bytes, "%llu bytes are used, the limit is %llu", LL(used),
+		LL(r->limit_bytes));
+}
+
+static void check_block(struct rig *r, const struct frag_block *b, uint64_t bytes)
+{
+	uint64_t low_bit = b->addr & -b->addr;
+
+	PROMISE(r, b->granted >= bytes, "%llu bytes granted for %llu", LL(b->granted), LL(bytes));
+	PROMISE(r, b->addr, "block at address 0");
+	PROMISE(r, b->cls < FRAG_CLASS_COUNT && b->cls != FRAG_CLASS_REFUSED, "class %u", b->cls);
+	if (!r->alignment || low_bit < r->alignment)
+		r->alignment = low_bit;
+}
+
+int rig_alloc(struct rig *r, unsigned slot, uint64_t bytes, uint32_t stream, uint16_t pool)
+{
+	struct frag_request req = { .bytes = bytes, .stream = stream, .pool = pool };
+	struct rig_slot *s = &r->slots[slot];
+	struct frag_block block = { .stream = stream, .requested = bytes };
+	int rc;
+
+	assert_true(slot < RIG_SLOTS && s->state == RIG_EMPTY && bytes);
+	tick(r);
+	r->err.code = 0;
+	rc = r->ops->alloc(r->policy.self, &req, &block, &r->err);
+	settle(r, rc);
+	PROMISE(r, rc < 0 || !r->err.code || r->sync_rc, "'%s' was reported, but the result is %d",
+		r->err.msg, rc);
+	if (rc)
+		return rc;
+	block.stream = stream;
+	block.requested = bytes;
+	check_block(r, &block, bytes);
+	*s = (struct rig_slot){ .block = block, .state = RIG_LIVE, .serial = ++r->serial };
+	insert(r, slot);
+	r->granted_bytes += block.granted;
+	return 0;
+}
+
+int rig_free(struct rig *r, unsigned slot)
+{
+	struct rig_slot *s = &r->slots[slot];
+	int rc;
+
+	assert_true(slot < RIG_SLOTS && s->state != RIG_EMPTY);
+	tick(r);
+	take_out(r, slot);
+	r->granted_bytes -= s->block.granted;
+	if (s->state == RIG_PENDING)
+		r->pending_bytes -= s->block.granted;
+	s->state = RIG_EMPTY;
+	r->err.code = 0;
+	rc = r->ops->free(r->policy.self, &s->block, &r->err);
+	PROMISE(r, rc <= 0, "free returned %d", rc);
+	settle(r, rc);
+	return rc;
+}
+
+void rig_request(struct rig *r, unsigned slot)
+{
+	struct rig_slot *s = &r->slots[slot];
+
+	assert_true(slot < RIG_SLOTS && s->state == RIG_LIVE);
+	tick(r);
+	s->state = RIG_PENDING;
+	r->pending_bytes += s->block.granted;
+	if (r->ops->free_requested)
+		r->ops->free_requested(r->policy.self, &s->block);
+}
+
+int rig_top(const struct rig *r)
+{
+	int top = -1;
+
+	for (int i = 0; i < RIG_SLOTS; i++)
+		if (r->slots[i].state != RIG_EMPTY &&
+		    (top < 0 || r->slots[i].serial > r->slots[top].serial))
+			top = i;
+	return top;
+}
+
+int rig_free_all(struct rig *r)
+{
+	int first = 0;
+
+	for (unsigned i = 0; i < RIG_SLOTS; i++) {
+		int slot = r->ops->flags & FRAG_POLICY_STACK ? rig_top(r) : (int)i, rc;
+
+		if (slot < 0)
+			break;
+		if (r->slots[slot].state == RIG_EMPTY)
+			continue;
+		rc = rig_free(r, (unsigned)slot);
+		if (rc && !first)
+			first = rc;
+	}
+	return first;
+}
+
+int rig_trim(struct rig *r, uint16_t pool)
+{
+	int rc;
+
+	if (!r->ops->trim)
+		return 0;
+	tick(r);
+	r->err.code = 0;
+	rc = r->ops->trim(r->policy.self, pool, &r->err);
+	PROMISE(r, rc <= 0, "trim returned %d", rc);
+	settle(r, rc);
+	return rc;
+}
+
+int rig_synced(struct rig *r)
+{
+	int rc;
+
+	tick(r);
+	r->err.code = 0;
+	rc = frag_dev_sync_all(r->dev, &r->err);
+	if (!rc)
+		sync_all(r);
+	if (!rc && r->ops->synced)
+		rc = r->ops->synced(r->policy.self, &r->err);
+	settle(r, rc);
+	return rc;
+}

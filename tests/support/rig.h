@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A rig: one policy on one device, driven call by call, with every promise of
+ * <frag/policy.h> checked on the way by means of its own: an interval set of
+ * the live blocks, sums of granted bytes, a walk. A broken promise fails the
+ * cmocka test with the policy's text and the number of the step.
+ *
+ * Blocks are named by slots 0..RIG_SLOTS-1 of the caller's choice.
+ */
+#ifndef FRAG_TESTS_RIG_H
+#define FRAG_TESTS_RIG_H
+
+#include <frag/policy.h>
+
+#define RIG_SLOTS 1024
+#define RIG_TOTAL (4 * FRAG_GIB) /* of the simulated card */
+#define RIG_CONTEXT (256 * FRAG_MIB)
+#define RIG_STEP_NS 100000u /* recorded time from call to call */
+
+enum rig_state { RIG_EMPTY, RIG_LIVE, RIG_PENDING };
+
+struct rig_slot {
+	struct frag_block block;
+	enum rig_state state;
+	uint32_t serial; /* in order of allocation */
+};
+
+struct rig {
+	const char *text;
+	struct frag_policy_spec *spec;
+	const struct frag_policy_ops *ops;
+	struct frag_device *dev;
+	struct frag_policy policy;
+	struct rig_slot slots[RIG_SLOTS];
+	uint16_t by_addr[RIG_SLOTS]; /* occupied slots in order of address */
+	size_t count;		     /* of them */
+	uint64_t granted_bytes, pending_bytes;
+	uint64_t alignment; /* all addresses so far are multiples of it */
+	uint64_t step;
+	uint32_t serial;
+	bool sim;
+	uint64_t limit_bytes;
+	struct frag_err err; /* of the last call that failed */
+	int sync_rc;	     /* first error inside of "wait for everything" */
+};
+
+/* Options of a rig; zero is the simulated card without a limit. */
+struct rig_options {
+	bool null_device;
+	uint64_t seed;
+	uint64_t limit_bytes; /* 0 = none */
+	uint64_t fail_call;   /* of the device, see struct frag_device */
+	bool fail_all_after;
+};
+
+/* Opens device and policy. Returns the result of the policy's create; the rig is closed if it failed. */
+int rig_open(struct rig *r, const char *text, const struct rig_options *o);
+/*
+ * Largest request (a power of two up to 256 MiB) that an empty instance serves: policies of
+ * fixed blocks refuse what is larger by their own rule. 0 if it serves nothing.
+ */
+uint64_t rig_max_bytes(const char *text);
+/* Destroys the policy, checks for leaks, closes the device. */
+void rig_close(struct rig *r);
+/* The same, but only returns the number of leaks. */
+uint64_t rig_close_count_leaks(struct rig *r);
+
+/* 0, FRAG_OOM, or an error (in r->err). The slot must be empty. */
+int rig_alloc(struct rig *r, unsigned slot, uint64_t bytes, uint32_t stream, uint16_t pool);
+/* Free at once; completes a pending one. Returns the policy's result. */
+int rig_free(struct rig *r, unsigned slot);
+/* Lets go of a live block; rig_free completes it later, or a synchronisation does. */
+void rig_request(struct rig *r, unsigned slot);
+/* All that is live, in order of slots (in reverse order of allocation for stack policies). */
+int rig_free_all(struct rig *r);
+int rig_trim(struct rig *r, uint16_t pool); /* 0 if the policy has no trim */
+int rig_synced(struct rig *r);		    /* synchronises the device and says so */
+/* The live slot that was allocated last; -1 if there is none. */
+int rig_top(const struct rig *r);
+
+/* The policy's own check of its invariants. */
+void rig_check(struct rig *r);
+/* Walks the policy and compares with what is live. */
+struct rig_walk {
+	uint64_t segments_bytes, live_bytes, waiting_bytes, free_bytes, releasable_bytes;
+	uint64_t segments_count;
+};
+void rig_walk(struct rig *r, struct rig_walk *out); /* out may be NULL */
+
+#endif

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A made-up trace and made-up results of any number of policies, for tests of
+ * what shows results. Deterministic; the arithmetic between metrics holds
+ * (causes add up to reserved, ratios follow from bytes).
+ */
+#ifndef FRAG_TEST_SAMPLE_REPORT_H
+#define FRAG_TEST_SAMPLE_REPORT_H
+
+#include "report/report.h"
+
+struct sample {
+	struct frag_trace trace;
+	struct frag_section section;
+	struct frag_report report;
+};
+
+/* policies: 1 to 16; the third one runs out of memory if there are three. times: false = all 0. */
+void sample_init(struct sample *s, size_t policies, size_t events, bool times);
+void sample_release(struct sample *s);
+
+#endif

@@ -1,0 +1,521 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Traces made up for tests, and a comparison that forgets no field. */
+#include "sample_trace.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../src/trace/strings.h"
+
+static void *must(void *block)
+{
+	if (!block)
+		abort();
+	return block;
+}
+
+static void *array_of(size_t count, size_t unit)
+{
+	return must(frag_host_calloc(count, unit));
+}
+
+#define COPY(to, from) \
+	memcpy(to = array_of(FRAG_ARRAY_LEN(from), sizeof((from)[0])), from, sizeof(from))
+
+struct frag_trace *sample_trace_empty(void)
+{
+	struct frag_trace *t = array_of(1, sizeof(*t));
+
+	if (frag_strings_create(&t->strings, NULL))
+		abort();
+	return t;
+}
+
+static uint32_t intern(struct frag_trace *t, const char *text)
+{
+	uint32_t index;
+
+	if (frag_strings_intern(t->strings, text, strlen(text), &index, NULL))
+		abort();
+	return index;
+}
+
+static void small_head(struct frag_trace *t)
+{
+	static const uint32_t index[] = { 1, 0, 1 };
+	static const uint64_t first[] = { 0, 0, 2, 3 };
+	struct frag_frame frames[] = {
+		{ intern(t, "forward"), intern(t, "model.py"), 12 },
+		{ intern(t, "step"), intern(t, "optim/adam.py"), 4000000000u },
+	};
+
+	t->name = must(frag_host_strdup("small"));
+	t->format = must(frag_host_strdup("made-up"));
+	t->start_us = 1700000000123456ull;
+	t->file_bytes = 4711;
+	t->settings = (struct frag_trace_settings){ .present = true,
+						    .conf = must(frag_host_strdup("max_split_size_"
+										  "mb:128")),
+						    .max_split_bytes = 128 * FRAG_MIB,
+						    .gc_threshold = 0.6,
+						    .expandable = true,
+						    .roundup = { 1, 2, 4, 8 },
+						    .limit_bytes = UINT64_MAX };
+	COPY(t->stacks.frames, frames);
+	t->stacks.frames_count = FRAG_ARRAY_LEN(frames);
+	COPY(t->stacks.index, index);
+	t->stacks.index_count = FRAG_ARRAY_LEN(index);
+	COPY(t->stacks.first, first);
+	t->stacks.count = FRAG_ARRAY_LEN(first) - 1;
+}
+
+/* A history that began late, with every kind of event. */
+static void small_first(struct frag_trace *t, struct frag_trace_dev *dev)
+{
+	static const struct frag_event events[] = {
+		{ .kind = FRAG_EV_ALLOC,
+		  .bytes = 1000,
+		  .slot = 0,
+		  .stream = 0,
+		  .flags = FRAG_EVF_SEED },
+		{ .kind = FRAG_EV_ALLOC,
+		  .bytes = 5000,
+		  .slot = 1,
+		  .stream = 1,
+		  .flags = FRAG_EVF_SEED },
+		{ .kind = FRAG_EV_FREE_COMPLETED,
+		  .bytes = 5000,
+		  .slot = 1,
+		  .stream = 1,
+		  .time_us = 3 },
+		{ .kind = FRAG_EV_ALLOC,
+		  .bytes = 77,
+		  .pool = 1,
+		  .slot = 1,
+		  .stream = 2,
+		  .time_us = 7,
+		  .stack = 1 },
+		{ .kind = FRAG_EV_ALLOC,
+		  .bytes = FRAG_MAX_REQUEST,
+		  .slot = 2,
+		  .time_us = 300,
+		  .stack = 2 },
+		{ .kind = FRAG_EV_MARK, .slot = 1, .flags = FRAG_EVF_STEP, .time_us = 300 },
+		{ .kind = FRAG_EV_FREE_REQUESTED,
+		  .bytes = 77,
+		  .pool = 1,
+		  .slot = 1,
+		  .stream = 2,
+		  .time_us = 1u << 30 },
+		{ .kind = FRAG_EV_REFUSED, .bytes = 1ull << 40, .stream = 1, .time_us = 1u << 30 },
+		{ .kind = FRAG_EV_FREE_COMPLETED,
+		  .bytes = 77,
+		  .pool = 1,
+		  .slot = 1,
+		  .stream = 2,
+		  .flags = FRAG_EVF_AT_SYNC,
+		  .time_us = (1u << 30) + 1 },
+		{ .kind = FRAG_EV_TRIM,
+		  .pool = 1,
+		  .flags = FRAG_EVF_UNSURE,
+		  .time_us = (1u << 30) + 254 },
+		{ .kind = FRAG_EV_MARK,
+		  .slot = 3,
+		  .flags = FRAG_EVF_END,
+		  .time_us = (1u << 30) + 509 },
+		{ .kind = FRAG_EV_FREE, .bytes = 1000, .slot = 0, .time_us = (1ull << 40) - 1 },
+	};
+	static const uint64_t streams[] = { 0, 7, 0xfedcba9876543210ull };
+	static const struct frag_pool_id pools[] = { { 0, 0 }, { 3, 0 }, { 0, 9 } };
+	static const struct frag_seed_segment segments[] = {
+		{ 0x7f0000000000, 2 * FRAG_MIB, 0, 0, true, false, 0, 1, 0 },
+		{ 0x7f0000400000, 20 * FRAG_MIB, 1, 2, false, true, 1, 1, 0x7f0000000000 },
+	};
+	static const struct frag_seed_block blocks[] = {
+		{ 0x7f0000000000, 1024, 1000, 0, 0, false },
+		{ 0x7f0000400200, 5120, 5000, 1, 1, true },
+	};
+
+	(void)t;
+	dev->ordinal = 3;
+	COPY(dev->events, events);
+	dev->events_count = FRAG_ARRAY_LEN(events);
+	dev->slots_count = 3;
+	COPY(dev->streams, streams);
+	dev->streams_count = FRAG_ARRAY_LEN(streams);
+	COPY(dev->pools, pools);
+	dev->pools_count = FRAG_ARRAY_LEN(pools);
+	COPY(dev->seed_segments, segments);
+	COPY(dev->seed_blocks, blocks);
+	dev->seed = (struct frag_seed){ dev->seed_segments, FRAG_ARRAY_LEN(segments),
+					dev->seed_blocks, FRAG_ARRAY_LEN(blocks) };
+	dev->recorded_count = 15;
+	dev->truncated = true;
+	dev->uncertain_blocks = 1;
+}
+
+static void small_evidence(struct frag_trace_dev *dev)
+{
+	static const frag_addr_t addrs[] = {
+		0x7f0000000000, 0x7f0000400200, FRAG_NO_ADDR, FRAG_NO_ADDR,
+		0x7f1000000000, FRAG_NO_ADDR,	FRAG_NO_ADDR, FRAG_NO_ADDR,
+		FRAG_NO_ADDR,	FRAG_NO_ADDR,	FRAG_NO_ADDR, FRAG_NO_ADDR,
+	};
+	static const struct frag_evidence seen[] = {
+		{ 0, 1, 2, 3, 1, FRAG_SEEN_SEGMENT_MAP },
+		{ 4, 0x7f1000000000, 1ull << 48, 299, 0, FRAG_SEEN_SEGMENT_ALLOC },
+		{ 4, UINT64_MAX, UINT64_MAX, UINT64_MAX, 2, FRAG_SEEN_SEGMENT_UNMAP },
+		{ 7, 12345, 1ull << 40, 1u << 30, 1, FRAG_SEEN_OOM },
+		{ 12, 0, 99, 1ull << 41, 0, FRAG_SEEN_SNAPSHOT },
+		{ 12, 5, 99, 1, 0, FRAG_SEEN_SEGMENT_FREE },
+	};
+	static const struct frag_final_segment segments[] = {
+		{ 0x7f0000400000, 20 * FRAG_MIB, 0, 3, 1, 0, false, true },
+		{ 0x7f0000000000, 2 * FRAG_MIB, 3, 0, 2, 2, true, false },
+	};
+	static const struct frag_final_block blocks[] = {
+		{ 0x7f0000400000, 512, 3, FRAG_STATE_LIVE },
+		{ 0x7f0000400200, 1024, 1000, FRAG_STATE_WAITING },
+		{ 0x7f0000400600, 20 * FRAG_MIB - 1536, 0, FRAG_STATE_FREE },
+	};
+
+	dev->has_evidence = true;
+	COPY(dev->addrs, addrs);
+	COPY(dev->seen, seen);
+	dev->seen_count = FRAG_ARRAY_LEN(seen);
+	COPY(dev->final_segments, segments);
+	dev->final_segments_count = FRAG_ARRAY_LEN(segments);
+	COPY(dev->final_blocks, blocks);
+	dev->final_blocks_count = FRAG_ARRAY_LEN(blocks);
+}
+
+struct frag_trace *sample_trace_small(void)
+{
+	static const struct frag_event second[] = {
+		{ .kind = FRAG_EV_ALLOC, .bytes = 1, .slot = 0 },
+		{ .kind = FRAG_EV_FREE, .bytes = 1, .slot = 0, .time_us = 1, .stack = 2 },
+	};
+	static const uint64_t streams[] = { 0 };
+	static const struct frag_pool_id pools[] = { { 0, 0 } };
+	struct frag_trace *t = sample_trace_empty();
+
+	small_head(t);
+	t->devs_count = 2;
+	t->devs = array_of(2, sizeof(*t->devs));
+	small_first(t, &t->devs[0]);
+	small_evidence(&t->devs[0]);
+	t->devs[1].ordinal = 5;
+	COPY(t->devs[1].events, second);
+	t->devs[1].events_count = 2;
+	t->devs[1].slots_count = 1;
+	COPY(t->devs[1].streams, streams);
+	t->devs[1].streams_count = 1;
+	COPY(t->devs[1].pools, pools);
+	t->devs[1].pools_count = 1;
+	return t;
+}
+
+/* ---- random ones ------------------------------------------------------------------ */
+
+#define SLOTS 4000u
+
+struct maker {
+	uint64_t rng, time_us;
+	struct frag_trace_dev *dev;
+	uint32_t free[SLOTS], free_count; /* the last is taken next */
+	uint32_t live[SLOTS], live_count;
+	struct frag_event alloc_of[SLOTS]; /* by slot */
+	bool waiting[SLOTS];
+};
+
+static uint64_t roll(struct maker *m, uint64_t below)
+{
+	m->rng ^= m->rng << 13;
+	m->rng ^= m->rng >> 7;
+	m->rng ^= m->rng << 17;
+	return m->rng % below;
+}
+
+static struct frag_event random_alloc(struct maker *m, bool disorder)
+{
+	struct frag_event ev = { .kind = FRAG_EV_ALLOC,
+				 .bytes = 1 + roll(m, 1 + (1ull << roll(m, 40))),
+				 .stream = (uint16_t)roll(m, 3),
+				 .pool = roll(m, 20) ? 0 : 1 };
+
+	if (disorder && m->free_count > 1 && !roll(m, 50)) {
+		uint32_t i = (uint32_t)roll(m, m->free_count), s = m->free[i];
+
+		memmove(m->free + i, m->free + i + 1, (m->free_count - i - 1) * sizeof(s));
+		m->free[m->free_count - 1] = s;
+	}
+	if (m->free_count && !(disorder && !roll(m, 100) && m->dev->slots_count < SLOTS))
+		ev.slot = m->free[--m->free_count];
+	else
+		ev.slot = m->dev->slots_count++;
+	m->live[m->live_count++] = ev.slot;
+	m->alloc_of[ev.slot] = ev;
+	m->waiting[ev.slot] = false;
+	return ev;
+}
+
+static struct frag_event random_free(struct maker *m)
+{
+	uint32_t most = roll(m, 10) ? 8 : UINT32_MAX, recent = FRAG_MIN(m->live_count, most);
+	uint32_t i = m->live_count - 1 - (uint32_t)roll(m, recent), slot = m->live[i];
+	struct frag_event ev = m->alloc_of[slot];
+
+	if (m->waiting[slot])
+		ev.kind = FRAG_EV_FREE_COMPLETED;
+	else
+		ev.kind = roll(m, 5) ? FRAG_EV_FREE : FRAG_EV_FREE_REQUESTED;
+	if (!roll(m, 50))
+		ev.stream = (ev.stream + 1) % 3; /* let go on another stream */
+	if (ev.kind == FRAG_EV_FREE_REQUESTED) {
+		m->waiting[slot] = true;
+		return ev;
+	}
+	memmove(m->live + i, m->live + i + 1, (m->live_count - i - 1) * sizeof(slot));
+	m->live_count--;
+	m->free[m->free_count++] = slot;
+	return ev;
+}
+
+static struct frag_event random_event(struct maker *m, bool disorder)
+{
+	uint64_t what = roll(m, 1000);
+	struct frag_event ev;
+
+	if (what < 3)
+		ev = (struct frag_event){ .kind = FRAG_EV_MARK,
+					  .slot = (uint32_t)roll(m, 3),
+					  .flags = (uint8_t)(roll(m, 2) ? FRAG_EVF_STEP
+									: FRAG_EVF_END) };
+	else if (what < 5)
+		ev = (struct frag_event){ .kind = FRAG_EV_TRIM, .pool = roll(m, 2) };
+	else if (what < 7)
+		ev = (struct frag_event){ .kind = FRAG_EV_REFUSED,
+					  .bytes = 1 + roll(m, 1ull << 47) };
+	else if (!m->live_count || (roll(m, 2) && m->live_count < SLOTS - 1))
+		ev = random_alloc(m, disorder && m->dev->slots_count < SLOTS);
+	else
+		ev = random_free(m);
+	m->time_us += roll(m, 100) ? roll(m, 20) : roll(m, 1u << 20);
+	ev.time_us = m->time_us & ((1ull << 40) - 1);
+	return ev;
+}
+
+static void random_evidence(struct maker *m, struct frag_trace_dev *dev)
+{
+	dev->has_evidence = true;
+	dev->addrs = array_of(dev->events_count, sizeof(*dev->addrs));
+	dev->seen_count = dev->events_count / 10;
+	dev->seen = array_of(dev->seen_count, sizeof(*dev->seen));
+	for (size_t i = 0; i < dev->events_count; i++)
+		dev->addrs[i] = dev->events[i].kind == FRAG_EV_ALLOC
+					? (0x7f0000000000 + 512 * roll(m, 90000))
+					: FRAG_NO_ADDR;
+	for (size_t i = 0; i < dev->seen_count; i++)
+		dev->seen[i] =
+			(struct frag_evidence){ .before = i * 10,
+						.addr = roll(m, 1ull << 48),
+						.bytes = roll(m, 1ull << 40),
+						.time_us = dev->events[i * 10].time_us,
+						.stream = (uint16_t)roll(m, 3),
+						.kind = (uint8_t)roll(m, FRAG_SEEN_SNAPSHOT + 1) };
+}
+
+struct frag_trace *sample_trace_random(uint64_t seed, size_t count, bool evidence, bool disorder)
+{
+	static const uint64_t streams[] = { 0, 1, 2 };
+	static const struct frag_pool_id pools[] = { { 0, 0 }, { 1, 0 } };
+	struct frag_trace *t = sample_trace_empty();
+	struct maker *m = array_of(1, sizeof(*m));
+
+	small_head(t);
+	t->devs_count = 1;
+	t->devs = m->dev = array_of(1, sizeof(*t->devs));
+	m->rng = seed * 0x9E3779B97F4A7C15ull + 1;
+	COPY(m->dev->streams, streams);
+	m->dev->streams_count = FRAG_ARRAY_LEN(streams);
+	COPY(m->dev->pools, pools);
+	m->dev->pools_count = FRAG_ARRAY_LEN(pools);
+	m->dev->events = array_of(count, sizeof(*m->dev->events));
+	m->dev->events_count = m->dev->recorded_count = count;
+	for (size_t i = 0; i < count; i++) {
+		m->dev->events[i] = random_event(m, disorder);
+		m->dev->events[i].stack = roll(m, 3);
+	}
+	if (evidence)
+		random_evidence(m, m->dev);
+	frag_host_free(m);
+	return t;
+}
+
+/* ---- comparison ---------------------------------------------------------------------- */
+
+#define SAME(field) \
+	do { \
+		if (a->field != b->field) \
+			return #field; \
+	} while (0)
+#define SAME_TEXT(field) \
+	do { \
+		if (!a->field != !b->field || (a->field && strcmp(a->field, b->field))) \
+			return #field; \
+	} while (0)
+/* arrays of types without padding */
+#define SAME_ARRAY(field, count) \
+	do { \
+		if (count && memcmp(a->field, b->field, (count) * sizeof(a->field[0]))) \
+			return #field; \
+	} while (0)
+#define EACH(field) for (size_t i = 0; i < a->field; i++)
+
+static const char *events_difference(const struct frag_trace_dev *a, const struct frag_trace_dev *b)
+{
+	SAME(events_count);
+	EACH(events_count)
+	{
+		SAME(events[i].bytes);
+		SAME(events[i].pool);
+		SAME(events[i].time_us);
+		SAME(events[i].stack);
+		SAME(events[i].slot);
+		SAME(events[i].stream);
+		SAME(events[i].kind);
+		SAME(events[i].flags);
+	}
+	if (a->events_count && !a->addrs != !b->addrs)
+		return "addrs";
+	if (a->addrs)
+		SAME_ARRAY(addrs, a->events_count);
+	return NULL;
+}
+
+static const char *seed_difference(const struct frag_seed *a, const struct frag_seed *b)
+{
+	SAME(segments_count);
+	SAME(blocks_count);
+	EACH(segments_count)
+	{
+		SAME(segments[i].addr);
+		SAME(segments[i].bytes);
+		SAME(segments[i].stream);
+		SAME(segments[i].pool);
+		SAME(segments[i].small);
+		SAME(segments[i].expandable);
+		SAME(segments[i].first_block);
+		SAME(segments[i].blocks_count);
+		SAME(segments[i].range_addr);
+	}
+	EACH(blocks_count)
+	{
+		SAME(blocks[i].addr);
+		SAME(blocks[i].bytes);
+		SAME(blocks[i].requested);
+		SAME(blocks[i].stream);
+		SAME(blocks[i].slot);
+		SAME(blocks[i].waiting);
+	}
+	return NULL;
+}
+
+static const char *evidence_difference(const struct frag_trace_dev *a,
+				       const struct frag_trace_dev *b)
+{
+	SAME(has_evidence);
+	SAME(seen_count);
+	SAME(final_segments_count);
+	SAME(final_blocks_count);
+	EACH(seen_count)
+	{
+		SAME(seen[i].before);
+		SAME(seen[i].addr);
+		SAME(seen[i].bytes);
+		SAME(seen[i].time_us);
+		SAME(seen[i].stream);
+		SAME(seen[i].kind);
+	}
+	EACH(final_segments_count)
+	{
+		SAME(final_segments[i].addr);
+		SAME(final_segments[i].bytes);
+		SAME(final_segments[i].first_block);
+		SAME(final_segments[i].blocks_count);
+		SAME(final_segments[i].stream);
+		SAME(final_segments[i].pool);
+		SAME(final_segments[i].small);
+		SAME(final_segments[i].expandable);
+	}
+	EACH(final_blocks_count)
+	{
+		SAME(final_blocks[i].addr);
+		SAME(final_blocks[i].bytes);
+		SAME(final_blocks[i].requested);
+		SAME(final_blocks[i].state);
+	}
+	return NULL;
+}
+
+static const char *device_difference(const struct frag_trace_dev *a, const struct frag_trace_dev *b)
+{
+	const char *field;
+
+	SAME(ordinal);
+	SAME(slots_count);
+	SAME(streams_count);
+	SAME(pools_count);
+	SAME(recorded_count);
+	SAME(truncated);
+	SAME(uncertain_blocks);
+	SAME_ARRAY(streams, a->streams_count);
+	SAME_ARRAY(pools, a->pools_count);
+	field = events_difference(a, b);
+	if (!field)
+		field = seed_difference(&a->seed, &b->seed);
+	return field ? field : evidence_difference(a, b);
+}
+
+static const char *head_difference(const struct frag_trace *a, const struct frag_trace *b)
+{
+	SAME_TEXT(name);
+	SAME_TEXT(format);
+	SAME(start_us);
+	SAME(file_bytes);
+	SAME(settings.present);
+	SAME_TEXT(settings.conf);
+	SAME(settings.max_split_bytes);
+	SAME(settings.gc_threshold);
+	SAME(settings.expandable);
+	SAME(settings.limit_bytes);
+	SAME(settings.limit_known);
+	SAME_ARRAY(settings.roundup, FRAG_ARRAY_LEN(a->settings.roundup));
+	SAME(stacks.frames_count);
+	SAME(stacks.index_count);
+	SAME(stacks.count);
+	SAME_ARRAY(stacks.frames, a->stacks.frames_count);
+	SAME_ARRAY(stacks.index, a->stacks.index_count);
+	if (a->stacks.count)
+		SAME_ARRAY(stacks.first, a->stacks.count + 1);
+	if (frag_strings_count(a->strings) != frag_strings_count(b->strings))
+		return "strings";
+	for (uint32_t i = 0; i < frag_strings_count(a->strings); i++)
+		if (frag_strings_len(a->strings, i) != frag_strings_len(b->strings, i) ||
+		    memcmp(frag_strings_get(a->strings, i), frag_strings_get(b->strings, i),
+			   frag_strings_len(a->strings, i)))
+			return "strings";
+	return NULL;
+}
+
+const char *sample_trace_difference(const struct frag_trace *a, const struct frag_trace *b)
+{
+	const char *field = head_difference(a, b);
+
+	if (field)
+		return field;
+	SAME(devs_count);
+	for (uint32_t d = 0; d < a->devs_count && !field; d++)
+		field = device_difference(&a->devs[d], &b->devs[d]);
+	return field;
+}

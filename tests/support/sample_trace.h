@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Made-up traces and their comparison, for tests of what stores or walks traces.
+ * Everything is freed by frag_trace_destroy. Running out of memory aborts.
+ */
+#ifndef TESTS_SUPPORT_SAMPLE_TRACE_H
+#define TESTS_SUPPORT_SAMPLE_TRACE_H
+
+#include <frag/trace.h>
+
+/* Small, by hand: two devices, every kind of event and evidence, seed, stacks, marks, settings. */
+struct frag_trace *sample_trace_small(void);
+/* No devices at all, nothing set. */
+struct frag_trace *sample_trace_empty(void);
+/* One device, `count` random events that obey the rules; evidence too if wanted.
+ * disorder: now and then a slot that is not the one freed last. */
+struct frag_trace *sample_trace_random(uint64_t seed, size_t count, bool evidence, bool disorder);
+
+/* NULL if every field is equal, else the name of the first that is not. */
+const char *sample_trace_difference(const struct frag_trace *a, const struct frag_trace *b);
+
+#endif

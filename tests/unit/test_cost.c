@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Cost profiles: the built-in one at and between its columns, files, and hostile files. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "device/cost.h"
+
+#define MIB FRAG_MIB
+
+static uint64_t builtin(unsigned item, uint64_t bytes)
+{
+	return frag_cost_ns(frag_cost_builtin(), item, bytes);
+}
+
+static void test_columns(void **state)
+{
+	static const struct {
+		unsigned item;
+		uint64_t mib, ns;
+	} rows[] = {
+		{ FRAG_CALL_MALLOC, 2, 34300 },	      { FRAG_CALL_MALLOC, 20, 41600 },
+		{ FRAG_CALL_MALLOC, 64, 39000 },      { FRAG_CALL_MALLOC, 256, 58000 },
+		{ FRAG_CALL_MALLOC, 1024, 87000 },    { FRAG_CALL_MALLOC, 4096, 409000 },
+		{ FRAG_CALL_FREE, 4096, 1316000 },    { FRAG_CALL_RESERVE, 2, 570 },
+		{ FRAG_CALL_CREATE, 4096, 1094000 },  { FRAG_CALL_RELEASE, 20, 20400 },
+		{ FRAG_CALL_MAP, 64, 820 },	      { FRAG_CALL_SET_ACCESS, 1024, 71600 },
+		{ FRAG_CALL_UNMAP, 256, 23600 },      { FRAG_CALL_UNRESERVE, 4096, 5800 },
+		{ FRAG_COST_MALLOC_HIT, 0, 1200 },    { FRAG_COST_FREE_PAGE, 1, 26000 },
+		{ FRAG_CALL_ASYNC_MALLOC, 900, 500 }, { FRAG_CALL_MEM_INFO, 0, 5100 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(rows); i++)
+		assert_int_equal(builtin(rows[i].item, rows[i].mib * MIB), rows[i].ns);
+}
+
+static void test_between(void **state)
+{
+	(void)state;
+	/* below the first column: as the first */
+	assert_int_equal(builtin(FRAG_CALL_MALLOC, 1), 34300);
+	/* halfway between 1 and 4 GiB in bytes is halfway in time: 87 and 409 us */
+	assert_int_equal(builtin(FRAG_CALL_MALLOC, 2560 * MIB), 248000);
+	/* beyond 4 GiB the last line goes on: 322 us for every 3 GiB */
+	assert_int_equal(builtin(FRAG_CALL_MALLOC, 7168 * MIB), 731000);
+	assert_int_equal(builtin(FRAG_CALL_MALLOC, 10240 * MIB), 1053000);
+	/* every call and part of a call costs something */
+	for (unsigned i = 0; i < FRAG_COST_COUNT; i++)
+		assert_true(builtin(i, 64 * MIB) > 0);
+	/* never an overflow */
+	assert_true(builtin(FRAG_CALL_RELEASE, UINT64_MAX) < 2000000000000000000u);
+}
+
+static void test_names(void **state)
+{
+	(void)state;
+	assert_string_equal(frag_cost_name(FRAG_CALL_MALLOC), "cudaMalloc");
+	assert_string_equal(frag_cost_name(FRAG_COST_SET_ACCESS_NEXT), "cuMemSetAccess.next");
+	assert_string_equal(frag_cost_name(FRAG_COST_COUNT), "?");
+	for (unsigned i = 0; i < FRAG_COST_COUNT; i++) {
+		for (unsigned k = 0; k < i; k++)
+			assert_string_not_equal(frag_cost_name(i), frag_cost_name(k));
+	}
+}
+
+/* ---- files ------------------------------------------------------------------ */
+
+/* Loads a file with this content. */
+static int load(const char *text, size_t bytes, struct frag_cost **out, struct frag_err *err)
+{
+	char path[] = "/tmp/cufrag-cost-XXXXXX";
+	int fd = mkstemp(path), rc;
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, text, bytes), bytes);
+	close(fd);
+	rc = frag_cost_load(path, out, err);
+	unlink(path);
+	return rc;
+}
+
+static void test_file(void **state)
+{
+	static const char text[] = "# a comment\n"
+				   "\n"
+				   "call,bytes,ns\n"
+				   "cudaMalloc,1000,50\n"
+				   "cudaMalloc.hit,0,7\r\n"
+				   "cudaMalloc,3000,150\n"
+				   "# rows in any order\n"
+				   "cudaMalloc,2000,0\n"
+				   "cuMemUnmap,64,900\n"
+				   "cuMemUnmap,128,100";
+	struct frag_cost *cost = NULL;
+	struct frag_err err = { 0 };
+	int rc = load(text, strlen(text), &cost, &err);
+
+	(void)state;
+	if (rc)
+		fail_msg("%s", err.msg);
+	assert_int_equal(frag_cost_ns(cost, FRAG_CALL_MALLOC, 1), 50);
+	assert_int_equal(frag_cost_ns(cost, FRAG_CALL_MALLOC, 1500), 25);
+	assert_int_equal(frag_cost_ns(cost, FRAG_CALL_MALLOC, 2000), 0);
+	assert_int_equal(frag_cost_ns(cost, FRAG_CALL_MALLOC, 2500), 75);
+	assert_int_equal(frag_cost_ns(cost, FRAG_CALL_MALLOC, 5000), 450);
+	assert_int_equal(frag_cost_ns(cost, FRAG_COST_MALLOC_HIT, 12345), 7);
+	/* falls, and not below nothing */
+	assert_int_equal(frag_cost_ns(cost, FRAG_CALL_UNMAP, 136), 0);
+	assert_int_equal(frag_cost_ns(cost, FRAG_CALL_UNMAP, 1 << 20), 0);
+	/* not named: as built in */
+	assert_int_equal(frag_cost_ns(cost, FRAG_CALL_FREE, 2 * MIB), 28600);
+	frag_cost_destroy(cost);
+}
+
+static void test_file_on_card(void **state)
+{
+	static const char text[] = "call,bytes,ns\ncudaMalloc.page,0,1000000\n";
+	struct frag_sim_config cfg = { .context_bytes = UINT64_MAX };
+	struct frag_cost *cost = NULL;
+	struct frag_device *d;
+	frag_addr_t a;
+
+	(void)state;
+	assert_int_equal(load(text, strlen(text), &cost, NULL), 0);
+	cfg.cost = cost;
+	assert_int_equal(frag_sim_open(&cfg, &d, NULL), 0);
+	assert_int_equal(frag_dev_alloc(d, 512, &a, NULL), 0);
+	assert_int_equal(d->driver_ns, 1000000);
+	frag_dev_close(d);
+	frag_cost_destroy(cost);
+	frag_cost_destroy(NULL);
+}
+
+static void test_bad_files(void **state)
+{
+	static const struct {
+		const char *text;
+		unsigned line;
+		const char *says;
+	} rows[] = {
+		{ "", 1, "empty profile" },
+		{ "# only a comment\n", 2, "empty profile" },
+		{ "call,bytes\n", 1, "header" },
+		{ "cudaMalloc,1,2\n", 1, "header" },
+		{ "call,bytes,ns\ncudaMalloc\n", 2, "a row is call,bytes,ns; found 'cudaMalloc'" },
+		{ "call,bytes,ns\ncudaMalloc,5\n", 2, "a row is" },
+		{ "call,bytes,ns\ncudaMaloc,5,5\n", 2, "did you mean 'cudaMalloc'?" },
+		{ "call,bytes,ns\n,5,5\n", 2, "unknown call" },
+		{ "call,bytes,ns\nzzzzzzzzzzzzzzzzzz,5,5\n", 2, "unknown call 'zzz" },
+		{ "call,bytes,ns\n\ncudaFree,x,5\n", 3, "not a whole number: 'x'" },
+		{ "call,bytes,ns\ncudaFree,-1,5\n", 2, "not a whole number" },
+		{ "call,bytes,ns\ncudaFree,1.5,5\n", 2, "not a whole number" },
+		{ "call,bytes,ns\ncudaFree, 1,5\n", 2, "not a whole number" },
+		{ "call,bytes,ns\ncudaFree,1,5,6\n", 2, "not a whole number: '5,6'" },
+		{ "call,bytes,ns\ncudaFree,,5\n", 2, "a number is missing" },
+		{ "call,bytes,ns\ncudaFree,1,\n", 2, "a number is missing" },
+		{ "call,bytes,ns\ncudaFree,1,86400000000001\n", 2, "number too big" },
+		{ "call,bytes,ns\ncudaFree,99999999999999999999999,1\n", 2, "number too big" },
+		{ "call,bytes,ns\ncudaFree,18446744073709551616,1\n", 2, "number too big" },
+		{ "call,bytes,ns\ncudaFree,1,1\ncudaFree,1,2\n", 3,
+		  "the same size twice for 'cudaFree'" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(rows); i++) {
+		struct frag_cost *cost = NULL;
+		struct frag_err err = { 0 };
+		int rc = load(rows[i].text, strlen(rows[i].text), &cost, &err);
+
+		if (rc != FRAG_EINPUT || err.offset != rows[i].line ||
+		    !strstr(err.msg, rows[i].says))
+			fail_msg("row %zu: %d, line %llu: %s", i, rc,
+				 (unsigned long long)err.offset, err.msg);
+		assert_null(cost);
+	}
+}
+
+static void test_hostile(void **state)
+{
+	static const char zero[] = "call,bytes,ns\ncuda\0Malloc,1,1\n";
+	struct frag_cost *cost = NULL;
+	struct frag_err err;
+	char *big = malloc(100000);
+	size_t n;
+
+	(void)state;
+	assert_int_equal(load(zero, sizeof(zero) - 1, &cost, &err), FRAG_EINPUT);
+	assert_non_null(strstr(err.msg, "zero byte after 'cuda'"));
+	memset(big, 'a', 100000); /* one line without an end */
+	assert_int_equal(load(big, 100000, &cost, &err), FRAG_EINPUT);
+	assert_non_null(strstr(err.msg, "line too long"));
+	n = (size_t)sprintf(big, "call,bytes,ns\n");
+	for (int i = 0; i < 65; i++)
+		n += (size_t)sprintf(big + n, "cudaFree,%d,1\n", 1000 - i);
+	assert_int_equal(load(big, n, &cost, &err), FRAG_EINPUT);
+	assert_int_equal(err.offset, 66);
+	assert_non_null(strstr(err.msg, "more than 64 sizes for 'cudaFree'"));
+	free(big);
+	assert_int_equal(frag_cost_load("/nonexistent/profile.csv", &cost, &err), FRAG_EINPUT);
+	assert_non_null(strstr(err.msg, "cannot open cost profile /nonexistent/profile.csv"));
+	assert_int_equal(frag_cost_load("/tmp", &cost, &err), FRAG_EINPUT);
+}
+
+static void test_no_memory(void **state)
+{
+	static const char text[] = "call,bytes,ns\n";
+	struct frag_cost *cost = NULL;
+	int rc;
+
+	(void)state;
+	frag_host_fail_after(1);
+	rc = load(text, strlen(text), &cost, NULL);
+	frag_host_fail_after(0);
+	assert_int_equal(rc, FRAG_ENOMEM);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_columns),	     cmocka_unit_test(test_between),
+		cmocka_unit_test(test_names),	     cmocka_unit_test(test_file),
+		cmocka_unit_test(test_file_on_card), cmocka_unit_test(test_bad_files),
+		cmocka_unit_test(test_hostile),	     cmocka_unit_test(test_no_memory),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,473 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The front of devices: counting, failures on demand, capabilities, clock, leaks; null, no cuda. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include <frag/device.h>
+
+#include "device/device_internal.h"
+
+static struct frag_device *open_sim(void)
+{
+	struct frag_sim_config cfg = { .context_bytes = UINT64_MAX };
+	struct frag_device *dev = NULL;
+
+	assert_int_equal(frag_sim_open(&cfg, &dev, NULL), 0);
+	return dev;
+}
+
+/* ---- a script that makes every kind of call at least once ------------------- */
+
+struct script {
+	frag_addr_t segment, range, async, managed;
+	uint64_t handle, pool, fence, free_bytes, total_bytes;
+	bool done;
+};
+
+/* Does step `i`. -1000000 = there is no such step. */
+static int step(struct frag_device *d, struct script *s, unsigned i, struct frag_err *err)
+{
+	static const struct frag_pool_attr attr = { .release_threshold = UINT64_MAX };
+
+	switch (i) {
+	case 0:
+		return frag_dev_alloc(d, 3 * FRAG_MIB, &s->segment, err);
+	case 1:
+		return frag_dev_reserve(d, 4 * FRAG_MIB, 0, &s->range, err);
+	case 2:
+		return frag_dev_create(d, 4 * FRAG_MIB, &s->handle, err);
+	case 3:
+		return frag_dev_map(d, s->range, 4 * FRAG_MIB, s->handle, err);
+	case 4:
+		return frag_dev_set_access(d, s->range, 4 * FRAG_MIB, err);
+	case 5:
+		return frag_dev_pool_create(d, &attr, &s->pool, err);
+	case 6:
+		return frag_dev_pool_alloc(d, s->pool, 1000, 0, &s->async, err);
+	case 7:
+		return frag_dev_managed_alloc(d, 5 * FRAG_MIB, &s->managed, err);
+	case 8:
+		return frag_dev_managed_touch(d, s->managed, 5 * FRAG_MIB, true, err);
+	case 9:
+		return frag_dev_fence_record(d, 0, &s->fence, err);
+	case 10:
+		return frag_dev_fence_done(d, s->fence, 0, &s->done, err);
+	case 11:
+		return frag_dev_sync(d, 0, err);
+	case 12:
+		return frag_dev_sync_all(d, err);
+	case 13:
+		return frag_dev_mem_info(d, &s->free_bytes, &s->total_bytes, err);
+	case 14:
+		return frag_dev_managed_free(d, s->managed, 5 * FRAG_MIB, err);
+	case 15:
+		return frag_dev_pool_free(d, s->pool, s->async, 1000, 0, err);
+	case 16:
+		return frag_dev_pool_trim(d, s->pool, 0, err);
+	case 17:
+		return frag_dev_pool_destroy(d, s->pool, err);
+	case 18:
+		return frag_dev_unmap(d, s->range, 4 * FRAG_MIB, err);
+	case 19:
+		return frag_dev_release(d, s->handle, 4 * FRAG_MIB, err);
+	case 20:
+		return frag_dev_unreserve(d, s->range, 4 * FRAG_MIB, err);
+	case 21:
+		return frag_dev_free(d, s->segment, 3 * FRAG_MIB, err);
+	default:
+		return -1000000;
+	}
+}
+#define STEPS 22u
+/* resident managed memory, a pool page, a handle and a segment of two pages */
+#define SCRIPT_PEAK (5 * FRAG_MIB + 32 * FRAG_MIB + 4 * FRAG_MIB + 4 * FRAG_MIB)
+
+static const enum frag_call step_kind[STEPS] = {
+	FRAG_CALL_MALLOC,      FRAG_CALL_RESERVE,      FRAG_CALL_CREATE,       FRAG_CALL_MAP,
+	FRAG_CALL_SET_ACCESS,  FRAG_CALL_POOL_CREATE,  FRAG_CALL_ASYNC_MALLOC, FRAG_CALL_MANAGED,
+	FRAG_CALL_PREFETCH,    FRAG_CALL_FENCE,	       FRAG_CALL_QUERY,	       FRAG_CALL_SYNC,
+	FRAG_CALL_DEVICE_SYNC, FRAG_CALL_MEM_INFO,     FRAG_CALL_MANAGED_FREE, FRAG_CALL_ASYNC_FREE,
+	FRAG_CALL_POOL_TRIM,   FRAG_CALL_POOL_DESTROY, FRAG_CALL_UNMAP,	       FRAG_CALL_RELEASE,
+	FRAG_CALL_UNRESERVE,   FRAG_CALL_FREE,
+};
+
+static void run_script(struct frag_device *d, struct script *s, unsigned from)
+{
+	struct frag_err err = { 0 };
+
+	for (unsigned i = from; i < STEPS; i++) {
+		int rc = step(d, s, i, &err);
+
+		if (rc)
+			fail_msg("step %u: %d %s", i, rc, err.msg);
+	}
+}
+
+static void test_names(void **state)
+{
+	(void)state;
+	assert_string_equal(frag_call_name(FRAG_CALL_MALLOC), "cudaMalloc");
+	assert_string_equal(frag_call_name(FRAG_CALL_MEM_INFO), "cudaMemGetInfo");
+	assert_string_equal(frag_call_name((enum frag_call)FRAG_CALL_COUNT), "?");
+}
+
+static void test_counts(void **state)
+{
+	struct frag_device *d = open_sim();
+	struct script s;
+	uint64_t ns = 0;
+
+	(void)state;
+	run_script(d, &s, 0);
+	assert_int_equal(d->driver_calls, STEPS);
+	for (unsigned k = 0; k < FRAG_CALL_COUNT; k++) {
+		/* the script has each kind exactly once, so this also proves it complete */
+		assert_int_equal(d->stat[k].count, 1);
+		assert_int_equal(d->stat[k].failed, 0);
+		ns += d->stat[k].ns;
+	}
+	assert_int_equal(d->driver_ns, ns);
+	assert_true(ns > 0);
+	assert_int_equal(d->stat[FRAG_CALL_MALLOC].bytes, 3 * FRAG_MIB);
+	assert_int_equal(d->stat[FRAG_CALL_FREE].bytes, 3 * FRAG_MIB);
+	assert_int_equal(d->stat[FRAG_CALL_MAP].bytes, 4 * FRAG_MIB);
+	assert_int_equal(d->stat[FRAG_CALL_ASYNC_MALLOC].bytes, 1000);
+	assert_int_equal(d->reserved_bytes, 0);
+	assert_int_equal(d->reserved_peak_bytes, SCRIPT_PEAK);
+	assert_int_equal(s.free_bytes, s.total_bytes - 552402944 - SCRIPT_PEAK);
+	assert_int_equal(frag_dev_leaks(d), 0);
+	frag_dev_close(d);
+}
+
+/* ---- failures on demand ----------------------------------------------------- */
+
+static bool takes_memory(enum frag_call k)
+{
+	return k == FRAG_CALL_MALLOC || k == FRAG_CALL_RESERVE || k == FRAG_CALL_CREATE ||
+	       k == FRAG_CALL_ASYNC_MALLOC || k == FRAG_CALL_MANAGED;
+}
+
+static void check_injected(enum frag_call kind, unsigned number, int rc, const struct frag_err *err)
+{
+	char expected[128];
+
+	if (takes_memory(kind)) {
+		assert_int_equal(rc, FRAG_OOM);
+		assert_string_equal(err->msg, "untouched");
+		return;
+	}
+	assert_int_equal(rc, FRAG_EDEVICE);
+	assert_int_equal(err->code, FRAG_EDEVICE);
+	snprintf(expected, sizeof(expected), "%s failed (injected failure of call %u)",
+		 frag_call_name(kind), number);
+	assert_string_equal(err->msg, expected);
+}
+
+/* For every n: call n fails, nothing has changed, the same call then works, nothing leaks. */
+static void test_fail_each(void **state)
+{
+	(void)state;
+	for (unsigned n = 1; n <= STEPS; n++) {
+		struct frag_device *d = open_sim();
+		struct frag_err err = { .msg = "untouched" };
+		struct script s;
+		uint64_t reserved, leaks, ns;
+		int rc;
+
+		d->fail_call = n;
+		for (unsigned i = 0; i + 1 < n; i++)
+			assert_int_equal(step(d, &s, i, &err), 0);
+		reserved = d->reserved_bytes;
+		leaks = frag_dev_leaks(d);
+		ns = d->driver_ns;
+		rc = step(d, &s, n - 1, &err);
+		check_injected(step_kind[n - 1], n, rc, &err);
+		assert_int_equal(d->driver_calls, n);
+		assert_int_equal(d->stat[step_kind[n - 1]].failed, 1);
+		assert_int_equal(d->stat[step_kind[n - 1]].count, 0);
+		assert_int_equal(d->reserved_bytes, reserved);
+		assert_int_equal(d->driver_ns, ns);
+		assert_int_equal(frag_dev_leaks(d), leaks);
+		run_script(d, &s, n - 1);
+		assert_int_equal(d->driver_calls, STEPS + 1);
+		assert_int_equal(frag_dev_leaks(d), 0);
+		assert_int_equal(d->reserved_bytes, 0);
+		frag_dev_close(d);
+	}
+}
+
+static void test_fail_all_after(void **state)
+{
+	struct frag_device *d = open_sim();
+	frag_addr_t a, b;
+
+	(void)state;
+	d->fail_call = 2;
+	d->fail_all_after = true;
+	assert_int_equal(frag_dev_alloc(d, 100, &a, NULL), 0);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(frag_dev_alloc(d, 100, &b, NULL), FRAG_OOM);
+	assert_int_equal(frag_dev_free(d, a, 100, NULL), FRAG_EDEVICE);
+	assert_int_equal(d->reserved_bytes, FRAG_PAGE);
+	d->fail_call = 0;
+	assert_int_equal(frag_dev_free(d, a, 100, NULL), 0);
+	assert_int_equal(d->driver_calls, 6);
+	assert_int_equal(d->stat[FRAG_CALL_MALLOC].failed, 3);
+	assert_int_equal(d->stat[FRAG_CALL_FREE].failed, 1);
+	frag_dev_close(d);
+}
+
+/* ---- leaks, log ------------------------------------------------------------- */
+
+static void test_leaks(void **state)
+{
+	struct frag_device *d = open_sim();
+	struct script s;
+
+	(void)state;
+	for (unsigned i = 0; i < 9; i++)
+		assert_int_equal(step(d, &s, i, NULL), 0);
+	/* segment, range, handle, pool, block of the pool, managed */
+	assert_int_equal(frag_dev_leaks(d), 6);
+	frag_dev_close(d); /* with everything out: sanitizers see what the host leaks */
+}
+
+struct log_line {
+	enum frag_call call;
+	uint64_t bytes;
+	int result;
+};
+static struct log_line log_lines[8];
+static unsigned log_count;
+
+static void log_call(void *ctx, enum frag_call call, uint64_t bytes, int result)
+{
+	assert_ptr_equal(ctx, log_lines);
+	log_lines[log_count++] = (struct log_line){ call, bytes, result };
+}
+
+static void test_log(void **state)
+{
+	struct frag_device *d = open_sim();
+	frag_addr_t a;
+
+	(void)state;
+	log_count = 0;
+	d->log = log_call;
+	d->log_ctx = log_lines;
+	assert_int_equal(frag_dev_alloc(d, 777, &a, NULL), 0);
+	assert_int_equal(frag_dev_alloc(d, 1ull << 50, &a, NULL), FRAG_OOM);
+	assert_int_equal(frag_dev_sync_all(d, NULL), 0);
+	assert_int_equal(frag_dev_free(d, 12345, 9, NULL), FRAG_EDEVICE);
+	assert_int_equal(log_count, 4);
+	assert_int_equal(log_lines[0].call, FRAG_CALL_MALLOC);
+	assert_int_equal(log_lines[0].bytes, 777);
+	assert_int_equal(log_lines[0].result, 0);
+	assert_int_equal(log_lines[1].result, FRAG_OOM);
+	assert_int_equal(log_lines[2].call, FRAG_CALL_DEVICE_SYNC);
+	assert_int_equal(log_lines[3].bytes, 9);
+	assert_int_equal(log_lines[3].result, FRAG_EDEVICE);
+	frag_dev_close(d);
+}
+
+/* ---- a back-end of our own: capabilities and the host clock ----------------- */
+
+static uint32_t fake_can;
+static bool fake_closed;
+
+static void fake_close(void *priv)
+{
+	(void)priv;
+	fake_closed = true;
+}
+
+static void fake_info(void *priv, struct frag_device_info *out)
+{
+	(void)priv;
+	*out = (struct frag_device_info){ .can = fake_can };
+}
+
+/* Takes two milliseconds and does not say so. */
+static int fake_alloc(void *priv, uint64_t bytes, frag_addr_t *out, uint64_t *ns,
+		      struct frag_err *err)
+{
+	struct timespec pause = { .tv_nsec = 2000000 };
+
+	(void)priv, (void)bytes, (void)ns, (void)err;
+	nanosleep(&pause, NULL);
+	*out = 1;
+	return 0;
+}
+
+/* Knows what it took. */
+static int fake_free(void *priv, frag_addr_t addr, uint64_t *ns, struct frag_err *err)
+{
+	(void)priv, (void)addr, (void)err;
+	*ns = 7;
+	return 0;
+}
+
+static uint64_t fake_reserved(void *priv)
+{
+	(void)priv;
+	return 42;
+}
+
+static const struct frag_device_ops fake_ops = {
+	.name = "fake",
+	.close = fake_close,
+	.info = fake_info,
+	.alloc = fake_alloc,
+	.free = fake_free,
+	.reserved = fake_reserved,
+};
+
+static void test_measured(void **state)
+{
+	struct frag_device *d;
+	frag_addr_t a;
+
+	(void)state;
+	fake_can = FRAG_CAN_MALLOC;
+	fake_closed = false;
+	assert_int_equal(frag_device_wrap(&fake_ops, NULL, &d, NULL), 0);
+	assert_int_equal(frag_dev_alloc(d, 5, &a, NULL), 0);
+	assert_true(d->driver_ns >= 2000000);
+	assert_int_equal(d->stat[FRAG_CALL_MALLOC].ns, d->driver_ns);
+	assert_int_equal(d->reserved_bytes, 42);
+	assert_int_equal(frag_dev_free(d, a, 5, NULL), 0);
+	assert_int_equal(d->stat[FRAG_CALL_FREE].ns, 7);
+	frag_dev_close(d);
+	assert_true(fake_closed);
+}
+
+static void test_not_able(void **state)
+{
+	struct frag_managed_usage managed = { .faults = 9 };
+	struct frag_pool_usage pool = { .used_bytes = 9 };
+	struct frag_device *d;
+	struct frag_err err;
+	struct script s = { 0 };
+
+	(void)state;
+	fake_can = 0;
+	assert_int_equal(frag_device_wrap(&fake_ops, NULL, &d, NULL), 0);
+	for (unsigned i = 0; i < STEPS; i++) {
+		if (i >= 9 && i <= 13)
+			continue; /* fences and the like need no capability */
+		err.msg[0] = 0;
+		assert_int_equal(step(d, &s, i, &err), FRAG_ENOTSUP);
+		assert_non_null(strstr(err.msg, frag_call_name(step_kind[i])));
+		assert_non_null(strstr(err.msg, "'fake'"));
+	}
+	assert_int_equal(d->driver_calls, 0);
+	frag_dev_pool_usage(d, 1, &pool);
+	assert_int_equal(pool.used_bytes, 0);
+	frag_dev_managed_usage(d, &managed);
+	assert_int_equal(managed.faults, 0);
+	frag_dev_close(d);
+}
+
+/* ---- null, cuda ------------------------------------------------------------- */
+
+static void test_null_device(void **state)
+{
+	struct frag_device_info info;
+	struct frag_device *d;
+	frag_addr_t before = 0, a;
+	struct script s;
+
+	(void)state;
+	assert_int_equal(frag_null_open(&d, NULL), 0);
+	run_script(d, &s, 0);
+	assert_int_equal(frag_dev_leaks(d), 0);
+	assert_int_equal(d->driver_ns, 0);
+	frag_dev_info(d, &info);
+	assert_string_equal(info.name, "null");
+	assert_true(info.modelled);
+	for (int i = 0; i < 100; i++) {
+		assert_int_equal(frag_dev_alloc(d, 1 + (uint64_t)i * FRAG_MIB, &a, NULL), 0);
+		assert_true(a > before);
+		before = a + (uint64_t)i * FRAG_MIB;
+	}
+	frag_dev_close(d);
+	frag_dev_close(NULL);
+}
+
+static void test_cuda_absent(void **state)
+{
+	struct frag_device *d = NULL;
+	struct frag_err err;
+
+	(void)state;
+	if (frag_cuda_built())
+		skip();
+	assert_int_equal(frag_cuda_open(0, &d, &err), FRAG_EDEVICE);
+	assert_non_null(strstr(err.msg, "this build has no CUDA device (built without nvcc)"));
+	assert_null(d);
+}
+
+/* ---- host memory ------------------------------------------------------------ */
+
+/* Opening and every call of the script, with the n-th host allocation failing. */
+static void test_host_memory(void **state)
+{
+	struct frag_sim_config cfg = { .context_bytes = UINT64_MAX };
+	bool opened_all = false;
+
+	(void)state;
+	for (uint64_t n = 1; n < 200 && !opened_all; n++) {
+		struct frag_device *d = NULL;
+		struct frag_err err = { 0 };
+		struct script s;
+		int rc;
+
+		frag_host_fail_after(n);
+		rc = frag_sim_open(&cfg, &d, &err);
+		if (rc) {
+			frag_host_fail_after(0);
+			assert_int_equal(rc, FRAG_ENOMEM);
+			continue;
+		}
+		for (unsigned i = 0; i < STEPS; i++) {
+			uint64_t reserved = d->reserved_bytes;
+
+			rc = step(d, &s, i, &err);
+			if (!rc)
+				continue;
+			assert_int_equal(rc, FRAG_ENOMEM);
+			assert_int_equal(d->reserved_bytes, reserved);
+			frag_host_fail_after(0);
+			assert_int_equal(step(d, &s, i, &err), 0);
+			frag_host_fail_after(0);
+		}
+		opened_all = n > 60;
+		frag_host_fail_after(0);
+		assert_int_equal(frag_dev_leaks(d), 0);
+		assert_int_equal(d->reserved_bytes, 0);
+		frag_dev_close(d);
+	}
+	assert_true(opened_all);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_names),	    cmocka_unit_test(test_counts),
+		cmocka_unit_test(test_fail_each),   cmocka_unit_test(test_fail_all_after),
+		cmocka_unit_test(test_leaks),	    cmocka_unit_test(test_log),
+		cmocka_unit_test(test_measured),    cmocka_unit_test(test_not_able),
+		cmocka_unit_test(test_null_device), cmocka_unit_test(test_cuda_absent),
+		cmocka_unit_test(test_host_memory),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The table of known cards. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <string.h>
+
+#include <frag/device.h>
+
+static void test_h200(void **state)
+{
+	const struct frag_gpu *g = frag_gpu_find("h200");
+	struct frag_sim_config cfg = { .context_bytes = UINT64_MAX };
+	struct frag_device_info info;
+	struct frag_device *d;
+
+	(void)state;
+	assert_non_null(g);
+	assert_int_equal(g->total_bytes, 150109880320ull);
+	assert_int_equal(g->context_bytes, 552402944ull);
+	/* it is the card that a simulation has unless told otherwise */
+	assert_int_equal(frag_sim_open(&cfg, &d, NULL), 0);
+	frag_dev_info(d, &info);
+	assert_int_equal(info.total_bytes, g->total_bytes);
+	assert_int_equal(info.context_bytes, g->context_bytes);
+	frag_dev_close(d);
+}
+
+static void test_table(void **state)
+{
+	static const char *const expected[] = { "t4",	"l4",	   "rtx3090", "rtx4090", "rtx5090",
+						"a10",	"a100-40", "a100-80", "l40s",	 "h100",
+						"h200", "b200",	   "mi300x",  "mi325x" };
+	size_t count;
+	const struct frag_gpu *g = frag_gpu_list(&count);
+
+	(void)state;
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(expected); i++)
+		assert_non_null(frag_gpu_find(expected[i]));
+	for (size_t i = 0; i < count; i++) {
+		struct frag_sim_config cfg = { .name = g[i].label,
+					       .total_bytes = g[i].total_bytes,
+					       .context_bytes = g[i].context_bytes };
+		struct frag_device *d;
+
+		assert_ptr_equal(frag_gpu_find(g[i].name), &g[i]); /* names are unique */
+		assert_true(strlen(g[i].label) > 0 && strlen(g[i].source) > 0);
+		assert_true(g[i].total_bytes > 10 * FRAG_GIB);
+		assert_true(g[i].context_bytes < FRAG_GIB);
+		assert_true(!i || g[i].total_bytes >= g[i - 1].total_bytes); /* ascending */
+		assert_int_equal(frag_sim_open(&cfg, &d, NULL), 0);
+		frag_dev_close(d);
+	}
+	assert_null(frag_gpu_find("H200"));
+	assert_null(frag_gpu_find(""));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_h200),
+		cmocka_unit_test(test_table),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

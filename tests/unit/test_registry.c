@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* src/replay/registry.c: the table that was built in, and what a sound entry is. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <frag/policy.h>
+
+#include "replay/registry.h"
+
+static void built_in(void **state)
+{
+	struct frag_err err;
+	size_t n;
+	const struct frag_policy_ops *const *list = frag_policy_list(&n);
+
+	(void)state;
+	if (frag_policy_registry_check(&err))
+		fail_msg("%s", err.msg);
+	for (size_t i = 0; i < n; i++) {
+		assert_ptr_equal(frag_policy_find(list[i]->name), list[i]);
+		if (i)
+			assert_true(strcmp(list[i - 1]->name, list[i]->name) < 0);
+	}
+	assert_null(frag_policy_find("no-such-policy"));
+	assert_null(frag_policy_find(""));
+}
+
+/* Every short name stands for a policy that is there, with options it takes. */
+static void short_names(void **state)
+{
+	const char *name, *text;
+
+	(void)state;
+	for (size_t i = 0; (name = frag_policy_short(i, &text)); i++) {
+		struct frag_policy_spec *spec, *same;
+		struct frag_err err;
+
+		if (frag_policy_spec_parse(name, &spec, &err))
+			fail_msg("%s", err.msg);
+		assert_int_equal(frag_policy_spec_parse(text, &same, NULL), 0);
+		assert_string_equal(frag_policy_spec_echo(spec), frag_policy_spec_echo(same));
+		assert_string_equal(frag_policy_spec_text(spec), name);
+		frag_policy_spec_destroy(spec);
+		frag_policy_spec_destroy(same);
+	}
+}
+
+static int create(const struct frag_policy_env *env, const void *params, void **self,
+		  struct frag_err *err)
+{
+	(void)env, (void)params, (void)self, (void)err;
+	return 0;
+}
+
+static void destroy(void *self)
+{
+	(void)self;
+}
+
+static int alloc(void *self, const struct frag_request *req, struct frag_block *out,
+		 struct frag_err *err)
+{
+	(void)self, (void)req, (void)out, (void)err;
+	return FRAG_OOM;
+}
+
+static int give(void *self, const struct frag_block *block, struct frag_err *err)
+{
+	(void)self, (void)block, (void)err;
+	return 0;
+}
+
+static void visit(void *self, const struct frag_visitor *v)
+{
+	(void)self, (void)v;
+}
+
+static const struct frag_policy_ops sound = {
+	.abi = FRAG_POLICY_ABI,
+	.name = "sound-1",
+	.summary = "s",
+	.source = "s",
+	.create = create,
+	.destroy = destroy,
+	.alloc = alloc,
+	.free = give,
+	.visit = visit,
+};
+
+static void entries(void **state)
+{
+	static const struct frag_opt opts[] = {
+		{ .type = FRAG_OPT_T_UINT, .key = "a", .help = "h" }, FRAG_OPT_END
+	};
+	struct frag_policy_ops bad[9];
+	static const char *const messages[] = {
+		"policy has abi 7, this program has abi 1",
+		"a policy has no proper name (a-z, 0-9, -)",
+		"a policy has no proper name (a-z, 0-9, -)",
+		"policy 'sound-1' lacks its summary or its source",
+		"policy 'sound-1' lacks create, destroy, alloc or free",
+		"policy 'sound-1' lacks create, destroy, alloc or free",
+		"policy 'sound-1' lacks create, destroy, alloc or free",
+		"policy 'sound-1' lacks visit",
+		"policy 'sound-1': option 'a' lies outside its params",
+	};
+	struct frag_err err;
+
+	(void)state;
+	assert_int_equal(frag_policy_ops_check(&sound, &err), 0);
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(bad); i++)
+		bad[i] = sound;
+	bad[0].abi = 7;
+	bad[1].name = NULL;
+	bad[2].name = "Has_Letters";
+	bad[3].source = "";
+	bad[4].create = NULL;
+	bad[5].alloc = NULL;
+	bad[6].free = NULL;
+	bad[7].visit = NULL;
+	bad[8].opts = opts;
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(bad); i++) {
+		assert_int_equal(frag_policy_ops_check(&bad[i], &err), FRAG_ECHECK);
+		assert_string_equal(err.msg, messages[i]);
+	}
+}
+
+static void class_names(void **state)
+{
+	(void)state;
+	assert_string_equal(frag_class_name(FRAG_CLASS_HIT), "hit");
+	assert_string_equal(frag_class_name(FRAG_CLASS_REFUSED), "refused");
+	assert_string_equal(frag_class_name(FRAG_CLASS_COUNT), "?");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(built_in),
+		cmocka_unit_test(short_names),
+		cmocka_unit_test(entries),
+		cmocka_unit_test(class_names),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The recorder against the full list of points: windows tile the events, hold
+ * the true extremes and last values, stay within the bound, and the overall
+ * peaks survive any number of merges.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "metrics/series.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct point {
+	uint64_t time, v[4];
+};
+
+static uint64_t next_random(uint64_t *state)
+{
+	*state = *state * 6364136223846793005ull + 1442695040888963407ull;
+	return *state >> 33;
+}
+
+static struct point *make_points(size_t n, uint64_t seed)
+{
+	struct point *p = calloc(n + 1, sizeof(*p));
+	uint64_t t = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		t += next_random(&seed) % 50;
+		p[i].time = t;
+		for (int k = 0; k < 4; k++)
+			p[i].v[k] = next_random(&seed) % 1000000 + 1;
+	}
+	return p;
+}
+
+static void record(struct frag_recorder *rec, const struct point *p, size_t n, size_t cap,
+		   uint64_t expect)
+{
+	assert_int_equal(frag_series_init(rec, cap, NULL), 0);
+	if (expect)
+		frag_series_expect(rec, expect);
+	for (size_t i = 0; i < n; i++) {
+		frag_series_add(rec, i, p[i].time, p[i].v[0], p[i].v[1], p[i].v[2], p[i].v[3]);
+		if (frag_series_want_loss(rec))
+			frag_series_add_loss(rec, &(struct frag_loss){ .event = i,
+							.time_us = p[i].time,
+							.reserved_bytes = p[i].v[3] });
+	}
+}
+
+static void check_window(const struct frag_window *w, const struct point *p)
+{
+	const uint64_t *got = &w->requested_min; /* min, max, last of the four curves */
+
+	assert_int_equal(w->first_us, p[w->first_event].time);
+	assert_int_equal(w->last_us, p[w->last_event].time);
+	for (int k = 0; k < 4; k++) {
+		uint64_t lo = UINT64_MAX, hi = 0;
+
+		for (uint64_t e = w->first_event; e <= w->last_event; e++) {
+			lo = FRAG_MIN(lo, p[e].v[k]);
+			hi = FRAG_MAX(hi, p[e].v[k]);
+		}
+		assert_int_equal(got[3 * k], lo);
+		assert_int_equal(got[3 * k + 1], hi);
+		assert_int_equal(got[3 * k + 2], p[w->last_event].v[k]);
+	}
+}
+
+static void check_series(const struct frag_series *s, const struct point *p, size_t n, size_t cap)
+{
+	uint64_t next = 0;
+
+	assert_true(s->count <= cap);
+	for (size_t i = 0; i < s->count; i++) {
+		assert_int_equal(s->windows[i].first_event, next);
+		check_window(&s->windows[i], p);
+		next = s->windows[i].last_event + 1;
+		if (i + 1 < s->count)
+			assert_int_equal(next, (i + 1) * s->events_per_window);
+	}
+	assert_int_equal(next, n);
+	/* every full window has its sample, and only window ends have one */
+	assert_int_equal(s->losses_count, n / s->events_per_window);
+	for (size_t i = 0; i < s->losses_count; i++) {
+		assert_int_equal(s->losses[i].event, s->windows[i].last_event);
+		assert_int_equal(s->losses[i].reserved_bytes, s->windows[i].reserved_last);
+	}
+}
+
+static void windows_hold_the_truth(void **state)
+{
+	static const struct {
+		size_t n, cap, kept;
+	} rows[] = {
+		{ 0, 8, 8 },	  { 1, 8, 8 },	     { 8, 8, 8 },      { 9, 8, 8 },
+		{ 16, 8, 8 },	  { 17, 8, 8 },	     { 1000, 8, 8 },   { 1000, 7, 8 },
+		{ 1000, 1, 2 },	  { 4096, 64, 64 },  { 4097, 64, 64 }, { 5000, 0, 1024 },
+		{ 65536, 256, 256 },
+	};
+
+	(void)state;
+	for (size_t r = 0; r < FRAG_ARRAY_LEN(rows); r++) {
+		struct point *p = make_points(rows[r].n, r + 1);
+		struct frag_recorder rec;
+		struct frag_series s;
+		uint64_t per = 1;
+
+		record(&rec, p, rows[r].n, rows[r].cap, 0);
+		frag_series_finish(&rec, &s);
+		while (per * rows[r].kept < rows[r].n)
+			per *= 2;
+		assert_int_equal(s.cap, rows[r].kept);
+		assert_int_equal(s.events_per_window, per);
+		check_series(&s, p, rows[r].n, rows[r].kept);
+		frag_host_free(s.windows);
+		frag_host_free(s.losses);
+		frag_series_release(&rec); /* allowed after finish */
+		free(p);
+	}
+}
+
+/* A true estimate saves work and changes nothing; a wrong one loses nothing. */
+static void an_estimate(void **state)
+{
+	enum { N = 10000, CAP = 32 };
+	struct point *p = make_points(N, 99);
+	struct frag_recorder rec;
+	struct frag_series plain, told, low;
+
+	(void)state;
+	record(&rec, p, N, CAP, 0);
+	frag_series_finish(&rec, &plain);
+	record(&rec, p, N, CAP, N);
+	frag_series_finish(&rec, &told);
+	record(&rec, p, N, CAP, 100);
+	frag_series_finish(&rec, &low);
+	assert_int_equal(plain.count, told.count);
+	assert_int_equal(plain.losses_count, told.losses_count);
+	assert_memory_equal(plain.windows, told.windows, plain.count * sizeof(*plain.windows));
+	assert_memory_equal(plain.losses, told.losses, plain.losses_count * sizeof(*plain.losses));
+	check_series(&low, p, N, CAP);
+	frag_host_free(plain.windows);
+	frag_host_free(plain.losses);
+	frag_host_free(told.windows);
+	frag_host_free(told.losses);
+	frag_host_free(low.windows);
+	frag_host_free(low.losses);
+	free(p);
+}
+
+/* One spike of one event among a million survives. */
+static void a_single_spike_survives(void **state)
+{
+	struct frag_recorder rec;
+	struct frag_series s;
+	uint64_t hi = 0, lo = UINT64_MAX;
+
+	(void)state;
+	assert_int_equal(frag_series_init(&rec, 16, NULL), 0);
+	for (uint64_t i = 0; i < 1000000; i++)
+		frag_series_add(&rec, i, i, 500, 500, 500, i == 777777 ? 9999 : i == 5 ? 1 : 500);
+	frag_series_finish(&rec, &s);
+	for (size_t i = 0; i < s.count; i++) {
+		hi = FRAG_MAX(hi, s.windows[i].reserved_max);
+		lo = FRAG_MIN(lo, s.windows[i].reserved_min);
+	}
+	assert_int_equal(hi, 9999);
+	assert_int_equal(lo, 1);
+	frag_host_free(s.windows);
+	frag_host_free(s.losses);
+}
+
+/* The caller may also sample at other moments; memory stays bounded. */
+static void losses_anywhere_stay_bounded(void **state)
+{
+	struct frag_recorder rec;
+	struct frag_series s;
+
+	(void)state;
+	assert_int_equal(frag_series_init(&rec, 8, NULL), 0);
+	for (uint64_t i = 0; i < 1000; i++) {
+		frag_series_add(&rec, i, i, 1, 1, 1, 1);
+		frag_series_add_loss(&rec, &(struct frag_loss){ .event = i, .other_bytes = 1 });
+		frag_series_add_loss(&rec, &(struct frag_loss){ .event = i, .other_bytes = 2 });
+	}
+	frag_series_finish(&rec, &s);
+	assert_true(s.losses_count <= 8);
+	for (size_t i = 0; i < s.losses_count; i++)
+		assert_int_equal(s.losses[i].other_bytes, 2);
+	frag_host_free(s.windows);
+	frag_host_free(s.losses);
+}
+
+static void memory_short(void **state)
+{
+	struct frag_recorder rec;
+	struct frag_err err = { 0 };
+
+	(void)state;
+	for (uint64_t n = 1; n <= 2; n++) {
+		frag_host_fail_after(n);
+		assert_int_equal(frag_series_init(&rec, 8, &err), FRAG_ENOMEM);
+		frag_host_fail_after(0);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(windows_hold_the_truth),
+		cmocka_unit_test(an_estimate),
+		cmocka_unit_test(a_single_spike_survives),
+		cmocka_unit_test(losses_anywhere_stay_bounded),
+		cmocka_unit_test(memory_short),
+	};
+
+	return cmocka_run_group_tests_name("series", tests, NULL, NULL);
+}
