@@ -49,50 +49,43 @@ static uint64_t potential_size(const struct pt_block *b)
 }
 
 /* Among expandable blocks, hop forward while the very next one has the smaller potential. */
-static struct frag_bset_pos prefer_inner(struct frag_bset_pos at)
+static struct pt_block *prefer_inner(struct pt_block *b)
 {
-	for (;;) {
-		struct pt_block *b = frag_bset_value(at);
-		struct frag_bset_pos next;
+	while (b->ranged) {
+		struct pt_block *next = pt_next_free(b);
 
-		if (!b->ranged)
-			return at;
-		next = frag_bset_next(at);
-		if (!next.leaf || potential_size(frag_bset_value(next)) >= potential_size(b))
-			return at;
-		at = next;
+		if (!next || potential_size(next) >= potential_size(b))
+			break;
+		b = next;
 	}
+	return b;
 }
 
-static struct frag_bset_pos skip_ranged(struct frag_bset_pos at)
+static struct pt_block *skip_ranged(struct pt_block *b)
 {
-	while (at.leaf && ((struct pt_block *)frag_bset_value(at))->ranged)
-		at = frag_bset_next(at);
-	return at;
+	while (b && b->ranged)
+		b = pt_next_free(b);
+	return b;
 }
 
 /* Takes the best fit out of the free set; NULL is a miss. */
 static struct pt_block *search(struct pt *a, struct pt_set *set, uint64_t size)
 {
-	struct frag_bset_pos at;
 	struct pt_block *b;
 
 	if (a->ages)
 		set->pool->calls++;
-	at = frag_bset_lower(&set->free, size, 0);
-	if (!at.leaf)
+	b = pt_of(frag_binset_lower(&set->free, size));
+	if (!b)
 		return NULL;
-	b = frag_bset_value(at);
 	if (b->ranged) {
-		at = a->conf.expandable ? prefer_inner(at) : skip_ranged(at);
-		if (!at.leaf)
+		b = a->conf.expandable ? prefer_inner(b) : skip_ranged(b);
+		if (!b)
 			return NULL;
-		b = frag_bset_value(at);
 	}
 	if (size < a->max_split ? b->size >= a->max_split : b->size >= size + a->non_split_round)
 		return NULL;
-	pt_count_releasable(a, b, false);
-	frag_bset_erase_at(&set->free, at);
+	pt_free_erase(a, b);
 	return b;
 }
 

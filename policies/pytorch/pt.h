@@ -27,7 +27,7 @@
 
 #include <frag/policy.h>
 
-#include <bset.h>
+#include <binset.h>
 #include <objslab.h>
 
 #define PT_MIN_BLOCK 512ull
@@ -75,8 +75,13 @@ struct pt_seg {
 };
 
 struct pt_block {
-	frag_addr_t addr;
-	uint64_t size;
+	union {
+		struct frag_bin_node bin; /* its place in `free`; the key are addr and size */
+		struct {
+			frag_addr_t addr;
+			uint64_t size;
+		};
+	};
 	uint64_t requested; /* of its last use; kept on free, as the source does */
 	struct pt_block *prev, *next;
 	struct pt_set *set;
@@ -88,7 +93,7 @@ struct pt_block {
 
 /* The free and unmapped blocks of one stream in one pool. */
 struct pt_set {
-	struct frag_bset free;	   /* (size, addr) */
+	struct frag_binset free;   /* (size, addr) */
 	struct frag_bset unmapped; /* (0, addr) */
 	struct pt_pool *pool;
 	uint32_t stream;
@@ -157,6 +162,22 @@ static inline bool pt_is_split(const struct pt_block *b)
 	return b->prev || b->next;
 }
 
+/* A node of `free` as its block; NULL stays NULL. */
+static inline struct pt_block *pt_of(struct frag_bin_node *n)
+{
+	return (struct pt_block *)n;
+}
+
+static inline struct pt_block *pt_next_free(const struct pt_block *b)
+{
+	return pt_of(frag_binset_next(&b->set->free, &b->bin));
+}
+
+static inline struct pt_block *pt_prev_free(const struct pt_block *b)
+{
+	return pt_of(frag_binset_prev(&b->set->free, &b->bin));
+}
+
 static inline unsigned pt_kind(const struct pt_block *b)
 {
 	return b->set->pool->small ? 1 : 2;
@@ -218,13 +239,13 @@ static inline void pt_free_insert(struct pt *a, struct pt_block *b)
 	b->state = PT_FREE;
 	b->gc_base = b->set->pool->calls;
 	pt_count_releasable(a, b, true);
-	frag_bset_insert(&b->set->free, b->size, b->addr, b);
+	frag_binset_insert(&b->set->free, &b->bin);
 }
 
 static inline void pt_free_erase(struct pt *a, struct pt_block *b)
 {
 	pt_count_releasable(a, b, false);
-	frag_bset_erase(&b->set->free, b->size, b->addr);
+	frag_binset_erase(&b->set->free, &b->bin);
 }
 
 static inline void pt_journal(struct pt *a, enum frag_segment_event kind, frag_addr_t addr,

@@ -10,7 +10,7 @@ int pt_room(struct pt *a, struct pt_set *set, size_t more, struct frag_err *err)
 
 	if (want > set->reserved) {
 		want = FRAG_MAX(2 * want, 64u);
-		if (frag_bset_reserve(&set->free, want) || frag_bset_reserve(&set->unmapped, want))
+		if (frag_binset_reserve(&set->free, want) || frag_bset_reserve(&set->unmapped, want))
 			return frag_fail_nomem(err, "pytorch: free sets");
 		set->reserved = want;
 	}
@@ -65,7 +65,7 @@ int pt_set_make(struct pt *a, uint16_t pool_id, bool small, uint32_t stream, str
 		set = frag_host_calloc(1, sizeof(*set));
 		if (!set)
 			return frag_fail_nomem(err, "pytorch: stream");
-		frag_bset_init(&set->free);
+		frag_binset_init(&set->free);
 		frag_bset_init(&set->unmapped);
 		set->pool = pool;
 		set->stream = stream;
@@ -83,7 +83,7 @@ void pt_sets_release(struct pt *a)
 
 			if (!set)
 				continue;
-			frag_bset_release(&set->free);
+			frag_binset_release(&set->free);
 			frag_bset_release(&set->unmapped);
 			frag_host_free(set);
 		}

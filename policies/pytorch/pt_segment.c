@@ -79,39 +79,27 @@ static int release_segment(struct pt *a, struct pt_block *b, struct frag_err *er
 int pt_release_oversize(struct pt *a, struct pt_set *set, uint64_t size, bool *enough,
 			struct frag_err *err)
 {
-	uint64_t key = FRAG_MAX(size, a->max_split), released = 0, bytes;
-	struct frag_bset_pos at;
+	uint64_t key = FRAG_MAX(size, a->max_split), released = 0;
 	struct pt_block *b;
-	frag_addr_t addr;
 
 	*enough = false;
 	if (a->max_split == PT_UNLIMITED)
 		return 0;
-	at = frag_bset_lower(&set->free, key, 0);
-	if (at.leaf) {
-		b = frag_bset_value(at);
-		if (!b->ranged && !pt_is_split(b)) {
-			*enough = true;
-			return release_segment(a, b, err);
-		}
+	b = pt_of(frag_binset_lower(&set->free, key));
+	if (b && !b->ranged && !pt_is_split(b)) {
+		*enough = true;
+		return release_segment(a, b, err);
 	}
 	/* from the largest below the key downwards, until it sums up */
-	at = at.leaf ? frag_bset_prev(at) : frag_bset_last(&set->free);
-	while (at.leaf && released < key) {
-		b = frag_bset_value(at);
-		if (b->size < a->max_split)
-			break;
-		if (b->ranged || pt_is_split(b)) {
-			at = frag_bset_prev(at);
-			continue;
+	b = b ? pt_prev_free(b) : pt_of(frag_binset_last(&set->free));
+	while (b && released < key && b->size >= a->max_split) {
+		struct pt_block *below = pt_prev_free(b);
+
+		if (!b->ranged && !pt_is_split(b)) {
+			released += b->size;
+			FRAG_TRY(release_segment(a, b, err));
 		}
-		bytes = b->size;
-		addr = b->addr;
-		FRAG_TRY(release_segment(a, b, err));
-		released += bytes;
-		/* the set has changed: find again what stood below */
-		at = frag_bset_lower(&set->free, bytes, addr);
-		at = at.leaf ? frag_bset_prev(at) : frag_bset_last(&set->free);
+		b = below;
 	}
 	*enough = released >= key;
 	return 0;
@@ -127,19 +115,17 @@ static int collect(struct pt_pool *pool, struct pt_block ***out, size_t *segment
 
 	for (uint32_t s = 0; s < pool->sets_count; s++)
 		if (pool->sets[s])
-			cap += frag_bset_count(&pool->sets[s]->free);
+			cap += pool->sets[s]->free.count;
 	list = frag_host_alloc(2 * cap * sizeof(struct pt_block *));
 	if (!list)
 		return frag_fail_nomem(err, "pytorch: release");
 	hi = cap;
 	for (uint32_t s = 0; s < pool->sets_count; s++) {
-		struct frag_bset_pos at = { NULL, 0 };
+		struct pt_block *b = NULL;
 
 		if (pool->sets[s])
-			at = frag_bset_first(&pool->sets[s]->free);
-		for (; at.leaf; at = frag_bset_next(at)) {
-			struct pt_block *b = frag_bset_value(at);
-
+			b = pt_of(frag_binset_first(&pool->sets[s]->free));
+		for (; b; b = pt_next_free(b)) {
 			if (b->ranged)
 				list[hi++] = b;
 			else if (!pt_is_split(b))

@@ -132,8 +132,6 @@ static int ask(struct frag_run *run, const struct frag_event *e, struct frag_blo
 	uint64_t before = run->dev->driver_ns;
 	int rc;
 
-	b->stream = e->stream;
-	b->requested = e->bytes;
 	if (FRAG_UNLIKELY(run->sample == 1)) {
 		uint64_t t0 = clock_ns(), ns;
 
@@ -145,6 +143,9 @@ static int ask(struct frag_run *run, const struct frag_event *e, struct frag_blo
 		rc = run->policy.ops->alloc(run->policy.self, &req, b, run->err);
 		run->sample -= run->sample != 0;
 	}
+	/* behind the call: a policy may write the block as a whole */
+	b->stream = e->stream;
+	b->requested = e->bytes;
 	if (FRAG_LIKELY(rc >= 0))
 		note_class(run, rc ? FRAG_CLASS_REFUSED : b->cls, run->dev->driver_ns - before);
 	return rc;

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The binned set against a sorted array: order, search, crowded bins, reserve. */
+#include <binset.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define NODES 4000
+
+static uint64_t random_state = 88172645463325252ull;
+
+static uint64_t next_random(void)
+{
+	random_state ^= random_state << 13;
+	random_state ^= random_state >> 7;
+	random_state ^= random_state << 17;
+	return random_state;
+}
+
+static int by_key(const void *x, const void *y)
+{
+	const struct frag_bin_node *a = *(struct frag_bin_node *const *)x;
+	const struct frag_bin_node *b = *(struct frag_bin_node *const *)y;
+
+	return frag_bin_before(a, b) ? -1 : frag_bin_before(b, a);
+}
+
+static void same_as_sorted(const struct frag_binset *s, struct frag_bin_node *nodes,
+			   const bool *in)
+{
+	static struct frag_bin_node *sorted[NODES];
+	const struct frag_bin_node *at = frag_binset_first(s);
+	size_t n = 0;
+
+	for (size_t i = 0; i < NODES; i++)
+		if (in[i])
+			sorted[n++] = &nodes[i];
+	qsort(sorted, n, sizeof(sorted[0]), by_key);
+	assert_int_equal(s->count, n);
+	for (size_t i = 0; i < n; i++, at = frag_binset_next(s, at))
+		assert_ptr_equal(at, sorted[i]);
+	assert_null(at);
+	assert_ptr_equal(frag_binset_last(s), n ? sorted[n - 1] : NULL);
+	for (int k = 0; k < 200; k++) {
+		uint64_t size = next_random() >> (next_random() % 40 + 16);
+		size_t i = 0;
+
+		while (i < n && sorted[i]->size < size)
+			i++;
+		assert_ptr_equal(frag_binset_lower(s, size), i < n ? sorted[i] : NULL);
+	}
+}
+
+/* mask: how many different sizes; few make crowded bins. */
+static void random_changes(uint64_t mask, unsigned shift)
+{
+	static struct frag_bin_node nodes[NODES];
+	static bool in[NODES];
+	struct frag_binset s;
+
+	memset(in, 0, sizeof(in));
+	frag_binset_init(&s);
+	assert_int_equal(frag_binset_reserve(&s, NODES), 0);
+	/* from here on an insert must do without memory */
+	frag_host_fail_after(1);
+	for (int round = 0; round < 60; round++) {
+		for (int k = 0; k < 1000; k++) {
+			size_t i = next_random() % NODES;
+
+			if (in[i]) {
+				frag_binset_erase(&s, &nodes[i]);
+			} else {
+				nodes[i].size = ((next_random() & mask) + 1) << shift;
+				nodes[i].addr = i * 4096;
+				frag_binset_insert(&s, &nodes[i]);
+			}
+			in[i] = !in[i];
+		}
+		assert_null(frag_binset_broken(&s));
+		same_as_sorted(&s, nodes, in);
+	}
+	for (size_t i = 0; i < NODES; i++)
+		if (in[i])
+			frag_binset_erase(&s, &nodes[i]);
+	assert_int_equal(s.count, 0);
+	assert_null(frag_binset_first(&s));
+	assert_null(frag_binset_lower(&s, 1));
+	frag_host_fail_after(0);
+	frag_binset_release(&s);
+}
+
+static void one_size(void **state)
+{
+	(void)state;
+	random_changes(0, 9);
+}
+
+static void few_sizes(void **state)
+{
+	(void)state;
+	random_changes(7, 12);
+}
+
+static void many_sizes(void **state)
+{
+	(void)state;
+	random_changes((1 << 22) - 1, 9);
+}
+
+static void any_size(void **state)
+{
+	(void)state;
+	random_changes((1ull << 46) - 1, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(one_size),
+		cmocka_unit_test(few_sizes),
+		cmocka_unit_test(many_sizes),
+		cmocka_unit_test(any_size),
+	};
+
+	return cmocka_run_group_tests_name("binset", tests, NULL, NULL);
+}
