@@ -5,6 +5,9 @@
 #include <inttypes.h>
 
 #define PANELS_MAX 12u /* more would be too small to read */
+/* Samples drawn, all panels together: a panel has about as many pixels across, and each
+ * sample costs six rectangles in the picture. */
+#define SAMPLES_MAX 1200u
 
 static bool wanted(const struct frag_chart_job *job)
 {
@@ -45,14 +48,17 @@ static void add_end(const struct frag_chart_job *job, size_t panel, const struct
 }
 
 /* Samples at window ends, with the moment of the peak put in where it belongs. */
-static void add_policy(const struct frag_chart_job *job, size_t panel, const struct frag_result *r,
-		       struct frag_text *out)
+static void add_policy(const struct frag_chart_job *job, size_t panel, size_t samples,
+		       const struct frag_result *r, struct frag_text *out)
 {
+	size_t step = (r->series.losses_count + samples - 1) / samples;
 	bool peak_done = r->peak.reserved_bytes == 0;
 
 	for (size_t i = 0; i < r->series.losses_count; i++) {
 		const struct frag_loss *l = &r->series.losses[i];
 
+		if (i % step)
+			continue;
 		if (!peak_done && r->peak.event <= l->event) {
 			if (r->peak.event < l->event)
 				add_row(job, panel, r->policy, &r->peak, out);
@@ -73,7 +79,7 @@ static void csv(const struct frag_chart_job *job, struct frag_text *out)
 			   "waiting_bytes,pinned_bytes,releasable_bytes,other_bytes,"
 			   "reserved_bytes\n");
 	for (size_t i = 0; i < panels; i++)
-		add_policy(job, i, &job->section->results[job->order[i]], out);
+		add_policy(job, i, SAMPLES_MAX / panels, &job->section->results[job->order[i]], out);
 }
 
 static void caption(const struct frag_chart_job *job, struct frag_text *out)

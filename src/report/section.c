@@ -171,7 +171,7 @@ const struct frag_gpu *frag_report_smallest_card(uint64_t reserved)
 }
 
 static void say_saving(const struct frag_section *s, const struct frag_result *best,
-		       struct frag_text *out)
+		       bool of_these, struct frag_text *out)
 {
 	const struct frag_result *base = &s->results[s->baseline];
 	uint64_t a = best->m.peak_reserved_bytes, b = base->m.peak_reserved_bytes;
@@ -183,8 +183,9 @@ static void say_saving(const struct frag_section *s, const struct frag_result *b
 		frag_text_addf(out, ", where %s'%s' runs out of memory at event %" PRIu64, as,
 			       base->policy, base->oom.event);
 	} else if (best == base) {
-		frag_text_addf(out, "; %sno other policy here needs less",
-			       s->baseline_recorded ? "these are the recorded settings, and " : "");
+		frag_text_addf(out, "; %sno other %s needs less",
+			       s->baseline_recorded ? "these are the recorded settings, and " : "",
+			       of_these ? "of these" : "policy here");
 	} else if (a == b) {
 		frag_text_addf(out, ", as much as %s'%s'", as, base->policy);
 	} else {
@@ -204,62 +205,84 @@ static double driver_share(const struct frag_section *s, const struct frag_resul
 	return s->duration_us ? (double)r->m.modelled_ns / 1e3 / (double)s->duration_us : 0;
 }
 
-/* If the best one pays for it in the driver: how much, and which one does not. */
-static void say_cost(const struct frag_section *s, const struct frag_result *best,
-		     struct frag_text *out)
+/* The best of those whose driver time nobody will notice; SIZE_MAX if there is none. */
+static size_t best_cheap(const struct frag_section *s)
 {
-	const struct frag_result *cheap = NULL;
+	size_t best = SIZE_MAX;
 
-	if (driver_share(s, best) < CHEAP_RATIO)
-		return;
-	frag_text_add(out, "; it spends ");
-	frag_text_add_ns(out, best->m.modelled_ns);
-	frag_text_addf(out, " in the driver, %.*f %% of the recorded time",
-		       driver_share(s, best) < 0.1 ? 1 : 0, 100 * driver_share(s, best));
 	for (size_t i = 0; i < s->count; i++) {
 		const struct frag_result *r = &s->results[i];
 
 		if (r->completed && !reserved_nothing(r) && driver_share(s, r) < CHEAP_RATIO &&
-		    (!cheap || better(r, cheap)))
-			cheap = r;
+		    (best == SIZE_MAX || better(r, &s->results[best])))
+			best = i;
 	}
-	if (!cheap)
-		return;
-	frag_text_addf(out, ", and of those that spend less than 1 %% there '%s' needs least: ",
-		       cheap->policy);
-	frag_text_add_bytes(out, cheap->m.peak_reserved_bytes);
+	return best;
 }
 
-void frag_section_answer(const struct frag_report *r, const struct frag_section *s,
-			 struct frag_text *out)
+static void say_driver(const struct frag_section *s, const struct frag_result *r,
+		       struct frag_text *out)
 {
-	size_t i = frag_section_best(s);
-	const struct frag_result *best;
-	const struct frag_gpu *card;
+	frag_text_add_ns(out, r->m.modelled_ns);
+	frag_text_addf(out, " in the driver, %.*f %% of the recorded time",
+		       driver_share(s, r) < 0.1 ? 1 : 0, 100 * driver_share(s, r));
+}
 
-	(void)r;
-	for (size_t k = 0; i == SIZE_MAX && k < s->count; k++) {
+static void say_card(const struct frag_result *r, struct frag_text *out)
+{
+	const struct frag_gpu *card = frag_report_smallest_card(r->m.peak_reserved_bytes);
+
+	if (card)
+		frag_text_addf(out, "; the smallest known card with room for it is %s", card->label);
+	else
+		frag_text_add(out, "; no known card has room for it");
+}
+
+/* Nothing completed, or nothing was reserved. */
+static void say_nothing(const struct frag_section *s, struct frag_text *out)
+{
+	for (size_t k = 0; k < s->count; k++) {
 		if (s->results[k].completed) {
 			frag_text_add(out, "nothing was reserved, so there is nothing to compare");
 			return;
 		}
 	}
-	if (i == SIZE_MAX) {
-		frag_text_addf(out, "no policy completes '%s' here: %s", s->trace,
-			       s->count == 1 ? "it runs out of memory"
-					     : "every one of them runs out of memory");
+	frag_text_addf(out, "no policy completes '%s' here: %s", s->trace,
+		       s->count == 1 ? "it runs out of memory"
+				     : "every one of them runs out of memory");
+}
+
+void frag_section_answer(const struct frag_report *r, const struct frag_section *s,
+			 struct frag_text *out)
+{
+	size_t least = frag_section_best(s), i = best_cheap(s);
+	const struct frag_result *best, *costly;
+
+	(void)r;
+	if (least == SIZE_MAX) {
+		say_nothing(s, out);
 		return;
 	}
+	costly = &s->results[least];
+	if (i == SIZE_MAX || driver_share(s, costly) < CHEAP_RATIO)
+		i = least;
 	best = &s->results[i];
+	/* what needs even less at a price comes second: few will want to pay it */
+	if (i != least)
+		frag_text_add(out, "of the policies that spend less than 1 % of the recorded time in "
+				   "the driver, ");
 	frag_text_addf(out, "'%s' needs least: ", best->policy);
 	frag_text_add_bytes(out, best->m.peak_reserved_bytes);
 	frag_text_add(out, " reserved at peak");
-	say_saving(s, best, out);
-	if (s->count > 1)
-		say_cost(s, best, out);
-	card = frag_report_smallest_card(best->m.peak_reserved_bytes);
-	if (card)
-		frag_text_addf(out, "; the smallest known card with room for it is %s", card->label);
-	else
-		frag_text_add(out, "; no known card has room for it");
+	say_saving(s, best, i != least, out);
+	say_card(best, out);
+	if (i != least) {
+		frag_text_addf(out, ". '%s' would do with ", costly->policy);
+		frag_text_add_bytes(out, costly->m.peak_reserved_bytes);
+		frag_text_add(out, ", but spends ");
+		say_driver(s, costly, out);
+	} else if (s->count > 1 && driver_share(s, best) >= CHEAP_RATIO) {
+		frag_text_add(out, "; it spends ");
+		say_driver(s, best, out);
+	}
 }

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The four-step story of a caching allocator, on the recording of a real one:
+ * allocate 400 MiB; delete: reserved stays, allocated falls; allocate 200 MiB: the
+ * cached memory is used again; empty_cache: reserved falls to nothing once the
+ * block is gone.
+ */
+#include <frag/replay.h>
+#include <frag/trace.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define MIB_400 (400 * FRAG_MIB)
+
+struct moment {
+	uint64_t allocated, reserved;
+};
+
+static void seeddemo(void **state)
+{
+	struct frag_sim_config card = { .context_bytes = UINT64_MAX };
+	struct frag_run_options opt;
+	struct frag_policy_spec *spec;
+	struct moment seen[16];
+	struct frag_trace *t;
+	struct frag_result r = { 0 };
+	struct frag_device *dev;
+	struct frag_run *run;
+	struct frag_err err = { 0 };
+	size_t n = 0, frees = 0, trims = 0;
+
+	(void)state;
+	if (frag_trace_read("traces/seeddemo.default.cft", NULL, &t, &err))
+		fail_msg("%s", err.msg);
+	frag_run_options_defaults(&opt);
+	assert_int_equal(frag_policy_spec_parse("pytorch", &spec, &err), 0);
+	assert_int_equal(frag_sim_open(&card, &dev, &err), 0);
+	assert_int_equal(frag_run_create(spec, dev, &t->devs[0], &opt, &run, &err), 0);
+	for (size_t i = 0; i < t->devs[0].events_count; i++) {
+		const struct frag_event *e = &t->devs[0].events[i];
+
+		assert_int_equal(frag_run_feed(run, e, 1, &err), 0);
+		if (e->kind == FRAG_EV_ALLOC)
+			seen[n++] = (struct moment){ e->bytes, dev->reserved_bytes };
+		else if (e->kind == FRAG_EV_FREE)
+			frees++, seen[n++] = (struct moment){ 0, dev->reserved_bytes };
+		else if (e->kind == FRAG_EV_TRIM)
+			trims++, seen[n++] = (struct moment){ 0, dev->reserved_bytes };
+	}
+	assert_int_equal(n, 5);
+	assert_int_equal(seen[0].allocated, MIB_400); /* allocate */
+	assert_int_equal(seen[0].reserved, MIB_400);
+	assert_int_equal(seen[1].reserved, MIB_400); /* delete: the memory stays cached */
+	assert_int_equal(seen[2].allocated, MIB_400 / 2); /* allocate half: no new memory */
+	assert_int_equal(seen[2].reserved, MIB_400);
+	assert_int_equal(seen[3].reserved, MIB_400); /* delete that */
+	assert_int_equal(seen[4].reserved, 0);	     /* empty_cache */
+	assert_int_equal(frees, 2);
+	assert_int_equal(trims, 1);
+	assert_int_equal(frag_run_finish(run, &r, &err), 0);
+	assert_int_equal(r.m.peak_reserved_bytes, MIB_400);
+	assert_int_equal(r.m.final_reserved_bytes, 0);
+	frag_result_release(&r);
+	frag_run_destroy(run);
+	frag_dev_close(dev);
+	frag_policy_spec_destroy(spec);
+	frag_trace_destroy(t);
+}
+
+/* Every bundled recording is followed event by event, and what is known by its name is met. */
+static void bundled(void **state)
+{
+	static const struct {
+		const char *path;
+		uint64_t limit, allocs, segments, ooms;
+	} rows[] = {
+		{ "traces/gnn.default.cft", UINT64_MAX, 9630, 25, 0 },
+		{ "traces/varlen.default.cft", UINT64_MAX, 96613, 309, 0 },
+		{ "traces/vision.default.cft", UINT64_MAX, 52897, 151, 0 },
+		{ "traces/serve.default.cft", UINT64_MAX, 345265, 144, 0 },
+		{ "traces/streams.default.cft", UINT64_MAX, 8673, 221, 0 },
+		{ "traces/modelpar.default.cft", UINT64_MAX, 12951, 288, 0 },
+		{ "traces/oomcap.default.cft", 8053063680, 34623, 437, 9 },
+		{ "traces/seeddemo.default.cft", UINT64_MAX, 2, 2, 0 },
+		{ "traces/cudagraph.default.cft", UINT64_MAX, 2069, 335, 0 },
+		{ "traces/mempool.default.cft", UINT64_MAX, 200, 68, 0 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(rows); i++) {
+		struct frag_verify_result r;
+		struct frag_err err = { 0 };
+		struct frag_trace *t;
+
+		if (frag_trace_read(rows[i].path, NULL, &t, &err))
+			fail_msg("%s", err.msg);
+		if (frag_verify(t, 0, NULL, rows[i].limit, NULL, &r, &err))
+			fail_msg("%s: %s", rows[i].path, err.msg);
+		if (!r.identical)
+			fail_msg("%s: %s", rows[i].path, r.first_difference);
+		assert_int_equal(r.allocs_same, rows[i].allocs);
+		assert_int_equal(r.segments_same, rows[i].segments);
+		assert_int_equal(r.ooms_same, rows[i].ooms);
+		frag_verify_result_release(&r);
+		frag_trace_destroy(t);
+	}
+}
+
+/* A difference must be found and named: other settings than the recorded ones. */
+static void difference(void **state)
+{
+	struct frag_verify_result r;
+	struct frag_err err = { 0 };
+	struct frag_trace *t;
+
+	(void)state;
+	assert_int_equal(frag_trace_read("traces/gnn.default.cft", NULL, &t, &err), 0);
+	assert_int_equal(frag_verify(t, 0, NULL, UINT64_MAX, "max_split_size_mb:128", &r, &err), 0);
+	assert_false(r.identical);
+	assert_true(r.allocs_same < r.allocs);
+	assert_non_null(strstr(r.first_difference, "event "));
+	frag_verify_result_release(&r);
+	/* one address that was recorded otherwise */
+	t->devs[0].addrs[1234] += 512;
+	for (size_t i = 1234; t->devs[0].events[i].kind != FRAG_EV_ALLOC; i++)
+		t->devs[0].addrs[i + 1] += t->devs[0].events[i + 1].kind == FRAG_EV_ALLOC ? 512 : 0;
+	assert_int_equal(frag_verify(t, 0, NULL, UINT64_MAX, NULL, &r, &err), 0);
+	assert_false(r.identical);
+	frag_verify_result_release(&r);
+	frag_trace_destroy(t);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(seeddemo),
+		cmocka_unit_test(bundled),
+		cmocka_unit_test(difference),
+	};
+
+	return cmocka_run_group_tests_name("story", tests, NULL, NULL);
+}
