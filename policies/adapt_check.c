@@ -25,13 +25,13 @@ struct params {
 	bool walk;
 };
 
-static const struct frag_opt opts[] = {
-	FRAG_OPT_UINT("every", struct params, every, 1, 1, UINT64_MAX,
-		      "events from one check to the next"),
-	FRAG_OPT_BOOL("walk", struct params, walk, true,
-		      "also walk all blocks and compare with what was granted"),
-	FRAG_OPT_END
-};
+static const struct frag_opt opts[] = { FRAG_OPT_UINT("every", struct params, every, 1, 1,
+						      UINT64_MAX,
+						      "events from one check to the next"),
+					FRAG_OPT_BOOL("walk", struct params, walk, true,
+						      "also walk all blocks and compare with what "
+						      "was granted"),
+					FRAG_OPT_END };
 
 struct check {
 	struct frag_adaptor a; /* first: see adaptor.h */
@@ -55,7 +55,7 @@ static uint64_t granted_at(struct frag_bset_pos at)
 struct walk {
 	struct frag_usage sum;
 	frag_addr_t at, end; /* in the current segment: how far the blocks are; its end */
-	bool inside, holes; /* in a segment; it may have holes */
+	bool inside, holes;  /* in a segment; it may have holes */
 	const char *broken;
 	frag_addr_t where;
 };
@@ -112,17 +112,20 @@ static int compare_usage(const struct frag_usage *walk, const struct frag_usage 
 	if (walk->allocated_bytes != told->allocated_bytes ||
 	    walk->waiting_bytes != told->waiting_bytes)
 		return frag_fail(err, FRAG_ECHECK,
-				 "usage has %llu bytes live and %llu waiting, the walk %llu and %llu",
+				 "usage has %llu bytes live and %llu waiting, the walk %llu and "
+				 "%llu",
 				 LL(told->allocated_bytes), LL(told->waiting_bytes),
 				 LL(walk->allocated_bytes), LL(walk->waiting_bytes));
 	if (walk->free_bytes != told->free_bytes || walk->pinned_bytes != told->pinned_bytes ||
 	    walk->releasable_bytes != told->releasable_bytes)
 		return frag_fail(err, FRAG_ECHECK,
-				 "usage has %llu bytes free and %llu releasable, the walk %llu and %llu",
+				 "usage has %llu bytes free and %llu releasable, the walk %llu and "
+				 "%llu",
 				 LL(told->free_bytes), LL(told->releasable_bytes),
 				 LL(walk->free_bytes), LL(walk->releasable_bytes));
 	if (told->largest_free_bytes && told->largest_free_bytes != walk->largest_free_bytes)
-		return frag_fail(err, FRAG_ECHECK, "usage has %llu bytes as largest free block, the walk %llu",
+		return frag_fail(err, FRAG_ECHECK,
+				 "usage has %llu bytes as largest free block, the walk %llu",
 				 LL(told->largest_free_bytes), LL(walk->largest_free_bytes));
 	return 0;
 }
@@ -144,8 +147,9 @@ static int check_walk(struct check *c, struct frag_err *err)
 		return frag_fail(err, FRAG_ECHECK, "walk: %s at 0x%llx", w.broken, LL(w.where));
 	used = w.sum.allocated_bytes + w.sum.waiting_bytes;
 	if (used != c->used_bytes)
-		return frag_fail(err, FRAG_ECHECK, "the walk finds %llu bytes in use, %llu were granted",
-				 LL(used), LL(c->used_bytes));
+		return frag_fail(err, FRAG_ECHECK,
+				 "the walk finds %llu bytes in use, %llu were granted", LL(used),
+				 LL(c->used_bytes));
 	if (!p->ops->usage)
 		return 0;
 	p->ops->usage(p->self, &told);
@@ -297,7 +301,8 @@ static void destroy(void *self)
 const struct frag_policy_ops frag_policy_adapt_check = {
 	.abi = FRAG_POLICY_ABI,
 	.name = "check",
-	.summary = "adaptor: checks the inner policy after every event, against an oracle of its own",
+	.summary = "adaptor: checks the inner policy after every event, against an oracle of its "
+		   "own",
 	.source = "cufrag",
 	.flags = FRAG_POLICY_ADAPTOR,
 	.opts = opts,

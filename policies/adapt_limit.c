@@ -19,11 +19,11 @@ struct params {
 	uint64_t bytes;
 };
 
-static const struct frag_opt opts[] = {
-	FRAG_OPT_BYTES("bytes", struct params, bytes, UINT64_MAX, 1, UINT64_MAX,
-		       "most bytes that the inner policy may reserve; max: no limit"),
-	FRAG_OPT_END
-};
+static const struct frag_opt opts[] = { FRAG_OPT_BYTES("bytes", struct params, bytes, UINT64_MAX, 1,
+						       UINT64_MAX,
+						       "most bytes that the inner policy may "
+						       "reserve; max: no limit"),
+					FRAG_OPT_END };
 
 struct limit {
 	struct frag_adaptor a; /* first: see adaptor.h */
@@ -92,7 +92,8 @@ static void destroy(void *self)
 const struct frag_policy_ops frag_policy_adapt_limit = {
 	.abi = FRAG_POLICY_ABI,
 	.name = "limit",
-	.summary = "adaptor: refuses what would take the inner policy's reserved bytes above a limit",
+	.summary = "adaptor: refuses what would take the inner policy's reserved bytes above a "
+		   "limit",
 	.source = "cufrag; compare rapidsai/rmm limiting_resource_adaptor",
 	.flags = FRAG_POLICY_ADAPTOR,
 	.opts = opts,

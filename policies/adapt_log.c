@@ -31,11 +31,10 @@ struct params {
 	char file[FRAG_OPT_STRING_MAX];
 };
 
-static const struct frag_opt opts[] = {
-	FRAG_OPT_STRING("file", struct params, file, "",
-			"csv file to write; without it events are only counted"),
-	FRAG_OPT_END
-};
+static const struct frag_opt opts[] = { FRAG_OPT_STRING("file", struct params, file, "",
+							"csv file to write; without it events are "
+							"only counted"),
+					FRAG_OPT_END };
 
 struct log {
 	struct frag_adaptor a; /* first: see adaptor.h */
@@ -99,8 +98,9 @@ static int write_line(struct log *l, const char *action, frag_addr_t addr, uint6
 		return 0;
 	if (addr)
 		snprintf(pointer, sizeof(pointer), "0x%" PRIx64, addr);
-	if (fprintf(l->to, "1,%02" PRIu64 ":%02" PRIu64 ":%02" PRIu64 ".%06" PRIu64 ",%s,%s,%" PRIu64
-			   ",%" PRIu32 "\n",
+	if (fprintf(l->to,
+		    "1,%02" PRIu64 ":%02" PRIu64 ":%02" PRIu64 ".%06" PRIu64 ",%s,%s,%" PRIu64
+		    ",%" PRIu32 "\n",
 		    s / 3600, s / 60 % 60, s % 60, us % 1000000, action, pointer, bytes,
 		    stream) >= 0)
 		return 0;

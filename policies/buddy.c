@@ -2,7 +2,7 @@
 /*
  * buddy: binary buddy system over arenas taken from the device.
  *
- * Rules (Knuth, TAOCP volume 1, section 2.5; policies.md 12.3):
+ * Rules (Knuth, TAOCP volume 1, section 2.5):
  *  - A request becomes a block of 2^k bytes, k = ceil(log2(max(request,
  *    min-block))). It takes a free block of the smallest order >= k; among those
  *    the one with the lowest address (order=address) or the one that became
@@ -41,9 +41,14 @@ static const char *const give_back_words[] = { "trim", "free", "never", NULL };
 static const struct frag_opt opts[] = {
 	FRAG_OPT_BYTES("min-block", struct params, min_block, 512, 256, FRAG_GIB,
 		       "smallest block, bytes, a power of two"),
-	{ .type = FRAG_OPT_T_BYTES, .key = "arena", .offset = offsetof(struct params, arena),
-	  .def = FRAG_GIB, .min = 4096, .max = 1ull << 50,
-	  .help = "size of an arena, bytes, a power of two", .tune = "32M,128M,512M,1G,4G" },
+	{ .type = FRAG_OPT_T_BYTES,
+	  .key = "arena",
+	  .offset = offsetof(struct params, arena),
+	  .def = FRAG_GIB,
+	  .min = 4096,
+	  .max = 1ull << 50,
+	  .help = "size of an arena, bytes, a power of two",
+	  .tune = "32M,128M,512M,1G,4G" },
 	FRAG_OPT_BYTES("capacity", struct params, capacity, 0, 0, 1ull << 50,
 		       "take this many bytes at first use and never more; 0 = grow"),
 	FRAG_OPT_ENUM("order", struct params, order, ORDER_ADDRESS, order_words,
@@ -58,7 +63,7 @@ struct self {
 	const struct params *params;
 	struct frag_slab arena_slab;
 	bool covered; /* capacity: taken */
-	struct buddy_tree tree;
+	struct frag_buddy_tree tree;
 };
 
 static int validate(const void *params, struct frag_err *err)
@@ -88,8 +93,8 @@ static int create(const struct frag_policy_env *env, const void *params, void **
 	s->params = params;
 	s->tree.lifo = s->params->order == ORDER_LIFO;
 	s->tree.min_order = frag_log2(s->params->min_block);
-	frag_slab_init(&s->tree.pairs, sizeof(struct buddy_pair));
-	frag_slab_init(&s->arena_slab, sizeof(struct buddy_arena));
+	frag_slab_init(&s->tree.pairs, sizeof(struct frag_buddy_pair));
+	frag_slab_init(&s->arena_slab, sizeof(struct frag_buddy_arena));
 	*out = s;
 	return 0;
 }
@@ -100,7 +105,7 @@ static void destroy(void *self)
 	size_t i;
 
 	for (i = 0; i < s->tree.arenas_count; i++) {
-		const struct buddy_node *n = &s->tree.arenas[i]->root;
+		const struct frag_buddy_node *n = &s->tree.arenas[i]->root;
 
 		/* a second try: a call that failed once should not leak the arena */
 		if (frag_dev_free(s->env.dev, n->addr, 1ull << n->order, NULL))
@@ -114,7 +119,8 @@ static void destroy(void *self)
 
 /* ---- arenas ---------------------------------------------------------------------------- */
 
-static void journal(const struct self *s, enum frag_segment_event kind, const struct buddy_arena *a)
+static void journal(const struct self *s, enum frag_segment_event kind,
+		    const struct frag_buddy_arena *a)
 {
 	if (s->env.journal)
 		s->env.journal(s->env.journal_ctx, kind, a->root.addr, 1ull << a->root.order,
@@ -123,7 +129,7 @@ static void journal(const struct self *s, enum frag_segment_event kind, const st
 
 static int reserve_arena(struct self *s)
 {
-	struct buddy_arena **list;
+	struct frag_buddy_arena **list;
 	size_t cap;
 
 	if (frag_slab_reserve(&s->arena_slab, 1))
@@ -143,7 +149,7 @@ static int reserve_arena(struct self *s)
 static int add_arena(struct self *s, unsigned k, uint32_t stream, struct frag_err *err)
 {
 	uint64_t bytes = 1ull << k, have = s->env.dev->reserved_bytes;
-	struct buddy_arena *a;
+	struct frag_buddy_arena *a;
 	frag_addr_t addr;
 	size_t i;
 
@@ -153,13 +159,14 @@ static int add_arena(struct self *s, unsigned k, uint32_t stream, struct frag_er
 		return frag_fail_nomem(err, "arenas of policy buddy");
 	FRAG_TRY(frag_dev_alloc(s->env.dev, bytes, &addr, err));
 	a = frag_slab_alloc(&s->arena_slab);
-	*a = (struct buddy_arena){ .root = { .addr = addr, .order = (uint8_t)k }, .stream = stream };
+	*a = (struct frag_buddy_arena){ .root = { .addr = addr, .order = (uint8_t)k },
+					.stream = stream };
 	for (i = s->tree.arenas_count++; i && s->tree.arenas[i - 1]->root.addr > addr; i--)
 		s->tree.arenas[i] = s->tree.arenas[i - 1];
 	s->tree.arenas[i] = a;
 	s->tree.free_bytes += bytes;
 	s->tree.blocks_count++;
-	buddy_put_free(&s->tree, &a->root);
+	frag_buddy_put_free(&s->tree, &a->root);
 	journal(s, FRAG_SEGMENT_ALLOC, a);
 	return 0;
 }
@@ -167,15 +174,16 @@ static int add_arena(struct self *s, unsigned k, uint32_t stream, struct frag_er
 /* Gives arena i back. When the device fails it stays, free. pre: it is one free block. */
 static int drop_arena(struct self *s, size_t i, struct frag_err *err)
 {
-	struct buddy_arena *a = s->tree.arenas[i];
+	struct frag_buddy_arena *a = s->tree.arenas[i];
 	uint64_t bytes = 1ull << a->root.order;
 
 	FRAG_TRY(frag_dev_free(s->env.dev, a->root.addr, bytes, err));
 	journal(s, FRAG_SEGMENT_FREE, a);
-	buddy_cut_free(&s->tree, &a->root);
+	frag_buddy_cut_free(&s->tree, &a->root);
 	s->tree.free_bytes -= bytes;
 	s->tree.blocks_count--;
-	memmove(s->tree.arenas + i, s->tree.arenas + i + 1, (--s->tree.arenas_count - i) * sizeof(s->tree.arenas[0]));
+	memmove(s->tree.arenas + i, s->tree.arenas + i + 1,
+		(--s->tree.arenas_count - i) * sizeof(s->tree.arenas[0]));
 	frag_slab_free(&s->arena_slab, a);
 	return 0;
 }
@@ -237,7 +245,7 @@ static int make_room(struct self *s, unsigned k, uint32_t stream, bool *released
 	if (s->params->capacity) {
 		rc = s->covered ? FRAG_OOM : cover(s, stream, err);
 		if (rc >= 0)
-			rc = buddy_find(&s->tree, k) ? 0 : FRAG_OOM;
+			rc = frag_buddy_find(&s->tree, k) ? 0 : FRAG_OOM;
 	} else {
 		rc = grow(s, k, stream, err);
 	}
@@ -246,7 +254,7 @@ static int make_room(struct self *s, unsigned k, uint32_t stream, bool *released
 	*released = true;
 	if (s->env.sync) {
 		s->env.sync(s->env.sync_ctx);
-		if (buddy_find(&s->tree, k))
+		if (frag_buddy_find(&s->tree, k))
 			return 0;
 	}
 	if (!may_give_back(s) || !s->tree.idle_count)
@@ -260,36 +268,37 @@ static int alloc(void *self, const struct frag_request *req, struct frag_block *
 {
 	struct self *s = self;
 	bool grown = false, released = false;
-	struct buddy_node *n;
+	struct frag_buddy_node *n;
 	unsigned k, from;
 
-	if (req->bytes > 1ull << (BUDDY_ORDERS - 1))
+	if (req->bytes > 1ull << (FRAG_BUDDY_ORDERS - 1))
 		return FRAG_OOM;
 	k = req->bytes <= s->params->min_block ? s->tree.min_order : frag_log2(req->bytes - 1) + 1;
-	n = buddy_find(&s->tree, k);
+	n = frag_buddy_find(&s->tree, k);
 	if (FRAG_UNLIKELY(!n)) {
 		FRAG_TRY(make_room(s, k, req->stream, &released, err));
 		grown = true;
-		n = buddy_find(&s->tree, k);
+		n = frag_buddy_find(&s->tree, k);
 	}
-	if (FRAG_UNLIKELY(s->tree.pairs.spare_count < BUDDY_ORDERS) && frag_slab_reserve(&s->tree.pairs, BUDDY_ORDERS))
+	if (FRAG_UNLIKELY(s->tree.pairs.spare_count < FRAG_BUDDY_ORDERS) &&
+	    frag_slab_reserve(&s->tree.pairs, FRAG_BUDDY_ORDERS))
 		return frag_fail_nomem(err, "policy buddy");
 	from = n->order;
-	n = buddy_carve(&s->tree, n, k);
+	n = frag_buddy_carve(&s->tree, n, k);
 	out->addr = n->addr;
 	out->granted = 1ull << k;
 	out->handle = (uintptr_t)n;
-	out->cls = released ? FRAG_CLASS_RELEASE :
-		   grown    ? FRAG_CLASS_GROW :
-		   from > k ? FRAG_CLASS_SPLIT :
-			      FRAG_CLASS_HIT;
+	out->cls = released   ? FRAG_CLASS_RELEASE
+		   : grown    ? FRAG_CLASS_GROW
+		   : from > k ? FRAG_CLASS_SPLIT
+			      : FRAG_CLASS_HIT;
 	return 0;
 }
 
 static int release(void *self, const struct frag_block *block, struct frag_err *err)
 {
 	struct self *s = self;
-	struct buddy_node *n = (void *)(uintptr_t)block->handle;
+	struct frag_buddy_node *n = (void *)(uintptr_t)block->handle;
 	uint64_t bytes = 1ull << n->order;
 
 	if (FRAG_LIKELY(n->state == FRAG_STATE_LIVE))
@@ -297,7 +306,7 @@ static int release(void *self, const struct frag_block *block, struct frag_err *
 	else
 		s->tree.waiting_bytes -= bytes;
 	s->tree.free_bytes += bytes;
-	n = buddy_merge(&s->tree, n);
+	n = frag_buddy_merge(&s->tree, n);
 	if (!n->in && s->params->give_back == GIVE_BACK_FREE && !s->params->capacity)
 		return give_back(s, err);
 	return 0;
@@ -306,7 +315,7 @@ static int release(void *self, const struct frag_block *block, struct frag_err *
 static void free_requested(void *self, const struct frag_block *block)
 {
 	struct self *s = self;
-	struct buddy_node *n = (void *)(uintptr_t)block->handle;
+	struct frag_buddy_node *n = (void *)(uintptr_t)block->handle;
 
 	if (n->state != FRAG_STATE_LIVE)
 		return;
@@ -323,9 +332,9 @@ static int trim(void *self, uint16_t pool, struct frag_err *err)
 	return may_give_back(s) ? give_back(s, err) : 0;
 }
 
-static void visit_node(const struct frag_visitor *v, const struct buddy_node *n, bool back)
+static void visit_node(const struct frag_visitor *v, const struct frag_buddy_node *n, bool back)
 {
-	if (n->state == BUDDY_SPLIT) {
+	if (n->state == FRAG_BUDDY_SPLIT) {
 		visit_node(v, &n->pair->half[0], back);
 		visit_node(v, &n->pair->half[1], back);
 		return;
@@ -340,7 +349,7 @@ static void visit(void *self, const struct frag_visitor *v)
 	size_t i;
 
 	for (i = 0; i < s->tree.arenas_count; i++) {
-		const struct buddy_node *n = &s->tree.arenas[i]->root;
+		const struct frag_buddy_node *n = &s->tree.arenas[i]->root;
 
 		if (v->segment)
 			v->segment(v->ctx, n->addr, 1ull << n->order, s->tree.arenas[i]->stream);
@@ -359,7 +368,8 @@ static void usage(void *self, struct frag_usage *out)
 		.waiting_bytes = s->tree.waiting_bytes,
 		.pinned_bytes = s->tree.free_bytes - releasable,
 		.releasable_bytes = releasable,
-		.largest_free_bytes = s->tree.free_orders ? 1ull << frag_log2(s->tree.free_orders) : 0,
+		.largest_free_bytes =
+			s->tree.free_orders ? 1ull << frag_log2(s->tree.free_orders) : 0,
 		.free_bytes = s->tree.free_bytes,
 		.segments_count = s->tree.arenas_count,
 		.blocks_count = s->tree.blocks_count,
@@ -369,7 +379,7 @@ static void usage(void *self, struct frag_usage *out)
 static int check(void *self, struct frag_err *err)
 {
 	struct self *s = self;
-	const char *bad = buddy_broken(&s->tree);
+	const char *bad = frag_buddy_broken(&s->tree);
 
 	return bad ? frag_fail(err, FRAG_ECHECK, "%s", bad) : 0;
 }

@@ -29,11 +29,9 @@ struct params {
 	char upstream[FRAG_OPT_STRING_MAX];
 };
 
-static const struct frag_opt opts[] = {
-	FRAG_QUICK_OPTS(struct params),
-	FRAG_UPSTREAM_OPT(struct params, upstream, "device"),
-	FRAG_OPT_END
-};
+static const struct frag_opt opts[] = { FRAG_QUICK_OPTS(struct params),
+					FRAG_UPSTREAM_OPT(struct params, upstream, "device"),
+					FRAG_OPT_END };
 
 struct dynamicpool {
 	struct frag_upstream up; /* first: see upstream.h */
@@ -149,8 +147,7 @@ static int grow(struct dynamicpool *a, uint64_t bytes, uint32_t stream, struct f
 /* ---- allocation -------------------------------------------------------------------------- */
 
 /* Best fit and the part before it in the free list; NULL if nothing fits. */
-static struct frag_part *find(const struct dynamicpool *a, uint64_t bytes,
-			       struct frag_part **prev)
+static struct frag_part *find(const struct dynamicpool *a, uint64_t bytes, struct frag_part **prev)
 {
 	struct frag_part *best = NULL, *before = NULL;
 
@@ -245,7 +242,7 @@ static void core_free(struct dynamicpool *a, struct frag_part *p)
 static int coalesce(struct dynamicpool *a, uint64_t size, struct frag_err *err)
 {
 	enum frag_class cls;
-	struct frag_part *p;
+	struct frag_part *p = NULL;
 	int rc;
 
 	if (a->releasable_count <= 1)
@@ -296,7 +293,7 @@ static int dynamic_trim(void *self, uint16_t pool, struct frag_err *err)
 	return frag_upstream_op_trim(self, pool, err);
 }
 
-/* ---- looking at it ---------------------------------------------------------------------------- */
+/* ---- looking at it ----------------------------------------------------------------------- */
 
 static void inside(void *self, const struct frag_chunk *c, const struct frag_visitor *v)
 {

@@ -2,7 +2,7 @@
 /*
  * native: cudaMalloc for every request, cudaFree for every free; nothing is kept.
  *
- * Rules (CUDA runtime documentation; policies.md section 1):
+ * Rules (CUDA runtime documentation):
  *  - The driver aligns to 256 B at least and takes physical memory in pages
  *    of 2 MiB; requests below 1 MiB share pages. That packing is the driver's,
  *    so the device does it, and the reserved bytes come from there.

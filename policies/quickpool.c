@@ -18,11 +18,9 @@ struct params {
 	char upstream[FRAG_OPT_STRING_MAX];
 };
 
-static const struct frag_opt opts[] = {
-	FRAG_QUICK_OPTS(struct params),
-	FRAG_UPSTREAM_OPT(struct params, upstream, "device"),
-	FRAG_OPT_END
-};
+static const struct frag_opt opts[] = { FRAG_QUICK_OPTS(struct params),
+					FRAG_UPSTREAM_OPT(struct params, upstream, "device"),
+					FRAG_OPT_END };
 
 struct quickpool {
 	struct frag_upstream up; /* first: see upstream.h */

@@ -44,8 +44,7 @@ static const struct frag_opt opts[] = {
 		       "bytes of the arena, at least 1 MiB; 0: half of the free memory"),
 	FRAG_OPT_BOOL("size-classes", struct params, size_classes, false,
 		      "round to size classes, as a switch of RMM's build does"),
-	FRAG_UPSTREAM_OPT(struct params, upstream, "device"),
-	FRAG_OPT_END
+	FRAG_UPSTREAM_OPT(struct params, upstream, "device"), FRAG_OPT_END
 };
 
 struct arenas {

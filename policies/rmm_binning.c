@@ -37,8 +37,7 @@ static const struct frag_opt opts[] = {
 		      "the largest bin has 2 to this power bytes"),
 	FRAG_OPT_UINT("blocks-per-chunk", struct params, chunk_blocks, 128, 1, 65536,
 		      "blocks that a bin takes from the upstream at once"),
-	FRAG_UPSTREAM_OPT(struct params, upstream, "rmm-pool"),
-	FRAG_OPT_END
+	FRAG_UPSTREAM_OPT(struct params, upstream, "rmm-pool"), FRAG_OPT_END
 };
 
 struct binning {
@@ -139,12 +138,17 @@ static int binning_alloc(void *self, const struct frag_request *req, struct frag
 			 struct frag_err *err)
 {
 	struct binning *a = self;
+	bool starts = a->started_count < a->bins_count;
 
-	if (FRAG_UNLIKELY(a->started_count < a->bins_count))
+	if (FRAG_UNLIKELY(starts))
 		FRAG_TRY(start(a, err));
 	if (req->bytes > a->largest)
-		return direct_alloc(a, req, out, err);
-	return frag_fixed_alloc(bin_of(a, req->bytes), req->stream, out, err);
+		FRAG_TRY(direct_alloc(a, req, out, err));
+	else
+		FRAG_TRY(frag_fixed_alloc(bin_of(a, req->bytes), req->stream, out, err));
+	if (FRAG_UNLIKELY(starts))
+		out->cls = FRAG_CLASS_GROW;
+	return 0;
 }
 
 static void binning_free_requested(void *self, const struct frag_block *block)
@@ -215,7 +219,8 @@ static int check_direct(const struct binning *a, struct frag_err *err)
 		count++;
 	}
 	if (memcmp(bytes, a->direct_bytes, sizeof(bytes)) != 0 || count != a->direct_count)
-		return frag_fail(err, FRAG_ECHECK, "counters differ from the blocks above the bins");
+		return frag_fail(err, FRAG_ECHECK,
+				 "counters differ from the blocks above the bins");
 	return 0;
 }
 

@@ -19,12 +19,11 @@ struct params {
 };
 
 static const struct frag_opt opts[] = {
-	FRAG_OPT_BYTES("block", struct params, block, FRAG_MIB, 1, FRAG_GIB,
+	FRAG_OPT_BYTES("block", struct params, block, FRAG_MIB, 1, 64 * FRAG_GIB,
 		       "size of every block, rounded up to 256 B"),
 	FRAG_OPT_UINT("blocks-per-chunk", struct params, chunk_blocks, 128, 1, 65536,
 		      "blocks taken from the upstream at once"),
-	FRAG_UPSTREAM_OPT(struct params, upstream, "device"),
-	FRAG_OPT_END
+	FRAG_UPSTREAM_OPT(struct params, upstream, "device"), FRAG_OPT_END
 };
 
 struct fixed {

@@ -38,11 +38,11 @@ struct params {
 
 static const struct frag_opt opts[] = {
 	FRAG_OPT_BYTES("initial", struct params, initial, 0, 0, FRAG_UPSTREAM_MAX,
-		       "size of the first chunk, a multiple of 256 B; 0: the first request decides"),
+		       "size of the first chunk, a multiple of 256 B; 0: the first request "
+		       "decides"),
 	FRAG_OPT_BYTES("maximum", struct params, maximum, UINT64_MAX, ALIGNMENT, UINT64_MAX,
 		       "most the pool may grow to, a multiple of 256 B; max: no maximum"),
-	FRAG_UPSTREAM_OPT(struct params, upstream, "device"),
-	FRAG_OPT_END
+	FRAG_UPSTREAM_OPT(struct params, upstream, "device"), FRAG_OPT_END
 };
 
 struct list {
@@ -236,6 +236,7 @@ static int pool_alloc(void *self, const struct frag_request *req, struct frag_bl
 	uint64_t bytes = rounded(req->bytes);
 	enum frag_class cls = FRAG_CLASS_HIT;
 	struct pool *a = self;
+	size_t chunks = frag_upstream_count(&a->up);
 	struct frag_part *p;
 	struct list *l;
 	void *from;
@@ -252,17 +253,17 @@ static int pool_alloc(void *self, const struct frag_request *req, struct frag_bl
 	if (FRAG_UNLIKELY(!p)) {
 		FRAG_TRY(frag_streams_steal(&a->streams, req->stream, bytes, &from, err));
 		l = from ? from : a->streams.list[req->stream];
-		if (from) {
+		if (from)
 			p = list_take(l, bytes);
-		} else {
+		else
 			FRAG_TRY(grow(a, bytes, req->stream, &p, err));
-			cls = FRAG_CLASS_GROW;
-		}
 	}
 	if (p->size > bytes) {
 		list_put(a, l, frag_part_split(&a->parts, p, bytes));
-		cls = cls == FRAG_CLASS_GROW ? cls : FRAG_CLASS_SPLIT;
+		cls = FRAG_CLASS_SPLIT;
 	}
+	if (FRAG_UNLIKELY(frag_upstream_count(&a->up) != chunks))
+		cls = FRAG_CLASS_GROW;
 	a->live_bytes += bytes;
 	frag_part_grant(p, req->stream, cls, out);
 	return 0;
@@ -372,7 +373,8 @@ static int validate(const void *params, struct frag_err *err)
 	const struct params *p = params;
 
 	if (p->initial % ALIGNMENT || (p->maximum != UINT64_MAX && p->maximum % ALIGNMENT))
-		return frag_fail(err, FRAG_EUSAGE, "initial and maximum are multiples of 256 bytes");
+		return frag_fail(err, FRAG_EUSAGE,
+				 "initial and maximum are multiples of 256 bytes");
 	if (p->initial > p->maximum)
 		return frag_fail(err, FRAG_EUSAGE, "initial is above maximum");
 	return 0;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * skeleton: a small but complete policy to copy from. First fit over segments
- * taken from the device, split exactly, merge on free, idle segments given back on trim.
+ * skeleton: a small but complete policy to copy from. First fit over segments taken from
+ * the device, split exactly, merge on free, idle segments given back on trim.
  *
- * To make a new policy: copy this file to policies/<name>.c, rename the constant at the
- * end to frag_policy_<name>, drop FRAG_POLICY_HIDDEN, and change the rules. Nothing
- * else is edited: make finds the file. policies/README.md is the contract in prose.
+ * To make a new policy: copy this file to policies/<name>.c, rename the constant at the end
+ * to frag_policy_<name>, drop FRAG_POLICY_HIDDEN, and change the rules. Nothing else is
+ * edited: make finds the file. policies/README.md is the contract in prose.
  *
- * Say here, in your own words, what the rules are and which file and version of
- * which project they come from. For this one:
+ * Say here, in your own words, what the rules are and which file and version of which
+ * project they come from. For this one:
  *  - a request is rounded up to 512 B;
  *  - it takes the first free piece that is big enough, in the order in which pieces
  *    became free, the latest first; what is left over stays free if it is 512 B or more;
@@ -17,8 +17,8 @@
  *  - a freed piece merges with its free neighbours in the segment;
  *  - when the device refuses, idle segments are given back and it is asked once more.
  *
- * Structure: common/segheap keeps segments and pieces and counts; the list of free pieces is ours
- * (the links of the pieces, `head` is the latest). Invariants: every free piece is
+ * Structure: common/segheap keeps segments and pieces and counts; the list of free pieces
+ * is ours (the links of the pieces, `head` is the latest). Invariants: every free piece is
  * in the list once; no two neighbours are free.
  */
 #include "segheap.h"
@@ -47,8 +47,9 @@ struct self {
 };
 
 /*
- * Optional. When: after the options were parsed, once per text on the command line. Returns: 0, or FRAG_EUSAGE
- * and a message when options contradict each other or need a rule the table cannot express.
+ * Optional. When: after the options were parsed, once per text on the command line.
+ * Returns: 0, or FRAG_EUSAGE and a message when options contradict each other or need a
+ * rule the table cannot express.
  */
 static int validate(const void *params, struct frag_err *err)
 {
@@ -190,8 +191,9 @@ static int alloc(void *self, const struct frag_request *req, struct frag_block *
 }
 
 /*
- * Compulsory. When: once per granted block, when its memory may be used again. Returns: 0, or an error
- * if memory was given back to the device and that failed; the block is free all the same.
+ * Compulsory. When: once per granted block, when its memory may be used again. Returns: 0,
+ * or an error if memory was given back to the device and that failed; the block is free all
+ * the same.
  */
 static int release(void *self, const struct frag_block *block, struct frag_err *err)
 {
@@ -254,8 +256,8 @@ static void mark(void *self, bool begins)
 }
 
 /*
- * Compulsory. When: at any time between calls, for metrics and charts. Segments in address order,
- * after each its blocks in address order, without gaps.
+ * Compulsory. When: at any time between calls, for metrics and charts. Segments in address
+ * order, after each its blocks in address order, without gaps.
  */
 static void visit(void *self, const struct frag_visitor *v)
 {

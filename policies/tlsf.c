@@ -2,7 +2,7 @@
 /*
  * tlsf: two-level segregated fit, constant time, good fit.
  *
- * Rules (mattconte/tlsf, tlsf.c, version 3.1; policies.md 12.1), with the unit
+ * Rules (mattconte/tlsf, tlsf.c, version 3.1), with the unit
  * `align` (512 B here instead of 8: block headers are not in device memory) and
  * 32 lists per power of two:
  *  - List of a size: below 32 units list (0, size / unit). Else with f =
@@ -40,9 +40,14 @@ struct params {
 };
 
 static const struct frag_opt opts[] = {
-	{ .type = FRAG_OPT_T_BYTES, .key = "pool", .offset = offsetof(struct params, pool_bytes),
-	  .def = 64 * FRAG_MIB, .min = 4096, .max = 1ull << 50,
-	  .help = "smallest pool taken from the device, bytes", .tune = "2M,20M,64M,256M,1G" },
+	{ .type = FRAG_OPT_T_BYTES,
+	  .key = "pool",
+	  .offset = offsetof(struct params, pool_bytes),
+	  .def = 64 * FRAG_MIB,
+	  .min = 4096,
+	  .max = 1ull << 50,
+	  .help = "smallest pool taken from the device, bytes",
+	  .tune = "2M,20M,64M,256M,1G" },
 	FRAG_OPT_BYTES("align", struct params, align, 512, 8, 2 * FRAG_MIB,
 		       "unit of sizes and smallest block, bytes, a power of two"),
 	FRAG_OPT_END,
@@ -188,8 +193,8 @@ static int grow(struct self *s, uint64_t bytes, uint32_t stream, struct frag_pie
 		struct frag_err *err)
 {
 	uint64_t least = frag_round_up(bytes, FRAG_PAGE);
-	uint64_t usual = frag_round_up(
-		FRAG_MAX(found_bytes(s, bytes), s->params->pool_bytes), FRAG_PAGE);
+	uint64_t usual =
+		frag_round_up(FRAG_MAX(found_bytes(s, bytes), s->params->pool_bytes), FRAG_PAGE);
 	int rc = frag_heap_grow(&s->heap, usual, stream, out, err);
 
 	if (rc == FRAG_OOM && least < usual)

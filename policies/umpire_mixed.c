@@ -47,7 +47,8 @@ static const struct frag_opt opts[] = {
 		       "of the QuickPool's sizes and addresses, a power of two"),
 	FRAG_OPT_ENUM("coalesce", struct params, pool.coalesce.rule, FRAG_COALESCE_PERCENT,
 		      frag_coalesce_words,
-		      "when free chunks become one: by releasable percent or blocks; -hwm: of the size of the high-water mark"),
+		      "when free chunks become one, and (hwm) only as large as the high-water "
+		      "mark"),
 	FRAG_OPT_UINT("percent", struct params, pool.coalesce.percent, 100, 0, 100,
 		      "releasable part that makes it coalesce; 0: never"),
 	FRAG_OPT_UINT("blocks", struct params, pool.coalesce.blocks, 1, 0, 1u << 20,
@@ -97,15 +98,20 @@ static int mixed_alloc(void *self, const struct frag_request *req, struct frag_b
 		       struct frag_err *err)
 {
 	struct mixed *a = self;
+	bool starts = a->started_count < a->fixed_count;
 	struct frag_slotpool *s;
 
-	if (FRAG_UNLIKELY(a->started_count < a->fixed_count))
+	if (FRAG_UNLIKELY(starts))
 		FRAG_TRY(start(a, err));
 	s = fixed_for(a, req->bytes);
-	if (!s)
-		return frag_quick_alloc(&a->q, req, out, err);
-	FRAG_TRY(frag_slotpool_alloc(s, req->stream, out, err));
-	out->handle += FIXED_TAG;
+	if (s) {
+		FRAG_TRY(frag_slotpool_alloc(s, req->stream, out, err));
+		out->handle += FIXED_TAG;
+	} else {
+		FRAG_TRY(frag_quick_alloc(&a->q, req, out, err));
+	}
+	if (FRAG_UNLIKELY(starts))
+		out->cls = FRAG_CLASS_GROW;
 	return 0;
 }
 

@@ -42,6 +42,8 @@ static const struct frag_opt opts[] = {
 		       1024 * FRAG_GIB, "and in bytes"),
 	FRAG_OPT_UINT("lag-us", struct vm_params, lag_us, 10000, 0, 1000000000,
 		      "sim: recorded time after which queued work is done, microseconds"),
+	FRAG_OPT_BOOL("alias", struct vm_params, alias, true,
+		      "memory may appear at a second place of its stream before the lag is over"),
 	FRAG_OPT_UINT("look", struct vm_params, look, 4, 1, 64,
 		      "stretches of address space compared on a miss"),
 	FRAG_OPT_END
@@ -72,6 +74,9 @@ static int create(const struct frag_policy_env *env, const void *params, void **
 	v->classes[0] = (struct vm_class){ .page = p->small_page, .up_to = p->small_limit };
 	v->classes[1] = (struct vm_class){ .page = p->page, .up_to = p->large_limit };
 	v->classes[2] = (struct vm_class){ .page = p->large_page, .up_to = UINT64_MAX };
+	for (unsigned k = 0; k < VM_CLASSES; k++)
+		while (v->classes[v->classes[k].like].page != v->classes[k].page)
+			v->classes[k].like++;
 	frag_slab_init(&v->blocks, sizeof(struct vm_block));
 	*out = v;
 	return 0;
@@ -94,18 +99,25 @@ static void destroy(void *self)
 }
 
 /* The best place of address space for `size`: few missing pages among the next fits. */
-static struct vm_block *find_space(const struct vm *v, const struct vm_arena *a, uint64_t size)
+static struct vm_block *find_space(const struct vm *v, const struct vm_arena *a, uint64_t size,
+				   uint64_t *skip)
 {
 	struct frag_bset_pos at = frag_bset_lower(&a->part, size, 0);
 	struct vm_block *best = NULL;
 	size_t least = SIZE_MAX;
 
-	for (uint64_t i = 0; i < v->params->look && at.leaf; i++, at = frag_bset_next(at)) {
+	for (uint64_t i = 0; at.leaf && (i < v->params->look || !best); at = frag_bset_next(at)) {
 		struct vm_block *b = frag_bset_value(at);
-		size_t missing = vm_missing(b, size);
+		uint64_t from;
+		size_t missing;
 
+		i++;
+		if (!vm_fit(b, size, &from))
+			continue;
+		missing = vm_missing(a, b->addr + from, size);
 		if (missing < least) {
 			least = missing;
+			*skip = from;
 			best = b;
 		}
 	}
@@ -116,20 +128,29 @@ static int take(struct vm *v, struct vm_arena *a, uint64_t size, struct vm_block
 		uint8_t *cls, struct frag_err *err)
 {
 	struct frag_bset_pos at = frag_bset_lower(&a->full, size, 0);
-	struct vm_block *b = at.leaf ? frag_bset_value(at) : find_space(v, a, size);
-	bool work = false;
+	struct vm_block *b = at.leaf ? frag_bset_value(at) : NULL;
+	uint64_t skip = 0;
 	int rc;
 
+	if (!b) {
+		if (a->stale_count)
+			FRAG_TRY(vm_epoch_update(v, a, err));
+		b = find_space(v, a, size, &skip);
+	}
 	if (!b)
 		return FRAG_OOM; /* address space has run out */
+	*cls = b->size == size ? FRAG_CLASS_HIT : FRAG_CLASS_SPLIT;
 	vm_free_erase(v, b);
-	rc = b->unmapped ? vm_back(v, b, size, &work, err) : 0;
-	if (rc) {
-		vm_free_insert(v, b);
-		return rc;
+	b = vm_cut(v, b, skip, size);
+	if (b->unmapped) {
+		*cls = FRAG_CLASS_MAP;
+		rc = vm_back(v, b, err);
+		if (rc) {
+			vm_give(v, b);
+			return rc;
+		}
 	}
-	*cls = work ? FRAG_CLASS_MAP : b->size == size ? FRAG_CLASS_HIT : FRAG_CLASS_SPLIT;
-	*out = vm_cut(v, b, size);
+	*out = b;
 	return 0;
 }
 
@@ -205,6 +226,7 @@ static void counters(void *self, frag_counter_fn fn, void *ctx)
 	fn(ctx, "new_pages", (int64_t)v->new_pages);
 	fn(ctx, "moved_pages", (int64_t)v->moved_pages);
 	fn(ctx, "released_pages", (int64_t)v->released_pages);
+	fn(ctx, "aliased_pages", (int64_t)v->aliased_pages);
 }
 
 const struct frag_policy_ops frag_policy_vmm = {

@@ -3,10 +3,10 @@
 #include "buddy_tree.h"
 
 /* Tells the parents what is free below them now. */
-static void tell_up(struct buddy_node *n)
+static void tell_up(struct frag_buddy_node *n)
 {
 	while (n->in) {
-		const struct buddy_node *h = n->in->half;
+		const struct frag_buddy_node *h = n->in->half;
 		uint64_t orders = h[0].orders | h[1].orders;
 
 		n = n->in->of;
@@ -17,7 +17,7 @@ static void tell_up(struct buddy_node *n)
 }
 
 /* A whole block becomes free. Without lifo the caller tells the parents when it is done. */
-void buddy_put_free(struct buddy_tree *t, struct buddy_node *n)
+void frag_buddy_put_free(struct frag_buddy_tree *t, struct frag_buddy_node *n)
 {
 	unsigned k = n->order;
 
@@ -39,7 +39,7 @@ void buddy_put_free(struct buddy_tree *t, struct buddy_node *n)
 }
 
 /* A free block stops being free; the caller sets its state. */
-void buddy_cut_free(struct buddy_tree *t, struct buddy_node *n)
+void frag_buddy_cut_free(struct frag_buddy_tree *t, struct frag_buddy_node *n)
 {
 	unsigned k = n->order;
 
@@ -60,10 +60,10 @@ void buddy_cut_free(struct buddy_tree *t, struct buddy_node *n)
 		n->next->prev = n->prev;
 }
 
-struct buddy_node *buddy_find(const struct buddy_tree *t, unsigned k)
+struct frag_buddy_node *frag_buddy_find(const struct frag_buddy_tree *t, unsigned k)
 {
 	uint64_t fit = t->free_orders >> k << k;
-	struct buddy_node *n;
+	struct frag_buddy_node *n;
 	size_t i = 0;
 
 	if (!fit)
@@ -75,28 +75,30 @@ struct buddy_node *buddy_find(const struct buddy_tree *t, unsigned k)
 	while (!(t->arenas[i]->root.orders & fit))
 		i++;
 	n = &t->arenas[i]->root;
-	while (n->state == BUDDY_SPLIT)
+	while (n->state == FRAG_BUDDY_SPLIT)
 		n = n->pair->half + !(n->pair->half[0].orders & fit);
 	return n;
 }
 
 /* ---- halving and merging ------------------------------------------------------------ */
 
-struct buddy_node *buddy_carve(struct buddy_tree *t, struct buddy_node *n, unsigned k)
+struct frag_buddy_node *frag_buddy_carve(struct frag_buddy_tree *t, struct frag_buddy_node *n,
+					 unsigned k)
 {
-	buddy_cut_free(t, n);
+	frag_buddy_cut_free(t, n);
 	while (n->order > k) {
-		struct buddy_pair *pair = frag_slab_alloc(&t->pairs);
-		struct buddy_node *low = &pair->half[0], *high = &pair->half[1];
+		struct frag_buddy_pair *pair = frag_slab_alloc(&t->pairs);
+		struct frag_buddy_node *low = &pair->half[0], *high = &pair->half[1];
 		uint8_t order = n->order - 1;
 
-		*low = (struct buddy_node){ .addr = n->addr, .in = pair, .order = order };
-		*high = (struct buddy_node){ .addr = n->addr + (1ull << order), .in = pair,
-				       .order = order };
+		*low = (struct frag_buddy_node){ .addr = n->addr, .in = pair, .order = order };
+		*high = (struct frag_buddy_node){ .addr = n->addr + (1ull << order),
+						  .in = pair,
+						  .order = order };
 		pair->of = n;
-		n->state = BUDDY_SPLIT;
+		n->state = FRAG_BUDDY_SPLIT;
 		n->pair = pair;
-		buddy_put_free(t, high);
+		frag_buddy_put_free(t, high);
 		t->blocks_count++;
 		n = low;
 	}
@@ -108,22 +110,22 @@ struct buddy_node *buddy_carve(struct buddy_tree *t, struct buddy_node *n, unsig
 	return n;
 }
 
-struct buddy_node *buddy_merge(struct buddy_tree *t, struct buddy_node *n)
+struct frag_buddy_node *frag_buddy_merge(struct frag_buddy_tree *t, struct frag_buddy_node *n)
 {
 	while (n->in) {
-		struct buddy_node *half = n->in->half;
-		struct buddy_node *buddy = half + (n == half);
-		struct buddy_pair *pair = n->in;
+		struct frag_buddy_node *half = n->in->half;
+		struct frag_buddy_node *buddy = half + (n == half);
+		struct frag_buddy_pair *pair = n->in;
 
 		if (buddy->state != FRAG_STATE_FREE)
 			break;
-		buddy_cut_free(t, buddy);
+		frag_buddy_cut_free(t, buddy);
 		n = pair->of;
 		n->pair = NULL;
 		frag_slab_free(&t->pairs, pair);
 		t->blocks_count--;
 	}
-	buddy_put_free(t, n);
+	frag_buddy_put_free(t, n);
 	if (!t->lifo)
 		tell_up(n);
 	return n;
@@ -132,18 +134,19 @@ struct buddy_node *buddy_merge(struct buddy_tree *t, struct buddy_node *n)
 /* ---- check ---------------------------------------------------------------------------- */
 
 struct sums {
-	uint64_t bytes[3], count[BUDDY_ORDERS];
+	uint64_t bytes[3], count[FRAG_BUDDY_ORDERS];
 	size_t blocks;
 };
 
-static const char *check_node(const struct buddy_tree *t, const struct buddy_node *n, struct sums *sum)
+static const char *check_node(const struct frag_buddy_tree *t, const struct frag_buddy_node *n,
+			      struct sums *sum)
 {
-	const struct buddy_node *h;
+	const struct frag_buddy_node *h;
 	const char *bad;
 
-	if (n->order < t->min_order || n->order >= BUDDY_ORDERS)
+	if (n->order < t->min_order || n->order >= FRAG_BUDDY_ORDERS)
 		return "order out of range";
-	if (n->state != BUDDY_SPLIT) {
+	if (n->state != FRAG_BUDDY_SPLIT) {
 		sum->bytes[n->state] += 1ull << n->order;
 		sum->blocks++;
 		if (n->state == FRAG_STATE_FREE)
@@ -168,12 +171,12 @@ static const char *check_node(const struct buddy_tree *t, const struct buddy_nod
 	return bad;
 }
 
-static const char *check_lists(const struct buddy_tree *t, const struct sums *sum)
+static const char *check_lists(const struct frag_buddy_tree *t, const struct sums *sum)
 {
 	unsigned k;
 
-	for (k = 0; k < BUDDY_ORDERS; k++) {
-		const struct buddy_node *n = t->head[k], *prev = NULL;
+	for (k = 0; k < FRAG_BUDDY_ORDERS; k++) {
+		const struct frag_buddy_node *n = t->head[k], *prev = NULL;
 		uint64_t in_list = 0;
 
 		if (t->free_count[k] != sum->count[k] ||
@@ -188,7 +191,7 @@ static const char *check_lists(const struct buddy_tree *t, const struct sums *su
 	return NULL;
 }
 
-const char *buddy_broken(const struct buddy_tree *t)
+const char *frag_buddy_broken(const struct frag_buddy_tree *t)
 {
 	struct sums sum = { 0 };
 	const char *bad = NULL;
@@ -196,15 +199,15 @@ const char *buddy_broken(const struct buddy_tree *t)
 	size_t i, idle = 0;
 
 	for (i = 0; i < t->arenas_count && !bad; i++) {
-		const struct buddy_node *n = &t->arenas[i]->root, *before;
+		const struct frag_buddy_node *n = &t->arenas[i]->root, *before;
 
 		before = i ? &t->arenas[i - 1]->root : NULL;
 		bad = n->in ? "arena with a parent" : check_node(t, n, &sum);
-		if (before && before->addr + buddy_bytes(before) > n->addr)
+		if (before && before->addr + frag_buddy_bytes(before) > n->addr)
 			bad = "arenas out of order";
 		if (n->state == FRAG_STATE_FREE) {
 			idle++;
-			idle_bytes += buddy_bytes(n);
+			idle_bytes += frag_buddy_bytes(n);
 		}
 	}
 	if (!bad)

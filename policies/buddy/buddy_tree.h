@@ -19,63 +19,64 @@
 
 #include "objslab.h"
 
-#define BUDDY_ORDERS 56u /* largest arena 2^55 */
-#define BUDDY_SPLIT 3u	 /* a state beside those of enum frag_block_state */
+#define FRAG_BUDDY_ORDERS 56u /* largest arena 2^55 */
+#define FRAG_BUDDY_SPLIT 3u   /* a state beside those of enum frag_block_state */
 
-struct buddy_pair;
+struct frag_buddy_pair;
 
-struct buddy_node {
+struct frag_buddy_node {
 	frag_addr_t addr;
 	uint64_t orders;
-	struct buddy_pair *pair;	/* split: the halves */
-	struct buddy_pair *in;		/* the pair it is half of, NULL: a whole arena */
-	struct buddy_node *prev, *next; /* free: neighbours in the list (lifo) */
-	uint8_t order;			/* it has 2^order bytes */
+	struct frag_buddy_pair *pair;	     /* split: the halves */
+	struct frag_buddy_pair *in;	     /* the pair it is half of, NULL: a whole arena */
+	struct frag_buddy_node *prev, *next; /* free: neighbours in the list (lifo) */
+	uint8_t order;			     /* it has 2^order bytes */
 	uint8_t state;
 };
 
-struct buddy_pair {
-	struct buddy_node half[2];
-	struct buddy_node *of;
+struct frag_buddy_pair {
+	struct frag_buddy_node half[2];
+	struct frag_buddy_node *of;
 };
 
-struct buddy_arena {
-	struct buddy_node root;
+struct frag_buddy_arena {
+	struct frag_buddy_node root;
 	uint32_t stream;
 };
 
-struct buddy_tree {
+struct frag_buddy_tree {
 	bool lifo;
 	unsigned min_order;
 	struct frag_slab pairs;
-	struct buddy_arena **arenas; /* ascending address */
+	struct frag_buddy_arena **arenas; /* ascending address */
 	size_t arenas_count, arenas_cap;
-	uint64_t free_count[BUDDY_ORDERS]; /* free blocks per order */
-	uint64_t free_orders;		   /* bit k: free_count[k] > 0 */
-	struct buddy_node *head[BUDDY_ORDERS]; /* lifo */
+	uint64_t free_count[FRAG_BUDDY_ORDERS];		 /* free blocks per order */
+	uint64_t free_orders;				 /* bit k: free_count[k] > 0 */
+	struct frag_buddy_node *head[FRAG_BUDDY_ORDERS]; /* lifo */
 	uint64_t live_bytes, waiting_bytes, free_bytes;
 	uint64_t idle_bytes; /* of arenas that are one free block */
 	size_t idle_count, blocks_count;
 };
 
-static inline uint64_t buddy_bytes(const struct buddy_node *n)
+static inline uint64_t frag_buddy_bytes(const struct frag_buddy_node *n)
 {
 	return 1ull << n->order;
 }
 
 /* A free block of the smallest order >= k: the lowest, or with lifo the latest. NULL: none. */
-struct buddy_node *buddy_find(const struct buddy_tree *t, unsigned k);
+struct frag_buddy_node *frag_buddy_find(const struct frag_buddy_tree *t, unsigned k);
 /*
  * Halves a free block down to order k and makes the lowest part live; the upper halves
- * become free. pre: BUDDY_ORDERS pairs reserved.
+ * become free. pre: FRAG_BUDDY_ORDERS pairs reserved.
  */
-struct buddy_node *buddy_carve(struct buddy_tree *t, struct buddy_node *n, unsigned k);
+struct frag_buddy_node *frag_buddy_carve(struct frag_buddy_tree *t, struct frag_buddy_node *n,
+					 unsigned k);
 /* A live or waiting block becomes free and joins its free buddies. Returns the whole. */
-struct buddy_node *buddy_merge(struct buddy_tree *t, struct buddy_node *n);
+struct frag_buddy_node *frag_buddy_merge(struct frag_buddy_tree *t, struct frag_buddy_node *n);
 /* An arena that was not there before becomes free, or a free one goes. */
-void buddy_put_free(struct buddy_tree *t, struct buddy_node *n);
-void buddy_cut_free(struct buddy_tree *t, struct buddy_node *n);
+void frag_buddy_put_free(struct frag_buddy_tree *t, struct frag_buddy_node *n);
+void frag_buddy_cut_free(struct frag_buddy_tree *t, struct frag_buddy_node *n);
 /* Verifies the invariants: NULL, or what is broken. */
-const char *buddy_broken(const struct buddy_tree *t);
+const char *frag_buddy_broken(const struct frag_buddy_tree *t);
 
 #endif

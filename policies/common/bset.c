@@ -103,8 +103,8 @@ static void inner_cut(inner *p, uint32_t i)
 	p->sep[p->node.count - 1] = top_key;
 }
 
-/* Appends m children of src, from its front, to dst. `sep` separates dst's last from the first of them;
- * returns the one behind the last moved. */
+/* Appends m children of src, from its front, to dst. `sep` separates dst's last from the
+ * first of them; returns the one behind the last moved. */
 static struct frag_bset_key inner_take_front(inner *dst, inner *src, uint32_t m,
 					     struct frag_bset_key sep)
 {

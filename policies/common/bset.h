@@ -71,7 +71,7 @@ struct frag_bset_pool {
 	void *chunks;			   /* chain of all memory */
 	size_t leaves_count, inners_count; /* owned, in use or spare */
 	size_t sets_count;		   /* sets that draw from it */
-	size_t limit; /* elements (over all sets) that the nodes suffice for */
+	size_t limit;			   /* elements, over all sets, that the nodes suffice for */
 };
 
 struct frag_bset {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the parts of the ordered set share: bset.c changes, bset_pool.c nodes, bset_check.c check. */
+/* What the parts of the ordered set share: bset.c changes, bset_pool.c nodes, bset_check.c
+ * check. */
 #ifndef FRAG_COMMON_BSET_INTERNAL_H
 #define FRAG_COMMON_BSET_INTERNAL_H
 

@@ -150,8 +150,10 @@ int frag_fixed_alloc(struct frag_fixed *f, uint32_t stream, struct frag_block *o
 	struct queue *q;
 	void *from;
 
-	if (FRAG_UNLIKELY(!f->started))
+	if (FRAG_UNLIKELY(!f->started)) {
 		FRAG_TRY(frag_fixed_start(f, err));
+		cls = FRAG_CLASS_GROW;
+	}
 	q = frag_streams_get(&f->streams, stream, err);
 	if (FRAG_UNLIKELY(!q))
 		return FRAG_ENOMEM;
@@ -264,7 +266,8 @@ int frag_fixed_check(const struct frag_fixed *f, struct frag_err *err)
 		/* a list longer than all free blocks together goes round */
 		for (; s && n <= t.state[FRAG_STATE_FREE]; s = s->next, n++) {
 			if (s->state != FRAG_STATE_FREE)
-				return frag_fail(err, FRAG_ECHECK, "a used block is in a free list");
+				return frag_fail(err, FRAG_ECHECK,
+						 "a used block is in a free list");
 			last = s;
 		}
 		if (q && (n != q->count || last != q->last))

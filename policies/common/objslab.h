@@ -14,13 +14,13 @@
 #include <frag/base.h>
 
 struct frag_slab {
-	void *free_head;       /* chain through the first word of each free object */
+	void *free_head;	 /* chain through the first word of each free object */
 	char *fresh, *fresh_end; /* never used part of the newest chunk */
-	size_t object_bytes;   /* multiple of 16 */
+	size_t object_bytes;	 /* multiple of 16 */
 	size_t live_count;
-	size_t spare_count;    /* free objects plus fresh ones */
-	void *chunks;	       /* chain of all chunks */
-	size_t chunk_objects;  /* of the next chunk; doubles up to a limit */
+	size_t spare_count;   /* free objects plus fresh ones */
+	void *chunks;	      /* chain of all chunks */
+	size_t chunk_objects; /* of the next chunk; doubles up to a limit */
 };
 
 void frag_slab_init(struct frag_slab *s, size_t object_bytes);

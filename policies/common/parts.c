@@ -38,7 +38,8 @@ static int check_chain(const struct frag_chunk *c, frag_parts_check_fn free_part
 	for (const struct frag_part *p = c->head; p; p = p->next) {
 		if (p->addr != at || !p->size || p->prev != prev || p->chunk != c ||
 		    p->state > FRAG_STATE_FREE)
-			return frag_fail(err, FRAG_ECHECK, "part 0x%llx does not join the one before",
+			return frag_fail(err, FRAG_ECHECK,
+					 "part 0x%llx does not join the one before",
 					 (unsigned long long)p->addr);
 		tally(p, out);
 		if (p->state == FRAG_STATE_FREE && free_part)
@@ -53,8 +54,8 @@ static int check_chain(const struct frag_chunk *c, frag_parts_check_fn free_part
 }
 
 int frag_parts_check(const struct frag_upstream *up, const void *owner,
-		      frag_parts_check_fn free_part, void *self, struct frag_parts_tally *out,
-		      struct frag_err *err)
+		     frag_parts_check_fn free_part, void *self, struct frag_parts_tally *out,
+		     struct frag_err *err)
 {
 	*out = (struct frag_parts_tally){ 0 };
 	for (struct frag_chunk *c = frag_upstream_first(up); c; c = frag_upstream_next(up, c))

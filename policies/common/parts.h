@@ -31,21 +31,28 @@ static inline struct frag_part *frag_part_whole(struct frag_slab *slab, struct f
 {
 	struct frag_part *p = frag_slab_alloc(slab);
 
-	*p = (struct frag_part){ .addr = c->addr, .size = c->bytes, .chunk = c,
-				  .stream = c->stream, .state = FRAG_STATE_FREE };
+	*p = (struct frag_part){ .addr = c->addr,
+				 .size = c->bytes,
+				 .chunk = c,
+				 .stream = c->stream,
+				 .state = FRAG_STATE_FREE };
 	c->head = p;
 	return p;
 }
 
 /* Cuts `p` to `size`; returns the rest, free. pre: size < p->size; a spare object. */
 static inline struct frag_part *frag_part_split(struct frag_slab *slab, struct frag_part *p,
-						  uint64_t size)
+						uint64_t size)
 {
 	struct frag_part *rest = frag_slab_alloc(slab);
 
-	*rest = (struct frag_part){ .addr = p->addr + size, .size = p->size - size, .prev = p,
-				     .next = p->next, .chunk = p->chunk, .stream = p->stream,
-				     .state = FRAG_STATE_FREE };
+	*rest = (struct frag_part){ .addr = p->addr + size,
+				    .size = p->size - size,
+				    .prev = p,
+				    .next = p->next,
+				    .chunk = p->chunk,
+				    .stream = p->stream,
+				    .state = FRAG_STATE_FREE };
 	if (p->next)
 		p->next->prev = rest;
 	p->next = rest;
@@ -78,7 +85,7 @@ static inline struct frag_part *frag_part_of(const struct frag_block *b)
 
 /* Fills what a policy returns. */
 static inline void frag_part_grant(struct frag_part *p, uint32_t stream, enum frag_class cls,
-				    struct frag_block *out)
+				   struct frag_block *out)
 {
 	p->state = FRAG_STATE_LIVE;
 	p->stream = stream;
@@ -97,12 +104,12 @@ struct frag_parts_tally {
 	size_t count, free_count, whole_count; /* whole: free and all of a chunk */
 };
 /*
- * Checks every chain of the chunks of `owner`. free_part: the pool's own rules for a free part (in its
- * list, neighbours merged); 0 or what frag_fail returned.
+ * Checks every chain of the chunks of `owner`. free_part: the pool's own rules for a free part
+ * (in its list, neighbours merged); 0 or what frag_fail returned.
  */
 typedef int (*frag_parts_check_fn)(void *self, const struct frag_part *p, struct frag_err *err);
 int frag_parts_check(const struct frag_upstream *up, const void *owner,
-		      frag_parts_check_fn free_part, void *self, struct frag_parts_tally *out,
-		      struct frag_err *err);
+		     frag_parts_check_fn free_part, void *self, struct frag_parts_tally *out,
+		     struct frag_err *err);
 
 #endif

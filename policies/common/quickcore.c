@@ -111,8 +111,8 @@ static int grow(struct frag_quick *q, uint64_t bytes, uint32_t stream, struct fr
 	return 0;
 }
 
-static int core_alloc(struct frag_quick *q, uint64_t bytes, uint32_t stream,
-		      struct frag_part **out, enum frag_class *cls, struct frag_err *err)
+static int core_alloc(struct frag_quick *q, uint64_t bytes, uint32_t stream, struct frag_part **out,
+		      enum frag_class *cls, struct frag_err *err)
 {
 	struct frag_bset_pos at;
 	struct frag_part *p;
@@ -272,7 +272,8 @@ int frag_quick_check(struct frag_quick *q, struct frag_err *err)
 
 /* ---- heuristics ---------------------------------------------------------------------------- */
 
-const char *const frag_coalesce_words[] = { "percent", "percent-hwm", "blocks", "blocks-hwm", NULL };
+const char *const frag_coalesce_words[] = { "percent", "percent-hwm", "blocks", "blocks-hwm",
+					    NULL };
 
 /* The source reckons the threshold in single precision. */
 static bool percent_reached(uint64_t percent, const struct frag_coalesce_state *s)

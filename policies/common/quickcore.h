@@ -53,7 +53,7 @@ struct frag_coalesce_state {
 /* 0: do nothing; else the size to coalesce to. */
 uint64_t frag_coalesce_size(const struct frag_coalesce *c, const struct frag_coalesce_state *s);
 
-/* The options of both policies. params: a struct with a member `pool` of struct frag_quick_params. */
+/* The options of both policies. params: a struct with a member `pool` of this type. */
 struct frag_quick_params {
 	uint64_t first, next; /* minimum chunk sizes */
 	uint64_t alignment;
@@ -62,17 +62,18 @@ struct frag_quick_params {
 #define FRAG_QUICK_OPTS(params) \
 	FRAG_OPT_BYTES("first", params, pool.first, 512 * FRAG_MIB, 0, FRAG_UPSTREAM_MAX, \
 		       "smallest chunk while the pool holds nothing"), \
-	FRAG_OPT_BYTES("next", params, pool.next, FRAG_MIB, 0, FRAG_UPSTREAM_MAX, \
-		       "smallest chunk later"), \
-	FRAG_OPT_BYTES("alignment", params, pool.alignment, 16, 1, FRAG_MIB, \
-		       "of sizes and addresses, a power of two"), \
-	FRAG_OPT_ENUM("coalesce", params, pool.coalesce.rule, FRAG_COALESCE_PERCENT_HWM, \
-		      frag_coalesce_words, \
-		      "when free chunks become one: by releasable percent or blocks; -hwm: of the size of the high-water mark"), \
-	FRAG_OPT_UINT("percent", params, pool.coalesce.percent, 100, 0, 100, \
-		      "releasable part that makes it coalesce; 0: never"), \
-	FRAG_OPT_UINT("blocks", params, pool.coalesce.blocks, 1, 0, 1u << 20, \
-		      "coalesces when more chunks than this are releasable")
+		FRAG_OPT_BYTES("next", params, pool.next, FRAG_MIB, 0, FRAG_UPSTREAM_MAX, \
+			       "smallest chunk later"), \
+		FRAG_OPT_BYTES("alignment", params, pool.alignment, 16, 1, FRAG_MIB, \
+			       "of sizes and addresses, a power of two"), \
+		FRAG_OPT_ENUM("coalesce", params, pool.coalesce.rule, FRAG_COALESCE_PERCENT_HWM, \
+			      frag_coalesce_words, \
+			      "when free chunks become one, and (hwm) only as large as the " \
+			      "high-water mark"), \
+		FRAG_OPT_UINT("percent", params, pool.coalesce.percent, 100, 0, 100, \
+			      "releasable part that makes it coalesce; 0: never"), \
+		FRAG_OPT_UINT("blocks", params, pool.coalesce.blocks, 1, 0, 1u << 20, \
+			      "coalesces when more chunks than this are releasable")
 int frag_quick_validate(const struct frag_quick_params *p, struct frag_err *err);
 
 /* ---- the pool ----------------------------------------------------------------------- */

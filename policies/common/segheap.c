@@ -66,10 +66,17 @@ static struct frag_piece *add_seg(struct frag_heap *h, frag_addr_t addr, uint64_
 	size_t n = h->segs_count++;
 
 	*seg = (struct frag_seg){
-		.addr = addr, .bytes = bytes, .first = p, .index = n, .stream = stream,
+		.addr = addr,
+		.bytes = bytes,
+		.first = p,
+		.index = n,
+		.stream = stream,
 	};
 	*p = (struct frag_piece){
-		.addr = addr, .bytes = bytes, .seg = seg, .state = FRAG_STATE_FREE,
+		.addr = addr,
+		.bytes = bytes,
+		.seg = seg,
+		.state = FRAG_STATE_FREE,
 	};
 	h->segs[n] = seg;
 	if (n && h->segs[n - 1]->addr > addr)
@@ -206,8 +213,7 @@ void frag_heap_visit(struct frag_heap *h, const struct frag_visitor *v)
 	}
 }
 
-void frag_heap_usage(const struct frag_heap *h, uint64_t largest_free_bytes,
-		     struct frag_usage *out)
+void frag_heap_usage(const struct frag_heap *h, uint64_t largest_free_bytes, struct frag_usage *out)
 {
 	uint64_t releasable = h->gives_back ? h->idle_bytes : 0;
 

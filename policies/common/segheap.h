@@ -44,12 +44,12 @@ struct frag_seg {
 	frag_addr_t addr;
 	uint64_t bytes;
 	struct frag_piece *first;
-	uint64_t tag;	     /* the policy's */
-	size_t index;	     /* in heap->segs */
+	uint64_t tag;		/* the policy's */
+	size_t index;		/* in heap->segs */
 	struct frag_seg *chain; /* scratch of frag_heap_drop_idle */
 	uint32_t live_count;	/* pieces that are not free */
-	uint32_t stream;     /* that it was taken for */
-	bool kept;	     /* never given back by a trim: not counted as idle */
+	uint32_t stream;	/* that it was taken for */
+	bool kept;		/* never given back by a trim: not counted as idle */
 };
 
 struct frag_heap {

@@ -46,7 +46,8 @@ static int grow(struct frag_slotpool *s, uint32_t stream, struct frag_err *err)
 	if (!p || frag_bset_reserve(&s->open, s->subpools_count + 1))
 		rc = frag_fail_nomem(err, "objects of a pool");
 	if (!rc)
-		rc = frag_upstream_take(s->up, s->object_bytes * s->objects, stream, &p->chunk, err);
+		rc = frag_upstream_take(s->up, s->object_bytes * s->objects, stream, &p->chunk,
+					err);
 	if (rc) {
 		frag_host_free(p);
 		return rc;
@@ -153,7 +154,7 @@ void frag_slotpool_visit(const struct frag_chunk *c, const struct frag_visitor *
 
 	for (uint64_t i = 0; i < s->objects; i++) {
 		uint64_t word = i / WORD_BITS, bit = 1ull << i % WORD_BITS;
-		enum frag_block_state state = p->free[word] & bit  ? FRAG_STATE_FREE
+		enum frag_block_state state = p->free[word] & bit    ? FRAG_STATE_FREE
 					      : p->waits[word] & bit ? FRAG_STATE_WAITING
 								     : FRAG_STATE_LIVE;
 
@@ -205,14 +206,16 @@ int frag_slotpool_check(const struct frag_slotpool *s, struct frag_err *err)
 
 	if (broken)
 		return frag_fail(err, FRAG_ECHECK, "open sub-pools: %s", broken);
-	for (struct frag_chunk *c = frag_upstream_first(s->up); c; c = frag_upstream_next(s->up, c)) {
+	for (struct frag_chunk *c = frag_upstream_first(s->up); c;
+	     c = frag_upstream_next(s->up, c)) {
 		if (c->owner != s)
 			continue;
 		FRAG_TRY(check_subpool(s, c->head, &live, &waiting, err));
 		count++;
 	}
 	if (live != s->live_count || waiting != s->waiting_count || count != s->subpools_count)
-		return frag_fail(err, FRAG_ECHECK, "counters differ from the sub-pools of %llu bytes",
+		return frag_fail(err, FRAG_ECHECK,
+				 "counters differ from the sub-pools of %llu bytes",
 				 (unsigned long long)s->object_bytes);
 	return 0;
 }

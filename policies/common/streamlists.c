@@ -26,8 +26,9 @@ void frag_streams_release(struct frag_streams *s)
 int frag_streams_make(struct frag_streams *s, uint32_t stream, struct frag_err *err)
 {
 	if (stream >= STREAMS_MAX)
-		return frag_fail(err, FRAG_EPOLICY, "stream %u is above %u, the last a pool can have",
-				 stream, STREAMS_MAX - 1);
+		return frag_fail(err, FRAG_EPOLICY,
+				 "stream %u is above %u, the last a pool can have", stream,
+				 STREAMS_MAX - 1);
 	if (stream >= s->count) {
 		uint32_t count = FRAG_MAX(stream + 1, FRAG_MAX(2 * s->count, 8u));
 		void **list = frag_host_realloc(s->list, count, sizeof(*list));

@@ -35,8 +35,8 @@ struct frag_streams_ops {
 
 struct frag_streams {
 	const struct frag_streams_ops *ops;
-	void *self;   /* for ops */
-	void **list;  /* by stream; NULL = never used */
+	void *self;  /* for ops */
+	void **list; /* by stream; NULL = never used */
 	uint32_t count;
 	struct frag_device *dev;
 };

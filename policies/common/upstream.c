@@ -90,7 +90,9 @@ int frag_upstream_take_aligned(struct frag_upstream *up, uint64_t bytes, uint64_
 		return rc;
 	c = frag_slab_alloc(&up->chunks);
 	*c = (struct frag_chunk){ .addr = alignment ? frag_round_up(b.addr, alignment) : b.addr,
-				  .bytes = bytes, .block = b, .stream = stream };
+				  .bytes = bytes,
+				  .block = b,
+				  .stream = stream };
 	frag_bset_insert(&up->by_addr, b.addr, 0, c);
 	up->bytes += bytes;
 	up->granted += b.granted;

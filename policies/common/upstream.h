@@ -35,7 +35,7 @@ struct frag_chunk {
 
 struct frag_upstream {
 	struct frag_policy_env env;
-	struct frag_inner inner;  /* policy.ops NULL: the device */
+	struct frag_inner inner; /* policy.ops NULL: the device */
 	struct frag_slab chunks;
 	struct frag_bset by_addr; /* (block.addr, 0) -> chunk */
 	uint64_t bytes;		  /* sum over the chunks */

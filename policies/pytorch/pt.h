@@ -292,6 +292,10 @@ int pt_release_pool(struct pt *a, struct pt_pool *pool, struct frag_err *err);
 int pt_collect_garbage(struct pt *a, struct frag_err *err);
 
 /* pt_range.c: expandable segments. */
+
+/* Page and length of a reservation, bytes. */
+uint64_t pt_range_page(const struct pt *a, bool small);
+uint64_t pt_range_bytes(const struct pt *a, bool small);
 int pt_range_get(struct pt *a, struct pt_set *set, uint64_t size, struct pt_block **out,
 		 struct frag_err *err);
 /* Unmaps the whole pages inside a free block. */

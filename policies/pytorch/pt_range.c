@@ -9,17 +9,17 @@
 
 #include <string.h>
 
-static uint64_t range_page(const struct pt *a, bool small)
+uint64_t pt_range_page(const struct pt *a, bool small)
 {
 	return small ? PT_SMALL_SEGMENT : a->large_segment;
 }
 
-static uint64_t range_bytes(const struct pt *a, bool small)
+uint64_t pt_range_bytes(const struct pt *a, bool small)
 {
 	uint64_t total = a->env.device_total_bytes;
 
 	/* an eighth more than the card, in whole pages */
-	return frag_round_up(total + total / 8, range_page(a, small));
+	return frag_round_up(total + total / 8, pt_range_page(a, small));
 }
 
 static int handles_room(struct pt_seg *g, size_t pages, struct frag_err *err)
@@ -106,8 +106,8 @@ static void unmapped_insert(struct pt_block *b)
 int pt_range_add(struct pt *a, struct pt_set *set, frag_addr_t base, struct pt_block **out,
 		 struct frag_err *err)
 {
-	uint64_t page = range_page(a, set->pool->small);
-	uint64_t bytes = range_bytes(a, set->pool->small);
+	uint64_t page = pt_range_page(a, set->pool->small);
+	uint64_t bytes = pt_range_bytes(a, set->pool->small);
 	struct pt_seg *g;
 	int rc;
 

@@ -175,14 +175,34 @@ static int cut_run(struct seeding *s, struct pt_block *u, frag_addr_t addr, uint
 	return 0;
 }
 
+/*
+ * Where the reservation of a run began. What the recording shows is its lowest
+ * page known; if its first pages were given back before, it began lower:
+ * reservations do not reach into the next one.
+ */
+static frag_addr_t range_base(const struct seeding *s, const struct frag_seed_segment *sg,
+			      const struct pt_set *set)
+{
+	uint64_t page = pt_range_page(s->a, set->pool->small);
+	uint64_t bytes = pt_range_bytes(s->a, set->pool->small);
+	frag_addr_t base = sg->range_addr ? sg->range_addr : sg->addr;
+
+	for (size_t i = 0; i < s->seed->segments_count; i++) {
+		frag_addr_t other = s->seed->segments[i].range_addr;
+
+		if (other > base && other - base < bytes)
+			base -= frag_round_up(bytes - (other - base), page);
+	}
+	return base;
+}
+
 static int seed_run(struct seeding *s, const struct frag_seed_segment *sg, struct pt_set *set)
 {
 	struct pt_seg *g = range_of(s->a, set, sg->addr);
-	frag_addr_t base = sg->range_addr ? sg->range_addr : sg->addr;
 	struct pt_block *u, *before = NULL, *after = NULL, *last;
 
 	if (!g) {
-		FRAG_TRY(pt_range_add(s->a, set, base, &u, s->err));
+		FRAG_TRY(pt_range_add(s->a, set, range_base(s, sg, set), &u, s->err));
 		g = u->seg;
 	}
 	u = unmapped_at(g, sg->addr);

@@ -28,7 +28,9 @@ static struct ra_span *span_new(struct ra_heap *h, struct ra_super *s, struct ra
 {
 	struct ra_span *n = frag_slab_alloc(&h->spans);
 
-	*n = (struct ra_span){ .fit = { .addr = addr, .size = size }, .prev = prev, .super = s,
+	*n = (struct ra_span){ .fit = { .addr = addr, .size = size },
+			       .prev = prev,
+			       .super = s,
 			       .state = FRAG_STATE_FREE };
 	if (prev) {
 		n->next = prev->next;
@@ -48,8 +50,10 @@ static struct ra_super *super_new(struct ra_heap *h, struct ra_super *prev, frag
 {
 	struct ra_super *s = frag_slab_alloc(&h->supers);
 
-	*s = (struct ra_super){ .fit = { .addr = addr, .size = bytes }, .bytes = bytes,
-				.prev = prev, .owner = &h->global };
+	*s = (struct ra_super){ .fit = { .addr = addr, .size = bytes },
+				.bytes = bytes,
+				.prev = prev,
+				.owner = &h->global };
 	if (prev) {
 		s->next = prev->next;
 		prev->next = s;
@@ -190,7 +194,8 @@ static int check_spans(const struct ra_super *s, size_t *spans, uint64_t *live, 
 
 		if (n->fit.addr != at || n->super != s || (n->next && n->next->prev != n) ||
 		    n->state > FRAG_STATE_FREE)
-			return frag_fail(err, FRAG_ECHECK, "span 0x%llx does not join the one before",
+			return frag_fail(err, FRAG_ECHECK,
+					 "span 0x%llx does not join the one before",
 					 (unsigned long long)n->fit.addr);
 		if (is_free && n->next && n->next->state == FRAG_STATE_FREE)
 			return frag_fail(err, FRAG_ECHECK, "free neighbours at 0x%llx",

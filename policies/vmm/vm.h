@@ -44,8 +44,10 @@ struct vm_block {
 
 /* One page of an arena. */
 struct vm_page {
-	uint64_t handle; /* 0: not mapped */
+	uint64_t handle; /* 0: no memory here */
 	uint32_t epoch;	 /* of the last free that touched it */
+	bool stale;	 /* its memory moved, the old mapping is still there */
+	bool claimed;	 /* is about to move */
 };
 
 /* Fences of the closed epochs that are not known to be done. */
@@ -69,11 +71,20 @@ struct vm_arena {
 	uint64_t epoch_ns;   /* recorded time of its first free */
 	uint32_t done_epoch; /* all epochs below are done */
 	uint64_t fences[VM_FENCES]; /* of epochs done_epoch .. epoch - 1, by epoch modulo */
+	size_t *stale;	     /* stale pages in the order of their moves, a ring */
+	size_t stale_first, stale_count, stale_cap;
+};
+
+/* A page that is about to move. */
+struct vm_claim {
+	struct vm_block *b; /* free, the page lies wholly inside */
+	size_t page;
 };
 
 /* Physical pages of one size. */
 struct vm_class {
 	uint64_t page;
+	unsigned like;	 /* the first class with pages of this size; it has the spares */
 	uint64_t up_to;	 /* requests up to this many bytes */
 	uint64_t *spare; /* handles that are mapped nowhere */
 	size_t spare_count, spare_cap;
@@ -88,6 +99,7 @@ struct vm_params {
 	uint64_t slack_bytes;
 	uint64_t lag_us;
 	uint64_t look;
+	bool alias;
 };
 
 struct vm {
@@ -102,12 +114,22 @@ struct vm {
 	uint64_t live_bytes, waiting_bytes, live_peak_bytes;
 	uint64_t mapped_bytes; /* physical, mapped into arenas */
 	uint64_t whole_bytes;  /* of these, in pages wholly inside free blocks */
-	uint64_t moved_pages, new_pages, released_pages;
+	uint64_t moved_pages, new_pages, released_pages, aliased_pages;
+	struct vm_claim *claims;
+	size_t claims_count, claims_cap;
 };
 
 static inline uint64_t vm_page_bytes(const struct vm_arena *a)
 {
 	return 1ull << a->shift;
+}
+
+/* Pages that [addr, addr + size) touches, as [from, to). */
+static inline void vm_touched(const struct vm_arena *a, frag_addr_t addr, uint64_t size,
+			      size_t *from, size_t *to)
+{
+	*from = (addr - a->base) >> a->shift;
+	*to = (addr - a->base + size + vm_page_bytes(a) - 1) >> a->shift;
 }
 
 /* vm_block.c */
@@ -118,25 +140,38 @@ void vm_arena_drop(struct vm *v, struct vm_arena *a);
 /* Puts a free block into the sets it belongs to (takes it out). */
 void vm_free_insert(struct vm *v, struct vm_block *b);
 void vm_free_erase(struct vm *v, struct vm_block *b);
-/* Cuts the first `size` bytes off a free block that is in no set; the rest goes back. */
-struct vm_block *vm_cut(struct vm *v, struct vm_block *b, uint64_t size);
-/* A block becomes free and merges. */
+/* Cuts `size` bytes off a free block that is in no set, `skip` bytes (whole pages) from its
+ * front; what remains on both sides goes back. The piece counts the pages it lacks. */
+struct vm_block *vm_cut(struct vm *v, struct vm_block *b, uint64_t skip, uint64_t size);
+/* A block, or a piece that was cut off, becomes free and merges. */
 void vm_give(struct vm *v, struct vm_block *b);
 
-/* vm_page.c */
+/* vm_epoch.c: what the device has done, and mappings that wait for it */
 
-/* Memory under the first `size` bytes of a free block that is in no set. *work: pages were
- * mapped. FRAG_OOM and errors leave all as it was, but for pages that have moved to spare. */
-int vm_back(struct vm *v, struct vm_block *b, uint64_t size, bool *work, struct frag_err *err);
-/* Pages that would have to be mapped for that. */
-size_t vm_missing(const struct vm_block *b, uint64_t size);
-/* Every movable page of a pool goes back to the device. */
-int vm_release(struct vm *v, uint16_t pool, struct frag_err *err);
+int vm_epoch_close(struct vm *v, struct vm_arena *a, struct frag_err *err);
+/* Looks which epochs are done and takes down the stale mappings that may go. */
+int vm_epoch_update(struct vm *v, struct vm_arena *a, struct frag_err *err);
 /* Notes a free of [addr, addr + size). */
 int vm_touch(struct vm *v, struct vm_arena *a, frag_addr_t addr, uint64_t size,
 	     struct frag_err *err);
-/* Waits for the device: every epoch is done. */
+/* Waits for the device: every epoch is done, no mapping is stale. */
 int vm_settle(struct vm *v, struct frag_err *err);
+/* Room for `more` stale pages; one that was reserved. */
+int vm_stale_room(struct vm_arena *a, size_t more, struct frag_err *err);
+void vm_stale_add(struct vm_arena *a, size_t page);
+
+/* vm_page.c: which pages have memory, and where more comes from */
+
+/* Pages without memory that [addr, addr + size) touches. */
+size_t vm_missing(const struct vm_arena *a, frag_addr_t addr, uint64_t size);
+/* How far into the free block b `size` bytes can be mapped (no stale page in the way).
+ * false: nowhere. */
+bool vm_fit(const struct vm_block *b, uint64_t size, uint64_t *skip);
+/* Memory under a piece that was cut off. FRAG_OOM and errors leave all as it was, but for pages
+ * that were given back or have become spare. */
+int vm_back(struct vm *v, struct vm_block *b, struct frag_err *err);
+/* Every page of a pool that is not needed goes back to the device. */
+int vm_release(struct vm *v, uint16_t pool, struct frag_err *err);
 /* Pages wholly inside [addr, addr + size). */
 size_t vm_inner(const struct vm_arena *a, frag_addr_t addr, uint64_t size);
 /* Unmaps and releases everything; for the end. */

@@ -120,6 +120,7 @@ void vm_arena_drop(struct vm *v, struct vm_arena *a)
 	frag_bset_release(&a->part);
 	frag_bset_release(&a->whole);
 	frag_host_free(a->pages);
+	frag_host_free(a->stale);
 	frag_host_free(a);
 }
 
@@ -147,25 +148,45 @@ void vm_free_erase(struct vm *v, struct vm_block *b)
 	v->whole_bytes -= b->whole << a->shift;
 }
 
-struct vm_block *vm_cut(struct vm *v, struct vm_block *b, uint64_t size)
+/* A new block in front of b takes its first `size` bytes. In no set, counts nothing. */
+static struct vm_block *split(struct vm *v, struct vm_block *b, uint64_t size)
 {
-	struct vm_arena *a = b->arena;
-	struct vm_block *low;
+	struct vm_block *low = block_new(v, b->arena, b->addr, size);
 
-	if (b->size == size)
-		return b;
-	low = block_new(v, a, b->addr, size);
 	low->prev = b->prev;
 	low->next = b;
 	if (low->prev)
 		low->prev->next = low;
 	else
-		a->first = low;
+		b->arena->first = low;
 	b->prev = low;
 	b->addr += size;
 	b->size -= size;
-	vm_free_insert(v, b);
 	return low;
+}
+
+struct vm_block *vm_cut(struct vm *v, struct vm_block *b, uint64_t skip, uint64_t size)
+{
+	struct vm_block *piece;
+
+	if (skip) {
+		struct vm_block *front = split(v, b, skip);
+
+		if (b->unmapped) {
+			front->unmapped = vm_missing(b->arena, front->addr, front->size);
+			b->unmapped -= front->unmapped;
+		}
+		vm_free_insert(v, front);
+	}
+	if (b->size == size)
+		return b;
+	piece = split(v, b, size);
+	if (b->unmapped) {
+		piece->unmapped = vm_missing(b->arena, piece->addr, piece->size);
+		b->unmapped -= piece->unmapped;
+	}
+	vm_free_insert(v, b);
+	return piece;
 }
 
 static void merge(struct vm *v, struct vm_block *b, struct vm_block *n)
@@ -186,7 +207,7 @@ static void merge(struct vm *v, struct vm_block *b, struct vm_block *n)
 			b->next->prev = b;
 	}
 	b->size += n->size;
-	/* every page that touched the freed block is mapped, so the holes just add up */
+	/* a page without memory is counted in one block only: the counts add up */
 	b->unmapped += n->unmapped;
 	b->arena->blocks--;
 	frag_slab_free(&v->blocks, n);
@@ -194,7 +215,6 @@ static void merge(struct vm *v, struct vm_block *b, struct vm_block *n)
 
 void vm_give(struct vm *v, struct vm_block *b)
 {
-	b->unmapped = 0;
 	merge(v, b, b->prev);
 	merge(v, b, b->next);
 	vm_free_insert(v, b);

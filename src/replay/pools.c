@@ -145,6 +145,7 @@ static int start_from_seed(struct pools *p, struct live *l, struct frag_err *err
 
 		if (g->expandable && i != POOLS_NONE) {
 			p->list[i].mapped += g->bytes;
+			p->of_seed[s] = i;
 			continue;
 		}
 		if (g->expandable) {
@@ -153,7 +154,9 @@ static int start_from_seed(struct pools *p, struct live *l, struct frag_err *err
 		}
 		FRAG_TRY(add_instance(p, &n, &i, err));
 		FRAG_TRY(live_add(p, l, i, err));
+		p->of_seed[s] = i;
 	}
+	p->seeds_count = p->count;
 	return 0;
 }
 
@@ -179,8 +182,11 @@ int pools_init(struct pools *p, struct frag_trace_dev *td, uint64_t device_total
 	*p = (struct pools){ .td = td };
 	p->range_bytes = frag_round_up(device_total_bytes + device_total_bytes / 8, 2 * FRAG_MIB);
 	p->of_seen = frag_host_alloc(td->seen_count * sizeof(*p->of_seen));
-	if (!p->of_seen)
+	p->of_seed = frag_host_alloc(td->seed.segments_count * sizeof(*p->of_seed));
+	if (!p->of_seen || !p->of_seed) {
+		pools_release(p);
 		return frag_fail_nomem(err, "resolve: evidence");
+	}
 	memset(p->of_seen, 0xff, td->seen_count * sizeof(*p->of_seen));
 	rc = start_from_seed(p, &l, err);
 	for (size_t s = 0; s < td->seen_count && !rc; s++)
@@ -198,6 +204,7 @@ void pools_release(struct pools *p)
 	frag_host_free(p->list);
 	frag_host_free(p->edges);
 	frag_host_free(p->of_seen);
+	frag_host_free(p->of_seed);
 	*p = (struct pools){ 0 };
 }
 
@@ -360,9 +367,10 @@ static int write_events(struct pools *p, struct frag_err *err)
 
 	if (!of_slot)
 		return frag_fail_nomem(err, "resolve: slots");
-	for (size_t i = 0; i < p->count && !p->list[i].born && !rc; i++)
-		if (i < td->seed.segments_count)
-			rc = live_add(p, &l, (uint32_t)i, err);
+	for (size_t i = 0; i < td->seed.segments_count; i++)
+		td->seed_segments[i].pool = pools_of(p, p->of_seed[i]);
+	for (size_t i = 0; i < p->seeds_count && !rc; i++)
+		rc = live_add(p, &l, (uint32_t)i, err);
 	for (size_t e = 0; e < td->events_count && !rc; e++) {
 		struct frag_event *ev = &td->events[e];
 

@@ -36,6 +36,8 @@ struct pools {
 	uint32_t (*edges)[2]; /* in different pools */
 	size_t edges_count, edges_cap;
 	uint32_t *of_seen; /* [seen_count] instance of a segment event, POOLS_NONE else */
+	uint32_t *of_seed; /* [seed.segments_count] instance of an initial segment */
+	size_t seeds_count; /* the first instances: there from the start */
 	uint64_t range_bytes; /* length of an expandable reservation */
 };
 
@@ -48,7 +50,7 @@ uint32_t pools_at(const struct pools *p, frag_addr_t addr, uint64_t at);
 int pools_differ(struct pools *p, uint32_t a, uint32_t b, bool *news, struct frag_err *err);
 bool pools_same(struct pools *p, uint32_t a, uint32_t b);
 bool pools_pin(struct pools *p, uint32_t a, bool is_default);
-/* Gives pools to instances and writes them into the ALLOC and free events. */
+/* Gives pools to instances and writes them into events and initial segments. */
 int pools_colour(struct pools *p, struct frag_err *err);
 uint16_t pools_of(const struct pools *p, uint32_t instance);
 /*

@@ -269,9 +269,16 @@ static int explain_trim(struct resolve *r, const struct follow_report *rep, bool
 		return 0;
 	/* given back here, kept in reality: it is not in the pool that was emptied */
 	got = pools_at(&r->pools, rep->got, rep->event);
-	if (r->td->events[rep->event].pool == 0)
+	if (r->td->events[rep->event].pool == 0) {
 		*news = pools_pin(&r->pools, got, false);
-	return 0;
+		return 0;
+	}
+	first = first_seen_of(r->td, rep->event);
+	while (first < end && !follow_is_release(&r->td->seen[first]))
+		first++;
+	if (first == end)
+		return 0;
+	return pools_differ(&r->pools, r->pools.of_seen[first], got, news, err);
 }
 
 static int explain_pools(struct resolve *r, const struct follow_report *rep, bool *news,

@@ -234,18 +234,35 @@ test_setup_that_installs_in_vain_fails() {
 	! PATH=$PWD/path "$root/scripts/setup.sh" > out 2> err && grep -q 'still missing after the installation: gnuplot-nox' err
 }
 
+# ---- the README's first chart: requested and reserved after each of the four steps
+
+test_four_steps_of_seeddemo() {
+	[ -n "$program" ] || return $SKIP
+	"$program" compare "$root/traces/seeddemo.default.cft" --policy pytorch --formats svg --out report > log 2>&1 || { cat log >&2; return 1; }
+	expect 'event, requested, reserved (MiB)' "$(awk -F, '
+		NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
+		$at["state"] == "run" { print $at["event"], $at["requested_max_bytes"] / 1048576, $at["reserved_max_bytes"] / 1048576 }
+		' report/memory.csv)" '0 400 400
+1 0 400
+2 200 400
+3 0 400
+4 0 0'
+}
+
 # ---- make install
 
 test_install_puts_everything_in_place() {
 	[ -n "$program" ] || return $SKIP
 	make -C "$root" --no-print-directory -o "$program" B="${program%/cufrag}" install DESTDIR="$PWD/image" PREFIX=/usr > log 2>&1 || { cat log >&2; return 1; }
 	image/usr/bin/cufrag --help > /dev/null && test -s image/usr/share/cufrag/plot/style.gp &&
-		test -x image/usr/share/cufrag/record_torch.py && test -s image/usr/share/doc/cufrag/README.md
+		test -x image/usr/share/cufrag/record_torch.py && test -s image/usr/share/doc/cufrag/README.md &&
+		image/usr/bin/cufrag compare "$root/traces/gnn.default.cft" --policy native --out report > log 2>&1 &&
+		test -s report/report.html || { cat log >&2; return 1; }
 }
 
 # ---- the runner: each case in a folder of its own
 
-program=${1:-}
+program=${1:+$(realpath "$1")}
 passed=0 failed=0 skipped=0
 for case in $(declare -F | awk '{ print $3 }' | grep '^test_'); do
 	mkdir "$scratch/$case"

@@ -115,8 +115,8 @@ static void test_best_fit(void **state)
 }
 
 /*
- * The step: 2M; then 4M, because the first region needed no doubling; 3M fits 4M, then 8M; 20M doubles
- * it to 32M, where it stays; the next 20M takes 32M and doubles to 64M.
+ * The step: 2M; then 4M, because the first region needed no doubling; 3M fits 4M, then 8M;
+ * 20M doubles it to 32M, where it stays; the next 20M takes 32M and doubles to 64M.
  */
 static void test_growth(void **state)
 {
@@ -125,7 +125,7 @@ static void test_growth(void **state)
 	(void)state;
 	probe_open(&p, "bfc", NULL);
 	probe_alloc(&p, 2 * MIB);
-	probe_alloc(&p, 3 * MIB); /* rest 1M */
+	probe_alloc(&p, 3 * MIB);  /* rest 1M */
 	probe_alloc(&p, 20 * MIB); /* granted 20M, rest 12M */
 	probe_alloc(&p, 20 * MIB);
 	probe_alloc(&p, 20 * MIB);
@@ -134,8 +134,8 @@ static void test_growth(void **state)
 }
 
 /*
- * A card of 64M with 34M taken by the context. 20M want a step of 32M; refused; 0.9 of
- * it in single precision is 30198988, in units of 256 up 30199040.
+ * A card of 32G with 17G taken by the context. 10G want a step of 16G; refused; 0.9 of it in
+ * single precision is 15099494 / 2^24 * 2^34 = 15461881856 (in double it would be 512 more).
  */
 static void test_back_off(void **state)
 {
@@ -143,13 +143,13 @@ static void test_back_off(void **state)
 
 	(void)state;
 	probe_open(&p, "bfc:fraction=1",
-		   &(struct probe_options){ .total = 64 * MIB, .context = 34 * MIB });
-	probe_alloc(&p, 20 * MIB);
+		   &(struct probe_options){ .total = 32 * GIB, .context = 17 * GIB });
+	probe_alloc(&p, 10 * GIB);
 	assert_int_equal(p.calls, 2);
 	assert_int_equal(p.log[0].kind, 'r');
-	assert_int_equal(p.log[0].bytes, 32 * MIB);
+	assert_int_equal(p.log[0].bytes, 16 * GIB);
 	assert_int_equal(p.log[1].kind, 'm');
-	assert_int_equal(p.log[1].bytes, 30199040);
+	assert_int_equal(p.log[1].bytes, 15461881856);
 	probe_close(&p);
 
 	/* never below the request: 31M want 32M, 0.9 of that is 28.8M */
@@ -229,8 +229,7 @@ static void test_retry_waits(void **state)
 	struct frag_block a;
 
 	(void)state;
-	probe_open(&p, "bfc:growth=false,fraction=1",
-		   &(struct probe_options){ .total = 32 * MIB });
+	probe_open(&p, "bfc:growth=false,fraction=1", &(struct probe_options){ .total = 32 * MIB });
 	a = probe_alloc(&p, 32 * MIB);
 	probe_defer(&p, a);
 	assert_int_equal(probe_alloc(&p, 32 * MIB).addr, a.addr);
@@ -394,8 +393,9 @@ static void test_ort_cross_stream(void **state)
 
 static void test_options(void **state)
 {
-	static const char *const bad[] = { "bfc:variant=ort,growth=false", "bfc:variant=ort,gc=true",
-					   "bfc:cross-stream=true", "bfc:fraction=1.5" };
+	static const char *const bad[] = { "bfc:variant=ort,growth=false",
+					   "bfc:variant=ort,gc=true", "bfc:cross-stream=true",
+					   "bfc:fraction=1.5" };
 	struct frag_policy_spec *spec;
 	struct frag_err err;
 	size_t i;

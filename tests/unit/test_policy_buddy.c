@@ -15,9 +15,15 @@ static void test_orders(void **state)
 	static const struct {
 		uint64_t bytes, granted;
 	} rows[] = {
-		{ 1, 512 },	       { 512, 512 },	       { 513, 1024 },
-		{ 1024, 1024 },	       { 1025, 2048 },	       { 1 * MIB, 1 * MIB },
-		{ 1 * MIB + 1, 2 * MIB }, { 5 * GIB, 8 * GIB }, { 8 * GIB + 1, 16 * GIB },
+		{ 1, 512 },
+		{ 512, 512 },
+		{ 513, 1024 },
+		{ 1024, 1024 },
+		{ 1025, 2048 },
+		{ 1 * MIB, 1 * MIB },
+		{ 1 * MIB + 1, 2 * MIB },
+		{ 5 * GIB, 8 * GIB },
+		{ 8 * GIB + 1, 16 * GIB },
 	};
 	struct probe p;
 	size_t i;

@@ -57,7 +57,8 @@ static void oldest_of_equals(void **state)
 	for (int i = 4; i >= 0; i -= 2)
 		crig_free(&rig, &b[i]);
 	assert_int_equal(crig_alloc(&rig, 1000, 0).addr, b[4].addr);
-	assert_int_equal(crig_alloc(&rig, 16, 0).addr, b[4].addr + 1008); /* its rest, split exactly */
+	assert_int_equal(crig_alloc(&rig, 16, 0).addr,
+			 b[4].addr + 1008); /* its rest, split exactly */
 	assert_int_equal(crig_alloc(&rig, KIB, 0).addr, b[2].addr);
 	assert_int_equal(crig_alloc(&rig, KIB, 0).addr, b[0].addr);
 	crig_close(&rig);
@@ -197,7 +198,8 @@ static void high_water_mark_or_held(void **state)
 	a = crig_alloc(&rig, MIB, 0);
 	b = crig_alloc(&rig, 7 * MIB + 16, 0);
 	c = crig_alloc(&rig, 7 * MIB + 16, 0);
-	/* mark 15 MiB + 32; 24 held; two chunks free: 8 stay, 7 MiB + 32 missing, but the next minimum is 8 */
+	/* mark 15 MiB + 32, 24 held, two chunks free: 8 stay, 7 MiB + 32 are missing, but
+	 * the smallest chunk is 8 */
 	crig_free(&rig, &b);
 	crig_free(&rig, &c);
 	assert_int_equal(rig.events_count, 6);
@@ -242,8 +244,9 @@ static void insists_on_the_minimum(void **state)
 
 static void heuristics(void **state)
 {
-	struct frag_coalesce_state s = { .actual = 1000, .releasable = 500, .aligned_hwm = 700,
-					 .releasable_count = 3 };
+	struct frag_coalesce_state s = {
+		.actual = 1000, .releasable = 500, .aligned_hwm = 700, .releasable_count = 3
+	};
 	struct frag_coalesce c = { .rule = FRAG_COALESCE_PERCENT, .percent = 50, .blocks = 3 };
 
 	(void)state;
@@ -274,7 +277,8 @@ static void aligns_addresses(void **state)
 
 	(void)state;
 	crig_open(&rig,
-		  "quickpool:first=0,next=0,alignment=4K,upstream=(quickpool:first=1M,alignment=16)",
+		  "quickpool:first=0,next=0,alignment=4K,upstream=(quickpool:first=1M,alignment="
+		  "16)",
 		  64 * MIB, 0);
 	a = crig_alloc(&rig, 100, 0);
 	b = crig_alloc(&rig, 5000, 0);
@@ -304,9 +308,8 @@ static void refuses_wrong_options(void **state)
 
 struct piece {
 	frag_addr_t addr;
-	uint64_t size, chunk; /* size of its chunk */
-	uint64_t stamp;
-	bool free, first;
+	uint64_t size, stamp;
+	bool free, first; /* first: of its chunk */
 };
 
 /* All pieces, in order of address. */
@@ -345,20 +348,19 @@ static size_t best_piece(uint64_t size)
 	return best;
 }
 
-static frag_addr_t take_piece(size_t i, uint64_t size)
+static void take_piece(size_t i, uint64_t size)
 {
 	struct piece rest = piece[i];
 
 	piece[i].free = false;
-	if (rest.size > size) {
-		piece[i].size = size;
-		rest.addr += size;
-		rest.size -= size;
-		rest.first = false;
-		rest.stamp = clock_now++;
-		put_piece(rest);
-	}
-	return rest.addr - (rest.size == piece[i].size && rest.addr != piece[i].addr ? size : 0);
+	if (rest.size == size)
+		return;
+	piece[i].size = size;
+	rest.addr += size;
+	rest.size -= size;
+	rest.first = false;
+	rest.stamp = clock_now++;
+	put_piece(rest);
 }
 
 static void free_piece(frag_addr_t addr)
@@ -391,7 +393,8 @@ static void equals_the_model(void **state)
 	for (unsigned i = 0; i < 30000; i++) {
 		struct frag_block *b = &slots[crig_random(&seed) % SLOTS];
 		/* few sizes, so that equals are frequent */
-		uint64_t bytes = (1 + crig_random(&seed) % 12) * (crig_random(&seed) % 5 ? 4096 : 65536);
+		uint64_t bytes =
+			(1 + crig_random(&seed) % 12) * (crig_random(&seed) % 5 ? 4096 : 65536);
 		size_t best;
 
 		if (b->granted) {
@@ -406,8 +409,10 @@ static void equals_the_model(void **state)
 			const struct crig_event *c = crig_chunk(&rig, chunks++);
 
 			assert_int_equal(c->bytes, (chunks > 1 ? MIB : 2 * MIB) + 16);
-			put_piece((struct piece){ .addr = c->addr, .size = c->bytes - 16,
-						  .chunk = c->bytes, .free = true, .first = true });
+			put_piece((struct piece){ .addr = c->addr,
+						  .size = c->bytes - 16,
+						  .free = true,
+						  .first = true });
 			best = 0;
 			while (piece[best].addr != c->addr)
 				best++;
@@ -434,7 +439,8 @@ static void usage_in_random_runs(void **state)
 	(void)state;
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(texts); i++) {
 		crig_open(&rig, texts[i], 128 * MIB, 0);
-		rig.largest_may_be_unknown = i == 5; /* behind each chunk a rest that cannot be used */
+		rig.largest_may_be_unknown =
+			i == 5; /* behind each chunk a rest that cannot be used */
 		crig_soak(&rig, 6000, 120, 3, 4 * MIB, i);
 		crig_trim(&rig);
 		assert_int_equal(crig_settle(&rig).releasable_bytes, 0);

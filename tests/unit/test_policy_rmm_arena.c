@@ -39,11 +39,18 @@ static uint64_t at(struct frag_block *b, uint64_t bytes, uint32_t stream)
 static void rounds_to_classes(void **state)
 {
 	static const uint64_t vector[][2] = {
-		{ 1, 256 },	    { 257, 512 },	{ 2048, 2048 },	      { 2049, 2560 },
-		{ 4097, 5 * 1024 }, { 48 * 1024, 48 * 1024 },
-		{ 48 * 1024 + 1, 54 * 1024 },		{ 54 * 1024, 54 * 1024 },
-		{ 54 * 1024 + 1, 64 * 1024 },		{ 56 * 1024, 64 * 1024 },
-		{ 112 * 1024, 112 * 1024 },		{ (1 << 20) + 1, 1280 * 1024 },
+		{ 1, 256 },
+		{ 257, 512 },
+		{ 2048, 2048 },
+		{ 2049, 2560 },
+		{ 4097, 5 * 1024 },
+		{ 48 * 1024, 48 * 1024 },
+		{ 48 * 1024 + 1, 54 * 1024 },
+		{ 54 * 1024, 54 * 1024 },
+		{ 54 * 1024 + 1, 64 * 1024 },
+		{ 56 * 1024, 64 * 1024 },
+		{ 112 * 1024, 112 * 1024 },
+		{ (1 << 20) + 1, 1280 * 1024 },
 	};
 	struct frag_block b;
 
@@ -267,7 +274,8 @@ static void put_span(struct super *s, uint64_t addr, uint64_t size)
 	}
 	if (i + 1 < s->count && s->span[i].addr + s->span[i].size == s->span[i + 1].addr) {
 		s->span[i].size += s->span[i + 1].size;
-		memmove(&s->span[i + 1], &s->span[i + 2], (--s->count - i - 1) * sizeof(s->span[0]));
+		memmove(&s->span[i + 1], &s->span[i + 2],
+			(--s->count - i - 1) * sizeof(s->span[0]));
 	}
 }
 
@@ -294,7 +302,8 @@ static bool find(int owner, uint64_t size, size_t *place, size_t *span)
 {
 	for (*place = 0; *place < supers_count; ++*place)
 		for (*span = 0; *span < super[*place]->count; ++*span)
-			if (super[*place]->owner == owner && super[*place]->span[*span].size >= size)
+			if (super[*place]->owner == owner &&
+			    super[*place]->span[*span].size >= size)
 				return true;
 	return false;
 }
@@ -408,8 +417,8 @@ static void equals_the_model(void **state)
 		}
 		rc = crig_try(&rig, bytes, stream, b);
 		base = crig_chunk(&rig, 0)->addr;
-		assert_int_equal(!rc, model_alloc(stream, frag_round_up(bytes, 256), &addr,
-						  &defragments));
+		assert_int_equal(
+			!rc, model_alloc(stream, frag_round_up(bytes, 256), &addr, &defragments));
 		if (!rc)
 			assert_int_equal(b->addr - base, addr);
 		refused += rc == FRAG_OOM;
@@ -435,18 +444,12 @@ static void usage_in_random_runs(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(rounds_to_classes),
-		cmocka_unit_test(takes_half),
-		cmocka_unit_test(streams_have_superblocks),
-		cmocka_unit_test(first_fit),
-		cmocka_unit_test(large_blocks_merge),
-		cmocka_unit_test(hands_back_at_need),
-		cmocka_unit_test(small_block_elsewhere),
-		cmocka_unit_test(large_block_elsewhere),
-		cmocka_unit_test(waits_before_second_try),
-		cmocka_unit_test(refuses_wrong_options),
-		cmocka_unit_test(equals_the_model),
-		cmocka_unit_test(usage_in_random_runs),
+		cmocka_unit_test(rounds_to_classes),	    cmocka_unit_test(takes_half),
+		cmocka_unit_test(streams_have_superblocks), cmocka_unit_test(first_fit),
+		cmocka_unit_test(large_blocks_merge),	    cmocka_unit_test(hands_back_at_need),
+		cmocka_unit_test(small_block_elsewhere),    cmocka_unit_test(large_block_elsewhere),
+		cmocka_unit_test(waits_before_second_try),  cmocka_unit_test(refuses_wrong_options),
+		cmocka_unit_test(equals_the_model),	    cmocka_unit_test(usage_in_random_runs),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -40,6 +40,24 @@ static void test_first_fit(void **state)
 	probe_close(&p);
 }
 
+/* Exact: one unit left over is split off, and used. */
+static void test_split(void **state)
+{
+	struct probe p;
+	struct frag_block a, b;
+
+	(void)state;
+	probe_open(&p, "skeleton:segment=2M", NULL);
+	a = probe_alloc(&p, 1024);
+	probe_alloc(&p, 512);
+	probe_free(&p, a);
+	b = probe_alloc(&p, 512);
+	assert_int_equal(b.addr, a.addr);
+	assert_int_equal(b.granted, 512);
+	assert_int_equal(probe_alloc(&p, 512).addr, a.addr + 512);
+	probe_close(&p);
+}
+
 static void test_merge(void **state)
 {
 	struct probe p;
@@ -114,9 +132,9 @@ static void test_options(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_first_fit),	 cmocka_unit_test(test_merge),
-		cmocka_unit_test(test_growth_and_retry), cmocka_unit_test(test_trim),
-		cmocka_unit_test(test_options),
+		cmocka_unit_test(test_first_fit), cmocka_unit_test(test_split),
+		cmocka_unit_test(test_merge),	  cmocka_unit_test(test_growth_and_retry),
+		cmocka_unit_test(test_trim),	  cmocka_unit_test(test_options),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -16,13 +16,26 @@ static void test_classes(void **state)
 	static const struct {
 		uint64_t bytes, granted;
 	} rows[] = {
-		{ 1, 512 },		{ 513, 1024 },		{ 1025, 1536 },
-		{ 1537, 2048 },		{ 2049, 2560 },		{ 2561, 3072 },
-		{ 3073, 3584 },		{ 4096, 4096 },		{ 4097, 5120 },
-		{ 8193, 10 * KIB },	{ 10 * KIB + 1, 12 * KIB }, { 14 * KIB + 1, 16 * KIB },
-		{ 896 * KIB + 1, MIB }, { MIB, MIB },		{ MIB + 1, 2 * MIB },
-		{ 2 * MIB, 2 * MIB },	{ 2 * MIB + 1, 4 * MIB }, /* class 2.5M, whole pages */
-		{ 8 * MIB + 1, 10 * MIB }, { 10 * MIB + 1, 12 * MIB }, { 16 * MIB + 1, 20 * MIB },
+		{ 1, 512 },
+		{ 513, 1024 },
+		{ 1025, 1536 },
+		{ 1537, 2048 },
+		{ 2049, 2560 },
+		{ 2561, 3072 },
+		{ 3073, 3584 },
+		{ 4096, 4096 },
+		{ 4097, 5120 },
+		{ 8193, 10 * KIB },
+		{ 10 * KIB + 1, 12 * KIB },
+		{ 14 * KIB + 1, 16 * KIB },
+		{ 896 * KIB + 1, MIB },
+		{ MIB, MIB },
+		{ MIB + 1, 2 * MIB },
+		{ 2 * MIB, 2 * MIB },
+		{ 2 * MIB + 1, 4 * MIB }, /* class 2.5M, whole pages */
+		{ 8 * MIB + 1, 10 * MIB },
+		{ 10 * MIB + 1, 12 * MIB },
+		{ 16 * MIB + 1, 20 * MIB },
 		{ 33 * MIB, 40 * MIB },
 	};
 	struct probe p;
@@ -35,7 +48,8 @@ static void test_classes(void **state)
 	probe_close(&p);
 }
 
-/* Slots from the bottom; the lowest free one is used; 2M / 768K is 2 slots, the rest stays unused. */
+/* Slots from the bottom; the lowest free one is used; 2M / 768K is 2 slots, the rest stays
+ * unused. */
 static void test_slots(void **state)
 {
 	struct probe p;
@@ -197,6 +211,24 @@ static void test_waiting_slots(void **state)
 	probe_close(&p);
 }
 
+/* A card of one page: the slot that the wait brings back is used, although no page is free. */
+static void test_waits_for_a_slot(void **state)
+{
+	struct probe p;
+	struct frag_block a;
+
+	(void)state;
+	probe_open(&p, "slab:grow=0", &(struct probe_options){ .total = 2 * MIB });
+	a = probe_alloc(&p, MIB);
+	probe_alloc(&p, MIB);
+	probe_defer(&p, a);
+	assert_int_equal(probe_alloc(&p, MIB).addr, a.addr);
+	assert_int_equal(p.syncs, 1);
+	probe_expect(&p, "m2M r2M");
+	probe_refuses(&p, MIB);
+	probe_close(&p);
+}
+
 static void test_options(void **state)
 {
 	static const char *const bad[] = { "slab:unit=500", "slab:page=3M", "slab:slab-max=2M",
@@ -221,6 +253,7 @@ int main(void)
 		cmocka_unit_test(test_extents),
 		cmocka_unit_test(test_growth_and_give_back),
 		cmocka_unit_test(test_waiting_slots),
+		cmocka_unit_test(test_waits_for_a_slot),
 		cmocka_unit_test(test_options),
 	};
 

@@ -48,8 +48,8 @@ static void test_rounding_and_split(void **state)
 }
 
 /*
- * From 32K to 64K the lists are 1K apart (32 of them). A block of 33K + 512 is in the
- * list of 33K; a request of 33K + 512 searches from 34K on and does not see it; one of 33K does.
+ * From 32K to 64K the lists are 1K apart (32 of them). A block of 33K + 512 is in the list
+ * of 33K; a request of 33K + 512 searches from 34K on and does not see it; one of 33K does.
  */
 static void test_search_rounds_up(void **state)
 {
@@ -76,7 +76,8 @@ static void test_search_rounds_up(void **state)
 	probe_close(&p);
 }
 
-/* Good fit, not best fit: of two blocks in one list the head is taken, freed last, not the smaller. */
+/* Good fit, not best fit: of two blocks in one list the head is taken, freed last, not the
+ * smaller. */
 static void test_lifo(void **state)
 {
 	struct probe p;

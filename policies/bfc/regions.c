@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The sets of free chunks and the regions of the bfc policy, see regions.h. */
+#include "regions.h"
+
+#define ORT_GIVE_UP (8 * FRAG_KIB)
+
+/* ---- sets of free chunks ---------------------------------------------------------------- */
+
+void frag_bfc_put(void *self, struct frag_piece *p)
+{
+	struct frag_bfc *s = self;
+
+	frag_bset_insert(frag_bfc_set(s, p), p->bytes, p->addr, p);
+}
+
+void frag_bfc_cut(void *self, struct frag_piece *p)
+{
+	struct frag_bfc *s = self;
+
+	frag_bset_erase(frag_bfc_set(s, p), p->bytes, p->addr);
+}
+
+int frag_bfc_reserve(struct frag_bfc *s, uint32_t stream)
+{
+	if (FRAG_UNLIKELY(s->ort && stream >= s->own_count)) {
+		struct frag_bset *own = frag_host_realloc(s->own, stream + 1ul, sizeof(*own));
+
+		if (!own)
+			return FRAG_ENOMEM;
+		s->own = own;
+		while (s->own_count <= stream)
+			frag_bset_init_shared(&own[s->own_count++], &s->nodes);
+	}
+	if (FRAG_UNLIKELY(s->nodes.limit < s->heap.pieces_count + 2) &&
+	    frag_bset_pool_reserve(&s->nodes, s->heap.pieces_count + 2))
+		return FRAG_ENOMEM;
+	return frag_heap_reserve(&s->heap, 2);
+}
+
+static struct frag_piece *piece_at(struct frag_bset_pos at)
+{
+	return at.leaf ? frag_bset_value(at) : NULL;
+}
+
+/* The earlier of two in the order of the sets; NULL comes last. */
+static struct frag_piece *first_of(struct frag_piece *a, struct frag_piece *b)
+{
+	if (!a || !b)
+		return a ? a : b;
+	if (a->bytes != b->bytes)
+		return a->bytes < b->bytes ? a : b;
+	return a->addr < b->addr ? a : b;
+}
+
+struct frag_piece *frag_bfc_find(struct frag_bfc *s, uint64_t bytes, uint32_t stream, bool *whole)
+{
+	struct frag_piece *p = piece_at(frag_bset_lower(&s->shared, bytes, 0));
+	uint32_t i;
+
+	*whole = false;
+	if (!s->ort)
+		return p;
+	p = first_of(p, piece_at(frag_bset_lower(&s->own[stream], bytes, 0)));
+	if (p || !s->params->cross_stream)
+		return p;
+	*whole = true;
+	for (i = 0; i < s->own_count; i++)
+		p = first_of(p, piece_at(frag_bset_lower(&s->own[i], bytes, 0)));
+	return p;
+}
+
+/* ---- regions ---------------------------------------------------------------------------- */
+
+/* Size of the next region for a request; `left`: of the limit. Changes the step. */
+static uint64_t next_region(struct frag_bfc *s, uint64_t bytes, uint64_t left, bool *doubled)
+{
+	*doubled = false;
+	if (s->ort && (s->params->extend == FRAG_BFC_EXACT || bytes > s->params->max_extend)) {
+		*doubled = true;
+		return bytes;
+	}
+	while (bytes > s->step) {
+		s->step *= 2;
+		*doubled = true;
+	}
+	if (s->ort)
+		s->step = FRAG_MIN(s->step, s->params->max_extend);
+	return FRAG_MIN(s->step, left);
+}
+
+static void double_step(struct frag_bfc *s)
+{
+	if (s->step <= 1ull << 60)
+		s->step *= 2;
+	if (s->ort)
+		s->step = FRAG_MIN(s->step, s->params->max_extend);
+}
+
+/* The next smaller size to ask for. */
+static uint64_t back_off(uint64_t bytes)
+{
+	uint64_t less = frag_bfc_round((uint64_t)((float)bytes * 0.9f));
+
+	return less < bytes ? less : bytes - FRAG_BFC_UNIT;
+}
+
+/* A region that holds the request: 0, FRAG_OOM or an error. */
+static int extend(struct frag_bfc *s, uint64_t bytes, uint32_t stream, struct frag_err *err)
+{
+	uint64_t left = (s->limit - s->region_bytes) / FRAG_BFC_UNIT * FRAG_BFC_UNIT, size;
+	struct frag_piece *p;
+	bool doubled;
+	int rc;
+
+	if (bytes > left)
+		return FRAG_OOM;
+	if (frag_bfc_reserve(s, stream))
+		return frag_fail_nomem(err, "policy bfc");
+	size = next_region(s, bytes, left, &doubled);
+	if (s->ort && !doubled)
+		double_step(s);
+	rc = frag_heap_grow(&s->heap, size, stream, &p, err);
+	while (rc == FRAG_OOM) {
+		size = back_off(size);
+		if (size < bytes || (s->ort && size < ORT_GIVE_UP))
+			return FRAG_OOM;
+		rc = frag_heap_grow(&s->heap, size, stream, &p, err);
+	}
+	if (rc)
+		return rc;
+	if (!s->ort && !doubled)
+		double_step(s);
+	if (s->ort && s->params->extend == FRAG_BFC_POW2 && !s->region_bytes)
+		frag_heap_keep(&s->heap, p->seg);
+	s->region_bytes += size;
+	frag_bfc_put(s, p);
+	return 0;
+}
+
+int frag_bfc_give_back(struct frag_bfc *s, struct frag_err *err)
+{
+	static const struct frag_heap_index sets = { frag_bfc_cut, frag_bfc_put };
+	uint64_t held = s->heap.free_bytes;
+	int rc = frag_heap_drop_idle(&s->heap, &sets, s, err);
+
+	s->region_bytes -= held - s->heap.free_bytes;
+	return rc;
+}
+
+/* Idle regions go, if that can help, and a new one comes. */
+static int collect(struct frag_bfc *s, uint64_t bytes, uint32_t stream, struct frag_err *err)
+{
+	uint64_t idle = s->heap.idle_bytes;
+
+	if (!s->params->gc || !idle || bytes > s->limit - s->region_bytes + idle)
+		return FRAG_OOM;
+	FRAG_TRY(frag_bfc_give_back(s, err));
+	return extend(s, bytes, stream, err);
+}
+
+int frag_bfc_make_room(struct frag_bfc *s, uint64_t bytes, uint32_t stream, struct frag_piece **p,
+		       enum frag_class *cls, struct frag_err *err)
+{
+	bool whole, again = s->params->retry && !s->ort && s->heap.env.sync;
+	int rc;
+
+	*cls = FRAG_CLASS_GROW;
+	for (;;) {
+		rc = extend(s, bytes, stream, err);
+		if (rc == FRAG_OOM) {
+			*cls = FRAG_CLASS_RELEASE;
+			rc = collect(s, bytes, stream, err);
+		}
+		if (rc != FRAG_OOM)
+			break;
+		if (!again)
+			return FRAG_OOM;
+		again = false;
+		s->heap.env.sync(s->heap.env.sync_ctx);
+		*p = frag_bfc_find(s, bytes, stream, &whole);
+		if (*p)
+			return 0;
+	}
+	if (!rc)
+		*p = frag_bfc_find(s, bytes, stream, &whole);
+	return rc;
+}

@@ -1,0 +1,421 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cub: CUB's CachingDeviceAllocator.
+ *
+ * Rules (NVIDIA/cccl, cub/cub/util_allocator.cuh, 2024-2026; policies.md 8.1):
+ *  - Bins are powers of growth (8), from growth^min-bin (512 B) to growth^max-bin (2 MiB). A
+ *    request is rounded up to its bin. Above the top bin it is cudaMalloc and cudaFree of its
+ *    exact size each time. Nothing is split or merged: every block is a segment.
+ *  - A cached block of just that bin serves the request: the one cached first of those that
+ *    are of the same stream, or whose event, recorded at the free, is done. It then belongs to
+ *    the stream of the request.
+ *  - Else cudaMalloc; when that is refused, every cached block is given back, smallest bin first, and the
+ *    driver asked once more.
+ *  - Free: cached, with an event on its stream, if the sum of the cached blocks stays at or
+ *    below max-cached (3 * 8^7 - 1 bytes), else cudaFree.
+ *  - trim (FreeAllCached) gives everything cached back.
+ * The source asks for the event of every block it passes. Events of one stream are done in
+ * order, so here it is that of the first one of each stream: the same choice, fewer calls. On
+ * the simulated card work is done after lag-us of recorded time, or a synchronisation.
+ *
+ * Structure: common/segheap, one piece per segment; a queue of cached blocks per stream and
+ * bin. link[0]: next in the queue; link[1]: number of the free; tag: stream; mark: bin;
+ * seg->tag: event.
+ * Invariants: every free piece is in the queue of its stream and bin, numbers ascending; those
+ * that the driver failed to take are in `left`, and not counted as cached.
+ */
+#include "segheap.h"
+
+#include <inttypes.h>
+
+#define NO_BIN 255u
+#define NO_EVENT UINT64_MAX
+
+struct params {
+	uint64_t growth, min_bin, max_bin, max_cached, lag_us;
+};
+
+static const struct frag_opt opts[] = {
+	FRAG_OPT_UINT("growth", struct params, growth, 8, 2, 1024, "ratio of two bins"),
+	FRAG_OPT_UINT("min-bin", struct params, min_bin, 3, 0, 63,
+		      "smallest bin, as an exponent of growth"),
+	FRAG_OPT_UINT("max-bin", struct params, max_bin, 7, 0, 63,
+		      "largest bin, as an exponent of growth"),
+	{ .type = FRAG_OPT_T_BYTES,
+	  .key = "max-cached",
+	  .offset = offsetof(struct params, max_cached),
+	  .def = 6291455,
+	  .max = UINT64_MAX,
+	  .help = "most that is kept cached, bytes",
+	  .tune = "6291455,64M,1G,max" },
+	FRAG_OPT_UINT("lag-us", struct params, lag_us, 10000, 0, 1000000000,
+		      "sim: recorded time after which queued work is done, microseconds"),
+	FRAG_OPT_END,
+};
+
+struct queue {
+	struct frag_piece *first, *last;
+};
+
+struct self {
+	const struct params *params;
+	struct frag_heap heap;
+	struct queue *queues; /* [stream * bins + bin - min_bin] */
+	uint32_t streams, bins;
+	struct queue left; /* the driver failed to take these */
+	uint64_t cached_bytes;
+	uintptr_t frees; /* number of the next free, from 1 */
+};
+
+/* growth^exponent, UINT64_MAX if it is above. */
+static uint64_t power(uint64_t growth, uint64_t exponent)
+{
+	uint64_t bytes = 1;
+
+	while (exponent--)
+		if (__builtin_mul_overflow(bytes, growth, &bytes))
+			return UINT64_MAX;
+	return bytes;
+}
+
+static int validate(const void *params, struct frag_err *err)
+{
+	const struct params *p = params;
+
+	if (p->min_bin > p->max_bin)
+		return frag_fail(err, FRAG_EUSAGE, "min-bin is above max-bin");
+	if (power(p->growth, p->min_bin) > 1ull << 40)
+		return frag_fail(err, FRAG_EUSAGE, "the smallest bin is above 1 TiB");
+	return 0;
+}
+
+static int create(const struct frag_policy_env *env, const void *params, void **out,
+		  struct frag_err *err)
+{
+	struct self *s = frag_host_calloc(1, sizeof(*s));
+
+	if (!s)
+		return frag_fail_nomem(err, "policy cub");
+	s->params = params;
+	s->bins = (uint32_t)(s->params->max_bin - s->params->min_bin + 1);
+	s->frees = 1;
+	frag_heap_init(&s->heap, env, true);
+	*out = s;
+	return 0;
+}
+
+static void destroy(void *self)
+{
+	struct self *s = self;
+
+	frag_heap_release(&s->heap);
+	frag_host_free(s->queues);
+	frag_host_free(s);
+}
+
+/* ---- queues ------------------------------------------------------------------------------- */
+
+static uintptr_t number(const struct frag_piece *p)
+{
+	return (uintptr_t)p->link[1];
+}
+
+static struct queue *queue_of(struct self *s, uint32_t stream, unsigned bin)
+{
+	return &s->queues[(size_t)stream * s->bins + bin - s->params->min_bin];
+}
+
+static void push(struct queue *q, struct frag_piece *p)
+{
+	p->link[0] = NULL;
+	if (q->last)
+		q->last->link[0] = p;
+	else
+		q->first = p;
+	q->last = p;
+}
+
+static void push_first(struct queue *q, struct frag_piece *p)
+{
+	p->link[0] = q->first;
+	q->first = p;
+	if (!q->last)
+		q->last = p;
+}
+
+static struct frag_piece *pop(struct queue *q)
+{
+	struct frag_piece *p = q->first;
+
+	q->first = p->link[0];
+	if (!q->first)
+		q->last = NULL;
+	return p;
+}
+
+static int reserve_stream(struct self *s, uint32_t stream)
+{
+	struct queue *queues;
+	size_t i;
+
+	if (FRAG_LIKELY(stream < s->streams))
+		return 0;
+	queues = frag_host_realloc(s->queues, (stream + 1ul) * s->bins, sizeof(*queues));
+	if (!queues)
+		return FRAG_ENOMEM;
+	for (i = (size_t)s->streams * s->bins; i < (stream + 1ul) * s->bins; i++)
+		queues[i] = (struct queue){ NULL, NULL };
+	s->queues = queues;
+	s->streams = stream + 1;
+	return 0;
+}
+
+/* ---- search ------------------------------------------------------------------------------- */
+
+/* Of a bin, the first of another stream with a number in (above, below); NULL if there is none. */
+static struct queue *other_queue(struct self *s, unsigned bin, uint32_t stream, uintptr_t above,
+				 uintptr_t below)
+{
+	struct queue *best = NULL;
+	uint32_t i;
+
+	for (i = 0; i < s->streams; i++) {
+		struct queue *q = queue_of(s, i, bin);
+
+		if (i == stream || !q->first || number(q->first) <= above ||
+		    number(q->first) >= below)
+			continue;
+		best = q;
+		below = number(q->first);
+	}
+	return best;
+}
+
+/* 0 and the queue whose first block serves the request, or NULL. */
+static int find(struct self *s, unsigned bin, uint32_t stream, struct queue **out,
+		struct frag_err *err)
+{
+	struct queue *own = queue_of(s, stream, bin), *q;
+	uintptr_t below = own->first ? number(own->first) : UINTPTR_MAX, above = 0;
+
+	*out = own->first ? own : NULL;
+	if (s->streams == 1)
+		return 0;
+	while ((q = other_queue(s, bin, stream, above, below)) != NULL) {
+		uint64_t event = q->first->seg->tag;
+		bool done = false;
+
+		if (event != NO_EVENT)
+			FRAG_TRY(frag_dev_fence_done(s->heap.env.dev, event,
+						     s->params->lag_us * 1000, &done, err));
+		if (done) {
+			*out = q;
+			return 0;
+		}
+		above = number(q->first);
+	}
+	return 0;
+}
+
+/* ---- giving back -------------------------------------------------------------------------- */
+
+static int drop_first(struct self *s, struct queue *q, struct frag_err *err)
+{
+	struct frag_piece *p = pop(q);
+	uint64_t bytes = p->bytes;
+	int rc = frag_heap_drop(&s->heap, p->seg, err);
+
+	if (rc)
+		push_first(q, p);
+	else if (q != &s->left)
+		s->cached_bytes -= bytes;
+	return rc;
+}
+
+static int drop_all(struct self *s, struct frag_err *err)
+{
+	unsigned bin = (unsigned)s->params->min_bin;
+	struct queue *q;
+
+	while (s->left.first)
+		FRAG_TRY(drop_first(s, &s->left, err));
+	for (; s->cached_bytes && bin <= s->params->max_bin; bin++)
+		while ((q = other_queue(s, bin, UINT32_MAX, 0, UINTPTR_MAX)) != NULL)
+			FRAG_TRY(drop_first(s, q, err));
+	return 0;
+}
+
+/* ---- hooks -------------------------------------------------------------------------------- */
+
+static unsigned bin_of(const struct self *s, uint64_t *bytes)
+{
+	uint64_t size = 1, want = *bytes;
+	unsigned bin = 0;
+
+	while (bin < s->params->min_bin || size < want) {
+		if (bin == s->params->max_bin ||
+		    __builtin_mul_overflow(size, s->params->growth, &size))
+			return NO_BIN;
+		bin++;
+	}
+	*bytes = size;
+	return bin;
+}
+
+static int grow(struct self *s, uint64_t bytes, uint32_t stream, struct frag_piece **p,
+		uint8_t *cls, struct frag_err *err)
+{
+	int rc = frag_heap_grow(&s->heap, bytes, stream, p, err);
+
+	*cls = FRAG_CLASS_GROW;
+	if (rc == FRAG_OOM) {
+		*cls = FRAG_CLASS_RELEASE;
+		FRAG_TRY(drop_all(s, err));
+		rc = frag_heap_grow(&s->heap, bytes, stream, p, err);
+	}
+	return rc;
+}
+
+static int alloc(void *self, const struct frag_request *req, struct frag_block *out,
+		 struct frag_err *err)
+{
+	struct self *s = self;
+	uint64_t bytes = req->bytes;
+	struct queue *q = NULL;
+	struct frag_piece *p;
+	unsigned bin;
+
+	if (FRAG_UNLIKELY(bytes > FRAG_HEAP_REQUEST_MAX))
+		return FRAG_OOM;
+	if (reserve_stream(s, req->stream))
+		return frag_fail_nomem(err, "policy cub");
+	bin = bin_of(s, &bytes);
+	if (bin != NO_BIN)
+		FRAG_TRY(find(s, bin, req->stream, &q, err));
+	if (q) {
+		p = pop(q);
+		s->cached_bytes -= bytes;
+		out->cls = FRAG_CLASS_HIT;
+	} else {
+		FRAG_TRY(grow(s, bytes, req->stream, &p, &out->cls, err));
+		p->mark = (uint8_t)bin;
+	}
+	p->tag = req->stream;
+	frag_heap_take(&s->heap, p);
+	out->addr = p->addr;
+	out->granted = p->bytes;
+	out->handle = (uintptr_t)p;
+	return 0;
+}
+
+static int release(void *self, const struct frag_block *block, struct frag_err *err)
+{
+	struct self *s = self;
+	struct frag_piece *p = (void *)(uintptr_t)block->handle;
+	int rc;
+
+	frag_heap_give(&s->heap, p);
+	if (p->mark == NO_BIN || p->bytes > s->params->max_cached ||
+	    s->cached_bytes > s->params->max_cached - p->bytes) {
+		rc = frag_heap_drop(&s->heap, p->seg, err);
+		if (rc)
+			push(&s->left, p);
+		return rc;
+	}
+	p->link[1] = (void *)s->frees++;
+	push(queue_of(s, p->tag, p->mark), p);
+	s->cached_bytes += p->bytes;
+	/* without its event only the own stream can have it */
+	p->seg->tag = NO_EVENT;
+	return frag_dev_fence_record(s->heap.env.dev, p->tag, &p->seg->tag, err);
+}
+
+static void free_requested(void *self, const struct frag_block *block)
+{
+	struct self *s = self;
+
+	frag_heap_wait(&s->heap, (void *)(uintptr_t)block->handle);
+}
+
+static int trim(void *self, uint16_t pool, struct frag_err *err)
+{
+	(void)pool;
+	return drop_all(self, err);
+}
+
+static void visit(void *self, const struct frag_visitor *v)
+{
+	struct self *s = self;
+
+	frag_heap_visit(&s->heap, v);
+}
+
+static void usage(void *self, struct frag_usage *out)
+{
+	struct self *s = self;
+
+	frag_heap_usage(&s->heap, 0, out);
+}
+
+/* ---- check -------------------------------------------------------------------------------- */
+
+static bool queue_sound(const struct self *s, const struct queue *q, uint32_t stream, unsigned bin,
+			size_t *count, uint64_t *bytes)
+{
+	const struct frag_piece *p, *prev = NULL;
+
+	for (p = q->first; p; prev = p, p = p->link[0]) {
+		if (!frag_piece_is_free(p) || p->next || p->seg->bytes != p->bytes)
+			return false;
+		if (bin != NO_BIN &&
+		    (p->tag != stream || p->mark != bin ||
+		     p->bytes != power(s->params->growth, bin) ||
+		     (prev && number(prev) >= number(p))))
+			return false;
+		++*count;
+		*bytes += p->bytes;
+	}
+	return q->last == prev;
+}
+
+static int check(void *self, struct frag_err *err)
+{
+	struct self *s = self;
+	size_t count = 0, i;
+	uint64_t bytes = 0, left = 0;
+
+	for (i = 0; i < (size_t)s->streams * s->bins; i++)
+		if (!queue_sound(s, &s->queues[i], (uint32_t)(i / s->bins),
+				 (unsigned)(i % s->bins + s->params->min_bin), &count, &bytes))
+			return frag_fail(err, FRAG_ECHECK, "queue %zu is broken", i);
+	if (!queue_sound(s, &s->left, 0, NO_BIN, &count, &left))
+		return frag_fail(err, FRAG_ECHECK, "queue of what was left is broken");
+	if (bytes != s->cached_bytes || bytes > s->params->max_cached)
+		return frag_fail(err, FRAG_ECHECK,
+				 "%" PRIu64 " bytes are cached, %" PRIu64 " are counted", bytes,
+				 s->cached_bytes);
+	if (count != s->heap.free_count)
+		return frag_fail(err, FRAG_ECHECK, "%zu blocks in queues, %zu are free", count,
+				 s->heap.free_count);
+	return frag_heap_check(&s->heap, NULL, NULL, err);
+}
+
+const struct frag_policy_ops frag_policy_cub = {
+	.abi = FRAG_POLICY_ABI,
+	.name = "cub",
+	.summary = "CUB's caching allocator: five bins, a few megabytes cached, no split",
+	.source = "NVIDIA/cccl cub/cub/util_allocator.cuh (2024-2026)",
+	.needs = FRAG_CAN_MALLOC,
+	.opts = opts,
+	.params_size = sizeof(struct params),
+	.validate = validate,
+	.create = create,
+	.destroy = destroy,
+	.alloc = alloc,
+	.free = release,
+	.free_requested = free_requested,
+	.trim = trim,
+	.visit = visit,
+	.usage = usage,
+	.check = check,
+};

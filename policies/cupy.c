@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cupy: the memory pool of CuPy (one device).
+ *
+ * Rules (cupy/cupy, cupy/cuda/memory.pyx, 2024-2026; policies.md 8.2):
+ *  - Requests are rounded up to 512 B. Every stream has an arena of free chunks of its own;
+ *    nothing moves between arenas.
+ *  - The smallest chunk of the arena that fits serves the request. Which of several equal ones
+ *    is the accident of a hash set there; here the one that was freed last.
+ *  - Split exactly: the head is handed out, whatever is left stays free in the same arena.
+ *  - Free merges with the chunk behind, then with the one before, if they are free.
+ *  - Miss: cudaMalloc of exactly the rounded size. With a limit (in bytes, or as a part of the
+ *    card) a request beyond it fails at once: nothing is given back first.
+ *  - When the driver refuses: every chunk of all arenas that is a whole segment is given back
+ *    and the driver asked again; then the same once more, after the garbage collector of the
+ *    host, which has nothing to do in a replay. Then out of memory.
+ *  - trim (free_all_blocks) gives all whole segments back. Private pools share the arenas.
+ *
+ * Structure: common/segheap for segments and chunks; per arena one ordered set of the free
+ * chunks by size and, newest first, the number of their free (link[0]).
+ * Invariants: every free chunk is in the arena of its segment's stream; no two neighbours are
+ * free.
+ */
+#include "bset.h"
+#include "segheap.h"
+
+#include <inttypes.h>
+
+#define UNIT 512u
+
+struct params {
+	uint64_t limit;
+	double limit_fraction;
+};
+
+static const struct frag_opt opts[] = {
+	FRAG_OPT_BYTES("limit", struct params, limit, 0, 0, 1ull << 50,
+		       "most that the pool takes from the driver, bytes; 0 = no limit"),
+	FRAG_OPT_DOUBLE("limit-fraction", struct params, limit_fraction, 0, 0, 1,
+			"the same as a part of the card; 0 = no limit"),
+	FRAG_OPT_END,
+};
+
+struct self {
+	struct frag_heap heap;
+	struct frag_bset_pool nodes;
+	struct frag_bset *arenas; /* by stream */
+	uint32_t arenas_count;
+	uintptr_t frees; /* number of the next free */
+	uint64_t limit;	 /* on the sum of the segments; UINT64_MAX = none */
+};
+
+static int validate(const void *params, struct frag_err *err)
+{
+	const struct params *p = params;
+
+	if (p->limit && p->limit_fraction > 0)
+		return frag_fail(err, FRAG_EUSAGE, "give limit or limit-fraction, not both");
+	return 0;
+}
+
+static int create(const struct frag_policy_env *env, const void *params, void **out,
+		  struct frag_err *err)
+{
+	const struct params *p = params;
+	struct self *s = frag_host_calloc(1, sizeof(*s));
+
+	if (!s)
+		return frag_fail_nomem(err, "policy cupy");
+	s->limit = p->limit ? p->limit : UINT64_MAX;
+	if (p->limit_fraction > 0)
+		s->limit = (uint64_t)((double)env->device_total_bytes * p->limit_fraction);
+	frag_heap_init(&s->heap, env, true);
+	frag_bset_pool_init(&s->nodes);
+	*out = s;
+	return 0;
+}
+
+static void destroy(void *self)
+{
+	struct self *s = self;
+
+	frag_heap_release(&s->heap);
+	frag_bset_pool_release(&s->nodes);
+	frag_host_free(s->arenas);
+	frag_host_free(s);
+}
+
+/* ---- arenas ----------------------------------------------------------------------------- */
+
+static struct frag_bset *arena_of(struct self *s, const struct frag_piece *p)
+{
+	return &s->arenas[p->seg->stream];
+}
+
+/* Second part of the key: the free with the highest number comes first. */
+static uint64_t rank(const struct frag_piece *p)
+{
+	return ~(uint64_t)(uintptr_t)p->link[0];
+}
+
+static void put(void *self, struct frag_piece *p)
+{
+	struct self *s = self;
+
+	p->link[0] = (void *)s->frees++;
+	frag_bset_insert(arena_of(s, p), p->bytes, rank(p), p);
+}
+
+static void cut(void *self, struct frag_piece *p)
+{
+	frag_bset_erase(arena_of(self, p), p->bytes, rank(p));
+}
+
+/* Host memory for anything that one request can do. */
+static int reserve(struct self *s, uint32_t stream)
+{
+	if (FRAG_UNLIKELY(stream >= s->arenas_count)) {
+		struct frag_bset *arenas =
+			frag_host_realloc(s->arenas, stream + 1ul, sizeof(*arenas));
+
+		if (!arenas)
+			return FRAG_ENOMEM;
+		s->arenas = arenas;
+		while (s->arenas_count <= stream)
+			frag_bset_init_shared(&arenas[s->arenas_count++], &s->nodes);
+	}
+	if (FRAG_UNLIKELY(s->nodes.limit < s->heap.pieces_count + 2) &&
+	    frag_bset_pool_reserve(&s->nodes, s->heap.pieces_count + 2))
+		return FRAG_ENOMEM;
+	return frag_heap_reserve(&s->heap, 2);
+}
+
+/* ---- hooks ------------------------------------------------------------------------------- */
+
+static int free_all(struct self *s, struct frag_err *err)
+{
+	static const struct frag_heap_index arenas = { cut, put };
+
+	return frag_heap_drop_idle(&s->heap, &arenas, s, err);
+}
+
+/* No chunk fits: a segment of just this size. */
+static int grow(struct self *s, uint64_t bytes, uint32_t stream, struct frag_piece **p,
+		uint8_t *cls, struct frag_err *err)
+{
+	uint64_t held = s->heap.live_bytes + s->heap.waiting_bytes + s->heap.free_bytes;
+	int rc, left = 2;
+
+	if (held > s->limit || bytes > s->limit - held)
+		return FRAG_OOM;
+	*cls = FRAG_CLASS_GROW;
+	rc = frag_heap_grow(&s->heap, bytes, stream, p, err);
+	while (rc == FRAG_OOM && left--) {
+		*cls = FRAG_CLASS_RELEASE;
+		FRAG_TRY(free_all(s, err));
+		rc = frag_heap_grow(&s->heap, bytes, stream, p, err);
+	}
+	return rc;
+}
+
+static int alloc(void *self, const struct frag_request *req, struct frag_block *out,
+		 struct frag_err *err)
+{
+	struct self *s = self;
+	uint64_t bytes = (req->bytes + UNIT - 1) & ~(uint64_t)(UNIT - 1);
+	struct frag_bset_pos at;
+	struct frag_piece *p;
+
+	if (FRAG_UNLIKELY(req->bytes > FRAG_HEAP_REQUEST_MAX))
+		return FRAG_OOM;
+	if (reserve(s, req->stream))
+		return frag_fail_nomem(err, "policy cupy");
+	at = frag_bset_lower(&s->arenas[req->stream], bytes, 0);
+	if (FRAG_LIKELY(at.leaf != NULL)) {
+		p = frag_bset_value(at);
+		frag_bset_erase_at(&s->arenas[req->stream], at);
+		out->cls = FRAG_CLASS_HIT;
+		if (p->bytes > bytes) {
+			put(s, frag_heap_split(&s->heap, p, bytes));
+			out->cls = FRAG_CLASS_SPLIT;
+		}
+	} else {
+		FRAG_TRY(grow(s, bytes, req->stream, &p, &out->cls, err));
+	}
+	frag_heap_take(&s->heap, p);
+	out->addr = p->addr;
+	out->granted = p->bytes;
+	out->handle = (uintptr_t)p;
+	return 0;
+}
+
+static int release(void *self, const struct frag_block *block, struct frag_err *err)
+{
+	struct self *s = self;
+	struct frag_piece *p = (void *)(uintptr_t)block->handle, *q;
+
+	(void)err;
+	frag_heap_give(&s->heap, p);
+	q = frag_piece_free_next(p);
+	if (q) {
+		cut(s, q);
+		frag_heap_join(&s->heap, p);
+	}
+	q = frag_piece_free_prev(p);
+	if (q) {
+		cut(s, q);
+		frag_heap_join(&s->heap, q);
+		p = q;
+	}
+	put(s, p);
+	return 0;
+}
+
+static void free_requested(void *self, const struct frag_block *block)
+{
+	struct self *s = self;
+
+	frag_heap_wait(&s->heap, (void *)(uintptr_t)block->handle);
+}
+
+static int trim(void *self, uint16_t pool, struct frag_err *err)
+{
+	(void)pool;
+	return free_all(self, err);
+}
+
+static void visit(void *self, const struct frag_visitor *v)
+{
+	struct self *s = self;
+
+	frag_heap_visit(&s->heap, v);
+}
+
+static void usage(void *self, struct frag_usage *out)
+{
+	struct self *s = self;
+	uint64_t largest = 0;
+	uint32_t i;
+
+	for (i = 0; i < s->arenas_count; i++) {
+		struct frag_bset_pos last = frag_bset_last(&s->arenas[i]);
+
+		if (last.leaf)
+			largest = FRAG_MAX(largest, frag_bset_size(last));
+	}
+	frag_heap_usage(&s->heap, largest, out);
+}
+
+/* ---- check -------------------------------------------------------------------------------- */
+
+static bool indexed(void *ctx, const struct frag_piece *p)
+{
+	struct frag_bset_pos at = frag_bset_lower(arena_of(ctx, p), p->bytes, rank(p));
+
+	if (frag_piece_free_next(p))
+		return false; /* should have been merged */
+	return at.leaf && frag_bset_value(at) == p;
+}
+
+static int check(void *self, struct frag_err *err)
+{
+	struct self *s = self;
+	const char *bad = NULL;
+	size_t n = 0;
+	uint32_t i;
+
+	for (i = 0; i < s->arenas_count && !bad; i++) {
+		bad = frag_bset_broken(&s->arenas[i]);
+		n += frag_bset_count(&s->arenas[i]);
+	}
+	if (bad)
+		return frag_fail(err, FRAG_ECHECK, "arena %" PRIu32 ": %s", i - 1, bad);
+	if (n != s->heap.free_count)
+		return frag_fail(err, FRAG_ECHECK, "%zu chunks in the arenas, %zu are free", n,
+				 s->heap.free_count);
+	return frag_heap_check(&s->heap, indexed, s, err);
+}
+
+const struct frag_policy_ops frag_policy_cupy = {
+	.abi = FRAG_POLICY_ABI,
+	.name = "cupy",
+	.summary = "CuPy's pool: an arena per stream, best fit, exact splits, exact growth",
+	.source = "cupy/cupy cupy/cuda/memory.pyx (2024-2026)",
+	.needs = FRAG_CAN_MALLOC,
+	.opts = opts,
+	.params_size = sizeof(struct params),
+	.validate = validate,
+	.create = create,
+	.destroy = destroy,
+	.alloc = alloc,
+	.free = release,
+	.free_requested = free_requested,
+	.trim = trim,
+	.visit = visit,
+	.usage = usage,
+	.check = check,
+};

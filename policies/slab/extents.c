@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The page heap of the slab policy, see extents.h. */
+#include "extents.h"
+
+void frag_extents_init(struct frag_extents *x, const struct frag_policy_env *env, uint64_t page,
+		       uint64_t grow)
+{
+	*x = (struct frag_extents){ .page = page, .grow = grow };
+	frag_heap_init(&x->heap, env, true);
+	frag_bset_pool_init(&x->nodes);
+	frag_bset_init_shared(&x->free, &x->nodes);
+}
+
+void frag_extents_release(struct frag_extents *x)
+{
+	frag_heap_release(&x->heap);
+	frag_bset_pool_release(&x->nodes);
+}
+
+static void put(void *self, struct frag_piece *p)
+{
+	struct frag_extents *x = self;
+
+	frag_bset_insert(&x->free, p->bytes, p->addr, p);
+}
+
+static void cut(void *self, struct frag_piece *p)
+{
+	struct frag_extents *x = self;
+
+	frag_bset_erase(&x->free, p->bytes, p->addr);
+}
+
+static struct frag_piece *find(const struct frag_extents *x, uint64_t bytes)
+{
+	struct frag_bset_pos at = frag_bset_lower(&x->free, bytes, 0);
+
+	return at.leaf ? frag_bset_value(at) : NULL;
+}
+
+/* Sets hold free extents and slabs, each a piece: two more cover one split and one segment. */
+static int reserve(struct frag_extents *x)
+{
+	if (FRAG_UNLIKELY(x->nodes.limit < x->heap.pieces_count + 2) &&
+	    frag_bset_pool_reserve(&x->nodes, x->heap.pieces_count + 2))
+		return FRAG_ENOMEM;
+	return frag_heap_reserve(&x->heap, 2);
+}
+
+int frag_extents_trim(struct frag_extents *x, struct frag_err *err)
+{
+	static const struct frag_heap_index extents = { cut, put };
+
+	return frag_heap_drop_idle(&x->heap, &extents, x, err);
+}
+
+static int grow(struct frag_extents *x, uint64_t bytes, uint32_t stream, struct frag_piece **out,
+		struct frag_err *err)
+{
+	uint64_t usual = frag_round_up(FRAG_MAX(bytes, x->grow), x->page);
+	int rc = frag_heap_grow(&x->heap, usual, stream, out, err);
+
+	if (rc == FRAG_OOM && bytes < usual)
+		rc = frag_heap_grow(&x->heap, bytes, stream, out, err);
+	if (!rc)
+		put(x, *out);
+	return rc;
+}
+
+/* When no free extent fits. 0 and *out, FRAG_OOM or an error. */
+static int make_room(struct frag_extents *x, uint64_t bytes, uint32_t stream,
+		     struct frag_piece **out, enum frag_class *cls, struct frag_err *err)
+{
+	int rc = grow(x, bytes, stream, out, err);
+
+	*cls = FRAG_CLASS_GROW;
+	if (rc != FRAG_OOM)
+		return rc;
+	*cls = FRAG_CLASS_RELEASE;
+	if (x->heap.env.sync) {
+		x->heap.env.sync(x->heap.env.sync_ctx);
+		*out = find(x, bytes);
+		if (*out)
+			return 0;
+	}
+	if (!x->heap.idle_count)
+		return FRAG_OOM;
+	FRAG_TRY(frag_extents_trim(x, err));
+	return grow(x, bytes, stream, out, err);
+}
+
+int frag_extents_take(struct frag_extents *x, uint64_t bytes, uint32_t stream,
+		      struct frag_piece **out, enum frag_class *cls, struct frag_err *err)
+{
+	struct frag_piece *p;
+
+	if (reserve(x))
+		return frag_fail_nomem(err, "free extents");
+	p = find(x, bytes);
+	*cls = FRAG_CLASS_HIT;
+	if (!p) {
+		FRAG_TRY(make_room(x, bytes, stream, &p, cls, err));
+		if (reserve(x))
+			return frag_fail_nomem(err, "free extents");
+	}
+	cut(x, p);
+	if (p->bytes > bytes) {
+		put(x, frag_heap_split(&x->heap, p, bytes));
+		if (*cls == FRAG_CLASS_HIT)
+			*cls = FRAG_CLASS_SPLIT;
+	}
+	p->link[0] = NULL;
+	frag_heap_take(&x->heap, p);
+	*out = p;
+	return 0;
+}
+
+void frag_extents_give(struct frag_extents *x, struct frag_piece *p)
+{
+	struct frag_piece *q;
+
+	frag_heap_give(&x->heap, p);
+	q = frag_piece_free_next(p);
+	if (q) {
+		cut(x, q);
+		frag_heap_join(&x->heap, p);
+	}
+	q = frag_piece_free_prev(p);
+	if (q) {
+		cut(x, q);
+		frag_heap_join(&x->heap, q);
+		p = q;
+	}
+	put(x, p);
+}
+
+uint64_t frag_extents_largest(const struct frag_extents *x)
+{
+	struct frag_bset_pos at = frag_bset_last(&x->free);
+
+	return at.leaf ? frag_bset_size(at) : 0;
+}
+
+static bool indexed(void *ctx, const struct frag_piece *p)
+{
+	const struct frag_extents *x = ctx;
+	struct frag_bset_pos at = frag_bset_lower(&x->free, p->bytes, p->addr);
+
+	return at.leaf && frag_bset_value(at) == p && !frag_piece_free_next(p);
+}
+
+int frag_extents_check(struct frag_extents *x, struct frag_err *err)
+{
+	const char *bad = frag_bset_broken(&x->free);
+
+	if (!bad && frag_bset_count(&x->free) != x->heap.free_count)
+		bad = "set of free extents with entries that are none";
+	if (bad)
+		return frag_fail(err, FRAG_ECHECK, "%s", bad);
+	return frag_heap_check(&x->heap, indexed, x, err);
+}

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The slots of a slab, and which slab of a class comes next. */
+#include "sizeclass.h"
+
+void frag_sc_class_init(struct frag_sc_class *c, uint64_t bytes, uint64_t page,
+			struct frag_bset_pool *nodes)
+{
+	*c = (struct frag_sc_class){ .bytes = bytes, .slots = (uint32_t)(page / bytes) };
+	c->words = (c->slots + 63) / 64;
+	frag_bset_init_shared(&c->partial, nodes);
+}
+
+/* ---- records ------------------------------------------------------------------------------ */
+
+struct frag_sc_slab *frag_sc_prepare(struct frag_sc_class *c)
+{
+	if (!c->spare)
+		c->spare = frag_host_alloc(sizeof(*c->spare) +
+					   2ul * c->words * sizeof(c->spare->bits[0]));
+	return c->spare;
+}
+
+static const uint64_t *waiting_bits(const struct frag_sc_slab *l)
+{
+	return l->bits + l->class->words;
+}
+
+struct frag_sc_slab *frag_sc_begin(struct frag_sc_class *c, struct frag_piece *piece)
+{
+	struct frag_sc_slab *l = c->spare;
+	uint32_t w;
+
+	c->spare = NULL;
+	*l = (struct frag_sc_slab){ .piece = piece, .class = c, .free_count = c->slots };
+	for (w = 0; w < c->words; w++) {
+		l->bits[w] = ~0ull;
+		l->bits[c->words + w] = 0;
+	}
+	if (c->slots % 64)
+		l->bits[c->words - 1] = (1ull << c->slots % 64) - 1;
+	l->summary = c->words == 64 ? ~0ull : (1ull << c->words) - 1;
+	return l;
+}
+
+void frag_sc_end(struct frag_sc_slab *l)
+{
+	if (l->class->spare)
+		frag_host_free(l);
+	else
+		l->class->spare = l;
+}
+
+/* ---- slots ---------------------------------------------------------------------------------- */
+
+struct frag_sc_slab *frag_sc_next(struct frag_sc_class *c)
+{
+	struct frag_bset_pos at = frag_bset_first(&c->partial);
+
+	c->current = NULL;
+	if (at.leaf) {
+		c->current = frag_bset_value(at);
+		frag_bset_erase_at(&c->partial, at);
+	}
+	return c->current;
+}
+
+/* A slab that was full has a free slot now. */
+static void not_full(struct frag_sc_class *c, struct frag_sc_slab *l)
+{
+	struct frag_sc_slab *cur = c->current;
+
+	if (cur && l->piece->addr > cur->piece->addr) {
+		frag_bset_insert(&c->partial, 0, l->piece->addr, l);
+		return;
+	}
+	if (cur && cur->free_count)
+		frag_bset_insert(&c->partial, 0, cur->piece->addr, cur);
+	c->current = l;
+}
+
+bool frag_sc_put_slot(struct frag_sc_slab *l, uint32_t slot)
+{
+	struct frag_sc_class *c = l->class;
+
+	l->bits[slot / 64] |= 1ull << slot % 64;
+	l->summary |= 1ull << slot / 64;
+	if (!l->free_count++ && l != c->current)
+		not_full(c, l);
+	if (FRAG_LIKELY(l->free_count < c->slots))
+		return false;
+	if (l == c->current)
+		c->current = NULL;
+	else
+		frag_bset_erase(&c->partial, 0, l->piece->addr);
+	return true;
+}
+
+bool frag_sc_wait_slot(struct frag_sc_slab *l, uint32_t slot)
+{
+	uint64_t *word = l->bits + l->class->words + slot / 64, bit = 1ull << slot % 64;
+
+	if (*word & bit)
+		return false;
+	*word |= bit;
+	l->waiting_count++;
+	return true;
+}
+
+bool frag_sc_unwait_slot(struct frag_sc_slab *l, uint32_t slot)
+{
+	uint64_t *word = l->bits + l->class->words + slot / 64, bit = 1ull << slot % 64;
+
+	if (FRAG_LIKELY(!(*word & bit)))
+		return false;
+	*word &= ~bit;
+	l->waiting_count--;
+	return true;
+}
+
+/* ---- walk and check
+ * --------------------------------------------------------------------------- */
+
+static enum frag_block_state slot_state(const struct frag_sc_slab *l, uint32_t slot)
+{
+	uint64_t bit = 1ull << slot % 64;
+
+	if (l->bits[slot / 64] & bit)
+		return FRAG_STATE_FREE;
+	return waiting_bits(l)[slot / 64] & bit ? FRAG_STATE_WAITING : FRAG_STATE_LIVE;
+}
+
+void frag_sc_visit(const struct frag_sc_slab *l, const struct frag_visitor *v)
+{
+	uint64_t bytes = l->class->bytes;
+	frag_addr_t at = l->piece->addr, end = at + l->piece->bytes, from = at;
+	uint32_t slot;
+
+	for (slot = 0; slot < l->class->slots; slot++, at += bytes) {
+		enum frag_block_state state = slot_state(l, slot);
+
+		if (state == FRAG_STATE_FREE)
+			continue;
+		if (from < at)
+			v->block(v->ctx, from, at - from, FRAG_STATE_FREE, 0);
+		v->block(v->ctx, at, bytes, state, 0);
+		from = at + bytes;
+	}
+	if (from < end)
+		v->block(v->ctx, from, end - from, FRAG_STATE_FREE, 0);
+}
+
+const char *frag_sc_broken(const struct frag_sc_slab *l, struct frag_sc_sums *sums, bool *in_set)
+{
+	const struct frag_sc_class *c = l->class;
+	struct frag_bset_pos at = frag_bset_lower(&c->partial, 0, l->piece->addr);
+	uint32_t slot, n[3] = { 0 }, w;
+
+	*in_set = at.leaf && frag_bset_value(at) == l;
+	for (slot = 0; slot < c->slots; slot++)
+		n[slot_state(l, slot)]++;
+	for (w = 0; w < c->words; w++)
+		if ((l->summary >> w & 1) != !!l->bits[w])
+			return "summary of a slab wrong";
+	if (n[FRAG_STATE_FREE] != l->free_count || n[FRAG_STATE_WAITING] != l->waiting_count)
+		return "counts of a slab wrong";
+	if (l->free_count == c->slots)
+		return "empty slab";
+	if (*in_set != (l->free_count && l != c->current))
+		return "slab not where it belongs";
+	if (*in_set && c->current && c->current->piece->addr > l->piece->addr)
+		return "current slab above another one with free slots";
+	sums->slabs++;
+	sums->slots += n[FRAG_STATE_LIVE] + n[FRAG_STATE_WAITING];
+	sums->live_bytes += n[FRAG_STATE_LIVE] * c->bytes;
+	sums->waiting_bytes += n[FRAG_STATE_WAITING] * c->bytes;
+	return NULL;
+}

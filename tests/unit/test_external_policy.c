@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The example of docs/external-policy: builds it with the one line that it names, loads it
+ * by its path, and runs it as any other policy. Runs in the root of the repository.
+ *
+ * A shared object finds the functions of <frag/…> in the program, which must
+ * therefore be linked with -rdynamic.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "rig.h"
+#include "script.h"
+
+#define SOURCE "docs/external-policy/mine.c"
+
+static char folder[] = "/tmp/frag-external-XXXXXX";
+static char object[64];
+static struct rig rig; /* large: not for the stack */
+
+static const struct rig_options none;
+
+/* By the line of the example that begins with "gcc". */
+static void build(const char *output, const char *source)
+{
+	char line[400] = "", command[800];
+	FILE *f = fopen(SOURCE, "r");
+	char *at;
+
+	if (!f)
+		fail_msg("no %s: the test runs in the root of the repository", SOURCE);
+	while (fgets(line, sizeof(line), f) && !strstr(line, "gcc -std"))
+		;
+	fclose(f);
+	at = strstr(line, "-o mine.so");
+	assert_non_null(at);
+	*at = '\0';
+	snprintf(command, sizeof(command), "%s -Wall -Wextra -Werror -o %s %s", strstr(line, "gcc"),
+		 output, source);
+	if (system(command))
+		fail_msg("this failed: %s", command);
+}
+
+static int build_object(void **state)
+{
+	(void)state;
+	if (system("gcc --version > /dev/null 2>&1"))
+		return 0; /* each test skips itself */
+	if (!mkdtemp(folder))
+		return -1;
+	snprintf(object, sizeof(object), "%s/mine.so", folder);
+	build(object, SOURCE);
+	return 0;
+}
+
+static int remove_object(void **state)
+{
+	(void)state;
+	if (!*object)
+		return 0;
+	unlink(object);
+	return rmdir(folder);
+}
+
+static void open_it(const char *options)
+{
+	static char text[128];
+
+	if (!*object)
+		skip();
+	snprintf(text, sizeof(text), "%s%s", object, options);
+	if (rig_open(&rig, text, &none))
+		fail_msg("%s (linked without -rdynamic?)", rig.err.msg);
+}
+
+static void rounds_to_powers_of_two(void **state)
+{
+	frag_addr_t at;
+
+	(void)state;
+	open_it(":smallest=4K");
+	assert_string_equal(rig.ops->name, "mine");
+	assert_non_null(strstr(frag_policy_spec_echo(rig.spec), "mine.so:smallest=4KiB"));
+	assert_int_equal(rig_alloc(&rig, 0, 1, 0, 0), 0);
+	assert_int_equal(rig_alloc(&rig, 1, 4097, 0, 0), 0);
+	assert_int_equal(rig.slots[0].block.granted, 4096);
+	assert_int_equal(rig.slots[1].block.granted, 8192);
+	at = rig.slots[1].block.addr;
+	assert_int_equal(rig_free(&rig, 1), 0);
+	assert_int_equal(rig_alloc(&rig, 2, 5000, 0, 0), 0);
+	assert_int_equal(rig.slots[2].block.addr, at);
+	assert_int_equal(rig.slots[2].block.cls, FRAG_CLASS_HIT);
+	rig_check(&rig);
+	rig_walk(&rig, NULL);
+	rig_close(&rig);
+}
+
+static void random_calls(void **state)
+{
+	struct script s;
+
+	(void)state;
+	open_it("");
+	script_init(&s, 11, 150);
+	for (unsigned i = 0; i < 3000; i++) {
+		if (script_step(&s, &rig))
+			fail_msg("step %u: %s", i, rig.err.msg);
+		rig_check(&rig);
+		rig_walk(&rig, NULL);
+	}
+	assert_int_equal(rig_free_all(&rig), 0);
+	rig_close(&rig);
+}
+
+static void wrapped_in_an_adaptor(void **state)
+{
+	char text[128];
+
+	(void)state;
+	if (!*object)
+		skip();
+	snprintf(text, sizeof(text), "check/%s:smallest=1K", object);
+	if (rig_open(&rig, text, &none))
+		fail_msg("%s", rig.err.msg);
+	assert_int_equal(rig_alloc(&rig, 0, 1, 0, 0), 0);
+	assert_int_equal(rig.slots[0].block.granted, 1024);
+	rig_close(&rig);
+}
+
+static void refuses(const char *text, const char *part)
+{
+	struct frag_policy_spec *spec;
+	struct frag_err err = { 0 };
+
+	assert_int_equal(frag_policy_spec_parse(text, &spec, &err), FRAG_EUSAGE);
+	if (!strstr(err.msg, part))
+		fail_msg("'%s' does not say '%s'", err.msg, part);
+}
+
+/* Its options and rules are known like those of any policy; another abi is not loaded. */
+static void says_what_is_wrong(void **state)
+{
+	char text[160], source[80], other[80];
+	FILE *f;
+
+	(void)state;
+	if (!*object)
+		skip();
+	snprintf(text, sizeof(text), "%s:smalest=4K", object);
+	refuses(text, "did you mean 'smallest'");
+	snprintf(text, sizeof(text), "%s:smallest=5000", object);
+	refuses(text, "not a power of two");
+	snprintf(text, sizeof(text), "%s/no.so", folder);
+	refuses(text, "cannot load");
+	snprintf(other, sizeof(other), "%s/other.so", folder);
+	snprintf(source, sizeof(source), "%s/other.c", folder);
+	f = fopen(source, "w");
+	assert_non_null(f);
+	fputs("#include <frag/policy.h>\n"
+	      "const struct frag_policy_ops frag_policy_external = { .abi = 77, .name = \"other\" "
+	      "};\n",
+	      f);
+	fclose(f);
+	build(other, source);
+	refuses(other, "abi 77");
+	unlink(source);
+	unlink(other);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(rounds_to_powers_of_two),
+		cmocka_unit_test(random_calls),
+		cmocka_unit_test(wrapped_in_an_adaptor),
+		cmocka_unit_test(says_what_is_wrong),
+	};
+
+	return cmocka_run_group_tests(tests, build_object, remove_object);
+}

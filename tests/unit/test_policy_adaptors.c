@@ -1,0 +1,419 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The adaptors limit, log and check. `check` is also set over a policy made for it that
+ * breaks one promise after the other; for that its source is included, so that the
+ * inner policy can be exchanged.
+ */
+#include "policies/adapt_check.c"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "chunk_rig.h"
+
+#define MIB FRAG_MIB
+
+static struct crig rig;
+
+static int64_t counter_value;
+static const char *counter_name;
+
+static void on_counter(void *ctx, const char *name, int64_t value)
+{
+	(void)ctx;
+	if (!strcmp(name, counter_name))
+		counter_value = value;
+}
+
+static int64_t counter(const char *name)
+{
+	counter_name = name;
+	counter_value = -1;
+	rig.policy.ops->counters(rig.policy.self, on_counter, NULL);
+	return counter_value;
+}
+
+static void needs_an_inner_policy(void **state)
+{
+	(void)state;
+	crig_refused_text("limit:bytes=1G", "wraps another one");
+	crig_refused_text("log", "wraps another one");
+	crig_refused_text("check/nonsense", "unknown policy");
+	crig_refused_text("limit:bytes=0/pytorch", "out of range");
+}
+
+/* ---- limit ------------------------------------------------------------------------------ */
+
+/* 20 MiB segments: two fit under 50 MiB, a third does not, and the inner policy is told. */
+static void limit_holds_reserved_down(void **state)
+{
+	struct frag_block b;
+
+	(void)state;
+	crig_open(&rig, "limit:bytes=50M/pytorch", 256 * MIB, 0);
+	for (int i = 0; i < 4; i++)
+		crig_alloc(&rig, 9 * MIB, 0);
+	assert_int_equal(rig.dev->reserved_bytes, 40 * MIB);
+	assert_int_equal(crig_try(&rig, 9 * MIB, 0, &b), FRAG_OOM);
+	assert_int_equal(rig.dev->reserved_bytes, 40 * MIB);
+	assert_int_equal(crig_calls(&rig, FRAG_CALL_MALLOC), 2);
+	assert_int_equal(crig_alloc(&rig, MIB, 0).granted, MIB); /* room in a segment */
+	crig_close(&rig);
+}
+
+/* What the inner policy asks for is below the limit, what the device takes for it is not: 4 MiB
+ * in pages. */
+static void limit_looks_at_the_device(void **state)
+{
+	struct frag_block b;
+
+	(void)state;
+	crig_open(&rig, "limit:bytes=3M/native", 256 * MIB, 0);
+	assert_int_equal(crig_try(&rig, 2 * MIB + 512, 0, &b), FRAG_OOM);
+	assert_int_equal(crig_calls(&rig, FRAG_CALL_MALLOC), 1);
+	assert_int_equal(rig.dev->reserved_bytes, 0);
+	assert_int_equal(counter("limit.refused"), 1);
+	b = crig_alloc(&rig, 2 * MIB, 0);
+	assert_int_equal(crig_settle(&rig).allocated_bytes, 2 * MIB);
+	crig_free(&rig, &b);
+	crig_close(&rig);
+}
+
+static void limit_of_the_process_stays(void **state)
+{
+	struct frag_block b;
+
+	(void)state;
+	crig_open(&rig, "limit/rmm-pool", 256 * MIB, 10 * MIB);
+	assert_int_equal(crig_try(&rig, 11 * MIB, 0, &b), FRAG_OOM);
+	crig_alloc(&rig, 10 * MIB, 0);
+	crig_close(&rig);
+}
+
+/* ---- log ---------------------------------------------------------------------------------- */
+
+static char folder[] = "/tmp/frag-log-XXXXXX";
+static char path[64], text[128];
+
+static void read_file(char *buf, size_t cap)
+{
+	FILE *f = fopen(path, "r");
+	size_t n;
+
+	assert_non_null(f);
+	n = fread(buf, 1, cap - 1, f);
+	buf[n] = '\0';
+	fclose(f);
+}
+
+static void log_writes_rmm_csv(void **state)
+{
+	char want[400], got[400];
+	struct frag_block a, b;
+
+	(void)state;
+	snprintf(text, sizeof(text), "log:file=%s/rmm-pool", path);
+	crig_open(&rig, text, 256 * MIB, 0);
+	a = crig_alloc(&rig, 1000, 0);
+	rig.dev->now_ns = 3723000456789; /* 1 h 2 min 3.000456 s */
+	assert_int_equal(crig_try(&rig, FRAG_GIB, 2, &b), FRAG_OOM);
+	rig.dev->now_ns += 1000000000;
+	crig_free(&rig, &a);
+	assert_int_equal(access(path, F_OK), -1); /* not before it is complete */
+	assert_int_equal(counter("log.allocs"), 1);
+	assert_int_equal(counter("log.frees"), 1);
+	assert_int_equal(counter("log.failures"), 1);
+	crig_close(&rig);
+	snprintf(want, sizeof(want),
+		 "Thread,Time,Action,Pointer,Size,Stream\n"
+		 "1,00:00:00.000000,allocate,0x%llx,1000,0\n"
+		 "1,01:02:03.000456,allocate failure,(nil),1073741824,2\n"
+		 "1,01:02:04.000456,free,0x%llx,1000,0\n",
+		 (unsigned long long)a.addr, (unsigned long long)a.addr);
+	read_file(got, sizeof(got));
+	assert_string_equal(got, want);
+	unlink(path);
+}
+
+static void log_counts_without_a_file(void **state)
+{
+	struct frag_block a;
+
+	(void)state;
+	crig_open(&rig, "log/pytorch", 256 * MIB, 0);
+	a = crig_alloc(&rig, 1000, 0);
+	crig_free(&rig, &a);
+	assert_int_equal(counter("log.allocs"), 1);
+	assert_int_not_equal(counter("num_device_alloc"), -1); /* PyTorch's own are passed on */
+	crig_close(&rig);
+}
+
+/* create fails, or the call that meets the full device does; the block goes back. */
+static void log_reports_failed_writes(void **state)
+{
+	struct frag_policy_env env = { .limit_bytes = UINT64_MAX };
+	struct frag_sim_config card = { .total_bytes = 64 * MIB };
+	struct frag_policy_spec *spec;
+	struct frag_policy p;
+	struct frag_err err;
+	struct frag_block b = { 0 };
+	struct frag_request req = { .bytes = 1000 };
+	int rc = 0;
+
+	(void)state;
+	assert_int_equal(frag_sim_open(&card, &env.dev, &err), 0);
+	assert_int_equal(frag_policy_spec_parse("log:file=/nonexistent/x.csv/native", &spec, &err),
+			 0);
+	assert_int_equal(frag_policy_create(spec, &env, &p, &err), FRAG_EOUTPUT);
+	assert_non_null(strstr(err.msg, "/nonexistent/x.csv"));
+	frag_policy_spec_destroy(spec);
+	assert_int_equal(frag_policy_spec_parse("log:file=/dev/full/native", &spec, &err), 0);
+	assert_int_equal(frag_policy_create(spec, &env, &p, &err), 0);
+	for (int i = 0; i < 1000 && !rc; i++) {
+		rc = p.ops->alloc(p.self, &req, &b, &err);
+		if (!rc)
+			p.ops->free(p.self, &b, NULL);
+	}
+	assert_int_equal(rc, FRAG_EOUTPUT);
+	assert_int_equal(env.dev->reserved_bytes, 0);
+	frag_policy_destroy(&p);
+	frag_policy_spec_destroy(spec);
+	frag_dev_close(env.dev);
+}
+
+/* ---- check ---------------------------------------------------------------------------------- */
+
+static void check_passes_sound_policies(void **state)
+{
+	static const char *const texts[] = {
+		"check/pytorch",
+		"check/rmm-pool",
+		"check/rmm-binning:min-exponent=10,max-exponent=14",
+		"check/rmm-arena",
+		"check/quickpool:first=4M",
+		"check:every=7/dynamicpool:first=4M",
+		"check/umpire-mixed:first=4M",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(texts); i++) {
+		crig_open(&rig, texts[i], 256 * MIB, 0);
+		crig_soak(&rig, 1000, 50, 3, MIB, i);
+		assert_true(counter("check.checks") >= (i == 5 ? 70 : 500));
+		crig_close(&rig);
+	}
+}
+
+/* A policy that hands out what the test says, and walks as the test says. */
+static struct {
+	frag_addr_t addr;
+	uint64_t granted;
+	int check_rc;
+	struct frag_usage usage;
+	struct {
+		frag_addr_t addr;
+		uint64_t bytes;
+		int state; /* -1: a segment */
+		uint64_t releasable;
+	} walk[4];
+} fake;
+
+static int fake_alloc(void *self, const struct frag_request *req, struct frag_block *out,
+		      struct frag_err *err)
+{
+	(void)self, (void)req, (void)err;
+	out->addr = fake.addr;
+	out->granted = fake.granted;
+	return 0;
+}
+
+static int fake_free(void *self, const struct frag_block *block, struct frag_err *err)
+{
+	(void)self, (void)block, (void)err;
+	return 0;
+}
+
+static void fake_visit(void *self, const struct frag_visitor *v)
+{
+	(void)self;
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(fake.walk) && fake.walk[i].bytes; i++) {
+		if (fake.walk[i].state < 0)
+			v->segment(v->ctx, fake.walk[i].addr, fake.walk[i].bytes, 0);
+		else
+			v->block(v->ctx, fake.walk[i].addr, fake.walk[i].bytes,
+				 (enum frag_block_state)fake.walk[i].state,
+				 fake.walk[i].releasable);
+	}
+}
+
+static int fake_check(void *self, struct frag_err *err)
+{
+	(void)self;
+	return fake.check_rc ? frag_fail(err, FRAG_ECHECK, "list of trolls is broken") : 0;
+}
+
+static void fake_usage(void *self, struct frag_usage *out)
+{
+	(void)self;
+	*out = fake.usage;
+}
+
+static const struct frag_policy_ops fake_ops = {
+	.alloc = fake_alloc,
+	.free = fake_free,
+	.visit = fake_visit,
+	.check = fake_check,
+	.usage = fake_usage,
+};
+
+static const struct params all_checks = { .every = 1, .walk = true };
+static const struct params no_walk = { .every = 1 };
+static struct check checker;
+static struct frag_err err;
+
+static void checker_open(const struct params *p)
+{
+	checker = (struct check){ .p = p };
+	checker.a.inner.policy.ops = &fake_ops;
+	frag_bset_init(&checker.used);
+	memset(&fake, 0, sizeof(fake));
+	memset(&err, 0, sizeof(err));
+}
+
+static int ask(frag_addr_t addr, uint64_t granted, uint64_t bytes, struct frag_block *out)
+{
+	struct frag_request req = { .bytes = bytes };
+
+	fake.addr = addr;
+	fake.granted = granted;
+	*out = (struct frag_block){ .requested = bytes };
+	return check_alloc(&checker, &req, out, &err);
+}
+
+static void expect(int rc, const char *part)
+{
+	assert_int_equal(rc, FRAG_ECHECK);
+	if (!strstr(err.msg, part))
+		fail_msg("'%s' does not say '%s'", err.msg, part);
+}
+
+static void check_finds_overlaps(void **state)
+{
+	struct frag_block a, b;
+
+	(void)state;
+	checker_open(&no_walk);
+	assert_int_equal(ask(1000, 100, 100, &a), 0);
+	expect(ask(1099, 50, 50, &b), "overlaps the one at 0x3e8");
+	expect(ask(950, 51, 50, &b), "overlaps the one at 0x3e8");
+	expect(ask(1000, 100, 100, &b), "overlaps");
+	expect(ask(2000, 99, 100, &b), "99 bytes granted where 100 were requested");
+	assert_int_equal(ask(1100, 50, 50, &b), 0);
+	assert_int_equal(ask(900, 100, 50, &b), 0);
+	assert_int_equal(check_free(&checker, &a, &err), 0);
+	expect(check_free(&checker, &a, &err), "not in use");
+	assert_int_equal(ask(1050, 50, 50, &b), 0);
+	fake.check_rc = 1;
+	expect(ask(5000, 50, 50, &a), "list of trolls");
+	expect(check_free(&checker, &a, &err), "not in use"); /* it went back */
+	expect(check_free(&checker, &b, &err), "list of trolls");
+	frag_bset_release(&checker.used);
+}
+
+/* A segment of 300 with a block of 100 in use, then the same with one thing wrong. */
+static void walk_again(void)
+{
+	static const int segment = -1;
+
+	memset(&fake.walk, 0, sizeof(fake.walk));
+	fake.walk[0].addr = 1000, fake.walk[0].bytes = 300, fake.walk[0].state = segment;
+	fake.walk[1].addr = 1000, fake.walk[1].bytes = 100, fake.walk[1].state = FRAG_STATE_LIVE;
+	fake.walk[2].addr = 1100, fake.walk[2].bytes = 200, fake.walk[2].state = FRAG_STATE_FREE;
+	fake.usage = (struct frag_usage){ .allocated_bytes = 100,
+					  .free_bytes = 200,
+					  .pinned_bytes = 200,
+					  .largest_free_bytes = 200 };
+}
+
+static int trim_and_check(void)
+{
+	return check_trim(&checker, 0, &err);
+}
+
+static void check_finds_wrong_walks(void **state)
+{
+	struct frag_block a;
+
+	(void)state;
+	checker_open(&all_checks);
+	walk_again();
+	assert_int_equal(ask(1000, 100, 100, &a), 0);
+	assert_int_equal(trim_and_check(), 0);
+	fake.walk[2].addr++;
+	expect(trim_and_check(), "does not join the one before at 0x44d");
+	walk_again();
+	fake.walk[2].bytes--;
+	expect(trim_and_check(), "do not fill their segment");
+	walk_again();
+	fake.walk[2].releasable = 201;
+	expect(trim_and_check(), "more is releasable");
+	walk_again();
+	fake.walk[1].state = FRAG_STATE_FREE;
+	expect(trim_and_check(), "finds 0 bytes in use, 100 were granted");
+	walk_again();
+	fake.walk[1].state = FRAG_STATE_WAITING;
+	expect(trim_and_check(), "100 bytes live and 0 waiting, the walk 0 and 100");
+	walk_again();
+	fake.usage.releasable_bytes = 200;
+	expect(trim_and_check(), "200 bytes free and 200 releasable, the walk 200 and 0");
+	walk_again();
+	fake.usage.largest_free_bytes = 100;
+	expect(trim_and_check(), "100 bytes as largest free block, the walk 200");
+	walk_again();
+	fake.walk[3] = fake.walk[0];
+	expect(trim_and_check(), "segments out of order");
+	walk_again();
+	assert_int_equal(trim_and_check(), 0);
+	frag_bset_release(&checker.used);
+}
+
+static int make_folder(void **state)
+{
+	(void)state;
+	if (!mkdtemp(folder))
+		return -1;
+	snprintf(path, sizeof(path), "%s/a.csv", folder);
+	return 0;
+}
+
+static int remove_folder(void **state)
+{
+	(void)state;
+	return rmdir(folder); /* fails if a file was left behind */
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(needs_an_inner_policy),
+		cmocka_unit_test(limit_holds_reserved_down),
+		cmocka_unit_test(limit_looks_at_the_device),
+		cmocka_unit_test(limit_of_the_process_stays),
+		cmocka_unit_test(log_writes_rmm_csv),
+		cmocka_unit_test(log_counts_without_a_file),
+		cmocka_unit_test(log_reports_failed_writes),
+		cmocka_unit_test(check_passes_sound_policies),
+		cmocka_unit_test(check_finds_overlaps),
+		cmocka_unit_test(check_finds_wrong_walks),
+	};
+
+	return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
