@@ -49,6 +49,19 @@ static void fill(const struct frag_trace_dev *td, struct follow_report *r,
 	r->counters = NULL;
 }
 
+/* PyTorch does not record its memory limit; what depends on it cannot come out without. */
+static void hint_at_limit(const struct frag_trace *trace, uint64_t limit_bytes,
+			  struct frag_verify_result *out)
+{
+	size_t n = strlen(out->first_difference);
+
+	if (out->identical || limit_bytes != UINT64_MAX ||
+	    !(trace->settings.gc_threshold > 0 || out->ooms || out->refusals))
+		return;
+	snprintf(out->first_difference + n, sizeof(out->first_difference) - n,
+		 "; was there a memory limit? it is not in the file, give it with --limit");
+}
+
 int frag_verify(struct frag_trace *trace, uint32_t dev, const struct frag_sim_config *card,
 		uint64_t limit_bytes, const char *conf, struct frag_verify_result *out,
 		struct frag_err *err)
@@ -70,6 +83,7 @@ int frag_verify(struct frag_trace *trace, uint32_t dev, const struct frag_sim_co
 	frag_policy_spec_destroy(spec);
 	FRAG_TRY(rc);
 	fill(td, &r, out);
+	hint_at_limit(trace, limit_bytes, out);
 	follow_report_release(&r);
 	return 0;
 }
