@@ -411,14 +411,17 @@ static void test_contradictions(void **state)
 						       E(FREE_COMPLETED, S0, 1) };
 	static const struct frag_raw_entry alone[] = { E(ALLOC, S0, 1), E(FREE, S1, 1),
 						       E(FREE, S1, 1) };
+	static const struct frag_raw_entry late[] = { E(ALLOC, S0, 1), E(FREE, S0, 1),
+						      E(ALLOC, S0, 1), E(ALLOC, S0, 1) };
 
 	(void)state;
 	EXPECT_FAIL(twice, 1, "still live");
 	EXPECT_FAIL(zero, 1, "impossible size");
 	EXPECT_FAIL(huge, 0, "impossible size");
-	EXPECT_FAIL(again, 2, "not waiting behind it");
-	/* a FREE is two recorded entries: the second one of S1 begins at entry 3 */
+	EXPECT_FAIL(again, 1, "not waiting behind it");
 	EXPECT_FAIL(alone, 1, "live behind it");
+	/* a FREE is two entries of the recording, and messages count as it did */
+	EXPECT_FAIL(late, 4, "still live");
 }
 
 static void test_nothing(void **state)
