@@ -58,7 +58,7 @@ PKG_CF   := $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
 PKG_LD   := $(shell pkg-config --libs $(PKGS) 2>/dev/null || echo -larchive -lzstd -ljansson -lxxhash)
 CPPFLAGS += -D_GNU_SOURCE -Isrc/include -Ipolicies -Ipolicies/common -I$(GEN) $(PKG_CF)
 ALL_CFLAGS  := -std=c17 $(WARN) $(CFLAGS_$(BUILD)) $(CFLAGS)
-ALL_LDFLAGS := $(LDFLAGS_$(BUILD)) $(LDFLAGS)
+ALL_LDFLAGS := -rdynamic $(LDFLAGS_$(BUILD)) $(LDFLAGS)
 LDLIBS   := $(PKG_LD) -lm -lpthread -ldl
 
 # ---- CUDA: auto takes a complete toolkit if there is one; both outcomes build ----
@@ -90,7 +90,8 @@ else
 endif
 
 # ---- sources: what is in the folders is built ---------------------------------
-LIB_SRC    := $(sort $(filter-out src/device/cuda.c src/device/nvml.c src/device/cuda_absent.c,\
+CUDA_SRC   := $(sort $(filter-out src/device/cuda_absent.c,$(wildcard src/device/cuda.c src/device/cuda_*.c src/device/nvml.c)))
+LIB_SRC    := $(sort $(filter-out $(CUDA_SRC) src/device/cuda_absent.c,\
               $(wildcard src/base/*.c src/device/*.c src/trace/*.c src/replay/*.c src/metrics/*.c src/plan/*.c src/report/*.c)))
 POLICY_SRC := $(sort $(wildcard policies/*.c))
 COMMON_SRC := $(sort $(wildcard policies/*/*.c))
@@ -103,7 +104,7 @@ ifeq ($(HAVE_CUDA),1)
   GPU_PTX    ?= $(shell test $(NVCC_RELEASE) -ge 130 && echo 75 || echo 60)
   GPU_ARCH   ?= 80 90 $(shell test $(NVCC_RELEASE) -ge 128 && echo 100 120)
   KERNEL_SRC := $(sort $(wildcard kernels/*.cu))
-  LIB_SRC    += src/device/cuda.c $(wildcard src/device/nvml.c)
+  LIB_SRC    += $(CUDA_SRC)
   CPPFLAGS   += $(if $(filter-out /usr/include,$(CUDA_INC)),-isystem $(CUDA_INC)) -DFRAG_HAVE_CUDA=1
   LDLIBS     += -L$(CUDA_LIB) -lcudart_static -lrt -ldl
   CUDA_SAY   := CUDA: $(NVCC), machine code for sm $(strip $(GPU_ARCH)), the rest from PTX $(GPU_PTX)
@@ -295,7 +296,7 @@ docs: $(B)/cufrag
 	@scripts/docs.sh $(B)/cufrag
 
 # ---- lint ------------------------------------------------------------------------
-HEADERS   = $(sort $(shell find src policies tests -name '*.h'))
+HEADERS   = $(filter-out $(if $(filter 0,$(HAVE_CUDA)),src/device/cuda_%),$(sort $(shell find src policies tests/support -name '*.h')))
 FORMATTED = $(sort $(shell find src policies tests -name '*.[ch]'))
 
 .PHONY: lint layers hdr-check format format-check cppcheck tidy docs-check
