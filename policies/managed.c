@@ -14,6 +14,9 @@
  *    bytes moved and their time (counters moved_in_bytes, moved_out_bytes,
  *    moved_ns, evictions).
  *  - cudaFree gives the pages back at once.
+ *
+ * Residency is kept per block of 2 MiB, as the driver does, so a request costs
+ * time in proportion to its size (flag linear).
  */
 #include "direct.h"
 
@@ -167,6 +170,7 @@ const struct frag_policy_ops frag_policy_managed = {
 	.name = "managed",
 	.summary = "cudaMallocManaged: memory becomes resident where it is touched",
 	.source = "NVIDIA/open-gpu-kernel-modules kernel-open/nvidia-uvm; CUDA Programming Guide",
+	.flags = FRAG_POLICY_LINEAR,
 	.needs = FRAG_CAN_MANAGED,
 	.opts = opts,
 	.params_size = sizeof(struct params),

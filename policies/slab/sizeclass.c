@@ -69,11 +69,12 @@ static void not_full(struct frag_sc_class *c, struct frag_sc_slab *l)
 {
 	struct frag_sc_slab *cur = c->current;
 
-	if (cur && l->piece->addr > cur->piece->addr) {
+	/* without a current slab the next request looks for the lowest */
+	if (!cur || l->piece->addr > cur->piece->addr) {
 		frag_bset_insert(&c->partial, 0, l->piece->addr, l);
 		return;
 	}
-	if (cur && cur->free_count)
+	if (cur->free_count)
 		frag_bset_insert(&c->partial, 0, cur->piece->addr, cur);
 	c->current = l;
 }

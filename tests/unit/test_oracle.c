@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * An independent check of the metrics: everything is added up again from the
+ * trace and from the log of driver calls, without the engine, and must come out
+ * the same.
+ */
+#include <frag/replay.h>
+#include <frag/trace.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* ---- from the trace ---- */
+
+struct sums {
+	uint64_t live, live_peak;	/* as asked for */
+	uint64_t rounded, rounded_peak; /* each rounded up to 512 B */
+	uint64_t allocs, frees, steps;
+};
+
+static struct sums add_up_trace(const struct frag_trace_dev *td)
+{
+	uint64_t *bytes = calloc(td->slots_count, sizeof(*bytes));
+	struct sums s = { 0 };
+
+	for (size_t i = 0; i < td->events_count; i++) {
+		const struct frag_event *e = &td->events[i];
+
+		if (e->kind == FRAG_EV_ALLOC) {
+			bytes[e->slot] = e->bytes;
+			s.live += e->bytes;
+			s.rounded += (e->bytes + 511) / 512 * 512;
+			s.allocs++;
+		} else if (e->kind == FRAG_EV_FREE || e->kind == FRAG_EV_FREE_REQUESTED) {
+			s.live -= bytes[e->slot];
+			s.rounded -= (bytes[e->slot] + 511) / 512 * 512;
+		}
+		s.frees += e->kind == FRAG_EV_FREE || e->kind == FRAG_EV_FREE_COMPLETED;
+		s.live_peak = s.live > s.live_peak ? s.live : s.live_peak;
+		s.rounded_peak = s.rounded > s.rounded_peak ? s.rounded : s.rounded_peak;
+	}
+	free(bytes);
+	return s;
+}
+
+/* ---- from the calls ---- */
+
+struct ledger {
+	uint64_t held, peak, calls;
+	bool packed; /* pieces of pages were asked for: bytes say less than pages */
+};
+
+static void book(void *ctx, enum frag_call call, uint64_t bytes, int result)
+{
+	struct ledger *l = ctx;
+
+	l->calls++;
+	if (result)
+		return;
+	if (call == FRAG_CALL_MALLOC || call == FRAG_CALL_CREATE) {
+		l->held += (bytes + FRAG_PAGE - 1) / FRAG_PAGE * FRAG_PAGE;
+		l->packed |= bytes % FRAG_PAGE != 0;
+	} else if (call == FRAG_CALL_FREE || call == FRAG_CALL_RELEASE) {
+		l->held -= (bytes + FRAG_PAGE - 1) / FRAG_PAGE * FRAG_PAGE;
+	}
+	l->peak = l->held > l->peak ? l->held : l->peak;
+}
+
+static void causes_add_up(const struct frag_metrics *m)
+{
+	assert_int_equal(m->peak_reserved_bytes,
+			 m->at_peak_requested_bytes + m->at_peak_rounding_bytes +
+				 m->at_peak_waiting_bytes + m->pinned_bytes + m->releasable_bytes +
+				 m->at_peak_other_bytes);
+}
+
+static void series_keeps_peaks(const struct frag_result *r)
+{
+	uint64_t requested = 0, reserved = 0, events = 0;
+
+	for (size_t i = 0; i < r->series.count; i++) {
+		const struct frag_window *w = &r->series.windows[i];
+
+		requested = FRAG_MAX(requested, w->requested_max);
+		reserved = FRAG_MAX(reserved, w->reserved_max);
+		events += w->last_event - w->first_event + 1;
+		assert_true(w->requested_max <= w->allocated_max);
+		assert_true(w->allocated_max <= w->active_max);
+	}
+	assert_int_equal(requested, r->m.peak_requested_bytes);
+	assert_int_equal(reserved, r->m.peak_reserved_bytes);
+	assert_int_equal(events, r->m.events_count);
+	assert_true(r->series.count <= 1024);
+}
+
+static void check_one(const struct frag_trace *t, uint32_t d, const char *policy)
+{
+	struct frag_sim_config card = { .context_bytes = UINT64_MAX };
+	const struct frag_trace_dev *td = &t->devs[d];
+	struct sums s = add_up_trace(td);
+	struct ledger l = { 0 };
+	struct frag_run_options opt;
+	struct frag_policy_spec *spec;
+	struct frag_result r = { 0 };
+	struct frag_device *dev;
+	struct frag_run *run;
+	struct frag_err err = { 0 };
+
+	frag_run_options_defaults(&opt);
+	opt.losses = true;
+	assert_int_equal(frag_policy_spec_parse(policy, &spec, &err), 0);
+	assert_int_equal(frag_sim_open(&card, &dev, &err), 0);
+	dev->log = book;
+	dev->log_ctx = &l;
+	assert_int_equal(frag_run_create(spec, dev, td, &opt, &run, &err), 0);
+	if (frag_run_feed(run, td->events, td->events_count, &err))
+		fail_msg("%s on %s: %s", policy, t->name, err.msg);
+	assert_int_equal(l.calls, dev->driver_calls);
+	if (!l.packed) {
+		assert_int_equal(l.held, dev->reserved_bytes);
+		assert_int_equal(l.peak, dev->reserved_peak_bytes);
+	}
+	assert_true(dev->reserved_peak_bytes <= l.peak);
+	if (frag_run_finish(run, &r, &err))
+		fail_msg("%s", err.msg);
+	assert_int_equal(r.m.peak_requested_bytes, s.live_peak);
+	assert_int_equal(r.m.lower_bound_bytes, s.rounded_peak);
+	assert_int_equal(r.m.allocs_count, s.allocs);
+	assert_int_equal(r.m.frees_count, s.frees);
+	assert_true(r.m.peak_reserved_bytes >= s.live_peak);
+	causes_add_up(&r.m);
+	series_keeps_peaks(&r);
+	frag_result_release(&r);
+	frag_run_destroy(run);
+	assert_int_equal(dev->reserved_bytes, 0);
+	frag_dev_close(dev);
+	frag_policy_spec_destroy(spec);
+}
+
+static void metrics(void **state)
+{
+	static const char *const policies[] = {
+		"pytorch", "pytorch:expandable_segments:True", "pytorch:max_split_size_mb:128",
+		"pytorch:roundup_power2_divisions:4", "buddy", "native",
+	};
+	struct frag_err err = { 0 };
+	struct frag_trace *t;
+
+	if (frag_trace_read(*state, NULL, &t, &err))
+		fail_msg("%s", err.msg);
+	for (uint32_t d = 0; d < t->devs_count; d++)
+		for (size_t p = 0; p < FRAG_ARRAY_LEN(policies); p++)
+			check_one(t, d, policies[p]);
+	frag_trace_destroy(t);
+}
+
+int main(void)
+{
+	static const char *const paths[] = {
+		"traces/gnn.default.cft",     "traces/varlen.default.cft", "traces/vision.default.cft",
+		"traces/streams.default.cft", "traces/modelpar.default.cft",
+		"traces/cudagraph.default.cft", "traces/mempool.default.cft",
+		"traces/seeddemo.default.cft",
+	};
+	struct CMUnitTest tests[FRAG_ARRAY_LEN(paths)];
+
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(paths); i++)
+		tests[i] = (struct CMUnitTest){ .name = paths[i], .test_func = metrics,
+						.initial_state = (void *)paths[i] };
+	return _cmocka_run_group_tests("oracle", tests, FRAG_ARRAY_LEN(paths), NULL, NULL);
+}
