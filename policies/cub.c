@@ -6,21 +6,21 @@
  *  - Bins are powers of growth (8), from growth^min-bin (512 B) to growth^max-bin (2 MiB). A
  *    request is rounded up to its bin. Above the top bin it is cudaMalloc and cudaFree of its
  *    exact size each time. Nothing is split or merged: every block is a segment.
- *  - A cached block of just that bin serves the request: the one cached first of those that
- *    are of the same stream, or whose event, recorded at the free, is done. It then belongs to
- *    the stream of the request.
- *  - Else cudaMalloc; when that is refused, every cached block is given back, smallest bin first, and the
- *    driver asked once more.
+ *  - A cached block of just that bin serves the request: the one cached first of those that are
+ *    of the same stream, or whose event, recorded at the free, is done. It then belongs to the
+ *    stream of the request.
+ *  - Else cudaMalloc; when that is refused, every cached block is given back, smallest bin
+ *    first, and the driver asked once more.
  *  - Free: cached, with an event on its stream, if the sum of the cached blocks stays at or
  *    below max-cached (3 * 8^7 - 1 bytes), else cudaFree.
- *  - trim (FreeAllCached) gives everything cached back.
- * The source asks for the event of every block it passes. Events of one stream are done in
- * order, so here it is that of the first one of each stream: the same choice, fewer calls. On
- * the simulated card work is done after lag-us of recorded time, or a synchronisation.
+ *  - trim (FreeAllCached) gives everything cached back. The source asks for the event of every
+ *    block it passes. Events of one stream are done in order, so here it is that of the first
+ *    one of each stream: the same choice, fewer calls. On the simulated card work is done after
+ *    lag-us of recorded time, or a synchronisation.
  *
- * Structure: common/segheap, one piece per segment; a queue of cached blocks per stream and
- * bin. link[0]: next in the queue; link[1]: number of the free; tag: stream; mark: bin;
- * seg->tag: event.
+ * Structure: common/segheap, one piece per segment; a queue of cached blocks per stream and bin.
+ * link[0]: next in the queue; link[1]: number of the free; tag: stream; mark: bin; seg->tag:
+ * event.
  * Invariants: every free piece is in the queue of its stream and bin, numbers ascending; those
  * that the driver failed to take are in `left`, and not counted as cached.
  */
@@ -367,10 +367,9 @@ static bool queue_sound(const struct self *s, const struct queue *q, uint32_t st
 	for (p = q->first; p; prev = p, p = p->link[0]) {
 		if (!frag_piece_is_free(p) || p->next || p->seg->bytes != p->bytes)
 			return false;
-		if (bin != NO_BIN &&
-		    (p->tag != stream || p->mark != bin ||
-		     p->bytes != power(s->params->growth, bin) ||
-		     (prev && number(prev) >= number(p))))
+		if (bin != NO_BIN && (p->tag != stream || p->mark != bin ||
+				      p->bytes != power(s->params->growth, bin) ||
+				      (prev && number(prev) >= number(p))))
 			return false;
 		++*count;
 		*bytes += p->bytes;

@@ -7,14 +7,14 @@
  *  - Requests are rounded up to 256 B. One set of free blocks by size, then address, for all
  *    streams; the smallest block that fits serves the request.
  *  - Split exactly: the TAIL of the block is handed out, the rest stays free at its head.
- *  - Miss: a chunk of max(request, chunk-size) from cudaMalloc; chunk-size is 0 unless the
- *    flag is set, so then of just the request. Cut in the same way.
+ *  - Miss: a chunk of max(request, chunk-size) from cudaMalloc; chunk-size is 0 unless the flag
+ *    is set, so then of just the request. Cut in the same way.
  *  - Free merges with the block before, then with the one behind, of the same chunk.
  *  - Idle chunks (one free block) are given back after each free (free-idle-chunk), or at each
  *    miss (free-when-no-cache-hit), else when the driver refuses, which is then asked once more.
  *    With free-when-no-cache-hit there is no second try.
- *  - trim gives the idle chunks back. (Paddle goes through its chunks in order of creation,
- *    here it is order of address.)
+ *  - trim gives the idle chunks back. (Paddle goes through its chunks in order of creation, here
+ *    it is order of address.)
  * Not modelled: the layers above it (a pool per stream, waiting two seconds for other threads).
  *
  * Structure: common/segheap for chunks and blocks, one ordered set of the free blocks.
@@ -135,8 +135,7 @@ static int alloc(void *self, const struct frag_request *req, struct frag_block *
 
 	if (FRAG_UNLIKELY(req->bytes > FRAG_HEAP_REQUEST_MAX))
 		return FRAG_OOM;
-	if (frag_bset_reserve(&s->free, s->heap.pieces_count + 2) ||
-	    frag_heap_reserve(&s->heap, 2))
+	if (frag_bset_reserve(&s->free, s->heap.pieces_count + 2) || frag_heap_reserve(&s->heap, 2))
 		return frag_fail_nomem(err, "policy paddle");
 	at = frag_bset_lower(&s->free, bytes, 0);
 	if (FRAG_LIKELY(at.leaf != NULL)) {

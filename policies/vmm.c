@@ -1,50 +1,58 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * vmm: growable segments whose pages move. Our own.
+ * vmm: growable segments whose memory moves. Our own.
  *
  * Rules.
- *  - Requests are rounded to 512 B and served from an arena of their stream and
- *    size class: small (up to 1 MiB) in pages of 2 MiB, middle, and large ones in
- *    bigger pages, because the driver's price of a page does not depend on its size.
+ *  - Requests are rounded to 512 B and served from an arena of their stream (and private
+ *    pool): small ones, up to 1 MiB, in pages of 2 MiB, all others in pages of 8 MiB.
  *  - Best fit among free blocks that have memory throughout, lowest address
  *    among equals, cut from the front to the byte.
  *  - A miss takes address space instead: the smallest free stretch, with or
- *    without memory, that is long enough (among the next few the one that needs
- *    the fewest pages), at worst the endless tail. Pages that are missing there are
- *    moved from the inside of other free stretches, highest address first. New
- *    memory is taken only while less than (1 + slack) of the live peak is held, or
- *    when no page is free to move.
- *  - A page moves only when the work queued before its last free is done: by
- *    fences on cuda, by a lag of recorded time on sim.
- *  - When the driver has no more memory, pages of other sizes are given back for
- *    it, then everything is synchronised and tried again.
- *  - empty_cache gives every page back that no live block touches.
+ *    without memory, that is long enough (with `look` the one of the next few that lacks
+ *    the fewest pages), at worst the endless tail. Memory that is missing there is taken
+ *    from inside of other free stretches, highest address first, as handles that lie wholly in
+ *    them. New memory is taken only while the live peak and a slack (1 % of it, or
+ *    112 MiB if that is more) are not exceeded, or when nothing can move.
+ *  - The driver's price is one per handle, whatever its size up to 64 MiB and more. So new
+ *    memory comes in handles of 1, 2, 4 … pages, the larger the more is held or asked for.
+ *  - Memory leaves an address only when the work queued before the last free there is
+ *    done: by fences on cuda, by a lag of recorded time on sim. For the stream that freed it
+ *    it appears at the new address at once, mapped twice for a while: the stream runs its
+ *    old work before its new work, as when a block is reused in place. The old address gets no
+ *    other memory meanwhile. Other streams wait for the lag (and so does everyone with alias=false).
+ *  - When the driver has no more memory, handles that do not fit are given back for
+ *    others, then everything is synchronised and tried again.
+ *  - empty_cache gives back every handle that no live block touches.
  *
- * So loss is bounded by the pages that live blocks share, not by holes between
- * them; and time by the pages moved, which a miss alone can cause.
+ * So loss is bounded by the handles that live blocks share, not by holes between
+ * them; and time by the handles moved, which a miss alone can cause.
  */
 #include "vmm/vm.h"
 
 static const struct frag_opt opts[] = {
 	FRAG_OPT_BYTES("small-page", struct vm_params, small_page, 2 * FRAG_MIB, 2 * FRAG_MIB,
 		       FRAG_GIB, "page for requests up to small-limit, bytes, a power of two"),
-	FRAG_OPT_BYTES("page", struct vm_params, page, 4 * FRAG_MIB, 2 * FRAG_MIB, FRAG_GIB,
-		       "page for middle requests, bytes, a power of two"),
-	FRAG_OPT_BYTES("large-page", struct vm_params, large_page, 16 * FRAG_MIB, 2 * FRAG_MIB,
-		       FRAG_GIB, "page for requests above large-limit, bytes, a power of two"),
+	FRAG_OPT_BYTES("page", struct vm_params, page, 8 * FRAG_MIB, 2 * FRAG_MIB, FRAG_GIB,
+		       "page for larger requests, bytes, a power of two"),
+	FRAG_OPT_BYTES("max-page", struct vm_params, max_page, 128 * FRAG_MIB, 2 * FRAG_MIB,
+		       32 * FRAG_GIB, "largest piece of new memory, bytes; 32 pages at most"),
 	FRAG_OPT_BYTES("small-limit", struct vm_params, small_limit, FRAG_MIB, 512, FRAG_GIB,
 		       "largest small request, bytes"),
-	FRAG_OPT_BYTES("large-limit", struct vm_params, large_limit, 32 * FRAG_MIB, 512,
-		       1024 * FRAG_GIB, "largest middle request, bytes"),
+	FRAG_OPT_UINT("coarse", struct vm_params, coarse, 256, 1, 1000000,
+		      "new memory comes in pieces of at most 1/coarse of what is held …"),
+	FRAG_OPT_UINT("coarse-request", struct vm_params, coarse_request, 12, 1, 1000000,
+		      "… or of 1/coarse-request of the request, if that is more"),
+	FRAG_OPT_BOOL("private-pools", struct vm_params, private_pools, true,
+		      "private pools keep their memory to themselves"),
 	FRAG_OPT_DOUBLE("slack", struct vm_params, slack, 0.01, 0, 10,
-			"memory held beyond the live peak before pages move, as a part of it"),
-	FRAG_OPT_BYTES("slack-bytes", struct vm_params, slack_bytes, 32 * FRAG_MIB, 0,
-		       1024 * FRAG_GIB, "and in bytes"),
+			"memory held beyond the live peak before any moves, as a part of it"),
+	FRAG_OPT_BYTES("slack-bytes", struct vm_params, slack_bytes, 112 * FRAG_MIB, 0,
+		       1024 * FRAG_GIB, "… or in bytes, if that is more"),
 	FRAG_OPT_UINT("lag-us", struct vm_params, lag_us, 10000, 0, 1000000000,
 		      "sim: recorded time after which queued work is done, microseconds"),
 	FRAG_OPT_BOOL("alias", struct vm_params, alias, true,
 		      "memory may appear at a second place of its stream before the lag is over"),
-	FRAG_OPT_UINT("look", struct vm_params, look, 4, 1, 64,
+	FRAG_OPT_UINT("look", struct vm_params, look, 1, 1, 64,
 		      "stretches of address space compared on a miss"),
 	FRAG_OPT_END
 };
@@ -53,10 +61,8 @@ static int validate(const void *params, struct frag_err *err)
 {
 	const struct vm_params *p = params;
 
-	if (!frag_is_pow2(p->small_page) || !frag_is_pow2(p->page) || !frag_is_pow2(p->large_page))
+	if (!frag_is_pow2(p->small_page) || !frag_is_pow2(p->page))
 		return frag_fail(err, FRAG_EUSAGE, "vmm: page sizes must be powers of two");
-	if (p->small_limit > p->large_limit)
-		return frag_fail(err, FRAG_EUSAGE, "vmm: small-limit is above large-limit");
 	return 0;
 }
 
@@ -72,11 +78,7 @@ static int create(const struct frag_policy_env *env, const void *params, void **
 	v->dev = env->dev;
 	v->params = p;
 	v->classes[0] = (struct vm_class){ .page = p->small_page, .up_to = p->small_limit };
-	v->classes[1] = (struct vm_class){ .page = p->page, .up_to = p->large_limit };
-	v->classes[2] = (struct vm_class){ .page = p->large_page, .up_to = UINT64_MAX };
-	for (unsigned k = 0; k < VM_CLASSES; k++)
-		while (v->classes[v->classes[k].like].page != v->classes[k].page)
-			v->classes[k].like++;
+	v->classes[1] = (struct vm_class){ .page = p->page, .up_to = UINT64_MAX };
 	frag_slab_init(&v->blocks, sizeof(struct vm_block));
 	*out = v;
 	return 0;
@@ -98,20 +100,22 @@ static void destroy(void *self)
 	frag_host_free(v);
 }
 
-/* The best place of address space for `size`: few missing pages among the next fits. */
+/*
+ * The best place of address space for `size`: few missing pages among the next fits. The tail
+ * is the largest of them and has always room behind stale pages.
+ */
 static struct vm_block *find_space(const struct vm *v, const struct vm_arena *a, uint64_t size,
 				   uint64_t *skip)
 {
 	struct frag_bset_pos at = frag_bset_lower(&a->part, size, 0);
-	struct vm_block *best = NULL;
+	struct vm_block *best = NULL, *tail;
 	size_t least = SIZE_MAX;
 
-	for (uint64_t i = 0; at.leaf && (i < v->params->look || !best); at = frag_bset_next(at)) {
+	for (uint64_t i = 0; at.leaf && i < v->params->look; i++, at = frag_bset_next(at)) {
 		struct vm_block *b = frag_bset_value(at);
 		uint64_t from;
 		size_t missing;
 
-		i++;
 		if (!vm_fit(b, size, &from))
 			continue;
 		missing = vm_missing(a, b->addr + from, size);
@@ -121,7 +125,10 @@ static struct vm_block *find_space(const struct vm *v, const struct vm_arena *a,
 			best = b;
 		}
 	}
-	return best;
+	if (best || !at.leaf)
+		return best;
+	tail = frag_bset_value(frag_bset_last(&a->part));
+	return vm_fit(tail, size, skip) ? tail : NULL;
 }
 
 static int take(struct vm *v, struct vm_arena *a, uint64_t size, struct vm_block **out,
@@ -159,6 +166,7 @@ static int alloc(void *self, const struct frag_request *req, struct frag_block *
 {
 	struct vm *v = self;
 	uint64_t size = (req->bytes + 511) & ~511ull;
+	uint16_t pool = v->params->private_pools ? req->pool : 0;
 	struct vm_arena *a = NULL;
 	struct vm_block *b;
 	unsigned k = 0;
@@ -168,10 +176,10 @@ static int alloc(void *self, const struct frag_request *req, struct frag_block *
 		return FRAG_OOM;
 	while (size > v->classes[k].up_to)
 		k++;
-	if (FRAG_LIKELY(!req->pool && req->stream < v->quick_streams))
+	if (FRAG_LIKELY(!pool && req->stream < v->quick_streams))
 		a = v->quick[req->stream * VM_CLASSES + k];
 	if (FRAG_UNLIKELY(!a))
-		FRAG_TRY(vm_arena_get(v, k, req->stream, req->pool, &a, err));
+		FRAG_TRY(vm_arena_get(v, k, req->stream, pool, &a, err));
 	if (FRAG_UNLIKELY(a->blocks + 4 > a->reserved || v->blocks.spare_count < 4))
 		FRAG_TRY(vm_room(v, a, 4, err));
 	FRAG_TRY(take(v, a, size, &b, &cls, err));
@@ -223,10 +231,10 @@ static void counters(void *self, frag_counter_fn fn, void *ctx)
 {
 	const struct vm *v = self;
 
-	fn(ctx, "new_pages", (int64_t)v->new_pages);
-	fn(ctx, "moved_pages", (int64_t)v->moved_pages);
-	fn(ctx, "released_pages", (int64_t)v->released_pages);
-	fn(ctx, "aliased_pages", (int64_t)v->aliased_pages);
+	fn(ctx, "new_handles", (int64_t)v->new_handles);
+	fn(ctx, "moved_handles", (int64_t)v->moved_handles);
+	fn(ctx, "released_handles", (int64_t)v->released_handles);
+	fn(ctx, "early_moves", (int64_t)v->early_moves);
 }
 
 const struct frag_policy_ops frag_policy_vmm = {

@@ -89,12 +89,14 @@ bench_cft() {
 policies() { "$cufrag" list policies --json - | python3 -c 'import json, sys; [print(p["name"]) for p in json.load(sys.stdin)["policies"] if not p["adaptor"]]'; }
 
 bench_policies() {
-	local file=$1 name line host spread
+	local file=$1 name line host spread refused
 	name=$(basename "$file" .cft)
 	for policy in $(policies) pytorch:expandable_segments:True; do
-		line=$(measure -f results.0.host.host_ns_per_op "$cufrag" replay "$file" --policy "$policy" --on-oom=skip --json -) || continue
-		IFS=$'\t' read -r _ _ _ _ host spread <<< "$line"
-		row policy_ops_per_s "$name $policy" "$(whole "1e9 / $host")" 1/s "$spread"
+		line=$(measure -f results.0.host.host_ns_per_op,results.0.ooms_count "$cufrag" replay "$file" --policy "$policy" --on-oom=skip --json -) || continue
+		IFS=$'\t' read -r _ _ _ _ host spread refused _ <<< "$line"
+		# what is refused costs little: say so
+		[ "$refused" = 0 ] && refused='' || refused=" ($refused refused)"
+		row policy_ops_per_s "$name $policy$refused" "$(whole "1e9 / $host")" 1/s "$spread"
 	done
 }
 
@@ -108,7 +110,7 @@ describe() {
 	|---|---|
 	| command | \`make bench\` (scripts/bench.sh, median of $runs runs after one warm-up, one process at a time) |
 	| machine | ${cpu:-unknown processor}, $(nproc) processors, $(awk '/MemTotal/ { printf "%.0f GiB", $2 / 1048576 }' /proc/meminfo) |
-	| system | $(. /etc/os-release 2> /dev/null && echo "${PRETTY_NAME:-}"), $(uname -sr), $(gcc --version | head -n 1), $(python3 --version) |
+	| system | $(. /etc/os-release 2> /dev/null && echo "${PRETTY_NAME:-}"), $(uname -sm), $(gcc --version | head -n 1), $(python3 --version) |
 	| date, version | $(date -u +%Y-%m-%d), $("$cufrag" --version) |
 
 	The spread is (largest - smallest) / median of the runs; figures of a shared machine move. Times of reading are

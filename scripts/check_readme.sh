@@ -47,7 +47,7 @@ done < <(grep -oE '\]\([^)]*\)' README.md | sed 's/^](//; s/)$//' | sort -u)
 
 while read -r path; do
 	[ -e "$path" ] || complain "names '$path', which does not exist"
-done < <(grep -v '^| \[' README.md | grep -oE '\b(scripts|traces|docs|tests|src|policies)/[A-Za-z0-9_./-]*[A-Za-z0-9_]' README.md | sort -u)
+done < <(grep -v '^| \[' README.md | grep -oE '\b(scripts|traces|docs|tests|src|policies)/[A-Za-z0-9_./-]*[A-Za-z0-9_]' | sort -u)
 
 while read -r option; do
 	grep -q -- "$option" docs/cli.md || complain "names the option '$option', which docs/cli.md does not have"

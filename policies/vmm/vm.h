@@ -3,21 +3,25 @@
  * Growable segments over virtual memory: data structures of the policy `vmm`.
  *
  *   vm_block.c  blocks of an arena: best fit, split, merge
- *   vm_page.c   pages: which are mapped, which may move, moving them
+ *   vm_page.c   pages: which have memory, which could go
+ *   vm_epoch.c  what the device has done, stale mappings
+ *   vm_move.c   finding memory that can move, giving back
+ *   vm_fill.c   new memory, mapping
  *   vm_walk.c   visit, check, usage
  *   ../vmm.c    the policy table: alloc, free, trim
  *
  * Structure. An arena is a line of address space for one stream, pool and size
  * class, cut into pages of one size; it only grows. A chain of blocks covers it:
- * live, waiting, or free. A page that touches a live or waiting block is
- * mapped; a page wholly inside a free block may be mapped or not. `full` holds
- * the free blocks all of whose pages are mapped, `part` the others; the last
- * block of the chain, the tail, is free and reaches to the end of the space.
+ * live, waiting, or free. Handles of 1, 2, 4 … pages are mapped into it. A page that touches a
+ * live or waiting block has memory; a page wholly inside a free block has memory or
+ * not, and without it may be stale: mapped still, but its memory is elsewhere now. `full` holds
+ * the free blocks all of whose pages have memory, `part` the others, `whole` those
+ * with a handle that could go; the last block of the chain, the tail, is free and reaches to
+ * the end of the space.
  *
- * A page may be taken away from its place only when the work that was queued
- * before its last free is done. Frees of an arena are counted in epochs; a
- * fence on its stream closes an epoch, and a page remembers the epoch in which it
- * was last freed.
+ * An address may be unmapped only when the work that was queued before its last free is
+ * done. Frees of an arena are counted in epochs; a fence on its stream closes an
+ * epoch, and a page remembers the epoch in which it was last freed.
  */
 #ifndef FRAG_VM_H
 #define FRAG_VM_H
@@ -27,7 +31,8 @@
 #include <bset.h>
 #include <objslab.h>
 
-enum vm_state { VM_FREE, VM_LIVE, VM_WAITING };
+/* held: about to be live, in no set */
+enum vm_state { VM_FREE, VM_LIVE, VM_WAITING, VM_HELD };
 
 struct vm_arena;
 
@@ -37,17 +42,22 @@ struct vm_block {
 	struct vm_block *prev, *next;
 	struct vm_arena *arena;
 	uint64_t unmapped; /* free: pages inside without memory */
-	uint64_t whole;	   /* free, in a set: pages wholly inside with memory */
+	uint64_t whole;	   /* free, in a set: pages of handles that lie wholly inside */
 	uint8_t state;
 	bool in_whole; /* stands in arena->whole */
 };
+
+/* Handles of 1, 2, 4 … pages. */
+#define VM_SPANS 6u
 
 /* One page of an arena. */
 struct vm_page {
 	uint64_t handle; /* 0: no memory here */
 	uint32_t epoch;	 /* of the last free that touched it */
+	uint8_t span;	 /* the handle (also of a stale page) has 1 << span pages … */
+	uint8_t index;	 /* … of which this one is the index-th */
 	bool stale;	 /* its memory moved, the old mapping is still there */
-	bool claimed;	 /* is about to move */
+	bool claimed;	 /* first page of a handle that is about to move */
 };
 
 /* Fences of the closed epochs that are not known to be done. */
@@ -55,46 +65,57 @@ struct vm_page {
 
 struct vm_arena {
 	frag_addr_t base;
-	uint64_t bytes; /* of address space */
-	unsigned cls, shift; /* page size is 1 << shift */
+	uint64_t bytes;	       /* of address space */
+	unsigned cls, shift;   /* page size is 1 << shift */
 	struct vm_page *pages; /* grows to the highest page used */
 	size_t pages_count;
 	struct vm_block *first;
 	struct frag_bset full, part; /* free blocks by (size, addr) */
-	struct frag_bset whole;	     /* free blocks with whole mapped pages, by (0, addr) */
+	struct frag_bset whole;	     /* free blocks with whole handles, by (0, addr) */
 	size_t blocks, reserved;     /* in existence; what the sets have room for */
 	uint32_t stream;
 	uint16_t pool;
 	struct vm_arena *next;
-	uint32_t epoch;	     /* the open one */
+	uint32_t epoch; /* the open one */
 	uint32_t epoch_frees;
-	uint64_t epoch_ns;   /* recorded time of its first free */
-	uint32_t done_epoch; /* all epochs below are done */
+	uint64_t epoch_ns;	    /* recorded time of its first free */
+	uint32_t done_epoch;	    /* all epochs below are done */
 	uint64_t fences[VM_FENCES]; /* of epochs done_epoch .. epoch - 1, by epoch modulo */
-	size_t *stale;	     /* stale pages in the order of their moves, a ring */
+	size_t *stale; /* first pages of stale handles in the order of their moves, a ring */
 	size_t stale_first, stale_count, stale_cap;
 };
 
-/* A page that is about to move. */
+/* A handle that is about to move. */
 struct vm_claim {
-	struct vm_block *b; /* free, the page lies wholly inside */
-	size_t page;
+	struct vm_block *b; /* free, the handle lies wholly inside */
+	size_t page;	    /* its first */
 };
 
-/* Physical pages of one size. */
+struct vm_claims {
+	struct vm_claim *list;
+	size_t count, cap;
+};
+
+/* Handles that are mapped nowhere. */
+struct vm_spares {
+	uint64_t *list;
+	size_t count, cap;
+};
+
+/* Requests of one class of sizes and the memory for them. */
 struct vm_class {
 	uint64_t page;
-	unsigned like;	 /* the first class with pages of this size; it has the spares */
-	uint64_t up_to;	 /* requests up to this many bytes */
-	uint64_t *spare; /* handles that are mapped nowhere */
-	size_t spare_count, spare_cap;
+	uint64_t up_to; /* requests up to this many bytes */
+	struct vm_spares spare[VM_SPANS];
 };
 
-#define VM_CLASSES 3u
+#define VM_CLASSES 2u
 
 struct vm_params {
-	uint64_t small_page, page, large_page;
-	uint64_t small_limit, large_limit;
+	uint64_t small_page, page, max_page;
+	uint64_t small_limit;
+	uint64_t coarse, coarse_request;
+	bool private_pools;
 	double slack;
 	uint64_t slack_bytes;
 	uint64_t lag_us;
@@ -113,10 +134,10 @@ struct vm {
 	struct frag_slab blocks;
 	uint64_t live_bytes, waiting_bytes, live_peak_bytes;
 	uint64_t mapped_bytes; /* physical, mapped into arenas */
-	uint64_t whole_bytes;  /* of these, in pages wholly inside free blocks */
-	uint64_t moved_pages, new_pages, released_pages, aliased_pages;
-	struct vm_claim *claims;
-	size_t claims_count, claims_cap;
+	uint64_t whole_bytes;  /* of these, in handles wholly inside free blocks */
+	uint64_t spare_bytes;  /* in spare handles */
+	uint64_t new_handles, moved_handles, released_handles, early_moves;
+	struct vm_claims claims[VM_SPANS];
 };
 
 static inline uint64_t vm_page_bytes(const struct vm_arena *a)
@@ -154,26 +175,36 @@ int vm_epoch_update(struct vm *v, struct vm_arena *a, struct frag_err *err);
 /* Notes a free of [addr, addr + size). */
 int vm_touch(struct vm *v, struct vm_arena *a, frag_addr_t addr, uint64_t size,
 	     struct frag_err *err);
+/* The pages from `page` on belong to the open epoch. */
+void vm_young(struct vm *v, struct vm_arena *a, size_t page, size_t n);
 /* Waits for the device: every epoch is done, no mapping is stale. */
 int vm_settle(struct vm *v, struct frag_err *err);
 /* Room for `more` stale pages; one that was reserved. */
 int vm_stale_room(struct vm_arena *a, size_t more, struct frag_err *err);
 void vm_stale_add(struct vm_arena *a, size_t page);
 
-/* vm_page.c: which pages have memory, and where more comes from */
+/* vm_page.c: which pages have memory */
+
+/* Pages wholly inside [addr, addr + size). */
+size_t vm_inner(const struct vm_arena *a, frag_addr_t addr, uint64_t size);
+/* Of these, pages of handles that lie wholly inside; `unmapped` of them have no memory. */
+size_t vm_whole(const struct vm_arena *a, frag_addr_t addr, uint64_t size, size_t unmapped);
+/* The arena's table has room for pages up to `want`. */
+int vm_pages_room(struct vm_arena *a, size_t want, struct frag_err *err);
 
 /* Pages without memory that [addr, addr + size) touches. */
 size_t vm_missing(const struct vm_arena *a, frag_addr_t addr, uint64_t size);
 /* How far into the free block b `size` bytes can be mapped (no stale page in the way).
  * false: nowhere. */
 bool vm_fit(const struct vm_block *b, uint64_t size, uint64_t *skip);
+
+/* vm_move.c, vm_fill.c: where memory comes from and goes to */
+
 /* Memory under a piece that was cut off. FRAG_OOM and errors leave all as it was, but for pages
  * that were given back or have become spare. */
 int vm_back(struct vm *v, struct vm_block *b, struct frag_err *err);
 /* Every page of a pool that is not needed goes back to the device. */
 int vm_release(struct vm *v, uint16_t pool, struct frag_err *err);
-/* Pages wholly inside [addr, addr + size). */
-size_t vm_inner(const struct vm_arena *a, frag_addr_t addr, uint64_t size);
 /* Unmaps and releases everything; for the end. */
 void vm_drop_pages(struct vm *v);
 

@@ -36,7 +36,8 @@ static int quick_room(struct vm *v, uint32_t streams, struct frag_err *err)
 
 	if (streams <= v->quick_streams)
 		return 0;
-	quick = frag_host_realloc(v->quick, (size_t)streams * VM_CLASSES, sizeof(struct vm_arena *));
+	quick = frag_host_realloc(v->quick, (size_t)streams * VM_CLASSES,
+				  sizeof(struct vm_arena *));
 	if (!quick)
 		return frag_fail_nomem(err, "vmm: streams");
 	memset(quick + v->quick_streams * VM_CLASSES, 0,
@@ -51,7 +52,7 @@ static uint64_t arena_bytes(const struct vm *v, unsigned cls)
 {
 	uint64_t total = v->env.device_total_bytes;
 
-	return frag_round_up(cls == VM_CLASSES - 1 ? 16 * total : 2 * total, 64 * FRAG_MIB);
+	return frag_round_up(cls ? 16 * total : 2 * total, FRAG_GIB);
 }
 
 static int arena_new(struct vm *v, unsigned cls, uint32_t stream, uint16_t pool,
@@ -129,7 +130,7 @@ void vm_free_insert(struct vm *v, struct vm_block *b)
 	struct vm_arena *a = b->arena;
 
 	b->state = VM_FREE;
-	b->whole = vm_inner(a, b->addr, b->size) - b->unmapped;
+	b->whole = vm_whole(a, b->addr, b->size, b->unmapped);
 	frag_bset_insert(b->unmapped ? &a->part : &a->full, b->size, b->addr, b);
 	if (!b->whole)
 		return;

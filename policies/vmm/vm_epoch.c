@@ -53,20 +53,23 @@ void vm_stale_add(struct vm_arena *a, size_t page)
 	size_t at = a->stale_first + a->stale_count++;
 
 	a->stale[at < a->stale_cap ? at : at - a->stale_cap] = page;
-	a->pages[page].stale = true;
+	for (size_t i = 0; i < (size_t)1 << a->pages[page].span; i++)
+		a->pages[page + i].stale = true;
 }
 
 /* In the order of the moves: one that is too young holds back those behind it, for a while. */
 static int stale_drop(struct vm *v, struct vm_arena *a, struct frag_err *err)
 {
 	while (a->stale_count) {
-		size_t p = a->stale[a->stale_first];
+		size_t p = a->stale[a->stale_first], n = (size_t)1 << a->pages[p].span;
 
-		if (a->pages[p].epoch >= a->done_epoch)
-			return 0;
+		for (size_t i = 0; i < n; i++)
+			if (a->pages[p + i].epoch >= a->done_epoch)
+				return 0;
 		FRAG_TRY(frag_dev_unmap(v->dev, a->base + ((uint64_t)p << a->shift),
-					vm_page_bytes(a), err));
-		a->pages[p].stale = false;
+					(uint64_t)n << a->shift, err));
+		for (size_t i = 0; i < n; i++)
+			a->pages[p + i].stale = false;
 		a->stale_count--;
 		if (++a->stale_first == a->stale_cap)
 			a->stale_first = 0;
@@ -88,16 +91,21 @@ int vm_epoch_update(struct vm *v, struct vm_arena *a, struct frag_err *err)
 	return stale_drop(v, a, err);
 }
 
+void vm_young(struct vm *v, struct vm_arena *a, size_t page, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		a->pages[page + i].epoch = a->epoch;
+	if (!a->epoch_frees++)
+		a->epoch_ns = v->dev->now_ns;
+}
+
 int vm_touch(struct vm *v, struct vm_arena *a, frag_addr_t addr, uint64_t size,
 	     struct frag_err *err)
 {
 	size_t from, to;
 
 	vm_touched(a, addr, size, &from, &to);
-	for (size_t p = from; p < to; p++)
-		a->pages[p].epoch = a->epoch;
-	if (!a->epoch_frees++)
-		a->epoch_ns = v->dev->now_ns;
+	vm_young(v, a, from, to - from);
 	if (a->epoch_frees >= EPOCH_FREES || v->dev->now_ns - a->epoch_ns >= EPOCH_NS) {
 		FRAG_TRY(vm_epoch_update(v, a, err));
 		return vm_epoch_close(v, a, err);

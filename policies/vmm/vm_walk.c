@@ -44,9 +44,32 @@ static void visit_piece(const struct frag_visitor *vis, const struct vm_block *b
 	uint64_t releasable = 0;
 
 	if (b->state == VM_FREE)
-		releasable = (uint64_t)vm_inner(b->arena, from, to - from) << b->arena->shift;
+		releasable = (uint64_t)vm_whole(b->arena, from, to - from, 0) << b->arena->shift;
 	if (vis->block)
 		vis->block(vis->ctx, from, to - from, states[b->state], releasable);
+}
+
+/*
+ * Handles that are mapped nowhere (a call of the driver failed half-way) have no address. They
+ * are shown at the end of the space of the first arena of their class, where nothing else is.
+ */
+static void visit_spares(const struct frag_visitor *vis, const struct vm *v,
+			 const struct vm_arena *a)
+{
+	const struct vm_class *c = &v->classes[a->cls];
+	frag_addr_t at = a->base + a->bytes;
+
+	for (unsigned k = 0; k < VM_SPANS; k++)
+		at -= c->spare[k].count * (c->page << k);
+	for (unsigned k = 0; k < VM_SPANS; k++) {
+		for (size_t i = 0; i < c->spare[k].count; i++, at += c->page << k) {
+			if (vis->segment)
+				vis->segment(vis->ctx, at, c->page << k, a->stream);
+			if (vis->block)
+				vis->block(vis->ctx, at, c->page << k, FRAG_STATE_FREE,
+					   c->page << k);
+		}
+	}
 }
 
 /* Each mapped run is a segment: first its length, then its blocks. */
@@ -80,6 +103,7 @@ void vm_visit(void *self, const struct frag_visitor *vis)
 	const struct vm *v = self;
 	struct vm_arena **list;
 	size_t n = 0, i = 0;
+	unsigned shown = 0;
 
 	for (struct vm_arena *a = v->arenas; a; a = a->next)
 		n++;
@@ -89,22 +113,13 @@ void vm_visit(void *self, const struct frag_visitor *vis)
 	for (struct vm_arena *a = v->arenas; a; a = a->next)
 		list[i++] = a;
 	qsort(list, n, sizeof(struct vm_arena *), by_base);
-	for (i = 0; i < n; i++)
+	for (i = 0; i < n; i++) {
 		visit_arena(vis, list[i]);
-	frag_host_free(list);
-}
-
-static uint64_t largest_free(const struct vm *v)
-{
-	uint64_t best = 0;
-
-	for (const struct vm_arena *a = v->arenas; a; a = a->next) {
-		struct frag_bset_pos last = frag_bset_last(&a->full);
-
-		if (last.leaf)
-			best = FRAG_MAX(best, frag_bset_size(last));
+		if (!(shown & 1u << list[i]->cls))
+			visit_spares(vis, v, list[i]);
+		shown |= 1u << list[i]->cls;
 	}
-	return best;
+	frag_host_free(list);
 }
 
 void vm_usage(void *self, struct frag_usage *out)
@@ -114,10 +129,10 @@ void vm_usage(void *self, struct frag_usage *out)
 	*out = (struct frag_usage){ 0 };
 	out->allocated_bytes = v->live_bytes;
 	out->waiting_bytes = v->waiting_bytes;
-	out->free_bytes = v->mapped_bytes - v->live_bytes - v->waiting_bytes;
-	out->releasable_bytes = v->whole_bytes;
+	out->free_bytes = v->mapped_bytes + v->spare_bytes - v->live_bytes - v->waiting_bytes;
+	out->releasable_bytes = v->whole_bytes + v->spare_bytes;
 	out->pinned_bytes = out->free_bytes - out->releasable_bytes;
-	out->largest_free_bytes = largest_free(v);
+	/* the largest free stretch with memory is not known without a walk: 0 */
 	out->blocks_count = frag_slab_live(&v->blocks);
 }
 
@@ -130,15 +145,20 @@ static int check_free(const struct vm_arena *a, const struct vm_block *b, struct
 		      struct frag_err *err)
 {
 	size_t from = (b->addr - a->base + vm_page_bytes(a) - 1) >> a->shift;
-	size_t inner = vm_inner(a, b->addr, b->size), mapped = 0;
+	size_t inner = vm_inner(a, b->addr, b->size), mapped = 0, whole = 0;
 	struct frag_bset_pos at;
 
-	for (size_t p = from; p < from + inner && p < a->pages_count; p++)
-		mapped += a->pages[p].handle != 0;
-	if (b->whole != mapped || b->unmapped != inner - mapped)
+	for (size_t p = from; p < from + inner && p < a->pages_count; p++) {
+		const struct vm_page *pg = &a->pages[p];
+
+		mapped += pg->handle != 0;
+		whole += pg->handle && p - from >= pg->index &&
+			 p - pg->index + ((size_t)1 << pg->span) <= from + inner;
+	}
+	if (b->whole != whole || b->unmapped != inner - mapped)
 		return frag_fail(err, FRAG_ECHECK, "free block 0x%llx counts its pages wrongly",
 				 (unsigned long long)b->addr);
-	t->whole += (uint64_t)mapped << a->shift;
+	t->whole += (uint64_t)whole << a->shift;
 	at = frag_bset_lower(b->unmapped ? &a->part : &a->full, b->size, b->addr);
 	if (!at.leaf || frag_bset_value(at) != b)
 		return frag_fail(err, FRAG_ECHECK, "free block 0x%llx is not in its set",
@@ -163,6 +183,31 @@ static int check_used(const struct vm_arena *a, const struct vm_block *b, struct
 	return 0;
 }
 
+/* Handles are whole, and a page has memory or is stale, or neither. */
+static int check_pages(const struct vm_arena *a, struct tally *t, struct frag_err *err)
+{
+	size_t stale = 0;
+
+	for (size_t p = 0; p < a->pages_count; p++) {
+		const struct vm_page *pg = &a->pages[p];
+
+		stale += pg->stale && !pg->index;
+		if (!pg->handle && !pg->stale)
+			continue;
+		if (pg->claimed || (pg->handle && pg->stale) ||
+		    (pg->index && (pg[-1].index + 1 != pg->index || pg[-1].span != pg->span ||
+				   pg[-1].handle != pg->handle)))
+			return frag_fail(err, FRAG_ECHECK, "page %zu of arena 0x%llx is broken", p,
+					 (unsigned long long)a->base);
+		if (pg->handle)
+			t->mapped += vm_page_bytes(a);
+	}
+	if (stale != a->stale_count)
+		return frag_fail(err, FRAG_ECHECK, "arena 0x%llx counts its stale handles wrongly",
+				 (unsigned long long)a->base);
+	return 0;
+}
+
 static int check_arena(const struct vm_arena *a, struct tally *t, struct frag_err *err)
 {
 	frag_addr_t end = a->base;
@@ -172,30 +217,31 @@ static int check_arena(const struct vm_arena *a, struct tally *t, struct frag_er
 		if (b->addr != end || (b->next && b->next->prev != b))
 			return frag_fail(err, FRAG_ECHECK, "blocks do not join at 0x%llx",
 					 (unsigned long long)b->addr);
-		FRAG_TRY(b->state == VM_FREE ? check_free(a, b, t, err) :
-					       check_used(a, b, t, err));
+		FRAG_TRY(b->state == VM_FREE ? check_free(a, b, t, err) : check_used(a, b, t, err));
 		end = b->addr + b->size;
 		blocks++;
 	}
 	if (end != a->base + a->bytes || blocks != a->blocks)
 		return frag_fail(err, FRAG_ECHECK, "arena 0x%llx is not covered by its blocks",
 				 (unsigned long long)a->base);
-	for (size_t p = 0; p < a->pages_count; p++)
-		if (a->pages[p].handle)
-			t->mapped += vm_page_bytes(a);
 	t->blocks += blocks;
-	return 0;
+	return check_pages(a, t, err);
 }
 
 int vm_check(void *self, struct frag_err *err)
 {
 	const struct vm *v = self;
 	struct tally t = { 0 };
+	uint64_t spare = 0;
 
 	for (const struct vm_arena *a = v->arenas; a; a = a->next)
 		FRAG_TRY(check_arena(a, &t, err));
-	if (t.live != v->live_bytes || t.waiting != v->waiting_bytes || t.mapped != v->mapped_bytes ||
-	    t.whole != v->whole_bytes || t.blocks != frag_slab_live(&v->blocks))
+	for (unsigned c = 0; c < VM_CLASSES; c++)
+		for (unsigned k = 0; k < VM_SPANS; k++)
+			spare += v->classes[c].spare[k].count * (v->classes[c].page << k);
+	if (t.live != v->live_bytes || t.waiting != v->waiting_bytes ||
+	    t.mapped != v->mapped_bytes || t.whole != v->whole_bytes || spare != v->spare_bytes ||
+	    t.blocks != frag_slab_live(&v->blocks))
 		return frag_fail(err, FRAG_ECHECK, "counters differ from the blocks");
 	return 0;
 }

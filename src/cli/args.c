@@ -20,6 +20,13 @@ static const struct shared {
 	{ FRAG_CLI_DEVICE,
 	  { "device", FRAG_ARGS_DEVICE, "NAME", 0, "sim, cuda, cuda:N or null (default: sim)",
 	    1 } },
+	{ FRAG_CLI_DEVICE,
+	  { "managed-max", FRAG_ARGS_MANAGED_MAX, "SIZE", 0,
+	    "on cuda: managed memory out at a time (default: a quarter of what is free)", 1 } },
+	{ FRAG_CLI_CARD,
+	  { "cost", FRAG_ARGS_COST, "FILE", 0,
+	    "what driver calls cost on the simulated card: a profile of cufrag bench "
+	    "(default: an H200's)", 1 } },
 	{ FRAG_CLI_CARD,
 	  { "gpu", FRAG_ARGS_GPU, "NAME", 0, "simulate this card (default: h200; cufrag list gpus)",
 	    1 } },

@@ -8,6 +8,8 @@
 /* keys of the shared options */
 enum {
 	FRAG_ARGS_DEVICE = 0x1000,
+	FRAG_ARGS_MANAGED_MAX,
+	FRAG_ARGS_COST,
 	FRAG_ARGS_GPU,
 	FRAG_ARGS_CAPACITY,
 	FRAG_ARGS_CONTEXT,

@@ -20,6 +20,7 @@ static int parse_device(struct frag_cli *cli, const char *arg, struct frag_err *
 	if (!strncmp(arg, "cuda", 4) &&
 	    (!arg[4] || (arg[4] == ':' && isdigit((unsigned char)arg[5])))) {
 		cli->device = FRAG_CLI_DEVICE_CUDA;
+		cli->ordinal_given = arg[4] == ':';
 		if (!arg[4])
 			return 0;
 		cli->ordinal = (int)strtoul(arg + 5, &end, 10);
@@ -91,6 +92,16 @@ static int parse_color(struct frag_cli *cli, const char *arg, struct frag_err *e
 			 arg);
 }
 
+/* The profile of --cost; for the life of the program, as the options themselves. */
+static struct frag_cost *cost;
+
+static int load_cost(const char *path, struct frag_err *err)
+{
+	frag_cost_destroy(cost);
+	cost = NULL;
+	return frag_cost_load(path, &cost, err);
+}
+
 int frag_args_shared(struct frag_cli *cli, int key, const char *arg, struct frag_err *err)
 {
 	uint64_t number;
@@ -99,6 +110,12 @@ int frag_args_shared(struct frag_cli *cli, int key, const char *arg, struct frag
 	switch (key) {
 	case FRAG_ARGS_DEVICE:
 		return parse_device(cli, arg, err);
+	case FRAG_ARGS_MANAGED_MAX:
+		if (frag_parse_bytes(arg, &cli->managed_max_bytes, err))
+			return frag_err_prefix(err, "option '--managed-max'");
+		return 0;
+	case FRAG_ARGS_COST:
+		return load_cost(arg, err);
 	case FRAG_ARGS_GPU:
 		cli->gpu_ = arg;
 		return 0;
@@ -172,6 +189,7 @@ int frag_args_card(struct frag_cli *cli, struct frag_err *err)
 	FRAG_TRY(find_gpu(cli->gpu_ ? cli->gpu_ : "h200", &gpu, err));
 	cli->card_given = cli->gpu_ || cli->capacity_ || cli->context_;
 	cli->card = (struct frag_sim_config){ .name = gpu->name,
+					      .cost = cost,
 					      .total_bytes = gpu->total_bytes,
 					      .context_bytes = gpu->context_bytes };
 	if (cli->capacity_ && frag_parse_bytes(cli->capacity_, &cli->card.total_bytes, err))

@@ -11,6 +11,7 @@
 #include <frag/trace.h>
 
 #include "../trace/merge.h"
+#include "../trace/minimalloc.h"
 #include "common.h"
 
 struct options {
@@ -114,6 +115,19 @@ static void report(const struct frag_cli *cli, const struct options *o,
 		       (long long)st.st_size, events ? (double)st.st_size / (double)events : 0.0);
 }
 
+/* The ending of the file says the format; .csv is a list of buffers for MiniMalloc. */
+static int write_trace(const struct frag_trace *trace, const char *path, struct frag_err *err)
+{
+	size_t n = strlen(path);
+
+	if (n < 4 || strcmp(path + n - 4, ".csv") != 0)
+		return frag_trace_write_cft(trace, path, err);
+	if (trace->devs_count != 1)
+		return frag_fail(err, FRAG_EUSAGE, "a .csv holds one device, the trace has %u; "
+				 "choose one with --device", trace->devs_count);
+	return frag_minimalloc_write(&trace->devs[0], path, err);
+}
+
 static int import(const struct frag_cli *cli, const struct options *o, struct frag_err *err)
 {
 	struct frag_trace *trace = NULL;
@@ -126,7 +140,7 @@ static int import(const struct frag_cli *cli, const struct options *o, struct fr
 	if (!rc && o->no_evidence)
 		drop_evidence(trace);
 	if (!rc)
-		rc = frag_trace_write_cft(trace, o->output, err);
+		rc = write_trace(trace, o->output, err);
 	if (!rc)
 		report(cli, o, trace);
 	frag_trace_destroy(trace);
@@ -156,7 +170,8 @@ static int option(void *ctx, int key, const char *arg, struct frag_err *err)
 }
 
 static const struct argp_option options[] = {
-	{ "output", 'o', "FILE", 0, "the .cft to write; - is standard output", 0 },
+	{ "output", 'o', "FILE", 0,
+	  "the .cft to write; - is standard output; .csv writes the buffers for MiniMalloc", 0 },
 	{ "device", KEY_DEVICE, "N", 0, "only the device of this number (default: all)", 0 },
 	{ "no-evidence", KEY_NO_EVIDENCE, NULL, 0,
 	  "leave out what the recorder saw of its own allocator; verify then has nothing to "

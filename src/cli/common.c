@@ -28,13 +28,35 @@ void frag_cli_note(const struct frag_cli *cli, const char *fmt, ...)
 	fputc('\n', stderr);
 }
 
+static int open_cuda(const struct frag_cli *cli, int ordinal, struct frag_device **out,
+		     struct frag_err *err)
+{
+	struct frag_cuda_config cfg = { .ordinal = ordinal,
+					.managed_max_bytes = cli->managed_max_bytes };
+
+	if (cli->capacity_) {
+		cfg.total_bytes = cli->card.total_bytes;
+		cfg.context_bytes = cli->card.context_bytes;
+	}
+	return frag_cuda_open_config(&cfg, out, err);
+}
+
+int frag_cli_open_nth(const struct frag_cli *cli, uint32_t dev, struct frag_device **out,
+		      struct frag_err *err)
+{
+	if (cli->device == FRAG_CLI_DEVICE_CUDA && !cli->ordinal_given &&
+	    dev < (uint32_t)frag_cuda_count())
+		return open_cuda(cli, (int)dev, out, err);
+	return frag_cli_open_device(cli, out, err);
+}
+
 int frag_cli_open_device(const struct frag_cli *cli, struct frag_device **out, struct frag_err *err)
 {
 	switch (cli->device) {
 	case FRAG_CLI_DEVICE_SIM:
 		return frag_sim_open(&cli->card, out, err);
 	case FRAG_CLI_DEVICE_CUDA:
-		return frag_cuda_open(cli->ordinal, out, err);
+		return open_cuda(cli, cli->ordinal, out, err);
 	case FRAG_CLI_DEVICE_NULL:
 		return frag_null_open(out, err);
 	}

@@ -44,6 +44,8 @@ struct frag_cli {
 	/* FRAG_CLI_DEVICE */
 	enum frag_cli_device device;
 	int ordinal; /* of cuda:N */
+	bool ordinal_given;
+	uint64_t managed_max_bytes; /* 0 = the device's own rule */
 	/* FRAG_CLI_CARD: complete, whatever was given */
 	struct frag_sim_config card;
 	const char *limit; /* text of --limit, NULL = none; see frag_cli_limit */
@@ -71,9 +73,13 @@ int frag_cli_fail(const struct frag_cli *cli, const struct frag_err *err);
 void frag_cli_note(const struct frag_cli *cli, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* Opens what --device and the card options say. */
+/* Opens what --device and the card options say. A real card takes --capacity as the part of it
+ * that may be used. */
 int frag_cli_open_device(const struct frag_cli *cli, struct frag_device **out,
 			 struct frag_err *err);
+/* The same for device number `dev` of a trace: with several cards, and none named, one each. */
+int frag_cli_open_nth(const struct frag_cli *cli, uint32_t dev, struct frag_device **out,
+		      struct frag_err *err);
 /*
  * --limit in bytes on a card of total_bytes: a size, or a fraction f with a
  * point ("0.09"): the integer part of f * total, 1.0 = no limit, as PyTorch has

@@ -53,6 +53,7 @@ void frag_session_release(struct frag_session *s)
 		frag_section_release(&s->sections[i]);
 	frag_host_free(s->sections);
 	frag_host_free(s->command_line);
+	frag_text_release(&s->against);
 	frag_policy_texts_release(&s->policies);
 	*s = (struct frag_session){ 0 };
 }
@@ -81,10 +82,29 @@ static int parse_formats(const char *list, unsigned *out, struct frag_err *err)
 	return 0;
 }
 
+static int parse_fill(const char *arg, enum frag_fill *out, struct frag_err *err)
+{
+	static const char *const words[] = { [FRAG_FILL_NONE] = "none",
+					     [FRAG_FILL_TOUCH] = "touch",
+					     [FRAG_FILL_VERIFY] = "verify" };
+
+	for (unsigned i = 0; i < FRAG_ARRAY_LEN(words); i++) {
+		if (!strcmp(arg, words[i])) {
+			*out = (enum frag_fill)i;
+			return 0;
+		}
+	}
+	return frag_fail(err, FRAG_EUSAGE, "unknown value '%.40s' of '--fill'; known are none, "
+			 "touch and verify", arg);
+}
+
 int frag_session_option(struct frag_session *s, int key, const char *arg, struct frag_err *err)
 {
 	struct frag_opt number[2] = { { .type = FRAG_OPT_T_UINT, .key = "sync-every",
 					.max = UINT64_MAX } };
+
+	struct frag_opt micros[2] = { { .type = FRAG_OPT_T_UINT, .key = "stream-work",
+					.max = 1000000 } };
 
 	switch (key) {
 	case FRAG_KEY_ON_OOM:
@@ -100,6 +120,21 @@ int frag_session_option(struct frag_session *s, int key, const char *arg, struct
 		return frag_opt_set(number, &s->run.sync_every, "sync-every", arg, err);
 	case FRAG_KEY_FREE_AT_REQUEST:
 		s->run.free_at_request = true;
+		return 0;
+	case FRAG_KEY_FILL:
+		return parse_fill(arg, &s->run.fill, err);
+	case FRAG_KEY_PACE:
+		s->run.paced = !strcmp(arg, "recorded");
+		if (s->run.paced || !strcmp(arg, "max"))
+			return 0;
+		return frag_fail(err, FRAG_EUSAGE, "unknown value '%.40s' of '--pace'; known are "
+				 "recorded and max", arg);
+	case FRAG_KEY_STREAM_WORK:
+		FRAG_TRY(frag_opt_set(micros, &s->run.work_ns, "stream-work", arg, err));
+		s->run.work_ns *= 1000;
+		return 0;
+	case FRAG_KEY_AGAINST_SIM:
+		s->against_sim = arg;
 		return 0;
 	case FRAG_KEY_FORMATS:
 		return parse_formats(arg, &s->formats, err);
@@ -278,7 +313,8 @@ static int run_trace(struct frag_session *s, struct trace_runs *t, struct frag_e
 	for (uint32_t d = 0; d < t->trace->devs_count; d++) {
 		for (size_t k = 0; k < t->specs_count; k++)
 			t->tasks[t->tasks_count++] = (struct frag_pool_task){
-				.spec = t->specs[k], .dev = &t->trace->devs[d] };
+				.spec = t->specs[k], .dev = &t->trace->devs[d],
+				.dev_index = d, .trace = t->trace->name };
 	}
 	snprintf(label, sizeof(label), "replaying %.80s", t->trace->name);
 	FRAG_TRY(frag_pool_run(s, t->tasks, t->tasks_count, label, err));
@@ -385,6 +421,8 @@ int frag_session_run(struct frag_session *s, struct frag_err *err)
 		FRAG_TRY(do_trace(s, s->cli->operands[i], err));
 	s->report.sections = s->sections;
 	s->report.count = s->sections_count;
+	if (s->against_sim)
+		FRAG_TRY(frag_session_write_against(s, err));
 	if (s->cli->out && s->cli->operands_count > 1)
 		return frag_report_write_index(&s->report, s->cli->out, err);
 	return 0;

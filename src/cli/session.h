@@ -29,6 +29,8 @@ struct frag_session {
 	struct frag_run_options run;
 	unsigned formats; /* FRAG_FORMAT_… */
 	bool omit_host, fail_on_oom;
+	const char *against_sim; /* file, NULL = not asked for */
+	struct frag_text against; /* its rows */
 	/* results */
 	struct frag_section *sections;
 	size_t sections_count;
@@ -43,6 +45,10 @@ enum {
 	FRAG_KEY_FREE_AT_REQUEST,
 	FRAG_KEY_FORMATS,
 	FRAG_KEY_NO_HOST,
+	FRAG_KEY_FILL,
+	FRAG_KEY_PACE,
+	FRAG_KEY_STREAM_WORK,
+	FRAG_KEY_AGAINST_SIM,
 	FRAG_KEY_POLICY,
 	FRAG_KEY_POLICIES,
 };
@@ -55,6 +61,16 @@ enum {
 	  "synchronise the device after every N operations (default: 0, never)", 0 }, \
 	{ "free-at-request", FRAG_KEY_FREE_AT_REQUEST, NULL, 0, \
 	  "let blocks be reused when they are freed, not when all streams are done", 0 }, \
+	{ "fill", FRAG_KEY_FILL, "WHAT", 0, \
+	  "on cuda: none, touch (first byte of each page) or verify (write a pattern into every " \
+	  "byte, compare it before the free) (default: none)", 0 }, \
+	{ "pace", FRAG_KEY_PACE, "WHAT", 0, \
+	  "recorded: every event at its recorded time; max: as fast as it goes (default: max)", \
+	  0 }, \
+	{ "stream-work", FRAG_KEY_STREAM_WORK, "US", 0, \
+	  "on cuda: every alloc keeps its stream busy for so many microseconds (default: 0)", 0 }, \
+	{ "against-sim", FRAG_KEY_AGAINST_SIM, "FILE", 0, \
+	  "replay on the simulated card, too, and write what differs as CSV", 0 }, \
 	{ "formats", FRAG_KEY_FORMATS, "LIST", 0, \
 	  "pictures of --out: svg, png, pdf (default: svg,png; svg is always made)", 0 }, \
 	{ "no-host", FRAG_KEY_NO_HOST, NULL, 0, \
@@ -91,12 +107,20 @@ int frag_session_status(const struct frag_session *s);
 struct frag_pool_task {
 	const struct frag_policy_spec *spec;
 	const struct frag_trace_dev *dev;
+	uint32_t dev_index; /* of `dev` in its trace */
+	const char *trace;  /* its name */
 	struct frag_result result;
 	struct frag_err err;
 	int rc;
 };
+/* Replays a task on the device of the session, then on the simulated card; adds a row of what
+ * differs to s->against (session_against.c). One thread at a time. */
+int frag_session_against(struct frag_session *s, struct frag_pool_task *task);
+/* Writes the rows, with their header. */
+int frag_session_write_against(const struct frag_session *s, struct frag_err *err);
+
 /* Runs every task on a card of its own. Results do not depend on the number of threads. */
-int frag_pool_run(const struct frag_session *s, struct frag_pool_task *tasks, size_t count,
+int frag_pool_run(struct frag_session *s, struct frag_pool_task *tasks, size_t count,
 		  const char *label, struct frag_err *err);
 
 #endif

@@ -14,7 +14,7 @@
 #include <frag/base.h>
 
 struct pool {
-	const struct frag_session *session;
+	struct frag_session *session;
 	struct frag_pool_task *tasks;
 	size_t count;
 	_Atomic size_t next;
@@ -30,7 +30,7 @@ static int run_on_device(const struct frag_session *s, struct frag_pool_task *t)
 	struct frag_run *run;
 	int rc;
 
-	FRAG_TRY(frag_cli_open_device(s->cli, &dev, &t->err));
+	FRAG_TRY(frag_cli_open_nth(s->cli, t->dev_index, &dev, &t->err));
 	rc = frag_run_create(t->spec, dev, t->dev, &s->run, &run, &t->err);
 	if (!rc) {
 		rc = frag_run_feed(run, t->dev->events, t->dev->events_count, &t->err);
@@ -43,9 +43,11 @@ static int run_on_device(const struct frag_session *s, struct frag_pool_task *t)
 	return rc;
 }
 
-static void run_task(const struct frag_session *s, struct frag_pool_task *t)
+static void run_task(struct frag_session *s, struct frag_pool_task *t)
 {
-	if (s->cli->device == FRAG_CLI_DEVICE_SIM)
+	if (s->against_sim)
+		t->rc = frag_session_against(s, t);
+	else if (s->cli->device == FRAG_CLI_DEVICE_SIM)
 		t->rc = frag_replay_sim(t->spec, &s->cli->card, t->dev, &s->run, &t->result,
 					&t->err);
 	else
@@ -94,11 +96,11 @@ static void watch(struct pool *p, const char *label)
 	frag_progress_end(&progress);
 }
 
-int frag_pool_run(const struct frag_session *s, struct frag_pool_task *tasks, size_t count,
+int frag_pool_run(struct frag_session *s, struct frag_pool_task *tasks, size_t count,
 		  const char *label, struct frag_err *err)
 {
 	struct pool p = { .session = s, .tasks = tasks, .count = count };
-	bool alone = s->cli->device == FRAG_CLI_DEVICE_CUDA;
+	bool alone = s->cli->device == FRAG_CLI_DEVICE_CUDA || s->against_sim;
 	size_t wanted = alone ? 1 : FRAG_MIN((size_t)FRAG_MAX(s->cli->threads, 1u), count);
 	pthread_t *threads = frag_host_calloc(wanted, sizeof(*threads));
 	size_t started = 0;

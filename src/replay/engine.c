@@ -55,6 +55,9 @@ static int free_block(struct frag_run *run, struct frag_slot *s)
 	uint64_t before = run->dev->driver_ns;
 	int rc;
 
+	if (FRAG_UNLIKELY(run->contents != NULL))
+		FRAG_TRY(frag_contents_free(run->contents, (uint32_t)(s - run->slots), &s->b,
+					    run->events, run->err));
 	s->state = SLOT_EMPTY;
 	run->active -= s->b.granted;
 	run->frees++;
@@ -192,6 +195,8 @@ static int do_alloc(struct frag_run *run, const struct frag_event *e)
 		run->stopped = !run->opt.skip_oom;
 		return 0;
 	}
+	if (FRAG_UNLIKELY(run->contents != NULL))
+		FRAG_TRY(frag_contents_alloc(run->contents, e->slot, &s->b, run->events, run->err));
 	s->state = SLOT_LIVE;
 	run->allocs++;
 	run->ops++;
@@ -358,6 +363,21 @@ static void note_peak(struct frag_run *run, uint64_t time_us)
 	run->peak_stale = !run->policy.ops->usage && run->walk_cost > 4 * run->events + 4096;
 	if (!run->peak_stale)
 		frag_run_loss(run, run->events, time_us, &run->peak);
+	/* a policy that cannot say its largest free block without a walk */
+	if (!run->peak.largest_free_bytes && run->peak.pinned_bytes + run->peak.releasable_bytes)
+		run->peak_stale = true;
+}
+
+/* The peak again, this time with everything that only a walk can tell. */
+static void walk_peak(struct frag_run *run, uint64_t time_us)
+{
+	struct frag_usage u = { 0 };
+
+	frag_run_loss(run, run->events, time_us, &run->peak);
+	if (run->peak.largest_free_bytes)
+		return;
+	frag_policy_usage_walk(&run->policy, &u);
+	run->peak.largest_free_bytes = u.largest_free_bytes;
 }
 
 static inline void after_event(struct frag_run *run, const struct frag_event *e)
@@ -405,6 +425,8 @@ static int feed(struct frag_run *run, const struct frag_event *events, size_t co
 
 		FRAG_ASSERT(e->slot < run->slots_count || e->kind >= FRAG_EV_TRIM);
 		run->dev->now_ns = e->time_us * 1000;
+		if (FRAG_UNLIKELY(run->contents != NULL))
+			frag_contents_pace(run->contents, e->time_us);
 		FRAG_TRY(dispatch(run, e));
 		if (FRAG_UNLIKELY(sync_every && ops / sync_every != run->ops / sync_every))
 			FRAG_TRY(synchronise(run));
@@ -412,7 +434,7 @@ static int feed(struct frag_run *run, const struct frag_event *events, size_t co
 		if (FRAG_UNLIKELY(run->opt.check) && run->policy.ops->check)
 			FRAG_TRY(run->policy.ops->check(run->policy.self, run->err));
 		if (FRAG_UNLIKELY(run->events == run->stop_at)) {
-			frag_run_loss(run, run->events, e->time_us, &run->peak);
+			walk_peak(run, e->time_us);
 			run->stopped = true;
 		}
 		run->events++;

@@ -427,7 +427,7 @@ static int settings_text(const struct frag_trace_settings *s, char *buf, size_t 
 		n += snprintf(buf + n, cap - (size_t)n, "garbage_collection_threshold:%.17g,",
 			      s->gc_threshold);
 	if (s->expandable)
-		n += snprintf(buf + n, cap - (size_t)n, "expandable_segments:True,");
+		snprintf(buf + n, cap - (size_t)n, "expandable_segments:True,");
 	return 0;
 }
 

@@ -96,6 +96,8 @@ int frag_run_create_hooked(const struct frag_policy_spec *spec, struct frag_devi
 	if (!run->slots)
 		rc = frag_fail_nomem(err, "replay: live table");
 	if (!rc)
+		rc = frag_contents_create(opt, dev, &run->contents, err);
+	if (!rc)
 		rc = frag_series_init(&run->rec, opt->windows_max, err);
 	if (!rc) {
 		if (hdr->events_count)
@@ -124,6 +126,7 @@ void frag_run_destroy(struct frag_run *run)
 	if (run->policy.ops)
 		frag_policy_destroy(&run->policy);
 	frag_series_release(&run->rec);
+	frag_contents_destroy(run->contents);
 	frag_result_release(&run->r);
 	frag_host_free(run->held);
 	frag_host_free(run->slots);
@@ -283,6 +286,15 @@ static int fill_result(struct frag_run *run, struct frag_err *err)
 	return 0;
 }
 
+static int free_last(struct frag_run *run, uint32_t slot, struct frag_err *err)
+{
+	const struct frag_block *b = &run->slots[slot].b;
+
+	if (run->contents)
+		FRAG_TRY(frag_contents_free(run->contents, slot, b, run->events, err));
+	return run->policy.ops->free(run->policy.self, b, err);
+}
+
 /* Everything still live is freed, then the policy must give all back. */
 static int close_policy(struct frag_run *run, struct frag_err *err)
 {
@@ -293,7 +305,9 @@ static int close_policy(struct frag_run *run, struct frag_err *err)
 	frag_run_sync(run);
 	for (uint32_t i = 0; i < run->slots_count && !rc; i++)
 		if (run->slots[i].state == SLOT_LIVE)
-			rc = run->policy.ops->free(run->policy.self, &run->slots[i].b, err);
+			rc = free_last(run, i, err);
+	if (!rc && run->contents)
+		rc = frag_contents_finish(run->contents, err);
 	frag_policy_destroy(&run->policy);
 	FRAG_TRY(rc ? rc : run->upcall_rc);
 	leaks = frag_dev_leaks(run->dev);

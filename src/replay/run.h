@@ -11,6 +11,7 @@
 #include <frag/replay.h>
 
 #include "../metrics/series.h"
+#include "contents.h"
 
 enum slot_state { SLOT_EMPTY, SLOT_LIVE, SLOT_PENDING, SLOT_HELD, SLOT_DROPPED };
 
@@ -27,6 +28,7 @@ struct frag_run {
 	const struct frag_policy_spec *spec;
 	struct frag_device *dev;
 	struct frag_run_options opt;
+	struct frag_contents *contents; /* NULL: blocks are not looked into */
 	struct frag_err *err; /* of the current call, for errors inside the sync upcall */
 	int upcall_rc;	      /* first error inside an upcall */
 

@@ -328,6 +328,8 @@ static void twins(void **state)
 	struct script s, t;
 	uint64_t *runs[] = { alone, again };
 
+	if (rig_on_card)
+		skip(); /* a real driver gives other addresses every time */
 	for (unsigned run = 0; run < 2; run++) {
 		open_rig(&rig_a, state, &o);
 		script_init(&s, 5, 150);

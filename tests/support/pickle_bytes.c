@@ -79,6 +79,17 @@ void pb_text(struct pickle_bytes *p, const char *text)
 	pb_remember(p);
 }
 
+void pb_text_once(struct pickle_bytes *p, const char *text, uint32_t *index)
+{
+	if (!*index) {
+		*index = p->memo;
+		pb_text(p, text);
+	} else {
+		pb_op(p, *index < 256 ? 'h' : 'j');
+		pb_le(p, *index, *index < 256 ? 1 : 4);
+	}
+}
+
 void pb_int(struct pickle_bytes *p, int64_t v)
 {
 	int n = 8;

@@ -7,8 +7,8 @@
 #include <stdint.h>
 
 enum pickle_dialect {
-	PICKLE_PYTHON, /* protocol 4: SHORT_BINUNICODE, MEMOIZE */
-	PICKLE_PYTHON2, /* protocol 2 of Python: BINUNICODE, BINPUT */
+	PICKLE_PYTHON,	 /* protocol 4: SHORT_BINUNICODE, MEMOIZE */
+	PICKLE_PYTHON2,	 /* protocol 2 of Python: BINUNICODE, BINPUT */
 	PICKLE_LIBTORCH, /* protocol 2 of libtorch: LONG1 of 8 bytes */
 };
 
@@ -30,6 +30,8 @@ void pb_begin(struct pickle_bytes *p); /* PROTO, and FRAME where there is one */
 void pb_end(struct pickle_bytes *p);
 void pb_remember(struct pickle_bytes *p);
 void pb_text(struct pickle_bytes *p, const char *text);
+/* The text written before as memo entry *index, or now if *index is 0. */
+void pb_text_once(struct pickle_bytes *p, const char *text, uint32_t *index);
 void pb_int(struct pickle_bytes *p, int64_t v);
 void pb_bool(struct pickle_bytes *p, int v);
 void pb_float(struct pickle_bytes *p, double v);

@@ -76,14 +76,19 @@ static void sync_all(void *ctx)
 	}
 }
 
+bool rig_on_card;
+
 static int open_device(struct rig *r, const struct rig_options *o)
 {
+	struct frag_cuda_config part = { .total_bytes = RIG_TOTAL, .context_bytes = RIG_CONTEXT };
 	struct frag_sim_config card = { .total_bytes = RIG_TOTAL, .context_bytes = RIG_CONTEXT };
 	int rc = o->null_device ? frag_null_open(&r->dev, &r->err)
+		 : rig_on_card	? frag_cuda_open_config(&part, &r->dev, &r->err)
 				: frag_sim_open(&card, &r->dev, &r->err);
 
 	if (rc)
 		return rc;
+	r->contents = frag_dev_has_content(r->dev);
 	r->dev->fail_call = o->fail_call;
 	r->dev->fail_all_after = o->fail_all_after;
 	return 0;
@@ -98,7 +103,7 @@ int rig_open(struct rig *r, const char *text, const struct rig_options *o)
 
 	memset(r, 0, sizeof(*r));
 	r->text = text;
-	r->sim = !o->null_device;
+	r->sim = !o->null_device && !rig_on_card;
 	r->limit_bytes = o->limit_bytes ? o->limit_bytes : UINT64_MAX;
 	rc = frag_policy_spec_parse(text, &r->spec, &r->err);
 	if (rc)
@@ -161,8 +166,12 @@ uint64_t rig_close_count_leaks(struct rig *r)
 
 void rig_close(struct rig *r)
 {
+	struct frag_content_fault fault;
 	uint64_t leaks;
 
+	PROMISE(r, !frag_dev_content_fault(r->dev, true, &fault, &r->err), "%s", r->err.msg);
+	PROMISE(r, !fault.count, "block of slot %u, life %u: %llu pieces of 16 bytes are wrong",
+		fault.id, fault.generation, LL(fault.count));
 	PROMISE(r, !r->sync_rc, "a free inside of a synchronisation failed: %s", r->err.msg);
 	leaks = rig_close_count_leaks(r);
 	PROMISE(r, !leaks, "%llu things leaked", LL(leaks));
@@ -203,6 +212,29 @@ static void check_block(struct rig *r, const struct frag_block *b, uint64_t byte
 		r->alignment = low_bit;
 }
 
+/* Fills, or verifies, the block of a slot; then looks whether any verify found something. */
+static void content(struct rig *r, unsigned slot, enum frag_content_op op)
+{
+	const struct rig_slot *s = &r->slots[slot];
+	struct frag_content block = { .addr = s->block.addr,
+				      .bytes = s->block.requested,
+				      .stream = s->block.stream,
+				      .id = slot,
+				      .generation = s->serial };
+	struct frag_content_fault fault;
+	int rc;
+
+	if (!r->contents)
+		return;
+	rc = frag_dev_content(r->dev, op, &block, &r->err);
+	if (!rc)
+		rc = frag_dev_content_fault(r->dev, false, &fault, &r->err);
+	PROMISE(r, !rc, "contents: %s", r->err.msg);
+	PROMISE(r, !fault.count, "block of slot %u, life %u: foreign content at offset %llu, of slot %u, "
+		"life %u", fault.id, fault.generation, LL(fault.offset), fault.other_id,
+		fault.other_generation);
+}
+
 int rig_alloc(struct rig *r, unsigned slot, uint64_t bytes, uint32_t stream, uint16_t pool)
 {
 	struct frag_request req = { .bytes = bytes, .stream = stream, .pool = pool };
@@ -225,6 +257,7 @@ int rig_alloc(struct rig *r, unsigned slot, uint64_t bytes, uint32_t stream, uin
 	*s = (struct rig_slot){ .block = block, .state = RIG_LIVE, .serial = ++r->serial };
 	insert(r, slot);
 	r->granted_bytes += block.granted;
+	content(r, slot, FRAG_CONTENT_FILL);
 	return 0;
 }
 
@@ -235,6 +268,7 @@ int rig_free(struct rig *r, unsigned slot)
 
 	assert_true(slot < RIG_SLOTS && s->state != RIG_EMPTY);
 	tick(r);
+	content(r, slot, FRAG_CONTENT_VERIFY);
 	take_out(r, slot);
 	r->granted_bytes -= s->block.granted;
 	if (s->state == RIG_PENDING)

@@ -39,6 +39,7 @@ struct rig {
 	uint64_t step;
 	uint32_t serial;
 	bool sim;
+	bool contents; /* every block is filled, and verified before its free */
 	uint64_t limit_bytes;
 	struct frag_err err; /* of the last call that failed */
 	int sync_rc;	     /* first error inside of "wait for everything" */
@@ -52,6 +53,10 @@ struct rig_options {
 	uint64_t fail_call;   /* of the device, see struct frag_device */
 	bool fail_all_after;
 };
+
+/* On card 0 instead of the simulated one, with RIG_TOTAL of its memory. Blocks are then filled with
+ * a pattern and verified before they are freed. For tests/gpu. */
+extern bool rig_on_card;
 
 /* Opens device and policy. Returns the result of the policy's create; the rig is closed if it failed. */
 int rig_open(struct rig *r, const char *text, const struct rig_options *o);

@@ -18,11 +18,15 @@
 #define S2 0x720000000000ull
 
 #define E(kind, at, size) \
-	{ .addr = (at), .bytes = (size), .time_us = 100, .action = FRAG_RAW_##kind, \
-	  .pool = FRAG_RAW_NO_POOL }
+	{ \
+		.addr = (at), .bytes = (size), .time_us = 100, .action = FRAG_RAW_##kind, \
+		.pool = FRAG_RAW_NO_POOL \
+	}
 #define E_ON(kind, at, size, on) \
-	{ .addr = (at), .bytes = (size), .time_us = 100, .action = FRAG_RAW_##kind, \
-	  .stream = (on), .pool = FRAG_RAW_NO_POOL }
+	{ \
+		.addr = (at), .bytes = (size), .time_us = 100, .action = FRAG_RAW_##kind, \
+		.stream = (on), .pool = FRAG_RAW_NO_POOL \
+	}
 
 static const uint64_t handles[] = { 0, 900, 500, 700 };
 
@@ -30,8 +34,12 @@ static const struct frag_pool_id pools[] = { { 0, 0 }, { 3, 0 }, { 0, 7 } };
 
 static struct frag_raw_dev raw_of(const struct frag_raw_entry *e, size_t n)
 {
-	return (struct frag_raw_dev){ .entries = e, .entries_count = n, .recorded_count = n,
-				      .streams = handles, .streams_count = 4, .pools_count = 1,
+	return (struct frag_raw_dev){ .entries = e,
+				      .entries_count = n,
+				      .recorded_count = n,
+				      .streams = handles,
+				      .streams_count = 4,
+				      .pools_count = 1,
 				      .pools = pools,
 				      .start_us = 100 };
 }
@@ -59,7 +67,8 @@ static void expect(const struct frag_raw_entry *e, size_t n, const char *letters
 		const struct frag_event *ev = &dev.events[i];
 		char c = "AFRCTOM"[ev->kind];
 
-		got[i] = ev->kind == FRAG_EV_FREE_COMPLETED && ev->flags & FRAG_EVF_AT_SYNC ? 's' : c;
+		got[i] = ev->kind == FRAG_EV_FREE_COMPLETED && ev->flags & FRAG_EVF_AT_SYNC ? 's'
+											    : c;
 		assert_true((dev.addrs[i] != FRAG_NO_ADDR) == (ev->kind == FRAG_EV_ALLOC));
 	}
 	for (size_t i = 0; i < dev.seen_count; i++) {
@@ -67,7 +76,7 @@ static void expect(const struct frag_raw_entry *e, size_t n, const char *letters
 		char one[32];
 
 		snprintf(one, sizeof(one), "%c%llu ", "afmuos"[s->kind],
-			 (unsigned long long)s->before);
+			 (unsigned long long)s -> before);
 		strcat(seen, one);
 	}
 	assert_string_equal(got, letters);
@@ -95,8 +104,13 @@ static void expect_fail(const struct frag_raw_entry *e, size_t n, uint64_t at, c
 static void test_plain_operations(void **state)
 {
 	static const struct frag_raw_entry list[] = {
-		E(SEGMENT_ALLOC, S0, 2 * MIB), E(ALLOC, S0, 100), E(ALLOC, S0 + 512, 600),
-		E(FREE, S0, 100), E(ALLOC, S0, 200), E(FREE, S0 + 512, 600), E(FREE, S0, 200),
+		E(SEGMENT_ALLOC, S0, 2 * MIB),
+		E(ALLOC, S0, 100),
+		E(ALLOC, S0 + 512, 600),
+		E(FREE, S0, 100),
+		E(ALLOC, S0, 200),
+		E(FREE, S0 + 512, 600),
+		E(FREE, S0, 200),
 	};
 
 	(void)state;
@@ -107,7 +121,7 @@ static void test_slots(void **state)
 {
 	static const struct frag_raw_entry list[] = {
 		E(ALLOC, 1 << 10, 1), E(ALLOC, 2 << 10, 2), E(ALLOC, 3 << 10, 3),
-		E(FREE, 1 << 10, 1), E(FREE, 3 << 10, 3), E(ALLOC, 4 << 10, 4),
+		E(FREE, 1 << 10, 1),  E(FREE, 3 << 10, 3),  E(ALLOC, 4 << 10, 4),
 		E(ALLOC, 5 << 10, 5), E(ALLOC, 6 << 10, 6), E(FREE, 2 << 10, 2),
 	};
 	static const uint32_t slots[] = { 0, 1, 2, 0, 2, 2, 0, 3, 1 };
@@ -128,11 +142,16 @@ static void test_slots(void **state)
 static void test_deferred_frees(void **state)
 {
 	static const struct frag_raw_entry list[] = {
-		E(SEGMENT_ALLOC, S0, 2 * MIB), E(ALLOC, S0, 512), E(ALLOC, S0 + 512, 512),
-		E(FREE_REQUESTED, S0, 512), E(FREE_REQUESTED, S0 + 512, 512),
+		E(SEGMENT_ALLOC, S0, 2 * MIB),
+		E(ALLOC, S0, 512),
+		E(ALLOC, S0 + 512, 512),
+		E(FREE_REQUESTED, S0, 512),
+		E(FREE_REQUESTED, S0 + 512, 512),
 		/* the next malloc completes both, then takes a segment */
-		E(FREE_COMPLETED, S0, 512), E(FREE_COMPLETED, S0 + 512, 512),
-		E(SEGMENT_ALLOC, S1, 20 * MIB), E(ALLOC, S1, 2 * MIB),
+		E(FREE_COMPLETED, S0, 512),
+		E(FREE_COMPLETED, S0 + 512, 512),
+		E(SEGMENT_ALLOC, S1, 20 * MIB),
+		E(ALLOC, S1, 2 * MIB),
 	};
 
 	(void)state;
@@ -143,11 +162,16 @@ static void test_deferred_frees(void **state)
 static void test_synchronised_frees(void **state)
 {
 	static const struct frag_raw_entry list[] = {
-		E(ALLOC, S0, 512), E(ALLOC, S1, 512), E(FREE_REQUESTED, S0, 512),
+		E(ALLOC, S0, 512),
+		E(ALLOC, S1, 512),
+		E(FREE_REQUESTED, S0, 512),
 		E(FREE_REQUESTED, S1, 512),
-		E(FREE_COMPLETED, S0, 512), E(SEGMENT_FREE, S2, 20 * MIB),
-		E(FREE_COMPLETED, S1, 512), E(SEGMENT_FREE, S1, 2 * MIB),
-		E(SEGMENT_ALLOC, S1, 30 * MIB), E(ALLOC, S1, 30 * MIB),
+		E(FREE_COMPLETED, S0, 512),
+		E(SEGMENT_FREE, S2, 20 * MIB),
+		E(FREE_COMPLETED, S1, 512),
+		E(SEGMENT_FREE, S1, 2 * MIB),
+		E(SEGMENT_ALLOC, S1, 30 * MIB),
+		E(ALLOC, S1, 30 * MIB),
 	};
 
 	(void)state;
@@ -158,15 +182,23 @@ static void test_empty_cache(void **state)
 {
 	/* followed by a free, by an alloc that needs no segment, by the end */
 	static const struct frag_raw_entry before_free[] = {
-		E(ALLOC, S0, 512), E(ALLOC, S1, 512), E(FREE_REQUESTED, S0, 512),
-		E(FREE_COMPLETED, S0, 512), E(SEGMENT_FREE, S2, 2 * MIB),
-		E(SEGMENT_FREE, S0, 2 * MIB), E(FREE, S1, 512),
+		E(ALLOC, S0, 512),
+		E(ALLOC, S1, 512),
+		E(FREE_REQUESTED, S0, 512),
+		E(FREE_COMPLETED, S0, 512),
+		E(SEGMENT_FREE, S2, 2 * MIB),
+		E(SEGMENT_FREE, S0, 2 * MIB),
+		E(FREE, S1, 512),
 	};
 	static const struct frag_raw_entry before_alloc[] = {
-		E(ALLOC, S0, 512), E(SEGMENT_FREE, S2, 2 * MIB), E(ALLOC, S0 + 512, 512),
+		E(ALLOC, S0, 512),
+		E(SEGMENT_FREE, S2, 2 * MIB),
+		E(ALLOC, S0 + 512, 512),
 	};
 	static const struct frag_raw_entry at_end[] = {
-		E(ALLOC, S0, 512), E(FREE, S0, 512), E(SEGMENT_UNMAP, S0, 2 * MIB),
+		E(ALLOC, S0, 512),
+		E(FREE, S0, 512),
+		E(SEGMENT_UNMAP, S0, 2 * MIB),
 	};
 
 	(void)state;
@@ -179,16 +211,23 @@ static void test_empty_cache(void **state)
 static void test_ambiguous_releases(void **state)
 {
 	static const struct frag_raw_entry grown[] = {
-		E(ALLOC, S0, 512), E(SEGMENT_FREE, S2, 2 * MIB), E(SEGMENT_ALLOC, S1, 20 * MIB),
+		E(ALLOC, S0, 512),
+		E(SEGMENT_FREE, S2, 2 * MIB),
+		E(SEGMENT_ALLOC, S1, 20 * MIB),
 		E(ALLOC, S1, 2 * MIB),
 	};
 	static const struct frag_raw_entry refused[] = {
-		E(ALLOC, S0, 512), E(SEGMENT_FREE, S2, 2 * MIB), E(OOM, 12345, 1 << 30),
+		E(ALLOC, S0, 512),
+		E(SEGMENT_FREE, S2, 2 * MIB),
+		E(OOM, 12345, 1 << 30),
 		E(FREE, S0, 512),
 	};
 	static const struct frag_raw_entry failed_map[] = {
-		E(ALLOC, S0, 512), E(SEGMENT_MAP, S2, 20 * MIB), E(SEGMENT_UNMAP, S2, 20 * MIB),
-		E(SEGMENT_MAP, S2, 40 * MIB), E(ALLOC, S2, 30 * MIB),
+		E(ALLOC, S0, 512),
+		E(SEGMENT_MAP, S2, 20 * MIB),
+		E(SEGMENT_UNMAP, S2, 20 * MIB),
+		E(SEGMENT_MAP, S2, 40 * MIB),
+		E(ALLOC, S2, 30 * MIB),
 	};
 
 	(void)state;
@@ -200,7 +239,8 @@ static void test_ambiguous_releases(void **state)
 static void test_oom(void **state)
 {
 	static const struct frag_raw_entry list[] = {
-		E_ON(OOM, 777, 1 << 20, 1), E(OOM, 778, 1ull << 60),
+		E_ON(OOM, 777, 1 << 20, 1),
+		E(OOM, 778, 1ull << 60),
 	};
 	struct frag_raw_dev raw = raw_of(list, 2);
 	struct frag_trace_dev dev = build(&raw);
@@ -220,9 +260,15 @@ static void test_oom(void **state)
 static void test_snapshots_and_unknown_kinds(void **state)
 {
 	static const struct frag_raw_entry list[] = {
-		E(OTHER, 1, 2), E(SNAPSHOT, 0, 0), E(ALLOC, S0, 512), E(OTHER, S0, 512),
-		E(SNAPSHOT, 0, 512), E(FREE_REQUESTED, S0, 512), E(FREE_COMPLETED, S0, 512),
-		E(SNAPSHOT, 0, 0), E(SEGMENT_FREE, S0, 2 * MIB),
+		E(OTHER, 1, 2),
+		E(SNAPSHOT, 0, 0),
+		E(ALLOC, S0, 512),
+		E(OTHER, S0, 512),
+		E(SNAPSHOT, 0, 512),
+		E(FREE_REQUESTED, S0, 512),
+		E(FREE_COMPLETED, S0, 512),
+		E(SNAPSHOT, 0, 0),
+		E(SEGMENT_FREE, S0, 2 * MIB),
 	};
 
 	(void)state;
@@ -233,10 +279,14 @@ static void test_snapshots_and_unknown_kinds(void **state)
 static void test_one_kind_of_free(void **state)
 {
 	static const struct frag_raw_entry requested[] = {
-		E(ALLOC, S0, 512), E(FREE_REQUESTED, S0, 512), E(ALLOC, S0, 512),
+		E(ALLOC, S0, 512),
+		E(FREE_REQUESTED, S0, 512),
+		E(ALLOC, S0, 512),
 	};
 	static const struct frag_raw_entry completed[] = {
-		E(ALLOC, S0, 512), E(FREE_COMPLETED, S0, 512), E(ALLOC, S0, 512),
+		E(ALLOC, S0, 512),
+		E(FREE_COMPLETED, S0, 512),
+		E(ALLOC, S0, 512),
 	};
 
 	(void)state;
@@ -247,7 +297,9 @@ static void test_one_kind_of_free(void **state)
 static void test_streams(void **state)
 {
 	static const struct frag_raw_entry list[] = {
-		E_ON(ALLOC, S0, 512, 1), E_ON(ALLOC, S1, 512, 2), E_ON(FREE, S0, 512, 1),
+		E_ON(ALLOC, S0, 512, 1),
+		E_ON(ALLOC, S1, 512, 2),
+		E_ON(FREE, S0, 512, 1),
 	};
 	struct frag_raw_dev raw = raw_of(list, 3);
 	struct frag_trace_dev dev = build(&raw);
@@ -268,8 +320,9 @@ static void test_times_and_marks(void **state)
 {
 	static struct frag_raw_entry list[] = { E(ALLOC, S0, 1), E(ALLOC, S1, 1), E(FREE, S0, 1),
 						E(FREE, S1, 1) };
-	static const struct frag_raw_mark marks[] = { { 100, 7, FRAG_EVF_STEP }, { 205, 8, 0 },
-						      { 205, 7, FRAG_EVF_END }, { 999, 9, 0 } };
+	static const struct frag_raw_mark marks[] = {
+		{ 100, 7, FRAG_EVF_STEP }, { 205, 8, 0 }, { 205, 7, FRAG_EVF_END }, { 999, 9, 0 }
+	};
 	static const uint64_t times[] = { 100, 210, 205, 1ull << 41 };
 	static const uint64_t expected[] = { 0, 0, 105, 105, 110, 110, 899, (1ull << 40) - 1 };
 	struct frag_raw_dev raw = raw_of(list, 4);
@@ -320,8 +373,12 @@ static void test_marks_keep_out_of_groups(void **state)
 static void test_recorded_pools(void **state)
 {
 	struct frag_raw_entry list[] = {
-		E(ALLOC, S0, 512), E(ALLOC, S1, 512), E(FREE, S0, 512), E(FREE, S1, 512),
-		E(SEGMENT_FREE, S2, 2 * MIB), E(SEGMENT_FREE, S0, 2 * MIB),
+		E(ALLOC, S0, 512),
+		E(ALLOC, S1, 512),
+		E(FREE, S0, 512),
+		E(FREE, S1, 512),
+		E(SEGMENT_FREE, S2, 2 * MIB),
+		E(SEGMENT_FREE, S0, 2 * MIB),
 		E(SEGMENT_FREE, S1, 2 * MIB),
 	};
 	static const uint16_t of[] = { 0, 2, 0, 2, 0, 0, 2 };
@@ -354,12 +411,17 @@ static void test_recorded_pools(void **state)
 static void test_inferred_pools(void **state)
 {
 	static const struct frag_raw_entry list[] = {
-		E(SEGMENT_ALLOC, S0, 20 * MIB), E(ALLOC, S0, 2 * MIB),
-		E(SEGMENT_ALLOC, S1, 20 * MIB), E(ALLOC, S1, 3 * MIB),
-		E(ALLOC, S0 + 2 * MIB, 4 * MIB), E(ALLOC, S1 + 3 * MIB, 2 * MIB),
-		E(FREE, S0, 2 * MIB), E(FREE, S0 + 2 * MIB, 4 * MIB),
+		E(SEGMENT_ALLOC, S0, 20 * MIB),
+		E(ALLOC, S0, 2 * MIB),
+		E(SEGMENT_ALLOC, S1, 20 * MIB),
+		E(ALLOC, S1, 3 * MIB),
+		E(ALLOC, S0 + 2 * MIB, 4 * MIB),
+		E(ALLOC, S1 + 3 * MIB, 2 * MIB),
+		E(FREE, S0, 2 * MIB),
+		E(FREE, S0 + 2 * MIB, 4 * MIB),
 		E(SEGMENT_FREE, S0, 20 * MIB), /* empty_cache: S1 is in use */
-		E(FREE, S1, 3 * MIB), E(FREE, S1 + 3 * MIB, 2 * MIB),
+		E(FREE, S1, 3 * MIB),
+		E(FREE, S1 + 3 * MIB, 2 * MIB),
 	};
 	static const uint16_t pool_of[] = { 0, 1, 0, 1, 0, 0, 0, 1, 1 };
 	static const struct frag_final_block blocks[] = { { S1, 20 * MIB, 0, FRAG_STATE_FREE } };
@@ -439,8 +501,9 @@ static void test_nothing(void **state)
 static void test_out_of_memory(void **state)
 {
 	static const struct frag_raw_entry list[] = {
-		E(SEGMENT_ALLOC, S0, 2 * MIB), E(ALLOC, S0, 100), E_ON(ALLOC, S1, 600, 2),
-		E(FREE, S0, 100), E(SEGMENT_FREE, S0, 2 * MIB),
+		E(SEGMENT_ALLOC, S0, 2 * MIB), E(ALLOC, S0, 100),
+		E_ON(ALLOC, S1, 600, 2),       E(FREE, S0, 100),
+		E(SEGMENT_FREE, S0, 2 * MIB),
 	};
 	int rc = FRAG_ENOMEM;
 

@@ -196,7 +196,8 @@ static void test_reading_over_the_end(void **state)
 		assert_int_equal(frag_input_peek(in, 100, &p, &seen, &err), 0);
 		assert_int_equal(seen, 7);
 		assert_int_equal(skip ? frag_input_skip(in, 8, &err)
-				      : frag_input_read(in, got, 8, &err), FRAG_EINPUT);
+				      : frag_input_read(in, got, 8, &err),
+				 FRAG_EINPUT);
 		assert_int_equal(err.offset, 10);
 		assert_non_null(strstr(err.msg, "truncated"));
 		frag_input_close(in);
@@ -206,9 +207,17 @@ static void test_reading_over_the_end(void **state)
 /* Plain bytes that begin like something else come through unchanged. */
 static void test_plain_is_not_mangled(void **state)
 {
-	static const char *const starts[] = { "BZh91AY", "PK\3\4", "070701", "ustar", "\x1f\x8b\x07",
-					      "#mtree\n", "\x28\xb5\x2f", "begin 644 x\n", "LZIP\1",
-					      "\x80\x04\x95", "id,lower,upper,size\n" };
+	static const char *const starts[] = { "BZh91AY",
+					      "PK\3\4",
+					      "070701",
+					      "ustar",
+					      "\x1f\x8b\x07",
+					      "#mtree\n",
+					      "\x28\xb5\x2f",
+					      "begin 644 x\n",
+					      "LZIP\1",
+					      "\x80\x04\x95",
+					      "id,lower,upper,size\n" };
 
 	(void)state;
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(starts); i++) {
@@ -308,8 +317,8 @@ static void test_truncated_archives(void **state)
 			assert_non_null(part);
 			memcpy(part, b.bytes, n);
 			if (read_all(part, n, &plain, &err) != FRAG_EINPUT)
-				fail_msg("%s cut to %zu of %zu reads %llu bytes", pack_names[how], n,
-					 b.len, (unsigned long long)plain);
+				fail_msg("%s cut to %zu of %zu reads %llu bytes", pack_names[how],
+					 n, b.len, (unsigned long long)plain);
 			assert_non_null(strstr(err.msg, "blob"));
 			free(part);
 		}

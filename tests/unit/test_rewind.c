@@ -61,7 +61,8 @@ static uint64_t rnd(struct toy *t, uint64_t below)
 static void note(struct toy *t, unsigned action, uint64_t addr, uint64_t bytes)
 {
 	assert_true(t->entries_count < MAX_ENTRIES);
-	t->entries[t->entries_count++] = (struct frag_raw_entry){ .addr = addr, .bytes = bytes,
+	t->entries[t->entries_count++] = (struct frag_raw_entry){ .addr = addr,
+								  .bytes = bytes,
 								  .time_us = 1 + t->entries_count,
 								  .action = action,
 								  .pool = FRAG_RAW_NO_POOL };
@@ -145,7 +146,8 @@ static void toy_alloc(struct toy *t, uint64_t requested)
 		i = grow(t, bytes);
 	rest = t->blocks[i].bytes - bytes;
 	if (rest && (bytes <= MIB || t->expandable || rest > MIB)) {
-		insert(t, i + 1, (struct block){ t->blocks[i].addr + bytes, rest, 0, false, false });
+		insert(t, i + 1,
+		       (struct block){ t->blocks[i].addr + bytes, rest, 0, false, false });
 		t->blocks[i].bytes = bytes;
 	}
 	t->blocks[i].live = true;
@@ -268,7 +270,8 @@ static void take_finals(const struct toy *t, struct finals *f)
 	for (size_t s = 0; s < t->segments_count; s++) {
 		const struct segment *g = &t->segments[s];
 
-		f->segments[s] = (struct frag_raw_segment){ .addr = g->addr, .bytes = g->bytes,
+		f->segments[s] = (struct frag_raw_segment){ .addr = g->addr,
+							    .bytes = g->bytes,
 							    .first_block = (uint32_t)n,
 							    .small = g->small,
 							    .expandable = t->expandable };
@@ -277,9 +280,10 @@ static void take_finals(const struct toy *t, struct finals *f)
 
 			if (b->addr < g->addr || b->addr >= g->addr + g->bytes)
 				continue;
-			f->blocks[n++] = (struct frag_final_block){
-				b->addr, b->bytes, b->requested,
-				!b->live ? FRAG_STATE_FREE : b->waiting ? FRAG_STATE_WAITING
+			f->blocks[n++] =
+				(struct frag_final_block){ b->addr, b->bytes, b->requested,
+							   !b->live	? FRAG_STATE_FREE
+							   : b->waiting ? FRAG_STATE_WAITING
 									: FRAG_STATE_LIVE };
 			f->segments[s].blocks_count++;
 		}
@@ -294,7 +298,8 @@ static const struct segment *find_segment(const struct state *s, uint64_t addr)
 	return NULL;
 }
 
-static uint64_t compare(const struct state *s, const struct frag_rewound *r, bool kinds)
+static uint64_t compare(const struct state *s, const struct frag_rewound *r, bool kinds,
+			bool requests)
 {
 	uint64_t other_sizes = 0;
 
@@ -311,11 +316,22 @@ static uint64_t compare(const struct state *s, const struct frag_rewound *r, boo
 	for (size_t i = 0; i < r->blocks_count; i++) {
 		assert_true(r->blocks[i].addr == s->live[i].addr);
 		assert_true(r->blocks[i].requested == s->live[i].requested);
-		assert_int_equal(r->blocks[i].waiting, s->live[i].waiting);
+		if (requests)
+			assert_int_equal(r->blocks[i].waiting, s->live[i].waiting);
 		assert_int_equal(r->blocks[i].slot, i);
 		other_sizes += r->blocks[i].bytes != s->live[i].bytes;
 	}
 	return other_sizes;
+}
+
+/* Without any request, completions count as whole frees: requests may not have been recorded. */
+static bool has_requests(const struct frag_raw_dev *raw)
+{
+	for (size_t i = 0; i < raw->entries_count; i++)
+		if (raw->entries[i].action == FRAG_RAW_FREE ||
+		    raw->entries[i].action == FRAG_RAW_FREE_REQUESTED)
+			return true;
+	return false;
 }
 
 /* Cuts a history everywhere. Returns how many sizes came out wrong, all told. */
@@ -336,12 +352,16 @@ static uint64_t cut_everywhere(uint64_t seed, bool expandable, size_t operations
 	n = run(t, operations, states);
 	take_finals(t, f);
 	for (size_t cut = 0; cut <= n; cut++) {
-		struct frag_raw_dev raw = { .entries = t->entries + cut, .entries_count = n - cut,
-					    .recorded_count = n - cut, .streams = &stream,
-					    .streams_count = 1, .finals_known = true,
+		struct frag_raw_dev raw = { .entries = t->entries + cut,
+					    .entries_count = n - cut,
+					    .recorded_count = n - cut,
+					    .streams = &stream,
+					    .streams_count = 1,
+					    .finals_known = true,
 					    .segments = f->segments,
 					    .segments_count = f->segments_count,
-					    .blocks = f->blocks, .start_us = 1 };
+					    .blocks = f->blocks,
+					    .start_us = 1 };
 		struct frag_rewound r;
 		struct frag_err err = { 0 };
 		uint64_t other;
@@ -349,10 +369,11 @@ static uint64_t cut_everywhere(uint64_t seed, bool expandable, size_t operations
 		if (frag_rewind(&raw, &dense, &r, &err))
 			fail_msg("cut at %zu: %s", cut, err.msg);
 		if (states[cut].segments_count != SIZE_MAX) {
-			other = compare(&states[cut], &r, !expandable);
+			other = compare(&states[cut], &r, !expandable, has_requests(&raw));
 			if (other > r.uncertain)
 				fail_msg("cut at %zu: %llu sizes differ, %llu are uncertain", cut,
-					 (unsigned long long)other, (unsigned long long)r.uncertain);
+					 (unsigned long long)other,
+					 (unsigned long long)r.uncertain);
 			wrong += other;
 			uncertain += r.uncertain;
 		}
@@ -376,7 +397,7 @@ static void test_cut_everywhere(void **state)
 	for (uint64_t seed = 1; seed <= 6; seed++)
 		wrong += cut_everywhere(seed, false, 400);
 	/* guesses at sizes that nothing shows: a few among some 60,000 */
-	assert_in_range(wrong, 0, 3000);
+	assert_in_range(wrong, 0, 600);
 }
 
 static void test_cut_everywhere_expandable(void **state)
@@ -390,17 +411,24 @@ static void test_cut_everywhere_expandable(void **state)
 
 #define S 0x700000000000ull
 #define ENTRY(kind, at, size) \
-	{ .addr = (at), .bytes = (size), .action = FRAG_RAW_##kind, .pool = FRAG_RAW_NO_POOL }
+	{ \
+		.addr = (at), .bytes = (size), .action = FRAG_RAW_##kind, .pool = FRAG_RAW_NO_POOL \
+	}
 
 static struct frag_rewound rewind_list(const struct frag_raw_entry *e, size_t n,
-				       const struct frag_raw_segment *segments, size_t segments_count,
-				       const struct frag_final_block *blocks)
+				       const struct frag_raw_segment *segments,
+				       size_t segments_count, const struct frag_final_block *blocks)
 {
 	static const uint64_t stream = 0;
 	static const uint16_t dense = 0;
-	struct frag_raw_dev raw = { .entries = e, .entries_count = n, .recorded_count = n,
-				    .streams = &stream, .streams_count = 1, .finals_known = true,
-				    .segments = segments, .segments_count = segments_count,
+	struct frag_raw_dev raw = { .entries = e,
+				    .entries_count = n,
+				    .recorded_count = n,
+				    .streams = &stream,
+				    .streams_count = 1,
+				    .finals_known = true,
+				    .segments = segments,
+				    .segments_count = segments_count,
 				    .blocks = blocks };
 	struct frag_rewound r;
 	struct frag_err err = { 0 };
@@ -414,14 +442,18 @@ static struct frag_rewound rewind_list(const struct frag_raw_entry *e, size_t n,
 static void test_size_from_the_gap(void **state)
 {
 	static const struct frag_final_block whole[] = { { S, 20 * MIB, 0, FRAG_STATE_FREE } };
-	static const struct frag_raw_segment segment[] = { { S, 20 * MIB, 0, 1, 0, 0, false, false } };
+	static const struct frag_raw_segment segment[] = { { S, 20 * MIB, 0, 1, 0, 0, false,
+							     false } };
 	const uint64_t slack = 300 * 1024;
 	const struct frag_raw_entry shown[] = {
-		ENTRY(ALLOC, S + 3 * MIB + slack, 2 * MIB), ENTRY(FREE, S, 3 * MIB),
+		ENTRY(ALLOC, S + 3 * MIB + slack, 2 * MIB),
+		ENTRY(FREE, S, 3 * MIB),
 		ENTRY(FREE, S + 3 * MIB + slack, 2 * MIB),
 	};
 	const struct frag_raw_entry hidden[] = {
-		ENTRY(FREE, S, 3 * MIB), ENTRY(ALLOC, S, 2 * MIB), ENTRY(FREE, S, 2 * MIB),
+		ENTRY(FREE, S, 3 * MIB),
+		ENTRY(ALLOC, S, 2 * MIB),
+		ENTRY(FREE, S, 2 * MIB),
 	};
 	struct frag_rewound r = rewind_list(shown, 3, segment, 1, whole);
 
@@ -448,8 +480,10 @@ static void test_size_from_what_was_not_chosen(void **state)
 	};
 	static const struct frag_raw_entry list[] = {
 		/* 20 - 3 = 17 MiB seem free, yet 16.5 MiB are served by another segment */
-		ENTRY(ALLOC, S + 64 * MIB, 16 * MIB + MIB / 2), ENTRY(FREE, S, 3 * MIB),
-		ENTRY(FREE, S + 64 * MIB, 16 * MIB + MIB / 2), ENTRY(ALLOC, S + 64 * MIB, 18 * MIB),
+		ENTRY(ALLOC, S + 64 * MIB, 16 * MIB + MIB / 2),
+		ENTRY(FREE, S, 3 * MIB),
+		ENTRY(FREE, S + 64 * MIB, 16 * MIB + MIB / 2),
+		ENTRY(ALLOC, S + 64 * MIB, 18 * MIB),
 	};
 	struct frag_rewound r = rewind_list(list, FRAG_ARRAY_LEN(list), segments, 2, blocks);
 
@@ -463,15 +497,16 @@ static void test_size_from_what_was_not_chosen(void **state)
 /* A short gap is the block's own, a small block is its request, a whole segment too. */
 static void test_sizes_without_doubt(void **state)
 {
-	static const struct frag_final_block blocks[] = { { S, 20 * MIB, 0, FRAG_STATE_FREE },
-							  { S + 32 * MIB, 2 * MIB, 0,
-							    FRAG_STATE_FREE } };
+	static const struct frag_final_block blocks[] = {
+		{ S, 20 * MIB, 0, FRAG_STATE_FREE }, { S + 32 * MIB, 2 * MIB, 0, FRAG_STATE_FREE }
+	};
 	static const struct frag_raw_segment segments[] = {
 		{ S, 20 * MIB, 0, 1, 0, 0, false, false },
 		{ S + 32 * MIB, 2 * MIB, 1, 1, 0, 0, true, false },
 	};
 	static const struct frag_raw_entry list[] = {
-		ENTRY(FREE, S, 19 * MIB + 100), ENTRY(FREE, S + 32 * MIB + 1024, 700),
+		ENTRY(FREE, S, 19 * MIB + 100),
+		ENTRY(FREE, S + 32 * MIB + 1024, 700),
 	};
 	struct frag_rewound r = rewind_list(list, 2, segments, 2, blocks);
 
@@ -488,11 +523,15 @@ static void test_no_finals(void **state)
 	static const uint64_t stream = 0;
 	static const uint16_t dense = 0;
 	static const struct frag_raw_entry list[] = {
-		ENTRY(FREE, S, 3 * MIB), ENTRY(ALLOC, S, 3 * MIB),
+		ENTRY(FREE, S, 3 * MIB),
+		ENTRY(ALLOC, S, 3 * MIB),
 		ENTRY(FREE_COMPLETED, S + 64 * MIB, 1000),
 	};
-	struct frag_raw_dev raw = { .entries = list, .entries_count = 3, .recorded_count = 4,
-				    .streams = &stream, .streams_count = 1 };
+	struct frag_raw_dev raw = { .entries = list,
+				    .entries_count = 3,
+				    .recorded_count = 4,
+				    .streams = &stream,
+				    .streams_count = 1 };
 	struct frag_rewound r;
 
 	(void)state;
@@ -521,9 +560,12 @@ static void test_contradictions(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(lists); i++) {
-		struct frag_raw_dev raw = { .entries = lists[i], .entries_count = 2,
-					    .recorded_count = 2, .streams = &stream,
-					    .streams_count = 1, .finals_known = true };
+		struct frag_raw_dev raw = { .entries = lists[i],
+					    .entries_count = 2,
+					    .recorded_count = 2,
+					    .streams = &stream,
+					    .streams_count = 1,
+					    .finals_known = true };
 		struct frag_rewound r;
 		struct frag_err err = { 0 };
 

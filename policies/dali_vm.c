@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * dali-vm: the virtual memory resource of NVIDIA DALI. Wholly free blocks move.
+ *
+ * Rules (NVIDIA/DALI, include/dali/core/mm/cuda_vm_resource.h and detail/free_list.h, 2021-2026;
+ * policies.md 10):
+ *  - Physical memory comes in blocks of one size, one handle each: the power of two that is not
+ *    below 1/256 of the card, at least the granule, at most 64 MiB.
+ *  - A request is aligned to the power of two that is not below 1/2048 of it, at least the
+ *    alignment asked for, at most a block, and its size is rounded up to that.
+ *  - Best fit among the free stretches that have memory, the lowest address among equals; the
+ *    first aligned place in it, what is left before and behind stays free.
+ *  - Else the deferred frees are completed (below) and that is tried again.
+ *  - Else best fit among the free stretches of address space, with memory or without. Each of
+ *    its blocks that has none gets one: the first wholly free block with memory, regions in
+ *    order, lowest address first, is unmapped and moves; when there is none a new one is
+ *    created. Blocks are mapped one by one.
+ *  - No such stretch: address space for the request is reserved, at least 4 GiB, a power of two,
+ *    at least twice the one before, if possible behind the last, so that they join.
+ *  - A free is deferred; when 16 are, the device is synchronised once and all become free and
+ *    merge. (In DALI a thread of its own does it as soon as it can.)
+ *  - When the driver refuses, new blocks of the request go back to it, and the request fails.
+ *    Otherwise nothing is given back before the end; trim has nothing to do.
+ *
+ * Structure and invariants: dali_vm/dali.h.
+ */
+#include "dali_vm/dali.h"
+
+static const struct frag_opt opts[] = {
+	FRAG_OPT_BYTES("block", struct dali_params, block, 0, 0, 16 * FRAG_GIB,
+		       "physical block, bytes, a power of two; 0 = 1/256 of the card, at most 64M"),
+	FRAG_OPT_BYTES("initial-va", struct dali_params, initial_va, 4 * FRAG_GIB, FRAG_MIB,
+		       1ull << 46, "smallest reservation of address space, bytes"),
+	FRAG_OPT_BYTES("alignment", struct dali_params, alignment, 256, 16, 2 * FRAG_MIB,
+		       "alignment that requests ask for, bytes, a power of two"),
+	FRAG_OPT_UINT("deferred", struct dali_params, deferred, 16, 1, 1 << 20,
+		      "frees that share one synchronisation; 1 = each has its own"),
+	FRAG_OPT_END,
+};
+
+static int validate(const void *params, struct frag_err *err)
+{
+	const struct dali_params *p = params;
+
+	if (p->block && (!frag_is_pow2(p->block) || p->block < FRAG_PAGE))
+		return frag_fail(err, FRAG_EUSAGE, "block must be a power of two from 2 MiB on");
+	if (!frag_is_pow2(p->alignment))
+		return frag_fail(err, FRAG_EUSAGE, "alignment must be a power of two");
+	return 0;
+}
+
+/* Smallest power of two that is not below n; 1 for 0. */
+static uint64_t next_pow2(uint64_t n)
+{
+	return n <= 1 ? 1 : 2ull << frag_log2(n - 1);
+}
+
+static int create(const struct frag_policy_env *env, const void *params, void **out,
+		  struct frag_err *err)
+{
+	struct dali *d = frag_host_calloc(1, sizeof(*d));
+	struct frag_device_info info;
+
+	if (!d)
+		return frag_fail_nomem(err, "policy dali-vm");
+	frag_dev_info(env->dev, &info);
+	d->env = *env;
+	d->params = params;
+	d->block = d->params->block;
+	if (!d->block)
+		d->block = FRAG_MIN(next_pow2(env->device_total_bytes >> 8), 64 * FRAG_MIB);
+	d->block = FRAG_MAX(d->block, FRAG_MAX(info.granule_bytes, FRAG_PAGE));
+	d->deferred_end = &d->deferred;
+	frag_slab_init(&d->pieces, sizeof(struct dali_piece));
+	frag_bset_init(&d->mapped);
+	frag_bset_init(&d->whole);
+	frag_bset_init(&d->runs);
+	frag_bset_init(&d->runs_at);
+	*out = d;
+	return 0;
+}
+
+static void destroy(void *self)
+{
+	struct dali *d = self;
+
+	dali_drop_all(d);
+	for (size_t i = 0; i < d->regions_count; i++)
+		frag_host_free(d->regions[i].blocks);
+	frag_host_free(d->regions);
+	frag_host_free(d->ranges);
+	frag_bset_release(&d->mapped);
+	frag_bset_release(&d->whole);
+	frag_bset_release(&d->runs);
+	frag_bset_release(&d->runs_at);
+	frag_slab_release(&d->pieces);
+	frag_host_free(d);
+}
+
+/* ---- alloc -------------------------------------------------------------------------------- */
+
+/* One synchronisation, then all deferred frees become real. */
+static int flush(struct dali *d, struct frag_err *err)
+{
+	struct dali_piece *p, *next;
+
+	FRAG_TRY(frag_dev_sync_all(d->env.dev, err));
+	for (p = d->deferred; p; p = next) {
+		next = p->link;
+		dali_give(d, p, DALI_MAPPED);
+	}
+	d->deferred = NULL;
+	d->deferred_end = &d->deferred;
+	d->deferred_count = 0;
+	return 0;
+}
+
+/* From what has memory: the piece, out, or NULL. pre: room for two pieces. */
+static struct dali_piece *take_mapped(struct dali *d, uint64_t bytes, uint64_t alignment)
+{
+	struct frag_bset_pos at = frag_bset_lower(&d->mapped, bytes, 0);
+	struct dali_piece *p = NULL, *rest;
+	uint64_t pad = 0;
+
+	for (; at.leaf; at = frag_bset_next(at)) {
+		p = frag_bset_value(at);
+		pad = -p->addr & (alignment - 1);
+		if (p->bytes >= bytes + pad)
+			break;
+	}
+	if (!at.leaf)
+		return NULL;
+	dali_take_out(d, p);
+	if (pad) {
+		rest = dali_split(d, p, pad);
+		dali_give(d, p, DALI_MAPPED);
+		p = rest;
+	}
+	if (p->bytes > bytes)
+		dali_give(d, dali_split(d, p, bytes), DALI_MAPPED);
+	return p;
+}
+
+/* A place in address space gets its memory. */
+static int map_new(struct dali *d, uint64_t bytes, uint64_t alignment, struct dali_piece **out,
+		   struct frag_err *err)
+{
+	frag_addr_t at = 0;
+	struct dali_piece *run = dali_find_run(d, bytes, alignment, &at);
+
+	if (!run) {
+		FRAG_TRY(dali_reserve(d, bytes, err));
+		run = dali_find_run(d, bytes, alignment, &at);
+		FRAG_ASSERT(run);
+	}
+	return dali_back(d, run, at, bytes, out, err);
+}
+
+static int alloc(void *self, const struct frag_request *req, struct frag_block *out,
+		 struct frag_err *err)
+{
+	struct dali *d = self;
+	uint64_t alignment, bytes, new_blocks = d->created_blocks;
+	struct dali_piece *p;
+
+	if (FRAG_UNLIKELY(req->bytes > d->env.device_total_bytes || req->bytes > 1ull << 45))
+		return FRAG_OOM;
+	if (dali_room(d, 2))
+		return frag_fail_nomem(err, "policy dali-vm");
+	alignment = FRAG_MAX(d->params->alignment, next_pow2(req->bytes >> 11));
+	alignment = FRAG_MIN(alignment, d->block);
+	bytes = (req->bytes + alignment - 1) & ~(alignment - 1);
+	p = take_mapped(d, bytes, alignment);
+	if (!p && d->deferred_count) {
+		FRAG_TRY(flush(d, err));
+		p = take_mapped(d, bytes, alignment);
+	}
+	out->cls = FRAG_CLASS_HIT;
+	if (!p) {
+		FRAG_TRY(map_new(d, bytes, alignment, &p, err));
+		out->cls = d->created_blocks > new_blocks ? FRAG_CLASS_GROW : FRAG_CLASS_MAP;
+	} else if (dali_is_free(p->next) || dali_is_free(p->prev)) {
+		out->cls = FRAG_CLASS_SPLIT;
+	}
+	p->state = DALI_LIVE;
+	d->live_bytes += bytes;
+	out->addr = p->addr;
+	out->granted = bytes;
+	out->handle = (uintptr_t)p;
+	return 0;
+}
+
+/* ---- free --------------------------------------------------------------------------------- */
+
+static int release(void *self, const struct frag_block *block, struct frag_err *err)
+{
+	struct dali *d = self;
+	struct dali_piece *p = (void *)(uintptr_t)block->handle;
+
+	*(p->state == DALI_LIVE ? &d->live_bytes : &d->waiting_bytes) -= p->bytes;
+	p->state = DALI_DEFERRED;
+	p->link = NULL;
+	*d->deferred_end = p;
+	d->deferred_end = &p->link;
+	/* after a synchronisation that failed there may be more than that */
+	if (++d->deferred_count < d->params->deferred)
+		return 0;
+	return flush(d, err);
+}
+
+static void free_requested(void *self, const struct frag_block *block)
+{
+	struct dali *d = self;
+	struct dali_piece *p = (void *)(uintptr_t)block->handle;
+
+	if (p->state != DALI_LIVE)
+		return;
+	p->state = DALI_WAITING;
+	d->live_bytes -= p->bytes;
+	d->waiting_bytes += p->bytes;
+}
+
+static void counters(void *self, frag_counter_fn fn, void *ctx)
+{
+	const struct dali *d = self;
+
+	fn(ctx, "created_blocks", (int64_t)d->created_blocks);
+	fn(ctx, "moved_blocks", (int64_t)d->moved_blocks);
+}
+
+const struct frag_policy_ops frag_policy_dali_vm = {
+	.abi = FRAG_POLICY_ABI,
+	.name = "dali-vm",
+	.summary = "DALI's virtual memory resource: wholly free blocks move to where they are "
+		   "needed",
+	.source = "NVIDIA/DALI include/dali/core/mm/cuda_vm_resource.h (2021-2026)",
+	.needs = FRAG_CAN_VMM,
+	.opts = opts,
+	.params_size = sizeof(struct dali_params),
+	.validate = validate,
+	.create = create,
+	.destroy = destroy,
+	.alloc = alloc,
+	.free = release,
+	.free_requested = free_requested,
+	.visit = dali_visit,
+	.usage = dali_usage,
+	.check = dali_check,
+	.counters = counters,
+};

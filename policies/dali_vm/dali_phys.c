@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Physical blocks: taken from where they are free, created, mapped. See dali.h. */
+#include "dali.h"
+
+static struct dali_block *block_at(const struct dali *d, frag_addr_t addr)
+{
+	struct dali_region *r = dali_region_of(d, addr);
+
+	return &r->blocks[(addr - r->base) / d->block];
+}
+
+/* A block came to be held (sign 1) or not (-1): the number of stretches changes. */
+static void note_held(struct dali *d, frag_addr_t addr, int sign)
+{
+	struct dali_region *r = dali_region_of(d, addr);
+	size_t i = (addr - r->base) / d->block;
+	int neighbours = (i && r->blocks[i - 1].stage != DALI_NONE) +
+			 (i + 1 < r->blocks_count && r->blocks[i + 1].stage != DALI_NONE);
+
+	d->held_count += (uint64_t)sign;
+	d->stretches_count += (uint64_t)(sign * (1 - neighbours));
+}
+
+static void journal(const struct dali *d, enum frag_segment_event kind, frag_addr_t addr)
+{
+	if (d->env.journal)
+		d->env.journal(d->env.journal_ctx, kind, addr, d->block, 0);
+}
+
+/* Unmaps the block at addr, the state of its piece is the caller's. */
+static int unmap_block(struct dali *d, frag_addr_t addr, struct frag_err *err)
+{
+	struct dali_block *b = block_at(d, addr);
+
+	FRAG_TRY(frag_dev_unmap(d->env.dev, addr, d->block, err));
+	if (b->stage == DALI_OPEN)
+		journal(d, FRAG_SEGMENT_UNMAP, addr);
+	b->stage = DALI_CREATED;
+	return 0;
+}
+
+static int map_block(struct dali *d, frag_addr_t addr, struct frag_err *err)
+{
+	struct dali_block *b = block_at(d, addr);
+
+	if (b->stage == DALI_CREATED) {
+		FRAG_TRY(frag_dev_map(d->env.dev, addr, d->block, b->handle, err));
+		b->stage = DALI_PLACED;
+	}
+	if (b->stage == DALI_PLACED) {
+		FRAG_TRY(frag_dev_set_access(d->env.dev, addr, d->block, err));
+		b->stage = DALI_OPEN;
+		journal(d, FRAG_SEGMENT_MAP, addr);
+	}
+	return 0;
+}
+
+/* Gives the memory of a block back, as far as the driver takes it. Never fails. */
+static int drop_block(struct dali *d, frag_addr_t addr, struct frag_err *err)
+{
+	struct dali_block *b = block_at(d, addr);
+
+	(void)err;
+	if (b->stage == DALI_PLACED || b->stage == DALI_OPEN)
+		unmap_block(d, addr, NULL);
+	if (b->stage == DALI_CREATED && !frag_dev_release(d->env.dev, b->handle, d->block, NULL)) {
+		b->stage = DALI_NONE;
+		note_held(d, addr, -1);
+	}
+	return 0;
+}
+
+/* The free piece with the first whole block: regions in order, then addresses. */
+static struct dali_piece *first_whole(const struct dali *d)
+{
+	for (size_t i = 0; i < d->regions_count; i++) {
+		const struct dali_region *r = &d->regions[i];
+		struct frag_bset_pos at = frag_bset_lower(&d->whole, r->base, 0);
+		struct dali_piece *p = at.leaf ? frag_bset_value(at) : NULL;
+
+		if (p && p->addr - r->base < r->blocks_count * d->block)
+			return p;
+	}
+	return NULL;
+}
+
+/* Moves the first free block to the place `to`. pre: room for two pieces. */
+static int move_block(struct dali *d, struct dali_piece *p, frag_addr_t to, struct frag_err *err)
+{
+	frag_addr_t from = dali_ceil(d, p->addr);
+	struct dali_piece *rest;
+	int rc;
+
+	dali_take_out(d, p);
+	if (from > p->addr) {
+		rest = dali_split(d, p, from - p->addr);
+		dali_give(d, p, DALI_MAPPED);
+		p = rest;
+	}
+	if (p->bytes > d->block)
+		dali_give(d, dali_split(d, p, d->block), DALI_MAPPED);
+	rc = unmap_block(d, from, err);
+	dali_give(d, p, rc ? DALI_MAPPED : DALI_HOLE);
+	if (rc)
+		return rc;
+	*block_at(d, to) = *block_at(d, from);
+	block_at(d, from)->stage = DALI_NONE;
+	note_held(d, from, -1);
+	note_held(d, to, 1);
+	d->moved_blocks++;
+	return 0;
+}
+
+/* Memory for the place at addr: a free block moves there, or a new one is created. */
+static int provide(struct dali *d, frag_addr_t addr, struct frag_err *err)
+{
+	struct frag_device *dev = d->env.dev;
+	struct dali_block *b = block_at(d, addr);
+	struct dali_piece *p;
+
+	if (b->stage != DALI_NONE)
+		return 0;
+	p = first_whole(d);
+	if (p) {
+		if (dali_room(d, 2))
+			return frag_fail_nomem(err, "blocks of dali-vm");
+		return move_block(d, p, addr, err);
+	}
+	if (dev->reserved_bytes > d->env.limit_bytes ||
+	    d->block > d->env.limit_bytes - dev->reserved_bytes)
+		return FRAG_OOM;
+	FRAG_TRY(frag_dev_create(dev, d->block, &b->handle, err));
+	b->stage = DALI_CREATED;
+	note_held(d, addr, 1);
+	d->created_blocks++;
+	return 0;
+}
+
+/* ---- backing a stretch -------------------------------------------------------------------- */
+
+/*
+ * Takes the pieces over [lo, hi) out, cut at its ends; holes are cut at the borders of blocks, so
+ * more may go out. Returns the first and the last. pre: room for two pieces.
+ */
+static struct dali_piece *take_stretch(struct dali *d, struct dali_piece *p, frag_addr_t lo,
+				       frag_addr_t hi, struct dali_piece **last)
+{
+	struct dali_piece *first, *rest;
+
+	while (dali_end(p) <= lo)
+		p = p->next;
+	dali_take_out(d, p);
+	if (p->was == DALI_HOLE)
+		lo = dali_floor(d, lo);
+	if (lo > p->addr) {
+		rest = dali_split(d, p, lo - p->addr);
+		dali_give(d, p, p->was);
+		p = rest;
+	}
+	for (first = p; dali_end(p) < hi; p = p->next)
+		dali_take_out(d, p->next);
+	if (p->was == DALI_HOLE)
+		hi = dali_ceil(d, hi);
+	if (dali_end(p) > hi)
+		dali_give(d, dali_split(d, p, hi - p->addr), p->was);
+	*last = p;
+	return first;
+}
+
+/* Calls `step` for each block of the holes among the pieces from first to last. */
+static int each_block(struct dali *d, struct dali_piece *first, struct dali_piece *last,
+		      int (*step)(struct dali *d, frag_addr_t addr, struct frag_err *err),
+		      struct frag_err *err)
+{
+	for (struct dali_piece *p = first;; p = p->next) {
+		frag_addr_t at;
+
+		for (at = p->addr; p->was == DALI_HOLE && at < dali_end(p); at += d->block)
+			FRAG_TRY(step(d, at, err));
+		if (p == last)
+			return 0;
+	}
+}
+
+/* Nothing came of it: new memory goes back, pieces are what they were. */
+static void put_back(struct dali *d, struct dali_piece *p, struct dali_piece *last)
+{
+	struct dali_piece *next;
+	bool end;
+
+	each_block(d, p, last, drop_block, NULL);
+	do {
+		end = p == last;
+		next = p->next;
+		dali_give(d, p, p->was);
+		p = next;
+	} while (!end);
+}
+
+int dali_back(struct dali *d, struct dali_piece *first, frag_addr_t addr, uint64_t bytes,
+	      struct dali_piece **out, struct frag_err *err)
+{
+	struct dali_piece *p, *last, *rest;
+	int rc;
+
+	if (dali_room(d, 2))
+		return frag_fail_nomem(err, "blocks of dali-vm");
+	p = take_stretch(d, first, addr, addr + bytes, &last);
+	rc = each_block(d, p, last, provide, err);
+	if (!rc)
+		rc = each_block(d, p, last, map_block, err);
+	if (!rc && dali_room(d, 2))
+		rc = frag_fail_nomem(err, "blocks of dali-vm");
+	if (rc) {
+		put_back(d, p, last);
+		return rc;
+	}
+	for (bool end = p == last; !end;) {
+		end = p->next == last;
+		dali_join(d, p);
+	}
+	if (addr > p->addr) {
+		rest = dali_split(d, p, addr - p->addr);
+		dali_give(d, p, DALI_MAPPED);
+		p = rest;
+	}
+	if (p->bytes > bytes)
+		dali_give(d, dali_split(d, p, bytes), DALI_MAPPED);
+	*out = p;
+	return 0;
+}
+
+/* ---- the end ------------------------------------------------------------------------------ */
+
+/* One call more if the first fails: something that failed once should not leak the rest. */
+void dali_drop_all(struct dali *d)
+{
+	struct frag_device *dev = d->env.dev;
+
+	for (size_t i = 0; i < d->regions_count; i++) {
+		struct dali_region *r = &d->regions[i];
+
+		for (size_t k = 0; k < r->blocks_count; k++) {
+			frag_addr_t addr = r->base + k * d->block;
+
+			drop_block(d, addr, NULL);
+			if (r->blocks[k].stage != DALI_NONE)
+				drop_block(d, addr, NULL);
+		}
+	}
+	for (size_t i = 0; i < d->ranges_count; i++)
+		if (frag_dev_unreserve(dev, d->ranges[i].addr, d->ranges[i].bytes, NULL))
+			frag_dev_unreserve(dev, d->ranges[i].addr, d->ranges[i].bytes, NULL);
+}

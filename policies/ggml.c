@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ggml: the older pool of llama.cpp, for cards without virtual memory management.
+ *
+ * Rules (ggml-org/llama.cpp, ggml/src/ggml-cuda/ggml-cuda.cu, struct ggml_cuda_pool_leg, 2026;
+ * policies.md 8.4):
+ *  - A pool per stream: an array of 256 slots for cached buffers.
+ *  - The smallest cached buffer that holds the request serves it, the lowest slot among equals,
+ *    if it is less than 64 GiB larger. The whole buffer is granted: no split, no merge.
+ *  - Miss: cudaMalloc of look-ahead (1.05) times the request, cut to whole bytes, rounded up to
+ *    256 B.
+ *  - Free: into the first empty slot; cudaFree when all slots are taken.
+ *  - When the driver refuses (retry): the device is synchronised, every buffer cached for the
+ *    stream is given back in order of slots, and the driver asked once more. Versions before
+ *    2026 gave up at once.
+ *  - trim does that giving back for every stream. (llama.cpp itself has no such call: a pool
+ *    goes with its context.)
+ *
+ * Structure: common/segheap, one piece per segment. The source scans its slots; here a set of
+ * the cached buffers by (size, slot) and a bitmap of the empty slots make the same choices.
+ * piece->mark: 0 live, 1 in a slot, 2 the driver failed to take it; tag: slot; seg->stream:
+ * pool.
+ * Invariants: a slot is empty, or holds a free piece that is in the set of the same pool; free
+ * pieces without a slot are in the chain `left`.
+ */
+#include "bset.h"
+#include "segheap.h"
+
+#include <inttypes.h>
+
+#define ALIGNMENT 256u
+#define SLOTS_MAX 4096u
+#define WORDS (SLOTS_MAX / 64u)
+#define WASTE_LIMIT (1ull << 36) /* of the source's search for the smallest difference */
+
+enum { IN_USE, IN_SLOT, LEFT };
+
+struct params {
+	uint64_t buffers;
+	double look_ahead;
+	bool retry;
+};
+
+static const struct frag_opt opts[] = {
+	{ .type = FRAG_OPT_T_UINT,
+	  .key = "buffers",
+	  .offset = offsetof(struct params, buffers),
+	  .def = 256,
+	  .min = 1,
+	  .max = SLOTS_MAX,
+	  .help = "cached buffers per stream",
+	  .tune = "64,256,1024,4096" },
+	FRAG_OPT_DOUBLE("look-ahead", struct params, look_ahead, 1.05, 1, 4,
+			"size of a new buffer, as a multiple of the request"),
+	FRAG_OPT_BOOL("retry", struct params, retry, 1,
+		      "give the stream's buffers back and ask again when the driver refuses"),
+	FRAG_OPT_END,
+};
+
+struct pool {
+	struct frag_piece **slots; /* NULL = empty */
+	struct frag_bset cached;   /* by (size, slot) */
+	uint64_t empty[WORDS];
+	uint64_t empty_words; /* bit per word of empty[] */
+};
+
+struct self {
+	const struct params *params;
+	struct frag_heap heap;
+	struct frag_bset_pool nodes;
+	struct pool **pools; /* by stream */
+	uint32_t pools_count;
+	struct frag_piece *left; /* the driver failed to take these; chain through link[0] */
+};
+
+static int create(const struct frag_policy_env *env, const void *params, void **out,
+		  struct frag_err *err)
+{
+	struct self *s = frag_host_calloc(1, sizeof(*s));
+
+	if (!s)
+		return frag_fail_nomem(err, "policy ggml");
+	s->params = params;
+	frag_heap_init(&s->heap, env, true);
+	frag_bset_pool_init(&s->nodes);
+	*out = s;
+	return 0;
+}
+
+static void destroy(void *self)
+{
+	struct self *s = self;
+	uint32_t i;
+
+	frag_heap_release(&s->heap);
+	for (i = 0; i < s->pools_count; i++) {
+		if (s->pools[i])
+			frag_bset_release(&s->pools[i]->cached);
+		frag_host_free(s->pools[i]);
+	}
+	frag_bset_pool_release(&s->nodes);
+	frag_host_free(s->pools);
+	frag_host_free(s);
+}
+
+/* ---- slots -------------------------------------------------------------------------------- */
+
+static struct pool *pool_new(struct self *s)
+{
+	size_t n = s->params->buffers, i;
+	struct pool *q = frag_host_calloc(1, sizeof(*q) + n * sizeof(q->slots[0]));
+
+	if (!q)
+		return NULL;
+	q->slots = (struct frag_piece **)(q + 1);
+	for (i = 0; i < n; i++)
+		q->empty[i / 64] |= 1ull << (i % 64);
+	for (i = 0; i < (n + 63) / 64; i++)
+		q->empty_words |= 1ull << i;
+	frag_bset_init_shared(&q->cached, &s->nodes);
+	return q;
+}
+
+/* The pool of a stream, and host memory for every free there can be; NULL when that is short. */
+static struct pool *pool_get(struct self *s, uint32_t stream)
+{
+	uint32_t i;
+
+	if (FRAG_UNLIKELY(stream >= s->pools_count)) {
+		struct pool **pools = frag_host_realloc(s->pools, stream + 1ul, sizeof(*pools));
+
+		if (!pools)
+			return NULL;
+		for (i = s->pools_count; i <= stream; i++)
+			pools[i] = NULL;
+		s->pools = pools;
+		s->pools_count = stream + 1;
+	}
+	if (FRAG_UNLIKELY(!s->pools[stream]))
+		s->pools[stream] = pool_new(s);
+	if (!s->pools[stream] || (s->nodes.limit < s->heap.pieces_count + 1 &&
+				  frag_bset_pool_reserve(&s->nodes, s->heap.pieces_count + 1)))
+		return NULL;
+	return s->pools[stream];
+}
+
+/* Into the first empty slot; false if there is none. */
+static bool put(struct pool *q, struct frag_piece *p)
+{
+	unsigned w, slot;
+
+	if (!q->empty_words)
+		return false;
+	w = (unsigned)__builtin_ctzll(q->empty_words);
+	slot = w * 64 + (unsigned)__builtin_ctzll(q->empty[w]);
+	q->empty[w] &= q->empty[w] - 1;
+	if (!q->empty[w])
+		q->empty_words &= ~(1ull << w);
+	q->slots[slot] = p;
+	p->tag = slot;
+	p->mark = IN_SLOT;
+	frag_bset_insert(&q->cached, p->bytes, slot, p);
+	return true;
+}
+
+/* Empties a slot that is out of the set. */
+static void vacate(struct pool *q, struct frag_piece *p)
+{
+	q->slots[p->tag] = NULL;
+	q->empty[p->tag / 64] |= 1ull << (p->tag % 64);
+	q->empty_words |= 1ull << (p->tag / 64);
+	p->mark = IN_USE;
+}
+
+static struct frag_piece *take(struct pool *q, uint64_t bytes)
+{
+	struct frag_bset_pos at = frag_bset_lower(&q->cached, bytes, 0);
+	struct frag_piece *p;
+
+	if (!at.leaf || frag_bset_size(at) - bytes >= WASTE_LIMIT)
+		return NULL;
+	p = frag_bset_value(at);
+	frag_bset_erase_at(&q->cached, at);
+	vacate(q, p);
+	return p;
+}
+
+/* ---- giving back -------------------------------------------------------------------------- */
+
+/* A piece that is in no slot goes back to the driver, or into `left`. */
+static int drop(struct self *s, struct frag_piece *p, struct frag_err *err)
+{
+	int rc = frag_heap_drop(&s->heap, p->seg, err);
+
+	if (rc) {
+		p->mark = LEFT;
+		p->link[0] = s->left;
+		s->left = p;
+	}
+	return rc;
+}
+
+static int drop_left(struct self *s, struct frag_err *err)
+{
+	while (s->left) {
+		struct frag_piece *p = s->left;
+
+		s->left = p->link[0];
+		FRAG_TRY(drop(s, p, err));
+	}
+	return 0;
+}
+
+static int clear_pool(struct self *s, struct pool *q, struct frag_err *err)
+{
+	size_t i;
+
+	for (i = 0; i < s->params->buffers && frag_bset_count(&q->cached); i++) {
+		struct frag_piece *p = q->slots[i];
+
+		if (!p)
+			continue;
+		frag_bset_erase(&q->cached, p->bytes, p->tag);
+		vacate(q, p);
+		FRAG_TRY(drop(s, p, err));
+	}
+	return 0;
+}
+
+/* ---- hooks -------------------------------------------------------------------------------- */
+
+static int grow(struct self *s, struct pool *q, uint64_t bytes, uint32_t stream,
+		struct frag_piece **p, uint8_t *cls, struct frag_err *err)
+{
+	uint64_t ahead = (uint64_t)(s->params->look_ahead * (double)bytes);
+	int rc;
+
+	ahead = frag_round_up(FRAG_MAX(ahead, bytes), ALIGNMENT);
+	*cls = FRAG_CLASS_GROW;
+	rc = frag_heap_grow(&s->heap, ahead, stream, p, err);
+	if (rc == FRAG_OOM && s->params->retry) {
+		*cls = FRAG_CLASS_RELEASE;
+		FRAG_TRY(frag_dev_sync_all(s->heap.env.dev, err));
+		FRAG_TRY(drop_left(s, err));
+		FRAG_TRY(clear_pool(s, q, err));
+		rc = frag_heap_grow(&s->heap, ahead, stream, p, err);
+	}
+	return rc;
+}
+
+static int alloc(void *self, const struct frag_request *req, struct frag_block *out,
+		 struct frag_err *err)
+{
+	struct self *s = self;
+	struct frag_piece *p;
+	struct pool *q;
+
+	if (FRAG_UNLIKELY(req->bytes > FRAG_HEAP_REQUEST_MAX / 4))
+		return FRAG_OOM;
+	q = pool_get(s, req->stream);
+	if (!q)
+		return frag_fail_nomem(err, "policy ggml");
+	p = take(q, req->bytes);
+	out->cls = FRAG_CLASS_HIT;
+	if (!p)
+		FRAG_TRY(grow(s, q, req->bytes, req->stream, &p, &out->cls, err));
+	frag_heap_take(&s->heap, p);
+	out->addr = p->addr;
+	out->granted = p->bytes;
+	out->handle = (uintptr_t)p;
+	return 0;
+}
+
+static int release(void *self, const struct frag_block *block, struct frag_err *err)
+{
+	struct self *s = self;
+	struct frag_piece *p = (void *)(uintptr_t)block->handle;
+
+	frag_heap_give(&s->heap, p);
+	if (FRAG_LIKELY(put(s->pools[p->seg->stream], p)))
+		return 0;
+	return drop(s, p, err);
+}
+
+static void free_requested(void *self, const struct frag_block *block)
+{
+	struct self *s = self;
+
+	frag_heap_wait(&s->heap, (void *)(uintptr_t)block->handle);
+}
+
+static int trim(void *self, uint16_t pool, struct frag_err *err)
+{
+	struct self *s = self;
+	uint32_t i;
+
+	(void)pool;
+	FRAG_TRY(drop_left(s, err));
+	for (i = 0; i < s->pools_count; i++)
+		if (s->pools[i])
+			FRAG_TRY(clear_pool(s, s->pools[i], err));
+	return 0;
+}
+
+static void visit(void *self, const struct frag_visitor *v)
+{
+	struct self *s = self;
+
+	frag_heap_visit(&s->heap, v);
+}
+
+static void usage(void *self, struct frag_usage *out)
+{
+	struct self *s = self;
+
+	frag_heap_usage(&s->heap, 0, out);
+}
+
+/* ---- check -------------------------------------------------------------------------------- */
+
+static const char *pool_broken(const struct self *s, const struct pool *q, uint32_t stream)
+{
+	size_t i, taken = 0;
+
+	for (i = 0; i < s->params->buffers; i++) {
+		const struct frag_piece *p = q->slots[i];
+		struct frag_bset_pos at;
+
+		if ((p == NULL) != (q->empty[i / 64] >> (i % 64) & 1))
+			return "bitmap of empty slots wrong";
+		if (!p)
+			continue;
+		taken++;
+		if (!frag_piece_is_free(p) || p->tag != i || p->mark != IN_SLOT || p->next ||
+		    p->seg->stream != stream)
+			return "slot holds the wrong buffer";
+		at = frag_bset_lower(&q->cached, p->bytes, i);
+		if (!at.leaf || frag_bset_value(at) != p)
+			return "buffer in a slot is not in the set";
+	}
+	for (i = 0; i < WORDS; i++)
+		if ((q->empty[i] != 0) != (q->empty_words >> i & 1))
+			return "summary of empty slots wrong";
+	return taken == frag_bset_count(&q->cached) ? frag_bset_broken(&q->cached)
+						    : "set and slots differ";
+}
+
+static int check(void *self, struct frag_err *err)
+{
+	struct self *s = self;
+	const struct frag_piece *p;
+	size_t n = 0;
+	uint32_t i;
+
+	for (i = 0; i < s->pools_count; i++) {
+		const char *bad = s->pools[i] ? pool_broken(s, s->pools[i], i) : NULL;
+
+		if (bad)
+			return frag_fail(err, FRAG_ECHECK, "pool of stream %" PRIu32 ": %s", i,
+					 bad);
+		n += s->pools[i] ? frag_bset_count(&s->pools[i]->cached) : 0;
+	}
+	for (p = s->left; p; p = p->link[0]) {
+		if (p->mark != LEFT || !frag_piece_is_free(p))
+			return frag_fail(err, FRAG_ECHECK, "a buffer that was left is in use");
+		n++;
+	}
+	if (n != s->heap.free_count)
+		return frag_fail(err, FRAG_ECHECK, "%zu buffers in slots, %zu are free", n,
+				 s->heap.free_count);
+	return frag_heap_check(&s->heap, NULL, NULL, err);
+}
+
+const struct frag_policy_ops frag_policy_ggml = {
+	.abi = FRAG_POLICY_ABI,
+	.name = "ggml",
+	.summary = "llama.cpp's older pool: 256 cached buffers per stream, granted whole",
+	.source = "ggml-org/llama.cpp ggml/src/ggml-cuda/ggml-cuda.cu, ggml_cuda_pool_leg (2026)",
+	.needs = FRAG_CAN_MALLOC,
+	.opts = opts,
+	.params_size = sizeof(struct params),
+	.create = create,
+	.destroy = destroy,
+	.alloc = alloc,
+	.free = release,
+	.free_requested = free_requested,
+	.trim = trim,
+	.visit = visit,
+	.usage = usage,
+	.check = check,
+};

@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Segments of `gmlake` and their pieces, see gl.h. */
+#include "gl.h"
+
+#include <stdlib.h>
+
+int gl_room(struct gl *g, size_t more)
+{
+	size_t n =
+		g->small.pieces_count + frag_slab_live(&g->pieces) + g->stitches_count + more + 4;
+
+	if (FRAG_UNLIKELY(g->nodes.limit < n) && frag_bset_pool_reserve(&g->nodes, n))
+		return FRAG_ENOMEM;
+	if (frag_heap_reserve(&g->small, 2) || frag_slab_reserve(&g->pieces, more))
+		return FRAG_ENOMEM;
+	return 0;
+}
+
+/* ---- pieces ------------------------------------------------------------------------------- */
+
+static void mark_start(struct gl_seg *seg, struct gl_piece *p)
+{
+	uint32_t i = gl_page_of(p);
+
+	seg->at[i] = p;
+	seg->starts[i / 64] |= 1ull << (i % 64);
+}
+
+static void clear_start(struct gl_seg *seg, const struct gl_piece *p)
+{
+	uint32_t i = gl_page_of(p);
+
+	seg->starts[i / 64] &= ~(1ull << (i % 64));
+}
+
+struct gl_piece *gl_piece_at(const struct gl_seg *seg, uint32_t page)
+{
+	uint32_t w = page / 64;
+	uint64_t bits = seg->starts[w] & (~0ull >> (63 - page % 64));
+
+	while (!bits)
+		bits = seg->starts[--w];
+	return seg->at[w * 64 + 63u - (uint32_t)__builtin_clzll(bits)];
+}
+
+void gl_free_insert(struct gl *g, struct gl_piece *p)
+{
+	struct gl_stream *t = &g->streams[p->seg->stream];
+
+	frag_bset_insert(&t->large, p->bytes, p->addr, p);
+	t->large_bytes += p->bytes;
+}
+
+void gl_free_erase(struct gl *g, struct gl_piece *p)
+{
+	struct gl_stream *t = &g->streams[p->seg->stream];
+
+	frag_bset_erase(&t->large, p->bytes, p->addr);
+	t->large_bytes -= p->bytes;
+}
+
+struct gl_piece *gl_split(struct gl *g, struct gl_piece *p, uint64_t bytes)
+{
+	struct gl_piece *rest = frag_slab_alloc(&g->pieces);
+
+	*rest = (struct gl_piece){
+		.addr = p->addr + bytes,
+		.bytes = p->bytes - bytes,
+		.prev = p,
+		.next = p->next,
+		.seg = p->seg,
+		.event = p->event,
+		.state = FRAG_STATE_FREE,
+	};
+	if (p->next)
+		p->next->prev = rest;
+	p->next = rest;
+	p->bytes = bytes;
+	mark_start(p->seg, rest);
+	return rest;
+}
+
+static void join(struct gl *g, struct gl_piece *p)
+{
+	struct gl_piece *q = p->next;
+
+	clear_start(p->seg, q);
+	p->bytes += q->bytes;
+	p->next = q->next;
+	if (q->next)
+		q->next->prev = p;
+	if (q->event.number > p->event.number)
+		p->event = q->event;
+	frag_slab_free(&g->pieces, q);
+}
+
+void gl_busy(struct gl *g, struct gl_seg *seg, int change)
+{
+	uint32_t before = seg->busy;
+
+	seg->busy += (uint32_t)change;
+	if (!before && seg->busy)
+		g->idle_bytes -= seg->bytes;
+	if (before && !seg->busy)
+		g->idle_bytes += seg->bytes;
+}
+
+void gl_use(struct gl *g, struct gl_piece *p, struct gl_stitch *owner)
+{
+	p->state = FRAG_STATE_LIVE;
+	p->owner = owner;
+	gl_busy(g, p->seg, 1);
+	if (FRAG_UNLIKELY(p->seg->extents != NULL))
+		gl_toggle(g, p->seg, gl_page_of(p), (uint32_t)(p->bytes / GL_PAGE), -1);
+}
+
+void gl_unuse(struct gl *g, struct gl_piece *p)
+{
+	struct gl_piece *q = p->next;
+
+	p->state = FRAG_STATE_FREE;
+	p->owner = NULL;
+	gl_busy(g, p->seg, -1);
+	if (FRAG_UNLIKELY(p->seg->extents != NULL))
+		gl_toggle(g, p->seg, gl_page_of(p), (uint32_t)(p->bytes / GL_PAGE), 1);
+	if (!g->paper && q && q->state == FRAG_STATE_FREE) {
+		gl_free_erase(g, q);
+		join(g, p);
+	}
+	q = p->prev;
+	if (!g->paper && q && q->state == FRAG_STATE_FREE) {
+		gl_free_erase(g, q);
+		join(g, q);
+		p = q;
+	}
+	gl_free_insert(g, p);
+}
+
+/* ---- segments ----------------------------------------------------------------------------- */
+
+static void journal(const struct gl *g, enum frag_segment_event kind, const struct gl_seg *seg)
+{
+	if (g->env.journal)
+		g->env.journal(g->env.journal_ctx, kind, seg->addr, seg->bytes, seg->stream);
+}
+
+/* Takes a segment apart. What a failure leaves is done by the next call. Frees `seg` at the end. */
+static int dismantle(struct gl *g, struct gl_seg *seg, struct frag_err *err)
+{
+	struct frag_device *dev = g->env.dev;
+
+	if (seg->mapped)
+		FRAG_TRY(frag_dev_unmap(dev, seg->addr, seg->mapped * GL_PAGE, err));
+	seg->mapped = 0;
+	for (; seg->created; seg->created--)
+		FRAG_TRY(frag_dev_release(dev, seg->handles[seg->created - 1], GL_PAGE, err));
+	if (seg->addr)
+		FRAG_TRY(frag_dev_unreserve(dev, seg->addr, seg->bytes, err));
+	frag_host_free(seg);
+	return 0;
+}
+
+/* A segment that is in no list goes, now or, when the driver fails, later. */
+static int send_off(struct gl *g, struct gl_seg *seg, struct frag_err *err)
+{
+	int rc = dismantle(g, seg, err);
+
+	if (rc) {
+		seg->chain = g->going;
+		g->going = seg;
+		g->going_bytes += seg->created * GL_PAGE;
+		g->going_count += seg->created != 0;
+	}
+	return rc;
+}
+
+static int finish_going(struct gl *g, struct frag_err *err)
+{
+	while (g->going) {
+		struct gl_seg *seg = g->going;
+
+		g->going = seg->chain;
+		g->going_bytes -= seg->created * GL_PAGE;
+		g->going_count -= seg->created != 0;
+		FRAG_TRY(send_off(g, seg, err));
+	}
+	return 0;
+}
+
+static struct gl_seg *seg_alloc(uint32_t stream, uint64_t bytes)
+{
+	size_t pages = (size_t)(bytes / GL_PAGE), words = (pages + 63) / 64;
+	struct gl_seg *seg = frag_host_calloc(1, sizeof(*seg) + (2 * pages + words) * 8);
+
+	if (!seg)
+		return NULL;
+	seg->bytes = bytes;
+	seg->pages = (uint32_t)pages;
+	seg->stream = stream;
+	seg->at = (struct gl_piece **)(seg->handles + pages);
+	seg->starts = seg->handles + 2 * pages;
+	return seg;
+}
+
+/* Creates and maps the pages, each on its own, as GMLake does. */
+static int fill(struct gl *g, struct gl_seg *seg, struct frag_err *err)
+{
+	struct frag_device *dev = g->env.dev;
+	uint32_t i;
+
+	for (; seg->created < seg->pages; seg->created++)
+		FRAG_TRY(frag_dev_create(dev, GL_PAGE, &seg->handles[seg->created], err));
+	for (i = 0; i < seg->pages; i++) {
+		frag_addr_t at = seg->addr + i * GL_PAGE;
+
+		FRAG_TRY(frag_dev_map(dev, at, GL_PAGE, seg->handles[i], err));
+		seg->mapped++;
+		FRAG_TRY(frag_dev_set_access(dev, at, GL_PAGE, err));
+	}
+	return 0;
+}
+
+static int room_for_seg(struct gl *g)
+{
+	if (g->segs_count == g->segs_cap) {
+		size_t cap = g->segs_cap ? 2 * g->segs_cap : 64;
+		struct gl_seg **segs = frag_host_realloc(g->segs, cap, sizeof(*segs));
+
+		if (!segs)
+			return FRAG_ENOMEM;
+		g->segs = segs;
+		g->segs_cap = cap;
+	}
+	return gl_room(g, 2);
+}
+
+static struct gl_piece *add_seg(struct gl *g, struct gl_seg *seg)
+{
+	struct gl_piece *p = frag_slab_alloc(&g->pieces);
+
+	*p = (struct gl_piece){
+		.addr = seg->addr, .bytes = seg->bytes, .seg = seg, .state = FRAG_STATE_FREE
+	};
+	seg->first = p;
+	mark_start(seg, p);
+	seg->index = g->segs_count;
+	if (seg->index && g->segs[seg->index - 1]->addr > seg->addr)
+		g->unsorted = true;
+	g->segs[g->segs_count++] = seg;
+	g->large_bytes += seg->bytes;
+	g->idle_bytes += seg->bytes;
+	journal(g, FRAG_SEGMENT_ALLOC, seg);
+	return p;
+}
+
+/*
+ * GMLake creates the pages first; here address space comes first, so that what a failure
+ * leaves half done has its place.
+ */
+int gl_seg_new(struct gl *g, uint32_t stream, uint64_t bytes, struct gl_piece **out, bool *no_space,
+	       struct frag_err *err)
+{
+	uint64_t held = g->env.dev->reserved_bytes;
+	struct gl_seg *seg;
+	int rc;
+
+	*no_space = false;
+	if (bytes > g->env.device_total_bytes || held > g->env.limit_bytes ||
+	    bytes > g->env.limit_bytes - held)
+		return FRAG_OOM;
+	seg = room_for_seg(g) ? NULL : seg_alloc(stream, bytes);
+	if (!seg)
+		return frag_fail_nomem(err, "segments of gmlake");
+	rc = frag_dev_reserve(g->env.dev, bytes, 0, &seg->addr, err);
+	*no_space = rc == FRAG_OOM;
+	if (!rc)
+		rc = fill(g, seg, err);
+	if (rc) {
+		int undone = send_off(g, seg, rc == FRAG_OOM ? err : NULL);
+
+		return rc == FRAG_OOM && undone ? undone : rc;
+	}
+	*out = add_seg(g, seg);
+	return 0;
+}
+
+/* Gives an idle segment back, and with it every stitch over it. */
+static int seg_drop(struct gl *g, struct gl_seg *seg, struct frag_err *err)
+{
+	size_t last = g->segs_count - 1;
+	struct gl_piece *p, *next;
+
+	FRAG_ASSERT(!seg->busy);
+	while (seg->extents)
+		FRAG_TRY(gl_stitch_drop(g, seg->extents->stitch, err));
+	if (seg->mapped)
+		FRAG_TRY(frag_dev_unmap(g->env.dev, seg->addr, seg->bytes, err));
+	seg->mapped = 0;
+	journal(g, FRAG_SEGMENT_FREE, seg);
+	for (p = seg->first; p; p = next) {
+		next = p->next;
+		gl_free_erase(g, p);
+		frag_slab_free(&g->pieces, p);
+	}
+	g->large_bytes -= seg->bytes;
+	g->idle_bytes -= seg->bytes;
+	if (seg->index != last) {
+		g->segs[seg->index] = g->segs[last];
+		g->segs[seg->index]->index = seg->index;
+		g->unsorted = true;
+	}
+	g->segs_count = last;
+	return send_off(g, seg, err);
+}
+
+int gl_release_idle(struct gl *g, struct frag_err *err)
+{
+	struct gl_seg *chain = NULL, **end = &chain, *next;
+	size_t i;
+
+	FRAG_TRY(finish_going(g, err));
+	if (!g->idle_bytes)
+		return 0;
+	gl_sort(g);
+	for (i = 0; i < g->segs_count; i++) {
+		if (g->segs[i]->busy)
+			continue;
+		*end = g->segs[i];
+		end = &g->segs[i]->chain;
+	}
+	*end = NULL;
+	for (; chain; chain = next) {
+		next = chain->chain;
+		FRAG_TRY(seg_drop(g, chain, err));
+	}
+	return 0;
+}
+
+/* Everything, for the end; each call once more if it fails. pre: no stitches. */
+void gl_drop_segs(struct gl *g)
+{
+	size_t i;
+
+	for (i = 0; i < g->segs_count; i++)
+		if (dismantle(g, g->segs[i], NULL) && dismantle(g, g->segs[i], NULL))
+			frag_host_free(g->segs[i]);
+	while (g->going) {
+		struct gl_seg *seg = g->going;
+
+		g->going = seg->chain;
+		if (dismantle(g, seg, NULL) && dismantle(g, seg, NULL))
+			frag_host_free(seg);
+	}
+	frag_host_free(g->segs);
+}
+
+static int by_addr(const void *a, const void *b)
+{
+	const struct gl_seg *x = *(struct gl_seg *const *)a, *y = *(struct gl_seg *const *)b;
+
+	return (x->addr > y->addr) - (x->addr < y->addr);
+}
+
+void gl_sort(struct gl *g)
+{
+	size_t i;
+
+	if (!g->unsorted)
+		return;
+	qsort(g->segs, g->segs_count, sizeof(g->segs[0]), by_addr);
+	for (i = 0; i < g->segs_count; i++)
+		g->segs[i]->index = i;
+	g->unsorted = false;
+}

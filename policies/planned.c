@@ -1,0 +1,402 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * planned: addresses that were planned ahead, and a caching pool for the rest.
+ *
+ * A job that repeats its steps makes the same requests again. `cufrag plan
+ * TRACE -o FILE` takes the first steps of a recording, places their requests
+ * offline and writes sizes and offsets; here a run takes them. One segment of the planned
+ * height is allocated at the start. A request, rounded up to 512 B, takes the next
+ * entry of its size in the current phase whose place is free, at most LOOK_AHEAD further on;
+ * where there is none (another size, more of them, another order) it goes to the fallback,
+ * another policy over the same device. Phases follow the marks of the program: the
+ * beginning, then the steps of the period in turn. Without a plan everything is the fallback's.
+ *
+ * Where this differs from its source: the n-th request of a size takes the n-th entry of that
+ * size, not the n-th of all, so that one request more or less does not spoil the rest of a
+ * step; requests of varying size have no intervals of their own but go to the fallback.
+ *
+ * Source: STAlloc (EuroSys 2026, arXiv 2507.16274; infinigence/STAlloc).
+ * Invariants: ranges in use never overlap; the segment exists if and only if a plan does.
+ */
+#include <frag/policy.h>
+
+#include <string.h>
+
+#include "planned/occupied.h"
+#include "planned/plan_text.h"
+
+#define UNIT 512u
+#define LOOK_AHEAD 64u
+
+struct params {
+	char plan[FRAG_OPT_STRING_MAX];
+	char fallback[FRAG_OPT_STRING_MAX];
+};
+
+static const struct frag_opt opts[] = {
+	FRAG_OPT_STRING("plan", struct params, plan, "",
+			"plan file of cufrag plan TRACE -o FILE; none: the fallback alone"),
+	FRAG_OPT_STRING("fallback", struct params, fallback, "pytorch",
+			"policy for requests that are not in the plan"),
+	FRAG_OPT_END,
+};
+
+struct planned {
+	struct frag_policy_env env;
+	struct frag_inner inner; /* the fallback */
+	struct plan plan;
+	frag_addr_t base; /* of the planned segment */
+	struct occupied used;
+	uint64_t used_bytes, waiting_bytes;
+	uint32_t phase, marks, skip_left;
+	bool change; /* the next phase begins after skip_left more requests */
+	int64_t hits, misses, conflicts;
+};
+
+/* ---- life ------------------------------------------------------------------------ */
+
+static int open_plan(struct planned *s, const struct params *p, struct frag_err *err)
+{
+	int rc;
+
+	if (!*p->plan)
+		return 0;
+	FRAG_TRY(plan_read(p->plan, &s->plan, err));
+	if (s->plan.reserve_bytes > s->env.limit_bytes)
+		rc = FRAG_OOM;
+	else
+		rc = frag_dev_alloc(s->env.dev, s->plan.reserve_bytes, &s->base, err);
+	if (rc == FRAG_OOM) {
+		/* a plan that does not fit: everything goes to the fallback */
+		plan_release(&s->plan);
+		return 0;
+	}
+	if (rc)
+		plan_release(&s->plan);
+	return rc;
+}
+
+static int create(const struct frag_policy_env *env, const void *params, void **self,
+		  struct frag_err *err)
+{
+	const struct params *p = params;
+	struct planned *s = frag_host_calloc(1, sizeof(*s));
+	struct frag_policy_env rest = *env;
+	int rc;
+
+	if (!s)
+		return frag_fail_nomem(err, "policy planned");
+	s->env = *env;
+	occupied_init(&s->used);
+	rc = open_plan(s, p, err);
+	if (!rc) {
+		if (rest.limit_bytes != UINT64_MAX)
+			rest.limit_bytes -= s->plan.reserve_bytes;
+		rc = frag_inner_open(p->fallback, &rest, &s->inner, err);
+		if (rc && s->plan.reserve_bytes)
+			frag_dev_free(env->dev, s->base, s->plan.reserve_bytes, NULL);
+	}
+	if (rc) {
+		plan_release(&s->plan);
+		frag_host_free(s);
+		return rc;
+	}
+	*self = s;
+	return 0;
+}
+
+static void destroy(void *self)
+{
+	struct planned *s = self;
+
+	frag_inner_close(&s->inner);
+	if (s->plan.reserve_bytes)
+		frag_dev_free(s->env.dev, s->base, s->plan.reserve_bytes, NULL);
+	plan_release(&s->plan);
+	occupied_release(&s->used);
+	frag_host_free(s);
+}
+
+/* ---- phases ---------------------------------------------------------------------- */
+
+static void next_phase(struct planned *s)
+{
+	uint32_t repeated = s->plan.phases_count - 1;
+	struct plan_phase *p;
+
+	s->change = false;
+	if (!repeated)
+		return;
+	s->phase = s->phase % repeated + 1;
+	p = &s->plan.phases[s->phase];
+	for (uint32_t i = 0; i < p->sizes_count; i++)
+		s->plan.sizes[p->sizes_first + i].cursor = 0;
+}
+
+static void mark(void *self, bool begins)
+{
+	struct planned *s = self;
+	const struct frag_policy *p = &s->inner.policy;
+
+	s->marks++;
+	if (s->plan.phases_count > 1 && s->marks >= s->plan.prefix_marks &&
+	    (s->marks - s->plan.prefix_marks) % s->plan.phase_marks == 0) {
+		if (s->change)
+			next_phase(s);
+		s->change = true;
+		s->skip_left = s->plan.skip;
+	}
+	if (p->ops->mark)
+		p->ops->mark(p->self, begins);
+}
+
+/* ---- requests -------------------------------------------------------------------- */
+
+/* The next entry of this size with a free place, or NULL. */
+static const struct plan_entry *find_entry(struct planned *s, uint64_t bytes)
+{
+	struct plan_size *size = plan_find(&s->plan, s->phase, bytes);
+	uint32_t end;
+
+	if (!size || size->cursor == size->count) {
+		s->misses++;
+		return NULL;
+	}
+	end = FRAG_MIN(size->cursor + LOOK_AHEAD, size->count);
+	for (uint32_t i = size->cursor; i < end; i++) {
+		const struct plan_entry *e = &s->plan.entries[size->first + i];
+
+		if (occupied_is_free(&s->used, e->offset, e->offset + e->bytes)) {
+			size->cursor = i + 1;
+			s->hits++;
+			return e;
+		}
+	}
+	s->conflicts++;
+	return NULL;
+}
+
+static int alloc(void *self, const struct frag_request *req, struct frag_block *out,
+		 struct frag_err *err)
+{
+	struct planned *s = self;
+	const struct frag_policy *p = &s->inner.policy;
+	const struct plan_entry *e = NULL;
+
+	if (s->change && !s->skip_left--)
+		next_phase(s);
+	/* private pools keep their memory to themselves: not in the plan */
+	if (s->plan.phases_count && !req->pool)
+		e = find_entry(s, frag_round_up(req->bytes, UNIT));
+	if (e) {
+		uint32_t node = occupied_put(&s->used, e->offset, e->offset + e->bytes);
+
+		if (node == OCCUPIED_NONE)
+			return frag_fail_nomem(err, "policy planned");
+		s->used_bytes += e->bytes;
+		*out = (struct frag_block){ .addr = s->base + e->offset, .granted = e->bytes,
+					    .handle = node, .cls = FRAG_CLASS_HIT };
+		return 0;
+	}
+	return p->ops->alloc(p->self, req, out, err);
+}
+
+static bool is_planned(const struct planned *s, frag_addr_t addr)
+{
+	return addr - s->base < s->plan.reserve_bytes;
+}
+
+static int release(void *self, const struct frag_block *block, struct frag_err *err)
+{
+	struct planned *s = self;
+	const struct frag_policy *p = &s->inner.policy;
+	uint32_t node = (uint32_t)block->handle;
+
+	if (!is_planned(s, block->addr))
+		return p->ops->free(p->self, block, err);
+	s->used_bytes -= block->granted;
+	if (s->used.nodes[node].waiting)
+		s->waiting_bytes -= block->granted;
+	occupied_remove(&s->used, node);
+	return 0;
+}
+
+static void free_requested(void *self, const struct frag_block *block)
+{
+	struct planned *s = self;
+	const struct frag_policy *p = &s->inner.policy;
+
+	if (is_planned(s, block->addr)) {
+		s->used.nodes[(uint32_t)block->handle].waiting = true;
+		s->waiting_bytes += block->granted;
+	} else if (p->ops->free_requested) {
+		p->ops->free_requested(p->self, block);
+	}
+}
+
+static int trim(void *self, uint16_t pool, struct frag_err *err)
+{
+	struct planned *s = self;
+	const struct frag_policy *p = &s->inner.policy;
+
+	return p->ops->trim ? p->ops->trim(p->self, pool, err) : 0;
+}
+
+static int synced(void *self, struct frag_err *err)
+{
+	struct planned *s = self;
+	const struct frag_policy *p = &s->inner.policy;
+
+	return p->ops->synced ? p->ops->synced(p->self, err) : 0;
+}
+
+/* ---- what is held ---------------------------------------------------------------- */
+
+/* The fallback's segments, with the planned one among them by address. */
+struct visit {
+	struct planned *s;
+	const struct frag_visitor *v;
+	uint64_t at; /* end of the last range of the planned segment */
+	bool shown;
+};
+
+static void visit_range(void *ctx, const struct occupied_node *n)
+{
+	struct visit *w = ctx;
+
+	if (n->from > w->at)
+		w->v->block(w->v->ctx, w->s->base + w->at, n->from - w->at, FRAG_STATE_FREE, 0);
+	w->v->block(w->v->ctx, w->s->base + n->from, n->to - n->from,
+		    n->waiting ? FRAG_STATE_WAITING : FRAG_STATE_LIVE, 0);
+	w->at = n->to;
+}
+
+static void visit_planned(struct visit *w)
+{
+	uint64_t bytes = w->s->plan.reserve_bytes;
+
+	w->shown = true;
+	if (!bytes)
+		return;
+	w->v->segment(w->v->ctx, w->s->base, bytes, 0);
+	occupied_walk(&w->s->used, visit_range, w);
+	if (w->at < bytes)
+		w->v->block(w->v->ctx, w->s->base + w->at, bytes - w->at, FRAG_STATE_FREE, 0);
+}
+
+static void visit_segment(void *ctx, frag_addr_t addr, uint64_t bytes, uint32_t stream)
+{
+	struct visit *w = ctx;
+
+	if (!w->shown && addr > w->s->base)
+		visit_planned(w);
+	w->v->segment(w->v->ctx, addr, bytes, stream);
+}
+
+static void visit_block(void *ctx, frag_addr_t addr, uint64_t bytes, enum frag_block_state state,
+			uint64_t releasable)
+{
+	struct visit *w = ctx;
+
+	w->v->block(w->v->ctx, addr, bytes, state, releasable);
+}
+
+static void visit(void *self, const struct frag_visitor *v)
+{
+	struct planned *s = self;
+	const struct frag_policy *p = &s->inner.policy;
+	struct visit w = { .s = s, .v = v };
+	struct frag_visitor through = { &w, visit_segment, visit_block };
+
+	if (p->ops->visit)
+		p->ops->visit(p->self, &through);
+	if (!w.shown)
+		visit_planned(&w);
+}
+
+static void usage(void *self, struct frag_usage *out)
+{
+	struct planned *s = self;
+	struct frag_policy *p = &s->inner.policy;
+	uint64_t idle = s->plan.reserve_bytes - s->used_bytes;
+
+	*out = (struct frag_usage){ 0 };
+	if (p->ops->usage)
+		p->ops->usage(p->self, out);
+	else
+		frag_policy_usage_walk(p, out);
+	/* its blocks are counted by a walk only; 0 = not known */
+	if (s->plan.reserve_bytes)
+		out->largest_free_bytes = 0;
+	out->allocated_bytes += s->used_bytes - s->waiting_bytes;
+	out->waiting_bytes += s->waiting_bytes;
+	out->pinned_bytes += idle;
+	out->free_bytes += idle;
+	out->segments_count += s->plan.reserve_bytes != 0;
+}
+
+/* ---- check ----------------------------------------------------------------------- */
+
+struct sums {
+	uint64_t end, bytes, waiting, limit;
+	bool broken;
+};
+
+static void check_range(void *ctx, const struct occupied_node *n)
+{
+	struct sums *t = ctx;
+
+	t->broken |= n->from < t->end || n->to <= n->from || n->to > t->limit;
+	t->end = n->to;
+	t->bytes += n->to - n->from;
+	t->waiting += n->waiting ? n->to - n->from : 0;
+}
+
+static int check(void *self, struct frag_err *err)
+{
+	struct planned *s = self;
+	const struct frag_policy *p = &s->inner.policy;
+	struct sums t = { .limit = s->plan.reserve_bytes };
+
+	occupied_walk(&s->used, check_range, &t);
+	if (t.broken)
+		return frag_fail(err, FRAG_ECHECK, "planned ranges overlap or leave the segment");
+	if (t.bytes != s->used_bytes || t.waiting != s->waiting_bytes)
+		return frag_fail(err, FRAG_ECHECK, "planned bytes are not those of the ranges");
+	return p->ops->check ? p->ops->check(p->self, err) : 0;
+}
+
+static void counters(void *self, frag_counter_fn fn, void *ctx)
+{
+	struct planned *s = self;
+	const struct frag_policy *p = &s->inner.policy;
+
+	fn(ctx, "planned.reserved_bytes", (int64_t)s->plan.reserve_bytes);
+	fn(ctx, "planned.hits", s->hits);
+	fn(ctx, "planned.not_in_plan", s->misses);
+	fn(ctx, "planned.place_taken", s->conflicts);
+	if (p->ops->counters)
+		p->ops->counters(p->self, fn, ctx);
+}
+
+const struct frag_policy_ops frag_policy_planned = {
+	.abi = FRAG_POLICY_ABI,
+	.name = "planned",
+	.summary = "places planned from the first steps of a recording, a caching pool for the rest",
+	.source = "STAlloc, EuroSys 2026, arXiv 2507.16274; infinigence/STAlloc",
+	.needs = FRAG_CAN_MALLOC,
+	.opts = opts,
+	.params_size = sizeof(struct params),
+	.create = create,
+	.destroy = destroy,
+	.alloc = alloc,
+	.free = release,
+	.free_requested = free_requested,
+	.trim = trim,
+	.synced = synced,
+	.mark = mark,
+	.visit = visit,
+	.usage = usage,
+	.check = check,
+	.counters = counters,
+};

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Finding memory that can move, and giving back what is not needed. The steps are in vm_move.h. */
+#include "vm_move.h"
+
+#define SCAN_MAX 4096u /* handles looked at per request when many cannot move */
+
+int vm_spare_room(struct vm_spares *s, struct frag_err *err)
+{
+	size_t want = FRAG_MAX(2 * s->cap, 16u);
+	uint64_t *list;
+
+	if (s->count < s->cap)
+		return 0;
+	list = frag_host_realloc(s->list, want, sizeof(*list));
+	if (!list)
+		return frag_fail_nomem(err, "vmm: spare handles");
+	s->list = list;
+	s->cap = want;
+	return 0;
+}
+
+static int claim_add(struct vm_claims *c, struct vm_block *b, size_t page, struct frag_err *err)
+{
+	if (c->count == c->cap) {
+		size_t want = FRAG_MAX(2 * c->cap, 16u);
+		struct vm_claim *list = frag_host_realloc(c->list, want, sizeof(*list));
+
+		if (!list)
+			return frag_fail_nomem(err, "vmm: moving handles");
+		c->list = list;
+		c->cap = want;
+	}
+	c->list[c->count++] = (struct vm_claim){ b, page };
+	b->arena->pages[page].claimed = true;
+	return 0;
+}
+
+/* ---- claiming what free blocks do not need ---- */
+
+/* Pages wholly inside a free block, as [from, to), cut at the end of the table. */
+static void inner_pages(const struct vm_block *b, size_t *from, size_t *to)
+{
+	const struct vm_arena *a = b->arena;
+
+	*from = (b->addr - a->base + vm_page_bytes(a) - 1) >> a->shift;
+	*to = FRAG_MIN((b->addr - a->base + b->size) >> a->shift, a->pages_count);
+}
+
+/* The last handle wholly inside [from, *to); *to becomes its first page. NULL: there is none. */
+static struct vm_page *handle_before(const struct vm_arena *a, size_t from, size_t *to)
+{
+	size_t end = *to;
+
+	while (end > from) {
+		struct vm_page *pg = &a->pages[end - 1];
+
+		if (!pg->handle) {
+			end--;
+			continue;
+		}
+		if (end - from <= pg->index)
+			return NULL;
+		end -= pg->index + 1u;
+		if (end + ((size_t)1 << pg->span) <= *to) {
+			*to = end;
+			return pg - pg->index;
+		}
+	}
+	return NULL;
+}
+
+bool vm_is_done(const struct vm_arena *a, const struct vm_page *head)
+{
+	for (size_t i = 0; i < (size_t)1 << head->span; i++)
+		if (head[i].epoch >= a->done_epoch)
+			return false;
+	return true;
+}
+
+/* Claims in arena `a` for arena `to` until `least` pages are left to find, from the highest
+ * addresses down. */
+static int claim_from(struct vm *v, struct vm_arena *a, const struct vm_arena *to,
+		      struct vm_need *n, size_t least, size_t *scan, struct frag_err *err)
+{
+	/* the stream itself keeps the order of old and new work on this memory */
+	bool early = v->params->alias && a->stream == to->stream;
+	struct frag_bset_pos at = frag_bset_last(&a->whole);
+
+	for (; at.leaf; at = frag_bset_prev(at)) {
+		struct vm_block *b = frag_bset_value(at);
+		struct vm_page *pg;
+		size_t from, end;
+
+		inner_pages(b, &from, &end);
+		while ((pg = handle_before(a, from, &end))) {
+			if (vm_need_left(n) <= least || !*scan)
+				return 0;
+			--*scan;
+			if (pg->claimed || !vm_need_fits(n, pg->span) ||
+			    (!early && !vm_is_done(a, pg)))
+				continue;
+			FRAG_TRY(claim_add(&v->claims[pg->span], b, end, err));
+			vm_need_fill(n, pg->span);
+		}
+	}
+	return 0;
+}
+
+/* Claims for arena `to`: from itself, then from others with such pages. */
+int vm_claim(struct vm *v, struct vm_arena *to, struct vm_need *n, size_t least,
+	     struct frag_err *err)
+{
+	size_t scan = SCAN_MAX;
+
+	FRAG_TRY(vm_stale_room(to, 2 * n->slots[0], err));
+	FRAG_TRY(vm_epoch_close(v, to, err));
+	FRAG_TRY(vm_epoch_update(v, to, err));
+	FRAG_TRY(claim_from(v, to, to, n, least, &scan, err));
+	for (struct vm_arena *a = v->arenas; a && vm_need_left(n) > least; a = a->next) {
+		if (a == to || a->shift != to->shift || a->pool != to->pool)
+			continue;
+		FRAG_TRY(vm_stale_room(a, n->slots[0], err));
+		FRAG_TRY(vm_epoch_close(v, a, err));
+		FRAG_TRY(vm_epoch_update(v, a, err));
+		FRAG_TRY(claim_from(v, a, to, n, least, &scan, err));
+	}
+	return 0;
+}
+
+void vm_unclaim(struct vm *v)
+{
+	for (unsigned k = 0; k < VM_SPANS; k++) {
+		struct vm_claims *c = &v->claims[k];
+
+		for (size_t i = 0; i < c->count; i++)
+			c->list[i].b->arena->pages[c->list[i].page].claimed = false;
+		c->count = 0;
+	}
+}
+
+/* The memory of a handle has left: its pages are empty. */
+void vm_forget(struct vm *v, struct vm_block *b, size_t page)
+{
+	struct vm_arena *a = b->arena;
+	size_t n = (size_t)1 << a->pages[page].span;
+
+	vm_free_erase(v, b);
+	for (size_t i = 0; i < n; i++)
+		a->pages[page + i].handle = 0;
+	a->pages[page].claimed = false;
+	b->unmapped += n;
+	v->mapped_bytes -= (uint64_t)n << a->shift;
+	vm_free_insert(v, b);
+}
+
+/* ---- giving memory back ---- */
+
+/* All spare handles of a class but those that `keep` (may be NULL) counts. */
+int vm_release_spares(struct vm *v, struct vm_class *c, const size_t *keep, struct frag_err *err)
+{
+	for (unsigned k = 0; k < VM_SPANS; k++) {
+		struct vm_spares *s = &c->spare[k];
+
+		while (s->count > (keep ? keep[k] : 0)) {
+			FRAG_TRY(
+				frag_dev_release(v->dev, s->list[s->count - 1], c->page << k, err));
+			s->count--;
+			v->spare_bytes -= c->page << k;
+			v->released_handles++;
+		}
+	}
+	return 0;
+}
+
+/* Unmaps and releases one handle that lies wholly inside the free block b. */
+static int retire_handle(struct vm *v, struct vm_block *b, size_t page, struct frag_err *err)
+{
+	struct vm_arena *a = b->arena;
+	unsigned k = a->pages[page].span;
+	struct vm_spares *s = &v->classes[a->cls].spare[k];
+	uint64_t bytes = vm_page_bytes(a) << k;
+
+	FRAG_TRY(vm_spare_room(s, err));
+	FRAG_TRY(frag_dev_unmap(v->dev, a->base + ((uint64_t)page << a->shift), bytes, err));
+	s->list[s->count++] = a->pages[page].handle;
+	v->spare_bytes += bytes;
+	vm_forget(v, b, page);
+	FRAG_TRY(frag_dev_release(v->dev, s->list[s->count - 1], bytes, err));
+	s->count--;
+	v->spare_bytes -= bytes;
+	v->released_handles++;
+	return 0;
+}
+
+/* Gives back handles of an arena while more than `goal` bytes are held, from the highest
+ * addresses down. */
+static int retire(struct vm *v, struct vm_arena *a, uint64_t goal, size_t scan,
+		  struct frag_err *err)
+{
+	struct frag_bset_pos at;
+
+	FRAG_TRY(vm_epoch_close(v, a, err));
+	FRAG_TRY(vm_epoch_update(v, a, err));
+	at = frag_bset_last(&a->whole);
+	while (at.leaf) {
+		struct vm_block *b = frag_bset_value(at);
+		frag_addr_t addr = b->addr;
+		struct vm_page *pg;
+		size_t from, end;
+
+		inner_pages(b, &from, &end);
+		while ((pg = handle_before(a, from, &end))) {
+			if (v->dev->reserved_bytes <= goal || !scan)
+				return 0;
+			scan--;
+			if (!pg->claimed && vm_is_done(a, pg))
+				FRAG_TRY(retire_handle(v, b, end, err));
+		}
+		/* the set may have changed: go on below */
+		at = frag_bset_lower(&a->whole, 0, addr);
+		at = at.leaf ? frag_bset_prev(at) : frag_bset_last(&a->whole);
+	}
+	return 0;
+}
+
+int vm_release(struct vm *v, uint16_t pool, struct frag_err *err)
+{
+	for (struct vm_arena *a = v->arenas; a; a = a->next)
+		if (a->pool == pool)
+			FRAG_TRY(retire(v, a, 0, SIZE_MAX, err));
+	for (unsigned k = 0; k < VM_CLASSES; k++)
+		FRAG_TRY(vm_release_spares(v, &v->classes[k], NULL, err));
+	return 0;
+}
+
+/* Handles that are not needed, or do not fit where they are needed, make room for others. */
+int vm_make_room(struct vm *v, uint64_t bytes, struct frag_err *err)
+{
+	uint64_t goal = v->dev->reserved_bytes > bytes ? v->dev->reserved_bytes - bytes : 0;
+
+	for (struct vm_arena *a = v->arenas; a && v->dev->reserved_bytes > goal; a = a->next)
+		FRAG_TRY(retire(v, a, goal, SCAN_MAX, err));
+	return 0;
+}

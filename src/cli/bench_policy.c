@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a policy takes per operation on the allocs and frees of a trace: one cold pass
+ * over an empty policy, then warm passes in which its memory is cached, timed as wholes;
+ * then one pass with the clock read around every call, for the percentiles. What is live after a
+ * pass is freed, not timed. Nothing else happens in the loop: no metrics, no contents.
+ */
+#include "bench.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+#include <frag/base.h>
+
+static uint64_t clock_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static uint64_t clock_cost(void)
+{
+	uint64_t best = UINT64_MAX;
+
+	for (unsigned i = 0; i < 1000; i++) {
+		uint64_t t = clock_ns();
+
+		best = FRAG_MIN(best, clock_ns() - t);
+	}
+	return best;
+}
+
+int frag_bench_ops_take(const struct frag_trace_dev *dev, struct frag_bench_ops *out,
+			struct frag_err *err)
+{
+	*out = (struct frag_bench_ops){ .slots_count = dev->slots_count,
+					.streams_count = dev->streams_count };
+	out->at = frag_host_calloc(dev->events_count + 1, sizeof(*out->at));
+	if (!out->at)
+		return frag_fail_nomem(err, "operations");
+	for (size_t i = 0; i < dev->events_count; i++) {
+		const struct frag_event *e = &dev->events[i];
+		bool alloc = e->kind == FRAG_EV_ALLOC;
+
+		if (!alloc && e->kind != FRAG_EV_FREE && e->kind != FRAG_EV_FREE_COMPLETED)
+			continue;
+		out->at[out->count++] = (struct frag_bench_op){
+			.bytes = alloc ? e->bytes : 0, .slot = e->slot, .stream = e->stream
+		};
+	}
+	return 0;
+}
+
+void frag_bench_ops_text(const struct frag_bench_ops *ops, struct frag_text *out)
+{
+	frag_text_addf(out, "cufrag-ops 1 %zu %u %u\n", ops->count, ops->slots_count,
+		       ops->streams_count);
+	for (size_t i = 0; i < ops->count; i++) {
+		const struct frag_bench_op *o = &ops->at[i];
+
+		if (o->bytes)
+			frag_text_addf(out, "a %u %u %llu\n", o->slot, o->stream,
+				       (unsigned long long)o->bytes);
+		else
+			frag_text_addf(out, "f %u\n", o->slot);
+	}
+}
+
+struct bench_run {
+	struct frag_policy policy;
+	const struct frag_bench_ops *ops;
+	struct frag_block *blocks; /* by slot; granted 0 = none */
+	struct frag_bench_policy *out;
+};
+
+static int oom(const struct frag_bench_op *o, struct frag_err *err)
+{
+	return frag_fail(err, FRAG_ECHECK, "cannot bench: out of memory at a request of %llu bytes",
+			 (unsigned long long)o->bytes);
+}
+
+static int get(struct bench_run *r, const struct frag_bench_op *o, struct frag_err *err)
+{
+	struct frag_request req = { .bytes = o->bytes, .stream = o->stream };
+	struct frag_block *b = &r->blocks[o->slot];
+	int rc = r->policy.ops->alloc(r->policy.self, &req, b, err);
+
+	b->stream = o->stream;
+	b->requested = o->bytes;
+	return rc;
+}
+
+static int put(struct bench_run *r, uint32_t slot, struct frag_err *err)
+{
+	int rc = r->policy.ops->free(r->policy.self, &r->blocks[slot], err);
+
+	r->blocks[slot].granted = 0;
+	return rc;
+}
+
+static int pass(struct bench_run *r, struct frag_err *err)
+{
+	for (size_t i = 0; i < r->ops->count; i++) {
+		const struct frag_bench_op *o = &r->ops->at[i];
+		int rc = o->bytes ? get(r, o, err) : put(r, o->slot, err);
+
+		if (FRAG_UNLIKELY(rc))
+			return rc == FRAG_OOM ? oom(o, err) : rc;
+	}
+	return 0;
+}
+
+static int timed_pass(struct bench_run *r, struct frag_err *err)
+{
+	struct frag_bench_policy *out = r->out;
+
+	for (size_t i = 0; i < r->ops->count; i++) {
+		const struct frag_bench_op *o = &r->ops->at[i];
+		uint64_t t = clock_ns();
+		int rc = o->bytes ? get(r, o, err) : put(r, o->slot, err);
+
+		t = clock_ns() - t;
+		if (FRAG_UNLIKELY(rc))
+			return rc == FRAG_OOM ? oom(o, err) : rc;
+		frag_hist_add(o->bytes ? &out->alloc_ns : &out->free_ns, t);
+		if (o->bytes)
+			frag_hist_add(&out->class_ns[r->blocks[o->slot].cls], t);
+	}
+	return 0;
+}
+
+static int clear(struct bench_run *r, struct frag_err *err)
+{
+	for (uint32_t i = 0; i < r->ops->slots_count; i++) {
+		if (r->blocks[i].granted)
+			FRAG_TRY(put(r, i, err));
+	}
+	return 0;
+}
+
+static int one(struct bench_run *r, double *ns, struct frag_err *err)
+{
+	uint64_t t = clock_ns();
+
+	FRAG_TRY(pass(r, err));
+	*ns = (double)(clock_ns() - t) / (double)FRAG_MAX(r->ops->count, (size_t)1);
+	return clear(r, err);
+}
+
+static int compare_double(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+static int passes(struct bench_run *r, unsigned count, struct frag_err *err)
+{
+	struct frag_bench_policy *out = r->out;
+	double *ns = frag_host_calloc(count, sizeof(*ns));
+	uint64_t calls;
+	int rc;
+
+	if (!ns)
+		return frag_fail_nomem(err, "passes");
+	rc = one(r, &out->cold_ns, err);
+	calls = r->policy.env.dev->driver_calls;
+	for (unsigned i = 0; !rc && i < count; i++)
+		rc = one(r, &ns[i], err);
+	out->warm_driver_calls = r->policy.env.dev->driver_calls - calls;
+	qsort(ns, count, sizeof(*ns), compare_double);
+	out->warm_ns = ns[count / 2];
+	out->warm_min_ns = ns[0];
+	out->warm_max_ns = ns[count - 1];
+	frag_host_free(ns);
+	if (!rc)
+		rc = timed_pass(r, err);
+	return rc ? rc : clear(r, err);
+}
+
+int frag_bench_policy(const struct frag_policy_spec *spec, struct frag_device *dev,
+		      const struct frag_bench_ops *ops, unsigned count, uint64_t limit_bytes,
+		      struct frag_bench_policy *out, struct frag_err *err)
+{
+	struct frag_policy_env env = { .dev = dev, .limit_bytes = limit_bytes,
+				       .streams_count = ops->streams_count };
+	struct bench_run r = { .ops = ops, .out = out };
+	struct frag_device_info info;
+	int rc;
+
+	*out = (struct frag_bench_policy){ .ops = ops->count, .clock_ns = clock_cost() };
+	frag_hist_clear(&out->alloc_ns);
+	frag_hist_clear(&out->free_ns);
+	for (unsigned i = 0; i < FRAG_CLASS_COUNT; i++)
+		frag_hist_clear(&out->class_ns[i]);
+	frag_dev_info(dev, &info);
+	env.device_total_bytes = info.total_bytes;
+	r.blocks = frag_host_calloc(ops->slots_count + 1, sizeof(*r.blocks));
+	if (!r.blocks)
+		return frag_fail_nomem(err, "blocks");
+	rc = frag_policy_create(spec, &env, &r.policy, err);
+	if (!rc) {
+		rc = passes(&r, count, err);
+		frag_policy_destroy(&r.policy);
+	}
+	frag_host_free(r.blocks);
+	return rc;
+}

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The samples of cufrag bench as a table, as CSV, and as a cost profile. */
+#include "bench.h"
+
+#include <string.h>
+
+#include "../report/table.h"
+
+#define LLU(x) ((unsigned long long)(x))
+
+static uint64_t median(const struct frag_bench_row *r)
+{
+	return frag_bench_quantile(r, 0.5);
+}
+
+/* How far the middle 80 % of the samples spread, in parts of the median. */
+static double noise(const struct frag_bench_row *r)
+{
+	uint64_t m = median(r);
+
+	return m ? (double)(frag_bench_quantile(r, 0.9) - frag_bench_quantile(r, 0.1)) / (double)m :
+		   0;
+}
+
+static void cell_ns(struct frag_table *t, uint64_t ns)
+{
+	frag_table_cell(t, "%.2f", (double)ns / 1000);
+}
+
+void frag_bench_table(const struct frag_bench *b, struct frag_text *out)
+{
+	static const struct frag_table_column columns[] = {
+		{ "call", "", true, NULL }, { "size", "", false, NULL },
+		{ "handles", "", false, NULL }, { "samples", "", false, NULL },
+		{ "min", "us", false, NULL }, { "median", "us", false, NULL },
+		{ "p90", "us", false, NULL }, { "p99", "us", false, NULL },
+		{ "max", "us", false, NULL }, { "noise", "%", false, NULL },
+		{ "rate", "GB/s", false, NULL },
+	};
+	struct frag_table t = { 0 };
+
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(columns); i++)
+		frag_table_column(&t, &columns[i]);
+	for (size_t i = 0; i < b->rows_count; i++) {
+		const struct frag_bench_row *r = &b->rows[i];
+		char size[32];
+
+		frag_table_cell(&t, "%s", r->item);
+		frag_table_cell(&t, "%s",
+				r->bytes ? frag_format_bytes(r->bytes, size, sizeof(size)) : "-");
+		frag_table_cell(&t, "%u", r->handles);
+		frag_table_cell(&t, "%zu", r->count);
+		cell_ns(&t, r->ns[0]);
+		cell_ns(&t, median(r));
+		cell_ns(&t, frag_bench_quantile(r, 0.9));
+		cell_ns(&t, frag_bench_quantile(r, 0.99));
+		cell_ns(&t, r->ns[r->count - 1]);
+		frag_table_cell(&t, "%.0f", 100 * noise(r));
+		if (!strncmp(r->item, "kernel ", 7) && median(r))
+			frag_table_cell(&t, "%.0f", (double)r->bytes / (double)median(r));
+		else
+			frag_table_cell(&t, "-");
+	}
+	frag_table_print(&t, out);
+	frag_table_release(&t);
+}
+
+void frag_bench_csv(const struct frag_bench *b, struct frag_text *out)
+{
+	frag_text_add(out, "call,bytes,handles,samples_count,min_ns,p10_ns,median_ns,p90_ns,p99_ns,"
+			   "max_ns,noise_ratio\n");
+	for (size_t i = 0; i < b->rows_count; i++) {
+		const struct frag_bench_row *r = &b->rows[i];
+
+		frag_text_add_csv(out, r->item);
+		frag_text_addf(out, ",%llu,%u,%zu,%llu,%llu,%llu,%llu,%llu,%llu,%.3f\n",
+			       LLU(r->bytes), r->handles, r->count, LLU(r->ns[0]),
+			       LLU(frag_bench_quantile(r, 0.1)), LLU(median(r)),
+			       LLU(frag_bench_quantile(r, 0.9)), LLU(frag_bench_quantile(r, 0.99)),
+			       LLU(r->ns[r->count - 1]), noise(r));
+	}
+}
+
+/* ---- profile ----------------------------------------------------------------------- */
+
+static const struct frag_bench_row *find(const struct frag_bench *b, const char *item,
+					 uint64_t bytes, uint32_t handles)
+{
+	for (size_t i = 0; i < b->rows_count; i++) {
+		const struct frag_bench_row *r = &b->rows[i];
+
+		if (r->bytes == bytes && r->handles == handles && !strcmp(r->item, item))
+			return r;
+	}
+	return NULL;
+}
+
+/* Each handle after the first of a call: of the row with the most handles of a size. */
+static void add_next(const struct frag_bench *b, const char *item, struct frag_text *out)
+{
+	for (size_t i = 0; i < b->rows_count; i++) {
+		const struct frag_bench_row *r = &b->rows[i], *one;
+		uint64_t more;
+
+		if (strcmp(r->item, item) != 0 || r->handles < 4 ||
+		    (r->bytes == FRAG_PAGE && r->handles != 512))
+			continue;
+		one = find(b, item, r->bytes, 1);
+		if (!one)
+			continue;
+		more = median(r) - FRAG_MIN(median(r), median(one));
+		frag_text_addf(out, "%s.next,%llu,%llu\n", item, LLU(r->bytes),
+			       LLU(more / (r->handles - 1)));
+	}
+}
+
+/* The difference of two rows of the same size, as an item of its own. */
+static void add_part(const struct frag_bench *b, const char *item, const char *whole,
+		     const char *without, struct frag_text *out)
+{
+	for (size_t i = 0; i < b->rows_count; i++) {
+		const struct frag_bench_row *r = &b->rows[i], *less;
+
+		less = strcmp(r->item, whole) ? NULL : find(b, without, r->bytes, 1);
+		if (less)
+			frag_text_addf(out, "%s,%llu,%llu\n", item, LLU(r->bytes),
+				       LLU(median(r) - FRAG_MIN(median(r), median(less))));
+	}
+}
+
+void frag_bench_profile(const struct frag_bench *b, struct frag_text *out)
+{
+	struct frag_device_info info;
+
+	frag_dev_info(b->dev, &info);
+	frag_text_addf(out, "# %s; %s; medians of cufrag bench\ncall,bytes,ns\n", info.name,
+		       *info.driver ? info.driver : "modelled");
+	for (size_t i = 0; i < b->rows_count; i++) {
+		const struct frag_bench_row *r = &b->rows[i];
+
+		if (r->profile && r->handles == 1)
+			frag_text_addf(out, "%s,%llu,%llu\n", r->item, LLU(r->bytes),
+				       LLU(median(r)));
+	}
+	add_next(b, "cuMemSetAccess", out);
+	add_next(b, "cuMemUnmap", out);
+	add_part(b, "managed.zero", "managed first prefetch", "cudaMemPrefetchAsync", out);
+	add_part(b, "managed.fault", "managed first touch", "managed first prefetch", out);
+}

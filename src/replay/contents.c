@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Contents of blocks: queues fills and verifies, and tells in words what a verify found.
+ *
+ * The card is asynchronous: a fault is seen some frees after the one that found it, when
+ * the slots may have moved on. So every life of a block is kept, by its number: range
+ * and the events of its alloc and free.
+ */
+#include "contents.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <time.h>
+
+#define LLU(x) ((unsigned long long)(x))
+
+struct life {
+	frag_addr_t addr;
+	uint64_t bytes;
+	uint64_t born, died; /* events; died UINT64_MAX = live */
+};
+
+struct frag_contents {
+	struct frag_device *dev;
+	enum frag_fill fill;
+	uint64_t work_ns;
+	bool paced;
+	struct timespec start; /* host time of the first event */
+	bool started;
+	uint32_t *current; /* slot -> number of its life, 0 = none */
+	uint32_t slots_count;
+	struct life *lives; /* by number, from 1 */
+	uint32_t lives_count, lives_cap;
+};
+
+int frag_contents_create(const struct frag_run_options *opt, struct frag_device *dev,
+			 struct frag_contents **out, struct frag_err *err)
+{
+	struct frag_contents *c;
+
+	*out = NULL;
+	if (opt->fill == FRAG_FILL_NONE && !opt->work_ns && !opt->paced)
+		return 0;
+	if ((opt->fill != FRAG_FILL_NONE || opt->work_ns) && !frag_dev_has_content(dev))
+		return frag_fail(err, FRAG_ENOTSUP,
+				 "device '%s' has no memory behind its addresses, so nothing can be "
+				 "filled, verified or kept busy; use --device cuda", dev->ops->name);
+	c = frag_host_calloc(1, sizeof(*c));
+	if (!c)
+		return frag_fail_nomem(err, "contents of blocks");
+	c->dev = dev;
+	c->fill = opt->fill;
+	c->work_ns = opt->work_ns;
+	c->paced = opt->paced;
+	*out = c;
+	return 0;
+}
+
+void frag_contents_destroy(struct frag_contents *c)
+{
+	if (!c)
+		return;
+	frag_host_free(c->current);
+	frag_host_free(c->lives);
+	frag_host_free(c);
+}
+
+void frag_contents_pace(struct frag_contents *c, uint64_t time_us)
+{
+	struct timespec due;
+
+	if (!c->paced)
+		return;
+	if (!c->started) {
+		clock_gettime(CLOCK_MONOTONIC, &c->start);
+		c->started = true;
+	}
+	due = c->start;
+	due.tv_sec += (time_t)(time_us / 1000000);
+	due.tv_nsec += (long)(time_us % 1000000) * 1000;
+	if (due.tv_nsec >= 1000000000) {
+		due.tv_nsec -= 1000000000;
+		due.tv_sec++;
+	}
+	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &due, NULL) == EINTR)
+		;
+}
+
+/* ---- the book of lives ------------------------------------------------------------- */
+
+static int grow(struct frag_contents *c, uint32_t slot, struct frag_err *err)
+{
+	if (slot >= c->slots_count) {
+		uint32_t count = FRAG_MAX(slot + 1, 2 * c->slots_count);
+		uint32_t *current = frag_host_realloc(c->current, count, sizeof(*current));
+
+		if (!current)
+			return frag_fail_nomem(err, "contents of blocks");
+		for (uint32_t i = c->slots_count; i < count; i++)
+			current[i] = 0;
+		c->current = current;
+		c->slots_count = count;
+	}
+	if (c->lives_count + 1 >= c->lives_cap) {
+		uint32_t cap = c->lives_cap ? 2 * c->lives_cap : 1024;
+		struct life *lives = frag_host_realloc(c->lives, cap, sizeof(*lives));
+
+		if (!lives)
+			return frag_fail_nomem(err, "contents of blocks");
+		c->lives = lives;
+		c->lives_cap = cap;
+	}
+	return 0;
+}
+
+static struct frag_content content_of(const struct frag_block *b, uint32_t slot, uint32_t number)
+{
+	return (struct frag_content){ .addr = b->addr,
+				      .bytes = b->requested,
+				      .stream = b->stream,
+				      .id = slot,
+				      .generation = number };
+}
+
+/* ---- what was found ---------------------------------------------------------------- */
+
+static void describe(const struct frag_contents *c, uint32_t id, uint32_t number, char *out,
+		     size_t cap)
+{
+	const struct life *l;
+	char died[48] = "live";
+
+	if (!number || number > c->lives_count) {
+		snprintf(out, cap, "block %u of an earlier run", id);
+		return;
+	}
+	l = &c->lives[number];
+	if (l->died != UINT64_MAX)
+		snprintf(died, sizeof(died), "freed at event %llu", LLU(l->died));
+	snprintf(out, cap, "block %u at 0x%llx..0x%llx (event %llu, %s)", id, LLU(l->addr),
+		 LLU(l->addr + l->bytes), LLU(l->born), died);
+}
+
+static int tell(const struct frag_contents *c, const struct frag_content_fault *f,
+		struct frag_err *err)
+{
+	const struct life *a = &c->lives[f->generation], *b = &c->lives[f->other_generation];
+	char mine[128], other[128];
+	bool together;
+
+	describe(c, f->id, f->generation, mine, sizeof(mine));
+	if (!f->foreign)
+		return frag_fail(err, FRAG_ECHECK,
+				 "lost content: %s has %08x %08x %08x %08x at offset %llu, which no fill "
+				 "wrote; %llu pieces of 16 bytes are wrong",
+				 mine, f->found[0], f->found[1], f->found[2], f->found[3],
+				 LLU(f->offset), LLU(f->count));
+	describe(c, f->other_id, f->other_generation, other, sizeof(other));
+	if (f->other_generation == f->generation || f->other_generation > c->lives_count)
+		return frag_fail(err, FRAG_ECHECK,
+				 "lost content: %s has at offset %llu what belongs to offset %llu of %s; "
+				 "%llu pieces of 16 bytes are wrong",
+				 mine, LLU(f->offset), LLU(f->other_offset), other, LLU(f->count));
+	together = a->born < b->died && b->born < a->died;
+	return frag_fail(err, FRAG_ECHECK,
+			 "%s: %s has at offset %llu the content of offset %llu of %s; "
+			 "%llu pieces of 16 bytes are wrong",
+			 together ? "live blocks overlap" : "lost content", mine, LLU(f->offset),
+			 LLU(f->other_offset), other, LLU(f->count));
+}
+
+static int look(struct frag_contents *c, bool wait, struct frag_err *err)
+{
+	struct frag_content_fault f;
+
+	FRAG_TRY(frag_dev_content_fault(c->dev, wait, &f, err));
+	return FRAG_UNLIKELY(f.count) ? tell(c, &f, err) : 0;
+}
+
+/* ---- events ------------------------------------------------------------------------ */
+
+int frag_contents_alloc(struct frag_contents *c, uint32_t slot, const struct frag_block *b,
+			uint64_t event, struct frag_err *err)
+{
+	struct frag_content block = content_of(b, slot, c->lives_count + 1);
+	struct frag_content work = { .bytes = c->work_ns, .stream = b->stream };
+
+	if (c->work_ns)
+		FRAG_TRY(frag_dev_content(c->dev, FRAG_CONTENT_DELAY, &work, err));
+	if (c->fill == FRAG_FILL_NONE)
+		return 0;
+	if (c->fill == FRAG_FILL_TOUCH)
+		return frag_dev_content(c->dev, FRAG_CONTENT_TOUCH, &block, err);
+	FRAG_TRY(grow(c, slot, err));
+	FRAG_TRY(frag_dev_content(c->dev, FRAG_CONTENT_FILL, &block, err));
+	c->lives[++c->lives_count] = (struct life){
+		.addr = b->addr, .bytes = b->requested, .born = event, .died = UINT64_MAX
+	};
+	c->current[slot] = c->lives_count;
+	return 0;
+}
+
+int frag_contents_free(struct frag_contents *c, uint32_t slot, const struct frag_block *b,
+		       uint64_t event, struct frag_err *err)
+{
+	struct frag_content block;
+
+	if (c->fill != FRAG_FILL_VERIFY || slot >= c->slots_count || !c->current[slot])
+		return 0;
+	block = content_of(b, slot, c->current[slot]);
+	c->lives[c->current[slot]].died = event;
+	c->current[slot] = 0;
+	FRAG_TRY(frag_dev_content(c->dev, FRAG_CONTENT_VERIFY, &block, err));
+	return look(c, false, err);
+}
+
+int frag_contents_finish(struct frag_contents *c, struct frag_err *err)
+{
+	return c->fill == FRAG_FILL_VERIFY ? look(c, true, err) : 0;
+}

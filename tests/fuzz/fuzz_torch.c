@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * PyTorch snapshots, plain or compressed. What reads well must be sound by the
+ * rules of .cft (the writer checks every event), and come back from there.
+ */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <frag/trace.h>
+
+#include "../../src/trace/cft_write.h"
+#include "../../src/trace/input.h"
+
+#define LENGTH_MAX 65536u
+
+extern const struct frag_reader_ops frag_reader_torch;
+extern const struct frag_reader_ops frag_reader_cft;
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void must(int good)
+{
+	if (!good)
+		abort();
+}
+
+static struct frag_trace *read_memory(const struct frag_reader_ops *reader, const void *bytes,
+				      size_t size)
+{
+	struct frag_trace *t = NULL;
+	struct frag_input *in;
+	struct frag_err err = { 0 };
+
+	if (frag_input_open_memory("fuzz", bytes, size, &in, &err)) {
+		must(err.code == FRAG_EINPUT && err.msg[0]);
+		return NULL;
+	}
+	if (reader->read(in, NULL, &t, &err))
+		must(err.code == FRAG_EINPUT && err.msg[0] && !t);
+	frag_input_close(in);
+	return t;
+}
+
+static void check_dev(const struct frag_trace_dev *d)
+{
+	uint64_t before = 0, time = 0;
+
+	for (size_t i = 0; i < d->events_count; i++) {
+		must(d->events[i].time_us >= time);
+		must((d->addrs[i] != FRAG_NO_ADDR) <= (d->events[i].kind == FRAG_EV_ALLOC));
+		time = d->events[i].time_us;
+	}
+	for (size_t i = 0; i < d->seen_count; i++) {
+		must(d->seen[i].before >= before && d->seen[i].before <= d->events_count);
+		before = d->seen[i].before;
+	}
+	for (size_t i = 0; i < d->seed.segments_count; i++) {
+		const struct frag_seed_segment *s = &d->seed.segments[i];
+
+		must((uint64_t)s->first_block + s->blocks_count <= d->seed.blocks_count);
+		for (size_t k = s->first_block; k < s->first_block + s->blocks_count; k++)
+			must(d->seed.blocks[k].addr >= s->addr &&
+			     d->seed.blocks[k].addr + d->seed.blocks[k].bytes <=
+				     s->addr + s->bytes);
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct frag_trace *t, *back;
+	char *bytes = NULL;
+	size_t len;
+	FILE *to;
+
+	if (size > LENGTH_MAX)
+		return 0;
+	t = read_memory(&frag_reader_torch, data, size);
+	if (!t)
+		return 0;
+	for (uint32_t i = 0; i < t->devs_count; i++)
+		check_dev(&t->devs[i]);
+	to = open_memstream(&bytes, &len);
+	must(to && !frag_cft_write_stream(t, to, NULL));
+	fclose(to);
+	back = read_memory(&frag_reader_cft, bytes, len);
+	must(back && back->devs_count == t->devs_count);
+	frag_trace_destroy(back);
+	frag_trace_destroy(t);
+	free(bytes);
+	return 0;
+}

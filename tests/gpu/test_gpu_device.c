@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The cuda device itself on card 0: what it counts against cudaMemGetInfo, kernels at odd sizes and
+ * places, faults that were planted, streams and fences with work on them, a part of the
+ * card, and the limit on managed memory. Skipped without a card.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <frag/device.h>
+
+static struct frag_err err;
+
+static void must(int rc)
+{
+	if (rc)
+		fail_msg("result %d: %s", rc, err.msg);
+}
+
+static struct frag_device *open_card(const struct frag_cuda_config *cfg)
+{
+	static const struct frag_cuda_config whole;
+	struct frag_device *dev;
+
+	if (!frag_cuda_count())
+		skip();
+	must(frag_cuda_open_config(cfg ? cfg : &whole, &dev, &err));
+	return dev;
+}
+
+static void close_card(struct frag_device *dev)
+{
+	assert_int_equal(frag_dev_leaks(dev), 0);
+	assert_true(dev->reserved_bytes == 0);
+	frag_dev_close(dev);
+}
+
+static struct frag_content_fault fault_of(struct frag_device *dev)
+{
+	struct frag_content_fault f;
+
+	must(frag_dev_content_fault(dev, true, &f, &err));
+	return f;
+}
+
+static void no_such_card(void **state)
+{
+	struct frag_cuda_config cfg = { .ordinal = 4711 };
+	struct frag_device *dev;
+
+	(void)state;
+	assert_int_equal(frag_cuda_open_config(&cfg, &dev, &err), FRAG_EDEVICE);
+	assert_non_null(strstr(err.msg, "cannot open cuda:4711"));
+}
+
+static void describes_itself(void **state)
+{
+	struct frag_device *dev = open_card(NULL);
+	struct frag_device_info info;
+	uint64_t left, total;
+
+	(void)state;
+	frag_dev_info(dev, &info);
+	print_message("%s, %s\n", info.name, info.driver);
+	assert_true(info.name[0] && info.driver[0] && info.can & FRAG_CAN_MALLOC);
+	must(frag_dev_mem_info(dev, &left, &total, &err));
+	assert_true(total == info.total_bytes && left <= total);
+	assert_true(info.granule_bytes && !(info.granule_bytes & (info.granule_bytes - 1)));
+	close_card(dev);
+}
+
+/* Small segments share pages, large ones do not: the book and the driver agree to the byte. */
+static void counts_pages(void **state)
+{
+	static const uint64_t sizes[] = { 512, 4096, 100000, 1 << 20, (1 << 20) + 1, 3 << 20,
+					  20 << 20, 64 << 20 };
+	struct frag_device *dev = open_card(NULL);
+	struct frag_dev_witness w;
+	frag_addr_t at[64];
+
+	(void)state;
+	for (unsigned i = 0; i < 64; i++)
+		must(frag_dev_alloc(dev, sizes[i % 8], &at[i], &err));
+	assert_true(frag_dev_witness(dev, &w));
+	assert_true(w.reserved_bytes == dev->reserved_bytes);
+	print_message("book %llu, cudaMemGetInfo %llu\n", (unsigned long long)w.reserved_bytes,
+		      (unsigned long long)w.mem_info_bytes);
+	assert_true(w.mem_info_bytes <= w.reserved_bytes + FRAG_PAGE);
+	assert_true(w.reserved_bytes <= w.mem_info_bytes + FRAG_PAGE);
+	for (unsigned i = 0; i < 64; i++)
+		must(frag_dev_free(dev, at[i], sizes[i % 8], &err));
+	close_card(dev);
+}
+
+/* Every size up to some pieces, at every alignment: all bytes, and not one beyond. */
+static void kernels_at_odd_places(void **state)
+{
+	struct frag_device *dev = open_card(NULL);
+	frag_addr_t base;
+
+	(void)state;
+	must(frag_dev_alloc(dev, 1 << 20, &base, &err));
+	for (unsigned shift = 0; shift < 17; shift++) {
+		for (unsigned bytes = 1; bytes < 70; bytes++) {
+			struct frag_content around = { .addr = base, .bytes = 256, .id = 1,
+						       .generation = 1 };
+			struct frag_content b = { .addr = base + 32 + shift, .bytes = bytes, .id = 2,
+						  .generation = bytes };
+			struct frag_content low = around;
+
+			low.bytes = 32;
+			must(frag_dev_content(dev, FRAG_CONTENT_FILL, &around, &err));
+			must(frag_dev_content(dev, FRAG_CONTENT_FILL, &b, &err));
+			must(frag_dev_content(dev, FRAG_CONTENT_VERIFY, &b, &err));
+			must(frag_dev_content(dev, FRAG_CONTENT_VERIFY, &low, &err));
+		}
+	}
+	assert_true(fault_of(dev).count == 0);
+	must(frag_dev_free(dev, base, 1 << 20, &err));
+	close_card(dev);
+}
+
+/* A block that lies over the end of another: found, with both and the place. */
+static void planted_overlap(void **state)
+{
+	struct frag_device *dev = open_card(NULL);
+	struct frag_content a = { .bytes = 1 << 20, .id = 11, .generation = 5 };
+	struct frag_content b = { .bytes = 4096, .id = 22, .generation = 6 };
+	struct frag_content_fault f;
+
+	(void)state;
+	must(frag_dev_alloc(dev, 2 << 20, &a.addr, &err));
+	b.addr = a.addr + a.bytes - 1024;
+	must(frag_dev_content(dev, FRAG_CONTENT_FILL, &a, &err));
+	must(frag_dev_content(dev, FRAG_CONTENT_FILL, &b, &err));
+	must(frag_dev_content(dev, FRAG_CONTENT_VERIFY, &b, &err));
+	assert_true(fault_of(dev).count == 0);
+	must(frag_dev_content(dev, FRAG_CONTENT_VERIFY, &a, &err));
+	f = fault_of(dev);
+	assert_true(f.count == 1024 / 16);
+	assert_true(f.id == 11 && f.generation == 5 && f.foreign);
+	assert_true(f.other_id == 22 && f.other_generation == 6);
+	assert_true(f.offset >= a.bytes - 1024 && f.offset - (a.bytes - 1024) == f.other_offset);
+	must(frag_dev_free(dev, a.addr, 2 << 20, &err));
+	close_card(dev);
+}
+
+/* Content stays with the physical memory when that is mapped to another place. */
+static void content_moves_with_its_handle(void **state)
+{
+	struct frag_device *dev = open_card(NULL);
+	struct frag_content b = { .bytes = FRAG_PAGE, .id = 3, .generation = 1 };
+	struct frag_device_info info;
+	frag_addr_t at[2];
+	uint64_t handle;
+
+	(void)state;
+	frag_dev_info(dev, &info);
+	if (!(info.can & FRAG_CAN_VMM)) {
+		frag_dev_close(dev);
+		skip();
+	}
+	must(frag_dev_create(dev, FRAG_PAGE, &handle, &err));
+	for (unsigned i = 0; i < 2; i++) {
+		must(frag_dev_reserve(dev, FRAG_PAGE, 0, &at[i], &err));
+		must(frag_dev_map(dev, at[i], FRAG_PAGE, handle, &err));
+		must(frag_dev_set_access(dev, at[i], FRAG_PAGE, &err));
+		b.addr = at[i];
+		if (!i)
+			must(frag_dev_content(dev, FRAG_CONTENT_FILL, &b, &err));
+		must(frag_dev_content(dev, FRAG_CONTENT_VERIFY, &b, &err));
+		must(frag_dev_unmap(dev, at[i], FRAG_PAGE, &err));
+	}
+	assert_true(fault_of(dev).count == 0);
+	must(frag_dev_release(dev, handle, FRAG_PAGE, &err));
+	for (unsigned i = 0; i < 2; i++)
+		must(frag_dev_unreserve(dev, at[i], FRAG_PAGE, &err));
+	close_card(dev);
+}
+
+/* A fence is not done while its stream works, and is after a synchronise. */
+static void fences_wait_for_work(void **state)
+{
+	struct frag_device *dev = open_card(NULL);
+	struct frag_content work = { .bytes = 50000000, .stream = 3 };
+	uint64_t fence[3];
+	bool done;
+
+	(void)state;
+	must(frag_dev_content(dev, FRAG_CONTENT_DELAY, &work, &err));
+	must(frag_dev_fence_record(dev, 3, &fence[0], &err));
+	must(frag_dev_fence_record(dev, 4, &fence[1], &err));
+	must(frag_dev_fence_done(dev, fence[0], 0, &done, &err));
+	assert_false(done);
+	must(frag_dev_sync(dev, 4, &err));
+	must(frag_dev_fence_done(dev, fence[1], 0, &done, &err));
+	assert_true(done);
+	must(frag_dev_sync(dev, 3, &err));
+	must(frag_dev_fence_done(dev, fence[0], 0, &done, &err));
+	assert_true(done);
+	/* many more than the ring holds at first, none asked for */
+	for (unsigned i = 0; i < 1000; i++)
+		must(frag_dev_fence_record(dev, 3, &fence[2], &err));
+	must(frag_dev_sync_all(dev, &err));
+	must(frag_dev_fence_done(dev, fence[2], 0, &done, &err));
+	assert_true(done);
+	close_card(dev);
+}
+
+static void part_of_a_card(void **state)
+{
+	struct frag_cuda_config cfg = { .total_bytes = FRAG_GIB, .context_bytes = 128 * FRAG_MIB };
+	struct frag_device *dev = open_card(&cfg);
+	uint64_t left, total, handle;
+	frag_addr_t at[2];
+
+	(void)state;
+	must(frag_dev_mem_info(dev, &left, &total, &err));
+	assert_true(total == FRAG_GIB && left == FRAG_GIB - 128 * FRAG_MIB);
+	must(frag_dev_alloc(dev, 800 * FRAG_MIB, &at[0], &err));
+	assert_int_equal(frag_dev_alloc(dev, 97 * FRAG_MIB, &at[1], &err), FRAG_OOM);
+	assert_int_equal(frag_dev_create(dev, 98 * FRAG_MIB, &handle, &err), FRAG_OOM);
+	must(frag_dev_alloc(dev, 96 * FRAG_MIB, &at[1], &err));
+	must(frag_dev_free(dev, at[0], 800 * FRAG_MIB, &err));
+	must(frag_dev_free(dev, at[1], 96 * FRAG_MIB, &err));
+	close_card(dev);
+}
+
+static void managed_is_limited(void **state)
+{
+	struct frag_device *dev = open_card(NULL);
+	uint64_t left, total;
+	frag_addr_t at;
+
+	(void)state;
+	must(frag_dev_mem_info(dev, &left, &total, &err));
+	assert_int_equal(frag_dev_managed_alloc(dev, left / 4 + FRAG_GIB, &at, &err), FRAG_ENOTSUP);
+	assert_non_null(strstr(err.msg, "--managed-max"));
+	must(frag_dev_managed_alloc(dev, 64 * FRAG_MIB, &at, &err));
+	assert_true(dev->reserved_bytes == 0);
+	must(frag_dev_managed_touch(dev, at, 64 * FRAG_MIB, false, &err));
+	assert_true(dev->reserved_bytes == 64 * FRAG_MIB);
+	must(frag_dev_managed_free(dev, at, 64 * FRAG_MIB, &err));
+	close_card(dev);
+}
+
+static void errors_name_the_call(void **state)
+{
+	struct frag_device *dev = open_card(NULL);
+
+	(void)state;
+	assert_int_equal(frag_dev_unmap(dev, 1ull << 40, FRAG_PAGE, &err), FRAG_EDEVICE);
+	assert_non_null(strstr(err.msg, "cuMemUnmap: CUDA_ERROR_"));
+	assert_true(err.cuda_code != 0);
+	frag_dev_close(dev);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(no_such_card),
+		cmocka_unit_test(describes_itself),
+		cmocka_unit_test(counts_pages),
+		cmocka_unit_test(kernels_at_odd_places),
+		cmocka_unit_test(planted_overlap),
+		cmocka_unit_test(content_moves_with_its_handle),
+		cmocka_unit_test(fences_wait_for_work),
+		cmocka_unit_test(part_of_a_card),
+		cmocka_unit_test(managed_is_limited),
+		cmocka_unit_test(errors_name_the_call),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Whole replays on card 0: every policy that can run on its own, a short trace with several
+ * streams and one with a private pool, contents verified, work on the streams; the device
+ * calls of those that do not look at the time are those on the simulated card. Skipped without a card.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <frag/replay.h>
+#include <frag/trace.h>
+
+static struct frag_err err;
+
+static void must(int rc)
+{
+	if (rc)
+		fail_msg("result %d: %s", rc, err.msg);
+}
+
+static bool wanted(const struct frag_policy_ops *ops)
+{
+	return !(ops->flags & (FRAG_POLICY_HIDDEN | FRAG_POLICY_ADAPTOR | FRAG_POLICY_STACK)) &&
+	       strcmp(ops->name, "null") != 0;
+}
+
+static struct frag_result replay(const struct frag_trace_dev *td, const char *policy,
+				 struct frag_device *dev, bool contents)
+{
+	struct frag_run_options opt;
+	struct frag_policy_spec *spec;
+	struct frag_result result;
+	struct frag_run *run;
+	int rc;
+
+	must(frag_policy_spec_parse(policy, &spec, &err));
+	frag_run_options_defaults(&opt);
+	if (contents) {
+		opt.fill = FRAG_FILL_VERIFY;
+		opt.work_ns = 10000;
+	}
+	must(frag_run_create(spec, dev, td, &opt, &run, &err));
+	rc = frag_run_feed(run, td->events, td->events_count, &err);
+	if (!rc)
+		rc = frag_run_finish(run, &result, &err);
+	if (rc)
+		fail_msg("%s: %s", policy, err.msg);
+	frag_run_destroy(run);
+	frag_policy_spec_destroy(spec);
+	assert_true(dev->reserved_bytes == 0);
+	frag_dev_close(dev);
+	return result;
+}
+
+static void verified(const char *path)
+{
+	struct frag_trace *trace;
+	size_t count;
+	const struct frag_policy_ops *const *list = frag_policy_list(&count);
+
+	if (!frag_cuda_count())
+		skip();
+	must(frag_trace_read(path, NULL, &trace, &err));
+	for (size_t i = 0; i < count; i++) {
+		struct frag_device *dev;
+		struct frag_result r;
+
+		if (!wanted(list[i]))
+			continue;
+		must(frag_cuda_open(0, &dev, &err));
+		r = replay(&trace->devs[0], list[i]->name, dev, true);
+		print_message("%s: %llu allocs, peak reserved %llu\n", list[i]->name,
+			      (unsigned long long)r.m.allocs_count,
+			      (unsigned long long)r.m.peak_reserved_bytes);
+		frag_result_release(&r);
+	}
+	frag_trace_destroy(trace);
+}
+
+static void verified_seeddemo(void **state)
+{
+	(void)state;
+	verified("traces/seeddemo.default.cft");
+}
+
+static void verified_mempool(void **state)
+{
+	(void)state;
+	verified("traces/mempool.default.cft");
+}
+
+static void verified_cudagraph(void **state)
+{
+	(void)state;
+	verified("traces/cudagraph.default.cft");
+}
+
+/* Kind and size of every device call, in order. */
+static void hash_call(void *ctx, enum frag_call call, uint64_t bytes, int result)
+{
+	uint64_t *h = ctx;
+
+	*h = (*h ^ ((uint64_t)call << 56 | (uint64_t)(result != 0) << 55) ^ bytes) *
+	     0x100000001b3u;
+}
+
+static void calls_as_on_sim(void **state)
+{
+	static const char *const policies[] = { "pytorch", "pytorch:expandable_segments:True",
+						"buddy", "native", "rmm-pool" };
+	struct frag_sim_config card = { .context_bytes = UINT64_MAX };
+	struct frag_trace *trace;
+
+	(void)state;
+	if (!frag_cuda_count())
+		skip();
+	must(frag_trace_read("traces/leak.frames.cft", NULL, &trace, &err));
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(policies); i++) {
+		uint64_t hash[2] = { 0 }, peak[2];
+
+		for (unsigned k = 0; k < 2; k++) {
+			struct frag_device *dev;
+			struct frag_result r;
+
+			must(k ? frag_cuda_open(0, &dev, &err) : frag_sim_open(&card, &dev, &err));
+			dev->log = hash_call;
+			dev->log_ctx = &hash[k];
+			r = replay(&trace->devs[0], policies[i], dev, false);
+			peak[k] = r.m.peak_reserved_bytes;
+			frag_result_release(&r);
+		}
+		assert_true(hash[0] == hash[1]);
+		assert_true(peak[0] == peak[1]);
+	}
+	frag_trace_destroy(trace);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(verified_seeddemo),
+		cmocka_unit_test(verified_mempool),
+		cmocka_unit_test(verified_cudagraph),
+		cmocka_unit_test(calls_as_on_sim),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
