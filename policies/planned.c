@@ -6,14 +6,15 @@
  * TRACE -o FILE` takes the first steps of a recording, places their requests
  * offline and writes sizes and offsets; here a run takes them. One segment of the planned
  * height is allocated at the start. A request, rounded up to 512 B, takes the next
- * entry of its size in the current phase whose place is free, at most LOOK_AHEAD further on;
- * where there is none (another size, more of them, another order) it goes to the fallback,
- * another policy over the same device. Phases follow the marks of the program: the
+ * entry of its size in the current phase whose place is free, at most LOOK_AHEAD further on.
+ * Where there is none (another size, more of them, another order) it takes the lowest gap of
+ * the segment, and where there is none either it goes to the fallback, another policy over
+ * the same device. Phases follow the marks of the program: the
  * beginning, then the steps of the period in turn. Without a plan everything is the fallback's.
  *
  * Where this differs from its source: the n-th request of a size takes the n-th entry of that
  * size, not the n-th of all, so that one request more or less does not spoil the rest of a
- * step; requests of varying size have no intervals of their own but go to the fallback.
+ * step; requests of varying size take any gap, not one that was planned as idle.
  *
  * Source: STAlloc (EuroSys 2026, arXiv 2507.16274; infinigence/STAlloc).
  * Invariants: ranges in use never overlap; the segment exists if and only if a plan does.
@@ -50,7 +51,7 @@ struct planned {
 	uint64_t used_bytes, waiting_bytes;
 	uint32_t phase, marks, skip_left;
 	bool change; /* the next phase begins after skip_left more requests */
-	int64_t hits, misses, conflicts;
+	int64_t hits, misses, conflicts, gaps;
 };
 
 /* ---- life ------------------------------------------------------------------------ */
@@ -176,25 +177,38 @@ static const struct plan_entry *find_entry(struct planned *s, uint64_t bytes)
 	return NULL;
 }
 
+/* Its planned place, or the lowest gap; UINT64_MAX: the segment has none. */
+static uint64_t find_place(struct planned *s, uint64_t bytes)
+{
+	const struct plan_entry *e = find_entry(s, bytes);
+	uint64_t offset;
+
+	if (e)
+		return e->offset;
+	offset = occupied_find_gap(&s->used, bytes, s->plan.reserve_bytes);
+	s->gaps += offset != UINT64_MAX;
+	return offset;
+}
+
 static int alloc(void *self, const struct frag_request *req, struct frag_block *out,
 		 struct frag_err *err)
 {
 	struct planned *s = self;
 	const struct frag_policy *p = &s->inner.policy;
-	const struct plan_entry *e = NULL;
+	uint64_t bytes = frag_round_up(req->bytes, UNIT), offset = UINT64_MAX;
 
 	if (s->change && !s->skip_left--)
 		next_phase(s);
 	/* private pools keep their memory to themselves: not in the plan */
 	if (s->plan.phases_count && !req->pool)
-		e = find_entry(s, frag_round_up(req->bytes, UNIT));
-	if (e) {
-		uint32_t node = occupied_put(&s->used, e->offset, e->offset + e->bytes);
+		offset = find_place(s, bytes);
+	if (offset != UINT64_MAX) {
+		uint32_t node = occupied_put(&s->used, offset, offset + bytes);
 
 		if (node == OCCUPIED_NONE)
 			return frag_fail_nomem(err, "policy planned");
-		s->used_bytes += e->bytes;
-		*out = (struct frag_block){ .addr = s->base + e->offset, .granted = e->bytes,
+		s->used_bytes += bytes;
+		*out = (struct frag_block){ .addr = s->base + offset, .granted = bytes,
 					    .handle = node, .cls = FRAG_CLASS_HIT };
 		return 0;
 	}
@@ -375,6 +389,7 @@ static void counters(void *self, frag_counter_fn fn, void *ctx)
 	fn(ctx, "planned.hits", s->hits);
 	fn(ctx, "planned.not_in_plan", s->misses);
 	fn(ctx, "planned.place_taken", s->conflicts);
+	fn(ctx, "planned.in_a_gap", s->gaps);
 	if (p->ops->counters)
 		p->ops->counters(p->self, fn, ctx);
 }

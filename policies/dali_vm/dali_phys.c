@@ -89,6 +89,7 @@ static int move_block(struct dali *d, struct dali_piece *p, frag_addr_t to, stru
 {
 	frag_addr_t from = dali_ceil(d, p->addr);
 	struct dali_piece *rest;
+	struct dali_block moved;
 	int rc;
 
 	dali_take_out(d, p);
@@ -103,9 +104,11 @@ static int move_block(struct dali *d, struct dali_piece *p, frag_addr_t to, stru
 	dali_give(d, p, rc ? DALI_MAPPED : DALI_HOLE);
 	if (rc)
 		return rc;
-	*block_at(d, to) = *block_at(d, from);
+	/* one after the other: the two may be neighbours */
+	moved = *block_at(d, from);
 	block_at(d, from)->stage = DALI_NONE;
 	note_held(d, from, -1);
+	*block_at(d, to) = moved;
 	note_held(d, to, 1);
 	d->moved_blocks++;
 	return 0;

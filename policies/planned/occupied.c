@@ -30,37 +30,81 @@ bool occupied_is_free(const struct occupied *o, uint64_t from, uint64_t to)
 	return true;
 }
 
-/* Below `from` to *a, the rest to *b. */
-static void split(struct occupied_node *n, uint32_t t, uint64_t from, uint32_t *a, uint32_t *b)
+static void pull(struct occupied_node *n, uint32_t t)
 {
-	while (t != OCCUPIED_NONE) {
-		if (n[t].from < from) {
-			*a = t;
-			a = &n[t].right;
-			t = n[t].right;
-		} else {
-			*b = t;
-			b = &n[t].left;
-			t = n[t].left;
-		}
+	struct occupied_node *x = &n[t];
+
+	x->low = x->from;
+	x->high = x->to;
+	x->gap = 0;
+	if (x->left != OCCUPIED_NONE) {
+		const struct occupied_node *l = &n[x->left];
+
+		x->low = l->low;
+		x->gap = FRAG_MAX(l->gap, x->from - l->high);
 	}
-	*a = *b = OCCUPIED_NONE;
+	if (x->right != OCCUPIED_NONE) {
+		const struct occupied_node *r = &n[x->right];
+
+		x->high = r->high;
+		x->gap = FRAG_MAX(x->gap, FRAG_MAX(r->gap, r->low - x->to));
+	}
 }
 
-static void join(struct occupied_node *n, uint32_t a, uint32_t b, uint32_t *at)
+/* Below `from` to *a, the rest to *b. The depth is that of the treap. */
+static void split(struct occupied_node *n, uint32_t t, uint64_t from, uint32_t *a, uint32_t *b)
 {
-	while (a != OCCUPIED_NONE && b != OCCUPIED_NONE) {
-		if (n[a].heat > n[b].heat) {
-			*at = a;
-			at = &n[a].right;
-			a = n[a].right;
-		} else {
-			*at = b;
-			at = &n[b].left;
-			b = n[b].left;
-		}
+	if (t == OCCUPIED_NONE) {
+		*a = *b = t;
+	} else if (n[t].from < from) {
+		split(n, n[t].right, from, &n[t].right, b);
+		*a = t;
+		pull(n, t);
+	} else {
+		split(n, n[t].left, from, a, &n[t].left);
+		*b = t;
+		pull(n, t);
 	}
-	*at = a != OCCUPIED_NONE ? a : b;
+}
+
+/* All of a lie below all of b. */
+static uint32_t join(struct occupied_node *n, uint32_t a, uint32_t b)
+{
+	if (a == OCCUPIED_NONE || b == OCCUPIED_NONE)
+		return a != OCCUPIED_NONE ? a : b;
+	if (n[a].heat > n[b].heat) {
+		n[a].right = join(n, n[a].right, b);
+		pull(n, a);
+		return a;
+	}
+	n[b].left = join(n, a, n[b].left);
+	pull(n, b);
+	return b;
+}
+
+uint64_t occupied_find_gap(const struct occupied *o, uint64_t bytes, uint64_t limit)
+{
+	const struct occupied_node *n = o->nodes;
+	uint32_t t = o->root;
+
+	if (t == OCCUPIED_NONE)
+		return bytes <= limit ? 0 : UINT64_MAX;
+	if (n[t].low >= bytes)
+		return 0;
+	if (n[t].gap < bytes)
+		return limit - n[t].high >= bytes ? n[t].high : UINT64_MAX;
+	for (;;) {
+		uint32_t l = n[t].left;
+
+		if (l != OCCUPIED_NONE && n[l].gap >= bytes)
+			t = l;
+		else if (l != OCCUPIED_NONE && n[t].from - n[l].high >= bytes)
+			return n[l].high;
+		else if (n[n[t].right].low - n[t].to >= bytes)
+			return n[t].to;
+		else
+			t = n[t].right;
+	}
 }
 
 static uint32_t take_node(struct occupied *o)
@@ -85,34 +129,30 @@ static uint32_t take_node(struct occupied *o)
 
 uint32_t occupied_put(struct occupied *o, uint64_t from, uint64_t to)
 {
-	uint32_t t = take_node(o), at = o->root, *link = &o->root;
+	uint32_t t = take_node(o), below, above;
 
 	if (t == OCCUPIED_NONE)
 		return t;
 	o->rng ^= o->rng << 13; /* xorshift32 */
 	o->rng ^= o->rng >> 17;
 	o->rng ^= o->rng << 5;
-	o->nodes[t] = (struct occupied_node){ .from = from, .to = to, .heat = o->rng };
-	while (at != OCCUPIED_NONE && o->nodes[at].heat >= o->rng) {
-		link = o->nodes[at].from < from ? &o->nodes[at].right : &o->nodes[at].left;
-		at = *link;
-	}
-	split(o->nodes, at, from, &o->nodes[t].left, &o->nodes[t].right);
-	*link = t;
+	o->nodes[t] = (struct occupied_node){ .from = from, .to = to, .low = from, .high = to,
+					      .left = OCCUPIED_NONE, .right = OCCUPIED_NONE,
+					      .heat = o->rng };
+	split(o->nodes, o->root, from, &below, &above);
+	o->root = join(o->nodes, join(o->nodes, below, t), above);
 	return t;
 }
 
 void occupied_remove(struct occupied *o, uint32_t node)
 {
-	struct occupied_node *n = o->nodes;
-	uint32_t *link = &o->root;
+	uint32_t below, above, self;
 
-	while (*link != node) {
-		FRAG_ASSERT(*link != OCCUPIED_NONE);
-		link = n[*link].from < n[node].from ? &n[*link].right : &n[*link].left;
-	}
-	join(n, n[node].left, n[node].right, link);
-	n[node].left = o->free;
+	split(o->nodes, o->root, o->nodes[node].from, &below, &above);
+	split(o->nodes, above, o->nodes[node].from + 1, &self, &above);
+	FRAG_ASSERT(self == node);
+	o->root = join(o->nodes, below, above);
+	o->nodes[node].left = o->free;
 	o->free = node;
 }
 
