@@ -62,8 +62,9 @@ static int create(const struct frag_policy_env *env, const void *params, void **
 	rc = frag_dev_pool_create(env->dev, &attr, &s->pool, err);
 	if (rc) {
 		frag_host_free(s);
-		return rc == FRAG_OOM ? frag_fail(err, FRAG_EDEVICE, "cudaMemPoolCreate: out of memory") :
-					rc;
+		return rc == FRAG_OOM
+			       ? frag_fail(err, FRAG_EDEVICE, "cudaMemPoolCreate: out of memory")
+			       : rc;
 	}
 	frag_direct_init(&s->book);
 	*out = s;
@@ -102,8 +103,10 @@ static int alloc(void *self, const struct frag_request *req, struct frag_block *
 	FRAG_TRY(frag_direct_room(&s->book, err));
 	FRAG_TRY(frag_dev_pool_alloc(s->env.dev, s->pool, req->bytes, req->stream, &addr, err));
 	/* the pool grows by itself: a limit can only be seen broken, and then undone */
-	if (s->env.dev->reserved_bytes > before && s->env.dev->reserved_bytes > s->env.limit_bytes) {
-		FRAG_TRY(frag_dev_pool_free(s->env.dev, s->pool, addr, req->bytes, req->stream, err));
+	if (s->env.dev->reserved_bytes > before &&
+	    s->env.dev->reserved_bytes > s->env.limit_bytes) {
+		FRAG_TRY(frag_dev_pool_free(s->env.dev, s->pool, addr, req->bytes, req->stream,
+					    err));
 		FRAG_TRY(frag_dev_pool_trim(s->env.dev, s->pool, s->env.limit_bytes, err));
 		return FRAG_OOM;
 	}

@@ -95,8 +95,8 @@ static int alloc(void *self, const struct frag_request *req, struct frag_block *
 		rc = FRAG_OOM;
 	if (rc) {
 		if (frag_dev_managed_free(s->env.dev, addr, req->bytes, NULL))
-			frag_direct_orphan(&s->book, frag_direct_add(&s->book, addr, req->bytes,
-								     req->stream));
+			frag_direct_orphan(
+				&s->book, frag_direct_add(&s->book, addr, req->bytes, req->stream));
 		return rc;
 	}
 	*out = (struct frag_block){

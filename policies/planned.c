@@ -208,8 +208,10 @@ static int alloc(void *self, const struct frag_request *req, struct frag_block *
 		if (node == OCCUPIED_NONE)
 			return frag_fail_nomem(err, "policy planned");
 		s->used_bytes += bytes;
-		*out = (struct frag_block){ .addr = s->base + offset, .granted = bytes,
-					    .handle = node, .cls = FRAG_CLASS_HIT };
+		*out = (struct frag_block){ .addr = s->base + offset,
+					    .granted = bytes,
+					    .handle = node,
+					    .cls = FRAG_CLASS_HIT };
 		return 0;
 	}
 	return p->ops->alloc(p->self, req, out, err);
@@ -397,7 +399,8 @@ static void counters(void *self, frag_counter_fn fn, void *ctx)
 const struct frag_policy_ops frag_policy_planned = {
 	.abi = FRAG_POLICY_ABI,
 	.name = "planned",
-	.summary = "places planned from the first steps of a recording, a caching pool for the rest",
+	.summary = "places planned from the first steps of a recording, a caching pool for the "
+		   "rest",
 	.source = "STAlloc, EuroSys 2026, arXiv 2507.16274; infinigence/STAlloc",
 	.needs = FRAG_CAN_MALLOC,
 	.opts = opts,

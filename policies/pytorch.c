@@ -300,9 +300,9 @@ static int take_settings(struct pt *a, const struct pt_conf *conf, struct frag_e
 	a->max_split =
 		conf->max_split_mb == UINT64_MAX ? PT_UNLIMITED : conf->max_split_mb * FRAG_MIB;
 	a->large_segment = conf->large_segment_mb * FRAG_MIB;
-	a->non_split_round = conf->max_non_split_round_mb == UINT64_MAX ?
-				     a->large_segment :
-				     conf->max_non_split_round_mb * FRAG_MIB;
+	a->non_split_round = conf->max_non_split_round_mb == UINT64_MAX
+				     ? a->large_segment
+				     : conf->max_non_split_round_mb * FRAG_MIB;
 	a->limit = a->env.limit_bytes;
 	if (a->limit == UINT64_MAX && conf->memory_fraction < 1.0)
 		a->limit = (uint64_t)(conf->memory_fraction * (double)a->env.device_total_bytes);

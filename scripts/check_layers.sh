@@ -10,7 +10,7 @@
 set -u
 cd "$(dirname "$0")/.." || exit 1
 
-find src policies kernels \( -name '*.c' -o -name '*.h' -o -name '*.cu' -o -name '*.def' \) -print0 2> /dev/null |
+find src policies kernels \( -name '*.c' -o -name '*.h' -o -name '*.cu' -o -name '*.cuh' -o -name '*.def' \) -print0 2> /dev/null |
 	sort -z | xargs -0 grep -HnE '^[[:space:]]*#[[:space:]]*include' | awk -F: '
 	BEGIN {
 		allowed["base"] = "base"
@@ -22,7 +22,7 @@ find src policies kernels \( -name '*.c' -o -name '*.h' -o -name '*.cu' -o -name
 		allowed["report"] = "report plan replay trace device metrics base"
 		allowed["cli"] = "cli report plan replay trace device metrics base"
 		allowed["main.c"] = "cli"
-		while (("find src policies -name \"*.h\" -o -name \"*.def\" -o -name \"*.inc\"" | getline path) > 0) {
+		while (("find src policies kernels -name \"*.h\" -o -name \"*.cuh\" -o -name \"*.def\" -o -name \"*.inc\"" | getline path) > 0) {
 			n = split(path, part, "/")
 			where[part[n]] = where[part[n]] " " path
 		}

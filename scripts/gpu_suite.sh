@@ -55,7 +55,7 @@ limit_for() { case $1 in *oomcap*) echo "--limit 7.5G" ;; esac; }
 environment() {
 	{
 		echo "date: $(date -u +%Y-%m-%dT%H:%M:%SZ)"
-		echo "commit: $(git rev-parse HEAD 2> /dev/null || echo "${COMMIT:-unknown}")"
+		echo "commit: $(git rev-parse --verify -q HEAD || echo "${COMMIT:-unknown}")"
 		echo "program: $("$cufrag" --version 2>&1 | head -n 1)"
 		echo "device: $device"
 		nvidia-smi --query-gpu=name,driver_version,memory.total,memory.used --format=csv 2> /dev/null

@@ -4,7 +4,6 @@
 
 #include <frag/error.h>
 
-
 _Static_assert(FRAG_BINSET_WORDS <= 64, "one word must cover the bitmap");
 
 void frag_binset_init(struct frag_binset *s)

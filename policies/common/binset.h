@@ -18,8 +18,8 @@
 
 #include "bset.h"
 
-#define FRAG_BINSET_LIST 32u	/* steps of an insert before a bin becomes a tree */
-#define FRAG_BINSET_BINS 3264u	/* 128 + 49 * 64 */
+#define FRAG_BINSET_LIST 32u   /* steps of an insert before a bin becomes a tree */
+#define FRAG_BINSET_BINS 3264u /* 128 + 49 * 64 */
 #define FRAG_BINSET_WORDS (FRAG_BINSET_BINS / 64u)
 
 struct frag_bin_node {

@@ -25,8 +25,9 @@ struct frag_direct_block *frag_direct_add(struct frag_direct *d, frag_addr_t add
 {
 	struct frag_direct_block *b = frag_slab_alloc(&d->slab);
 
-	*b = (struct frag_direct_block){ .next = d->first, .addr = addr, .bytes = bytes,
-					 .stream = stream };
+	*b = (struct frag_direct_block){
+		.next = d->first, .addr = addr, .bytes = bytes, .stream = stream
+	};
 	if (b->next)
 		b->next->prev = b;
 	d->first = b;

@@ -136,8 +136,12 @@ uint32_t occupied_put(struct occupied *o, uint64_t from, uint64_t to)
 	o->rng ^= o->rng << 13; /* xorshift32 */
 	o->rng ^= o->rng >> 17;
 	o->rng ^= o->rng << 5;
-	o->nodes[t] = (struct occupied_node){ .from = from, .to = to, .low = from, .high = to,
-					      .left = OCCUPIED_NONE, .right = OCCUPIED_NONE,
+	o->nodes[t] = (struct occupied_node){ .from = from,
+					      .to = to,
+					      .low = from,
+					      .high = to,
+					      .left = OCCUPIED_NONE,
+					      .right = OCCUPIED_NONE,
 					      .heat = o->rng };
 	split(o->nodes, o->root, from, &below, &above);
 	o->root = join(o->nodes, join(o->nodes, below, t), above);

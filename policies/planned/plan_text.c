@@ -38,16 +38,17 @@ static int read_head(struct reader *r, struct plan *p, struct frag_err *err)
 {
 	FRAG_TRY(next_line(r, err));
 	if (strcmp(r->text, "cufrag-plan 1\n") != 0)
-		return bad_line(r, "no plan of version 1 (cufrag plan TRACE -o FILE makes one)", err);
+		return bad_line(r, "no plan of version 1 (cufrag plan TRACE -o FILE makes one)",
+				err);
 	FRAG_TRY(next_line(r, err));
-	if (sscanf(r->text, "reserve %" SCNu64 " prefix_marks %" SCNu32 " phase_marks %" SCNu32
-			    " skip %" SCNu32 " phases %" SCNu32 " requests %" SCNu32,
-		   &p->reserve_bytes, &p->prefix_marks, &p->phase_marks, &p->skip,
-		   &p->phases_count, &p->entries_count) != 6)
+	if (sscanf(r->text,
+		   "reserve %" SCNu64 " prefix_marks %" SCNu32 " phase_marks %" SCNu32
+		   " skip %" SCNu32 " phases %" SCNu32 " requests %" SCNu32,
+		   &p->reserve_bytes, &p->prefix_marks, &p->phase_marks, &p->skip, &p->phases_count,
+		   &p->entries_count) != 6)
 		return bad_line(r, "the line of totals is incomplete", err);
 	if (!p->phases_count || p->phases_count > COUNT_MAX || p->entries_count > COUNT_MAX ||
-	    !p->reserve_bytes || p->reserve_bytes >> 48 ||
-	    (p->phases_count > 1 && !p->phase_marks))
+	    !p->reserve_bytes || p->reserve_bytes >> 48 || (p->phases_count > 1 && !p->phase_marks))
 		return bad_line(r, "a total is out of range", err);
 	p->entries = frag_host_calloc((size_t)p->entries_count + 1, sizeof(*p->entries));
 	p->sizes = frag_host_calloc((size_t)p->entries_count + 1, sizeof(*p->sizes));
@@ -77,9 +78,9 @@ static void close_phase(struct plan *p, struct plan_phase *phase, struct keyed *
 	for (uint32_t i = 0; i < phase->count; i++) {
 		p->entries[phase->first + i] = list[i].entry;
 		if (!i || list[i].entry.bytes != list[i - 1].entry.bytes)
-			p->sizes[p->sizes_count++] = (struct plan_size){
-				.bytes = list[i].entry.bytes, .first = phase->first + i
-			};
+			p->sizes[p->sizes_count++] =
+				(struct plan_size){ .bytes = list[i].entry.bytes,
+						    .first = phase->first + i };
 		p->sizes[p->sizes_count - 1].count++;
 	}
 	phase->sizes_count = p->sizes_count - phase->sizes_first;

@@ -27,9 +27,9 @@ struct plan_phase {
 
 struct plan {
 	uint64_t reserve_bytes;
-	uint32_t prefix_marks; /* calls of mark before the first repeated phase */
-	uint32_t phase_marks;  /* and for each of these */
-	uint32_t skip;	       /* requests after the mark that belong to the phase before */
+	uint32_t prefix_marks;	    /* calls of mark before the first repeated phase */
+	uint32_t phase_marks;	    /* and for each of these */
+	uint32_t skip;		    /* requests after the mark that belong to the phase before */
 	struct plan_entry *entries; /* phase by phase, by size, then in order */
 	struct plan_size *sizes;
 	struct plan_phase *phases;

@@ -31,7 +31,7 @@
 #include <objslab.h>
 
 #define PT_MIN_BLOCK 512ull
-#define PT_SMALL_LIMIT FRAG_MIB		 /* rounded size <= this: small pool */
+#define PT_SMALL_LIMIT FRAG_MIB /* rounded size <= this: small pool */
 #define PT_SMALL_SEGMENT (2 * FRAG_MIB)
 #define PT_LARGE_SEGMENT (20 * FRAG_MIB) /* default of large_segment_size_mb */
 #define PT_MIN_LARGE (10 * FRAG_MIB)	 /* sizes >= this get a segment of their own size */
@@ -44,7 +44,7 @@ struct pt_conf {
 	uint64_t max_split_mb;		 /* UINT64_MAX = unlimited */
 	uint64_t max_non_split_round_mb; /* UINT64_MAX = large_segment_size_mb */
 	uint64_t large_segment_mb;
-	double gc_threshold; /* 0 = off */
+	double gc_threshold;	/* 0 = off */
 	double memory_fraction; /* 1 = no limit of its own */
 	bool expandable;
 	bool search_again; /* not PyTorch: search the free blocks again after a release */
@@ -66,11 +66,11 @@ struct pt_set;
 struct pt_seg {
 	frag_addr_t base;
 	uint64_t bytes;
-	uint64_t page;	       /* 0: cudaMalloc'd */
-	uint64_t *handles;     /* expandable: by page, 0 = not mapped; grows to the highest used */
+	uint64_t page;	   /* 0: cudaMalloc'd */
+	uint64_t *handles; /* expandable: by page, 0 = not mapped; grows to the highest used */
 	size_t handles_count;
 	struct pt_set *set;
-	struct pt_block *first;	   /* the rest by block->next */
+	struct pt_block *first;	    /* the rest by block->next */
 	struct pt_seg *prev, *next; /* all segments of the allocator */
 };
 
@@ -140,11 +140,11 @@ struct pt {
 	struct frag_device *dev;
 	struct pt_conf conf;
 	uint64_t max_split, non_split_round, large_segment; /* bytes */
-	uint64_t limit;	       /* bytes, UINT64_MAX = none in force */
-	bool ages;	       /* gc can run: count searches */
-	bool plain_rounding;   /* no divisions anywhere */
-	uint32_t roundup[PT_ROUNDUPS]; /* divisions from 1 MiB up, 0/1 = off */
-	uint64_t total;	       /* bytes held, all pools */
+	uint64_t limit;					    /* bytes, UINT64_MAX = none in force */
+	bool ages;					    /* gc can run: count searches */
+	bool plain_rounding;				    /* no divisions anywhere */
+	uint32_t roundup[PT_ROUNDUPS];			    /* divisions from 1 MiB up, 0/1 = off */
+	uint64_t total;					    /* bytes held, all pools */
 	uint64_t unsplit_free; /* bytes of free whole cudaMalloc'd segments */
 	uint64_t range_whole;  /* bytes of whole pages inside free blocks of expandable segments */
 	struct pt_pool *pools; /* [2 * id] small, [2 * id + 1] large */
@@ -307,8 +307,8 @@ int pt_range_add(struct pt *a, struct pt_set *set, frag_addr_t base, struct pt_b
 int pt_pages_map(struct pt *a, struct pt_seg *g, frag_addr_t addr, uint64_t bytes,
 		 struct frag_err *err);
 /* *done: bytes from addr on that are gone, also on failure. */
-int pt_pages_unmap(struct pt *a, struct pt_seg *g, frag_addr_t addr, uint64_t bytes,
-		   uint64_t *done, struct frag_err *err);
+int pt_pages_unmap(struct pt *a, struct pt_seg *g, frag_addr_t addr, uint64_t bytes, uint64_t *done,
+		   struct frag_err *err);
 
 /* pt_stat.c */
 void pt_stat_counters(void *self, frag_counter_fn fn, void *ctx);

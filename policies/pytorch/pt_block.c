@@ -10,7 +10,8 @@ int pt_room(struct pt *a, struct pt_set *set, size_t more, struct frag_err *err)
 
 	if (want > set->reserved) {
 		want = FRAG_MAX(2 * want, 64u);
-		if (frag_binset_reserve(&set->free, want) || frag_bset_reserve(&set->unmapped, want))
+		if (frag_binset_reserve(&set->free, want) ||
+		    frag_bset_reserve(&set->unmapped, want))
 			return frag_fail_nomem(err, "pytorch: free sets");
 		set->reserved = want;
 	}

@@ -17,37 +17,62 @@
 #include <string.h>
 
 const struct frag_opt pt_opts[] = {
-	{ .type = FRAG_OPT_T_UINT, .key = "max_split_size_mb", .def = UINT64_MAX,
-	  .offset = offsetof(struct pt_conf, max_split_mb), .min = 11, .max = UINT64_MAX,
+	{ .type = FRAG_OPT_T_UINT,
+	  .key = "max_split_size_mb",
+	  .def = UINT64_MAX,
+	  .offset = offsetof(struct pt_conf, max_split_mb),
+	  .min = 11,
+	  .max = UINT64_MAX,
 	  .help = "MiB; larger blocks are never split (at least large_segment_size_mb)",
 	  .tune = "20,32,64,128,256,512,1024" },
-	{ .type = FRAG_OPT_T_UINT, .key = "max_non_split_rounding_mb", .def = UINT64_MAX,
-	  .offset = offsetof(struct pt_conf, max_non_split_round_mb), .min = 11,
+	{ .type = FRAG_OPT_T_UINT,
+	  .key = "max_non_split_rounding_mb",
+	  .def = UINT64_MAX,
+	  .offset = offsetof(struct pt_conf, max_non_split_round_mb),
+	  .min = 11,
 	  .max = UINT64_MAX,
-	  .help = "MiB; how much larger than the request an unsplit oversize block may be (default large_segment_size_mb)",
+	  .help = "MiB; how much larger than the request an unsplit oversize block may be (default "
+		  "large_segment_size_mb)",
 	  .tune = "64,256,512,1024" },
-	{ .type = FRAG_OPT_T_UINT, .key = "large_segment_size_mb", .def = 20,
-	  .offset = offsetof(struct pt_conf, large_segment_mb), .min = 11, .max = 1u << 24,
+	{ .type = FRAG_OPT_T_UINT,
+	  .key = "large_segment_size_mb",
+	  .def = 20,
+	  .offset = offsetof(struct pt_conf, large_segment_mb),
+	  .min = 11,
+	  .max = 1u << 24,
 	  .help = "MiB; segment for requests of 1 to 10 MiB, page of large expandable segments",
 	  .tune = "12,20,32,64" },
-	{ .type = FRAG_OPT_T_STRING, .key = "roundup_power2_divisions", .sdef = "",
+	{ .type = FRAG_OPT_T_STRING,
+	  .key = "roundup_power2_divisions",
+	  .sdef = "",
 	  .offset = offsetof(struct pt_conf, roundup_text),
 	  .help = "divisions of a power of two to round to: 8, or a list [256:1,512:2,>:8]",
 	  .tune = "1,2,4,8,16,[256:1,512:2,1024:4,>:8],[64:1,256:4,>:8],[64:8,256:4,>:1],"
 		  "[16:1,64:4,>:16],[16:16,64:8,>:1]" },
-	{ .type = FRAG_OPT_T_DOUBLE, .key = "garbage_collection_threshold", .fmax = 1,
+	{ .type = FRAG_OPT_T_DOUBLE,
+	  .key = "garbage_collection_threshold",
+	  .fmax = 1,
 	  .offset = offsetof(struct pt_conf, gc_threshold),
 	  .help = "fraction of the limit above which old cached segments are released; 0 = off",
 	  .tune = "0.6,0.8" },
-	{ .type = FRAG_OPT_T_DOUBLE, .key = "per_process_memory_fraction", .fdef = 1, .fmax = 1,
+	{ .type = FRAG_OPT_T_DOUBLE,
+	  .key = "per_process_memory_fraction",
+	  .fdef = 1,
+	  .fmax = 1,
 	  .offset = offsetof(struct pt_conf, memory_fraction),
 	  .help = "limit as a fraction of the card (--limit goes first)" },
-	{ .type = FRAG_OPT_T_BOOL, .key = "expandable_segments", .max = 1,
+	{ .type = FRAG_OPT_T_BOOL,
+	  .key = "expandable_segments",
+	  .max = 1,
 	  .offset = offsetof(struct pt_conf, expandable),
-	  .help = "map pages into large reservations instead of cudaMalloc", .tune = "True" },
-	{ .type = FRAG_OPT_T_BOOL, .key = "search_again", .max = 1,
+	  .help = "map pages into large reservations instead of cudaMalloc",
+	  .tune = "True" },
+	{ .type = FRAG_OPT_T_BOOL,
+	  .key = "search_again",
+	  .max = 1,
 	  .offset = offsetof(struct pt_conf, search_again),
-	  .help = "not PyTorch: search the free blocks again after a release (upstream issue 189504)" },
+	  .help = "not PyTorch: search the free blocks again after a release (upstream issue "
+		  "189504)" },
 	FRAG_OPT_END
 };
 
@@ -88,7 +113,8 @@ static int want_uint(const char *key, const char *word, uint64_t *out, struct fr
 	errno = 0;
 	*out = strtoull(word, &end, 10);
 	if (end == word || errno == ERANGE)
-		return frag_fail(err, FRAG_EUSAGE, "option '%s' wants an integer, not '%s'", key, word);
+		return frag_fail(err, FRAG_EUSAGE, "option '%s' wants an integer, not '%s'", key,
+				 word);
 	return 0;
 }
 
@@ -98,7 +124,8 @@ static int want_double(const char *key, const char *word, double *out, struct fr
 
 	*out = strtod(word, &end);
 	if (end == word)
-		return frag_fail(err, FRAG_EUSAGE, "option '%s' wants a number, not '%s'", key, word);
+		return frag_fail(err, FRAG_EUSAGE, "option '%s' wants a number, not '%s'", key,
+				 word);
 	return 0;
 }
 
@@ -106,7 +133,8 @@ static int want_bool(const char *key, const char *word, bool *out, struct frag_e
 {
 	*out = !strcmp(word, "True");
 	if (!*out && strcmp(word, "False") != 0)
-		return frag_fail(err, FRAG_EUSAGE, "option '%s' wants True or False, not '%s'", key, word);
+		return frag_fail(err, FRAG_EUSAGE, "option '%s' wants True or False, not '%s'", key,
+				 word);
 	return 0;
 }
 
@@ -141,7 +169,8 @@ static int roundup_item(struct tokens *t, uint32_t *table, bool *first, unsigned
 		FRAG_TRY(want_uint("roundup_power2_divisions", t->word, &mb, err));
 		if (!frag_is_pow2(mb))
 			return frag_fail(err, FRAG_EUSAGE,
-					 "roundup_power2_divisions: interval '%s' is no power of two",
+					 "roundup_power2_divisions: interval '%s' is no power of "
+					 "two",
 					 t->word);
 	}
 	if (!next_token(t) || !next_token(t))
@@ -193,10 +222,12 @@ static int roundup_value(struct tokens *t, struct pt_conf *conf, struct frag_err
 		const char *close = strchr(from, ']');
 
 		if (!close)
-			return frag_fail(err, FRAG_EUSAGE, "roundup_power2_divisions: ']' is missing");
+			return frag_fail(err, FRAG_EUSAGE,
+					 "roundup_power2_divisions: ']' is missing");
 		n = (size_t)(close - from) + 2;
 		if (n >= sizeof(conf->roundup_text))
-			return frag_fail(err, FRAG_EUSAGE, "roundup_power2_divisions: list too long");
+			return frag_fail(err, FRAG_EUSAGE,
+					 "roundup_power2_divisions: list too long");
 		snprintf(conf->roundup_text, sizeof(conf->roundup_text), "[%.*s]",
 			 (int)(close - from), from);
 		t->at = close + 1;
@@ -214,7 +245,8 @@ static int set_backend(const char *word, struct frag_err *err)
 		return 0;
 	if (!strcmp(word, "cudaMallocAsync"))
 		return frag_fail(err, FRAG_EUSAGE,
-				 "backend cudaMallocAsync is another allocator: use policy 'async'");
+				 "backend cudaMallocAsync is another allocator: use policy "
+				 "'async'");
 	return frag_fail(err, FRAG_EUSAGE,
 			 "unknown allocator backend '%s': native or cudaMallocAsync", word);
 }
@@ -241,8 +273,7 @@ static int set_number(struct pt_conf *c, const char *key, const char *word, stru
 	return 0;
 }
 
-static int set_fraction(struct pt_conf *c, const char *key, const char *word,
-			struct frag_err *err)
+static int set_fraction(struct pt_conf *c, const char *key, const char *word, struct frag_err *err)
 {
 	double x;
 
@@ -250,12 +281,14 @@ static int set_fraction(struct pt_conf *c, const char *key, const char *word,
 	if (!strcmp(key, "garbage_collection_threshold")) {
 		if (!(x > 0 && x < 1))
 			return frag_fail(err, FRAG_EUSAGE,
-					 "garbage_collection_threshold %s is not in (0.0, 1.0)", word);
+					 "garbage_collection_threshold %s is not in (0.0, 1.0)",
+					 word);
 		c->gc_threshold = x;
 	} else {
 		if (!(x >= 0 && x <= 1))
 			return frag_fail(err, FRAG_EUSAGE,
-					 "per_process_memory_fraction %s is not in [0.0, 1.0]", word);
+					 "per_process_memory_fraction %s is not in [0.0, 1.0]",
+					 word);
 		c->memory_fraction = x;
 	}
 	return 0;
@@ -275,17 +308,21 @@ static int set_flag(struct pt_conf *c, const char *key, const char *word, struct
 
 enum key_kind { KEY_NUMBER, KEY_FRACTION, KEY_FLAG, KEY_BACKEND, KEY_ROUNDUP, KEY_COUNT };
 
-static const char *const numbers[] = { "max_split_size_mb", "max_non_split_rounding_mb",
-				       "large_segment_size_mb", "pinned_num_register_threads",
-				       "pinned_reserve_segment_size_mb", NULL };
+static const char *const numbers[] = {
+	"max_split_size_mb",	       "max_non_split_rounding_mb",	 "large_segment_size_mb",
+	"pinned_num_register_threads", "pinned_reserve_segment_size_mb", NULL
+};
 static const char *const fractions[] = { "garbage_collection_threshold",
 					 "per_process_memory_fraction", NULL };
-static const char *const flags[] = { "expandable_segments", "search_again",
-				     "release_lock_on_cudamalloc", "release_lock_on_hipmalloc",
+static const char *const flags[] = { "expandable_segments",
+				     "search_again",
+				     "release_lock_on_cudamalloc",
+				     "release_lock_on_hipmalloc",
 				     "graph_capture_record_stream_reuse",
 				     "pinned_use_cuda_host_register",
 				     "pinned_use_hip_host_register",
-				     "pinned_use_background_threads", NULL };
+				     "pinned_use_background_threads",
+				     NULL };
 static const char *const backends[] = { "backend", NULL };
 static const char *const roundups[] = { "roundup_power2_divisions", NULL };
 static const char *const *const keys[KEY_COUNT] = { numbers, fractions, flags, backends, roundups };
@@ -298,7 +335,8 @@ static int unknown_key(const char *key, struct frag_err *err)
 		near = frag_nearest(key, keys[k]);
 	if (near)
 		return frag_fail(err, FRAG_EUSAGE,
-				 "unrecognized key '%s' in the allocator config; did you mean '%s'?",
+				 "unrecognized key '%s' in the allocator config; did you mean "
+				 "'%s'?",
 				 key, near);
 	return frag_fail(err, FRAG_EUSAGE, "unrecognized key '%s' in the allocator config", key);
 }

@@ -76,8 +76,8 @@ int pt_pages_map(struct pt *a, struct pt_seg *g, frag_addr_t addr, uint64_t byte
 	return rc;
 }
 
-int pt_pages_unmap(struct pt *a, struct pt_seg *g, frag_addr_t addr, uint64_t bytes,
-		   uint64_t *done, struct frag_err *err)
+int pt_pages_unmap(struct pt *a, struct pt_seg *g, frag_addr_t addr, uint64_t bytes, uint64_t *done,
+		   struct frag_err *err)
 {
 	size_t from = (addr - g->base) / g->page, to = from + bytes / g->page;
 

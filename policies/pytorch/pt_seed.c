@@ -69,8 +69,7 @@ static int append_blocks(struct seeding *s, const struct frag_seed_segment *sg, 
 		struct pt_block *b;
 
 		if (sb->addr < at || sb->bytes > end - sb->addr)
-			return frag_fail(s->err, FRAG_EINPUT,
-					 "initial blocks overlap at 0x%llx",
+			return frag_fail(s->err, FRAG_EINPUT, "initial blocks overlap at 0x%llx",
 					 (unsigned long long)sb->addr);
 		FRAG_TRY(append_free(s, g, last, at, sb->addr));
 		FRAG_TRY(append(s, g, last, sb->addr, sb->bytes, &b));
@@ -208,7 +207,8 @@ static int seed_run(struct seeding *s, const struct frag_seed_segment *sg, struc
 	u = unmapped_at(g, sg->addr);
 	if (!u || g->base > sg->addr || (sg->addr - g->base) % g->page || sg->bytes % g->page)
 		return frag_fail(s->err, FRAG_EINPUT,
-				 "initial segment 0x%llx does not fit the page grid of its reservation",
+				 "initial segment 0x%llx does not fit the page grid of its "
+				 "reservation",
 				 (unsigned long long)sg->addr);
 	FRAG_TRY(pt_pages_map(s->a, g, sg->addr, sg->bytes, s->err));
 	FRAG_TRY(cut_run(s, u, sg->addr, sg->bytes, &before, &after));

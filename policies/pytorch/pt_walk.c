@@ -81,7 +81,8 @@ void pt_usage(void *self, struct frag_usage *out)
 	for (uint32_t p = 0; p < a->pools_count; p++) {
 		for (uint32_t i = 0; i < a->pools[p].sets_count; i++) {
 			const struct pt_set *set = a->pools[p].sets[i];
-			const struct frag_bin_node *last = set ? frag_binset_last(&set->free) : NULL;
+			const struct frag_bin_node *last =
+				set ? frag_binset_last(&set->free) : NULL;
 
 			if (last)
 				out->largest_free_bytes =
@@ -145,8 +146,8 @@ static int check_sets(struct pt *a, const struct tally *t, struct frag_err *err)
 			free_blocks += set->free.count;
 			unmapped += frag_bset_count(&set->unmapped);
 			broken = frag_binset_broken(&set->free);
-			for (const struct frag_bin_node *n = frag_binset_first(&set->free); n && !broken;
-			     n = frag_binset_next(&set->free, n))
+			for (const struct frag_bin_node *n = frag_binset_first(&set->free);
+			     n && !broken; n = frag_binset_next(&set->free, n))
 				if (((const struct pt_block *)n)->state != PT_FREE)
 					broken = "a block that is not free";
 			if (!broken)
@@ -157,7 +158,8 @@ static int check_sets(struct pt *a, const struct tally *t, struct frag_err *err)
 	}
 	if (blocks != t->blocks || free_blocks != t->free_blocks || unmapped != t->unmapped_blocks)
 		return frag_fail(err, FRAG_ECHECK,
-				 "sets hold %zu free and %zu unmapped of %zu blocks, chains %zu, %zu of %zu",
+				 "sets hold %zu free and %zu unmapped of %zu blocks, chains %zu, "
+				 "%zu of %zu",
 				 free_blocks, unmapped, blocks, t->free_blocks, t->unmapped_blocks,
 				 t->blocks);
 	return 0;
@@ -184,7 +186,9 @@ int pt_check(void *self, struct frag_err *err)
 	}
 	if (t.total != a->total || t.active != (uint64_t)a->st.f[0][PT_ACTIVE_BYTES].current ||
 	    t.releasable != a->unsplit_free + a->range_whole)
-		return frag_fail(err, FRAG_ECHECK, "counters differ from the blocks: total %llu %llu, releasable %llu %llu",
+		return frag_fail(err, FRAG_ECHECK,
+				 "counters differ from the blocks: total %llu %llu, releasable "
+				 "%llu %llu",
 				 (unsigned long long)a->total, (unsigned long long)t.total,
 				 (unsigned long long)(a->unsplit_free + a->range_whole),
 				 (unsigned long long)t.releasable);

@@ -66,8 +66,9 @@ int frag_outfile_open(struct frag_outfile *out, const char *path, struct frag_er
 	/* A device or pipe (/dev/stdout, a FIFO) cannot be renamed over: write it directly. */
 	if (!stat(path, &st) && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)) {
 		out->to = fopen(path, "w");
-		ret = out->to ? 0 : frag_fail(err, FRAG_EOUTPUT, "cannot write '%s': %s", path,
-						strerror(errno));
+		ret = out->to ? 0
+			      : frag_fail(err, FRAG_EOUTPUT, "cannot write '%s': %s", path,
+					  strerror(errno));
 	} else {
 		ret = open_temp(out, err);
 	}

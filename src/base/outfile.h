@@ -18,7 +18,7 @@
 #include <stdio.h>
 
 struct frag_outfile {
-	FILE *to; /* write here; NULL when closed */
+	FILE *to;	   /* write here; NULL when closed */
 	char *path, *temp; /* temp NULL: standard output */
 };
 

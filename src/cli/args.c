@@ -26,7 +26,8 @@ static const struct shared {
 	{ FRAG_CLI_CARD,
 	  { "cost", FRAG_ARGS_COST, "FILE", 0,
 	    "what driver calls cost on the simulated card: a profile of cufrag bench "
-	    "(default: an H200's)", 1 } },
+	    "(default: an H200's)",
+	    1 } },
 	{ FRAG_CLI_CARD,
 	  { "gpu", FRAG_ARGS_GPU, "NAME", 0, "simulate this card (default: h200; cufrag list gpus)",
 	    1 } },

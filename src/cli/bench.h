@@ -17,8 +17,8 @@
 
 /* One call at one size: all samples, sorted by frag_bench_sort. */
 struct frag_bench_row {
-	const char *item;  /* as in a cost profile, or a name of its own (profile false) */
-	bool profile;	   /* goes into the cost profile */
+	const char *item; /* as in a cost profile, or a name of its own (profile false) */
+	bool profile;	  /* goes into the cost profile */
 	uint64_t bytes;
 	uint32_t handles; /* of one call; 1 = an ordinary one */
 	uint64_t *ns;

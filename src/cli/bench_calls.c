@@ -15,9 +15,9 @@
 #define MIB FRAG_MIB
 #define HELD_MAX 64u /* pieces held at a time */
 
-static const uint64_t sizes[] = { 2 * MIB,   4 * MIB,	8 * MIB,   16 * MIB,   20 * MIB,   32 * MIB,
-				  64 * MIB,  128 * MIB, 256 * MIB, 512 * MIB, 1024 * MIB,
-				  2048 * MIB, 4096 * MIB };
+static const uint64_t sizes[] = { 2 * MIB,    4 * MIB,	  8 * MIB,   16 * MIB,	20 * MIB,
+				  32 * MIB,   64 * MIB,	  128 * MIB, 256 * MIB, 512 * MIB,
+				  1024 * MIB, 2048 * MIB, 4096 * MIB };
 
 /* ---- samples ----------------------------------------------------------------------- */
 
@@ -138,17 +138,17 @@ static int bench_small(struct frag_bench *b, uint64_t bytes, struct frag_err *er
 		uint64_t held = b->dev->reserved_bytes, ns = b->dev->driver_ns;
 
 		FRAG_TRY(frag_dev_alloc(b->dev, bytes, &at[i], err));
-		FRAG_TRY(frag_bench_add(b, b->dev->reserved_bytes > held ? "cudaMalloc.page" :
-									   "cudaMalloc.hit",
-					true, bytes, 1, b->dev->driver_ns - ns, err));
+		FRAG_TRY(frag_bench_add(
+			b, b->dev->reserved_bytes > held ? "cudaMalloc.page" : "cudaMalloc.hit",
+			true, bytes, 1, b->dev->driver_ns - ns, err));
 	}
 	for (unsigned i = 0; i < HELD_MAX; i++) {
 		uint64_t held = b->dev->reserved_bytes, ns = b->dev->driver_ns;
 
 		FRAG_TRY(frag_dev_free(b->dev, at[i], bytes, err));
-		FRAG_TRY(frag_bench_add(b, b->dev->reserved_bytes < held ? "cudaFree.page" :
-									   "cudaFree.hit",
-					true, bytes, 1, b->dev->driver_ns - ns, err));
+		FRAG_TRY(frag_bench_add(
+			b, b->dev->reserved_bytes < held ? "cudaFree.page" : "cudaFree.hit", true,
+			bytes, 1, b->dev->driver_ns - ns, err));
 	}
 	return 0;
 }
@@ -166,8 +166,8 @@ static int bench_refused(struct frag_bench *b, struct frag_err *err)
 		ns = b->dev->driver_ns;
 		if (frag_dev_alloc(b->dev, info.total_bytes, &at, err) != FRAG_OOM)
 			return frag_fail(err, FRAG_EDEVICE, "the whole card was not refused");
-		FRAG_TRY(frag_bench_add(b, "cudaMalloc.refused", true, 0, 1,
-					b->dev->driver_ns - ns, err));
+		FRAG_TRY(frag_bench_add(b, "cudaMalloc.refused", true, 0, 1, b->dev->driver_ns - ns,
+					err));
 		if (!(info.can & FRAG_CAN_VMM))
 			continue;
 		ns = b->dev->driver_ns;
@@ -194,7 +194,8 @@ static int bench_vmm(struct frag_bench *b, uint64_t bytes, struct frag_err *err)
 		SAMPLE(b, "cuMemAddressReserve", true, bytes, 1,
 		       frag_dev_reserve(d, bytes, 0, &at[i], err));
 	for (i = 0; i < n; i++)
-		SAMPLE(b, "cuMemCreate", true, bytes, 1, frag_dev_create(d, bytes, &handle[i], err));
+		SAMPLE(b, "cuMemCreate", true, bytes, 1,
+		       frag_dev_create(d, bytes, &handle[i], err));
 	for (i = 0; i < n; i++)
 		SAMPLE(b, "cuMemMap", true, bytes, 1,
 		       frag_dev_map(d, at[i], bytes, handle[i], err));
@@ -245,8 +246,8 @@ static int bench_many(struct frag_bench *b, uint64_t bytes, uint32_t n, struct f
 		rc = frag_dev_unreserve(d, at, bytes * n, err);
 	frag_host_free(handle);
 	if (rc)
-		return rc == FRAG_OOM ? frag_fail(err, FRAG_EDEVICE, "many handles: out of memory") :
-					rc;
+		return rc == FRAG_OOM ? frag_fail(err, FRAG_EDEVICE, "many handles: out of memory")
+				      : rc;
 	FRAG_TRY(frag_bench_add(b, "cuMemSetAccess", n == 1, bytes, n, ns[0], err));
 	return frag_bench_add(b, "cuMemUnmap", n == 1, bytes, n, ns[1], err);
 }
@@ -256,9 +257,9 @@ static int bench_handles(struct frag_bench *b, struct frag_err *err)
 	static const struct {
 		uint64_t bytes;
 		uint32_t handles;
-	} shapes[] = { { 2 * MIB, 2 },	 { 2 * MIB, 8 },   { 2 * MIB, 32 },   { 2 * MIB, 128 },
-		       { 2 * MIB, 512 }, { 20 * MIB, 64 }, { 64 * MIB, 16 },  { 256 * MIB, 8 },
-		       { 1024 * MIB, 4 } };
+	} shapes[] = { { 2 * MIB, 2 },	 { 2 * MIB, 8 },   { 2 * MIB, 32 },
+		       { 2 * MIB, 128 }, { 2 * MIB, 512 }, { 20 * MIB, 64 },
+		       { 64 * MIB, 16 }, { 256 * MIB, 8 }, { 1024 * MIB, 4 } };
 
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(shapes); i++) {
 		for (unsigned k = 0; k < FRAG_MIN(b->repeats, 8u); k++) {

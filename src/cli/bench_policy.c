@@ -46,9 +46,9 @@ int frag_bench_ops_take(const struct frag_trace_dev *dev, struct frag_bench_ops 
 
 		if (!alloc && e->kind != FRAG_EV_FREE && e->kind != FRAG_EV_FREE_COMPLETED)
 			continue;
-		out->at[out->count++] = (struct frag_bench_op){
-			.bytes = alloc ? e->bytes : 0, .slot = e->slot, .stream = e->stream
-		};
+		out->at[out->count++] = (struct frag_bench_op){ .bytes = alloc ? e->bytes : 0,
+								.slot = e->slot,
+								.stream = e->stream };
 	}
 	return 0;
 }
@@ -184,7 +184,8 @@ int frag_bench_policy(const struct frag_policy_spec *spec, struct frag_device *d
 		      const struct frag_bench_ops *ops, unsigned count, uint64_t limit_bytes,
 		      struct frag_bench_policy *out, struct frag_err *err)
 {
-	struct frag_policy_env env = { .dev = dev, .limit_bytes = limit_bytes,
+	struct frag_policy_env env = { .dev = dev,
+				       .limit_bytes = limit_bytes,
 				       .streams_count = ops->streams_count };
 	struct bench_run r = { .ops = ops, .out = out };
 	struct frag_device_info info;

@@ -146,8 +146,9 @@ static int one_managed(struct frag_bench *b, uint64_t bytes, bool prefetch, stru
 	int rc = frag_dev_managed_alloc(d, bytes, &at, err);
 
 	if (rc)
-		return rc == FRAG_OOM ? frag_fail(err, FRAG_EDEVICE, "cudaMallocManaged: out of memory")
-				      : rc;
+		return rc == FRAG_OOM
+			       ? frag_fail(err, FRAG_EDEVICE, "cudaMallocManaged: out of memory")
+			       : rc;
 	ns[1] = d->driver_ns;
 	FRAG_TRY(frag_dev_managed_touch(d, at, bytes, prefetch, err));
 	ns[2] = d->driver_ns;
@@ -221,13 +222,15 @@ int frag_bench_kernels(struct frag_bench *b, struct frag_err *err)
 			continue;
 		rc = frag_dev_alloc(b->dev, sizes[i], &block.addr, err);
 		if (rc)
-			return rc < 0 ? rc : frag_fail(err, FRAG_EDEVICE, "cudaMalloc: out of memory");
+			return rc < 0 ? rc
+				      : frag_fail(err, FRAG_EDEVICE, "cudaMalloc: out of memory");
 		for (unsigned k = 0; k < FRAG_MIN(b->repeats, 8u) && !rc; k++) {
 			rc = one_kernel(b, "kernel copy", FRAG_CONTENT_COPY, &block, err);
 			if (!rc)
 				rc = one_kernel(b, "kernel fill", FRAG_CONTENT_FILL, &block, err);
 			if (!rc)
-				rc = one_kernel(b, "kernel verify", FRAG_CONTENT_VERIFY, &block, err);
+				rc = one_kernel(b, "kernel verify", FRAG_CONTENT_VERIFY, &block,
+						err);
 		}
 		FRAG_TRY(rc);
 		FRAG_TRY(frag_dev_free(b->dev, block.addr, sizes[i], err));

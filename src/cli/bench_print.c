@@ -18,8 +18,8 @@ static double noise(const struct frag_bench_row *r)
 {
 	uint64_t m = median(r);
 
-	return m ? (double)(frag_bench_quantile(r, 0.9) - frag_bench_quantile(r, 0.1)) / (double)m :
-		   0;
+	return m ? (double)(frag_bench_quantile(r, 0.9) - frag_bench_quantile(r, 0.1)) / (double)m
+		 : 0;
 }
 
 static void cell_ns(struct frag_table *t, uint64_t ns)
@@ -30,11 +30,11 @@ static void cell_ns(struct frag_table *t, uint64_t ns)
 void frag_bench_table(const struct frag_bench *b, struct frag_text *out)
 {
 	static const struct frag_table_column columns[] = {
-		{ "call", "", true, NULL }, { "size", "", false, NULL },
-		{ "handles", "", false, NULL }, { "samples", "", false, NULL },
-		{ "min", "us", false, NULL }, { "median", "us", false, NULL },
-		{ "p90", "us", false, NULL }, { "p99", "us", false, NULL },
-		{ "max", "us", false, NULL }, { "noise", "%", false, NULL },
+		{ "call", "", true, NULL },	 { "size", "", false, NULL },
+		{ "handles", "", false, NULL },	 { "samples", "", false, NULL },
+		{ "min", "us", false, NULL },	 { "median", "us", false, NULL },
+		{ "p90", "us", false, NULL },	 { "p99", "us", false, NULL },
+		{ "max", "us", false, NULL },	 { "noise", "%", false, NULL },
 		{ "rate", "GB/s", false, NULL },
 	};
 	struct frag_table t = { 0 };

@@ -23,8 +23,9 @@ enum { KEY_PROFILE = FRAG_CLI_KEY, KEY_REPEATS, KEY_PASSES, KEY_OPS, KEY_POLICIE
 static int option(void *ctx, int key, const char *arg, struct frag_err *err)
 {
 	struct options *o = ctx;
-	struct frag_opt number[2] = { { .type = FRAG_OPT_T_UINT, .key = "repeats", .min = 1,
-					.max = 10000 } };
+	struct frag_opt number[2] = {
+		{ .type = FRAG_OPT_T_UINT, .key = "repeats", .min = 1, .max = 10000 }
+	};
 
 	switch (key) {
 	case KEY_PROFILE:
@@ -43,8 +44,10 @@ static int option(void *ctx, int key, const char *arg, struct frag_err *err)
 }
 
 static const struct argp_option options[] = {
-	{ "repeats", KEY_REPEATS, "N", 0, "samples of a call at each size, at most 64 at a time "
-					  "(default: 32)", 0 },
+	{ "repeats", KEY_REPEATS, "N", 0,
+	  "samples of a call at each size, at most 64 at a time "
+	  "(default: 32)",
+	  0 },
 	{ "profile", KEY_PROFILE, "FILE", 0,
 	  "write a cost profile, for --cost of the other commands", 0 },
 	{ "policies", KEY_POLICIES, "LIST", 0,
@@ -141,9 +144,9 @@ static void add_result(struct frag_text *csv, struct frag_table *t, const char *
 	frag_text_add_csv(csv, trace);
 	frag_text_add(csv, ",");
 	frag_text_add_csv(csv, policy);
-	frag_text_addf(csv, ",%s,%llu,%.1f,%.1f,%.1f,%.1f,%llu", device,
-		       (unsigned long long)p->ops, p->cold_ns, p->warm_ns, p->warm_min_ns,
-		       p->warm_max_ns, (unsigned long long)p->warm_driver_calls);
+	frag_text_addf(csv, ",%s,%llu,%.1f,%.1f,%.1f,%.1f,%llu", device, (unsigned long long)p->ops,
+		       p->cold_ns, p->warm_ns, p->warm_min_ns, p->warm_max_ns,
+		       (unsigned long long)p->warm_driver_calls);
 	add_hist(csv, &p->alloc_ns);
 	add_hist(csv, &p->free_ns);
 	frag_text_addf(csv, ",%llu\n", (unsigned long long)p->clock_ns);
@@ -194,8 +197,10 @@ static int bench_one(const struct frag_cli *cli, const struct options *o, const 
 		const struct frag_hist *h = &result.class_ns[c];
 
 		if (h->count)
-			frag_text_addf(&out->classes, "# %s, %s, %s: %llu allocs, p50 %llu, p99 %llu, "
-				       "p99.9 %llu ns\n", trace, text, frag_class_name(c),
+			frag_text_addf(&out->classes,
+				       "# %s, %s, %s: %llu allocs, p50 %llu, p99 %llu, "
+				       "p99.9 %llu ns\n",
+				       trace, text, frag_class_name(c),
 				       (unsigned long long)h->count,
 				       (unsigned long long)frag_hist_quantile(h, 0.5),
 				       (unsigned long long)frag_hist_quantile(h, 0.99),
@@ -213,8 +218,8 @@ static int bench_trace(const struct frag_cli *cli, const struct options *o, cons
 	int rc;
 
 	FRAG_TRY(frag_trace_read(path, NULL, &trace, err));
-	rc = trace->devs_count ? frag_bench_ops_take(&trace->devs[0], &ops, err) :
-				 frag_fail(err, FRAG_EINPUT, "'%.200s' holds no events", path);
+	rc = trace->devs_count ? frag_bench_ops_take(&trace->devs[0], &ops, err)
+			       : frag_fail(err, FRAG_EINPUT, "'%.200s' holds no events", path);
 	if (rc) {
 		frag_trace_destroy(trace);
 		return rc;
@@ -240,9 +245,12 @@ static int bench_trace(const struct frag_cli *cli, const struct options *o, cons
 static int bench_policies(const struct frag_cli *cli, struct options *o, struct frag_err *err)
 {
 	static const struct frag_table_column columns[] = {
-		{ "trace", "", true, NULL },	    { "policy", "", true, NULL },
-		{ "operations", "", false, NULL },  { "cold", "ns/op", false, NULL },
-		{ "warm", "ns/op", false, NULL },   { "warm, range", "ns/op", false, NULL },
+		{ "trace", "", true, NULL },
+		{ "policy", "", true, NULL },
+		{ "operations", "", false, NULL },
+		{ "cold", "ns/op", false, NULL },
+		{ "warm", "ns/op", false, NULL },
+		{ "warm, range", "ns/op", false, NULL },
 		{ "driver calls", "", false, NULL },
 		{ "alloc p50 / p99 / p99.9", "ns", false, NULL },
 		{ "free p50 / p99 / p99.9", "ns", false, NULL },
@@ -259,8 +267,9 @@ static int bench_policies(const struct frag_cli *cli, struct options *o, struct 
 	for (size_t i = 0; !rc && i < cli->operands_count; i++)
 		rc = bench_trace(cli, o, cli->operands[i], &out, err);
 	if (!rc) {
-		frag_text_addf(&text, "# cufrag %s bench: the policy alone, calls of the driver "
-				      "included; warm: median of %llu passes\n",
+		frag_text_addf(&text,
+			       "# cufrag %s bench: the policy alone, calls of the driver "
+			       "included; warm: median of %llu passes\n",
 			       FRAG_VERSION, (unsigned long long)o->passes);
 		frag_table_print(&out.table, &text);
 		frag_text_add(&text, frag_text_str(&out.classes));
@@ -284,8 +293,8 @@ static int run(int argc, char **argv)
 	if (frag_cli_parse(&cli, &frag_cmd_bench, &o, argc, argv)) {
 		status = cli.exit_status;
 	} else {
-		rc = cli.operands_count ? bench_policies(&cli, &o, &err) :
-					  bench_calls(&cli, &o, &err);
+		rc = cli.operands_count ? bench_policies(&cli, &o, &err)
+					: bench_calls(&cli, &o, &err);
 		if (rc)
 			status = frag_cli_fail(&cli, &err);
 	}
@@ -300,12 +309,15 @@ const struct frag_cmd frag_cmd_bench = {
 	.operands = "[TRACE...]",
 	.operands_min = 0,
 	.operands_max = 10000,
-	.about = "Without traces: measures the latency of every driver call by size, and writes a "
-		 "cost profile for the simulated card. With traces: runs only their allocs and frees "
-		 "through policies, first with no memory cached, then with all of it, and says what "
-		 "an operation takes. Holds at most half of the free memory, 32 GiB, or --limit.",
-	.examples = "  cufrag bench --device cuda --csv calls.csv --profile mycard.csv\n"
-		    "  cufrag bench --device cuda --policies 'pytorch;vmm' traces/gnn.default.cft\n",
+	.about =
+		"Without traces: measures the latency of every driver call by size, and writes a "
+		"cost profile for the simulated card. With traces: runs only their allocs and "
+		"frees "
+		"through policies, first with no memory cached, then with all of it, and says what "
+		"an operation takes. Holds at most half of the free memory, 32 GiB, or --limit.",
+	.examples =
+		"  cufrag bench --device cuda --csv calls.csv --profile mycard.csv\n"
+		"  cufrag bench --device cuda --policies 'pytorch;vmm' traces/gnn.default.cft\n",
 	.shared = FRAG_CLI_CARD | FRAG_CLI_DEVICE | FRAG_CLI_CSV,
 	.options = options,
 	.option = option,

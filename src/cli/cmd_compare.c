@@ -4,7 +4,7 @@
 
 static const char *const defaults[] = {
 	"recorded", "pytorch", "pytorch:expandable_segments:True", "pytorch:max_split_size_mb:128",
-	"native", "buddy",
+	"native",   "buddy",
 };
 
 static int option(void *ctx, int key, const char *arg, struct frag_err *err)
@@ -14,8 +14,10 @@ static int option(void *ctx, int key, const char *arg, struct frag_err *err)
 
 static const struct argp_option options[] = {
 	{ "policies", FRAG_KEY_POLICIES, "LIST", 0,
-	  "policies, separated by ';' (default: recorded, pytorch, pytorch:expandable_segments:True, "
-	  "pytorch:max_split_size_mb:128, native, buddy); all = every one listed", 0 },
+	  "policies, separated by ';' (default: recorded, pytorch, "
+	  "pytorch:expandable_segments:True, "
+	  "pytorch:max_split_size_mb:128, native, buddy); all = every one listed",
+	  0 },
 	{ "policy", FRAG_KEY_POLICY, "POLICY", 0,
 	  "one policy; may be repeated; recorded = the settings of the recording", 0 },
 	FRAG_SESSION_OPTIONS,
@@ -60,7 +62,8 @@ const struct frag_cmd frag_cmd_compare = {
 	.operands = "TRACE...",
 	.operands_min = 1,
 	.operands_max = 10000,
-	.about = "Replays traces through several allocation policies and says what each one reserves, "
+	.about = "Replays traces through several allocation policies and says what each one "
+		 "reserves, "
 		 "where the bytes are lost, what the driver calls cost, and which policy needs "
 		 "least. With --out, writes charts and a self-contained report.html, too.",
 	.examples = "  cufrag compare traces/gnn.default.cft --out results/gnn\n"

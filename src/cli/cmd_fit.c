@@ -11,7 +11,10 @@
 #include "session.h"
 
 static const char *const defaults[] = {
-	"recorded", "pytorch", "pytorch:expandable_segments:True", "pytorch:max_split_size_mb:128",
+	"recorded",
+	"pytorch",
+	"pytorch:expandable_segments:True",
+	"pytorch:max_split_size_mb:128",
 	"pytorch:roundup_power2_divisions:8",
 };
 
@@ -74,7 +77,8 @@ static int make_rows(struct frag_fit_page *p, const struct options *o, struct fr
 	for (size_t i = 0; i < o->policies.count; i++)
 		FRAG_TRY(add_row(p, o->policies.text[i], err));
 	if (!p->rows_count)
-		return frag_fail(err, FRAG_EUSAGE, "no policy to try: no trace says what it was "
+		return frag_fail(err, FRAG_EUSAGE,
+				 "no policy to try: no trace says what it was "
 				 "recorded with");
 	return 0;
 }
@@ -212,7 +216,8 @@ static int option(void *ctx, int key, const char *arg, struct frag_err *err)
 static const struct argp_option options[] = {
 	{ "policies", KEY_POLICIES, "LIST", 0,
 	  "policies, separated by ';' (default: recorded, pytorch, pytorch with "
-	  "expandable_segments:True, max_split_size_mb:128, roundup_power2_divisions:8)", 0 },
+	  "expandable_segments:True, max_split_size_mb:128, roundup_power2_divisions:8)",
+	  0 },
 	{ "policy", KEY_POLICY, "POLICY", 0,
 	  "one policy; may be repeated; recorded = the settings of the recording", 0 },
 	{ "margin", KEY_MARGIN, "SIZE", 0,
@@ -250,13 +255,14 @@ const struct frag_cmd frag_cmd_fit = {
 	.operands = "TRACE...",
 	.operands_min = 1,
 	.operands_max = 4096,
-	.about = "Finds for each policy the smallest capacity of a card on which the trace "
-		 "completes, to 2 MiB, by replays on simulated cards, and says which known cards "
-		 "have it and with how much headroom. The capacity is the total that the runtime "
-		 "reports: the CUDA context (--context, or that of --gpu) and the --margin are in "
-		 "it. Caching policies may fail above a capacity at which they complete; where that "
-		 "was seen, it is said. Several traces, ranks or devices: the worst decides. Exits "
-		 "with 1 if no known card fits.",
+	.about =
+		"Finds for each policy the smallest capacity of a card on which the trace "
+		"completes, to 2 MiB, by replays on simulated cards, and says which known cards "
+		"have it and with how much headroom. The capacity is the total that the runtime "
+		"reports: the CUDA context (--context, or that of --gpu) and the --margin are in "
+		"it. Caching policies may fail above a capacity at which they complete; where that "
+		"was seen, it is said. Several traces, ranks or devices: the worst decides. Exits "
+		"with 1 if no known card fits.",
 	.examples = "  cufrag fit traces/gnn.default.cft --margin 1G\n"
 		    "  cufrag fit rank*.pickle --policies "
 		    "'recorded; pytorch:expandable_segments:True' --json fit.json\n",

@@ -123,8 +123,10 @@ static int write_trace(const struct frag_trace *trace, const char *path, struct 
 	if (n < 4 || strcmp(path + n - 4, ".csv") != 0)
 		return frag_trace_write_cft(trace, path, err);
 	if (trace->devs_count != 1)
-		return frag_fail(err, FRAG_EUSAGE, "a .csv holds one device, the trace has %u; "
-				 "choose one with --device", trace->devs_count);
+		return frag_fail(err, FRAG_EUSAGE,
+				 "a .csv holds one device, the trace has %u; "
+				 "choose one with --device",
+				 trace->devs_count);
 	return frag_minimalloc_write(&trace->devs[0], path, err);
 }
 

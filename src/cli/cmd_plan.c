@@ -12,13 +12,14 @@
 #include "../report/table.h"
 #include "planning.h"
 
-#define SEARCH_MAX 5000u   /* buffers: beyond that the search is hopeless, greedy is good */
+#define SEARCH_MAX 5000u /* buffers: beyond that the search is hopeless, greedy is good */
 #define IMPROVE_ROUNDS 200000u
 #define METHODS_MAX 8
 
 struct options {
 	const char *output;
 	uint64_t train, target, time_ns, align;
+	double slack; /* negative = not given */
 	bool at_request;
 };
 
@@ -93,10 +94,12 @@ static int improve(struct sheet *s, const struct options *o, unsigned threads,
 		   const struct frag_watch *watch, struct frag_err *err)
 {
 	bool small = s->b.count <= SEARCH_MAX;
-	struct frag_improve_options improve = { .target_bytes = s->target, .watch = watch,
+	struct frag_improve_options improve = { .target_bytes = s->target,
+						.watch = watch,
 						.budget_ns = small ? o->time_ns / 10 : o->time_ns,
 						.rounds_max = IMPROVE_ROUNDS };
-	struct frag_search_options search = { .target_bytes = s->target, .threads = threads,
+	struct frag_search_options search = { .target_bytes = s->target,
+					      .threads = threads,
 					      .watch = watch };
 	uint64_t begin = now_ns(), height;
 
@@ -110,7 +113,8 @@ static int improve(struct sheet *s, const struct options *o, unsigned threads,
 	search.budget_ns = o->time_ns - FRAG_MIN(o->time_ns, now_ns() - begin);
 	height = s->best;
 	begin = now_ns();
-	FRAG_TRY(frag_place_search(&s->b, &search, s->offsets, &height, &s->answer, &s->nodes, err));
+	FRAG_TRY(
+		frag_place_search(&s->b, &search, s->offsets, &height, &s->answer, &s->nodes, err));
 	s->searched = true;
 	return note(s, "branch and bound", height, now_ns() - begin, err);
 }
@@ -153,10 +157,10 @@ static int do_unit(struct sheet *s, const struct options *o, const struct frag_c
 		rc = 0;
 	if (rc || !s->complete || !o->output)
 		return rc;
-	FRAG_TRY(frag_step_plan_make(s->unit->dev, (uint32_t)o->train, o->time_ns, watch, &s->steps,
-				     err));
-	snprintf(comment, sizeof(comment), "%.100s, %u of %u steps, period %u",
-		 s->unit->label, s->steps.trained_count, s->steps.steps_count, s->steps.period);
+	FRAG_TRY(frag_step_plan_make(s->unit->dev, (uint32_t)o->train, o->slack, o->time_ns, watch,
+				     &s->steps, err));
+	snprintf(comment, sizeof(comment), "%.100s, %u of %u steps, period %u", s->unit->label,
+		 s->steps.trained_count, s->steps.steps_count, s->steps.period);
 	return frag_step_plan_write(&s->steps, comment, o->output, err);
 }
 
@@ -171,19 +175,27 @@ static void print_steps(const struct sheet *s, const struct options *o, struct f
 {
 	const struct frag_step_plan *p = &s->steps;
 
-	frag_text_addf(out, "\nplan of %u of %u steps: period %u, %.1f %% of a step is in the one a "
-		       "period before; %zu requests in ", p->trained_count, p->steps_count,
-		       p->period, 100 * p->similarity, p->requests_count);
+	frag_text_addf(out, "\nplan of %u of %u steps: ", p->trained_count, p->steps_count);
+	if (p->period)
+		frag_text_addf(out, "period %u, %.1f %% of a step is in an earlier one; ",
+			       p->period, 100 * p->similarity);
+	else
+		frag_text_addf(out,
+			       "they do not repeat (%.1f %% of a step is in an earlier one), so "
+			       "it is of the beginning only; ",
+			       100 * p->similarity);
+	frag_text_addf(out, "%zu requests in ", p->requests_count);
 	frag_text_add_bytes(out, p->height_bytes);
-	frag_text_addf(out, " (%.4f of their load)\n    cufrag replay TRACE --policy planned:plan=%s\n",
+	frag_text_addf(out,
+		       " (%.4f of their load)\n    cufrag replay TRACE --policy planned:plan=%s\n",
 		       over(p->height_bytes, p->bound_bytes), o->output);
 }
 
 static void print_sheet(const struct sheet *s, const struct options *o, struct frag_text *out)
 {
 	static const struct frag_table_column columns[] = {
-		{ "placement", "", true, "" },	{ "height", "", false, "" },
-		{ "bytes", "", false, "" },	{ "of the bound", "", false, "" },
+		{ "placement", "", true, "" }, { "height", "", false, "" },
+		{ "bytes", "", false, "" },    { "of the bound", "", false, "" },
 		{ "time", "", false, "" },
 	};
 	struct frag_table t = { 0 };
@@ -192,7 +204,8 @@ static void print_sheet(const struct sheet *s, const struct options *o, struct f
 	frag_text_addf(out, "# cufrag %s plan: %s, %zu buffers, aligned to %llu\n", FRAG_VERSION,
 		       s->unit->label, s->b.count, (unsigned long long)s->align);
 	frag_text_addf(out, "load lower bound: %llu (%s), first at event %llu\n\n",
-		       (unsigned long long)s->bound, frag_format_bytes(s->bound, size, sizeof(size)),
+		       (unsigned long long)s->bound,
+		       frag_format_bytes(s->bound, size, sizeof(size)),
 		       (unsigned long long)s->when);
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(columns); i++)
 		frag_table_column(&t, &columns[i]);
@@ -226,11 +239,11 @@ static json_t *sheet_json(const struct sheet *s)
 	json_t *methods = json_array(), *o;
 
 	for (size_t i = 0; i < s->methods_count; i++)
-		json_array_append_new(methods,
-				      json_pack("{s:s, s:I, s:f, s:I}", "method", s->methods[i].name,
-						"height_bytes", (json_int_t)s->methods[i].height,
-						"over_bound_ratio", over(s->methods[i].height, s->bound),
-						"host_ns", (json_int_t)s->methods[i].ns));
+		json_array_append_new(
+			methods, json_pack("{s:s, s:I, s:f, s:I}", "method", s->methods[i].name,
+					   "height_bytes", (json_int_t)s->methods[i].height,
+					   "over_bound_ratio", over(s->methods[i].height, s->bound),
+					   "host_ns", (json_int_t)s->methods[i].ns));
 	o = json_pack("{s:s, s:i, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:b, s:b, s:b, s:o}", "trace",
 		      s->unit->trace->name, "device_ordinal", (int)s->unit->dev->ordinal,
 		      "buffers_count", (json_int_t)s->b.count, "align_bytes", (json_int_t)s->align,
@@ -321,7 +334,7 @@ static int plan(const struct frag_cli *cli, const struct options *o, struct frag
 	return rc;
 }
 
-enum { KEY_TARGET = FRAG_CLI_KEY, KEY_TIME, KEY_ALIGN, KEY_TRAIN, KEY_AT_REQUEST };
+enum { KEY_TARGET = FRAG_CLI_KEY, KEY_TIME, KEY_ALIGN, KEY_TRAIN, KEY_SLACK, KEY_AT_REQUEST };
 
 static int option_time(const char *arg, uint64_t *ns, struct frag_err *err)
 {
@@ -329,15 +342,27 @@ static int option_time(const char *arg, uint64_t *ns, struct frag_err *err)
 	double seconds = strtod(arg, &end);
 
 	if (end == arg || *end || !(seconds > 0 && seconds <= 86400))
-		return frag_fail(err, FRAG_EUSAGE, "'%.40s' is no time in seconds, as 5 or 0.5", arg);
+		return frag_fail(err, FRAG_EUSAGE, "'%.40s' is no time in seconds, as 5 or 0.5",
+				 arg);
 	*ns = (uint64_t)(seconds * 1e9);
+	return 0;
+}
+
+static int option_slack(const char *arg, double *slack, struct frag_err *err)
+{
+	char *end;
+
+	*slack = strtod(arg, &end) / 100;
+	if (end == arg || *end || !(*slack >= 0 && *slack <= 10))
+		return frag_fail(err, FRAG_EUSAGE, "'%.40s' is no slack in percent, as 5", arg);
 	return 0;
 }
 
 static int option(void *ctx, int key, const char *arg, struct frag_err *err)
 {
-	struct frag_opt number[2] = { { .type = FRAG_OPT_T_UINT, .key = "train", .min = 3,
-					.max = 1000000 } };
+	struct frag_opt number[2] = {
+		{ .type = FRAG_OPT_T_UINT, .key = "train", .min = 3, .max = 1000000 }
+	};
 	struct options *o = ctx;
 
 	switch (key) {
@@ -345,8 +370,9 @@ static int option(void *ctx, int key, const char *arg, struct frag_err *err)
 		o->output = arg;
 		return 0;
 	case KEY_TARGET:
-		return frag_parse_bytes(arg, &o->target, err) ?
-			       frag_err_prefix(err, "option '--target'") : 0;
+		return frag_parse_bytes(arg, &o->target, err)
+			       ? frag_err_prefix(err, "option '--target'")
+			       : 0;
 	case KEY_ALIGN:
 		if (frag_parse_bytes(arg, &o->align, err))
 			return frag_err_prefix(err, "option '--align'");
@@ -357,6 +383,8 @@ static int option(void *ctx, int key, const char *arg, struct frag_err *err)
 		return option_time(arg, &o->time_ns, err);
 	case KEY_TRAIN:
 		return frag_opt_set(number, &o->train, "train", arg, err);
+	case KEY_SLACK:
+		return option_slack(arg, &o->slack, err);
 	case KEY_AT_REQUEST:
 		o->at_request = true;
 		return 0;
@@ -366,12 +394,19 @@ static int option(void *ctx, int key, const char *arg, struct frag_err *err)
 
 static const struct argp_option options[] = {
 	{ "output", 'o', "FILE", 0, "write a plan of the steps for --policy planned:plan=FILE", 0 },
-	{ "train", KEY_TRAIN, "N", 0, "steps that the plan may look at (default: half of them)", 0 },
-	{ "target", KEY_TARGET, "SIZE", 0, "a height that is good enough (default: the lower bound)",
+	{ "train", KEY_TRAIN, "N", 0, "steps that the plan may look at (default: half of them)",
 	  0 },
+	{ "slack", KEY_SLACK, "PERCENT", 0,
+	  "room above the plan for requests that are not in it (default: "
+	  "0 where steps repeat, else 4)",
+	  0 },
+	{ "target", KEY_TARGET, "SIZE", 0,
+	  "a height that is good enough (default: the lower bound)", 0 },
 	{ "time", KEY_TIME, "SECONDS", 0, "for improving and searching (default: 10)", 0 },
-	{ "align", KEY_ALIGN, "SIZE", 0, "sizes and offsets are multiples of this (default: 512; 1 for "
-	  "MiniMalloc's files)", 0 },
+	{ "align", KEY_ALIGN, "SIZE", 0,
+	  "sizes and offsets are multiples of this (default: 512; 1 for "
+	  "MiniMalloc's files)",
+	  0 },
 	{ "at-request", KEY_AT_REQUEST, NULL, 0,
 	  "a block ends when its free was requested, not when all streams were done", 0 },
 	{ 0 },
@@ -381,7 +416,7 @@ extern const struct frag_cmd frag_cmd_plan;
 
 static int run(int argc, char **argv)
 {
-	struct options o = { .time_ns = 10000000000ull };
+	struct options o = { .time_ns = 10000000000ull, .slack = -1 };
 	struct frag_cli cli;
 	struct frag_err err;
 

@@ -7,7 +7,8 @@ static int option(void *ctx, int key, const char *arg, struct frag_err *err)
 	struct frag_session *s = ctx;
 
 	if (key == FRAG_KEY_POLICY && s->policies.count)
-		return frag_fail(err, FRAG_EUSAGE, "replay takes one policy; compare takes several");
+		return frag_fail(err, FRAG_EUSAGE,
+				 "replay takes one policy; compare takes several");
 	return frag_session_option(s, key, arg, err);
 }
 
@@ -55,11 +56,13 @@ const struct frag_cmd frag_cmd_replay = {
 	.operands = "TRACE",
 	.operands_min = 1,
 	.operands_max = 1,
-	.about = "Replays a trace through one allocation policy and prints every metric, where the "
-		 "bytes are at the peak, latency by class, driver calls, the policy's own counters, "
-		 "and what memory looked like if it ran out.",
-	.examples = "  cufrag replay traces/gnn.default.cft --policy buddy\n"
-		    "  cufrag replay run.pickle --policy pytorch:expandable_segments:True --gpu l4\n",
+	.about =
+		"Replays a trace through one allocation policy and prints every metric, where the "
+		"bytes are at the peak, latency by class, driver calls, the policy's own counters, "
+		"and what memory looked like if it ran out.",
+	.examples =
+		"  cufrag replay traces/gnn.default.cft --policy buddy\n"
+		"  cufrag replay run.pickle --policy pytorch:expandable_segments:True --gpu l4\n",
 	.shared = FRAG_CLI_CARD | FRAG_CLI_DEVICE | FRAG_CLI_JSON | FRAG_CLI_CSV | FRAG_CLI_OUT |
 		  FRAG_CLI_SEED | FRAG_CLI_THREADS,
 	.options = options,

@@ -46,8 +46,11 @@ static int search(const struct frag_cli *cli, const struct options *o, const str
 		  const char *baseline, struct frag_tune *out, struct frag_err *err)
 {
 	struct frag_tune_options opt = {
-		.spaces = (const char *const *)o->spaces.text, .spaces_count = o->spaces.count,
-		.baseline = baseline, .objective = o->objective, .budget = o->budget,
+		.spaces = (const char *const *)o->spaces.text,
+		.spaces_count = o->spaces.count,
+		.baseline = baseline,
+		.objective = o->objective,
+		.budget = o->budget,
 		.seed = cli->seed,
 	};
 	const struct frag_trace_dev **devs = frag_host_calloc(u->count, sizeof(*devs));
@@ -98,6 +101,7 @@ static int tune(const struct frag_cli *cli, struct options *o, struct frag_tune 
 		o->show.budget = o->budget;
 		o->show.cap = o->cap;
 		rc = frag_tune_print(&o->show, out, err);
+		o->show.units = NULL;
 	}
 	frag_host_free(baseline);
 	frag_units_release(&units);
@@ -128,8 +132,10 @@ static int option(void *ctx, int key, const char *arg, struct frag_err *err)
 			if (!strcmp(arg, objectives[i]))
 				return 0;
 		}
-		return frag_fail(err, FRAG_EUSAGE, "unknown objective '%.40s'; known are peak, card "
-				 "and time", arg);
+		return frag_fail(err, FRAG_EUSAGE,
+				 "unknown objective '%.40s'; known are peak, card "
+				 "and time",
+				 arg);
 	case KEY_BUDGET:
 		FRAG_TRY(frag_opt_set(number, values, "budget", arg, err));
 		o->budget = values[0];
@@ -149,10 +155,12 @@ static int option(void *ctx, int key, const char *arg, struct frag_err *err)
 static const struct argp_option options[] = {
 	{ "space", KEY_SPACE, "LIST", 0,
 	  "policies whose options are searched, separated by ';'; options given there stay as they "
-	  "are (default: pytorch)", 0 },
+	  "are (default: pytorch)",
+	  0 },
 	{ "objective", KEY_OBJECTIVE, "WHAT", 0,
 	  "peak: least reserved; card: smallest card; time: least driver time under the --cap "
-	  "(default: peak)", 0 },
+	  "(default: peak)",
+	  0 },
 	{ "cap", KEY_CAP, "SIZE", 0, "most that may be reserved (default: the card)", 0 },
 	{ "budget", KEY_BUDGET, "N", 0,
 	  "settings to try in each space; a larger space is searched, not exhausted (default: 800)",
@@ -180,7 +188,8 @@ static int run(int argc, char **argv)
 	if (tune(&cli, &o, &found, &err)) {
 		status = frag_cli_fail(&cli, &err);
 	} else if (!found.complete) {
-		frag_cli_note(&cli, "interrupted after %zu settings; the answer is the best of these",
+		frag_cli_note(&cli,
+			      "interrupted after %zu settings; the answer is the best of these",
 			      found.tries_count);
 		status = frag_code_exit(FRAG_EINTR);
 	} else {
@@ -199,15 +208,17 @@ const struct frag_cmd frag_cmd_tune = {
 	.operands_min = 1,
 	.operands_max = 4096,
 	.about = "Replays a trace under many settings of PyTorch's allocator (or of any policy: "
-		 "--space) and prints the best as a PYTORCH_CUDA_ALLOC_CONF line, what it gains, the "
+		 "--space) and prints the best as a PYTORCH_CUDA_ALLOC_CONF line, what it gains, "
+		 "the "
 		 "runners-up, and the settings of which no other has both less reserved and less "
 		 "driver time. garbage_collection_threshold is searched where a --limit is given: "
 		 "PyTorch ignores it without one. Small spaces are exhausted, larger ones searched "
 		 "from the space's own text and from random settings, always to the best setting "
 		 "that differs in one option. Several traces or ranks: the worst peak counts.",
-	.examples = "  cufrag tune traces/gnn.default.cft\n"
-		    "  cufrag tune run.pickle --objective time --cap 20G\n"
-		    "  cufrag tune run.pickle --space 'pytorch;tlsf;buddy' --budget 2000 --json -\n",
+	.examples =
+		"  cufrag tune traces/gnn.default.cft\n"
+		"  cufrag tune run.pickle --objective time --cap 20G\n"
+		"  cufrag tune run.pickle --space 'pytorch;tlsf;buddy' --budget 2000 --json -\n",
 	.shared = FRAG_CLI_CARD | FRAG_CLI_JSON | FRAG_CLI_CSV | FRAG_CLI_SEED | FRAG_CLI_THREADS,
 	.options = options,
 	.option = option,

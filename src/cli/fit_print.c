@@ -31,8 +31,8 @@ static const char *first_gpu(const struct frag_fit_page *p, const struct frag_fi
 static void policies_table(const struct frag_fit_page *p, struct frag_text *out)
 {
 	static const struct frag_table_column columns[] = {
-		{ "policy", "", true, "" },	{ "smallest card", "", false, "" },
-		{ "bytes", "", false, "" },	{ "safe from", "", false, "" },
+		{ "policy", "", true, "" },	    { "smallest card", "", false, "" },
+		{ "bytes", "", false, "" },	    { "safe from", "", false, "" },
 		{ "peak reserved", "", false, "" }, { "smallest known card", "", true, "" },
 		{ "replays", "", false, "" },
 	};
@@ -47,9 +47,10 @@ static void policies_table(const struct frag_fit_page *p, struct frag_text *out)
 		bool known = row->complete && row->possible;
 
 		frag_table_cell(&t, "%s", row_name(row));
-		frag_table_cell(&t, "%s", known		   ? size_text(row->min_bytes, a)
-					  : !row->complete ? "interrupted"
-							   : "never");
+		frag_table_cell(&t, "%s",
+				known		 ? size_text(row->min_bytes, a)
+				: !row->complete ? "interrupted"
+						 : "never");
 		frag_table_cell(&t, known ? "%llu" : "-", (unsigned long long)row->min_bytes);
 		frag_table_cell(&t, "%s", known ? size_text(row->safe_bytes, b) : "-");
 		frag_table_cell(&t, "%s", peak ? size_text(peak, c) : "-");
@@ -76,8 +77,8 @@ static size_t best_row(const struct frag_fit_page *p, size_t g)
 static void gpus_table(const struct frag_fit_page *p, struct frag_text *out)
 {
 	static const struct frag_table_column columns[] = {
-		{ "card", "", true, "" },	{ "memory", "", false, "" },
-		{ "answer", "", true, "" },	{ "headroom", "", false, "" },
+		{ "card", "", true, "" },	   { "memory", "", false, "" },
+		{ "answer", "", true, "" },	   { "headroom", "", false, "" },
 		{ "of the card", "%", false, "" }, { "policy", "", true, "" },
 	};
 	struct frag_table t = { 0 };
@@ -135,7 +136,8 @@ static void gap_lines(const struct frag_fit_page *p, const struct frag_fit_row *
 				frag_text_addf(out, " to %llu", (unsigned long long)g->last_bytes);
 		}
 		if (f->gaps_seen > f->gaps_count)
-			frag_text_addf(out, " and in %zu ranges more", f->gaps_seen - f->gaps_count);
+			frag_text_addf(out, " and in %zu ranges more",
+				       f->gaps_seen - f->gaps_count);
 		frag_text_addf(out, "; no probe failed from %s (%llu) on\n",
 			       size_text(f->safe_capacity_bytes, b),
 			       (unsigned long long)f->safe_capacity_bytes);
@@ -169,7 +171,8 @@ static int print_text(const struct frag_fit_page *p, struct frag_err *err)
 	frag_text_addf(&out, "# cufrag %s fit:", FRAG_VERSION);
 	for (size_t i = 0; i < p->units.count; i++)
 		frag_text_addf(&out, "%s %s", i ? "," : "", p->units.list[i].label);
-	frag_text_addf(&out, "\n# capacity = what the trace needs + context %s + margin %s; seed %llu\n",
+	frag_text_addf(&out,
+		       "\n# capacity = what the trace needs + context %s + margin %s; seed %llu\n",
 		       size_text(p->cli->card.context_bytes, a), size_text(p->margin, b),
 		       (unsigned long long)p->cli->seed);
 	policies_table(p, &out);
@@ -202,17 +205,18 @@ static json_t *unit_json(const struct frag_unit *unit, const struct frag_fit_tas
 	json_t *gaps = json_array();
 
 	for (size_t k = 0; k < f->gaps_count; k++)
-		json_array_append_new(gaps, json_pack("{s:I, s:I}", "first_bytes",
-						      (json_int_t)f->gaps[k].first_bytes,
-						      "last_bytes",
-						      (json_int_t)f->gaps[k].last_bytes));
+		json_array_append_new(gaps,
+				      json_pack("{s:I, s:I}", "first_bytes",
+						(json_int_t)f->gaps[k].first_bytes, "last_bytes",
+						(json_int_t)f->gaps[k].last_bytes));
 	return json_pack("{s:s, s:i, s:s, s:b, s:b, s:o, s:o, s:o, s:I, s:o, s:I}", "trace",
 			 unit->trace->name, "device_ordinal", (int)unit->dev->ordinal, "policy",
 			 frag_policy_spec_echo(task->spec), "complete", f->complete, "possible",
 			 f->possible, "min_capacity_bytes", number_if(known, f->min_capacity_bytes),
 			 "safe_capacity_bytes", number_if(known, f->safe_capacity_bytes),
-			 "peak_reserved_bytes", number_if(f->peak_reserved_bytes, f->peak_reserved_bytes),
-			 "gaps_count", (json_int_t)f->gaps_seen, "gaps", gaps, "probes_count",
+			 "peak_reserved_bytes",
+			 number_if(f->peak_reserved_bytes, f->peak_reserved_bytes), "gaps_count",
+			 (json_int_t)f->gaps_seen, "gaps", gaps, "probes_count",
 			 (json_int_t)f->probes_count);
 }
 
@@ -248,8 +252,9 @@ static json_t *gpus_json(const struct frag_fit_page *p)
 					r == SIZE_MAX ? "does not fit"
 					: r == 0      ? "fits"
 						      : "fits with another policy",
-					"policy", r == SIZE_MAX ? json_null()
-								: json_string(row_name(&p->rows[r]))));
+					"policy",
+					r == SIZE_MAX ? json_null()
+						      : json_string(row_name(&p->rows[r]))));
 	}
 	return list;
 }

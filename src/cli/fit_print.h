@@ -7,7 +7,7 @@
 
 /* One policy on all units. */
 struct frag_fit_row {
-	const char *text; /* borrowed from the command line */
+	const char *text;		 /* borrowed from the command line */
 	struct frag_policy_spec **specs; /* per unit */
 	struct frag_fit_task *tasks;	 /* per unit, borrowed from the page */
 	bool complete, possible;

@@ -49,8 +49,8 @@ static int settle(const struct frag_cli *cli, struct frag_trace *trace, struct f
 
 static int add_units(struct frag_units *u, const struct frag_trace *trace, struct frag_err *err)
 {
-	struct frag_unit *list = frag_host_realloc(u->list, u->count + trace->devs_count,
-						   sizeof(*list));
+	struct frag_unit *list =
+		frag_host_realloc(u->list, u->count + trace->devs_count, sizeof(*list));
 
 	if (!list)
 		return frag_fail_nomem(err, "traces");

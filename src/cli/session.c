@@ -63,7 +63,8 @@ static int parse_formats(const char *list, unsigned *out, struct frag_err *err)
 	static const struct {
 		const char *name;
 		unsigned bit;
-	} known[] = { { "svg", FRAG_FORMAT_SVG }, { "png", FRAG_FORMAT_PNG },
+	} known[] = { { "svg", FRAG_FORMAT_SVG },
+		      { "png", FRAG_FORMAT_PNG },
 		      { "pdf", FRAG_FORMAT_PDF } };
 
 	*out = FRAG_FORMAT_SVG;
@@ -74,8 +75,10 @@ static int parse_formats(const char *list, unsigned *out, struct frag_err *err)
 		       (strlen(known[i].name) != n || strncmp(known[i].name, list, n)))
 			i++;
 		if (i == FRAG_ARRAY_LEN(known))
-			return frag_fail(err, FRAG_EUSAGE, "unknown picture format '%.*s'; known are "
-					 "svg, png and pdf", (int)FRAG_MIN(n, (size_t)40), list);
+			return frag_fail(err, FRAG_EUSAGE,
+					 "unknown picture format '%.*s'; known are "
+					 "svg, png and pdf",
+					 (int)FRAG_MIN(n, (size_t)40), list);
 		*out |= known[i].bit;
 		list += n + (list[n] == ',');
 	}
@@ -94,25 +97,31 @@ static int parse_fill(const char *arg, enum frag_fill *out, struct frag_err *err
 			return 0;
 		}
 	}
-	return frag_fail(err, FRAG_EUSAGE, "unknown value '%.40s' of '--fill'; known are none, "
-			 "touch and verify", arg);
+	return frag_fail(err, FRAG_EUSAGE,
+			 "unknown value '%.40s' of '--fill'; known are none, "
+			 "touch and verify",
+			 arg);
 }
 
 int frag_session_option(struct frag_session *s, int key, const char *arg, struct frag_err *err)
 {
-	struct frag_opt number[2] = { { .type = FRAG_OPT_T_UINT, .key = "sync-every",
-					.max = UINT64_MAX } };
+	struct frag_opt number[2] = {
+		{ .type = FRAG_OPT_T_UINT, .key = "sync-every", .max = UINT64_MAX }
+	};
 
-	struct frag_opt micros[2] = { { .type = FRAG_OPT_T_UINT, .key = "stream-work",
-					.max = 1000000 } };
+	struct frag_opt micros[2] = {
+		{ .type = FRAG_OPT_T_UINT, .key = "stream-work", .max = 1000000 }
+	};
 
 	switch (key) {
 	case FRAG_KEY_ON_OOM:
 		s->run.skip_oom = !strcmp(arg, "skip");
 		if (s->run.skip_oom || !strcmp(arg, "stop"))
 			return 0;
-		return frag_fail(err, FRAG_EUSAGE, "unknown value '%.40s' of '--on-oom'; known are "
-				 "stop and skip", arg);
+		return frag_fail(err, FRAG_EUSAGE,
+				 "unknown value '%.40s' of '--on-oom'; known are "
+				 "stop and skip",
+				 arg);
 	case FRAG_KEY_FAIL_ON_OOM:
 		s->fail_on_oom = true;
 		return 0;
@@ -127,8 +136,10 @@ int frag_session_option(struct frag_session *s, int key, const char *arg, struct
 		s->run.paced = !strcmp(arg, "recorded");
 		if (s->run.paced || !strcmp(arg, "max"))
 			return 0;
-		return frag_fail(err, FRAG_EUSAGE, "unknown value '%.40s' of '--pace'; known are "
-				 "recorded and max", arg);
+		return frag_fail(err, FRAG_EUSAGE,
+				 "unknown value '%.40s' of '--pace'; known are "
+				 "recorded and max",
+				 arg);
 	case FRAG_KEY_STREAM_WORK:
 		FRAG_TRY(frag_opt_set(micros, &s->run.work_ns, "stream-work", arg, err));
 		s->run.work_ns *= 1000;
@@ -218,9 +229,9 @@ static int resolve(const struct frag_session *s, struct frag_trace *trace, struc
 		bool fits = peak <= card->total_bytes - card->context_bytes;
 
 		if (trace->devs[d].has_evidence)
-			FRAG_TRY(frag_resolve(trace, d, fits ? card : NULL,
-					      peak <= s->run.limit_bytes ? s->run.limit_bytes
-									 : UINT64_MAX, err));
+			FRAG_TRY(frag_resolve(
+				trace, d, fits ? card : NULL,
+				peak <= s->run.limit_bytes ? s->run.limit_bytes : UINT64_MAX, err));
 	}
 	return 0;
 }
@@ -312,9 +323,11 @@ static int run_trace(struct frag_session *s, struct trace_runs *t, struct frag_e
 		return frag_fail_nomem(err, "results");
 	for (uint32_t d = 0; d < t->trace->devs_count; d++) {
 		for (size_t k = 0; k < t->specs_count; k++)
-			t->tasks[t->tasks_count++] = (struct frag_pool_task){
-				.spec = t->specs[k], .dev = &t->trace->devs[d],
-				.dev_index = d, .trace = t->trace->name };
+			t->tasks[t->tasks_count++] =
+				(struct frag_pool_task){ .spec = t->specs[k],
+							 .dev = &t->trace->devs[d],
+							 .dev_index = d,
+							 .trace = t->trace->name };
 	}
 	snprintf(label, sizeof(label), "replaying %.80s", t->trace->name);
 	FRAG_TRY(frag_pool_run(s, t->tasks, t->tasks_count, label, err));
@@ -323,8 +336,8 @@ static int run_trace(struct frag_session *s, struct trace_runs *t, struct frag_e
 
 static int grow_sections(struct frag_session *s, size_t more, struct frag_err *err)
 {
-	struct frag_section *list = frag_host_realloc(s->sections, s->sections_count + more,
-						      sizeof(*list));
+	struct frag_section *list =
+		frag_host_realloc(s->sections, s->sections_count + more, sizeof(*list));
 
 	if (!list)
 		return frag_fail_nomem(err, "results");

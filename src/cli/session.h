@@ -29,7 +29,7 @@ struct frag_session {
 	struct frag_run_options run;
 	unsigned formats; /* FRAG_FORMAT_… */
 	bool omit_host, fail_on_oom;
-	const char *against_sim; /* file, NULL = not asked for */
+	const char *against_sim;  /* file, NULL = not asked for */
 	struct frag_text against; /* its rows */
 	/* results */
 	struct frag_section *sections;
@@ -53,28 +53,68 @@ enum {
 	FRAG_KEY_POLICIES,
 };
 #define FRAG_SESSION_OPTIONS \
-	{ "on-oom", FRAG_KEY_ON_OOM, "WHAT", 0, \
-	  "when a request cannot be served: stop the replay, or skip it (default: stop)", 0 }, \
-	{ "fail-on-oom", FRAG_KEY_FAIL_ON_OOM, NULL, 0, \
-	  "exit with 1 if a policy cannot serve a request", 0 }, \
-	{ "sync-every", FRAG_KEY_SYNC_EVERY, "N", 0, \
-	  "synchronise the device after every N operations (default: 0, never)", 0 }, \
-	{ "free-at-request", FRAG_KEY_FREE_AT_REQUEST, NULL, 0, \
-	  "let blocks be reused when they are freed, not when all streams are done", 0 }, \
-	{ "fill", FRAG_KEY_FILL, "WHAT", 0, \
-	  "on cuda: none, touch (first byte of each page) or verify (write a pattern into every " \
-	  "byte, compare it before the free) (default: none)", 0 }, \
-	{ "pace", FRAG_KEY_PACE, "WHAT", 0, \
-	  "recorded: every event at its recorded time; max: as fast as it goes (default: max)", \
+	{ "on-oom", \
+	  FRAG_KEY_ON_OOM, \
+	  "WHAT", \
+	  0, \
+	  "when a request cannot be served: stop the replay, or skip it (default: stop)", \
 	  0 }, \
-	{ "stream-work", FRAG_KEY_STREAM_WORK, "US", 0, \
-	  "on cuda: every alloc keeps its stream busy for so many microseconds (default: 0)", 0 }, \
-	{ "against-sim", FRAG_KEY_AGAINST_SIM, "FILE", 0, \
-	  "replay on the simulated card, too, and write what differs as CSV", 0 }, \
-	{ "formats", FRAG_KEY_FORMATS, "LIST", 0, \
-	  "pictures of --out: svg, png, pdf (default: svg,png; svg is always made)", 0 }, \
-	{ "no-host", FRAG_KEY_NO_HOST, NULL, 0, \
-	  "leave measured host times out: same input, same bytes", 0 }
+		{ "fail-on-oom", \
+		  FRAG_KEY_FAIL_ON_OOM, \
+		  NULL, \
+		  0, \
+		  "exit with 1 if a policy cannot serve a request", \
+		  0 }, \
+		{ "sync-every", \
+		  FRAG_KEY_SYNC_EVERY, \
+		  "N", \
+		  0, \
+		  "synchronise the device after every N operations (default: 0, never)", \
+		  0 }, \
+		{ "free-at-request", \
+		  FRAG_KEY_FREE_AT_REQUEST, \
+		  NULL, \
+		  0, \
+		  "let blocks be reused when they are freed, not when all streams are done", \
+		  0 }, \
+		{ "fill", \
+		  FRAG_KEY_FILL, \
+		  "WHAT", \
+		  0, \
+		  "on cuda: none, touch (first byte of each page) or verify (write a pattern " \
+		  "into every " \
+		  "byte, compare it before the free) (default: none)", \
+		  0 }, \
+		{ "pace", \
+		  FRAG_KEY_PACE, \
+		  "WHAT", \
+		  0, \
+		  "recorded: every event at its recorded time; max: as fast as it goes (default: " \
+		  "max)", \
+		  0 }, \
+		{ "stream-work", \
+		  FRAG_KEY_STREAM_WORK, \
+		  "US", \
+		  0, \
+		  "on cuda: every alloc keeps its stream busy for so many microseconds (default: " \
+		  "0)", \
+		  0 }, \
+		{ "against-sim", \
+		  FRAG_KEY_AGAINST_SIM, \
+		  "FILE", \
+		  0, \
+		  "replay on the simulated card, too, and write what differs as CSV", \
+		  0 }, \
+		{ "formats", \
+		  FRAG_KEY_FORMATS, \
+		  "LIST", \
+		  0, \
+		  "pictures of --out: svg, png, pdf (default: svg,png; svg is always made)", \
+		  0 }, \
+	{ \
+		"no-host", FRAG_KEY_NO_HOST, NULL, 0, \
+			"leave measured host times out: same input, same bytes", 0 \
+	}
 
 /* argv is copied into the command line, quoted; call before frag_cli_parse. Errors: FRAG_ENOMEM. */
 int frag_session_init(struct frag_session *s, int argc, char **argv, struct frag_err *err);

@@ -33,7 +33,7 @@ struct place {
 struct tape {
 	struct call *calls;
 	size_t count, cap;
-	size_t replayed; /* of them, before the policy was destroyed */
+	size_t replayed;	 /* of them, before the policy was destroyed */
 	struct place *places[2]; /* of cudaMalloc, of cuMemAddressReserve */
 	size_t places_count[2], places_cap[2], next[2];
 	bool short_of_memory;
@@ -63,7 +63,8 @@ static void on_call(void *ctx, enum frag_call call, uint64_t bytes, int result)
 		t->calls = calls;
 		t->cap = cap;
 	}
-	t->calls[t->count++] = (struct call){ .kind = (uint8_t)call, .bytes = bytes,
+	t->calls[t->count++] = (struct call){ .kind = (uint8_t)call,
+					      .bytes = bytes,
 					      .result = (int8_t)(result < 0 ? -1 : result) };
 }
 
@@ -159,7 +160,8 @@ static size_t first_difference(const struct tape *a, const struct tape *b)
 	size_t n = FRAG_MIN(a->replayed, b->replayed);
 
 	for (size_t i = 0; i < n; i++) {
-		if (a->calls[i].kind != b->calls[i].kind || a->calls[i].bytes != b->calls[i].bytes ||
+		if (a->calls[i].kind != b->calls[i].kind ||
+		    a->calls[i].bytes != b->calls[i].bytes ||
 		    a->calls[i].result != b->calls[i].result)
 			return i;
 	}
@@ -193,7 +195,8 @@ static const char header[] =
 	"different_calls,same_calls_at_real_addresses,first_different_call_at_real_addresses,"
 	"different_calls_at_real_addresses,peak_reserved_bytes,sim_peak_reserved_bytes,"
 	"sim_peak_reserved_at_real_addresses_bytes,witness_at_bytes,mem_info_bytes,nvml_at_bytes,"
-	"nvml_bytes,runs_agree,driver_ns,driver_ns_min,driver_ns_max,modelled_ns,modelled_over_measured_ratio\n";
+	"nvml_bytes,runs_agree,driver_ns,driver_ns_min,driver_ns_max,modelled_ns,modelled_over_"
+	"measured_ratio\n";
 
 static void add_row(struct frag_session *s, const struct frag_pool_task *task,
 		    const struct tape *real, const struct tape *own, const struct tape *same,

@@ -44,8 +44,8 @@ static int add_all(struct frag_policy_texts *p, struct frag_err *err)
 
 	p->all = true;
 	for (size_t i = 0; i < count; i++) {
-		if (!(list[i]->flags & (FRAG_POLICY_HIDDEN | FRAG_POLICY_ADAPTOR |
-					FRAG_POLICY_STACK)) &&
+		if (!(list[i]->flags &
+		      (FRAG_POLICY_HIDDEN | FRAG_POLICY_ADAPTOR | FRAG_POLICY_STACK)) &&
 		    strcmp(list[i]->name, "null") != 0)
 			FRAG_TRY(frag_policy_texts_add(p, list[i]->name, err));
 	}
@@ -61,8 +61,10 @@ int frag_policy_texts_list(struct frag_policy_texts *p, const char *list, struct
 		while (to > from && (list[to - 1] == ' ' || list[to - 1] == '\t'))
 			to--;
 		if (from >= to)
-			return frag_fail(err, FRAG_EUSAGE, "empty policy in the list '%.100s'; "
-					 "policies are separated by ';'", list);
+			return frag_fail(err, FRAG_EUSAGE,
+					 "empty policy in the list '%.100s'; "
+					 "policies are separated by ';'",
+					 list);
 		text = frag_host_alloc(to - from + 1);
 		if (!text)
 			return frag_fail_nomem(err, "list of policies");
@@ -174,8 +176,10 @@ int frag_session_specs(const struct frag_session *s, const struct frag_trace *tr
 	*recorded = own ? find_same(specs, count, own) : SIZE_MAX;
 	frag_policy_spec_destroy(own);
 	if (!rc && !count)
-		rc = frag_fail(err, FRAG_EUSAGE, "no policy to replay: '%s' does not say what it was "
-			       "recorded with", trace->name);
+		rc = frag_fail(err, FRAG_EUSAGE,
+			       "no policy to replay: '%s' does not say what it was "
+			       "recorded with",
+			       trace->name);
 	if (rc) {
 		for (size_t i = 0; i < count; i++)
 			frag_policy_spec_destroy(specs[i]);

@@ -48,8 +48,10 @@ static void add_row(struct frag_table *table, const struct frag_tune_show *show,
 	frag_text_add_ns(&time, a->driver_ns);
 	frag_table_cell(table, "%s", frag_format_bytes(a->peak_reserved_bytes, size, sizeof(size)));
 	if (base->completed && base->peak_reserved_bytes)
-		frag_table_cell(table, "%+.1f", 100.0 * (double)a->peak_reserved_bytes /
-							(double)base->peak_reserved_bytes - 100.0);
+		frag_table_cell(table, "%+.1f",
+				100.0 * (double)a->peak_reserved_bytes /
+						(double)base->peak_reserved_bytes -
+					100.0);
 	else
 		frag_table_cell(table, "-");
 	frag_table_cell(table, "%s", frag_text_str(&time));
@@ -67,10 +69,12 @@ static void head_lines(const struct frag_tune_show *show, const struct frag_tune
 	frag_text_addf(out, "# cufrag %s tune:", FRAG_VERSION);
 	for (size_t i = 0; i < show->units->count; i++)
 		frag_text_addf(out, "%s %s", i ? "," : "", show->units->list[i].label);
-	frag_text_addf(out, "\n# objective %s, limit %s; %zu of %llu settings tried (%s, seed %llu)\n",
+	frag_text_addf(out,
+		       "\n# objective %s, limit %s; %zu of %llu settings tried (%s, seed %llu)\n",
 		       objective_name[show->objective],
-		       show->cap ? frag_format_bytes(show->cap, size, sizeof(size))
-		       : show->cli->limit ? show->cli->limit : "none",
+		       show->cap	  ? frag_format_bytes(show->cap, size, sizeof(size))
+		       : show->cli->limit ? show->cli->limit
+					  : "none",
 		       t->tries_count, (unsigned long long)t->space_count,
 		       t->exhaustive ? "all that differ" : "searched",
 		       (unsigned long long)show->cli->seed);
@@ -84,7 +88,8 @@ static void answer(const struct frag_tune_show *show, const struct frag_tune *t,
 	char a[32], b[32];
 
 	if (!best->completed) {
-		frag_text_add(out, "No setting completes: the trace needs a larger card or limit.\n");
+		frag_text_add(out, "No setting completes: the trace needs a larger card or "
+				   "limit.\n");
 		return;
 	}
 	frag_format_bytes(best->peak_reserved_bytes, a, sizeof(a));
@@ -96,14 +101,17 @@ static void answer(const struct frag_tune_show *show, const struct frag_tune *t,
 		frag_text_addf(out, "%s completes, reserving %s; %s runs out of memory.\n",
 			       best->params, a, base->params);
 	else
-		frag_text_addf(out, "%s reserves %s instead of %s (%+.1f %%).\n", best->params, a, b,
+		frag_text_addf(out, "%s reserves %s instead of %s (%+.1f %%).\n", best->params, a,
+			       b,
 			       100.0 * (double)best->peak_reserved_bytes /
-				       (double)base->peak_reserved_bytes - 100.0);
+					       (double)base->peak_reserved_bytes -
+				       100.0);
 	if (show->objective == FRAG_TUNE_CARD)
 		frag_text_addf(out, "Smallest card: %s instead of %s.\n",
 			       frag_format_bytes(best->capacity_bytes, a, sizeof(a)),
-			       base->completed ? frag_format_bytes(base->capacity_bytes, b, sizeof(b))
-					       : "none");
+			       base->completed
+				       ? frag_format_bytes(base->capacity_bytes, b, sizeof(b))
+				       : "none");
 	if (best->conf && *best->conf)
 		frag_text_addf(out, "\n    export PYTORCH_CUDA_ALLOC_CONF='%s'\n", best->conf);
 	else if (best->conf)
@@ -148,7 +156,8 @@ static int print_text(const struct frag_tune_show *show, const struct frag_tune 
 			add_row(&front, show, t, t->front[i]);
 		frag_text_add(&out, "\n");
 		frag_table_print(&ranks, &out);
-		frag_text_add(&out, "\nreserved against driver time: no other setting has less of both\n");
+		frag_text_add(&out, "\nreserved against driver time: no other setting has less of "
+				    "both\n");
 		frag_table_print(&front, &out);
 	}
 	rc = frag_text_check(&out, err);
@@ -164,13 +173,12 @@ static int print_text(const struct frag_tune_show *show, const struct frag_tune 
 
 static json_t *try_json(const struct frag_tune_show *show, const struct frag_tune_try *a)
 {
-	json_t *o = json_pack("{s:s, s:s, s:o, s:b, s:o, s:o}", "policy", a->text, "params",
-			      a->params, "conf", a->conf ? json_string(a->conf) : json_null(),
-			      "completed", a->completed, "peak_reserved_bytes",
-			      a->completed ? json_integer((json_int_t)a->peak_reserved_bytes)
-					   : json_null(),
-			      "modelled_ns", a->completed ? json_integer((json_int_t)a->driver_ns)
-							  : json_null());
+	json_t *o = json_pack(
+		"{s:s, s:s, s:o, s:b, s:o, s:o}", "policy", a->text, "params", a->params, "conf",
+		a->conf ? json_string(a->conf) : json_null(), "completed", a->completed,
+		"peak_reserved_bytes",
+		a->completed ? json_integer((json_int_t)a->peak_reserved_bytes) : json_null(),
+		"modelled_ns", a->completed ? json_integer((json_int_t)a->driver_ns) : json_null());
 
 	if (show->objective == FRAG_TUNE_CARD)
 		json_object_set_new(o, "min_capacity_bytes",
@@ -201,10 +209,10 @@ static int write_json(const struct frag_tune_show *show, const struct frag_tune 
 	json_object_set_new(root, "exhaustive", json_boolean(t->exhaustive));
 	json_object_set_new(root, "space_count", json_integer((json_int_t)t->space_count));
 	json_object_set_new(root, "tried_count", json_integer((json_int_t)t->tries_count));
-	json_object_set_new(root, "best", t->tries_count ? try_json(show, &t->tries[0]) : json_null());
-	json_object_set_new(root, "baseline", t->tries_count
-						      ? try_json(show, &t->tries[t->baseline])
-						      : json_null());
+	json_object_set_new(root, "best",
+			    t->tries_count ? try_json(show, &t->tries[0]) : json_null());
+	json_object_set_new(root, "baseline",
+			    t->tries_count ? try_json(show, &t->tries[t->baseline]) : json_null());
 	json_object_set_new(root, "front", front);
 	json_object_set_new(root, "tried", tries);
 	return frag_cli_json_write(show->cli, root, err);

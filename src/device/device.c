@@ -213,9 +213,20 @@ uint64_t frag_dev_leaks(const struct frag_device *dev)
 	int rc_ = enter(&c, dev, FRAG_CALL_##kind_, (bytes_), err); \
 	return rc_ ? rc_ : leave(&c, (__VA_ARGS__))
 
+/* Passes the result of a call on, and its address to whoever listens. */
+static inline int tell(struct frag_device *dev, enum frag_call call, uint64_t bytes,
+		       const frag_addr_t *addr, int result)
+{
+	if (FRAG_UNLIKELY(dev->placed != NULL) && !result)
+		dev->placed(dev->placed_ctx, call, bytes, *addr);
+	return result;
+}
+
 int frag_dev_alloc(struct frag_device *dev, uint64_t bytes, frag_addr_t *out, struct frag_err *err)
 {
-	CALL(MALLOC, bytes, dev->ops->alloc(dev->priv, bytes, out, &c.ns, err));
+	CALL(MALLOC, bytes,
+	     tell(dev, FRAG_CALL_MALLOC, bytes, out,
+		  dev->ops->alloc(dev->priv, bytes, out, &c.ns, err)));
 }
 
 int frag_dev_free(struct frag_device *dev, frag_addr_t addr, uint64_t bytes, struct frag_err *err)
@@ -226,7 +237,9 @@ int frag_dev_free(struct frag_device *dev, frag_addr_t addr, uint64_t bytes, str
 int frag_dev_reserve(struct frag_device *dev, uint64_t bytes, frag_addr_t hint, frag_addr_t *out,
 		     struct frag_err *err)
 {
-	CALL(RESERVE, bytes, dev->ops->reserve(dev->priv, bytes, hint, out, &c.ns, err));
+	CALL(RESERVE, bytes,
+	     tell(dev, FRAG_CALL_RESERVE, bytes, out,
+		  dev->ops->reserve(dev->priv, bytes, hint, out, &c.ns, err)));
 }
 
 int frag_dev_unreserve(struct frag_device *dev, frag_addr_t addr, uint64_t bytes,
@@ -351,4 +364,37 @@ int frag_dev_mem_info(struct frag_device *dev, uint64_t *free_bytes, uint64_t *t
 		      struct frag_err *err)
 {
 	CALL(MEM_INFO, 0, dev->ops->mem_info(dev->priv, free_bytes, total_bytes, &c.ns, err));
+}
+
+/* ---- no driver calls: contents, and what others count ------------------------- */
+
+bool frag_dev_has_content(const struct frag_device *dev)
+{
+	return dev->ops->content != NULL;
+}
+
+int frag_dev_content(struct frag_device *dev, enum frag_content_op op,
+		     const struct frag_content *block, struct frag_err *err)
+{
+	if (!dev->ops->content)
+		return frag_fail(err, FRAG_ENOTSUP,
+				 "device '%s' has no memory behind its addresses, so contents "
+				 "cannot be filled or verified; use --device cuda",
+				 dev->ops->name);
+	return dev->ops->content(dev->priv, op, block, err);
+}
+
+int frag_dev_content_fault(struct frag_device *dev, bool wait, struct frag_content_fault *out,
+			   struct frag_err *err)
+{
+	out->count = 0;
+	return dev->ops->content_fault ? dev->ops->content_fault(dev->priv, wait, out, err) : 0;
+}
+
+bool frag_dev_witness(struct frag_device *dev, struct frag_dev_witness *out)
+{
+	*out = (struct frag_dev_witness){ 0 };
+	if (dev->ops->witness)
+		dev->ops->witness(dev->priv, out);
+	return dev->ops->witness != NULL;
 }

@@ -9,10 +9,16 @@
 
 static const struct frag_metric_info list[] = {
 #define FRAG_METRIC_U64(n, u, h) \
-	{ .name = #n, .unit = u, .help = h, .type = FRAG_METRIC_T_U64, \
+	{ .name = #n, \
+	  .unit = u, \
+	  .help = h, \
+	  .type = FRAG_METRIC_T_U64, \
 	  .offset = offsetof(struct frag_metrics, n) },
 #define FRAG_METRIC_F64(n, u, h) \
-	{ .name = #n, .unit = u, .help = h, .type = FRAG_METRIC_T_F64, \
+	{ .name = #n, \
+	  .unit = u, \
+	  .help = h, \
+	  .type = FRAG_METRIC_T_F64, \
 	  .offset = offsetof(struct frag_metrics, n) },
 #include "metrics.def"
 #undef FRAG_METRIC_U64

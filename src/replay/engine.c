@@ -159,8 +159,10 @@ static void note_oom(struct frag_run *run, const struct frag_event *e)
 	run->ooms++;
 	if (run->r.oom.happened)
 		return;
-	run->r.oom = (struct frag_oom){ .happened = true, .event = run->events,
-					.time_us = e->time_us, .bytes = e->bytes,
+	run->r.oom = (struct frag_oom){ .happened = true,
+					.event = run->events,
+					.time_us = e->time_us,
+					.bytes = e->bytes,
 					.step = run->steps };
 	frag_run_loss(run, run->events, e->time_us, &run->r.oom.at);
 }
@@ -453,8 +455,8 @@ int frag_run_feed(struct frag_run *run, const struct frag_event *events, size_t 
 	rc = feed(run, events, count);
 	run->host_ns += clock_ns() - t0;
 	if (rc < 0 && err)
-		frag_err_prefix(err, "policy '%s', event %llu",
-				run->policy.ops->name, (unsigned long long)run->events);
+		frag_err_prefix(err, "policy '%s', event %llu", run->policy.ops->name,
+				(unsigned long long)run->events);
 	(void)first;
 	return rc;
 }

@@ -21,14 +21,17 @@ struct follow {
 	uint64_t event;
 	bool seeding;
 	size_t seeded; /* seed segments placed so far */
-	struct { frag_addr_t base; uint64_t bytes; } *ranges; /* reservations handed out */
+	struct {
+		frag_addr_t base;
+		uint64_t bytes;
+	} * ranges; /* reservations handed out */
 	size_t ranges_count, ranges_cap;
 	uint64_t syncs_before;
 	bool short_of_memory;
 };
 
 static const char *const seen_names[] = { "segment_alloc", "segment_free", "segment_map",
-					  "segment_unmap", "oom", "snapshot" };
+					  "segment_unmap", "oom",	   "snapshot" };
 
 static void skip_other_evidence(struct follow *f)
 {
@@ -217,14 +220,15 @@ static void check_alloc(struct follow *f, const struct frag_event *e)
 	if (s->state != SLOT_LIVE) {
 		if (f->r->diff == FOLLOW_SAME)
 			snprintf(f->r->text, sizeof(f->r->text),
-				 "event %" PRIu64 ": %" PRIu64
-				 " bytes were served at 0x%" PRIx64 ", the simulation is out of memory",
+				 "event %" PRIu64 ": %" PRIu64 " bytes were served at 0x%" PRIx64
+				 ", the simulation is out of memory",
 				 f->event, (uint64_t)e->bytes, want);
 		differ(f, FOLLOW_REFUSED, want, FRAG_NO_ADDR);
 	} else if (want != FRAG_NO_ADDR && s->b.addr != want) {
 		if (f->r->diff == FOLLOW_SAME)
 			snprintf(f->r->text, sizeof(f->r->text),
-				 "event %" PRIu64 ": %" PRIu64 " bytes on stream %u recorded at 0x%" PRIx64
+				 "event %" PRIu64 ": %" PRIu64
+				 " bytes on stream %u recorded at 0x%" PRIx64
 				 ", simulated at 0x%" PRIx64,
 				 f->event, (uint64_t)e->bytes, e->stream, want, s->b.addr);
 		differ(f, FOLLOW_ADDR, want, s->b.addr);
@@ -296,7 +300,7 @@ static int step(struct follow *f, struct frag_err *err)
 
 struct final_walk {
 	struct follow *f;
-	size_t segment;	  /* of the recorded ones */
+	size_t segment;	     /* of the recorded ones */
 	uint32_t in_segment; /* blocks of it seen */
 	uint64_t simulated;
 	bool differs;

@@ -11,27 +11,27 @@
 
 enum follow_diff {
 	FOLLOW_SAME,
-	FOLLOW_ADDR,	 /* served from another block than recorded */
-	FOLLOW_REFUSED,	 /* recorded as served, refused here */
-	FOLLOW_SERVED,	 /* recorded as refused, served here */
-	FOLLOW_SEGMENT,	 /* another segment event than recorded */
-	FOLLOW_MISSING,	 /* a recorded segment event did not happen */
-	FOLLOW_FINAL,	 /* the final blocks differ */
+	FOLLOW_ADDR,	/* served from another block than recorded */
+	FOLLOW_REFUSED, /* recorded as served, refused here */
+	FOLLOW_SERVED,	/* recorded as refused, served here */
+	FOLLOW_SEGMENT, /* another segment event than recorded */
+	FOLLOW_MISSING, /* a recorded segment event did not happen */
+	FOLLOW_FINAL,	/* the final blocks differ */
 };
 
 /* The driver said no, as far as the recording shows. */
 struct follow_refusal {
 	uint64_t event;
-	uint64_t bytes;	    /* asked for */
+	uint64_t bytes;	     /* asked for */
 	uint64_t held_bytes; /* by the policy at that moment */
-	bool synced;	    /* everything cached was released, then asked again */
-	bool served;	    /* and then it was served */
+	bool synced;	     /* everything cached was released, then asked again */
+	bool served;	     /* and then it was served */
 };
 
 struct follow_report {
 	enum follow_diff diff;
-	uint64_t event;	  /* of the difference */
-	size_t seen;	  /* evidence that was expected next */
+	uint64_t event;	       /* of the difference */
+	size_t seen;	       /* evidence that was expected next */
 	frag_addr_t want, got; /* FOLLOW_ADDR, FOLLOW_SEGMENT */
 	bool got_release;      /* FOLLOW_SEGMENT: the simulation gave `got` back */
 	char text[400];

@@ -92,9 +92,13 @@ static int birth(struct pools *p, struct live *l, const struct frag_evidence *e,
 		 struct frag_err *err)
 {
 	bool map = e->kind == FRAG_SEEN_SEGMENT_MAP;
-	struct pool_instance i = { .addr = e->addr, .bytes = map ? p->range_bytes : e->bytes,
-				   .born = e->before, .died = UINT64_MAX, .stream = e->stream,
-				   .expandable = map, .small = !map && e->bytes == 2 * FRAG_MIB };
+	struct pool_instance i = { .addr = e->addr,
+				   .bytes = map ? p->range_bytes : e->bytes,
+				   .born = e->before,
+				   .died = UINT64_MAX,
+				   .stream = e->stream,
+				   .expandable = map,
+				   .small = !map && e->bytes == 2 * FRAG_MIB };
 
 	FRAG_TRY(add_instance(p, &i, out, err));
 	return live_add(p, l, *out, err);
@@ -137,9 +141,13 @@ static int start_from_seed(struct pools *p, struct live *l, struct frag_err *err
 
 	for (size_t s = 0; s < seed->segments_count; s++) {
 		const struct frag_seed_segment *g = &seed->segments[s];
-		struct pool_instance n = { .addr = g->addr, .bytes = g->bytes, .mapped = g->bytes,
-					   .died = UINT64_MAX, .stream = (uint16_t)g->stream,
-					   .expandable = g->expandable, .small = g->small,
+		struct pool_instance n = { .addr = g->addr,
+					   .bytes = g->bytes,
+					   .mapped = g->bytes,
+					   .died = UINT64_MAX,
+					   .stream = (uint16_t)g->stream,
+					   .expandable = g->expandable,
+					   .small = g->small,
 					   .pool = g->pool };
 		uint32_t i = live_find(p, l, g->addr);
 

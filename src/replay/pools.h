@@ -18,8 +18,8 @@
 
 struct pool_instance {
 	frag_addr_t addr;
-	uint64_t bytes;	  /* of its address range */
-	uint64_t mapped;  /* expandable: bytes mapped now, while walking */
+	uint64_t bytes;	     /* of its address range */
+	uint64_t mapped;     /* expandable: bytes mapped now, while walking */
 	uint64_t born, died; /* event indices: [born, died) */
 	uint16_t stream;
 	bool expandable, small;
@@ -35,9 +35,9 @@ struct pools {
 	size_t count, cap;
 	uint32_t (*edges)[2]; /* in different pools */
 	size_t edges_count, edges_cap;
-	uint32_t *of_seen; /* [seen_count] instance of a segment event, POOLS_NONE else */
-	uint32_t *of_seed; /* [seed.segments_count] instance of an initial segment */
-	size_t seeds_count; /* the first instances: there from the start */
+	uint32_t *of_seen;    /* [seen_count] instance of a segment event, POOLS_NONE else */
+	uint32_t *of_seed;    /* [seed.segments_count] instance of an initial segment */
+	size_t seeds_count;   /* the first instances: there from the start */
 	uint64_t range_bytes; /* length of an expandable reservation */
 };
 

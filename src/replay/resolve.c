@@ -28,7 +28,7 @@ struct resolve {
 	uint64_t total_bytes, limit_bytes;
 	struct pools pools;
 	bool pools_known;
-	bool *trim_before; /* [events_count + 1]: releases of this event become a TRIM */
+	bool *trim_before;	  /* [events_count + 1]: releases of this event become a TRIM */
 	uint64_t peak_seen_bytes; /* largest total the recording reached */
 };
 
@@ -110,7 +110,8 @@ static bool trim_goes_on(const struct rebuild *b, const struct frag_event *e)
 {
 	const struct frag_event *last = b->count ? &b->events[b->count - 1] : NULL;
 
-	return last && last->kind == FRAG_EV_TRIM && last->pool == e->pool && last->flags == e->flags;
+	return last && last->kind == FRAG_EV_TRIM && last->pool == e->pool &&
+	       last->flags == e->flags;
 }
 
 /* TRIM events for the releases [first, end): one for each stretch of one pool. */
@@ -121,8 +122,9 @@ static int emit_trims(struct rebuild *b, size_t first, size_t end, const struct 
 
 	for (size_t s = first; s < end;) {
 		uint16_t pool = pools_of(&r->pools, r->pools.of_seen[s]);
-		struct frag_event e = { .kind = FRAG_EV_TRIM, .pool = pool, .time_us = like->time_us,
-					.flags = flags };
+		struct frag_event e = {
+			.kind = FRAG_EV_TRIM, .pool = pool, .time_us = like->time_us, .flags = flags
+		};
 
 		if (!trim_goes_on(b, &e))
 			FRAG_TRY(emit(b, &e, FRAG_NO_ADDR, err));
@@ -200,8 +202,8 @@ static void undo_guesses(struct frag_trace_dev *td)
 	size_t to = 0, s = 0;
 
 	for (size_t i = 0; i < td->events_count; i++) {
-		bool drop = td->events[i].kind == FRAG_EV_TRIM &&
-			    td->events[i].flags & FRAG_EVF_UNSURE;
+		bool drop =
+			td->events[i].kind == FRAG_EV_TRIM && td->events[i].flags & FRAG_EVF_UNSURE;
 
 		for (; s < td->seen_count && td->seen[s].before == i; s++)
 			td->seen[s].before = to;
@@ -316,8 +318,8 @@ static int explain_release(struct resolve *r, const struct follow_report *rep, b
 static int explain(struct resolve *r, const struct follow_report *rep, bool *news,
 		   struct frag_err *err)
 {
-	uint8_t kind = rep->event < r->td->events_count ? r->td->events[rep->event].kind :
-							  FRAG_EV_COUNT;
+	uint8_t kind =
+		rep->event < r->td->events_count ? r->td->events[rep->event].kind : FRAG_EV_COUNT;
 	size_t first, end;
 
 	*news = false;
@@ -439,6 +441,23 @@ static int rounds(struct resolve *r, struct frag_err *err)
 	return 0;
 }
 
+/* The reader may have found the private pools already: then nothing needs to be guessed here. */
+static int settle(struct resolve *r, struct frag_err *err)
+{
+	if (r->td->pools_count > 1) {
+		struct follow_report rep;
+		bool same;
+
+		FRAG_TRY(follow_recording(r->td, r->spec, r->card, r->limit_bytes, &rep, err));
+		same = rep.diff == FOLLOW_SAME;
+		follow_report_release(&rep);
+		if (same)
+			return 0;
+		FRAG_TRY(forget_guessed_pools(r, err));
+	}
+	return rounds(r, err);
+}
+
 static uint64_t peak_of(const struct frag_trace_dev *td)
 {
 	uint64_t total = 0, peak;
@@ -462,7 +481,8 @@ int frag_resolve(struct frag_trace *trace, uint32_t dev, const struct frag_sim_c
 		 uint64_t limit_bytes, struct frag_err *err)
 {
 	struct frag_sim_config h200 = { .context_bytes = UINT64_MAX };
-	struct resolve r = { .td = &trace->devs[dev], .card = card ? card : &h200,
+	struct resolve r = { .td = &trace->devs[dev],
+			     .card = card ? card : &h200,
 			     .limit_bytes = limit_bytes };
 	struct frag_policy_spec *spec;
 	int rc = 0;
@@ -472,16 +492,15 @@ int frag_resolve(struct frag_trace *trace, uint32_t dev, const struct frag_sim_c
 	if (!r.td->has_evidence || follow_spec(trace, NULL, &spec, NULL))
 		return 0;
 	r.spec = spec;
-	r.total_bytes = r.card->total_bytes ? r.card->total_bytes : frag_gpu_find("h200")->total_bytes;
+	r.total_bytes =
+		r.card->total_bytes ? r.card->total_bytes : frag_gpu_find("h200")->total_bytes;
 	undo_guesses(r.td);
 	r.peak_seen_bytes = peak_of(r.td);
 	r.trim_before = frag_host_calloc(r.td->events_count + 1, sizeof(*r.trim_before));
 	if (!r.trim_before)
 		rc = frag_fail_nomem(err, "resolve");
-	if (!rc && r.td->pools_count > 1)
-		rc = forget_guessed_pools(&r, err);
 	if (!rc)
-		rc = rounds(&r, err);
+		rc = settle(&r, err);
 	if (r.pools_known)
 		pools_release(&r.pools);
 	frag_host_free(r.trim_before);

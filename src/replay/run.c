@@ -24,8 +24,10 @@ static int seed_run(struct frag_run *run, const struct frag_seed *seed, struct f
 		const struct frag_seed_block *b = &seed->blocks[i];
 		struct frag_slot *s = &run->slots[b->slot];
 
-		s->b = (struct frag_block){ .addr = b->addr, .granted = b->bytes,
-					    .handle = handles[i], .stream = b->stream,
+		s->b = (struct frag_block){ .addr = b->addr,
+					    .granted = b->bytes,
+					    .handle = handles[i],
+					    .stream = b->stream,
 					    .requested = b->requested };
 		run->active += b->bytes;
 		s->state = SLOT_LIVE;
@@ -95,6 +97,10 @@ int frag_run_create_hooked(const struct frag_policy_spec *spec, struct frag_devi
 	run->slots = frag_host_calloc(hdr->slots_count, sizeof(*run->slots));
 	if (!run->slots)
 		rc = frag_fail_nomem(err, "replay: live table");
+	if (!rc && opt->fill != FRAG_FILL_NONE && !strcmp(frag_policy_spec_ops(spec)->name, "null"))
+		rc = frag_fail(err, FRAG_ENOTSUP,
+			       "policy 'null' makes its addresses up: there is "
+			       "nothing to fill");
 	if (!rc)
 		rc = frag_contents_create(opt, dev, &run->contents, err);
 	if (!rc)
@@ -233,8 +239,9 @@ static void fill_metrics(struct frag_run *run)
 	m->peak_reserved_bytes = run->peak_reserved;
 	m->lower_bound_bytes = run->peak_bound;
 	m->efficiency_ratio = ratio(m->peak_active_bytes, m->peak_reserved_bytes);
-	m->frag_bytes = m->peak_reserved_bytes > m->peak_active_bytes ?
-				m->peak_reserved_bytes - m->peak_active_bytes : 0;
+	m->frag_bytes = m->peak_reserved_bytes > m->peak_active_bytes
+				? m->peak_reserved_bytes - m->peak_active_bytes
+				: 0;
 	m->reserved_over_bound_ratio = ratio(m->peak_reserved_bytes, m->lower_bound_bytes);
 	m->mean_efficiency_ratio =
 		run->reserved_time > 0 ? run->active_time / run->reserved_time : 0;

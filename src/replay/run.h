@@ -29,8 +29,8 @@ struct frag_run {
 	struct frag_device *dev;
 	struct frag_run_options opt;
 	struct frag_contents *contents; /* NULL: blocks are not looked into */
-	struct frag_err *err; /* of the current call, for errors inside the sync upcall */
-	int upcall_rc;	      /* first error inside an upcall */
+	struct frag_err *err;		/* of the current call, for errors inside the sync upcall */
+	int upcall_rc;			/* first error inside an upcall */
 
 	struct frag_slot *slots;
 	uint32_t slots_count;
@@ -46,8 +46,8 @@ struct frag_run {
 
 	struct frag_recorder rec;
 	struct frag_loss peak;
-	bool peak_stale;   /* `peak` was skipped to save walks: take it in a second pass */
-	uint64_t stop_at;  /* take `peak` at this event and stop; UINT64_MAX = never */
+	bool peak_stale;  /* `peak` was skipped to save walks: take it in a second pass */
+	uint64_t stop_at; /* take `peak` at this event and stop; UINT64_MAX = never */
 	uint64_t walk_cost;
 
 	uint64_t events, ops, allocs, frees, ooms, granted_refusals, retries, steps;
@@ -67,9 +67,9 @@ struct frag_run_hooks {
 	const struct frag_seed *seed; /* start from this state (policies with `seed`) */
 };
 int frag_run_create_hooked(const struct frag_policy_spec *spec, struct frag_device *dev,
-			   const struct frag_trace_dev *dev_hdr,
-			   const struct frag_run_options *opt, const struct frag_run_hooks *hooks,
-			   struct frag_run **out, struct frag_err *err);
+			   const struct frag_trace_dev *dev_hdr, const struct frag_run_options *opt,
+			   const struct frag_run_hooks *hooks, struct frag_run **out,
+			   struct frag_err *err);
 
 /* Policy counters as name/value pairs (NULL-terminated); NULL if it has none. */
 int frag_run_counters(const struct frag_run *run, char *(**out)[2], struct frag_err *err);

@@ -21,7 +21,7 @@ struct frag_chart_job {
 
 struct frag_chart_ops {
 	const char *name;
-	unsigned rank; /* place on the page */
+	unsigned rank;	     /* place on the page */
 	const char *heading; /* "Memory over time" */
 	/* Optional: is there anything to show? */
 	bool (*wanted)(const struct frag_chart_job *job);

@@ -41,10 +41,11 @@ static void csv(const struct frag_chart_job *job, struct frag_text *out)
 static void caption(const struct frag_chart_job *job, struct frag_text *out)
 {
 	(void)job;
-	frag_text_add(out, "Left: how often each policy called the driver. Right: time spent in those "
-			   "calls. Both axes are logarithmic. A policy that saves memory by "
-			   "mapping or freeing often pays for it here; policies are in the order "
-			   "of their peak.");
+	frag_text_add(out,
+		      "Left: how often each policy called the driver. Right: time spent in those "
+		      "calls. Both axes are logarithmic. A policy that saves memory by "
+		      "mapping or freeing often pays for it here; policies are in the order "
+		      "of their peak.");
 }
 
 static void alt(const struct frag_chart_job *job, struct frag_text *out)
@@ -66,6 +67,11 @@ static const char *extra(const struct frag_chart_job *job)
 }
 
 const struct frag_chart_ops frag_chart_calls = {
-	.name = "calls", .rank = 40, .heading = "Driver calls and driver time",
-	.csv = csv, .caption = caption, .alt = alt, .extra = extra,
+	.name = "calls",
+	.rank = 40,
+	.heading = "Driver calls and driver time",
+	.csv = csv,
+	.caption = caption,
+	.alt = alt,
+	.extra = extra,
 };

@@ -90,14 +90,16 @@ static void csv(const struct frag_chart_job *job, struct frag_text *out)
 static void caption(const struct frag_chart_job *job, struct frag_text *out)
 {
 	if (!job->report->omit_host)
-		frag_text_add(out, "Left: share of alloc calls that the policy itself served within "
-				   "a time (measured on this machine; further left is faster). "
-				   "Right: share");
+		frag_text_add(out,
+			      "Left: share of alloc calls that the policy itself served within "
+			      "a time (measured on this machine; further left is faster). "
+			      "Right: share");
 	else
 		frag_text_add(out, "Share");
-	frag_text_add(out, " of alloc calls that waited longer than a time for the driver; lower and "
-			   "further left is better. A curve that begins at 0.01 says that one "
-			   "alloc in a hundred had to wait for the driver at all.");
+	frag_text_add(out,
+		      " of alloc calls that waited longer than a time for the driver; lower and "
+		      "further left is better. A curve that begins at 0.01 says that one "
+		      "alloc in a hundred had to wait for the driver at all.");
 }
 
 static void alt(const struct frag_chart_job *job, struct frag_text *out)
@@ -122,6 +124,12 @@ static const char *extra(const struct frag_chart_job *job)
 }
 
 const struct frag_chart_ops frag_chart_cdf = {
-	.name = "cdf", .rank = 70, .heading = "Distribution of alloc time", .wanted = wanted,
-	.csv = csv, .caption = caption, .alt = alt, .extra = extra,
+	.name = "cdf",
+	.rank = 70,
+	.heading = "Distribution of alloc time",
+	.wanted = wanted,
+	.csv = csv,
+	.caption = caption,
+	.alt = alt,
+	.extra = extra,
 };

@@ -78,7 +78,7 @@ static void csv(const struct frag_chart_job *job, struct frag_text *out)
 			frag_text_addf(out, ",%" PRIu64 ",%" PRIu64 ",", usable(cards.card[c]),
 				       r->m.peak_reserved_bytes);
 			frag_text_add_number(out, (double)r->m.peak_reserved_bytes /
-						  (double)usable(cards.card[c]));
+							  (double)usable(cards.card[c]));
 			frag_text_add(out, "\n");
 		}
 		rank++;
@@ -88,10 +88,11 @@ static void csv(const struct frag_chart_job *job, struct frag_text *out)
 static void caption(const struct frag_chart_job *job, struct frag_text *out)
 {
 	(void)job;
-	frag_text_add(out, "Peak reserved memory in percent of what a card has left beside the CUDA "
-			   "context. Blue: it fits; the paler, the more headroom. Orange: it does "
-			   "not fit as it ran here. A policy that gives cached memory back under "
-			   "pressure may still run on a smaller card: cufrag fit finds out.");
+	frag_text_add(out,
+		      "Peak reserved memory in percent of what a card has left beside the CUDA "
+		      "context. Blue: it fits; the paler, the more headroom. Orange: it does "
+		      "not fit as it ran here. A policy that gives cached memory back under "
+		      "pressure may still run on a smaller card: cufrag fit finds out.");
 }
 
 static void alt(const struct frag_chart_job *job, struct frag_text *out)
@@ -115,6 +116,11 @@ static void alt(const struct frag_chart_job *job, struct frag_text *out)
 }
 
 const struct frag_chart_ops frag_chart_gpus = {
-	.name = "gpus", .rank = 35, .heading = "Which card has room", .wanted = wanted,
-	.csv = csv, .caption = caption, .alt = alt,
+	.name = "gpus",
+	.rank = 35,
+	.heading = "Which card has room",
+	.wanted = wanted,
+	.csv = csv,
+	.caption = caption,
+	.alt = alt,
 };

@@ -8,7 +8,7 @@
 #include <inttypes.h>
 
 #define CLASSES (FRAG_CLASS_COUNT + 1) /* the last one: free */
-#define DRAWN_MAX 8u /* policies in the picture; the CSV has all */
+#define DRAWN_MAX 8u		       /* policies in the picture; the CSV has all */
 
 static const struct frag_hist *hist_of(const struct frag_result *r, int cls, bool host)
 {
@@ -48,10 +48,12 @@ static void add_row(long row, const char *cls, const char *policy, const char *c
 		return;
 	frag_text_addf(out, "%ld,", row);
 	frag_text_add_csv(out, policy);
-	frag_text_addf(out, ",%s,%s,%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64
-		       ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 "\n", cls, clock, h->count, h->min,
-		       frag_hist_quantile(h, 0.5), frag_hist_quantile(h, 0.9),
-		       frag_hist_quantile(h, 0.99), frag_hist_quantile(h, 0.999), h->max, h->sum);
+	frag_text_addf(out,
+		       ",%s,%s,%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64
+		       ",%" PRIu64 ",%" PRIu64 "\n",
+		       cls, clock, h->count, h->min, frag_hist_quantile(h, 0.5),
+		       frag_hist_quantile(h, 0.9), frag_hist_quantile(h, 0.99),
+		       frag_hist_quantile(h, 0.999), h->max, h->sum);
 }
 
 /* `row`: line of the chart, -1 = not drawn; every class has a line for its heading. */
@@ -62,8 +64,8 @@ static void csv(const struct frag_chart_job *job, struct frag_text *out)
 	frag_text_add(out, "row,policy,class,clock,count,min_ns,p50_ns,p90_ns,p99_ns,p99.9_ns,"
 			   "max_ns,total_ns\n");
 	for (int c = 0; c < CLASSES; c++) {
-		const char *cls = c == FRAG_CLASS_COUNT ? "free" :
-							  frag_class_name((enum frag_class)c);
+		const char *cls =
+			c == FRAG_CLASS_COUNT ? "free" : frag_class_name((enum frag_class)c);
 		bool headed = false;
 
 		for (size_t i = 0; i < job->section->count; i++) {
@@ -86,7 +88,8 @@ static void csv(const struct frag_chart_job *job, struct frag_text *out)
 
 static void caption(const struct frag_chart_job *job, struct frag_text *out)
 {
-	frag_text_addf(out, "Time per call by how the request was served (hit: a free block as it "
+	frag_text_addf(out,
+		       "Time per call by how the request was served (hit: a free block as it "
 		       "was; split: part of a larger one; grow: new memory; \xe2\x80\xa6). Dot: "
 		       "median; thick bar: median to 99th percentile; thin bar: minimum to "
 		       "maximum. Driver time is %s.",
@@ -103,14 +106,15 @@ static void caption(const struct frag_chart_job *job, struct frag_text *out)
 
 static void alt(const struct frag_chart_job *job, struct frag_text *out)
 {
-	frag_text_add(out, "Percentiles of time per call, by policy and class, on logarithmic axes. "
-			   "99th percentile of driver time where memory had to grow: ");
+	frag_text_add(out,
+		      "Percentiles of time per call, by policy and class, on logarithmic axes. "
+		      "99th percentile of driver time where memory had to grow: ");
 	for (size_t i = 0; i < job->section->count; i++) {
 		const struct frag_result *r = &job->section->results[job->order[i]];
 
 		frag_text_addf(out, "%s%s ", i ? "; " : "", r->policy);
-		frag_text_add_ns(out, frag_hist_quantile(&r->alloc_modelled_ns[FRAG_CLASS_GROW],
-							 0.99));
+		frag_text_add_ns(out,
+				 frag_hist_quantile(&r->alloc_modelled_ns[FRAG_CLASS_GROW], 0.99));
 	}
 	frag_text_add(out, ".");
 }
@@ -121,6 +125,12 @@ static const char *extra(const struct frag_chart_job *job)
 }
 
 const struct frag_chart_ops frag_chart_latency = {
-	.name = "latency", .rank = 60, .heading = "Latency by class", .wanted = wanted,
-	.csv = csv, .caption = caption, .alt = alt, .extra = extra,
+	.name = "latency",
+	.rank = 60,
+	.heading = "Latency by class",
+	.wanted = wanted,
+	.csv = csv,
+	.caption = caption,
+	.alt = alt,
+	.extra = extra,
 };

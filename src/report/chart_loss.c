@@ -25,9 +25,11 @@ static void add_row(const struct frag_chart_job *job, size_t panel, const char *
 	frag_text_add_csv(out, policy);
 	frag_text_addf(out, ",%" PRIu64 ",", l->event);
 	frag_chart_add_seconds(job, l->time_us, out);
-	frag_text_addf(out, ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64
-		       ",%" PRIu64 "\n", l->requested_bytes, l->rounding_bytes, l->waiting_bytes,
-		       l->pinned_bytes, l->releasable_bytes, l->other_bytes, l->reserved_bytes);
+	frag_text_addf(out,
+		       ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64
+		       ",%" PRIu64 "\n",
+		       l->requested_bytes, l->rounding_bytes, l->waiting_bytes, l->pinned_bytes,
+		       l->releasable_bytes, l->other_bytes, l->reserved_bytes);
 }
 
 /* The last sample again, where the curve ends: a row holds until the next one. */
@@ -79,7 +81,8 @@ static void csv(const struct frag_chart_job *job, struct frag_text *out)
 			   "waiting_bytes,pinned_bytes,releasable_bytes,other_bytes,"
 			   "reserved_bytes\n");
 	for (size_t i = 0; i < panels; i++)
-		add_policy(job, i, SAMPLES_MAX / panels, &job->section->results[job->order[i]], out);
+		add_policy(job, i, SAMPLES_MAX / panels, &job->section->results[job->order[i]],
+			   out);
 }
 
 static void caption(const struct frag_chart_job *job, struct frag_text *out)
@@ -106,6 +109,12 @@ static void alt(const struct frag_chart_job *job, struct frag_text *out)
 }
 
 const struct frag_chart_ops frag_chart_loss = {
-	.name = "loss", .rank = 30, .heading = "Where reserved memory goes", .wanted = wanted,
-	.csv = csv, .caption = caption, .alt = alt, .extra = frag_chart_x_unit,
+	.name = "loss",
+	.rank = 30,
+	.heading = "Where reserved memory goes",
+	.wanted = wanted,
+	.csv = csv,
+	.caption = caption,
+	.alt = alt,
+	.extra = frag_chart_x_unit,
 };

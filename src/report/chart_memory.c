@@ -13,8 +13,10 @@ static void add_end(const struct frag_chart_job *job, size_t k, uint64_t event, 
 	frag_text_add_csv(out, r->policy);
 	frag_text_addf(out, ",%" PRIu64 ",", event);
 	frag_chart_add_seconds(job, us, out);
-	frag_text_addf(out, ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64
-		       ",%s\n", w->requested_min, w->requested_max, w->active_min, w->active_max,
+	frag_text_addf(out,
+		       ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64
+		       ",%s\n",
+		       w->requested_min, w->requested_max, w->active_min, w->active_max,
 		       w->reserved_min, w->reserved_max, state);
 }
 
@@ -78,6 +80,12 @@ static void alt(const struct frag_chart_job *job, struct frag_text *out)
 }
 
 const struct frag_chart_ops frag_chart_memory = {
-	.name = "memory", .rank = 10, .heading = "Memory over time",
-	.wanted = wanted, .csv = csv, .caption = caption, .alt = alt, .extra = frag_chart_x_unit,
+	.name = "memory",
+	.rank = 10,
+	.heading = "Memory over time",
+	.wanted = wanted,
+	.csv = csv,
+	.caption = caption,
+	.alt = alt,
+	.extra = frag_chart_x_unit,
 };

@@ -44,8 +44,9 @@ static void caption(const struct frag_chart_job *job, struct frag_text *out)
 {
 	bool said = false;
 
-	frag_text_add(out, "Down is less memory, left is less time in the driver. Policies with a ring "
-			   "are not beaten in both at once: ");
+	frag_text_add(out,
+		      "Down is less memory, left is less time in the driver. Policies with a ring "
+		      "are not beaten in both at once: ");
 	for (size_t i = 0; i < job->section->count; i++) {
 		if (!on_front(job->section, job->order[i]))
 			continue;
@@ -81,6 +82,12 @@ static const char *extra(const struct frag_chart_job *job)
 }
 
 const struct frag_chart_ops frag_chart_pareto = {
-	.name = "pareto", .rank = 50, .heading = "Memory against driver time", .wanted = wanted,
-	.csv = csv, .caption = caption, .alt = alt, .extra = extra,
+	.name = "pareto",
+	.rank = 50,
+	.heading = "Memory against driver time",
+	.wanted = wanted,
+	.csv = csv,
+	.caption = caption,
+	.alt = alt,
+	.extra = extra,
 };

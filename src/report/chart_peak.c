@@ -17,22 +17,24 @@ static void csv(const struct frag_chart_job *job, struct frag_text *out)
 
 		frag_text_addf(out, "%zu,", i);
 		frag_text_add_csv(out, r->policy);
-		frag_text_addf(out, ",%d,%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64
-			       ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 "\n", r->completed,
-			       r->m.peak_reserved_bytes, l->requested_bytes, l->rounding_bytes,
-			       l->waiting_bytes, l->pinned_bytes, l->releasable_bytes,
-			       l->other_bytes, bound);
+		frag_text_addf(out,
+			       ",%d,%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64
+			       ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 "\n",
+			       r->completed, r->m.peak_reserved_bytes, l->requested_bytes,
+			       l->rounding_bytes, l->waiting_bytes, l->pinned_bytes,
+			       l->releasable_bytes, l->other_bytes, bound);
 	}
 }
 
 static void caption(const struct frag_chart_job *job, struct frag_text *out)
 {
 	(void)job;
-	frag_text_add(out, "Length of a bar: the largest memory the policy ever took from the card. "
-			   "Its parts: where those bytes were at that moment. Everything but "
-			   "\xe2\x80\x9crequested\xe2\x80\x9d is lost; pinned bytes are free but "
-			   "cannot be given back because a live block sits in the same segment. The "
-			   "dashed line is the lower bound: no allocator can need less.");
+	frag_text_add(out,
+		      "Length of a bar: the largest memory the policy ever took from the card. "
+		      "Its parts: where those bytes were at that moment. Everything but "
+		      "\xe2\x80\x9crequested\xe2\x80\x9d is lost; pinned bytes are free but "
+		      "cannot be given back because a live block sits in the same segment. The "
+		      "dashed line is the lower bound: no allocator can need less.");
 }
 
 static void alt(const struct frag_chart_job *job, struct frag_text *out)
@@ -45,6 +47,10 @@ static void alt(const struct frag_chart_job *job, struct frag_text *out)
 }
 
 const struct frag_chart_ops frag_chart_peak = {
-	.name = "peak", .rank = 20, .heading = "Peak reserved memory by cause",
-	.csv = csv, .caption = caption, .alt = alt,
+	.name = "peak",
+	.rank = 20,
+	.heading = "Peak reserved memory by cause",
+	.csv = csv,
+	.caption = caption,
+	.alt = alt,
 };

@@ -5,8 +5,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-#define SIZE_BINS 49	 /* [2^i, 2^(i+1)) bytes */
-#define LIFE_PER_10 2	 /* bins per decade */
+#define SIZE_BINS 49  /* [2^i, 2^(i+1)) bytes */
+#define LIFE_PER_10 2 /* bins per decade */
 #define LIFE_BINS (LIFE_PER_10 * 13)
 
 struct bins {
@@ -84,7 +84,8 @@ static bool wanted(const struct frag_chart_job *job)
 static void add_row(const char *kind, double low, double high, uint64_t count, uint64_t bytes,
 		    struct frag_text *out)
 {
-	frag_text_addf(out, "%s,%.6g,%.6g,%" PRIu64 ",%" PRIu64 "\n", kind, low, high, count, bytes);
+	frag_text_addf(out, "%s,%.6g,%.6g,%" PRIu64 ",%" PRIu64 "\n", kind, low, high, count,
+		       bytes);
 }
 
 /* Edges of lifetimes in seconds, or events. */
@@ -159,6 +160,12 @@ static const char *extra(const struct frag_chart_job *job)
 }
 
 const struct frag_chart_ops frag_chart_sizes = {
-	.name = "sizes", .rank = 80, .heading = "Sizes and lifetimes of requests",
-	.wanted = wanted, .csv = csv, .caption = caption, .alt = alt, .extra = extra,
+	.name = "sizes",
+	.rank = 80,
+	.heading = "Sizes and lifetimes of requests",
+	.wanted = wanted,
+	.csv = csv,
+	.caption = caption,
+	.alt = alt,
+	.extra = extra,
 };

@@ -209,30 +209,36 @@ static void add_method(const struct frag_report *r, struct frag_text *out)
 {
 	struct frag_text t = { 0 };
 
-	frag_text_add(&t, "Every allocation and free of the recording was replayed, in order, through "
-			  "each policy on ");
+	frag_text_add(&t,
+		      "Every allocation and free of the recording was replayed, in order, through "
+		      "each policy on ");
 	if (r->card.modelled) {
 		frag_text_addf(&t, "a simulated %s with ", r->card.name);
 		frag_text_add_bytes(&t, r->card.total_bytes);
 		frag_text_add(&t, ", of which the CUDA context takes ");
 		frag_text_add_bytes(&t, r->card.context_bytes);
-		frag_text_add(&t, ". Bytes are exact; driver times are modelled from measurements of "
-				  "a real card, and host times were measured on this machine.");
+		frag_text_add(&t,
+			      ". Bytes are exact; driver times are modelled from measurements of "
+			      "a real card, and host times were measured on this machine.");
 	} else {
-		frag_text_addf(&t, "a real %s. Bytes and times are those of the card.", r->card.name);
+		frag_text_addf(&t, "a real %s. Bytes and times are those of the card.",
+			       r->card.name);
 	}
-	frag_text_add(&t, r->free_at_request ? " A block could be reused as soon as the program had "
-					       "freed it."
-					     : " A block could be reused when its recorded free had "
-					       "completed on all streams.");
-	frag_text_add(&t, r->skip_oom ? " What a policy could not serve was left out, and the replay "
-					"went on."
-				      : " Where a policy could not serve a request, its replay "
-					"stopped.");
+	frag_text_add(&t, r->free_at_request
+				  ? " A block could be reused as soon as the program had "
+				    "freed it."
+				  : " A block could be reused when its recorded free had "
+				    "completed on all streams.");
+	frag_text_add(&t, r->skip_oom
+				  ? " What a policy could not serve was left out, and the replay "
+				    "went on."
+				  : " Where a policy could not serve a request, its replay "
+				    "stopped.");
 	frag_text_add(out, "<section>\n<h2>How it was done</h2>\n<p>");
 	frag_text_add_html(out, frag_text_str(&t));
-	frag_text_add(out, " That the simulation equals what really happened can be checked event by "
-			   "event: <code>cufrag verify</code>.</p>\n<p>Done with cufrag ");
+	frag_text_add(out,
+		      " That the simulation equals what really happened can be checked event by "
+		      "event: <code>cufrag verify</code>.</p>\n<p>Done with cufrag ");
 	frag_text_add_html(out, FRAG_VERSION);
 	frag_text_add(out, ". To do it again:</p>\n<pre>");
 	frag_text_add_html(out, r->command_line ? r->command_line : "");
@@ -250,9 +256,10 @@ int frag_html_page(const struct frag_report *r, const struct frag_figure *figure
 	frag_text_release(&title);
 	frag_text_add(out, "<header>\n<p class=\"kicker\">cufrag report</p>\n<h1>");
 	frag_text_add_html(out, r->sections[0].trace);
-	frag_text_add(out, "</h1>\n<p class=\"question\">Which allocation policy needs the least GPU "
-			   "memory for this job, what is the rest lost to, and what does it "
-			   "cost?</p>\n</header>\n");
+	frag_text_add(out,
+		      "</h1>\n<p class=\"question\">Which allocation policy needs the least GPU "
+		      "memory for this job, what is the rest lost to, and what does it "
+		      "cost?</p>\n</header>\n");
 	for (size_t n = 0; n < r->count; n++)
 		FRAG_TRY(add_section(r, n, figures, count, formats, out, err));
 	add_words(out);

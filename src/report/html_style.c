@@ -42,7 +42,8 @@ static const char style[] =
 	"td.l,th.l{text-align:left}td.l{white-space:normal;overflow-wrap:anywhere;"
 	"min-width:7em}td.l:first-child{min-width:19em}\n"
 	"th{font-weight:600;vertical-align:bottom}.unit{display:block;font-weight:400}\n"
-	"tr.best td{background:var(--best);font-weight:600}tbody tr:last-child td{border-bottom:0}\n"
+	"tr.best td{background:var(--best);font-weight:600}tbody tr:last-child "
+	"td{border-bottom:0}\n"
 	"figure{margin:22px 0;background:var(--card);border:1px solid var(--line);"
 	"border-radius:6px;padding:14px;break-inside:avoid}\n"
 	"figure svg{display:block;width:100%;height:auto;max-width:960px;margin:0 auto}\n"
@@ -57,9 +58,10 @@ static const char style[] =
 
 void frag_html_begin(const char *title, struct frag_text *out)
 {
-	frag_text_add(out, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-			   "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-			   "<title>");
+	frag_text_add(out,
+		      "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+		      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+		      "<title>");
 	frag_text_add_html(out, title);
 	frag_text_addf(out, "</title>\n<meta name=\"generator\" content=\"cufrag ");
 	frag_text_add_html(out, FRAG_VERSION);

@@ -75,7 +75,8 @@ int frag_plot_scripts(char **dir, struct frag_err *err)
 		found = search_up(dir, err);
 	if (found)
 		return found < 0 ? found : 0;
-	return frag_fail(err, FRAG_EOUTPUT, "the plot scripts are not found near the program; set "
+	return frag_fail(err, FRAG_EOUTPUT,
+			 "the plot scripts are not found near the program; set "
 			 "FRAG_SHARE to the folder that holds plot/style.gp");
 }
 
@@ -111,9 +112,17 @@ static int spawn(struct child *c, struct frag_err *err)
 {
 	const struct frag_plot *p = c->plot;
 	/* -d: no init file of the user's may change the picture */
-	char *argv[] = { (char *)"gnuplot", (char *)"-d", (char *)"-c", c->script, (char *)p->csv,
-			 (char *)p->output, (char *)p->format, (char *)p->title,
-			 (char *)p->subtitle, (char *)p->extra, NULL };
+	char *argv[] = { (char *)"gnuplot",
+			 (char *)"-d",
+			 (char *)"-c",
+			 c->script,
+			 (char *)p->csv,
+			 (char *)p->output,
+			 (char *)p->format,
+			 (char *)p->title,
+			 (char *)p->subtitle,
+			 (char *)p->extra,
+			 NULL };
 	posix_spawn_file_actions_t io;
 	int ret;
 
@@ -127,7 +136,8 @@ static int spawn(struct child *c, struct frag_err *err)
 	posix_spawn_file_actions_destroy(&io);
 	if (ret) {
 		c->pid = 0;
-		return frag_fail(err, FRAG_EOUTPUT, "cannot run gnuplot for the charts: %s; "
+		return frag_fail(err, FRAG_EOUTPUT,
+				 "cannot run gnuplot for the charts: %s; "
 				 "install it (package gnuplot-nox), or use --csv and --json",
 				 strerror(ret));
 	}

@@ -38,7 +38,7 @@ struct frag_section {
 	uint64_t seed_blocks;			      /* live before the history began */
 	bool truncated;				      /* the recorder lost the beginning */
 	const struct frag_trace_dev *events; /* for charts of the trace itself; NULL = gone */
-	struct frag_result *results; /* in the order they were asked for */
+	struct frag_result *results;	     /* in the order they were asked for */
 	size_t count;
 	size_t baseline;
 	bool baseline_recorded; /* it has the recorded settings */
@@ -55,9 +55,9 @@ void frag_section_release(struct frag_section *s);
 struct frag_report {
 	struct frag_section *sections;
 	size_t count;
-	const char *command;  /* "compare", "replay" */
+	const char *command;	  /* "compare", "replay" */
 	const char *command_line; /* exact, quoted for a shell */
-	const char *device;   /* "sim", "cuda" */
+	const char *device;	  /* "sim", "cuda" */
 	struct frag_device_info card;
 	uint64_t limit_bytes; /* UINT64_MAX = none */
 	uint64_t seed, sync_every;

@@ -42,8 +42,8 @@ static void add_row(const struct frag_section *s, const struct frag_result *res,
 	frag_text_add_csv(out, res->params ? res->params : "");
 	frag_text_addf(out, ",%s,", res->completed ? "true" : "false");
 	if (res->oom.happened)
-		frag_text_addf(out, "%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64,
-			       res->oom.event, res->oom.time_us, res->oom.bytes, res->oom.step);
+		frag_text_addf(out, "%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64, res->oom.event,
+			       res->oom.time_us, res->oom.bytes, res->oom.step);
 	else
 		frag_text_add(out, ",,,");
 	add_metrics(&res->m, false, out);

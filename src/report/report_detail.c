@@ -91,11 +91,12 @@ static void add_oom(const struct frag_result *res, struct frag_text *out)
 {
 	const struct frag_oom *o = &res->oom;
 
-	frag_text_addf(out, "\nout of memory: event %" PRIu64 " at %.6f s, step %" PRIu64
-		       ": no room for ", o->event, (double)o->time_us / 1e6, o->step);
+	frag_text_addf(
+		out, "\nout of memory: event %" PRIu64 " at %.6f s, step %" PRIu64 ": no room for ",
+		o->event, (double)o->time_us / 1e6, o->step);
 	frag_text_add_bytes(out, o->bytes);
 	frag_text_add(out, frag_result_stopped(res) ? "; the replay stopped there\n"
-						   : "; it was skipped and the replay went on\n");
+						    : "; it was skipped and the replay went on\n");
 	add_loss(&o->at, out);
 }
 
@@ -119,15 +120,15 @@ static void add_hist(struct frag_table *t, const char *what, const char *cls,
 static void add_latency(const char *title, const struct frag_hist *alloc,
 			const struct frag_hist *release, struct frag_text *out)
 {
-	static const char *const heads[] = { "count", "min", "p50", "p90", "p99", "p99.9", "max",
-					     "total" };
+	static const char *const heads[] = { "count", "min",   "p50", "p90",
+					     "p99",   "p99.9", "max", "total" };
 	struct frag_table t = { 0 };
 
 	frag_table_column(&t, &(struct frag_table_column){ "call", "", true, NULL });
 	frag_table_column(&t, &(struct frag_table_column){ "class", "", true, NULL });
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(heads); i++)
-		frag_table_column(&t, &(struct frag_table_column){ heads[i], i ? "ns" : "", false,
-								   NULL });
+		frag_table_column(
+			&t, &(struct frag_table_column){ heads[i], i ? "ns" : "", false, NULL });
 	for (int c = 0; c < FRAG_CLASS_COUNT; c++)
 		add_hist(&t, "alloc", frag_class_name((enum frag_class)c), &alloc[c]);
 	add_hist(&t, "free", "", release);
@@ -169,7 +170,8 @@ static void add_counters(const struct frag_result *res, struct frag_text *out)
 {
 	struct frag_table t = { 0 };
 
-	frag_table_column(&t, &(struct frag_table_column){ "counter of the policy", "", true, NULL });
+	frag_table_column(&t,
+			  &(struct frag_table_column){ "counter of the policy", "", true, NULL });
 	frag_table_column(&t, &(struct frag_table_column){ "value", "", false, NULL });
 	for (size_t i = 0; res->counters && res->counters[i][0]; i++) {
 		frag_table_cell(&t, "%s", res->counters[i][0]);
@@ -189,7 +191,10 @@ static void add_result(const struct frag_report *r, const struct frag_section *s
 	frag_text_addf(out, "policy: %s\n", res->policy);
 	if (res->params && *res->params)
 		frag_text_addf(out, "params: %s\n", res->params);
-	frag_text_addf(out, "result: %s\n\n", !res->oom.happened ? "completed" : frag_result_stopped(res) ? "out of memory" : "went on without what could not be served");
+	frag_text_addf(out, "result: %s\n\n",
+		       !res->oom.happened	  ? "completed"
+		       : frag_result_stopped(res) ? "out of memory"
+						  : "went on without what could not be served");
 	add_metrics(r, res, out);
 	frag_text_addf(out, "\nat peak reserved, event %" PRIu64 " at %.6f s\n", res->peak.event,
 		       (double)res->peak.time_us / 1e6);

@@ -74,25 +74,28 @@ static void add_page(const struct frag_report *r, struct frag_text *out)
 	struct frag_text settings = { 0 };
 
 	frag_html_begin("GPU memory by allocation policy", out);
-	frag_text_add(out, "<header>\n<p class=\"kicker\">cufrag report</p>\n"
-			   "<h1>GPU memory by allocation policy</h1>\n<p class=\"question\">Which "
-			   "policy needs the least memory for each of these jobs, and what does that "
-			   "save?</p>\n<p class=\"meta\">Replayed on ");
+	frag_text_add(out,
+		      "<header>\n<p class=\"kicker\">cufrag report</p>\n"
+		      "<h1>GPU memory by allocation policy</h1>\n<p class=\"question\">Which "
+		      "policy needs the least memory for each of these jobs, and what does that "
+		      "save?</p>\n<p class=\"meta\">Replayed on ");
 	frag_report_settings(r, &settings);
 	frag_text_add_html(out, frag_text_str(&settings));
 	frag_text_release(&settings);
-	frag_text_add(out, ".</p>\n</header>\n<div class=\"scroll\"><table>\n<thead><tr>"
-			   "<th class=\"l\">trace</th><th>lower bound<span class=\"unit\">GiB</span>"
-			   "</th><th class=\"l\">compared with</th><th>it reserves<span "
-			   "class=\"unit\">GiB</span></th><th class=\"l\">needs least</th><th>reserves"
-			   "<span class=\"unit\">GiB</span></th><th>saved<span class=\"unit\">%</span>"
-			   "</th><th class=\"l\">smallest known card</th></tr></thead>\n<tbody>\n");
+	frag_text_add(out,
+		      ".</p>\n</header>\n<div class=\"scroll\"><table>\n<thead><tr>"
+		      "<th class=\"l\">trace</th><th>lower bound<span class=\"unit\">GiB</span>"
+		      "</th><th class=\"l\">compared with</th><th>it reserves<span "
+		      "class=\"unit\">GiB</span></th><th class=\"l\">needs least</th><th>reserves"
+		      "<span class=\"unit\">GiB</span></th><th>saved<span class=\"unit\">%</span>"
+		      "</th><th class=\"l\">smallest known card</th></tr></thead>\n<tbody>\n");
 	for (size_t i = 0; i < r->count; i++)
 		add_row(&r->sections[i], out);
-	frag_text_add(out, "</tbody></table></div>\n<p class=\"files\">Every metric of every policy: "
-			   "<a href=\"results.csv\">results.csv</a>, "
-			   "<a href=\"results.json\">results.json</a>.</p>\n"
-			   "<h2>To do it again</h2>\n<pre>");
+	frag_text_add(out,
+		      "</tbody></table></div>\n<p class=\"files\">Every metric of every policy: "
+		      "<a href=\"results.csv\">results.csv</a>, "
+		      "<a href=\"results.json\">results.json</a>.</p>\n"
+		      "<h2>To do it again</h2>\n<pre>");
 	frag_text_add_html(out, r->command_line ? r->command_line : "");
 	frag_text_add(out, "</pre>\n");
 	frag_html_end(out);

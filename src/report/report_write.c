@@ -103,7 +103,8 @@ static int add_chart(struct writer *w, size_t section, const struct frag_chart_o
 	static const struct {
 		unsigned bit;
 		const char *name;
-	} formats[FORMATS] = { { FRAG_FORMAT_SVG, "svg" }, { FRAG_FORMAT_PNG, "png" },
+	} formats[FORMATS] = { { FRAG_FORMAT_SVG, "svg" },
+			       { FRAG_FORMAT_PNG, "png" },
 			       { FRAG_FORMAT_PDF, "pdf" } };
 	struct frag_text csv = { 0 }, base = { 0 }, title = { 0 }, subtitle = { 0 };
 	struct frag_plot plot = { .script = ops->name };
@@ -197,8 +198,9 @@ static int empty_work(struct writer *w, const char *target, struct frag_err *err
 {
 	DIR *d = opendir(w->work);
 	const struct dirent *e;
-	int ret = d ? 0 : frag_fail(err, FRAG_EOUTPUT, "cannot list '%s': %s", w->work,
-				    strerror(errno));
+	int ret =
+		d ? 0
+		  : frag_fail(err, FRAG_EOUTPUT, "cannot list '%s': %s", w->work, strerror(errno));
 
 	while (d && !ret && (e = readdir(d))) {
 		char *from, *to;

@@ -170,8 +170,8 @@ const struct frag_gpu *frag_report_smallest_card(uint64_t reserved)
 	return best;
 }
 
-static void say_saving(const struct frag_section *s, const struct frag_result *best,
-		       bool of_these, struct frag_text *out)
+static void say_saving(const struct frag_section *s, const struct frag_result *best, bool of_these,
+		       struct frag_text *out)
 {
 	const struct frag_result *base = &s->results[s->baseline];
 	uint64_t a = best->m.peak_reserved_bytes, b = base->m.peak_reserved_bytes;
@@ -233,7 +233,8 @@ static void say_card(const struct frag_result *r, struct frag_text *out)
 	const struct frag_gpu *card = frag_report_smallest_card(r->m.peak_reserved_bytes);
 
 	if (card)
-		frag_text_addf(out, "; the smallest known card with room for it is %s", card->label);
+		frag_text_addf(out, "; the smallest known card with room for it is %s",
+			       card->label);
 	else
 		frag_text_add(out, "; no known card has room for it");
 }
@@ -269,8 +270,9 @@ void frag_section_answer(const struct frag_report *r, const struct frag_section 
 	best = &s->results[i];
 	/* what needs even less at a price comes second: few will want to pay it */
 	if (i != least)
-		frag_text_add(out, "of the policies that spend less than 1 % of the recorded time in "
-				   "the driver, ");
+		frag_text_add(out,
+			      "of the policies that spend less than 1 % of the recorded time in "
+			      "the driver, ");
 	frag_text_addf(out, "'%s' needs least: ", best->policy);
 	frag_text_add_bytes(out, best->m.peak_reserved_bytes);
 	frag_text_add(out, " reserved at peak");

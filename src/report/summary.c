@@ -7,8 +7,8 @@
 #include <string.h>
 
 struct field {
-	struct frag_table_column column; /* unit "mem": the unit of the table */
-	bool narrow;			 /* also on a terminal */
+	struct frag_table_column column;		/* unit "mem": the unit of the table */
+	bool narrow;					/* also on a terminal */
 	uint64_t (*value)(const struct frag_result *r); /* left out if 0 for all; NULL = never */
 	void (*put)(struct frag_table *t, const struct frag_result *r, bool gib);
 };
@@ -99,28 +99,49 @@ static void put_outcome(struct frag_table *t, const struct frag_result *r, bool 
 
 static const struct field fields[] = {
 	{ { "policy", "", true, "allocation policy and its options" }, true, NULL, put_policy },
-	{ { "reserved", "mem", false, "largest physical memory taken from the device" }, true, NULL,
+	{ { "reserved", "mem", false, "largest physical memory taken from the device" },
+	  true,
+	  NULL,
 	  put_reserved },
-	{ { "active", "mem", false, "largest memory in use: live, or waiting for a stream" }, true,
-	  NULL, put_active },
+	{ { "active", "mem", false, "largest memory in use: live, or waiting for a stream" },
+	  true,
+	  NULL,
+	  put_active },
 	{ { "efficiency", "%", false, "peak active / peak reserved" }, true, NULL, put_ratio },
-	{ { "x bound", "", false, "peak reserved / lower bound: 1.00 cannot be beaten" }, false, NULL,
+	{ { "x bound", "", false, "peak reserved / lower bound: 1.00 cannot be beaten" },
+	  false,
+	  NULL,
 	  put_bound_ratio },
-	{ { "rounding", "mem", false, "at peak reserved: granted beyond the request" }, false,
-	  put_rounding_value, put_rounding },
-	{ { "waiting", "mem", false, "at peak reserved: freed, waiting for another stream" }, false,
-	  put_waiting_value, put_waiting },
+	{ { "rounding", "mem", false, "at peak reserved: granted beyond the request" },
+	  false,
+	  put_rounding_value,
+	  put_rounding },
+	{ { "waiting", "mem", false, "at peak reserved: freed, waiting for another stream" },
+	  false,
+	  put_waiting_value,
+	  put_waiting },
 	{ { "pinned", "mem", false, "at peak reserved: free, but in a segment with live blocks" },
-	  true, NULL, put_pinned },
-	{ { "releasable", "mem", false, "at peak reserved: free, a trim would give it back" }, true,
-	  NULL, put_releasable },
-	{ { "other", "mem", false, "at peak reserved: taken by the device beyond the policy's blocks" },
-	  false, put_other_value, put_other },
+	  true,
+	  NULL,
+	  put_pinned },
+	{ { "releasable", "mem", false, "at peak reserved: free, a trim would give it back" },
+	  true,
+	  NULL,
+	  put_releasable },
+	{ { "other", "mem", false,
+	    "at peak reserved: taken by the device beyond the policy's blocks" },
+	  false,
+	  put_other_value,
+	  put_other },
 	{ { "calls", "", false, "calls into the driver" }, true, NULL, put_calls },
 	{ { "driver", "ms", false, "time in the driver, all calls" }, true, NULL, put_driver_ms },
 	{ { "retries", "", false, "allocations served only after cached memory was given back" },
-	  false, retries_value, put_retries },
-	{ { "result", "", true, "ok, or where the policy ran out of memory" }, true, NULL,
+	  false,
+	  retries_value,
+	  put_retries },
+	{ { "result", "", true, "ok, or where the policy ran out of memory" },
+	  true,
+	  NULL,
 	  put_outcome },
 };
 

@@ -76,7 +76,8 @@ void frag_svg_inline(const char *svg, const char *prefix, const char *alt, struc
 
 	if (!p || !(body = strchr(p, '>')))
 		return;
-	frag_text_addf(out, "<svg xmlns=\"http://www.w3.org/2000/svg\" "
+	frag_text_addf(out,
+		       "<svg xmlns=\"http://www.w3.org/2000/svg\" "
 		       "xmlns:xlink=\"http://www.w3.org/1999/xlink\" viewBox=\"0 0 %.0f %.0f\" "
 		       "role=\"img\" aria-label=\"",
 		       attribute(p, "width=\""), attribute(p, "height=\""));

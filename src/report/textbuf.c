@@ -93,11 +93,21 @@ void frag_text_add_html(struct frag_text *t, const char *s)
 		unsigned char c = (unsigned char)*s;
 
 		switch (c) {
-		case '&': frag_text_add(t, "&amp;"); break;
-		case '<': frag_text_add(t, "&lt;"); break;
-		case '>': frag_text_add(t, "&gt;"); break;
-		case '"': frag_text_add(t, "&quot;"); break;
-		case '\'': frag_text_add(t, "&#39;"); break;
+		case '&':
+			frag_text_add(t, "&amp;");
+			break;
+		case '<':
+			frag_text_add(t, "&lt;");
+			break;
+		case '>':
+			frag_text_add(t, "&gt;");
+			break;
+		case '"':
+			frag_text_add(t, "&quot;");
+			break;
+		case '\'':
+			frag_text_add(t, "&#39;");
+			break;
 		default:
 			/* Control characters are not allowed in HTML, not even escaped. */
 			if (c < 0x20 && c != '\n' && c != '\t')

@@ -25,7 +25,8 @@ int frag_text_check(const struct frag_text *t, struct frag_err *err);
 
 void frag_text_add(struct frag_text *t, const char *s);
 void frag_text_addn(struct frag_text *t, const char *s, size_t n);
-void frag_text_addf(struct frag_text *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void frag_text_addf(struct frag_text *t, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
 /* `s` n times. */
 void frag_text_repeat(struct frag_text *t, const char *s, size_t n);
 

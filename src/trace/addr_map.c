@@ -37,18 +37,24 @@ void frag_addr_map_release(struct frag_addr_map *map)
 	*map = (struct frag_addr_map){ 0 };
 }
 
+int frag_addr_map_reserve(struct frag_addr_map *map, struct frag_err *err)
+{
+	struct frag_addr_map old = *map;
+
+	if (FRAG_LIKELY(map->count * 2 <= map->mask))
+		return 0;
+	FRAG_TRY(set_size(map, 64 - map->shift + 1, err));
+	for (size_t i = 0; i <= old.mask; i++)
+		if (old.cells[i].value != FRAG_ADDR_EMPTY)
+			insert(map, old.cells[i].addr, old.cells[i].value);
+	frag_host_free(old.cells);
+	return 0;
+}
+
 int frag_addr_map_put(struct frag_addr_map *map, frag_addr_t addr, uint32_t value,
 		      struct frag_err *err)
 {
-	if (map->count * 2 > map->mask) {
-		struct frag_addr_map old = *map;
-
-		FRAG_TRY(set_size(map, 64 - map->shift + 1, err));
-		for (size_t i = 0; i <= old.mask; i++)
-			if (old.cells[i].value != FRAG_ADDR_EMPTY)
-				insert(map, old.cells[i].addr, old.cells[i].value);
-		frag_host_free(old.cells);
-	}
+	FRAG_TRY(frag_addr_map_reserve(map, err));
 	insert(map, addr, value);
 	map->count++;
 	return 0;

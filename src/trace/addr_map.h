@@ -27,6 +27,8 @@ void frag_addr_map_release(struct frag_addr_map *map); /* zeroed is allowed */
 /* pre: absent (checked by find), value != FRAG_ADDR_EMPTY. */
 int frag_addr_map_put(struct frag_addr_map *map, frag_addr_t addr, uint32_t value,
 		      struct frag_err *err);
+/* Makes room for one more entry: the next frag_addr_map_add cannot fail. */
+int frag_addr_map_reserve(struct frag_addr_map *map, struct frag_err *err);
 /* pre: cell comes from find and nothing changed since. */
 void frag_addr_map_remove(struct frag_addr_map *map, struct frag_addr_cell *cell);
 
@@ -50,6 +52,19 @@ static inline struct frag_addr_cell *frag_addr_map_find(const struct frag_addr_m
 		if (cell->addr == addr)
 			return cell;
 	}
+}
+
+/* Enters addr unless it is there; false if it is. pre: frag_addr_map_reserve. */
+static inline bool frag_addr_map_add(struct frag_addr_map *map, frag_addr_t addr, uint32_t value)
+{
+	size_t at = frag_addr_home(map, addr);
+
+	for (; map->cells[at].value != FRAG_ADDR_EMPTY; at = (at + 1) & map->mask)
+		if (map->cells[at].addr == addr)
+			return false;
+	map->cells[at] = (struct frag_addr_cell){ addr, value };
+	map->count++;
+	return true;
 }
 
 #endif

@@ -21,7 +21,8 @@ static int bad_entry(struct frag_builder *b, size_t i, const char *what)
 	const struct frag_raw_entry *e = &b->raw->entries[i];
 	size_t at = frag_raw_index(b->raw, i);
 
-	return frag_fail_at(b->err, FRAG_EINPUT, at, "device %u, entry %zu: %s (address 0x%llx, %llu bytes)",
+	return frag_fail_at(b->err, FRAG_EINPUT, at,
+			    "device %u, entry %zu: %s (address 0x%llx, %llu bytes)",
 			    b->raw->ordinal, at, what, (unsigned long long)e->addr,
 			    (unsigned long long)e->bytes);
 }
@@ -38,23 +39,22 @@ static inline uint64_t event_time(struct frag_builder *b, uint64_t unix_us)
 	return t;
 }
 
+static inline struct frag_event event_of(struct frag_builder *b, const struct frag_raw_entry *e,
+					 enum frag_event_kind kind)
+{
+	return (struct frag_event){ .time_us = event_time(b, e->time_us),
+				    .stack = e->stack <= MAX_STACK ? e->stack : FRAG_NO_STACK,
+				    .stream = b->stream_of[e->stream],
+				    .kind = (uint8_t)kind };
+}
+
 /* The arrays have room for all: see allocate. */
-static inline struct frag_event *emit(struct frag_builder *b, const struct frag_raw_entry *e,
-				      enum frag_event_kind kind)
+static inline void emit(struct frag_builder *b, struct frag_event ev, frag_addr_t addr)
 {
 	struct frag_trace_dev *out = b->out;
-	struct frag_event *ev = &out->events[out->events_count];
 
-	out->addrs[out->events_count++] = FRAG_NO_ADDR;
-	ev->bytes = 0;
-	ev->pool = 0;
-	ev->time_us = event_time(b, e->time_us);
-	ev->stack = e->stack <= MAX_STACK ? e->stack : FRAG_NO_STACK;
-	ev->slot = 0;
-	ev->stream = b->stream_of[e->stream];
-	ev->kind = (uint8_t)kind;
-	ev->flags = 0;
-	return ev;
+	out->events[out->events_count] = ev;
+	out->addrs[out->events_count++] = addr;
 }
 
 static void emit_marks(struct frag_builder *b, uint64_t until_us)
@@ -64,14 +64,15 @@ static void emit_marks(struct frag_builder *b, uint64_t until_us)
 	while (b->next_mark < raw->marks_count && raw->marks[b->next_mark].time_us <= until_us) {
 		const struct frag_raw_mark *m = &raw->marks[b->next_mark++];
 		struct frag_raw_entry e = { .time_us = m->time_us };
-		struct frag_event *ev = emit(b, &e, FRAG_EV_MARK);
+		struct frag_event ev = event_of(b, &e, FRAG_EV_MARK);
 
-		ev->slot = m->name;
-		ev->stream = 0;
-		ev->flags = m->flags;
+		ev.slot = m->name;
+		ev.stream = 0;
+		ev.flags = m->flags;
+		emit(b, ev, FRAG_NO_ADDR);
 	}
-	b->mark_us = b->next_mark < raw->marks_count ? raw->marks[b->next_mark].time_us
-						     : UINT64_MAX;
+	b->mark_us =
+		b->next_mark < raw->marks_count ? raw->marks[b->next_mark].time_us : UINT64_MAX;
 }
 
 static void emit_seen(struct frag_builder *b, const struct frag_raw_entry *e, uint64_t before)
@@ -132,21 +133,21 @@ static inline uint16_t entry_pool(const struct frag_builder *b, size_t i)
 static int alloc(struct frag_builder *b, size_t i)
 {
 	const struct frag_raw_entry *e = &b->raw->entries[i];
-	struct frag_event *ev;
+	struct frag_event ev;
 	uint32_t slot = 0;
 
 	if (FRAG_UNLIKELY(!e->bytes || e->bytes > FRAG_MAX_REQUEST))
 		return bad_entry(b, i, "alloc of an impossible size");
-	if (FRAG_UNLIKELY(frag_addr_map_find(&b->live, e->addr) != NULL))
-		return bad_entry(b, i, "alloc at an address that is still live");
 	FRAG_TRY(take_slot(b, &slot));
-	FRAG_TRY(frag_addr_map_put(&b->live, e->addr, slot, b->err));
-	ev = emit(b, e, FRAG_EV_ALLOC);
-	ev->bytes = e->bytes;
-	ev->slot = slot;
-	ev->pool = entry_pool(b, i);
-	b->slots[slot] = (struct frag_slot){ e->addr, e->bytes, ev->stream, ev->pool, false, true };
-	b->out->addrs[b->out->events_count - 1] = e->addr;
+	FRAG_TRY(frag_addr_map_reserve(&b->live, b->err));
+	if (FRAG_UNLIKELY(!frag_addr_map_add(&b->live, e->addr, slot)))
+		return bad_entry(b, i, "alloc at an address that is still live");
+	ev = event_of(b, e, FRAG_EV_ALLOC);
+	ev.bytes = e->bytes;
+	ev.slot = slot;
+	ev.pool = entry_pool(b, i);
+	emit(b, ev, e->addr);
+	b->slots[slot] = (struct frag_slot){ e->addr, e->bytes, ev.stream, ev.pool, false, true };
 	return 0;
 }
 
@@ -154,13 +155,14 @@ static inline void emit_free(struct frag_builder *b, const struct frag_raw_entry
 			     enum frag_event_kind kind, unsigned flags)
 {
 	const struct frag_slot *s = &b->slots[slot];
-	struct frag_event *ev = emit(b, e, kind);
+	struct frag_event ev = event_of(b, e, kind);
 
-	ev->bytes = s->bytes;
-	ev->slot = slot;
-	ev->stream = s->stream;
-	ev->pool = s->pool;
-	ev->flags = (uint8_t)flags;
+	ev.bytes = s->bytes;
+	ev.slot = slot;
+	ev.stream = s->stream;
+	ev.pool = s->pool;
+	ev.flags = (uint8_t)flags;
+	emit(b, ev, FRAG_NO_ADDR);
 }
 
 static inline void end_slot(struct frag_builder *b, struct frag_addr_cell *cell)
@@ -207,11 +209,11 @@ static int complete(struct frag_builder *b, size_t i, unsigned flags)
 
 static void refused(struct frag_builder *b, const struct frag_raw_entry *e)
 {
-	struct frag_event *ev;
+	struct frag_event ev = event_of(b, e, FRAG_EV_REFUSED);
 
 	emit_seen(b, e, b->out->events_count);
-	ev = emit(b, e, FRAG_EV_REFUSED);
-	ev->bytes = FRAG_MIN(FRAG_MAX(e->bytes, 1), FRAG_MAX_REQUEST);
+	ev.bytes = FRAG_MIN(FRAG_MAX(e->bytes, 1), FRAG_MAX_REQUEST);
+	emit(b, ev, FRAG_NO_ADDR);
 }
 
 /* ---- groups --------------------------------------------------------------------- */
@@ -230,7 +232,8 @@ static struct group find_group(const struct frag_builder *b, size_t first)
 	for (; g.last < b->raw->entries_count; g.last++) {
 		unsigned action = (unsigned)e[g.last].action;
 
-		if (action == FRAG_RAW_ALLOC || action == FRAG_RAW_OOM || frag_raw_is_free(action)) {
+		if (action == FRAG_RAW_ALLOC || action == FRAG_RAW_OOM ||
+		    frag_raw_is_free(action)) {
 			g.closer = action;
 			break;
 		}
@@ -254,12 +257,13 @@ static int trim_group(struct frag_builder *b, const struct group *g)
 			trim = PENDING;
 		} else if (frag_raw_is_release((unsigned)e[i].action)) {
 			if (trim == PENDING || pool != entry_pool(b, i)) {
-				struct frag_event *ev = emit(b, &e[i], FRAG_EV_TRIM);
+				struct frag_event ev = event_of(b, &e[i], FRAG_EV_TRIM);
 
-				trim = b->out->events_count - 1;
+				trim = b->out->events_count;
 				pool = entry_pool(b, i);
-				ev->stream = 0;
-				ev->pool = pool;
+				ev.stream = 0;
+				ev.pool = pool;
+				emit(b, ev, FRAG_NO_ADDR);
 			}
 			emit_seen(b, &e[i], trim);
 			FRAG_TRY(frag_doubt_segment(b, i, false));
@@ -295,8 +299,8 @@ static int serve_group(struct frag_builder *b, const struct group *g)
 
 		if (certain && action == FRAG_RAW_SEGMENT_ALLOC)
 			FRAG_TRY(frag_doubt_growth(b, i, rounded));
-		FRAG_TRY(frag_doubt_segment(b, i, rounded ? rounded <= FRAG_MIB
-							  : e[i].bytes == FRAG_PAGE));
+		FRAG_TRY(frag_doubt_segment(
+			b, i, rounded ? rounded <= FRAG_MIB : e[i].bytes == FRAG_PAGE));
 
 		if (action == FRAG_RAW_FREE_COMPLETED)
 			FRAG_TRY(complete(b, i, released ? FRAG_EVF_AT_SYNC : 0));
@@ -385,24 +389,25 @@ int frag_build_seeds(struct frag_builder *b)
 {
 	struct frag_trace_dev *out = b->out;
 	struct frag_raw_entry e = { .time_us = b->raw->start_us };
-	struct frag_event *ev;
 
 	for (size_t i = 0; i < out->seed.blocks_count; i++) {
 		const struct frag_seed_block *s = &out->seed_blocks[i];
+		struct frag_event ev = event_of(b, &e, FRAG_EV_ALLOC);
 		uint32_t slot = 0;
 
 		FRAG_TRY(take_slot(b, &slot));
 		FRAG_TRY(frag_addr_map_put(&b->live, s->addr, slot, b->err));
 		FRAG_ASSERT(slot == s->slot);
-		b->slots[slot] = (struct frag_slot){ s->addr, s->requested, (uint16_t)s->stream,
-						pool_of_seed(out, i), false, true };
-		ev = emit(b, &e, FRAG_EV_ALLOC);
-		out->addrs[out->events_count - 1] = s->addr;
-		ev->bytes = s->requested;
-		ev->slot = slot;
-		ev->stream = (uint16_t)s->stream;
-		ev->pool = b->slots[slot].pool;
-		ev->flags = FRAG_EVF_SEED;
+		b->slots[slot] = (struct frag_slot){
+			s->addr, s->requested, (uint16_t)s->stream, pool_of_seed(out, i),
+			false,	 true
+		};
+		ev.bytes = s->requested;
+		ev.slot = slot;
+		ev.stream = (uint16_t)s->stream;
+		ev.pool = b->slots[slot].pool;
+		ev.flags = FRAG_EVF_SEED;
+		emit(b, ev, s->addr);
 	}
 	/* let go before the history began: said again, so that every completion has its request */
 	for (size_t i = 0; i < out->seed.blocks_count; i++) {
@@ -413,4 +418,3 @@ int frag_build_seeds(struct frag_builder *b)
 	}
 	return 0;
 }
-

@@ -79,7 +79,8 @@ struct frag_raw_dev {
 };
 
 /* Errors: FRAG_EINPUT with the entry index, FRAG_ENOMEM; nothing is left in *out. */
-int frag_build_dev(const struct frag_raw_dev *raw, struct frag_trace_dev *out, struct frag_err *err);
+int frag_build_dev(const struct frag_raw_dev *raw, struct frag_trace_dev *out,
+		   struct frag_err *err);
 /* Frees what a device owns. */
 void frag_trace_dev_release(struct frag_trace_dev *dev);
 

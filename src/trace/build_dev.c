@@ -48,7 +48,7 @@ static int by_handle(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Streams that occur, ascending; the default stream is always there. Also counts kinds. */
+/* Streams that occur, ascending; the default stream is always there. Counts on the way. */
 static int sort_streams(struct frag_builder *b)
 {
 	const struct frag_raw_dev *raw = b->raw;
@@ -60,8 +60,16 @@ static int sort_streams(struct frag_builder *b)
 	if (!b->stream_of || !out->streams)
 		return frag_fail_nomem(b->err, "streams");
 	for (size_t i = 0; i < raw->entries_count; i++) {
-		b->stream_of[raw->entries[i].stream] = 1;
-		b->kinds[raw->entries[i].action]++;
+		unsigned action = (unsigned)raw->entries[i].action;
+
+		b->kinds[action]++;
+		b->pools_named |= raw->entries[i].pool != FRAG_RAW_NO_POOL;
+		if (FRAG_UNLIKELY(frag_raw_is_growth(action)))
+			b->grown_bytes += raw->entries[i].bytes;
+		else if (FRAG_UNLIKELY(frag_raw_is_release(action)))
+			b->grown_bytes -= raw->entries[i].bytes;
+		if (action != FRAG_RAW_OTHER && action != FRAG_RAW_SNAPSHOT)
+			b->stream_of[raw->entries[i].stream] = 1;
 	}
 	for (size_t i = 0; i < raw->segments_count; i++)
 		b->stream_of[raw->segments[i].stream] = 1;
@@ -98,8 +106,8 @@ static int allocate(struct frag_builder *b, size_t seeds)
 				      sizeof(*out->seen));
 	if (!out->events || !out->addrs || !out->seen)
 		return frag_fail_nomem(b->err, "events");
-	b->one_free_kind = !k[FRAG_RAW_FREE] &&
-			   (!k[FRAG_RAW_FREE_REQUESTED] || !k[FRAG_RAW_FREE_COMPLETED]);
+	b->one_free_kind =
+		!k[FRAG_RAW_FREE] && (!k[FRAG_RAW_FREE_REQUESTED] || !k[FRAG_RAW_FREE_COMPLETED]);
 	b->mark_us = b->raw->marks_count ? b->raw->marks[0].time_us : UINT64_MAX;
 	return frag_addr_map_init(&b->live, b->err);
 }
@@ -186,19 +194,11 @@ static int copy_pools(struct frag_builder *b)
 static bool began_empty(const struct frag_builder *b)
 {
 	const struct frag_raw_dev *raw = b->raw;
-	uint64_t taken = 0, reserved = 0;
+	uint64_t reserved = 0;
 
-	for (size_t i = 0; i < raw->entries_count; i++) {
-		const struct frag_raw_entry *e = &raw->entries[i];
-
-		if (frag_raw_is_growth((unsigned)e->action))
-			taken += e->bytes;
-		else if (frag_raw_is_release((unsigned)e->action))
-			taken -= e->bytes;
-	}
 	for (size_t i = 0; i < raw->segments_count; i++)
 		reserved += raw->segments[i].bytes;
-	return raw->finals_known && taken == reserved;
+	return raw->finals_known && b->grown_bytes == reserved;
 }
 
 /*
@@ -235,6 +235,7 @@ static int seed(struct frag_builder *b)
 	out->seed.blocks = r.blocks;
 	out->seed.blocks_count = r.blocks_count;
 	out->uncertain_blocks = r.uncertain;
+	frag_host_free(r.open);
 	out->truncated = (r.blocks_count || r.segments_count) && looks_truncated(b);
 	return 0;
 }
@@ -269,15 +270,12 @@ static int infer_pools(struct frag_builder *b)
 	return apply_pools(b);
 }
 
-/* Does the file itself name the pool of every entry, or at least of some final segment? */
-static void look_for_pools(struct frag_builder *b, bool *named, bool *private_final)
+static bool private_finals(const struct frag_raw_dev *raw)
 {
-	const struct frag_raw_dev *raw = b->raw;
-
-	*named = raw->entries_count && raw->entries[0].pool != FRAG_RAW_NO_POOL;
-	*private_final = false;
 	for (size_t i = 0; i < raw->segments_count; i++)
-		*private_final |= raw->segments[i].pool != 0;
+		if (raw->segments[i].pool)
+			return true;
+	return false;
 }
 
 /* Forgets what was emitted. */
@@ -297,18 +295,35 @@ static int emit_all(struct frag_builder *b)
 	return frag_build_entries(b);
 }
 
+/*
+ * What was waiting at the start is let go by an event (frag_build_seeds), so
+ * that every completion has its request. Without segments there is no state to
+ * begin with: the SEED allocs are all there is.
+ */
+static void finish_seed(struct frag_trace_dev *out)
+{
+	for (size_t i = 0; i < out->seed.blocks_count; i++)
+		out->seed_blocks[i].waiting = false;
+	if (out->seed.segments_count)
+		return;
+	frag_host_free(out->seed_blocks);
+	out->seed_blocks = NULL;
+	out->seed.blocks = NULL;
+	out->seed.blocks_count = 0;
+}
+
 static int build(struct frag_builder *b)
 {
-	bool named, private_final;
+	bool private;
 
 	FRAG_TRY(sort_streams(b));
 	FRAG_TRY(copy_pools(b));
 	FRAG_TRY(copy_finals(b));
 	FRAG_TRY(seed(b));
-	look_for_pools(b, &named, &private_final);
-	if (private_final && !named)
+	private = private_finals(b->raw);
+	if (private && !b->pools_named)
 		FRAG_TRY(infer_pools(b));
-	b->doubt.off = named || private_final;
+	b->doubt.off = private || b->pools_named;
 	FRAG_TRY(allocate(b, b->out->seed.blocks_count));
 	FRAG_TRY(emit_all(b));
 	if (b->doubt.found) {
@@ -317,9 +332,7 @@ static int build(struct frag_builder *b)
 		FRAG_TRY(frag_addr_map_init(&b->live, b->err));
 		FRAG_TRY(emit_all(b));
 	}
-	/* the events say it again: see frag_build_seeds */
-	for (size_t i = 0; i < b->out->seed.blocks_count; i++)
-		b->out->seed_blocks[i].waiting = false;
+	finish_seed(b->out);
 	trim_arrays(b->out);
 	b->out->recorded_count = b->raw->recorded_count;
 	b->out->has_evidence = true;

@@ -24,12 +24,12 @@ struct frag_doubt {
 		uint64_t bytes;
 		uint16_t stream;
 		bool small;
-	} *segments; /* by address, not expandable ones */
+	} * segments; /* by address, not expandable ones */
 	size_t count, cap;
 	struct frag_doubt_span {
 		frag_addr_t addr;
 		uint64_t bytes;
-	} *spans; /* scratch */
+	} * spans; /* scratch */
 	size_t spans_cap;
 	uint64_t work;
 	bool off, found;
@@ -39,7 +39,7 @@ struct frag_builder {
 	const struct frag_raw_dev *raw;
 	struct frag_trace_dev *out;
 	struct frag_err *err;
-	uint16_t *stream_of; /* raw stream -> dense */
+	uint16_t *stream_of;	   /* raw stream -> dense */
 	struct frag_addr_map live; /* address -> slot */
 	struct frag_slot *slots;
 	uint32_t *free_slots; /* stack */
@@ -48,7 +48,9 @@ struct frag_builder {
 	uint64_t mark_us; /* time of the next mark */
 	uint64_t last_us; /* event time never decreases */
 	size_t kinds[FRAG_RAW_COUNT];
-	bool one_free_kind; /* only one of the two free kinds was recorded */
+	uint64_t grown_bytes; /* segments taken less those given back */
+	bool pools_named;     /* entries name their pools (2.12 and later) */
+	bool one_free_kind;   /* only one of the two free kinds was recorded */
 	struct frag_pool_map pools;
 	struct frag_doubt doubt;
 };

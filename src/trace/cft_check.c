@@ -60,7 +60,7 @@ static const char *check_seed(const struct frag_trace_dev *dev)
 			return "stream or pool of a seed segment out of range";
 		if (s->first_block != next || s->blocks_count > seed->blocks_count - next)
 			return "blocks of a seed segment out of range";
-		wrong = check_seed_segment(s, seed->blocks + next);
+		wrong = check_seed_segment(s, s->blocks_count ? seed->blocks + next : NULL);
 		if (wrong)
 			return wrong;
 		next += s->blocks_count;

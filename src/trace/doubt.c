@@ -79,9 +79,9 @@ int frag_doubt_seeds(struct frag_builder *b)
 		const struct frag_seed_segment *s = &seed->segments[i];
 
 		if (!s->expandable)
-			FRAG_TRY(put_segment(b, (struct frag_doubt_segment){
-							s->addr, s->bytes, (uint16_t)s->stream,
-							s->small }));
+			FRAG_TRY(put_segment(b, (struct frag_doubt_segment){ s->addr, s->bytes,
+									     (uint16_t)s->stream,
+									     s->small }));
 	}
 	return 0;
 }
@@ -101,8 +101,8 @@ static int collect(struct frag_builder *b, uint16_t stream, bool small, size_t *
 
 	*count = 0;
 	while (d->spans_cap < b->out->slots_count)
-		FRAG_TRY(frag_grow(&d->spans, d->spans_cap, &d->spans_cap, sizeof(*d->spans), "spans",
-				   b->err));
+		FRAG_TRY(frag_grow(&d->spans, d->spans_cap, &d->spans_cap, sizeof(*d->spans),
+				   "spans", b->err));
 	for (uint32_t i = 0; i < b->out->slots_count; i++) {
 		const struct frag_slot *s = &b->slots[i];
 		uint64_t rounded;

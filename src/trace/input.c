@@ -17,6 +17,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "gzip_check.h"
+
 #define BUFFER_BYTES (256u * 1024u) /* fits the second-level cache beside the reader's own data */
 #define RAW_BYTES (64u * 1024u)	    /* compressed bytes handed over at a time */
 #define MAGIC_BYTES 6u
@@ -31,6 +33,7 @@ struct frag_input_source {
 	struct archive *archive; /* NULL: plain */
 	unsigned char *raw;	 /* compressed bytes; the first raw_seen are those sniffed */
 	size_t raw_seen;
+	struct frag_gzip_check *gzip; /* NULL: not gzip */
 
 	int failed; /* sticky code, text in fault */
 	struct frag_err fault;
@@ -61,16 +64,16 @@ static la_ssize_t archive_pull(struct archive *a, void *ctx, const void **block)
 	ssize_t n;
 
 	*block = src->raw;
-	if (src->raw_seen) {
-		n = (ssize_t)src->raw_seen;
-		src->raw_seen = 0;
-		return n;
-	}
-	n = stored_read(src, src->raw, RAW_BYTES);
+	n = (ssize_t)src->raw_seen;
+	src->raw_seen = 0;
+	if (!n)
+		n = stored_read(src, src->raw, RAW_BYTES);
 	if (n < 0) {
 		archive_set_error(a, errno, "%s", strerror(errno));
 		return ARCHIVE_FATAL;
 	}
+	if (src->gzip)
+		frag_gzip_check_stored(src->gzip, src->raw, (size_t)n);
 	return n;
 }
 
@@ -105,6 +108,10 @@ static int more(struct frag_input *in)
 		while (n == ARCHIVE_RETRY);
 		if (n < 0)
 			return archive_fault(in);
+		if (src->gzip && n)
+			frag_gzip_check_plain(src->gzip, dst, (size_t)n);
+		else if (src->gzip && !frag_gzip_check_good(src->gzip))
+			return fault(in, "decompress", "gzip checksum differs");
 	} else {
 		n = stored_read(src, dst, room);
 		if (n < 0)
@@ -152,8 +159,9 @@ int frag_input_peek(struct frag_input *in, size_t n, const unsigned char **bytes
 
 static int truncated(struct frag_input *in, struct frag_err *err)
 {
-	return frag_fail_at(err, FRAG_EINPUT, in->end_offset, "'%s' is truncated: it ends at byte %llu",
-			    in->source->name, (unsigned long long)in->end_offset);
+	return frag_fail_at(err, FRAG_EINPUT, in->end_offset,
+			    "'%s' is truncated: it ends at byte %llu", in->source->name,
+			    (unsigned long long)in->end_offset);
 }
 
 int frag_input_read(struct frag_input *in, void *dst, size_t n, struct frag_err *err)
@@ -214,6 +222,12 @@ static int open_archive(struct frag_input *in)
 	a = src->archive = src->raw ? archive_read_new() : NULL;
 	if (!a)
 		return src->failed = frag_fail_nomem(&src->fault, "input buffer");
+	if (in->cur[0] == 0x1f) {
+		src->gzip = frag_host_alloc(sizeof(*src->gzip));
+		if (!src->gzip)
+			return src->failed = frag_fail_nomem(&src->fault, "input buffer");
+		frag_gzip_check_init(src->gzip);
+	}
 	src->raw_seen = frag_input_left(in);
 	memcpy(src->raw, in->cur, src->raw_seen);
 	in->end = in->cur;
@@ -226,6 +240,8 @@ static int open_archive(struct frag_input *in)
 	    archive_read_support_format_empty(a) != ARCHIVE_OK ||
 	    archive_read_open(a, src, NULL, archive_pull, NULL) != ARCHIVE_OK)
 		return archive_fault(in);
+	if (archive_filter_code(a, 0) == ARCHIVE_FILTER_NONE)
+		return fault(in, "decompress", "damaged or truncated header");
 	rc = archive_read_next_header(a, &entry);
 	if (rc == ARCHIVE_EOF) {
 		in->at_end = true;
@@ -343,6 +359,7 @@ void frag_input_close(struct frag_input *in)
 		if (in->source->own_fd && in->source->fd >= 0)
 			close(in->source->fd);
 		frag_host_free(in->source->raw);
+		frag_host_free(in->source->gzip);
 		frag_host_free(in->source->name);
 		frag_host_free(in->source);
 	}

@@ -22,8 +22,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NODES_MAX 8192u		 /* the edge matrix has NODES_MAX^2 bits: 8 MiB */
-#define WORK_MAX (400ull << 20)	 /* steps (about 1 ns each) after which the search ends */
+#define NODES_MAX 8192u		/* the edge matrix has NODES_MAX^2 bits: 8 MiB */
+#define WORK_MAX (200ull << 20) /* looks at segments and blocks, some ns each; then no new edges */
+#define MOVES_MAX (1ull << 30)	/* blocks moved in arrays, 1 ns each; then nothing more is learnt */
 
 /* ---- edges --------------------------------------------------------------------- */
 
@@ -35,36 +36,42 @@ static inline void differ(struct frag_pool_inferrer *p, uint32_t x, uint32_t y)
 
 /* ---- what the allocator did not do ---------------------------------------------- */
 
-static bool better(struct frag_pool_span a, struct frag_pool_span b)
+bool frag_pool_better(const struct frag_pool_inferrer *p, struct frag_pool_span f, uint64_t bytes,
+		      struct frag_pool_span chosen)
 {
-	return a.bytes != b.bytes ? a.bytes < b.bytes : a.addr < b.addr;
+	if (f.bytes < bytes || (bytes < p->max_split && f.bytes >= p->max_split) ||
+	    (bytes >= p->max_split && f.bytes >= bytes + 20 * FRAG_MIB))
+		return false;
+	if (!chosen.bytes)
+		return true;
+	return f.bytes != chosen.bytes ? f.bytes < chosen.bytes : f.addr < chosen.addr;
 }
 
 /* Does n hold a free block that serves `bytes` and is better than `chosen` (bytes 0: none chosen)? */
-static bool has_better(struct frag_pool_inferrer *p, struct frag_pool_node *n, uint64_t bytes, struct frag_pool_span chosen)
+static bool has_better(struct frag_pool_inferrer *p, struct frag_pool_node *n, uint64_t bytes,
+		       struct frag_pool_span chosen)
 {
 	if (frag_pool_max_free(p, n) < bytes)
 		return false;
 	p->work += n->live_count;
-	for (size_t i = 0; i <= n->live_count; i++) {
-		struct frag_pool_span f = frag_pool_gap_at(n, i);
-
-		if (f.bytes < bytes || (bytes < p->max_split && f.bytes >= p->max_split) ||
-		    (bytes >= p->max_split && f.bytes >= bytes + 20 * FRAG_MIB))
-			continue;
-		if (!chosen.bytes || better(f, chosen))
+	for (size_t i = 0; i <= n->live_count; i++)
+		if (frag_pool_better(p, frag_pool_gap_at(n, i), bytes, chosen))
 			return true;
-	}
 	return false;
 }
 
 /* Edges from `number`, which served a request of `bytes`, to all that should have. */
-static void blame(struct frag_pool_inferrer *p, uint32_t number, uint64_t bytes, struct frag_pool_span chosen)
+static void blame(struct frag_pool_inferrer *p, uint32_t number, uint64_t bytes,
+		  struct frag_pool_span chosen)
 {
 	const struct frag_pool_node *x = &p->nodes[number];
 
-	if (x->expandable)
+	if (x->expandable || p->work > WORK_MAX)
 		return;
+	if (p->narrow) {
+		frag_pool_narrow(p, number, bytes, chosen);
+		return;
+	}
 	p->work += p->alive_count;
 	for (size_t i = 0; i < p->alive_count; i++) {
 		uint32_t other = p->alive[i];
@@ -76,8 +83,8 @@ static void blame(struct frag_pool_inferrer *p, uint32_t number, uint64_t bytes,
 	}
 }
 
-static uint64_t block_bytes(const struct frag_pool_inferrer *p, const struct frag_pool_node *n, uint64_t rounded,
-			    struct frag_pool_span gap, frag_addr_t addr)
+static uint64_t block_bytes(const struct frag_pool_inferrer *p, const struct frag_pool_node *n,
+			    uint64_t rounded, struct frag_pool_span gap, frag_addr_t addr)
 {
 	uint64_t room = gap.addr + gap.bytes > addr ? gap.addr + gap.bytes - addr : 0;
 
@@ -110,8 +117,11 @@ static int serve(struct frag_pool_inferrer *p, size_t i, bool grown, bool may_bl
 static void new_segment(struct frag_pool_inferrer *p, size_t i, uint64_t rounded, bool may_blame)
 {
 	const struct frag_raw_entry *e = &p->raw->entries[i];
-	struct frag_pool_node n = { .addr = e->addr, .end = e->addr + e->bytes, .stream = p->stream_of[e->stream],
-			  .small = rounded ? rounded <= FRAG_MIB : e->bytes == FRAG_PAGE };
+	struct frag_pool_node n = { .addr = e->addr,
+				    .end = e->addr + e->bytes,
+				    .stream = p->stream_of[e->stream],
+				    .small =
+					    rounded ? rounded <= FRAG_MIB : e->bytes == FRAG_PAGE };
 	uint32_t number = frag_pool_add_node(p, n);
 
 	p->entry_node[i] = number;
@@ -124,9 +134,12 @@ static void map_pages(struct frag_pool_inferrer *p, size_t i, uint64_t rounded)
 {
 	const struct frag_raw_entry *e = &p->raw->entries[i];
 	size_t above = frag_pool_alive_above(p, e->addr);
-	struct frag_pool_node n = { .addr = e->addr, .end = e->addr + e->bytes, .stream = p->stream_of[e->stream],
-			  .small = rounded && rounded <= FRAG_MIB, .expandable = true,
-			  .mapped = e->bytes };
+	struct frag_pool_node n = { .addr = e->addr,
+				    .end = e->addr + e->bytes,
+				    .stream = p->stream_of[e->stream],
+				    .small = rounded && rounded <= FRAG_MIB,
+				    .expandable = true,
+				    .mapped = e->bytes };
 	uint32_t number;
 
 	for (size_t k = above ? above - 1 : 0; k < p->alive_count && k <= above; k++) {
@@ -154,7 +167,7 @@ static void map_pages(struct frag_pool_inferrer *p, size_t i, uint64_t rounded)
 	}
 	number = frag_pool_add_node(p, n);
 	p->entry_node[i] = number;
-	for (size_t k = 0; k < p->alive_count; k++) {
+	for (size_t k = 0; k < p->alive_count && !p->narrow; k++) {
 		const struct frag_pool_node *o = &p->nodes[p->alive[k]];
 
 		if (p->alive[k] != number && o->expandable && o->stream == n.stream &&
@@ -179,8 +192,8 @@ static int release_segment(struct frag_pool_inferrer *p, size_t i, uint32_t grou
 			return 0; /* the rest of the reservation lives on */
 	}
 	frag_pool_end_node(p, number);
-	FRAG_TRY(frag_grow(&p->releases, p->releases_count, &p->releases_cap,
-			   sizeof(*p->releases), "pools", p->err));
+	FRAG_TRY(frag_grow(&p->releases, p->releases_count, &p->releases_cap, sizeof(*p->releases),
+			   "pools", p->err));
 	p->releases[p->releases_count++] = (struct frag_pool_release){ number, group, full };
 	return 0;
 }
@@ -188,7 +201,7 @@ static int release_segment(struct frag_pool_inferrer *p, size_t i, uint32_t grou
 /* Segments that are wholly free behind a full release are of other pools than those released. */
 static void blame_left(struct frag_pool_inferrer *p, size_t first_release)
 {
-	if (first_release == p->releases_count || !p->releases[first_release].full)
+	if (first_release == p->releases_count || !p->releases[first_release].full || p->narrow)
 		return;
 	p->work += p->alive_count;
 	for (size_t i = 0; i < p->alive_count; i++) {
@@ -229,6 +242,13 @@ static struct stretch find_stretch(const struct frag_raw_dev *raw, size_t first)
 	return g;
 }
 
+static void freed(struct frag_pool_inferrer *p, frag_addr_t addr)
+{
+	frag_pool_take_live(p, addr);
+	if (p->narrow)
+		frag_pool_narrow_gone(p, addr);
+}
+
 static int walk_stretch(struct frag_pool_inferrer *p, const struct stretch *g, uint32_t group)
 {
 	const struct frag_raw_entry *e = p->raw->entries;
@@ -241,7 +261,7 @@ static int walk_stretch(struct frag_pool_inferrer *p, const struct stretch *g, u
 	for (size_t i = g->first; i < g->last; i++) {
 		switch (e[i].action) {
 		case FRAG_RAW_FREE_COMPLETED:
-			frag_pool_take_live(p, e[i].addr);
+			freed(p, e[i].addr);
 			break;
 		case FRAG_RAW_SEGMENT_FREE:
 		case FRAG_RAW_SEGMENT_UNMAP:
@@ -274,13 +294,14 @@ static int walk(struct frag_pool_inferrer *p)
 
 	for (size_t i = 0; i < raw->entries_count; i++)
 		no_completed &= raw->entries[i].action != FRAG_RAW_FREE_COMPLETED;
-	for (size_t i = 0; i < raw->entries_count && p->work < WORK_MAX;) {
+	for (size_t i = 0;
+	     i < raw->entries_count && p->moves < MOVES_MAX && !(p->narrow && !p->narrow->left);) {
 		unsigned action = (unsigned)raw->entries[i].action;
 		struct stretch g;
 
 		if (action == FRAG_RAW_FREE || action == FRAG_RAW_FREE_REQUESTED) {
 			if (action == FRAG_RAW_FREE || no_completed)
-				frag_pool_take_live(p, raw->entries[i].addr);
+				freed(p, raw->entries[i].addr);
 			i++;
 			continue;
 		}
@@ -293,17 +314,21 @@ static int walk(struct frag_pool_inferrer *p)
 
 /* ---- result --------------------------------------------------------------------------------- */
 
-static int load_seed(struct frag_pool_inferrer *p, const struct frag_seed_segment *segments, size_t count,
-		     const struct frag_seed_block *blocks, uint32_t *seed_node)
+static int load_seed(struct frag_pool_inferrer *p, const struct frag_seed_segment *segments,
+		     size_t count, const struct frag_seed_block *blocks, uint32_t *seed_node)
 {
 	for (size_t i = 0; i < count; i++) {
 		const struct frag_seed_segment *s = &segments[i];
-		struct frag_pool_node n = { .addr = s->addr, .end = s->addr + s->bytes,
-				  .stream = (uint16_t)s->stream, .small = s->small,
-				  .expandable = s->expandable, .mapped = s->bytes };
-		bool same = i && s->expandable && s[-1].expandable && s->range_addr &&
+		struct frag_pool_node n = { .addr = s->addr,
+					    .end = s->addr + s->bytes,
+					    .stream = (uint16_t)s->stream,
+					    .small = s->small,
+					    .expandable = s->expandable,
+					    .mapped = s->bytes };
+		bool same = i > 0 && s->expandable && s[-1].expandable && s->range_addr &&
 			    s->range_addr == s[-1].range_addr && s->small == s[-1].small;
 
+		n.pool = s->pool;
 		seed_node[i] = same ? seed_node[i - 1] : frag_pool_add_node(p, n);
 		if (same) { /* another run of the reservation before */
 			p->nodes[seed_node[i]].end = n.end;
@@ -311,12 +336,12 @@ static int load_seed(struct frag_pool_inferrer *p, const struct frag_seed_segmen
 		}
 		for (size_t k = s->first_block; k < s->first_block + s->blocks_count; k++)
 			FRAG_TRY(frag_pool_put_live(p, &p->nodes[seed_node[i]], blocks[k].addr,
-					  blocks[k].bytes));
+						    blocks[k].bytes));
 	}
 	return 0;
 }
 
-static int reserve(struct frag_pool_inferrer *p, size_t seeds)
+int frag_pools_reserve(struct frag_pool_inferrer *p, size_t seeds)
 {
 	const struct frag_raw_dev *raw = p->raw;
 	size_t n = seeds + 1;
@@ -330,7 +355,7 @@ static int reserve(struct frag_pool_inferrer *p, size_t seeds)
 	p->row_words = (n + 63) / 64;
 	p->nodes = frag_host_calloc(n, sizeof(*p->nodes));
 	p->alive = frag_host_calloc(n + 1, sizeof(*p->alive));
-	p->edges = frag_host_calloc(n * p->row_words, sizeof(*p->edges));
+	p->edges = frag_host_calloc(p->narrow ? 1 : n * p->row_words, sizeof(*p->edges));
 	p->entry_node = frag_host_realloc(NULL, raw->entries_count, sizeof(*p->entry_node));
 	if (!p->nodes || !p->alive || !p->edges || !p->entry_node)
 		return frag_fail_nomem(p->err, "pools");
@@ -338,23 +363,29 @@ static int reserve(struct frag_pool_inferrer *p, size_t seeds)
 	return 0;
 }
 
-static uint16_t label_of(const struct frag_pool_inferrer *p, uint32_t node)
+int frag_pools_walk(struct frag_pool_inferrer *p, const struct frag_seed_segment *segments,
+		    size_t count, const struct frag_seed_block *blocks, uint32_t *seed_node)
 {
-	return node == UINT32_MAX || p->nodes[node].label == FRAG_POOL_UNKNOWN ? 0
-								      : p->nodes[node].label;
+	FRAG_TRY(load_seed(p, segments, count, blocks, seed_node));
+	return walk(p);
 }
 
-static int infer(struct frag_pool_inferrer *p, const struct frag_seed_segment *segments, size_t count,
-		 const struct frag_seed_block *blocks, struct frag_pool_map *out)
+static uint16_t label_of(const struct frag_pool_inferrer *p, uint32_t node)
+{
+	return node == UINT32_MAX || p->nodes[node].label == FRAG_POOL_UNKNOWN
+		       ? 0
+		       : p->nodes[node].label;
+}
+
+static int infer(struct frag_pool_inferrer *p, const struct frag_seed_segment *segments,
+		 size_t count, const struct frag_seed_block *blocks, struct frag_pool_map *out)
 {
 	const struct frag_raw_dev *raw = p->raw;
 	uint32_t *seed_node = frag_host_calloc(count, sizeof(*seed_node));
 	int rc = seed_node ? 0 : frag_fail_nomem(p->err, "pools");
 
 	if (!rc)
-		rc = load_seed(p, segments, count, blocks, seed_node);
-	if (!rc)
-		rc = walk(p);
+		rc = frag_pools_walk(p, segments, count, blocks, seed_node);
 	if (!rc)
 		rc = frag_pools_deal(p);
 	out->entry_pool = frag_host_realloc(NULL, raw->entries_count, sizeof(*out->entry_pool));
@@ -370,32 +401,46 @@ static int infer(struct frag_pool_inferrer *p, const struct frag_seed_segment *s
 	return rc;
 }
 
-int frag_pools_infer(const struct frag_raw_dev *raw, const uint16_t *stream_of,
-		     const struct frag_seed_segment *seed_segments, size_t seed_segments_count,
-		     const struct frag_seed_block *seed_blocks,
-		     struct frag_pool_map *out, struct frag_err *err)
+void frag_pools_init(struct frag_pool_inferrer *p, const struct frag_raw_dev *raw,
+		     const uint16_t *stream_of, struct frag_err *err)
 {
 	const struct frag_trace_settings *set = raw->settings;
-	struct frag_pool_inferrer p = { .raw = raw, .stream_of = stream_of, .err = err,
-			      .max_split = UINT64_MAX };
+
+	*p = (struct frag_pool_inferrer){
+		.raw = raw, .stream_of = stream_of, .err = err, .max_split = UINT64_MAX
+	};
+	if (set && set->present) {
+		p->max_split = set->max_split_bytes;
+		p->roundup = set->roundup;
+	}
+	p->releases_are_full = p->max_split == UINT64_MAX && !(set && set->gc_threshold > 0);
+}
+
+void frag_pools_release(struct frag_pool_inferrer *p)
+{
+	for (size_t i = 0; i < p->nodes_count; i++)
+		frag_host_free(p->nodes[i].live);
+	frag_host_free(p->nodes);
+	frag_host_free(p->alive);
+	frag_host_free(p->edges);
+	frag_host_free(p->entry_node);
+	frag_host_free(p->releases);
+}
+
+int frag_pools_infer(const struct frag_raw_dev *raw, const uint16_t *stream_of,
+		     const struct frag_seed_segment *seed_segments, size_t seed_segments_count,
+		     const struct frag_seed_block *seed_blocks, struct frag_pool_map *out,
+		     struct frag_err *err)
+{
+	struct frag_pool_inferrer p;
 	int rc;
 
 	*out = (struct frag_pool_map){ 0 };
-	if (set && set->present) {
-		p.max_split = set->max_split_bytes;
-		p.roundup = set->roundup;
-	}
-	p.releases_are_full = p.max_split == UINT64_MAX && !(set && set->gc_threshold > 0);
-	rc = reserve(&p, seed_segments_count);
-	if (!rc && p.nodes_cap <= NODES_MAX)
+	frag_pools_init(&p, raw, stream_of, err);
+	rc = frag_pools_reserve(&p, seed_segments_count);
+	if (!rc && p.entry_node)
 		rc = infer(&p, seed_segments, seed_segments_count, seed_blocks, out);
-	for (size_t i = 0; i < p.nodes_count; i++)
-		frag_host_free(p.nodes[i].live);
-	frag_host_free(p.nodes);
-	frag_host_free(p.alive);
-	frag_host_free(p.edges);
-	frag_host_free(p.entry_node);
-	frag_host_free(p.releases);
+	frag_pools_release(&p);
 	if (rc)
 		frag_pool_map_release(out);
 	return rc;

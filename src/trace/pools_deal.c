@@ -80,12 +80,12 @@ static void label_run(struct dealer *d, const struct run *r, uint16_t label)
 /* A private pool for one run, or for two that belong together (b may be NULL). */
 static int choose_private(struct dealer *d, const struct run *a, const struct run *b)
 {
-	uint16_t label;
+	uint16_t known = (uint16_t)d->p->labels_count, label;
 
-	for (label = 1; label < d->p->labels_count; label++)
+	for (label = 1; label < known; label++)
 		if (!d->used[label] && run_fits(d, a, label) && (!b || run_fits(d, b, label)))
 			break;
-	if (label == d->p->labels_count) {
+	if (label == known) {
 		if (label >= d->p->raw->pools_count + INVENTED_MAX)
 			label = DEFAULT_POOL;
 		else
@@ -127,8 +127,8 @@ static int find_runs(struct dealer *d)
 		}
 		FRAG_TRY(frag_grow(&d->runs, d->runs_count, &d->runs_cap, sizeof(*r), "pools",
 				   p->err));
-		d->runs[d->runs_count++] = (struct run){ i, i + 1, p->releases[i].group,
-							 p->nodes[node].small };
+		d->runs[d->runs_count++] =
+			(struct run){ i, i + 1, p->releases[i].group, p->nodes[node].small };
 	}
 	return 0;
 }
@@ -161,8 +161,7 @@ static int deal_group(struct dealer *d, size_t first, size_t last)
 		} else {
 			label_run(d, r, DEFAULT_POOL);
 			default_done = true;
-			if (r->small || !next || !next->small ||
-			    !run_fits(d, next, DEFAULT_POOL))
+			if (r->small || !next || !next->small || !run_fits(d, next, DEFAULT_POOL))
 				continue;
 			if (after && !after->small && run_stream(d, after) == run_stream(d, next) &&
 			    run_stream(d, after) != run_stream(d, r))

@@ -19,8 +19,9 @@ struct frag_pool_node {
 	frag_addr_t addr, end;
 	uint16_t stream; /* dense index */
 	uint16_t label;
+	uint16_t pool; /* narrowing: as far as the file names it */
 	bool small, expandable;
-	uint64_t mapped; /* expandable: bytes; the node goes when none are left */
+	uint64_t mapped;	     /* expandable: bytes; the node goes when none are left */
 	struct frag_pool_span *live; /* by address */
 	uint32_t live_count, live_cap;
 	uint64_t max_free; /* of the gaps; stale if dirty */
@@ -46,10 +47,39 @@ struct frag_pool_inferrer {
 	struct frag_pool_release *releases;
 	size_t releases_count, releases_cap;
 	uint32_t labels_count;
-	uint64_t work, max_split;
+	uint64_t work, moves, max_split;
 	const uint32_t *roundup;
-	bool releases_are_full; /* no setting that releases only some segments */
+	struct frag_narrowing *narrow; /* the walk only narrows open ends; no edges then */
+	bool releases_are_full;	       /* no setting that releases only some segments */
 };
+
+/* An open end (rewind.h) while the history is walked. */
+struct frag_narrow_end {
+	frag_addr_t addr;
+	uint64_t min_bytes, max_bytes, block;
+	bool gone;
+};
+struct frag_narrowing {
+	struct frag_narrow_end *ends; /* by address */
+	size_t count, left;
+	struct frag_seed_block *blocks; /* sizes are corrected here */
+	bool other_reason;
+};
+/* A malloc of `bytes` was served from `chosen` (bytes 0: a new segment) in this node. */
+void frag_pool_narrow(struct frag_pool_inferrer *p, uint32_t number, uint64_t bytes,
+		      struct frag_pool_span chosen);
+/* A block was freed: if it was an open one, it is no more. */
+void frag_pool_narrow_gone(struct frag_pool_inferrer *p, frag_addr_t addr);
+/* Would a free block `f` be taken for `bytes` rather than `chosen` (bytes 0: none)? */
+bool frag_pool_better(const struct frag_pool_inferrer *p, struct frag_pool_span f, uint64_t bytes,
+		      struct frag_pool_span chosen);
+/* Walks the whole history from the seed on. */
+int frag_pools_walk(struct frag_pool_inferrer *p, const struct frag_seed_segment *segments,
+		    size_t count, const struct frag_seed_block *blocks, uint32_t *seed_node);
+int frag_pools_reserve(struct frag_pool_inferrer *p, size_t seeds);
+void frag_pools_init(struct frag_pool_inferrer *p, const struct frag_raw_dev *raw,
+		     const uint16_t *stream_of, struct frag_err *err);
+void frag_pools_release(struct frag_pool_inferrer *p);
 
 static inline bool frag_pool_is_edge(const struct frag_pool_inferrer *p, uint32_t x, uint32_t y)
 {

@@ -94,7 +94,7 @@ int frag_pool_put_live(struct frag_pool_inferrer *p, struct frag_pool_node *n, f
 	n->live_cap = (uint32_t)cap;
 	memmove(n->live + i + 1, n->live + i, (n->live_count - i) * sizeof(*n->live));
 	n->live[i] = (struct frag_pool_span){ addr, bytes };
-	p->work += n->live_count++ - i;
+	p->moves += n->live_count++ - i;
 	n->dirty = true;
 	return 0;
 }
@@ -112,7 +112,7 @@ void frag_pool_take_live(struct frag_pool_inferrer *p, frag_addr_t addr)
 	if (!i || n->live[i - 1].addr != addr)
 		return;
 	memmove(n->live + i - 1, n->live + i, (n->live_count - i) * sizeof(*n->live));
-	p->work += n->live_count-- - i;
+	p->moves += n->live_count-- - i;
 	n->dirty = true;
 }
 

@@ -2,7 +2,7 @@
 /*
  * Snapshots of PyTorch's CUDA caching allocator (torch.cuda.memory._dump_snapshot
  * and the pickles of libtorch), versions 2.0 to 2.12. The unpickler hands every
- * dict that looks like a trace entry to take_entry while it streams; the
+ * dict that looks like a trace entry to torch_entries.c while it streams; the
  * rest (a few thousand dicts) is walked afterwards, level by level, and the pickle is
  * dropped before the events are built.
  */
@@ -11,178 +11,18 @@
 
 #include "torch_parts.h"
 
-/* Values of one entry by word number; all entry keys lie below FRAG_W_ALLOC. */
-#define ENTRY_KEYS FRAG_W_ALLOC
-#define RECORD_MAX (1u << 30)
-
 static const char *const words[] = {
 #define FRAG_X_(name, text) text,
 	FRAG_TORCH_WORDS(FRAG_X_)
 #undef FRAG_X_
 };
 
-/* ---- entries -------------------------------------------------------------------- */
-
-static const uint8_t actions[FRAG_W_COUNT] = {
-	[FRAG_W_ALLOC] = FRAG_RAW_ALLOC,
-	[FRAG_W_FREE_REQUESTED] = FRAG_RAW_FREE_REQUESTED,
-	[FRAG_W_FREE_COMPLETED] = FRAG_RAW_FREE_COMPLETED,
-	[FRAG_W_SEGMENT_ALLOC] = FRAG_RAW_SEGMENT_ALLOC,
-	[FRAG_W_SEGMENT_FREE] = FRAG_RAW_SEGMENT_FREE,
-	[FRAG_W_SEGMENT_MAP] = FRAG_RAW_SEGMENT_MAP,
-	[FRAG_W_SEGMENT_UNMAP] = FRAG_RAW_SEGMENT_UNMAP,
-	[FRAG_W_OOM] = FRAG_RAW_OOM,
-	[FRAG_W_SNAPSHOT] = FRAG_RAW_SNAPSHOT,
-};
-
-static inline bool as_u64(const struct frag_torch *t, frag_pv v, uint64_t *out)
-{
-	if (FRAG_LIKELY((v & 7) == FRAG_PV_INT && (int64_t)v >= 0)) {
-		*out = v >> 3;
-		return true;
-	}
-	return frag_pickle_u64(t->pickle, v, out);
-}
-
-/* Puts what is in v (bit k of seen: v[k] is set) into e. False: a value of the wrong kind. */
-static inline int fill_entry(struct frag_torch *t, const frag_pv *v, unsigned seen,
-			     struct frag_raw_entry *e)
-{
-	uint64_t n;
-	uint32_t word;
-
-	if (seen & 1u << FRAG_W_ACTION) {
-		if (frag_pv_tag(v[FRAG_W_ACTION]) != FRAG_PV_STR)
-			return 0;
-		word = frag_pv_index(v[FRAG_W_ACTION]);
-		e->action = word < FRAG_W_COUNT ? actions[word] : FRAG_RAW_OTHER;
-	}
-	if (seen & 1u << FRAG_W_ADDR && !as_u64(t, v[FRAG_W_ADDR], &e->addr))
-		return 0;
-	if (FRAG_UNLIKELY(seen & 1u << FRAG_W_DEVICE_FREE) &&
-	    !as_u64(t, v[FRAG_W_DEVICE_FREE], &e->addr))
-		return 0;
-	if (seen & 1u << FRAG_W_SIZE && !as_u64(t, v[FRAG_W_SIZE], &e->bytes))
-		return 0;
-	if (seen & 1u << FRAG_W_TIME_US) {
-		if (!as_u64(t, v[FRAG_W_TIME_US], &n))
-			return 0;
-		e->time_us = FRAG_MIN(n, FRAG_RAW_TIME_MAX);
-	}
-	if (seen & 1u << FRAG_W_STREAM) {
-		uint16_t stream;
-
-		if (!as_u64(t, v[FRAG_W_STREAM], &n))
-			return 0;
-		FRAG_TRY(frag_torch_stream(t, n, &stream));
-		e->stream = stream;
-	}
-	if (FRAG_UNLIKELY(seen & 1u << FRAG_W_FRAMES) &&
-	    frag_pv_tag(v[FRAG_W_FRAMES]) == FRAG_PV_LIST)
-		e->stack = frag_pv_index(v[FRAG_W_FRAMES]) + 1;
-	if (FRAG_UNLIKELY(seen & 1u << FRAG_W_POOL_ID)) {
-		uint16_t pool;
-
-		FRAG_TRY(frag_torch_pool(t, v[FRAG_W_POOL_ID], &pool));
-		e->pool = pool;
-	}
-	return 1;
-}
-
-static inline unsigned gather(const frag_pv *pairs, size_t n, frag_pv *v)
-{
-	unsigned seen = 0;
-
-	for (size_t i = 0; i < n; i++) {
-		uint64_t key = pairs[2 * i] >> 3;
-
-		if (frag_pv_tag(pairs[2 * i]) == FRAG_PV_STR && key < ENTRY_KEYS) {
-			v[key] = pairs[2 * i + 1];
-			seen |= 1u << key;
-		}
-	}
-	return seen;
-}
-
-static int new_entry(struct frag_torch *t, const frag_pv *v, unsigned seen, uint32_t *record)
-{
-	struct frag_raw_entry *e;
-	int rc;
-
-	if (FRAG_UNLIKELY(t->entries_count == t->entries_cap)) {
-		if (t->entries_count == RECORD_MAX)
-			return frag_fail(t->err, FRAG_EINPUT, "more than %u entries", RECORD_MAX);
-		FRAG_TRY(frag_grow(&t->entries, t->entries_count, &t->entries_cap, sizeof(*e),
-				   "entries", t->err));
-	}
-	e = &t->entries[t->entries_count];
-	*e = (struct frag_raw_entry){ .pool = FRAG_RAW_NO_POOL };
-	rc = fill_entry(t, v, seen, e);
-	if (FRAG_UNLIKELY(rc != 1))
-		return rc;
-	if (e->action == FRAG_RAW_FREE_COMPLETED && t->entries_count > t->fold_from &&
-	    e[-1].action == FRAG_RAW_FREE_REQUESTED && e[-1].addr == e->addr &&
-	    e[-1].stream == e->stream) {
-		e[-1].action = FRAG_RAW_FREE; /* two dicts, one record */
-		*record = (uint32_t)t->entries_count - 1;
-		return 1;
-	}
-	*record = (uint32_t)t->entries_count++;
-	return 1;
-}
-
-/* The unpickler's hook: is this dict a trace entry? */
-static int take_entry(void *ctx, const frag_pv *pairs, size_t n, uint32_t *record,
-		      struct frag_err *err)
-{
-	struct frag_torch *t = ctx;
-	frag_pv v[ENTRY_KEYS];
-	unsigned seen = gather(pairs, n, v);
-
-	(void)err; /* the same as t->err */
-	if (FRAG_UNLIKELY(*record != UINT32_MAX)) {
-		/* items in several batches (nobody writes that): too late for a change of mind */
-		return t->entries[*record].action == FRAG_RAW_FREE
-			       ? 0
-			       : fill_entry(t, v, seen, &t->entries[*record]);
-	}
-	if (!(seen & 1u << FRAG_W_ACTION))
-		return 0;
-	return new_entry(t, v, seen, record);
-}
-
-/* Index of the record of an entry; dicts that were not recognised at once get theirs here. */
-static int entry_record(struct frag_torch *t, frag_pv item, size_t at, uint32_t *record)
-{
-	const struct frag_pickle_node *node;
-	frag_pv v[ENTRY_KEYS];
-	unsigned seen;
-	int rc;
-
-	*record = frag_pickle_record(t->pickle, item);
-	if (FRAG_LIKELY(*record != UINT32_MAX))
-		return 0;
-	node = frag_pickle_node(t->pickle, item);
-	if (!node)
-		return frag_fail_at(t->err, FRAG_EINPUT, at, "trace entry %zu is not a dict", at);
-	seen = gather(node->pairs, node->count, v);
-	if (!(seen & 1u << FRAG_W_ACTION))
-		return frag_fail_at(t->err, FRAG_EINPUT, at, "trace entry %zu has no action", at);
-	if (frag_pickle_note(t->pickle, item, 1))
-		return frag_fail_at(t->err, FRAG_EINPUT, at, "trace entry %zu is listed twice", at);
-	rc = new_entry(t, v, seen, record);
-	if (!rc)
-		rc = frag_fail_at(t->err, FRAG_EINPUT, at,
-				  "trace entry %zu has a value of the wrong kind", at);
-	return rc < 0 ? rc : 0;
-}
-
 /* ---- devices -------------------------------------------------------------------- */
 
-struct slice { /* the entries of one device */
+struct slice {			       /* the entries of one device */
 	struct frag_pickle_list *list; /* resolved: items are record numbers */
 	size_t first, count;
-	uint64_t recorded; /* dicts in the list */
+	uint64_t recorded;	     /* dicts in the list */
 	struct frag_raw_entry *copy; /* where the records do not follow each other */
 	bool dense, has_segments;
 };
@@ -203,7 +43,7 @@ static int resolve(struct frag_torch *t, frag_pv v, struct slice *s)
 	s->dense = true;
 	t->fold_from = SIZE_MAX; /* late records stay apart */
 	for (uint32_t i = 0; i < list->count; i++) {
-		FRAG_TRY(entry_record(t, list->items[i], i, &record));
+		FRAG_TRY(frag_torch_entry(t, list->items[i], i, &record));
 		if (expected != UINT32_MAX) {
 			/* the completion that was folded into the request before it */
 			if (record != expected)
@@ -223,6 +63,14 @@ static int resolve(struct frag_torch *t, frag_pv v, struct slice *s)
 				 "a free and its completion are stored together but listed apart");
 	s->count = n;
 	return 0;
+}
+
+/* NULL if there are none. */
+static const struct frag_raw_entry *entries_of(const struct frag_torch *t, const struct slice *s)
+{
+	if (!s->count)
+		return NULL;
+	return s->copy ? s->copy : t->entries + s->first;
 }
 
 static int gather_copy(struct frag_torch *t, struct slice *s)
@@ -258,10 +106,9 @@ static int share(struct frag_torch *t, const struct slice *slices, size_t count,
 {
 	sh->start_us = UINT64_MAX;
 	for (size_t i = 0; i < count; i++) {
-		const struct frag_raw_entry *e = slices[i].copy ? slices[i].copy
-								: t->entries + slices[i].first;
+		const struct frag_raw_entry *e = entries_of(t, &slices[i]);
 
-		if (slices[i].count)
+		if (e)
 			sh->start_us = FRAG_MIN(sh->start_us, (uint64_t)e->time_us);
 	}
 	if (sh->start_us == UINT64_MAX)
@@ -298,7 +145,7 @@ static int build_one(struct frag_torch *t, uint32_t ordinal, const struct slice 
 {
 	struct frag_raw_dev raw = {
 		.ordinal = ordinal,
-		.entries = s->copy ? s->copy : t->entries + s->first,
+		.entries = entries_of(t, s),
 		.entries_count = s->count,
 		.recorded_count = s->recorded,
 		.streams = t->streams,
@@ -345,7 +192,8 @@ static int build_all(struct frag_torch *t, const struct slice *slices, size_t co
 	if (t->only_device >= 0)
 		return frag_fail(t->err, FRAG_EUSAGE, "nothing was recorded on device %lld",
 				 (long long)t->only_device);
-	return frag_fail(t->err, FRAG_EINPUT, "nothing was recorded: no entries and no segments "
+	return frag_fail(t->err, FRAG_EINPUT,
+			 "nothing was recorded: no entries and no segments "
 			 "(was torch.cuda.memory._record_memory_history called?)");
 }
 
@@ -359,7 +207,8 @@ static int resolve_all(struct frag_torch *t, struct frag_pickle_list *traces, st
 	for (size_t i = 0; i < t->segments_count; i++)
 		n = FRAG_MAX(n, (size_t)t->segment_devs[i] + 1);
 	if (n > FRAG_TORCH_DEVICES_MAX)
-		return frag_fail(t->err, FRAG_EINPUT, "more than %u devices", FRAG_TORCH_DEVICES_MAX);
+		return frag_fail(t->err, FRAG_EINPUT, "more than %u devices",
+				 FRAG_TORCH_DEVICES_MAX);
 	*slices = frag_host_calloc(n, sizeof(**slices));
 	if (!*slices)
 		return frag_fail_nomem(t->err, "devices");
@@ -384,7 +233,8 @@ static int read_parts(struct frag_torch *t, frag_pv root, struct slice **slices,
 	frag_pv segments = root, v;
 
 	if (!top && !frag_pickle_list(t->pickle, root))
-		return frag_fail(t->err, FRAG_EINPUT, "this pickle is neither a snapshot (a dict) nor "
+		return frag_fail(t->err, FRAG_EINPUT,
+				 "this pickle is neither a snapshot (a dict) nor "
 				 "a list of segments");
 	FRAG_TRY(frag_torch_read_settings(t, top ? frag_node_get(top, FRAG_W_ALLOCATOR_SETTINGS)
 						 : FRAG_PV_NONE));
@@ -393,7 +243,8 @@ static int read_parts(struct frag_torch *t, frag_pv root, struct slice **slices,
 		v = frag_node_get(top, FRAG_W_DEVICE_TRACES);
 		traces = frag_pickle_list(t->pickle, v);
 		if (segments == FRAG_PV_HOLE && v == FRAG_PV_HOLE)
-			return frag_fail(t->err, FRAG_EINPUT, "this pickle is no snapshot: it has neither "
+			return frag_fail(t->err, FRAG_EINPUT,
+					 "this pickle is no snapshot: it has neither "
 					 "'segments' nor 'device_traces'");
 		if (!traces && v != FRAG_PV_HOLE)
 			return frag_fail(t->err, FRAG_EINPUT, "'device_traces' is not a list");
@@ -430,7 +281,9 @@ static int read_input(struct frag_torch *t, struct frag_input *in)
 	for (size_t i = 0; i < count; i++)
 		frag_host_free(slices[i].copy);
 	frag_host_free(slices);
-	return rc ? frag_err_prefix(t->err, "'%s'", frag_input_name(in)) : 0;
+	if (rc)
+		frag_err_prefix(t->err, "'%s'", frag_input_name(in));
+	return rc;
 }
 
 static int prepare(struct frag_torch *t, const char *options)
@@ -445,7 +298,8 @@ static int prepare(struct frag_torch *t, const char *options)
 			t->only_device = strtol(options + 7, &end, 10);
 		if (!end || end == options + 7 || *end || t->only_device < 0)
 			return frag_fail(t->err, FRAG_EUSAGE,
-					 "unknown option '%s' of a snapshot; known is device=N", options);
+					 "unknown option '%s' of a snapshot; known is device=N",
+					 options);
 	}
 	t->trace = frag_host_calloc(1, sizeof(*t->trace));
 	if (!t->trace)
@@ -456,7 +310,8 @@ static int prepare(struct frag_torch *t, const char *options)
 	FRAG_TRY(frag_torch_stream(t, 0, &index)); /* every zeroed entry has a stream */
 	FRAG_TRY(frag_grow(&t->pools, 0, &t->pools_cap, sizeof(*t->pools), "pools", t->err));
 	t->pools[t->pools_count++] = (struct frag_pool_id){ 0, 0 };
-	return frag_pickle_create(words, FRAG_ARRAY_LEN(words), take_entry, t, &t->pickle, t->err);
+	return frag_pickle_create(words, FRAG_ARRAY_LEN(words), frag_torch_take_entry, t,
+				  &t->pickle, t->err);
 }
 
 static int read_torch(struct frag_input *in, const char *options, struct frag_trace **out,

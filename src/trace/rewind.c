@@ -53,7 +53,8 @@ static int contradiction(struct rewinder *w, size_t i, const char *what)
 	size_t at = frag_raw_index(w->raw, i);
 
 	return frag_fail_at(w->err, FRAG_EINPUT, at,
-			    "device %u, entry %zu contradicts what follows: %s (address 0x%llx, %llu bytes)",
+			    "device %u, entry %zu contradicts what follows: %s (address 0x%llx, "
+			    "%llu bytes)",
 			    w->raw->ordinal, at, what, (unsigned long long)e->addr,
 			    (unsigned long long)e->bytes);
 }
@@ -84,11 +85,12 @@ static int load_blocks(struct rewinder *w)
 				return frag_fail(w->err, FRAG_EINPUT,
 						 "device %u: two final blocks at address 0x%llx",
 						 raw->ordinal, (unsigned long long)f->addr);
-			FRAG_TRY(add_cell(w, (struct cell){ .addr = f->addr,
-							    .bytes = f->bytes,
-							    .requested = f->requested,
-							    .stream = w->stream_of[seg->stream],
-							    .waiting = f->state == FRAG_STATE_WAITING }));
+			FRAG_TRY(add_cell(
+				w, (struct cell){ .addr = f->addr,
+						  .bytes = f->bytes,
+						  .requested = f->requested,
+						  .stream = w->stream_of[seg->stream],
+						  .waiting = f->state == FRAG_STATE_WAITING }));
 		}
 	}
 	return 0;
@@ -100,8 +102,10 @@ static int undo_alloc(struct rewinder *w, size_t i)
 	struct frag_addr_cell *at = frag_addr_map_find(&w->blocks, e->addr);
 
 	if (!at) /* live at the end; without final segments nobody told us */
-		return w->raw->finals_known ? contradiction(w, i, "alloc of a block that is gone "
-								  "without a free") : 0;
+		return w->raw->finals_known ? contradiction(w, i,
+							    "alloc of a block that is gone "
+							    "without a free")
+					    : 0;
 	w->cells[at->value].dead = true;
 	frag_addr_map_remove(&w->blocks, at);
 	return 0;
@@ -131,7 +135,8 @@ static int undo_requested(struct rewinder *w, size_t i)
 		at = frag_addr_map_find(&w->blocks, e->addr);
 	}
 	if (!at || !w->cells[at->value].waiting)
-		return contradiction(w, i, "requested free of a block that is not waiting behind it");
+		return contradiction(w, i,
+				     "requested free of a block that is not waiting behind it");
 	w->cells[at->value].waiting = false;
 	return 0;
 }
@@ -347,13 +352,14 @@ static int take_blocks(struct rewinder *w)
 	for (size_t i = 0; i < n; i++) {
 		const struct cell *c = &w->cells[i];
 
-		out->blocks[i] = (struct frag_seed_block){ .addr = c->addr,
-							   .bytes = c->bytes,
-							   .requested = FRAG_MIN(FRAG_MAX(c->requested, 1),
-										 FRAG_MAX_REQUEST),
-							   .stream = c->stream,
-							   .slot = (uint32_t)i,
-							   .waiting = c->waiting };
+		out->blocks[i] =
+			(struct frag_seed_block){ .addr = c->addr,
+						  .bytes = c->bytes,
+						  .requested = FRAG_MIN(FRAG_MAX(c->requested, 1),
+									FRAG_MAX_REQUEST),
+						  .stream = c->stream,
+						  .slot = (uint32_t)i,
+						  .waiting = c->waiting };
 	}
 	return 0;
 }
@@ -387,8 +393,8 @@ static void drop_layout(struct rewinder *w)
 	for (size_t i = 0; i < out->blocks_count; i++) {
 		if (out->blocks[i].bytes)
 			continue;
-		out->blocks[i].bytes = frag_torch_round(out->blocks[i].requested,
-							set ? set->roundup : NULL);
+		out->blocks[i].bytes =
+			frag_torch_round(out->blocks[i].requested, set ? set->roundup : NULL);
 		out->uncertain++;
 	}
 }
@@ -416,14 +422,19 @@ static int rewind_all(struct rewinder *w)
 		drop_layout(w);
 		return 0;
 	}
-	return frag_rewind_sizes(w->raw, w->no_completed, out, w->err);
+	FRAG_TRY(frag_rewind_sizes(w->raw, w->no_completed, out, w->err));
+	return frag_rewind_narrow(w->raw, w->stream_of, out, w->err);
 }
 
-int frag_rewind(const struct frag_raw_dev *raw, const uint16_t *stream_of,
-		struct frag_rewound *out, struct frag_err *err)
+int frag_rewind(const struct frag_raw_dev *raw, const uint16_t *stream_of, struct frag_rewound *out,
+		struct frag_err *err)
 {
-	struct rewinder w = { .raw = raw, .stream_of = stream_of, .err = err, .out = out,
-			      .no_requested = true, .no_completed = true };
+	struct rewinder w = { .raw = raw,
+			      .stream_of = stream_of,
+			      .err = err,
+			      .out = out,
+			      .no_requested = true,
+			      .no_completed = true };
 	int rc;
 
 	*out = (struct frag_rewound){ 0 };
@@ -452,5 +463,6 @@ void frag_rewound_release(struct frag_rewound *r)
 {
 	frag_host_free(r->segments);
 	frag_host_free(r->blocks);
+	frag_host_free(r->open);
 	*r = (struct frag_rewound){ 0 };
 }

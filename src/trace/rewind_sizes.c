@@ -22,7 +22,7 @@
 struct open_end {
 	frag_addr_t addr, low, high; /* the end lies in [low, high] */
 	size_t block;
-	bool settled;
+	bool settled, gone; /* its end is known; it was freed before */
 };
 
 struct sizer {
@@ -65,7 +65,8 @@ static int size_blocks(struct sizer *z, const struct frag_seed_segment *seg)
 
 		if (rounded > next - s->addr)
 			return frag_fail(z->err, FRAG_EINPUT,
-					 "device %u: blocks that were live at the start overlap at 0x%llx",
+					 "device %u: blocks that were live at the start overlap at "
+					 "0x%llx",
 					 z->raw->ordinal, (unsigned long long)next);
 		if (s->bytes)
 			continue;
@@ -124,18 +125,34 @@ static void settle_open(struct sizer *z)
 		if (e->action != FRAG_RAW_ALLOC && !gone)
 			continue;
 		o = open_below(z, e->addr);
-		if (!o || o->settled)
+		if (!o || o->settled || o->gone)
 			continue;
 		if (gone ? e->addr != o->addr : e->addr < o->low || e->addr > o->high)
 			continue;
-		if (gone)
-			z->out->uncertain++;
-		else
+		if (gone) {
+			o->gone = true;
+		} else {
 			z->out->blocks[o->block].bytes = e->addr - o->addr;
-		o->settled = true;
+			o->settled = true;
+		}
 		left--;
 	}
-	z->out->uncertain += left;
+}
+
+static int keep_open(struct sizer *z)
+{
+	struct frag_rewound *out = z->out;
+
+	out->open = frag_host_realloc(NULL, z->open_count, sizeof(*out->open));
+	if (!out->open)
+		return frag_fail_nomem(z->err, "rewind");
+	for (size_t i = 0; i < z->open_count; i++)
+		if (!z->open[i].settled)
+			out->open[out->open_count++] =
+				(struct frag_open_end){ z->open[i].block,
+							z->open[i].high - z->open[i].addr };
+	out->uncertain = out->open_count;
+	return 0;
 }
 
 /* ---- expandable segments ------------------------------------------------------ */
@@ -202,7 +219,8 @@ static int range_order(const void *a, const void *b)
 static int guess_bases(struct sizer *z)
 {
 	struct frag_rewound *out = z->out;
-	struct frag_seed_segment **runs = frag_host_realloc(NULL, out->segments_count, sizeof(*runs));
+	struct frag_seed_segment **runs =
+		frag_host_realloc(NULL, out->segments_count, sizeof(*runs));
 	size_t n = 0;
 
 	if (!runs)
@@ -228,7 +246,10 @@ int frag_rewind_sizes(const struct frag_raw_dev *raw, bool no_completed, struct 
 		      struct frag_err *err)
 {
 	const struct frag_trace_settings *set = raw->settings;
-	struct sizer z = { .raw = raw, .out = out, .err = err, .no_completed = no_completed,
+	struct sizer z = { .raw = raw,
+			   .out = out,
+			   .err = err,
+			   .no_completed = no_completed,
 			   .roundup = set ? set->roundup : NULL,
 			   .max_split = set && set->present ? set->max_split_bytes : UINT64_MAX };
 	int rc;
@@ -238,8 +259,10 @@ int frag_rewind_sizes(const struct frag_raw_dev *raw, bool no_completed, struct 
 	rc = 0;
 	for (size_t i = 0; i < out->segments_count && !rc; i++)
 		rc = size_blocks(&z, &out->segments[i]);
-	if (!rc)
+	if (!rc) {
 		settle_open(&z);
+		rc = keep_open(&z);
+	}
 	frag_host_free(z.open);
 	return rc;
 }

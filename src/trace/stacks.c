@@ -12,6 +12,8 @@
 
 #include "grow.h"
 
+#define STACKS_MAX (1u << 24) /* an event has 24 bits for its stack */
+
 struct index_table {
 	uint32_t *cells;
 	size_t mask;
@@ -74,7 +76,8 @@ static uint64_t stack_hash(const struct frag_stack_table *t, size_t i)
 }
 
 static int grow_table(struct frag_stack_table *t, struct index_table *table, size_t count,
-		      uint64_t (*hash)(const struct frag_stack_table *, size_t), struct frag_err *err)
+		      uint64_t (*hash)(const struct frag_stack_table *, size_t),
+		      struct frag_err *err)
 {
 	size_t mask = table->mask * 2 + 1;
 	uint32_t *cells;
@@ -138,10 +141,13 @@ int frag_stack_table_stack(struct frag_stack_table *t, const uint32_t *frames, s
 		*stack = cell - 1;
 		return 0;
 	}
+	if (s->count == STACKS_MAX)
+		return 0;
 	while (s->index_count + n > t->index_cap)
 		FRAG_TRY(frag_grow(&s->index, t->index_cap, &t->index_cap, sizeof(*s->index),
 				   "stacks", err));
-	FRAG_TRY(frag_grow(&s->first, s->count + 1, &t->first_cap, sizeof(*s->first), "stacks", err));
+	FRAG_TRY(frag_grow(&s->first, s->count + 1, &t->first_cap, sizeof(*s->first), "stacks",
+			   err));
 	memcpy(s->index + s->index_count, frames, bytes);
 	s->index_count += n;
 	*stack = (uint32_t)s->count++;

@@ -15,7 +15,7 @@ void frag_stack_table_destroy(struct frag_stack_table *t); /* NULL is allowed */
 /* Number of the frame. Errors: FRAG_ENOMEM. */
 int frag_stack_table_frame(struct frag_stack_table *t, struct frag_frame frame, uint32_t *number,
 			   struct frag_err *err);
-/* Index of the stack of n frames, innermost first; 0 for n = 0. */
+/* Index of the stack of n frames, innermost first; 0 for n = 0, or if there are too many. */
 int frag_stack_table_stack(struct frag_stack_table *t, const uint32_t *frames, size_t n,
 			   uint32_t *stack, struct frag_err *err);
 /* Moves everything out and leaves the table empty. */

@@ -30,7 +30,7 @@ struct frag_strings {
 	uint32_t *table;
 	uint32_t mask;
 	struct chunk *chunks;
-	char *free;	  /* rest of the newest shared chunk */
+	char *free; /* rest of the newest shared chunk */
 	size_t free_left;
 };
 

@@ -52,7 +52,8 @@ int frag_torch_pool(struct frag_torch *t, frag_pv id, uint16_t *index)
 				break;
 		if (i == t->pools_count) {
 			if (i == POOLS_MAX)
-				return frag_fail(t->err, FRAG_EINPUT, "more than %u pools", POOLS_MAX);
+				return frag_fail(t->err, FRAG_EINPUT, "more than %u pools",
+						 POOLS_MAX);
 			FRAG_TRY(frag_grow(&t->pools, i, &t->pools_cap, sizeof(*t->pools), "pools",
 					   t->err));
 			t->pools[t->pools_count++] = pool;
@@ -66,8 +67,12 @@ int frag_torch_pool(struct frag_torch *t, frag_pv id, uint16_t *index)
 /* Bytes of the well-formed UTF-8 character at s, 0 if it is none or a control character. */
 static size_t utf8_len(const unsigned char *s, size_t left)
 {
-	size_t n = s[0] < 0x80 ? 1 : s[0] < 0xc2 ? 0 : s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3
-		 : s[0] < 0xf5 ? 4 : 0;
+	size_t n = s[0] < 0x80	 ? 1
+		   : s[0] < 0xc2 ? 0
+		   : s[0] < 0xe0 ? 2
+		   : s[0] < 0xf0 ? 3
+		   : s[0] < 0xf5 ? 4
+				 : 0;
 
 	if (!n || n > left || s[0] < 0x20 || s[0] == 0x7f)
 		return 0;
@@ -145,8 +150,8 @@ static int read_block(struct frag_torch *t, frag_pv v, frag_addr_t addr)
 		return frag_fail(t->err, FRAG_EINPUT, "a block of the segments is not a dict");
 	if (frag_pickle_note(t->pickle, v, 1))
 		return twice(t, "a block");
-	FRAG_TRY(frag_grow(&t->blocks, t->blocks_count, &t->blocks_cap, sizeof(*t->blocks), "blocks",
-			   t->err));
+	FRAG_TRY(frag_grow(&t->blocks, t->blocks_count, &t->blocks_cap, sizeof(*t->blocks),
+			   "blocks", t->err));
 	b = &t->blocks[t->blocks_count++];
 	b->addr = get_u64(t, node, FRAG_W_ADDRESS, addr);
 	b->bytes = get_u64(t, node, FRAG_W_SIZE, 0);
@@ -157,9 +162,11 @@ static int read_block(struct frag_torch *t, frag_pv v, frag_addr_t addr)
 		b->requested = get_u64(t, newest, FRAG_W_REAL_SIZE, b->requested);
 	state = get_word(node, FRAG_W_STATE);
 	b->state = state == FRAG_W_ACTIVE_ALLOCATED ? FRAG_STATE_LIVE
-		 : state == FRAG_W_ACTIVE_PENDING_FREE || state == FRAG_W_ACTIVE_AWAITING_FREE
-			 ? FRAG_STATE_WAITING
-			 : FRAG_STATE_FREE;
+		   : state == FRAG_W_ACTIVE_PENDING_FREE || state == FRAG_W_ACTIVE_AWAITING_FREE
+			   ? FRAG_STATE_WAITING
+			   : FRAG_STATE_FREE;
+	if (b->state != FRAG_STATE_FREE)
+		b->requested = FRAG_MIN(b->requested, b->bytes);
 	return 0;
 }
 
@@ -181,7 +188,8 @@ static int read_blocks(struct frag_torch *t, frag_pv v, struct frag_raw_segment 
 		b = &t->blocks[t->blocks_count - 1];
 		if (b->addr != next || b->bytes > s->addr + s->bytes - next)
 			return frag_fail(t->err, FRAG_EINPUT,
-					 "segment 0x%llx: block at 0x%llx does not follow the one before",
+					 "segment 0x%llx: block at 0x%llx does not follow the one "
+					 "before",
 					 (unsigned long long)s->addr, (unsigned long long)b->addr);
 		next += b->bytes;
 	}
@@ -270,9 +278,11 @@ int frag_torch_read_settings(struct frag_torch *t, frag_pv v)
 		set->present = true;
 		conf = frag_pickle_text(t->pickle, frag_node_get(node, FRAG_W_CONF), NULL);
 		if (!conf)
-			conf = frag_pickle_text(t->pickle, frag_node_get(node, FRAG_W_CONF_NEW), NULL);
+			conf = frag_pickle_text(t->pickle, frag_node_get(node, FRAG_W_CONF_NEW),
+						NULL);
 		if (frag_pickle_i64(t->pickle, frag_node_get(node, FRAG_W_MAX_SPLIT_SIZE),
-				    &max_split) && max_split >= 0)
+				    &max_split) &&
+		    max_split >= 0)
 			set->max_split_bytes = (uint64_t)max_split;
 		frag_pickle_f64(t->pickle, frag_node_get(node, FRAG_W_GC_THRESHOLD),
 				&set->gc_threshold);
@@ -377,6 +387,8 @@ int frag_torch_read_stacks(struct frag_torch *t)
 {
 	uint32_t last_list = 0, last_stack = 0;
 
+	if (!t->has_stacks)
+		return 0;
 	for (size_t i = 0; i < t->entries_count; i++) {
 		uint32_t list = t->entries[i].stack;
 

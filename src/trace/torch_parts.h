@@ -12,7 +12,7 @@
 #include "strings.h"
 #include "unpickle.h"
 
-/* Entry keys come first: see struct entry_values in read_torch.c. */
+/* Entry keys come first: see torch_entries.c. */
 #define FRAG_TORCH_WORDS(X) \
 	X(ACTION, "action") \
 	X(ADDR, "addr") \
@@ -70,7 +70,7 @@ enum frag_torch_word {
 #define FRAG_X_(name, text) FRAG_W_##name,
 	FRAG_TORCH_WORDS(FRAG_X_)
 #undef FRAG_X_
-	FRAG_W_COUNT
+		FRAG_W_COUNT
 };
 
 #define FRAG_TORCH_DEVICES_MAX 4096u
@@ -87,6 +87,7 @@ struct frag_torch {
 
 	struct frag_raw_entry *entries; /* all records, in order of arrival */
 	size_t entries_count, entries_cap;
+	bool has_stacks;  /* any entry has frames */
 	size_t fold_from; /* records before this one are never folded with their successor */
 
 	uint64_t *streams; /* raw handles in order of arrival */
@@ -121,6 +122,12 @@ int frag_torch_stream(struct frag_torch *t, uint64_t handle, uint16_t *index);
 int frag_torch_pool(struct frag_torch *t, frag_pv id, uint16_t *index);
 /* Interns a name for people: invalid UTF-8 and control characters become '?'. */
 int frag_torch_name(struct frag_torch *t, frag_pv text, uint32_t *index);
+
+/* The unpickler's hook: is this dict a trace entry? ctx: struct frag_torch. */
+int frag_torch_take_entry(void *ctx, const frag_pv *pairs, size_t n, uint32_t *record,
+			  struct frag_err *err);
+/* Record of item number `at` of a trace; dicts that were not recognised at once get theirs here. */
+int frag_torch_entry(struct frag_torch *t, frag_pv item, size_t at, uint32_t *record);
 
 int frag_torch_read_segments(struct frag_torch *t, frag_pv list);
 int frag_torch_read_settings(struct frag_torch *t, frag_pv dict);

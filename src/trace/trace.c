@@ -28,8 +28,8 @@ const struct frag_reader_ops *const *frag_reader_list(size_t *count)
 /* "dir/serve.default.pickle.xz" -> "serve.default"; only known endings go. */
 static char *short_name(const char *path)
 {
-	static const char *const endings[] = { ".gz", ".xz", ".zst", ".pickle", ".pkl", ".pt",
-					       ".cft", ".csv", ".json", ".txt" };
+	static const char *const endings[] = { ".gz", ".xz",  ".zst", ".pickle", ".pkl",
+					       ".pt", ".cft", ".csv", ".json",	 ".txt" };
 	const char *slash = strrchr(path, '/');
 	char *name = frag_host_strdup(!strcmp(path, "-") ? "stdin" : slash ? slash + 1 : path);
 	bool again = name != NULL;
@@ -67,7 +67,8 @@ static int choose(struct frag_input *in, const struct frag_reader_ops **best, st
 	}
 	if (!best_score)
 		return frag_fail(err, FRAG_EINPUT,
-				 "'%s' is of no known format (cufrag list formats)", frag_input_name(in));
+				 "'%s' is of no known format (cufrag list formats)",
+				 frag_input_name(in));
 	return 0;
 }
 

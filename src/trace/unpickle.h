@@ -27,12 +27,12 @@
 typedef uint64_t frag_pv;
 
 enum frag_pv_tag {
-	FRAG_PV_INT,   /* above: signed, 61 bits */
-	FRAG_PV_STR,   /* index of an interned string */
+	FRAG_PV_INT, /* above: signed, 61 bits */
+	FRAG_PV_STR, /* index of an interned string */
 	FRAG_PV_LIST,
 	FRAG_PV_DICT,
 	FRAG_PV_TUPLE,
-	FRAG_PV_BIG,   /* an integer that does not fit 61 bits */
+	FRAG_PV_BIG, /* an integer that does not fit 61 bits */
 	FRAG_PV_FLOAT,
 	FRAG_PV_CONST, /* one of the four below */
 };
@@ -53,15 +53,15 @@ static inline uint32_t frag_pv_index(frag_pv v)
 }
 
 struct frag_pickle_list { /* and tuple */
-	uint32_t *items; /* values, all of which fit 32 bits here */
+	uint32_t *items;  /* values, all of which fit 32 bits here */
 	uint32_t count, cap;
 	uint32_t note; /* the reader's, 0 at first */
 };
 
 struct frag_pickle_node {
-	frag_pv *pairs; /* key, value, key, value, … in order of arrival */
+	frag_pv *pairs;	     /* key, value, key, value, … in order of arrival */
 	uint32_t count, cap; /* pairs */
-	uint32_t note; /* the reader's, 0 at first */
+	uint32_t note;	     /* the reader's, 0 at first */
 };
 
 /*

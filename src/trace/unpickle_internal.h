@@ -17,8 +17,8 @@
 #include "strings.h"
 #include "unpickle.h"
 
-#define FRAG_PICKLE_STACK_MAX ((size_t)1 << 24) /* values; libtorch writes a list in one batch */
-#define FRAG_PICKLE_MARKS_MAX 1000u	/* nesting of real files: below 10 */
+#define FRAG_PICKLE_STACK_MAX ((size_t)1 << 24)	  /* values; libtorch writes a list in one batch */
+#define FRAG_PICKLE_MARKS_MAX 1000u		  /* nesting of real files: below 10 */
 #define FRAG_PICKLE_OBJECTS_MAX ((size_t)1 << 29) /* an index and a tag fit 32 bits */
 #define FRAG_PICKLE_TEXT_MAX ((size_t)16 << 20)
 #define FRAG_PICKLE_SMALL_TEXTS 256u
@@ -45,12 +45,42 @@ static inline size_t frag_small_text_home(uint64_t bytes)
 	return (bytes * 0x9e3779b97f4a7c15ull >> 56) % FRAG_PICKLE_SMALL_TEXTS;
 }
 
+/* Templates of dicts that repeat: see unpickle_template.c. */
+#define FRAG_TEMPLATES 16u
+#define FRAG_TEMPLATE_STEPS 24u
+#define FRAG_TEMPLATE_PAIRS 16u
+#define FRAG_TEMPLATE_MEMO 16
+struct frag_template_step {
+	uint64_t bytes[2], mask[2]; /* constant bytes, as they lie in the file */
+	uint8_t len;
+	uint8_t pair; /* then comes the number of that pair, or none */
+	/* how that number was written the last time */
+	uint8_t op, n, total, shift;
+	bool is_long, is_signed;
+};
+struct frag_template {
+	struct frag_template_step steps[FRAG_TEMPLATE_STEPS];
+	unsigned steps_count, pairs_count, memo_count;
+	frag_pv pairs[2 * FRAG_TEMPLATE_PAIRS];
+	uint32_t memo[FRAG_TEMPLATE_MEMO]; /* what is appended to the memo */
+	uint8_t next;			   /* the template that came next the last time */
+};
+struct frag_templates {
+	struct frag_template list[FRAG_TEMPLATES];
+	unsigned count; /* learnt so far; the oldest gives way */
+	unsigned last;
+	uint64_t hits, misses; /* records taken whole, records read opcode by opcode */
+	bool off;
+	const unsigned char *dict_at; /* the dict that was begun last; NULL: out of the window */
+	frag_pv dict;
+};
+
 struct frag_pickle {
 	struct frag_input *in;
 	const unsigned char *safe; /* an item may start below here; NULL: look first */
 	frag_pv *stack, *top, *stack_end;
 	frag_pv *base; /* lowest value that opcodes may touch: above the last mark */
-	uint32_t *memo, *memo_top, *memo_end; /* packed values */
+	uint32_t *memo, *memo_top, *memo_end;	/* packed values */
 	uint32_t *marks, *mark_top, *marks_end; /* stack positions */
 
 	struct frag_pickle_list *lists;
@@ -65,6 +95,7 @@ struct frag_pickle {
 	struct frag_small_text small[FRAG_PICKLE_SMALL_TEXTS];
 	frag_pv pair[2], pair_value; /* last tuple of two integers, shared when it repeats */
 
+	struct frag_templates templates;
 	frag_record_fn fn;
 	void *ctx;
 	struct frag_err *err;
@@ -89,6 +120,35 @@ static inline uint32_t frag_le32(const unsigned char *b)
 static inline uint64_t frag_le64(const unsigned char *b)
 {
 	return frag_le32(b) | (uint64_t)frag_le32(b + 4) << 32;
+}
+
+/* ---- numbers ------------------------------------------------------------------ */
+
+/*
+ * BININT1, BININT2, BININT and LONG1 of up to 8 bytes in one, without a branch
+ * per width: sizes and times come in all of them. False: not that simple.
+ */
+static inline bool frag_pickle_number(unsigned op, const unsigned char *b,
+				      const unsigned char **cur, frag_pv *v)
+{
+	bool is_long = op == 0x8a, is_signed = is_long || op == 'J';
+	unsigned n = is_long ? *b : op == 'J' ? 4 : op == 'M' ? 2 : 1;
+	uint64_t bits = frag_le64(b + is_long);
+
+	if (FRAG_UNLIKELY(n - 1 > 7))
+		return false;
+	bits <<= 64 - 8 * n;
+	bits = is_signed ? (uint64_t)((int64_t)bits >> (64 - 8 * n)) : bits >> (64 - 8 * n);
+	if (FRAG_UNLIKELY((bits + (1ull << 60)) >> 61))
+		return false;
+	*v = bits << 3 | FRAG_PV_INT;
+	*cur = b + is_long + n;
+	return true;
+}
+
+static inline bool frag_pickle_is_number(unsigned op)
+{
+	return op == 'K' || op == 'M' || op == 'J' || op == 0x8a;
 }
 
 /* ---- errors: all return FRAG_EINPUT ---------------------------------------- */
@@ -121,9 +181,8 @@ static inline int frag_pickle_pack(struct frag_pickle *p, frag_pv v, uint32_t *o
 		int64_t i = (int64_t)v >> 3;
 		uint64_t index = 0;
 
-		FRAG_TRY(frag_pickle_add_big(p, (uint64_t)i,
-					     i < 0 ? FRAG_BIG_NEGATIVE : FRAG_BIG_POSITIVE,
-					     &index));
+		FRAG_TRY(frag_pickle_add_big(
+			p, (uint64_t)i, i < 0 ? FRAG_BIG_NEGATIVE : FRAG_BIG_POSITIVE, &index));
 		v = frag_pv_of(FRAG_PV_BIG, index);
 	}
 	*out = (uint32_t)v;
@@ -145,6 +204,14 @@ int frag_pickle_make_tuple(struct frag_pickle *p, size_t n);
 /* pairs: `values` of them, key and value in turn. */
 int frag_pickle_set_items(struct frag_pickle *p, frag_pv target, const frag_pv *pairs,
 			  ptrdiff_t values);
+
+/* Keeps the dict that just became a record as a template. pre: in->cur is behind it. */
+void frag_template_learn(struct frag_pickle *p);
+/*
+ * Is the dict at *cur like one before? Then takes it whole, *dict is its value, *cur
+ * lies behind it: 1. Otherwise 0, or an error of the record function.
+ */
+int frag_template_take(struct frag_pickle *p, const unsigned char **cur, frag_pv *dict);
 
 /* ---- opcodes -------------------------------------------------------------------- */
 

@@ -26,7 +26,8 @@ __attribute__((cold)) int frag_pickle_broken(struct frag_pickle *p, const char *
 
 	if (p->in->cur > p->in->end) /* it decoded what is not there */
 		return frag_pickle_truncated(p);
-	return frag_fail_at(p->err, FRAG_EINPUT, at, "'%s' is not a sound pickle: %s before byte %llu",
+	return frag_fail_at(p->err, FRAG_EINPUT, at,
+			    "'%s' is not a sound pickle: %s before byte %llu",
 			    frag_input_name(p->in), what, (unsigned long long)at);
 }
 
@@ -36,23 +37,25 @@ __attribute__((cold)) int frag_pickle_refuse(struct frag_pickle *p, unsigned op)
 		unsigned char op;
 		const char *name;
 	} known[] = {
-		{ 'c', "GLOBAL" },	 { 0x93, "STACK_GLOBAL" }, { 'R', "REDUCE" },
-		{ 'b', "BUILD" },	 { 'i', "INST" },	   { 'o', "OBJ" },
-		{ 0x81, "NEWOBJ" },	 { 0x92, "NEWOBJ_EX" },	   { 'P', "PERSID" },
-		{ 'Q', "BINPERSID" },	 { 0x82, "EXT1" },	   { 0x83, "EXT2" },
-		{ 0x84, "EXT4" },	 { 0x97, "NEXT_BUFFER" },  { 0x96, "BYTEARRAY8" },
+		{ 'c', "GLOBAL" },    { 0x93, "STACK_GLOBAL" }, { 'R', "REDUCE" },
+		{ 'b', "BUILD" },     { 'i', "INST" },		{ 'o', "OBJ" },
+		{ 0x81, "NEWOBJ" },   { 0x92, "NEWOBJ_EX" },	{ 'P', "PERSID" },
+		{ 'Q', "BINPERSID" }, { 0x82, "EXT1" },		{ 0x83, "EXT2" },
+		{ 0x84, "EXT4" },     { 0x97, "NEXT_BUFFER" },	{ 0x96, "BYTEARRAY8" },
 	};
 	uint64_t at = offset_of(p, p->in->cur - 1);
 
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(known); i++)
 		if (known[i].op == op)
-			return frag_fail_at(p->err, FRAG_EINPUT, at,
-					    "'%s' holds the pickle opcode %s at byte %llu; a snapshot "
-					    "is plain data, nothing else is read",
-					    frag_input_name(p->in), known[i].name,
-					    (unsigned long long)at);
-	return frag_fail_at(p->err, FRAG_EINPUT, at, "'%s' holds the unknown pickle opcode 0x%02x "
-			    "at byte %llu", frag_input_name(p->in), op, (unsigned long long)at);
+			return frag_fail_at(
+				p->err, FRAG_EINPUT, at,
+				"'%s' holds the pickle opcode %s at byte %llu; a snapshot "
+				"is plain data, nothing else is read",
+				frag_input_name(p->in), known[i].name, (unsigned long long)at);
+	return frag_fail_at(p->err, FRAG_EINPUT, at,
+			    "'%s' holds the unknown pickle opcode 0x%02x "
+			    "at byte %llu",
+			    frag_input_name(p->in), op, (unsigned long long)at);
 }
 
 /* ---- growing arrays -------------------------------------------------------- */
@@ -130,7 +133,8 @@ int frag_pickle_push_long(struct frag_pickle *p, const unsigned char *b, size_t 
 	}
 	memcpy(&v, b, 8);
 	if (n == 9 && !b[8])
-		return v >> 60 ? push_big(p, v, FRAG_BIG_POSITIVE) : frag_pickle_push_i64(p, (int64_t)v);
+		return v >> 60 ? push_big(p, v, FRAG_BIG_POSITIVE)
+			       : frag_pickle_push_i64(p, (int64_t)v);
 	return push_big(p, 0, FRAG_BIG_HUGE);
 }
 
@@ -184,6 +188,7 @@ int frag_pickle_push_long_text(struct frag_pickle *p, uint64_t n)
 	if (p->in->cur > p->in->end)
 		return frag_pickle_truncated(p);
 	p->safe = NULL; /* the window moves */
+	p->templates.dict_at = NULL;
 	if (n > FRAG_PICKLE_TEXT_MAX)
 		return frag_pickle_broken(p, "string longer than is believable");
 	if (n <= FRAG_INPUT_PEEK_MAX - 8) {
@@ -329,7 +334,8 @@ int frag_pickle_set_items(struct frag_pickle *p, frag_pv target, const frag_pv *
 		if (rc < 0)
 			return rc;
 		if (FRAG_DICT_KIND(*dict) == FRAG_DICT_RECORD)
-			return frag_pickle_broken(p, "a trace entry is given items of the wrong kind");
+			return frag_pickle_broken(p, "a trace entry is given items of the wrong "
+						     "kind");
 	}
 	return node_extend(p, dict, pairs, n);
 }

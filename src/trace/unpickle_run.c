@@ -16,6 +16,7 @@
 #define ITEM_MAX 512u /* no hot opcode takes more bytes than this */
 #define STACK_ROOM 8  /* nor does it push more */
 #define STOPPED 1
+#define TAKEN 2
 
 static inline bool has(const struct frag_pickle *p, ptrdiff_t n)
 {
@@ -77,6 +78,7 @@ static int memo_put(struct frag_pickle *p, size_t index)
 {
 	if (!has(p, 1))
 		return frag_pickle_broken(p, "nothing to remember");
+	p->templates.off = true; /* they count on a memo that is only appended to */
 	if (index >= frag_input_offset(p->in))
 		return frag_pickle_broken(p, "memo index larger than is believable");
 	FRAG_TRY(grow_memo(p, index));
@@ -103,6 +105,7 @@ static int long4(struct frag_pickle *p)
 	if (p->in->cur > p->in->end)
 		return frag_pickle_truncated(p);
 	p->safe = NULL; /* the window moves */
+	p->templates.dict_at = NULL;
 	FRAG_TRY(frag_input_skip(p->in, n, p->err));
 	FRAG_TRY(frag_pickle_add_big(p, 0, FRAG_BIG_HUGE, &index));
 	return frag_pickle_push(p, frag_pv_of(FRAG_PV_BIG, index));
@@ -149,6 +152,9 @@ static int set_many(struct frag_pickle *p)
 	FRAG_TRY(take_mark(p, true, &from));
 	FRAG_TRY(frag_pickle_set_items(p, from[-1], from, p->top - from));
 	p->top = from;
+	if (p->templates.dict_at && from[-1] == p->templates.dict &&
+	    FRAG_DICT_KIND(p->dicts[frag_pv_index(from[-1])]) == FRAG_DICT_RECORD)
+		frag_template_learn(p);
 	return 0;
 }
 
@@ -172,7 +178,8 @@ static int protocol(struct frag_pickle *p)
 {
 	unsigned version = *p->in->cur++;
 
-	return version < 2 || version > 5 ? frag_pickle_broken(p, "protocol that is not 2 to 5") : 0;
+	return version < 2 || version > 5 ? frag_pickle_broken(p, "protocol that is not 2 to 5")
+					  : 0;
 }
 
 static int tuple_of(struct frag_pickle *p, ptrdiff_t n)
@@ -201,38 +208,65 @@ static int rare(struct frag_pickle *p, unsigned op)
 	size_t n;
 
 	switch (op) {
-	case 0x80: return protocol(p);
-	case 0x95: take(p, 8); return 0; /* FRAME: only a hint for buffering */
-	case 'a': return append_one(p);
-	case 'e': return append_many(p);
-	case 's': return set_one(p);
-	case 'u': return set_many(p);
-	case '(': return push_mark(p);
-	case ']': return push_list(p, FRAG_PV_LIST);
-	case ')': return push_list(p, FRAG_PV_TUPLE);
-	case '}': return push_dict(p);
-	case 't': return tuple_from_mark(p);
-	case 0x85: return tuple_of(p, 1);
-	case 0x86: return tuple_of(p, 2);
-	case 0x87: return tuple_of(p, 3);
-	case 'N': return frag_pickle_push(p, FRAG_PV_NONE);
-	case 0x88: return frag_pickle_push(p, FRAG_PV_TRUE);
-	case 0x89: return frag_pickle_push(p, FRAG_PV_FALSE);
-	case 'G': return frag_pickle_push_float(p, take(p, 8));
+	case 0x80:
+		return protocol(p);
+	case 0x95:
+		take(p, 8);
+		return 0; /* FRAME: only a hint for buffering */
+	case 'a':
+		return append_one(p);
+	case 'e':
+		return append_many(p);
+	case 's':
+		return set_one(p);
+	case 'u':
+		return set_many(p);
+	case '(':
+		return push_mark(p);
+	case ']':
+		return push_list(p, FRAG_PV_LIST);
+	case ')':
+		return push_list(p, FRAG_PV_TUPLE);
+	case '}':
+		return push_dict(p);
+	case 't':
+		return tuple_from_mark(p);
+	case 0x85:
+		return tuple_of(p, 1);
+	case 0x86:
+		return tuple_of(p, 2);
+	case 0x87:
+		return tuple_of(p, 3);
+	case 'N':
+		return frag_pickle_push(p, FRAG_PV_NONE);
+	case 0x88:
+		return frag_pickle_push(p, FRAG_PV_TRUE);
+	case 0x89:
+		return frag_pickle_push(p, FRAG_PV_FALSE);
+	case 'G':
+		return frag_pickle_push_float(p, take(p, 8));
 	case 0x8a: /* LONG1 */
 		n = *take(p, 1);
 		return frag_pickle_push_long(p, take(p, n), n);
-	case 0x8b: return long4(p);
+	case 0x8b:
+		return long4(p);
 	case 0x8c: /* SHORT_BINUNICODE */
 		n = *take(p, 1);
 		return frag_pickle_push_text(p, take(p, n), n);
-	case 'X': return frag_pickle_push_long_text(p, frag_le32(take(p, 4)));
-	case 0x8d: return frag_pickle_push_long_text(p, frag_le64(take(p, 8)));
-	case 0x94: return memoize(p);
-	case 'q': return memo_put(p, *take(p, 1));
-	case 'r': return memo_put(p, frag_le32(take(p, 4)));
-	case '.': return stop(p);
-	default: return frag_pickle_refuse(p, op);
+	case 'X':
+		return frag_pickle_push_long_text(p, frag_le32(take(p, 4)));
+	case 0x8d:
+		return frag_pickle_push_long_text(p, frag_le64(take(p, 8)));
+	case 0x94:
+		return memoize(p);
+	case 'q':
+		return memo_put(p, *take(p, 1));
+	case 'r':
+		return memo_put(p, frag_le32(take(p, 4)));
+	case '.':
+		return stop(p);
+	default:
+		return frag_pickle_refuse(p, op);
 	}
 }
 
@@ -251,34 +285,8 @@ static int refill(struct frag_pickle *p)
 	if (in->cur == in->end)
 		return frag_pickle_truncated(p);
 	p->safe = in->at_end ? in->end : in->end - ITEM_MAX;
+	p->templates.dict_at = NULL;
 	return 0;
-}
-
-/*
- * BININT1, BININT2, BININT and LONG1 of up to 8 bytes in one, without a branch
- * per width: sizes and times come in all of them. False: not that simple.
- */
-static inline bool number(unsigned op, const unsigned char *b, const unsigned char **cur,
-			  frag_pv *v)
-{
-	bool is_long = op == 0x8a, is_signed = is_long || op == 'J';
-	unsigned n = is_long ? *b : op == 'J' ? 4 : op == 'M' ? 2 : 1;
-	uint64_t bits = frag_le64(b + is_long);
-
-	if (FRAG_UNLIKELY(n - 1 > 7))
-		return false;
-	bits <<= 64 - 8 * n;
-	bits = is_signed ? (uint64_t)((int64_t)bits >> (64 - 8 * n)) : bits >> (64 - 8 * n);
-	if (FRAG_UNLIKELY((bits + (1ull << 60)) >> 61))
-		return false;
-	*v = bits << 3 | FRAG_PV_INT;
-	*cur = b + is_long + n;
-	return true;
-}
-
-static inline bool is_number(unsigned op)
-{
-	return op == 'K' || op == 'M' || op == 'J' || op == 0x8a;
 }
 
 /* A text of up to 8 bytes that was seen before. */
@@ -305,6 +313,25 @@ static inline frag_pv remembered(const struct frag_pickle *p, size_t index)
 	return FRAG_LIKELY(index < (size_t)(p->memo_top - p->memo)) ? p->memo[index] : FRAG_PV_HOLE;
 }
 
+/* The dict whose '}' was just taken, whole if it is like one before: TAKEN, 0 or an error. */
+static inline int try_template(struct frag_pickle *p, const unsigned char **cur, frag_pv **top)
+{
+	const unsigned char *at = *cur - 1;
+	int rc;
+
+	if (p->templates.off)
+		return 0;
+	rc = frag_template_take(p, &at, *top);
+	if (FRAG_LIKELY(rc == 1)) {
+		*cur = at;
+		++*top;
+		return TAKEN;
+	}
+	p->templates.dict_at = at;
+	p->templates.dict = frag_pv_of(FRAG_PV_DICT, p->dicts_count);
+	return rc;
+}
+
 /*
  * Opcodes that nearly always come in pairs (key and number, object and
  * MEMOIZE) are taken together: STACK_ROOM values and ITEM_MAX bytes are there.
@@ -318,7 +345,8 @@ int frag_pickle_run(struct frag_pickle *p)
 	int rc = 0;
 
 	p->safe = NULL;
-	while (!rc) {
+	p->templates.off = !p->fn;
+	while (rc >= 0 && rc != STOPPED) {
 		if (FRAG_UNLIKELY(cur >= p->safe || top > p->stack_end - STACK_ROOM)) {
 			in->cur = cur;
 			p->top = top;
@@ -339,11 +367,15 @@ int frag_pickle_run(struct frag_pickle *p)
 			if (FRAG_UNLIKELY(*top == FRAG_PV_HOLE))
 				goto hole;
 			top++;
-			if (is_number(*cur) && number(*cur, cur + 1, &cur, top))
+			if (frag_pickle_is_number(*cur) &&
+			    frag_pickle_number(*cur, cur + 1, &cur, top))
 				top++;
 			break;
-		case 'K': case 'M': case 'J': case 0x8a:
-			if (FRAG_UNLIKELY(!number(op, cur, &cur, top)))
+		case 'K':
+		case 'M':
+		case 'J':
+		case 0x8a:
+			if (FRAG_UNLIKELY(!frag_pickle_number(op, cur, &cur, top)))
 				goto other;
 			top++;
 			break;
@@ -353,6 +385,9 @@ int frag_pickle_run(struct frag_pickle *p)
 			top++;
 			goto maybe_memoize;
 		case '}': /* EMPTY_DICT */
+			rc = try_template(p, &cur, &top);
+			if (rc)
+				break;
 			if (FRAG_UNLIKELY(p->dicts_count == p->dicts_cap))
 				goto other;
 			p->dicts[p->dicts_count] = FRAG_DICT_OF(FRAG_DICT_EMPTY, 0);
@@ -378,7 +413,7 @@ int frag_pickle_run(struct frag_pickle *p)
 			top = p->top;
 		}
 	}
-	return rc == STOPPED ? 0 : rc;
+	return FRAG_MIN(rc, 0);
 hole:
 	in->cur = cur;
 	return frag_pickle_broken(p, "memo entry that was never set");

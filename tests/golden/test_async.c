@@ -153,7 +153,8 @@ int main(void)
 		for (size_t m = 0; m < FRAG_ARRAY_LEN(modes); m++, n++) {
 			rows[n] = (struct row){ workloads[w], &modes[m] };
 			snprintf(names[n], sizeof(names[n]), "%s %s", workloads[w], modes[m].name);
-			tests[n] = (struct CMUnitTest){ .name = names[n], .test_func = measured,
+			tests[n] = (struct CMUnitTest){ .name = names[n],
+							.test_func = measured,
 							.initial_state = &rows[n] };
 		}
 	}

@@ -50,10 +50,12 @@ int main(void)
 	size_t n;
 	int failed;
 
-	if (glob("traces/*.cft", 0, NULL, &g) || glob("tests/golden/recorded/*.cft", GLOB_APPEND, NULL, &g))
+	if (glob("traces/*.cft", 0, NULL, &g) ||
+	    glob("tests/golden/recorded/*.cft", GLOB_APPEND, NULL, &g))
 		return 1;
 	for (n = 0; n < g.gl_pathc && n < FRAG_ARRAY_LEN(tests); n++)
-		tests[n] = (struct CMUnitTest){ .name = g.gl_pathv[n], .test_func = follow,
+		tests[n] = (struct CMUnitTest){ .name = g.gl_pathv[n],
+						.test_func = follow,
 						.initial_state = g.gl_pathv[n] };
 	failed = _cmocka_run_group_tests("bundled", tests, n, NULL, NULL);
 	globfree(&g);

@@ -86,7 +86,8 @@ int main(void)
 		if (list[i]->flags & (FRAG_POLICY_ADAPTOR | FRAG_POLICY_STACK) ||
 		    !strcmp(list[i]->name, "null"))
 			continue;
-		tests[n++] = (struct CMUnitTest){ .name = list[i]->name, .test_func = one_policy,
+		tests[n++] = (struct CMUnitTest){ .name = list[i]->name,
+						  .test_func = one_policy,
 						  .initial_state = (void *)list[i] };
 	}
 	return _cmocka_run_group_tests("invariants", tests, n, NULL, NULL);

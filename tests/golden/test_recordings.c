@@ -113,8 +113,8 @@ static void verify_one(void **state)
 		assert_int_equal(r.finals, r.finals_same);
 		assert_true(r.allocs > 0);
 		/* the notes hold the counters of the process's own first device */
-		if (notes && whole && (r.device_ordinal == 0 || t->devs_count == 1 ||
-				       !t->devs[0].events_count))
+		if (notes && whole &&
+		    (r.device_ordinal == 0 || t->devs_count == 1 || !t->devs[0].events_count))
 			same_counters(path, &r, notes);
 		frag_verify_result_release(&r);
 	}
@@ -187,8 +187,8 @@ static void what_if(void **state)
 	assert_int_equal(frag_policy_spec_parse(text, &spec, &err), 0);
 	if (frag_replay_sim(spec, &card, &t->devs[row->dev], &opt, &r, &err))
 		fail_msg("%s", err.msg);
-	want = row->want ? row->want :
-			   (uint64_t)json_integer_value(json_object_get(
+	want = row->want ? row->want
+			 : (uint64_t)json_integer_value(json_object_get(
 				   json_object_get(notes, "stats"), "reserved_bytes.all.peak"));
 	if (r.m.peak_reserved_bytes != want)
 		fail_msg("%s under %s: %llu, recorded %llu", row->from, text,
@@ -208,7 +208,8 @@ int main(void)
 
 	if (glob(TORCH "*.pickle.xz", 0, NULL, &g)) {
 		g.gl_pathc = 0;
-		tests[n++] = (struct CMUnitTest){ .name = "recordings", .test_func = verify_one,
+		tests[n++] = (struct CMUnitTest){ .name = "recordings",
+						  .test_func = verify_one,
 						  .initial_state = (void *)TORCH "absent" };
 	}
 	for (size_t i = 0; i < g.gl_pathc && n < 96; i++)
@@ -218,7 +219,8 @@ int main(void)
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(rows); i++) {
 		snprintf(names[i], sizeof(names[i]), "%s as %s, device %u", rows[i].from,
 			 rows[i].like, rows[i].dev);
-		tests[n++] = (struct CMUnitTest){ .name = names[i], .test_func = what_if,
+		tests[n++] = (struct CMUnitTest){ .name = names[i],
+						  .test_func = what_if,
 						  .initial_state = (void *)&rows[i] };
 	}
 	n = (size_t)_cmocka_run_group_tests("recordings", tests, n, NULL, NULL);

@@ -77,8 +77,8 @@ static void describes_itself(void **state)
 /* Small segments share pages, large ones do not: the book and the driver agree to the byte. */
 static void counts_pages(void **state)
 {
-	static const uint64_t sizes[] = { 512, 4096, 100000, 1 << 20, (1 << 20) + 1, 3 << 20,
-					  20 << 20, 64 << 20 };
+	static const uint64_t sizes[] = { 512,		 4096,	  100000,   1 << 20,
+					  (1 << 20) + 1, 3 << 20, 20 << 20, 64 << 20 };
 	struct frag_device *dev = open_card(NULL);
 	struct frag_dev_witness w;
 	frag_addr_t at[64];
@@ -107,9 +107,12 @@ static void kernels_at_odd_places(void **state)
 	must(frag_dev_alloc(dev, 1 << 20, &base, &err));
 	for (unsigned shift = 0; shift < 17; shift++) {
 		for (unsigned bytes = 1; bytes < 70; bytes++) {
-			struct frag_content around = { .addr = base, .bytes = 256, .id = 1,
-						       .generation = 1 };
-			struct frag_content b = { .addr = base + 32 + shift, .bytes = bytes, .id = 2,
+			struct frag_content around = {
+				.addr = base, .bytes = 256, .id = 1, .generation = 1
+			};
+			struct frag_content b = { .addr = base + 32 + shift,
+						  .bytes = bytes,
+						  .id = 2,
 						  .generation = bytes };
 			struct frag_content low = around;
 

@@ -105,8 +105,7 @@ static void hash_call(void *ctx, enum frag_call call, uint64_t bytes, int result
 {
 	uint64_t *h = ctx;
 
-	*h = (*h ^ ((uint64_t)call << 56 | (uint64_t)(result != 0) << 55) ^ bytes) *
-	     0x100000001b3u;
+	*h = (*h ^ ((uint64_t)call << 56 | (uint64_t)(result != 0) << 55) ^ bytes) * 0x100000001b3u;
 }
 
 static void calls_as_on_sim(void **state)

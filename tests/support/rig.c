@@ -88,7 +88,8 @@ static int open_device(struct rig *r, const struct rig_options *o)
 
 	if (rc)
 		return rc;
-	r->contents = frag_dev_has_content(r->dev);
+	/* the addresses of null are made up */
+	r->contents = frag_dev_has_content(r->dev) && strcmp(r->ops->name, "null") != 0;
 	r->dev->fail_call = o->fail_call;
 	r->dev->fail_all_after = o->fail_all_after;
 	return 0;
@@ -230,8 +231,10 @@ static void content(struct rig *r, unsigned slot, enum frag_content_op op)
 	if (!rc)
 		rc = frag_dev_content_fault(r->dev, false, &fault, &r->err);
 	PROMISE(r, !rc, "contents: %s", r->err.msg);
-	PROMISE(r, !fault.count, "block of slot %u, life %u: foreign content at offset %llu, of slot %u, "
-		"life %u", fault.id, fault.generation, LL(fault.offset), fault.other_id,
+	PROMISE(r, !fault.count,
+		"block of slot %u, life %u: foreign content at offset %llu, of slot %u, "
+		"life %u",
+		fault.id, fault.generation, LL(fault.offset), fault.other_id,
 		fault.other_generation);
 }
 

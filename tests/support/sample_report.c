@@ -8,10 +8,22 @@
 #include <string.h>
 
 static const char *const names[] = {
-	"pytorch", "pytorch:expandable_segments:True", "pytorch:max_split_size_mb:128",
-	"native", "buddy", "pytorch:garbage_collection_threshold:0.6",
-	"pytorch:roundup_power2_divisions:[256:1,512:2,1024:4,>:8]", "bfc", "rmm-pool", "rmm-arena",
-	"tlsf", "stalloc", "cuda-async", "gmlake", "limit:bytes=8GiB/pytorch", "cub",
+	"pytorch",
+	"pytorch:expandable_segments:True",
+	"pytorch:max_split_size_mb:128",
+	"native",
+	"buddy",
+	"pytorch:garbage_collection_threshold:0.6",
+	"pytorch:roundup_power2_divisions:[256:1,512:2,1024:4,>:8]",
+	"bfc",
+	"rmm-pool",
+	"rmm-arena",
+	"tlsf",
+	"stalloc",
+	"cuda-async",
+	"gmlake",
+	"limit:bytes=8GiB/pytorch",
+	"cub",
 };
 
 static uint64_t next_random(uint64_t *state)
@@ -149,8 +161,11 @@ static void run_policy(struct sample *s, size_t k, struct frag_result *r)
 
 		if (i == stop) {
 			r->completed = false;
-			r->oom = (struct frag_oom){ .happened = true, .event = i, .step = 3,
-						    .time_us = e->time_us, .bytes = e->bytes };
+			r->oom = (struct frag_oom){ .happened = true,
+						    .event = i,
+						    .step = 3,
+						    .time_us = e->time_us,
+						    .bytes = e->bytes };
 			loss_at(&r->oom.at, k, requested, reserved);
 			break;
 		}
@@ -175,7 +190,8 @@ static void run_policy(struct sample *s, size_t k, struct frag_result *r)
 	r->calls[FRAG_CALL_MALLOC] = (struct frag_call_stat){ .count = 10 + k * k * 40,
 							      .bytes = reserved,
 							      .ns = (10 + k * k * 40) * 45000ull };
-	r->calls[FRAG_CALL_FREE] = (struct frag_call_stat){ .count = 4 + k, .ns = 120000 * (k + 1) };
+	r->calls[FRAG_CALL_FREE] =
+		(struct frag_call_stat){ .count = 4 + k, .ns = 120000 * (k + 1) };
 	if (k % 3 == 1)
 		r->calls[FRAG_CALL_MAP] = (struct frag_call_stat){ .count = 300, .ns = 300000 };
 	fill_latency(r, k);
@@ -203,11 +219,16 @@ void sample_init(struct sample *s, size_t policies, size_t events, bool times)
 	for (size_t k = 0; k < policies; k++)
 		fill_metrics(&s->section.results[k], events, bound);
 	s->report = (struct frag_report){
-		.sections = &s->section, .count = 1, .command = "compare",
+		.sections = &s->section,
+		.count = 1,
+		.command = "compare",
 		.command_line = "cufrag compare sample.pickle --policies 'pytorch;native'",
 		.device = "sim",
-		.card = { .name = "NVIDIA H200 141 GB", .total_bytes = 150109880320ull,
-			  .context_bytes = 552402944, .granule_bytes = FRAG_PAGE, .modelled = true },
+		.card = { .name = "NVIDIA H200 141 GB",
+			  .total_bytes = 150109880320ull,
+			  .context_bytes = 552402944,
+			  .granule_bytes = FRAG_PAGE,
+			  .modelled = true },
 		.limit_bytes = UINT64_MAX,
 	};
 }

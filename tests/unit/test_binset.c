@@ -29,8 +29,7 @@ static int by_key(const void *x, const void *y)
 	return frag_bin_before(a, b) ? -1 : frag_bin_before(b, a);
 }
 
-static void same_as_sorted(const struct frag_binset *s, struct frag_bin_node *nodes,
-			   const bool *in)
+static void same_as_sorted(const struct frag_binset *s, struct frag_bin_node *nodes, const bool *in)
 {
 	static struct frag_bin_node *sorted[NODES];
 	const struct frag_bin_node *at = frag_binset_first(s);

@@ -145,8 +145,12 @@ static void check_one(const struct frag_trace *t, uint32_t d, const char *policy
 static void metrics(void **state)
 {
 	static const char *const policies[] = {
-		"pytorch", "pytorch:expandable_segments:True", "pytorch:max_split_size_mb:128",
-		"pytorch:roundup_power2_divisions:4", "buddy", "native",
+		"pytorch",
+		"pytorch:expandable_segments:True",
+		"pytorch:max_split_size_mb:128",
+		"pytorch:roundup_power2_divisions:4",
+		"buddy",
+		"native",
 	};
 	struct frag_err err = { 0 };
 	struct frag_trace *t;
@@ -162,15 +166,16 @@ static void metrics(void **state)
 int main(void)
 {
 	static const char *const paths[] = {
-		"traces/gnn.default.cft",     "traces/varlen.default.cft", "traces/vision.default.cft",
-		"traces/streams.default.cft", "traces/modelpar.default.cft",
-		"traces/cudagraph.default.cft", "traces/mempool.default.cft",
-		"traces/seeddemo.default.cft",
+		"traces/gnn.default.cft",      "traces/varlen.default.cft",
+		"traces/vision.default.cft",   "traces/streams.default.cft",
+		"traces/modelpar.default.cft", "traces/cudagraph.default.cft",
+		"traces/mempool.default.cft",  "traces/seeddemo.default.cft",
 	};
 	struct CMUnitTest tests[FRAG_ARRAY_LEN(paths)];
 
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(paths); i++)
-		tests[i] = (struct CMUnitTest){ .name = paths[i], .test_func = metrics,
+		tests[i] = (struct CMUnitTest){ .name = paths[i],
+						.test_func = metrics,
 						.initial_state = (void *)paths[i] };
 	return _cmocka_run_group_tests("oracle", tests, FRAG_ARRAY_LEN(paths), NULL, NULL);
 }

@@ -25,7 +25,7 @@ struct rig {
 	struct frag_block blocks[MAX_BLOCKS];
 	frag_addr_t bases[32]; /* S0, S1, … in order of creation */
 	unsigned bases_count;
-	char log[4096]; /* events since the last look */
+	char log[4096];		  /* events since the last look */
 	frag_addr_t next_address; /* the card places upwards from here */
 };
 
@@ -77,7 +77,9 @@ static int place(void *ctx, enum frag_call kind, uint64_t bytes, frag_addr_t *ad
 static void rig_open(struct rig *r, const char *text, uint64_t limit)
 {
 	struct frag_err err = { 0 };
-	struct frag_sim_config cfg = { .context_bytes = UINT64_MAX, .place = place, .place_ctx = r };
+	struct frag_sim_config cfg = { .context_bytes = UINT64_MAX,
+				       .place = place,
+				       .place_ctx = r };
 	struct frag_policy_env env;
 
 	memset(r, 0, sizeof(*r));
@@ -85,8 +87,10 @@ static void rig_open(struct rig *r, const char *text, uint64_t limit)
 	assert_int_equal(frag_sim_open(&cfg, &r->dev, &err), 0);
 	if (frag_policy_spec_parse(text, &r->spec, &err))
 		fail_msg("%s", err.msg);
-	env = (struct frag_policy_env){ .dev = r->dev, .limit_bytes = limit,
-					.device_total_bytes = 150109880320, .journal = journal,
+	env = (struct frag_policy_env){ .dev = r->dev,
+					.limit_bytes = limit,
+					.device_total_bytes = 150109880320,
+					.journal = journal,
 					.journal_ctx = r };
 	assert_int_equal(frag_policy_create(r->spec, &env, &r->policy, &err), 0);
 }
@@ -213,13 +217,16 @@ static void rounding(void **state)
 	(void)state;
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(rows); i++) {
 		assert_int_equal(granted(e, rows[i].n), rows[i].plain);
-		assert_int_equal(granted("pytorch:expandable_segments:True,roundup_power2_divisions:1",
+		assert_int_equal(granted("pytorch:expandable_segments:True,roundup_power2_"
+					 "divisions:1",
 					 rows[i].n),
 				 rows[i].plain);
-		assert_int_equal(granted("pytorch:expandable_segments:True,roundup_power2_divisions:4",
+		assert_int_equal(granted("pytorch:expandable_segments:True,roundup_power2_"
+					 "divisions:4",
 					 rows[i].n),
 				 rows[i].d4);
-		assert_int_equal(granted("pytorch:expandable_segments:True,roundup_power2_divisions:8",
+		assert_int_equal(granted("pytorch:expandable_segments:True,roundup_power2_"
+					 "divisions:8",
 					 rows[i].n),
 				 rows[i].d8);
 	}
@@ -228,7 +235,8 @@ static void rounding(void **state)
 /* [256:1,512:2,1024:4,>:8]: below 512 MiB plain, 1 GiB.. in quarters, 2 GiB.. in eighths. */
 static void rounding_list(void **state)
 {
-	const char *t = "pytorch:expandable_segments:True,roundup_power2_divisions:[256:1,512:2,1024:4,>:8]";
+	const char *t = "pytorch:expandable_segments:True,roundup_power2_divisions:[256:1,512:2,"
+			"1024:4,>:8]";
 
 	(void)state;
 	assert_int_equal(granted(t, 300 * FRAG_MIB + 1), 300 * FRAG_MIB + 512);
@@ -417,15 +425,16 @@ static void garbage(void **state)
 	alloc_on(&r, 0, 40 * FRAG_MIB, 0);
 	alloc_on(&r, 1, 42 * FRAG_MIB, 0);
 	alloc_on(&r, 2, 44 * FRAG_MIB, 0);
-	give(&r, 0);			   /* age counts from search 3 */
-	alloc_on(&r, 3, 2 * FRAG_MIB, 1);  /* another stream: search 4 misses; 126 > 100: collect */
+	give(&r, 0);			  /* age counts from search 3 */
+	alloc_on(&r, 3, 2 * FRAG_MIB, 1); /* another stream: search 4 misses; 126 > 100: collect */
 	r.log[0] = 0;
 	/* S0 was the only whole free segment: it went before the new one came */
 	give(&r, 1);
 	give(&r, 2);
 	alloc_on(&r, 4, 60 * FRAG_MIB, 0);
 	/* total 44 + 42 + 20 = 106 > 100, target 6; both have the same age: both go */
-	saw(&r, "segment_free S1+0 44040192; segment_free S2+0 46137344; segment_alloc S4+0 62914560; alloc S4+0 62914560");
+	saw(&r, "segment_free S1+0 44040192; segment_free S2+0 46137344; segment_alloc S4+0 "
+		"62914560; alloc S4+0 62914560");
 	rig_close(&r);
 }
 
@@ -514,16 +523,11 @@ static void driver_failures(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(rounding),
-		cmocka_unit_test(rounding_list),
-		cmocka_unit_test(default_settings),
-		cmocka_unit_test(expandable),
-		cmocka_unit_test(max_split),
-		cmocka_unit_test(streams),
-		cmocka_unit_test(retry_and_oom),
-		cmocka_unit_test(oversize_release),
-		cmocka_unit_test(garbage),
-		cmocka_unit_test(settings_refused),
+		cmocka_unit_test(rounding),	    cmocka_unit_test(rounding_list),
+		cmocka_unit_test(default_settings), cmocka_unit_test(expandable),
+		cmocka_unit_test(max_split),	    cmocka_unit_test(streams),
+		cmocka_unit_test(retry_and_oom),    cmocka_unit_test(oversize_release),
+		cmocka_unit_test(garbage),	    cmocka_unit_test(settings_refused),
 		cmocka_unit_test(driver_failures),
 	};
 

@@ -194,8 +194,8 @@ static void numbers(void **state)
 	frag_text_add_ns(&t, 45200000);
 	frag_text_add(&t, "|");
 	frag_text_add_ns(&t, 120000000000);
-	assert_string_equal(frag_text_str(&t),
-			    "0.1|||0|999|1,234,567|999 ns|1.50 us|45.2 ms|120 s");
+	assert_string_equal(frag_text_str(&t), "0.1|||0|999|1,234,567|999 ns|1.50 us|45.2 ms|120 "
+					       "s");
 	frag_text_release(&t);
 }
 
@@ -222,7 +222,8 @@ static void a_table(void **state)
 	frag_text_release(&out);
 	frag_table_html(&t, 1, &out);
 	assert_non_null(strstr(frag_text_str(&out), "title=\"how &lt;much&gt;\""));
-	assert_non_null(strstr(frag_text_str(&out), "<tr class=\"best\"><td class=\"l\">b&lt;c</td>"));
+	assert_non_null(strstr(frag_text_str(&out), "<tr class=\"best\"><td "
+						    "class=\"l\">b&lt;c</td>"));
 	frag_text_release(&out);
 	frag_table_release(&t);
 }
@@ -242,7 +243,8 @@ static void csv_is_exact(void **state)
 	frag_report_csv(&s.report, &t);
 	n = split_csv(first_line(t.s, &rest), head, 64);
 	assert_int_equal(n, 9 + metrics);
-	for (char *line = strtok_r(rest, "\n", &save); line; line = strtok_r(NULL, "\n", &save), row++) {
+	for (char *line = strtok_r(rest, "\n", &save); line;
+	     line = strtok_r(NULL, "\n", &save), row++) {
 		const struct frag_result *r = &s.section.results[row];
 
 		assert_int_equal(split_csv(line, cell, 64), n);
@@ -296,12 +298,13 @@ static void check_json_result(const json_t *j, const struct frag_result *r)
 		else
 			assert_true(json_is_real(v));
 	}
-	assert_int_equal(json_integer_value(json_object_get(json_object_get(j, "counters"),
-							    "balance")), -7);
+	assert_int_equal(
+		json_integer_value(json_object_get(json_object_get(j, "counters"), "balance")), -7);
 	assert_true(json_is_null(json_object_get(json_object_get(j, "free_ns"), "p50")) ||
 		    json_is_null(json_object_get(j, "free_ns")));
-	assert_int_equal(json_integer_value(json_object_get(json_object_get(host, "free_ns"),
-							    "count")), r->free_host_ns.count);
+	assert_int_equal(json_integer_value(json_object_get(json_object_get(host, "free_ns"), "coun"
+											      "t")),
+			 r->free_host_ns.count);
 }
 
 static void json_is_exact(void **state)
@@ -408,22 +411,24 @@ static void order_and_answer(void **state)
 		s.section.results[k].m.modelled_ns = k == 1 || k == 4 ? 60000000 : 9000000;
 	s.section.baseline_recorded = true;
 	frag_section_answer(&s.report, &s.section, &t);
-	assert_non_null(strstr(frag_text_str(&t),
-			       "of the policies that spend less than 1 % of the recorded time in the "
-			       "driver, 'pytorch' needs least: 10 GiB reserved at peak; these are the "
-			       "recorded settings, and no other of these needs less; the smallest known "
-			       "card with room for it is "));
-	assert_non_null(strstr(frag_text_str(&t),
-			       ". 'pytorch:expandable_segments:True' would do with 8 GiB, but spends "
-			       "60.0 ms in the driver, 6.0 % of the recorded time"));
+	assert_non_null(
+		strstr(frag_text_str(&t),
+		       "of the policies that spend less than 1 % of the recorded time in the "
+		       "driver, 'pytorch' needs least: 10 GiB reserved at peak; these are the "
+		       "recorded settings, and no other of these needs less; the smallest known "
+		       "card with room for it is "));
+	assert_non_null(strstr(frag_text_str(&t), ". 'pytorch:expandable_segments:True' would do "
+						  "with 8 GiB, but spends "
+						  "60.0 ms in the driver, 6.0 % of the recorded "
+						  "time"));
 	frag_text_release(&t);
 	for (size_t k = 0; k < 5; k++)
 		s.section.results[k].completed = false;
 	assert_int_equal(frag_section_best(&s.section), SIZE_MAX);
 	frag_section_answer(&s.report, &s.section, &t);
-	assert_string_equal(frag_text_str(&t),
-			    "no policy completes 'sample.default' here: every one of them runs out of "
-			    "memory");
+	assert_string_equal(frag_text_str(&t), "no policy completes 'sample.default' here: every "
+					       "one of them runs out of "
+					       "memory");
 	frag_text_release(&t);
 	sample_release(&s);
 }
@@ -518,15 +523,16 @@ static void peak_chart_adds_up(void **state)
 	chart_named("peak")->csv(&(struct frag_chart_job){ &s.report, &s.section, order }, &t);
 	n = split_csv(first_line(t.s, &rest), head, 64);
 	for (char *line = strtok_r(rest, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
-		static const char *const parts[] = { "requested_bytes", "rounding_bytes",
-						     "waiting_bytes", "pinned_bytes",
+		static const char *const parts[] = { "requested_bytes",	 "rounding_bytes",
+						     "waiting_bytes",	 "pinned_bytes",
 						     "releasable_bytes", "other_bytes" };
 		uint64_t sum = 0;
 
 		split_csv(line, cell, 64);
 		for (size_t i = 0; i < FRAG_ARRAY_LEN(parts); i++)
 			sum += strtoull(cell[column(head, n, parts[i])], NULL, 10);
-		assert_int_equal(sum, strtoull(cell[column(head, n, "peak_reserved_bytes")], NULL, 10));
+		assert_int_equal(sum,
+				 strtoull(cell[column(head, n, "peak_reserved_bytes")], NULL, 10));
 	}
 	frag_text_release(&t);
 	sample_release(&s);
@@ -570,7 +576,8 @@ static void memory_chart_keeps_peaks_and_ends(void **state)
 static void svg_inlining(void **state)
 {
 	static const char svg[] =
-		"<?xml version=\"1.0\"?>\n<svg \n width=\"900\" height=\"400\"\n viewBox=\"0 0 1 1\">\n"
+		"<?xml version=\"1.0\"?>\n<svg \n width=\"900\" height=\"400\"\n viewBox=\"0 0 1 "
+		"1\">\n"
 		"<title>Gnuplot</title><rect x=\"0\" y=\"0\" width=\"9\" height=\"9\" "
 		"fill=\"#ffffff\"/>\n<g id='a'/><use xlink:href='#a' color='rgb( 34,  34,  34)'/>"
 		"<path stroke='rgb(  0, 114, 178)' clip-path=\"url(#c)\"/></svg>\n";
@@ -805,7 +812,8 @@ int main(void)
 		cmocka_unit_test(memory_chart_keeps_peaks_and_ends),
 		cmocka_unit_test(svg_inlining),
 		cmocka_unit_test(the_page_escapes_everything),
-		cmocka_unit_test_setup_teardown(outfile_complete_or_absent, make_scratch, drop_scratch),
+		cmocka_unit_test_setup_teardown(outfile_complete_or_absent, make_scratch,
+						drop_scratch),
 		cmocka_unit_test_setup_teardown(report_is_whole, make_scratch, drop_scratch),
 		cmocka_unit_test_setup_teardown(a_failed_picture_leaves_nothing, make_scratch,
 						drop_scratch),

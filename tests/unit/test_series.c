@@ -48,9 +48,10 @@ static void record(struct frag_recorder *rec, const struct point *p, size_t n, s
 	for (size_t i = 0; i < n; i++) {
 		frag_series_add(rec, i, p[i].time, p[i].v[0], p[i].v[1], p[i].v[2], p[i].v[3]);
 		if (frag_series_want_loss(rec))
-			frag_series_add_loss(rec, &(struct frag_loss){ .event = i,
-							.time_us = p[i].time,
-							.reserved_bytes = p[i].v[3] });
+			frag_series_add_loss(rec,
+					     &(struct frag_loss){ .event = i,
+								  .time_us = p[i].time,
+								  .reserved_bytes = p[i].v[3] });
 	}
 }
 
@@ -99,9 +100,9 @@ static void windows_hold_the_truth(void **state)
 	static const struct {
 		size_t n, cap, kept;
 	} rows[] = {
-		{ 0, 8, 8 },	  { 1, 8, 8 },	     { 8, 8, 8 },      { 9, 8, 8 },
-		{ 16, 8, 8 },	  { 17, 8, 8 },	     { 1000, 8, 8 },   { 1000, 7, 8 },
-		{ 1000, 1, 2 },	  { 4096, 64, 64 },  { 4097, 64, 64 }, { 5000, 0, 1024 },
+		{ 0, 8, 8 },	     { 1, 8, 8 },      { 8, 8, 8 },	 { 9, 8, 8 },
+		{ 16, 8, 8 },	     { 17, 8, 8 },     { 1000, 8, 8 },	 { 1000, 7, 8 },
+		{ 1000, 1, 2 },	     { 4096, 64, 64 }, { 4097, 64, 64 }, { 5000, 0, 1024 },
 		{ 65536, 256, 256 },
 	};
 

@@ -55,7 +55,7 @@ static void seeddemo(void **state)
 	assert_int_equal(n, 5);
 	assert_int_equal(seen[0].allocated, MIB_400); /* allocate */
 	assert_int_equal(seen[0].reserved, MIB_400);
-	assert_int_equal(seen[1].reserved, MIB_400); /* delete: the memory stays cached */
+	assert_int_equal(seen[1].reserved, MIB_400);	  /* delete: the memory stays cached */
 	assert_int_equal(seen[2].allocated, MIB_400 / 2); /* allocate half: no new memory */
 	assert_int_equal(seen[2].reserved, MIB_400);
 	assert_int_equal(seen[3].reserved, MIB_400); /* delete that */

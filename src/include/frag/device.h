@@ -54,7 +54,7 @@ enum frag_call {
 #define FRAG_X_(name, text) FRAG_CALL_##name,
 	FRAG_CALL_LIST(FRAG_X_)
 #undef FRAG_X_
-	FRAG_CALL_COUNT
+		FRAG_CALL_COUNT
 };
 
 /* Static name of a call as the driver spells it. */
@@ -68,6 +68,7 @@ const char *frag_call_name(enum frag_call call);
 
 struct frag_device_info {
 	char name[96];
+	char driver[96];	/* driver and runtime in words; "" where there is none */
 	uint64_t total_bytes;	/* what the runtime reports as the card's memory */
 	uint64_t context_bytes; /* of these, taken by the CUDA context */
 	uint64_t granule_bytes; /* physical granule, 2 MiB on data-centre parts */
@@ -97,6 +98,45 @@ struct frag_managed_usage {
 };
 
 /*
+ * Contents of a block. Every 16 bytes of a filled block say whose they are:
+ * id, generation and offset, and a checksum of the three, so that a byte which is
+ * not as it should be tells who wrote it. Work runs on the card in the order
+ * of the calls; a block's memory must stay mapped until it is given back through
+ * the device, which waits where that is needed.
+ */
+enum frag_content_op {
+	FRAG_CONTENT_TOUCH,  /* write the first byte of each 4 KiB */
+	FRAG_CONTENT_FILL,   /* write the pattern into all bytes */
+	FRAG_CONTENT_VERIFY, /* compare all bytes with the pattern */
+	FRAG_CONTENT_COPY, /* copy the first half of the bytes to the second: what the card can do */
+	FRAG_CONTENT_DELAY, /* keep block.stream busy for block.bytes nanoseconds */
+};
+struct frag_content {
+	frag_addr_t addr;
+	uint64_t bytes;
+	uint32_t stream;
+	uint32_t id, generation; /* the caller's: which block, and which of its lives */
+};
+
+/* The first 16 bytes that a verify found changed, and how many there are in all. */
+struct frag_content_fault {
+	uint64_t count;		 /* changed pieces of 16 bytes; 0 = no fault */
+	uint64_t offset;	 /* in the block */
+	uint32_t id, generation; /* the block that was verified */
+	bool foreign;		 /* what was found there is another block's pattern: */
+	uint32_t other_id, other_generation;
+	uint64_t other_offset;
+	uint32_t found[4];
+};
+
+/* What others say about the memory taken, when `reserved_bytes` were (the greatest so far). */
+struct frag_dev_witness {
+	uint64_t reserved_bytes, mem_info_bytes; /* less free memory than at the opening */
+	bool has_nvml;
+	uint64_t nvml_at_bytes, nvml_bytes; /* NVML is slow: asked less often, at this reserved */
+};
+
+/*
  * One back-end. `priv` is its own state. All pointers may be NULL when the
  * matching FRAG_CAN_ bit is not set; `info`, `close` are compulsory.
  * A back-end writes the modelled time of a call to *ns; if it leaves it, the
@@ -108,7 +148,8 @@ struct frag_device_ops {
 	void (*close)(void *priv);
 	void (*info)(void *priv, struct frag_device_info *out);
 
-	int (*alloc)(void *priv, uint64_t bytes, frag_addr_t *out, uint64_t *ns, struct frag_err *err);
+	int (*alloc)(void *priv, uint64_t bytes, frag_addr_t *out, uint64_t *ns,
+		     struct frag_err *err);
 	int (*free)(void *priv, frag_addr_t addr, uint64_t *ns, struct frag_err *err);
 
 	int (*reserve)(void *priv, uint64_t bytes, frag_addr_t hint, frag_addr_t *out, uint64_t *ns,
@@ -118,7 +159,8 @@ struct frag_device_ops {
 	int (*create)(void *priv, uint64_t bytes, uint64_t *handle, uint64_t *ns,
 		      struct frag_err *err);
 	int (*release)(void *priv, uint64_t handle, uint64_t *ns, struct frag_err *err);
-	int (*map)(void *priv, frag_addr_t addr, uint64_t handle, uint64_t *ns, struct frag_err *err);
+	int (*map)(void *priv, frag_addr_t addr, uint64_t handle, uint64_t *ns,
+		   struct frag_err *err);
 	int (*set_access)(void *priv, frag_addr_t addr, uint64_t bytes, uint64_t *ns,
 			  struct frag_err *err);
 	int (*unmap)(void *priv, frag_addr_t addr, uint64_t bytes, uint64_t *ns,
@@ -154,6 +196,13 @@ struct frag_device_ops {
 			struct frag_err *err);
 	/* Physical bytes taken through this device now (segments, handles, pools, resident managed). */
 	uint64_t (*reserved)(void *priv);
+
+	/* Optional: devices with real memory. wait: until all work so far is done. */
+	int (*content)(void *priv, enum frag_content_op op, const struct frag_content *block,
+		       struct frag_err *err);
+	int (*content_fault)(void *priv, bool wait, struct frag_content_fault *out,
+			     struct frag_err *err);
+	void (*witness)(void *priv, struct frag_dev_witness *out);
 };
 
 struct frag_call_stat {
@@ -176,13 +225,16 @@ struct frag_device {
 	uint64_t now_ns;	 /* recorded time, ns since the trace began */
 	uint64_t reserved_bytes; /* now */
 	uint64_t reserved_peak_bytes;
-	uint64_t driver_ns;  /* sum over all calls */
+	uint64_t driver_ns;    /* sum over all calls */
 	uint64_t driver_calls; /* number of all calls, also the failed ones */
-	uint64_t fail_call;  /* the call number (from 1) that fails on demand; 0 = none */
-	bool fail_all_after; /* and every call after it */
+	uint64_t fail_call;    /* the call number (from 1) that fails on demand; 0 = none */
+	bool fail_all_after;   /* and every call after it */
 	struct frag_call_stat stat[FRAG_CALL_COUNT];
 	frag_call_log_fn log;
 	void *log_ctx;
+	/* told of every address that a cudaMalloc or cuMemAddressReserve got; NULL = nobody */
+	void (*placed)(void *ctx, enum frag_call call, uint64_t bytes, frag_addr_t addr);
+	void *placed_ctx;
 };
 
 void frag_dev_info(const struct frag_device *dev, struct frag_device_info *out);
@@ -242,6 +294,19 @@ int frag_dev_mem_info(struct frag_device *dev, uint64_t *free_bytes, uint64_t *t
 		      struct frag_err *err);
 
 /*
+ * Contents (see enum frag_content_op): no driver calls in the sense of the
+ * statistics, and their time is not counted. Errors: FRAG_ENOTSUP on a device without real memory.
+ * fault: the first one so far; out->count 0 = none.
+ */
+bool frag_dev_has_content(const struct frag_device *dev);
+int frag_dev_content(struct frag_device *dev, enum frag_content_op op,
+		     const struct frag_content *block, struct frag_err *err);
+int frag_dev_content_fault(struct frag_device *dev, bool wait, struct frag_content_fault *out,
+			   struct frag_err *err);
+/* False where nobody but the device itself knows. */
+bool frag_dev_witness(struct frag_device *dev, struct frag_dev_witness *out);
+
+/*
  * The simulated card. `place`, if set, is asked before the device places
  * anything itself: it may give the address (return 0), refuse as the real
  * driver did (FRAG_OOM), decline (-1: the device's own rule applies), or wish
@@ -252,22 +317,36 @@ int frag_dev_mem_info(struct frag_device *dev, uint64_t *free_bytes, uint64_t *t
 typedef int (*frag_place_fn)(void *ctx, enum frag_call kind, uint64_t bytes, frag_addr_t *addr);
 
 struct frag_sim_config {
-	const char *name;	 /* shown; NULL = "sim" */
-	uint64_t total_bytes;	 /* 0 = the card of the recordings (h200) */
-	uint64_t context_bytes;	 /* UINT64_MAX = that card's context */
+	const char *name;	      /* shown; NULL = "sim" */
+	uint64_t total_bytes;	      /* 0 = the card of the recordings (h200) */
+	uint64_t context_bytes;	      /* UINT64_MAX = that card's context */
 	const struct frag_cost *cost; /* NULL = the built-in H200 profile; borrowed while open */
 	frag_place_fn place;
 	void *place_ctx;
 };
 
 /* Errors: FRAG_ENOMEM, FRAG_EUSAGE (context above total). */
-int frag_sim_open(const struct frag_sim_config *cfg, struct frag_device **out, struct frag_err *err);
+int frag_sim_open(const struct frag_sim_config *cfg, struct frag_device **out,
+		  struct frag_err *err);
 /* Endless memory, no cost, addresses that only grow: what the simulator itself costs. */
 int frag_null_open(struct frag_device **out, struct frag_err *err);
 /* `ordinal` of the CUDA runtime. FRAG_EDEVICE "no driver"/"no device" where there is none. */
 int frag_cuda_open(int ordinal, struct frag_device **out, struct frag_err *err);
+/* A real card, of which only a part may be used: so running out of memory is tested without
+ * filling it. The thread that opens it uses it. */
+struct frag_cuda_config {
+	int ordinal;
+	uint64_t total_bytes;	/* 0 = the whole card */
+	uint64_t context_bytes; /* of these; only where total_bytes is given */
+	uint64_t
+		managed_max_bytes; /* managed memory out at a time; 0 = a quarter of what is free */
+};
+int frag_cuda_open_config(const struct frag_cuda_config *cfg, struct frag_device **out,
+			  struct frag_err *err);
 /* Was the CUDA back-end built in? */
 bool frag_cuda_built(void);
+/* Cards that can be opened; 0 without a driver. */
+int frag_cuda_count(void);
 
 /* How many segments, ranges, handles and pools are still out. Zero = nothing leaked. */
 uint64_t frag_dev_leaks(const struct frag_device *dev);
@@ -280,11 +359,11 @@ void frag_cost_destroy(struct frag_cost *cost);
 
 /* Known cards (frag list gpus). */
 struct frag_gpu {
-	const char *name;      /* "h200" */
-	const char *label;     /* "NVIDIA H200 141 GB" */
-	uint64_t total_bytes;  /* as the runtime reports it */
+	const char *name;     /* "h200" */
+	const char *label;    /* "NVIDIA H200 141 GB" */
+	uint64_t total_bytes; /* as the runtime reports it */
 	uint64_t context_bytes;
-	const char *source;    /* measured where, or which public specification */
+	const char *source; /* measured where, or which public specification */
 };
 const struct frag_gpu *frag_gpu_list(size_t *count);
 const struct frag_gpu *frag_gpu_find(const char *name); /* NULL if unknown */

@@ -29,7 +29,7 @@ enum frag_code {
 #define FRAG_X_(name, exit_status, text) FRAG_##name,
 	FRAG_ERROR_LIST(FRAG_X_)
 #undef FRAG_X_
-	FRAG_CODE_END_
+		FRAG_CODE_END_
 };
 
 /*

@@ -44,14 +44,15 @@ uint64_t frag_hist_quantile(const struct frag_hist *h, double q);
 
 /* Where the reserved bytes are at one moment; they add up to reserved. */
 struct frag_loss {
-	uint64_t event;	   /* index of the event after which this held */
+	uint64_t event; /* index of the event after which this held */
 	uint64_t time_us;
 	uint64_t requested_bytes;
 	uint64_t rounding_bytes; /* granted - requested of live blocks */
 	uint64_t waiting_bytes;	 /* granted, waiting for a stream */
 	uint64_t pinned_bytes;	 /* free in segments (pages) with live blocks */
 	uint64_t releasable_bytes;
-	uint64_t other_bytes; /* reserved but not held by the policy's own blocks (driver rounding) */
+	uint64_t
+		other_bytes; /* reserved but not held by the policy's own blocks (driver rounding) */
 	uint64_t reserved_bytes;
 	uint64_t largest_free_bytes;
 };
@@ -94,7 +95,7 @@ const struct frag_metric_info *frag_metric_list(size_t *count);
 
 struct frag_oom {
 	bool happened;
-	uint64_t event;	     /* index of the first alloc that could not be served */
+	uint64_t event; /* index of the first alloc that could not be served */
 	uint64_t time_us;
 	uint64_t bytes;	     /* requested */
 	uint64_t step;	     /* steps completed before it */
@@ -102,9 +103,9 @@ struct frag_oom {
 };
 
 struct frag_result {
-	char *policy;	/* as given */
-	char *params;	/* echo of what differs from defaults */
-	char *trace;	/* name */
+	char *policy; /* as given */
+	char *params; /* echo of what differs from defaults */
+	char *trace;  /* name */
 	uint32_t device_ordinal;
 	bool completed;
 	struct frag_oom oom;
@@ -113,7 +114,8 @@ struct frag_result {
 	struct frag_series series;
 	struct frag_hist alloc_host_ns[FRAG_CLASS_COUNT]; /* sampled, see docs/metrics.md */
 	struct frag_hist free_host_ns;
-	struct frag_hist alloc_modelled_ns[FRAG_CLASS_COUNT]; /* driver time per alloc; all of them */
+	struct frag_hist
+		alloc_modelled_ns[FRAG_CLASS_COUNT]; /* driver time per alloc; all of them */
 	struct frag_hist free_modelled_ns;
 	struct frag_call_stat calls[FRAG_CALL_COUNT];
 	char *(*counters)[2]; /* policy's own: name, decimal value; NULL-terminated pairs */

@@ -34,27 +34,43 @@ struct frag_opt {
 	const char *sdef;	  /* STRING */
 	const char *const *words; /* ENUM: NULL-terminated */
 	const char *help;	  /* one line, lower case, with the unit where there is one */
-	const char *tune;	  /* values worth trying, comma separated, or NULL: `tune` skips it */
+	const char *tune; /* values worth trying, comma separated, or NULL: `tune` skips it */
 };
 
 #define FRAG_OPT_BYTES(k, s, f, d, lo, hi, h) \
-	{ .type = FRAG_OPT_T_BYTES, .key = k, .offset = offsetof(s, f), .def = d, .min = lo, \
-	  .max = hi, .help = h }
+	{ \
+		.type = FRAG_OPT_T_BYTES, .key = k, .offset = offsetof(s, f), .def = d, .min = lo, \
+		.max = hi, .help = h \
+	}
 #define FRAG_OPT_UINT(k, s, f, d, lo, hi, h) \
-	{ .type = FRAG_OPT_T_UINT, .key = k, .offset = offsetof(s, f), .def = d, .min = lo, \
-	  .max = hi, .help = h }
+	{ \
+		.type = FRAG_OPT_T_UINT, .key = k, .offset = offsetof(s, f), .def = d, .min = lo, \
+		.max = hi, .help = h \
+	}
 #define FRAG_OPT_DOUBLE(k, s, f, d, lo, hi, h) \
-	{ .type = FRAG_OPT_T_DOUBLE, .key = k, .offset = offsetof(s, f), .fdef = d, .fmin = lo, \
-	  .fmax = hi, .help = h }
+	{ \
+		.type = FRAG_OPT_T_DOUBLE, .key = k, .offset = offsetof(s, f), .fdef = d, \
+		.fmin = lo, .fmax = hi, .help = h \
+	}
 #define FRAG_OPT_BOOL(k, s, f, d, h) \
-	{ .type = FRAG_OPT_T_BOOL, .key = k, .offset = offsetof(s, f), .def = d, .max = 1, \
-	  .help = h }
+	{ \
+		.type = FRAG_OPT_T_BOOL, .key = k, .offset = offsetof(s, f), .def = d, .max = 1, \
+		.help = h \
+	}
 #define FRAG_OPT_ENUM(k, s, f, d, w, h) \
-	{ .type = FRAG_OPT_T_ENUM, .key = k, .offset = offsetof(s, f), .def = d, .words = w, \
-	  .help = h }
+	{ \
+		.type = FRAG_OPT_T_ENUM, .key = k, .offset = offsetof(s, f), .def = d, .words = w, \
+		.help = h \
+	}
 #define FRAG_OPT_STRING(k, s, f, d, h) \
-	{ .type = FRAG_OPT_T_STRING, .key = k, .offset = offsetof(s, f), .sdef = d, .help = h }
-#define FRAG_OPT_END { .type = FRAG_OPT_T_END }
+	{ \
+		.type = FRAG_OPT_T_STRING, .key = k, .offset = offsetof(s, f), .sdef = d, \
+		.help = h \
+	}
+#define FRAG_OPT_END \
+	{ \
+		.type = FRAG_OPT_T_END \
+	}
 
 /* Writes every default into `params`. */
 void frag_opt_defaults(const struct frag_opt *opts, void *params);

@@ -30,19 +30,19 @@
 
 /* How an allocation was served; the key of the latency tables. */
 #define FRAG_CLASS_LIST(X) \
-	X(HIT, "hit")		/* a free block as it was */ \
-	X(SPLIT, "split")	/* a free block, the rest stays free */ \
-	X(GROW, "grow")		/* new memory from the upstream */ \
-	X(MAP, "map")		/* physical pages mapped (new or moved) */ \
-	X(STITCH, "stitch")	/* several free pieces made one */ \
-	X(RELEASE, "release")	/* cached memory given back first */ \
-	X(REFUSED, "refused")	/* out of memory */
+	X(HIT, "hit")	      /* a free block as it was */ \
+	X(SPLIT, "split")     /* a free block, the rest stays free */ \
+	X(GROW, "grow")	      /* new memory from the upstream */ \
+	X(MAP, "map")	      /* physical pages mapped (new or moved) */ \
+	X(STITCH, "stitch")   /* several free pieces made one */ \
+	X(RELEASE, "release") /* cached memory given back first */ \
+	X(REFUSED, "refused") /* out of memory */
 
 enum frag_class {
 #define FRAG_X_(name, text) FRAG_CLASS_##name,
 	FRAG_CLASS_LIST(FRAG_X_)
 #undef FRAG_X_
-	FRAG_CLASS_COUNT
+		FRAG_CLASS_COUNT
 };
 const char *frag_class_name(enum frag_class cls);
 
@@ -58,10 +58,10 @@ struct frag_request {
 /* What an allocation returns; kept by the engine and handed back in free. */
 struct frag_block {
 	frag_addr_t addr;
-	uint64_t granted;  /* bytes, >= requested */
-	uint64_t handle;   /* the policy's own (pointer or index) */
-	uint32_t stream;   /* of the request; set by the engine */
-	uint8_t cls;	   /* enum frag_class, of the alloc that made it */
+	uint64_t granted;   /* bytes, >= requested */
+	uint64_t handle;    /* the policy's own (pointer or index) */
+	uint32_t stream;    /* of the request; set by the engine */
+	uint8_t cls;	    /* enum frag_class, of the alloc that made it */
 	uint64_t requested; /* of the request; set by the engine */
 };
 
@@ -72,7 +72,7 @@ struct frag_usage {
 	uint64_t pinned_bytes;	   /* free, but in a segment (or page) with live blocks */
 	uint64_t releasable_bytes; /* free, and a trim would give it back */
 	uint64_t largest_free_bytes;
-	uint64_t free_bytes;	   /* pinned + releasable */
+	uint64_t free_bytes; /* pinned + releasable */
 	uint64_t segments_count, blocks_count;
 };
 
@@ -108,11 +108,11 @@ struct frag_policy;
 /* What a policy is given. Borrowed for the life of the instance. */
 struct frag_policy_env {
 	struct frag_device *dev;
-	uint64_t limit_bytes;	  /* per-process limit on reserved; UINT64_MAX = none */
+	uint64_t limit_bytes;	     /* per-process limit on reserved; UINT64_MAX = none */
 	uint64_t device_total_bytes; /* what the runtime reports; reservations are sized from it */
 	uint64_t seed;
-	uint32_t streams_count;	  /* a hint, streams may exceed it */
-	const char *inner;	  /* text after '/' in "limit:bytes=8G/pytorch", or NULL */
+	uint32_t streams_count; /* a hint, streams may exceed it */
+	const char *inner;	/* text after '/' in "limit:bytes=8G/pytorch", or NULL */
 	/*
 	 * "Wait for everything": the engine completes every pending free (it
 	 * calls this instance's `free` for each) before it returns. NULL where
@@ -129,16 +129,17 @@ struct frag_policy_env {
 #define FRAG_POLICY_ADAPTOR (1u << 1) /* wraps env->inner */
 #define FRAG_POLICY_STACK (1u << 2)   /* frees must come in reverse order of allocs */
 #define FRAG_POLICY_LINEAR (1u << 3)  /* its rule is linear in the number of blocks */
-#define FRAG_POLICY_FOREIGN_SYNC (1u << 4) /* has its own cross-stream rule (free at request is fine) */
+#define FRAG_POLICY_FOREIGN_SYNC \
+	(1u << 4) /* has its own cross-stream rule (free at request is fine) */
 
 /* Initial state of a history that began late: what was there before. */
 struct frag_seed_block {
 	frag_addr_t addr;
-	uint64_t bytes;	    /* block size */
+	uint64_t bytes; /* block size */
 	uint64_t requested;
 	uint32_t stream;
-	uint32_t slot;	    /* the live slot its later free names */
-	bool waiting;	    /* freed by the program, not completed */
+	uint32_t slot; /* the live slot its later free names */
+	bool waiting;  /* freed by the program, not completed */
 };
 struct frag_seed_segment {
 	frag_addr_t addr;
@@ -147,7 +148,7 @@ struct frag_seed_segment {
 	uint16_t pool;
 	bool small, expandable;
 	uint32_t first_block, blocks_count; /* into blocks[], occupied ones only, address order */
-	frag_addr_t range_addr; /* expandable: base of its reservation, 0 = unknown */
+	frag_addr_t range_addr;		    /* expandable: base of its reservation, 0 = unknown */
 };
 struct frag_seed {
 	const struct frag_seed_segment *segments;
@@ -157,14 +158,14 @@ struct frag_seed {
 };
 
 struct frag_policy_ops {
-	uint32_t abi;	     /* FRAG_POLICY_ABI */
-	const char *name;    /* as on the command line: '-' where the file has '_' */
-	const char *summary; /* one line, lower case */
-	const char *source;  /* where the rules come from: repository, file, version */
-	uint32_t flags;	     /* FRAG_POLICY_… */
-	uint32_t needs;	     /* FRAG_CAN_… of the device */
+	uint32_t abi;		     /* FRAG_POLICY_ABI */
+	const char *name;	     /* as on the command line: '-' where the file has '_' */
+	const char *summary;	     /* one line, lower case */
+	const char *source;	     /* where the rules come from: repository, file, version */
+	uint32_t flags;		     /* FRAG_POLICY_… */
+	uint32_t needs;		     /* FRAG_CAN_… of the device */
 	const struct frag_opt *opts; /* NULL = none */
-	size_t params_size;  /* of the struct that opts fill; 0 = none */
+	size_t params_size;	     /* of the struct that opts fill; 0 = none */
 
 	/*
 	 * Optional: parse an option text that is not "key=value,…" (PyTorch's

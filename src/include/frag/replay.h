@@ -16,16 +16,26 @@
 #include <frag/policy.h>
 #include <frag/trace.h>
 
+/* What is done to every block on a device with real memory. */
+enum frag_fill {
+	FRAG_FILL_NONE,
+	FRAG_FILL_TOUCH,  /* the first byte of each page is written after the alloc */
+	FRAG_FILL_VERIFY, /* a pattern into all bytes, and compared before the free */
+};
+
 struct frag_run_options {
-	uint64_t limit_bytes;	  /* UINT64_MAX = none */
+	uint64_t limit_bytes; /* UINT64_MAX = none */
 	uint64_t seed;
-	uint64_t sync_every;	  /* synchronise the device after every n operations; 0 = never */
-	bool skip_oom;		  /* --on-oom=skip: drop what cannot be served and go on */
-	bool free_at_request;	  /* replay deferred frees at their request */
-	bool check;		  /* the policy's check after every event */
-	size_t windows_max;	  /* time series length, 0 = 1024 */
-	bool losses;		  /* also sample where the bytes are over time */
-	bool latency;		  /* sample host latency per call */
+	uint64_t sync_every;  /* synchronise the device after every n operations; 0 = never */
+	bool skip_oom;	      /* --on-oom=skip: drop what cannot be served and go on */
+	bool free_at_request; /* replay deferred frees at their request */
+	bool check;	      /* the policy's check after every event */
+	size_t windows_max;   /* time series length, 0 = 1024 */
+	bool losses;	      /* also sample where the bytes are over time */
+	bool latency;	      /* sample host latency per call */
+	enum frag_fill fill;  /* FRAG_ENOTSUP at create where the device has no contents */
+	uint64_t work_ns;     /* every alloc queues work of this length on its stream; 0 = none */
+	bool paced;	      /* wait until an event is due by the recorded time */
 };
 void frag_run_options_defaults(struct frag_run_options *o);
 
@@ -55,10 +65,10 @@ struct frag_verify_result {
 	uint64_t segments, segments_same; /* segment events */
 	uint64_t ooms, ooms_same;
 	uint64_t finals, finals_same; /* blocks of the final snapshot */
-	uint64_t refusals;  /* times the real driver refused memory (inferred) */
-	uint64_t uncertain; /* seed blocks whose size the file does not determine */
-	uint64_t trims;	    /* releases taken for an empty_cache */
-	uint64_t pools;	    /* private pools, recorded or inferred */
+	uint64_t refusals;	      /* times the real driver refused memory (inferred) */
+	uint64_t uncertain;	      /* seed blocks whose size the file does not determine */
+	uint64_t trims;		      /* releases taken for an empty_cache */
+	uint64_t pools;		      /* private pools, recorded or inferred */
 	bool identical;
 	char first_difference[400]; /* "" if none */
 	char *(*counters)[2]; /* the policy's own statistics at the end, as in struct frag_result */

@@ -23,18 +23,18 @@ enum frag_event_kind {
 	FRAG_EV_FREE,		/* requested and completed at once: the common case */
 	FRAG_EV_FREE_REQUESTED, /* let go, another stream still uses it */
 	FRAG_EV_FREE_COMPLETED, /* the end of that */
-	FRAG_EV_TRIM,		/* empty_cache; pool 0 = the default pools, else that private pool */
-	FRAG_EV_REFUSED,	/* a request that failed when recorded (oom); no slot */
-	FRAG_EV_MARK,		/* slot = string index of the name; flags: begins or ends */
+	FRAG_EV_TRIM,	 /* empty_cache; pool 0 = the default pools, else that private pool */
+	FRAG_EV_REFUSED, /* a request that failed when recorded (oom); no slot */
+	FRAG_EV_MARK,	 /* slot = string index of the name; flags: begins or ends */
 	FRAG_EV_COUNT
 };
 
 /* flags */
-#define FRAG_EVF_SEED 1u	/* ALLOC: was live before the history began */
-#define FRAG_EVF_AT_SYNC 2u	/* FREE_COMPLETED: by the synchronisation inside the next malloc */
-#define FRAG_EVF_END 4u		/* MARK: the phase ends (else begins) */
-#define FRAG_EVF_STEP 8u	/* MARK: a step boundary (optimizer step) */
-#define FRAG_EVF_UNSURE 16u	/* TRIM: the reader could not tell it from a retry; see resolve */
+#define FRAG_EVF_SEED 1u    /* ALLOC: was live before the history began */
+#define FRAG_EVF_AT_SYNC 2u /* FREE_COMPLETED: by the synchronisation inside the next malloc */
+#define FRAG_EVF_END 4u	    /* MARK: the phase ends (else begins) */
+#define FRAG_EVF_STEP 8u    /* MARK: a step boundary (optimizer step) */
+#define FRAG_EVF_UNSURE 16u /* TRIM: the reader could not tell it from a retry; see resolve */
 
 #define FRAG_MAX_REQUEST ((1ull << 48) - 1)
 #define FRAG_NO_STACK 0u
@@ -117,15 +117,15 @@ struct frag_trace_dev {
 	struct frag_seed seed;
 	struct frag_seed_segment *seed_segments; /* storage behind seed */
 	struct frag_seed_block *seed_blocks;
-	uint64_t recorded_count; /* entries of the recording (frees count twice, segments too) */
-	bool truncated;		 /* the recorder's ring lost its oldest entries */
+	uint64_t recorded_count;   /* entries of the recording (frees count twice, segments too) */
+	bool truncated;		   /* the recorder's ring lost its oldest entries */
 	uint64_t uncertain_blocks; /* seed blocks whose size the file does not determine */
 };
 
 /* Settings of the recorded allocator. */
 struct frag_trace_settings {
 	bool present;
-	char *conf; /* PYTORCH_CUDA_ALLOC_CONF, "" if none */
+	char *conf;		  /* PYTORCH_CUDA_ALLOC_CONF, "" if none */
 	uint64_t max_split_bytes; /* UINT64_MAX = unlimited */
 	double gc_threshold;
 	bool expandable;
@@ -151,8 +151,8 @@ struct frag_stacks {
 struct frag_strings; /* interned strings, see strings.h of src/trace */
 
 struct frag_trace {
-	char *name;   /* shown in tables: file name without folders and endings */
-	char *format; /* "torch-snapshot", "cft", … */
+	char *name;	   /* shown in tables: file name without folders and endings */
+	char *format;	   /* "torch-snapshot", "cft", … */
 	uint64_t start_us; /* Unix time of event time 0, 0 = unknown */
 	struct frag_trace_dev *devs;
 	uint32_t devs_count;

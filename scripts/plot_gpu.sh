@@ -1,0 +1,19 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Charts of a folder that gpu_suite.sh has filled:
+#	plot_gpu.sh FOLDER [FORMAT]	-> FOLDER/img/{calls,peer,sim}.svg
+set -euo pipefail
+here=$(dirname "$0")
+[ $# -ge 1 ] || { echo "usage: $0 FOLDER [svg|png|pdf]" >&2; exit 2; }
+folder=$1 format=${2:-svg}
+mkdir -p "$folder/img"
+card=$(sed -n 's/^cuda:0 *//p' "$folder/environment.txt" | sed 's/  .*//')
+when=$(sed -n 's/^date: \(....-..-..\).*/\1/p' "$folder/environment.txt")
+under="${card:-no card}, $when"
+
+draw() { gnuplot -c "$here/plot/gpu_$1.gp" "$folder/$2" "$folder/img/$1.$format" "$format" "$3" "$under" "$4"; }
+[ ! -s "$folder/calls.csv" ] || draw calls calls.csv "Latency of driver calls by size" \
+	"cudaMalloc cudaFree cuMemAddressReserve cuMemCreate cuMemMap cuMemSetAccess cuMemUnmap cuMemRelease"
+[ ! -s "$folder/peer.csv" ] || draw peer peer.csv "Time per operation with memory cached" \
+	"$(sed -n 's/^[^,]*,\(PyTorch[^,]*\),.*/\1/p' "$folder/peer.csv" | head -n 1)"
+[ ! -s "$folder/sim.csv" ] || draw sim sim.csv "Driver time: simulated against real" ""

@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Planning: which card a trace fits (fit), which settings serve it best (tune),
+ * how far from the best possible a policy is (bound, place), and plans made
+ * from one part of a trace for the rest of it.
+ *
+ * Words. buffer: a life span and a size. placement: an offset for each buffer.
+ * height: the largest offset + size. load: the sum of the sizes that live at
+ * one moment; no placement is lower than the largest load. probe: one replay
+ * that is asked only whether it completes and what it took.
+ *
+ * Ownership: what an `out` received is the caller's and goes back through the
+ * matching release. Specs, traces and cards are borrowed during the call. Every
+ * function here may use several threads; results do not depend on how many.
+ */
+#ifndef FRAG_PLAN_H
+#define FRAG_PLAN_H
+
+#include <signal.h>
+
+#include <frag/base.h>
+#include <frag/device.h>
+#include <frag/error.h>
+#include <frag/policy.h>
+#include <frag/replay.h>
+#include <frag/trace.h>
+
+/*
+ * How long work is watched. progress: called now and then on the calling
+ * thread, done <= total, total 0 = unknown. stop: non-zero ends the work early;
+ * what was finished is kept and says so (`complete` false in the result).
+ */
+struct frag_watch {
+	void (*progress)(void *ctx, uint64_t done, uint64_t total);
+	void *ctx;
+	const volatile sig_atomic_t *stop;
+};
+
+/* The card a probe runs on, and the settings of every probe. */
+struct frag_plan_env {
+	unsigned threads; /* 0 = 1 */
+	struct frag_sim_config card;
+	struct frag_run_options run; /* limit_bytes counts unless a fraction is given */
+	double limit_fraction;	     /* of the card's total; 0 = none */
+	struct frag_watch watch;
+};
+
+/* ---- fit: the smallest card ---------------------------------------------- */
+
+#define FRAG_FIT_GAPS 8
+
+/* A range of capacities, both ends replayed; in between it was not looked at. */
+struct frag_fit_gap {
+	uint64_t first_bytes, last_bytes;
+};
+
+/* One policy on one device of one trace. Capacities are totals of the card: usable
+ * memory, what the context takes, and the margin. */
+struct frag_fit {
+	bool complete;				 /* the search was not interrupted */
+	bool possible;				 /* it completes on a card that is large enough */
+	uint64_t min_capacity_bytes;		 /* completes here, fails 2 MiB below */
+	uint64_t safe_capacity_bytes;		 /* from here on no probe failed */
+	uint64_t peak_reserved_bytes;		 /* on a card that is large enough */
+	struct frag_fit_gap gaps[FRAG_FIT_GAPS]; /* failures seen above the minimum, ascending */
+	size_t gaps_count, gaps_seen;		 /* kept, and found */
+	uint64_t probes_count;
+};
+
+struct frag_fit_task {
+	const struct frag_policy_spec *spec;
+	const struct frag_trace_dev *dev;
+	struct frag_fit fit;
+	uint64_t gpus; /* bit i: completes on card i of the caller's list */
+	struct frag_err err;
+	int rc;
+};
+
+/*
+ * Searches all tasks over threads. context, margin: bytes of the capacity that the
+ * trace cannot have. gpus[n], n <= 64: cards to try as they are. Cost: about
+ * 17 probes of bisection and 40 of the neighbourhood for each task.
+ * Errors: FRAG_ENOMEM; those of a task are in the task.
+ */
+int frag_fit_run(const struct frag_plan_env *env, uint64_t margin_bytes,
+		 const struct frag_gpu *const *gpus, size_t gpus_count, struct frag_fit_task *tasks,
+		 size_t count, struct frag_err *err);
+
+/* ---- tune: the best settings ---------------------------------------------- */
+
+enum frag_tune_objective {
+	FRAG_TUNE_PEAK, /* least peak reserved on env->card */
+	FRAG_TUNE_CARD, /* smallest card that completes */
+	FRAG_TUNE_TIME, /* least driver time that completes under env's card and limit */
+};
+
+struct frag_tune_options {
+	/* Policies, each searched over the `tune` values of its option table; options in the
+	 * text stay as given. */
+	const char *const *spaces;
+	size_t spaces_count;
+	const char *baseline; /* settings to compare with; tried first */
+	enum frag_tune_objective objective;
+	uint64_t budget; /* settings to try in each space; above it a space is not exhausted */
+	uint64_t seed;
+};
+
+/* One tried setting; with several units the worst peak and the sum of times. */
+struct frag_tune_try {
+	char *text;   /* as typed: "pytorch:expandable_segments:True" */
+	char *params; /* echo of the spec */
+	char *conf;   /* line for PYTORCH_CUDA_ALLOC_CONF; NULL where it is no PyTorch setting */
+	unsigned changed_count; /* options set beyond the space's own text */
+	bool completed;
+	uint64_t peak_reserved_bytes;
+	uint64_t driver_ns;
+	uint64_t capacity_bytes; /* FRAG_TUNE_CARD: total of the smallest card, context included */
+};
+
+struct frag_tune {
+	bool complete;	      /* not interrupted */
+	bool exhaustive;      /* every setting of every space was tried */
+	uint64_t space_count; /* settings in all spaces, doubles and contradictory ones included */
+	struct frag_tune_try *tries; /* best first, as the objective orders them */
+	size_t tries_count;
+	size_t baseline; /* index */
+	size_t *front;	 /* indices: no other try has both less reserved and less driver time */
+	size_t front_count;
+};
+
+/*
+ * Tries settings on all units. A space of at most `budget` settings is exhausted;
+ * else local search: from the space's own text, then from random settings, to the best of all
+ * settings that differ in one option until none is better. Ties go to fewer changed options.
+ * Same seed, same answer, for any number of threads. Errors: FRAG_EUSAGE (a text), FRAG_ENOMEM.
+ */
+int frag_tune_run(const struct frag_plan_env *env, const struct frag_trace_dev *const *units,
+		  size_t units_count, const struct frag_tune_options *opt, struct frag_tune *out,
+		  struct frag_err *err);
+void frag_tune_release(struct frag_tune *t);
+
+/* ---- the optimum: bound and offline placement ----------------------------- */
+
+/* Lives from the moment `lower` up to, not including, `upper`. pre: lower < upper, bytes > 0. */
+struct frag_buffer {
+	uint64_t lower, upper, bytes;
+};
+
+struct frag_buffers {
+	struct frag_buffer *list;
+	size_t count;
+	/* NULL, or [count]: the other part of the same memory (equal size, at other times), which
+	 * gets the same offset; its own number = none. Known to greedy (but TOP) and improve. */
+	uint32_t *twins;
+};
+
+/*
+ * The allocations of a device in order, moments = event indices; what is still live at the
+ * end ends there. Sizes are rounded up to `align`. A block lives until its free has completed,
+ * with at_request until it was requested. O(events). Errors: FRAG_ENOMEM.
+ */
+int frag_buffers_init(struct frag_buffers *b, const struct frag_trace_dev *dev, uint64_t align,
+		      bool at_request, struct frag_err *err);
+void frag_buffers_release(struct frag_buffers *b);
+
+/* The largest load. *when (may be NULL): the first moment that has it. O(n log n). */
+int frag_load_bound(const struct frag_buffers *b, uint64_t *bound, uint64_t *when,
+		    struct frag_err *err);
+
+/* In which order the buffers are placed; ties by the next words, then by index. */
+#define FRAG_ORDER_LIST(X) \
+	X(SIZE, "size")		  /* largest first, then the earliest */ \
+	X(CONFLICTS, "conflicts") /* most others alive at the same time first, then the largest */ \
+	X(AREA, "area")		  /* size times life */ \
+	X(LIFE, "life")		  /* longest first, then the largest */
+enum frag_order {
+#define FRAG_X_(name, text) FRAG_ORDER_##name,
+	FRAG_ORDER_LIST(FRAG_X_)
+#undef FRAG_X_
+		FRAG_ORDER_COUNT
+};
+const char *frag_order_name(enum frag_order order);
+
+/* Where a buffer goes among the placed ones that live at the same time. */
+#define FRAG_FIT_LIST(X) \
+	X(BEST, "smallest gap") /* TFLite; the lowest of equals */ \
+	X(LOWEST, "lowest gap") \
+	X(TOP, "on top") /* TVM: above all of them, gaps are not filled */
+enum frag_gap_rule {
+#define FRAG_X_(name, text) FRAG_GAP_##name,
+	FRAG_FIT_LIST(FRAG_X_)
+#undef FRAG_X_
+		FRAG_GAP_COUNT
+};
+const char *frag_gap_rule_name(enum frag_gap_rule rule);
+
+/*
+ * Greedy placement into offsets[count]. O(n log n + pairs that live at the same time and are
+ * met); TOP is O(n log n). Errors: FRAG_ENOMEM, FRAG_EINTR (stop).
+ */
+int frag_place_greedy(const struct frag_buffers *b, enum frag_order order, enum frag_gap_rule rule,
+		      const struct frag_watch *watch, uint64_t *offsets, uint64_t *height,
+		      struct frag_err *err);
+
+/*
+ * Greedy placement, improved: the buffers that make the height go to the front of the order,
+ * and all is placed again, until target, rounds or time are used up. Starts from the best of
+ * the greedy ones. offsets: the best that was found.
+ */
+struct frag_improve_options {
+	uint64_t target_bytes; /* stop here; 0 = the load bound */
+	uint64_t budget_ns;
+	unsigned rounds_max;
+	const struct frag_watch *watch; /* may be NULL */
+};
+int frag_place_improve(const struct frag_buffers *b, const struct frag_improve_options *opt,
+		       uint64_t *offsets, uint64_t *height, struct frag_err *err);
+
+/*
+ * Branch and bound: a placement of at most target. offsets and *height hold a placement
+ * on entry (or *height is UINT64_MAX: none) and the lowest one found on return. Each thread
+ * searches on its own, with other random orders. *answer: FOUND, NONE (proved: no placement
+ * is as low as the target), or GAVE_UP (time or the watch). How far it comes in its time
+ * depends on the machine. nodes: of all threads. Errors: FRAG_ENOMEM.
+ */
+enum frag_search_answer { FRAG_SEARCH_FOUND, FRAG_SEARCH_NONE, FRAG_SEARCH_GAVE_UP };
+struct frag_search_options {
+	uint64_t target_bytes;
+	uint64_t budget_ns;		/* wall clock */
+	unsigned threads;		/* 0 = 1 */
+	const struct frag_watch *watch; /* may be NULL */
+};
+int frag_place_search(const struct frag_buffers *b, const struct frag_search_options *opt,
+		      uint64_t *offsets, uint64_t *height, enum frag_search_answer *answer,
+		      uint64_t *nodes, struct frag_err *err);
+
+/*
+ * Independent check: offsets are multiples of align, no two buffers overlap in time
+ * and place, nothing above `height`. Its own sweep over time; shares no code with what places.
+ * Errors: FRAG_ECHECK naming the first pair, FRAG_ENOMEM. O(n log n).
+ */
+int frag_place_check(const struct frag_buffers *b, const uint64_t *offsets, uint64_t align,
+		     uint64_t height, struct frag_err *err);
+
+/* ---- plans for steps: what policy `planned` runs --------------------------- */
+
+/*
+ * Made from the first steps of a trace (marks of kind STEP). Phase 0 is everything
+ * before the pattern, phases 1.. are the steps of one period, which repeat.
+ */
+struct frag_step_plan {
+	uint32_t steps_count;	/* in the trace */
+	uint32_t trained_count; /* of them looked at */
+	uint32_t period;	/* steps after which it repeats; 0 = it does not */
+	double similarity; /* 0..1: how much of the last trained step was in the one a period before */
+	uint64_t height_bytes, bound_bytes; /* of the placement, and the load of what is placed */
+	uint64_t reserve_bytes;		    /* height and slack: the segment */
+	uint32_t prefix_marks, phase_marks, skip; /* for the policy; see docs/planning.md */
+	uint32_t *phases;			  /* [period + 1] number of requests */
+	uint64_t *bytes; /* [requests_count] rounded up to 512, phase by phase; 0 = not planned */
+	uint64_t *offsets;
+	size_t requests_count;
+};
+
+/*
+ * train: steps to look at, 0 = half of them, rounded up. slack: room above the height for other
+ * requests, as a fraction of it; negative = none where steps repeat, else 0.04. budget_ns for the
+ * placement. The placement is checked before it is returned. Errors: FRAG_EINPUT (fewer than three
+ * steps), FRAG_ECHECK, FRAG_ENOMEM.
+ */
+int frag_step_plan_make(const struct frag_trace_dev *dev, uint32_t train, double slack,
+			uint64_t budget_ns, const struct frag_watch *watch,
+			struct frag_step_plan *out, struct frag_err *err);
+/* As text for --policy planned:plan=FILE; complete or not at all. comment: one line. */
+int frag_step_plan_write(const struct frag_step_plan *p, const char *comment, const char *path,
+			 struct frag_err *err);
+void frag_step_plan_release(struct frag_step_plan *p);
+
+#endif

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Buffers of a trace, and the largest load. */
+#include <frag/plan.h>
+
+#include <stdlib.h>
+
+static int fill(struct frag_buffers *b, const struct frag_trace_dev *dev, uint64_t align,
+		bool at_request, size_t *owner)
+{
+	for (size_t i = 0; i < dev->events_count; i++) {
+		const struct frag_event *e = &dev->events[i];
+		size_t *o = &owner[e->slot < dev->slots_count ? e->slot : 0];
+
+		switch (e->kind) {
+		case FRAG_EV_ALLOC:
+			*o = b->count;
+			b->list[b->count++] =
+				(struct frag_buffer){ i, dev->events_count + 1,
+						      frag_round_up(e->bytes, align) };
+			break;
+		case FRAG_EV_FREE_REQUESTED:
+			if (at_request)
+				b->list[*o].upper = i;
+			break;
+		case FRAG_EV_FREE_COMPLETED:
+			if (!at_request)
+				b->list[*o].upper = i;
+			break;
+		case FRAG_EV_FREE:
+			b->list[*o].upper = i;
+			break;
+		default:
+			break;
+		}
+	}
+	return 0;
+}
+
+int frag_buffers_init(struct frag_buffers *b, const struct frag_trace_dev *dev, uint64_t align,
+		      bool at_request, struct frag_err *err)
+{
+	size_t allocs = 0, *owner;
+
+	for (size_t i = 0; i < dev->events_count; i++)
+		allocs += dev->events[i].kind == FRAG_EV_ALLOC;
+	*b = (struct frag_buffers){ 0 };
+	b->list = frag_host_calloc(FRAG_MAX(allocs, (size_t)1), sizeof(*b->list));
+	owner = frag_host_calloc(FRAG_MAX(dev->slots_count, 1u), sizeof(*owner));
+	if (!b->list || !owner) {
+		frag_host_free(b->list);
+		frag_host_free(owner);
+		b->list = NULL;
+		return frag_fail_nomem(err, "buffers");
+	}
+	fill(b, dev, align, at_request, owner);
+	frag_host_free(owner);
+	return 0;
+}
+
+void frag_buffers_release(struct frag_buffers *b)
+{
+	frag_host_free(b->list);
+	frag_host_free(b->twins);
+	*b = (struct frag_buffers){ 0 };
+}
+
+/* A buffer begins or ends. */
+struct edge {
+	uint64_t when, bytes;
+	bool begins;
+};
+
+/* What ends at a moment is gone before what begins there. */
+static int compare_edges(const void *a, const void *b)
+{
+	const struct edge *x = a, *y = b;
+
+	if (x->when != y->when)
+		return x->when < y->when ? -1 : 1;
+	return (int)x->begins - (int)y->begins;
+}
+
+int frag_load_bound(const struct frag_buffers *b, uint64_t *bound, uint64_t *when,
+		    struct frag_err *err)
+{
+	struct edge *edges = frag_host_calloc(FRAG_MAX(2 * b->count, (size_t)1), sizeof(*edges));
+	uint64_t now = 0, at = 0;
+
+	if (!edges)
+		return frag_fail_nomem(err, "load");
+	for (size_t i = 0; i < b->count; i++) {
+		edges[2 * i] = (struct edge){ b->list[i].lower, b->list[i].bytes, true };
+		edges[2 * i + 1] = (struct edge){ b->list[i].upper, b->list[i].bytes, false };
+	}
+	qsort(edges, 2 * b->count, sizeof(*edges), compare_edges);
+	*bound = 0;
+	for (size_t i = 0; i < 2 * b->count; i++) {
+		now = edges[i].begins ? now + edges[i].bytes : now - edges[i].bytes;
+		if (now > *bound) {
+			*bound = now;
+			at = edges[i].when;
+		}
+	}
+	if (when)
+		*when = at;
+	frag_host_free(edges);
+	return 0;
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Many independent tasks over threads. Workers take the next number that
+ * nobody has, so the tasks begun are always the first ones.
+ */
+#ifndef FRAG_PLAN_PARALLEL_H
+#define FRAG_PLAN_PARALLEL_H
+
+#include <stdatomic.h>
+
+#include <frag/plan.h>
+
+/* Work done so far, in steps of the caller's choice; for the progress only. */
+struct frag_ticks {
+	_Atomic uint64_t done;
+	uint64_t total; /* expected; done is cut off there */
+};
+
+static inline bool frag_watch_stopped(const struct frag_watch *w)
+{
+	return w->stop && *w->stop;
+}
+
+/*
+ * Calls task(ctx, i) for every i < count, unless the watch says stop. ticks NULL: a
+ * tick per task. *begun (may be NULL): how many were begun; all these have ended.
+ * Errors: FRAG_ENOMEM.
+ */
+int frag_parallel(size_t count, unsigned threads, void (*task)(void *ctx, size_t i), void *ctx,
+		  const struct frag_watch *watch, struct frag_ticks *ticks, size_t *begun,
+		  struct frag_err *err);
+
+#endif

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Placed buffers and the gaps between them; see place.h. */
+#include "place.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- sorted positions ------------------------------------------------------------ */
+
+static int by_lower(const void *a, const void *b, void *ctx)
+{
+	const struct frag_buffer *list = ctx;
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	if (list[x].lower != list[y].lower)
+		return list[x].lower < list[y].lower ? -1 : 1;
+	return (x > y) - (x < y);
+}
+
+static void count_before(struct frag_placer *p)
+{
+	size_t n = p->b->count;
+
+	for (size_t i = 0; i < n; i++) {
+		uint64_t upper = p->b->list[i].upper;
+		size_t lo = 0, hi = n;
+
+		while (lo < hi) {
+			size_t mid = lo + (hi - lo) / 2;
+
+			if (p->b->list[p->by_lower[mid]].lower < upper)
+				lo = mid + 1;
+			else
+				hi = mid;
+		}
+		p->before[i] = (uint32_t)lo;
+	}
+}
+
+int frag_placer_init(struct frag_placer *p, const struct frag_buffers *b, uint64_t *offsets,
+		     struct frag_err *err)
+{
+	size_t n = b->count;
+
+	*p = (struct frag_placer){ .b = b, .offsets = offsets, .leaves = 1 };
+	if (n >= UINT32_MAX)
+		return frag_fail(err, FRAG_EINPUT, "more than 4 billion buffers to place");
+	while (p->leaves < n)
+		p->leaves *= 2;
+	p->by_lower = frag_host_calloc(n + 1, sizeof(*p->by_lower));
+	p->position = frag_host_calloc(n + 1, sizeof(*p->position));
+	p->before = frag_host_calloc(n + 1, sizeof(*p->before));
+	p->tree = frag_host_calloc(2 * p->leaves, sizeof(*p->tree));
+	if (!p->by_lower || !p->position || !p->before || !p->tree) {
+		frag_placer_release(p);
+		return frag_fail_nomem(err, "placement");
+	}
+	for (size_t i = 0; i < n; i++)
+		p->by_lower[i] = (uint32_t)i;
+	qsort_r(p->by_lower, n, sizeof(*p->by_lower), by_lower, b->list);
+	for (size_t i = 0; i < n; i++)
+		p->position[p->by_lower[i]] = (uint32_t)i;
+	count_before(p);
+	return 0;
+}
+
+void frag_placer_release(struct frag_placer *p)
+{
+	frag_host_free(p->by_lower);
+	frag_host_free(p->position);
+	frag_host_free(p->before);
+	frag_host_free(p->tree);
+	frag_host_free(p->met);
+	*p = (struct frag_placer){ 0 };
+}
+
+void frag_placer_clear(struct frag_placer *p)
+{
+	memset(p->tree, 0, 2 * p->leaves * sizeof(*p->tree));
+}
+
+/* ---- who lives at the same time -------------------------------------------------- */
+
+/* Leaves in [first, last) under `node` (which covers [lo, hi)) with upper > lower. */
+static size_t meet(struct frag_placer *p, size_t node, size_t lo, size_t hi, size_t last,
+		   uint64_t lower, size_t n)
+{
+	while (lo < last && p->tree[node] > lower) {
+		size_t mid;
+
+		if (hi - lo == 1) {
+			uint32_t i = p->by_lower[lo];
+
+			p->met[n++] = (struct frag_span){ p->offsets[i],
+							  p->offsets[i] + p->b->list[i].bytes };
+			return n;
+		}
+		mid = lo + (hi - lo) / 2;
+		n = meet(p, 2 * node, lo, mid, last, lower, n);
+		node = 2 * node + 1;
+		lo = mid;
+	}
+	return n;
+}
+
+static inline bool span_less(struct frag_span a, struct frag_span b)
+{
+	return a.from < b.from;
+}
+
+/* Quicksort of spans by `from`; its order among equals does not matter. */
+static void sort_spans(struct frag_span *s, size_t n)
+{
+	while (n > 24) {
+		struct frag_span a = s[0], b = s[n / 2], c = s[n - 1], pivot;
+		size_t i = 0, j = n - 1;
+
+		pivot = span_less(a, b) ? (span_less(b, c)   ? b
+					   : span_less(a, c) ? c
+							     : a)
+					: (span_less(a, c)   ? a
+					   : span_less(b, c) ? c
+							     : b);
+		for (;;) {
+			struct frag_span t;
+
+			while (span_less(s[i], pivot))
+				i++;
+			while (span_less(pivot, s[j]))
+				j--;
+			if (i >= j)
+				break;
+			t = s[i];
+			s[i++] = s[j];
+			s[j--] = t;
+		}
+		/* the smaller half by recursion: the stack stays logarithmic */
+		if (j + 1 < n - j - 1) {
+			sort_spans(s, j + 1);
+			s += j + 1;
+			n -= j + 1;
+		} else {
+			sort_spans(s + j + 1, n - j - 1);
+			n = j + 1;
+		}
+	}
+	for (size_t i = 1; i < n; i++) {
+		struct frag_span t = s[i];
+		size_t k = i;
+
+		for (; k && span_less(t, s[k - 1]); k--)
+			s[k] = s[k - 1];
+		s[k] = t;
+	}
+}
+
+/* ---- gaps ------------------------------------------------------------------------ */
+
+/* Offset for `bytes` between n sorted spans; on top of them if no gap is large enough. */
+static uint64_t choose(const struct frag_span *s, size_t n, uint64_t bytes, enum frag_gap_rule rule)
+{
+	uint64_t end = 0, best = UINT64_MAX, at = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		if (s[i].from > end) {
+			uint64_t gap = s[i].from - end;
+
+			if (gap >= bytes && gap < best) {
+				best = gap;
+				at = end;
+				if (rule == FRAG_GAP_LOWEST || gap == bytes)
+					return at;
+			}
+		}
+		end = FRAG_MAX(end, s[i].to);
+	}
+	return best == UINT64_MAX ? end : at;
+}
+
+static void mark_placed(struct frag_placer *p, uint32_t i)
+{
+	size_t node = p->leaves + p->position[i];
+	uint64_t upper = p->b->list[i].upper;
+
+	for (; node && p->tree[node] < upper; node /= 2)
+		p->tree[node] = upper;
+}
+
+static int reserve(struct frag_placer *p, size_t want, struct frag_err *err)
+{
+	struct frag_span *met;
+
+	if (p->met_cap >= want)
+		return 0;
+	want = FRAG_MAX(want, 2 * p->met_cap);
+	met = frag_host_realloc(p->met, want, sizeof(*met));
+	if (!met)
+		return frag_fail_nomem(err, "placement");
+	p->met = met;
+	p->met_cap = want;
+	return 0;
+}
+
+int frag_placer_put(struct frag_placer *p, uint32_t i, enum frag_gap_rule rule,
+		    struct frag_err *err)
+{
+	uint32_t twin = p->b->twins ? p->b->twins[i] : i;
+	size_t n;
+
+	if (p->tree[p->leaves + p->position[i]])
+		return 0; /* with its twin */
+	FRAG_TRY(reserve(p, (size_t)p->before[i] + p->before[twin], err));
+	n = meet(p, 1, 0, p->leaves, p->before[i], p->b->list[i].lower, 0);
+	if (twin != i)
+		n = meet(p, 1, 0, p->leaves, p->before[twin], p->b->list[twin].lower, n);
+	sort_spans(p->met, n);
+	p->offsets[i] = p->offsets[twin] = choose(p->met, n, p->b->list[i].bytes, rule);
+	mark_placed(p, i);
+	mark_placed(p, twin);
+	return 0;
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The placed buffers, for placing one more: which of them live at the same
+ * time, and the lowest or smallest gap between these.
+ *
+ * Structure: buffers sorted by lower (a position each); a max-tree over positions
+ * holds the upper of those that are placed, 0 of the others. Who meets [l, u): among the
+ * positions with lower < u (a prefix) those with upper > l, found by descending where the
+ * maximum says so: O(log n) each.
+ */
+#ifndef FRAG_PLAN_PLACE_H
+#define FRAG_PLAN_PLACE_H
+
+#include <frag/plan.h>
+
+struct frag_span {
+	uint64_t from, to; /* offsets */
+};
+
+struct frag_placer {
+	const struct frag_buffers *b;
+	uint64_t *offsets;  /* borrowed, by buffer */
+	uint32_t *by_lower; /* position -> buffer */
+	uint32_t *position; /* buffer -> position */
+	uint32_t *before;   /* buffer -> number of positions with lower < its upper */
+	uint64_t *tree;	    /* 1-based implicit max-tree, `leaves` leaves */
+	size_t leaves;
+	struct frag_span *met; /* scratch */
+	size_t met_cap;
+};
+
+int frag_placer_init(struct frag_placer *p, const struct frag_buffers *b, uint64_t *offsets,
+		     struct frag_err *err);
+void frag_placer_release(struct frag_placer *p);
+/* Nothing is placed. */
+void frag_placer_clear(struct frag_placer *p);
+/* Places buffer i by the rule (not TOP), with its twin; nothing if it is placed. Errors:
+ * FRAG_ENOMEM. */
+int frag_placer_put(struct frag_placer *p, uint32_t i, enum frag_gap_rule rule,
+		    struct frag_err *err);
+
+/* All buffers in the given order: order[count] of buffer numbers. order is the caller's. */
+int frag_order_make(const struct frag_buffers *b, enum frag_order order, uint32_t *out,
+		    struct frag_err *err);
+
+/* The search of one thread; done (may be NULL): end early, another one has the answer. seed 0
+ * begins with the static orders. */
+int frag_place_search_one(const struct frag_buffers *b, const struct frag_search_options *opt,
+			  const _Atomic bool *done, uint64_t seed, uint64_t *offsets,
+			  uint64_t *height, enum frag_search_answer *answer, uint64_t *nodes,
+			  struct frag_err *err);
+
+#endif

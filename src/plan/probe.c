@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Short replays for searches; see probe.h. */
+#include "probe.h"
+
+#include "../replay/hints.h"
+#include "parallel.h"
+
+#define CHUNK 32768u /* events between two looks at the stop flag */
+#define WINDOWS 16u  /* only the peaks are asked for, and windows never lose them */
+
+uint64_t frag_probe_bound(const struct frag_trace_dev *dev)
+{
+	uint64_t now = 0, peak = 0;
+
+	for (size_t i = 0; i < dev->events_count; i++) {
+		const struct frag_event *e = &dev->events[i];
+
+		if (e->kind == FRAG_EV_ALLOC)
+			now += frag_round_up(e->bytes, 512);
+		else if (e->kind == FRAG_EV_FREE || e->kind == FRAG_EV_FREE_REQUESTED)
+			now -= FRAG_MIN(now, frag_round_up(e->bytes, 512));
+		peak = FRAG_MAX(peak, now);
+	}
+	return peak;
+}
+
+static int feed(const struct frag_plan_env *env, struct frag_run *run,
+		const struct frag_trace_dev *dev, struct frag_err *err)
+{
+	for (size_t i = 0; i < dev->events_count && !frag_run_stopped(run); i += CHUNK) {
+		if (frag_watch_stopped(&env->watch))
+			return frag_fail(err, FRAG_EINTR, "interrupted");
+		FRAG_TRY(frag_run_feed(run, dev->events + i,
+				       FRAG_MIN((size_t)CHUNK, dev->events_count - i), err));
+	}
+	return 0;
+}
+
+static int replay(const struct frag_plan_env *env, const struct frag_policy_spec *spec,
+		  struct frag_device *card, const struct frag_trace_dev *dev,
+		  const struct frag_run_options *opt, struct frag_probe *out, struct frag_err *err)
+{
+	struct frag_result r = { 0 };
+	struct frag_run *run;
+	int rc;
+
+	FRAG_TRY(frag_run_create(spec, card, dev, opt, &run, err));
+	rc = feed(env, run, dev, err);
+	if (!rc)
+		rc = frag_run_finish(run, &r, err);
+	frag_run_destroy(run);
+	if (rc)
+		return rc;
+	*out = (struct frag_probe){ .completed = r.completed,
+				    .peak_reserved_bytes = r.m.peak_reserved_bytes,
+				    .peak_active_bytes = r.m.peak_active_bytes,
+				    .lower_bound_bytes = r.m.lower_bound_bytes,
+				    .driver_ns = r.m.modelled_ns,
+				    .driver_calls = r.m.driver_calls_count,
+				    .oom_event = r.oom.event };
+	frag_result_release(&r);
+	return 0;
+}
+
+int frag_probe_run(const struct frag_plan_env *env, const struct frag_policy_spec *spec,
+		   const struct frag_sim_config *card, const struct frag_trace_dev *dev,
+		   struct frag_probe *out, struct frag_err *err)
+{
+	struct frag_hints hints = { .trace = dev };
+	struct frag_run_options opt = env->run;
+	struct frag_sim_config cfg = *card;
+	struct frag_device *sim;
+	int rc;
+
+	if (env->limit_fraction > 0 && env->limit_fraction < 1)
+		opt.limit_bytes = (uint64_t)(env->limit_fraction * (double)card->total_bytes);
+	opt.losses = opt.latency = opt.check = opt.skip_oom = false;
+	opt.windows_max = WINDOWS;
+	cfg.place = frag_hints_place;
+	cfg.place_ctx = &hints;
+	FRAG_TRY(frag_sim_open(&cfg, &sim, err));
+	rc = replay(env, spec, sim, dev, &opt, out, err);
+	frag_dev_close(sim);
+	return rc;
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Made-up buffers; see gen_buffers.h. */
+#include "gen_buffers.h"
+
+#define SPAN (1u << 20) /* moments */
+
+static uint64_t next(uint64_t *state)
+{
+	uint64_t z = *state += 0x9e3779b97f4a7c15ull; /* splitmix64 */
+
+	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
+	z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
+	return z ^ (z >> 31);
+}
+
+/* Cuts a random large piece in two, along time or size, until there are enough. */
+void gen_buffers_full(struct frag_buffers *b, uint64_t seed, size_t count, uint64_t height,
+		      uint64_t unit)
+{
+	*b = (struct frag_buffers){ .list = frag_host_calloc(count + 1, sizeof(*b->list)) };
+	FRAG_ASSERT(b->list);
+	b->list[b->count++] = (struct frag_buffer){ 0, SPAN, height };
+	for (size_t tries = 0; b->count < count && tries < 100 * count; tries++) {
+		struct frag_buffer *x = &b->list[next(&seed) % b->count];
+		struct frag_buffer *y = &b->list[b->count];
+		uint64_t life = x->upper - x->lower, units = x->bytes / unit;
+
+		*y = *x;
+		if (next(&seed) % 2 && life > 64) {
+			y->lower = x->upper = x->lower + life / 4 + next(&seed) % (life / 2);
+		} else if (units > 3) {
+			y->bytes = unit * (units / 4 + next(&seed) % (units / 2));
+			if (!y->bytes)
+				continue;
+			x->bytes -= y->bytes;
+		} else {
+			continue;
+		}
+		b->count++;
+	}
+	/* the order must not tell where they lay */
+	for (size_t i = b->count; i > 1; i--) {
+		size_t k = next(&seed) % i;
+		struct frag_buffer t = b->list[i - 1];
+
+		b->list[i - 1] = b->list[k];
+		b->list[k] = t;
+	}
+}
+
+void gen_buffers_random(struct frag_buffers *b, uint64_t seed, size_t count)
+{
+	*b = (struct frag_buffers){ .list = frag_host_calloc(count + 1, sizeof(*b->list)) };
+	FRAG_ASSERT(b->list);
+	for (; b->count < count; b->count++) {
+		uint64_t life = 1 + (next(&seed) % SPAN >> (next(&seed) % 16));
+		uint64_t lower = next(&seed) % SPAN;
+
+		b->list[b->count] = (struct frag_buffer){
+			lower, lower + life, 512 * (1 + (next(&seed) % 4096 >> (next(&seed) % 12)))
+		};
+	}
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Buffers of the shape of MiniMalloc's hard instances: a full rectangle, cut up at random. */
+#ifndef TESTS_SUPPORT_GEN_BUFFERS_H
+#define TESTS_SUPPORT_GEN_BUFFERS_H
+
+#include <frag/plan.h>
+
+/*
+ * About `count` buffers that fill a rectangle of `height` bytes without a hole, so that the
+ * optimum is known: the height. Sizes are multiples of `unit`. Release with frag_buffers_release.
+ */
+void gen_buffers_full(struct frag_buffers *b, uint64_t seed, size_t count, uint64_t height,
+		      uint64_t unit);
+/* Random sizes and lives, many at a time. */
+void gen_buffers_random(struct frag_buffers *b, uint64_t seed, size_t count);
+
+#endif

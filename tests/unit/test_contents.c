@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Contents of blocks during a replay, on a device made for the test: ordinary host memory
+ * behind the null device's calls, with the pattern written and compared by the host. Policies
+ * that break the contract on purpose are caught, with both blocks in the message.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <frag/device.h>
+
+#include "replay/contents.h"
+
+#define ARENA 65536
+
+/* ---- a device with real memory: one arena, addresses are offsets + 4096 --------------- */
+
+static struct {
+	uint32_t memory[ARENA / 16][4];
+	struct frag_content_fault fault;
+	unsigned touches, delays;
+	struct frag_device_ops ops;
+} card;
+
+static void expected(const struct frag_content *b, uint64_t piece, uint32_t *out)
+{
+	out[0] = b->id;
+	out[1] = b->generation;
+	out[2] = (uint32_t)piece;
+	out[3] = ~(b->id ^ b->generation ^ (uint32_t)piece);
+}
+
+static void compare(const struct frag_content *b, uint64_t piece, const uint32_t *found)
+{
+	uint32_t want[4];
+
+	expected(b, piece, want);
+	if (!memcmp(want, found, sizeof(want)) || card.fault.count++)
+		return;
+	card.fault.offset = piece * 16;
+	card.fault.id = b->id;
+	card.fault.generation = b->generation;
+	card.fault.foreign = found[3] == ~(found[0] ^ found[1] ^ found[2]);
+	card.fault.other_id = found[0];
+	card.fault.other_generation = found[1];
+	card.fault.other_offset = 16ull * found[2];
+	memcpy(card.fault.found, found, sizeof(want));
+}
+
+static int content(void *priv, enum frag_content_op op, const struct frag_content *b,
+		   struct frag_err *err)
+{
+	uint64_t first = (b->addr - 4096) / 16;
+
+	(void)priv, (void)err;
+	card.touches += op == FRAG_CONTENT_TOUCH;
+	card.delays += op == FRAG_CONTENT_DELAY;
+	if (op != FRAG_CONTENT_FILL && op != FRAG_CONTENT_VERIFY)
+		return 0;
+	for (uint64_t i = 0; i < b->bytes / 16; i++) {
+		if (op == FRAG_CONTENT_FILL)
+			expected(b, i, card.memory[first + i]);
+		else
+			compare(b, i, card.memory[first + i]);
+	}
+	return 0;
+}
+
+static int content_fault(void *priv, bool wait, struct frag_content_fault *out, struct frag_err *err)
+{
+	(void)priv, (void)wait, (void)err;
+	*out = card.fault;
+	return 0;
+}
+
+/* ---- the tests --------------------------------------------------------------------------- */
+
+static struct frag_err err;
+
+static struct frag_device *open_card(void)
+{
+	struct frag_device *dev;
+
+	memset(&card, 0, sizeof(card));
+	assert_int_equal(frag_null_open(&dev, &err), 0);
+	card.ops = *dev->ops;
+	card.ops.content = content;
+	card.ops.content_fault = content_fault;
+	dev->ops = &card.ops;
+	return dev;
+}
+
+static struct frag_contents *open_contents(struct frag_device *dev, enum frag_fill fill)
+{
+	struct frag_run_options opt = { .fill = fill };
+	struct frag_contents *c;
+
+	assert_int_equal(frag_contents_create(&opt, dev, &c, &err), 0);
+	assert_non_null(c);
+	return c;
+}
+
+static struct frag_block block(uint64_t offset, uint64_t bytes)
+{
+	return (struct frag_block){ .addr = 4096 + offset, .granted = bytes, .requested = bytes };
+}
+
+static void nothing_asked_for(void **state)
+{
+	struct frag_device *dev = open_card();
+	struct frag_run_options opt = { 0 };
+	struct frag_contents *c;
+
+	(void)state;
+	assert_int_equal(frag_contents_create(&opt, dev, &c, &err), 0);
+	assert_null(c);
+	frag_contents_destroy(c);
+	frag_dev_close(dev);
+}
+
+static void no_memory_behind(void **state)
+{
+	struct frag_run_options opt = { .fill = FRAG_FILL_VERIFY };
+	struct frag_contents *c;
+	struct frag_device *dev;
+
+	(void)state;
+	assert_int_equal(frag_null_open(&dev, &err), 0);
+	assert_int_equal(frag_contents_create(&opt, dev, &c, &err), FRAG_ENOTSUP);
+	assert_non_null(strstr(err.msg, "--device cuda"));
+	frag_dev_close(dev);
+}
+
+static void sound(void **state)
+{
+	struct frag_device *dev = open_card();
+	struct frag_contents *c = open_contents(dev, FRAG_FILL_VERIFY);
+	struct frag_block a = block(0, 4096), b = block(4096, 512);
+
+	(void)state;
+	for (unsigned i = 0; i < 3000; i++) {
+		assert_int_equal(frag_contents_alloc(c, 7, &a, 4 * i, &err), 0);
+		assert_int_equal(frag_contents_alloc(c, 3000 - i, &b, 4 * i + 1, &err), 0);
+		assert_int_equal(frag_contents_free(c, 7, &a, 4 * i + 2, &err), 0);
+		assert_int_equal(frag_contents_free(c, 3000 - i, &b, 4 * i + 3, &err), 0);
+		i += i == 2992; /* slot 7 is taken */
+	}
+	assert_int_equal(frag_contents_finish(c, &err), 0);
+	frag_contents_destroy(c);
+	frag_dev_close(dev);
+}
+
+static void overlap(void **state)
+{
+	struct frag_device *dev = open_card();
+	struct frag_contents *c = open_contents(dev, FRAG_FILL_VERIFY);
+	struct frag_block a = block(0, 4096), b = block(4000, 160);
+
+	(void)state;
+	assert_int_equal(frag_contents_alloc(c, 5, &a, 100, &err), 0);
+	assert_int_equal(frag_contents_alloc(c, 6, &b, 200, &err), 0);
+	assert_int_equal(frag_contents_free(c, 5, &a, 300, &err), FRAG_ECHECK);
+	assert_string_equal(err.msg,
+			    "live blocks overlap: block 5 at 0x1000..0x2000 (event 100, freed at event "
+			    "300) has at offset 4000 the content of offset 0 of block 6 at "
+			    "0x1fa0..0x2040 (event 200, live); 6 pieces of 16 bytes are wrong");
+	frag_contents_destroy(c);
+	frag_dev_close(dev);
+}
+
+/* The bytes of an earlier block come back: pages were exchanged under a live one. */
+static void lost(void **state)
+{
+	struct frag_device *dev = open_card();
+	struct frag_contents *c = open_contents(dev, FRAG_FILL_VERIFY);
+	struct frag_block a = block(0, 64);
+	uint32_t old[4][4];
+
+	(void)state;
+	assert_int_equal(frag_contents_alloc(c, 1, &a, 10, &err), 0);
+	memcpy(old, card.memory, sizeof(old));
+	assert_int_equal(frag_contents_free(c, 1, &a, 11, &err), 0);
+	assert_int_equal(frag_contents_alloc(c, 2, &a, 12, &err), 0);
+	memcpy(card.memory, old, sizeof(old));
+	assert_int_equal(frag_contents_free(c, 2, &a, 13, &err), FRAG_ECHECK);
+	assert_string_equal(err.msg,
+			    "lost content: block 2 at 0x1000..0x1040 (event 12, freed at event 13) "
+			    "has at offset 0 the content of offset 0 of block 1 at 0x1000..0x1040 "
+			    "(event 10, freed at event 11); 4 pieces of 16 bytes are wrong");
+	frag_contents_destroy(c);
+	frag_dev_close(dev);
+}
+
+static void foreign_bytes(void **state)
+{
+	struct frag_device *dev = open_card();
+	struct frag_contents *c = open_contents(dev, FRAG_FILL_VERIFY);
+	struct frag_block a = block(0, 64);
+
+	(void)state;
+	assert_int_equal(frag_contents_alloc(c, 1, &a, 10, &err), 0);
+	memset(card.memory[2], 0xab, 16);
+	assert_int_equal(frag_contents_free(c, 1, &a, 11, &err), FRAG_ECHECK);
+	assert_non_null(strstr(err.msg, "abababab abababab abababab abababab at offset 32, which no "
+					"fill wrote"));
+	frag_contents_destroy(c);
+	frag_dev_close(dev);
+}
+
+static void touch_and_work(void **state)
+{
+	struct frag_device *dev = open_card();
+	struct frag_run_options opt = { .fill = FRAG_FILL_TOUCH, .work_ns = 5 };
+	struct frag_block a = block(0, 64);
+	struct frag_contents *c;
+
+	(void)state;
+	assert_int_equal(frag_contents_create(&opt, dev, &c, &err), 0);
+	assert_int_equal(frag_contents_alloc(c, 1, &a, 10, &err), 0);
+	assert_int_equal(frag_contents_free(c, 1, &a, 11, &err), 0);
+	assert_int_equal(frag_contents_finish(c, &err), 0);
+	assert_int_equal(card.touches, 1);
+	assert_int_equal(card.delays, 1);
+	frag_contents_destroy(c);
+	frag_dev_close(dev);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(nothing_asked_for), cmocka_unit_test(no_memory_behind),
+		cmocka_unit_test(sound),	     cmocka_unit_test(overlap),
+		cmocka_unit_test(lost),		     cmocka_unit_test(foreign_bytes),
+		cmocka_unit_test(touch_and_work),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

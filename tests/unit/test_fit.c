@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fit and tune on made-up traces, whose answers are known or can be replayed. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <frag/plan.h>
+
+#define CONTEXT (100 * FRAG_MIB)
+
+/* Random blocks of 1 to 40 MiB, at most `live` at a time. */
+static void make_trace(struct frag_trace_dev *dev, uint64_t seed, size_t count, uint32_t live)
+{
+	uint64_t bytes[64] = { 0 };
+
+	*dev = (struct frag_trace_dev){ .slots_count = live, .streams_count = 1, .pools_count = 1 };
+	dev->events = frag_host_calloc(count, sizeof(*dev->events));
+	assert_non_null(dev->events);
+	for (size_t i = 0; i < count; i++) {
+		uint32_t slot;
+
+		seed = seed * 6364136223846793005ull + 1442695040888963407ull;
+		slot = (uint32_t)(seed >> 40) % live;
+		dev->events[i] = (struct frag_event){ .time_us = i, .slot = slot,
+						      .kind = bytes[slot] ? FRAG_EV_FREE : FRAG_EV_ALLOC };
+		if (!bytes[slot])
+			bytes[slot] = FRAG_MIB + (seed >> 20) % (39 * FRAG_MIB);
+		dev->events[i].bytes = bytes[slot];
+		if (dev->events[i].kind == FRAG_EV_FREE)
+			bytes[slot] = 0;
+	}
+	dev->events_count = count;
+}
+
+static struct frag_plan_env make_env(unsigned threads)
+{
+	struct frag_plan_env env = { .threads = threads,
+				     .card = { .total_bytes = FRAG_GIB * 100,
+					       .context_bytes = CONTEXT } };
+
+	frag_run_options_defaults(&env.run);
+	return env;
+}
+
+static struct frag_policy_spec *spec_of(const char *text)
+{
+	struct frag_policy_spec *spec;
+
+	assert_int_equal(frag_policy_spec_parse(text, &spec, NULL), 0);
+	return spec;
+}
+
+static bool completes(const char *policy, const struct frag_trace_dev *dev, uint64_t total)
+{
+	struct frag_sim_config card = { .total_bytes = total, .context_bytes = CONTEXT };
+	struct frag_policy_spec *spec = spec_of(policy);
+	struct frag_run_options opt;
+	struct frag_result r = { 0 };
+	bool completed;
+
+	frag_run_options_defaults(&opt);
+	assert_int_equal(frag_replay_sim(spec, &card, dev, &opt, &r, NULL), 0);
+	completed = r.completed;
+	frag_result_release(&r);
+	frag_policy_spec_destroy(spec);
+	return completed;
+}
+
+/* The answer completes, one page less does not; with native it is the sum of pages exactly. */
+static void test_fit_brackets(void **state)
+{
+	static const char *const policies[] = { "pytorch", "native", "pytorch:expandable_segments:True",
+						"pytorch:max_split_size_mb:21", "buddy" };
+	struct frag_fit_task tasks[FRAG_ARRAY_LEN(policies)] = { 0 };
+	struct frag_plan_env env = make_env(2);
+	struct frag_trace_dev dev;
+
+	(void)state;
+	make_trace(&dev, 11, 3000, 30);
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(tasks); i++)
+		tasks[i] = (struct frag_fit_task){ .spec = spec_of(policies[i]), .dev = &dev };
+	assert_int_equal(frag_fit_run(&env, 0, NULL, 0, tasks, FRAG_ARRAY_LEN(tasks), NULL), 0);
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(tasks); i++) {
+		const struct frag_fit *f = &tasks[i].fit;
+
+		assert_int_equal(tasks[i].rc, 0);
+		assert_true(f->complete && f->possible);
+		assert_true(completes(policies[i], &dev, f->min_capacity_bytes));
+		assert_false(completes(policies[i], &dev, f->min_capacity_bytes - FRAG_PAGE));
+		assert_true(completes(policies[i], &dev, f->safe_capacity_bytes));
+		assert_true(f->min_capacity_bytes <= f->safe_capacity_bytes);
+		assert_true(f->safe_capacity_bytes <= CONTEXT + f->peak_reserved_bytes + FRAG_PAGE);
+		for (size_t g = 0; g < f->gaps_count; g++) {
+			assert_false(completes(policies[i], &dev, f->gaps[g].first_bytes));
+			assert_true(f->gaps[g].first_bytes > f->min_capacity_bytes);
+		}
+		frag_policy_spec_destroy((struct frag_policy_spec *)tasks[i].spec);
+	}
+	frag_host_free(dev.events);
+}
+
+static void test_fit_margin_and_gpus(void **state)
+{
+	struct frag_gpu small = { "small", "", 0, CONTEXT, "" }, large = small;
+	const struct frag_gpu *gpus[] = { &small, &large };
+	struct frag_fit_task plain = { 0 }, more = { 0 };
+	struct frag_plan_env env = make_env(1);
+	struct frag_trace_dev dev;
+
+	(void)state;
+	make_trace(&dev, 5, 500, 20);
+	plain.spec = more.spec = spec_of("native");
+	plain.dev = more.dev = &dev;
+	assert_int_equal(frag_fit_run(&env, 0, NULL, 0, &plain, 1, NULL), 0);
+	large.total_bytes = plain.fit.min_capacity_bytes + 64 * FRAG_MIB;
+	small.total_bytes = large.total_bytes - FRAG_PAGE;
+	assert_int_equal(frag_fit_run(&env, 64 * FRAG_MIB, gpus, 2, &more, 1, NULL), 0);
+	assert_true(more.fit.min_capacity_bytes == large.total_bytes);
+	assert_int_equal(more.gpus, 2);
+	frag_policy_spec_destroy((struct frag_policy_spec *)plain.spec);
+	frag_host_free(dev.events);
+}
+
+static void test_fit_stops(void **state)
+{
+	static volatile sig_atomic_t stop = 1;
+	struct frag_plan_env env = make_env(1);
+	struct frag_fit_task task = { 0 };
+	struct frag_trace_dev dev;
+
+	(void)state;
+	make_trace(&dev, 5, 500, 20);
+	task = (struct frag_fit_task){ .spec = spec_of("pytorch"), .dev = &dev };
+	env.watch.stop = &stop;
+	assert_int_equal(frag_fit_run(&env, 0, NULL, 0, &task, 1, NULL), 0);
+	assert_false(task.fit.complete);
+	frag_policy_spec_destroy((struct frag_policy_spec *)task.spec);
+	frag_host_free(dev.events);
+}
+
+/* ---- tune ------------------------------------------------------------------------ */
+
+static void tune(const struct frag_trace_dev *dev, unsigned threads, uint64_t budget,
+		 enum frag_tune_objective objective, struct frag_tune *out)
+{
+	static const char *const spaces[] = { "pytorch" };
+	struct frag_tune_options opt = { .spaces = spaces, .spaces_count = 1, .baseline = "pytorch",
+					 .objective = objective, .budget = budget, .seed = 1 };
+	struct frag_plan_env env = make_env(threads);
+
+	assert_int_equal(frag_tune_run(&env, &dev, 1, &opt, out, NULL), 0);
+	assert_true(out->complete);
+}
+
+/* Same seed, same answer, for one thread and three; the prediction is that of a replay. */
+static void test_tune_same(void **state)
+{
+	struct frag_sim_config card = { .total_bytes = FRAG_GIB * 100, .context_bytes = CONTEXT };
+	struct frag_tune a, b;
+	struct frag_policy_spec *spec;
+	struct frag_run_options opt;
+	struct frag_trace_dev dev;
+	struct frag_result r;
+
+	(void)state;
+	make_trace(&dev, 3, 1500, 30);
+	tune(&dev, 1, 150, FRAG_TUNE_PEAK, &a);
+	tune(&dev, 3, 150, FRAG_TUNE_PEAK, &b);
+	assert_int_equal(a.tries_count, b.tries_count);
+	assert_in_range(a.tries_count, 100, 151);
+	for (size_t i = 0; i < a.tries_count; i++) {
+		assert_string_equal(a.tries[i].params, b.tries[i].params);
+		assert_true(a.tries[i].peak_reserved_bytes == b.tries[i].peak_reserved_bytes);
+		if (i)
+			assert_true(a.tries[i].peak_reserved_bytes >=
+				    a.tries[i - 1].peak_reserved_bytes);
+	}
+	assert_true(a.tries[0].peak_reserved_bytes <= a.tries[a.baseline].peak_reserved_bytes);
+	assert_string_equal(a.tries[a.baseline].params, "pytorch");
+	spec = spec_of(a.tries[0].text);
+	frag_run_options_defaults(&opt);
+	assert_int_equal(frag_replay_sim(spec, &card, &dev, &opt, &r, NULL), 0);
+	assert_true(r.m.peak_reserved_bytes == a.tries[0].peak_reserved_bytes);
+	assert_true(r.m.modelled_ns == a.tries[0].driver_ns);
+	frag_result_release(&r);
+	frag_policy_spec_destroy(spec);
+	frag_tune_release(&a);
+	frag_tune_release(&b);
+	frag_host_free(dev.events);
+}
+
+/* No two of the front, and nothing outside of it, contradict its definition. */
+static void test_tune_front(void **state)
+{
+	struct frag_trace_dev dev;
+	struct frag_tune t;
+
+	(void)state;
+	make_trace(&dev, 8, 800, 25);
+	tune(&dev, 2, 120, FRAG_TUNE_TIME, &t);
+	assert_true(t.front_count > 0);
+	for (size_t k = 0; k < t.front_count; k++)
+		for (size_t i = 0; i < t.tries_count; i++)
+			assert_false(t.tries[i].completed &&
+				     t.tries[i].peak_reserved_bytes <
+					     t.tries[t.front[k]].peak_reserved_bytes &&
+				     t.tries[i].driver_ns < t.tries[t.front[k]].driver_ns);
+	for (size_t i = 0; i < t.tries_count; i++)
+		assert_true(t.tries[0].driver_ns <= t.tries[i].driver_ns || !t.tries[i].completed);
+	frag_tune_release(&t);
+	tune(&dev, 2, 20, FRAG_TUNE_CARD, &t);
+	assert_true(completes(t.tries[0].text, &dev, t.tries[0].capacity_bytes));
+	assert_false(completes(t.tries[0].text, &dev, t.tries[0].capacity_bytes - FRAG_PAGE));
+	frag_tune_release(&t);
+	frag_host_free(dev.events);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_fit_brackets), cmocka_unit_test(test_fit_margin_and_gpus),
+		cmocka_unit_test(test_fit_stops),    cmocka_unit_test(test_tune_same),
+		cmocka_unit_test(test_tune_front),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Offline placement: bound, greedy, improvement, search, and the check of all of them. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <gen_buffers.h>
+
+#define SECOND 1000000000ull
+
+static uint64_t bound_of(const struct frag_buffers *b)
+{
+	uint64_t bound, brute = 0;
+
+	assert_int_equal(frag_load_bound(b, &bound, NULL, NULL), 0);
+	for (size_t i = 0; i < b->count && b->count < 500; i++) {
+		uint64_t sum = 0;
+
+		for (size_t k = 0; k < b->count; k++)
+			if (b->list[k].lower <= b->list[i].lower &&
+			    b->list[i].lower < b->list[k].upper)
+				sum += b->list[k].bytes;
+		brute = FRAG_MAX(brute, sum);
+	}
+	if (b->count < 500)
+		assert_true(bound == brute);
+	return bound;
+}
+
+/* The simplest check there is, against which the checker itself is tested. */
+static bool brute_check(const struct frag_buffers *b, const uint64_t *o, uint64_t height)
+{
+	for (size_t i = 0; i < b->count; i++) {
+		const struct frag_buffer *x = &b->list[i];
+
+		if (o[i] + x->bytes > height)
+			return false;
+		for (size_t k = 0; k < i; k++) {
+			const struct frag_buffer *y = &b->list[k];
+
+			if (x->lower < y->upper && y->lower < x->upper && o[i] < o[k] + y->bytes &&
+			    o[k] < o[i] + x->bytes)
+				return false;
+		}
+	}
+	return true;
+}
+
+static void test_greedy(void **state)
+{
+	uint64_t offsets[400], height;
+	struct frag_buffers b;
+
+	(void)state;
+	for (unsigned seed = 0; seed < 12; seed++) {
+		gen_buffers_random(&b, seed, 20 + 30 * seed);
+		for (unsigned k = 0; k < FRAG_ORDER_COUNT * FRAG_GAP_COUNT; k++) {
+			assert_int_equal(frag_place_greedy(&b, k / FRAG_GAP_COUNT,
+							   k % FRAG_GAP_COUNT, NULL, offsets,
+							   &height, NULL),
+					 0);
+			assert_true(brute_check(&b, offsets, height));
+			assert_int_equal(frag_place_check(&b, offsets, 512, height, NULL), 0);
+			assert_true(height >= bound_of(&b));
+		}
+		frag_buffers_release(&b);
+	}
+}
+
+/* By hand: two long ones below, a gap that takes the small one, TVM's rule does not fill it. */
+static void test_gap(void **state)
+{
+	struct frag_buffer list[] = {
+		{ 0, 10, 300 }, { 0, 4, 200 }, { 2, 10, 200 }, { 5, 9, 100 }
+	};
+	struct frag_buffers b = { list, 4, NULL };
+	uint64_t o[4], height;
+
+	(void)state;
+	assert_int_equal(
+		frag_place_greedy(&b, FRAG_ORDER_SIZE, FRAG_GAP_BEST, NULL, o, &height, NULL), 0);
+	assert_int_equal(o[0], 0);
+	assert_int_equal(o[1], 300);
+	assert_int_equal(o[2], 500);
+	assert_int_equal(o[3], 300);
+	assert_int_equal(height, 700);
+	assert_int_equal(
+		frag_place_greedy(&b, FRAG_ORDER_SIZE, FRAG_GAP_TOP, NULL, o, &height, NULL), 0);
+	assert_int_equal(o[3], 700);
+	assert_int_equal(height, 800);
+}
+
+/* The checker agrees with the brute one on placements with one offset changed. */
+static void test_checker(void **state)
+{
+	uint64_t offsets[120], height, rng = 7;
+	unsigned refused = 0;
+	struct frag_buffers b;
+	struct frag_err err;
+
+	(void)state;
+	gen_buffers_random(&b, 3, 120);
+	assert_int_equal(frag_place_greedy(&b, 0, 0, NULL, offsets, &height, NULL), 0);
+	for (unsigned i = 0; i < 2000; i++) {
+		size_t k = (rng = rng * 6364136223846793005ull + 1442695040888963407ull) >> 33;
+		uint64_t old = offsets[k %= b.count];
+		bool good;
+
+		offsets[k] = (rng >> 20) % (height / 512) * 512;
+		good = brute_check(&b, offsets, height);
+		refused += !good;
+		assert_int_equal(frag_place_check(&b, offsets, 512, height, &err),
+				 good ? 0 : FRAG_ECHECK);
+		if (!good)
+			offsets[k] = old;
+	}
+	assert_in_range(refused, 100, 1999);
+	offsets[0] += 1;
+	assert_int_equal(frag_place_check(&b, offsets, 512, UINT64_MAX, &err), FRAG_ECHECK);
+	frag_buffers_release(&b);
+}
+
+static void test_improve(void **state)
+{
+	struct frag_improve_options opt = { .budget_ns = 20 * SECOND, .rounds_max = 300 };
+	uint64_t offsets[200], plain, better;
+	struct frag_buffers b;
+
+	(void)state;
+	gen_buffers_full(&b, 5, 60, 1 << 20, 1024);
+	assert_int_equal(frag_place_greedy(&b, 0, 0, NULL, offsets, &plain, NULL), 0);
+	assert_int_equal(frag_place_improve(&b, &opt, offsets, &better, NULL), 0);
+	assert_true(better <= plain);
+	assert_int_equal(frag_place_check(&b, offsets, 1024, better, NULL), 0);
+	frag_buffers_release(&b);
+}
+
+/* Instances with no hole: the optimum is found, and one page less is proved impossible. */
+static void test_search(void **state)
+{
+	struct frag_search_options opt = { .target_bytes = 1 << 20,
+					   .budget_ns = 60 * SECOND,
+					   .threads = 2 };
+	uint64_t offsets[200], height, nodes;
+	enum frag_search_answer answer;
+	struct frag_buffers b;
+
+	(void)state;
+	for (unsigned seed = 0; seed < 8; seed++) {
+		gen_buffers_full(&b, seed, 30, 1 << 20, 1024);
+		assert_true(bound_of(&b) == 1 << 20);
+		height = UINT64_MAX;
+		opt.target_bytes = 1 << 20;
+		assert_int_equal(
+			frag_place_search(&b, &opt, offsets, &height, &answer, &nodes, NULL), 0);
+		assert_int_equal(answer, FRAG_SEARCH_FOUND);
+		assert_true(height == 1 << 20);
+		assert_int_equal(frag_place_check(&b, offsets, 1024, height, NULL), 0);
+		opt.target_bytes -= 1024;
+		assert_int_equal(
+			frag_place_search(&b, &opt, offsets, &height, &answer, &nodes, NULL), 0);
+		assert_int_equal(answer, FRAG_SEARCH_NONE);
+		frag_buffers_release(&b);
+	}
+}
+
+/* Exact against enumeration: all orders of five buffers, each at its lowest place. */
+static uint64_t brute_best(const struct frag_buffers *b, uint64_t *o, unsigned placed, uint64_t top)
+{
+	uint64_t best = UINT64_MAX;
+
+	if (placed == (1u << b->count) - 1)
+		return top;
+	for (unsigned i = 0; i < b->count; i++) {
+		if (placed >> i & 1)
+			continue;
+		/* every top of a placed one, and the ground */
+		for (unsigned k = 0; k <= b->count; k++) {
+			bool free = true;
+
+			if (k < b->count && !(placed >> k & 1))
+				continue;
+			o[i] = k < b->count ? o[k] + b->list[k].bytes : 0;
+			for (unsigned j = 0; j < b->count && free; j++)
+				free = !(placed >> j & 1) || b->list[j].upper <= b->list[i].lower ||
+				       b->list[i].upper <= b->list[j].lower ||
+				       o[j] + b->list[j].bytes <= o[i] ||
+				       o[i] + b->list[i].bytes <= o[j];
+			if (free) {
+				uint64_t r = brute_best(b, o, placed | 1u << i,
+							FRAG_MAX(top, o[i] + b->list[i].bytes));
+
+				best = FRAG_MIN(best, r);
+			}
+		}
+	}
+	return best;
+}
+
+static void test_search_exact(void **state)
+{
+	struct frag_search_options opt = { .budget_ns = 60 * SECOND };
+	enum frag_search_answer answer;
+	uint64_t offsets[8], nodes, rng = 1;
+
+	(void)state;
+	for (unsigned round = 0; round < 150; round++) {
+		struct frag_buffer list[5];
+		struct frag_buffers b = { list, 5, NULL };
+		uint64_t best, height;
+
+		for (unsigned i = 0; i < 5; i++) {
+			rng = rng * 6364136223846793005ull + 1442695040888963407ull;
+			list[i].lower = rng >> 33 & 7;
+			list[i].upper = list[i].lower + 1 + (rng >> 40 & 7);
+			list[i].bytes = 1 + (rng >> 50 & 7);
+		}
+		best = brute_best(&b, offsets, 0, 0);
+		for (unsigned less = 0; less < 2; less++) {
+			height = UINT64_MAX;
+			opt.target_bytes = best - less;
+			assert_int_equal(frag_place_search(&b, &opt, offsets, &height, &answer,
+							   &nodes, NULL),
+					 0);
+			assert_int_equal(answer, less ? FRAG_SEARCH_NONE : FRAG_SEARCH_FOUND);
+		}
+	}
+}
+
+static void test_twins(void **state)
+{
+	struct frag_buffer list[] = {
+		{ 0, 2, 512 }, { 8, 10, 512 }, { 0, 2, 1024 }, { 8, 10, 2048 }
+	};
+	uint32_t twins[] = { 1, 0, 2, 3 };
+	struct frag_buffers b = { list, 4, twins };
+	uint64_t o[4], height;
+
+	(void)state;
+	assert_int_equal(
+		frag_place_greedy(&b, FRAG_ORDER_SIZE, FRAG_GAP_BEST, NULL, o, &height, NULL), 0);
+	assert_int_equal(o[0], 2048);
+	assert_int_equal(o[1], 2048);
+	assert_int_equal(frag_place_check(&b, o, 512, height, NULL), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_greedy),	cmocka_unit_test(test_gap),
+		cmocka_unit_test(test_checker), cmocka_unit_test(test_improve),
+		cmocka_unit_test(test_search),	cmocka_unit_test(test_search_exact),
+		cmocka_unit_test(test_twins),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
