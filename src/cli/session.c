@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <frag/base.h>
 #include <frag/opt.h>
@@ -430,6 +431,11 @@ int frag_session_run(struct frag_session *s, struct frag_err *err)
 {
 	FRAG_TRY(check_policies(s, err));
 	FRAG_TRY(describe_device(s, err));
+	/* before anything is written: are they all there? */
+	for (size_t i = 0; i < s->cli->operands_count; i++)
+		if (strcmp(s->cli->operands[i], "-") != 0 && access(s->cli->operands[i], R_OK))
+			return frag_fail(err, FRAG_EINPUT, "cannot open '%s': %s",
+					 s->cli->operands[i], strerror(errno));
 	for (size_t i = 0; i < s->cli->operands_count; i++)
 		FRAG_TRY(do_trace(s, s->cli->operands[i], err));
 	s->report.sections = s->sections;

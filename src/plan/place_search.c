@@ -502,10 +502,12 @@ static void keep(struct solver *s, uint64_t *offsets, uint64_t *height)
 static enum outcome take_turns(struct solver *s, const struct frag_buffers *b, struct key *keys,
 			       uint64_t target, uint64_t *offsets, uint64_t *height)
 {
-	for (uint64_t budget = 2 * s->count + 2; *height > target; budget += budget / 2) {
+	for (uint64_t budget = 2 * s->count + 2; *height > target; budget += budget / 8) {
 		for (unsigned k = 0; k<GOALS * TURNS && * height> target; k++) {
-			/* the target, or half or a quarter of the way to it */
-			uint64_t way = *height - target, goal = *height - way / (1u << k % GOALS);
+			/* the target, or half or a quarter of the way to it; searches beside
+			 * another one leave the target to it, unless they are near */
+			unsigned part = k % GOALS + (s->first_order && *height - target > target / 32);
+			uint64_t goal = *height - (*height - target) / (1u << part);
 			enum outcome o =
 				attempt_order(s, b, keys, s->first_order + k / GOALS, budget, goal);
 

@@ -34,7 +34,7 @@ static struct frag_result replay(const struct frag_trace_dev *td, const char *po
 {
 	struct frag_run_options opt;
 	struct frag_policy_spec *spec;
-	struct frag_result result;
+	struct frag_result result = { 0 };
 	struct frag_run *run;
 	int rc;
 

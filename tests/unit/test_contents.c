@@ -72,7 +72,8 @@ static int content(void *priv, enum frag_content_op op, const struct frag_conten
 	return 0;
 }
 
-static int content_fault(void *priv, bool wait, struct frag_content_fault *out, struct frag_err *err)
+static int content_fault(void *priv, bool wait, struct frag_content_fault *out,
+			 struct frag_err *err)
 {
 	(void)priv, (void)wait, (void)err;
 	*out = card.fault;
@@ -167,7 +168,8 @@ static void overlap(void **state)
 	assert_int_equal(frag_contents_alloc(c, 6, &b, 200, &err), 0);
 	assert_int_equal(frag_contents_free(c, 5, &a, 300, &err), FRAG_ECHECK);
 	assert_string_equal(err.msg,
-			    "live blocks overlap: block 5 at 0x1000..0x2000 (event 100, freed at event "
+			    "live blocks overlap: block 5 at 0x1000..0x2000 (event 100, freed at "
+			    "event "
 			    "300) has at offset 4000 the content of offset 0 of block 6 at "
 			    "0x1fa0..0x2040 (event 200, live); 6 pieces of 16 bytes are wrong");
 	frag_contents_destroy(c);
@@ -207,7 +209,8 @@ static void foreign_bytes(void **state)
 	assert_int_equal(frag_contents_alloc(c, 1, &a, 10, &err), 0);
 	memset(card.memory[2], 0xab, 16);
 	assert_int_equal(frag_contents_free(c, 1, &a, 11, &err), FRAG_ECHECK);
-	assert_non_null(strstr(err.msg, "abababab abababab abababab abababab at offset 32, which no "
+	assert_non_null(strstr(err.msg, "abababab abababab abababab abababab at offset 32, which "
+					"no "
 					"fill wrote"));
 	frag_contents_destroy(c);
 	frag_dev_close(dev);
@@ -234,9 +237,12 @@ static void touch_and_work(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(nothing_asked_for), cmocka_unit_test(no_memory_behind),
-		cmocka_unit_test(sound),	     cmocka_unit_test(overlap),
-		cmocka_unit_test(lost),		     cmocka_unit_test(foreign_bytes),
+		cmocka_unit_test(nothing_asked_for),
+		cmocka_unit_test(no_memory_behind),
+		cmocka_unit_test(sound),
+		cmocka_unit_test(overlap),
+		cmocka_unit_test(lost),
+		cmocka_unit_test(foreign_bytes),
 		cmocka_unit_test(touch_and_work),
 	};
 

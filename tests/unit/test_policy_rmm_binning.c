@@ -144,8 +144,8 @@ static void usage_in_random_runs(void **state)
 		"rmm-binning:min-exponent=10,max-exponent=14,blocks-per-chunk=8",
 		"rmm-binning:min-exponent=10,max-exponent=14,blocks-per-chunk=8,upstream=device",
 		"rmm-binning:min-exponent=10,max-exponent=14,blocks-per-chunk=8,upstream=pytorch",
-		"rmm-binning:min-exponent=9,max-exponent=12,blocks-per-chunk=8,upstream=(rmm-"
-		"binning:min-exponent=15,max-exponent=18,blocks-per-chunk=8)",
+		("rmm-binning:min-exponent=9,max-exponent=12,blocks-per-chunk=8,upstream="
+		 "(rmm-binning:min-exponent=15,max-exponent=18,blocks-per-chunk=8)"),
 	};
 
 	(void)state;
