@@ -506,7 +506,8 @@ static enum outcome take_turns(struct solver *s, const struct frag_buffers *b, s
 		for (unsigned k = 0; k<GOALS * TURNS && * height> target; k++) {
 			/* the target, or half or a quarter of the way to it; searches beside
 			 * another one leave the target to it, unless they are near */
-			unsigned part = k % GOALS + (s->first_order && *height - target > target / 32);
+			unsigned part =
+				k % GOALS + (s->first_order && *height - target > target / 32);
 			uint64_t goal = *height - (*height - target) / (1u << part);
 			enum outcome o =
 				attempt_order(s, b, keys, s->first_order + k / GOALS, budget, goal);

@@ -25,8 +25,10 @@ static void make_trace(struct frag_trace_dev *dev, uint64_t seed, size_t count, 
 
 		seed = seed * 6364136223846793005ull + 1442695040888963407ull;
 		slot = (uint32_t)(seed >> 40) % live;
-		dev->events[i] = (struct frag_event){ .time_us = i, .slot = slot,
-						      .kind = bytes[slot] ? FRAG_EV_FREE : FRAG_EV_ALLOC };
+		dev->events[i] =
+			(struct frag_event){ .time_us = i,
+					     .slot = slot,
+					     .kind = bytes[slot] ? FRAG_EV_FREE : FRAG_EV_ALLOC };
 		if (!bytes[slot])
 			bytes[slot] = FRAG_MIB + (seed >> 20) % (39 * FRAG_MIB);
 		dev->events[i].bytes = bytes[slot];
@@ -73,7 +75,8 @@ static bool completes(const char *policy, const struct frag_trace_dev *dev, uint
 /* The answer completes, one page less does not; with native it is the sum of pages exactly. */
 static void test_fit_brackets(void **state)
 {
-	static const char *const policies[] = { "pytorch", "native", "pytorch:expandable_segments:True",
+	static const char *const policies[] = { "pytorch", "native",
+						"pytorch:expandable_segments:True",
 						"pytorch:max_split_size_mb:21", "buddy" };
 	struct frag_fit_task tasks[FRAG_ARRAY_LEN(policies)] = { 0 };
 	struct frag_plan_env env = make_env(2);
@@ -148,8 +151,12 @@ static void tune(const struct frag_trace_dev *dev, unsigned threads, uint64_t bu
 		 enum frag_tune_objective objective, struct frag_tune *out)
 {
 	static const char *const spaces[] = { "pytorch" };
-	struct frag_tune_options opt = { .spaces = spaces, .spaces_count = 1, .baseline = "pytorch",
-					 .objective = objective, .budget = budget, .seed = 1 };
+	struct frag_tune_options opt = { .spaces = spaces,
+					 .spaces_count = 1,
+					 .baseline = "pytorch",
+					 .objective = objective,
+					 .budget = budget,
+					 .seed = 1 };
 	struct frag_plan_env env = make_env(threads);
 
 	assert_int_equal(frag_tune_run(&env, &dev, 1, &opt, out, NULL), 0);

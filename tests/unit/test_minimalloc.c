@@ -30,7 +30,8 @@ static int read_text(const char *text, struct frag_trace **out, struct frag_err 
 /* Columns in another order, a foreign one, CRLF, blank lines; at 5 the free comes first. */
 static void test_read(void **state)
 {
-	static const char text[] = "lower, size ,offset,id,upper\r\n5,100,0,b,9\r\n\n0,50,1,a,5\n2,7,,c,3";
+	static const char text[] =
+		"lower, size ,offset,id,upper\r\n5,100,0,b,9\r\n\n0,50,1,a,5\n2,7,,c,3";
 	struct frag_buffers b;
 	struct frag_trace *t;
 	uint64_t bound;
@@ -57,7 +58,9 @@ static void test_round_trip(void **state)
 	char path[] = "/tmp/buffersXXXXXX.csv";
 
 	(void)state;
-	assert_int_equal(read_text("id,lower,upper,size\n0,0,4,9\n1,1,3,8\n2,2,6,7\n3,4,5,6\n", &a, NULL), 0);
+	assert_int_equal(
+		read_text("id,lower,upper,size\n0,0,4,9\n1,1,3,8\n2,2,6,7\n3,4,5,6\n", &a, NULL),
+		0);
 	close(mkstemps(path, 4));
 	assert_int_equal(frag_minimalloc_write(&a->devs[0], path, NULL), 0);
 	assert_int_equal(frag_trace_read(path, NULL, &b, NULL), 0);
@@ -78,9 +81,12 @@ static void test_refused(void **state)
 		const char *text;
 		uint64_t line;
 	} rows[] = {
-		{ "id,lower,upper,size\n", 0 },		    { "id,lower,upper,size\n0,1,2\n", 2 },
-		{ "id,lower,upper,size\n0,1,2,x\n", 2 },    { "id,lower,upper,size\n0,2,2,5\n", 2 },
-		{ "id,lower,upper,size\n0,1,2,0\n", 2 },    { "id,lower,upper,size\n0,-1,2,5\n", 2 },
+		{ "id,lower,upper,size\n", 0 },
+		{ "id,lower,upper,size\n0,1,2\n", 2 },
+		{ "id,lower,upper,size\n0,1,2,x\n", 2 },
+		{ "id,lower,upper,size\n0,2,2,5\n", 2 },
+		{ "id,lower,upper,size\n0,1,2,0\n", 2 },
+		{ "id,lower,upper,size\n0,-1,2,5\n", 2 },
 		{ "id,lower,upper,size\n0,1,2,5\n1,1,2,999999999999999999999\n", 3 },
 		{ "id,lower,size\n0,1,2\n", 0 },
 	};

@@ -80,23 +80,26 @@ static uint32_t put(struct maker *m, uint64_t bytes)
 {
 	uint32_t slot = m->free_count ? m->free[--m->free_count] : m->slots++;
 
-	m->list[m->count] = (struct frag_event){ .bytes = bytes, .slot = slot, .kind = FRAG_EV_ALLOC,
-						 .time_us = m->count };
+	m->list[m->count] = (struct frag_event){
+		.bytes = bytes, .slot = slot, .kind = FRAG_EV_ALLOC, .time_us = m->count
+	};
 	m->count++;
 	return slot;
 }
 
 static void drop(struct maker *m, uint32_t slot, uint64_t bytes)
 {
-	m->list[m->count] = (struct frag_event){ .bytes = bytes, .slot = slot, .kind = FRAG_EV_FREE,
-						 .time_us = m->count };
+	m->list[m->count] = (struct frag_event){
+		.bytes = bytes, .slot = slot, .kind = FRAG_EV_FREE, .time_us = m->count
+	};
 	m->count++;
 	m->free[m->free_count++] = slot;
 }
 
 static void mark(struct maker *m, unsigned flags)
 {
-	m->list[m->count] = (struct frag_event){ .kind = FRAG_EV_MARK, .time_us = m->count,
+	m->list[m->count] = (struct frag_event){ .kind = FRAG_EV_MARK,
+						 .time_us = m->count,
 						 .flags = (uint8_t)(FRAG_EVF_STEP | flags) };
 	m->count++;
 }
@@ -127,8 +130,11 @@ static void make_steps(struct frag_trace_dev *dev, unsigned steps, bool same)
 		mark(&m, 0);
 		mark(&m, FRAG_EVF_END);
 	}
-	*dev = (struct frag_trace_dev){ .events = m.list, .events_count = m.count,
-					.slots_count = m.slots, .streams_count = 1, .pools_count = 1 };
+	*dev = (struct frag_trace_dev){ .events = m.list,
+					.events_count = m.count,
+					.slots_count = m.slots,
+					.streams_count = 1,
+					.pools_count = 1 };
 }
 
 static int64_t counter(const struct frag_result *r, const char *name)
@@ -232,13 +238,19 @@ static void test_no_steps(void **state)
 static void test_bad_files(void **state)
 {
 	static const char *const texts[] = {
-		"", "cufrag-plan 2\n", "cufrag-plan 1\n",
-		"cufrag-plan 1\nreserve 1024 prefix_marks 0 phase_marks 0 skip 0 phases 1 requests 1\n",
-		"cufrag-plan 1\nreserve 1024 prefix_marks 0 phase_marks 0 skip 0 phases 1 requests 1\n"
+		"",
+		"cufrag-plan 2\n",
+		"cufrag-plan 1\n",
+		"cufrag-plan 1\nreserve 1024 prefix_marks 0 phase_marks 0 skip 0 phases 1 requests "
+		"1\n",
+		"cufrag-plan 1\nreserve 1024 prefix_marks 0 phase_marks 0 skip 0 phases 1 requests "
+		"1\n"
 		"phase 1\n512 1024\n",
-		"cufrag-plan 1\nreserve 1024 prefix_marks 0 phase_marks 0 skip 0 phases 1 requests 2\n"
+		"cufrag-plan 1\nreserve 1024 prefix_marks 0 phase_marks 0 skip 0 phases 1 requests "
+		"2\n"
 		"phase 1\n512 0\n",
-		"cufrag-plan 1\nreserve 1024 prefix_marks 0 phase_marks 0 skip 0 phases 2 requests 0\n"
+		"cufrag-plan 1\nreserve 1024 prefix_marks 0 phase_marks 0 skip 0 phases 2 requests "
+		"0\n"
 		"phase 0\nphase 0\n",
 	};
 	struct frag_trace_dev dev;
@@ -268,8 +280,8 @@ static void test_bad_files(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_occupied), cmocka_unit_test(test_repeated),
-		cmocka_unit_test(test_changing), cmocka_unit_test(test_no_steps),
+		cmocka_unit_test(test_occupied),  cmocka_unit_test(test_repeated),
+		cmocka_unit_test(test_changing),  cmocka_unit_test(test_no_steps),
 		cmocka_unit_test(test_bad_files),
 	};
 
