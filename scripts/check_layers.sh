@@ -22,7 +22,7 @@ find src policies kernels \( -name '*.c' -o -name '*.h' -o -name '*.cu' -o -name
 		allowed["report"] = "report plan replay trace device metrics base"
 		allowed["cli"] = "cli report plan replay trace device metrics base"
 		allowed["main.c"] = "cli"
-		while (("find src policies kernels -name \"*.h\" -o -name \"*.cuh\" -o -name \"*.def\" -o -name \"*.inc\"" | getline path) > 0) {
+		while (("find src policies kernels -name \"*.h\" -o -name \"*.cuh\" -o -name \"*.def\" -o -name \"*.inc\" 2> /dev/null" | getline path) > 0) {
 			n = split(path, part, "/")
 			where[part[n]] = where[part[n]] " " path
 		}

@@ -8,8 +8,9 @@
  * as it goes has, with rank the place in a static order. So whatever is not yet placed
  * lies above what it meets, and each buffer has exactly one offset at a time: its
  * minimum, the highest top of what was placed in its sections. A node is left when
- *  - in some section the floor (the smallest minimum offset of those to come, which none
- *    of them may undercut, or the last offset) and the sizes to come exceed the capacity;
+ *  - in some section the floor (the smallest offset that one to come may still get) and the
+ *    sizes to come exceed the capacity. A buffer that was passed over has to wait until
+ *    another one is placed under it, so its floor is the lowest top of the others;
  *  - a buffer would go to or above the lowest top another one could have: that one
  *    would leave a gap in which it fits;
  * and its siblings are not tried when the buffer has nothing above it. What is left is
@@ -32,8 +33,8 @@
 
 #define CLOCK_EVERY 256u /* nodes between two looks at the clock */
 #define ORDERS 3u	 /* static ones */
-#define GOALS 3u
-#define TURNS 9u /* orders of a round: the static ones, then these with random changes */
+#define GOALS 3u	 /* the target, and two on the way */
+#define TURNS 9u	 /* orders of a round: the static ones, then these with random changes */
 
 enum outcome { SOLVED, FAILED, OUT_OF_BUDGET };
 
@@ -48,7 +49,8 @@ struct solver {
 	size_t count;
 	uint64_t *cuts; /* a moment of each section, ascending */
 	uint32_t sections_count;
-	uint64_t *left, *low; /* per section: sizes to come, scratch */
+	uint64_t *left;	      /* per section: sizes to come */
+	uint64_t *low, *tops; /* scratch, per section: lowest offset and top of these */
 	uint64_t *offsets;
 	uint64_t capacity;
 	uint32_t *stack; /* lists of items, level by level */
@@ -72,28 +74,53 @@ static uint64_t now_ns(void)
 
 /* ---- bounds ---------------------------------------------------------------------- */
 
+/* Lowest offset that an item may still get. One that was passed over (last, rank) can only be
+ * placed on top of another one to come: at the lowest top of these in its sections. */
+static inline uint64_t lowest_offset(const struct solver *s, const struct item *it, uint64_t last,
+				     int64_t rank)
+{
+	uint64_t top = UINT64_MAX;
+
+	if (it->min_offset > last || (it->min_offset == last && (int64_t)it->rank > rank))
+		return it->min_offset;
+	for (uint32_t c = it->from; c < it->to; c++)
+		top = FRAG_MIN(top, s->tops[c]);
+	return top;
+}
+
 /*
- * Can the n items of the list, all at `last` or above, still fit below the capacity? The list
+ * Can the n items of the list, all after (last, rank), still fit below the capacity? The list
  * lies in sections [from, to), which hold no other items to come.
  */
-static bool may_fit(struct solver *s, const uint32_t *list, size_t n, uint64_t last)
+static bool may_fit(struct solver *s, const uint32_t *list, size_t n, uint64_t last, int64_t rank)
 {
 	uint32_t from = UINT32_MAX, to = 0;
 
 	for (size_t k = 0; k < n; k++) {
 		const struct item *it = &s->items[list[k]];
 
-		if (FRAG_MAX(it->min_offset, last) + it->bytes > s->capacity)
-			return false;
 		from = FRAG_MIN(from, it->from);
 		to = FRAG_MAX(to, it->to);
 	}
-	for (uint32_t c = from; c < to; c++)
+	for (uint32_t c = from; c < to; c++) {
 		s->low[c] = s->capacity;
+		s->tops[c] = UINT64_MAX;
+	}
 	for (size_t k = 0; k < n; k++) {
 		const struct item *it = &s->items[list[k]];
-		uint64_t at = FRAG_MAX(it->min_offset, last);
+		uint64_t top = FRAG_MAX(it->min_offset, last) + it->bytes;
 
+		if (top > s->capacity)
+			return false;
+		for (uint32_t c = it->from; c < it->to; c++)
+			s->tops[c] = FRAG_MIN(s->tops[c], top);
+	}
+	for (size_t k = 0; k < n; k++) {
+		const struct item *it = &s->items[list[k]];
+		uint64_t at = lowest_offset(s, it, last, rank);
+
+		if (at + it->bytes > s->capacity)
+			return false;
 		for (uint32_t c = it->from; c < it->to; c++)
 			s->low[c] = FRAG_MIN(s->low[c], at);
 	}
@@ -239,7 +266,7 @@ static enum outcome branch(struct solver *s, size_t base, size_t n, size_t saved
 		if (at + s->items[id].bytes > s->capacity)
 			return FAILED;
 		covered = place(s, base, n, id, saved);
-		o = may_fit(s, &s->stack[base + n], n - 1, at)
+		o = may_fit(s, &s->stack[base + n], n - 1, at, rank)
 			    ? solve(s, base + n, n - 1, saved + n, at, s->items[id].rank)
 			    : FAILED;
 		if (o == SOLVED)
@@ -379,7 +406,7 @@ static int solver_init(struct solver *s, const struct frag_buffers *b, struct fr
 	s->count = n;
 	s->items = frag_host_calloc(n + 1, sizeof(*s->items));
 	s->cuts = frag_host_calloc(n + 1, sizeof(*s->cuts));
-	s->left = frag_host_calloc(2 * (n + 1), sizeof(*s->left));
+	s->left = frag_host_calloc(3 * (n + 1), sizeof(*s->left));
 	if (!edges || !s->items || !s->cuts || !s->left || !room(s, 4 * n + 4, 4 * n + 4)) {
 		frag_host_free(edges);
 		return frag_fail_nomem(err, "placement search");
@@ -387,6 +414,7 @@ static int solver_init(struct solver *s, const struct frag_buffers *b, struct fr
 	find_sections(s, b, edges);
 	frag_host_free(edges);
 	s->low = s->left + n + 1;
+	s->tops = s->low + n + 1;
 	for (size_t i = 0; i < n; i++) {
 		struct item *it = &s->items[i];
 
@@ -467,7 +495,7 @@ static enum outcome attempt(struct solver *s, uint64_t budget)
 		s->stack[i] = (uint32_t)i;
 		s->items[i].min_offset = 0;
 	}
-	if (!may_fit(s, s->stack, s->count, 0))
+	if (!may_fit(s, s->stack, s->count, 0, -1))
 		return FAILED;
 	return solve(s, 0, s->count, 0, 0, -1);
 }
@@ -495,6 +523,21 @@ static void keep(struct solver *s, uint64_t *offsets, uint64_t *height)
 	}
 }
 
+/* The next height on the way to the target that is worth an effort: 10, 5, 2, 1 % above it, then
+ * half of what is left. */
+static uint64_t milestone(uint64_t height, uint64_t target)
+{
+	static const unsigned percent[] = { 10, 5, 2, 1 };
+
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(percent); i++) {
+		uint64_t goal = target + target / 100 * percent[i];
+
+		if (goal < height)
+			return goal;
+	}
+	return target + (height - target) / 2;
+}
+
 /*
  * Rounds of attempts, each with more nodes: at the target, and on the way from the best so
  * far to it, each with every order. FAILED: the target is impossible, that was proved.
@@ -502,15 +545,18 @@ static void keep(struct solver *s, uint64_t *offsets, uint64_t *height)
 static enum outcome take_turns(struct solver *s, const struct frag_buffers *b, struct key *keys,
 			       uint64_t target, uint64_t *offsets, uint64_t *height)
 {
-	for (uint64_t budget = 2 * s->count + 2; *height > target; budget += budget / 8) {
-		for (unsigned k = 0; k<GOALS * TURNS && * height> target; k++) {
-			/* the target, or half or a quarter of the way to it; searches beside
-			 * another one leave the target to it, unless they are near */
-			unsigned part =
-				k % GOALS + (s->first_order && *height - target > target / 32);
-			uint64_t goal = *height - (*height - target) / (1u << part);
-			enum outcome o =
-				attempt_order(s, b, keys, s->first_order + k / GOALS, budget, goal);
+	uint64_t budget = 2 * s->count + 2;
+
+	for (unsigned round = 0; *height > target; round++, budget += budget / 8) {
+		/* a static order fails again as it did, until the budget has about doubled */
+		unsigned from = s->first_order || round % 6 ? ORDERS * GOALS : 0;
+
+		for (unsigned k = from; k<TURNS * GOALS && * height> target; k++) {
+			uint64_t way = *height - target;
+			uint64_t goal = k % GOALS == 0	 ? target
+					: k % GOALS == 1 ? milestone(*height, target)
+							 : *height - way / 4;
+			enum outcome o = attempt_order(s, b, keys, k / GOALS, budget, goal);
 
 			if (s->out_of_time || s->out_of_memory)
 				return OUT_OF_BUDGET;

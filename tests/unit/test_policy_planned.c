@@ -206,6 +206,7 @@ static void test_changing(void **state)
 	struct frag_step_plan plan;
 	struct frag_trace_dev dev;
 	struct frag_result r;
+	uint64_t total;
 
 	(void)state;
 	make_steps(&dev, 12, false);
@@ -215,8 +216,10 @@ static void test_changing(void **state)
 	assert_true(counter(&r, "planned.in_a_gap") > 0);
 	assert_true(counter(&r, "planned.not_in_plan") > 0);
 	frag_result_release(&r);
+	total = plan.reserve_bytes - FRAG_PAGE;
+	frag_step_plan_release(&plan);
 	/* a card on which the plan itself has no room: the fallback does it all */
-	plan_and_run(&dev, plan.reserve_bytes - FRAG_PAGE, &plan, &r);
+	plan_and_run(&dev, total, &plan, &r);
 	assert_int_equal(counter(&r, "planned.hits"), 0);
 	frag_result_release(&r);
 	frag_step_plan_release(&plan);

@@ -1,0 +1,1 @@
+"$CUFRAG" fit "$TRACES/seeddemo.default.cft" --margin lots

@@ -1,0 +1,4 @@
+"$CUFRAG" import "$TRACES/modelpar.default.cft" -o x.csv
+status=$?
+ls
+exit $status

@@ -1,0 +1,1 @@
+"$CUFRAG" tune "$TRACES/seeddemo.default.cft" --objective money
