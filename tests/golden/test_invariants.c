@@ -56,8 +56,10 @@ static void one_policy(void **state)
 
 		if (frag_trace_read(g.gl_pathv[i], NULL, &t, &err))
 			fail_msg("%s", err.msg);
+		/* the quick part leaves the long ones out */
 		for (uint32_t d = 0; d < t->devs_count; d++)
-			replay_checked(t, d, ops->name);
+			if (!getenv("FRAG_TEST_QUICK") || t->devs[d].events_count <= 10000)
+				replay_checked(t, d, ops->name);
 		frag_trace_destroy(t);
 	}
 	globfree(&g);
