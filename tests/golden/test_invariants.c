@@ -16,8 +16,8 @@
 
 #include <cmocka.h>
 
-#define EVERY_EVENT 25000u /* traces up to so many events */
-#define CHECKS 4000u	   /* of longer ones */
+#define EVERY_EVENT 6000u /* traces up to so many events */
+#define CHECKS 500u	  /* of longer ones */
 
 static void replay_checked(const struct frag_trace *t, uint32_t d, const char *name)
 {

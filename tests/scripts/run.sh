@@ -5,6 +5,8 @@
 # Last line: N passed, N failed, N skipped.
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 1
+# what the make above us was told is not meant for the makes here
+unset MAKEFLAGS MAKELEVEL MFLAGS MAKEOVERRIDES BUILD B CFLAGS LDFLAGS
 root=$PWD
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
