@@ -209,13 +209,6 @@ static int release(void *self, const struct frag_block *block, struct frag_err *
 	return 0;
 }
 
-static void free_requested(void *self, const struct frag_block *block)
-{
-	struct frag_bfc *s = self;
-
-	frag_heap_wait(&s->heap, (void *)(uintptr_t)block->handle);
-}
-
 static int trim(void *self, uint16_t pool, struct frag_err *err)
 {
 	struct frag_bfc *s = self;
@@ -244,13 +237,6 @@ static int synced(void *self, struct frag_err *err)
 			frag_bfc_put(s, p);
 		}
 	return 0;
-}
-
-static void visit(void *self, const struct frag_visitor *v)
-{
-	struct frag_bfc *s = self;
-
-	frag_heap_visit(&s->heap, v);
 }
 
 static uint64_t largest(const struct frag_bset *set)
@@ -321,10 +307,10 @@ const struct frag_policy_ops frag_policy_bfc = {
 	.destroy = destroy,
 	.alloc = alloc,
 	.free = release,
-	.free_requested = free_requested,
+	.free_requested = frag_heap_op_free_requested,
 	.trim = trim,
 	.synced = synced,
-	.visit = visit,
+	.visit = frag_heap_op_visit,
 	.usage = usage,
 	.check = check,
 };

@@ -42,7 +42,7 @@ static const struct frag_opt opts[] = {
 };
 
 struct self {
-	struct frag_heap heap;
+	struct frag_heap heap; /* first: its hooks are used as they are */
 	struct frag_bset_pool nodes;
 	struct frag_bset *arenas; /* by stream */
 	uint32_t arenas_count;
@@ -193,43 +193,17 @@ static int alloc(void *self, const struct frag_request *req, struct frag_block *
 static int release(void *self, const struct frag_block *block, struct frag_err *err)
 {
 	struct self *s = self;
-	struct frag_piece *p = (void *)(uintptr_t)block->handle, *q;
+	struct frag_piece *p = (void *)(uintptr_t)block->handle;
 
 	(void)err;
-	frag_heap_give(&s->heap, p);
-	q = frag_piece_free_next(p);
-	if (q) {
-		cut(s, q);
-		frag_heap_join(&s->heap, p);
-	}
-	q = frag_piece_free_prev(p);
-	if (q) {
-		cut(s, q);
-		frag_heap_join(&s->heap, q);
-		p = q;
-	}
-	put(s, p);
+	put(s, frag_heap_give_merged(&s->heap, p, cut, s));
 	return 0;
-}
-
-static void free_requested(void *self, const struct frag_block *block)
-{
-	struct self *s = self;
-
-	frag_heap_wait(&s->heap, (void *)(uintptr_t)block->handle);
 }
 
 static int trim(void *self, uint16_t pool, struct frag_err *err)
 {
 	(void)pool;
 	return free_all(self, err);
-}
-
-static void visit(void *self, const struct frag_visitor *v)
-{
-	struct self *s = self;
-
-	frag_heap_visit(&s->heap, v);
 }
 
 static void usage(void *self, struct frag_usage *out)
@@ -290,9 +264,9 @@ const struct frag_policy_ops frag_policy_cupy = {
 	.destroy = destroy,
 	.alloc = alloc,
 	.free = release,
-	.free_requested = free_requested,
+	.free_requested = frag_heap_op_free_requested,
 	.trim = trim,
-	.visit = visit,
+	.visit = frag_heap_op_visit,
 	.usage = usage,
 	.check = check,
 };

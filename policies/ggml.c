@@ -65,8 +65,8 @@ struct pool {
 };
 
 struct self {
+	struct frag_heap heap; /* first: its hooks are used as they are */
 	const struct params *params;
-	struct frag_heap heap;
 	struct frag_bset_pool nodes;
 	struct pool **pools; /* by stream */
 	uint32_t pools_count;
@@ -282,13 +282,6 @@ static int release(void *self, const struct frag_block *block, struct frag_err *
 	return drop(s, p, err);
 }
 
-static void free_requested(void *self, const struct frag_block *block)
-{
-	struct self *s = self;
-
-	frag_heap_wait(&s->heap, (void *)(uintptr_t)block->handle);
-}
-
 static int trim(void *self, uint16_t pool, struct frag_err *err)
 {
 	struct self *s = self;
@@ -300,13 +293,6 @@ static int trim(void *self, uint16_t pool, struct frag_err *err)
 		if (s->pools[i])
 			FRAG_TRY(clear_pool(s, s->pools[i], err));
 	return 0;
-}
-
-static void visit(void *self, const struct frag_visitor *v)
-{
-	struct self *s = self;
-
-	frag_heap_visit(&s->heap, v);
 }
 
 static void usage(void *self, struct frag_usage *out)
@@ -383,9 +369,9 @@ const struct frag_policy_ops frag_policy_ggml = {
 	.destroy = destroy,
 	.alloc = alloc,
 	.free = release,
-	.free_requested = free_requested,
+	.free_requested = frag_heap_op_free_requested,
 	.trim = trim,
-	.visit = visit,
+	.visit = frag_heap_op_visit,
 	.usage = usage,
 	.check = check,
 };

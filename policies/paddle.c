@@ -46,8 +46,8 @@ static const struct frag_opt opts[] = {
 };
 
 struct self {
+	struct frag_heap heap; /* first: its hooks are used as they are */
 	const struct params *params;
-	struct frag_heap heap;
 	struct frag_bset free; /* by (size, address) */
 	uint64_t chunk_size;
 };
@@ -171,44 +171,19 @@ static int drop_chunk(struct self *s, struct frag_piece *p, struct frag_err *err
 static int release(void *self, const struct frag_block *block, struct frag_err *err)
 {
 	struct self *s = self;
-	struct frag_piece *p = (void *)(uintptr_t)block->handle, *q;
+	struct frag_piece *p = (void *)(uintptr_t)block->handle;
 
-	frag_heap_give(&s->heap, p);
-	q = frag_piece_free_prev(p);
-	if (q) {
-		cut(s, q);
-		frag_heap_join(&s->heap, q);
-		p = q;
-	}
-	q = frag_piece_free_next(p);
-	if (q) {
-		cut(s, q);
-		frag_heap_join(&s->heap, p);
-	}
+	p = frag_heap_give_merged(&s->heap, p, cut, s);
 	if (s->params->free_idle_chunk && frag_seg_is_idle(p->seg))
 		return drop_chunk(s, p, err);
 	put(s, p);
 	return 0;
 }
 
-static void free_requested(void *self, const struct frag_block *block)
-{
-	struct self *s = self;
-
-	frag_heap_wait(&s->heap, (void *)(uintptr_t)block->handle);
-}
-
 static int trim(void *self, uint16_t pool, struct frag_err *err)
 {
 	(void)pool;
 	return drop_idle(self, err);
-}
-
-static void visit(void *self, const struct frag_visitor *v)
-{
-	struct self *s = self;
-
-	frag_heap_visit(&s->heap, v);
 }
 
 static void usage(void *self, struct frag_usage *out)
@@ -255,9 +230,9 @@ const struct frag_policy_ops frag_policy_paddle = {
 	.destroy = destroy,
 	.alloc = alloc,
 	.free = release,
-	.free_requested = free_requested,
+	.free_requested = frag_heap_op_free_requested,
 	.trim = trim,
-	.visit = visit,
+	.visit = frag_heap_op_visit,
 	.usage = usage,
 	.check = check,
 };

@@ -198,22 +198,10 @@ static int alloc(void *self, const struct frag_request *req, struct frag_block *
 static int release(void *self, const struct frag_block *block, struct frag_err *err)
 {
 	struct self *s = self;
-	struct frag_piece *p = (void *)(uintptr_t)block->handle, *q;
+	struct frag_piece *p = (void *)(uintptr_t)block->handle;
 
 	(void)err;
-	frag_heap_give(&s->heap, p);
-	q = frag_piece_free_next(p);
-	if (q) {
-		list_cut(s, q);
-		frag_heap_join(&s->heap, p);
-	}
-	q = frag_piece_free_prev(p);
-	if (q) {
-		list_cut(s, q);
-		frag_heap_join(&s->heap, q);
-		p = q;
-	}
-	list_put(s, p);
+	list_put(s, frag_heap_give_merged(&s->heap, p, list_cut, s));
 	return 0;
 }
 

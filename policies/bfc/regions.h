@@ -26,6 +26,7 @@ struct frag_bfc_params {
 };
 
 struct frag_bfc {
+	struct frag_heap heap; /* first: its hooks are used as they are */
 	const struct frag_bfc_params *params;
 	bool ort;
 	uint64_t max_internal;
@@ -37,7 +38,6 @@ struct frag_bfc {
 	struct frag_bset shared;
 	struct frag_bset *own; /* [own_count], by stream */
 	uint32_t own_count;
-	struct frag_heap heap;
 };
 
 static inline uint64_t frag_bfc_round(uint64_t bytes)

@@ -195,6 +195,16 @@ int frag_heap_drop_idle(struct frag_heap *h, const struct frag_heap_index *index
 	return 0;
 }
 
+void frag_heap_op_free_requested(void *self, const struct frag_block *block)
+{
+	frag_heap_wait(self, (struct frag_piece *)(uintptr_t)block->handle);
+}
+
+void frag_heap_op_visit(void *self, const struct frag_visitor *v)
+{
+	frag_heap_visit(self, v);
+}
+
 void frag_heap_visit(struct frag_heap *h, const struct frag_visitor *v)
 {
 	const struct frag_piece *p;

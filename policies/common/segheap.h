@@ -221,6 +221,37 @@ static inline void frag_heap_join(struct frag_heap *h, struct frag_piece *p)
 	h->free_count--;
 }
 
+/*
+ * Live or waiting -> free, and one piece with its free neighbours, which cut takes out of the
+ * policy's index first. The merged piece, in no index.
+ */
+static inline struct frag_piece *frag_heap_give_merged(struct frag_heap *h, struct frag_piece *p,
+						       void (*cut)(void *ctx, struct frag_piece *p),
+						       void *ctx)
+{
+	struct frag_piece *q;
+
+	frag_heap_give(h, p);
+	q = frag_piece_free_next(p);
+	if (q) {
+		cut(ctx, q);
+		frag_heap_join(h, p);
+	}
+	q = frag_piece_free_prev(p);
+	if (!q)
+		return p;
+	cut(ctx, q);
+	frag_heap_join(h, q);
+	return q;
+}
+
+/*
+ * Hooks, as they are, of policies whose struct begins with its heap and whose handles
+ * are the pieces.
+ */
+void frag_heap_op_free_requested(void *self, const struct frag_block *block);
+void frag_heap_op_visit(void *self, const struct frag_visitor *v);
+
 /* Hooks of policies whose blocks are the pieces. largest: 0 = not known. */
 void frag_heap_visit(struct frag_heap *h, const struct frag_visitor *v);
 void frag_heap_usage(const struct frag_heap *h, uint64_t largest_free_bytes,

@@ -72,19 +72,5 @@ int gl_small_alloc(struct gl *g, uint64_t bytes, uint32_t stream, struct frag_bl
 
 void gl_small_free(struct gl *g, struct frag_piece *p)
 {
-	struct frag_piece *q;
-
-	frag_heap_give(&g->small, p);
-	q = frag_piece_free_next(p);
-	if (q) {
-		small_cut(g, q);
-		frag_heap_join(&g->small, p);
-	}
-	q = frag_piece_free_prev(p);
-	if (q) {
-		small_cut(g, q);
-		frag_heap_join(&g->small, q);
-		p = q;
-	}
-	small_put(g, p);
+	small_put(g, frag_heap_give_merged(&g->small, p, small_cut, g));
 }

@@ -117,21 +117,7 @@ int frag_extents_take(struct frag_extents *x, uint64_t bytes, uint32_t stream,
 
 void frag_extents_give(struct frag_extents *x, struct frag_piece *p)
 {
-	struct frag_piece *q;
-
-	frag_heap_give(&x->heap, p);
-	q = frag_piece_free_next(p);
-	if (q) {
-		cut(x, q);
-		frag_heap_join(&x->heap, p);
-	}
-	q = frag_piece_free_prev(p);
-	if (q) {
-		cut(x, q);
-		frag_heap_join(&x->heap, q);
-		p = q;
-	}
-	put(x, p);
+	put(x, frag_heap_give_merged(&x->heap, p, cut, x));
 }
 
 uint64_t frag_extents_largest(const struct frag_extents *x)
