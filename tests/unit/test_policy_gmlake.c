@@ -43,6 +43,16 @@ static struct frag_block hole(struct probe *p, uint64_t bytes)
 	return b;
 }
 
+/* Two such pieces, in segments of their own, side by side in no order that matters. */
+static void two_holes(struct probe *p, uint64_t first, uint64_t second, struct frag_block *a,
+		      struct frag_block *b)
+{
+	*a = probe_alloc(p, first);
+	*b = probe_alloc(p, second);
+	probe_free(p, *a);
+	probe_free(p, *b);
+}
+
 /* 1M is small: a cudaMalloc of 2M. 1M + 1 is large: 20M in ten pages. */
 static void test_sizes(void **state)
 {
@@ -80,10 +90,7 @@ static void test_stitch(void **state)
 
 	(void)state;
 	probe_open(&p, "gmlake", NULL);
-	a = probe_alloc(&p, 300 * MIB);
-	b = probe_alloc(&p, 400 * MIB);
-	probe_free(&p, a);
-	probe_free(&p, b);
+	two_holes(&p, 300 * MIB, 400 * MIB, &a, &b);
 	held = p.dev->reserved_bytes;
 	s = probe_alloc(&p, 600 * MIB);
 	assert_int_equal(s.cls, FRAG_CLASS_STITCH);
@@ -108,10 +115,7 @@ static void test_frag_limit(void **state)
 
 	(void)state;
 	probe_open(&p, "gmlake", NULL);
-	a = probe_alloc(&p, 300 * MIB);
-	b = probe_alloc(&p, 300 * MIB);
-	probe_free(&p, a);
-	probe_free(&p, b);
+	two_holes(&p, 300 * MIB, 300 * MIB, &a, &b);
 	assert_int_equal(probe_alloc(&p, 510 * MIB).cls, FRAG_CLASS_GROW);
 	assert_int_equal(probe_alloc(&p, 512 * MIB).cls, FRAG_CLASS_STITCH);
 	probe_close(&p);
@@ -129,10 +133,7 @@ static void test_reuse(void **state)
 
 	(void)state;
 	probe_open(&p, "gmlake:frag-limit=4M", NULL);
-	a = probe_alloc(&p, 30 * MIB);
-	b = probe_alloc(&p, 20 * MIB);
-	probe_free(&p, a);
-	probe_free(&p, b);
+	two_holes(&p, 30 * MIB, 20 * MIB, &a, &b);
 	s = probe_alloc(&p, 50 * MIB);
 	probe_free(&p, s);
 	t = probe_alloc(&p, 50 * MIB);
@@ -149,10 +150,7 @@ static void test_reuse(void **state)
 	probe_close(&p);
 	/* above reuse-limit it is not taken: 50M > 1.2 * 40M */
 	probe_open(&p, "gmlake:frag-limit=4M,reuse-limit=1.2", NULL);
-	a = probe_alloc(&p, 30 * MIB);
-	b = probe_alloc(&p, 20 * MIB);
-	probe_free(&p, a);
-	probe_free(&p, b);
+	two_holes(&p, 30 * MIB, 20 * MIB, &a, &b);
 	s = probe_alloc(&p, 50 * MIB);
 	probe_free(&p, s);
 	t = probe_alloc(&p, 40 * MIB);
@@ -169,10 +167,7 @@ static void test_broken(void **state)
 
 	(void)state;
 	probe_open(&p, "gmlake:frag-limit=4M", NULL);
-	a = probe_alloc(&p, 30 * MIB);
-	b = probe_alloc(&p, 20 * MIB);
-	probe_free(&p, a);
-	probe_free(&p, b);
+	two_holes(&p, 30 * MIB, 20 * MIB, &a, &b);
 	s = probe_alloc(&p, 50 * MIB);
 	probe_free(&p, s);
 	t = probe_alloc(&p, 18 * MIB); /* of b, breaks s */
@@ -239,10 +234,7 @@ static void test_auto_gc(void **state)
 
 	(void)state;
 	probe_open(&p, "gmlake:frag-limit=4M,auto-gc=60M", NULL);
-	a = probe_alloc(&p, 30 * MIB);
-	b = probe_alloc(&p, 20 * MIB);
-	probe_free(&p, a);
-	probe_free(&p, b);
+	two_holes(&p, 30 * MIB, 20 * MIB, &a, &b);
 	s = probe_alloc(&p, 50 * MIB);
 	probe_free(&p, s);
 	/* 40M would reuse it: break it first */
@@ -267,10 +259,7 @@ static void test_release(void **state)
 
 	(void)state;
 	probe_open(&p, "gmlake:frag-limit=4M", NULL);
-	a = probe_alloc(&p, 30 * MIB);
-	b = probe_alloc(&p, 20 * MIB);
-	probe_free(&p, a);
-	probe_free(&p, b);
+	two_holes(&p, 30 * MIB, 20 * MIB, &a, &b);
 	s = probe_alloc(&p, 50 * MIB);
 	probe_free(&p, s);
 	s = probe_alloc(&p, 32 * MIB); /* its first 32M: all of a, 2M of b */
@@ -352,10 +341,7 @@ static void test_paper_bound(void **state)
 
 	(void)state;
 	probe_open(&p, "gmlake:variant=paper,frag-limit=4M,auto-gc=80M", NULL);
-	a = probe_alloc(&p, 30 * MIB);
-	b = probe_alloc(&p, 20 * MIB);
-	probe_free(&p, a);
-	probe_free(&p, b);
+	two_holes(&p, 30 * MIB, 20 * MIB, &a, &b);
 	s = probe_alloc(&p, 50 * MIB);
 	probe_free(&p, s);
 	s = probe_alloc(&p, 44 * MIB); /* 94M: the 50M go */
