@@ -13,6 +13,7 @@
 #include "../trace/source.h"
 #include "common.h"
 #include "info_json.h"
+#include "info_ranks.h"
 #include "info_scan.h"
 #include "list.h"
 
@@ -281,28 +282,54 @@ static int print_device(const struct frag_info *info, const struct frag_trace *t
 
 /* ---- JSON ---------------------------------------------------------------------- */
 
-static int write_json(const struct frag_cli *cli, const struct frag_trace *t, json_t *devices,
-		      struct frag_err *err)
+static json_t *trace_json(const struct frag_trace *t, const struct frag_info *infos,
+			  const struct frag_source *src)
+{
+	json_t *o = json_object(), *devices = json_array();
+
+	for (uint32_t d = 0; d < t->devs_count; d++) {
+		struct frag_source_counts counts;
+
+		frag_source_counts(src, d, &counts);
+		json_array_append_new(devices, frag_info_json(&infos[d], &counts));
+	}
+	json_object_set_new(o, "trace", json_string(t->name ? t->name : ""));
+	json_object_set_new(o, "format", json_string(t->format ? t->format : ""));
+	json_object_set_new(o, "start_us",
+			    t->start_us ? frag_info_number(t->start_us) : json_null());
+	json_object_set_new(o, "settings", frag_info_settings_json(&t->settings));
+	json_object_set_new(o, "limit_bytes",
+			    t->settings.limit_known ? frag_info_number(t->settings.limit_bytes)
+						    : json_null());
+	json_object_set_new(o, "stacks_count",
+			    frag_info_number(t->stacks.count ? t->stacks.count - 1 : 0));
+	json_object_set_new(o, "devices", devices);
+	return o;
+}
+
+/* One trace: its members beside those of the head. Several: an array "traces". */
+static int write_json(const struct frag_cli *cli, json_t *traces, struct frag_err *err)
 {
 	json_t *root = frag_cli_json_head(cli);
 
 	if (!root)
 		return frag_fail_nomem(err, "JSON document");
-	json_object_set_new(root, "trace", json_string(t->name ? t->name : ""));
-	json_object_set_new(root, "format", json_string(t->format ? t->format : ""));
-	json_object_set_new(root, "start_us",
-			    t->start_us ? frag_info_number(t->start_us) : json_null());
-	json_object_set_new(root, "settings", frag_info_settings_json(&t->settings));
-	json_object_set_new(root, "limit_bytes",
-			    t->settings.limit_known ? frag_info_number(t->settings.limit_bytes)
-						    : json_null());
-	json_object_set_new(root, "stacks_count",
-			    frag_info_number(t->stacks.count ? t->stacks.count - 1 : 0));
-	json_object_set(root, "devices", devices);
+	if (json_array_size(traces) == 1)
+		json_object_update(root, json_array_get(traces, 0));
+	else
+		json_object_set(root, "traces", traces);
 	return frag_cli_json_write(cli, root, err);
 }
 
 /* ---- the pass --------------------------------------------------------------------- */
+
+/* What the traces have in common while they are read one after the other. */
+struct pass {
+	const struct frag_cli *cli;
+	bool text;
+	json_t *traces;
+	struct frag_info_ranks ranks; /* of several */
+};
 
 static int scan(struct frag_source *src, struct frag_info *infos, struct frag_err *err)
 {
@@ -314,39 +341,38 @@ static int scan(struct frag_source *src, struct frag_info *infos, struct frag_er
 	return rc;
 }
 
-/* All or nothing: the last byte has been checked before the first line is printed. */
-static int show(const struct frag_cli *cli, const struct frag_source *src,
-		const struct frag_info *infos, struct frag_err *err)
+static int show(struct pass *p, const struct frag_source *src, const struct frag_info *infos,
+		struct frag_err *err)
 {
 	const struct frag_trace *t = frag_source_head(src);
-	bool text = !cli->json || strcmp(cli->json, "-") != 0;
-	json_t *devices = json_array();
-	int rc = 0;
+	bool several = p->cli->operands_count > 1;
 
-	if (text)
+	if (p->text && !several)
 		print_head(t);
-	for (uint32_t d = 0; !rc && d < t->devs_count; d++) {
+	for (uint32_t d = 0; p->text && d < t->devs_count; d++) {
 		struct frag_source_counts counts;
 
 		frag_source_counts(src, d, &counts);
-		if (text)
-			rc = print_device(&infos[d], t, &counts, err);
-		json_array_append_new(devices, frag_info_json(&infos[d], &counts));
+		if (several)
+			FRAG_TRY(frag_info_ranks_add(&p->ranks, t->name ? t->name : "",
+						     t->devs_count, &infos[d], err));
+		else
+			FRAG_TRY(print_device(&infos[d], t, &counts, err));
 	}
-	if (!rc && cli->json)
-		rc = write_json(cli, t, devices, err);
-	json_decref(devices);
-	return rc;
+	if (p->cli->json)
+		json_array_append_new(p->traces, trace_json(t, infos, src));
+	return 0;
 }
 
-static int info(const struct frag_cli *cli, struct frag_err *err)
+/* Nothing is shown before the last byte has been checked. */
+static int info_of(struct pass *p, const char *path, struct frag_err *err)
 {
 	const struct frag_trace *head;
 	struct frag_source *src;
 	struct frag_info *infos;
 	int rc = 0;
 
-	FRAG_TRY(frag_source_open(cli->operands[0], &src, err));
+	FRAG_TRY(frag_source_open(path, &src, err));
 	head = frag_source_head(src);
 	infos = frag_host_calloc(head->devs_count, sizeof(*infos));
 	if (!infos)
@@ -356,11 +382,29 @@ static int info(const struct frag_cli *cli, struct frag_err *err)
 	if (!rc)
 		rc = scan(src, infos, err);
 	if (!rc)
-		rc = show(cli, src, infos, err);
+		rc = show(p, src, infos, err);
 	for (uint32_t d = 0; infos && d < head->devs_count; d++)
 		frag_info_release(&infos[d]);
 	frag_host_free(infos);
 	frag_source_close(src);
+	return rc;
+}
+
+static int info(const struct frag_cli *cli, struct frag_err *err)
+{
+	struct pass p = { .cli = cli,
+			  .text = !cli->json || strcmp(cli->json, "-") != 0,
+			  .traces = json_array() };
+	int rc = 0;
+
+	for (size_t i = 0; !rc && i < cli->operands_count; i++)
+		rc = info_of(&p, cli->operands[i], err);
+	if (!rc && p.text && cli->operands_count > 1)
+		rc = frag_info_ranks_print(&p.ranks, err);
+	if (!rc && cli->json)
+		rc = write_json(cli, p.traces, err);
+	json_decref(p.traces);
+	frag_info_ranks_release(&p.ranks);
 	return rc;
 }
 
@@ -382,14 +426,18 @@ const struct frag_cmd frag_cmd_info = {
 	.name = "info",
 	.summary = "what is in a trace: events, sizes, lifetimes, settings, limits",
 	.group = FRAG_GROUP_TRACE,
-	.operands = "TRACE",
+	.operands = "TRACE...",
 	.operands_min = 1,
-	.operands_max = 1,
+	.operands_max = SIZE_MAX,
 	.about = "Reads a trace once and says what it contains. Peak live is the largest sum of "
 		 "live "
 		 "requests, each rounded up to 512 B: no allocator can reserve less. Lifetimes end "
-		 "where the program lets go; their percentiles are at most 3.2 % too high.",
+		 "where the program lets go; their percentiles are at most 3.2 % too high. Of "
+		 "several "
+		 "traces, as the ranks of a job write them, a line each, and how far they are "
+		 "apart.",
 	.examples = "  cufrag info traces/gnn.default.cft\n"
+		    "  cufrag info rank*.pickle\n"
 		    "  xz -dc snapshot.pickle.xz | cufrag info - --json -\n",
 	.shared = FRAG_CLI_JSON,
 	.run = run,
