@@ -12,8 +12,8 @@
  *    (128 MiB, or fragmentation-fraction of the limit) larger. The head is handed out, the
  *    tail stays free. Else the whole chunk is granted.
  *  - Free merges with the chunk behind, then with the one before, of the same region.
- *  - Regions are bounded by fraction of the card (JAX: 0.75). growth=false takes one region
- *    of that size at first use. growth=true: the step starts at 2 MiB; it doubles until it
+ *  - Regions are bounded by fraction of the card (JAX: 0.75), or by the limit of the process
+ *    if that is less. growth=false takes one region of that size at first use. growth=true: the step starts at 2 MiB; it doubles until it
  *    holds the request, and after a region that needed no doubling; a region is the step,
  *    at most what is left of the limit. When the device refuses, 0.9 of it (in single
  *    precision, rounded to 256 B) is asked until it is below the request.
@@ -26,10 +26,11 @@
  * mode.
  *
  * variant=ort (microsoft/onnxruntime, onnxruntime/core/framework/bfc_arena.cc) differs:
- *  - No limit of its own by default; the step starts at `initial` (1 MiB) and is doubled
- *    also when the device then refuses; extend=exact takes the rounded request instead. A
- *    step stops growing at max-extend (1 GiB); above that a request gets its exact size.
- *    Gives up below 8 KiB.
+ *  - By default bounded by the limit of the process alone; the step starts at `initial`
+ *    (1 MiB) and is doubled also when the device then refuses; extend=exact takes the
+ *    rounded request instead. After a region that needed no doubling the step becomes
+ *    max-extend (1 GiB) if twice the step is not below that, also where a larger request
+ *    has taken it higher. (Older releases have no such bound.) Gives up below 8 KiB.
  *  - A chunk belongs to the stream it was first given to; new regions and tails cut from
  *    them to none. A stream takes its own chunks, those of none, and those stamped before
  *    the last synchronisation; with cross-stream=true, where it finds none, the best one of
@@ -47,7 +48,9 @@
 #include <inttypes.h>
 
 #define XLA_FIRST_STEP (2 * FRAG_MIB)
+#define ORT_FIRST_STEP FRAG_MIB
 #define ORT_SHRUNK_STEP (2 * FRAG_MIB)
+#define ORT_LARGEST_STEP FRAG_GIB
 
 static const char *const variant_words[] = { "xla", "ort", NULL };
 static const char *const extend_words[] = { "pow2", "exact", NULL };
@@ -70,10 +73,10 @@ static const struct frag_opt opts[] = {
 			0, 1, "xla: max-internal as a part of the limit; 0 = use max-internal"),
 	FRAG_OPT_ENUM("extend", struct frag_bfc_params, extend, FRAG_BFC_POW2, extend_words,
 		      "ort: size of a new region, growing steps or the request"),
-	FRAG_OPT_BYTES("initial", struct frag_bfc_params, initial, FRAG_MIB, FRAG_BFC_UNIT,
+	FRAG_OPT_BYTES("initial", struct frag_bfc_params, initial, ORT_FIRST_STEP, FRAG_BFC_UNIT,
 		       1ull << 40, "ort: first step, bytes"),
-	FRAG_OPT_BYTES("max-extend", struct frag_bfc_params, max_extend, FRAG_GIB, FRAG_MIB,
-		       1ull << 50, "ort: largest step, bytes"),
+	FRAG_OPT_BYTES("max-extend", struct frag_bfc_params, max_extend, ORT_LARGEST_STEP, FRAG_MIB,
+		       1ull << 50, "ort: largest step that is not made by a request, bytes"),
 	FRAG_OPT_BOOL("cross-stream", struct frag_bfc_params, cross_stream, 0,
 		      "ort: take a chunk of another stream where none else fits"),
 	FRAG_OPT_END,
@@ -88,8 +91,17 @@ static int validate(const void *params, struct frag_err *err)
 	if (p->variant == FRAG_BFC_ORT && p->gc)
 		return frag_fail(err, FRAG_EUSAGE,
 				 "gc is for variant=xla only; ort shrinks on trim");
+	if (p->variant == FRAG_BFC_ORT && p->fragmentation_fraction > 0)
+		return frag_fail(err, FRAG_EUSAGE,
+				 "fragmentation-fraction is for variant=xla only; give "
+				 "max-internal");
 	if (p->variant == FRAG_BFC_XLA && p->cross_stream)
 		return frag_fail(err, FRAG_EUSAGE, "cross-stream is for variant=ort only");
+	if (p->variant == FRAG_BFC_XLA &&
+	    (p->extend != FRAG_BFC_POW2 || p->initial != ORT_FIRST_STEP ||
+	     p->max_extend != ORT_LARGEST_STEP))
+		return frag_fail(err, FRAG_EUSAGE,
+				 "extend, initial and max-extend are for variant=ort only");
 	return 0;
 }
 
@@ -108,6 +120,7 @@ static int create(const struct frag_policy_env *env, const void *params, void **
 	s->limit = s->ort && !(p->fraction > 0)
 			   ? FRAG_BFC_NO_LIMIT
 			   : (uint64_t)((double)env->device_total_bytes * fraction);
+	s->limit = FRAG_MIN(s->limit, env->limit_bytes);
 	s->max_internal = p->fragmentation_fraction > 0 && !s->ort
 				  ? (uint64_t)(p->fragmentation_fraction * (double)s->limit)
 				  : p->max_internal;
@@ -141,7 +154,7 @@ static int alloc(void *self, const struct frag_request *req, struct frag_block *
 		 struct frag_err *err)
 {
 	struct frag_bfc *s = self;
-	uint64_t bytes = frag_bfc_round(req->bytes);
+	uint64_t bytes = frag_bfc_round(FRAG_MAX(req->bytes, 1));
 	enum frag_class cls = FRAG_CLASS_HIT;
 	struct frag_piece *p;
 	bool whole;

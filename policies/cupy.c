@@ -163,7 +163,7 @@ static int alloc(void *self, const struct frag_request *req, struct frag_block *
 		 struct frag_err *err)
 {
 	struct self *s = self;
-	uint64_t bytes = (req->bytes + UNIT - 1) & ~(uint64_t)(UNIT - 1);
+	uint64_t bytes = (FRAG_MAX(req->bytes, 1) + UNIT - 1) & ~(uint64_t)(UNIT - 1);
 	struct frag_bset_pos at;
 	struct frag_piece *p;
 

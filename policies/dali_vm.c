@@ -19,8 +19,8 @@
  *    at least twice the one before, if possible behind the last, so that they join.
  *  - A free is deferred; when 16 are, the device is synchronised once and all become free and
  *    merge. (In DALI a thread of its own does it as soon as it can.)
- *  - When the driver refuses, new blocks of the request go back to it, and the request fails.
- *    Otherwise nothing is given back before the end; trim has nothing to do.
+ *  - When the driver refuses, the blocks that came for the request, new or moved, go back to it,
+ *    and the request fails. (The source also loses the stretch of addresses.) Otherwise nothing is given back before the end; trim has nothing to do.
  *
  * Structure and invariants: dali_vm/dali.h.
  */
@@ -169,7 +169,7 @@ static int alloc(void *self, const struct frag_request *req, struct frag_block *
 		return frag_fail_nomem(err, "policy dali-vm");
 	alignment = FRAG_MAX(d->params->alignment, next_pow2(req->bytes >> 11));
 	alignment = FRAG_MIN(alignment, d->block);
-	bytes = (req->bytes + alignment - 1) & ~(alignment - 1);
+	bytes = (FRAG_MAX(req->bytes, 1) + alignment - 1) & ~(alignment - 1);
 	p = take_mapped(d, bytes, alignment);
 	if (!p && d->deferred_count) {
 		FRAG_TRY(flush(d, err));

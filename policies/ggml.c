@@ -263,7 +263,7 @@ static int alloc(void *self, const struct frag_request *req, struct frag_block *
 	p = take(q, req->bytes);
 	out->cls = FRAG_CLASS_HIT;
 	if (!p)
-		FRAG_TRY(grow(s, q, req->bytes, req->stream, &p, &out->cls, err));
+		FRAG_TRY(grow(s, q, FRAG_MAX(req->bytes, 1), req->stream, &p, &out->cls, err));
 	frag_heap_take(&s->heap, p);
 	out->addr = p->addr;
 	out->granted = p->bytes;

@@ -201,7 +201,7 @@ static int alloc(void *self, const struct frag_request *req, struct frag_block *
 	if (req->bytes > s->space)
 		return FRAG_OOM;
 	FRAG_TRY(reserve(s, req->stream, &q, err));
-	bytes = frag_round_up(req->bytes, ALIGNMENT);
+	bytes = frag_round_up(FRAG_MAX(req->bytes, 1), ALIGNMENT);
 	out->cls = FRAG_CLASS_SPLIT;
 	if (bytes > q->open - q->used) {
 		FRAG_TRY(grow(s, q, bytes, req->stream, err));

@@ -42,6 +42,8 @@
  */
 #include "gmlake/gl.h"
 
+#define REUSE_LIMIT 10.0
+
 static const char *const variant_words[] = { "code", "paper", NULL };
 
 static const struct frag_opt opts[] = {
@@ -56,7 +58,7 @@ static const struct frag_opt opts[] = {
 	  .help = "code: smallest request that is stitched for, paper: smallest piece that is; "
 		  "bytes; 0 = 512M, paper 128M",
 	  .tune = "64M,128M,256M,512M,1G" },
-	FRAG_OPT_DOUBLE("reuse-limit", struct gl_params, reuse_limit, 10, 1, 1e6,
+	FRAG_OPT_DOUBLE("reuse-limit", struct gl_params, reuse_limit, REUSE_LIMIT, 1, 1e6,
 			"code: largest stitched block to be reused, as a multiple of the request"),
 	FRAG_OPT_UINT("defrag-level", struct gl_params, defrag_level, 0, 0, 3,
 		      "code: stitch before a new segment (0), after it failed (1), after giving "
@@ -74,8 +76,10 @@ static int validate(const void *params, struct frag_err *err)
 {
 	const struct gl_params *p = params;
 
-	if (p->variant == GL_PAPER && (p->realloc || p->defrag_level))
-		return frag_fail(err, FRAG_EUSAGE, "realloc and defrag-level are for variant=code");
+	if (p->variant == GL_PAPER &&
+	    (p->realloc || p->defrag_level || p->reuse_limit != REUSE_LIMIT))
+		return frag_fail(err, FRAG_EUSAGE,
+				 "realloc, defrag-level and reuse-limit are for variant=code");
 	return 0;
 }
 
@@ -145,7 +149,7 @@ static int alloc(void *self, const struct frag_request *req, struct frag_block *
 	if (reserve(g, req->stream))
 		return frag_fail_nomem(err, "policy gmlake");
 	if (req->bytes <= g->small_max)
-		return gl_small_alloc(g, req->bytes, req->stream, out, err);
+		return gl_small_alloc(g, FRAG_MAX(req->bytes, 1), req->stream, out, err);
 	return gl_large_alloc(g, req->stream, req->bytes, out, err);
 }
 

@@ -129,7 +129,7 @@ static int alloc(void *self, const struct frag_request *req, struct frag_block *
 		 struct frag_err *err)
 {
 	struct self *s = self;
-	uint64_t bytes = aligned(req->bytes);
+	uint64_t bytes = aligned(FRAG_MAX(req->bytes, 1));
 	struct frag_bset_pos at;
 	struct frag_piece *p;
 

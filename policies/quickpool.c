@@ -45,8 +45,8 @@ static int quick_free(void *self, const struct frag_block *block, struct frag_er
 
 static int quick_trim(void *self, uint16_t pool, struct frag_err *err)
 {
-	if (!pool) /* all requests are in the one pool, the default one */
-		FRAG_TRY(frag_quick_give_back(&((struct quickpool *)self)->q, err));
+	/* it knows no private pools: an empty_cache of one is of all */
+	FRAG_TRY(frag_quick_give_back(&((struct quickpool *)self)->q, err));
 	return frag_upstream_op_trim(self, pool, err);
 }
 

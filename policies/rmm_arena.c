@@ -40,8 +40,9 @@ struct params {
 };
 
 static const struct frag_opt opts[] = {
-	FRAG_OPT_BYTES("size", struct params, size, 0, 0, 1ull << 40,
-		       "bytes of the arena, at least 1 MiB; 0: half of the free memory"),
+	FRAG_OPT_BYTES_TUNED("size", struct params, size, 0, 0, 1ull << 40,
+			     "bytes of the arena, at least 1 MiB; 0: half of the free memory",
+			     "1G,2G,4G,6G,8G,12G,16G,24G,32G,48G,64G"),
 	FRAG_OPT_BOOL("size-classes", struct params, size_classes, false,
 		      "round to size classes, as a switch of RMM's build does"),
 	FRAG_UPSTREAM_OPT(struct params, upstream, "device"), FRAG_OPT_END

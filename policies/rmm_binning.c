@@ -31,12 +31,12 @@ struct params {
 };
 
 static const struct frag_opt opts[] = {
-	FRAG_OPT_UINT("min-exponent", struct params, min_exponent, 18, 8, 31,
-		      "the smallest bin has 2 to this power bytes"),
-	FRAG_OPT_UINT("max-exponent", struct params, max_exponent, 22, 8, 31,
-		      "the largest bin has 2 to this power bytes"),
-	FRAG_OPT_UINT("blocks-per-chunk", struct params, chunk_blocks, 128, 1, 65536,
-		      "blocks that a bin takes from the upstream at once"),
+	FRAG_OPT_UINT_TUNED("min-exponent", struct params, min_exponent, 18, 8, 31,
+			    "the smallest bin has 2 to this power bytes", "9,12,15,20"),
+	FRAG_OPT_UINT_TUNED("max-exponent", struct params, max_exponent, 22, 8, 31,
+			    "the largest bin has 2 to this power bytes", "18,20,24,26"),
+	FRAG_OPT_UINT_TUNED("blocks-per-chunk", struct params, chunk_blocks, 128, 1, 65536,
+			    "blocks that a bin takes from the upstream at once", "1,8,32,512"),
 	FRAG_UPSTREAM_OPT(struct params, upstream, "rmm-pool"), FRAG_OPT_END
 };
 

@@ -12,8 +12,11 @@
  *
  *	Growth: without a maximum the larger of request and pool (so it doubles); with
  *	one, r = what is left of it, and the larger of request and r / 2 if the request
- *	fits r. A refusal halves the attempt down to the request itself. Nothing is
- *	given back before the end.
+ *	fits r. A refusal halves the attempt down to the request itself.
+ *	Where the request does not fit r, chunks that are wholly free are given back,
+ *	lowest address first, until it does (since rmm's pull request 2470 of July 2026;
+ *	reclaim=false is as it was before). Otherwise nothing is given back before the
+ *	end.
  *
  * Structure: parts of chunks (parts.h); per stream an ordered set of its free
  * parts. RMM's lists are linear; the choices here are the same in O(log n).
@@ -33,15 +36,19 @@
 
 struct params {
 	uint64_t initial, maximum;
+	bool reclaim;
 	char upstream[FRAG_OPT_STRING_MAX];
 };
 
 static const struct frag_opt opts[] = {
-	FRAG_OPT_BYTES("initial", struct params, initial, 0, 0, FRAG_UPSTREAM_MAX,
-		       "size of the first chunk, a multiple of 256 B; 0: the first request "
-		       "decides"),
+	FRAG_OPT_BYTES_TUNED("initial", struct params, initial, 0, 0, FRAG_UPSTREAM_MAX,
+			     "size of the first chunk, a multiple of 256 B; 0: the first request "
+			     "decides",
+			     "256M,1G,2G,4G,6G,8G,12G,16G,24G,32G"),
 	FRAG_OPT_BYTES("maximum", struct params, maximum, UINT64_MAX, ALIGNMENT, UINT64_MAX,
 		       "most the pool may grow to, a multiple of 256 B; max: no maximum"),
+	FRAG_OPT_BOOL("reclaim", struct params, reclaim, 1,
+		      "at the maximum, give idle chunks back to make room for a larger one"),
 	FRAG_UPSTREAM_OPT(struct params, upstream, "device"), FRAG_OPT_END
 };
 
@@ -192,14 +199,49 @@ static int expand(struct pool *a, uint64_t try, uint64_t bytes, uint32_t stream,
 	return rc;
 }
 
+/* Bytes below the maximum. Odd chunks, which halving makes, can take the pool a little above it,
+ * because the source rounds what is left up. */
+static uint64_t left_of(const struct pool *a)
+{
+	return a->p->maximum - FRAG_MIN(a->up.bytes, a->p->maximum);
+}
+
+/* Room for the request below the maximum. pre: all free parts are in the one list `l`. */
+static int reclaim(struct pool *a, struct list *l, uint64_t bytes, struct frag_err *err)
+{
+	struct frag_chunk *c = frag_upstream_first(&a->up), *next;
+
+	if (!a->p->reclaim || bytes > a->p->maximum)
+		return FRAG_OOM;
+	for (; c && bytes > left_of(a); c = next) {
+		struct frag_part *p = c->head;
+		bool gone;
+		int rc;
+
+		next = frag_upstream_next(&a->up, c);
+		if (!free_in(p, l) || !frag_part_is_whole(p))
+			continue;
+		rc = frag_upstream_give(&a->up, c, &gone, err);
+		if (gone) {
+			frag_bset_erase(&l->free, p->size, p->addr);
+			frag_slab_free(&a->parts, p);
+		}
+		if (rc)
+			return rc;
+	}
+	return 0;
+}
+
 static int grow(struct pool *a, uint64_t bytes, uint32_t stream, struct frag_part **out,
 		struct frag_err *err)
 {
-	uint64_t size = a->up.bytes, left;
+	uint64_t left;
 
 	if (a->p->maximum == UINT64_MAX)
-		return expand(a, FRAG_MAX(bytes, size), bytes, stream, out, err);
-	left = frag_round_up(a->p->maximum - size, ALIGNMENT);
+		return expand(a, FRAG_MAX(bytes, a->up.bytes), bytes, stream, out, err);
+	if (bytes > frag_round_up(left_of(a), ALIGNMENT))
+		FRAG_TRY(reclaim(a, a->streams.list[stream], bytes, err));
+	left = frag_round_up(left_of(a), ALIGNMENT);
 	if (bytes > left)
 		return FRAG_OOM;
 	return expand(a, FRAG_MAX(bytes, left / 2), bytes, stream, out, err);
@@ -416,7 +458,7 @@ static void destroy(void *self)
 const struct frag_policy_ops frag_policy_rmm_pool = {
 	.abi = FRAG_POLICY_ABI,
 	.name = "rmm-pool",
-	.summary = "RMM's pool: best fit with a free list per stream, doubles, never shrinks",
+	.summary = "RMM's pool: best fit with a free list per stream, doubles, keeps its chunks",
 	.source = "rapidsai/rmm cpp/src/mr/detail/pool_memory_resource_impl.cpp, 2026",
 	.needs = FRAG_CAN_MALLOC,
 	.opts = opts,

@@ -9,10 +9,10 @@
  *    units).
  *  - Small, up to slab-max: slots of a slab. A slab is one page, cut into floor(page /
  *    class) slots; what is left of the page stays unused. The lowest free slot of the
- *    current slab of the class is used. When that is full, the slab with free slots at the
- *    lowest address becomes the current one; when there is none, a new page is taken. A
- *    slab whose last slot is freed goes back to the free pages at once, also the current
- *    one.
+ *    slab with the lowest address among those of the class with free slots is used; when
+ *    there is none, a new page is taken. (In the source the oldest slab, the address only
+ *    decides between slabs of one age.) A slab whose last slot is freed goes back to the
+ *    free pages at once.
  *  - Large: the class in whole pages, as one extent.
  *  - Extents of free pages: the smallest that fits, the lowest address among equals, cut
  *    exactly, the low part is used. They merge with free neighbours at once.
@@ -241,7 +241,7 @@ static int alloc(void *self, const struct frag_request *req, struct frag_block *
 
 	if (FRAG_UNLIKELY(req->bytes > FRAG_HEAP_REQUEST_MAX))
 		return FRAG_OOM;
-	i = frag_sc_index(units_of(s, req->bytes));
+	i = frag_sc_index(units_of(s, FRAG_MAX(req->bytes, 1)));
 	if (i < s->classes_count)
 		return alloc_small(s, &s->classes[i], req->stream, out, err);
 	bytes = frag_round_up(frag_sc_units(i) << s->unit_log2, s->params->page);

@@ -232,7 +232,7 @@ static int alloc(void *self, const struct frag_request *req, struct frag_block *
 		 struct frag_err *err)
 {
 	struct self *s = self;
-	uint64_t bytes = (req->bytes + s->params->align - 1) & ~(s->params->align - 1);
+	uint64_t bytes = (FRAG_MAX(req->bytes, 1) + s->params->align - 1) & ~(s->params->align - 1);
 	enum frag_class cls = FRAG_CLASS_HIT;
 	struct frag_piece *p;
 

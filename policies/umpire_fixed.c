@@ -18,13 +18,13 @@ struct params {
 	char upstream[FRAG_OPT_STRING_MAX];
 };
 
-static const struct frag_opt opts[] = { FRAG_OPT_BYTES("object", struct params, object, FRAG_MIB, 1,
-						       64 * FRAG_GIB, "size of every object"),
-					FRAG_OPT_UINT("objects-per-pool", struct params, objects,
-						      2048, 1, 262144,
-						      "objects taken from the upstream at once"),
-					FRAG_UPSTREAM_OPT(struct params, upstream, "device"),
-					FRAG_OPT_END };
+static const struct frag_opt opts[] = {
+	FRAG_OPT_BYTES_TUNED("object", struct params, object, FRAG_MIB, 1, 64 * FRAG_GIB,
+			     "size of every object", "4M,16M,64M,256M,512M,1G,2G,4G"),
+	FRAG_OPT_UINT_TUNED("objects-per-pool", struct params, objects, 2048, 1, 262144,
+			    "objects taken from the upstream at once", "1,8,64"),
+	FRAG_UPSTREAM_OPT(struct params, upstream, "device"), FRAG_OPT_END
+};
 
 struct fixed {
 	struct frag_upstream up; /* first: see upstream.h */

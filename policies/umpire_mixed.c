@@ -33,26 +33,27 @@ struct params {
 static const struct frag_opt opts[] = {
 	FRAG_OPT_BYTES("smallest", struct params, smallest, 256, 16, FRAG_GIB,
 		       "object size of the smallest fixed pool, a multiple of 16"),
-	FRAG_OPT_BYTES("largest", struct params, largest, 128 * FRAG_KIB, 0, FRAG_GIB,
-		       "no fixed pool above this object size"),
+	FRAG_OPT_BYTES_TUNED("largest", struct params, largest, 128 * FRAG_KIB, 0, FRAG_GIB,
+			     "no fixed pool above this object size", "0,4K,2M"),
 	FRAG_OPT_UINT("factor", struct params, factor, 16, 2, 1024,
 		      "object size of a fixed pool over that of the one below"),
 	FRAG_OPT_BYTES("subpool", struct params, subpool, 2 * FRAG_MIB, 0, FRAG_GIB,
 		       "most bytes of a sub-pool of a fixed pool"),
-	FRAG_OPT_BYTES("first", struct params, pool.first, 512 * FRAG_MIB, 0, FRAG_UPSTREAM_MAX,
-		       "smallest chunk while the QuickPool holds nothing"),
-	FRAG_OPT_BYTES("next", struct params, pool.next, FRAG_MIB, 0, FRAG_UPSTREAM_MAX,
-		       "smallest chunk later"),
+	FRAG_OPT_BYTES_TUNED("first", struct params, pool.first, 512 * FRAG_MIB, 0,
+			     FRAG_UPSTREAM_MAX, "smallest chunk while the QuickPool holds nothing",
+			     "2M,64M,2G,8G"),
+	FRAG_OPT_BYTES_TUNED("next", struct params, pool.next, FRAG_MIB, 0, FRAG_UPSTREAM_MAX,
+			     "smallest chunk later", "2M,16M,64M,256M"),
 	FRAG_OPT_BYTES("alignment", struct params, pool.alignment, 16, 1, FRAG_MIB,
 		       "of the QuickPool's sizes and addresses, a power of two"),
 	FRAG_OPT_ENUM("coalesce", struct params, pool.coalesce.rule, FRAG_COALESCE_PERCENT,
 		      frag_coalesce_words,
 		      "when free chunks become one, and (hwm) only as large as the high-water "
 		      "mark"),
-	FRAG_OPT_UINT("percent", struct params, pool.coalesce.percent, 100, 0, 100,
-		      "releasable part that makes it coalesce; 0: never"),
+	FRAG_OPT_UINT_TUNED("percent", struct params, pool.coalesce.percent, 100, 0, 100,
+			    "releasable part that makes it coalesce; 0: never", "0,10,25,50,75"),
 	FRAG_OPT_UINT("blocks", struct params, pool.coalesce.blocks, 1, 0, 1u << 20,
-		      "coalesces when more chunks than this are releasable"),
+		      "coalesces when this many chunks are releasable"),
 	FRAG_UPSTREAM_OPT(struct params, upstream, "device"),
 	FRAG_OPT_END
 };
@@ -141,8 +142,8 @@ static int mixed_free(void *self, const struct frag_block *block, struct frag_er
 
 static int mixed_trim(void *self, uint16_t pool, struct frag_err *err)
 {
-	if (!pool) /* all requests are in the default pool */
-		FRAG_TRY(frag_quick_give_back(&((struct mixed *)self)->q, err));
+	/* it knows no private pools: an empty_cache of one is of all */
+	FRAG_TRY(frag_quick_give_back(&((struct mixed *)self)->q, err));
 	return frag_upstream_op_trim(self, pool, err);
 }
 

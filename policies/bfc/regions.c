@@ -75,7 +75,7 @@ struct frag_piece *frag_bfc_find(struct frag_bfc *s, uint64_t bytes, uint32_t st
 static uint64_t next_region(struct frag_bfc *s, uint64_t bytes, uint64_t left, bool *doubled)
 {
 	*doubled = false;
-	if (s->ort && (s->params->extend == FRAG_BFC_EXACT || bytes > s->params->max_extend)) {
+	if (s->ort && s->params->extend == FRAG_BFC_EXACT) {
 		*doubled = true;
 		return bytes;
 	}
@@ -83,17 +83,16 @@ static uint64_t next_region(struct frag_bfc *s, uint64_t bytes, uint64_t left, b
 		s->step *= 2;
 		*doubled = true;
 	}
-	if (s->ort)
-		s->step = FRAG_MIN(s->step, s->params->max_extend);
 	return FRAG_MIN(s->step, left);
 }
 
 static void double_step(struct frag_bfc *s)
 {
-	if (s->step <= 1ull << 60)
+	if (s->ort && s->step >= (s->params->max_extend + 1) / 2)
+		s->step = frag_bfc_round(
+			s->params->max_extend); /* less, where a request has taken it higher */
+	else if (s->step <= 1ull << 60)
 		s->step *= 2;
-	if (s->ort)
-		s->step = FRAG_MIN(s->step, s->params->max_extend);
 }
 
 /* The next smaller size to ask for. */

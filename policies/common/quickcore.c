@@ -169,13 +169,28 @@ static void core_free(struct frag_quick *q, struct frag_part *p)
 	insert(q, p);
 }
 
+/* Would the only releasable chunk go, and one like it come? The source does that without end. */
+static bool rebuilds(const struct frag_quick *q, uint64_t size)
+{
+	uint64_t whole = q->releasable_bytes, kept = q->actual_bytes - whole, bytes;
+	struct frag_bset_pos at;
+
+	if (frag_bset_count(&q->whole) != 1 || size <= kept)
+		return false;
+	bytes = rounded(q, size - kept);
+	at = frag_bset_lower(&q->free, bytes, 0);
+	while (at.leaf && frag_part_is_whole(frag_bset_value(at)))
+		at = frag_bset_next(at);
+	return !at.leaf && FRAG_MAX(bytes, kept ? q->p.next : q->p.first) == whole;
+}
+
 static int coalesce(struct frag_quick *q, uint64_t size, struct frag_err *err)
 {
 	enum frag_class cls;
 	struct frag_part *p;
 	int rc;
 
-	if (frag_bset_count(&q->whole) <= 1)
+	if (!frag_bset_count(&q->whole) || frag_bset_count(&q->free) <= 1 || rebuilds(q, size))
 		return 0;
 	FRAG_TRY(frag_quick_give_back(q, err));
 	if (q->actual_bytes >= size)
@@ -293,9 +308,9 @@ uint64_t frag_coalesce_size(const struct frag_coalesce *c, const struct frag_coa
 	case FRAG_COALESCE_PERCENT_HWM:
 		return percent_reached(c->percent, s) ? s->aligned_hwm : 0;
 	case FRAG_COALESCE_BLOCKS:
-		return s->releasable_count > c->blocks ? s->actual : 0;
+		return s->releasable_count >= c->blocks ? s->actual : 0;
 	case FRAG_COALESCE_BLOCKS_HWM:
-		return s->releasable_count > c->blocks ? s->aligned_hwm : 0;
+		return s->releasable_count >= c->blocks ? s->aligned_hwm : 0;
 	}
 	FRAG_BUG("coalescing rule");
 }

@@ -13,10 +13,11 @@
  *	of its chunk.
  *
  *	After a free the heuristic is asked for a size; if it names one, the pool is
- *	coalesced to it: with more than one releasable chunk all of them are released,
- *	and if the pool is then smaller than the size, the difference is allocated as
- *	one part and freed. (The source counts free parts here, not chunks, and asks
- *	the heuristic again afterwards; both could go on for ever.)
+ *	coalesced to it: if there is a releasable chunk, and more than one free part, all
+ *	releasable chunks are released, and if the pool is then smaller than the size,
+ *	the difference is allocated as one part and freed. Nothing is done if a chunk
+ *	would only be replaced by one of its size: the source, which asks the heuristic
+ *	again afterwards, would go on with that for ever.
  *
  * Structure: parts of chunks (parts.h); all free ones in a set by (size, stamp),
  * those that are whole chunks in a second one. A stamp counts insertions.
@@ -35,7 +36,7 @@
 enum frag_coalesce_rule {
 	FRAG_COALESCE_PERCENT,	   /* releasable bytes >= percent of what is held; to that size */
 	FRAG_COALESCE_PERCENT_HWM, /* the same; to the high-water mark of aligned bytes */
-	FRAG_COALESCE_BLOCKS,	   /* more than n releasable chunks; to what is held */
+	FRAG_COALESCE_BLOCKS,	   /* n releasable chunks or more; to what is held */
 	FRAG_COALESCE_BLOCKS_HWM,
 };
 extern const char *const frag_coalesce_words[];
@@ -60,20 +61,21 @@ struct frag_quick_params {
 	struct frag_coalesce coalesce;
 };
 #define FRAG_QUICK_OPTS(params) \
-	FRAG_OPT_BYTES("first", params, pool.first, 512 * FRAG_MIB, 0, FRAG_UPSTREAM_MAX, \
-		       "smallest chunk while the pool holds nothing"), \
-		FRAG_OPT_BYTES("next", params, pool.next, FRAG_MIB, 0, FRAG_UPSTREAM_MAX, \
-			       "smallest chunk later"), \
+	FRAG_OPT_BYTES_TUNED("first", params, pool.first, 512 * FRAG_MIB, 0, FRAG_UPSTREAM_MAX, \
+			     "smallest chunk while the pool holds nothing", "2M,64M,2G,8G"), \
+		FRAG_OPT_BYTES_TUNED("next", params, pool.next, FRAG_MIB, 0, FRAG_UPSTREAM_MAX, \
+				     "smallest chunk later", "2M,16M,64M,256M"), \
 		FRAG_OPT_BYTES("alignment", params, pool.alignment, 16, 1, FRAG_MIB, \
 			       "of sizes and addresses, a power of two"), \
 		FRAG_OPT_ENUM("coalesce", params, pool.coalesce.rule, FRAG_COALESCE_PERCENT_HWM, \
 			      frag_coalesce_words, \
 			      "when free chunks become one, and (hwm) only as large as the " \
 			      "high-water mark"), \
-		FRAG_OPT_UINT("percent", params, pool.coalesce.percent, 100, 0, 100, \
-			      "releasable part that makes it coalesce; 0: never"), \
+		FRAG_OPT_UINT_TUNED("percent", params, pool.coalesce.percent, 100, 0, 100, \
+				    "releasable part that makes it coalesce; 0: never", \
+				    "0,10,25,50,75"), \
 		FRAG_OPT_UINT("blocks", params, pool.coalesce.blocks, 1, 0, 1u << 20, \
-			      "coalesces when more chunks than this are releasable")
+			      "coalesces when this many chunks are releasable")
 int frag_quick_validate(const struct frag_quick_params *p, struct frag_err *err);
 
 /* ---- the pool ----------------------------------------------------------------------- */

@@ -193,6 +193,18 @@ static void test_limit(void **state)
 	probe_expect(&p, "m32M m16M");
 	probe_refuses(&p, 13 * MIB);
 	probe_close(&p);
+
+	/* the limit of the process is as good as the fraction: nothing is asked in vain */
+	probe_open(&p, "bfc", &(struct probe_options){ .limit = 48 * MIB });
+	probe_alloc(&p, 20 * MIB);
+	probe_alloc(&p, 14 * MIB);
+	probe_refuses(&p, 13 * MIB);
+	probe_expect(&p, "m32M m16M");
+	probe_close(&p);
+	probe_open(&p, "bfc:growth=false", &(struct probe_options){ .limit = 48 * MIB });
+	probe_alloc(&p, 512);
+	probe_expect(&p, "m48M");
+	probe_close(&p);
 }
 
 /* 20M were taken and freed as a region of 32M; 40M do not fit beside it in 64M. */
@@ -257,8 +269,10 @@ static void test_ort_growth(void **state)
 	probe_alloc(&p, 700 * MIB); /* 4M doubled to 1G */
 	probe_alloc(&p, 700 * MIB); /* 1G; its double would be above max-extend */
 	probe_alloc(&p, 700 * MIB);
-	probe_alloc(&p, 1500 * MIB); /* above max-extend: exactly */
-	probe_expect(&p, "m1M m2M m1024M m1024M m1024M m1500M");
+	probe_alloc(&p, 1500 * MIB); /* 1G doubled */
+	probe_alloc(&p, 1500 * MIB); /* 2G again; as nothing was doubled the step is 1G then */
+	probe_alloc(&p, 700 * MIB);
+	probe_expect(&p, "m1M m2M m1024M m1024M m1024M m2048M m2048M m1024M");
 	probe_close(&p);
 	probe_open(&p, "bfc:variant=ort,extend=exact", NULL);
 	probe_alloc(&p, 1000);
@@ -281,8 +295,20 @@ static void test_ort_refused(void **state)
 	p.calls = 0;
 	probe_close(&p);
 
-	probe_open(&p, "bfc:variant=ort,initial=8K", &(struct probe_options){ .limit = 4 * KIB });
+	/* 2M are all there is; 0.9 of it, 0.9 of that …: the last above 8K is 8448 or so */
+	probe_open(&p, "bfc:variant=ort", &(struct probe_options){ .total = 2 * MIB });
+	probe_alloc(&p, 2 * MIB);
 	probe_refuses(&p, 256);
+	assert_int_equal(p.log[1].bytes, 2 * MIB);
+	assert_int_equal(p.log[2].bytes, 1887488); /* 1887436.8 */
+	assert_in_range(p.log[p.calls - 1].bytes, 8 * KIB, 8 * KIB / 0.9);
+	p.calls = 0;
+	probe_close(&p);
+	/* the limit is the arena's */
+	probe_open(&p, "bfc:variant=ort,initial=8K", &(struct probe_options){ .limit = 4 * MIB });
+	probe_alloc(&p, 3 * MIB);
+	probe_refuses(&p, 2 * MIB);
+	probe_expect(&p, "m4M");
 	probe_close(&p);
 	probe_open(&p, "bfc:variant=ort,extend=exact", &(struct probe_options){ .total = 2 * MIB });
 	probe_alloc(&p, 2 * MIB);
@@ -394,7 +420,12 @@ static void test_ort_cross_stream(void **state)
 static void test_options(void **state)
 {
 	static const char *const bad[] = { "bfc:variant=ort,growth=false",
-					   "bfc:variant=ort,gc=true", "bfc:cross-stream=true",
+					   "bfc:variant=ort,gc=true",
+					   "bfc:cross-stream=true",
+					   "bfc:variant=ort,fragmentation-fraction=0.5",
+					   "bfc:extend=exact",
+					   "bfc:initial=2M",
+					   "bfc:max-extend=2G",
 					   "bfc:fraction=1.5" };
 	struct frag_policy_spec *spec;
 	struct frag_err err;

@@ -355,6 +355,7 @@ static void test_options(void **state)
 {
 	static const char *const bad[] = { "gmlake:variant=paper,realloc=true",
 					   "gmlake:variant=paper,defrag-level=1",
+					   "gmlake:variant=paper,reuse-limit=2",
 					   "gmlake:defrag-level=4" };
 	struct frag_policy_spec *spec;
 	struct frag_err err;

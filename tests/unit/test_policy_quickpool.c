@@ -157,13 +157,13 @@ static void coalesces_at_percent(void **state)
 	crig_close(&rig);
 }
 
-/* blocks=1: with the second releasable chunk; to the size held before. */
+/* blocks=2: with the second releasable chunk; to the size held before. */
 static void coalesces_at_blocks(void **state)
 {
 	struct frag_block a, b, c;
 
 	(void)state;
-	crig_open(&rig, "quickpool:first=4M,coalesce=blocks,blocks=1", 64 * MIB, 0);
+	crig_open(&rig, "quickpool:first=4M,coalesce=blocks,blocks=2", 64 * MIB, 0);
 	a = crig_alloc(&rig, 4 * MIB, 0);
 	b = crig_alloc(&rig, 2 * MIB, 0);
 	c = crig_alloc(&rig, 3 * MIB, 0);
@@ -198,12 +198,69 @@ static void high_water_mark_or_held(void **state)
 	a = crig_alloc(&rig, MIB, 0);
 	b = crig_alloc(&rig, 7 * MIB + 16, 0);
 	c = crig_alloc(&rig, 7 * MIB + 16, 0);
-	/* mark 15 MiB + 32, 24 held, two chunks free: 8 stay, 7 MiB + 32 are missing, but
-	 * the smallest chunk is 8 */
+	/* mark 15 MiB + 32, 24 held. One chunk free: the 16 that stay reach the mark. The next one:
+	 * 8 would stay, 7 MiB + 32 are missing, but the smallest chunk is 8, as large as it is */
 	crig_free(&rig, &b);
+	assert_int_equal(rig.events_count, 4);
+	assert_int_equal(crig_event(&rig, 3)->kind, FRAG_SEGMENT_FREE);
 	crig_free(&rig, &c);
-	assert_int_equal(rig.events_count, 6);
-	assert_int_equal(crig_event(&rig, 5)->bytes, 8 * MIB + 16);
+	assert_int_equal(rig.events_count, 4);
+	crig_free(&rig, &a);
+	crig_close(&rig);
+}
+
+/* One releasable chunk beside other free parts. Chunks of 10 and 10, 9 of the first and 10 of the
+ * second in use: mark 19. The second is freed: it is half of what is held, goes, and 19 - 10 come
+ * for it. Held then 19, and freeing what is left of the mark changes nothing: 9 would come for
+ * 9. */
+static void one_chunk_becomes_smaller(void **state)
+{
+	struct frag_block a, b, c;
+
+	(void)state;
+	crig_open(&rig, "quickpool:first=10M,next=10M,percent=40,alignment=1", 64 * MIB, 0);
+	a = crig_alloc(&rig, 9 * MIB, 0);
+	b = crig_alloc(&rig, 10 * MIB, 0);
+	crig_free(&rig, &b);
+	assert_int_equal(rig.events_count, 2); /* 10 at least are taken: it would be the same */
+	crig_free(&rig, &a);
+	crig_close(&rig);
+
+	crig_open(&rig, "quickpool:first=10M,next=1M,percent=40,alignment=1", 64 * MIB, 0);
+	a = crig_alloc(&rig, 9 * MIB, 0);
+	b = crig_alloc(&rig, 10 * MIB, 0);
+	crig_free(&rig, &b);
+	assert_int_equal(rig.events_count, 4);
+	assert_int_equal(crig_event(&rig, 2)->kind, FRAG_SEGMENT_FREE);
+	assert_int_equal(crig_event(&rig, 3)->bytes, 9 * MIB + 1);
+	b = crig_alloc(&rig, 9 * MIB, 0);
+	c = crig_alloc(&rig, MIB, 0); /* the rest of the first chunk: mark 19 as before */
+	crig_free(&rig, &c);
+	crig_free(&rig, &b);
+	assert_int_equal(rig.events_count, 4);
+	crig_free(&rig, &a); /* all is free: two chunks become one of 19 */
+	assert_int_equal(crig_event(&rig, 6)->bytes, 19 * MIB + 1);
+	crig_close(&rig);
+}
+
+/* With blocks=1 a chunk goes at once if another part can hold what it held; else it stays. */
+static void one_chunk_goes(void **state)
+{
+	struct frag_block a, b, c;
+
+	(void)state;
+	crig_open(&rig, "quickpool:first=8M,coalesce=blocks,blocks=1,alignment=1", 64 * MIB, 0);
+	a = crig_alloc(&rig, 4 * MIB, 0);
+	b = crig_alloc(&rig, 3 * MIB, 0); /* 1 is left of the first chunk */
+	c = crig_alloc(&rig, 2 * MIB, 0);
+	crig_free(&rig, &c); /* 2 would come for 2 */
+	assert_int_equal(rig.events_count, 2);
+	c = crig_alloc(&rig, 2 * MIB, 0);
+	crig_free(&rig, &b); /* no chunk is free */
+	assert_int_equal(rig.events_count, 2);
+	crig_free(&rig, &c); /* the 4 that are free there are enough for 2 */
+	assert_int_equal(rig.events_count, 3);
+	assert_int_equal(crig_event(&rig, 2)->bytes, 2 * MIB + 1);
 	crig_free(&rig, &a);
 	crig_close(&rig);
 }
@@ -263,9 +320,10 @@ static void heuristics(void **state)
 	s.releasable = 999;
 	assert_int_equal(frag_coalesce_size(&c, &s), 0);
 	c.rule = FRAG_COALESCE_BLOCKS;
-	assert_int_equal(frag_coalesce_size(&c, &s), 0); /* 3 are not more than 3 */
+	assert_int_equal(frag_coalesce_size(&c, &s), 1000); /* 3 are enough for 3 */
+	c.blocks = 4;
+	assert_int_equal(frag_coalesce_size(&c, &s), 0);
 	c.blocks = 2;
-	assert_int_equal(frag_coalesce_size(&c, &s), 1000);
 	c.rule = FRAG_COALESCE_BLOCKS_HWM;
 	assert_int_equal(frag_coalesce_size(&c, &s), 700);
 }
@@ -458,6 +516,8 @@ int main(void)
 		cmocka_unit_test(coalesces_to_first_minimum),
 		cmocka_unit_test(coalesces_at_percent),
 		cmocka_unit_test(coalesces_at_blocks),
+		cmocka_unit_test(one_chunk_becomes_smaller),
+		cmocka_unit_test(one_chunk_goes),
 		cmocka_unit_test(high_water_mark_or_held),
 		cmocka_unit_test(releases_and_retries),
 		cmocka_unit_test(insists_on_the_minimum),

@@ -97,6 +97,59 @@ static void grows_to_maximum(void **state)
 	crig_close(&rig);
 }
 
+/* A maximum of 16 and chunks of 8, 4 and 2, all free but 1 of the last: 9 do not fit the 2 that
+ * are left. The first chunk goes, then 10 are left; the larger of 9 and 5 is taken. */
+static void reclaims_at_the_maximum(void **state)
+{
+	struct frag_block a, b, c, d, e;
+
+	(void)state;
+	crig_open(&rig, "rmm-pool:maximum=16M", 64 * MIB, 0);
+	a = crig_alloc(&rig, 8 * MIB, 0);
+	b = crig_alloc(&rig, 4 * MIB, 1);
+	c = crig_alloc(&rig, MIB, 0);
+	d = crig_alloc(&rig, MIB, 0);
+	assert_int_equal(crig_chunk(&rig, 2)->bytes, 2 * MIB);
+	crig_free(&rig, &a);
+	crig_free(&rig, &b);
+	crig_free(&rig, &c);
+	e = crig_alloc(&rig, 9 * MIB, 1);
+	assert_int_equal(rig.events_count, 5);
+	assert_int_equal(crig_event(&rig, 3)->kind, FRAG_SEGMENT_FREE);
+	assert_int_equal(crig_event(&rig, 3)->addr, a.addr);
+	assert_int_equal(crig_event(&rig, 4)->bytes, 9 * MIB);
+	crig_settle(&rig);
+	/* 15 held: without the 4 of the second chunk 5 are left, and the 2 are in use */
+	assert_int_equal(crig_try(&rig, 6 * MIB, 0, &a), FRAG_OOM);
+	assert_int_equal(rig.events_count, 6);
+	assert_int_equal(crig_event(&rig, 5)->addr, b.addr);
+	/* what is above the maximum gives nothing back */
+	crig_free(&rig, &e);
+	assert_int_equal(crig_try(&rig, 17 * MIB, 0, &a), FRAG_OOM);
+	assert_int_equal(rig.events_count, 6);
+	crig_free(&rig, &d);
+	crig_close(&rig);
+
+	/* the driver fails to take a chunk back: an error, and everything is as it was */
+	crig_open(&rig, "rmm-pool:maximum=16M", 64 * MIB, 0);
+	a = crig_alloc(&rig, 8 * MIB, 0);
+	crig_free(&rig, &a);
+	rig.dev->fail_call = rig.dev->driver_calls + 1;
+	assert_true(crig_try(&rig, 9 * MIB, 0, &b) < 0);
+	assert_int_equal(crig_settle(&rig).free_bytes, 8 * MIB);
+	b = crig_alloc(&rig, 9 * MIB, 0);
+	assert_int_equal(crig_settle(&rig).free_bytes, 0);
+	crig_free(&rig, &b);
+	crig_close(&rig);
+
+	crig_open(&rig, "rmm-pool:maximum=16M,reclaim=false", 64 * MIB, 0);
+	a = crig_alloc(&rig, 8 * MIB, 0);
+	crig_free(&rig, &a);
+	assert_int_equal(crig_try(&rig, 9 * MIB, 0, &b), FRAG_OOM);
+	assert_int_equal(rig.events_count, 1);
+	crig_close(&rig);
+}
+
 static uint64_t asked[16];
 static size_t asked_count;
 
@@ -437,7 +490,7 @@ static void equals_the_model(void **state)
 	run_model("rmm-pool", 2, 100 * FRAG_KIB);
 	run_model("rmm-pool", 3, 4 * MIB);
 	/* nearly full: lists are merged time and again */
-	run_model("rmm-pool:maximum=70M", 4, MIB);
+	run_model("rmm-pool:maximum=70M,reclaim=false", 4, MIB);
 	assert_true(m.merges > 1000);
 }
 
@@ -446,6 +499,9 @@ static void usage_in_random_runs(void **state)
 	(void)state;
 	crig_open(&rig, "rmm-pool", 256 * MIB, 0);
 	crig_soak(&rig, 8000, 200, 4, 8 * MIB, 7);
+	crig_close(&rig);
+	crig_open(&rig, "rmm-pool:maximum=20M", 256 * MIB, 0); /* chunks come and go */
+	crig_soak(&rig, 8000, 30, 4, 8 * MIB, 8);
 	crig_close(&rig);
 }
 
@@ -456,6 +512,7 @@ int main(void)
 		cmocka_unit_test(best_fit_lowest_address),
 		cmocka_unit_test(doubles),
 		cmocka_unit_test(grows_to_maximum),
+		cmocka_unit_test(reclaims_at_the_maximum),
 		cmocka_unit_test(halves_refused_attempts),
 		cmocka_unit_test(keeps_the_limit),
 		cmocka_unit_test(steals_and_leaves_the_rest),

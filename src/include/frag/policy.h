@@ -198,7 +198,7 @@ struct frag_policy_ops {
 	 * follows later. Not called when both come at once. */
 	void (*free_requested)(void *self, const struct frag_block *block);
 	/* Optional. empty_cache: give back what can be given back. pool 0: the default
-	 * pools; p: only private pool p. The policy calls env->sync itself if its source does. */
+	 * pools; p: only private pool p (all, if the policy knows no pools). The policy calls env->sync itself if its source does. */
 	int (*trim)(void *self, uint16_t pool, struct frag_err *err);
 	/* Optional. The engine has synchronised the whole device (--sync-every). */
 	int (*synced)(void *self, struct frag_err *err);
