@@ -3,6 +3,7 @@
  * cufrag fit: the smallest card for each policy, and which known cards do. With several
  * traces, ranks or devices the worst one decides.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include <frag/opt.h>
@@ -21,6 +22,7 @@ static const char *const defaults[] = {
 struct options {
 	struct frag_policy_texts policies;
 	uint64_t margin;
+	double margin_fraction;
 };
 
 enum { KEY_MARGIN = FRAG_CLI_KEY, KEY_POLICY, KEY_POLICIES };
@@ -101,16 +103,19 @@ static void sum_row(struct frag_fit_page *p, struct frag_fit_row *row)
 	row->gpus = ~0ull;
 	for (size_t i = 0; i < p->units.count; i++) {
 		const struct frag_fit *f = &row->tasks[i].fit;
+		bool possible = row->possible;
 
 		row->complete &= f->complete;
 		row->possible &= f->possible;
 		row->gpus &= row->tasks[i].gpus;
 		row->probes += f->probes_count;
-		if (f->min_capacity_bytes > row->min_bytes) {
+		/* one that never completes is worse than any other */
+		if (possible && (!f->possible || f->min_capacity_bytes > row->min_bytes)) {
 			row->min_bytes = f->min_capacity_bytes;
 			row->worst = i;
 		}
 		row->safe_bytes = FRAG_MAX(row->safe_bytes, f->safe_capacity_bytes);
+		row->ample_bytes = FRAG_MAX(row->ample_bytes, f->ample_capacity_bytes);
 	}
 	if (!row->complete || !row->possible)
 		row->gpus = 0;
@@ -147,6 +152,7 @@ static int search(struct frag_fit_page *p, const struct frag_cli *cli, struct fr
 								      .dev = p->units.list[i].dev };
 	}
 	frag_plan_env_init(&env, cli);
+	env.margin_fraction = p->margin_fraction;
 	snprintf(label, sizeof(label), "fitting %.80s", p->units.list[0].label);
 	frag_eta_begin(&eta, label, &env.watch);
 	rc = frag_fit_run(&env, p->margin, p->gpus, p->gpus_count, p->tasks, count, err);
@@ -184,6 +190,7 @@ static int fit(struct frag_fit_page *p, struct options *o, const struct frag_cli
 	}
 	p->cli = cli;
 	p->margin = o->margin;
+	p->margin_fraction = o->margin_fraction;
 	list_gpus(p);
 	FRAG_TRY(frag_units_read(&p->units, cli, err));
 	FRAG_TRY(make_rows(p, o, err));
@@ -192,6 +199,28 @@ static int fit(struct frag_fit_page *p, struct options *o, const struct frag_cli
 }
 
 /* ---- the command ----------------------------------------------------------------- */
+
+/* "1G", or "10%" of the card. */
+static int option_margin(struct options *o, const char *arg, struct frag_err *err)
+{
+	char *end;
+	double percent = strtod(arg, &end);
+
+	o->margin = 0;
+	o->margin_fraction = 0;
+	if (end != arg && !strcmp(end, "%")) {
+		if (!(percent >= 0 && percent <= 90))
+			return frag_fail(err, FRAG_EUSAGE,
+					 "a margin of '%.40s' is not between 0%% and 90%%", arg);
+		o->margin_fraction = percent / 100;
+		return 0;
+	}
+	if (frag_parse_bytes(arg, &o->margin, err))
+		return frag_err_prefix(err, "option '--margin'");
+	if (o->margin > FRAG_GIB << 20)
+		return frag_fail(err, FRAG_EUSAGE, "a margin of '%.40s' is above any card", arg);
+	return 0;
+}
 
 static int option(void *ctx, int key, const char *arg, struct frag_err *err)
 {
@@ -203,12 +232,7 @@ static int option(void *ctx, int key, const char *arg, struct frag_err *err)
 	case KEY_POLICIES:
 		return frag_policy_texts_list(&o->policies, arg, err);
 	case KEY_MARGIN:
-		if (frag_parse_bytes(arg, &o->margin, err))
-			return frag_err_prefix(err, "option '--margin'");
-		if (o->margin > FRAG_GIB << 20)
-			return frag_fail(err, FRAG_EUSAGE, "a margin of '%.40s' is above any card",
-					 arg);
-		return 0;
+		return option_margin(o, arg, err);
 	}
 	FRAG_BUG("option of fit");
 }
@@ -220,8 +244,10 @@ static const struct argp_option options[] = {
 	  0 },
 	{ "policy", KEY_POLICY, "POLICY", 0,
 	  "one policy; may be repeated; recorded = the settings of the recording", 0 },
-	{ "margin", KEY_MARGIN, "SIZE", 0,
-	  "memory of the card to keep free, for libraries and other processes (default: 0)", 0 },
+	{ "margin", KEY_MARGIN, "SIZE|PERCENT%", 0,
+	  "memory of the card to keep free, for libraries and other processes: a size, or a part "
+	  "of the card as 10% (default: 0)",
+	  0 },
 	{ 0 },
 };
 

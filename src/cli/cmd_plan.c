@@ -9,37 +9,21 @@
 
 #include <frag/opt.h>
 
-#include "../report/table.h"
-#include "planning.h"
+#include "plan_print.h"
 
 #define SEARCH_MAX 5000u /* buffers: beyond that the search is hopeless, greedy is good */
+#define SEARCH_EASY \
+	1000u /* up to here it nearly always finds something, and gets most of the time */
+/* Improving the order: a fixed effort where a search follows, all the time where none does. */
 #define IMPROVE_ROUNDS 200000u
-#define METHODS_MAX 8
+#define IMPROVE_ROUNDS_SMALL 1000u
 
 struct options {
-	const char *output;
-	uint64_t train, target, time_ns, align;
+	const char *output, *placement;
+	uint64_t train, target, time_ns, align, nodes;
+	uint64_t window_requests, window_us;
 	double slack; /* negative = not given */
 	bool at_request;
-};
-
-struct method {
-	const char *name;
-	uint64_t height, ns;
-};
-
-/* One device of one trace. */
-struct sheet {
-	const struct frag_unit *unit;
-	struct frag_buffers b;
-	uint64_t align, bound, when, target, best;
-	uint64_t *offsets, *best_offsets;
-	struct method methods[METHODS_MAX];
-	size_t methods_count;
-	enum frag_search_answer answer;
-	bool searched, complete;
-	uint64_t nodes;
-	struct frag_step_plan steps;
 };
 
 static uint64_t now_ns(void)
@@ -52,13 +36,30 @@ static uint64_t now_ns(void)
 
 /* ---- methods --------------------------------------------------------------------- */
 
+/* One piece of work after the other, each with its own line of progress. */
+struct work {
+	const struct frag_cli *cli;
+	const struct options *o;
+	struct frag_watch watch;
+	struct frag_eta eta;
+	char label[160];
+};
+
+static const struct frag_watch *begin_work(struct work *w, const struct frag_plan_sheet *s,
+					   const char *what)
+{
+	snprintf(w->label, sizeof(w->label), "placing %.80s, %s", s->unit->label, what);
+	frag_eta_begin(&w->eta, w->label, &w->watch);
+	return &w->watch;
+}
+
 /* Every placement is checked before it counts. */
-static int note(struct sheet *s, const char *name, uint64_t height, uint64_t ns,
+static int note(struct frag_plan_sheet *s, const char *name, uint64_t height, uint64_t ns,
 		struct frag_err *err)
 {
 	if (frag_place_check(&s->b, s->offsets, s->align, height, err))
 		return frag_err_prefix(err, "placement by %s", name);
-	s->methods[s->methods_count++] = (struct method){ name, height, ns };
+	s->methods[s->methods_count++] = (struct frag_plan_method){ name, height, ns };
 	if (height < s->best) {
 		s->best = height;
 		memcpy(s->best_offsets, s->offsets, s->b.count * sizeof(*s->offsets));
@@ -66,7 +67,7 @@ static int note(struct sheet *s, const char *name, uint64_t height, uint64_t ns,
 	return 0;
 }
 
-static int greedy(struct sheet *s, const struct frag_watch *watch, struct frag_err *err)
+static int greedy(struct frag_plan_sheet *s, struct work *w, struct frag_err *err)
 {
 	static const struct {
 		const char *name;
@@ -81,51 +82,79 @@ static int greedy(struct sheet *s, const struct frag_watch *watch, struct frag_e
 
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(rules); i++) {
 		uint64_t height, begin = now_ns();
+		int rc = frag_place_greedy(&s->b, rules[i].order, rules[i].rule,
+					   begin_work(w, s, rules[i].name), s->offsets, &height,
+					   err);
 
-		FRAG_TRY(frag_place_greedy(&s->b, rules[i].order, rules[i].rule, watch, s->offsets,
-					   &height, err));
+		frag_eta_end(&w->eta);
+		FRAG_TRY(rc);
 		FRAG_TRY(note(s, rules[i].name, height, now_ns() - begin, err));
 	}
 	return 0;
 }
 
-/* The order is improved in a tenth of the time, then (small ones) searched in the rest. */
-static int improve(struct sheet *s, const struct options *o, unsigned threads,
-		   const struct frag_watch *watch, struct frag_err *err)
+static int improve(struct frag_plan_sheet *s, struct work *w, bool small, struct frag_err *err)
 {
-	bool small = s->b.count <= SEARCH_MAX;
-	struct frag_improve_options improve = { .target_bytes = s->target,
-						.watch = watch,
-						.budget_ns = small ? o->time_ns / 10 : o->time_ns,
-						.rounds_max = IMPROVE_ROUNDS };
-	struct frag_search_options search = { .target_bytes = s->target,
-					      .threads = threads,
-					      .watch = watch };
-	uint64_t begin = now_ns(), height;
+	bool easy = s->b.count <= SEARCH_EASY;
+	uint64_t begin = now_ns(), most = w->o->time_ns, height;
+	struct frag_improve_options opt = {
+		.target_bytes = s->target,
+		.watch = begin_work(w, s, "improved order"),
+		.budget_ns = easy    ? most / 10
+			     : small ? most / 2
+				     : most,
+		.rounds_max = easy ? IMPROVE_ROUNDS_SMALL : IMPROVE_ROUNDS,
+	};
+	int rc = frag_place_improve(&s->b, &opt, s->offsets, &height, err);
 
-	if (s->best > s->target) {
-		FRAG_TRY(frag_place_improve(&s->b, &improve, s->offsets, &height, err));
-		FRAG_TRY(note(s, "improved order", height, now_ns() - begin, err));
-	}
-	if (s->best <= s->target || !small || frag_interrupted())
-		return 0;
-	memcpy(s->offsets, s->best_offsets, s->b.count * sizeof(*s->offsets));
-	search.budget_ns = o->time_ns - FRAG_MIN(o->time_ns, now_ns() - begin);
-	height = s->best;
-	begin = now_ns();
-	FRAG_TRY(
-		frag_place_search(&s->b, &search, s->offsets, &height, &s->answer, &s->nodes, err));
-	s->searched = true;
-	return note(s, "branch and bound", height, now_ns() - begin, err);
+	frag_eta_end(&w->eta);
+	return rc ? rc : note(s, "improved order", height, now_ns() - begin, err);
 }
 
-static int sheet_init(struct sheet *s, const struct frag_unit *unit, const struct options *o,
-		      struct frag_err *err)
+static int search(struct frag_plan_sheet *s, struct work *w, uint64_t spent_ns,
+		  struct frag_err *err)
+{
+	struct frag_search_options opt = {
+		.target_bytes = s->target,
+		.budget_ns = w->o->time_ns - FRAG_MIN(w->o->time_ns, spent_ns),
+		.nodes_max = w->o->nodes,
+		.seed = w->cli->seed,
+		.threads = w->cli->threads,
+		.watch = begin_work(w, s, "branch and bound"),
+	};
+	uint64_t begin = now_ns(), height = s->best;
+	int rc;
+
+	memcpy(s->offsets, s->best_offsets, s->b.count * sizeof(*s->offsets));
+	rc = frag_place_search(&s->b, &opt, s->offsets, &height, &s->answer, &s->nodes, err);
+	frag_eta_end(&w->eta);
+	s->searched = !rc;
+	return rc ? rc : note(s, "branch and bound", height, now_ns() - begin, err);
+}
+
+/* Greedy placements, then (while the target is not reached) a better order, and for small traces
+ * the search. */
+static int place(struct frag_plan_sheet *s, struct work *w, struct frag_err *err)
+{
+	bool small = s->b.count <= SEARCH_MAX;
+	uint64_t begin;
+
+	FRAG_TRY(greedy(s, w, err));
+	begin = now_ns();
+	if (s->best > s->target)
+		FRAG_TRY(improve(s, w, small, err));
+	if (s->best > s->target && small && !frag_interrupted())
+		FRAG_TRY(search(s, w, now_ns() - begin, err));
+	return 0;
+}
+
+static int sheet_init(struct frag_plan_sheet *s, const struct frag_unit *unit,
+		      const struct options *o, struct frag_err *err)
 {
 	/* the sizes of MiniMalloc's files are in units of their own */
 	bool bare = !strcmp(unit->trace->format, "minimalloc");
 
-	*s = (struct sheet){ .unit = unit, .best = UINT64_MAX };
+	*s = (struct frag_plan_sheet){ .unit = unit, .best = UINT64_MAX };
 	s->align = o->align ? o->align : bare ? 1 : 512;
 	FRAG_TRY(frag_buffers_init(&s->b, unit->dev, s->align, o->at_request, err));
 	s->offsets = frag_host_calloc(2 * s->b.count + 1, sizeof(*s->offsets));
@@ -137,204 +166,108 @@ static int sheet_init(struct sheet *s, const struct frag_unit *unit, const struc
 	return 0;
 }
 
-static void sheet_release(struct sheet *s)
+static void sheet_release(struct frag_plan_sheet *s)
 {
 	frag_buffers_release(&s->b);
 	frag_host_free(s->offsets);
 	frag_step_plan_release(&s->steps);
 }
 
-static int do_unit(struct sheet *s, const struct options *o, const struct frag_cli *cli,
-		   const struct frag_watch *watch, struct frag_err *err)
+static int plan_steps(struct frag_plan_sheet *s, struct work *w, struct frag_err *err)
 {
+	const struct options *o = w->o;
+	const struct frag_step_options opt = { .train = (uint32_t)o->train,
+					       .slack = o->slack,
+					       .budget_ns = o->time_ns,
+					       .window_requests = o->window_requests,
+					       .window_us = o->window_us,
+					       .watch = begin_work(w, s, "the plan") };
+	int rc = frag_step_plan_make_with(s->unit->dev, &opt, &s->steps, err);
 	char comment[200];
-	int rc = greedy(s, watch, err);
 
-	if (!rc)
-		rc = improve(s, o, cli->threads, watch, err);
-	s->complete = !frag_interrupted();
-	if (rc == FRAG_EINTR)
-		rc = 0;
-	if (rc || !s->complete || !o->output)
-		return rc;
-	FRAG_TRY(frag_step_plan_make(s->unit->dev, (uint32_t)o->train, o->slack, o->time_ns, watch,
-				     &s->steps, err));
-	snprintf(comment, sizeof(comment), "%.100s, %u of %u steps, period %u", s->unit->label,
-		 s->steps.trained_count, s->steps.steps_count, s->steps.period);
+	frag_eta_end(&w->eta);
+	FRAG_TRY(rc);
+	if (frag_interrupted())
+		return frag_fail(err, FRAG_EINTR, "interrupted"); /* a worse plan is none */
+	snprintf(comment, sizeof(comment), "%.100s, %u of %u %s, period %u", s->unit->label,
+		 s->steps.trained_count, s->steps.steps_count,
+		 s->steps.windows ? "windows" : "steps", s->steps.period);
 	return frag_step_plan_write(&s->steps, comment, o->output, err);
 }
 
-/* ---- output ---------------------------------------------------------------------- */
-
-static double over(uint64_t height, uint64_t bound)
+/* An interruption is no error here: what is in the sheet was checked. */
+static int do_unit(struct frag_plan_sheet *s, struct work *w, struct frag_err *err)
 {
-	return bound ? (double)height / (double)bound : 1;
-}
+	int rc = place(s, w, err);
 
-static void print_steps(const struct sheet *s, const struct options *o, struct frag_text *out)
-{
-	const struct frag_step_plan *p = &s->steps;
-
-	frag_text_addf(out, "\nplan of %u of %u steps: ", p->trained_count, p->steps_count);
-	if (p->period)
-		frag_text_addf(out, "period %u, %.1f %% of a step is in an earlier one; ",
-			       p->period, 100 * p->similarity);
-	else
-		frag_text_addf(out,
-			       "they do not repeat (%.1f %% of a step is in an earlier one), so "
-			       "it is of the beginning only; ",
-			       100 * p->similarity);
-	frag_text_addf(out, "%zu requests in ", p->requests_count);
-	frag_text_add_bytes(out, p->height_bytes);
-	frag_text_addf(out,
-		       " (%.4f of their load)\n    cufrag replay TRACE --policy planned:plan=%s\n",
-		       over(p->height_bytes, p->bound_bytes), o->output);
-}
-
-static void print_sheet(const struct sheet *s, const struct options *o, struct frag_text *out)
-{
-	static const struct frag_table_column columns[] = {
-		{ "placement", "", true, "" }, { "height", "", false, "" },
-		{ "bytes", "", false, "" },    { "of the bound", "", false, "" },
-		{ "time", "", false, "" },
-	};
-	struct frag_table t = { 0 };
-	char size[32];
-
-	frag_text_addf(out, "# cufrag %s plan: %s, %zu buffers, aligned to %llu\n", FRAG_VERSION,
-		       s->unit->label, s->b.count, (unsigned long long)s->align);
-	frag_text_addf(out, "load lower bound: %llu (%s), first at event %llu\n\n",
-		       (unsigned long long)s->bound,
-		       frag_format_bytes(s->bound, size, sizeof(size)),
-		       (unsigned long long)s->when);
-	for (size_t i = 0; i < FRAG_ARRAY_LEN(columns); i++)
-		frag_table_column(&t, &columns[i]);
-	for (size_t i = 0; i < s->methods_count; i++) {
-		const struct method *m = &s->methods[i];
-		struct frag_text time = { 0 };
-
-		frag_text_add_ns(&time, m->ns);
-		frag_table_cell(&t, "%s", m->name);
-		frag_table_cell(&t, "%s", frag_format_bytes(m->height, size, sizeof(size)));
-		frag_table_cell(&t, "%llu", (unsigned long long)m->height);
-		frag_table_cell(&t, "%.5f", over(m->height, s->bound));
-		frag_table_cell(&t, "%s", frag_text_str(&time));
-		frag_text_release(&time);
-	}
-	frag_table_print(&t, out);
-	frag_table_release(&t);
-	frag_text_addf(out, "\nbest: %llu, %.5f of the bound; every placement was checked\n",
-		       (unsigned long long)s->best, over(s->best, s->bound));
-	if (s->best <= s->bound)
-		frag_text_add(out, "optimal: no placement is lower than the load\n");
-	else if (s->searched && s->answer == FRAG_SEARCH_NONE)
-		frag_text_addf(out, "proved: no placement is as low as %llu\n",
-			       (unsigned long long)s->target);
-	if (s->steps.requests_count)
-		print_steps(s, o, out);
-}
-
-static json_t *sheet_json(const struct sheet *s)
-{
-	json_t *methods = json_array(), *o;
-
-	for (size_t i = 0; i < s->methods_count; i++)
-		json_array_append_new(
-			methods, json_pack("{s:s, s:I, s:f, s:I}", "method", s->methods[i].name,
-					   "height_bytes", (json_int_t)s->methods[i].height,
-					   "over_bound_ratio", over(s->methods[i].height, s->bound),
-					   "host_ns", (json_int_t)s->methods[i].ns));
-	o = json_pack("{s:s, s:i, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:b, s:b, s:b, s:o}", "trace",
-		      s->unit->trace->name, "device_ordinal", (int)s->unit->dev->ordinal,
-		      "buffers_count", (json_int_t)s->b.count, "align_bytes", (json_int_t)s->align,
-		      "lower_bound_bytes", (json_int_t)s->bound, "bound_event", (json_int_t)s->when,
-		      "target_bytes", (json_int_t)s->target, "best_bytes", (json_int_t)s->best,
-		      "over_bound_ratio", over(s->best, s->bound), "checked", true, "complete",
-		      s->complete, "proved_optimal", s->best <= s->bound, "methods", methods);
-	if (s->steps.requests_count)
-		json_object_set_new(
-			o, "plan",
-			json_pack("{s:i, s:i, s:i, s:f, s:I, s:I, s:I}", "steps_count",
-				  (int)s->steps.steps_count, "trained_count",
-				  (int)s->steps.trained_count, "period", (int)s->steps.period,
-				  "similarity_ratio", s->steps.similarity, "requests_count",
-				  (json_int_t)s->steps.requests_count, "height_bytes",
-				  (json_int_t)s->steps.height_bytes, "lower_bound_bytes",
-				  (json_int_t)s->steps.bound_bytes));
-	return o;
-}
-
-static int print(const struct frag_cli *cli, const struct options *o, const struct sheet *sheets,
-		 size_t count, struct frag_err *err)
-{
-	struct frag_text out = { 0 };
-	int rc = 0;
-
-	if (cli->json) {
-		json_t *root = frag_cli_json_head(cli), *results = json_array();
-
-		for (size_t i = 0; i < count; i++)
-			json_array_append_new(results, sheet_json(&sheets[i]));
-		json_object_set_new(root, "results", results);
-		FRAG_TRY(frag_cli_json_write(cli, root, err));
-		if (!strcmp(cli->json, "-"))
-			return 0;
-	}
-	for (size_t i = 0; i < count; i++) {
-		if (i)
-			frag_text_add(&out, "\n");
-		print_sheet(&sheets[i], o, &out);
-	}
-	rc = frag_text_check(&out, err);
-	if (!rc)
-		fputs(frag_text_str(&out), stdout);
-	frag_text_release(&out);
-	return rc;
+	if (s->methods_count && w->o->placement && (!rc || rc == FRAG_EINTR))
+		FRAG_TRY(frag_plan_write_placement(s, w->o->placement, err));
+	if (!rc && w->o->output && !frag_interrupted())
+		rc = plan_steps(s, w, err);
+	s->complete = !rc && !frag_interrupted();
+	return rc == FRAG_EINTR ? 0 : rc;
 }
 
 /* ---- the command ----------------------------------------------------------------- */
 
-static int plan(const struct frag_cli *cli, const struct options *o, struct frag_err *err)
+static int do_units(const struct frag_units *units, struct work *w, struct frag_plan_sheet *sheets,
+		    struct frag_err *err)
 {
-	struct frag_units units;
-	struct sheet *sheets;
-	size_t done = 0, begun = 0;
+	size_t done = 0, complete = 0;
 	int rc = 0;
 
-	FRAG_TRY(frag_units_read(&units, cli, err));
-	if (o->output && units.count != 1)
-		rc = frag_fail(err, FRAG_EUSAGE, "a plan is made for one device, here are %zu",
-			       units.count);
-	sheets = frag_host_calloc(units.count, sizeof(*sheets));
-	if (!rc && !sheets)
-		rc = frag_fail_nomem(err, "plan");
-	for (size_t i = 0; !rc && i < units.count && !frag_interrupted(); i++) {
-		struct frag_watch watch;
-		struct frag_eta eta;
-		char label[128];
-
-		snprintf(label, sizeof(label), "placing %.80s", units.list[i].label);
-		frag_eta_begin(&eta, label, &watch);
-		begun++;
-		rc = sheet_init(&sheets[i], &units.list[i], o, err);
+	for (size_t i = 0; !rc && i < units->count && !frag_interrupted(); i++) {
+		rc = sheet_init(&sheets[i], &units->list[i], w->o, err);
 		if (!rc)
-			rc = do_unit(&sheets[i], o, cli, &watch, err);
-		frag_eta_end(&eta);
-		done += !rc && sheets[i].methods_count;
+			rc = do_unit(&sheets[i], w, err);
+		done++;
+		complete += !rc && sheets[i].complete;
 	}
 	if (!rc)
-		rc = print(cli, o, sheets, done, err);
-	if (!rc && frag_interrupted())
+		rc = frag_plan_print(w->cli, w->o->output, sheets, done, complete == units->count,
+				     err);
+	if (!rc && complete < units->count)
 		rc = frag_fail(err, FRAG_EINTR, "interrupted: %zu of %zu devices are complete",
-			       done - (done && !sheets[done - 1].complete), units.count);
-	for (size_t i = 0; sheets && i < begun; i++)
+			       complete, units->count);
+	for (size_t i = 0; i < done; i++)
 		sheet_release(&sheets[i]);
+	return rc;
+}
+
+static int plan(const struct frag_cli *cli, const struct options *o, struct frag_err *err)
+{
+	struct work w = { .cli = cli, .o = o };
+	struct frag_plan_sheet *sheets;
+	struct frag_units units;
+	int rc;
+
+	FRAG_TRY(frag_units_read(&units, cli, err));
+	sheets = frag_host_calloc(units.count, sizeof(*sheets));
+	if (!sheets)
+		rc = frag_fail_nomem(err, "plan");
+	else if ((o->output || o->placement) && units.count != 1)
+		rc = frag_fail(err, FRAG_EUSAGE,
+			       "a plan is made for one device, here are %zu; take one out with "
+			       "cufrag import --device N",
+			       units.count);
+	else
+		rc = do_units(&units, &w, sheets, err);
 	frag_host_free(sheets);
 	frag_units_release(&units);
 	return rc;
 }
 
-enum { KEY_TARGET = FRAG_CLI_KEY, KEY_TIME, KEY_ALIGN, KEY_TRAIN, KEY_SLACK, KEY_AT_REQUEST };
+enum {
+	KEY_TARGET = FRAG_CLI_KEY,
+	KEY_TIME,
+	KEY_ALIGN,
+	KEY_TRAIN,
+	KEY_SLACK,
+	KEY_AT_REQUEST,
+	KEY_WINDOW,
+	KEY_NODES,
+	KEY_PLACEMENT,
+};
 
 static int option_time(const char *arg, uint64_t *ns, struct frag_err *err)
 {
@@ -358,11 +291,38 @@ static int option_slack(const char *arg, double *slack, struct frag_err *err)
 	return 0;
 }
 
+/* "1000" requests, or a time as "250ms". */
+static int option_window(const char *arg, struct options *o, struct frag_err *err)
+{
+	static const struct {
+		const char *name;
+		double us;
+	} units[] = { { "", 0 }, { "us", 1 }, { "ms", 1e3 }, { "s", 1e6 } };
+	char *end;
+	double n = strtod(arg, &end);
+
+	o->window_requests = o->window_us = 0;
+	for (size_t i = 0; end != arg && i < FRAG_ARRAY_LEN(units); i++) {
+		if (strcmp(end, units[i].name) != 0 || !(n >= 1e-6 && n <= 1e12))
+			continue;
+		if (units[i].us > 0)
+			o->window_us = (uint64_t)(n * units[i].us);
+		else if (n == (double)(uint64_t)n)
+			o->window_requests = (uint64_t)n;
+	}
+	if (o->window_requests || o->window_us)
+		return 0;
+	return frag_fail(err, FRAG_EUSAGE,
+			 "'%.40s' is no window: a number of requests, as 1000, or a time, as 250ms",
+			 arg);
+}
+
 static int option(void *ctx, int key, const char *arg, struct frag_err *err)
 {
-	struct frag_opt number[2] = {
-		{ .type = FRAG_OPT_T_UINT, .key = "train", .min = 3, .max = 1000000 }
-	};
+	struct frag_opt number[2] = { { .type = FRAG_OPT_T_UINT,
+					.key = key == KEY_TRAIN ? "train" : "nodes",
+					.min = 1,
+					.max = key == KEY_TRAIN ? 1000000 : 1ull << 60 } };
 	struct options *o = ctx;
 
 	switch (key) {
@@ -383,6 +343,13 @@ static int option(void *ctx, int key, const char *arg, struct frag_err *err)
 		return option_time(arg, &o->time_ns, err);
 	case KEY_TRAIN:
 		return frag_opt_set(number, &o->train, "train", arg, err);
+	case KEY_NODES:
+		return frag_opt_set(number, &o->nodes, "nodes", arg, err);
+	case KEY_WINDOW:
+		return option_window(arg, o, err);
+	case KEY_PLACEMENT:
+		o->placement = arg;
+		return 0;
 	case KEY_SLACK:
 		return option_slack(arg, &o->slack, err);
 	case KEY_AT_REQUEST:
@@ -396,13 +363,25 @@ static const struct argp_option options[] = {
 	{ "output", 'o', "FILE", 0, "write a plan of the steps for --policy planned:plan=FILE", 0 },
 	{ "train", KEY_TRAIN, "N", 0, "steps that the plan may look at (default: half of them)",
 	  0 },
+	{ "window", KEY_WINDOW, "N|TIME", 0,
+	  "plan windows of N requests, or of a time as 250ms, instead of steps (default for a "
+	  "trace "
+	  "that marks fewer than three steps: 16 of equally many requests)",
+	  0 },
 	{ "slack", KEY_SLACK, "PERCENT", 0,
 	  "room above the plan for requests that are not in it (default: "
 	  "0 where steps repeat, else 4)",
 	  0 },
 	{ "target", KEY_TARGET, "SIZE", 0,
 	  "a height that is good enough (default: the lower bound)", 0 },
-	{ "time", KEY_TIME, "SECONDS", 0, "for improving and searching (default: 10)", 0 },
+	{ "time", KEY_TIME, "SECONDS", 0,
+	  "most that improving and searching may take (default: 10)", 0 },
+	{ "nodes", KEY_NODES, "N", 0,
+	  "end the search after about N decisions: the same on any machine, if --time suffices",
+	  0 },
+	{ "placement", KEY_PLACEMENT, "FILE", 0,
+	  "write the lowest placement: MiniMalloc's CSV with a column offset; moments are events",
+	  0 },
 	{ "align", KEY_ALIGN, "SIZE", 0,
 	  "sizes and offsets are multiples of this (default: 512; 1 for "
 	  "MiniMalloc's files)",
@@ -442,7 +421,7 @@ const struct frag_cmd frag_cmd_plan = {
 	.examples = "  cufrag plan traces/varlen.default.cft\n"
 		    "  cufrag plan buffers.csv --target 1048576 --time 60\n"
 		    "  cufrag plan run.pickle -o run.plan\n",
-	.shared = FRAG_CLI_CARD | FRAG_CLI_JSON | FRAG_CLI_THREADS,
+	.shared = FRAG_CLI_CARD | FRAG_CLI_JSON | FRAG_CLI_CSV | FRAG_CLI_SEED | FRAG_CLI_THREADS,
 	.options = options,
 	.option = option,
 	.run = run,

@@ -124,7 +124,7 @@ static int option(void *ctx, int key, const char *arg, struct frag_err *err)
 	case KEY_SPACE:
 		return frag_policy_texts_list(&o->spaces, arg, err);
 	case KEY_BASELINE:
-		o->baseline = arg;
+		o->baseline = strcmp(arg, "recorded") != 0 ? arg : NULL;
 		return 0;
 	case KEY_OBJECTIVE:
 		for (unsigned i = 0; objectives[i]; i++) {
@@ -189,8 +189,10 @@ static int run(int argc, char **argv)
 		status = frag_cli_fail(&cli, &err);
 	} else if (!found.complete) {
 		frag_cli_note(&cli,
-			      "interrupted after %zu settings; the answer is the best of these",
-			      found.tries_count);
+			      "interrupted after %zu of at most %llu settings; the answer is the "
+			      "best of these",
+			      found.tries_count,
+			      (unsigned long long)(1 + o.budget * FRAG_MAX(o.spaces.count, 1u)));
 		status = frag_code_exit(FRAG_EINTR);
 	} else {
 		status = found.tries[0].completed ? FRAG_EXIT_DONE : FRAG_EXIT_CONDITION;

@@ -31,13 +31,17 @@ static const char *first_gpu(const struct frag_fit_page *p, const struct frag_fi
 static void policies_table(const struct frag_fit_page *p, struct frag_text *out)
 {
 	static const struct frag_table_column columns[] = {
-		{ "policy", "", true, "" },	    { "smallest card", "", false, "" },
-		{ "bytes", "", false, "" },	    { "safe from", "", false, "" },
-		{ "peak reserved", "", false, "" }, { "smallest known card", "", true, "" },
+		{ "policy", "", true, "" },
+		{ "smallest card", "", false, "" },
+		{ "bytes", "", false, "" },
+		{ "safe from", "", false, "" },
+		{ "never felt from", "", false, "" },
+		{ "peak reserved", "", false, "" },
+		{ "smallest known card", "", true, "" },
 		{ "replays", "", false, "" },
 	};
 	struct frag_table t = { 0 };
-	char a[32], b[32], c[32];
+	char a[32], b[32], c[32], d[32];
 
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(columns); i++)
 		frag_table_column(&t, &columns[i]);
@@ -53,6 +57,7 @@ static void policies_table(const struct frag_fit_page *p, struct frag_text *out)
 						 : "never");
 		frag_table_cell(&t, known ? "%llu" : "-", (unsigned long long)row->min_bytes);
 		frag_table_cell(&t, "%s", known ? size_text(row->safe_bytes, b) : "-");
+		frag_table_cell(&t, "%s", known ? size_text(row->ample_bytes, d) : "-");
 		frag_table_cell(&t, "%s", peak ? size_text(peak, c) : "-");
 		frag_table_cell(&t, "%s", known ? first_gpu(p, row) : "-");
 		frag_table_cell(&t, "%llu", (unsigned long long)row->probes);
@@ -71,6 +76,17 @@ static size_t best_row(const struct frag_fit_page *p, size_t g)
 		    (best == SIZE_MAX || p->rows[r].min_bytes < p->rows[best].min_bytes))
 			best = r;
 	return best;
+}
+
+/* Capacity that card g needs for what fits into `bytes` with the context of the search: its own
+ * context instead, and its own margin. */
+static uint64_t need_of(const struct frag_fit_page *p, uint64_t bytes, const struct frag_gpu *gpu)
+{
+	double share = p->margin_fraction;
+	uint64_t bare = bytes - (uint64_t)(share * (double)bytes) - p->cli->card.context_bytes +
+			gpu->context_bytes;
+
+	return share > 0 ? (uint64_t)((double)bare / (1 - share)) : bare;
 }
 
 /* The first row is what one has; the others are settings one may take. */
@@ -101,8 +117,7 @@ static void gpus_table(const struct frag_fit_page *p, struct frag_text *out)
 			frag_table_cell(&t, "-");
 			continue;
 		}
-		/* the card's own context instead of the one assumed in the search */
-		need = p->rows[r].min_bytes - p->cli->card.context_bytes + gpu->context_bytes;
+		need = need_of(p, p->rows[r].min_bytes, gpu);
 		room = gpu->total_bytes > need ? gpu->total_bytes - need : 0;
 		frag_table_cell(&t, plain ? "fits" : "fits with another policy");
 		frag_table_cell(&t, "%s", size_text(room, b));
@@ -144,6 +159,21 @@ static void gap_lines(const struct frag_fit_page *p, const struct frag_fit_row *
 	}
 }
 
+/* What no card helps against. */
+static void never_lines(const struct frag_fit_page *p, struct frag_text *out)
+{
+	for (size_t r = 0; r < p->rows_count; r++) {
+		const struct frag_fit_row *row = &p->rows[r];
+
+		if (!row->complete || row->possible)
+			continue;
+		frag_text_addf(out, "never: %s fails on %s with 1 TiB, too%s%s\n", row_name(row),
+			       p->units.list[row->worst].label,
+			       p->cli->limit ? ", because of --limit " : "",
+			       p->cli->limit ? p->cli->limit : "");
+	}
+}
+
 static void spread_lines(const struct frag_fit_page *p, struct frag_text *out)
 {
 	char a[32], b[32];
@@ -171,16 +201,22 @@ static int print_text(const struct frag_fit_page *p, struct frag_err *err)
 	frag_text_addf(&out, "# cufrag %s fit:", FRAG_VERSION);
 	for (size_t i = 0; i < p->units.count; i++)
 		frag_text_addf(&out, "%s %s", i ? "," : "", p->units.list[i].label);
-	frag_text_addf(&out,
-		       "\n# capacity = what the trace needs + context %s + margin %s; seed %llu\n",
-		       size_text(p->cli->card.context_bytes, a), size_text(p->margin, b),
-		       (unsigned long long)p->cli->seed);
+	frag_text_addf(&out, "\n# capacity = what the trace needs + context %s + margin ",
+		       size_text(p->cli->card.context_bytes, a));
+	if (p->margin_fraction > 0)
+		frag_text_addf(&out, "%g %% of it", 100 * p->margin_fraction);
+	else
+		frag_text_add(&out, size_text(p->margin, b));
+	if (p->cli->limit)
+		frag_text_addf(&out, "; limit %s", p->cli->limit);
+	frag_text_addf(&out, "; seed %llu\n", (unsigned long long)p->cli->seed);
 	policies_table(p, &out);
 	frag_text_add(&out, "\n");
 	gpus_table(p, &out);
 	if (p->units.count > 1)
 		frag_text_add(&out, "\n");
 	spread_lines(p, &out);
+	never_lines(p, &out);
 	for (size_t r = 0; r < p->rows_count; r++)
 		gap_lines(p, &p->rows[r], &out);
 	rc = frag_text_check(&out, err);
@@ -209,11 +245,12 @@ static json_t *unit_json(const struct frag_unit *unit, const struct frag_fit_tas
 				      json_pack("{s:I, s:I}", "first_bytes",
 						(json_int_t)f->gaps[k].first_bytes, "last_bytes",
 						(json_int_t)f->gaps[k].last_bytes));
-	return json_pack("{s:s, s:i, s:s, s:b, s:b, s:o, s:o, s:o, s:I, s:o, s:I}", "trace",
+	return json_pack("{s:s, s:i, s:s, s:b, s:b, s:o, s:o, s:o, s:o, s:I, s:o, s:I}", "trace",
 			 unit->trace->name, "device_ordinal", (int)unit->dev->ordinal, "policy",
 			 frag_policy_spec_echo(task->spec), "complete", f->complete, "possible",
 			 f->possible, "min_capacity_bytes", number_if(known, f->min_capacity_bytes),
 			 "safe_capacity_bytes", number_if(known, f->safe_capacity_bytes),
+			 "ample_capacity_bytes", number_if(known, f->ample_capacity_bytes),
 			 "peak_reserved_bytes",
 			 number_if(f->peak_reserved_bytes, f->peak_reserved_bytes), "gaps_count",
 			 (json_int_t)f->gaps_seen, "gaps", gaps, "probes_count",
@@ -230,9 +267,10 @@ static json_t *row_json(const struct frag_fit_page *p, const struct frag_fit_row
 			json_array_append_new(fits, json_string(p->gpus[g]->name));
 	for (size_t i = 0; i < p->units.count; i++)
 		json_array_append_new(units, unit_json(&p->units.list[i], &row->tasks[i]));
-	return json_pack("{s:s, s:s, s:o, s:o, s:o, s:b, s:o}", "policy", row->text, "params",
+	return json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:b, s:o}", "policy", row->text, "params",
 			 row_name(row), "min_capacity_bytes", number_if(known, row->min_bytes),
-			 "safe_capacity_bytes", number_if(known, row->safe_bytes), "fits", fits,
+			 "safe_capacity_bytes", number_if(known, row->safe_bytes),
+			 "ample_capacity_bytes", number_if(known, row->ample_bytes), "fits", fits,
 			 "complete", row->complete, "traces", units);
 }
 
@@ -274,6 +312,7 @@ static int write_json(const struct frag_fit_page *p, struct frag_err *err)
 	json_object_set_new(root, "context_bytes",
 			    json_integer((json_int_t)p->cli->card.context_bytes));
 	json_object_set_new(root, "margin_bytes", json_integer((json_int_t)p->margin));
+	json_object_set_new(root, "margin_ratio", json_real(p->margin_fraction));
 	json_object_set_new(root, "seed", json_integer((json_int_t)p->cli->seed));
 	json_object_set_new(root, "complete", json_boolean(complete));
 	json_object_set_new(root, "results", results);
@@ -289,7 +328,7 @@ static int write_csv(const struct frag_fit_page *p, struct frag_err *err)
 	int rc;
 
 	frag_text_add(&out, "policy,trace,device,min_capacity_bytes,safe_capacity_bytes,"
-			    "peak_reserved_bytes,gaps_count,fits\n");
+			    "ample_capacity_bytes,peak_reserved_bytes,gaps_count,fits\n");
 	for (size_t r = 0; r < p->rows_count; r++) {
 		for (size_t i = 0; i < p->units.count; i++) {
 			const struct frag_fit_task *task = &p->rows[r].tasks[i];
@@ -300,11 +339,13 @@ static int write_csv(const struct frag_fit_page *p, struct frag_err *err)
 			frag_text_add(&out, ",");
 			frag_text_add_csv(&out, p->units.list[i].trace->name);
 			frag_text_addf(&out, ",%u", p->units.list[i].dev->ordinal);
-			frag_text_addf(&out, known ? ",%llu,%llu" : ",,",
+			frag_text_addf(&out, known ? ",%llu,%llu,%llu" : ",,,",
 				       (unsigned long long)f->min_capacity_bytes,
-				       (unsigned long long)f->safe_capacity_bytes);
-			frag_text_addf(&out, ",%llu,%zu,",
-				       (unsigned long long)f->peak_reserved_bytes, f->gaps_seen);
+				       (unsigned long long)f->safe_capacity_bytes,
+				       (unsigned long long)f->ample_capacity_bytes);
+			frag_text_addf(&out, f->peak_reserved_bytes ? ",%llu" : ",",
+				       (unsigned long long)f->peak_reserved_bytes);
+			frag_text_addf(&out, known ? ",%zu," : ",,", f->gaps_seen);
 			for (size_t g = 0, n = 0; g < p->gpus_count; g++)
 				if (task->gpus >> g & 1)
 					frag_text_addf(&out, "%s%s", n++ ? " " : "",

@@ -11,7 +11,7 @@ struct frag_fit_row {
 	struct frag_policy_spec **specs; /* per unit */
 	struct frag_fit_task *tasks;	 /* per unit, borrowed from the page */
 	bool complete, possible;
-	uint64_t min_bytes, safe_bytes;
+	uint64_t min_bytes, safe_bytes, ample_bytes;
 	size_t worst; /* the unit that decides */
 	uint64_t gpus;
 	uint64_t probes;
@@ -21,6 +21,7 @@ struct frag_fit_page {
 	const struct frag_cli *cli;
 	struct frag_units units;
 	uint64_t margin;
+	double margin_fraction;		 /* of a card, beside it */
 	const struct frag_gpu *gpus[64]; /* by capacity */
 	size_t gpus_count;
 	struct frag_fit_row *rows;

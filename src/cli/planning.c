@@ -6,45 +6,24 @@
 #include <string.h>
 #include <time.h>
 
+#include <frag/opt.h>
+
 #include "session.h"
+#include "settle.h"
 
 /* ---- traces ---------------------------------------------------------------------- */
 
-static uint64_t recorded_peak(const struct frag_trace_dev *d)
+/* Where a recording met a limit, the answer without one may surprise. */
+static void note_limit(const struct frag_cli *cli, const struct frag_trace *trace)
 {
-	uint64_t now = 0, peak;
+	char size[32];
 
-	for (size_t i = 0; i < d->seed.segments_count; i++)
-		now += d->seed.segments[i].bytes;
-	peak = now;
-	for (size_t i = 0; i < d->seen_count; i++) {
-		const struct frag_evidence *e = &d->seen[i];
-
-		if (e->kind == FRAG_SEEN_SEGMENT_ALLOC || e->kind == FRAG_SEEN_SEGMENT_MAP)
-			now += e->bytes;
-		else if (e->kind == FRAG_SEEN_SEGMENT_FREE || e->kind == FRAG_SEEN_SEGMENT_UNMAP)
-			now -= FRAG_MIN(now, e->bytes);
-		peak = FRAG_MAX(peak, now);
-	}
-	return peak;
-}
-
-/* The card and limit of the command line are those of the what-if; they are the recording's,
- * too, unless it did not fit into them. */
-static int settle(const struct frag_cli *cli, struct frag_trace *trace, struct frag_err *err)
-{
-	const struct frag_sim_config *card = &cli->card;
-	uint64_t limit = frag_cli_limit(cli, card->total_bytes);
-
-	for (uint32_t d = 0; d < trace->devs_count; d++) {
-		uint64_t peak = recorded_peak(&trace->devs[d]);
-		bool fits = peak <= card->total_bytes - card->context_bytes;
-
-		if (trace->devs[d].has_evidence)
-			FRAG_TRY(frag_resolve(trace, d, fits ? card : NULL,
-					      peak <= limit ? limit : UINT64_MAX, err));
-	}
-	return 0;
+	if (!cli->limit && trace->settings.limit_known && trace->settings.limit_bytes != UINT64_MAX)
+		frag_cli_note(cli,
+			      "'%s' was recorded under a limit of %s, which is not applied "
+			      "here; --limit sets one",
+			      trace->name,
+			      frag_format_bytes(trace->settings.limit_bytes, size, sizeof(size)));
 }
 
 static int add_units(struct frag_units *u, const struct frag_trace *trace, struct frag_err *err)
@@ -85,12 +64,14 @@ int frag_units_read(struct frag_units *u, const struct frag_cli *cli, struct fra
 		if (rc)
 			break;
 		u->traces[u->traces_count++] = trace;
-		rc = settle(cli, trace, err);
+		rc = frag_cli_settle(cli, frag_cli_limit(cli, cli->card.total_bytes), trace, err);
 		if (!rc && !trace->devs_count)
 			rc = frag_fail(err, FRAG_EINPUT, "'%.200s' holds no events",
 				       cli->operands[i]);
 		if (!rc)
 			rc = add_units(u, trace, err);
+		if (!rc)
+			note_limit(cli, trace);
 	}
 	if (rc)
 		frag_units_release(u);
@@ -140,8 +121,10 @@ void frag_plan_env_init(struct frag_plan_env *env, const struct frag_cli *cli)
 	env->run.limit_bytes = frag_cli_limit(cli, cli->card.total_bytes);
 	/* a fraction is one of every card that is tried */
 	if (cli->limit && strchr(cli->limit, '.') && env->run.limit_bytes != UINT64_MAX &&
-	    !cli->limit[strspn(cli->limit, "0123456789.")])
+	    !cli->limit[strspn(cli->limit, "0123456789.")]) {
 		env->limit_fraction = strtod(cli->limit, NULL);
+		env->run.limit_bytes = UINT64_MAX;
+	}
 }
 
 /* ---- progress and Ctrl-C --------------------------------------------------------- */

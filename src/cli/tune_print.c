@@ -70,14 +70,39 @@ static void head_lines(const struct frag_tune_show *show, const struct frag_tune
 	for (size_t i = 0; i < show->units->count; i++)
 		frag_text_addf(out, "%s %s", i ? "," : "", show->units->list[i].label);
 	frag_text_addf(out,
-		       "\n# objective %s, limit %s; %zu of %llu settings tried (%s, seed %llu)\n",
+		       "\n# objective %s, limit %s; %zu settings tried: the baseline and %s %llu "
+		       "(seed %llu)\n",
 		       objective_name[show->objective],
 		       show->cap	  ? frag_format_bytes(show->cap, size, sizeof(size))
 		       : show->cli->limit ? show->cli->limit
 					  : "none",
-		       t->tries_count, (unsigned long long)t->space_count,
-		       t->exhaustive ? "all that differ" : "searched",
-		       (unsigned long long)show->cli->seed);
+		       t->tries_count, t->exhaustive ? "all that differ of" : "a search among",
+		       (unsigned long long)t->space_count, (unsigned long long)show->cli->seed);
+}
+
+/* The simplest setting that comes within 1 % of the best, if that is simpler: fewer options to
+ * explain, and less that depends on this one trace. */
+static void simpler(const struct frag_tune_show *show, const struct frag_tune *t,
+		    struct frag_text *out)
+{
+	const struct frag_tune_try *best = &t->tries[0], *found = best;
+
+	if (show->objective != FRAG_TUNE_PEAK || !t->baseline)
+		return;
+	for (size_t i = 1; i < t->tries_count; i++) {
+		const struct frag_tune_try *a = &t->tries[i];
+
+		if (a->completed && i != t->baseline && a->changed_count < found->changed_count &&
+		    (double)a->peak_reserved_bytes < 1.01 * (double)best->peak_reserved_bytes)
+			found = a;
+	}
+	if (found == best)
+		return;
+	frag_text_addf(out, "%sWithin 1 %% of that with fewer options: %s, ",
+		       best->conf ? "\n" : "",
+		       found->conf && *found->conf ? found->conf : found->params);
+	frag_text_add_bytes(out, found->peak_reserved_bytes);
+	frag_text_add(out, "\n");
 }
 
 /* The answer in one sentence, and what to do. */
@@ -106,6 +131,13 @@ static void answer(const struct frag_tune_show *show, const struct frag_tune *t,
 			       100.0 * (double)best->peak_reserved_bytes /
 					       (double)base->peak_reserved_bytes -
 				       100.0);
+	if (show->objective == FRAG_TUNE_TIME && t->baseline && base->completed) {
+		frag_text_add(out, "Driver time: ");
+		frag_text_add_ns(out, best->driver_ns);
+		frag_text_add(out, " instead of ");
+		frag_text_add_ns(out, base->driver_ns);
+		frag_text_add(out, ".\n");
+	}
 	if (show->objective == FRAG_TUNE_CARD)
 		frag_text_addf(out, "Smallest card: %s instead of %s.\n",
 			       frag_format_bytes(best->capacity_bytes, a, sizeof(a)),
@@ -116,6 +148,7 @@ static void answer(const struct frag_tune_show *show, const struct frag_tune *t,
 		frag_text_addf(out, "\n    export PYTORCH_CUDA_ALLOC_CONF='%s'\n", best->conf);
 	else if (best->conf)
 		frag_text_add(out, "\n    unset PYTORCH_CUDA_ALLOC_CONF\n");
+	simpler(show, t, out);
 }
 
 /* Does an earlier try do the same to the byte and the nanosecond? Then it adds nothing. */

@@ -15,7 +15,7 @@
  */
 #include <frag/device.h>
 
-#include <string.h>
+#include <ctype.h>
 
 #define ASSUMED_CONTEXT (512 * FRAG_MIB)
 #define ASSUMED(name, label, bytes, source) \
@@ -50,10 +50,30 @@ const struct frag_gpu *frag_gpu_list(size_t *count)
 	return gpus;
 }
 
+/* The next letter or digit of a name, in small letters; '\0' at the end. */
+static char next_sign(const char **at)
+{
+	while (**at && !isalnum((unsigned char)**at))
+		++*at;
+	return **at ? (char)tolower((unsigned char)*(*at)++) : '\0';
+}
+
+/* Case, blanks and dashes do not matter: "RTX 4090" is rtx4090; nor does the unit, as in A100-80GB. */
+static bool same_name(const char *name, const char *asked)
+{
+	char a, b;
+
+	do {
+		a = next_sign(&name);
+		b = next_sign(&asked);
+	} while (a && a == b);
+	return a == b || (!a && b == 'g' && next_sign(&asked) == 'b' && !next_sign(&asked));
+}
+
 const struct frag_gpu *frag_gpu_find(const char *name)
 {
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(gpus); i++) {
-		if (!strcmp(gpus[i].name, name))
+		if (same_name(gpus[i].name, name) || same_name(gpus[i].label, name))
 			return &gpus[i];
 	}
 	return NULL;

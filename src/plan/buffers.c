@@ -16,7 +16,8 @@ static int fill(struct frag_buffers *b, const struct frag_trace_dev *dev, uint64
 			*o = b->count;
 			b->list[b->count++] =
 				(struct frag_buffer){ i, dev->events_count + 1,
-						      frag_round_up(e->bytes, align) };
+						      frag_round_up(FRAG_MAX(e->bytes, 1u),
+								    align) };
 			break;
 		case FRAG_EV_FREE_REQUESTED:
 			if (at_request)

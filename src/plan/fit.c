@@ -36,9 +36,28 @@ struct search {
 	struct frag_ticks *ticks;
 };
 
+/* What a card of `total` has to keep free. */
+static uint64_t margin_of(const struct search *s, uint64_t total)
+{
+	return s->margin + (uint64_t)(s->env->margin_fraction * (double)total);
+}
+
+/* The smallest capacity that leaves so many pages to the process: whole pages above context and
+ * margin. */
 static uint64_t capacity_of(const struct search *s, uint64_t pages)
 {
-	return s->context + s->margin + pages * FRAG_PAGE;
+	uint64_t fixed = s->context + s->margin, need = fixed + pages * FRAG_PAGE;
+	double share = s->env->margin_fraction;
+	uint64_t total;
+
+	if (!(share > 0))
+		return need;
+	total = (uint64_t)((double)need / (1 - share));
+	total = fixed + frag_round_down(total - fixed, FRAG_PAGE);
+	total -= FRAG_MIN(total - fixed, 2 * FRAG_PAGE);
+	while (total < need + (uint64_t)(share * (double)total))
+		total += FRAG_PAGE;
+	return total;
 }
 
 static int probe_card(struct search *s, uint64_t total, uint64_t context, struct frag_probe *out)
@@ -104,6 +123,7 @@ static int find_upper(struct search *s, uint64_t *upper, bool *found)
 		return 0;
 	s->task->fit.peak_reserved_bytes = p.peak_reserved_bytes;
 	*upper = FRAG_MAX((p.peak_reserved_bytes + FRAG_PAGE - 1) / FRAG_PAGE, 1u);
+	s->task->fit.ample_capacity_bytes = capacity_of(s, *upper);
 	while (!completed && *upper < AMPLE_PAGES) {
 		FRAG_TRY(try_pages(s, *upper, &completed));
 		if (!completed)
@@ -226,7 +246,8 @@ static int try_gpus(struct search *s, uint64_t upper, const struct frag_gpu *con
 	uint64_t bound = frag_probe_bound(s->task->dev);
 
 	for (size_t i = 0; i < count; i++) {
-		uint64_t taken = gpus[i]->context_bytes + s->margin, usable;
+		uint64_t margin = margin_of(s, gpus[i]->total_bytes), usable;
+		uint64_t taken = gpus[i]->context_bytes + margin;
 		struct frag_probe p = { 0 };
 
 		if (gpus[i]->total_bytes <= taken)
@@ -236,7 +257,7 @@ static int try_gpus(struct search *s, uint64_t upper, const struct frag_gpu *con
 			continue;
 		p.completed = usable / FRAG_PAGE >= upper && !(s->env->limit_fraction > 0);
 		if (!p.completed)
-			FRAG_TRY(probe_card(s, gpus[i]->total_bytes - s->margin,
+			FRAG_TRY(probe_card(s, gpus[i]->total_bytes - margin,
 					    gpus[i]->context_bytes, &p));
 		if (p.completed)
 			s->task->gpus |= 1ull << i;

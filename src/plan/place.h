@@ -43,11 +43,4 @@ int frag_placer_put(struct frag_placer *p, uint32_t i, enum frag_gap_rule rule,
 int frag_order_make(const struct frag_buffers *b, enum frag_order order, uint32_t *out,
 		    struct frag_err *err);
 
-/* The search of one thread; done (may be NULL): end early, another one has the answer. seed 0
- * begins with the static orders. */
-int frag_place_search_one(const struct frag_buffers *b, const struct frag_search_options *opt,
-			  const _Atomic bool *done, uint64_t seed, uint64_t *offsets,
-			  uint64_t *height, enum frag_search_answer *answer, uint64_t *nodes,
-			  struct frag_err *err);
-
 #endif

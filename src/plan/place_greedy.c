@@ -246,8 +246,12 @@ static int place_in_order(struct frag_placer *p, const uint32_t *order, enum fra
 {
 	frag_placer_clear(p);
 	for (size_t k = 0; k < p->b->count; k++) {
-		if (k % STOP_EVERY == 0 && watch && frag_watch_stopped(watch))
-			return frag_fail(err, FRAG_EINTR, "interrupted");
+		if (k % STOP_EVERY == 0 && watch) {
+			if (frag_watch_stopped(watch))
+				return frag_fail(err, FRAG_EINTR, "interrupted");
+			if (watch->progress)
+				watch->progress(watch->ctx, k, p->b->count);
+		}
 		FRAG_TRY(frag_placer_put(p, order[k], rule, err));
 	}
 	return 0;
@@ -287,7 +291,7 @@ struct climb {
 	uint32_t *order, *tried; /* the best order, and the one in hand */
 	uint64_t *best;		 /* offsets of the best; borrowed */
 	uint64_t *now;
-	uint64_t height, target, deadline_ns, rng;
+	uint64_t height, target, begin_ns, rng;
 };
 
 static uint64_t now_ns(void)
@@ -309,8 +313,12 @@ static uint64_t random_next(uint64_t *state)
 
 static bool over(const struct climb *c)
 {
-	return c->height <= c->target || now_ns() >= c->deadline_ns ||
-	       (c->opt->watch && frag_watch_stopped(c->opt->watch));
+	const struct frag_watch *w = c->opt->watch;
+	uint64_t past = now_ns() - c->begin_ns;
+
+	if (w && w->progress)
+		w->progress(w->ctx, past / 1000000, c->opt->budget_ns / 1000000);
+	return c->height <= c->target || past >= c->opt->budget_ns || (w && frag_watch_stopped(w));
 }
 
 /* Every order with every rule that fills gaps; the best is kept. */
@@ -390,7 +398,7 @@ int frag_place_improve(const struct frag_buffers *b, const struct frag_improve_o
 			   .opt = opt,
 			   .best = offsets,
 			   .height = UINT64_MAX,
-			   .deadline_ns = now_ns() + opt->budget_ns,
+			   .begin_ns = now_ns(),
 			   .target = opt->target_bytes };
 	int rc = 0;
 

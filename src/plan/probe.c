@@ -73,7 +73,8 @@ int frag_probe_run(const struct frag_plan_env *env, const struct frag_policy_spe
 	int rc;
 
 	if (env->limit_fraction > 0 && env->limit_fraction < 1)
-		opt.limit_bytes = (uint64_t)(env->limit_fraction * (double)card->total_bytes);
+		opt.limit_bytes = FRAG_MIN(opt.limit_bytes, (uint64_t)(env->limit_fraction *
+								       (double)card->total_bytes));
 	opt.losses = opt.latency = opt.check = opt.skip_oom = false;
 	opt.windows_max = WINDOWS;
 	cfg.place = frag_hints_place;

@@ -13,44 +13,32 @@
  * that does not suffice it is left to the fallback. Steps are cut not at the mark but where the
  * least is live, a fixed number of requests (skip) after it. If no step resembles an earlier
  * one, the plan is that of the beginning (all trained steps), with period 0; its height is
- * what the policy then serves other requests from.
+ * what the policy then serves other requests from. A trace without marks of steps is cut into
+ * windows of requests or of time; as nothing marks them in a run, they have period 0, too.
  */
 #include <frag/plan.h>
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "../base/outfile.h"
+#include "step_plan.h"
 
-#define UNIT 512u
 #define SIMILAR 0.98 /* steps that share this part of their requests count as the same */
 #define REPEATS 0.5  /* below this nothing is taken to repeat */
 /* Where nothing repeats, other requests of about the same sum must do with other holes: 4 % of
  * room is what the LoRA recording with prompts of changing length needs. */
 #define SLACK 0.04
-#define ROUNDS_MAX 64u
+#define STEPS_MIN 3u /* a step, its repetition, and how the lives of that one go on */
+#define WINDOWS 16u  /* of equally many requests, where steps are not marked */
+#define WINDOWS_MAX (1u << 20)
 
-struct maker {
-	struct frag_buffers b; /* all allocations of the device */
-	uint32_t *cut;	       /* [steps]: requests before the mark, later with the skip */
-	uint32_t *marks;       /* [steps]: calls of mark up to and with it */
-	uint32_t steps, trained, period;
-	uint64_t *scratch;
-};
+/* ---- steps ----------------------------------------------------------------------- */
 
 /* A step is over at the end of its mark. */
-static int find_steps(struct maker *m, const struct frag_trace_dev *dev, struct frag_err *err)
+static void cut_at_marks(struct step_maker *m, const struct frag_trace_dev *dev)
 {
 	uint32_t requests = 0, marks = 0;
-	size_t count = 0;
 
-	for (size_t i = 0; i < dev->events_count; i++)
-		count += dev->events[i].kind == FRAG_EV_MARK;
-	m->cut = frag_host_calloc(count + 1, sizeof(*m->cut));
-	m->marks = frag_host_calloc(count + 1, sizeof(*m->marks));
-	if (!m->cut || !m->marks)
-		return frag_fail_nomem(err, "plan");
 	for (size_t i = 0; i < dev->events_count; i++) {
 		const struct frag_event *e = &dev->events[i];
 
@@ -62,6 +50,73 @@ static int find_steps(struct maker *m, const struct frag_trace_dev *dev, struct 
 			m->marks[m->steps++] = marks;
 		}
 	}
+}
+
+/* Windows of `each` requests; the last one may be shorter. */
+static void cut_by_requests(struct step_maker *m, uint64_t each)
+{
+	for (uint64_t at = 0; at < m->b.count; m->steps++) {
+		at = FRAG_MIN(at + each, (uint64_t)m->b.count);
+		m->cut[m->steps] = (uint32_t)at;
+	}
+}
+
+/* Windows of `each` microseconds from the first event on. */
+static void cut_by_time(struct step_maker *m, const struct frag_trace_dev *dev, uint64_t each)
+{
+	uint64_t begin = dev->events_count ? dev->events[0].time_us : 0;
+	uint32_t requests = 0;
+
+	for (size_t i = 0; i < dev->events_count; i++) {
+		uint64_t now = FRAG_MAX(dev->events[i].time_us, begin) - begin;
+
+		for (; now / each > m->steps; m->steps++)
+			m->cut[m->steps] = requests;
+		requests += dev->events[i].kind == FRAG_EV_ALLOC;
+	}
+	m->cut[m->steps++] = requests;
+}
+
+static uint64_t span_us(const struct frag_trace_dev *dev)
+{
+	uint64_t last = 0;
+
+	for (size_t i = 0; i < dev->events_count; i++)
+		last = FRAG_MAX(last, dev->events[i].time_us);
+	return dev->events_count ? last - FRAG_MIN(last, dev->events[0].time_us) : 0;
+}
+
+static int find_steps(struct step_maker *m, const struct frag_trace_dev *dev,
+		      const struct frag_step_options *opt, struct frag_err *err)
+{
+	uint64_t each = opt->window_requests, span = opt->window_us ? span_us(dev) : 0;
+	size_t count = 0, marked = 0, windows;
+
+	for (size_t i = 0; i < dev->events_count; i++) {
+		const struct frag_event *e = &dev->events[i];
+
+		count += e->kind == FRAG_EV_MARK;
+		marked += e->kind == FRAG_EV_MARK && e->flags & FRAG_EVF_STEP &&
+			  e->flags & FRAG_EVF_END;
+	}
+	m->windows = each || opt->window_us || marked < STEPS_MIN;
+	if (!each)
+		each = FRAG_MAX((m->b.count + WINDOWS - 1) / WINDOWS, 1u);
+	windows = opt->window_us ? span / opt->window_us + 1 : m->b.count / each + 1;
+	if (windows > WINDOWS_MAX)
+		return frag_fail(err, FRAG_EUSAGE, "a window is too short: there would be %zu",
+				 windows);
+	count = FRAG_MAX(count, windows);
+	m->cut = frag_host_calloc(count + 1, sizeof(*m->cut));
+	m->marks = frag_host_calloc(count + 1, sizeof(*m->marks));
+	if (!m->cut || !m->marks)
+		return frag_fail_nomem(err, "plan");
+	if (!m->windows)
+		cut_at_marks(m, dev);
+	else if (opt->window_us)
+		cut_by_time(m, dev, opt->window_us);
+	else
+		cut_by_requests(m, each);
 	return 0;
 }
 
@@ -75,7 +130,7 @@ static int compare_u64(const void *a, const void *b)
 }
 
 /* Sorted sizes of the requests between the cuts k - 1 and k. */
-static size_t step_sizes(const struct maker *m, uint32_t k, uint64_t *out)
+static size_t step_sizes(const struct step_maker *m, uint32_t k, uint64_t *out)
 {
 	size_t n = 0;
 
@@ -86,7 +141,7 @@ static size_t step_sizes(const struct maker *m, uint32_t k, uint64_t *out)
 }
 
 /* Bytes that the requests of both steps have in common, by those of the larger one. */
-static double similarity(const struct maker *m, uint32_t k, uint32_t l)
+static double similarity(const struct step_maker *m, uint32_t k, uint32_t l)
 {
 	uint64_t *a = m->scratch, *b = m->scratch + m->b.count;
 	size_t na = step_sizes(m, k, a), nb = step_sizes(m, l, b), i = 0, j = 0;
@@ -111,7 +166,7 @@ static double similarity(const struct maker *m, uint32_t k, uint32_t l)
 
 /* The smallest number of steps after which the last trained one came before; else the one
  * that comes nearest to it. */
-static void find_period(struct maker *m, double *best)
+static void find_period(struct step_maker *m, double *best)
 {
 	*best = -1;
 	m->period = 1;
@@ -133,14 +188,14 @@ static void find_period(struct maker *m, double *best)
 /* ---- cuts ------------------------------------------------------------------------ */
 
 /* How many requests after the mark the least is live, looked for in the last trained step. */
-static uint32_t find_skip(const struct maker *m, const struct frag_trace_dev *dev)
+static uint32_t find_skip(const struct step_maker *m, const struct frag_trace_dev *dev)
 {
 	uint32_t from = m->cut[m->trained - 2], to = m->cut[m->trained - 1], best = from, at = 0;
 	uint64_t least = UINT64_MAX, live = 0;
 
 	for (size_t i = 0; i < dev->events_count && at < to; i++) {
 		const struct frag_event *e = &dev->events[i];
-		uint64_t bytes = frag_round_up(e->bytes, UNIT);
+		uint64_t bytes = frag_round_up(e->bytes, STEP_UNIT);
 
 		if (e->kind == FRAG_EV_FREE || e->kind == FRAG_EV_FREE_COMPLETED)
 			live -= bytes;
@@ -156,194 +211,20 @@ static uint32_t find_skip(const struct maker *m, const struct frag_trace_dev *de
 	return best - from;
 }
 
-/* ---- placement ------------------------------------------------------------------- */
-
-/* Events of the beginning and the end of the period, and of the end of what was looked at. */
-struct window {
-	uint32_t first, end; /* requests */
-	uint64_t begins, ends, seen;
-};
-
-static struct window window_of(const struct maker *m)
-{
-	uint32_t seen = m->cut[m->trained - 1];
-	uint32_t end = m->period ? m->cut[m->trained - 2] : seen;
-	struct window w = { .first = m->period ? m->cut[m->trained - 2 - m->period] : end,
-			    .end = end };
-
-	w.begins = w.first < m->b.count ? m->b.list[w.first].lower : UINT64_MAX - 1;
-	w.ends = end < m->b.count ? m->b.list[end].lower : UINT64_MAX - 1;
-	w.seen = seen < m->b.count ? m->b.list[seen].lower : UINT64_MAX - 1;
-	return w;
-}
-
-/* Does a life that crosses the end reach its own beginning again? */
-static bool is_too_long(const struct window *w, const struct frag_buffer *x)
-{
-	return x->upper > w->seen || w->begins + (x->upper - w->ends) > x->lower;
-}
-
 /* Twice the period where that gives every life its place and there are steps enough. */
-static void settle_period(struct maker *m)
+static void settle_period(struct step_maker *m)
 {
-	struct window w = window_of(m);
+	struct step_window w = step_window_of(m);
 	bool too_long = false;
 
 	for (uint32_t i = w.first; i < w.end && !too_long; i++)
 		too_long = m->b.list[i].upper > w.ends && m->b.list[i].upper <= w.seen &&
-			   is_too_long(&w, &m->b.list[i]);
+			   step_is_too_long(&w, &m->b.list[i]);
 	if (too_long && 2 * m->period + 2 <= m->trained)
 		m->period *= 2;
 }
 
-/* Requests of the beginning that live into the period, by end and size. */
-struct entrant {
-	uint64_t upper, bytes;
-	uint32_t request;
-};
-
-static int compare_entrants(const void *a, const void *b)
-{
-	const struct entrant *x = a, *y = b;
-
-	if (x->upper != y->upper)
-		return x->upper < y->upper ? -1 : 1;
-	if (x->bytes != y->bytes)
-		return x->bytes < y->bytes ? -1 : 1;
-	return (x->request > y->request) - (x->request < y->request);
-}
-
-static size_t list_entrants(const struct maker *m, const struct window *w, struct entrant *out)
-{
-	size_t n = 0;
-
-	for (uint32_t i = 0; i < w->first; i++) {
-		const struct frag_buffer *x = &m->b.list[i];
-
-		if (x->upper > w->begins && x->upper <= w->ends)
-			out[n++] = (struct entrant){ x->upper, x->bytes, i };
-	}
-	qsort(out, n, sizeof(*out), compare_entrants);
-	return n;
-}
-
-/* Takes one of this end and size, UINT32_MAX if there is none (left). */
-static uint32_t take_entrant(struct entrant *list, size_t n, uint64_t upper, uint64_t bytes)
-{
-	struct entrant key = { upper, bytes, 0 };
-	size_t lo = 0, hi = n;
-
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (compare_entrants(&list[mid], &key) < 0)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	for (; lo < n && list[lo].upper == upper && list[lo].bytes == bytes; lo++) {
-		uint32_t request = list[lo].request;
-
-		list[lo].request = UINT32_MAX;
-		if (request != UINT32_MAX)
-			return request;
-	}
-	return UINT32_MAX;
-}
-
-/*
- * The life x of request i crosses the end. Its second part is at the beginning of the
- * period, where the first time a request of the beginning plays its role: if that one is
- * found, both get one place; else a buffer of its own.
- */
-static void add_twin(struct frag_buffers *b, const struct window *w, uint32_t i,
-		     const struct frag_buffer *x, struct entrant *entrants, size_t n)
-{
-	uint64_t upper = w->begins + (x->upper - w->ends);
-	uint32_t twin = take_entrant(entrants, n, upper, x->bytes);
-
-	if (twin == UINT32_MAX) {
-		twin = (uint32_t)b->count;
-		b->list[b->count++] = (struct frag_buffer){ w->begins, upper, x->bytes };
-	}
-	b->twins[i] = twin;
-	b->twins[twin] = i;
-}
-
-/* Lives in the time of the placement: b->list[0 .. end) are the requests, behind them second
- * parts. What cannot be planned has no bytes in out and one tiny part here. */
-static int fold(const struct maker *m, const struct window *w, struct frag_buffers *b,
-		struct frag_step_plan *out, struct frag_err *err)
-{
-	struct entrant *entrants = frag_host_calloc((size_t)w->first + 1, sizeof(*entrants));
-	size_t n;
-
-	b->list = frag_host_calloc(2 * (size_t)w->end + 1, sizeof(*b->list));
-	b->twins = frag_host_calloc(2 * (size_t)w->end + 1, sizeof(*b->twins));
-	if (!entrants || !b->list || !b->twins) {
-		frag_host_free(entrants);
-		return frag_fail_nomem(err, "plan");
-	}
-	n = list_entrants(m, w, entrants);
-	b->count = w->end;
-	for (uint32_t i = 0; i < w->end; i++)
-		b->twins[i] = i;
-	for (uint32_t i = 0; i < w->end; i++) {
-		struct frag_buffer x = m->b.list[i];
-
-		out->bytes[i] = x.bytes;
-		if (x.upper > w->ends && i >= w->first && is_too_long(w, &x)) {
-			out->bytes[i] = 0;
-			x = (struct frag_buffer){ x.lower, x.lower + 1, UNIT };
-		} else if (x.upper > w->ends && i >= w->first) {
-			add_twin(b, w, i, &x, entrants, n);
-		}
-		x.upper = FRAG_MIN(x.upper, w->ends);
-		b->list[i] = x;
-	}
-	frag_host_free(entrants);
-	return 0;
-}
-
-static int place_folded(struct frag_buffers *b, uint64_t *offsets, uint64_t budget_ns,
-			const struct frag_watch *watch, struct frag_step_plan *out,
-			struct frag_err *err)
-{
-	struct frag_improve_options opt = { .budget_ns = budget_ns,
-					    .rounds_max = ROUNDS_MAX,
-					    .watch = watch };
-
-	FRAG_TRY(frag_load_bound(b, &out->bound_bytes, NULL, err));
-	/* Where other requests are to come, what stays lies together at the bottom. */
-	if (out->period)
-		FRAG_TRY(frag_place_improve(b, &opt, offsets, &out->height_bytes, err));
-	else
-		FRAG_TRY(frag_place_greedy(b, FRAG_ORDER_LIFE, FRAG_GAP_LOWEST, watch, offsets,
-					   &out->height_bytes, err));
-	return frag_place_check(b, offsets, UNIT, out->height_bytes, err);
-}
-
-static int place(struct maker *m, uint64_t budget_ns, const struct frag_watch *watch,
-		 struct frag_step_plan *out, struct frag_err *err)
-{
-	struct window w = window_of(m);
-	struct frag_buffers b = { 0 };
-	int rc = 0;
-
-	out->requests_count = w.end;
-	out->bytes = frag_host_calloc((size_t)w.end + 1, sizeof(*out->bytes));
-	out->offsets = frag_host_calloc(2 * (size_t)w.end + 1, sizeof(*out->offsets));
-	if (!out->bytes || !out->offsets)
-		rc = frag_fail_nomem(err, "plan");
-	if (!rc)
-		rc = fold(m, &w, &b, out, err);
-	if (!rc)
-		rc = place_folded(&b, out->offsets, budget_ns, watch, out, err);
-	frag_buffers_release(&b);
-	return rc;
-}
-
-static int fill_phases(const struct maker *m, struct frag_step_plan *out, struct frag_err *err)
+static int fill_phases(const struct step_maker *m, struct frag_step_plan *out, struct frag_err *err)
 {
 	uint32_t first = m->trained - (m->period ? 2 : 1) - m->period;
 
@@ -365,22 +246,36 @@ static int fill_phases(const struct maker *m, struct frag_step_plan *out, struct
 	return 0;
 }
 
-static int make(struct maker *m, const struct frag_trace_dev *dev, uint32_t train,
-		uint64_t budget_ns, const struct frag_watch *watch, struct frag_step_plan *out,
-		struct frag_err *err)
+/* Half of the steps, and what a period needs if there are more than that. */
+static int choose_trained(struct step_maker *m, uint32_t train, struct frag_err *err)
 {
-	FRAG_TRY(frag_buffers_init(&m->b, dev, UNIT, false, err));
-	FRAG_TRY(find_steps(m, dev, err));
-	m->scratch = frag_host_calloc(2 * m->b.count + 1, sizeof(*m->scratch));
-	if (!m->scratch)
-		return frag_fail_nomem(err, "plan");
-	m->trained = train ? train : (m->steps + 1) / 2;
-	if (m->steps < 3 || m->trained < 3 || m->trained > m->steps)
-		return frag_fail(err, FRAG_EINPUT,
-				 "a plan is made from three steps or more; the "
-				 "trace marks %u, of which %u were to be looked at",
-				 m->steps, m->trained);
-	find_period(m, &out->similarity);
+	uint32_t least = m->windows ? 1 : STEPS_MIN, half = (m->steps + 1) / 2;
+
+	m->trained = train ? train : FRAG_MAX(half, FRAG_MIN(least, m->steps - (m->steps != 0)));
+	if (m->trained >= least && m->trained <= m->steps && m->b.count)
+		return 0;
+	if (!m->b.count)
+		return frag_fail(err, FRAG_EINPUT, "a plan needs requests; the trace has none");
+	return frag_fail(err, FRAG_EINPUT,
+			 "a plan is made from %u %s or more; the trace has %u, of which %u were to "
+			 "be looked at",
+			 least, m->windows ? "windows" : "steps", m->steps, m->trained);
+}
+
+static int find_pattern(struct step_maker *m, const struct frag_trace_dev *dev,
+			struct frag_step_plan *out, struct frag_err *err)
+{
+	if (m->trained >= STEPS_MIN)
+		find_period(m, &out->similarity);
+	out->similarity = FRAG_MAX(out->similarity, 0.0);
+	if (m->windows) {
+		/* nothing in the program says when a window begins: only the beginning is planned */
+		m->period = 0;
+		if (!m->cut[m->trained - 1])
+			return frag_fail(err, FRAG_EINPUT,
+					 "the windows to look at have no requests");
+		return 0;
+	}
 	out->skip = find_skip(m, dev);
 	for (uint32_t k = 0; k < m->steps; k++)
 		m->cut[k] = (uint32_t)FRAG_MIN((size_t)m->cut[k] + out->skip, m->b.count);
@@ -388,26 +283,41 @@ static int make(struct maker *m, const struct frag_trace_dev *dev, uint32_t trai
 	    m->cut[m->trained - 3] >= m->cut[m->trained - 2])
 		return frag_fail(err, FRAG_EINPUT, "the steps of the trace have no requests");
 	settle_period(m);
+	return 0;
+}
+
+static int make(struct step_maker *m, const struct frag_trace_dev *dev,
+		const struct frag_step_options *opt, struct frag_step_plan *out,
+		struct frag_err *err)
+{
+	FRAG_TRY(frag_buffers_init(&m->b, dev, STEP_UNIT, false, err));
+	FRAG_TRY(find_steps(m, dev, opt, err));
+	m->scratch = frag_host_calloc(2 * m->b.count + 1, sizeof(*m->scratch));
+	if (!m->scratch)
+		return frag_fail_nomem(err, "plan");
+	FRAG_TRY(choose_trained(m, opt->train, err));
+	FRAG_TRY(find_pattern(m, dev, out, err));
+	out->windows = m->windows;
 	out->steps_count = m->steps;
 	out->trained_count = m->trained;
 	out->period = m->period;
 	FRAG_TRY(fill_phases(m, out, err));
-	return place(m, budget_ns, watch, out, err);
+	return step_place(m, opt->budget_ns, opt->watch, out, err);
 }
 
-int frag_step_plan_make(const struct frag_trace_dev *dev, uint32_t train, double slack,
-			uint64_t budget_ns, const struct frag_watch *watch,
-			struct frag_step_plan *out, struct frag_err *err)
+int frag_step_plan_make_with(const struct frag_trace_dev *dev, const struct frag_step_options *opt,
+			     struct frag_step_plan *out, struct frag_err *err)
 {
-	struct maker m = { 0 };
+	struct step_maker m = { 0 };
+	double slack = opt->slack;
 	int rc;
 
 	*out = (struct frag_step_plan){ 0 };
-	rc = make(&m, dev, train, budget_ns, watch, out, err);
+	rc = make(&m, dev, opt, out, err);
 	if (slack < 0)
 		slack = out->period ? 0 : SLACK;
 	out->reserve_bytes =
-		frag_round_up((uint64_t)((1 + slack) * (double)out->height_bytes), UNIT);
+		frag_round_up((uint64_t)((1 + slack) * (double)out->height_bytes), STEP_UNIT);
 	frag_buffers_release(&m.b);
 	frag_host_free(m.cut);
 	frag_host_free(m.marks);
@@ -417,42 +327,13 @@ int frag_step_plan_make(const struct frag_trace_dev *dev, uint32_t train, double
 	return rc;
 }
 
-/* ---- the file -------------------------------------------------------------------- */
-
-int frag_step_plan_write(const struct frag_step_plan *p, const char *comment, const char *path,
-			 struct frag_err *err)
+int frag_step_plan_make(const struct frag_trace_dev *dev, uint32_t train, double slack,
+			uint64_t budget_ns, const struct frag_watch *watch,
+			struct frag_step_plan *out, struct frag_err *err)
 {
-	struct frag_outfile out;
-	size_t at = 0, planned = 0;
+	const struct frag_step_options opt = {
+		.train = train, .slack = slack, .budget_ns = budget_ns, .watch = watch
+	};
 
-	for (size_t i = 0; i < p->requests_count; i++)
-		planned += p->bytes[i] != 0;
-	FRAG_TRY(frag_outfile_open(&out, path, err));
-	fprintf(out.to,
-		"cufrag-plan 1\n# %s\n"
-		"reserve %" PRIu64 " prefix_marks %" PRIu32 " phase_marks %" PRIu32 " skip %" PRIu32
-		" phases %" PRIu32 " requests %zu\n",
-		comment, p->reserve_bytes, p->prefix_marks, p->phase_marks, p->skip, p->period + 1,
-		planned);
-	for (uint32_t k = 0; k <= p->period; k++) {
-		size_t end = at + p->phases[k];
-
-		planned = 0;
-		for (size_t i = at; i < end; i++)
-			planned += p->bytes[i] != 0;
-		fprintf(out.to, "phase %zu\n", planned);
-		for (; at < end; at++)
-			if (p->bytes[at])
-				fprintf(out.to, "%" PRIu64 " %" PRIu64 "\n", p->bytes[at],
-					p->offsets[at]);
-	}
-	return frag_outfile_commit(&out, err);
-}
-
-void frag_step_plan_release(struct frag_step_plan *p)
-{
-	frag_host_free(p->phases);
-	frag_host_free(p->bytes);
-	frag_host_free(p->offsets);
-	*p = (struct frag_step_plan){ 0 };
+	return frag_step_plan_make_with(dev, &opt, out, err);
 }

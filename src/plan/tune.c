@@ -14,6 +14,7 @@
 
 #include "parallel.h"
 #include "probe.h"
+#include "tune_order.h"
 #include "tune_space.h"
 
 #define NONE SIZE_MAX
@@ -43,7 +44,7 @@ struct tune {
 	_Atomic int rc;
 	/* results of the batch: [pending][unit] */
 	struct result {
-		bool completed;
+		bool done, completed;
 		uint64_t peak, ns, capacity;
 	} * results;
 	bool stopped;
@@ -196,7 +197,7 @@ static int try_unit(struct tune *t, const struct frag_policy_spec *spec, size_t 
 		card.total_bytes = card.context_bytes + FRAG_GIB * 1024;
 	FRAG_TRY(frag_probe_run(t->env, spec, &card, t->units[unit], &p, err));
 	atomic_fetch_add(&t->ticks.done, 1);
-	*r = (struct result){ p.completed, p.peak_reserved_bytes, p.driver_ns, 0 };
+	*r = (struct result){ false, p.completed, p.peak_reserved_bytes, p.driver_ns, 0 };
 	if (t->opt->objective == FRAG_TUNE_CARD && p.completed)
 		FRAG_TRY(bisect_card(t, spec, unit, p.peak_reserved_bytes, &r->capacity, err));
 	return 0;
@@ -211,21 +212,23 @@ static void run_task(void *ctx, size_t i)
 	struct frag_err err;
 	int none = 0, rc = try_unit(t, e->spec, i % t->units_count, &t->results[i], &err);
 
+	t->results[i].done = !rc || rc == FRAG_ENOTSUP;
 	if (rc && rc != FRAG_EINTR && rc != FRAG_ENOTSUP &&
 	    atomic_compare_exchange_strong(&t->rc, &none, rc))
 		t->err = err;
 }
 
+/* An interruption leaves entries of which a unit is missing: they are not done. */
 static void sum_entry(const struct tune *t, struct entry *e, const struct result *r)
 {
-	e->t.completed = true;
+	e->t.completed = e->done = true;
 	for (size_t u = 0; u < t->units_count; u++) {
+		e->done &= r[u].done;
 		e->t.completed &= r[u].completed;
 		e->t.peak_reserved_bytes = FRAG_MAX(e->t.peak_reserved_bytes, r[u].peak);
 		e->t.capacity_bytes = FRAG_MAX(e->t.capacity_bytes, r[u].capacity);
 		e->t.driver_ns += r[u].ns;
 	}
-	e->done = true;
 }
 
 /* Replays what was entered since the last call. */
@@ -246,39 +249,12 @@ static int evaluate(struct tune *t, struct frag_err *err)
 		*err = t->err;
 		rc = t->rc;
 	}
-	for (size_t i = 0; !rc && !t->stopped && i < pending; i++)
+	for (size_t i = 0; !rc && i < pending; i++)
 		sum_entry(t, &t->list[t->evaluated + i], &t->results[i * t->units_count]);
 	frag_host_free(t->results);
 	t->results = NULL;
-	if (!t->stopped)
-		t->evaluated = t->count;
+	t->evaluated = t->count;
 	return rc;
-}
-
-/* ---- order ----------------------------------------------------------------------- */
-
-static int compare_u64(uint64_t a, uint64_t b)
-{
-	return (a > b) - (a < b);
-}
-
-/* < 0: a is better. */
-static int compare_tries(const struct frag_tune_try *a, const struct frag_tune_try *b,
-			 enum frag_tune_objective objective)
-{
-	int c = (int)b->completed - (int)a->completed;
-
-	if (!c && objective == FRAG_TUNE_CARD)
-		c = compare_u64(a->capacity_bytes, b->capacity_bytes);
-	if (!c && objective == FRAG_TUNE_TIME)
-		c = compare_u64(a->driver_ns, b->driver_ns);
-	if (!c)
-		c = compare_u64(a->peak_reserved_bytes, b->peak_reserved_bytes);
-	if (!c && a->changed_count != b->changed_count)
-		c = a->changed_count < b->changed_count ? -1 : 1;
-	if (!c)
-		c = compare_u64(a->driver_ns, b->driver_ns);
-	return c ? c : strcmp(a->params, b->params);
 }
 
 /* ---- search ---------------------------------------------------------------------- */
@@ -323,8 +299,8 @@ static int step(struct tune *t, const struct frag_tune_space *s, uint64_t *code,
 			FRAG_TRY(enter_code(t, s, other, &at, err));
 			if (at == NONE || !t->list[at].done || at == best)
 				continue;
-			if (best != NONE &&
-			    compare_tries(&t->list[at].t, &t->list[best].t, t->opt->objective) > 0)
+			if (best != NONE && frag_tune_compare(&t->list[at].t, &t->list[best].t,
+							      t->opt->objective) > 0)
 				continue;
 			best = at;
 			*code = other;
@@ -351,10 +327,22 @@ static int climb(struct tune *t, const struct frag_tune_space *s, struct frag_er
 	return 0;
 }
 
+static int search_space(struct tune *t, const struct frag_tune_space *s, struct frag_tune *out,
+			struct frag_err *err)
+{
+	out->space_count += s->size;
+	t->budget_left = t->opt->budget;
+	if (s->size <= t->opt->budget)
+		return exhaust(t, s, err);
+	out->exhaustive = false;
+	return climb(t, s, err);
+}
+
 static int search(struct tune *t, struct frag_tune *out, struct frag_err *err)
 {
 	bool limited = t->env->run.limit_bytes != UINT64_MAX || t->env->limit_fraction > 0;
 	size_t at;
+	int rc = 0;
 
 	out->exhaustive = true;
 	t->budget_left = 1;
@@ -363,59 +351,22 @@ static int search(struct tune *t, struct frag_tune *out, struct frag_err *err)
 		return frag_fail(err, FRAG_EUSAGE, "baseline '%.100s' is no policy",
 				 t->opt->baseline);
 	FRAG_TRY(evaluate(t, err));
-	for (size_t i = 0; i < t->opt->spaces_count && !t->stopped; i++) {
+	for (size_t i = 0; !rc && i < t->opt->spaces_count && !t->stopped; i++) {
 		struct frag_tune_space s;
 
-		FRAG_TRY(frag_tune_space_init(&s, t->opt->spaces[i], limited, err));
-		out->space_count += s.size;
-		t->budget_left = t->opt->budget;
-		if (s.size <= t->opt->budget) {
-			FRAG_TRY(exhaust(t, &s, err));
-		} else {
-			out->exhaustive = false;
-			FRAG_TRY(climb(t, &s, err));
-		}
+		rc = frag_tune_space_init(&s, t->opt->spaces[i], limited, err);
+		if (!rc)
+			rc = search_space(t, &s, out, err);
+		frag_tune_space_release(&s);
 	}
-	return 0;
+	return rc;
 }
 
 /* ---- the result ------------------------------------------------------------------ */
 
 static int compare_entries(const void *a, const void *b, void *objective)
 {
-	return compare_tries(a, b, *(const enum frag_tune_objective *)objective);
-}
-
-/* By reserved ascending, each with less driver time than all before it. */
-static int make_front(struct frag_tune *out, struct frag_err *err)
-{
-	size_t n = 0;
-
-	out->front = frag_host_calloc(out->tries_count, sizeof(*out->front));
-	if (!out->front)
-		return frag_fail_nomem(err, "tune");
-	for (;;) {
-		const struct frag_tune_try *last = n ? &out->tries[out->front[n - 1]] : NULL;
-		size_t best = NONE;
-
-		for (size_t i = 0; i < out->tries_count; i++) {
-			const struct frag_tune_try *t = &out->tries[i];
-
-			if (!t->completed || (last && t->driver_ns >= last->driver_ns))
-				continue;
-			if (best == NONE ||
-			    compare_u64(t->peak_reserved_bytes,
-					out->tries[best].peak_reserved_bytes) < 0 ||
-			    (t->peak_reserved_bytes == out->tries[best].peak_reserved_bytes &&
-			     t->driver_ns < out->tries[best].driver_ns))
-				best = i;
-		}
-		if (best == NONE)
-			break;
-		out->front[n++] = best;
-	}
-	out->front_count = n;
-	return 0;
+	return frag_tune_compare(a, b, *(const enum frag_tune_objective *)objective);
 }
 
 static int take_results(struct tune *t, struct frag_tune *out, struct frag_err *err)
@@ -427,18 +378,20 @@ static int take_results(struct tune *t, struct frag_tune *out, struct frag_err *
 	out->tries = frag_host_calloc(FRAG_MAX(t->evaluated, (size_t)1), sizeof(*out->tries));
 	if (!out->tries)
 		return frag_fail_nomem(err, "tune");
-	for (size_t i = 0; i < t->evaluated; i++) {
-		out->tries[i] = t->list[i].t;
+	/* without the baseline there is nothing to compare with */
+	for (size_t i = 0; i < t->evaluated && t->list[0].done; i++) {
+		if (!t->list[i].done)
+			continue;
+		out->tries[out->tries_count++] = t->list[i].t;
 		t->list[i].t = (struct frag_tune_try){ 0 };
 	}
-	out->tries_count = t->evaluated;
 	if (!out->tries_count)
 		return 0;
 	baseline = out->tries[0].params;
 	qsort_r(out->tries, out->tries_count, sizeof(*out->tries), compare_entries, &objective);
 	while (out->tries[out->baseline].params != baseline)
 		out->baseline++;
-	return make_front(out, err);
+	return frag_tune_front(out, err);
 }
 
 int frag_tune_run(const struct frag_plan_env *env, const struct frag_trace_dev *const *units,

@@ -35,14 +35,11 @@ int frag_tune_space_init(struct frag_tune_space *s, const char *base, bool limit
 			 struct frag_err *err)
 {
 	const struct frag_policy_ops *ops;
-	struct frag_policy_spec *spec;
 
-	FRAG_TRY(frag_policy_spec_parse(base, &spec, err));
-	ops = frag_policy_spec_ops(spec);
-	frag_policy_spec_destroy(spec);
-	*s = (struct frag_tune_space){ .base = base,
-				       .size = 1,
-				       .conf = !strcmp(ops->name, "pytorch") };
+	*s = (struct frag_tune_space){ .base = base, .size = 1 };
+	FRAG_TRY(frag_policy_spec_parse(base, &s->spec, err));
+	ops = frag_policy_spec_ops(s->spec);
+	s->conf = !strcmp(ops->name, "pytorch");
 	for (const struct frag_opt *o = ops->opts; o && o->type != FRAG_OPT_T_END; o++) {
 		struct frag_tune_dim *d = &s->dims[s->dims_count];
 
@@ -57,6 +54,12 @@ int frag_tune_space_init(struct frag_tune_space *s, const char *base, bool limit
 		s->dims_count++;
 	}
 	return 0;
+}
+
+void frag_tune_space_release(struct frag_tune_space *s)
+{
+	frag_policy_spec_destroy(s->spec);
+	*s = (struct frag_tune_space){ 0 };
 }
 
 unsigned frag_tune_digit(const struct frag_tune_space *s, uint64_t code, unsigned d)

@@ -19,17 +19,19 @@ struct frag_tune_dim {
 };
 
 struct frag_tune_space {
-	const char *base; /* borrowed */
-	bool conf;	  /* settings are a PYTORCH_CUDA_ALLOC_CONF */
+	const char *base;	       /* borrowed */
+	struct frag_policy_spec *spec; /* of base: keeps its option table loaded */
+	bool conf;		       /* settings are a PYTORCH_CUDA_ALLOC_CONF */
 	struct frag_tune_dim dims[FRAG_TUNE_DIMS];
 	unsigned dims_count;
 	uint64_t size; /* number of codes */
 };
 
-/* limited: a limit on reserved bytes is known, so garbage collection can do something.
+/* Release with frag_tune_space_release. limited: a limit on reserved bytes is known, so garbage collection can do something.
  * Errors: FRAG_EUSAGE from the text. */
 int frag_tune_space_init(struct frag_tune_space *s, const char *base, bool limited,
 			 struct frag_err *err);
+void frag_tune_space_release(struct frag_tune_space *s);
 /* Digit of option d in a code; and the code with another digit there. */
 unsigned frag_tune_digit(const struct frag_tune_space *s, uint64_t code, unsigned d);
 uint64_t frag_tune_with(const struct frag_tune_space *s, uint64_t code, unsigned d, unsigned digit);

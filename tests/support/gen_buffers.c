@@ -48,6 +48,57 @@ void gen_buffers_full(struct frag_buffers *b, uint64_t seed, size_t count, uint6
 	}
 }
 
+void gen_buffers_contended(struct frag_buffers *b, uint64_t seed, size_t count, uint64_t height,
+			   uint64_t unit)
+{
+	uint64_t state = seed ^ 0x5bf03635;
+	size_t kept = 0;
+
+	gen_buffers_full(b, seed, count + count / 12, height, unit);
+	for (size_t i = 0; i < b->count; i++)
+		if (next(&state) % 12)
+			b->list[kept++] = b->list[i];
+	b->count = kept;
+}
+
+/* A moment: who lives on, ends, begins. */
+static void exchange(struct frag_buffers *b, uint64_t moment, uint64_t last, uint64_t *state,
+		     size_t most)
+{
+	uint64_t sum = 0;
+
+	for (unsigned k = 0; k < 2; k++) {
+		struct frag_buffer *x = &b->list[next(state) % b->count];
+
+		if (x->upper != last || x->lower == moment)
+			continue;
+		x->upper = moment;
+		sum += x->bytes;
+	}
+	while (sum && b->count < most) {
+		uint64_t bytes = 1 + next(state) % FRAG_MIN(sum, (uint64_t)6);
+
+		b->list[b->count++] = (struct frag_buffer){ moment, last, bytes };
+		sum -= bytes;
+	}
+}
+
+void gen_buffers_exchanged(struct frag_buffers *b, uint64_t seed, size_t count, uint64_t height)
+{
+	uint64_t last = 4 + next(&seed) % 4;
+
+	*b = (struct frag_buffers){ .list = frag_host_calloc(count + 1, sizeof(*b->list)) };
+	FRAG_ASSERT(b->list);
+	for (uint64_t left = height; left && b->count < count;) {
+		uint64_t bytes = 1 + next(&seed) % FRAG_MIN(left, (uint64_t)5);
+
+		b->list[b->count++] = (struct frag_buffer){ 0, last, bytes };
+		left -= bytes;
+	}
+	for (uint64_t moment = 1; moment < last; moment++)
+		exchange(b, moment, last, &seed, count);
+}
+
 void gen_buffers_random(struct frag_buffers *b, uint64_t seed, size_t count)
 {
 	*b = (struct frag_buffers){ .list = frag_host_calloc(count + 1, sizeof(*b->list)) };

@@ -128,6 +128,68 @@ static void test_fit_margin_and_gpus(void **state)
 	frag_host_free(dev.events);
 }
 
+/* Part of the card is kept free: what is left completes, and on 2 MiB less it does not. */
+static void test_fit_margin_fraction(void **state)
+{
+	static const double shares[] = { 0.05, 0.1, 0.333 };
+	struct frag_plan_env env = make_env(1);
+	struct frag_trace_dev dev;
+
+	(void)state;
+	make_trace(&dev, 5, 500, 20);
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(shares); i++) {
+		struct frag_fit_task plain = { .spec = spec_of("native"), .dev = &dev },
+				     more = plain;
+		uint64_t total, need;
+
+		env.margin_fraction = 0;
+		assert_int_equal(frag_fit_run(&env, 0, NULL, 0, &plain, 1, NULL), 0);
+		env.margin_fraction = shares[i];
+		assert_int_equal(frag_fit_run(&env, 0, NULL, 0, &more, 1, NULL), 0);
+		need = plain.fit.min_capacity_bytes;
+		total = more.fit.min_capacity_bytes;
+		assert_true(total - (uint64_t)(shares[i] * (double)total) >= need);
+		total -= FRAG_PAGE;
+		assert_true(total - (uint64_t)(shares[i] * (double)total) < need);
+		frag_policy_spec_destroy((struct frag_policy_spec *)plain.spec);
+	}
+	frag_host_free(dev.events);
+}
+
+/* Traces on which a larger card fails where a smaller one does: found, bracketed, and said. */
+static void test_fit_not_monotonic(void **state)
+{
+	static const struct {
+		uint64_t seed;
+		const char *policy;
+	} rows[] = { { 5, "pytorch" }, { 8, "pytorch:max_split_size_mb:21" }, { 2, "bfc" } };
+	struct frag_plan_env env = make_env(1);
+
+	(void)state;
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(rows); i++) {
+		struct frag_fit_task task = { .spec = spec_of(rows[i].policy) };
+		const struct frag_fit *f = &task.fit;
+		struct frag_trace_dev dev;
+
+		make_trace(&dev, rows[i].seed, 3000, 30);
+		task.dev = &dev;
+		assert_int_equal(frag_fit_run(&env, 0, NULL, 0, &task, 1, NULL), 0);
+		assert_true(f->gaps_seen > 0 &&
+			    f->gaps_count == FRAG_MIN(f->gaps_seen, (size_t)FRAG_FIT_GAPS));
+		assert_true(f->min_capacity_bytes < f->gaps[0].first_bytes);
+		assert_true(completes(rows[i].policy, &dev, f->min_capacity_bytes));
+		assert_false(completes(rows[i].policy, &dev, f->min_capacity_bytes - FRAG_PAGE));
+		for (size_t g = 0; g < f->gaps_count; g++) {
+			assert_false(completes(rows[i].policy, &dev, f->gaps[g].first_bytes));
+			assert_false(completes(rows[i].policy, &dev, f->gaps[g].last_bytes));
+		}
+		assert_true(completes(rows[i].policy, &dev, f->safe_capacity_bytes));
+		assert_false(completes(rows[i].policy, &dev, f->safe_capacity_bytes - FRAG_PAGE));
+		frag_policy_spec_destroy((struct frag_policy_spec *)task.spec);
+		frag_host_free(dev.events);
+	}
+}
+
 static void test_fit_stops(void **state)
 {
 	static volatile sig_atomic_t stop = 1;
@@ -226,12 +288,107 @@ static void test_tune_front(void **state)
 	frag_host_free(dev.events);
 }
 
+/* Several ranks: the worst peak and the sum of times. A cap holds beside a limit that is a
+ * fraction of the card. */
+static void test_tune_units_and_limits(void **state)
+{
+	static const char *const spaces[] = { "pytorch" };
+	struct frag_tune_options opt = {
+		.spaces = spaces, .spaces_count = 1, .baseline = "pytorch", .budget = 20
+	};
+	struct frag_plan_env env = make_env(2);
+	const struct frag_trace_dev *units[2];
+	struct frag_trace_dev small, large;
+	struct frag_tune both, alone[2];
+	struct frag_err err;
+
+	(void)state;
+	make_trace(&small, 3, 300, 10);
+	make_trace(&large, 4, 900, 30);
+	units[0] = &small;
+	units[1] = &large;
+	assert_int_equal(frag_tune_run(&env, units, 2, &opt, &both, NULL), 0);
+	for (size_t u = 0; u < 2; u++) {
+		opt.baseline = both.tries[0].text;
+		if (frag_tune_run(&env, &units[u], 1, &opt, &alone[u], &err))
+			fail_msg("%s", err.msg);
+	}
+	assert_true(both.tries[0].peak_reserved_bytes ==
+		    FRAG_MAX(alone[0].tries[alone[0].baseline].peak_reserved_bytes,
+			     alone[1].tries[alone[1].baseline].peak_reserved_bytes));
+	assert_true(both.tries[0].driver_ns == alone[0].tries[alone[0].baseline].driver_ns +
+						       alone[1].tries[alone[1].baseline].driver_ns);
+	opt.baseline = "pytorch";
+	env.limit_fraction = 0.9;
+	env.run.limit_bytes = both.tries[both.baseline].peak_reserved_bytes - FRAG_PAGE;
+	frag_tune_release(&both);
+	assert_int_equal(frag_tune_run(&env, units, 2, &opt, &both, NULL), 0);
+	for (size_t i = 0; i < both.tries_count; i++)
+		assert_true(!both.tries[i].completed ||
+			    both.tries[i].peak_reserved_bytes <= env.run.limit_bytes);
+	frag_tune_release(&both);
+	frag_tune_release(&alone[0]);
+	frag_tune_release(&alone[1]);
+	frag_host_free(small.events);
+	frag_host_free(large.events);
+}
+
+static volatile sig_atomic_t stop_now;
+
+static void stop_at_once(void *ctx, uint64_t done, uint64_t total)
+{
+	(void)ctx;
+	assert_true(done <= total);
+	stop_now = 1;
+}
+
+/* Stopped in the middle: what is left is complete in itself. A trace of many events, so that the
+ * first look at the progress comes before the end. */
+static void test_tune_stops(void **state)
+{
+	static const char *const spaces[] = { "pytorch" };
+	struct frag_tune_options opt = {
+		.spaces = spaces, .spaces_count = 1, .baseline = "pytorch", .budget = 1000000
+	};
+	struct frag_plan_env env = make_env(2);
+	const struct frag_trace_dev *unit;
+	struct frag_trace_dev dev;
+	struct frag_tune t;
+
+	(void)state;
+	make_trace(&dev, 3, 4000, 30);
+	unit = &dev;
+	stop_now = 0;
+	env.watch = (struct frag_watch){ .progress = stop_at_once, .stop = &stop_now };
+	assert_int_equal(frag_tune_run(&env, &unit, 1, &opt, &t, NULL), 0);
+	assert_false(t.complete);
+	assert_true(t.tries_count < 3000); /* of 4,400 */
+	for (size_t i = 0; i < t.tries_count && i < 3; i++) {
+		struct frag_sim_config card = env.card;
+		struct frag_policy_spec *spec = spec_of(t.tries[i].text);
+		struct frag_result r;
+
+		assert_int_equal(frag_replay_sim(spec, &card, &dev, &env.run, &r, NULL), 0);
+		assert_true(r.m.peak_reserved_bytes == t.tries[i].peak_reserved_bytes);
+		frag_result_release(&r);
+		frag_policy_spec_destroy(spec);
+	}
+	frag_tune_release(&t);
+	frag_host_free(dev.events);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_fit_brackets), cmocka_unit_test(test_fit_margin_and_gpus),
-		cmocka_unit_test(test_fit_stops),    cmocka_unit_test(test_tune_same),
+		cmocka_unit_test(test_fit_brackets),
+		cmocka_unit_test(test_fit_margin_and_gpus),
+		cmocka_unit_test(test_fit_stops),
+		cmocka_unit_test(test_tune_same),
 		cmocka_unit_test(test_tune_front),
+		cmocka_unit_test(test_fit_margin_fraction),
+		cmocka_unit_test(test_fit_not_monotonic),
+		cmocka_unit_test(test_tune_units_and_limits),
+		cmocka_unit_test(test_tune_stops),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

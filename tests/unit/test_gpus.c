@@ -55,7 +55,13 @@ static void test_table(void **state)
 		assert_int_equal(frag_sim_open(&cfg, &d, NULL), 0);
 		frag_dev_close(d);
 	}
-	assert_null(frag_gpu_find("H200"));
+	assert_ptr_equal(frag_gpu_find("H200"), frag_gpu_find("h200"));
+	assert_ptr_equal(frag_gpu_find("RTX 4090"), frag_gpu_find("rtx4090"));
+	assert_ptr_equal(frag_gpu_find("A100-80GB"), frag_gpu_find("a100-80"));
+	assert_ptr_equal(frag_gpu_find("NVIDIA L40S 48 GB"), frag_gpu_find("l40s"));
+	assert_null(frag_gpu_find("h20"));
+	assert_null(frag_gpu_find("h2000"));
+	assert_null(frag_gpu_find("a100"));
 	assert_null(frag_gpu_find(""));
 }
 

@@ -226,16 +226,49 @@ static void test_changing(void **state)
 	frag_host_free(dev.events);
 }
 
-static void test_no_steps(void **state)
+/* A trace that marks too few steps is cut into windows of requests; one may ask for others, or for
+ * windows of time. Nothing tells a run when they begin, so the plan is of the beginning. */
+static void test_windows(void **state)
 {
+	struct frag_step_options opt = { .slack = -1, .budget_ns = 1000000000 };
 	struct frag_step_plan plan;
-	struct frag_trace_dev dev;
+	struct frag_trace_dev dev, none = { 0 };
+	struct frag_result r;
 	struct frag_err err;
+	uint32_t half;
 
 	(void)state;
 	make_steps(&dev, 2, true);
-	assert_int_equal(frag_step_plan_make(&dev, 0, -1, 1000000, NULL, &plan, &err), FRAG_EINPUT);
+	plan_and_run(&dev, FRAG_GIB * 10, &plan, &r);
+	assert_true(plan.windows && plan.period == 0);
+	assert_in_range(plan.steps_count, 8, 16);
+	half = (uint32_t)plan.requests_count;
+	assert_true(r.completed);
+	assert_true(counter(&r, "planned.hits") >= (int64_t)half);
+	frag_result_release(&r);
+	frag_step_plan_release(&plan);
+	opt.window_requests = 10;
+	opt.train = 2;
+	assert_int_equal(frag_step_plan_make_with(&dev, &opt, &plan, NULL), 0);
+	assert_int_equal(plan.requests_count, 20);
+	frag_step_plan_release(&plan);
+	opt.window_requests = 0;
+	for (size_t i = 0; i < dev.events_count; i++)
+		dev.events[i].time_us = 1000 + i;
+	opt.window_us = dev.events_count / 4;
+	assert_int_equal(frag_step_plan_make_with(&dev, &opt, &plan, NULL), 0);
+	assert_in_range(plan.steps_count, 4, 5);
+	assert_in_range(plan.requests_count, half * 3 / 5, half * 3 / 2);
+	frag_step_plan_release(&plan);
+	opt.train = 7;
+	assert_int_equal(frag_step_plan_make_with(&dev, &opt, &plan, &err), FRAG_EINPUT);
+	for (size_t i = 0; i < dev.events_count; i++)
+		dev.events[i].time_us = i << 24;
+	opt.window_us = 1;
+	assert_int_equal(frag_step_plan_make_with(&dev, &opt, &plan, &err), FRAG_EUSAGE);
 	frag_host_free(dev.events);
+	assert_int_equal(frag_step_plan_make(&none, 0, -1, 1000000, NULL, &plan, &err),
+			 FRAG_EINPUT);
 }
 
 static void test_bad_files(void **state)
@@ -284,7 +317,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_occupied),  cmocka_unit_test(test_repeated),
-		cmocka_unit_test(test_changing),  cmocka_unit_test(test_no_steps),
+		cmocka_unit_test(test_changing),  cmocka_unit_test(test_windows),
 		cmocka_unit_test(test_bad_files),
 	};
 

@@ -47,6 +47,17 @@ struct frag_opt {
 		.type = FRAG_OPT_T_UINT, .key = k, .offset = offsetof(s, f), .def = d, .min = lo, \
 		.max = hi, .help = h \
 	}
+/* The same with values for `tune`, comma separated. */
+#define FRAG_OPT_BYTES_TUNED(k, s, f, d, lo, hi, h, t) \
+	{ \
+		.type = FRAG_OPT_T_BYTES, .key = k, .offset = offsetof(s, f), .def = d, .min = lo, \
+		.max = hi, .help = h, .tune = t \
+	}
+#define FRAG_OPT_UINT_TUNED(k, s, f, d, lo, hi, h, t) \
+	{ \
+		.type = FRAG_OPT_T_UINT, .key = k, .offset = offsetof(s, f), .def = d, .min = lo, \
+		.max = hi, .help = h, .tune = t \
+	}
 #define FRAG_OPT_DOUBLE(k, s, f, d, lo, hi, h) \
 	{ \
 		.type = FRAG_OPT_T_DOUBLE, .key = k, .offset = offsetof(s, f), .fdef = d, \

@@ -40,8 +40,9 @@ struct frag_watch {
 struct frag_plan_env {
 	unsigned threads; /* 0 = 1 */
 	struct frag_sim_config card;
-	struct frag_run_options run; /* limit_bytes counts unless a fraction is given */
-	double limit_fraction;	     /* of the card's total; 0 = none */
+	struct frag_run_options run;
+	double limit_fraction;	/* of the card's total, beside run.limit_bytes; 0 = none */
+	double margin_fraction; /* fit: of the card's total, beside the margin in bytes; < 1 */
 	struct frag_watch watch;
 };
 
@@ -62,6 +63,7 @@ struct frag_fit {
 	uint64_t min_capacity_bytes;		 /* completes here, fails 2 MiB below */
 	uint64_t safe_capacity_bytes;		 /* from here on no probe failed */
 	uint64_t peak_reserved_bytes;		 /* on a card that is large enough */
+	uint64_t ample_capacity_bytes;		 /* room for this peak: the card is never felt */
 	struct frag_fit_gap gaps[FRAG_FIT_GAPS]; /* failures seen above the minimum, ascending */
 	size_t gaps_count, gaps_seen;		 /* kept, and found */
 	uint64_t probes_count;
@@ -218,15 +220,17 @@ int frag_place_improve(const struct frag_buffers *b, const struct frag_improve_o
 
 /*
  * Branch and bound: a placement of at most target. offsets and *height hold a placement
- * on entry (or *height is UINT64_MAX: none) and the lowest one found on return. Each thread
- * searches on its own, with other random orders. *answer: FOUND, NONE (proved: no placement
- * is as low as the target), or GAVE_UP (time or the watch). How far it comes in its time
- * depends on the machine. nodes: of all threads. Errors: FRAG_ENOMEM.
+ * on entry (or *height is UINT64_MAX: none) and the lowest one found on return. *answer:
+ * FOUND, NONE (proved: no placement is as low as the target), or GAVE_UP (a budget, the watch, more
+ * than 6,000 buffers). Where it is not the time that ends it, the answer is the same for any
+ * number of threads, on any machine. nodes: of all attempts that count. Errors: FRAG_ENOMEM.
  */
 enum frag_search_answer { FRAG_SEARCH_FOUND, FRAG_SEARCH_NONE, FRAG_SEARCH_GAVE_UP };
 struct frag_search_options {
 	uint64_t target_bytes;
 	uint64_t budget_ns;		/* wall clock */
+	uint64_t nodes_max;		/* no round begins after so many; 0 = any number */
+	uint64_t seed;			/* of the random orders */
 	unsigned threads;		/* 0 = 1 */
 	const struct frag_watch *watch; /* may be NULL */
 };
@@ -252,6 +256,7 @@ struct frag_step_plan {
 	uint32_t steps_count;	/* in the trace */
 	uint32_t trained_count; /* of them looked at */
 	uint32_t period;	/* steps after which it repeats; 0 = it does not */
+	bool windows;		/* steps are windows: the trace does not mark them */
 	double similarity; /* 0..1: how much of the last trained step was in the one a period before */
 	uint64_t height_bytes, bound_bytes; /* of the placement, and the load of what is placed */
 	uint64_t reserve_bytes;		    /* height and slack: the segment */
@@ -263,11 +268,24 @@ struct frag_step_plan {
 };
 
 /*
- * train: steps to look at, 0 = half of them, rounded up. slack: room above the height for other
- * requests, as a fraction of it; negative = none where steps repeat, else 0.04. budget_ns for the
- * placement. The placement is checked before it is returned. Errors: FRAG_EINPUT (fewer than three
- * steps), FRAG_ECHECK, FRAG_ENOMEM.
+ * train: steps to look at, 0 = half of them, rounded up (and three if there are more). slack: room
+ * above the height for other requests, as a fraction of it; negative = none where steps repeat,
+ * else 0.04. budget_ns for the placement. A trace that marks fewer than three steps is cut
+ * into 16 windows of equally many requests; window_requests or window_us (one of them; 0 = not
+ * given) cut any trace. The plan sees the trained steps only; its placement is checked before it is
+ * returned. Errors: FRAG_EINPUT (too little to plan), FRAG_EUSAGE (windows too short), FRAG_ECHECK,
+ * FRAG_EINTR, FRAG_ENOMEM.
  */
+struct frag_step_options {
+	uint32_t train;
+	double slack;
+	uint64_t budget_ns;
+	uint64_t window_requests, window_us;
+	const struct frag_watch *watch; /* may be NULL */
+};
+int frag_step_plan_make_with(const struct frag_trace_dev *dev, const struct frag_step_options *opt,
+			     struct frag_step_plan *out, struct frag_err *err);
+/* The same without windows of one's own. */
 int frag_step_plan_make(const struct frag_trace_dev *dev, uint32_t train, double slack,
 			uint64_t budget_ns, const struct frag_watch *watch,
 			struct frag_step_plan *out, struct frag_err *err);

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a recording leaves open, settled for the card and limit of the command line. */
+#ifndef FRAG_CLI_SETTLE_H
+#define FRAG_CLI_SETTLE_H
+
+#include <frag/trace.h>
+
+#include "common.h"
+
+/*
+ * Resolves every device of a trace (frag_resolve). Card and limit asked for may be a
+ * what-if: where the recording did not fit into them, they cannot be those of the recording.
+ * limit_bytes: UINT64_MAX = none.
+ */
+int frag_cli_settle(const struct frag_cli *cli, uint64_t limit_bytes, struct frag_trace *trace,
+		    struct frag_err *err);
+
+#endif

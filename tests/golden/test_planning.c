@@ -1,0 +1,425 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Planning against recordings: offline placements of every trace in the repository, checked by the
+ * independent sweep; plans of steps, made from a part; fit, whose answers are replayed on both
+ * sides; tune, whose predictions must be what was recorded. Big recordings are skipped where absent.
+ */
+#include <frag/plan.h>
+
+#include <glob.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+#include <jansson.h>
+
+#define TORCH FRAG_SHARED_TRACES "/torch/"
+#define SECOND 1000000000ull
+
+static const struct frag_sim_config recorded_card = { .context_bytes = UINT64_MAX };
+
+static struct frag_trace *load(const char *path)
+{
+	struct frag_err err = { 0 };
+	struct frag_trace *t;
+
+	if (frag_trace_read(path, NULL, &t, &err))
+		fail_msg("%s: %s", path, err.msg);
+	for (uint32_t d = 0; d < t->devs_count; d++)
+		if (t->devs[d].has_evidence && frag_resolve(t, d, &recorded_card, UINT64_MAX, &err))
+			fail_msg("%s: %s", path, err.msg);
+	return t;
+}
+
+static bool is_quick(void)
+{
+	return getenv("FRAG_TEST_QUICK") != NULL;
+}
+
+static struct frag_plan_env make_env(void)
+{
+	struct frag_plan_env env = { .threads = 2 };
+	const struct frag_gpu *h200 = frag_gpu_find("h200");
+
+	env.card = (struct frag_sim_config){ .total_bytes = h200->total_bytes,
+					     .context_bytes = h200->context_bytes };
+	frag_run_options_defaults(&env.run);
+	return env;
+}
+
+/* ---- placements ------------------------------------------------------------------ */
+
+/* Every order with every rule, and the improved one: none overlaps, none is below the load.
+ * within: the best may be so much above it. */
+static void place_all(const struct frag_trace_dev *dev, bool at_request, double within)
+{
+	struct frag_improve_options improve = { .budget_ns = 60 * SECOND, .rounds_max = 1 };
+	uint64_t *offsets, height, best, bound;
+	struct frag_buffers b;
+	struct frag_err err = { 0 };
+	bool few;
+
+	assert_int_equal(frag_buffers_init(&b, dev, 512, at_request, NULL), 0);
+	offsets = frag_host_calloc(b.count + 1, sizeof(*offsets));
+	assert_non_null(offsets);
+	assert_int_equal(frag_load_bound(&b, &bound, NULL, NULL), 0);
+	best = UINT64_MAX;
+	few = is_quick() || b.count > 50000;
+	for (unsigned k = 0; k < FRAG_ORDER_COUNT * FRAG_GAP_COUNT; k++) {
+		unsigned order = k / FRAG_GAP_COUNT, rule = k % FRAG_GAP_COUNT;
+
+		/* largest first into the smallest gap, and each of the other rules once */
+		if (few && order != rule)
+			continue;
+		assert_int_equal(frag_place_greedy(&b, order, rule, NULL, offsets, &height, NULL),
+				 0);
+		if (frag_place_check(&b, offsets, 512, height, &err))
+			fail_msg("%s, %s: %s", frag_order_name(order), frag_gap_rule_name(rule),
+				 err.msg);
+		assert_true(height >= bound);
+		best = FRAG_MIN(best, height);
+	}
+	if (!few) {
+		assert_int_equal(frag_place_improve(&b, &improve, offsets, &height, NULL), 0);
+		if (frag_place_check(&b, offsets, 512, height, &err))
+			fail_msg("improved: %s", err.msg);
+		best = FRAG_MIN(best, height);
+	}
+	if ((double)best > (1 + within) * (double)bound)
+		fail_msg("%.4f of the load", (double)best / (double)bound);
+	frag_host_free(offsets);
+	frag_buffers_release(&b);
+}
+
+static void placements(void **state)
+{
+	const char *path = *state;
+	struct frag_trace *t = load(path);
+
+	for (uint32_t d = 0; d < t->devs_count; d++) {
+		if (is_quick() && t->devs[d].events_count > 100000)
+			continue;
+		place_all(&t->devs[d], false, strstr(path, "varlen") ? 0.01 : 0.05);
+	}
+	frag_trace_destroy(t);
+}
+
+/* ---- plans of steps -------------------------------------------------------------- */
+
+/* What comes after the steps that a plan is made from has no part in it: the same trace cut off
+ * there gives the same plan. */
+static void plan_sees_a_part(void **state)
+{
+	struct frag_trace *t = load(*state);
+	struct frag_trace_dev dev = t->devs[0];
+	struct frag_step_plan whole, part;
+	struct frag_step_options opt = { .slack = -1, .budget_ns = 600 * SECOND };
+	uint32_t steps = 0;
+
+	assert_int_equal(frag_step_plan_make_with(&dev, &opt, &whole, NULL), 0);
+	assert_true(whole.trained_count < whole.steps_count);
+	opt.train = whole.trained_count;
+	if (whole.windows) {
+		size_t allocs = 0;
+
+		for (size_t i = 0; i < dev.events_count; i++)
+			allocs += dev.events[i].kind == FRAG_EV_ALLOC;
+		opt.window_requests = (allocs + 15) / 16;
+	}
+	/* up to the last trained step, and as many requests more as its end is put off */
+	for (size_t i = 0, allocs = 0, last = 0; i < t->devs[0].events_count; i++) {
+		const struct frag_event *e = &t->devs[0].events[i];
+
+		allocs += e->kind == FRAG_EV_ALLOC;
+		steps += e->kind == FRAG_EV_MARK && e->flags & FRAG_EVF_STEP &&
+			 e->flags & FRAG_EVF_END;
+		if (whole.windows)
+			last = opt.train * opt.window_requests;
+		else if (!last && steps == opt.train)
+			last = allocs + whole.skip;
+		if (last && allocs > last) {
+			dev.events_count = i + 1;
+			break;
+		}
+	}
+	assert_true(dev.events_count < t->devs[0].events_count);
+	assert_int_equal(frag_step_plan_make_with(&dev, &opt, &part, NULL), 0);
+	assert_true(part.steps_count < whole.steps_count);
+	assert_int_equal(part.requests_count, whole.requests_count);
+	assert_true(part.reserve_bytes == whole.reserve_bytes);
+	assert_memory_equal(part.bytes, whole.bytes, whole.requests_count * sizeof(*whole.bytes));
+	assert_memory_equal(part.offsets, whole.offsets,
+			    whole.requests_count * sizeof(*whole.offsets));
+	frag_step_plan_release(&part);
+	frag_step_plan_release(&whole);
+	frag_trace_destroy(t);
+}
+
+struct planned_row {
+	const char *path;
+	double efficiency; /* at least */
+};
+
+/* Planned from the first half of the steps, run on all of them. */
+static void planned_efficiency(void **state)
+{
+	const struct planned_row *row = *state;
+	struct frag_plan_env env = make_env();
+	char path[] = "/tmp/planXXXXXX", text[64];
+	struct frag_policy_spec *spec;
+	struct frag_step_plan plan;
+	struct frag_result r = { 0 };
+	struct frag_err err = { 0 };
+	struct frag_trace *t;
+	int fd;
+
+	if (access(row->path, R_OK) != 0 || is_quick())
+		skip();
+	t = load(row->path);
+	if (frag_step_plan_make(&t->devs[0], 0, -1, 600 * SECOND, NULL, &plan, &err))
+		fail_msg("%s", err.msg);
+	fd = mkstemp(path);
+	assert_true(fd >= 0);
+	close(fd);
+	assert_int_equal(frag_step_plan_write(&plan, "test", path, NULL), 0);
+	snprintf(text, sizeof(text), "planned:plan=%s", path);
+	assert_int_equal(frag_policy_spec_parse(text, &spec, NULL), 0);
+	if (frag_replay_sim(spec, &env.card, &t->devs[0], &env.run, &r, &err))
+		fail_msg("%s", err.msg);
+	unlink(path);
+	assert_true(r.completed);
+	if (r.m.efficiency_ratio < row->efficiency)
+		fail_msg("%s: %.4f", row->path, r.m.efficiency_ratio);
+	frag_result_release(&r);
+	frag_policy_spec_destroy(spec);
+	frag_step_plan_release(&plan);
+	frag_trace_destroy(t);
+}
+
+/* ---- fit ------------------------------------------------------------------------- */
+
+struct fit_row {
+	const char *policy;
+	uint64_t recorded_peak; /* of gnn under it, from the notes of the recordings */
+};
+
+static bool completes(const char *policy, const struct frag_trace_dev *dev, uint64_t total)
+{
+	struct frag_plan_env env = make_env();
+	struct frag_policy_spec *spec;
+	struct frag_result r = { 0 };
+	bool completed;
+
+	env.card.total_bytes = total;
+	assert_int_equal(frag_policy_spec_parse(policy, &spec, NULL), 0);
+	assert_int_equal(frag_replay_sim(spec, &env.card, dev, &env.run, &r, NULL), 0);
+	completed = r.completed;
+	frag_result_release(&r);
+	frag_policy_spec_destroy(spec);
+	return completed;
+}
+
+/* Completes at the answer, fails 2 MiB below; with room for the recorded peak nothing is felt. */
+static void fit_brackets(void **state)
+{
+	static const struct fit_row rows[] = {
+		{ "pytorch", 15493758976 },
+		{ "pytorch:expandable_segments:True", 10359930880 },
+		{ "pytorch:max_split_size_mb:128", 89433047040 },
+	};
+	struct frag_fit_task tasks[FRAG_ARRAY_LEN(rows)] = { 0 };
+	struct frag_plan_env env = make_env();
+	struct frag_policy_spec *specs[FRAG_ARRAY_LEN(rows)];
+	struct frag_trace *t;
+
+	if (access(*state, R_OK) != 0)
+		skip();
+	t = load(*state);
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(rows); i++) {
+		assert_int_equal(frag_policy_spec_parse(rows[i].policy, &specs[i], NULL), 0);
+		tasks[i] = (struct frag_fit_task){ .spec = specs[i], .dev = &t->devs[0] };
+	}
+	assert_int_equal(frag_fit_run(&env, 0, NULL, 0, tasks, FRAG_ARRAY_LEN(rows), NULL), 0);
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(rows); i++) {
+		const struct frag_fit *f = &tasks[i].fit;
+
+		assert_int_equal(tasks[i].rc, 0);
+		assert_true(f->complete && f->possible);
+		assert_true(completes(rows[i].policy, &t->devs[0], f->min_capacity_bytes));
+		assert_false(
+			completes(rows[i].policy, &t->devs[0], f->min_capacity_bytes - FRAG_PAGE));
+		assert_true(f->peak_reserved_bytes == rows[i].recorded_peak);
+		assert_true(f->ample_capacity_bytes ==
+			    rows[i].recorded_peak + env.card.context_bytes);
+		assert_true(f->safe_capacity_bytes <= f->ample_capacity_bytes);
+		frag_policy_spec_destroy(specs[i]);
+	}
+	frag_trace_destroy(t);
+}
+
+/* ---- tune ------------------------------------------------------------------------ */
+
+/* A recording under other settings; from NAME.default they are predicted. */
+struct tune_row {
+	const char *model, *setting;
+};
+
+static json_t *notes_of(const struct tune_row *row)
+{
+	char path[512];
+
+	snprintf(path, sizeof(path), TORCH "%s.%s.json", row->model, row->setting);
+	return json_load_file(path, 0, NULL);
+}
+
+static uint64_t recorded_peak(const json_t *notes)
+{
+	return (uint64_t)json_integer_value(
+		json_object_get(json_object_get(notes, "stats"), "reserved_bytes.all.peak"));
+}
+
+static void tune_predicts(void **state)
+{
+	const struct tune_row *row = *state;
+	struct frag_plan_env env = make_env();
+	json_t *notes = notes_of(row);
+	char path[512], text[200];
+	const char *space = text, *fraction;
+	struct frag_tune_options opt = { .spaces = &space, .baseline = text, .budget = 1 };
+	const struct frag_trace_dev *dev;
+	struct frag_err err = { 0 };
+	struct frag_trace *t;
+	struct frag_tune out;
+
+	snprintf(path, sizeof(path), TORCH "%s.default.pickle.xz", row->model);
+	if (!notes || access(path, R_OK) != 0 || is_quick()) {
+		json_decref(notes);
+		skip();
+	}
+	snprintf(text, sizeof(text), "pytorch:%s",
+		 json_string_value(json_object_get(notes, "conf")));
+	fraction = json_string_value(json_object_get(notes, "memfrac"));
+	if (fraction && *fraction)
+		env.run.limit_bytes =
+			(uint64_t)(strtod(fraction, NULL) * (double)env.card.total_bytes);
+	t = load(path);
+	dev = &t->devs[0];
+	if (frag_tune_run(&env, &dev, 1, &opt, &out, &err))
+		fail_msg("%s", err.msg);
+	assert_true(out.tries[out.baseline].completed);
+	if (out.tries[out.baseline].peak_reserved_bytes != recorded_peak(notes))
+		fail_msg("%s: %llu, recorded %llu", text,
+			 (unsigned long long)out.tries[out.baseline].peak_reserved_bytes,
+			 (unsigned long long)recorded_peak(notes));
+	frag_tune_release(&out);
+	frag_trace_destroy(t);
+	json_decref(notes);
+}
+
+struct best_row {
+	const char *path;
+	uint64_t recorded; /* the least peak that was recorded without a limit */
+};
+
+static void tune_finds(void **state)
+{
+	const struct best_row *row = *state;
+	struct frag_plan_env env = make_env();
+	const char *space = "pytorch";
+	struct frag_tune_options opt = {
+		.spaces = &space, .spaces_count = 1, .baseline = "pytorch", .budget = 60
+	};
+	const struct frag_trace_dev *dev;
+	struct frag_trace *t;
+	struct frag_tune out;
+
+	if (access(row->path, R_OK) != 0 || is_quick())
+		skip();
+	t = load(row->path);
+	dev = &t->devs[0];
+	assert_int_equal(frag_tune_run(&env, &dev, 1, &opt, &out, NULL), 0);
+	assert_true(out.tries[0].completed);
+	if (out.tries[0].peak_reserved_bytes > row->recorded)
+		fail_msg("%s: %llu, recorded %llu", out.tries[0].text,
+			 (unsigned long long)out.tries[0].peak_reserved_bytes,
+			 (unsigned long long)row->recorded);
+	frag_tune_release(&out);
+	frag_trace_destroy(t);
+}
+
+/* ---- all ------------------------------------------------------------------------- */
+
+static const struct planned_row planned_rows[] = {
+	{ TORCH "gpt2.default.pickle.xz", 0.999 }, { TORCH "gpt2ckpt.default.pickle.xz", 0.999 },
+	{ TORCH "lora.default.pickle.xz", 0.95 },  { "traces/vision.default.cft", 0.999 },
+	{ "traces/varlen.default.cft", 0.9 },	   { "traces/gnn.default.cft", 0.75 },
+};
+
+/* Not here: varlen.split128 (its card was full of others) and moe.pow2list (other requests). */
+static const struct tune_row tune_rows[] = {
+	{ "gnn", "bigseg" },
+	{ "gnn", "expandable" },
+	{ "gnn", "gc" },
+	{ "gnn", "pow2" },
+	{ "gnn", "round" },
+	{ "gnn", "split128" },
+	{ "gpt2", "expandable" },
+	{ "serve", "expandable" },
+	{ "varlen", "expandable" },
+	{ "varlen", "gc" },
+	{ "varlen", "pow2" },
+	{ "vision", "expandable" },
+	{ "modelpar", "expandable" },
+};
+
+static const struct best_row best_rows[] = {
+	{ "traces/gnn.default.cft", 10359930880 },
+	{ "traces/varlen.default.cft", 22900899840 },
+	{ "traces/vision.default.cft", 9244246016 },
+	{ "traces/serve.default.cft", 3147825152 },
+	{ TORCH "moe.default.pickle.xz", 11418992640 },
+};
+
+static size_t add(struct CMUnitTest *tests, size_t n, const char *name, CMUnitTestFunction f,
+		  const void *state)
+{
+	tests[n] = (struct CMUnitTest){ .name = name,
+					.test_func = f,
+					.initial_state = (void *)(uintptr_t)state };
+	return n + 1;
+}
+
+int main(void)
+{
+	struct CMUnitTest tests[128];
+	char names[FRAG_ARRAY_LEN(tune_rows)][64];
+	glob_t g = { 0 };
+	size_t n = 0;
+
+	if (glob("traces/*.cft", 0, NULL, &g))
+		return 1;
+	for (size_t i = 0; i < g.gl_pathc && i < 64; i++)
+		n = add(tests, n, g.gl_pathv[i], placements, g.gl_pathv[i]);
+	n = add(tests, n, "plan of a part: vision", plan_sees_a_part, "traces/vision.default.cft");
+	n = add(tests, n, "plan of a part: gnn", plan_sees_a_part, "traces/gnn.default.cft");
+	n = add(tests, n, "plan of a part: streams", plan_sees_a_part,
+		"traces/streams.default.cft");
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(planned_rows); i++)
+		n = add(tests, n, planned_rows[i].path, planned_efficiency, &planned_rows[i]);
+	n = add(tests, n, "fit, bundled gnn", fit_brackets, "traces/gnn.default.cft");
+	n = add(tests, n, "fit, recorded gnn", fit_brackets, TORCH "gnn.default.pickle.xz");
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(tune_rows); i++) {
+		snprintf(names[i], sizeof(names[i]), "tune predicts %s.%s", tune_rows[i].model,
+			 tune_rows[i].setting);
+		n = add(tests, n, names[i], tune_predicts, &tune_rows[i]);
+	}
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(best_rows); i++)
+		n = add(tests, n, best_rows[i].path, tune_finds, &best_rows[i]);
+	n = (size_t)_cmocka_run_group_tests("planning", tests, n, NULL, NULL);
+	globfree(&g);
+	return (int)n;
+}
