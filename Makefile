@@ -40,7 +40,8 @@ WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -W
 ifeq ($(WERROR),1)
 WARN += -Werror
 endif
-CFLAGS_release := -O3 -g -DNDEBUG
+# two counters side by side are not worth one wide load: it has to wait for the narrow stores
+CFLAGS_release := -O3 -g -DNDEBUG -fno-tree-slp-vectorize
 CFLAGS_debug   := -O0 -g3
 CFLAGS_asan    := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 CFLAGS_tsan    := -O1 -g -fsanitize=thread
@@ -279,9 +280,19 @@ demo: setup
 demo-run: $(B)/cufrag
 	@scripts/demo.sh $(B)/cufrag $(DEVICE)
 
-#: bench      measure speed and memory into results/performance/
-bench: $(B)/cufrag
-	@SHARED_TRACES='$(SHARED_TRACES)' scripts/bench.sh $(B)
+#: bench      measure speed and memory into results/performance/ (LONG=1: 100 M events streamed, not 20 M)
+bench: $(B)/cufrag $(B)/bench_read
+	@SHARED_TRACES='$(SHARED_TRACES)' scripts/bench.sh $(if $(LONG),--long) $(B)
+$(B)/bench_read: scripts/bench_read.c $(B)/libcufrag.a
+	$(call say,LD,$@)
+	$(Q)$(CC) $(CPPFLAGS) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $< $(B)/libcufrag.a $(LDLIBS)
+
+#: counts     instructions of fixed runs (valgrind) against tests/counts/; counts-update rewrites them
+.PHONY: counts counts-update
+counts: $(B)/cufrag
+	@scripts/count_check.sh $(B)
+counts-update: $(B)/cufrag
+	@scripts/count_check.sh --update $(B)
 
 #: plots      make the README's charts again, into docs/img/
 plots: $(B)/cufrag

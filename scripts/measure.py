@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs a command several times and prints one line of medians, tab separated, for scripts/bench.sh:
 
-    measure.py [-n RUNS] [-f KEY[,KEY...]] COMMAND [ARGUMENT...]
+    measure.py [-n RUNS] [-f KEY[,KEY...]] COMMAND [ARGUMENT...] [+++ COMMAND [ARGUMENT...]]...
+
+Several commands are run in turn, so that all of them see the same machine; each has its line.
 
     wall seconds, largest resident set in KiB, then each KEY of the JSON on standard output
     ("results.0.host.host_ns"); after each median a column with (largest - smallest) / median.
@@ -44,17 +46,25 @@ def main():
     p.add_argument("command", nargs=argparse.REMAINDER)
     options = p.parse_args()
     keys = [k for k in options.f.split(",") if k]
-    rows = []
+    commands = [[]]
+    for word in options.command:
+        if word == "+++":
+            commands.append([])
+        else:
+            commands[-1].append(word)
+    rows = [[] for _ in commands]
     for i in range(options.n + 1):
-        seconds, kib, text = run(options.command)
-        if i > 0:
-            document = json.loads(text) if keys else None
-            rows.append([seconds, float(kib)] + [look_up(document, k) for k in keys])
-    cells = []
-    for column in zip(*rows):
-        median = statistics.median(column)
-        cells += ["%.9g" % median, "%.3f" % ((max(column) - min(column)) / median if median else 0)]
-    print("\t".join(cells))
+        for command, of_command in zip(commands, rows):
+            seconds, kib, text = run(command)
+            if i > 0:
+                document = json.loads(text) if keys else None
+                of_command.append([seconds, float(kib)] + [look_up(document, k) for k in keys])
+    for of_command in rows:
+        cells = []
+        for column in zip(*of_command):
+            median = statistics.median(column)
+            cells += ["%.9g" % median, "%.3f" % ((max(column) - min(column)) / median if median else 0)]
+        print("\t".join(cells))
 
 
 if __name__ == "__main__":

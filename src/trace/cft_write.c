@@ -15,16 +15,6 @@
 
 #include <xxhash.h>
 
-#include "../base/outfile.h"
-
-struct writer {
-	FILE *to;
-	uint64_t blocks, events; /* written so far */
-	struct frag_cft_packer packer;
-	struct frag_cft_coder *coder;
-	uint64_t *scratch; /* [FRAG_CFT_BATCH] */
-};
-
 uint64_t frag_cft_checksum(const struct frag_cft_block *b, const void *payload, uint64_t number)
 {
 	uint64_t head = XXH3_64bits_withSeed(b, offsetof(struct frag_cft_block, checksum), number);
@@ -33,7 +23,7 @@ uint64_t frag_cft_checksum(const struct frag_cft_block *b, const void *payload, 
 }
 
 /* Errors of the stream are seen when the file is closed; here only what makes them lasting. */
-static int put_block(struct writer *w, unsigned type, unsigned dev, size_t count,
+static int put_block(struct frag_cft_writer *w, unsigned type, unsigned dev, size_t count,
 		     struct frag_err *err)
 {
 	struct frag_cft_block b = { .type = (uint8_t)type,
@@ -50,7 +40,7 @@ static int put_block(struct writer *w, unsigned type, unsigned dev, size_t count
 	return 0;
 }
 
-static int put_records(struct writer *w, const struct frag_cft_records *r, unsigned dev,
+static int put_records(struct frag_cft_writer *w, const struct frag_cft_records *r, unsigned dev,
 		       const void *base, size_t count, struct frag_err *err)
 {
 	const unsigned char *at = base;
@@ -67,7 +57,7 @@ static int put_records(struct writer *w, const struct frag_cft_records *r, unsig
 }
 
 /* A text that may be NULL: a number (1 = there is one), then its bytes. */
-static int pack_text(struct writer *w, const char *text, struct frag_err *err)
+static int pack_text(struct frag_cft_writer *w, const char *text, struct frag_err *err)
 {
 	uint64_t there = text != NULL;
 	size_t len = text ? strlen(text) : 0;
@@ -79,7 +69,7 @@ static int pack_text(struct writer *w, const char *text, struct frag_err *err)
 	return frag_cft_pack_raw(&w->packer, text, len, 1, err);
 }
 
-static int put_head(struct writer *w, const struct frag_trace *t, struct frag_err *err)
+static int put_head(struct frag_cft_writer *w, const struct frag_trace *t, struct frag_err *err)
 {
 	struct frag_cft_head_values values;
 
@@ -94,7 +84,7 @@ static int put_head(struct writer *w, const struct frag_trace *t, struct frag_er
 }
 
 /* As many strings from `from` as go well into one block. */
-static int put_some_strings(struct writer *w, const struct frag_strings *s, uint32_t from,
+static int put_some_strings(struct frag_cft_writer *w, const struct frag_strings *s, uint32_t from,
 			    uint32_t *count, struct frag_err *err)
 {
 	uint32_t all = frag_strings_count(s), n = 0;
@@ -127,7 +117,8 @@ static int put_some_strings(struct writer *w, const struct frag_strings *s, uint
 }
 
 /* String 0 is "" and not stored. */
-static int put_strings(struct writer *w, const struct frag_strings *s, struct frag_err *err)
+static int put_strings(struct frag_cft_writer *w, const struct frag_strings *s,
+		       struct frag_err *err)
 {
 	uint32_t i = 1, n = 0;
 
@@ -136,14 +127,14 @@ static int put_strings(struct writer *w, const struct frag_strings *s, struct fr
 	return 0;
 }
 
-static int put_stacks(struct writer *w, const struct frag_stacks *s, struct frag_err *err)
+static int put_stacks(struct frag_cft_writer *w, const struct frag_stacks *s, struct frag_err *err)
 {
 	FRAG_TRY(put_records(w, &frag_cft_frames, 0, s->frames, s->frames_count, err));
 	FRAG_TRY(put_records(w, &frag_cft_stack_frames, 0, s->index, s->index_count, err));
 	return put_records(w, &frag_cft_stacks, 0, s->count ? s->first + 1 : NULL, s->count, err);
 }
 
-static int put_device(struct writer *w, const struct frag_trace_dev *dev, unsigned index,
+static int put_device(struct frag_cft_writer *w, const struct frag_trace_dev *dev, unsigned index,
 		      struct frag_err *err)
 {
 	struct frag_cft_device_values values;
@@ -161,7 +152,7 @@ static int put_device(struct writer *w, const struct frag_trace_dev *dev, unsign
 	return put_block(w, FRAG_CFT_DEVICE, index, 1, err);
 }
 
-static int put_seed(struct writer *w, const struct frag_seed *seed, unsigned index,
+static int put_seed(struct frag_cft_writer *w, const struct frag_seed *seed, unsigned index,
 		    struct frag_err *err)
 {
 	FRAG_TRY(put_records(w, &frag_cft_seed_segments, index, seed->segments,
@@ -169,14 +160,22 @@ static int put_seed(struct writer *w, const struct frag_seed *seed, unsigned ind
 	return put_records(w, &frag_cft_seed_blocks, index, seed->blocks, seed->blocks_count, err);
 }
 
-static int put_events(struct writer *w, const struct frag_trace_dev *dev, unsigned index,
+int frag_cft_writer_events(struct frag_cft_writer *w, unsigned index, struct frag_cft_model *model,
+			   const struct frag_event *events, size_t count, size_t *taken,
+			   struct frag_err *err)
+{
+	FRAG_TRY(frag_cft_pack_events(w->coder, model, events, count, &w->packer, taken, err));
+	FRAG_TRY(put_block(w, FRAG_CFT_EVENTS, index, *taken, err));
+	w->events += *taken;
+	return 0;
+}
+
+static int put_events(struct frag_cft_writer *w, const struct frag_trace_dev *dev, unsigned index,
 		      struct frag_cft_model *model, struct frag_err *err)
 {
 	for (size_t i = 0, n; i < dev->events_count; i += n) {
-		FRAG_TRY(frag_cft_pack_events(w->coder, model, dev->events + i,
-					      dev->events_count - i, &w->packer, &n, err));
-		FRAG_TRY(put_block(w, FRAG_CFT_EVENTS, index, n, err));
-		w->events += n;
+		FRAG_TRY(frag_cft_writer_events(w, index, model, dev->events + i,
+						dev->events_count - i, &n, err));
 		if (!dev->addrs)
 			continue;
 		FRAG_TRY(frag_cft_pack_addrs(w->coder, dev->events + i, dev->addrs + i, n,
@@ -186,7 +185,7 @@ static int put_events(struct writer *w, const struct frag_trace_dev *dev, unsign
 	return 0;
 }
 
-static int put_history(struct writer *w, const struct frag_trace *t, unsigned index,
+static int put_history(struct frag_cft_writer *w, const struct frag_trace *t, unsigned index,
 		       struct frag_err *err)
 {
 	const struct frag_trace_dev *dev = &t->devs[index];
@@ -207,30 +206,12 @@ static int put_history(struct writer *w, const struct frag_trace *t, unsigned in
 			   dev->final_blocks_count, err);
 }
 
-static int put_end(struct writer *w, struct frag_err *err)
+int frag_cft_writer_end(struct frag_cft_writer *w, struct frag_err *err)
 {
 	struct frag_cft_end_values values = { w->blocks, w->events };
 
 	FRAG_TRY(frag_cft_pack_struct(&frag_cft_end, &values, &w->packer, err));
 	return put_block(w, FRAG_CFT_END, 0, 1, err);
-}
-
-static int put_all(struct writer *w, const struct frag_trace *t, struct frag_err *err)
-{
-	static const uint32_t preamble[2] = { FRAG_CFT_VERSION, 0 };
-
-	fwrite(FRAG_CFT_MAGIC, 1, FRAG_CFT_MAGIC_BYTES, w->to);
-	fwrite(preamble, sizeof(preamble), 1, w->to);
-	FRAG_TRY(put_head(w, t, err));
-	FRAG_TRY(put_strings(w, t->strings, err));
-	FRAG_TRY(put_stacks(w, &t->stacks, err));
-	for (uint32_t d = 0; d < t->devs_count; d++)
-		FRAG_TRY(put_device(w, &t->devs[d], d, err));
-	for (uint32_t d = 0; d < t->devs_count; d++)
-		FRAG_TRY(put_seed(w, &t->devs[d].seed, d, err));
-	for (uint32_t d = 0; d < t->devs_count; d++)
-		FRAG_TRY(put_history(w, t, d, err));
-	return put_end(w, err);
 }
 
 /* What the reader would refuse must not be written. */
@@ -248,23 +229,61 @@ static int check(const struct frag_trace *t, struct frag_err *err)
 	return wrong ? frag_fail(err, FRAG_EINPUT, "the trace cannot be stored: %s", wrong) : 0;
 }
 
+int frag_cft_writer_begin(struct frag_cft_writer *w, const struct frag_trace *t, FILE *to,
+			  struct frag_err *err)
+{
+	static const uint32_t preamble[2] = { FRAG_CFT_VERSION, 0 };
+
+	memset(w, 0, sizeof(*w));
+	w->to = to;
+	FRAG_TRY(check(t, err));
+	FRAG_TRY(frag_cft_packer_init(&w->packer, err));
+	FRAG_TRY(frag_cft_coder_create(&w->coder, err));
+	w->scratch = frag_host_alloc(FRAG_CFT_BATCH * sizeof(*w->scratch));
+	if (!w->scratch)
+		return frag_fail_nomem(err, "trace block");
+	fwrite(FRAG_CFT_MAGIC, 1, FRAG_CFT_MAGIC_BYTES, w->to);
+	fwrite(preamble, sizeof(preamble), 1, w->to);
+	FRAG_TRY(put_head(w, t, err));
+	FRAG_TRY(put_strings(w, t->strings, err));
+	FRAG_TRY(put_stacks(w, &t->stacks, err));
+	for (uint32_t d = 0; d < t->devs_count; d++)
+		FRAG_TRY(put_device(w, &t->devs[d], d, err));
+	for (uint32_t d = 0; d < t->devs_count; d++)
+		FRAG_TRY(put_seed(w, &t->devs[d].seed, d, err));
+	return 0;
+}
+
+void frag_cft_writer_release(struct frag_cft_writer *w)
+{
+	frag_host_free(w->scratch);
+	frag_cft_coder_destroy(w->coder);
+	frag_cft_packer_release(&w->packer);
+	memset(w, 0, sizeof(*w));
+}
+
 int frag_cft_write_stream(const struct frag_trace *trace, FILE *to, struct frag_err *err)
 {
-	struct writer w = { .to = to };
-	int rc = check(trace, err);
+	struct frag_cft_writer w;
+	int rc = frag_cft_writer_begin(&w, trace, to, err);
 
+	for (uint32_t d = 0; !rc && d < trace->devs_count; d++)
+		rc = put_history(&w, trace, d, err);
 	if (!rc)
-		rc = frag_cft_packer_init(&w.packer, err);
-	if (!rc)
-		rc = frag_cft_coder_create(&w.coder, err);
-	if (!rc) {
-		w.scratch = frag_host_alloc(FRAG_CFT_BATCH * sizeof(*w.scratch));
-		rc = w.scratch ? put_all(&w, trace, err) : frag_fail_nomem(err, "trace block");
-	}
-	frag_host_free(w.scratch);
-	frag_cft_coder_destroy(w.coder);
-	frag_cft_packer_release(&w.packer);
+		rc = frag_cft_writer_end(&w, err);
+	frag_cft_writer_release(&w);
 	return rc;
+}
+
+/* On the disk before it gets its name; pipes and terminals have no fsync. */
+int frag_cft_commit(struct frag_outfile *out, const char *path, struct frag_err *err)
+{
+	if (!fflush(out->to) &&
+	    (!fsync(fileno(out->to)) || errno == EINVAL || errno == EROFS || errno == ENOTSUP))
+		return frag_outfile_commit(out, err);
+	frag_fail(err, FRAG_EOUTPUT, "cannot write '%s': %s", path, strerror(errno));
+	frag_outfile_abort(out);
+	return FRAG_EOUTPUT;
 }
 
 int frag_trace_write_cft(const struct frag_trace *trace, const char *path, struct frag_err *err)
@@ -274,13 +293,9 @@ int frag_trace_write_cft(const struct frag_trace *trace, const char *path, struc
 
 	FRAG_TRY(frag_outfile_open(&out, path, err));
 	rc = frag_cft_write_stream(trace, out.to, err);
-	/* on the disk before it gets its name; pipes and terminals have no fsync */
-	if (!rc && (fflush(out.to) || (fsync(fileno(out.to)) && errno != EINVAL && errno != EROFS &&
-				       errno != ENOTSUP)))
-		rc = frag_fail(err, FRAG_EOUTPUT, "cannot write '%s': %s", path, strerror(errno));
 	if (rc) {
 		frag_outfile_abort(&out);
 		return rc;
 	}
-	return frag_outfile_commit(&out, err);
+	return frag_cft_commit(&out, path, err);
 }

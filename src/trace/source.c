@@ -19,7 +19,10 @@ struct frag_source {
 	/* .cft */
 	struct frag_cft_parser parser;
 	struct frag_cft_model model;
-	struct frag_event *batch; /* [FRAG_CFT_BATCH] */
+	struct frag_event *batch;   /* [FRAG_CFT_BATCH], made when it is needed */
+	struct frag_event *into;    /* the caller's, instead of it */
+	struct frag_evidence *seen; /* [FRAG_CFT_BATCH], likewise */
+	uint64_t seen_handed;
 
 	uint32_t dev;	 /* now, an index */
 	uint64_t handed; /* events of it */
@@ -27,13 +30,6 @@ struct frag_source {
 	int failed;	 /* sticky */
 	struct frag_err fault;
 };
-
-static int open_cft(struct frag_source *src, struct frag_err *err)
-{
-	FRAG_TRY(frag_cft_parser_open(&src->parser, src->in, err));
-	src->batch = frag_host_alloc(FRAG_CFT_BATCH * sizeof(*src->batch));
-	return src->batch ? 0 : frag_fail_nomem(err, "trace batch");
-}
 
 /*
  * A regular file is opened again; a pipe cannot be, but so far it has only been looked at,
@@ -70,7 +66,8 @@ static int read_whole(struct frag_source *src, const char *path, struct frag_err
 	return src->whole->name && src->whole->format ? 0 : frag_fail_nomem(err, "trace");
 }
 
-int frag_source_open(const char *path, struct frag_source **out, struct frag_err *err)
+static int open_source(const char *path, bool cft_only, struct frag_source **out,
+		       struct frag_err *err)
 {
 	struct frag_source *src = frag_host_calloc(1, sizeof(*src));
 	const unsigned char *bytes;
@@ -82,16 +79,36 @@ int frag_source_open(const char *path, struct frag_source **out, struct frag_err
 	rc = frag_input_open(path, &src->in, err);
 	if (!rc)
 		rc = frag_input_peek(src->in, FRAG_CFT_MAGIC_BYTES, &bytes, &got, err);
-	if (!rc && frag_cft_is_magic(bytes, got))
-		rc = open_cft(src, err);
-	else if (!rc)
+	if (!rc && frag_cft_is_magic(bytes, got)) {
+		rc = frag_cft_parser_open(&src->parser, src->in, err);
+	} else if (!rc && cft_only) {
+		*out = NULL;
+		frag_source_close(src);
+		return 0;
+	} else if (!rc) {
 		rc = read_whole(src, path, err);
+	}
 	if (rc) {
 		frag_source_close(src);
 		return rc;
 	}
 	*out = src;
 	return 0;
+}
+
+int frag_source_open(const char *path, struct frag_source **out, struct frag_err *err)
+{
+	return open_source(path, false, out, err);
+}
+
+int frag_source_open_cft(const char *path, struct frag_source **out, struct frag_err *err)
+{
+	return open_source(path, true, out, err);
+}
+
+void frag_source_into(struct frag_source *src, struct frag_event *buffer)
+{
+	src->into = buffer;
 }
 
 const struct frag_trace *frag_source_head(const struct frag_source *src)
@@ -133,12 +150,19 @@ static int read_batch(struct frag_source *src, struct frag_batch *out, struct fr
 	struct frag_cft_parser *p = &src->parser;
 	struct frag_trace_dev *dev = &p->trace->devs[src->dev];
 	uint64_t left = dev->events_count - src->handed;
+	struct frag_event *to = src->into;
 
+	if (!to && !src->batch)
+		src->batch = frag_host_alloc(FRAG_CFT_BATCH * sizeof(*src->batch));
+	if (!to)
+		to = src->batch;
+	if (!to)
+		return frag_fail_nomem(err, "trace batch");
 	FRAG_TRY(frag_cft_parser_next(p, FRAG_CFT_EVENTS, src->dev, left, err));
 	*out = (struct frag_batch){
-		.dev = src->dev, .events = src->batch, .count = p->block.count, .first = src->handed
+		.dev = src->dev, .events = to, .count = p->block.count, .first = src->handed
 	};
-	FRAG_TRY(frag_cft_parser_events(p, &src->model, src->batch, err));
+	FRAG_TRY(frag_cft_parser_events(p, &src->model, to, err));
 	src->handed += out->count;
 	if (!p->declared[src->dev].has_addrs)
 		return 0;
@@ -153,7 +177,9 @@ static int leave_device(struct frag_source *src, struct frag_err *err)
 
 	if (src->handed < p->trace->devs[src->dev].seed.blocks_count)
 		return frag_cft_bad(err, p->offset, "fewer events than seed blocks");
-	FRAG_TRY(frag_cft_parser_skip(p, &frag_cft_seen, src->dev, declared->seen_count, err));
+	FRAG_TRY(frag_cft_parser_skip(p, &frag_cft_seen, src->dev,
+				      declared->seen_count - src->seen_handed, err));
+	src->seen_handed = 0;
 	FRAG_TRY(frag_cft_parser_skip(p, &frag_cft_final_segments, src->dev,
 				      declared->final_segments_count, err));
 	FRAG_TRY(frag_cft_parser_skip(p, &frag_cft_final_blocks, src->dev,
@@ -185,23 +211,105 @@ static int next_of_cft(struct frag_source *src, struct frag_batch *out, struct f
 	return 0;
 }
 
-int frag_source_next(struct frag_source *src, struct frag_batch *out, struct frag_err *err)
+/* Errors stay: whoever asks again gets the same one. */
+static int failed_before(const struct frag_source *src, struct frag_err *err)
 {
-	int rc;
+	if (src->failed && err)
+		*err = src->fault;
+	return src->failed;
+}
 
-	if (src->whole)
-		return next_of_whole(src, out);
-	if (src->failed) {
-		if (err)
-			*err = src->fault;
-		return src->failed;
-	}
-	rc = next_of_cft(src, out, &src->fault);
+static int keep_failure(struct frag_source *src, int rc, struct frag_err *err)
+{
 	if (rc < 0) {
 		src->failed = rc;
 		if (err)
 			*err = src->fault;
 	}
+	return rc;
+}
+
+int frag_source_next(struct frag_source *src, struct frag_batch *out, struct frag_err *err)
+{
+	if (src->whole)
+		return next_of_whole(src, out);
+	FRAG_TRY(failed_before(src, err));
+	return keep_failure(src, next_of_cft(src, out, &src->fault), err);
+}
+
+/* The rest of the events of the device in hand. */
+static int pass_events(struct frag_source *src, struct frag_err *err)
+{
+	struct frag_cft_parser *p = &src->parser;
+	uint64_t events = p->trace->devs[src->dev].events_count, n;
+
+	for (; src->handed < events; src->handed += n) {
+		FRAG_TRY(frag_cft_parser_next(p, FRAG_CFT_EVENTS, src->dev, events - src->handed,
+					      err));
+		n = p->block.count;
+		p->events += n;
+		if (p->declared[src->dev].has_addrs)
+			FRAG_TRY(frag_cft_parser_next(p, FRAG_CFT_ADDRS, src->dev, n, err));
+	}
+	return 0;
+}
+
+static int pass_devices(struct frag_source *src, uint32_t dev, struct frag_err *err)
+{
+	uint32_t count = src->parser.trace->devs_count;
+
+	while (src->dev < FRAG_MIN(dev, count)) {
+		FRAG_TRY(pass_events(src, err));
+		FRAG_TRY(leave_device(src, err));
+	}
+	if (!count && !src->dev++)
+		return frag_cft_parser_end(&src->parser, err);
+	return 0;
+}
+
+int frag_source_pass(struct frag_source *src, uint32_t dev, struct frag_err *err)
+{
+	if (src->whole) {
+		src->handed = src->dev < dev ? 0 : src->handed;
+		src->dev = FRAG_MAX(src->dev, dev);
+		return 0;
+	}
+	FRAG_TRY(failed_before(src, err));
+	return keep_failure(src, pass_devices(src, dev, &src->fault), err);
+}
+
+static int next_seen(struct frag_source *src, uint32_t dev, size_t *count, struct frag_err *err)
+{
+	struct frag_cft_parser *p = &src->parser;
+	uint64_t left = p->declared[dev].dev.seen_count - src->seen_handed;
+
+	if (src->dev < dev)
+		FRAG_TRY(pass_devices(src, dev, err));
+	if (!left)
+		return 0;
+	if (!src->seen)
+		src->seen = frag_host_alloc(FRAG_CFT_BATCH * sizeof(*src->seen));
+	if (!src->seen)
+		return frag_fail_nomem(err, "trace batch");
+	FRAG_TRY(pass_events(src, err));
+	FRAG_TRY(frag_cft_parser_next(p, FRAG_CFT_SEEN, dev, left, err));
+	FRAG_TRY(frag_cft_unpack_records(&frag_cft_seen, src->seen, p->block.count, p->scratch,
+					 &p->unpacker, err));
+	FRAG_TRY(frag_cft_unpack_end(&p->unpacker, err));
+	*count = p->block.count;
+	src->seen_handed += *count;
+	return 1;
+}
+
+int frag_source_seen(struct frag_source *src, uint32_t dev, const struct frag_evidence **seen,
+		     size_t *count, struct frag_err *err)
+{
+	int rc;
+
+	FRAG_ASSERT(!src->whole && dev < src->parser.trace->devs_count);
+	FRAG_TRY(failed_before(src, err));
+	rc = keep_failure(src, next_seen(src, dev, count, &src->fault), err);
+	*seen = src->seen;
 	return rc;
 }
 
@@ -213,6 +321,7 @@ void frag_source_close(struct frag_source *src)
 	frag_cft_parser_release(&src->parser);
 	frag_trace_destroy(src->whole);
 	frag_host_free(src->batch);
+	frag_host_free(src->seen);
 	frag_input_close(src->in);
 	frag_host_free(src);
 }

@@ -251,6 +251,31 @@ test_four_steps_of_seeddemo() {
 4 0 0'
 }
 
+# ---- scripts/count_check.sh
+
+counts() { (cd "$root" && COUNTS_EXPECTED=$scratch/counts.csv COUNTS_WORK=$scratch/counts scripts/count_check.sh "$@") > log 2>&1; }
+
+test_counts_name_what_grew() {
+	local b=${program%/cufrag}
+	command -v valgrind > /dev/null || return $SKIP
+	[ -n "$program" ] && ! grep -q -e -fsanitize -e --coverage -e '-O[01] ' "$b/flags" || return $SKIP
+	counts "$b" read-pickle && grep -q '^counts: no counts for .*: skipped$' log || { cat log >&2; return 1; }
+	counts --update "$b" read-pickle && counts "$b" read-pickle || { cat log >&2; return 1; }
+	# a function had a twentieth less; the whole had that much less
+	cp "$scratch/counts.csv" whole.csv
+	awk -F, -v OFS=, 'NR == 1 || /libraries/ { print; next }
+		$3 == "(total)" { total = $0; split($0, t, ","); next }
+		!cut { cut = int($4 / 20); name = $3; $4 -= cut }
+		{ rest[++n] = $0 }
+		END { print t[1], t[2], t[3], t[4] - cut; for (i = 1; i <= n; i++) print rest[i]; print name > "name" }' \
+		whole.csv > "$scratch/counts.csv"
+	counts "$b" read-pickle && { cat log >&2; return 1; }
+	grep -q 'GREW$' log && grep -qF "    $(cat name) " log || { cat log >&2; return 1; }
+	# the same function, but others have become faster by as much
+	sed "s/(total),.*/(total),$(sed -n 's/.*(total),//p' whole.csv)/" "$scratch/counts.csv" > x && mv x "$scratch/counts.csv"
+	counts "$b" read-pickle || { cat log >&2; return 1; }
+}
+
 # ---- make install
 
 test_install_puts_everything_in_place() {

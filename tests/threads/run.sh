@@ -42,6 +42,9 @@ same 'compare, every policy' compare traces/seeddemo.default.cft traces/mempool.
 	--policies all --on-oom=skip --no-host
 same 'compare, two devices' compare traces/modelpar.default.cft --no-host
 same 'compare, more threads than policies' compare traces/gnn.default.cft --policy native --no-host
+# the reading thread and the replaying one
+same 'replay, streamed' replay traces/varlen.default.cft --policy pytorch --stream --no-host
+same 'compare, streamed' compare traces/modelpar.default.cft --policies 'pytorch;buddy;async' --stream --no-host
 if known fit; then same fit fit traces/gnn.default.cft; fi
 if known tune; then same tune tune traces/gnn.default.cft; fi
 

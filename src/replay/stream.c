@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Replay of a .cft block by block; see stream.h. One source gives the events. Recorded
+ * addresses, which stand behind the events in the file, come from a second one, which passes
+ * over the events when the first segment is asked for.
+ */
+#include "stream.h"
+
+#include <string.h>
+
+#include "../trace/ahead.h"
+#include "../trace/source.h"
+#include "card.h"
+
+/* One pass over the file. */
+struct pass {
+	struct frag_stream *stream;
+	struct frag_source *source, *evidence;
+	struct frag_ahead *ahead;
+	struct frag_err err; /* of the evidence */
+	int rc;
+};
+
+/* The next piece of evidence, for hints. Errors wait until the events have been fed. */
+static int more_evidence(void *ctx, const struct frag_evidence **seen, size_t *count)
+{
+	struct pass *p = ctx;
+	int rc = p->rc;
+
+	if (!rc && !p->evidence)
+		rc = frag_source_open(p->stream->path, &p->evidence, &p->err);
+	if (!rc)
+		rc = frag_source_seen(p->evidence, p->stream->dev, seen, count, &p->err);
+	p->rc = FRAG_MIN(rc, 0);
+	return rc;
+}
+
+static int begin(struct pass *p, struct frag_err *err)
+{
+	struct frag_stream *s = p->stream;
+
+	p->source = s->source;
+	if (!p->source)
+		FRAG_TRY(frag_source_open(s->path, &p->source, err));
+	FRAG_TRY(frag_source_pass(p->source, s->dev, err));
+	return s->ahead ? frag_ahead_open(p->source, &p->ahead, err) : 0;
+}
+
+static int next(struct pass *p, struct frag_batch *batch, struct frag_err *err)
+{
+	return p->ahead ? frag_ahead_next(p->ahead, batch, err)
+			: frag_source_next(p->source, batch, err);
+}
+
+static int feed_events(struct pass *p, struct frag_run *run, struct frag_err *err)
+{
+	struct frag_batch batch;
+	int rc = 0;
+
+	while (!frag_run_stopped(run) && (rc = next(p, &batch, err)) == 1) {
+		if (batch.dev != p->stream->dev)
+			break;
+		FRAG_TRY(frag_feed_batch(run, batch.events, batch.count, err));
+		p->stream->last_us = batch.events[batch.count - 1].time_us;
+	}
+	if (!p->rc || rc < 0)
+		return FRAG_MIN(rc, 0);
+	if (err)
+		*err = p->err;
+	return p->rc;
+}
+
+/* The rest of the file: nothing counts before its last byte has been checked. A run that ended
+ * early has not seen the time of the last event: it is unpacked for that. */
+static int finish(struct pass *p, struct frag_err *err)
+{
+	uint32_t all = frag_source_head(p->source)->devs_count;
+	struct frag_batch batch;
+	int rc = 1;
+
+	while (rc == 1) {
+		rc = next(p, &batch, err);
+		if (rc != 1 || batch.dev != p->stream->dev)
+			break;
+		p->stream->last_us = batch.events[batch.count - 1].time_us;
+	}
+	FRAG_TRY(FRAG_MIN(rc, 0));
+	frag_ahead_close(p->ahead);
+	p->ahead = NULL;
+	return frag_source_pass(p->source, all, err);
+}
+
+static int feed(void *ctx, struct frag_run *run, struct frag_hints *hints, bool again,
+		struct frag_err *err)
+{
+	struct pass *p = ctx;
+	int rc;
+
+	*p = (struct pass){ .stream = p->stream };
+	hints->more = more_evidence;
+	hints->ctx = p;
+	rc = begin(p, err);
+	if (!rc)
+		rc = feed_events(p, run, err);
+	if (!rc && !again)
+		rc = finish(p, err);
+	frag_ahead_close(p->ahead);
+	if (p->source != p->stream->source)
+		frag_source_close(p->source);
+	frag_source_close(p->evidence);
+	/* what frees at the end of the run asks for no new segment */
+	hints->lost = true;
+	return rc;
+}
+
+int frag_replay_stream(const struct frag_policy_spec *spec, const struct frag_sim_config *card,
+		       struct frag_stream *stream, const struct frag_run_options *opt,
+		       struct frag_result *out, struct frag_err *err)
+{
+	struct pass pass = { .stream = stream };
+	const struct frag_feeder feeder = {
+		.hdr = stream->hdr, .feed = feed, .ctx = &pass, .once = stream->source != NULL
+	};
+
+	return frag_replay_fed(spec, card, &feeder, opt, out, err);
+}

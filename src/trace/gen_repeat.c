@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Doing a window of a trace again and again; see gen_repeat.h.
+ *
+ * The same code counts and makes: counting is three rounds into nothing. From the second round
+ * on every round has the same events but for slots and times, so a third one tells all.
+ */
+#include "gen_repeat.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define TIME_END (1ull << 40) /* of an event's time, in microseconds */
+#define BATCH 4096u
+#define COUNTED 3u /* rounds */
+
+enum life { LIFE_NONE, LIFE_LIVE, LIFE_WAITING, LIFE_VOID };
+
+/* What a slot of the recording stands for now. */
+struct now {
+	struct frag_event alloc;
+	uint32_t slot; /* in what is made */
+	uint8_t life;
+	bool seeded; /* may complete without a request */
+};
+
+struct maker {
+	const struct frag_window_of_dev *window;
+	const struct frag_trace_dev *dev;
+	struct now *now;   /* [dev->slots_count] */
+	struct now *moved; /* [carried_count] */
+	/* slots of what is made: that given back last comes first */
+	uint32_t *given;
+	uint32_t given_count, used;
+	uint64_t shift_us;
+	/* out */
+	frag_event_sink_fn sink; /* NULL: only counted */
+	void *ctx;
+	struct frag_event batch[BATCH];
+	size_t batch_count;
+	uint64_t made;
+};
+
+static int flush(struct maker *m, struct frag_err *err)
+{
+	int rc = m->sink && m->batch_count ? m->sink(m->ctx, m->batch, m->batch_count, err) : 0;
+
+	m->made += m->batch_count;
+	m->batch_count = 0;
+	return rc;
+}
+
+/* e, but with this slot and the time of the round. */
+static int put(struct maker *m, const struct frag_event *e, uint32_t slot, struct frag_err *err)
+{
+	struct frag_event *out = &m->batch[m->batch_count++];
+
+	*out = *e;
+	out->slot = slot;
+	out->time_us = e->time_us + m->shift_us;
+	return m->batch_count == BATCH ? flush(m, err) : 0;
+}
+
+static uint32_t take_slot(struct maker *m)
+{
+	return m->given_count ? m->given[--m->given_count] : m->used++;
+}
+
+static int do_alloc(struct maker *m, const struct frag_event *e, struct frag_err *err)
+{
+	struct now *n = &m->now[e->slot];
+
+	*n = (struct now){ .alloc = *e,
+			   .slot = take_slot(m),
+			   .life = LIFE_LIVE,
+			   .seeded = e->flags & FRAG_EVF_SEED };
+	return put(m, e, n->slot, err);
+}
+
+static int do_free(struct maker *m, const struct frag_event *e, struct frag_err *err)
+{
+	struct now *n = &m->now[e->slot];
+	struct frag_event copy = *e;
+
+	if (n->life == LIFE_VOID) {
+		if (e->kind != FRAG_EV_FREE_REQUESTED)
+			n->life = LIFE_NONE;
+		return 0;
+	}
+	FRAG_ASSERT(n->life != LIFE_NONE);
+	if (e->kind == FRAG_EV_FREE_REQUESTED) {
+		n->life = LIFE_WAITING;
+		return put(m, e, n->slot, err);
+	}
+	/* a block from before the history could complete without a request; not one made here */
+	if (e->kind == FRAG_EV_FREE_COMPLETED && n->life == LIFE_LIVE && !n->seeded) {
+		copy.kind = FRAG_EV_FREE;
+		copy.flags = 0;
+	}
+	n->life = LIFE_NONE;
+	m->given[m->given_count++] = n->slot;
+	return put(m, &copy, n->slot, err);
+}
+
+static int do_events(struct maker *m, size_t from, size_t to, struct frag_err *err)
+{
+	const struct frag_event *e = m->dev->events + from, *end = m->dev->events + to;
+
+	for (; e < end; e++) {
+		int rc;
+
+		if (e->kind == FRAG_EV_ALLOC)
+			rc = do_alloc(m, e, err);
+		else if (e->kind <= FRAG_EV_FREE_COMPLETED)
+			rc = do_free(m, e, err);
+		else
+			rc = put(m, e, e->slot, err);
+		FRAG_TRY(rc);
+	}
+	return 0;
+}
+
+/* Between two rounds: what is left becomes what is begun. */
+static int turn(struct maker *m, struct frag_err *err)
+{
+	const struct frag_window_of_dev *w = m->window;
+	uint64_t last_us = m->dev->events[w->to - 1].time_us;
+
+	for (size_t i = 0; i < w->rest_count; i++) {
+		const struct now *n = &m->now[w->rest[i]];
+		struct frag_event e = { .kind = n->life == LIFE_WAITING ? FRAG_EV_FREE_COMPLETED
+									: FRAG_EV_FREE,
+					.bytes = n->alloc.bytes,
+					.pool = n->alloc.pool,
+					.stream = n->alloc.stream,
+					.time_us = last_us,
+					.slot = w->rest[i] };
+
+		if (n->life != LIFE_VOID)
+			FRAG_TRY(do_free(m, &e, err));
+	}
+	for (size_t i = 0; i < w->carried_count; i++)
+		m->moved[i] = m->now[w->carried[i].left];
+	for (size_t i = 0; i < w->left_count; i++)
+		m->now[w->left[i]].life = LIFE_NONE;
+	for (size_t i = 0; i < w->carried_count; i++)
+		m->now[w->carried[i].begun] = m->moved[i];
+	for (size_t i = 0; i < w->void_count; i++)
+		m->now[w->void_[i]].life = LIFE_VOID;
+	return 0;
+}
+
+static int do_rounds(struct maker *m, uint64_t times, uint64_t period_us, struct frag_err *err)
+{
+	FRAG_TRY(do_events(m, 0, m->window->from, err));
+	if (m->window->to > m->window->from) {
+		for (uint64_t i = 0; i < times; i++) {
+			if (i)
+				FRAG_TRY(turn(m, err));
+			m->shift_us = i * period_us;
+			FRAG_TRY(do_events(m, m->window->from, m->window->to, err));
+		}
+	}
+	m->shift_us = (times - 1) * period_us;
+	FRAG_TRY(do_events(m, m->window->to, m->dev->events_count, err));
+	return flush(m, err);
+}
+
+/* One device. *made: its events, *slots: the most live at a time. */
+static int make(const struct frag_repeat *r, uint32_t d, uint64_t times, frag_event_sink_fn sink,
+		void *ctx, uint64_t *made, uint32_t *slots, struct frag_err *err)
+{
+	struct maker *m = frag_host_calloc(1, sizeof(*m));
+	int rc;
+
+	if (!m)
+		return frag_fail_nomem(err, "repeated trace");
+	m->window = &r->windows[d];
+	m->dev = &r->trace->devs[d];
+	m->sink = sink;
+	m->ctx = ctx;
+	m->now = frag_host_calloc(m->dev->slots_count, sizeof(*m->now));
+	m->moved = frag_host_calloc(m->window->carried_count, sizeof(*m->moved));
+	m->given = frag_host_calloc(m->dev->slots_count, sizeof(*m->given));
+	rc = m->now && m->moved && m->given ? do_rounds(m, times, r->period_us, err)
+					    : frag_fail_nomem(err, "repeated trace");
+	*made = m->made;
+	*slots = m->used;
+	frag_host_free(m->now);
+	frag_host_free(m->moved);
+	frag_host_free(m->given);
+	frag_host_free(m);
+	return rc;
+}
+
+/* ---- planning --------------------------------------------------------------------- */
+
+/* Events of one, two and three rounds on a device, and its slots with so many. */
+struct counts {
+	uint64_t made[COUNTED];
+	uint32_t slots[COUNTED];
+};
+
+static uint64_t count_of(const struct counts *c, uint64_t times)
+{
+	if (times <= COUNTED)
+		return c->made[times - 1];
+	return c->made[COUNTED - 1] +
+	       (times - COUNTED) * (c->made[COUNTED - 1] - c->made[COUNTED - 2]);
+}
+
+/* So often that there are at least `events` in all. */
+static int times_for(struct frag_repeat *r, const struct counts *c, uint64_t events,
+		     struct frag_err *err)
+{
+	uint64_t made[COUNTED] = { 0 }, more;
+
+	for (uint32_t d = 0; d < r->trace->devs_count; d++)
+		for (unsigned i = 0; i < COUNTED; i++)
+			made[i] += c[d].made[i];
+	for (r->times = 1; r->times <= COUNTED; r->times++)
+		if (made[r->times - 1] >= events)
+			return 0;
+	more = made[COUNTED - 1] - made[COUNTED - 2];
+	if (!more)
+		return frag_fail(err, FRAG_EUSAGE, "a round of '%s' has no events", r->trace->name);
+	r->times = COUNTED + (events - made[COUNTED - 1] + more - 1) / more;
+	return 0;
+}
+
+static int check_length(const struct frag_repeat *r, struct frag_err *err)
+{
+	uint64_t room = TIME_END, last = 0;
+
+	for (uint32_t d = 0; d < r->trace->devs_count; d++) {
+		const struct frag_trace_dev *dev = &r->trace->devs[d];
+
+		for (size_t i = 0; i < dev->events_count; i++)
+			last = FRAG_MAX(last, (uint64_t)dev->events[i].time_us);
+	}
+	room = (room - 1 - last) / FRAG_MAX(r->period_us, 1ull);
+	if (r->times - 1 > room)
+		return frag_fail(err, FRAG_EUSAGE,
+				 "%llu rounds last longer than the 12.7 days that a trace can; "
+				 "at most %llu fit",
+				 (unsigned long long)r->times, (unsigned long long)room + 1);
+	return 0;
+}
+
+/* The head of what will come, with strings and stacks of the recording. */
+static int make_head(struct frag_repeat *r, const struct counts *c, struct frag_err *err)
+{
+	const struct frag_trace *t = r->trace;
+	const char *name = t->name ? t->name : "trace";
+	struct frag_trace *head = &r->head;
+	size_t len = strlen(name) + 32;
+
+	*head = *t;
+	head->format = "gen-repeat";
+	head->file_bytes = 0;
+	head->name = frag_host_alloc(len);
+	head->devs = frag_host_calloc(t->devs_count, sizeof(*head->devs));
+	if (!head->name || !head->devs)
+		return frag_fail_nomem(err, "repeated trace");
+	snprintf(head->name, len, "%s.x%llu", name, (unsigned long long)r->times);
+	for (uint32_t d = 0; d < t->devs_count; d++) {
+		const struct frag_trace_dev *dev = &t->devs[d];
+
+		head->devs[d] = (struct frag_trace_dev){
+			.ordinal = dev->ordinal,
+			.events_count = count_of(&c[d], r->times),
+			.slots_count = c[d].slots[FRAG_MIN(r->times, (uint64_t)COUNTED) - 1],
+			.streams = dev->streams,
+			.streams_count = dev->streams_count,
+			.pools = dev->pools,
+			.pools_count = dev->pools_count,
+		};
+		r->events += head->devs[d].events_count;
+	}
+	return 0;
+}
+
+static int plan(struct frag_repeat *r, const struct frag_repeat_options *opt, struct counts *c,
+		struct frag_err *err)
+{
+	for (uint32_t d = 0; d < r->trace->devs_count; d++) {
+		FRAG_TRY(frag_window_init(&r->windows[d], &r->trace->devs[d], opt->first, opt->last,
+					  err));
+		r->period_us = FRAG_MAX(r->period_us, r->windows[d].period_us);
+	}
+	for (uint32_t d = 0; d < r->trace->devs_count; d++)
+		for (unsigned i = 0; i < COUNTED; i++)
+			FRAG_TRY(make(r, d, i + 1, NULL, NULL, &c[d].made[i], &c[d].slots[i], err));
+	r->times = opt->times;
+	if (!r->times)
+		FRAG_TRY(times_for(r, c, opt->events, err));
+	FRAG_TRY(check_length(r, err));
+	return make_head(r, c, err);
+}
+
+int frag_repeat_init(struct frag_repeat *r, const struct frag_trace *trace,
+		     const struct frag_repeat_options *opt, struct frag_err *err)
+{
+	struct counts *c = frag_host_calloc(trace->devs_count, sizeof(*c));
+	int rc;
+
+	*r = (struct frag_repeat){ .trace = trace };
+	r->windows = frag_host_calloc(trace->devs_count, sizeof(*r->windows));
+	rc = c && r->windows ? plan(r, opt, c, err) : frag_fail_nomem(err, "repeated trace");
+	frag_host_free(c);
+	if (rc)
+		frag_repeat_release(r);
+	return rc;
+}
+
+void frag_repeat_release(struct frag_repeat *r)
+{
+	for (uint32_t d = 0; r->windows && d < r->trace->devs_count; d++)
+		frag_window_release(&r->windows[d]);
+	frag_host_free(r->windows);
+	frag_host_free(r->head.name);
+	frag_host_free(r->head.devs);
+	*r = (struct frag_repeat){ 0 };
+}
+
+int frag_repeat_run(const struct frag_repeat *r, frag_event_sink_fn sink, void *ctx,
+		    struct frag_err *err)
+{
+	for (uint32_t d = 0; d < r->trace->devs_count; d++) {
+		uint64_t made;
+		uint32_t slots;
+
+		FRAG_TRY(make(r, d, r->times, sink, ctx, &made, &slots, err));
+		FRAG_ASSERT(made == r->head.devs[d].events_count &&
+			    slots == r->head.devs[d].slots_count);
+	}
+	return 0;
+}

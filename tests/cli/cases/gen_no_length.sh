@@ -1,0 +1,4 @@
+"$CUFRAG" gen repeat "$TRACES/gnn.default.cft" -o x.cft
+status=$?
+ls
+exit $status

@@ -1,0 +1,1 @@
+"$CUFRAG" gen repeat "$TRACES/gnn.default.cft" --times 2

@@ -1,0 +1,1 @@
+"$CUFRAG" gen repeat "$TRACES/gnn.default.cft" --times 1G -o x.cft
