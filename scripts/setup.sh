@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Installs what is missing on a Debian or Ubuntu system, and says what:
 #	setup.sh	to build, test and draw
-#	setup.sh ci	also the second compiler, the analysers and valgrind
+#	setup.sh ci	also the second compiler, the analysers, valgrind, and a browser if there is one
 # Does nothing, and needs no network, when everything is there.
 set -euo pipefail
 
@@ -38,6 +38,19 @@ needs() {
 	clangrt asan         libclang-rt
 	END
 	return 0
+}
+
+# What a system may not have as a package: the tests that want it are skipped without it. (On
+# Ubuntu Chromium is no package that works without snap.)
+install_wishes() {
+	have_tool chromium || have_tool chromium-browser || have_tool google-chrome && return 0
+	if ! apt-cache policy chromium 2> /dev/null | grep -q 'Candidate: [0-9]'; then
+		echo 'setup: no package chromium here; the tests of report.html in a browser will be skipped' >&2
+		return 0
+	fi
+	echo 'setup: installing chromium' >&2
+	"$@" env DEBIAN_FRONTEND=noninteractive apt-get -q -o Dpkg::Use-Pty=0 install -y --no-install-recommends \
+		chromium fonts-dejavu-core >&2 < /dev/null || echo 'setup: chromium was not installed' >&2
 }
 
 # cmocka.h wants other headers before it
@@ -85,7 +98,10 @@ main() {
 	*) echo "setup: unknown mode '$mode'; known are build, ci" >&2; exit 2 ;;
 	esac
 	mapfile -t missing < <(missing_packages "$mode")
-	[ ${#missing[@]} -eq 0 ] && return 0
+	if [ ${#missing[@]} -eq 0 ]; then
+		[ "$mode" = ci ] && [ "$(id -u)" -eq 0 ] && have_tool apt-get && install_wishes
+		return 0
+	fi
 
 	if ! have_tool apt-get; then
 		echo "setup: missing: ${missing[*]} (names of Debian); install them and run this again" >&2
@@ -103,6 +119,7 @@ main() {
 
 	mapfile -t missing < <(missing_packages "$mode")
 	[ ${#missing[@]} -eq 0 ] || { echo "setup: still missing after the installation: ${missing[*]}" >&2; exit 1; }
+	[ "$mode" = build ] || install_wishes "${root[@]}"
 }
 
 main "$@"

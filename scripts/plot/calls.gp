@@ -18,7 +18,7 @@ least = timed ? STATS_min : 1e3
 ROW = 26
 body = ROW * COUNT + 10
 eval sheet(900, HEAD + 6 + body + 66)
-set output OUTPUT
+eval open_output
 set multiplot
 eval head
 left = 30 + 7.9 * (LONGEST < NAME_WIDTH ? LONGEST : NAME_WIDTH)
@@ -33,7 +33,7 @@ set grid noytics xtics lc rgb GRID lt 1 lw 1
 set logscale x
 set format x "%.0s%c"
 calls(n) = n < 1e5 ? sprintf("%.0f", n) : n < 1e6 ? sprintf("%.0f k", n / 1e3) : sprintf("%.2f M", n / 1e6)
-span(ns) = ns < 1e6 ? sprintf("%.1f us", ns / 1e3) : ns < 1e9 ? sprintf("%.2f ms", ns / 1e6) : sprintf("%.2f s", ns / 1e9)
+span(ns) = ns < 1e6 ? sprintf("%.1f µs", ns / 1e3) : ns < 1e9 ? sprintf("%.2f ms", ns / 1e6) : sprintf("%.2f s", ns / 1e9)
 total(v) = strcol("call") eq "all" && v > 0 ? v : NaN
 
 do for [i = 0:COUNT - 1] {

@@ -15,8 +15,8 @@ unset table
 
 LONGEST = LONGEST > LEGEND_NAME ? LEGEND_NAME : LONGEST
 rows = legend_rows(COUNT, LONGEST)
-eval sheet(900, HEAD + 300 + 76 + 20 * rows)
-set output OUTPUT
+eval sheet(900, HEAD + 300 + 76 + 22 * rows)
+eval open_output
 set multiplot
 eval head
 set tmargin at screen py(HEAD)

@@ -16,7 +16,7 @@ ROW = 27
 body = ROW * COUNT
 TOP = HEAD + 104
 eval sheet(900, TOP + body + 44)
-set output OUTPUT
+eval open_output
 eval head
 left = 30 + 7.9 * (LONGEST < NAME_WIDTH ? LONGEST : NAME_WIDTH)
 cell = (W - left - 84.0) / CARDS
@@ -40,7 +40,7 @@ do for [i = 0:COUNT - 1] {
 do for [c = 0:CARDS - 1] {
 	set label c + 301 cut(short(CARD[c + 1]), 22) at first c - 0.15, graph 1 left rotate by 45 offset 0, character 0.4 font FONT.",12.5" tc rgb INK
 }
-set label 901 "peak reserved, in percent of the card's memory without the CUDA context; above 100 it does not fit" at screen px(14), py(H - 18) left font FONT.",12.5" tc rgb INK
+set label 901 "peak reserved, in percent of the card's memory without the CUDA context; above 100 it does not fit" at screen px(14), py(FOOT - 18) left font FONT.",12.5" tc rgb INK
 ratio(r) = r >= 10 ? sprintf("%.0fx", r) : sprintf("%.0f", 100 * r > 100 && 100 * r < 101 ? 101 : 100 * r)
 # blue tints for what fits (paler = more headroom), orange for what does not
 tint(r) = r > 1 ? 0xf2b27a : r > 0.9 ? 0x6fb1dc : r > 0.5 ? 0xa5cfea : 0xd3e7f4

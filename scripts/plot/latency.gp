@@ -18,7 +18,7 @@ unset table
 ROW = 17
 body = ROW * ROWS + 8
 eval sheet(900, HEAD + body + 66)
-set output OUTPUT
+eval open_output
 set multiplot
 eval head
 left = 40 + 7.0 * (LONGEST < NAME_WIDTH ? LONGEST : NAME_WIDTH)

@@ -24,7 +24,7 @@ cols = COUNT == 1 ? 1 : COUNT <= 4 ? 2 : 3
 rows = (COUNT + cols - 1) / cols
 PANEL = COUNT == 1 ? 320 : 200
 eval sheet(900, HEAD + PANEL * rows + 80)
-set output OUTPUT
+eval open_output
 if (own) { SUBTITLE = SUBTITLE."; vertical scales differ" }
 set multiplot
 eval head
@@ -61,7 +61,7 @@ do for [i = 0:COUNT - 1] {
 # the legend, on an empty plot of its own
 set lmargin at screen 0
 set rmargin at screen 1
-set tmargin at screen py(H - 30)
+set tmargin at screen py(FOOT - 30)
 set bmargin at screen 0
 unset label 1
 unset border
@@ -69,6 +69,6 @@ unset tics
 unset grid
 set xrange [0:1]
 set yrange [0:1]
-set key at screen px(20), py(H - 46) left top Left reverse horizontal maxcols 6 samplen 1.4 width -1 font FONT.",12.5"
+set key at screen px(20), py(FOOT - 46) left top Left reverse horizontal maxcols 6 samplen 1.4 width -1 font FONT.",12.5"
 plot for [k = 1:6] NaN with boxes lc rgb CAUSE_COLOR[k] title CAUSE_NAME[k]
 unset multiplot

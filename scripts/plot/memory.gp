@@ -8,11 +8,14 @@ XCOL = EXTRA eq "s" ? "time_s" : "event"
 array ENDED[256]
 array END_X[256]
 array END_Y[256]
-note_end(i, s, xx, yy) = (ENDED[int(i) + 1] = s, END_X[int(i) + 1] = xx, END_Y[int(i) + 1] = yy, 0)
+bound = 0
+place = 0
+note_end(i, s, xx, yy) = (ENDED[int(i) + 1] = s, END_X[int(i) + 1] = xx, END_Y[int(i) + 1] = yy, bound = column("lower_bound_bytes"), place = column("placement_bytes"), 0)
 eval read_names
 set table $ends
 plot CSV using (note_end(column("series"), strcol("state"), column(XCOL), column("reserved_max_bytes"))) with table
 unset table
+place = place == place ? place : 0
 array PEAK[256]
 do for [i = 1:COUNT] { PEAK[i] = 0 }
 note_peak(i, v) = (PEAK[i + 1] = v > PEAK[i + 1] ? v : PEAK[i + 1], 0)
@@ -44,23 +47,35 @@ title_of(i) = cut(NAME[i + 1], LEGEND_NAME - strlen(more(i))).more(i)
 do for [i = 0:COUNT - 1] { LONGEST = strlen(title_of(i)) > LONGEST ? strlen(title_of(i)) : LONGEST }
 LONGEST = LONGEST > LEGEND_NAME ? LEGEND_NAME : LONGEST
 
-rows = legend_rows(COUNT + 2, LONGEST)
-eval sheet(900, HEAD + 350 + 74 + 20 * rows)
-set output OUTPUT
+same = alike(bound, place, top)
+bound_title = same ? both(bound, place, scale_of(bound)) : "lower bound ".amount(bound, scale_of(bound))
+place = same ? 0 : place
+LONGEST = bound > 0 && strlen(bound_title) > LONGEST ? strlen(bound_title) : LONGEST
+rows = legend_rows(COUNT + 2 + (bound > 0) + (place > 0), LONGEST)
+eval sheet(900, HEAD + 350 + 74 + 22 * rows)
+eval open_output
 eval head
-set lmargin at screen px(78)
+set lmargin at screen px(88)
 set rmargin at screen px(W - 24)
 set tmargin at screen py(HEAD)
 set bmargin at screen py(HEAD + 350)
 set key at screen px(20), py(HEAD + 350 + 66) left top Left reverse vertical maxrows rows samplen 3.2 spacing 1.02
-set ylabel "reserved memory (".U.")" tc rgb INK
+eval left_title("reserved memory (".U.")", HEAD + 175)
 set xlabel (EXTRA eq "s" ? "recorded time (s)" : "trace event (number)") tc rgb INK
 if (clipped || STATS_max <= 0) { set yrange [0:top / S * 1.25] } else { set yrange [0:*] }
+most = bound > place ? bound : place
+if (!clipped && most > STATS_max) { set yrange [0:most / S * 1.08] }
 set xrange [0:*] noextend
 y(c) = column(c) / S
 of(i, v) = column("series") == i ? v : NaN
 base = 0
 do for [i = 0:COUNT - 1] { if (oom(base)) { base = i } }
+# what is possible: lines across the sheet, their sizes in the legend
+if (bound > 0) { set arrow 1 from graph 0, first bound / S to graph 1, first bound / S nohead lw 2 dt 2 lc rgb INK front }
+if (place > 0) { set arrow 2 from graph 0, first place / S to graph 1, first place / S nohead lw 2 dt 3 lc rgb INK front }
+# (a loop that never runs would still take a place in the legend)
+BOUND_ENTRY = bound > 0 ? ', keyentry with lines lw 2 dt 2 lc rgb INK title bound_title' : ''
+PLACE_ENTRY = place > 0 ? ', keyentry with lines lw 2 dt 3 lc rgb INK title "offline placement ".amount(place, scale_of(place))' : ''
 # more policies than colours: marks on the lines tell them apart
 marked = COUNT > 7
 stride = STATS_records / COUNT / 7 + 1
@@ -71,4 +86,4 @@ plot CSV using (of(base, column(XCOL))):(y("requested_max_bytes")) with fillstep
 	for [i = 0:COUNT - 1] CSV using (of(i, column(XCOL))):(y("reserved_max_bytes")) with steps lw 2.2 dt 1 lc rgb pcolor(i) notitle, \
 	for [i = 0:COUNT - 1] CSV using (mark(i, column(0), column(XCOL))):(y("reserved_max_bytes")) with points pt ppoint(i) ps 1 * DOT lc rgb pcolor(i) notitle, \
 	for [i = 0:COUNT - 1] CSV using (strcol("state") eq "oom" ? of(i, column(XCOL)) : NaN):(y("reserved_max_bytes")) with points pt 2 ps 1.6 * DOT lw 3 lc rgb pcolor(i) notitle, \
-	for [i = 0:COUNT - 1] keyentry with linespoints lw 2.2 dt 1 pt ppoint(i) ps (marked ? DOT : 0) lc rgb pcolor(i) title title_of(i)
+	for [i = 0:COUNT - 1] keyentry with linespoints lw 2.2 dt 1 pt ppoint(i) ps (marked ? DOT : 0) lc rgb pcolor(i) title title_of(i) @BOUND_ENTRY @PLACE_ENTRY

@@ -16,7 +16,7 @@ S = scale_of(STATS_max)
 U = unit_of(STATS_max)
 top = STATS_max > bound ? STATS_max : bound
 low = STATS_min
-low = low < bound ? low : bound
+low = bound > 0 && bound < low ? bound : low
 low = low > MIB ? low : MIB
 top = top > 2 * MIB ? top : 2 * MIB
 stats CSV using (column("driver_ns") > 0 ? column("driver_ns") : 1000) nooutput
@@ -27,29 +27,31 @@ do for [i = 0:COUNT - 1] { LONGEST = strlen(title_of(i)) > LONGEST ? strlen(titl
 LONGEST = LONGEST > LEGEND_NAME ? LEGEND_NAME : LONGEST
 
 rows = legend_rows(COUNT + 1, LONGEST)
-eval sheet(900, HEAD + 340 + 76 + 20 * rows)
-set output OUTPUT
+eval sheet(900, HEAD + 340 + 76 + 22 * rows)
+eval open_output
 eval head
-set lmargin at screen px(78)
+set lmargin at screen px(88)
 set rmargin at screen px(W - 36)
 set tmargin at screen py(HEAD)
 set bmargin at screen py(HEAD + 340)
 set key at screen px(20), py(HEAD + 340 + 68) left top Left reverse vertical maxrows rows samplen 1 spacing 1.02
 set xlabel "driver time of the whole trace, ".EXTRA." (log)" tc rgb INK
-set ylabel "peak reserved memory (".U.")" tc rgb INK
 set logscale x
 set format x "%.0s %cs"
 set xrange [10 ** floor(log10(least) - 0.1) / 1e9:10 ** ceil(log10(most) + 0.1) / 1e9]
 if (top > 6 * low) {
 	set logscale y
-	set ylabel "peak reserved memory (".U.", log)" tc rgb INK
 	set yrange [low / S / 1.4:top / S * 1.4]
 } else {
-	set yrange [low / S * 0.9:top / S * 1.05]
+	# room below the bound for its label
+	set yrange [(low - 0.13 * (top - 0.8 * low)) / S:(top + 0.05 * (top - 0.8 * low)) / S]
 }
+eval left_title("peak reserved memory (".U.(top > 6 * low ? ", log)" : ")"), HEAD + 170)
 set grid xtics ytics lc rgb GRID lt 1 lw 1
-set arrow 1 from graph 0, first bound / S to graph 1, first bound / S nohead lw 2 dt 2 lc rgb AXIS
-set label 901 "lower bound ".amount(bound, S) at graph 1, first bound / S right offset character -0.5, character -0.8 font FONT.",12.5" tc rgb INK
+if (bound > 0) {
+	set arrow 1 from graph 0, first bound / S to graph 1, first bound / S nohead lw 2 dt 2 lc rgb AXIS
+	set label 901 "lower bound ".amount(bound, S) at graph 1, first bound / S right offset character -0.5, character -0.8 font FONT.",12.5" tc rgb INK
+}
 seconds(ns) = (ns > 0 ? ns : 1000) / 1e9
 of(i) = column("series") == i ? seconds(column("driver_ns")) : NaN
 plot CSV using (column("front") == 1 ? seconds(column("driver_ns")) : NaN):(column("peak_reserved_bytes") / S) with points pt 6 ps 2.2 * DOT lw 1.6 lc rgb AXIS title "no other is better in both", \

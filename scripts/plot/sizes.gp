@@ -17,7 +17,7 @@ plot CSV using (add(strcol("kind") eq "size_bytes" ? 1 : 2)) with table
 unset table
 
 eval sheet(900, HEAD + 300 + 98)
-set output OUTPUT
+eval open_output
 set multiplot
 eval head
 set tmargin at screen py(HEAD)
@@ -31,7 +31,7 @@ of(k, c) = strcol("kind") eq k ? column(c) : NaN
 at(k, f) = of(k, "low") * (column("high") / column("low")) ** f
 share(c, sum) = sum > 0 ? 100.0 * column(c) / sum : 0
 
-set lmargin at screen px(66)
+set lmargin at screen px(80)
 set rmargin at screen px(W / 2 - 28)
 set logscale x 2
 set xlabel "request size (log)" tc rgb INK

@@ -13,7 +13,9 @@
 # for dark screens, so scripts use these names and no other black or grey.
 
 # (not here: while a file is loaded, ARG1… are its own)
-arguments = "CSV = ARG1; OUTPUT = ARG2; FORMAT = ARG3; TITLE = ARG4; SUBTITLE = ARG5; EXTRA = ARG6"
+# All charts in one PDF: a script sets these itself, and BOOK, and calls one after the other.
+arguments = 'if (!exists("BOOK")) { CSV = ARG1; OUTPUT = ARG2; FORMAT = ARG3; TITLE = ARG4; SUBTITLE = ARG5; EXTRA = ARG6 }'
+open_output = 'if (!exists("BOOK")) { set output OUTPUT }'
 
 INK = "#222222"		# text
 AXIS = "#444444"	# axes and reference lines
@@ -42,16 +44,21 @@ array CAUSE_COLOR[6] = [AREA, YELLOW, SKY, VERMILLION, GREEN, PURPLE]
 set datafile separator comma
 set datafile columnheaders
 set encoding utf8
+set micro
 
-# Sets the terminal for a sheet of w x h pixels (use: eval sheet(w, h)) and W, H.
+# Sets the terminal for a sheet of w x h pixels (use: eval sheet(w, h)) and W, H,
+# and FOOT, where the sheet ends.
 # Font sizes in scripts are pixels of the sheet: SVG takes them as they are, PNG is drawn
 # 1.75 times as large with 0.75 point to the pixel, PDF has 110 pixels to the inch.
 FONT = "sans-serif"
 # points are drawn larger by the SVG terminal (use: ps 1.2 * DOT)
 set_dot = "DOT = FORMAT eq 'svg' ? 0.6 : 1.0"
-sheet(w, h) = sprintf("W=%d; H=%d; ", w, h).( \
+# In the book a sheet is the upper part of a page of A4, 110 pixels to the inch.
+PAGE_W = 910
+PAGE_H = 1286
+sheet(w, h) = exists("BOOK") ? sprintf("W=%d; H=%d; FOOT=%d", PAGE_W, h > PAGE_H ? h : PAGE_H, h) : sprintf("W=%d; H=%d; FOOT=%d; ", w, h, h).( \
 	FORMAT eq "png" ? sprintf("set term pngcairo size %d,%d fontscale 1.3125 linewidth 1.75 pointscale 1.75", int(1.75 * w), int(1.75 * h)) : \
-	FORMAT eq "pdf" ? sprintf("set term pdfcairo size %.3fin,%.3fin fontscale 0.6545 linewidth 0.8 pointscale 0.5", w / 110.0, h / 110.0) : \
+	FORMAT eq "pdf" ? sprintf("set term pdfcairo size %.3fin,%.3fin fontscale 0.5 linewidth 0.8 pointscale 0.5", w / 110.0, h / 110.0) : \
 	sprintf("set term svg size %d,%d", w, h)). \
 	" font '".FONT.",14' noenhanced rounded background '#ffffff'"
 
@@ -63,6 +70,10 @@ py(y) = 1.0 - (y) / (1.0 * H)
 measure_head = "eval set_dot; HEAD = strstrt(SUBTITLE, \"\\n\") ? 84 : 68"
 # title and subtitle (use: eval head)
 head = "set label 1001 TITLE at screen px(14), py(20) left font '".FONT." Bold,17' tc rgb INK; set label 1002 SUBTITLE at screen px(14), py(42) left font '".FONT.",12.5' tc rgb INK"
+
+# What the left axis shows, at a place of its own: gnuplot would guess how wide the figures beside
+# it come out. mid: pixels from the top (use: eval left_title("memory (GiB)", mid)).
+left_title(text, mid) = sprintf("set label 1003 \"%s\" at screen px(18), py(%d) center rotate by 90 tc rgb INK font FONT.',13'", text, int(mid))
 
 set border 3 lc rgb AXIS
 set tics nomirror out scale 0.6 textcolor rgb INK
@@ -76,7 +87,13 @@ GIB = 1073741824.0
 MIB = 1048576.0
 unit_of(bytes) = bytes >= 4 * GIB ? "GiB" : "MiB"
 scale_of(bytes) = bytes >= 4 * GIB ? GIB : MIB
+number(bytes, scale) = scale == GIB ? sprintf("%.2f", bytes / GIB) : sprintf("%.0f", bytes / MIB)
 amount(bytes, scale) = scale == GIB ? sprintf("%.2f GiB", bytes / GIB) : sprintf("%.0f MiB", bytes / MIB)
+
+# The lower bound and the offline placement; two lines that cannot be told apart on a sheet
+# that ends at `top` are drawn as one (0 = there is none).
+alike(bound, place, top) = bound > 0 && place > 0 && place < bound + 0.006 * top
+both(bound, place, scale) = "bound ".number(bound, scale).", offline placement ".amount(place, scale)
 
 # Names of policies: NAME[i + 1], i being the number in the first column, the name in the
 # second (use: eval read_names). gnuplot cuts quoted fields at their commas; hence a
@@ -98,8 +115,8 @@ LONGEST = 0
 remember(i, s) = i < 0 ? 0 : (NAME[i + 1] = s, COUNT = i + 1 > COUNT ? i + 1 : COUNT, LONGEST = strlen(s) > LONGEST ? strlen(s) : LONGEST, 0)
 
 # Legend below the plot: rows for n entries, the longest of `longest` letters, on 900 pixels.
-LEGEND_NAME = 46
-legend_cols(n, longest) = (cols_ = int(860 / (longest * 8.1 + 56)), cols_ < 1 ? 1 : cols_ > n ? n : cols_)
+LEGEND_NAME = 42
+legend_cols(n, longest) = (cols_ = int(860 / (longest * 8.6 + 58)), cols_ < 1 ? 1 : cols_ > n ? n : cols_)
 legend_rows(n, longest) = int(ceil(n / (1.0 * legend_cols(n, longest))))
 
 # Ticks of a logarithmic axis: every decade, or every other where there are many.

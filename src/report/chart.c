@@ -65,6 +65,20 @@ void frag_chart_list_peaks(const struct frag_chart_job *job, struct frag_text *o
 	}
 }
 
+void frag_chart_list_optimum(const struct frag_chart_job *job, struct frag_text *out)
+{
+	const struct frag_optimum *o = &job->section->optimum;
+
+	if (!o->hidden) {
+		frag_text_add(out, "; lower bound ");
+		frag_text_add_bytes(out, frag_section_bound(job->section));
+	}
+	if (o->placed) {
+		frag_text_add(out, "; offline placement ");
+		frag_text_add_bytes(out, o->place_bytes);
+	}
+}
+
 void frag_chart_add_seconds(const struct frag_chart_job *job, uint64_t us, struct frag_text *out)
 {
 	if (job->section->duration_us)

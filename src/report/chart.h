@@ -46,6 +46,8 @@ void frag_chart_subtitle(const struct frag_chart_job *job, struct frag_text *out
 /* Pieces that charts share. */
 /* "a needs 9.65 GiB, b needs …" of all results, best first. */
 void frag_chart_list_peaks(const struct frag_chart_job *job, struct frag_text *out);
+/* "; lower bound 9.10 GiB; offline placement 9.11 GiB", as far as they are to be shown. */
+void frag_chart_list_optimum(const struct frag_chart_job *job, struct frag_text *out);
 /* Seconds, or "" where the trace has no times. */
 void frag_chart_add_seconds(const struct frag_chart_job *job, uint64_t us, struct frag_text *out);
 /* "s" or "events" */

@@ -15,9 +15,12 @@ static void add_end(const struct frag_chart_job *job, size_t k, uint64_t event, 
 	frag_chart_add_seconds(job, us, out);
 	frag_text_addf(out,
 		       ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64
-		       ",%s\n",
+		       ",%s,%" PRIu64 ",",
 		       w->requested_min, w->requested_max, w->active_min, w->active_max,
-		       w->reserved_min, w->reserved_max, state);
+		       w->reserved_min, w->reserved_max, state, frag_section_bound(job->section));
+	if (job->section->optimum.placed)
+		frag_text_addf(out, "%" PRIu64, job->section->optimum.place_bytes);
+	frag_text_add(out, "\n");
 }
 
 /*
@@ -29,7 +32,7 @@ static void csv(const struct frag_chart_job *job, struct frag_text *out)
 {
 	frag_text_add(out, "series,policy,event,time_s,requested_min_bytes,requested_max_bytes,"
 			   "active_min_bytes,active_max_bytes,reserved_min_bytes,"
-			   "reserved_max_bytes,state\n");
+			   "reserved_max_bytes,state,lower_bound_bytes,placement_bytes\n");
 	for (size_t k = 0; k < job->section->count; k++) {
 		const struct frag_result *r = &job->section->results[k];
 		const struct frag_window *w = r->series.windows;
@@ -68,6 +71,11 @@ static void caption(const struct frag_chart_job *job, struct frag_text *out)
 			   "what the program asked for and has not freed; no policy can go below "
 			   "it. The gap between a line and the area is memory the policy holds "
 			   "but the program cannot use.");
+	if (!job->section->optimum.hidden)
+		frag_text_add(out, " Dashed: the lower bound, the largest sum of live requests.");
+	if (job->section->optimum.placed)
+		frag_text_add(out, " Dotted, where it can be told apart from that: one region "
+				   "into which all requests fit if they are known in advance.");
 	if (failed)
 		frag_text_add(out, " A cross marks where a policy ran out of memory.");
 }
@@ -76,6 +84,7 @@ static void alt(const struct frag_chart_job *job, struct frag_text *out)
 {
 	frag_text_add(out, "Line chart of reserved memory over recorded time. Peaks: ");
 	frag_chart_list_peaks(job, out);
+	frag_chart_list_optimum(job, out);
 	frag_text_add(out, ".");
 }
 

@@ -78,7 +78,8 @@ static bool wanted(const struct frag_chart_job *job)
 {
 	struct bins b;
 
-	return job->section->events && fill(job->section, &b) && b.allocs;
+	return job->section->events && job->section->events->events && fill(job->section, &b) &&
+	       b.allocs;
 }
 
 static void add_row(const char *kind, double low, double high, uint64_t count, uint64_t bytes,

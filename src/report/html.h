@@ -20,5 +20,11 @@ int frag_html_page(const struct frag_report *r, const struct frag_figure *figure
 /* Parts that other pages share: everything up to the content, and the end. */
 void frag_html_begin(const char *title, struct frag_text *out);
 void frag_html_end(struct frag_text *out);
+/* The box with the answer; the sentence in t gets a capital. */
+void frag_html_answer(struct frag_text *t, struct frag_text *out);
+/* Version and the command that makes the page again. */
+void frag_html_again(const struct frag_report *r, struct frag_text *out);
+/* What several ranks, devices or traces need together; nothing where there is one. */
+int frag_html_spread(const struct frag_report *r, struct frag_text *out, struct frag_err *err);
 
 #endif

@@ -124,16 +124,25 @@ static int spawn(struct child *c, struct frag_err *err)
 			 (char *)p->extra,
 			 NULL };
 	posix_spawn_file_actions_t io;
+	posix_spawnattr_t attr;
 	int ret;
 
-	if (posix_spawn_file_actions_init(&io))
+	/* a group of its own: Ctrl-C on the terminal lets a picture that was begun be finished */
+	if (posix_spawnattr_init(&attr))
 		return frag_fail_nomem(err, "gnuplot");
+	posix_spawnattr_setpgroup(&attr, 0);
+	posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETPGROUP);
+	if (posix_spawn_file_actions_init(&io)) {
+		posix_spawnattr_destroy(&attr);
+		return frag_fail_nomem(err, "gnuplot");
+	}
 	posix_spawn_file_actions_addopen(&io, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
 	posix_spawn_file_actions_addopen(&io, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
 	posix_spawn_file_actions_addopen(&io, STDERR_FILENO, c->log, O_WRONLY | O_CREAT | O_TRUNC,
 					 0600);
-	ret = posix_spawnp(&c->pid, "gnuplot", &io, NULL, argv, environ);
+	ret = posix_spawnp(&c->pid, "gnuplot", &io, &attr, argv, environ);
 	posix_spawn_file_actions_destroy(&io);
+	posix_spawnattr_destroy(&attr);
 	if (ret) {
 		c->pid = 0;
 		return frag_fail(err, FRAG_EOUTPUT,
@@ -147,11 +156,12 @@ static int spawn(struct child *c, struct frag_err *err)
 static int start(const char *dir, const struct frag_plot *plot, struct child *c,
 		 struct frag_err *err)
 {
-	char *base = frag_path_join(dir, plot->script);
+	bool whole = strchr(plot->script, '/') != NULL;
+	char *base = whole ? frag_host_strdup(plot->script) : frag_path_join(dir, plot->script);
 	int ret;
 
 	c->plot = plot;
-	c->script = base ? suffixed(base, ".gp") : NULL;
+	c->script = base ? suffixed(base, whole ? "" : ".gp") : NULL;
 	c->log = suffixed(plot->output, ".log");
 	frag_host_free(base);
 	ret = c->script && c->log ? spawn(c, err) : frag_fail_nomem(err, "gnuplot");

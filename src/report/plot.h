@@ -12,7 +12,7 @@
 
 /* One picture. Strings are borrowed. */
 struct frag_plot {
-	const char *script; /* name without ending */
+	const char *script; /* name without ending; with a '/': the path of a program */
 	const char *csv, *output;
 	const char *format; /* "svg", "png", "pdf" */
 	const char *title, *subtitle, *extra;

@@ -28,6 +28,18 @@
 
 #define FRAG_REPORT_SCHEMA 1
 
+/* What is possible with all knowledge of the trace. */
+struct frag_optimum {
+	bool hidden;	      /* neither bound nor placement are to be shown */
+	bool placed;	      /* an offline placement was made, and checked */
+	uint64_t place_bytes; /* its height */
+	uint64_t bound_bytes; /* largest load of the whole trace; 0 = not looked for */
+	const char *rule;     /* how it was made; constant text */
+	char note[200];	      /* why there is none, "" = not asked for */
+};
+
+struct frag_layout; /* layout.h */
+
 struct frag_section {
 	char *trace, *format; /* names */
 	char *conf;	      /* recorded settings, "" = defaults; NULL = not recorded */
@@ -44,6 +56,10 @@ struct frag_section {
 	bool baseline_recorded; /* it has the recorded settings */
 	bool first_of_trace;
 	char *folder; /* of its own report inside of a larger one, or NULL */
+	struct frag_optimum optimum;
+	struct frag_layout *layouts; /* [layouts_count] for the address-space map */
+	size_t layouts_count;
+	char *missing; /* what an interruption left out: "tlsf, buddy"; NULL = nothing */
 };
 
 /* Names and sizes of trace->devs[dev], no results yet. Borrows trace->devs[dev] as `events`
@@ -63,6 +79,7 @@ struct frag_report {
 	uint64_t seed, sync_every;
 	bool skip_oom, free_at_request;
 	bool omit_host;
+	const char *missing; /* traces that an interruption left out, NULL = none */
 };
 
 /* Is this metric measured on the host clock? */
@@ -76,11 +93,32 @@ size_t frag_section_best(const struct frag_section *s);
 bool frag_result_stopped(const struct frag_result *r);
 /* Smallest known card with room for `reserved_bytes` beside its own context, or NULL. */
 const struct frag_gpu *frag_report_smallest_card(uint64_t reserved_bytes);
-/* Largest lower bound among the results (those that stopped early saw less of the trace). */
+/* Largest lower bound among the results (those that stopped early saw less of the trace);
+ * 0 = not to be shown. */
 uint64_t frag_section_bound(const struct frag_section *s);
-/* One sentence: which policy needs least, what that saves, which known card it fits. */
-void frag_section_answer(const struct frag_report *r, const struct frag_section *s,
-			 struct frag_text *out);
+/* The null policy and the null device: no candidates. */
+bool frag_result_reserved_nothing(const struct frag_result *r);
+
+/*
+ * What to take of what was compared. A recording of PyTorch is best served by a setting of
+ * PyTorch's: nothing but a line to export. Among these (else among all but `planned`, which
+ * knows the future) those that spend less than 1 % of the recorded time in the driver come first.
+ */
+struct frag_advice {
+	size_t pick;		    /* index of the advised result, SIZE_MAX = none completes */
+	size_t least;		    /* of that which needs least of all, whatever it costs */
+	bool of_settings, of_cheap; /* it is the best of PyTorch's, of those that cost little */
+	const char *conf; /* for PYTORCH_CUDA_ALLOC_CONF, "" = the defaults; NULL = no setting */
+	const struct frag_gpu *card; /* the smallest known with room, or NULL */
+	uint64_t spare_bytes;	     /* left on it */
+};
+void frag_section_advice(const struct frag_section *s, struct frag_advice *out);
+/* One sentence: what to take, what that saves, which known card it fits. */
+void frag_section_answer(const struct frag_section *s, struct frag_text *out);
+/* "export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True"; nothing where it is no setting. */
+void frag_section_export(const struct frag_section *s, struct frag_text *out);
+/* What the plan of `planned` was made from, and how much it served; nothing without a plan. */
+void frag_section_planned(const struct frag_section *s, struct frag_text *out);
 /* "varlen.default, device 0" (the device only where there are several). */
 void frag_section_title(const struct frag_section *s, struct frag_text *out);
 /* "recorded with expandable_segments:True" */
@@ -106,6 +144,7 @@ int frag_report_json_text(const struct frag_report *r, struct frag_text *out, st
 #define FRAG_FORMAT_SVG 1u
 #define FRAG_FORMAT_PNG 2u
 #define FRAG_FORMAT_PDF 4u
+#define FRAG_FORMAT_BOOK 8u /* charts.pdf: all of them, one to a page */
 
 /*
  * Writes results.csv, results.json, for each chart its CSV and pictures, and

@@ -46,6 +46,9 @@ static void add_row(const struct frag_section *s, const struct frag_result *res,
 			       res->oom.time_us, res->oom.bytes, res->oom.step);
 	else
 		frag_text_add(out, ",,,");
+	frag_text_add(out, ",");
+	if (s->optimum.placed)
+		frag_text_addf(out, "%" PRIu64, s->optimum.place_bytes);
 	add_metrics(&res->m, false, out);
 	if (!omit_host)
 		add_metrics(&res->m, true, out);
@@ -55,7 +58,7 @@ static void add_row(const struct frag_section *s, const struct frag_result *res,
 void frag_report_csv(const struct frag_report *r, struct frag_text *out)
 {
 	frag_text_add(out, "trace,device_ordinal,policy,params,completed,first_oom,"
-			   "first_oom_time_us,first_oom_bytes,first_oom_step");
+			   "first_oom_time_us,first_oom_bytes,first_oom_step,placement_bytes");
 	add_metrics(NULL, false, out);
 	if (!r->omit_host)
 		add_metrics(NULL, true, out);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The page above several reports: one row per trace and device, with its answer. */
 #include "html.h"
+#include "spread.h"
 #include "table.h"
 
 #include "../base/outfile.h"
@@ -34,9 +35,12 @@ static void add_gib(struct frag_text *out, uint64_t bytes)
 static void add_row(const struct frag_section *s, struct frag_text *out)
 {
 	const struct frag_result *base = &s->results[s->baseline];
-	size_t i = frag_section_best(s);
 	struct frag_text title = { 0 };
-	const struct frag_gpu *card;
+	struct frag_advice a;
+	size_t i;
+
+	frag_section_advice(s, &a);
+	i = a.pick;
 
 	frag_section_title(s, &title);
 	frag_text_add(out, "<tr><td class=\"l\"><a href=\"");
@@ -64,12 +68,11 @@ static void add_row(const struct frag_section *s, struct frag_text *out)
 					       (double)base->m.peak_reserved_bytes);
 	else
 		frag_text_add(out, "<td>-</td>");
-	card = frag_report_smallest_card(s->results[i].m.peak_reserved_bytes);
-	add_cell(out, true, card ? card->label : "-");
+	add_cell(out, true, a.card ? a.card->label : "-");
 	frag_text_add(out, "</tr>\n");
 }
 
-static void add_page(const struct frag_report *r, struct frag_text *out)
+static int add_page(const struct frag_report *r, struct frag_text *out, struct frag_err *err)
 {
 	struct frag_text settings = { 0 };
 
@@ -77,8 +80,8 @@ static void add_page(const struct frag_report *r, struct frag_text *out)
 	frag_text_add(out,
 		      "<header>\n<p class=\"kicker\">cufrag report</p>\n"
 		      "<h1>GPU memory by allocation policy</h1>\n<p class=\"question\">Which "
-		      "policy needs the least memory for each of these jobs, and what does that "
-		      "save?</p>\n<p class=\"meta\">Replayed on ");
+		      "setting needs the least memory for each of these jobs, what does that save, "
+		      "and which card is enough?</p>\n<p class=\"meta\">Replayed on ");
 	frag_report_settings(r, &settings);
 	frag_text_add_html(out, frag_text_str(&settings));
 	frag_text_release(&settings);
@@ -86,7 +89,7 @@ static void add_page(const struct frag_report *r, struct frag_text *out)
 		      ".</p>\n</header>\n<div class=\"scroll\"><table>\n<thead><tr>"
 		      "<th class=\"l\">trace</th><th>lower bound<span class=\"unit\">GiB</span>"
 		      "</th><th class=\"l\">compared with</th><th>it reserves<span "
-		      "class=\"unit\">GiB</span></th><th class=\"l\">needs least</th><th>reserves"
+		      "class=\"unit\">GiB</span></th><th class=\"l\">advised</th><th>reserves"
 		      "<span class=\"unit\">GiB</span></th><th>saved<span class=\"unit\">%</span>"
 		      "</th><th class=\"l\">smallest known card</th></tr></thead>\n<tbody>\n");
 	for (size_t i = 0; i < r->count; i++)
@@ -94,27 +97,39 @@ static void add_page(const struct frag_report *r, struct frag_text *out)
 	frag_text_add(out,
 		      "</tbody></table></div>\n<p class=\"files\">Every metric of every policy: "
 		      "<a href=\"results.csv\">results.csv</a>, "
-		      "<a href=\"results.json\">results.json</a>.</p>\n"
-		      "<h2>To do it again</h2>\n<pre>");
-	frag_text_add_html(out, r->command_line ? r->command_line : "");
-	frag_text_add(out, "</pre>\n");
+		      "<a href=\"results.json\">results.json</a>.</p>\n");
+	if (r->missing) {
+		frag_text_add(out, "<p class=\"warn\">Interrupted. Missing: ");
+		frag_text_add_html(out, r->missing);
+		frag_text_add(out, ".</p>\n");
+	}
+	FRAG_TRY(frag_html_spread(r, out, err));
+	frag_text_add(out, "<h2>To do it again</h2>\n");
+	frag_html_again(r, out);
 	frag_html_end(out);
+	return 0;
 }
 
 int frag_report_write_index(const struct frag_report *r, const char *dir, struct frag_err *err)
 {
-	struct frag_text page = { 0 }, csv = { 0 }, json = { 0 };
+	struct frag_text page = { 0 }, csv = { 0 }, json = { 0 }, spread = { 0 };
 	int ret;
 
 	ret = frag_report_json_text(r, &json, err);
 	frag_report_csv(r, &csv);
-	add_page(r, &page);
+	if (!ret)
+		ret = frag_report_spread_csv(r, &spread, err);
+	if (!ret)
+		ret = add_page(r, &page, err);
 	if (!ret)
 		ret = put(dir, "results.csv", &csv, err);
 	if (!ret)
 		ret = put(dir, "results.json", &json, err);
+	if (!ret && spread.len)
+		ret = put(dir, "spread.csv", &spread, err);
 	if (!ret)
 		ret = put(dir, "report.html", &page, err);
+	frag_text_release(&spread);
 	frag_text_release(&page);
 	frag_text_release(&csv);
 	frag_text_release(&json);

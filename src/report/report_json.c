@@ -8,6 +8,7 @@
  * missing piece is found at the end: put() remembers it.
  */
 #include "report.h"
+#include "spread.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -212,6 +213,35 @@ static json_t *result_of(struct maker *mk, const struct frag_section *s,
 	return o;
 }
 
+static json_t *optimum_of(struct maker *mk, const struct frag_section *s)
+{
+	const struct frag_optimum *opt = &s->optimum;
+	json_t *o = note(mk, json_object());
+
+	put(mk, o, "lower_bound_bytes", number(frag_section_bound(s)));
+	put(mk, o, "placement_bytes", opt->placed ? number(opt->place_bytes) : json_null());
+	put(mk, o, "placement_rule", opt->placed ? string(opt->rule) : json_null());
+	return o;
+}
+
+/* What to take, and the setting that does it. */
+static json_t *advice_of(struct maker *mk, const struct frag_section *s)
+{
+	struct frag_advice a;
+	json_t *o;
+
+	frag_section_advice(s, &a);
+	if (a.pick == SIZE_MAX)
+		return json_null();
+	o = note(mk, json_object());
+	put(mk, o, "take", string(s->results[a.pick].policy));
+	put(mk, o, "conf", string(a.conf));
+	put(mk, o, "reserved_bytes", number(s->results[a.pick].m.peak_reserved_bytes));
+	put(mk, o, "smallest_card", string(a.card ? a.card->name : NULL));
+	put(mk, o, "spare_bytes", a.card ? number(a.spare_bytes) : json_null());
+	return o;
+}
+
 static json_t *trace_of(struct maker *mk, const struct frag_section *s)
 {
 	json_t *o = note(mk, json_object());
@@ -226,7 +256,24 @@ static json_t *trace_of(struct maker *mk, const struct frag_section *s)
 	put(mk, o, "duration_us", s->duration_us ? number(s->duration_us) : json_null());
 	put(mk, o, "truncated", json_boolean(s->truncated));
 	put(mk, o, "seed_blocks_count", number(s->seed_blocks));
+	put(mk, o, "optimum", s->optimum.hidden ? json_null() : optimum_of(mk, s));
+	put(mk, o, "advice", advice_of(mk, s));
+	put(mk, o, "missing", string(s->missing));
 	return o;
+}
+
+static json_t *spread_of(struct maker *mk, const struct frag_report *r)
+{
+	struct frag_spreads s;
+	json_t *list;
+
+	if (frag_spreads_init(&s, r, NULL)) {
+		mk->failed = true;
+		return NULL;
+	}
+	list = note(mk, frag_spreads_json(&s, r));
+	frag_spreads_release(&s);
+	return list;
 }
 
 static json_t *device_of(struct maker *mk, const struct frag_report *r)
@@ -275,6 +322,10 @@ json_t *frag_report_json(const struct frag_report *r)
 	}
 	put(&mk, top, "traces", traces);
 	put(&mk, top, "results", results);
+	if (r->count > 1)
+		put(&mk, top, "spread", spread_of(&mk, r));
+	if (r->missing)
+		put(&mk, top, "missing", string(r->missing));
 	if (mk.failed) {
 		json_decref(top);
 		return NULL;

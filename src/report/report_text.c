@@ -5,10 +5,10 @@
  */
 #include "report.h"
 #include "report_internal.h"
+#include "spread.h"
 #include "summary.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 void frag_report_head(const struct frag_report *r, const struct frag_section *s,
 		      struct frag_text *out)
@@ -38,59 +38,59 @@ void frag_report_head(const struct frag_report *r, const struct frag_section *s,
 static int add_section(const struct frag_report *r, const struct frag_section *s,
 		       struct frag_text *out, struct frag_err *err)
 {
+	struct frag_text line = { 0 };
 	struct frag_table table;
 
 	frag_report_head(r, s, out);
 	FRAG_TRY(frag_summary_table(s, false, &table, err));
 	frag_table_print(&table, out);
 	frag_table_release(&table);
+	frag_section_planned(s, &line);
+	if (line.len)
+		frag_text_addf(out, "%s\n", line.s);
+	frag_text_release(&line);
+	if (*s->optimum.note)
+		frag_text_addf(out, "no offline placement: %s\n", s->optimum.note);
+	if (s->missing)
+		frag_text_addf(out, "interrupted, missing: %s\n", s->missing);
 	frag_text_add(out, "answer: ");
-	frag_section_answer(r, s, out);
+	frag_section_answer(s, out);
 	frag_text_add(out, "\n");
+	frag_section_export(s, &line);
+	if (s->count > 1 && line.len)
+		frag_text_addf(out, "to use it: %s\n", line.s);
+	frag_text_release(&line);
 	return 0;
 }
 
-/* Least that device `s` needs: its best policy, else what was reached before memory ran out. */
-static uint64_t need_of(const struct frag_section *s)
+/* What all of them need together: one card for each. */
+static int add_spread(const struct frag_report *r, struct frag_text *out, struct frag_err *err)
 {
-	size_t best = frag_section_best(s);
-	uint64_t need = 0;
+	struct frag_spreads s;
+	struct frag_table table;
 
-	if (best != SIZE_MAX)
-		return s->results[best].m.peak_reserved_bytes;
-	for (size_t i = 0; i < s->count; i++)
-		need = FRAG_MAX(need, s->results[i].m.peak_reserved_bytes);
-	return need;
-}
-
-/* Several devices: the one that needs most decides which cards will do. */
-static void add_worst(const struct frag_report *r, size_t first, size_t end, struct frag_text *out)
-{
-	size_t worst = first;
-
-	for (size_t i = first + 1; i < end; i++) {
-		if (need_of(&r->sections[i]) > need_of(&r->sections[worst]))
-			worst = i;
+	FRAG_TRY(frag_spreads_init(&s, r, err));
+	if (s.count) {
+		frag_text_addf(out, "\n# all %zu %s together: peak reserved of each\n", s.units,
+			       frag_spreads_noun(r));
+		frag_spreads_table(&s, r, &table);
+		frag_table_print(&table, out);
+		frag_table_release(&table);
+		frag_text_add(out, "answer: ");
+		frag_spreads_answer(&s, r, out);
+		frag_text_add(out, "\n");
 	}
-	frag_text_addf(out, "worst device: %" PRIu32 " needs ", r->sections[worst].ordinal);
-	frag_text_add_bytes(out, need_of(&r->sections[worst]));
-	frag_text_addf(out, " at least, the most of %zu\n", end - first);
+	frag_spreads_release(&s);
+	return 0;
 }
 
 int frag_report_table(const struct frag_report *r, struct frag_text *out, struct frag_err *err)
 {
-	for (size_t i = 0, first = 0; i < r->count; i++) {
-		bool last = i + 1 == r->count ||
-			    strcmp(r->sections[i + 1].trace, r->sections[i].trace) != 0;
-
+	for (size_t i = 0; i < r->count; i++) {
 		if (i)
 			frag_text_add(out, "\n");
 		FRAG_TRY(add_section(r, &r->sections[i], out, err));
-		if (!last)
-			continue;
-		if (i > first)
-			add_worst(r, first, i + 1, out);
-		first = i + 1;
 	}
+	FRAG_TRY(add_spread(r, out, err));
 	return frag_text_check(out, err);
 }

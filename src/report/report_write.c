@@ -5,8 +5,10 @@
  */
 #include "report.h"
 
+#include "book.h"
 #include "html.h"
 #include "plot.h"
+#include "spread.h"
 
 #include "../base/outfile.h"
 
@@ -67,7 +69,11 @@ static int put_text(struct writer *w, const char *name, struct frag_text *t, str
 
 static int put_tables(struct writer *w, struct frag_err *err)
 {
-	struct frag_text csv = { 0 }, json = { 0 };
+	struct frag_text csv = { 0 }, json = { 0 }, spread = { 0 };
+
+	FRAG_TRY(frag_report_spread_csv(w->r, &spread, err));
+	if (spread.len)
+		FRAG_TRY(put_text(w, "spread.csv", &spread, err));
 
 	frag_report_csv(w->r, &csv);
 	FRAG_TRY(put_text(w, "results.csv", &csv, err));
@@ -193,6 +199,37 @@ static int put_page(struct writer *w, struct frag_err *err)
 	return put_text(w, "report.html", &page, err);
 }
 
+/* charts.pdf: of each chart the first format's entry, whatever that is, has all it needs. */
+static int put_book(struct writer *w, unsigned threads, struct frag_err *err)
+{
+	size_t per_chart = w->figures_count ? w->plots_count / w->figures_count : 1;
+	struct frag_plot *pages = frag_host_calloc(w->figures_count + 1, sizeof(*pages));
+	char *program = frag_path_join(w->work, "charts.gp"), *scripts = NULL;
+	struct frag_plot book = { .format = "pdf", .title = "", .subtitle = "", .extra = "" };
+	struct frag_text text = { 0 };
+	int ret = pages && program ? frag_plot_scripts(&scripts, err)
+				   : frag_fail_nomem(err, "charts.pdf");
+
+	for (size_t i = 0; !ret && i < w->figures_count; i++)
+		pages[i] = w->plots[i * per_chart];
+	if (!ret)
+		ret = path_of(w, "charts", "pdf", &book.output, err);
+	if (!ret) {
+		frag_book_script(pages, w->figures_count, scripts, book.output, &text);
+		ret = put_text(w, "charts.gp", &text, err);
+	}
+	book.script = program;
+	book.csv = "";
+	if (!ret)
+		ret = frag_plot_run(&book, 1, threads, err);
+	if (program)
+		unlink(program);
+	frag_host_free(scripts);
+	frag_host_free(program);
+	frag_host_free(pages);
+	return ret;
+}
+
 /* Moves (or, with target NULL, deletes) every file of the work folder, then the folder. */
 static int empty_work(struct writer *w, const char *target, struct frag_err *err)
 {
@@ -233,7 +270,7 @@ static int open_work(struct writer *w, struct frag_err *err)
 	most = charts * w->r->count;
 	w->figures = frag_host_calloc(most, sizeof(*w->figures));
 	w->plots = frag_host_calloc(most * FORMATS, sizeof(*w->plots));
-	w->strings = frag_host_calloc(most * (6 + FORMATS), sizeof(*w->strings));
+	w->strings = frag_host_calloc(most * (6 + FORMATS) + 1, sizeof(*w->strings));
 	w->work = frag_path_join(w->dir, ".cufrag-XXXXXX");
 	if (!w->figures || !w->plots || !w->strings || !w->work)
 		return frag_fail_nomem(err, "report");
@@ -275,6 +312,8 @@ int frag_report_write(const struct frag_report *r, const char *dir, unsigned for
 		ret = add_charts(&w, err);
 	if (!ret)
 		ret = frag_plot_run(w.plots, w.plots_count, threads, err);
+	if (!ret && formats & FRAG_FORMAT_BOOK && w.figures_count)
+		ret = put_book(&w, threads, err);
 	if (!ret)
 		ret = put_page(&w, err);
 	if (!ret)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sections: order of the results, and what is said about them in words. */
+#include "layout.h"
 #include "report.h"
 
 #include <inttypes.h>
@@ -31,7 +32,8 @@ int frag_section_init(struct frag_section *s, const struct frag_trace *trace, ui
 		.pools_count = d->pools_count,
 		.events_count = d->events_count,
 		.start_us = trace->start_us,
-		.duration_us = d->events_count ? d->events[d->events_count - 1].time_us : 0,
+		.duration_us =
+			d->events && d->events_count ? d->events[d->events_count - 1].time_us : 0,
 		.seed_blocks = d->seed.blocks_count,
 		.truncated = d->truncated,
 		.events = d,
@@ -52,6 +54,10 @@ void frag_section_release(struct frag_section *s)
 	frag_host_free(s->format);
 	frag_host_free(s->conf);
 	frag_host_free(s->folder);
+	frag_host_free(s->missing);
+	for (size_t i = 0; i < s->layouts_count; i++)
+		frag_layout_release(&s->layouts[i]);
+	frag_host_free(s->layouts);
 	memset(s, 0, sizeof(*s));
 }
 
@@ -92,14 +98,19 @@ void frag_section_order(const struct frag_section *s, size_t *out)
 uint64_t frag_section_bound(const struct frag_section *s)
 {
 	uint64_t bound = 0;
+	bool whole = false;
 
-	for (size_t i = 0; i < s->count; i++)
+	if (s->optimum.hidden)
+		return 0;
+	for (size_t i = 0; i < s->count; i++) {
 		bound = FRAG_MAX(bound, s->results[i].m.lower_bound_bytes);
-	return bound;
+		whole = whole || s->results[i].completed;
+	}
+	/* where every replay ended early, the trace itself was looked at */
+	return whole ? bound : FRAG_MAX(bound, s->optimum.bound_bytes);
 }
 
-/* The null policy and the null device: no candidates. */
-static bool reserved_nothing(const struct frag_result *r)
+bool frag_result_reserved_nothing(const struct frag_result *r)
 {
 	return !r->m.peak_reserved_bytes && r->m.peak_requested_bytes;
 }
@@ -109,7 +120,7 @@ size_t frag_section_best(const struct frag_section *s)
 	size_t best = SIZE_MAX;
 
 	for (size_t i = 0; i < s->count; i++) {
-		if (s->results[i].completed && !reserved_nothing(&s->results[i]) &&
+		if (s->results[i].completed && !frag_result_reserved_nothing(&s->results[i]) &&
 		    (best == SIZE_MAX || better(&s->results[i], &s->results[best])))
 			best = i;
 	}
@@ -168,123 +179,4 @@ const struct frag_gpu *frag_report_smallest_card(uint64_t reserved)
 			best = &gpus[i];
 	}
 	return best;
-}
-
-static void say_saving(const struct frag_section *s, const struct frag_result *best, bool of_these,
-		       struct frag_text *out)
-{
-	const struct frag_result *base = &s->results[s->baseline];
-	uint64_t a = best->m.peak_reserved_bytes, b = base->m.peak_reserved_bytes;
-	const char *as = s->baseline_recorded ? "the recorded " : "";
-
-	if (s->count == 1)
-		return;
-	if (!base->completed) {
-		frag_text_addf(out, ", where %s'%s' runs out of memory at event %" PRIu64, as,
-			       base->policy, base->oom.event);
-	} else if (best == base) {
-		frag_text_addf(out, "; %sno other %s needs less",
-			       s->baseline_recorded ? "these are the recorded settings, and " : "",
-			       of_these ? "of these" : "policy here");
-	} else if (a == b) {
-		frag_text_addf(out, ", as much as %s'%s'", as, base->policy);
-	} else {
-		frag_text_add(out, ", ");
-		frag_text_add_bytes(out, b - a);
-		frag_text_addf(out, " (%.1f %%) less than %s'%s' with ",
-			       100.0 * (double)(b - a) / (double)b, as, base->policy);
-		frag_text_add_bytes(out, b);
-	}
-}
-
-/* Driver time that nobody will notice: below this part of the recorded time. */
-#define CHEAP_RATIO 0.01
-
-static double driver_share(const struct frag_section *s, const struct frag_result *r)
-{
-	return s->duration_us ? (double)r->m.modelled_ns / 1e3 / (double)s->duration_us : 0;
-}
-
-/* The best of those whose driver time nobody will notice; SIZE_MAX if there is none. */
-static size_t best_cheap(const struct frag_section *s)
-{
-	size_t best = SIZE_MAX;
-
-	for (size_t i = 0; i < s->count; i++) {
-		const struct frag_result *r = &s->results[i];
-
-		if (r->completed && !reserved_nothing(r) && driver_share(s, r) < CHEAP_RATIO &&
-		    (best == SIZE_MAX || better(r, &s->results[best])))
-			best = i;
-	}
-	return best;
-}
-
-static void say_driver(const struct frag_section *s, const struct frag_result *r,
-		       struct frag_text *out)
-{
-	frag_text_add_ns(out, r->m.modelled_ns);
-	frag_text_addf(out, " in the driver, %.*f %% of the recorded time",
-		       driver_share(s, r) < 0.1 ? 1 : 0, 100 * driver_share(s, r));
-}
-
-static void say_card(const struct frag_result *r, struct frag_text *out)
-{
-	const struct frag_gpu *card = frag_report_smallest_card(r->m.peak_reserved_bytes);
-
-	if (card)
-		frag_text_addf(out, "; the smallest known card with room for it is %s",
-			       card->label);
-	else
-		frag_text_add(out, "; no known card has room for it");
-}
-
-/* Nothing completed, or nothing was reserved. */
-static void say_nothing(const struct frag_section *s, struct frag_text *out)
-{
-	for (size_t k = 0; k < s->count; k++) {
-		if (s->results[k].completed) {
-			frag_text_add(out, "nothing was reserved, so there is nothing to compare");
-			return;
-		}
-	}
-	frag_text_addf(out, "no policy completes '%s' here: %s", s->trace,
-		       s->count == 1 ? "it runs out of memory"
-				     : "every one of them runs out of memory");
-}
-
-void frag_section_answer(const struct frag_report *r, const struct frag_section *s,
-			 struct frag_text *out)
-{
-	size_t least = frag_section_best(s), i = best_cheap(s);
-	const struct frag_result *best, *costly;
-
-	(void)r;
-	if (least == SIZE_MAX) {
-		say_nothing(s, out);
-		return;
-	}
-	costly = &s->results[least];
-	if (i == SIZE_MAX || driver_share(s, costly) < CHEAP_RATIO)
-		i = least;
-	best = &s->results[i];
-	/* what needs even less at a price comes second: few will want to pay it */
-	if (i != least)
-		frag_text_add(out,
-			      "of the policies that spend less than 1 % of the recorded time in "
-			      "the driver, ");
-	frag_text_addf(out, "'%s' needs least: ", best->policy);
-	frag_text_add_bytes(out, best->m.peak_reserved_bytes);
-	frag_text_add(out, " reserved at peak");
-	say_saving(s, best, i != least, out);
-	say_card(best, out);
-	if (i != least) {
-		frag_text_addf(out, ". '%s' would do with ", costly->policy);
-		frag_text_add_bytes(out, costly->m.peak_reserved_bytes);
-		frag_text_add(out, ", but spends ");
-		say_driver(s, costly, out);
-	} else if (s->count > 1 && driver_share(s, best) >= CHEAP_RATIO) {
-		frag_text_add(out, "; it spends ");
-		say_driver(s, best, out);
-	}
 }

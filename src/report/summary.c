@@ -170,16 +170,21 @@ static void add_columns(const struct frag_section *s, struct frag_table *t, bool
 	}
 }
 
-/* The bound belongs to the trace: every policy that completed has the same. */
-static void add_bound_row(const struct frag_section *s, struct frag_table *t, bool wide, bool gib)
+/* A row about the trace, not a policy: only its size. */
+static void add_trace_row(const struct frag_section *s, struct frag_table *t, const char *name,
+			  uint64_t bytes, bool wide, bool gib)
 {
+	uint64_t bound = frag_section_bound(s);
+
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(fields); i++) {
 		if (!shown(s, i, wide))
 			continue;
 		if (i == 0)
-			frag_table_cell(t, "(lower bound)");
+			frag_table_cell(t, "%s", name);
 		else if (fields[i].put == put_reserved)
-			put_bytes(t, frag_section_bound(s), gib);
+			put_bytes(t, bytes, gib);
+		else if (fields[i].put == put_bound_ratio && bound)
+			frag_table_cell(t, "%.2f", (double)bytes / (double)bound);
 		else
 			frag_table_cell(t, "%s", fields[i].column.left ? "" : "-");
 	}
@@ -206,7 +211,10 @@ int frag_summary_table(const struct frag_section *s, bool wide, struct frag_tabl
 				fields[f].put(out, &s->results[order[i]], gib);
 		}
 	}
-	add_bound_row(s, out, wide, gib);
+	if (s->optimum.placed)
+		add_trace_row(s, out, "(offline placement)", s->optimum.place_bytes, wide, gib);
+	if (!s->optimum.hidden)
+		add_trace_row(s, out, "(lower bound)", frag_section_bound(s), wide, gib);
 	frag_host_free(order);
 	return 0;
 }

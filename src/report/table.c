@@ -102,6 +102,24 @@ static void html_head(const struct frag_table *t, struct frag_text *out)
 	frag_text_add(out, "</tr></thead>\n");
 }
 
+/* Names of policies are long words: they may break behind their signs. */
+void frag_table_words_html(const char *cell, struct frag_text *out)
+{
+	while (*cell) {
+		size_t n = strcspn(cell, ":_,");
+		char part[2] = { cell[n], '\0' };
+		struct frag_text word = { 0 };
+
+		frag_text_addn(&word, cell, n);
+		frag_text_add(&word, part);
+		frag_text_add_html(out, frag_text_str(&word));
+		frag_text_release(&word);
+		cell += n + (part[0] != '\0');
+		if (*cell && part[0])
+			frag_text_add(out, "<wbr>");
+	}
+}
+
 void frag_table_html(const struct frag_table *t, size_t mark, struct frag_text *out)
 {
 	const char *cell = frag_text_str(&t->cells);
@@ -120,7 +138,7 @@ void frag_table_html(const struct frag_table *t, size_t mark, struct frag_text *
 			frag_text_addf(out, "<tr%s>",
 				       i / t->columns_count == mark ? " class=\"best\"" : "");
 		frag_text_addf(out, "<td%s>", t->columns[c].left ? " class=\"l\"" : "");
-		frag_text_add_html(out, cell);
+		frag_table_words_html(cell, out);
 		frag_text_add(out, "</td>");
 		if (c + 1 == t->columns_count)
 			frag_text_add(out, "</tr>\n");

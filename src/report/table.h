@@ -35,5 +35,7 @@ void frag_table_cell(struct frag_table *t, const char *fmt, ...)
 void frag_table_print(const struct frag_table *t, struct frag_text *out);
 /* <table>…</table>; row number `mark` (SIZE_MAX = none) gets class "best". */
 void frag_table_html(const struct frag_table *t, size_t mark, struct frag_text *out);
+/* A cell's text, escaped, with places where a line may break. */
+void frag_table_words_html(const char *cell, struct frag_text *out);
 
 #endif

@@ -2,6 +2,7 @@
 #include "sample_report.h"
 
 #include "metrics/series.h"
+#include "report/layout.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -202,6 +203,33 @@ static void run_policy(struct sample *s, size_t k, struct frag_result *r)
 	r->counters[1][1] = frag_host_strdup("-7");
 }
 
+/* A placement a little above the bound, and a map of a few boxes. */
+static void fill_optimum(struct sample *s, uint64_t bound)
+{
+	const struct frag_trace_dev *d = &s->trace.devs[0];
+	struct frag_layout *l = frag_host_calloc(1, sizeof(*l));
+	uint64_t last = d->events_count - 1;
+
+	s->section.optimum.placed = true;
+	s->section.optimum.place_bytes = bound + bound / 8;
+	s->section.optimum.rule = "by hand";
+	l->policy = frag_host_strdup(names[0]);
+	l->span_bytes = 8 * FRAG_MIB;
+	l->cell_bytes = FRAG_MIB;
+	l->samples = 2;
+	l->count = FRAG_LAYOUT_USES - 1;
+	l->boxes = frag_host_calloc(l->count, sizeof(*l->boxes));
+	for (size_t i = 0; i < l->count; i++)
+		l->boxes[i] = (struct frag_layout_box){ .from_event = i % 2 * (last / 2),
+							.to_event = last,
+							.to_us = d->events[last].time_us,
+							.low = i * FRAG_MIB,
+							.high = (i + 1) * FRAG_MIB,
+							.use = FRAG_LAYOUT_LIVE + (unsigned)i };
+	s->section.layouts = l;
+	s->section.layouts_count = 1;
+}
+
 void sample_init(struct sample *s, size_t policies, size_t events, bool times)
 {
 	uint64_t bound = 0;
@@ -218,6 +246,7 @@ void sample_init(struct sample *s, size_t policies, size_t events, bool times)
 	}
 	for (size_t k = 0; k < policies; k++)
 		fill_metrics(&s->section.results[k], events, bound);
+	fill_optimum(s, bound);
 	s->report = (struct frag_report){
 		.sections = &s->section,
 		.count = 1,

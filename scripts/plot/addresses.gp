@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+# Address-space map, one panel per policy. EXTRA: s or events.
+load ARG0[1:strlen(ARG0)-strlen("addresses.gp")]."style.gp"
+eval arguments
+eval measure_head
+
+eval read_names
+FROM = EXTRA eq "s" ? "from_s" : "from_event"
+TO = EXTRA eq "s" ? "to_s" : "to_event"
+stats CSV using (column(TO)) nooutput
+last = STATS_max
+stats CSV using (column("high_bytes")) nooutput
+S = scale_of(STATS_max)
+U = unit_of(STATS_max)
+top = STATS_max / S
+
+PANEL = 250
+PITCH = PANEL + 56
+eval sheet(900, HEAD + COUNT * PITCH + 58)
+eval open_output
+set multiplot
+eval head
+set lmargin at screen px(88)
+set rmargin at screen px(W - 24)
+set xrange [0:last] noextend
+set grid noxtics noytics
+set style fill solid 1.0 noborder
+# live, waiting, pinned, releasable: causes 1, 3, 4 and 5 of style.gp
+USES = "live waiting pinned releasable"
+array USE_NAME[4] = ["in use", "waiting for a stream", "free, pinned", "free, releasable"]
+array USE_CAUSE[4] = [1, 3, 4, 5]
+do for [i = 0:COUNT - 1] {
+	up = HEAD + 22 + i * PITCH
+	set tmargin at screen py(up)
+	set bmargin at screen py(up + PANEL)
+	set yrange [0:top] noextend
+	eval left_title("address (".U.")", up + PANEL / 2)
+	set label 1 cut(NAME[i + 1], 90) at graph 0, graph 1 left offset 0, character 0.6 font FONT." Bold,13" tc rgb INK
+	if (i == COUNT - 1) {
+		set xlabel (EXTRA eq "s" ? "recorded time (s)" : "trace event (number)") tc rgb INK
+		set key at screen px(20), py(up + PANEL + 64) left top Left reverse vertical maxrows 1 samplen 1.6
+	} else {
+		set xlabel ""
+		unset key
+	}
+	plot for [k = 1:4] CSV using (column("panel") == i && strcol("use") eq word(USES, k) ? column(FROM) : NaN):(column("low_bytes") / S):(column(FROM)):(column(TO)):(column("low_bytes") / S):(column("high_bytes") / S) with boxxyerror lc rgb CAUSE_COLOR[USE_CAUSE[k]] title USE_NAME[k]
+	unset label 1001
+	unset label 1002
+}
+unset multiplot

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The policy of external.c; at its tenth allocation it is as if Ctrl-C were pressed. It goes on. */
+#include <signal.h>
+
+#define frag_policy_external plain_policy
+#include "external.c"
+#undef frag_policy_external
+
+static int alloc_and_interrupt(void *self, const struct frag_request *req, struct frag_block *out,
+			       struct frag_err *err)
+{
+	static int calls;
+
+	if (++calls == 10)
+		raise(SIGINT);
+	return alloc(self, req, out, err);
+}
+
+const struct frag_policy_ops frag_policy_external = {
+	.abi = ABI,
+	.name = "interrupt",
+	.summary = "one cudaMalloc per request, and an interruption",
+	.source = "tests of the command line",
+	.needs = FRAG_CAN_MALLOC,
+	.opts = opts,
+	.params_size = sizeof(struct params),
+	.create = create,
+	.destroy = destroy,
+	.alloc = alloc_and_interrupt,
+	.free = release,
+	.visit = visit,
+};

@@ -1,0 +1,100 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Opens report.html in a real browser, headless Chromium:
+#	run.sh PROGRAM
+# Pages of one trace, of one that runs out of memory, of two devices, and of several traces are
+# opened at 1280 and 800 pixels, and dark. In a copy of each page probe.html looks for script
+# errors, images that did not load, anything that sticks out, labels that leave their chart, and
+# text that is hard to see. Links must lead to files. Skipped without Chromium or gnuplot.
+# Last line: "N passed, N failed, N skipped".
+set -uo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+root=$(cd "$here/../.." && pwd)
+export LC_ALL=C.UTF-8
+
+program=${1:?usage: run.sh PROGRAM}
+[ -d "$program" ] && program=$program/cufrag
+program=$(realpath "$program")
+passed=0 failed=0
+
+skip() {
+	echo "skipped: $1"
+	echo '0 passed, 0 failed, 1 skipped'
+	exit 0
+}
+browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome || true)
+[ -n "$browser" ] || skip 'no chromium (Debian package chromium)'
+command -v gnuplot > /dev/null || skip 'no gnuplot'
+[ -n "${FRAG_TEST_QUICK:-}" ] && skip 'the browser is left out of the quick tests'
+
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+
+# check NAME: what is on standard input is what is wrong
+check() {
+	local wrong
+	wrong=$(cat)
+	if [ -z "$wrong" ]; then
+		passed=$((passed + 1))
+	else
+		failed=$((failed + 1))
+		printf 'FAILED: %s\n%s\n' "$1" "$wrong"
+	fi
+}
+
+# links PAGE: the files it names are there, and nothing comes from elsewhere
+links() {
+	grep -oE '(href|src)="[^"#]*"' "$1" | sed 's/^[a-z]*="//; s/"$//' | sort -u | while read -r link; do
+		case $link in
+		http://www.w3.org/*) ;;
+		*://* | /*) echo "leads elsewhere: $link" ;;
+		*) [ -s "$(dirname "$1")/$link" ] || echo "leads nowhere: $link" ;;
+		esac
+	done
+	grep -oE 'url\((https?:|//)[^)]*\)|@import' "$1"
+}
+
+# probe PAGE WIDTH light|dark
+probe() {
+	local copy=$scratch/probe.html scheme=() dom
+	[ "$3" = dark ] && scheme=(--force-dark-mode)
+	sed "s|<head>|<head><script>window.probe_errors = []; addEventListener('error', e => probe_errors.push('script error: ' + (e.message \|\| e.target.src)), true);</script>|" "$1" |
+		awk -v probe="$here/probe.html" '/<\/body>/ { while ((getline line < probe) > 0) print line } { print }' > "$copy"
+	dom=$(timeout 120 "$browser" --headless --no-sandbox --disable-gpu --hide-scrollbars --user-data-dir="$scratch/profile" \
+		--window-size="$2,900" "${scheme[@]}" --dump-dom "file://$copy" 2> "$scratch/browser.log" | sed -n '/<pre id="probe">/,/<\/pre>/p')
+	sed -n 's/^\(<pre id="probe">\)*WRONG /    /p' <<< "$dom"
+	grep -q "LOOKED $2 $3 charts" <<< "$dom" || { echo "    not looked at: $(tail -n 2 "$scratch/browser.log")"; return; }
+	grep -qE 'labels 0 ' <<< "$dom" && grep -qE 'charts [1-9]' <<< "$dom" && echo '    the charts have no labels'
+	grep -qE 'tables 0' <<< "$dom" && echo '    the page has no table'
+}
+
+# page NAME PAGE CHARTS
+page() {
+	local count
+	check "$1: links" < <(links "$2")
+	count=$(grep -c '<figure>' "$2")
+	check "$1: charts" < <([ "$count" -ge "$3" ] || echo "    $count charts, not $3")
+	check "$1: 1280 pixels, light" < <(probe "$2" 1280 light)
+	check "$1: 800 pixels, light" < <(probe "$2" 800 light)
+	check "$1: 1280 pixels, dark" < <(probe "$2" 1280 dark)
+}
+
+cd "$scratch" || exit 1
+make_report() {
+	"$program" compare "$@" > log 2>&1 || { echo "FAILED: cufrag compare $*"; cat log; failed=$((failed + 1)); }
+}
+traces=$root/traces
+make_report "$traces/gnn.default.cft" --policies 'all; pytorch:roundup_power2_divisions:[256:1,512:2,1024:4,>:8],max_split_size_mb:512' --out many
+make_report "$traces/leak.frames.cft" --capacity 3G --pdf --out oom
+make_report "$traces/modelpar.default.cft" --policies 'pytorch; pytorch:expandable_segments:True' --formats svg --out devices
+make_report "$traces/leak.frames.cft" "$traces/streams.default.cft" --policies 'pytorch; buddy' --formats svg --out several
+page 'many policies' many/report.html 10
+page 'out of memory' oom/report.html 8
+page 'two devices' devices/report.html 18
+page 'several traces' several/report.html 0
+check 'one of several: links' < <(links several/leak.frames/report.html)
+check 'all charts in one file' < <([ "$(head -c 5 oom/charts.pdf)" = %PDF- ] || echo '    charts.pdf is none')
+check 'what to set' < <(grep -q 'export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True' devices/report.html || echo '    no line to export')
+
+echo "$passed passed, $failed failed, 0 skipped"
+[ $failed -eq 0 ] && [ $passed -gt 0 ]

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is advised: which result, in which words, and the line that sets it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "report_rig.h"
+#include "sample_report.h"
+
+#include <string.h>
+
+/* Peaks in GiB and driver times in ms, one per policy of the sample. */
+static void settle(struct sample *s, const uint64_t *gib, const uint64_t *ms)
+{
+	s->section.duration_us = 1000000;
+	s->section.baseline_recorded = true;
+	for (size_t k = 0; k < s->section.count; k++) {
+		struct frag_result *r = &s->section.results[k];
+
+		r->completed = true;
+		r->m.peak_reserved_bytes = gib[k] * FRAG_GIB;
+		r->m.modelled_ns = ms[k] * 1000000;
+	}
+}
+
+static void assert_answer(const struct frag_section *s, const char *part)
+{
+	struct frag_text t = { 0 };
+
+	frag_section_answer(s, &t);
+	if (!strstr(frag_text_str(&t), part))
+		fail_msg("'%s' is not in '%s'", part, frag_text_str(&t));
+	frag_text_release(&t);
+}
+
+static void assert_export(const struct frag_section *s, const char *line)
+{
+	struct frag_text t = { 0 };
+
+	frag_section_export(s, &t);
+	assert_string_equal(frag_text_str(&t), line);
+	frag_text_release(&t);
+}
+
+static void rename_policy(struct frag_result *r, const char *name)
+{
+	frag_host_free(r->policy);
+	r->policy = frag_host_strdup(name);
+}
+
+/* Failed ones last; of equals the one that was asked for first. */
+static void the_order(void **state)
+{
+	static const uint64_t gib[] = { 10, 8, 1, 13, 8 }, ms[] = { 9, 60, 9, 9, 60 };
+	static const size_t wanted[] = { 1, 4, 0, 3, 2 };
+	struct sample s;
+	size_t order[5];
+
+	(void)state;
+	sample_init(&s, 5, EVENTS, true);
+	settle(&s, gib, ms);
+	s.section.results[2].completed = false;
+	frag_section_order(&s.section, order);
+	assert_memory_equal(order, wanted, sizeof(wanted));
+	assert_int_equal(frag_section_best(&s.section), 1);
+	for (size_t k = 0; k < 5; k++)
+		s.section.results[k].completed = false;
+	assert_int_equal(frag_section_best(&s.section), SIZE_MAX);
+	assert_answer(&s.section, "no policy completes 'sample.default' here: every one of them "
+				  "runs out of memory");
+	assert_export(&s.section, "");
+	sample_release(&s);
+}
+
+/* What spends a noticeable time in the driver comes second, with its price. */
+static void cheap_ones_first(void **state)
+{
+	static const uint64_t gib[] = { 10, 8, 20, 13, 8 }, ms[] = { 9, 60, 9, 9, 60 };
+	struct sample s;
+
+	(void)state;
+	sample_init(&s, 5, EVENTS, true);
+	settle(&s, gib, ms);
+	assert_answer(&s.section,
+		      "of PyTorch's settings that spend less than 1 % of the recorded time in the "
+		      "driver, 'pytorch' needs least: 10 GiB reserved at peak; these are the "
+		      "recorded settings, and no other of these needs less; the smallest known "
+		      "card with room for it is ");
+	assert_answer(&s.section, ". 'pytorch:expandable_segments:True' would do with 8 GiB, but "
+				  "spends 60.0 ms in the driver, 6.0 % of the recorded time");
+	assert_export(&s.section, "unset PYTORCH_CUDA_ALLOC_CONF");
+	sample_release(&s);
+}
+
+/* A setting is advised even where another allocator would need less; that one is named. */
+static void settings_before_other_allocators(void **state)
+{
+	static const uint64_t gib[] = { 10, 8, 20, 13, 6 }, ms[] = { 1, 1, 1, 1, 1 };
+	struct frag_advice a;
+	struct sample s;
+
+	(void)state;
+	sample_init(&s, 5, EVENTS, true);
+	settle(&s, gib, ms);
+	frag_section_advice(&s.section, &a);
+	assert_int_equal(a.pick, 1);
+	assert_int_equal(a.least, 4);
+	assert_string_equal(a.conf, "expandable_segments:True");
+	assert_non_null(a.card);
+	assert_int_equal(a.spare_bytes, a.card->total_bytes - a.card->context_bytes - 8 * FRAG_GIB);
+	assert_answer(&s.section, "2 GiB (20.0 %) less than the recorded 'pytorch' with 10 GiB");
+	assert_answer(&s.section, ". 'buddy' would do with 6 GiB, but is another allocator");
+	assert_export(&s.section, "export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True");
+	/* what a shell would take apart is quoted */
+	rename_policy(&s.section.results[1], "pytorch:roundup_power2_divisions:[256:1,>:8]");
+	assert_export(&s.section, "export PYTORCH_CUDA_ALLOC_CONF='roundup_power2_divisions:"
+				  "[256:1,>:8]'");
+	sample_release(&s);
+}
+
+/* Where the trace is not PyTorch's, any policy may be the answer. */
+static void any_policy_for_other_programs(void **state)
+{
+	static const uint64_t gib[] = { 10, 8, 20, 13, 6 }, ms[] = { 1, 1, 1, 1, 1 };
+	struct sample s;
+
+	(void)state;
+	sample_init(&s, 5, EVENTS, true);
+	settle(&s, gib, ms);
+	frag_host_free(s.section.conf);
+	s.section.conf = NULL;
+	s.section.baseline_recorded = false;
+	assert_answer(&s.section,
+		      "'buddy' needs least: 6 GiB reserved at peak, 4 GiB (40.0 %) less "
+		      "than 'pytorch' with 10 GiB");
+	assert_export(&s.section, "");
+	sample_release(&s);
+}
+
+/* A plan has seen the future: it is named, never advised, unless nothing else completes. */
+static void a_plan_is_not_advised(void **state)
+{
+	static const uint64_t gib[] = { 10, 8, 20, 13, 6 }, ms[] = { 1, 1, 1, 1, 1 };
+	struct frag_text t = { 0 };
+	struct frag_advice a;
+	struct sample s;
+
+	(void)state;
+	sample_init(&s, 5, EVENTS, true);
+	settle(&s, gib, ms);
+	rename_policy(&s.section.results[4], "planned");
+	assert_answer(&s.section, ". 'planned' would do with 6 GiB, but has seen the first steps "
+				  "in advance");
+	frag_section_planned(&s.section, &t);
+	assert_int_equal(t.len, 0);
+	frag_host_free(s.section.results[4].params);
+	s.section.results[4].params = frag_host_strdup("plan=first 3 of 6 steps");
+	frag_section_planned(&s.section, &t);
+	assert_string_equal(t.s, "'planned' has a plan from the first 3 of 6 steps");
+	frag_text_release(&t);
+	for (size_t k = 0; k < 4; k++)
+		s.section.results[k].completed = false;
+	frag_section_advice(&s.section, &a);
+	assert_int_equal(a.pick, 4);
+	sample_release(&s);
+}
+
+/* Where what is cheap needs more than the recording took, that is said. */
+static void worse_than_recorded(void **state)
+{
+	static const uint64_t gib[] = { 5, 8, 20, 13, 6 }, ms[] = { 50, 1, 1, 1, 1 };
+	struct sample s;
+
+	(void)state;
+	sample_init(&s, 5, EVENTS, true);
+	settle(&s, gib, ms);
+	assert_answer(&s.section, "'pytorch:expandable_segments:True' needs least: 8 GiB reserved "
+				  "at peak, 3 GiB (60.0 %) more than the recorded 'pytorch' with 5 "
+				  "GiB");
+	sample_release(&s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_order),
+		cmocka_unit_test(cheap_ones_first),
+		cmocka_unit_test(settings_before_other_allocators),
+		cmocka_unit_test(any_policy_for_other_programs),
+		cmocka_unit_test(a_plan_is_not_advised),
+		cmocka_unit_test(worse_than_recorded),
+	};
+
+	return cmocka_run_group_tests_name("report_answer", tests, NULL, NULL);
+}
