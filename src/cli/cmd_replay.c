@@ -53,13 +53,14 @@ const struct frag_cmd frag_cmd_replay = {
 	.name = "replay",
 	.summary = "one policy on one trace, in full detail",
 	.group = FRAG_GROUP_SIM,
-	.operands = "TRACE",
+	.operands = "TRACE...",
 	.operands_min = 1,
-	.operands_max = 1,
+	.operands_max = 10000,
 	.about =
 		"Replays a trace through one allocation policy and prints every metric, where the "
 		"bytes are at the peak, latency by class, driver calls, the policy's own counters, "
-		"and what memory looked like if it ran out.",
+		"and what memory looked like if it ran out. Several traces, as the ranks of a job "
+		"write them, one after the other.",
 	.examples =
 		"  cufrag replay traces/gnn.default.cft --policy buddy\n"
 		"  cufrag replay run.pickle --policy pytorch:expandable_segments:True --gpu l4\n",
