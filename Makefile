@@ -59,7 +59,8 @@ PKG_CF   := $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
 PKG_LD   := $(shell pkg-config --libs $(PKGS) 2>/dev/null || echo -larchive -lzstd -ljansson -lxxhash)
 CPPFLAGS += -D_GNU_SOURCE -Isrc/include -Ipolicies -Ipolicies/common -I$(GEN) $(PKG_CF)
 ALL_CFLAGS  := -std=c17 $(WARN) $(CFLAGS_$(BUILD)) $(CFLAGS)
-ALL_LDFLAGS := -rdynamic $(LDFLAGS_$(BUILD)) $(LDFLAGS)
+# as needed: libarchive is opened when a compressed file is (src/trace/archive_lib.c)
+ALL_LDFLAGS := -rdynamic -Wl,--as-needed $(LDFLAGS_$(BUILD)) $(LDFLAGS)
 LDLIBS   := $(PKG_LD) -lm -lpthread -ldl
 
 # ---- CUDA: auto takes a complete toolkit if there is one; both outcomes build ----

@@ -29,7 +29,13 @@
 #define NODES_EACH 8u
 #define ATTEMPTS (TURNS * GOALS)
 
+struct runner { /* what an attempt looks at to know whether it is still wanted */
+	struct search *search;
+	size_t number;
+};
+
 struct attempt {
+	struct runner runner;
 	uint64_t goal, order, nodes, height;
 	uint64_t *offsets; /* of a solved one */
 	enum tree_outcome outcome;
@@ -58,11 +64,6 @@ static uint64_t now_ns(void)
 }
 
 /* ---- an attempt ------------------------------------------------------------------- */
-
-struct runner {
-	struct search *search;
-	size_t number;
-};
 
 static bool is_answer(const struct search *s, const struct attempt *a)
 {
@@ -94,8 +95,7 @@ static void take_solution(const struct search *s, struct attempt *a, const struc
 
 static void run_tree(struct search *s, struct attempt *a, struct tree *t, uint32_t *rank)
 {
-	struct runner runner = { s, (size_t)(a - s->list) };
-
+	a->runner = (struct runner){ s, (size_t)(a - s->list) };
 	a->rc = tree_rank(&s->problem, a->order, s->opt->seed, rank, &a->err);
 	if (a->rc)
 		return;
@@ -104,7 +104,7 @@ static void run_tree(struct search *s, struct attempt *a, struct tree *t, uint32
 	t->nodes_max = s->nodes_each;
 	t->deadline_ns = s->deadline_ns;
 	t->cancelled = cancelled;
-	t->ctx = &runner;
+	t->ctx = &a->runner;
 	a->outcome = tree_attempt(t);
 	a->nodes = t->nodes;
 	a->ran = true;

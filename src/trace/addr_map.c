@@ -37,12 +37,10 @@ void frag_addr_map_release(struct frag_addr_map *map)
 	*map = (struct frag_addr_map){ 0 };
 }
 
-int frag_addr_map_reserve(struct frag_addr_map *map, struct frag_err *err)
+int frag_addr_map_grow(struct frag_addr_map *map, struct frag_err *err)
 {
 	struct frag_addr_map old = *map;
 
-	if (FRAG_LIKELY(map->count * 2 <= map->mask))
-		return 0;
 	FRAG_TRY(set_size(map, 64 - map->shift + 1, err));
 	for (size_t i = 0; i <= old.mask; i++)
 		if (old.cells[i].value != FRAG_ADDR_EMPTY)
@@ -60,7 +58,7 @@ int frag_addr_map_put(struct frag_addr_map *map, frag_addr_t addr, uint32_t valu
 	return 0;
 }
 
-void frag_addr_map_remove(struct frag_addr_map *map, struct frag_addr_cell *cell)
+void frag_addr_map_shift(struct frag_addr_map *map, struct frag_addr_cell *cell)
 {
 	size_t hole = (size_t)(cell - map->cells), at = hole;
 
@@ -78,5 +76,4 @@ void frag_addr_map_remove(struct frag_addr_map *map, struct frag_addr_cell *cell
 		}
 	}
 	map->cells[hole].value = FRAG_ADDR_EMPTY;
-	map->count--;
 }

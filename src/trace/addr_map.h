@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Address -> number, for what is live: open addressing, linear probing, at most
- * half full, removal by shifting back (no tombstones, so a long history costs
+ * a quarter full, removal by shifting back (no tombstones, so a long history costs
  * no more than its live blocks).
  */
 #ifndef FRAG_TRACE_ADDR_MAP_H
@@ -27,10 +27,27 @@ void frag_addr_map_release(struct frag_addr_map *map); /* zeroed is allowed */
 /* pre: absent (checked by find), value != FRAG_ADDR_EMPTY. */
 int frag_addr_map_put(struct frag_addr_map *map, frag_addr_t addr, uint32_t value,
 		      struct frag_err *err);
+int frag_addr_map_grow(struct frag_addr_map *map, struct frag_err *err);
+/* For frag_addr_map_remove, where others lie behind the cell. */
+void frag_addr_map_shift(struct frag_addr_map *map, struct frag_addr_cell *cell);
+
 /* Makes room for one more entry: the next frag_addr_map_add cannot fail. */
-int frag_addr_map_reserve(struct frag_addr_map *map, struct frag_err *err);
+static inline int frag_addr_map_reserve(struct frag_addr_map *map, struct frag_err *err)
+{
+	return FRAG_LIKELY(map->count * 4 <= map->mask) ? 0 : frag_addr_map_grow(map, err);
+}
+
 /* pre: cell comes from find and nothing changed since. */
-void frag_addr_map_remove(struct frag_addr_map *map, struct frag_addr_cell *cell);
+static inline void frag_addr_map_remove(struct frag_addr_map *map, struct frag_addr_cell *cell)
+{
+	size_t behind = ((size_t)(cell - map->cells) + 1) & map->mask;
+
+	map->count--;
+	if (FRAG_LIKELY(map->cells[behind].value == FRAG_ADDR_EMPTY))
+		cell->value = FRAG_ADDR_EMPTY;
+	else
+		frag_addr_map_shift(map, cell);
+}
 
 /* Blocks are multiples of 512: the low bits say nothing. */
 static inline size_t frag_addr_home(const struct frag_addr_map *map, frag_addr_t addr)

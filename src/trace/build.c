@@ -9,6 +9,7 @@
  * Source of the grammar: PyTorch 2.11, c10/cuda/CUDACachingAllocator.cpp.
  */
 #include "build_internal.h"
+#include "event_words.h"
 
 #define PENDING UINT64_MAX /* evidence that waits for the index of its event */
 #define MAX_TIME ((1ull << 40) - 1)
@@ -46,6 +47,22 @@ static inline struct frag_event event_of(struct frag_builder *b, const struct fr
 				    .stack = e->stack <= MAX_STACK ? e->stack : FRAG_NO_STACK,
 				    .stream = b->stream_of[e->stream],
 				    .kind = (uint8_t)kind };
+}
+
+static inline uint64_t when_word(struct frag_builder *b, const struct frag_raw_entry *e)
+{
+	uint64_t stack = e->stack <= MAX_STACK ? e->stack : FRAG_NO_STACK;
+
+	return event_time(b, e->time_us) | stack << FRAG_EVENT_STACK_SHIFT;
+}
+
+/* The common events. */
+static inline void emit_words(struct frag_builder *b, struct frag_event_words w, frag_addr_t addr)
+{
+	struct frag_trace_dev *out = b->out;
+
+	frag_event_put(&out->events[out->events_count], w);
+	out->addrs[out->events_count++] = addr;
 }
 
 /* The arrays have room for all: see allocate. */
@@ -133,7 +150,7 @@ static inline uint16_t entry_pool(const struct frag_builder *b, size_t i)
 static int alloc(struct frag_builder *b, size_t i)
 {
 	const struct frag_raw_entry *e = &b->raw->entries[i];
-	struct frag_event ev;
+	uint16_t stream = b->stream_of[e->stream], pool = entry_pool(b, i);
 	uint32_t slot = 0;
 
 	if (FRAG_UNLIKELY(!e->bytes || e->bytes > FRAG_MAX_REQUEST))
@@ -142,12 +159,13 @@ static int alloc(struct frag_builder *b, size_t i)
 	FRAG_TRY(frag_addr_map_reserve(&b->live, b->err));
 	if (FRAG_UNLIKELY(!frag_addr_map_add(&b->live, e->addr, slot)))
 		return bad_entry(b, i, "alloc at an address that is still live");
-	ev = event_of(b, e, FRAG_EV_ALLOC);
-	ev.bytes = e->bytes;
-	ev.slot = slot;
-	ev.pool = entry_pool(b, i);
-	emit(b, ev, e->addr);
-	b->slots[slot] = (struct frag_slot){ e->addr, e->bytes, ev.stream, ev.pool, false, true };
+	emit_words(b,
+		   (struct frag_event_words){
+			   .request = e->bytes | (uint64_t)pool << FRAG_EVENT_POOL_SHIFT,
+			   .when = when_word(b, e),
+			   .what = frag_event_what(slot, stream, FRAG_EV_ALLOC, 0) },
+		   e->addr);
+	b->slots[slot] = (struct frag_slot){ e->addr, e->bytes, stream, pool, false, true };
 	return 0;
 }
 
@@ -155,14 +173,13 @@ static inline void emit_free(struct frag_builder *b, const struct frag_raw_entry
 			     enum frag_event_kind kind, unsigned flags)
 {
 	const struct frag_slot *s = &b->slots[slot];
-	struct frag_event ev = event_of(b, e, kind);
 
-	ev.bytes = s->bytes;
-	ev.slot = slot;
-	ev.stream = s->stream;
-	ev.pool = s->pool;
-	ev.flags = (uint8_t)flags;
-	emit(b, ev, FRAG_NO_ADDR);
+	emit_words(b,
+		   (struct frag_event_words){
+			   .request = s->bytes | (uint64_t)s->pool << FRAG_EVENT_POOL_SHIFT,
+			   .when = when_word(b, e),
+			   .what = frag_event_what(slot, s->stream, kind, flags) },
+		   FRAG_NO_ADDR);
 }
 
 static inline void end_slot(struct frag_builder *b, struct frag_addr_cell *cell)

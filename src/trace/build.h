@@ -29,14 +29,21 @@ enum frag_raw_action {
 };
 
 #define FRAG_RAW_NO_POOL UINT16_MAX
-#define FRAG_RAW_TIME_MAX ((1ull << 56) - 1)
+#define FRAG_RAW_TIME_BITS 56
+#define FRAG_RAW_TIME_MAX ((1ull << FRAG_RAW_TIME_BITS) - 1)
+#define FRAG_RAW_WHEN(time_us, action) ((time_us) | (uint64_t)(action) << FRAG_RAW_TIME_BITS)
 
 /* One recorded entry; 32 bytes. */
 struct frag_raw_entry {
 	uint64_t addr;
 	uint64_t bytes;
-	uint64_t time_us : 56; /* Unix time, 0 = unknown */
-	uint64_t action : 8;   /* enum frag_raw_action */
+	union {
+		struct {
+			uint64_t time_us : 56; /* Unix time, 0 = unknown */
+			uint64_t action : 8;   /* enum frag_raw_action */
+		};
+		uint64_t when; /* both, to write them at once: FRAG_RAW_WHEN */
+	};
 	uint32_t stack;
 	uint16_t stream; /* index into frag_raw_dev.streams */
 	uint16_t pool;	 /* index into frag_raw_dev.pools, FRAG_RAW_NO_POOL = not recorded */

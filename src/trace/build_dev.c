@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "pages.h"
 #include "rewind.h"
 
 size_t frag_raw_index(const struct frag_raw_dev *raw, size_t i)
@@ -100,8 +101,9 @@ static int allocate(struct frag_builder *b, size_t seeds)
 			2 * seeds;
 	struct frag_trace_dev *out = b->out;
 
-	out->events = frag_host_realloc(NULL, events, sizeof(*out->events));
-	out->addrs = frag_host_realloc(NULL, events, sizeof(*out->addrs));
+	b->events_cap = events;
+	out->events = frag_pages_result(events, sizeof(*out->events));
+	out->addrs = frag_pages_result(events, sizeof(*out->addrs));
 	out->seen = frag_host_realloc(NULL, segment_events + k[FRAG_RAW_OOM] + k[FRAG_RAW_SNAPSHOT],
 				      sizeof(*out->seen));
 	if (!out->events || !out->addrs || !out->seen)
@@ -112,14 +114,19 @@ static int allocate(struct frag_builder *b, size_t seeds)
 	return frag_addr_map_init(&b->live, b->err);
 }
 
-/* Gives back what `allocate` asked for too much. */
-static void trim_arrays(struct frag_trace_dev *out)
+/* Gives back what `allocate` asked for too much. A little of it was never touched and is no memory
+ * yet; to cut it off would break the last huge page. */
+static void trim_arrays(struct frag_builder *b)
 {
-	void *p = frag_host_realloc(out->events, out->events_count, sizeof(*out->events));
+	struct frag_trace_dev *out = b->out;
+	void *p;
 
-	out->events = p ? p : out->events;
-	p = frag_host_realloc(out->addrs, out->events_count, sizeof(*out->addrs));
-	out->addrs = p ? p : out->addrs;
+	if (out->events_count < b->events_cap / 4 * 3) {
+		p = frag_host_realloc(out->events, out->events_count, sizeof(*out->events));
+		out->events = p ? p : out->events;
+		p = frag_host_realloc(out->addrs, out->events_count, sizeof(*out->addrs));
+		out->addrs = p ? p : out->addrs;
+	}
 	p = frag_host_realloc(out->seen, out->seen_count, sizeof(*out->seen));
 	out->seen = p ? p : out->seen;
 }
@@ -333,7 +340,7 @@ static int build(struct frag_builder *b)
 		FRAG_TRY(emit_all(b));
 	}
 	finish_seed(b->out);
-	trim_arrays(b->out);
+	trim_arrays(b);
 	b->out->recorded_count = b->raw->recorded_count;
 	b->out->has_evidence = true;
 	return 0;

@@ -234,12 +234,42 @@ int frag_cft_unpack_raw(struct frag_cft_unpacker *u, void *out, size_t count, un
 	return take(u, &head, out, count * width, err);
 }
 
+/* One pass over the values; with a constant width the compiler unrolls the loop over planes. */
+static inline void join(uint64_t *out, const unsigned char *planes, size_t count, unsigned width)
+{
+	for (size_t i = 0; i < count; i++) {
+		uint64_t v = 0;
+
+		for (unsigned plane = 0; plane < width; plane++)
+			v |= (uint64_t)planes[plane * count + i] << (8 * plane);
+		out[i] = v;
+	}
+}
+
 static void join_planes(uint64_t *out, const unsigned char *planes, size_t count, unsigned width)
 {
-	memset(out, 0, count * sizeof(*out));
-	for (unsigned plane = 0; plane < width; plane++)
-		for (size_t i = 0; i < count; i++)
-			out[i] |= (uint64_t)planes[plane * count + i] << (8 * plane);
+	switch (width) {
+	case 1:
+		join(out, planes, count, 1);
+		break;
+	case 2:
+		join(out, planes, count, 2);
+		break;
+	case 3:
+		join(out, planes, count, 3);
+		break;
+	case 4:
+		join(out, planes, count, 4);
+		break;
+	case 5:
+		join(out, planes, count, 5);
+		break;
+	case 6:
+		join(out, planes, count, 6);
+		break;
+	default:
+		join(out, planes, count, width);
+	}
 }
 
 int frag_cft_unpack_numbers(struct frag_cft_unpacker *u, uint64_t *out, size_t count,

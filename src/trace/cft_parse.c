@@ -3,13 +3,17 @@
  * Blocks of a .cft and the part before its events. Order of trust: the length
  * of a block is bounded, then its checksum is compared, then it must be the block
  * that the counts before it call for, and only then is it unpacked. Memory grows
- * with what has arrived: a count in the head never allocates by itself.
+ * with what has arrived: a count in the head sets aside at most FIRST_BYTES, untouched.
  */
 #include "cft_parse.h"
 
 #include "cft_write.h"
 
 #include <string.h>
+
+#include "pages.h"
+
+#define FIRST_BYTES ((size_t)32 << 20) /* of an array, at most, before more has arrived */
 
 bool frag_cft_is_magic(const unsigned char *bytes, size_t len)
 {
@@ -26,12 +30,33 @@ int frag_cft_grow(void *array_ptr, size_t *cap, uint64_t need, uint64_t declared
 
 	if (need <= *cap)
 		return 0;
-	want = FRAG_MAX(need, FRAG_MIN(declared, (uint64_t)*cap * 2));
-	more = frag_host_realloc(*array, want, unit);
+	if (*cap) {
+		want = FRAG_MAX(need, FRAG_MIN(declared, (uint64_t)*cap * 2));
+		more = frag_host_realloc(*array, want, unit);
+	} else { /* untouched memory costs nothing, moving it does */
+		want = FRAG_MAX(need, FRAG_MIN(declared, FIRST_BYTES / unit));
+		more = frag_pages_result(want, unit);
+	}
 	if (!more)
 		return frag_fail_nomem(err, "trace");
 	*array = more;
 	*cap = want;
+	return 0;
+}
+
+/* Room for that many bytes of payload, and all that are there already. */
+static int grow_payload(struct frag_cft_parser *p, size_t need, struct frag_err *err)
+{
+	size_t want = FRAG_MAX(need, FRAG_MIN((size_t)FRAG_CFT_PAYLOAD_MAX, p->payload_cap * 2));
+	unsigned char *more;
+
+	if (need <= p->payload_cap)
+		return 0;
+	more = frag_host_realloc(p->payload, want, 1);
+	if (!more)
+		return frag_fail_nomem(err, "trace");
+	p->payload = more;
+	p->payload_cap = want;
 	return 0;
 }
 
@@ -42,8 +67,7 @@ static int read_payload(struct frag_cft_parser *p, struct frag_err *err)
 	while (have < len) {
 		size_t piece = FRAG_MIN(len - have, FRAG_MAX(have, (size_t)1 << 20));
 
-		FRAG_TRY(frag_cft_grow(&p->payload, &p->payload_cap, have + piece,
-				       FRAG_CFT_PAYLOAD_MAX, 1, err));
+		FRAG_TRY(grow_payload(p, have + piece, err));
 		FRAG_TRY(frag_input_read(p->in, p->payload + have, piece, err));
 		have += piece;
 	}
@@ -340,8 +364,7 @@ int frag_cft_parser_open(struct frag_cft_parser *p, struct frag_input *in, struc
 	p->in = in;
 	FRAG_TRY(frag_cft_unpacker_init(&p->unpacker, err));
 	FRAG_TRY(frag_cft_coder_create(&p->coder, err));
-	FRAG_TRY(frag_cft_grow(&p->payload, &p->payload_cap, FRAG_CFT_BATCH, FRAG_CFT_PAYLOAD_MAX,
-			       1, err));
+	FRAG_TRY(grow_payload(p, FRAG_CFT_BATCH, err));
 	p->scratch = frag_host_alloc(FRAG_CFT_BATCH * sizeof(*p->scratch));
 	p->trace = frag_host_calloc(1, sizeof(*p->trace));
 	if (!p->scratch || !p->trace)

@@ -8,6 +8,8 @@
 
 #include <string.h>
 
+#include "event_words.h"
+
 static int unpack_index(struct frag_cft_coder *c, size_t count, size_t distinct,
 			struct frag_cft_unpacker *u, struct frag_err *err)
 {
@@ -110,17 +112,16 @@ struct cursor {
 	const uint64_t *late, *named;
 };
 
+/* bytes_pool, kind and flags in `word`: as they lie in an event. */
 static inline void put_event(struct frag_event *ev, uint64_t bytes_pool, uint64_t time_us,
 			     uint32_t slot, uint64_t stream, uint32_t word)
 {
-	ev->bytes = bytes_pool & FRAG_MAX_REQUEST;
-	ev->pool = bytes_pool >> 48;
-	ev->time_us = time_us;
-	ev->stack = 0;
-	ev->slot = slot;
-	ev->stream = (uint16_t)stream;
-	ev->kind = (uint8_t)word;
-	ev->flags = (uint8_t)(word >> 8);
+	_Static_assert(FRAG_EVENT_FLAGS_SHIFT == FRAG_EVENT_KIND_SHIFT + 8, "as in a word");
+	frag_event_put(ev, (struct frag_event_words){
+				   .request = bytes_pool,
+				   .when = time_us,
+				   .what = slot | stream << FRAG_EVENT_STREAM_SHIFT |
+					   (uint64_t)(word & 0xffff) << FRAG_EVENT_KIND_SHIFT });
 }
 
 /* Whatever the two fast paths leave: deviations, waiting frees, marks, refusals, seeds. */
@@ -163,27 +164,34 @@ static inline void plain_alloc_at(struct frag_cft_model *m, uint32_t slot,
 	m->events++;
 }
 
-static inline void plain_free_of(struct frag_cft_model *m, uint32_t slot, uint64_t time_us,
+/* False: not allowed in the state of that slot. */
+static inline bool plain_free_of(struct frag_cft_model *m, uint32_t slot, uint64_t time_us,
 				 uint32_t word, struct frag_event *ev)
 {
-	const struct frag_cft_slot *s = &m->slots[slot];
+	struct frag_cft_slot *s = &m->slots[slot];
+	int state = m->count ? frag_cft_free_result(s, word) : -1;
 
+	if (FRAG_UNLIKELY(state < 0))
+		return false;
 	put_event(ev, s->bytes_pool, time_us, slot, s->stream, word);
-	frag_cft_model_give(m, slot);
+	if (FRAG_LIKELY(state == FRAG_CFT_FREE))
+		frag_cft_model_give(m, slot);
+	else
+		s->state = FRAG_CFT_WAITING;
 	m->seeding = false;
 	m->events++;
+	return true;
 }
 
 /*
- * The hot loop. Its two fast paths are frag_cft_model_step for a plain alloc and a
- * plain free, without the checks that the tables of the block already made.
+ * The hot loop. Its two fast paths are frag_cft_model_step for a plain alloc and plain
+ * frees, without the checks that the tables of the block already made.
  */
 static const char *unpack_each(struct frag_cft_coder *c, struct frag_cft_model *m, size_t count,
 			       struct frag_event *out, size_t *at)
 {
 	struct cursor cur = { c->age, c->index, c->late, c->named };
-	const uint32_t plain_alloc = FRAG_EV_ALLOC | FRAG_CFT_OWN_REQUEST << 16,
-		       plain_free = FRAG_EV_FREE;
+	const uint32_t plain_alloc = FRAG_EV_ALLOC | FRAG_CFT_OWN_REQUEST << 16;
 	uint64_t seeds = m->dev->seed.blocks_count, time_us = m->time_us;
 
 	for (size_t i = 0; i < count; i++) {
@@ -203,11 +211,9 @@ static const char *unpack_each(struct frag_cft_coder *c, struct frag_cft_model *
 				plain_alloc_at(m, slot, request, time_us, word, &out[i]);
 			else
 				wrong = "alloc of 0 bytes or of too many slots";
-		} else if (word == plain_free) {
+		} else if (frag_cft_is_free(word)) { /* without flags, by its age */
 			slot = m->recent[(m->allocs - 1 - *cur.age++) % FRAG_CFT_AGES];
-			if (FRAG_LIKELY(m->count && m->slots[slot].state == FRAG_CFT_LIVE))
-				plain_free_of(m, slot, time_us, word, &out[i]);
-			else
+			if (FRAG_UNLIKELY(!plain_free_of(m, slot, time_us, word, &out[i])))
 				wrong = "free of a slot that is not live";
 		} else {
 			wrong = unpack_other(c, m, word, &cur, time_us, &out[i]);
@@ -266,6 +272,8 @@ int frag_cft_unpack_events(struct frag_cft_coder *c, struct frag_cft_model *m,
 
 /* ---- addresses ---------------------------------------------------------------------- */
 
+_Static_assert(FRAG_NO_ADDR == UINT64_MAX, "all bits set");
+
 int frag_cft_unpack_addrs(struct frag_cft_coder *c, struct frag_cft_unpacker *u,
 			  const struct frag_event *ev, size_t count, frag_addr_t *out,
 			  struct frag_err *err)
@@ -276,7 +284,13 @@ int frag_cft_unpack_addrs(struct frag_cft_coder *c, struct frag_cft_unpacker *u,
 	for (size_t i = 0; i < count; i++)
 		allocs += ev[i].kind == FRAG_EV_ALLOC;
 	FRAG_TRY(unpack_values(c, allocs, &distinct, u, err));
-	for (size_t i = 0; i < count; i++)
-		out[i] = ev[i].kind == FRAG_EV_ALLOC ? c->late[*index++] : FRAG_NO_ADDR;
+	/* without a branch: nothing tells allocs from frees beforehand. What is looked up for a free
+	 * lies within the arrays, whatever it is. */
+	for (size_t i = 0; i < count; i++) {
+		uint64_t is_alloc = ev[i].kind == FRAG_EV_ALLOC;
+
+		out[i] = c->late[*index] | (is_alloc - 1);
+		index += is_alloc;
+	}
 	return 0;
 }

@@ -5,23 +5,28 @@
  * rest, to libarchive's raw format with only the three filters enabled (the
  * others would run programs or guess).
  *
- * Invariants: buffer <= cur <= end <= buffer + BUFFER_BYTES; the margin behind
- * BUFFER_BYTES is never written except with zeros.
+ * Regular files that are not small are read by a thread (input_ahead.c) where there are
+ * processors for it: the window then lies in its blocks.
+ *
+ * Invariants, read in line: buffer <= cur <= end <= buffer + BUFFER_BYTES; the margin
+ * behind BUFFER_BYTES is never written except with zeros.
  */
 #include "input.h"
 
-#include <archive.h>
-#include <archive_entry.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "archive_lib.h"
 #include "gzip_check.h"
+#include "input_ahead.h"
 
 #define BUFFER_BYTES (256u * 1024u) /* fits the second-level cache beside the reader's own data */
 #define RAW_BYTES (64u * 1024u)	    /* compressed bytes handed over at a time */
 #define MAGIC_BYTES 6u
+#define AHEAD_FROM (1u << 20) /* plain bytes after which a thread reads ahead */
 
 struct frag_input_source {
 	char *name;
@@ -30,10 +35,15 @@ struct frag_input_source {
 	const unsigned char *mem;
 	size_t mem_left;
 
+	const struct frag_archive_lib *lib;
 	struct archive *archive; /* NULL: plain */
 	unsigned char *raw;	 /* compressed bytes; the first raw_seen are those sniffed */
 	size_t raw_seen;
 	struct frag_gzip_check *gzip; /* NULL: not gzip */
+
+	uint64_t plain; /* bytes that came out so far */
+	bool may_read_ahead;
+	struct frag_input_ahead *ahead; /* NULL: read in line */
 
 	int failed; /* sticky code, text in fault */
 	struct frag_err fault;
@@ -69,7 +79,7 @@ static la_ssize_t archive_pull(struct archive *a, void *ctx, const void **block)
 	if (!n)
 		n = stored_read(src, src->raw, RAW_BYTES);
 	if (n < 0) {
-		archive_set_error(a, errno, "%s", strerror(errno));
+		src->lib->archive_set_error(a, errno, "%s", strerror(errno));
 		return ARCHIVE_FATAL;
 	}
 	if (src->gzip)
@@ -77,51 +87,97 @@ static la_ssize_t archive_pull(struct archive *a, void *ctx, const void **block)
 	return n;
 }
 
-static int fault(struct frag_input *in, const char *what, const char *why)
+static int fault(const struct frag_input_source *src, const char *what, const char *why,
+		 struct frag_err *err)
+{
+	return frag_fail_at(err, FRAG_EINPUT, src->plain, "cannot %s '%s' at byte %llu: %s", what,
+			    src->name, (unsigned long long)src->plain, why);
+}
+
+static int archive_fault(const struct frag_input_source *src, struct frag_err *err)
+{
+	const char *why = src->lib->archive_error_string(src->archive);
+
+	return fault(src, "decompress", why ? why : "damaged data", err);
+}
+
+/* Up to `room` plain bytes: frag_input_read_fn. */
+static int plain_read(void *ctx, unsigned char *dst, size_t room, size_t *got, struct frag_err *err)
+{
+	struct frag_input_source *src = ctx;
+	la_ssize_t n;
+
+	*got = 0;
+	if (src->archive) {
+		do
+			n = src->lib->archive_read_data(src->archive, dst, room);
+		while (n == ARCHIVE_RETRY);
+		if (n < 0)
+			return archive_fault(src, err);
+		if (src->gzip && n)
+			frag_gzip_check_plain(src->gzip, dst, (size_t)n);
+		else if (src->gzip && !frag_gzip_check_good(src->gzip))
+			return fault(src, "decompress", "gzip checksum differs", err);
+	} else {
+		n = stored_read(src, dst, room);
+		if (n < 0)
+			return fault(src, "read", strerror(errno), err);
+	}
+	src->plain += (uint64_t)n;
+	*got = (size_t)n;
+	return 0;
+}
+
+/* From here on a thread reads: it pays for files that are not small. To copy a plain file is a
+ * fifth of the time of parsing it; to decompress takes longer than to parse. */
+static void consider_ahead(struct frag_input *in)
 {
 	struct frag_input_source *src = in->source;
 
-	src->failed = frag_fail_at(&src->fault, FRAG_EINPUT, in->end_offset,
-				   "cannot %s '%s' at byte %llu: %s", what, src->name,
-				   (unsigned long long)in->end_offset, why);
-	return src->failed;
+	if (FRAG_LIKELY(!src->may_read_ahead || in->end_offset < AHEAD_FROM))
+		return;
+	src->may_read_ahead = false;
+	src->ahead = frag_input_ahead_start(plain_read, src, 2);
 }
 
-static int archive_fault(struct frag_input *in)
+/* The window moves to the next block; what is left of it goes before that. */
+static int more_ahead(struct frag_input *in, size_t *got)
 {
-	const char *why = archive_error_string(in->source->archive);
+	struct frag_input_source *src = in->source;
+	size_t left = frag_input_left(in);
+	unsigned char *data;
 
-	return fault(in, "decompress", why ? why : "damaged data");
+	src->failed = frag_input_ahead_next(src->ahead, &data, got, &src->fault);
+	if (src->failed)
+		return src->failed;
+	if (*got) {
+		memcpy(data - left, in->cur, left);
+		in->cur = data - left;
+		in->end = data;
+	}
+	return 0;
 }
 
 /* Appends at least one byte behind end unless the file is over. */
 static int more(struct frag_input *in)
 {
 	struct frag_input_source *src = in->source;
-	unsigned char *dst = in->buffer + (in->end - in->buffer);
-	size_t room = BUFFER_BYTES - (size_t)(in->end - in->buffer);
-	la_ssize_t n;
+	size_t n;
 
-	if (src->archive) {
-		do
-			n = archive_read_data(src->archive, dst, room);
-		while (n == ARCHIVE_RETRY);
-		if (n < 0)
-			return archive_fault(in);
-		if (src->gzip && n)
-			frag_gzip_check_plain(src->gzip, dst, (size_t)n);
-		else if (src->gzip && !frag_gzip_check_good(src->gzip))
-			return fault(in, "decompress", "gzip checksum differs");
+	if (src->ahead) {
+		FRAG_TRY(more_ahead(in, &n));
 	} else {
-		n = stored_read(src, dst, room);
-		if (n < 0)
-			return fault(in, "read", strerror(errno));
+		src->failed =
+			plain_read(src, (unsigned char *)in->end,
+				   BUFFER_BYTES - (size_t)(in->end - in->buffer), &n, &src->fault);
+		if (src->failed)
+			return src->failed;
 	}
 	in->end += n;
-	in->end_offset += (uint64_t)n;
+	in->end_offset += n;
 	if (!n) {
 		in->at_end = true;
-		memset(dst, 0, FRAG_INPUT_MARGIN);
+		memset((unsigned char *)in->end, 0, FRAG_INPUT_MARGIN);
 	}
 	return 0;
 }
@@ -133,7 +189,8 @@ int frag_input_fill(struct frag_input *in, size_t want, struct frag_err *err)
 	FRAG_ASSERT(want <= FRAG_INPUT_PEEK_MAX);
 	if (left >= want || in->at_end)
 		return 0;
-	if (in->cur != in->buffer) {
+	consider_ahead(in);
+	if (!in->source->ahead && in->cur != in->buffer) {
 		memmove(in->buffer, in->cur, left);
 		in->cur = in->buffer;
 		in->end = in->buffer + left;
@@ -214,12 +271,18 @@ static bool is_compressed(const unsigned char *b, size_t n)
 static int open_archive(struct frag_input *in)
 {
 	struct frag_input_source *src = in->source;
+	const struct frag_archive_lib *lib = src->lib = frag_archive_lib();
 	struct archive_entry *entry;
 	struct archive *a;
 	int rc;
 
+	if (!lib)
+		return src->failed = frag_fail(&src->fault, FRAG_EINPUT,
+					       "cannot decompress '%s': libarchive is not "
+					       "installed (or decompress the file first)",
+					       src->name);
 	src->raw = frag_host_alloc(RAW_BYTES);
-	a = src->archive = src->raw ? archive_read_new() : NULL;
+	a = src->archive = src->raw ? lib->archive_read_new() : NULL;
 	if (!a)
 		return src->failed = frag_fail_nomem(&src->fault, "input buffer");
 	if (in->cur[0] == 0x1f) {
@@ -231,24 +294,27 @@ static int open_archive(struct frag_input *in)
 	src->raw_seen = frag_input_left(in);
 	memcpy(src->raw, in->cur, src->raw_seen);
 	in->end = in->cur;
-	in->end_offset = 0;
+	in->end_offset = src->plain = 0;
 	in->at_end = false;
-	if (archive_read_support_filter_gzip(a) != ARCHIVE_OK ||
-	    archive_read_support_filter_xz(a) != ARCHIVE_OK ||
-	    archive_read_support_filter_zstd(a) != ARCHIVE_OK ||
-	    archive_read_support_format_raw(a) != ARCHIVE_OK ||
-	    archive_read_support_format_empty(a) != ARCHIVE_OK ||
-	    archive_read_open(a, src, NULL, archive_pull, NULL) != ARCHIVE_OK)
-		return archive_fault(in);
-	if (archive_filter_code(a, 0) == ARCHIVE_FILTER_NONE)
-		return fault(in, "decompress", "damaged or truncated header");
-	rc = archive_read_next_header(a, &entry);
+	if (lib->archive_read_support_filter_gzip(a) != ARCHIVE_OK ||
+	    lib->archive_read_support_filter_xz(a) != ARCHIVE_OK ||
+	    lib->archive_read_support_filter_zstd(a) != ARCHIVE_OK ||
+	    lib->archive_read_support_format_raw(a) != ARCHIVE_OK ||
+	    lib->archive_read_support_format_empty(a) != ARCHIVE_OK ||
+	    lib->archive_read_open(a, src, NULL, archive_pull, NULL) != ARCHIVE_OK)
+		return src->failed = archive_fault(src, &src->fault);
+	if (lib->archive_filter_code(a, 0) == ARCHIVE_FILTER_NONE)
+		return src->failed =
+			       fault(src, "decompress", "damaged or truncated header", &src->fault);
+	rc = lib->archive_read_next_header(a, &entry);
 	if (rc == ARCHIVE_EOF) {
 		in->at_end = true;
 		memset(in->buffer, 0, FRAG_INPUT_MARGIN);
 		return 0;
 	}
-	return rc == ARCHIVE_OK || rc == ARCHIVE_WARN ? 0 : archive_fault(in);
+	if (rc != ARCHIVE_OK && rc != ARCHIVE_WARN)
+		src->failed = archive_fault(src, &src->fault);
+	return src->failed;
 }
 
 static int start(struct frag_input *in, struct frag_err *err)
@@ -267,6 +333,7 @@ static int start(struct frag_input *in, struct frag_err *err)
 		in->end += n;
 		in->end_offset += (uint64_t)n;
 	}
+	src->plain = in->end_offset;
 	memset(in->buffer + frag_input_left(in), 0, FRAG_INPUT_MARGIN);
 	if (frag_input_left(in) == 0)
 		return frag_fail(err, FRAG_EINPUT, "'%s' is empty", src->name);
@@ -309,6 +376,7 @@ static int create(const char *name, struct frag_input **out, struct frag_err *er
 int frag_input_open(const char *path, struct frag_input **out, struct frag_err *err)
 {
 	struct frag_input *in = NULL;
+	struct stat st;
 	int rc;
 
 	FRAG_TRY(create(path, &in, err));
@@ -323,6 +391,8 @@ int frag_input_open(const char *path, struct frag_input **out, struct frag_err *
 			frag_input_close(in);
 			return rc;
 		}
+		/* what comes through a pipe may be long in coming: nobody waits for a thread then */
+		in->source->may_read_ahead = !fstat(in->source->fd, &st) && S_ISREG(st.st_mode);
 	}
 	rc = start(in, err);
 	if (rc)
@@ -354,8 +424,9 @@ void frag_input_close(struct frag_input *in)
 	if (!in)
 		return;
 	if (in->source) {
+		frag_input_ahead_stop(in->source->ahead);
 		if (in->source->archive)
-			archive_read_free(in->source->archive);
+			in->source->lib->archive_read_free(in->source->archive);
 		if (in->source->own_fd && in->source->fd >= 0)
 			close(in->source->fd);
 		frag_host_free(in->source->raw);

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "pages.h"
 #include "torch_parts.h"
 
 static const char *const words[] = {
@@ -42,8 +43,14 @@ static int resolve(struct frag_torch *t, frag_pv v, struct slice *s)
 	s->recorded = list->count;
 	s->dense = true;
 	t->fold_from = SIZE_MAX; /* late records stay apart */
-	for (uint32_t i = 0; i < list->count; i++) {
-		FRAG_TRY(frag_torch_entry(t, list->items[i], i, &record));
+	for (uint32_t i = 0, known = 0; i < list->count; i++) {
+		if (i == known)
+			known = frag_pickle_to_records(t->pickle, list, i);
+		record = list->items[i];
+		if (FRAG_UNLIKELY(i >= known)) {
+			FRAG_TRY(frag_torch_entry(t, list->items[i], i, &record));
+			known = i + 1;
+		}
 		if (expected != UINT32_MAX) {
 			/* the completion that was folded into the request before it */
 			if (record != expected)
@@ -288,6 +295,7 @@ static int read_input(struct frag_torch *t, struct frag_input *in)
 
 static int prepare(struct frag_torch *t, const char *options)
 {
+	static const struct frag_shape_ops shapes = { frag_torch_shape, frag_torch_take_rows };
 	uint16_t index;
 
 	t->only_device = -1;
@@ -310,8 +318,10 @@ static int prepare(struct frag_torch *t, const char *options)
 	FRAG_TRY(frag_torch_stream(t, 0, &index)); /* every zeroed entry has a stream */
 	FRAG_TRY(frag_grow(&t->pools, 0, &t->pools_cap, sizeof(*t->pools), "pools", t->err));
 	t->pools[t->pools_count++] = (struct frag_pool_id){ 0, 0 };
-	return frag_pickle_create(words, FRAG_ARRAY_LEN(words), frag_torch_take_entry, t,
-				  &t->pickle, t->err);
+	FRAG_TRY(frag_pickle_create(words, FRAG_ARRAY_LEN(words), frag_torch_take_entry, t,
+				    &t->pickle, t->err));
+	frag_pickle_set_shapes(t->pickle, &shapes);
+	return 0;
 }
 
 static int read_torch(struct frag_input *in, const char *options, struct frag_trace **out,
@@ -325,7 +335,7 @@ static int read_torch(struct frag_input *in, const char *options, struct frag_tr
 	frag_pickle_destroy(t.pickle);
 	frag_stack_table_destroy(t.stacks);
 	frag_addr_map_release(&t.stream_index);
-	frag_host_free(t.entries);
+	frag_pages_free(t.entries, t.entries_cap, sizeof(*t.entries));
 	frag_host_free(t.streams);
 	frag_host_free(t.pools);
 	frag_host_free(t.segments);

@@ -126,6 +126,11 @@ int frag_torch_name(struct frag_torch *t, frag_pv text, uint32_t *index);
 /* The unpickler's hook: is this dict a trace entry? ctx: struct frag_torch. */
 int frag_torch_take_entry(void *ctx, const frag_pv *pairs, size_t n, uint32_t *record,
 			  struct frag_err *err);
+/* The same for dicts that repeat: struct frag_shape_ops. */
+int frag_torch_shape(void *ctx, unsigned shape, const frag_pv *pairs, size_t n, uint8_t *column,
+		     struct frag_row *row);
+int frag_torch_take_rows(void *ctx, unsigned shape, const struct frag_row *rows, unsigned n,
+			 uint32_t *records);
 /* Record of item number `at` of a trace; dicts that were not recognised at once get theirs here. */
 int frag_torch_entry(struct frag_torch *t, frag_pv item, size_t at, uint32_t *record);
 

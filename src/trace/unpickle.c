@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Life of a pickle and access to what was read. */
+#include "pages.h"
 #include "unpickle_internal.h"
 
 #include <string.h>
@@ -45,10 +46,16 @@ int frag_pickle_create(const char *const *words, size_t words_count, frag_record
 	return rc;
 }
 
+void frag_pickle_set_shapes(struct frag_pickle *p, const struct frag_shape_ops *ops)
+{
+	p->shapes = ops;
+}
+
 static void drop_machine(struct frag_pickle *p)
 {
+	frag_template_release(p);
 	frag_host_free(p->stack);
-	frag_host_free(p->memo);
+	frag_pages_free(p->memo, (size_t)(p->memo_end - p->memo), sizeof(*p->memo));
 	frag_host_free(p->marks);
 	p->stack = p->top = p->base = p->stack_end = NULL;
 	p->memo = p->memo_top = p->memo_end = NULL;
@@ -60,12 +67,20 @@ void frag_pickle_destroy(struct frag_pickle *p)
 	if (!p)
 		return;
 	for (size_t i = 0; i < p->lists_count; i++)
-		frag_host_free(p->lists[i].items);
+		if (p->lists[i].cap)
+			frag_pages_free(p->lists[i].items, p->lists[i].cap,
+					sizeof(*p->lists[i].items));
+	while (p->small_items) {
+		struct frag_pickle_items *next = p->small_items->next;
+
+		frag_host_free(p->small_items);
+		p->small_items = next;
+	}
 	for (size_t i = 0; i < p->nodes_count; i++)
 		frag_host_free(p->nodes[i].pairs);
 	frag_host_free(p->lists);
 	frag_host_free(p->nodes);
-	frag_host_free(p->dicts);
+	frag_pages_free(p->dicts, p->dicts_cap, sizeof(*p->dicts));
 	frag_host_free(p->bigs);
 	frag_host_free(p->floats);
 	frag_strings_destroy(p->strings);
@@ -147,6 +162,22 @@ uint32_t frag_pickle_record(const struct frag_pickle *p, frag_pv v)
 		return UINT32_MAX;
 	dict = p->dicts[frag_pv_index(v)];
 	return FRAG_DICT_KIND(dict) == FRAG_DICT_RECORD ? FRAG_DICT_INDEX(dict) : UINT32_MAX;
+}
+
+uint32_t frag_pickle_to_records(const struct frag_pickle *p, struct frag_pickle_list *list,
+				uint32_t from)
+{
+	const uint32_t *dicts = p->dicts;
+	uint32_t *items = list->items, n = list->count, i;
+
+	for (i = from; i < n && frag_pv_tag(items[i]) == FRAG_PV_DICT; i++) {
+		uint32_t dict = dicts[frag_pv_index(items[i])];
+
+		if (FRAG_DICT_KIND(dict) != FRAG_DICT_RECORD)
+			break;
+		items[i] = FRAG_DICT_INDEX(dict);
+	}
+	return i;
 }
 
 frag_pv frag_node_get(const struct frag_pickle_node *node, uint32_t key)

@@ -52,10 +52,10 @@ static inline uint32_t frag_pv_index(frag_pv v)
 	return (uint32_t)(v >> 3);
 }
 
-struct frag_pickle_list { /* and tuple */
-	uint32_t *items;  /* values, all of which fit 32 bits here */
-	uint32_t count, cap;
-	uint32_t note; /* the reader's, 0 at first */
+struct frag_pickle_list {    /* and tuple */
+	uint32_t *items;     /* values, all of which fit 32 bits here */
+	uint32_t count, cap; /* cap 0: the items lie among those of other lists */
+	uint32_t note;	     /* the reader's, 0 at first */
 };
 
 struct frag_pickle_node {
@@ -72,12 +72,35 @@ struct frag_pickle_node {
 typedef int (*frag_record_fn)(void *ctx, const frag_pv *pairs, size_t n, uint32_t *record,
 			      struct frag_err *err);
 
+/*
+ * A faster way for dicts with the same keys: their values in columns. `prepare` is shown
+ * such a dict under a number below FRAG_SHAPES_MAX (again, if another takes its place) and
+ * says in which column it wants the value of each pair; 0: it does not want such
+ * dicts. `take` then gets rows: how many of them it took from the front, with a record
+ * for each, or an error. What it does not take is read the other way.
+ */
+#define FRAG_SHAPES_MAX 16u
+#define FRAG_COLUMNS 8u
+#define FRAG_COLUMN_UNWANTED (FRAG_COLUMNS - 1)
+struct frag_row {
+	frag_pv v[FRAG_COLUMNS]; /* those without a pair hold what `prepare` put there */
+};
+struct frag_shape_ops {
+	/* column: n of them, UNWANTED before; *row: zero before. 1, 0 or an error. */
+	int (*prepare)(void *ctx, unsigned shape, const frag_pv *pairs, size_t n, uint8_t *column,
+		       struct frag_row *row);
+	int (*take)(void *ctx, unsigned shape, const struct frag_row *rows, unsigned n,
+		    uint32_t *records);
+};
+
 struct frag_pickle;
 
 /* Empty pickle; words[i] get the string index 1 + i, so that keys can be told by number. */
 int frag_pickle_create(const char *const *words, size_t words_count, frag_record_fn fn, void *ctx,
 		       struct frag_pickle **out, struct frag_err *err);
 void frag_pickle_destroy(struct frag_pickle *p); /* NULL is allowed */
+/* pre: before frag_pickle_read; with the ctx of frag_pickle_create. */
+void frag_pickle_set_shapes(struct frag_pickle *p, const struct frag_shape_ops *ops);
 /* Reads up to STOP; the input must end there. Once per pickle. Errors: FRAG_EINPUT with the
  * plain offset, FRAG_ENOMEM. */
 int frag_pickle_read(struct frag_pickle *p, struct frag_input *in, frag_pv *root,
@@ -93,6 +116,10 @@ const struct frag_pickle_node *frag_pickle_node(struct frag_pickle *p, frag_pv v
 uint32_t frag_pickle_note(struct frag_pickle *p, frag_pv v, uint32_t note);
 /* Record number of a dict that became one, else UINT32_MAX. */
 uint32_t frag_pickle_record(const struct frag_pickle *p, frag_pv v);
+/* Turns the items of a list into record numbers, in place, from item `from` on and up to the first
+ * that is no dict that became a record; where that is. */
+uint32_t frag_pickle_to_records(const struct frag_pickle *p, struct frag_pickle_list *list,
+				uint32_t from);
 /* Value of the last pair with that key, FRAG_PV_HOLE if there is none. O(pairs). */
 frag_pv frag_node_get(const struct frag_pickle_node *node, uint32_t key);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The pickle machine's state, shared by unpickle.c (life, results),
- * unpickle_objects.c (values and containers) and unpickle_run.c (opcodes).
+ * unpickle_objects.c (values and containers), unpickle_run.c (opcodes) and
+ * unpickle_template.c, unpickle_match.c (dicts that repeat).
  *
  * Bounds against hostile files: nothing is allocated for a claimed length
  * before the bytes are there; a memo index must be below the number of bytes
@@ -13,6 +14,8 @@
  */
 #ifndef FRAG_TRACE_UNPICKLE_INTERNAL_H
 #define FRAG_TRACE_UNPICKLE_INTERNAL_H
+
+#include <string.h>
 
 #include "strings.h"
 #include "unpickle.h"
@@ -45,34 +48,83 @@ static inline size_t frag_small_text_home(uint64_t bytes)
 	return (bytes * 0x9e3779b97f4a7c15ull >> 56) % FRAG_PICKLE_SMALL_TEXTS;
 }
 
-/* Templates of dicts that repeat: see unpickle_template.c. */
-#define FRAG_TEMPLATES 16u
-#define FRAG_TEMPLATE_STEPS 24u
+/*
+ * Templates of dicts that repeat: unpickle_template.c learns them, unpickle_match.c
+ * applies them. A dict is a sample of bytes with values in it that may differ;
+ * everything else must be the same. A template is compiled into parts: bytes to compare
+ * under a mask that leaves out the values of known width. A value whose width has been
+ * seen to vary ends a part.
+ */
+#define FRAG_TEMPLATES FRAG_SHAPES_MAX
+#define FRAG_TEMPLATE_BYTES 200u /* of a sample */
 #define FRAG_TEMPLATE_PAIRS 16u
-#define FRAG_TEMPLATE_MEMO 16
-struct frag_template_step {
-	uint64_t bytes[2], mask[2]; /* constant bytes, as they lie in the file */
-	uint8_t len;
-	uint8_t pair; /* then comes the number of that pair, or none */
-	/* how that number was written the last time */
-	uint8_t op, n, total, shift;
-	bool is_long, is_signed;
+#define FRAG_TEMPLATE_PARTS (FRAG_TEMPLATE_PAIRS + 1)
+#define FRAG_TEMPLATE_LANES (FRAG_TEMPLATE_BYTES / 16 + 8 + FRAG_TEMPLATE_PARTS)
+#define FRAG_TEMPLATE_MEMO 16u
+#define FRAG_TEMPLATE_NONE UINT8_MAX
+#define FRAG_TEMPLATE_ROWS 64u /* matched before they are taken */
+
+typedef uint64_t frag_lane __attribute__((vector_size(16)));
+
+struct frag_template_value {
+	uint8_t at, len; /* in the sample, with the opcode */
+	uint8_t column;
+	bool varies; /* in width */
+};
+/* A value of known width: a number, or a reference to the memo. */
+struct frag_template_field {
+	uint64_t mask;	   /* of its bits */
+	uint64_t negative; /* its sign, if it has one */
+	uint8_t at;	   /* of its bytes, in the part */
+	uint8_t column;
+};
+struct frag_template_part {
+	uint8_t lanes, len; /* of 16 bytes; bytes */
+	uint8_t numbers, refs;
+	uint8_t then; /* column of the value of any width that follows, or NONE */
+};
+/* Templates that the matcher has straight code for: a part of 2 lanes with a number and a
+ * reference, a value of any width, a part with two numbers; or parts of any kind. */
+enum frag_template_kind {
+	FRAG_TEMPLATE_ANY,
+	FRAG_TEMPLATE_SMALL,  /* that part: 2 lanes */
+	FRAG_TEMPLATE_MEDIUM, /* 3 lanes, a reference */
+	FRAG_TEMPLATE_LARGE,  /* 4 lanes, 2 references */
 };
 struct frag_template {
-	struct frag_template_step steps[FRAG_TEMPLATE_STEPS];
-	unsigned steps_count, pairs_count, memo_count;
-	frag_pv pairs[2 * FRAG_TEMPLATE_PAIRS];
-	uint32_t memo[FRAG_TEMPLATE_MEMO]; /* what is appended to the memo */
+	unsigned parts_count; /* 0: not in use */
+	enum frag_template_kind kind;
+	unsigned memo_count;
+	struct frag_row row; /* of values that are always the same */
+	struct frag_template_part parts[FRAG_TEMPLATE_PARTS];
+	/* of all parts, in their order */
+	frag_lane bytes[FRAG_TEMPLATE_LANES], mask[FRAG_TEMPLATE_LANES];
+	struct frag_template_field numbers[FRAG_TEMPLATE_PAIRS], refs[FRAG_TEMPLATE_PAIRS + 2];
+	uint32_t memo[FRAG_TEMPLATE_MEMO]; /* what is appended to the memo; HOLE: the dict */
 	uint8_t next;			   /* the template that came next the last time */
+	/* what it was compiled from */
+	unsigned char sample[FRAG_TEMPLATE_BYTES];
+	struct frag_template_value values[FRAG_TEMPLATE_PAIRS];
+	unsigned sample_len, values_count;
 };
 struct frag_templates {
 	struct frag_template list[FRAG_TEMPLATES];
 	unsigned count; /* learnt so far; the oldest gives way */
 	unsigned last;
-	uint64_t hits, misses; /* records taken whole, records read opcode by opcode */
+	struct frag_batch *batch; /* of rows, see unpickle_match.c; NULL until one is needed */
+	uint64_t hits, misses;	  /* records taken whole, records read opcode by opcode */
 	bool off;
 	const unsigned char *dict_at; /* the dict that was begun last; NULL: out of the window */
 	frag_pv dict;
+	size_t memo_at; /* of that dict */
+};
+
+/* Items of short lists. */
+#define FRAG_PICKLE_SMALL_LIST 64u
+struct frag_pickle_items {
+	struct frag_pickle_items *next;
+	size_t used;
+	uint32_t items[16384];
 };
 
 struct frag_pickle {
@@ -84,6 +136,7 @@ struct frag_pickle {
 	uint32_t *marks, *mark_top, *marks_end; /* stack positions */
 
 	struct frag_pickle_list *lists;
+	struct frag_pickle_items *small_items;
 	struct frag_pickle_node *nodes;
 	uint32_t *dicts; /* FRAG_DICT_OF */
 	struct frag_big *bigs;
@@ -97,6 +150,7 @@ struct frag_pickle {
 
 	struct frag_templates templates;
 	frag_record_fn fn;
+	const struct frag_shape_ops *shapes; /* NULL: none */
 	void *ctx;
 	struct frag_err *err;
 };
@@ -205,16 +259,22 @@ int frag_pickle_make_tuple(struct frag_pickle *p, size_t n);
 int frag_pickle_set_items(struct frag_pickle *p, frag_pv target, const frag_pv *pairs,
 			  ptrdiff_t values);
 
-/* Keeps the dict that just became a record as a template. pre: in->cur is behind it. */
-void frag_template_learn(struct frag_pickle *p);
+/* Keeps the dict that just became a record as a template. pre: in->cur is behind it. Errors: those
+ * of the shape's functions. */
+int frag_template_learn(struct frag_pickle *p);
 /*
- * Is the dict at *cur like one before? Then takes it whole, *dict is its value, *cur
- * lies behind it: 1. Otherwise 0, or an error of the record function.
+ * Takes dicts that are like ones before for as long as they follow each other in the
+ * window, from the '}' at *cur; their values go on the stack at *top, and both move on.
+ * Returns how many it took, or an error of the shape's functions.
  */
-int frag_template_take(struct frag_pickle *p, const unsigned char **cur, frag_pv *dict);
+int frag_template_take(struct frag_pickle *p, const unsigned char **cur, frag_pv **top);
+/* Rows that were prepared for it are not any longer: it has changed. */
+void frag_template_changed(struct frag_pickle *p, unsigned number);
+void frag_template_release(struct frag_pickle *p);
 
 /* ---- opcodes -------------------------------------------------------------------- */
 
+#define FRAG_PICKLE_STACK_ROOM 8 /* no hot opcode pushes more values */
 /* Runs up to STOP: one value is left on the stack. */
 int frag_pickle_run(struct frag_pickle *p);
 

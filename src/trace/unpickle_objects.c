@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Values of the pickle machine: errors, numbers, texts, lists, tuples, dicts. */
+#include "pages.h"
 #include "unpickle_internal.h"
 
 #include <string.h>
@@ -231,21 +232,49 @@ int frag_pickle_new_list(struct frag_pickle *p, enum frag_pv_tag tag, frag_pv *o
 	return 0;
 }
 
+/* Room for a short list among others: most lists are stacks of frames, and there are many. */
+static int small_items(struct frag_pickle *p, struct frag_pickle_list *l, size_t n)
+{
+	struct frag_pickle_items *chunk = p->small_items;
+
+	if (!chunk || chunk->used + n > FRAG_ARRAY_LEN(chunk->items)) {
+		chunk = frag_host_alloc(sizeof(*chunk));
+		if (!chunk)
+			return frag_fail_nomem(p->err, "pickle list");
+		chunk->next = p->small_items;
+		chunk->used = 0;
+		p->small_items = chunk;
+	}
+	l->items = chunk->items + chunk->used;
+	chunk->used += n;
+	return 0;
+}
+
+/* Room for n more items: a list of its own, if it lay among others before. */
+static int grow_items(struct frag_pickle *p, struct frag_pickle_list *l, size_t n)
+{
+	size_t cap = FRAG_MAX(l->count + n, (size_t)l->cap * 2);
+	uint32_t *more;
+
+	if (cap > UINT32_MAX)
+		return frag_pickle_broken(p, "list longer than is believable");
+	more = frag_pages_grow(l->cap ? l->items : NULL, l->cap, cap, sizeof(*more));
+	if (!more)
+		return frag_fail_nomem(p->err, "pickle list");
+	if (!l->cap && l->count)
+		memcpy(more, l->items, l->count * sizeof(*more));
+	l->items = more;
+	l->cap = (uint32_t)cap;
+	return 0;
+}
+
 static int list_extend(struct frag_pickle *p, struct frag_pickle_list *l, const frag_pv *items,
 		       size_t n)
 {
-	if (n > l->cap - l->count) {
-		size_t cap = FRAG_MAX(l->count + n, (size_t)l->cap * 2);
-		uint32_t *more;
-
-		if (cap > UINT32_MAX)
-			return frag_pickle_broken(p, "list longer than is believable");
-		more = frag_host_realloc(l->items, cap, sizeof(*more));
-		if (!more)
-			return frag_fail_nomem(p->err, "pickle list");
-		l->items = more;
-		l->cap = (uint32_t)cap;
-	}
+	if (!l->count && !l->cap && n <= FRAG_PICKLE_SMALL_LIST)
+		FRAG_TRY(small_items(p, l, n));
+	else if (l->count + n > l->cap)
+		FRAG_TRY(grow_items(p, l, n));
 	for (size_t i = 0; i < n; i++)
 		FRAG_TRY(frag_pickle_pack(p, items[i], &l->items[l->count + i]));
 	l->count += (uint32_t)n;

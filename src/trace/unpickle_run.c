@@ -9,12 +9,12 @@
  * variables there: through memory, each opcode would wait for the store of the
  * one before.
  */
+#include "pages.h"
 #include "unpickle_internal.h"
 
 #include <string.h>
 
 #define ITEM_MAX 512u /* no hot opcode takes more bytes than this */
-#define STACK_ROOM 8  /* nor does it push more */
 #define STOPPED 1
 #define TAKEN 2
 
@@ -56,7 +56,7 @@ static int grow_memo(struct frag_pickle *p, size_t index)
 	if (index < cap)
 		return 0;
 	cap = FRAG_MAX(cap ? cap * 2 : 4096, index + 1);
-	memo = frag_host_realloc(p->memo, cap, sizeof(*memo));
+	memo = frag_pages_grow(p->memo, (size_t)(p->memo_end - p->memo), cap, sizeof(*memo));
 	if (!memo)
 		return frag_fail_nomem(p->err, "pickle memo");
 	p->memo = memo;
@@ -154,7 +154,7 @@ static int set_many(struct frag_pickle *p)
 	p->top = from;
 	if (p->templates.dict_at && from[-1] == p->templates.dict &&
 	    FRAG_DICT_KIND(p->dicts[frag_pv_index(from[-1])]) == FRAG_DICT_RECORD)
-		frag_template_learn(p);
+		return frag_template_learn(p);
 	return 0;
 }
 
@@ -166,10 +166,25 @@ static int push_list(struct frag_pickle *p, enum frag_pv_tag tag)
 	return frag_pickle_push(p, v);
 }
 
+static int grow_dicts(struct frag_pickle *p)
+{
+	size_t cap = p->dicts_cap ? p->dicts_cap * 2 : 256;
+	uint32_t *dicts;
+
+	if (cap > FRAG_PICKLE_OBJECTS_MAX)
+		return frag_pickle_broken(p, "more objects than are believable");
+	dicts = frag_pages_grow(p->dicts, p->dicts_cap, cap, sizeof(*dicts));
+	if (!dicts)
+		return frag_fail_nomem(p->err, "pickle");
+	p->dicts = dicts;
+	p->dicts_cap = cap;
+	return 0;
+}
+
 static int push_dict(struct frag_pickle *p)
 {
 	if (p->dicts_count == p->dicts_cap)
-		FRAG_TRY(frag_pickle_grow(p, &p->dicts, &p->dicts_cap, sizeof(*p->dicts)));
+		FRAG_TRY(grow_dicts(p));
 	p->dicts[p->dicts_count] = FRAG_DICT_OF(FRAG_DICT_EMPTY, 0);
 	return frag_pickle_push(p, frag_pv_of(FRAG_PV_DICT, p->dicts_count++));
 }
@@ -279,7 +294,7 @@ static int refill(struct frag_pickle *p)
 
 	if (in->cur > in->end)
 		return frag_pickle_truncated(p);
-	if (p->stack_end - p->top < STACK_ROOM)
+	if (p->stack_end - p->top < FRAG_PICKLE_STACK_ROOM)
 		FRAG_TRY(frag_pickle_grow_stack(p));
 	FRAG_TRY(frag_input_fill(in, 8 * ITEM_MAX, p->err));
 	if (in->cur == in->end)
@@ -313,28 +328,29 @@ static inline frag_pv remembered(const struct frag_pickle *p, size_t index)
 	return FRAG_LIKELY(index < (size_t)(p->memo_top - p->memo)) ? p->memo[index] : FRAG_PV_HOLE;
 }
 
-/* The dict whose '}' was just taken, whole if it is like one before: TAKEN, 0 or an error. */
-static inline int try_template(struct frag_pickle *p, const unsigned char **cur, frag_pv **top)
+/* The dict whose '}' was just taken and those behind it, while they are like ones before: TAKEN,
+ * 0 or an error. */
+static inline int try_templates(struct frag_pickle *p, const unsigned char **cur, frag_pv **top)
 {
 	const unsigned char *at = *cur - 1;
 	int rc;
 
 	if (p->templates.off)
 		return 0;
-	rc = frag_template_take(p, &at, *top);
-	if (FRAG_LIKELY(rc == 1)) {
+	rc = frag_template_take(p, &at, top);
+	if (FRAG_LIKELY(rc > 0)) {
 		*cur = at;
-		++*top;
 		return TAKEN;
 	}
 	p->templates.dict_at = at;
 	p->templates.dict = frag_pv_of(FRAG_PV_DICT, p->dicts_count);
+	p->templates.memo_at = (size_t)(p->memo_top - p->memo);
 	return rc;
 }
 
 /*
  * Opcodes that nearly always come in pairs (key and number, object and
- * MEMOIZE) are taken together: STACK_ROOM values and ITEM_MAX bytes are there.
+ * MEMOIZE) are taken together: FRAG_PICKLE_STACK_ROOM values and ITEM_MAX bytes are there.
  */
 int frag_pickle_run(struct frag_pickle *p)
 {
@@ -345,9 +361,9 @@ int frag_pickle_run(struct frag_pickle *p)
 	int rc = 0;
 
 	p->safe = NULL;
-	p->templates.off = !p->fn;
+	p->templates.off = !p->fn || !p->shapes;
 	while (rc >= 0 && rc != STOPPED) {
-		if (FRAG_UNLIKELY(cur >= p->safe || top > p->stack_end - STACK_ROOM)) {
+		if (FRAG_UNLIKELY(cur >= p->safe || top > p->stack_end - FRAG_PICKLE_STACK_ROOM)) {
 			in->cur = cur;
 			p->top = top;
 			FRAG_TRY(refill(p));
@@ -356,17 +372,22 @@ int frag_pickle_run(struct frag_pickle *p)
 		}
 		op = *cur++;
 		switch (op) {
-		case 'j': /* LONG_BINGET */
-			*top = remembered(p, frag_le32(cur));
-			cur += 3;
-			goto got;
+		case 'j': /* LONG_BINGET; a stack of frames is nothing else */
+			cur--;
+			do {
+				*top = remembered(p, frag_le32(cur + 1));
+				cur += 5;
+				if (FRAG_UNLIKELY(*top++ == FRAG_PV_HOLE))
+					goto hole;
+			} while (*cur == 'j' && cur < p->safe &&
+				 top <= p->stack_end - FRAG_PICKLE_STACK_ROOM);
+			goto number_after;
 		case 'h': /* BINGET */
 			*top = remembered(p, *cur);
-		got:
 			cur++;
-			if (FRAG_UNLIKELY(*top == FRAG_PV_HOLE))
+			if (FRAG_UNLIKELY(*top++ == FRAG_PV_HOLE))
 				goto hole;
-			top++;
+		number_after:
 			if (frag_pickle_is_number(*cur) &&
 			    frag_pickle_number(*cur, cur + 1, &cur, top))
 				top++;
@@ -385,7 +406,7 @@ int frag_pickle_run(struct frag_pickle *p)
 			top++;
 			goto maybe_memoize;
 		case '}': /* EMPTY_DICT */
-			rc = try_template(p, &cur, &top);
+			rc = try_templates(p, &cur, &top);
 			if (rc)
 				break;
 			if (FRAG_UNLIKELY(p->dicts_count == p->dicts_cap))

@@ -1,57 +1,40 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Templates. A snapshot is a million dicts that differ in a few numbers: their
- * bytes are the same but for those. When a dict was read opcode by opcode and
- * became a record, its bytes are kept as a template: constant pieces, compared
- * 16 bytes at a time, and between them the numbers. A dict whose
- * constant bytes equal a template's means what that one meant, because
- * what they refer to cannot change: memo entries that are only ever appended
- * (a file that uses BINPUT gets no templates).
+ * Learning templates. A snapshot is a million dicts that differ in a few numbers
+ * and in which of a few words they refer to: their bytes are the same but for
+ * those. When a dict was read opcode by opcode and became a record, its bytes are
+ * kept as a sample with the place of each value. A dict whose other bytes are equal
+ * means what that one meant, because what they refer to cannot change: memo
+ * entries that are only ever appended (a file that uses BINPUT gets no templates).
  *
- * Halves the time of reading a snapshot.
+ * A dict that differs from a template in the width of values only makes that
+ * template wider instead of adding one: then what comes next need not be guessed.
  */
 #include "unpickle_internal.h"
 
-#include <string.h>
-
-#define DICT_HERE FRAG_PV_HOLE /* in memo[]: the dict itself */
-#define NO_PAIR UINT8_MAX
-/* A template that matches takes no more bytes than the window has to hold: see ITEM_MAX. */
-#define BYTES_MAX 400u
-
-/* ---- learning -------------------------------------------------------------------- */
+/* ---- taking a dict apart ----------------------------------------------------------- */
 
 struct learner {
 	struct frag_pickle *p;
 	struct frag_template *t;
-	const unsigned char *at, *end;
-	const unsigned char *piece; /* constant bytes from here on are not in a step yet */
+	const unsigned char *begin, *at, *end;
+	frag_pv pairs[2 * FRAG_TEMPLATE_PAIRS];
+	uint8_t value_of[FRAG_TEMPLATE_PAIRS]; /* number of a pair's value, or NONE */
+	unsigned pairs_count;
+	const uint32_t *memo; /* what the dict put there, in order */
 };
 
-/* Puts [piece, at) into steps; the number of pair `pair` follows. */
-static bool close_piece(struct learner *l, unsigned pair)
+/* The next thing the dict remembered; its value is that of the dict it was read from. */
+static bool remembered(struct learner *l, frag_pv *v)
 {
-	do {
-		struct frag_template_step *s = &l->t->steps[l->t->steps_count];
-		size_t n = FRAG_MIN((size_t)(l->at - l->piece), 16u);
+	struct frag_template *t = l->t;
 
-		if (l->t->steps_count++ == FRAG_TEMPLATE_STEPS)
-			return false;
-		*s = (struct frag_template_step){ .len = (uint8_t)n, .pair = NO_PAIR };
-		memcpy(s->bytes, l->piece, n);
-		memset(s->mask, 0xff, n);
-		l->piece += n;
-		if (l->piece == l->at)
-			s->pair = (uint8_t)pair;
-	} while (l->piece != l->at);
-	return true;
-}
-
-static bool remember(struct learner *l, uint32_t packed)
-{
-	if (l->t->memo_count == FRAG_TEMPLATE_MEMO)
+	if (*l->at != 0x94 || t->memo_count == FRAG_TEMPLATE_MEMO ||
+	    l->memo + t->memo_count == l->p->memo_top)
 		return false;
-	l->t->memo[l->t->memo_count++] = packed;
+	l->at++;
+	*v = l->memo[t->memo_count];
+	t->memo[t->memo_count++] = (uint32_t)*v;
 	return true;
 }
 
@@ -75,180 +58,261 @@ static bool fetched(struct learner *l, frag_pv *v)
 	return true;
 }
 
-/* SHORT_BINUNICODE MEMOIZE; the text was interned when the dict was read. */
-static bool text(struct learner *l, frag_pv *v)
+/* SHORT_BINUNICODE MEMOIZE, or a tuple of two numbers that fit a byte (the ids of pools). */
+static bool constant(struct learner *l, frag_pv *v)
 {
-	size_t n = l->at[1];
-	uint32_t index;
-
-	if (*l->at != 0x8c || n > 32 || l->at[2 + n] != 0x94 ||
-	    frag_strings_intern(l->p->strings, (const char *)l->at + 2, n, &index, NULL))
+	if (*l->at == 0x8c)
+		l->at += 2 + l->at[1];
+	else if (l->at[0] == 'K' && l->at[2] == 'K' && l->at[4] == 0x86)
+		l->at += 5;
+	else
 		return false;
-	l->at += 3 + n;
-	*v = frag_pv_of(FRAG_PV_STR, index);
-	return remember(l, (uint32_t)*v);
+	return l->at < l->end && remembered(l, v);
 }
 
 static bool pair(struct learner *l)
 {
 	struct frag_template *t = l->t;
-	frag_pv *v = &t->pairs[2 * t->pairs_count];
-	unsigned number = t->pairs_count;
+	frag_pv *v = &l->pairs[2 * l->pairs_count];
+	struct frag_template_value *value = &t->values[t->values_count];
 
-	if (t->pairs_count++ == FRAG_TEMPLATE_PAIRS || (!fetched(l, &v[0]) && !text(l, &v[0])))
+	if (l->pairs_count == FRAG_TEMPLATE_PAIRS || (!fetched(l, &v[0]) && !constant(l, &v[0])))
 		return false;
-	if (frag_pickle_is_number(*l->at)) {
-		if (!close_piece(l, number) ||
-		    !frag_pickle_number(*l->at, l->at + 1, &l->at, &v[1]))
-			return false;
-		l->piece = l->at;
+	l->value_of[l->pairs_count++] = FRAG_TEMPLATE_NONE;
+	value->at = (uint8_t)(l->at - l->begin);
+	if (constant(l, &v[1]))
 		return true;
+	if (frag_pickle_is_number(*l->at)) {
+		if (!frag_pickle_number(*l->at, l->at + 1, &l->at, &v[1]))
+			return false;
+	} else if (!fetched(l, &v[1])) {
+		return false;
 	}
-	return fetched(l, &v[1]) || text(l, &v[1]);
+	value->len = (uint8_t)(l->at - l->begin - value->at);
+	/* such a number may be too large for a value: look at each */
+	value->varies = l->begin[value->at] == 0x8a && value->len > 2 + 7;
+	l->value_of[l->pairs_count - 1] = (uint8_t)t->values_count++;
+	return true;
 }
 
-static bool learn(struct learner *l)
+static bool take_apart(struct learner *l)
 {
-	if (l->end - l->at > (ptrdiff_t)BYTES_MAX / 2 || memcmp(l->at, "}\x94(", 3))
+	frag_pv dict;
+
+	if (l->end - l->at > (ptrdiff_t)FRAG_TEMPLATE_BYTES || memcmp(l->at, "}\x94(", 3))
 		return false;
-	l->at += 3;
-	if (!remember(l, DICT_HERE))
+	l->t->sample_len = (unsigned)(l->end - l->begin);
+	memcpy(l->t->sample, l->begin, l->t->sample_len);
+	l->at++;
+	if (!remembered(l, &dict))
 		return false;
+	l->t->memo[0] = FRAG_PV_HOLE;
+	l->at++;
 	while (l->at < l->end && *l->at != 'u')
 		if (!pair(l))
 			return false;
-	l->at++;
-	return l->at == l->end && close_piece(l, NO_PAIR);
+	return ++l->at == l->end;
 }
 
-void frag_template_learn(struct frag_pickle *p)
-{
-	struct frag_templates *ts = &p->templates;
-	struct frag_template *t = &ts->list[ts->count % FRAG_TEMPLATES];
-	struct learner l = {
-		.p = p, .t = t, .at = ts->dict_at, .end = p->in->cur, .piece = ts->dict_at
-	};
+/* ---- compiling --------------------------------------------------------------------- */
 
-	if (!ts->dict_at || ts->off)
-		return;
-	/* where nothing repeats, do not look any longer */
-	ts->off = ++ts->misses > 4096 && ts->misses > ts->hits;
-	memset(t, 0, sizeof(*t));
-	/* a half-made template must not match */
-	if (!learn(&l))
-		t->steps_count = 0;
-	else if (ts->count++ && ts->last < FRAG_TEMPLATES)
-		ts->list[ts->last].next = (uint8_t)(t - ts->list);
-	ts->last = (unsigned)(t - ts->list);
-}
-
-/* ---- matching ----------------------------------------------------------------------- */
-
-static inline uint64_t load64(const unsigned char *b)
-{
-	uint64_t v;
-
-	memcpy(&v, b, 8);
-	return v;
-}
-
-/* A number written in another width than before. */
-static bool other_number(struct frag_template_step *s, const unsigned char **cur, frag_pv *v)
-{
-	const unsigned char *b = *cur;
-
-	if (!frag_pickle_is_number(*b) || !frag_pickle_number(*b, b + 1, cur, v))
-		return false;
-	s->op = *b;
-	s->is_long = *b == 0x8a;
-	s->is_signed = s->is_long || *b == 'J';
-	s->total = (uint8_t)(*cur - b);
-	s->n = (uint8_t)(s->total - 1 - s->is_long);
-	s->shift = (uint8_t)(64 - 8 * s->n);
-	return true;
-}
-
-/*
- * The number at *cur. It is taken to be as wide as the one before, and that is
- * checked on the side: so the place of what follows does not wait for a load.
- */
-static inline bool number(struct frag_template_step *s, const unsigned char **cur, frag_pv *v)
-{
-	const unsigned char *b = *cur;
-	uint64_t bits;
-
-	if (FRAG_UNLIKELY(b[0] != s->op || (s->is_long && b[1] != s->n)))
-		return other_number(s, cur, v);
-	bits = frag_le64(b + 1 + s->is_long) << s->shift;
-	bits = s->is_signed ? (uint64_t)((int64_t)bits >> s->shift) : bits >> s->shift;
-	if (FRAG_UNLIKELY((bits + (1ull << 60)) >> 61))
-		return false;
-	*v = bits << 3 | FRAG_PV_INT;
-	*cur = b + s->total;
-	return true;
-}
-
-/* pre: BYTES_MAX readable bytes at cur. Fills the numbers in; NULL if the bytes differ. */
-static inline const unsigned char *match(struct frag_template *t, const unsigned char *cur)
-{
-	if (!t->steps_count)
-		return NULL;
-	for (unsigned i = 0; i < t->steps_count; i++) {
-		struct frag_template_step *s = &t->steps[i];
-
-		if (((load64(cur) ^ s->bytes[0]) & s->mask[0]) |
-		    ((load64(cur + 8) ^ s->bytes[1]) & s->mask[1]))
-			return NULL;
-		cur += s->len;
-		if (s->pair != NO_PAIR && !number(s, &cur, &t->pairs[2 * s->pair + 1]))
-			return NULL;
-	}
-	return cur;
-}
-
-/* The template expected after the last one, else any that fits. */
-static struct frag_template *find(struct frag_templates *ts, const unsigned char *cur,
-				  const unsigned char **end)
-{
-	unsigned expected = ts->list[ts->last].next, n = FRAG_MIN(ts->count, FRAG_TEMPLATES);
-
-	*end = match(&ts->list[expected], cur);
-	if (FRAG_LIKELY(*end != NULL)) {
-		ts->last = expected;
-		return &ts->list[expected];
-	}
-	for (unsigned i = 0; i < n; i++) {
-		*end = match(&ts->list[i], cur);
-		if (!*end)
-			continue;
-		ts->list[ts->last].next = (uint8_t)i;
-		ts->last = i;
-		return &ts->list[i];
-	}
-	return NULL;
-}
-
-int frag_template_take(struct frag_pickle *p, const unsigned char **cur, frag_pv *dict)
-{
-	struct frag_templates *ts = &p->templates;
-	const unsigned char *end;
+struct compiler {
 	struct frag_template *t;
-	uint32_t record = UINT32_MAX;
+	unsigned from; /* the part in hand begins here in the sample */
+	unsigned char mask[FRAG_TEMPLATE_BYTES + 16]; /* of its bytes */
+	unsigned lanes, numbers, refs;		      /* so far, of all parts */
+	struct frag_template_part part;
+};
+
+/* Ends the part in hand before byte `to` of the sample, where the value for `then` begins. */
+static void close_part(struct compiler *c, unsigned to, unsigned then)
+{
+	struct frag_template *t = c->t;
+	unsigned n = to - c->from;
+
+	c->part.len = (uint8_t)n;
+	c->part.lanes = (uint8_t)((n + 15) / 16);
+	c->part.then = (uint8_t)then;
+	memset(c->mask + n, 0, 16);
+	memcpy(&t->bytes[c->lanes], t->sample + c->from, n);
+	memcpy(&t->mask[c->lanes], c->mask, c->part.lanes * sizeof(frag_lane));
+	for (unsigned i = 0; i < c->part.lanes; i++)
+		t->bytes[c->lanes + i] &= t->mask[c->lanes + i];
+	c->lanes += c->part.lanes;
+	t->parts[t->parts_count++] = c->part;
+	c->part = (struct frag_template_part){ 0 };
+	memset(c->mask, 0xff, sizeof(c->mask));
+}
+
+/* Lengthens a part to that many lanes and references, none of which says anything. */
+static void pad_part(struct compiler *c, unsigned number, unsigned lanes, unsigned refs)
+{
+	struct frag_template_part *part = &c->t->parts[number];
+
+	for (; part->lanes < lanes; part->lanes++, c->lanes++)
+		c->t->bytes[c->lanes] = c->t->mask[c->lanes] = (frag_lane){ 0 };
+	for (; part->refs < refs; part->refs++)
+		c->t->refs[c->refs++] =
+			(struct frag_template_field){ .column = FRAG_COLUMN_UNWANTED };
+}
+
+/* Is it of a kind with code of its own, once it is padded? pre: its last part was just closed. */
+static enum frag_template_kind kind_of(const struct frag_template *t)
+{
+	const struct frag_template_part *a = &t->parts[0], *b = &t->parts[1];
+
+	if (t->parts_count != 2 || a->lanes != 2 || a->numbers != 1 || a->refs != 1 ||
+	    b->numbers != 2)
+		return FRAG_TEMPLATE_ANY;
+	if (b->lanes <= 2 && !b->refs)
+		return FRAG_TEMPLATE_SMALL;
+	if (b->lanes <= 3 && b->refs <= 1)
+		return FRAG_TEMPLATE_MEDIUM;
+	return b->lanes <= 4 && b->refs <= 2 ? FRAG_TEMPLATE_LARGE : FRAG_TEMPLATE_ANY;
+}
+
+static void add_field(struct compiler *c, const struct frag_template_value *v)
+{
+	struct frag_template *t = c->t;
+	unsigned op = t->sample[v->at], head = op == 0x8a ? 2 : 1, bits = 8 * (v->len - head);
+	struct frag_template_field f = { .mask = ~0ull >> (64 - bits),
+					 .at = (uint8_t)(v->at + head - c->from),
+					 .column = v->column };
+
+	if (op == 0x8a || op == 'J')
+		f.negative = 1ull << (bits - 1);
+	if (frag_pickle_is_number(op)) {
+		t->numbers[c->numbers++] = f;
+		c->part.numbers++;
+	} else {
+		t->refs[c->refs++] = f;
+		c->part.refs++;
+	}
+	memset(c->mask + f.at, 0, v->len - head);
+}
+
+static void compile(struct frag_template *t)
+{
+	struct compiler c = { .t = t };
+
+	memset(c.mask, 0xff, sizeof(c.mask));
+	memset(t->bytes, 0, sizeof(t->bytes));
+	t->parts_count = 0;
+	for (unsigned i = 0; i < t->values_count; i++) {
+		const struct frag_template_value *v = &t->values[i];
+
+		if (!v->varies) {
+			add_field(&c, v);
+			continue;
+		}
+		close_part(&c, v->at, v->column);
+		c.from = v->at + v->len;
+	}
+	close_part(&c, t->sample_len, FRAG_TEMPLATE_NONE);
+	t->kind = kind_of(t);
+	if (t->kind != FRAG_TEMPLATE_ANY)
+		pad_part(&c, 1, t->kind + 1u, t->kind - 1u);
+}
+
+/* ---- learning ---------------------------------------------------------------------- */
+
+/* The bytes before value i, or those behind the last one. */
+static const unsigned char *gap(const struct frag_template *t, unsigned i, unsigned *len)
+{
+	unsigned from = i ? t->values[i - 1].at + t->values[i - 1].len : 0;
+	unsigned to = i < t->values_count ? t->values[i].at : t->sample_len;
+
+	*len = to - from;
+	return t->sample + from;
+}
+
+/* Does `n` differ from `t` in how values are written only? Then t shall take both. */
+static bool widen(struct frag_template *t, const struct frag_template *n)
+{
+	bool wider = false;
+
+	if (!t->parts_count || t->values_count != n->values_count)
+		return false;
+	for (unsigned i = 0; i <= t->values_count; i++) {
+		unsigned a_len, b_len;
+		const unsigned char *a = gap(t, i, &a_len), *b = gap(n, i, &b_len);
+
+		if (a_len != b_len || memcmp(a, b, a_len))
+			return false;
+	}
+	for (unsigned i = 0; i < t->values_count; i++) {
+		struct frag_template_value *x = &t->values[i];
+		const struct frag_template_value *y = &n->values[i];
+
+		if (x->varies || (x->len == y->len && t->sample[x->at] == n->sample[y->at]))
+			continue;
+		x->varies = wider = true;
+	}
+	if (wider)
+		compile(t);
+	return true;
+}
+
+/* Asks for the columns and places the values in them: 1, 0 if nobody wants them, or an error. */
+static int prepare(struct learner *l, unsigned number)
+{
+	struct frag_template *t = l->t;
+	uint8_t column[FRAG_TEMPLATE_PAIRS];
 	int rc;
 
-	t = find(ts, *cur, &end);
-	if (FRAG_UNLIKELY(!t || p->memo_end - p->memo_top < FRAG_TEMPLATE_MEMO ||
-			  p->dicts_count == p->dicts_cap))
-		return 0;
-	p->in->cur = end; /* for messages */
-	rc = p->fn(p->ctx, t->pairs, t->pairs_count, &record, p->err);
-	if (FRAG_UNLIKELY(rc != 1))
+	memset(column, FRAG_COLUMN_UNWANTED, sizeof(column));
+	rc = l->p->shapes->prepare(l->p->ctx, number, l->pairs, l->pairs_count, column, &t->row);
+	for (unsigned i = 0; rc == 1 && i < l->pairs_count; i++) {
+		if (l->value_of[i] == FRAG_TEMPLATE_NONE)
+			t->row.v[column[i]] = l->pairs[2 * i + 1];
+		else
+			t->values[l->value_of[i]].column = column[i];
+	}
+	return rc;
+}
+
+/* Puts what was learnt in place of the oldest. */
+static int add(struct frag_pickle *p, struct learner *l)
+{
+	struct frag_templates *ts = &p->templates;
+	unsigned number = ts->count % FRAG_TEMPLATES;
+	int rc;
+
+	ts->list[number].parts_count = 0;
+	rc = prepare(l, number);
+	if (rc != 1)
 		return rc;
-	ts->hits++;
-	*dict = frag_pv_of(FRAG_PV_DICT, p->dicts_count);
-	for (unsigned i = 0; i < t->memo_count; i++)
-		*p->memo_top++ = t->memo[i] == DICT_HERE ? (uint32_t)*dict : t->memo[i];
-	p->dicts[p->dicts_count++] = FRAG_DICT_OF(FRAG_DICT_RECORD, record);
-	*cur = end;
-	return 1;
+	frag_template_changed(p, number);
+	ts->list[number] = *l->t;
+	compile(&ts->list[number]);
+	if (ts->count++)
+		ts->list[ts->last].next = (uint8_t)number;
+	ts->last = number;
+	return 0;
+}
+
+int frag_template_learn(struct frag_pickle *p)
+{
+	struct frag_templates *ts = &p->templates;
+	struct frag_template new = { 0 };
+	struct learner l = { .p = p,
+			     .t = &new,
+			     .begin = ts->dict_at,
+			     .at = ts->dict_at,
+			     .end = p->in->cur,
+			     .memo = p->memo + ts->memo_at };
+
+	if (!ts->dict_at || ts->off)
+		return 0;
+	/* where nothing repeats, do not look any longer */
+	ts->off = ++ts->misses > 4096 && ts->misses > ts->hits;
+	if (!take_apart(&l))
+		return 0;
+	for (unsigned i = 0; i < FRAG_MIN(ts->count, FRAG_TEMPLATES); i++) {
+		if (!widen(&ts->list[i], &new))
+			continue;
+		ts->last = i;
+		return 0;
+	}
+	return add(p, &l);
 }

@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Applying templates: the hot loop of reading a snapshot. One dict is a few masked
+ * compares, its values are picked from known places into a row, and the next dict begins
+ * behind it: nothing is looked up by key and nothing jumps on an opcode. Rows are taken
+ * many at a time. Whatever does not fit goes back to the loop of unpickle_run.c, opcode by
+ * opcode.
+ */
+#include "unpickle_internal.h"
+
+/* What a batch reads from, in one place: nothing of it changes while rows are matched. */
+struct matcher {
+	const unsigned char *safe;
+	const uint32_t *memo;
+	size_t memo_count;
+};
+
+static inline frag_lane load_lane(const unsigned char *b)
+{
+	frag_lane v;
+
+	memcpy(&v, b, sizeof(v));
+	return v;
+}
+
+/* ---- values ------------------------------------------------------------------------ */
+
+/* HOLE: the memo has no such entry (yet: see frag_template_take). */
+static inline frag_pv remembered(const struct matcher *m, uint64_t index)
+{
+	return FRAG_LIKELY(index < m->memo_count) ? m->memo[index] : FRAG_PV_HOLE;
+}
+
+/* A value in a way that is rare. */
+static bool rare_value(const struct matcher *m, const unsigned char **cur, frag_pv *v)
+{
+	const unsigned char *b = *cur;
+
+	if (frag_pickle_is_number(*b))
+		return frag_pickle_number(*b, b + 1, cur, v);
+	if (*b != 'h' && *b != 'j')
+		return false;
+	*v = remembered(m, *b == 'h' ? b[1] : frag_le32(b + 1));
+	*cur = b + (*b == 'h' ? 2 : 5);
+	return *v != FRAG_PV_HOLE;
+}
+
+/* A value however it is written: sizes come in all widths, so none of them is a branch. */
+static inline bool any_value(const struct matcher *m, const unsigned char **cur, frag_pv *v)
+{
+	static const uint32_t masks[4] = { UINT8_MAX, UINT16_MAX, INT32_MAX, 0 };
+	const unsigned char *b = *cur;
+	unsigned width = b[0] == 'K' ? 0 : b[0] == 'M' ? 1 : b[0] == 'J' ? 2 : 3;
+	uint32_t bits = frag_le32(b + 1);
+
+	if (b[0] == 0x8a && b[1] - 1u < 7) { /* LONG1: addresses, times, handles */
+		uint64_t wide = frag_le64(b + 2) << (64 - 8 * b[1]);
+
+		*v = wide >> (64 - 8 * b[1]) << 3 | FRAG_PV_INT;
+		*cur = b + 2 + b[1];
+		return !(wide >> 63); /* negative: nothing of an entry is */
+	}
+	if (FRAG_UNLIKELY(width == 3 || (width == 2 && bits > INT32_MAX)))
+		return rare_value(m, cur, v);
+	*v = (frag_pv)(bits & masks[width]) << 3 | FRAG_PV_INT;
+	*cur = b + 1 + (1u << width);
+	return true;
+}
+
+/* ---- a part ------------------------------------------------------------------------ */
+
+/* How much of a template's a part has: constants where there is code for its kind. */
+struct extent {
+	unsigned lanes, numbers, refs;
+};
+
+/* Fills the values in; false: it is not like the part. */
+static inline __attribute__((always_inline)) bool
+match_part(const struct matcher *m, const unsigned char *cur, const frag_lane *bytes,
+	   const frag_lane *mask, const struct frag_template_field *n,
+	   const struct frag_template_field *r, struct extent has, struct frag_row *row)
+{
+	frag_lane differs = { 0 };
+	uint64_t wrong;
+
+	for (unsigned i = 0; i < has.lanes; i++)
+		differs |= (load_lane(cur + i * sizeof(frag_lane)) & mask[i]) ^ bytes[i];
+	wrong = differs[0] | differs[1];
+	for (unsigned i = 0; i < has.numbers; i++) {
+		uint64_t bits = frag_le64(cur + n[i].at) & n[i].mask;
+
+		wrong |= bits & n[i].negative;
+		row->v[n[i].column] = bits << 3 | FRAG_PV_INT; /* of 56 bits at most */
+	}
+	if (FRAG_UNLIKELY(wrong))
+		return false;
+	for (unsigned i = 0; i < has.refs; i++) {
+		frag_pv v = remembered(m, frag_le64(cur + r[i].at) & r[i].mask);
+
+		if (FRAG_UNLIKELY(v == FRAG_PV_HOLE))
+			return false;
+		row->v[r[i].column] = v;
+	}
+	return true;
+}
+
+/* ---- a dict ------------------------------------------------------------------------ */
+
+/*
+ * pre: readable bytes for the longest dict at cur. Fills the row in; what is behind the
+ * dict, or NULL if it is not like the template.
+ */
+static const unsigned char *match_any(const struct matcher *m, const struct frag_template *t,
+				      const unsigned char *cur, struct frag_row *row)
+{
+	const struct frag_template_field *n = t->numbers, *r = t->refs;
+	const frag_lane *bytes = t->bytes, *mask = t->mask;
+
+	for (const struct frag_template_part *part = t->parts;; part++) {
+		struct extent has = { part->lanes, part->numbers, part->refs };
+
+		if (!match_part(m, cur, bytes, mask, n, r, has, row))
+			return NULL;
+		cur += part->len;
+		if (part->then == FRAG_TEMPLATE_NONE)
+			return cur;
+		if (FRAG_UNLIKELY(!any_value(m, &cur, &row->v[part->then])))
+			return NULL;
+		bytes += part->lanes;
+		mask += part->lanes;
+		n += part->numbers;
+		r += part->refs;
+	}
+}
+
+/* The same for templates of the other kinds: enum frag_template_kind. */
+static inline __attribute__((always_inline)) const unsigned char *
+match_two(const struct matcher *m, const struct frag_template *t, const unsigned char *cur,
+	  unsigned lanes, unsigned refs, struct frag_row *row)
+{
+	if (!match_part(m, cur, t->bytes, t->mask, t->numbers, t->refs, (struct extent){ 2, 1, 1 },
+			row))
+		return NULL;
+	cur += t->parts[0].len;
+	if (FRAG_UNLIKELY(!any_value(m, &cur, &row->v[t->parts[0].then])))
+		return NULL;
+	if (!match_part(m, cur, t->bytes + 2, t->mask + 2, t->numbers + 1, t->refs + 1,
+			(struct extent){ lanes, 2, refs }, row))
+		return NULL;
+	return cur + t->parts[1].len;
+}
+
+static inline __attribute__((always_inline)) const unsigned char *
+match(const struct matcher *m, enum frag_template_kind kind, const struct frag_template *t,
+      const unsigned char *cur, struct frag_row *row)
+{
+	switch (kind) {
+	case FRAG_TEMPLATE_SMALL:
+		return match_two(m, t, cur, 2, 0, row);
+	case FRAG_TEMPLATE_MEDIUM:
+		return match_two(m, t, cur, 3, 1, row);
+	case FRAG_TEMPLATE_LARGE:
+		return match_two(m, t, cur, 4, 2, row);
+	default:
+		return match_any(m, t, cur, row);
+	}
+}
+
+/* ---- many of them ------------------------------------------------------------------ */
+
+struct frag_batch {
+	struct frag_row rows[FRAG_TEMPLATE_ROWS];
+	const unsigned char *at[FRAG_TEMPLATE_ROWS + 1]; /* where each begins */
+	uint32_t records[FRAG_TEMPLATE_ROWS];
+	unsigned count;
+	uint8_t of[FRAG_TEMPLATE_ROWS]; /* the template whose constants a row holds, or NONE */
+};
+
+void frag_template_changed(struct frag_pickle *p, unsigned number)
+{
+	struct frag_batch *b = p->templates.batch;
+
+	for (unsigned i = 0; b && i < FRAG_TEMPLATE_ROWS; i++)
+		if (b->of[i] == number)
+			b->of[i] = FRAG_TEMPLATE_NONE;
+}
+
+void frag_template_release(struct frag_pickle *p)
+{
+	frag_host_free(p->templates.batch);
+	p->templates.batch = NULL;
+}
+
+static inline __attribute__((always_inline)) void
+match_kind(const struct matcher *m, enum frag_template_kind kind, const struct frag_templates *ts,
+	   unsigned number, const unsigned char *at, unsigned most, struct frag_batch *b)
+{
+	const struct frag_template *t = &ts->list[number];
+	unsigned n = 0;
+
+	b->at[0] = at;
+	while (n < most && at < m->safe) {
+		if (FRAG_UNLIKELY(b->of[n] != number)) {
+			b->rows[n] = t->row;
+			b->of[n] = (uint8_t)number;
+		}
+		at = match(m, kind, t, at, &b->rows[n]);
+		if (!at)
+			break;
+		b->at[++n] = at;
+	}
+	b->count = n;
+}
+
+/* Dicts like template `number` that follow each other from `at` on, at most `most`. */
+static void match_many(const struct matcher *m, const struct frag_templates *ts, unsigned number,
+		       const unsigned char *at, unsigned most, struct frag_batch *b)
+{
+	b->count = 0;
+	if (FRAG_UNLIKELY(!ts->list[number].parts_count))
+		return;
+	switch (ts->list[number].kind) {
+	case FRAG_TEMPLATE_SMALL:
+		match_kind(m, FRAG_TEMPLATE_SMALL, ts, number, at, most, b);
+		break;
+	case FRAG_TEMPLATE_MEDIUM:
+		match_kind(m, FRAG_TEMPLATE_MEDIUM, ts, number, at, most, b);
+		break;
+	case FRAG_TEMPLATE_LARGE:
+		match_kind(m, FRAG_TEMPLATE_LARGE, ts, number, at, most, b);
+		break;
+	default:
+		match_kind(m, FRAG_TEMPLATE_ANY, ts, number, at, most, b);
+	}
+}
+
+/* By the template expected after the last one, else any that fits. */
+static const struct frag_template *match_best(struct frag_templates *ts, const struct matcher *m,
+					      const unsigned char *at, unsigned most,
+					      struct frag_batch *b)
+{
+	unsigned expected = ts->list[ts->last].next;
+
+	match_many(m, ts, expected, at, most, b);
+	for (unsigned i = 0; !b->count && i < FRAG_MIN(ts->count, FRAG_TEMPLATES); i++) {
+		match_many(m, ts, i, at, most, b);
+		expected = i;
+	}
+	if (!b->count)
+		return NULL;
+	ts->list[ts->last].next = (uint8_t)expected;
+	ts->last = expected;
+	return &ts->list[expected];
+}
+
+/* The first n rows are records: dicts, on the stack and in the memo. */
+static void push_dicts(struct frag_pickle *p, const struct frag_template *t,
+		       const struct frag_batch *b, unsigned n, frag_pv *out)
+{
+	uint32_t *memo = p->memo_top, *dicts = p->dicts + p->dicts_count;
+	frag_pv dict = frag_pv_of(FRAG_PV_DICT, p->dicts_count), one = frag_pv_of(0, 1);
+	unsigned step = t->memo_count;
+
+	for (unsigned i = 0; i < n; i++) {
+		out[i] = dict + i * one;
+		dicts[i] = FRAG_DICT_OF(FRAG_DICT_RECORD, b->records[i]);
+	}
+	for (unsigned k = 0; k < step; k++) { /* the dict itself comes first */
+		if (t->memo[k] == FRAG_PV_HOLE)
+			for (unsigned i = 0; i < n; i++)
+				memo[i * step + k] = (uint32_t)out[i];
+		else
+			for (unsigned i = 0; i < n; i++)
+				memo[i * step + k] = t->memo[k];
+	}
+	p->memo_top += n * step;
+	p->dicts_count += n;
+}
+
+/* How many more dicts there is room for. */
+static unsigned room(const struct frag_pickle *p, const frag_pv *top)
+{
+	size_t n = FRAG_TEMPLATE_ROWS;
+
+	n = FRAG_MIN(n, (size_t)(p->stack_end - top));
+	n = FRAG_MIN(n, (size_t)(p->memo_end - p->memo_top) / FRAG_TEMPLATE_MEMO);
+	return (unsigned)FRAG_MIN(n, p->dicts_cap - p->dicts_count);
+}
+
+static struct frag_batch *batch_of(struct frag_pickle *p)
+{
+	struct frag_batch *b = p->templates.batch;
+
+	if (FRAG_LIKELY(b != NULL))
+		return b;
+	b = p->templates.batch = frag_host_alloc(sizeof(*b));
+	if (b)
+		memset(b->of, FRAG_TEMPLATE_NONE, sizeof(b->of));
+	return b;
+}
+
+/* A dict that refers to what one of the same batch remembered does not match: it ends the batch
+ * and is looked at again. */
+int frag_template_take(struct frag_pickle *p, const unsigned char **cur, frag_pv **top)
+{
+	struct frag_batch *b = batch_of(p);
+	int taken = 0, n;
+
+	if (!b)
+		return frag_fail_nomem(p->err, "pickle");
+	do {
+		struct matcher m = { p->safe, p->memo, (size_t)(p->memo_top - p->memo) };
+		unsigned most = room(p, *top);
+		const struct frag_template *t;
+
+		if (*cur >= p->safe || **cur != '}' || !most)
+			break;
+		t = match_best(&p->templates, &m, *cur, most, b);
+		if (!t)
+			break;
+		p->in->cur = b->at[b->count]; /* for messages */
+		n = p->shapes->take(p->ctx, (unsigned)(t - p->templates.list), b->rows, b->count,
+				    b->records);
+		if (FRAG_UNLIKELY(n < 0))
+			return n;
+		push_dicts(p, t, b, (unsigned)n, *top);
+		*top += n;
+		*cur = b->at[n];
+		taken += n;
+	} while ((unsigned)n == b->count);
+	p->templates.hits += (unsigned)taken;
+	return taken;
+}
