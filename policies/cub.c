@@ -18,12 +18,16 @@
  *    one of each stream: the same choice, fewer calls. On the simulated card work is done after
  *    lag-us of recorded time, or a synchronisation.
  *
- * Structure: common/segheap, one piece per segment; a queue of cached blocks per stream and bin.
+ * Structure: common/segheap, one piece per segment; a queue of cached blocks per stream and bin,
+ * and per bin the streams whose queue is not empty, by the number of its first block. A request
+ * asks for up to one event per stream, as the source does; it does not look for which is next.
  * link[0]: next in the queue; link[1]: number of the free; tag: stream; mark: bin; seg->tag:
  * event.
- * Invariants: every free piece is in the queue of its stream and bin, numbers ascending; those
+ * Invariants: every free piece is in the queue of its stream and bin, numbers ascending; with more
+ * than one stream heads[] have the first one of every queue; those
  * that the driver failed to take are in `left`, and not counted as cached.
  */
+#include "bset.h"
 #include "segheap.h"
 
 #include <inttypes.h>
@@ -61,6 +65,8 @@ struct self {
 	const struct params *params;
 	struct frag_heap heap;
 	struct queue *queues; /* [stream * bins + bin - min_bin] */
+	struct frag_bset
+		*heads; /* [bin - min_bin]: (0, number of the first) -> its queue's stream */
 	uint32_t streams, bins;
 	struct queue left; /* the driver failed to take these */
 	uint64_t cached_bytes;
@@ -99,6 +105,13 @@ static int create(const struct frag_policy_env *env, const void *params, void **
 	s->params = params;
 	s->bins = (uint32_t)(s->params->max_bin - s->params->min_bin + 1);
 	s->frees = 1;
+	s->heads = frag_host_calloc(s->bins, sizeof(*s->heads));
+	if (!s->heads) {
+		frag_host_free(s);
+		return frag_fail_nomem(err, "policy cub");
+	}
+	for (uint32_t i = 0; i < s->bins; i++)
+		frag_bset_init(&s->heads[i]);
 	frag_heap_init(&s->heap, env, true);
 	*out = s;
 	return 0;
@@ -108,6 +121,9 @@ static void destroy(void *self)
 {
 	struct self *s = self;
 
+	for (uint32_t i = 0; i < s->bins; i++)
+		frag_bset_release(&s->heads[i]);
+	frag_host_free(s->heads);
 	frag_heap_release(&s->heap);
 	frag_host_free(s->queues);
 	frag_host_free(s);
@@ -125,41 +141,90 @@ static struct queue *queue_of(struct self *s, uint32_t stream, unsigned bin)
 	return &s->queues[(size_t)stream * s->bins + bin - s->params->min_bin];
 }
 
-static void push(struct queue *q, struct frag_piece *p)
+/* A block is the first of its queue now, or no longer. One stream needs no order. */
+static void head_insert(struct self *s, const struct frag_piece *p)
+{
+	struct frag_bset *heads = &s->heads[p->mark - s->params->min_bin];
+
+	if (s->streams > 1)
+		frag_bset_insert(heads, 0, number(p), (void *)(uintptr_t)p->tag);
+}
+
+static void head_erase(struct self *s, const struct frag_piece *p)
+{
+	if (s->streams > 1)
+		frag_bset_erase(&s->heads[p->mark - s->params->min_bin], 0, number(p));
+}
+
+static void push_left(struct self *s, struct frag_piece *p)
 {
 	p->link[0] = NULL;
-	if (q->last)
-		q->last->link[0] = p;
+	if (s->left.last)
+		s->left.last->link[0] = p;
 	else
+		s->left.first = p;
+	s->left.last = p;
+}
+
+static void push(struct self *s, struct queue *q, struct frag_piece *p)
+{
+	p->link[0] = NULL;
+	if (q->last) {
+		q->last->link[0] = p;
+	} else {
 		q->first = p;
+		head_insert(s, p);
+	}
 	q->last = p;
 }
 
-static void push_first(struct queue *q, struct frag_piece *p)
+static void push_first(struct self *s, struct queue *q, struct frag_piece *p)
 {
+	if (q != &s->left) {
+		if (q->first)
+			head_erase(s, q->first);
+		head_insert(s, p);
+	}
 	p->link[0] = q->first;
 	q->first = p;
 	if (!q->last)
 		q->last = p;
 }
 
-static struct frag_piece *pop(struct queue *q)
+static struct frag_piece *pop(struct self *s, struct queue *q)
 {
 	struct frag_piece *p = q->first;
 
 	q->first = p->link[0];
 	if (!q->first)
 		q->last = NULL;
+	if (q == &s->left)
+		return p;
+	head_erase(s, p);
+	if (q->first)
+		head_insert(s, q->first);
 	return p;
+}
+
+/* The second stream is here: from now on the order counts. */
+static void order_heads(struct self *s)
+{
+	for (uint32_t i = 0; i < s->streams * s->bins; i++)
+		if (s->queues[i].first)
+			head_insert(s, s->queues[i].first);
 }
 
 static int reserve_stream(struct self *s, uint32_t stream)
 {
+	bool alone = s->streams <= 1;
 	struct queue *queues;
 	size_t i;
 
 	if (FRAG_LIKELY(stream < s->streams))
 		return 0;
+	for (i = 0; i < s->bins; i++)
+		if (frag_bset_reserve(&s->heads[i], stream + 1ul))
+			return FRAG_ENOMEM;
 	queues = frag_host_realloc(s->queues, (stream + 1ul) * s->bins, sizeof(*queues));
 	if (!queues)
 		return FRAG_ENOMEM;
@@ -167,6 +232,8 @@ static int reserve_stream(struct self *s, uint32_t stream)
 		queues[i] = (struct queue){ NULL, NULL };
 	s->queues = queues;
 	s->streams = stream + 1;
+	if (alone && s->streams > 1)
+		order_heads(s);
 	return 0;
 }
 
@@ -176,19 +243,20 @@ static int reserve_stream(struct self *s, uint32_t stream)
 static struct queue *other_queue(struct self *s, unsigned bin, uint32_t stream, uintptr_t above,
 				 uintptr_t below)
 {
-	struct queue *best = NULL;
-	uint32_t i;
+	const struct frag_bset *heads = &s->heads[bin - s->params->min_bin];
+	struct frag_bset_pos at;
 
-	for (i = 0; i < s->streams; i++) {
-		struct queue *q = queue_of(s, i, bin);
+	if (s->streams <= 1) {
+		struct queue *q = s->streams && stream ? queue_of(s, 0, bin) : NULL;
 
-		if (i == stream || !q->first || number(q->first) <= above ||
-		    number(q->first) >= below)
-			continue;
-		best = q;
-		below = number(q->first);
+		return q && q->first ? q : NULL;
 	}
-	return best;
+	at = frag_bset_lower(heads, 0, above + 1);
+	if (at.leaf && (uint32_t)(uintptr_t)frag_bset_value(at) == stream)
+		at = frag_bset_next(at);
+	if (!at.leaf || frag_bset_addr(at) >= below)
+		return NULL;
+	return queue_of(s, (uint32_t)(uintptr_t)frag_bset_value(at), bin);
 }
 
 /* 0 and the queue whose first block serves the request, or NULL. */
@@ -221,12 +289,12 @@ static int find(struct self *s, unsigned bin, uint32_t stream, struct queue **ou
 
 static int drop_first(struct self *s, struct queue *q, struct frag_err *err)
 {
-	struct frag_piece *p = pop(q);
+	struct frag_piece *p = pop(s, q);
 	uint64_t bytes = p->bytes;
 	int rc = frag_heap_drop(&s->heap, p->seg, err);
 
 	if (rc)
-		push_first(q, p);
+		push_first(s, q, p);
 	else if (q != &s->left)
 		s->cached_bytes -= bytes;
 	return rc;
@@ -293,7 +361,7 @@ static int alloc(void *self, const struct frag_request *req, struct frag_block *
 	if (bin != NO_BIN)
 		FRAG_TRY(find(s, bin, req->stream, &q, err));
 	if (q) {
-		p = pop(q);
+		p = pop(s, q);
 		s->cached_bytes -= bytes;
 		out->cls = FRAG_CLASS_HIT;
 	} else {
@@ -319,11 +387,11 @@ static int release(void *self, const struct frag_block *block, struct frag_err *
 	    s->cached_bytes > s->params->max_cached - p->bytes) {
 		rc = frag_heap_drop(&s->heap, p->seg, err);
 		if (rc)
-			push(&s->left, p);
+			push_left(s, p);
 		return rc;
 	}
 	p->link[1] = (void *)s->frees++;
-	push(queue_of(s, p->tag, p->mark), p);
+	push(s, queue_of(s, p->tag, p->mark), p);
 	s->cached_bytes += p->bytes;
 	/* without its event only the own stream can have it */
 	p->seg->tag = NO_EVENT;
@@ -377,6 +445,30 @@ static bool queue_sound(const struct self *s, const struct queue *q, uint32_t st
 	return q->last == prev;
 }
 
+/* Do heads[] have the first of every queue, and nothing else? */
+static bool heads_sound(const struct self *s)
+{
+	for (uint32_t bin = 0; s->streams > 1 && bin < s->bins; bin++) {
+		size_t count = 0;
+
+		for (uint32_t i = 0; i < s->streams; i++) {
+			const struct frag_piece *p = s->queues[(size_t)i * s->bins + bin].first;
+			struct frag_bset_pos at;
+
+			if (!p)
+				continue;
+			count++;
+			at = frag_bset_lower(&s->heads[bin], 0, number(p));
+			if (!at.leaf || frag_bset_addr(at) != number(p) ||
+			    (uintptr_t)frag_bset_value(at) != i)
+				return false;
+		}
+		if (count != frag_bset_count(&s->heads[bin]) || frag_bset_broken(&s->heads[bin]))
+			return false;
+	}
+	return true;
+}
+
 static int check(void *self, struct frag_err *err)
 {
 	struct self *s = self;
@@ -387,6 +479,8 @@ static int check(void *self, struct frag_err *err)
 		if (!queue_sound(s, &s->queues[i], (uint32_t)(i / s->bins),
 				 (unsigned)(i % s->bins + s->params->min_bin), &count, &bytes))
 			return frag_fail(err, FRAG_ECHECK, "queue %zu is broken", i);
+	if (!heads_sound(s))
+		return frag_fail(err, FRAG_ECHECK, "the order of the queues is broken");
 	if (!queue_sound(s, &s->left, 0, NO_BIN, &count, &left))
 		return frag_fail(err, FRAG_ECHECK, "queue of what was left is broken");
 	if (bytes != s->cached_bytes || bytes > s->params->max_cached)

@@ -6,20 +6,24 @@
  *	Sizes are rounded up to 16 B. Free blocks are in one list in order of address;
  *	the search walks all of it for the best fit, takes the first of equals and
  *	stops at an exact one. Every fit is split exactly. Used blocks are in a second
- *	list, newest first, and a free walks it to find its block: so both calls cost
- *	O(blocks). This is the rule, and it is kept. A freed block merges with its
- *	free neighbours unless the later of the two heads a chunk.
+ *	list, newest first, and a free walks it to find its block. A freed block merges with
+ *	its free neighbours unless the later of the two heads a chunk.
  *
  *	Growth, release before a second try, and the coalescing heuristics are those of
  *	QuickPool (quickcore.h).
  *
- * Structure: parts of chunks (parts.h); part->list is the next one of its
- * list. A part without one before it heads its chunk.
+ * Both calls cost Umpire time linear in the blocks. What they decide is the smallest block
+ * that fits, the lowest of equals, so it is taken from a set by (size, address) here, in
+ * O(log n): the same blocks, but host times are not Umpire's.
  *
- * Invariants: every part is in the list of its state; free neighbours of a chunk are merged.
+ * Structure: parts of chunks (parts.h). A part without one before it heads its chunk.
+ *
+ * Invariants: `free` holds exactly the free parts, `whole` those that are all of their chunk;
+ * free neighbours of a chunk are merged; both sets have room for every part there is.
  */
 #include <frag/policy.h>
 
+#include <bset.h>
 #include <parts.h>
 #include <quickcore.h>
 #include <upstream.h>
@@ -37,41 +41,49 @@ struct dynamicpool {
 	struct frag_upstream up; /* first: see upstream.h */
 	const struct params *p;
 	struct frag_slab parts;
-	struct frag_part *free_first, *used_first;
+	struct frag_bset free;	/* (size, addr) */
+	struct frag_bset whole; /* (0, addr) */
+	size_t room;		/* parts that both sets have room for */
 	uint64_t live_bytes, waiting_bytes;
 	uint64_t releasable_bytes, releasable_count;
 	uint64_t aligned_hwm;
 	bool growing; /* inside a call of the upstream */
 };
 
-static struct frag_part *next_of(const struct frag_part *p)
+/* Room for n further parts, so that neither a split nor a free can fail for want of memory. */
+static int reserve(struct dynamicpool *a, size_t n, struct frag_err *err)
 {
-	return p->list;
+	size_t want = frag_slab_live(&a->parts) + n;
+
+	if (want > a->room) {
+		want = FRAG_MAX(2 * want, 64u);
+		if (frag_bset_reserve(&a->free, want) || frag_bset_reserve(&a->whole, want))
+			return frag_fail_nomem(err, "dynamicpool: free blocks");
+		a->room = want;
+	}
+	if (frag_slab_reserve(&a->parts, n))
+		return frag_fail_nomem(err, "dynamicpool: blocks");
+	return 0;
 }
 
-static void link_behind(struct frag_part **first, struct frag_part *prev, struct frag_part *p)
+static void insert(struct dynamicpool *a, struct frag_part *p)
 {
-	p->list = prev ? prev->list : *first;
-	if (prev)
-		prev->list = p;
-	else
-		*first = p;
-}
-
-static void unlink_behind(struct frag_part **first, struct frag_part *prev, struct frag_part *p)
-{
-	if (prev)
-		prev->list = p->list;
-	else
-		*first = p->list;
-}
-
-static void count_releasable(struct dynamicpool *a, const struct frag_part *p, int sign)
-{
+	frag_bset_insert(&a->free, p->size, p->addr, p);
 	if (!frag_part_is_whole(p))
 		return;
-	a->releasable_bytes += sign > 0 ? p->size : -p->size;
-	a->releasable_count += sign > 0 ? 1 : -1ull;
+	frag_bset_insert(&a->whole, 0, p->addr, p);
+	a->releasable_bytes += p->size;
+	a->releasable_count++;
+}
+
+static void erase(struct dynamicpool *a, struct frag_part *p)
+{
+	frag_bset_erase(&a->free, p->size, p->addr);
+	if (!frag_part_is_whole(p))
+		return;
+	frag_bset_erase(&a->whole, 0, p->addr);
+	a->releasable_bytes -= p->size;
+	a->releasable_count--;
 }
 
 /* ---- chunks ---------------------------------------------------------------------------- */
@@ -79,23 +91,20 @@ static void count_releasable(struct dynamicpool *a, const struct frag_part *p, i
 /* Gives all wholly free chunks back, in order of address. */
 static int give_back(struct dynamicpool *a, struct frag_err *err)
 {
-	struct frag_part *p = a->free_first, *prev = NULL, *next;
+	struct frag_bset_pos at = frag_bset_first(&a->whole);
 	int rc = 0;
 
-	for (; p && !rc; p = next) {
+	while (at.leaf && !rc) {
+		struct frag_part *p = frag_bset_value(at);
+		frag_addr_t addr = p->addr;
 		bool gone;
 
-		next = next_of(p);
-		if (!frag_part_is_whole(p)) {
-			prev = p;
-			continue;
-		}
 		rc = frag_upstream_give(&a->up, p->chunk, &gone, err);
 		if (!gone)
 			return rc;
-		count_releasable(a, p, -1);
-		unlink_behind(&a->free_first, prev, p);
+		erase(a, p);
 		frag_slab_free(&a->parts, p);
+		at = frag_bset_lower(&a->whole, 0, addr);
 	}
 	return rc;
 }
@@ -111,20 +120,11 @@ static int take(struct dynamicpool *a, uint64_t bytes, uint32_t stream, struct f
 	return rc;
 }
 
-/* The last part of a list in order of address that lies below `addr`; NULL if none does. */
-static struct frag_part *last_below(struct frag_part *p, frag_addr_t addr)
-{
-	struct frag_part *prev = NULL;
-
-	for (; p && p->addr < addr; p = next_of(p))
-		prev = p;
-	return prev;
-}
-
+/* A new chunk as one free part that is in no set yet. */
 static int grow(struct dynamicpool *a, uint64_t bytes, uint32_t stream, struct frag_part **out,
-		struct frag_part **prev, enum frag_class *cls, struct frag_err *err)
+		enum frag_class *cls, struct frag_err *err)
 {
-	bool is_first = !a->free_first && !a->used_first;
+	bool is_first = !frag_slab_live(&a->parts);
 	uint64_t size = FRAG_MAX(bytes, is_first ? a->p->pool.first : a->p->pool.next);
 	struct frag_chunk *c;
 	int rc = take(a, size, stream, &c, err);
@@ -138,52 +138,33 @@ static int grow(struct dynamicpool *a, uint64_t bytes, uint32_t stream, struct f
 	if (rc)
 		return rc;
 	*out = frag_part_whole(&a->parts, c);
-	*prev = last_below(a->free_first, c->addr);
-	link_behind(&a->free_first, *prev, *out);
-	count_releasable(a, *out, 1);
 	return 0;
 }
 
 /* ---- allocation -------------------------------------------------------------------------- */
 
-/* Best fit and the part before it in the free list; NULL if nothing fits. */
-static struct frag_part *find(const struct dynamicpool *a, uint64_t bytes, struct frag_part **prev)
-{
-	struct frag_part *best = NULL, *before = NULL;
-
-	*prev = NULL;
-	for (struct frag_part *p = a->free_first; p; before = p, p = next_of(p)) {
-		if (p->size < bytes || (best && p->size >= best->size))
-			continue;
-		best = p;
-		*prev = before;
-		if (p->size == bytes)
-			break;
-	}
-	return best;
-}
-
 static int core_alloc(struct dynamicpool *a, uint64_t bytes, uint32_t stream,
 		      struct frag_part **out, enum frag_class *cls, struct frag_err *err)
 {
-	struct frag_part *p, *prev;
+	struct frag_bset_pos best;
+	struct frag_part *p;
 
-	if (frag_slab_reserve(&a->parts, 2))
-		return frag_fail_nomem(err, "dynamicpool: blocks");
+	FRAG_TRY(reserve(a, 2, err));
 	*cls = FRAG_CLASS_HIT;
-	p = find(a, bytes, &prev);
-	if (!p)
-		FRAG_TRY(grow(a, bytes, stream, &p, &prev, cls, err));
-	count_releasable(a, p, -1);
-	unlink_behind(&a->free_first, prev, p);
+	best = frag_bset_lower(&a->free, bytes, 0);
+	if (best.leaf) {
+		p = frag_bset_value(best);
+		erase(a, p);
+	} else {
+		FRAG_TRY(grow(a, bytes, stream, &p, cls, err));
+	}
 	if (p->size != bytes) {
-		link_behind(&a->free_first, prev, frag_part_split(&a->parts, p, bytes));
+		insert(a, frag_part_split(&a->parts, p, bytes));
 		if (*cls == FRAG_CLASS_HIT)
 			*cls = FRAG_CLASS_SPLIT;
 	}
 	p->state = FRAG_STATE_LIVE;
 	p->stream = stream;
-	link_behind(&a->used_first, NULL, p);
 	a->live_bytes += bytes;
 	a->aligned_hwm = FRAG_MAX(a->aligned_hwm, a->live_bytes + a->waiting_bytes);
 	*out = p;
@@ -215,28 +196,20 @@ static int dynamic_alloc(void *self, const struct frag_request *req, struct frag
 
 static void core_free(struct dynamicpool *a, struct frag_part *p)
 {
-	struct frag_part *prev = NULL, *next;
+	struct frag_part *prev = p->prev, *next = p->next;
 
 	*(p->state == FRAG_STATE_LIVE ? &a->live_bytes : &a->waiting_bytes) -= p->size;
-	for (next = a->used_first; next != p; next = next_of(next)) {
-		FRAG_ASSERT(next);
-		prev = next;
-	}
-	unlink_behind(&a->used_first, prev, p);
 	p->state = FRAG_STATE_FREE;
-	prev = last_below(a->free_first, p->addr);
-	next = prev ? next_of(prev) : a->free_first;
-	if (prev && p->prev == prev) {
-		frag_part_absorb_next(&a->parts, prev);
-		p = prev;
-	} else {
-		link_behind(&a->free_first, prev, p);
-	}
-	if (next && p->next == next) {
-		p->list = next->list;
+	if (next && next->state == FRAG_STATE_FREE) {
+		erase(a, next);
 		frag_part_absorb_next(&a->parts, p);
 	}
-	count_releasable(a, p, 1);
+	if (prev && prev->state == FRAG_STATE_FREE) {
+		erase(a, prev);
+		frag_part_absorb_next(&a->parts, prev);
+		p = prev;
+	}
+	insert(a, p);
 }
 
 static int coalesce(struct dynamicpool *a, uint64_t size, struct frag_err *err)
@@ -288,8 +261,8 @@ static int dynamic_free(void *self, const struct frag_block *block, struct frag_
 
 static int dynamic_trim(void *self, uint16_t pool, struct frag_err *err)
 {
-	if (!pool) /* all requests are in the one pool, the default one */
-		FRAG_TRY(give_back(self, err));
+	/* it knows no private pools: an empty_cache of one is of all */
+	FRAG_TRY(give_back(self, err));
 	return frag_upstream_op_trim(self, pool, err);
 }
 
@@ -319,8 +292,9 @@ static void dynamic_usage(void *self, struct frag_usage *out)
 	out->releasable_bytes += a->releasable_bytes;
 	out->pinned_bytes += free_bytes - a->releasable_bytes;
 	out->blocks_count += frag_slab_live(&a->parts);
-	for (const struct frag_part *p = a->free_first; p; p = next_of(p))
-		out->largest_free_bytes = FRAG_MAX(out->largest_free_bytes, p->size);
+	if (frag_bset_count(&a->free))
+		out->largest_free_bytes =
+			FRAG_MAX(out->largest_free_bytes, frag_bset_size(frag_bset_last(&a->free)));
 	if (!known)
 		out->largest_free_bytes = 0;
 }
@@ -334,27 +308,26 @@ static int check_free(void *self, const struct frag_part *p, struct frag_err *er
 	return 0;
 }
 
-static int check_lists(const struct dynamicpool *a, const struct frag_parts_tally *t,
-		       struct frag_err *err)
+/* Is a set sound, and are all in it free parts at their place, `whole` ones where it says so? */
+static int check_set(const struct frag_bset *set, size_t count, bool whole, struct frag_err *err)
 {
-	size_t free_count = 0, used_count = 0, used = t->count - t->free_count;
-	frag_addr_t at = 0;
+	struct frag_bset_pos at = frag_bset_first(set);
+	const char *broken = frag_bset_broken(set);
 
-	for (const struct frag_part *p = a->free_first; p; p = next_of(p), free_count++) {
-		if (p->state != FRAG_STATE_FREE || (free_count && p->addr <= at))
-			return frag_fail(err, FRAG_ECHECK, "free list is broken at 0x%llx",
+	if (broken)
+		return frag_fail(err, FRAG_ECHECK, "free blocks: %s", broken);
+	if (frag_bset_count(set) != count)
+		return frag_fail(err, FRAG_ECHECK, "a set holds %zu of %zu free blocks",
+				 frag_bset_count(set), count);
+	for (; at.leaf; at = frag_bset_next(at)) {
+		const struct frag_part *p = frag_bset_value(at);
+
+		if (p->state != FRAG_STATE_FREE || p->addr != frag_bset_addr(at) ||
+		    frag_bset_size(at) != (whole ? 0 : p->size) ||
+		    (whole && !frag_part_is_whole(p)))
+			return frag_fail(err, FRAG_ECHECK, "block 0x%llx is in the wrong set",
 					 (unsigned long long)p->addr);
-		at = p->addr;
 	}
-	/* a list longer than its parts goes round */
-	for (const struct frag_part *p = a->used_first; p && used_count <= used; p = next_of(p)) {
-		if (p->state == FRAG_STATE_FREE)
-			return frag_fail(err, FRAG_ECHECK, "free block 0x%llx in the used list",
-					 (unsigned long long)p->addr);
-		used_count++;
-	}
-	if (free_count != t->free_count || used_count != used)
-		return frag_fail(err, FRAG_ECHECK, "a block is in no list");
 	return 0;
 }
 
@@ -365,7 +338,8 @@ static int dynamic_check(void *self, struct frag_err *err)
 
 	FRAG_TRY(frag_upstream_check(&a->up, err));
 	FRAG_TRY(frag_parts_check(&a->up, NULL, check_free, a, &t, err));
-	FRAG_TRY(check_lists(a, &t, err));
+	FRAG_TRY(check_set(&a->free, t.free_count, false, err));
+	FRAG_TRY(check_set(&a->whole, t.whole_count, true, err));
 	if (t.count != frag_slab_live(&a->parts) || t.whole_count != a->releasable_count ||
 	    t.whole_bytes != a->releasable_bytes || t.live_bytes != a->live_bytes ||
 	    t.waiting_bytes != a->waiting_bytes || a->aligned_hwm < t.live_bytes + t.waiting_bytes)
@@ -394,6 +368,8 @@ static int create(const struct frag_policy_env *env, const void *params, void **
 		return rc;
 	}
 	frag_slab_init(&a->parts, sizeof(struct frag_part));
+	frag_bset_init(&a->free);
+	frag_bset_init(&a->whole);
 	*self = a;
 	return 0;
 }
@@ -402,6 +378,8 @@ static void destroy(void *self)
 {
 	struct dynamicpool *a = self;
 
+	frag_bset_release(&a->free);
+	frag_bset_release(&a->whole);
 	frag_slab_release(&a->parts);
 	frag_upstream_close(&a->up);
 	frag_host_free(a);
@@ -410,9 +388,8 @@ static void destroy(void *self)
 const struct frag_policy_ops frag_policy_dynamicpool = {
 	.abi = FRAG_POLICY_ABI,
 	.name = "dynamicpool",
-	.summary = "Umpire's DynamicPoolList: best fit by walking lists, coalesced by a heuristic",
+	.summary = "Umpire's DynamicPoolList: best fit, lowest of equals, coalesced by a heuristic",
 	.source = "LLNL/Umpire src/umpire/strategy/DynamicPoolList.cpp, 2026",
-	.flags = FRAG_POLICY_LINEAR,
 	.needs = FRAG_CAN_MALLOC,
 	.opts = opts,
 	.params_size = sizeof(struct params),

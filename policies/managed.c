@@ -15,8 +15,9 @@
  *    moved_ns, evictions).
  *  - cudaFree gives the pages back at once.
  *
- * Residency is kept per block of 2 MiB, as the driver does, so a request costs
- * time in proportion to its size (flag linear).
+ * Residency is kept per block of 2 MiB, as the driver does. A request that finds room costs
+ * the same whatever its size; one for which blocks have to go, or that touches a part, costs time
+ * in proportion to them (flag linear).
  */
 #include "direct.h"
 

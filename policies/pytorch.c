@@ -51,7 +51,8 @@ static uint64_t potential_size(const struct pt_block *b)
 /* Among expandable blocks, hop forward while the very next one has the smaller potential. */
 static struct pt_block *prefer_inner(struct pt_block *b)
 {
-	while (b->ranged) {
+	/* one that cannot grow has the smallest potential of all that follow */
+	while (b->ranged && b->next && b->next->state == PT_UNMAPPED) {
 		struct pt_block *next = pt_next_free(b);
 
 		if (!next || potential_size(next) >= potential_size(b))
@@ -68,30 +69,29 @@ static struct pt_block *skip_ranged(struct pt_block *b)
 	return b;
 }
 
-/* Takes the best fit out of the free set; NULL is a miss. */
-static struct pt_block *search(struct pt *a, struct pt_set *set, uint64_t size)
+/* The best fit, still in the free set; NULL is a miss. */
+static inline struct pt_block *search(struct pt *a, struct pt_set *set, uint64_t size)
 {
 	struct pt_block *b;
 
-	if (a->ages)
+	if (FRAG_UNLIKELY(a->ages))
 		set->pool->calls++;
 	b = pt_of(frag_binset_lower(&set->free, size));
-	if (!b)
+	if (FRAG_UNLIKELY(!b))
 		return NULL;
-	if (b->ranged) {
+	if (FRAG_UNLIKELY(b->ranged)) {
 		b = a->conf.expandable ? prefer_inner(b) : skip_ranged(b);
 		if (!b)
 			return NULL;
 	}
 	if (size < a->max_split ? b->size >= a->max_split : b->size >= size + a->non_split_round)
 		return NULL;
-	pt_free_erase(a, b);
 	return b;
 }
 
-/* Nothing cached fits: the driver, then ever more drastic releases. */
-static int miss(struct pt *a, struct pt_set *set, uint64_t size, struct pt_block **out,
-		uint8_t *cls, struct frag_err *err)
+/* Nothing cached fits: the driver, then ever more drastic releases. The block is in no set. */
+static __attribute__((noinline)) int miss(struct pt *a, struct pt_set *set, uint64_t size,
+					  struct pt_block **out, uint8_t *cls, struct frag_err *err)
 {
 	bool enough = false;
 	int rc;
@@ -109,8 +109,10 @@ static int miss(struct pt *a, struct pt_set *set, uint64_t size, struct pt_block
 	/* while a capture or mem-pool context is active nothing may be synchronised */
 	if (rc == FRAG_OOM && !set->pool->id) {
 		FRAG_TRY(pt_release_all(a, err));
-		if (a->conf.search_again && (*out = search(a, set, size)))
+		if (a->conf.search_again && (*out = search(a, set, size))) {
+			pt_free_erase(a, *out);
 			return 0;
+		}
 		rc = pt_segment_get(a, set, size, true, out, err);
 	}
 	if (rc == FRAG_OOM)
@@ -122,48 +124,45 @@ static inline bool should_split(const struct pt *a, const struct pt_block *b, ui
 {
 	uint64_t left = b->size - size;
 
-	if (b->set->pool->small || a->conf.expandable)
+	if (b->kind == PT_SMALL || a->conf.expandable)
 		return left >= PT_MIN_BLOCK;
 	return size < a->max_split && left > PT_SMALL_LIMIT;
 }
 
-/* The low part becomes a new block; `rest` keeps its object and goes back to the free set. */
-static struct pt_block *split(struct pt *a, struct pt_block *rest, uint64_t size)
+/* The low part becomes a new block; `rest` keeps its object and is free. */
+static inline struct pt_block *split(struct pt *a, struct pt_block *rest, uint64_t size,
+				     bool cached)
 {
 	struct pt_block *low = pt_block_new(a, rest->seg, rest->addr, size);
 	bool was_split = pt_is_split(rest);
-	unsigned kind = pt_kind(rest);
 
 	pt_link_before(low, rest);
-	rest->addr += size;
-	rest->size -= size;
-	pt_free_insert(a, rest);
+	if (FRAG_LIKELY(cached)) {
+		pt_free_rekey(a, rest, rest->addr + size, rest->size - size);
+	} else {
+		rest->addr += size;
+		rest->size -= size;
+		pt_free_insert(a, rest);
+	}
 	if (rest->ranged)
 		return low;
-	if (was_split) {
-		pt_down2(a, kind, PT_INACTIVE_SPLIT_BYTES, (int64_t)size);
+	if (FRAG_LIKELY(was_split)) {
+		pt_down2(a, rest->kind, PT_INACTIVE_SPLIT_BYTES, (int64_t)size);
 	} else {
-		pt_up2(a, kind, PT_INACTIVE_SPLIT_BYTES, (int64_t)rest->size);
-		pt_up2(a, kind, PT_INACTIVE_SPLIT, 1);
+		pt_up2(a, rest->kind, PT_INACTIVE_SPLIT_BYTES, (int64_t)rest->size);
+		pt_up2(a, rest->kind, PT_INACTIVE_SPLIT, 1);
 	}
 	return low;
 }
 
-static void count_taken_whole(struct pt *a, const struct pt_block *b)
+static inline void take_whole(struct pt *a, struct pt_block *b, bool cached)
 {
+	if (FRAG_LIKELY(cached))
+		pt_free_erase(a, b);
 	if (b->ranged || !pt_is_split(b))
 		return;
-	pt_down2(a, pt_kind(b), PT_INACTIVE_SPLIT_BYTES, (int64_t)b->size);
-	pt_down2(a, pt_kind(b), PT_INACTIVE_SPLIT, 1);
-}
-
-static inline void count_alloc(struct pt_count *f, const struct pt_block *b)
-{
-	pt_up(&f[PT_ALLOCATION], 1);
-	pt_up(&f[PT_ALLOCATED_BYTES], (int64_t)b->size);
-	pt_up(&f[PT_ACTIVE], 1);
-	pt_up(&f[PT_ACTIVE_BYTES], (int64_t)b->size);
-	pt_up(&f[PT_REQUESTED_BYTES], (int64_t)b->requested);
+	pt_down2(a, b->kind, PT_INACTIVE_SPLIT_BYTES, (int64_t)b->size);
+	pt_down2(a, b->kind, PT_INACTIVE_SPLIT, 1);
 }
 
 static int set_of(struct pt *a, const struct frag_request *req, bool small, struct pt_set **out,
@@ -187,25 +186,26 @@ static int pt_malloc(void *self, const struct frag_request *req, struct frag_blo
 	uint8_t cls = FRAG_CLASS_HIT;
 	struct pt_block *b;
 	struct pt_set *set;
+	bool cached;
 
 	FRAG_TRY(set_of(a, req, size <= PT_SMALL_LIMIT, &set, err));
 	/* room for the split before anything changes: a failure leaves all as it was */
 	if (FRAG_UNLIKELY(set->blocks + 4 > set->reserved || a->blocks.spare_count < 4))
 		FRAG_TRY(pt_room(a, set, 4, err));
 	b = search(a, set, size);
-	if (FRAG_UNLIKELY(!b))
+	cached = b != NULL;
+	if (FRAG_UNLIKELY(!cached))
 		FRAG_TRY(miss(a, set, size, &b, &cls, err));
 	if (should_split(a, b, size)) {
-		b = split(a, b, size);
-		if (cls == FRAG_CLASS_HIT)
+		b = split(a, b, size, cached);
+		if (FRAG_LIKELY(cached))
 			cls = FRAG_CLASS_SPLIT;
 	} else {
-		count_taken_whole(a, b);
+		take_whole(a, b, cached);
 	}
 	b->state = PT_LIVE;
 	b->requested = req->bytes;
-	count_alloc(a->st.f[0], b);
-	count_alloc(a->st.f[pt_kind(b)], b);
+	pt_use_up(a, b);
 	if (FRAG_UNLIKELY(b->size >= a->max_split))
 		pt_up(&a->st.oversize_allocations, 1);
 	out->addr = b->addr;
@@ -219,39 +219,66 @@ static void pt_free_requested(void *self, const struct frag_block *block)
 {
 	struct pt *a = self;
 	struct pt_block *b = (struct pt_block *)(uintptr_t)block->handle;
-	unsigned kind = pt_kind(b);
+	struct pt_use *u = &a->st.use[b->kind];
 
 	FRAG_ASSERT(b->state == PT_LIVE);
 	b->state = PT_WAITING;
-	pt_down2(a, kind, PT_ALLOCATION, 1);
-	pt_down2(a, kind, PT_ALLOCATED_BYTES, (int64_t)b->size);
+	u->waiting++;
+	u->waiting_bytes += (int64_t)b->size;
 	if (FRAG_UNLIKELY(b->size >= a->max_split))
 		pt_down(&a->st.oversize_allocations, 1);
 }
 
-/* Merges a free neighbour into `b`; returns its size, 0 if there is nothing to merge. */
-static inline uint64_t merge(struct pt *a, struct pt_block *b, struct pt_block *n)
+/*
+ * A block becomes free: a free neighbour takes it in, and keeps its place among
+ * the free blocks where it can. *count, *bytes: what was free beside it. Returns
+ * the free block.
+ */
+static inline struct pt_block *set_free(struct pt *a, struct pt_block *b, int64_t *count,
+					int64_t *bytes)
 {
-	uint64_t size;
+	struct pt_block *before = b->prev, *after = b->next;
+	frag_addr_t addr = b->addr;
+	uint64_t size = b->size;
 
-	if (!n || n->state != PT_FREE)
-		return 0;
-	size = n->size;
-	pt_free_erase(a, n);
-	pt_absorb(a, b, n);
-	return size;
+	*count = *bytes = 0;
+	if (after && after->state == PT_FREE) {
+		*count = 1;
+		*bytes = (int64_t)after->size;
+	} else {
+		after = NULL;
+	}
+	if (before && before->state == PT_FREE) {
+		*count += 1;
+		*bytes += (int64_t)before->size;
+		if (after) {
+			size += after->size;
+			pt_free_erase(a, after);
+			pt_unlink(a, after);
+		}
+		pt_unlink(a, b);
+		pt_free_rekey(a, before, before->addr, before->size + size);
+		return before;
+	}
+	if (after) {
+		pt_unlink(a, b);
+		pt_free_rekey(a, after, addr, after->size + size);
+		return after;
+	}
+	pt_free_insert(a, b);
+	return b;
 }
 
 /* One net change per free, as the source does: it shows in peaks and totals. */
-static void count_inactive(struct pt *a, unsigned kind, int64_t count, int64_t bytes)
+static inline void count_inactive(struct pt *a, unsigned kind, int64_t count, int64_t bytes)
 {
 	if (count > 0)
 		pt_up2(a, kind, PT_INACTIVE_SPLIT, count);
-	else if (count < 0)
+	else
 		pt_down2(a, kind, PT_INACTIVE_SPLIT, -count);
 	if (bytes > 0)
 		pt_up2(a, kind, PT_INACTIVE_SPLIT_BYTES, bytes);
-	else if (bytes < 0)
+	else
 		pt_down2(a, kind, PT_INACTIVE_SPLIT_BYTES, -bytes);
 }
 
@@ -259,25 +286,29 @@ static int pt_free(void *self, const struct frag_block *block, struct frag_err *
 {
 	struct pt *a = self;
 	struct pt_block *b = (struct pt_block *)(uintptr_t)block->handle;
-	uint64_t size = b->size, before, after;
-	unsigned kind = pt_kind(b);
+	int64_t near_count, near_bytes, stays;
 
 	(void)err;
-	if (b->state == PT_LIVE)
-		pt_free_requested(self, block);
-	FRAG_ASSERT(b->state == PT_WAITING);
-	before = merge(a, b, b->prev);
-	after = merge(a, b, b->next);
-	pt_free_insert(a, b);
-	if (!b->ranged) {
-		int64_t stays = pt_is_split(b);
-
-		count_inactive(a, kind, stays - (before != 0) - (after != 0),
-			       stays * (int64_t)b->size - (int64_t)(before + after));
+	if (FRAG_LIKELY(b->state == PT_LIVE)) {
+		if (FRAG_UNLIKELY(b->size >= a->max_split))
+			pt_down(&a->st.oversize_allocations, 1);
+		pt_use_down(a, b, false);
+	} else {
+		FRAG_ASSERT(b->state == PT_WAITING);
+		pt_use_down(a, b, true);
 	}
-	pt_down2(a, kind, PT_ACTIVE, 1);
-	pt_down2(a, kind, PT_ACTIVE_BYTES, (int64_t)size);
-	pt_down2(a, kind, PT_REQUESTED_BYTES, (int64_t)b->requested);
+	b = set_free(a, b, &near_count, &near_bytes);
+	if (b->ranged) {
+		const struct pt_block *p = b->prev, *n = b->next;
+
+		if (n && n->state == PT_UNMAPPED ? n->bound != PT_BOUND_UNKNOWN
+						 : p && p->state == PT_UNMAPPED)
+			pt_room_grown(b);
+	} else {
+		stays = pt_is_split(b);
+		count_inactive(a, b->kind, stays - near_count,
+			       stays * (int64_t)b->size - near_bytes);
+	}
 	return 0;
 }
 

@@ -32,11 +32,10 @@ int frag_binset_reserve(struct frag_binset *s, size_t n)
 /* Smallest size of a bin. */
 static uint64_t bin_from(unsigned bin)
 {
-	unsigned e = (bin - 128) / 64 + 7;
+	unsigned step = bin >> FRAG_BINSET_FINE;
 
-	if (bin < 128)
-		return (uint64_t)bin << 9;
-	return ((1ull << e) + ((uint64_t)((bin - 128) % 64) << (e - 6))) << 9;
+	step -= step != 0;
+	return (uint64_t)(bin - (step << FRAG_BINSET_FINE)) << step << 9;
 }
 
 static struct frag_bin_node *of_bin(struct frag_bset_pos at, unsigned bin)
@@ -46,56 +45,68 @@ static struct frag_bin_node *of_bin(struct frag_bset_pos at, unsigned bin)
 	return frag_bset_value(at);
 }
 
-void frag_binset_insert_tree(struct frag_binset *s, struct frag_bin_node *n, unsigned bin)
+void frag_binset_insert_tree(struct frag_binset *s, struct frag_bin_node *n)
 {
-	if (n) {
-		frag_bset_insert(&s->tree, n->size, n->addr, n);
-		return;
-	}
-	/* the list has become too long */
-	for (n = s->heads[bin]; n; n = n->bin_next)
-		frag_bset_insert(&s->tree, n->size, n->addr, n);
-	s->heads[bin] = NULL;
-	s->crowded[bin / 64] |= 1ull << (bin % 64);
+	frag_bset_insert(&s->tree, n->size, n->addr, n);
 }
 
-void frag_binset_erase_tree(struct frag_binset *s, struct frag_bin_node *n, unsigned bin)
+void frag_binset_crowd(struct frag_binset *s, unsigned bin)
+{
+	struct frag_bin_node *n = s->heads[bin];
+
+	if (n == FRAG_BINSET_TREE)
+		return;
+	for (; n; n = n->bin_next)
+		frag_bset_insert(&s->tree, n->size, n->addr, n);
+	s->heads[bin] = FRAG_BINSET_TREE;
+}
+
+/* First node of a tree bin from `size` on. */
+static struct frag_bin_node *lower_in(const struct frag_binset *s, unsigned bin, uint64_t size)
+{
+	return of_bin(frag_bset_lower(&s->tree, FRAG_MAX(size, bin_from(bin)), 0), bin);
+}
+
+void frag_binset_erase_tree(struct frag_binset *s, struct frag_bin_node *n)
 {
 	bool found = frag_bset_erase(&s->tree, n->size, n->addr);
+	unsigned bin = n->bin;
 
 	FRAG_ASSERT(found);
-	if (frag_binset_lower_tree(s, bin, 0))
+	if (lower_in(s, bin, 0))
 		return;
-	s->crowded[bin / 64] &= ~(1ull << (bin % 64));
+	s->heads[bin] = NULL;
 	frag_binset_unmark(s, bin);
 }
 
-struct frag_bin_node *frag_binset_lower_tree(const struct frag_binset *s, unsigned bin,
-					     uint64_t size)
+struct frag_bin_node *frag_binset_lower_tree(struct frag_binset *s, unsigned bin, uint64_t size)
 {
-	return of_bin(frag_bset_lower(&s->tree, FRAG_MAX(size, bin_from(bin)), 0), bin);
+	frag_binset_crowd(s, bin);
+	return lower_in(s, bin, size);
 }
 
 static struct frag_bin_node *first_of(const struct frag_binset *s, unsigned bin)
 {
 	if (bin >= FRAG_BINSET_BINS)
 		return NULL;
-	return s->heads[bin] ? s->heads[bin] : frag_binset_lower_tree(s, bin, 0);
+	return s->heads[bin] != FRAG_BINSET_TREE ? s->heads[bin] : lower_in(s, bin, 0);
 }
 
 static struct frag_bin_node *last_of(const struct frag_binset *s, unsigned bin)
 {
-	struct frag_bset_pos at;
 	struct frag_bin_node *n = s->heads[bin];
+	struct frag_bset_pos at;
+	unsigned steps = 0;
 
-	if (!n) {
-		at = frag_bset_lower(&s->tree, bin_from(bin + 1), 0);
-		at = at.leaf ? frag_bset_prev(at) : frag_bset_last(&s->tree);
-		return of_bin(at, bin);
+	if (n != FRAG_BINSET_TREE) {
+		for (; n->bin_next && steps <= FRAG_BINSET_LIST; steps++)
+			n = n->bin_next;
+		if (!n->bin_next)
+			return n;
+		frag_binset_crowd((struct frag_binset *)s, bin);
 	}
-	while (n->bin_next)
-		n = n->bin_next;
-	return n;
+	at = frag_bset_lower(&s->tree, bin_from(bin + 1), 0);
+	return of_bin(at.leaf ? frag_bset_prev(at) : frag_bset_last(&s->tree), bin);
 }
 
 /* Last bin in use before `bin`, FRAG_BINSET_BINS if there is none. */
@@ -127,10 +138,10 @@ struct frag_bin_node *frag_binset_last(const struct frag_binset *s)
 
 struct frag_bin_node *frag_binset_next(const struct frag_binset *s, const struct frag_bin_node *n)
 {
-	unsigned bin = frag_binset_bin(n->size);
+	unsigned bin = n->bin;
 	struct frag_bin_node *next = NULL;
 
-	if (s->heads[bin])
+	if (s->heads[bin] != FRAG_BINSET_TREE)
 		next = n->bin_next;
 	else
 		next = of_bin(frag_bset_next(frag_bset_lower(&s->tree, n->size, n->addr)), bin);
@@ -139,10 +150,10 @@ struct frag_bin_node *frag_binset_next(const struct frag_binset *s, const struct
 
 struct frag_bin_node *frag_binset_prev(const struct frag_binset *s, const struct frag_bin_node *n)
 {
-	unsigned bin = frag_binset_bin(n->size), before;
+	unsigned bin = n->bin, before;
 	struct frag_bin_node *prev = NULL;
 
-	if (s->heads[bin])
+	if (s->heads[bin] != FRAG_BINSET_TREE)
 		prev = n->bin_prev;
 	else
 		prev = of_bin(frag_bset_prev(frag_bset_lower(&s->tree, n->size, n->addr)), bin);
@@ -160,6 +171,8 @@ const char *frag_binset_broken(const struct frag_binset *s)
 	for (; n && count <= s->count; n = frag_binset_next(s, n)) {
 		if (last && !frag_bin_before(last, n))
 			return "nodes are not in order";
+		if (n->bin != frag_binset_bin(n->size))
+			return "a node is in the wrong bin";
 		if (last && frag_binset_prev(s, n) != last)
 			return "walking back does not lead where walking on came from";
 		last = n;

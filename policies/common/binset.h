@@ -4,13 +4,13 @@
  * part of the blocks, and sizes are sorted into bins, so that a change or a search
  * is a few instructions where bset.h walks a tree.
  *
- * Bins are log-linear: 512 B steps up to 64 KiB, then 64 steps per power of two. A
- * bitmap of two levels finds the next bin in use. A bin is a list in order; one
- * that grows beyond FRAG_BINSET_LIST is kept in a B+tree (bset.h) until it is
- * empty, so nothing is worse than O(log n).
+ * Bins are log-linear: 512 B steps up to 16 KiB, then 16 steps per power of two. A
+ * bitmap of two levels finds the next bin in use. A bin is a list in order; one in which an
+ * insert or a search has taken more than FRAG_BINSET_LIST steps is kept in a B+tree (bset.h)
+ * until it is empty, so nothing is worse than O(log n), amortised.
  *
  * Ownership: nodes are the caller's and must not change key while they are in
- * the set. After frag_binset_reserve(s, n) inserts cannot fail while at most n
+ * the set, other than by frag_binset_rekey. After frag_binset_reserve(s, n) inserts cannot fail while at most n
  * nodes are in the set.
  */
 #ifndef FRAG_COMMON_BINSET_H
@@ -18,24 +18,31 @@
 
 #include "bset.h"
 
-#define FRAG_BINSET_LIST 32u   /* steps of an insert before a bin becomes a tree */
-#define FRAG_BINSET_BINS 3264u /* 128 + 49 * 64 */
+#define FRAG_BINSET_LIST 32u /* steps in a list before it becomes a tree */
+#define FRAG_BINSET_FINE 4u  /* log2 of the steps per power of two */
+/* sizes below 2^64 are below 2^55 in units of 512 B; whole words of the bitmap */
+#define FRAG_BINSET_BINS ((((56u - FRAG_BINSET_FINE) << FRAG_BINSET_FINE) + 63u) / 64u * 64u)
 #define FRAG_BINSET_WORDS (FRAG_BINSET_BINS / 64u)
 
 struct frag_bin_node {
 	frag_addr_t addr;
 	uint64_t size;
 	struct frag_bin_node *bin_prev, *bin_next; /* inside a list bin */
+	/* written by the set: the bin, and the lowest bit of the size that tells bins apart */
+	uint16_t bin;
+	uint8_t bin_bit;
 };
 
 struct frag_binset {
-	struct frag_bin_node **heads; /* by bin; of a tree bin: NULL */
+	struct frag_bin_node **heads; /* by bin; of a tree: FRAG_BINSET_TREE */
 	uint64_t words_used;	      /* bit per word of used[] */
 	uint64_t used[FRAG_BINSET_WORDS];
-	uint64_t crowded[FRAG_BINSET_WORDS]; /* bins kept in the tree */
 	struct frag_bset tree;
 	size_t count;
 };
+
+/* In place of a list: the bin is in the tree. */
+#define FRAG_BINSET_TREE ((struct frag_bin_node *)(uintptr_t)1)
 
 void frag_binset_init(struct frag_binset *s);
 void frag_binset_release(struct frag_binset *s);
@@ -43,31 +50,30 @@ int frag_binset_reserve(struct frag_binset *s, size_t n);
 /* For `check` of policies: NULL, or what is broken. O(n log n). */
 const char *frag_binset_broken(const struct frag_binset *s);
 
-/* The slow halves, for bins that are trees (or become one). */
-void frag_binset_insert_tree(struct frag_binset *s, struct frag_bin_node *n, unsigned bin);
-void frag_binset_erase_tree(struct frag_binset *s, struct frag_bin_node *n, unsigned bin);
-struct frag_bin_node *frag_binset_lower_tree(const struct frag_binset *s, unsigned bin,
-					     uint64_t size);
+/* The slow halves, for bins that are trees. */
+void frag_binset_insert_tree(struct frag_binset *s, struct frag_bin_node *n);
+void frag_binset_erase_tree(struct frag_binset *s, struct frag_bin_node *n);
+/* Makes a tree of a bin that is still a list. What the set holds and answers is as before. */
+void frag_binset_crowd(struct frag_binset *s, unsigned bin);
+/* In one bin; crowds it. */
+struct frag_bin_node *frag_binset_lower_tree(struct frag_binset *s, unsigned bin, uint64_t size);
 
 struct frag_bin_node *frag_binset_first(const struct frag_binset *s);
 struct frag_bin_node *frag_binset_last(const struct frag_binset *s);
 struct frag_bin_node *frag_binset_next(const struct frag_binset *s, const struct frag_bin_node *n);
 struct frag_bin_node *frag_binset_prev(const struct frag_binset *s, const struct frag_bin_node *n);
 
-static inline unsigned frag_binset_bin(uint64_t size)
+/* Power of two of the steps of its bin, in units of 512 B: 0 up to 16 KiB. */
+static inline unsigned frag_binset_step(uint64_t size)
 {
-	uint64_t u = size >> 9;
-	unsigned e;
-
-	if (u < 128)
-		return (unsigned)u;
-	e = frag_log2(u);
-	return 128 + (e - 7) * 64 + ((unsigned)(u >> (e - 6)) & 63);
+	return frag_log2(size >> 9 | 1u << FRAG_BINSET_FINE) - FRAG_BINSET_FINE;
 }
 
-static inline bool frag_binset_is_tree(const struct frag_binset *s, unsigned bin)
+static inline unsigned frag_binset_bin(uint64_t size)
 {
-	return s->crowded[bin / 64] >> (bin % 64) & 1;
+	unsigned step = frag_binset_step(size);
+
+	return (step << FRAG_BINSET_FINE) + (unsigned)(size >> 9 >> step);
 }
 
 /* First bin in use from `bin` on, FRAG_BINSET_BINS if there is none. */
@@ -111,17 +117,18 @@ static inline bool frag_bin_before(const struct frag_bin_node *a, const struct f
 /* pre: reserved, not in the set. */
 static inline void frag_binset_insert(struct frag_binset *s, struct frag_bin_node *n)
 {
-	unsigned bin = frag_binset_bin(n->size), steps = 0;
-	struct frag_bin_node *prev = NULL, *at;
+	unsigned step = frag_binset_step(n->size);
+	unsigned bin = (step << FRAG_BINSET_FINE) + (unsigned)(n->size >> 9 >> step), steps = 0;
+	struct frag_bin_node *prev = NULL, *at = s->heads[bin];
 
+	n->bin = (uint16_t)bin;
+	n->bin_bit = (uint8_t)(step + 9);
 	s->count++;
-	at = s->heads[bin];
-	if (FRAG_UNLIKELY(!at)) {
-		if (FRAG_UNLIKELY(frag_binset_is_tree(s, bin))) {
-			frag_binset_insert_tree(s, n, bin);
-			return;
-		}
+	if (!at)
 		frag_binset_mark(s, bin);
+	if (FRAG_UNLIKELY(at == FRAG_BINSET_TREE)) {
+		frag_binset_insert_tree(s, n);
+		return;
 	}
 	while (at && frag_bin_before(at, n)) {
 		prev = at;
@@ -137,16 +144,17 @@ static inline void frag_binset_insert(struct frag_binset *s, struct frag_bin_nod
 	else
 		s->heads[bin] = n;
 	if (FRAG_UNLIKELY(steps > FRAG_BINSET_LIST))
-		frag_binset_insert_tree(s, NULL, bin);
+		frag_binset_crowd(s, bin);
 }
 
+/* pre: in the set. */
 static inline void frag_binset_erase(struct frag_binset *s, struct frag_bin_node *n)
 {
-	unsigned bin = frag_binset_bin(n->size);
+	unsigned bin = n->bin;
 
 	s->count--;
-	if (FRAG_UNLIKELY(!s->heads[bin])) {
-		frag_binset_erase_tree(s, n, bin);
+	if (FRAG_UNLIKELY(s->heads[bin] == FRAG_BINSET_TREE)) {
+		frag_binset_erase_tree(s, n);
 		return;
 	}
 	if (n->bin_next)
@@ -160,27 +168,50 @@ static inline void frag_binset_erase(struct frag_binset *s, struct frag_bin_node
 		frag_binset_unmark(s, bin);
 }
 
+/* Gives a node of the set another key: where its place in the list stays, nothing moves. */
+static inline void frag_binset_rekey(struct frag_binset *s, struct frag_bin_node *n,
+				     frag_addr_t addr, uint64_t size)
+{
+	struct frag_bin_node key = { .addr = addr, .size = size };
+
+	if (!((n->size ^ size) >> n->bin_bit) && s->heads[n->bin] != FRAG_BINSET_TREE &&
+	    (!n->bin_prev || frag_bin_before(n->bin_prev, &key)) &&
+	    (!n->bin_next || frag_bin_before(&key, n->bin_next))) {
+		n->addr = addr;
+		n->size = size;
+		return;
+	}
+	frag_binset_erase(s, n);
+	n->addr = addr;
+	n->size = size;
+	frag_binset_insert(s, n);
+}
+
 /* First node that is not smaller than `size`, NULL if there is none. */
 static inline struct frag_bin_node *frag_binset_lower(const struct frag_binset *s, uint64_t size)
 {
-	unsigned bin = frag_binset_bin(size);
+	unsigned bin = frag_binset_bin(size), steps = 0;
 	struct frag_bin_node *n;
 
-	if (!s->count)
+	if (FRAG_UNLIKELY(!s->count))
 		return NULL;
-	for (n = s->heads[bin]; n; n = n->bin_next)
+	for (n = s->heads[bin]; n; n = n->bin_next) {
+		if (FRAG_UNLIKELY(n == FRAG_BINSET_TREE || ++steps > FRAG_BINSET_LIST)) {
+			n = frag_binset_lower_tree((struct frag_binset *)s, bin, size);
+			if (n)
+				return n;
+			break;
+		}
 		if (n->size >= size)
-			return n;
-	if (FRAG_UNLIKELY(frag_binset_is_tree(s, bin))) {
-		n = frag_binset_lower_tree(s, bin, size);
-		if (n)
 			return n;
 	}
 	bin = frag_binset_used_from(s, bin + 1);
-	if (bin == FRAG_BINSET_BINS)
+	if (FRAG_UNLIKELY(bin == FRAG_BINSET_BINS))
 		return NULL;
 	n = s->heads[bin];
-	return FRAG_LIKELY(n != NULL) ? n : frag_binset_lower_tree(s, bin, 0);
+	return FRAG_LIKELY(n != FRAG_BINSET_TREE)
+		       ? n
+		       : frag_binset_lower_tree((struct frag_binset *)s, bin, 0);
 }
 
 #endif

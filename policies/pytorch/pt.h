@@ -6,6 +6,7 @@
  *   pt_block.c    blocks, sets and segments as objects
  *   pt_segment.c  new segments, giving memory back, garbage collection
  *   pt_range.c    expandable segments
+ *   pt_room.c     where in them is room
  *   pt_stat.c     memory_stats()
  *   pt_seed.c     starting from the state of a recording
  *   pt_walk.c     visit, check, usage
@@ -69,7 +70,10 @@ struct pt_seg {
 	uint64_t page;	   /* 0: cudaMalloc'd */
 	uint64_t *handles; /* expandable: by page, 0 = not mapped; grows to the highest used */
 	size_t handles_count;
+	uint64_t *max; /* expandable: see pt_room.c; max[leaves + page] */
+	size_t leaves;
 	struct pt_set *set;
+	uint8_t kind;		    /* of its pool */
 	struct pt_block *first;	    /* the rest by block->next */
 	struct pt_seg *prev, *next; /* all segments of the allocator */
 };
@@ -82,13 +86,20 @@ struct pt_block {
 			uint64_t size;
 		};
 	};
-	uint64_t requested; /* of its last use; kept on free, as the source does */
 	struct pt_block *prev, *next;
+	uint8_t state; /* enum pt_state */
+	uint8_t kind;  /* of its pool: PT_SMALL or PT_LARGE */
+	bool ranged;   /* its segment is expandable */
+	union {
+		uint64_t requested; /* while live or waiting */
+		uint64_t gc_base;   /* while free: pool->calls when it was put into `free` */
+	};
+	union {
+		uint64_t releasable; /* while free: bytes that a release would give back */
+		uint64_t bound;	     /* while unmapped: see pt_room.c */
+	};
 	struct pt_set *set;
 	struct pt_seg *seg;
-	uint64_t gc_base; /* pool->calls when it was last put into `free` */
-	uint8_t state;	  /* enum pt_state */
-	bool ranged;	  /* its segment is expandable */
 };
 
 /* The free and unmapped blocks of one stream in one pool. */
@@ -109,17 +120,14 @@ struct pt_pool {
 	uint64_t calls; /* searches, while garbage collection is possible */
 };
 
-/* current and peak; the rest follows from `allocated` (sum of increases). */
+/* One counter of memory_stats(): current is peak - slack, freed is allocated - current. */
 struct pt_count {
-	int64_t current, peak, allocated;
+	int64_t peak;
+	int64_t slack;	   /* below the peak, so that most changes are one addition */
+	int64_t allocated; /* sum of the increases */
 };
 
 enum pt_family {
-	PT_ALLOCATION,
-	PT_ALLOCATED_BYTES,
-	PT_ACTIVE,
-	PT_ACTIVE_BYTES,
-	PT_REQUESTED_BYTES,
 	PT_SEGMENT,
 	PT_RESERVED_BYTES,
 	PT_INACTIVE_SPLIT,
@@ -127,9 +135,36 @@ enum pt_family {
 	PT_FAMILIES
 };
 
-/* The first index: 0 = all, 1 = small pool, 2 = large pool. */
+enum pt_use_family {
+	PT_ALLOCATION,
+	PT_ALLOCATED_BYTES,
+	PT_ACTIVE,
+	PT_ACTIVE_BYTES,
+	PT_REQUESTED_BYTES,
+	PT_USE_FAMILIES
+};
+
+/*
+ * What the five families of use are made of: sums since the start, of one kind of pool. As long
+ * as neither room is below zero no peak can have been exceeded: an alloc takes 1 and its
+ * size from them, a free gives 1 and the bytes requested (at most its size) back. Where
+ * one is, pt_use_peaks looks at the peaks and measures the room again.
+ */
+struct pt_use {
+	int64_t room_count, room_bytes;
+	int64_t count, bytes, requested;	     /* handed out */
+	int64_t freed, freed_bytes, freed_requested; /* completely */
+	int64_t waiting, waiting_bytes;		     /* now: let go, not completed */
+	int64_t begun_waiting, begun_waiting_bytes;  /* did so when the history began */
+	int64_t peak[PT_USE_FAMILIES];
+};
+
+/* The first index: all, small pools, large pools. */
+enum pt_kind { PT_ALL, PT_SMALL, PT_LARGE, PT_KINDS };
+
 struct pt_stats {
-	struct pt_count f[3][PT_FAMILIES];
+	struct pt_use use[PT_KINDS]; /* of PT_ALL only the rooms and peaks */
+	struct pt_count f[PT_KINDS][PT_FAMILIES];
 	struct pt_count oversize_allocations, oversize_segments;
 	int64_t num_alloc_retries, num_ooms, num_sync_all_streams;
 	int64_t num_device_alloc, num_device_free;
@@ -145,15 +180,21 @@ struct pt {
 	bool plain_rounding;				    /* no divisions anywhere */
 	uint32_t roundup[PT_ROUNDUPS];			    /* divisions from 1 MiB up, 0/1 = off */
 	uint64_t total;					    /* bytes held, all pools */
-	uint64_t unsplit_free; /* bytes of free whole cudaMalloc'd segments */
-	uint64_t range_whole;  /* bytes of whole pages inside free blocks of expandable segments */
-	struct pt_pool *pools; /* [2 * id] small, [2 * id + 1] large */
+	uint64_t releasable;				    /* sum over the free blocks */
+	struct pt_pool *pools;				    /* [2 * id] small, [2 * id + 1] large */
 	uint32_t pools_count;
 	struct pt_seg *segs;
 	size_t segs_count;
 	struct frag_slab blocks;
 	struct pt_stats st;
 };
+
+/* pt_stat.c */
+void pt_stat_counters(void *self, frag_counter_fn fn, void *ctx);
+/* Brings the peaks of one kind and of all up to date, and the room that is left below them. */
+void pt_use_peaks(struct pt_stats *st, unsigned kind);
+/* Current value of a family of use. */
+int64_t pt_use_current(const struct pt_stats *st, unsigned kind, enum pt_use_family f);
 
 /* ---- small helpers used by all parts ---- */
 
@@ -178,22 +219,24 @@ static inline struct pt_block *pt_prev_free(const struct pt_block *b)
 	return pt_of(frag_binset_prev(&b->set->free, &b->bin));
 }
 
-static inline unsigned pt_kind(const struct pt_block *b)
+static inline unsigned pt_kind_of(const struct pt_pool *pool)
 {
-	return b->set->pool->small ? 1 : 2;
+	return pool->small ? PT_SMALL : PT_LARGE;
 }
 
 static inline void pt_up(struct pt_count *c, int64_t x)
 {
-	c->current += x;
 	c->allocated += x;
-	if (c->current > c->peak)
-		c->peak = c->current;
+	c->slack -= x;
+	if (FRAG_UNLIKELY(c->slack < 0)) {
+		c->peak -= c->slack;
+		c->slack = 0;
+	}
 }
 
 static inline void pt_down(struct pt_count *c, int64_t x)
 {
-	c->current -= x;
+	c->slack += x;
 }
 
 static inline void pt_up2(struct pt *a, unsigned kind, enum pt_family f, int64_t x)
@@ -206,6 +249,42 @@ static inline void pt_down2(struct pt *a, unsigned kind, enum pt_family f, int64
 {
 	pt_down(&a->st.f[0][f], x);
 	pt_down(&a->st.f[kind][f], x);
+}
+
+/* A block is handed out. */
+static inline void pt_use_up(struct pt *a, const struct pt_block *b)
+{
+	struct pt_use *u = &a->st.use[b->kind], *all = &a->st.use[PT_ALL];
+	int64_t size = (int64_t)b->size;
+
+	u->count++;
+	u->bytes += size;
+	u->requested += (int64_t)b->requested;
+	u->room_count--;
+	u->room_bytes -= size;
+	all->room_count--;
+	all->room_bytes -= size;
+	if (FRAG_UNLIKELY((u->room_count | u->room_bytes | all->room_count | all->room_bytes) < 0))
+		pt_use_peaks(&a->st, b->kind);
+}
+
+/* A block is free again. waits: it was let go before. */
+static inline void pt_use_down(struct pt *a, const struct pt_block *b, bool waits)
+{
+	struct pt_use *u = &a->st.use[b->kind], *all = &a->st.use[PT_ALL];
+	int64_t requested = (int64_t)b->requested;
+
+	u->freed++;
+	u->freed_bytes += (int64_t)b->size;
+	u->freed_requested += requested;
+	u->room_count++;
+	u->room_bytes += requested;
+	all->room_count++;
+	all->room_bytes += requested;
+	if (FRAG_UNLIKELY(waits)) {
+		u->waiting--;
+		u->waiting_bytes -= (int64_t)b->size;
+	}
 }
 
 /* Bytes of whole pages (of the grid that starts at the base) inside a block of an
@@ -223,29 +302,44 @@ static inline uint64_t pt_whole_pages(const struct pt_block *b, frag_addr_t *lo)
 	return to > from ? to - from : 0;
 }
 
-/* Bytes that a release would give back if this free block stays as it is. */
-static inline void pt_count_releasable(struct pt *a, const struct pt_block *b, bool enters)
+/* Bytes that a release would give back of this free block. */
+static inline uint64_t pt_releasable(const struct pt_block *b)
 {
 	frag_addr_t lo;
-	uint64_t bytes = b->ranged ? pt_whole_pages(b, &lo) : pt_is_split(b) ? 0 : b->size;
-	uint64_t *sum = b->ranged ? &a->range_whole : &a->unsplit_free;
 
-	*sum += enters ? bytes : -bytes;
+	if (b->ranged)
+		return pt_whole_pages(b, &lo);
+	return pt_is_split(b) ? 0 : b->size;
 }
 
-/* Into the free set of its pool and stream; its age starts now. */
-static inline void pt_free_insert(struct pt *a, struct pt_block *b)
+/* It is free with these neighbours and this size from now on; its age starts. */
+static inline void pt_free_note(struct pt *a, struct pt_block *b)
 {
 	b->state = PT_FREE;
 	b->gc_base = b->set->pool->calls;
-	pt_count_releasable(a, b, true);
+	b->releasable = pt_releasable(b);
+	a->releasable += b->releasable;
+}
+
+/* Into the free set of its pool and stream. */
+static inline void pt_free_insert(struct pt *a, struct pt_block *b)
+{
+	pt_free_note(a, b);
 	frag_binset_insert(&b->set->free, &b->bin);
 }
 
 static inline void pt_free_erase(struct pt *a, struct pt_block *b)
 {
-	pt_count_releasable(a, b, false);
+	a->releasable -= b->releasable;
 	frag_binset_erase(&b->set->free, &b->bin);
+}
+
+/* Erase, another place and size, and insert, in one. Its neighbours are linked already. */
+static inline void pt_free_rekey(struct pt *a, struct pt_block *b, frag_addr_t addr, uint64_t size)
+{
+	a->releasable -= b->releasable;
+	frag_binset_rekey(&b->set->free, &b->bin, addr, size);
+	pt_free_note(a, b);
 }
 
 static inline void pt_journal(struct pt *a, enum frag_segment_event kind, frag_addr_t addr,
@@ -253,6 +347,56 @@ static inline void pt_journal(struct pt *a, enum frag_segment_event kind, frag_a
 {
 	if (a->env.journal)
 		a->env.journal(a->env.journal_ctx, kind, addr, bytes, stream);
+}
+
+/* pre: pt_room. Linked nowhere, state PT_FREE but in no set. */
+static inline struct pt_block *pt_block_new(struct pt *a, struct pt_seg *seg, frag_addr_t addr,
+					    uint64_t size)
+{
+	struct pt_block *b = frag_slab_alloc(&a->blocks);
+
+	FRAG_ASSERT(b);
+	b->addr = addr;
+	b->size = size;
+	b->prev = b->next = NULL;
+	b->state = PT_FREE;
+	b->kind = seg->kind;
+	b->ranged = seg->page != 0;
+	b->requested = b->releasable = 0;
+	b->set = seg->set;
+	b->seg = seg;
+	seg->set->blocks++;
+	return b;
+}
+
+static inline void pt_block_drop(struct pt *a, struct pt_block *b)
+{
+	b->set->blocks--;
+	frag_slab_free(&a->blocks, b);
+}
+
+/* Links `n` before `b` in the chain of their segment. */
+static inline void pt_link_before(struct pt_block *n, struct pt_block *b)
+{
+	n->prev = b->prev;
+	n->next = b;
+	if (n->prev)
+		n->prev->next = n;
+	else
+		b->seg->first = n;
+	b->prev = n;
+}
+
+/* Takes a block that is in no set out of the chain of its segment, and drops it. */
+static inline void pt_unlink(struct pt *a, struct pt_block *b)
+{
+	if (b->prev)
+		b->prev->next = b->next;
+	else
+		b->seg->first = b->next;
+	if (b->next)
+		b->next->prev = b->prev;
+	pt_block_drop(a, b);
 }
 
 /* pt_block.c: blocks, sets, segments as objects; no rules here. */
@@ -264,13 +408,9 @@ int pt_room(struct pt *a, struct pt_set *set, size_t more, struct frag_err *err)
 int pt_set_make(struct pt *a, uint16_t pool, bool small, uint32_t stream, struct pt_set **out,
 		struct frag_err *err);
 void pt_sets_release(struct pt *a);
-/* pre: pt_room. Linked nowhere, state PT_FREE but in no set. */
-struct pt_block *pt_block_new(struct pt *a, struct pt_seg *seg, frag_addr_t addr, uint64_t size);
-void pt_block_drop(struct pt *a, struct pt_block *b);
-/* Links `n` before (after) `b` in the chain of their segment. */
-void pt_link_before(struct pt_block *n, struct pt_block *b);
+/* Links `n` after `b` in the chain of their segment. */
 void pt_link_after(struct pt_block *n, struct pt_block *b);
-/* Absorbs a neighbour of `b` that has been taken out of its set. */
+/* Absorbs a neighbour of `b`; both are in no set. */
 void pt_absorb(struct pt *a, struct pt_block *b, struct pt_block *n);
 struct pt_seg *pt_seg_new(struct pt *a, struct pt_set *set, frag_addr_t base, uint64_t bytes,
 			  uint64_t page);
@@ -310,8 +450,20 @@ int pt_pages_map(struct pt *a, struct pt_seg *g, frag_addr_t addr, uint64_t byte
 int pt_pages_unmap(struct pt *a, struct pt_seg *g, frag_addr_t addr, uint64_t bytes, uint64_t *done,
 		   struct frag_err *err);
 
-/* pt_stat.c */
-void pt_stat_counters(void *self, frag_counter_fn fn, void *ctx);
+/* pt_room.c: the unmapped blocks of a set. */
+
+#define PT_BOUND_UNKNOWN UINT64_MAX
+/* Unmapped from now on (no longer). pre of insert: pt_room, in no set. */
+void pt_unmapped_insert(struct pt_block *b);
+void pt_unmapped_erase(struct pt_block *b);
+/* First run of idle blocks, in address order of its unmapped part, that is long enough. */
+struct pt_block *pt_room_find(struct pt_set *set, uint64_t size);
+/* The free block `b` is new or longer, or has taken the place of an unmapped one. */
+void pt_room_grown(struct pt_block *b);
+/* Before pages of the unmapped block `u` are mapped, up to `end`. */
+int pt_room_pages(struct pt_block *u, frag_addr_t end, struct frag_err *err);
+/* For `check`: NULL, or what is broken. O(pages). */
+const char *pt_room_broken(const struct pt_seg *g);
 
 /* pt_seed.c */
 int pt_seed(void *self, const struct frag_seed *seed, uint64_t *handles, struct frag_err *err);

@@ -93,35 +93,6 @@ void pt_sets_release(struct pt *a)
 	frag_host_free(a->pools);
 }
 
-struct pt_block *pt_block_new(struct pt *a, struct pt_seg *seg, frag_addr_t addr, uint64_t size)
-{
-	struct pt_block *b = frag_slab_alloc(&a->blocks);
-
-	FRAG_ASSERT(b);
-	*b = (struct pt_block){
-		.addr = addr, .size = size, .set = seg->set, .seg = seg, .ranged = seg->page != 0
-	};
-	seg->set->blocks++;
-	return b;
-}
-
-void pt_block_drop(struct pt *a, struct pt_block *b)
-{
-	b->set->blocks--;
-	frag_slab_free(&a->blocks, b);
-}
-
-void pt_link_before(struct pt_block *n, struct pt_block *b)
-{
-	n->prev = b->prev;
-	n->next = b;
-	if (n->prev)
-		n->prev->next = n;
-	else
-		b->seg->first = n;
-	b->prev = n;
-}
-
 void pt_link_after(struct pt_block *n, struct pt_block *b)
 {
 	n->prev = b;
@@ -160,6 +131,7 @@ struct pt_seg *pt_seg_new(struct pt *a, struct pt_set *set, frag_addr_t base, ui
 	g->bytes = bytes;
 	g->page = page;
 	g->set = set;
+	g->kind = (uint8_t)pt_kind_of(set->pool);
 	g->next = a->segs;
 	if (g->next)
 		g->next->prev = g;
@@ -178,5 +150,6 @@ void pt_seg_drop(struct pt *a, struct pt_seg *g)
 		g->next->prev = g->prev;
 	a->segs_count--;
 	frag_host_free(g->handles);
+	frag_host_free(g->max);
 	frag_host_free(g);
 }

@@ -97,12 +97,6 @@ int pt_pages_unmap(struct pt *a, struct pt_seg *g, frag_addr_t addr, uint64_t by
 	return 0;
 }
 
-static void unmapped_insert(struct pt_block *b)
-{
-	b->state = PT_UNMAPPED;
-	frag_bset_insert(&b->set->unmapped, 0, b->addr, b);
-}
-
 int pt_range_add(struct pt *a, struct pt_set *set, frag_addr_t base, struct pt_block **out,
 		 struct frag_err *err)
 {
@@ -121,32 +115,8 @@ int pt_range_add(struct pt *a, struct pt_set *set, frag_addr_t base, struct pt_b
 		return rc;
 	}
 	g->first = *out = pt_block_new(a, g, g->base, bytes);
-	unmapped_insert(*out);
+	pt_unmapped_insert(*out);
 	return 0;
-}
-
-static bool idle(const struct pt_block *b)
-{
-	return b->state == PT_FREE || b->state == PT_UNMAPPED;
-}
-
-/* First run of idle blocks, in address order of its unmapped part, that is long enough. */
-static struct pt_block *find_room(struct pt_set *set, uint64_t size)
-{
-	struct frag_bset_pos at = frag_bset_first(&set->unmapped);
-
-	for (; at.leaf; at = frag_bset_next(at)) {
-		struct pt_block *start = frag_bset_value(at);
-		uint64_t sum = 0;
-
-		if (start->prev && idle(start->prev))
-			start = start->prev;
-		for (struct pt_block *b = start; b && idle(b) && sum < size; b = b->next)
-			sum += b->size;
-		if (sum >= size)
-			return start;
-	}
-	return NULL;
 }
 
 static void merge_free(struct pt *a, struct pt_block *b, struct pt_block *n)
@@ -161,7 +131,7 @@ static void merge_unmapped(struct pt *a, struct pt_block *b, struct pt_block *n)
 {
 	if (!n || n->state != PT_UNMAPPED)
 		return;
-	frag_bset_erase(&n->set->unmapped, 0, n->addr);
+	pt_unmapped_erase(n);
 	pt_absorb(a, b, n);
 }
 
@@ -175,19 +145,21 @@ static int map_front(struct pt *a, struct pt_block *u, uint64_t bytes, struct fr
 	struct pt_block *rest;
 
 	FRAG_TRY(pt_room(a, u->set, 2, err));
+	FRAG_TRY(pt_room_pages(u, addr + mapped, err));
 	FRAG_TRY(pt_pages_map(a, g, addr, mapped, err));
-	frag_bset_erase(&u->set->unmapped, 0, addr);
+	pt_unmapped_erase(u);
 	if (mapped < u->size) {
 		rest = pt_block_new(a, g, addr + mapped, u->size - mapped);
 		pt_link_after(rest, u);
 		u->size = mapped;
-		unmapped_insert(rest);
+		pt_unmapped_insert(rest);
 	}
 	merge_free(a, u, u->prev);
 	merge_free(a, u, u->next);
 	pt_free_insert(a, u);
+	pt_room_grown(u);
 	a->total += mapped;
-	pt_up2(a, pt_kind(u), PT_RESERVED_BYTES, (int64_t)mapped);
+	pt_up2(a, u->kind, PT_RESERVED_BYTES, (int64_t)mapped);
 	a->st.num_device_alloc++;
 	pt_journal(a, FRAG_SEGMENT_MAP, addr, mapped, u->set->stream);
 	return 0;
@@ -196,7 +168,7 @@ static int map_front(struct pt *a, struct pt_block *u, uint64_t bytes, struct fr
 int pt_range_get(struct pt *a, struct pt_set *set, uint64_t size, struct pt_block **out,
 		 struct frag_err *err)
 {
-	struct pt_block *c = find_room(set, size);
+	struct pt_block *c = pt_room_find(set, size);
 
 	if (!c)
 		FRAG_TRY(pt_range_add(a, set, 0, &c, err));
@@ -252,16 +224,16 @@ int pt_range_unmap(struct pt *a, struct pt_block *b, struct frag_err *err)
 	cut_out(a, b, lo, lo + done);
 	merge_unmapped(a, b, b->prev);
 	merge_unmapped(a, b, b->next);
-	unmapped_insert(b);
+	pt_unmapped_insert(b);
 	a->total -= done;
-	pt_down2(a, pt_kind(b), PT_RESERVED_BYTES, (int64_t)done);
+	pt_down2(a, b->kind, PT_RESERVED_BYTES, (int64_t)done);
 	a->st.num_device_free++;
 	pt_journal(a, FRAG_SEGMENT_UNMAP, lo, done, b->set->stream);
 	if (rc || pt_is_split(b))
 		return rc;
 	/* nothing of the reservation is mapped any more */
 	FRAG_TRY(frag_dev_unreserve(a->dev, g->base, g->bytes, err));
-	frag_bset_erase(&b->set->unmapped, 0, b->addr);
+	pt_unmapped_erase(b);
 	pt_block_drop(a, b);
 	pt_seg_drop(a, g);
 	return 0;

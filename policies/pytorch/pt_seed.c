@@ -45,17 +45,17 @@ static int append_free(struct seeding *s, struct pt_seg *g, struct pt_block **la
 
 static void count_live(struct pt *a, const struct pt_block *b)
 {
-	unsigned kind = pt_kind(b);
+	struct pt_use *u = &a->st.use[b->kind];
 
-	if (b->state == PT_LIVE) {
-		pt_up2(a, kind, PT_ALLOCATION, 1);
-		pt_up2(a, kind, PT_ALLOCATED_BYTES, (int64_t)b->size);
-		if (b->size >= a->max_split)
-			pt_up(&a->st.oversize_allocations, 1);
+	if (b->state == PT_WAITING) {
+		u->waiting++;
+		u->waiting_bytes += (int64_t)b->size;
+		u->begun_waiting++;
+		u->begun_waiting_bytes += (int64_t)b->size;
+	} else if (b->size >= a->max_split) {
+		pt_up(&a->st.oversize_allocations, 1);
 	}
-	pt_up2(a, kind, PT_ACTIVE, 1);
-	pt_up2(a, kind, PT_ACTIVE_BYTES, (int64_t)b->size);
-	pt_up2(a, kind, PT_REQUESTED_BYTES, (int64_t)b->requested);
+	pt_use_up(a, b);
 }
 
 /* Occupied blocks of one seed segment and the free space between them. */
@@ -90,8 +90,8 @@ static void insert_free(struct pt *a, struct pt_seg *g)
 			continue;
 		pt_free_insert(a, b);
 		if (!b->ranged && pt_is_split(b)) {
-			pt_up2(a, pt_kind(b), PT_INACTIVE_SPLIT, 1);
-			pt_up2(a, pt_kind(b), PT_INACTIVE_SPLIT_BYTES, (int64_t)b->size);
+			pt_up2(a, b->kind, PT_INACTIVE_SPLIT, 1);
+			pt_up2(a, b->kind, PT_INACTIVE_SPLIT_BYTES, (int64_t)b->size);
 		}
 	}
 }
@@ -101,7 +101,7 @@ static int seed_segment(struct seeding *s, const struct frag_seed_segment *sg, s
 	struct pt *a = s->a;
 	struct pt_seg *g = pt_seg_new(a, set, sg->addr, sg->bytes, 0);
 	struct pt_block *last = NULL;
-	unsigned kind = set->pool->small ? 1 : 2;
+	unsigned kind = pt_kind_of(set->pool);
 	int rc;
 
 	if (!g)
@@ -146,21 +146,20 @@ static int cut_run(struct seeding *s, struct pt_block *u, frag_addr_t addr, uint
 		return frag_fail(s->err, FRAG_EINPUT, "initial segments overlap at 0x%llx",
 				 (unsigned long long)addr);
 	FRAG_TRY(pt_room(a, u->set, 3, s->err));
-	frag_bset_erase(&u->set->unmapped, 0, u->addr);
+	pt_unmapped_erase(u);
 	*before = u->prev;
 	if (addr > u->addr) {
 		struct pt_block *n = pt_block_new(a, u->seg, u->addr, addr - u->addr);
 
 		pt_link_before(n, u);
-		n->state = PT_UNMAPPED;
-		frag_bset_insert(&u->set->unmapped, 0, n->addr, n);
+		pt_unmapped_insert(n);
 		*before = n;
 	}
 	*after = u;
 	u->addr = addr + bytes;
 	u->size = end - u->addr;
 	if (u->size) {
-		frag_bset_insert(&u->set->unmapped, 0, u->addr, u);
+		pt_unmapped_insert(u);
 		return 0;
 	}
 	*after = u->next;
@@ -210,6 +209,7 @@ static int seed_run(struct seeding *s, const struct frag_seed_segment *sg, struc
 				 "initial segment 0x%llx does not fit the page grid of its "
 				 "reservation",
 				 (unsigned long long)sg->addr);
+	FRAG_TRY(pt_room_pages(u, sg->addr + sg->bytes, s->err));
 	FRAG_TRY(pt_pages_map(s->a, g, sg->addr, sg->bytes, s->err));
 	FRAG_TRY(cut_run(s, u, sg->addr, sg->bytes, &before, &after));
 	last = before;
@@ -220,7 +220,7 @@ static int seed_run(struct seeding *s, const struct frag_seed_segment *sg, struc
 		after->prev = last;
 	}
 	s->a->total += sg->bytes;
-	pt_up2(s->a, set->pool->small ? 1 : 2, PT_RESERVED_BYTES, (int64_t)sg->bytes);
+	pt_up2(s->a, pt_kind_of(set->pool), PT_RESERVED_BYTES, (int64_t)sg->bytes);
 	return 0;
 }
 

@@ -17,7 +17,7 @@ uint64_t pt_segment_size(const struct pt *a, uint64_t size)
 static int segment_malloc(struct pt *a, struct pt_set *set, uint64_t bytes, struct pt_block **out,
 			  struct frag_err *err)
 {
-	unsigned kind = set->pool->small ? 1 : 2;
+	unsigned kind = pt_kind_of(set->pool);
 	frag_addr_t addr;
 	struct pt_seg *g = pt_seg_new(a, set, 0, bytes, 0);
 	int rc;
@@ -60,7 +60,7 @@ int pt_segment_get(struct pt *a, struct pt_set *set, uint64_t size, bool retry,
 static int release_segment(struct pt *a, struct pt_block *b, struct frag_err *err)
 {
 	struct pt_seg *g = b->seg;
-	unsigned kind = pt_kind(b);
+	unsigned kind = b->kind;
 
 	FRAG_TRY(frag_dev_free(a->dev, g->base, g->bytes, err));
 	a->st.num_device_free++;

@@ -18,13 +18,10 @@ static void visit_block(const struct frag_visitor *v, const struct pt_block *b)
 		[PT_LIVE] = FRAG_STATE_LIVE,
 		[PT_WAITING] = FRAG_STATE_WAITING,
 	};
-	uint64_t releasable = 0;
-	frag_addr_t lo;
 
-	if (b->state == PT_FREE)
-		releasable = b->ranged ? pt_whole_pages(b, &lo) : pt_is_split(b) ? 0 : b->size;
 	if (v->block)
-		v->block(v->ctx, b->addr, b->size, states[b->state], releasable);
+		v->block(v->ctx, b->addr, b->size, states[b->state],
+			 b->state == PT_FREE ? pt_releasable(b) : 0);
 }
 
 /* An expandable segment is shown as its mapped runs. */
@@ -70,13 +67,13 @@ void pt_visit(void *self, const struct frag_visitor *v)
 void pt_usage(void *self, struct frag_usage *out)
 {
 	const struct pt *a = self;
-	uint64_t active = (uint64_t)a->st.f[0][PT_ACTIVE_BYTES].current;
+	uint64_t active = (uint64_t)pt_use_current(&a->st, PT_ALL, PT_ACTIVE_BYTES);
 
 	*out = (struct frag_usage){ 0 };
-	out->allocated_bytes = (uint64_t)a->st.f[0][PT_ALLOCATED_BYTES].current;
+	out->allocated_bytes = (uint64_t)pt_use_current(&a->st, PT_ALL, PT_ALLOCATED_BYTES);
 	out->waiting_bytes = active - out->allocated_bytes;
 	out->free_bytes = a->total - active;
-	out->releasable_bytes = a->unsplit_free + a->range_whole;
+	out->releasable_bytes = a->releasable;
 	out->pinned_bytes = out->free_bytes - out->releasable_bytes;
 	for (uint32_t p = 0; p < a->pools_count; p++) {
 		for (uint32_t i = 0; i < a->pools[p].sets_count; i++) {
@@ -103,7 +100,6 @@ static int check_block(struct pt *a, const struct pt_block *b, struct tally *t,
 		       struct frag_err *err)
 {
 	const struct pt_block *n = b->next;
-	frag_addr_t lo;
 
 	t->blocks++;
 	if (b->next && (n->prev != b || n->addr != b->addr + b->size))
@@ -126,7 +122,7 @@ static int check_block(struct pt *a, const struct pt_block *b, struct tally *t,
 		return 0;
 	}
 	t->free_blocks++;
-	t->releasable += b->ranged ? pt_whole_pages(b, &lo) : pt_is_split(b) ? 0 : b->size;
+	t->releasable += pt_releasable(b);
 	(void)a;
 	return 0;
 }
@@ -171,7 +167,12 @@ int pt_check(void *self, struct frag_err *err)
 	struct tally t = { 0 };
 
 	for (const struct pt_seg *g = a->segs; g; g = g->next) {
+		const char *broken = g->page ? pt_room_broken(g) : NULL;
 		uint64_t end = g->base;
+
+		if (broken)
+			return frag_fail(err, FRAG_ECHECK, "segment 0x%llx: %s",
+					 (unsigned long long)g->base, broken);
 
 		if (!g->first || g->first->addr != g->base || g->first->prev)
 			return frag_fail(err, FRAG_ECHECK, "segment 0x%llx has a wrong first block",
@@ -184,13 +185,14 @@ int pt_check(void *self, struct frag_err *err)
 			return frag_fail(err, FRAG_ECHECK, "segment 0x%llx is not covered",
 					 (unsigned long long)g->base);
 	}
-	if (t.total != a->total || t.active != (uint64_t)a->st.f[0][PT_ACTIVE_BYTES].current ||
-	    t.releasable != a->unsplit_free + a->range_whole)
+	if (t.total != a->total ||
+	    t.active != (uint64_t)pt_use_current(&a->st, PT_ALL, PT_ACTIVE_BYTES) ||
+	    t.releasable != a->releasable)
 		return frag_fail(err, FRAG_ECHECK,
 				 "counters differ from the blocks: total %llu %llu, releasable "
 				 "%llu %llu",
 				 (unsigned long long)a->total, (unsigned long long)t.total,
-				 (unsigned long long)(a->unsplit_free + a->range_whole),
+				 (unsigned long long)a->releasable,
 				 (unsigned long long)t.releasable);
 	return check_sets(a, &t, err);
 }

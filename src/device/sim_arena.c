@@ -122,9 +122,27 @@ static void hole_remove(struct piece *p)
 	frag_simtree_remove(&p->chunk->holes, &p->by_size);
 }
 
+/* A hole has changed place or size. Most chunks have one only, which keeps its node. */
+static void hole_moved(struct piece *p, frag_addr_t addr, uint64_t bytes)
+{
+	bool alone = p->chunk->holes.count == 1;
+
+	if (!alone)
+		hole_remove(p);
+	p->addr = addr;
+	p->bytes = bytes;
+	if (!alone) {
+		hole_insert(p);
+		return;
+	}
+	p->by_size.key = bytes;
+	p->by_size.tie = addr;
+}
+
 static void note_greatest_hole(struct arena *a, struct chunk *c)
 {
-	struct tree_node *n = frag_simtree_floor(&c->holes, UINT64_MAX);
+	struct tree_node *n =
+		c->holes.count > 1 ? frag_simtree_floor(&c->holes, UINT64_MAX) : c->holes.root;
 	uint64_t greatest = n ? n->key : 0;
 
 	if (greatest == c->greatest)
@@ -193,12 +211,41 @@ struct chunk *frag_simarena_find(const struct arena *a, uint64_t bytes)
 	return g->leaves && g->max[1] >= bytes ? g->chunks[ages_newest(g, bytes)] : NULL;
 }
 
+/* Puts `p` before `at` in the list of the chunk. */
+static void link_before(struct piece *at, struct piece *p)
+{
+	p->prev = at->prev;
+	p->next = at;
+	if (p->prev)
+		p->prev->next = p;
+	else
+		at->chunk->first = p;
+	at->prev = p;
+}
+
+/* The low end of a hole that is longer: the rest stays the same hole. */
+static struct piece *cut_low(struct arena *a, struct piece *hole, uint64_t bytes)
+{
+	struct piece *cut = piece_new(a, hole->chunk, hole->addr, bytes);
+
+	link_before(hole, cut);
+	hole_moved(hole, hole->addr + bytes, hole->bytes - bytes);
+	cut->live = true;
+	return cut;
+}
+
 /* Takes [addr, addr + bytes) out of the hole p, which stays as what is before it. */
 static struct piece *cut_from(struct arena *a, struct piece *p, frag_addr_t addr, uint64_t bytes)
 {
 	struct chunk *c = p->chunk;
 	frag_addr_t end = p->addr + p->bytes;
 
+	if (addr == p->addr && bytes < p->bytes) {
+		p = cut_low(a, p, bytes);
+		c->live_count++;
+		note_greatest_hole(a, c);
+		return p;
+	}
 	hole_remove(p);
 	if (addr + bytes < end) {
 		struct piece *rest = piece_new(a, c, addr + bytes, end - addr - bytes);
@@ -262,8 +309,22 @@ bool frag_simarena_give(struct arena *a, struct piece *p)
 	struct chunk *c = p->chunk;
 
 	FRAG_ASSERT(p->live);
-	p->live = false;
 	c->live_count--;
+	if (p->next && !p->next->live && !(p->prev && !p->prev->live)) {
+		/* the hole behind it grows downwards */
+		struct piece *hole = p->next;
+
+		hole->prev = p->prev;
+		if (hole->prev)
+			hole->prev->next = hole;
+		else
+			c->first = hole;
+		hole_moved(hole, p->addr, hole->bytes + p->bytes);
+		frag_simslab_give(&a->pieces, p);
+		note_greatest_hole(a, c);
+		return !c->live_count;
+	}
+	p->live = false;
 	if (p->next && !p->next->live) {
 		hole_remove(p->next);
 		absorb(a, p, p->next);

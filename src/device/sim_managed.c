@@ -16,6 +16,11 @@
  *
  * Requests of up to 2 MiB share regions of 2 MiB, as with cudaMalloc (measured).
  *
+ * A region that was populated as a whole, with room for all of it, stands in the queue as
+ * one element (`whole`) until one of its blocks has to go: what it costs then is the
+ * sum over its blocks, which are alike. Its blocks are written out only when they come to
+ * differ (spread_out).
+ *
  * Invariants: the queue holds exactly the blocks with a resident group;
  * usage.resident_bytes is the sum over them and part of sim->used_bytes; the
  * masks `resident` and `on_host` of a block are disjoint.
@@ -34,7 +39,7 @@
 struct vblock {
 	struct vblock *prev, *next; /* queue of populated blocks, oldest first */
 	uint32_t resident, on_host; /* bit per group */
-	uint32_t valid;		    /* groups that belong to the region */
+	uint32_t valid;		    /* groups that belong to the region; 0: it is region->whole */
 };
 
 /* Addresses from one place: a big allocation, or a page for small ones. */
@@ -43,7 +48,9 @@ struct region {
 	uint64_t bytes;
 	struct piece *piece;
 	bool shared; /* by small requests */
+	bool spread; /* blocks[] is in use; else nothing or all of it is resident */
 	size_t count;
+	struct vblock whole; /* all blocks, resident; resident != 0 then */
 	struct vblock blocks[];
 };
 
@@ -73,9 +80,26 @@ void frag_sim_managed_release(struct sim *sim)
 
 /* ---- residency -------------------------------------------------------------- */
 
-static unsigned groups_in(uint32_t mask)
+/* Bits set; without the instruction, which the oldest machines lack, and without a call. */
+static inline unsigned groups_in(uint32_t mask)
 {
-	return (unsigned)__builtin_popcount(mask);
+	mask -= mask >> 1 & 0x55555555u;
+	mask = (mask & 0x33333333u) + (mask >> 2 & 0x33333333u);
+	mask = (mask + (mask >> 4)) & 0x0f0f0f0fu;
+	return mask * 0x01010101u >> 24;
+}
+
+static uint64_t region_groups(const struct region *r)
+{
+	return (r->bytes + GROUP - 1) / GROUP;
+}
+
+/* Groups of block i that belong to the region. */
+static uint32_t valid_groups(const struct region *r, size_t i)
+{
+	uint64_t n = FRAG_MIN(region_groups(r) - i * GROUPS, GROUPS);
+
+	return (uint32_t)((1ull << n) - 1);
 }
 
 static void unqueue(struct sim_managed *m, struct vblock *b)
@@ -115,6 +139,29 @@ static uint64_t drop(struct sim *sim, struct vblock *b)
 	return bytes;
 }
 
+/* Writes the blocks of a region out, in place of the one element of the queue they were. */
+static void spread_out(struct sim_managed *m, struct region *r)
+{
+	struct vblock *w = &r->whole;
+	bool queued = w->resident;
+
+	if (r->spread)
+		return;
+	r->spread = true;
+	for (size_t i = 0; i < r->count; i++) {
+		uint32_t valid = valid_groups(r, i);
+
+		r->blocks[i] = (struct vblock){ .resident = queued ? valid : 0, .valid = valid };
+		r->blocks[i].prev = i ? &r->blocks[i - 1] : w->prev;
+		r->blocks[i].next = i + 1 < r->count ? &r->blocks[i + 1] : w->next;
+	}
+	if (!queued)
+		return;
+	w->resident = 0;
+	*(w->prev ? &w->prev->next : &m->oldest) = &r->blocks[0];
+	*(w->next ? &w->next->prev : &m->newest) = &r->blocks[r->count - 1];
+}
+
 static uint64_t moved(struct sim_managed *m, uint64_t ns)
 {
 	m->usage.moved_ns += ns;
@@ -129,6 +176,10 @@ void frag_sim_managed_evict(struct sim *sim, uint64_t bytes, uint64_t *ns)
 		struct vblock *b = m->oldest;
 		uint64_t out;
 
+		if (!b->valid) {
+			spread_out(m, TREE_OF(b, struct region, whole));
+			continue;
+		}
 		b->on_host |= b->resident;
 		out = drop(sim, b);
 		m->usage.evictions++;
@@ -137,13 +188,16 @@ void frag_sim_managed_evict(struct sim *sim, uint64_t bytes, uint64_t *ns)
 	}
 }
 
-/* Groups of a block that a fault on `want` brings along. */
+/* Groups of a block that a fault on `want` brings along. pre: want is not empty. */
 static uint32_t with_density(const struct vblock *b, uint32_t want)
 {
 	uint32_t there = b->resident | want, all = there;
+	unsigned low = (unsigned)__builtin_ctz(want), high = 31 - (unsigned)__builtin_clz(want);
 
+	if (there == b->valid)
+		return want;
 	for (unsigned width = 2; width <= GROUPS; width *= 2) {
-		for (unsigned at = 0; at < GROUPS; at += width) {
+		for (unsigned at = low & ~(width - 1); at <= high; at += width) {
 			uint32_t sub = (uint32_t)((1ull << width) - 1) << at;
 			uint32_t valid = sub & b->valid;
 
@@ -206,6 +260,32 @@ static int populate(struct sim *sim, struct vblock *b, uint32_t want, bool prefe
 	return 0;
 }
 
+/* Is there room, all of it clear, so that populating so much neither evicts nor waits? */
+static bool is_roomy(const struct sim *sim, uint64_t bytes)
+{
+	return (double)(sim->capacity_bytes - sim->used_bytes) - sim->clear.dirty_bytes >=
+	       (double)bytes;
+}
+
+/* Populates a whole region that nobody has touched: the sum of what populate does block by block. */
+static int populate_whole(struct sim *sim, struct region *r, bool prefetch, uint64_t *ns)
+{
+	struct sim_managed *m = &sim->managed;
+	uint64_t bytes = region_groups(r) * GROUP;
+	uint64_t last = bytes - (r->count - 1) * FRAG_PAGE;
+
+	FRAG_TRY(frag_sim_take(sim, bytes, ns));
+	r->whole = (struct vblock){ .resident = 1 };
+	queue_last(m, &r->whole);
+	if (!prefetch)
+		m->usage.faults += region_groups(r);
+	m->usage.resident_bytes += bytes;
+	m->usage.resident_peak_bytes =
+		FRAG_MAX(m->usage.resident_peak_bytes, m->usage.resident_bytes);
+	*ns += (r->count - 1) * price(sim, 0, FRAG_PAGE, prefetch) + price(sim, 0, last, prefetch);
+	return 0;
+}
+
 int frag_sim_managed_touch(void *priv, frag_addr_t addr, uint64_t bytes, bool prefetch,
 			   uint64_t *ns, struct frag_err *err)
 {
@@ -221,6 +301,11 @@ int frag_sim_managed_touch(void *priv, frag_addr_t addr, uint64_t bytes, bool pr
 				 LLU(addr), LLU(bytes));
 	first = (addr - r->node.key) / GROUP;
 	end = (addr - r->node.key + bytes - 1) / GROUP + 1;
+	if (!r->spread && r->whole.resident)
+		return 0;
+	if (!r->spread && !first && end == region_groups(r) && is_roomy(sim, end * GROUP))
+		return populate_whole(sim, r, prefetch, ns);
+	spread_out(&sim->managed, r);
 	while (first < end) {
 		uint64_t block = first / GROUPS, low = first % GROUPS;
 		uint64_t high = FRAG_MIN(end - block * GROUPS, GROUPS);
@@ -234,17 +319,6 @@ int frag_sim_managed_touch(void *priv, frag_addr_t addr, uint64_t bytes, bool pr
 
 /* ---- allocations ------------------------------------------------------------ */
 
-static void mark_valid(struct region *r, uint64_t bytes)
-{
-	uint64_t groups = (bytes + GROUP - 1) / GROUP;
-
-	for (size_t i = 0; i < r->count; i++) {
-		uint64_t n = FRAG_MIN(groups - i * GROUPS, GROUPS);
-
-		r->blocks[i].valid = (uint32_t)((1ull << n) - 1);
-	}
-}
-
 static int region_open(struct sim *sim, uint64_t bytes, bool shared, struct region **out,
 		       struct frag_err *err)
 {
@@ -254,7 +328,7 @@ static int region_open(struct sim *sim, uint64_t bytes, bool shared, struct regi
 
 	if (bytes > 1ull << 47)
 		return FRAG_OOM;
-	r = frag_host_calloc(1, sizeof(*r) + count * sizeof(r->blocks[0]));
+	r = frag_host_alloc(sizeof(*r) + count * sizeof(r->blocks[0]));
 	if (!r)
 		return frag_fail_nomem(err, "managed memory");
 	rc = frag_simplace_cut(&sim->place, bytes, &r->piece, err);
@@ -264,9 +338,10 @@ static int region_open(struct sim *sim, uint64_t bytes, bool shared, struct regi
 	}
 	r->bytes = bytes;
 	r->shared = shared;
+	r->spread = false;
 	r->count = count;
-	mark_valid(r, bytes);
-	r->node.key = r->piece->addr;
+	r->whole = (struct vblock){ 0 };
+	r->node = (struct tree_node){ .key = r->piece->addr };
 	frag_simtree_insert(&sim->managed.regions, &r->node);
 	*out = r;
 	return 0;
@@ -274,8 +349,15 @@ static int region_open(struct sim *sim, uint64_t bytes, bool shared, struct regi
 
 static void region_close(struct sim *sim, struct region *r)
 {
-	for (size_t i = 0; i < r->count; i++)
+	for (size_t i = 0; r->spread && i < r->count; i++)
 		drop(sim, &r->blocks[i]);
+	if (r->whole.resident) {
+		uint64_t bytes = region_groups(r) * GROUP;
+
+		unqueue(&sim->managed, &r->whole);
+		sim->managed.usage.resident_bytes -= bytes;
+		frag_sim_give(sim, bytes);
+	}
 	frag_simtree_remove(&sim->managed.regions, &r->node);
 	frag_simplace_give(&sim->place, r->piece);
 	frag_host_free(r);

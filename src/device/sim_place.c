@@ -93,14 +93,18 @@ static void range_cut(struct place *p, struct tree *t, uint64_t begin, uint64_t 
 	while (n && n->key < end) {
 		uint64_t key = n->key, last = range_end(n);
 
-		range_remove(p, t, n);
+		/* what is left of a range keeps its node, and its rank */
 		if (key < begin)
-			range_insert(p, t, key, begin);
-		if (last > end)
+			frag_simtree_update(t, n, key, begin - key);
+		else if (last > end)
+			frag_simtree_update(t, n, end, last - end);
+		else
+			range_remove(p, t, n);
+		if (key < begin && last > end)
 			range_insert(p, t, end, last);
-		n = frag_simtree_ceil(t, begin, 0);
 		if (last >= end)
 			return;
+		n = frag_simtree_ceil(t, begin, 0);
 	}
 }
 

@@ -5,7 +5,8 @@
  * Invariants: (key, tie) ascends in order; prio of a node is not below that of
  * its children; max = greatest of the node's weight and its children's max.
  * The expected number of nodes that split and merge touch is constant, hence
- * recursion there; descents are loops.
+ * recursion there; descents are loops. Most trees have no weights at all: below a node whose max
+ * is 0 nothing is to be refreshed, and split and merge are loops too.
  */
 #include "sim_tree.h"
 
@@ -38,11 +39,28 @@ static inline void refresh(struct tree_node *n)
 	n->max = FRAG_MAX(n->weight, kids);
 }
 
+static void split_plain(struct tree_node *t, uint64_t key, uint64_t tie, struct tree_node **lo,
+			struct tree_node **hi)
+{
+	while (t) {
+		if (before(t, key, tie)) {
+			*lo = t;
+			lo = &t->kid[1];
+			t = *lo;
+		} else {
+			*hi = t;
+			hi = &t->kid[0];
+			t = *hi;
+		}
+	}
+	*lo = *hi = NULL;
+}
+
 static void split(struct tree_node *t, uint64_t key, uint64_t tie, struct tree_node **lo,
 		  struct tree_node **hi)
 {
-	if (!t) {
-		*lo = *hi = NULL;
+	if (!max_of(t)) {
+		split_plain(t, key, tie, lo, hi);
 		return;
 	}
 	if (before(t, key, tie)) {
@@ -53,6 +71,25 @@ static void split(struct tree_node *t, uint64_t key, uint64_t tie, struct tree_n
 		split(t->kid[0], key, tie, lo, &t->kid[0]);
 	}
 	refresh(t);
+}
+
+static struct tree_node *merge_plain(struct tree_node *lo, struct tree_node *hi)
+{
+	struct tree_node *root, **link = &root;
+
+	while (lo && hi) {
+		if (lo->prio >= hi->prio) {
+			*link = lo;
+			link = &lo->kid[1];
+			lo = *link;
+		} else {
+			*link = hi;
+			link = &hi->kid[0];
+			hi = *link;
+		}
+	}
+	*link = lo ? lo : hi;
+	return root;
 }
 
 static struct tree_node *merge(struct tree_node *lo, struct tree_node *hi)
@@ -86,6 +123,18 @@ void frag_simtree_insert(struct tree *t, struct tree_node *n)
 	t->count++;
 }
 
+/* The link that points at n. */
+static struct tree_node **link_of(struct tree *t, const struct tree_node *n)
+{
+	struct tree_node **link = &t->root;
+
+	while (*link != n) {
+		FRAG_ASSERT(*link);
+		link = &(*link)->kid[before(*link, n->key, n->tie)];
+	}
+	return link;
+}
+
 /* Links from the root down to the one that points at n. */
 static unsigned path_to(struct tree *t, const struct tree_node *n, struct tree_node ***path)
 {
@@ -117,11 +166,16 @@ static void refresh_up(struct tree_node ***path, unsigned depth)
 void frag_simtree_remove(struct tree *t, struct tree_node *n)
 {
 	struct tree_node **path[PATH_MAX_NODES];
-	unsigned depth = path_to(t, n, path);
+	unsigned depth;
 
+	t->count--;
+	if (!t->root->max) {
+		*link_of(t, n) = merge_plain(n->kid[0], n->kid[1]);
+		return;
+	}
+	depth = path_to(t, n, path);
 	*path[depth - 1] = merge(n->kid[0], n->kid[1]);
 	refresh_up(path, depth - 1);
-	t->count--;
 }
 
 void frag_simtree_update(struct tree *t, struct tree_node *n, uint64_t key, uint64_t weight)

@@ -4,7 +4,8 @@
  *
  * Per event: one call of the policy, one record in the live table, one add to
  * the time series. No allocation, no look-up by hash, no clock call (host
- * latency is sampled every SAMPLE_EVERY-th call, and only on request).
+ * latency is sampled every SAMPLE_EVERY-th call, and only on request). Spans of
+ * plain allocs and frees go through engine_quick.c; here is what every event may need.
  */
 #include "run.h"
 
@@ -27,6 +28,7 @@ static void pending_add(struct frag_run *run, uint32_t slot)
 	struct frag_slot *s = &run->slots[slot];
 
 	s->state = SLOT_PENDING;
+	run->waiting += s->b.granted;
 	s->prev = run->pending_last;
 	s->next = FRAG_NO_SLOT;
 	if (s->prev != FRAG_NO_SLOT)
@@ -40,6 +42,7 @@ static void pending_remove(struct frag_run *run, uint32_t slot)
 {
 	struct frag_slot *s = &run->slots[slot];
 
+	run->waiting -= s->b.granted;
 	if (s->prev != FRAG_NO_SLOT)
 		run->slots[s->prev].next = s->next;
 	else
@@ -59,7 +62,6 @@ static int free_block(struct frag_run *run, struct frag_slot *s)
 		FRAG_TRY(frag_contents_free(run->contents, (uint32_t)(s - run->slots), &s->b,
 					    run->events, run->err));
 	s->state = SLOT_EMPTY;
-	run->active -= s->b.granted;
 	run->frees++;
 	run->ops++;
 	if (FRAG_UNLIKELY(run->sample == 1)) {
@@ -105,6 +107,7 @@ void frag_run_sync(void *ctx)
 	int rc = complete_held(run);
 
 	run->syncs++;
+	run->seen_calls = FRAG_RUN_STIRRED;
 	while (!rc && run->pending_first != FRAG_NO_SLOT)
 		rc = complete(run, run->pending_first);
 	if (rc && !run->upcall_rc)
@@ -120,7 +123,7 @@ static void let_go(struct frag_run *run, struct frag_slot *s)
 
 /* ---- allocations ---- */
 
-static void note_class(struct frag_run *run, unsigned cls, uint64_t driver_ns)
+void frag_run_note_class(struct frag_run *run, unsigned cls, uint64_t driver_ns)
 {
 	if (FRAG_LIKELY(!driver_ns))
 		run->class_zero[cls]++;
@@ -150,12 +153,16 @@ static int ask(struct frag_run *run, const struct frag_event *e, struct frag_blo
 	b->stream = e->stream;
 	b->requested = e->bytes;
 	if (FRAG_LIKELY(rc >= 0))
-		note_class(run, rc ? FRAG_CLASS_REFUSED : b->cls, run->dev->driver_ns - before);
+		frag_run_note_class(run, rc ? FRAG_CLASS_REFUSED : b->cls,
+				    run->dev->driver_ns - before);
 	return rc;
 }
 
-static void note_oom(struct frag_run *run, const struct frag_event *e)
+/* An alloc that could not be served: its slot is dropped, and the run stops where it has to. */
+void frag_run_dropped(struct frag_run *run, const struct frag_event *e)
 {
+	run->slots[e->slot].state = SLOT_DROPPED;
+	run->stopped = !run->opt.skip_oom;
 	run->ooms++;
 	if (run->r.oom.happened)
 		return;
@@ -192,9 +199,7 @@ static int do_alloc(struct frag_run *run, const struct frag_event *e)
 	if (FRAG_UNLIKELY(rc)) {
 		if (rc != FRAG_OOM)
 			return rc;
-		note_oom(run, e);
-		s->state = SLOT_DROPPED;
-		run->stopped = !run->opt.skip_oom;
+		frag_run_dropped(run, e);
 		return 0;
 	}
 	if (FRAG_UNLIKELY(run->contents != NULL))
@@ -204,7 +209,6 @@ static int do_alloc(struct frag_run *run, const struct frag_event *e)
 	run->ops++;
 	run->requested += e->bytes;
 	run->allocated += s->b.granted;
-	run->active += s->b.granted;
 	run->bound += ((uint64_t)e->bytes + 511) & ~511ull;
 	if (run->bound > run->peak_bound)
 		run->peak_bound = run->bound;
@@ -342,7 +346,7 @@ void frag_run_loss(struct frag_run *run, uint64_t event, uint64_t time_us, struc
 		.time_us = time_us,
 		.requested_bytes = run->requested,
 		.rounding_bytes = run->allocated - run->requested,
-		.waiting_bytes = run->active - run->allocated,
+		.waiting_bytes = run->waiting,
 		.pinned_bytes = u.pinned_bytes,
 		.releasable_bytes = u.releasable_bytes,
 		.reserved_bytes = run->dev->reserved_bytes - run->start_reserved,
@@ -382,29 +386,38 @@ static void walk_peak(struct frag_run *run, uint64_t time_us)
 	run->peak.largest_free_bytes = u.largest_free_bytes;
 }
 
-static inline void after_event(struct frag_run *run, const struct frag_event *e)
+/* A sample of where the bytes are, if event e was the last of a window. */
+void frag_run_sample_loss(struct frag_run *run, const struct frag_event *e)
+{
+	struct frag_loss loss;
+
+	if (!frag_series_want_loss(&run->rec) || !run->opt.losses)
+		return;
+	frag_run_loss(run, run->rec.now.last_event, e->time_us, &loss);
+	frag_series_add_loss(&run->rec, &loss);
+}
+
+void frag_run_after(struct frag_run *run, const struct frag_event *e)
 {
 	uint64_t reserved = run->dev->reserved_bytes - run->start_reserved;
+	uint64_t active = run->allocated + run->waiting;
 	uint64_t us = e->time_us;
 
 	if (us != run->last_us) {
 		double dt = us > run->last_us ? (double)(us - run->last_us) : 0;
 
 		/* the state before this event held until now; close enough at us resolution */
-		run->active_time += dt * (double)run->active;
+		run->active_time += dt * (double)active;
 		run->reserved_time += dt * (double)reserved;
 		run->last_us = us;
 	}
 	if (FRAG_UNLIKELY(reserved > run->peak_reserved))
 		note_peak(run, us);
-	frag_series_add(&run->rec, run->events, us, run->requested, run->allocated, run->active,
+	frag_series_add(&run->rec, run->events, us, run->requested, run->allocated, active,
 			reserved);
-	if (FRAG_UNLIKELY(frag_series_want_loss(&run->rec)) && run->opt.losses) {
-		struct frag_loss loss;
-
-		frag_run_loss(run, run->events, us, &loss);
-		frag_series_add_loss(&run->rec, &loss);
-	}
+	frag_run_sample_loss(run, e);
+	run->seen_calls = run->dev->driver_calls;
+	run->seen_ns = run->dev->driver_ns;
 }
 
 static int synchronise(struct frag_run *run)
@@ -417,29 +430,45 @@ static int synchronise(struct frag_run *run)
 	return 0;
 }
 
+/* One event, whatever it is. */
+static int step(struct frag_run *run, const struct frag_event *e)
+{
+	uint64_t sync_every = run->opt.sync_every, ops = run->ops;
+
+	FRAG_ASSERT(e->slot < run->slots_count || e->kind >= FRAG_EV_TRIM);
+	run->dev->now_ns = (uint64_t)e->time_us * 1000; /* else 40 bits wide */
+	if (FRAG_UNLIKELY(run->contents != NULL))
+		frag_contents_pace(run->contents, e->time_us);
+	FRAG_TRY(dispatch(run, e));
+	if (FRAG_UNLIKELY(sync_every && ops / sync_every != run->ops / sync_every))
+		FRAG_TRY(synchronise(run));
+	frag_run_after(run, e);
+	if (FRAG_UNLIKELY(run->opt.check) && run->policy.ops->check)
+		FRAG_TRY(run->policy.ops->check(run->policy.self, run->err));
+	if (FRAG_UNLIKELY(run->events == run->stop_at)) {
+		walk_peak(run, e->time_us);
+		run->stopped = true;
+	}
+	run->events++;
+	return 0;
+}
+
 static int feed(struct frag_run *run, const struct frag_event *events, size_t count)
 {
-	uint64_t sync_every = run->opt.sync_every;
+	const struct frag_event *end = events + count;
 
-	for (size_t i = 0; i < count && !run->stopped; i++) {
-		const struct frag_event *e = &events[i];
-		uint64_t ops = run->ops;
+	run->careful = run->contents || run->opt.check || run->opt.sync_every;
+	/* between the batches the device was not ours */
+	run->seen_calls = FRAG_RUN_STIRRED;
+	run->seen_ns = run->dev->driver_ns;
+	while (events != end && !run->stopped) {
+		int rc;
 
-		FRAG_ASSERT(e->slot < run->slots_count || e->kind >= FRAG_EV_TRIM);
-		run->dev->now_ns = e->time_us * 1000;
-		if (FRAG_UNLIKELY(run->contents != NULL))
-			frag_contents_pace(run->contents, e->time_us);
-		FRAG_TRY(dispatch(run, e));
-		if (FRAG_UNLIKELY(sync_every && ops / sync_every != run->ops / sync_every))
-			FRAG_TRY(synchronise(run));
-		after_event(run, e);
-		if (FRAG_UNLIKELY(run->opt.check) && run->policy.ops->check)
-			FRAG_TRY(run->policy.ops->check(run->policy.self, run->err));
-		if (FRAG_UNLIKELY(run->events == run->stop_at)) {
-			walk_peak(run, e->time_us);
-			run->stopped = true;
-		}
-		run->events++;
+		events += frag_run_quick(run, events, (size_t)(end - events), &rc);
+		if (rc)
+			return rc;
+		if (events != end && !run->stopped)
+			FRAG_TRY(step(run, events++));
 	}
 	return 0;
 }
@@ -447,7 +476,7 @@ static int feed(struct frag_run *run, const struct frag_event *events, size_t co
 int frag_run_feed(struct frag_run *run, const struct frag_event *events, size_t count,
 		  struct frag_err *err)
 {
-	uint64_t t0 = clock_ns(), first = run->events;
+	uint64_t t0 = clock_ns();
 	struct frag_err local;
 	int rc;
 
@@ -457,7 +486,6 @@ int frag_run_feed(struct frag_run *run, const struct frag_event *events, size_t 
 	if (rc < 0 && err)
 		frag_err_prefix(err, "policy '%s', event %llu", run->policy.ops->name,
 				(unsigned long long)run->events);
-	(void)first;
 	return rc;
 }
 

@@ -21,7 +21,9 @@ struct frag_slot {
 	struct frag_block b;
 	uint32_t prev, next; /* chain of pending slots */
 	uint8_t state;
+	uint8_t pad_[15]; /* 64 bytes: an index is a shift */
 };
+_Static_assert(sizeof(struct frag_slot) == 64, "a slot fills a cache line");
 
 struct frag_run {
 	struct frag_policy policy;
@@ -38,11 +40,16 @@ struct frag_run {
 	uint32_t *held; /* slots whose completion is held, in recorded order */
 	uint32_t held_count, held_cap;
 
-	/* bytes now */
-	uint64_t requested, allocated, active, bound;
+	/* bytes now; active is allocated + waiting */
+	uint64_t requested, allocated, waiting, bound;
 	uint64_t peak_bound, peak_reserved;
 	double active_time, reserved_time; /* integrals over recorded time, B * us */
 	uint64_t last_us, start_reserved;
+
+	/* The device after the last event: as long as its count of calls is this one, nothing of it
+	 * has changed. FRAG_RUN_STIRRED: look again in any case. */
+	uint64_t seen_calls, seen_ns;
+	bool careful; /* something is to be done at every event: no quick loop */
 
 	struct frag_recorder rec;
 	struct frag_loss peak;
@@ -77,6 +84,20 @@ void frag_counters_free(char *(*counters)[2]);
 
 /* Where the bytes are now. */
 void frag_run_loss(struct frag_run *run, uint64_t event, uint64_t time_us, struct frag_loss *out);
+
+#define FRAG_RUN_STIRRED UINT64_MAX
+
+/*
+ * engine_quick.c: plain allocs and frees as long as nothing special happens. Takes at
+ * most `count` events and returns how many it took; *rc: result of the last.
+ */
+size_t frag_run_quick(struct frag_run *run, const struct frag_event *events, size_t count, int *rc);
+/* engine.c, for it: the state after an event into the metrics; where the bytes are at the end of
+ * a window; the class of an alloc; an alloc that could not be served. */
+void frag_run_after(struct frag_run *run, const struct frag_event *e);
+void frag_run_sample_loss(struct frag_run *run, const struct frag_event *e);
+void frag_run_note_class(struct frag_run *run, unsigned cls, uint64_t driver_ns);
+void frag_run_dropped(struct frag_run *run, const struct frag_event *e);
 
 /* Completes everything that waits: the policy's "wait for everything". */
 void frag_run_sync(void *run);

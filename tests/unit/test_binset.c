@@ -70,6 +70,14 @@ static void random_changes(uint64_t mask, unsigned shift)
 		for (int k = 0; k < 1000; k++) {
 			size_t i = next_random() % NODES;
 
+			if (in[i] && next_random() & 1) {
+				/* a little or a lot, at the low end or at the high one */
+				uint64_t size = nodes[i].size, by = next_random() % size >> k % 8;
+
+				frag_binset_rekey(&s, &nodes[i], i * 4096 + (k & 1 ? by % 4096 : 0),
+						  k & 2 ? size - by : size + by);
+				continue;
+			}
 			if (in[i]) {
 				frag_binset_erase(&s, &nodes[i]);
 			} else {
@@ -116,13 +124,41 @@ static void any_size(void **state)
 	random_changes((1ull << 46) - 1, 0);
 }
 
+/* Each in front of the others of its bin: no insert takes a step, so only searches can notice
+ * how long the list is. */
+static void falling(void **state)
+{
+	static struct frag_bin_node nodes[NODES];
+	static bool in[NODES];
+	struct frag_binset s;
+
+	(void)state;
+	frag_binset_init(&s);
+	assert_int_equal(frag_binset_reserve(&s, NODES), 0);
+	for (size_t i = 0; i < NODES; i++) {
+		nodes[i] = (struct frag_bin_node){ .size = 100 * 1024, .addr = (NODES - i) * 4096 };
+		frag_binset_insert(&s, &nodes[i]);
+		in[i] = true;
+	}
+	assert_ptr_equal(s.heads[nodes[0].bin], &nodes[NODES - 1]);
+	assert_ptr_equal(frag_binset_lower(&s, 100 * 1024), &nodes[NODES - 1]);
+	assert_ptr_not_equal(s.heads[nodes[0].bin], FRAG_BINSET_TREE);
+	assert_null(frag_binset_lower(&s, 100 * 1024 + 512));
+	assert_ptr_equal(s.heads[nodes[0].bin], FRAG_BINSET_TREE);
+	same_as_sorted(&s, nodes, in);
+	for (size_t i = 0; i < NODES; i++)
+		frag_binset_erase(&s, &nodes[i]);
+	assert_null(s.heads[nodes[0].bin]);
+	assert_null(frag_binset_broken(&s));
+	frag_binset_release(&s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(one_size),
-		cmocka_unit_test(few_sizes),
-		cmocka_unit_test(many_sizes),
-		cmocka_unit_test(any_size),
+		cmocka_unit_test(one_size),   cmocka_unit_test(few_sizes),
+		cmocka_unit_test(many_sizes), cmocka_unit_test(any_size),
+		cmocka_unit_test(falling),
 	};
 
 	return cmocka_run_group_tests_name("binset", tests, NULL, NULL);

@@ -18,15 +18,6 @@
 
 static struct crig rig;
 
-static void is_linear(void **state)
-{
-	const struct frag_policy_ops *ops = frag_policy_find("dynamicpool");
-
-	(void)state;
-	assert_non_null(ops);
-	assert_true(ops->flags & FRAG_POLICY_LINEAR);
-}
-
 static void chunk_sizes(void **state)
 {
 	struct frag_block a;
@@ -222,7 +213,6 @@ static void usage_in_random_runs(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(is_linear),
 		cmocka_unit_test(chunk_sizes),
 		cmocka_unit_test(lowest_of_equals),
 		cmocka_unit_test(keeps_chunks_apart),
