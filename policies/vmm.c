@@ -4,22 +4,30 @@
  *
  * Rules.
  *  - Requests are rounded to 512 B and served from an arena of their stream (and private
- *    pool): small ones, up to 1 MiB, in pages of 2 MiB, all others in pages of 8 MiB.
+ *    pool): small ones, up to 256 KiB, in pages of 2 MiB, all others in pages of 8 MiB.
  *  - Best fit among free blocks that have memory throughout, lowest address
  *    among equals, cut from the front to the byte.
  *  - A miss takes address space instead: the smallest free stretch, with or
  *    without memory, that is long enough (with `look` the one of the next few that lacks
- *    the fewest pages), at worst the endless tail. Memory that is missing there is taken
- *    from inside of other free stretches, highest address first, as handles that lie wholly in
- *    them. New memory is taken only while the live peak and a slack (1 % of it, or
- *    112 MiB if that is more) are not exceeded, or when nothing can move.
+ *    the fewest pages), at worst the endless tail. Memory that is missing there comes, in this
+ *    order: back from where it went when it left this place, if it is idle there now; new, while
+ *    the live peak and a slack (1 % of it, or up to 112 MiB if that is more) are not exceeded; from
+ *    inside of other free stretches, highest address first, as handles that lie wholly in
+ *    them; new, when nothing can move.
  *  - The driver's price is one per handle, whatever its size up to 64 MiB and more. So new
- *    memory comes in handles of 1, 2, 4 … pages, the larger the more is held or asked for.
- *  - Memory leaves an address only when the work queued before the last free there is
- *    done: by fences on cuda, by a lag of recorded time on sim. For the stream that freed it
- *    it appears at the new address at once, mapped twice for a while: the stream runs its
- *    old work before its new work, as when a block is reused in place. The old address gets no
- *    other memory meanwhile. Other streams wait for the lag (and so does everyone with alias=false).
+ *    memory comes in handles of 1, 2, 4 … pages, the larger the more is held or asked for,
+ *    and twice to sixteen times as large where more than the budget (1 % of the time) was spent.
+ *    At the tail, where the slack has room for it, they come in up to 32 MiB for this request
+ *    and the next ones.
+ *  - Memory that moves is mapped at its new place and stays mapped at the old one, so that it can
+ *    come back without a call. An old mapping is taken down when its pages are wanted for another
+ *    handle, and only when the work queued before the last free there is done: by fences on cuda,
+ *    by a lag of recorded time on sim. Until then nothing else is placed there.
+ *  - For the stream that freed it memory appears elsewhere at once: the stream runs its
+ *    old work before its new work, as when a block is reused in place.
+ *    Other streams wait for the lag (and so does everyone with alias=false).
+ *  - Private pools have their own arenas and memory, but on the default stream: there nothing can
+ *    be captured into a graph, so nobody uses an address again without asking.
  *  - When the driver has no more memory, handles that do not fit are given back for
  *    others, then everything is synchronised and tried again.
  *  - empty_cache gives back every handle that no live block touches.
@@ -36,18 +44,25 @@ static const struct frag_opt opts[] = {
 		       "page for larger requests, bytes, a power of two"),
 	FRAG_OPT_BYTES("max-page", struct vm_params, max_page, 128 * FRAG_MIB, 2 * FRAG_MIB,
 		       32 * FRAG_GIB, "largest piece of new memory, bytes; 32 pages at most"),
-	FRAG_OPT_BYTES("small-limit", struct vm_params, small_limit, FRAG_MIB, 512, FRAG_GIB,
+	FRAG_OPT_BYTES("small-limit", struct vm_params, small_limit, 256 * FRAG_KIB, 512, FRAG_GIB,
 		       "largest small request, bytes"),
-	FRAG_OPT_UINT("coarse", struct vm_params, coarse, 256, 1, 1000000,
+	FRAG_OPT_UINT("coarse", struct vm_params, coarse, 2048, 1, 1000000,
 		      "new memory comes in pieces of at most 1/coarse of what is held …"),
-	FRAG_OPT_UINT("coarse-request", struct vm_params, coarse_request, 12, 1, 1000000,
+	FRAG_OPT_UINT("coarse-request", struct vm_params, coarse_request, 48, 1, 1000000,
 		      "… or of 1/coarse-request of the request, if that is more"),
+	FRAG_OPT_BYTES("ahead", struct vm_params, ahead, 32 * FRAG_MIB, 0, 32 * FRAG_GIB,
+		       "grow in pieces of up to so many bytes where the slack allows"),
+	FRAG_OPT_DOUBLE("budget", struct vm_params, budget, 0.01, 0, 1,
+			"part of the recorded time to spend in the driver; beyond it pieces get "
+			"larger"),
 	FRAG_OPT_BOOL("private-pools", struct vm_params, private_pools, true,
-		      "private pools keep their memory to themselves"),
+		      "private pools of other streams than the default one keep their memory"),
 	FRAG_OPT_DOUBLE("slack", struct vm_params, slack, 0.01, 0, 10,
 			"memory held beyond the live peak before any moves, as a part of it"),
 	FRAG_OPT_BYTES("slack-bytes", struct vm_params, slack_bytes, 112 * FRAG_MIB, 0,
-		       1024 * FRAG_GIB, "… or in bytes, if that is more"),
+		       1024 * FRAG_GIB,
+		       "… or in bytes, if that is more; half of them and 1/20 of the peak, if that "
+		       "is less"),
 	FRAG_OPT_UINT("lag-us", struct vm_params, lag_us, 10000, 0, 1000000000,
 		      "sim: recorded time after which queued work is done, microseconds"),
 	FRAG_OPT_BOOL("alias", struct vm_params, alias, true,
@@ -80,6 +95,8 @@ static int create(const struct frag_policy_env *env, const void *params, void **
 	v->classes[0] = (struct vm_class){ .page = p->small_page, .up_to = p->small_limit };
 	v->classes[1] = (struct vm_class){ .page = p->page, .up_to = UINT64_MAX };
 	frag_slab_init(&v->blocks, sizeof(struct vm_block));
+	frag_slab_init(&v->handles, sizeof(struct vm_handle));
+	frag_slab_init(&v->places, sizeof(struct vm_place));
 	*out = v;
 	return 0;
 }
@@ -102,10 +119,10 @@ static void destroy(void *self)
 
 /*
  * The best place of address space for `size`: few missing pages among the next fits. The tail
- * is the largest of them and has always room behind stale pages.
+ * is the largest of them and has always room behind what is parked there.
  */
 static struct vm_block *find_space(const struct vm *v, const struct vm_arena *a, uint64_t size,
-				   uint64_t *skip)
+				   bool strict, uint64_t *skip)
 {
 	struct frag_bset_pos at = frag_bset_lower(&a->part, size, 0);
 	struct vm_block *best = NULL, *tail;
@@ -116,7 +133,7 @@ static struct vm_block *find_space(const struct vm *v, const struct vm_arena *a,
 		uint64_t from;
 		size_t missing;
 
-		if (!vm_fit(b, size, &from))
+		if (!vm_fit(v, b, size, strict, &from))
 			continue;
 		missing = vm_missing(a, b->addr + from, size);
 		if (missing < least) {
@@ -128,37 +145,57 @@ static struct vm_block *find_space(const struct vm *v, const struct vm_arena *a,
 	if (best || !at.leaf)
 		return best;
 	tail = frag_bset_value(frag_bset_last(&a->part));
-	return vm_fit(tail, size, skip) ? tail : NULL;
+	return vm_fit(v, tail, size, strict, skip) ? tail : NULL;
 }
 
-static int take(struct vm *v, struct vm_arena *a, uint64_t size, struct vm_block **out,
-		uint8_t *cls, struct frag_err *err)
+/* A free block with memory throughout. */
+static struct vm_block *find_full(const struct vm_arena *a, uint64_t size)
 {
 	struct frag_bset_pos at = frag_bset_lower(&a->full, size, 0);
-	struct vm_block *b = at.leaf ? frag_bset_value(at) : NULL;
-	uint64_t skip = 0;
-	int rc;
 
-	if (!b) {
-		if (a->stale_count)
-			FRAG_TRY(vm_epoch_update(v, a, err));
-		b = find_space(v, a, size, &skip);
-	}
-	if (!b)
-		return FRAG_OOM; /* address space has run out */
+	return at.leaf ? frag_bset_value(at) : NULL;
+}
+
+/* Cuts the piece out of `b` and sees to its memory. */
+static int take_from(struct vm *v, struct vm_block *b, uint64_t skip, uint64_t size,
+		     struct vm_block **out, uint8_t *cls, struct frag_err *err)
+{
+	int rc = 0;
+
 	*cls = b->size == size ? FRAG_CLASS_HIT : FRAG_CLASS_SPLIT;
 	vm_free_erase(v, b);
 	b = vm_cut(v, b, skip, size);
 	if (b->unmapped) {
 		*cls = FRAG_CLASS_MAP;
 		rc = vm_back(v, b, err);
-		if (rc) {
-			vm_give(v, b);
-			return rc;
-		}
 	}
-	*out = b;
-	return 0;
+	if (rc)
+		vm_give(v, b);
+	else
+		*out = b;
+	return rc;
+}
+
+static int take(struct vm *v, struct vm_arena *a, uint64_t size, struct vm_block **out,
+		uint8_t *cls, struct frag_err *err)
+{
+	struct vm_block *b = find_full(a, size);
+	uint64_t skip = 0;
+	int rc;
+
+	if (b)
+		return take_from(v, b, 0, size, out, cls, err);
+	if (a->parked_count)
+		FRAG_TRY(vm_epoch_update(v, a, err));
+	for (unsigned strict = 0; strict < 2; strict++) {
+		b = find_space(v, a, size, strict, &skip);
+		if (!b)
+			return FRAG_OOM; /* address space has run out */
+		rc = take_from(v, b, skip, size, out, cls, err);
+		if (rc != VM_BLOCKED)
+			return rc;
+	}
+	FRAG_BUG("vmm: a place that was free is in the way");
 }
 
 static int alloc(void *self, const struct frag_request *req, struct frag_block *out,
@@ -166,7 +203,7 @@ static int alloc(void *self, const struct frag_request *req, struct frag_block *
 {
 	struct vm *v = self;
 	uint64_t size = (req->bytes + 511) & ~511ull;
-	uint16_t pool = v->params->private_pools ? req->pool : 0;
+	uint16_t pool = v->params->private_pools && req->stream ? req->pool : 0;
 	struct vm_arena *a = NULL;
 	struct vm_block *b;
 	unsigned k = 0;
@@ -233,6 +270,7 @@ static void counters(void *self, frag_counter_fn fn, void *ctx)
 
 	fn(ctx, "new_handles", (int64_t)v->new_handles);
 	fn(ctx, "moved_handles", (int64_t)v->moved_handles);
+	fn(ctx, "revived_handles", (int64_t)v->revived_handles);
 	fn(ctx, "released_handles", (int64_t)v->released_handles);
 	fn(ctx, "early_moves", (int64_t)v->early_moves);
 }

@@ -4,7 +4,8 @@
  *
  *   vm_block.c  blocks of an arena: best fit, split, merge
  *   vm_page.c   pages: which have memory, which could go
- *   vm_epoch.c  what the device has done, stale mappings
+ *   vm_place.c  places: where a handle is mapped, and which of them counts
+ *   vm_epoch.c  what the device has done
  *   vm_move.c   finding memory that can move, giving back
  *   vm_fill.c   new memory, mapping
  *   vm_walk.c   visit, check, usage
@@ -12,12 +13,14 @@
  *
  * Structure. An arena is a line of address space for one stream, pool and size
  * class, cut into pages of one size; it only grows. A chain of blocks covers it:
- * live, waiting, or free. Handles of 1, 2, 4 … pages are mapped into it. A page that touches a
- * live or waiting block has memory; a page wholly inside a free block has memory or
- * not, and without it may be stale: mapped still, but its memory is elsewhere now. `full` holds
- * the free blocks all of whose pages have memory, `part` the others, `whole` those
- * with a handle that could go; the last block of the chain, the tail, is free and reaches to
- * the end of the space.
+ * live, waiting, or free. Handles of 1, 2, 4 … pages are mapped into it, each at one
+ * or more places. At one of them, the active one, the handle's memory counts: those pages are
+ * backed. The other places are parked: the mapping is there, but its memory is in use, or ready
+ * for use, elsewhere; it can be made active again without any call of the driver. A page that touches a
+ * live or waiting block is backed; one wholly inside a free block is backed or not, and when it is not, a
+ * parked place may lie there. `full` holds the free blocks all of whose pages are backed, `part` the
+ * others, `whole` those with a handle that could go; the last block of the chain, the tail, is
+ * free and reaches to the end of the space.
  *
  * An address may be unmapped only when the work that was queued before its last free is
  * done. Frees of an arena are counted in epochs; a fence on its stream closes an
@@ -44,20 +47,42 @@ struct vm_block {
 	uint64_t unmapped; /* free: pages inside without memory */
 	uint64_t whole;	   /* free, in a set: pages of handles that lie wholly inside */
 	uint8_t state;
-	bool in_whole; /* stands in arena->whole */
 };
 
 /* Handles of 1, 2, 4 … pages. */
 #define VM_SPANS 6u
 
+struct vm_place;
+
+/* A piece of physical memory. */
+struct vm_handle {
+	uint64_t id;		 /* the driver's */
+	struct vm_place *active; /* where its memory counts; NULL: nowhere, it is spare */
+	struct vm_place *places; /* all its mappings */
+	uint32_t places_count;
+	uint8_t span; /* 1 << span pages */
+};
+
+/* A handle is mapped here. */
+struct vm_place {
+	struct vm_handle *handle;
+	struct vm_arena *arena;
+	size_t page;	       /* the first */
+	struct vm_place *next; /* of the same handle */
+	bool access;	       /* granted; false: a call failed half-way, of no use */
+};
+
+/* So many places of a handle; beyond them a parked one is unmapped for a new one. */
+#define VM_PLACES 8u
+
 /* One page of an arena. */
 struct vm_page {
-	uint64_t handle; /* 0: no memory here */
-	uint32_t epoch;	 /* of the last free that touched it */
-	uint8_t span;	 /* the handle (also of a stale page) has 1 << span pages … */
-	uint8_t index;	 /* … of which this one is the index-th */
-	bool stale;	 /* its memory moved, the old mapping is still there */
-	bool claimed;	 /* first page of a handle that is about to move */
+	struct vm_place *place; /* what is mapped here; NULL: nothing */
+	uint32_t epoch;		/* of the last free that touched it */
+	uint8_t span;		/* the handle of the place has 1 << span pages … */
+	uint8_t index;		/* … of which this one is the index-th */
+	bool backed;		/* the place is the handle's active one */
+	bool claimed;		/* first page of a handle that is about to move */
 };
 
 /* Fences of the closed epochs that are not known to be done. */
@@ -81,8 +106,7 @@ struct vm_arena {
 	uint64_t epoch_ns;	    /* recorded time of its first free */
 	uint32_t done_epoch;	    /* all epochs below are done */
 	uint64_t fences[VM_FENCES]; /* of epochs done_epoch .. epoch - 1, by epoch modulo */
-	size_t *stale; /* first pages of stale handles in the order of their moves, a ring */
-	size_t stale_first, stale_count, stale_cap;
+	size_t parked_count;	    /* places */
 };
 
 /* A handle that is about to move. */
@@ -96,9 +120,9 @@ struct vm_claims {
 	size_t count, cap;
 };
 
-/* Handles that are mapped nowhere. */
+/* Handles that are active nowhere. */
 struct vm_spares {
-	uint64_t *list;
+	struct vm_handle **list;
 	size_t count, cap;
 };
 
@@ -120,7 +144,16 @@ struct vm_params {
 	uint64_t slack_bytes;
 	uint64_t lag_us;
 	uint64_t look;
+	double budget;
+	uint64_t ahead;
 	bool alias;
+};
+
+/* Time in the driver that may be spent, see vm_fill.c. */
+struct vm_budget {
+	double credit_ns;  /* below zero: a debt */
+	uint64_t spent_ns; /* when it was last looked at, of all time … */
+	uint64_t at_ns;	   /* … which was then */
 };
 
 struct vm {
@@ -131,13 +164,15 @@ struct vm {
 	struct vm_arena *arenas;
 	struct vm_arena **quick; /* default pool: [stream * VM_CLASSES + class] */
 	uint32_t quick_streams;
-	struct frag_slab blocks;
+	struct frag_slab blocks, handles, places;
 	uint64_t live_bytes, waiting_bytes, live_peak_bytes;
 	uint64_t mapped_bytes; /* physical, mapped into arenas */
 	uint64_t whole_bytes;  /* of these, in handles wholly inside free blocks */
 	uint64_t spare_bytes;  /* in spare handles */
-	uint64_t new_handles, moved_handles, released_handles, early_moves;
+	uint64_t new_handles, moved_handles, revived_handles, released_handles;
+	uint64_t early_moves, dropped_places;
 	struct vm_claims claims[VM_SPANS];
+	struct vm_budget budget;
 };
 
 static inline uint64_t vm_page_bytes(const struct vm_arena *a)
@@ -167,21 +202,43 @@ struct vm_block *vm_cut(struct vm *v, struct vm_block *b, uint64_t skip, uint64_
 /* A block, or a piece that was cut off, becomes free and merges. */
 void vm_give(struct vm *v, struct vm_block *b);
 
-/* vm_epoch.c: what the device has done, and mappings that wait for it */
+/* vm_epoch.c: what the device has done */
 
 int vm_epoch_close(struct vm *v, struct vm_arena *a, struct frag_err *err);
-/* Looks which epochs are done and takes down the stale mappings that may go. */
+/* Looks which epochs are done. */
 int vm_epoch_update(struct vm *v, struct vm_arena *a, struct frag_err *err);
 /* Notes a free of [addr, addr + size). */
 int vm_touch(struct vm *v, struct vm_arena *a, frag_addr_t addr, uint64_t size,
 	     struct frag_err *err);
 /* The pages from `page` on belong to the open epoch. */
 void vm_young(struct vm *v, struct vm_arena *a, size_t page, size_t n);
-/* Waits for the device: every epoch is done, no mapping is stale. */
+/* Waits for the device: every epoch is done. */
 int vm_settle(struct vm *v, struct frag_err *err);
-/* Room for `more` stale pages; one that was reserved. */
-int vm_stale_room(struct vm_arena *a, size_t more, struct frag_err *err);
-void vm_stale_add(struct vm_arena *a, size_t page);
+/* Is all work done that was queued before the pages of this mapping were last freed? */
+bool vm_is_done(const struct vm_arena *a, const struct vm_page *head);
+
+/* vm_place.c: where handles are mapped */
+
+/* Maps a handle at pages that are empty, parked for now. */
+int vm_place_map(struct vm *v, struct vm_arena *a, size_t page, struct vm_handle *h,
+		 struct vm_place **out, struct frag_err *err);
+/* The memory of a handle that is active nowhere counts at this place, under the held block b. */
+void vm_place_take(struct vm *v, struct vm_block *b, struct vm_place *pl);
+/* Takes a parked mapping down. pre: the work queued before its last free is done, and no graph
+ * may use the address. */
+int vm_place_drop(struct vm *v, struct vm_place *pl, struct frag_err *err);
+/* The memory of a handle inside the free block b has left: the place is parked. */
+void vm_place_park(struct vm *v, struct vm_block *b, struct vm_place *pl);
+/*
+ * How far into the free block b `size` bytes can get memory: no parked place in the way that can
+ * neither be made active again nor unmapped yet. strict: only those that can be unmapped will do.
+ * false: nowhere.
+ */
+bool vm_fit(const struct vm *v, const struct vm_block *b, uint64_t size, bool strict,
+	    uint64_t *skip);
+/* Parked places under the held block b become active where their memory is idle. The
+ * others are unmapped; VM_BLOCKED if one of them is too young for that. */
+int vm_revive(struct vm *v, struct vm_block *b, struct frag_err *err);
 
 /* vm_page.c: which pages have memory */
 
@@ -194,14 +251,14 @@ int vm_pages_room(struct vm_arena *a, size_t want, struct frag_err *err);
 
 /* Pages without memory that [addr, addr + size) touches. */
 size_t vm_missing(const struct vm_arena *a, frag_addr_t addr, uint64_t size);
-/* How far into the free block b `size` bytes can be mapped (no stale page in the way).
- * false: nowhere. */
-bool vm_fit(const struct vm_block *b, uint64_t size, uint64_t *skip);
 
 /* vm_move.c, vm_fill.c: where memory comes from and goes to */
 
-/* Memory under a piece that was cut off. FRAG_OOM and errors leave all as it was, but for pages
- * that were given back or have become spare. */
+/* Result of vm_back and vm_revive: a mapping is in the way. */
+#define VM_BLOCKED 2
+
+/* Memory under a piece that was cut off. FRAG_OOM, VM_BLOCKED and errors leave the blocks as they
+ * were, but for free memory that has moved, become spare or was given back. */
 int vm_back(struct vm *v, struct vm_block *b, struct frag_err *err);
 /* Every page of a pool that is not needed goes back to the device. */
 int vm_release(struct vm *v, uint16_t pool, struct frag_err *err);

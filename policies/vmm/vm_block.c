@@ -121,7 +121,6 @@ void vm_arena_drop(struct vm *v, struct vm_arena *a)
 	frag_bset_release(&a->part);
 	frag_bset_release(&a->whole);
 	frag_host_free(a->pages);
-	frag_host_free(a->stale);
 	frag_host_free(a);
 }
 

@@ -8,17 +8,18 @@
  */
 #include "vm_move.h"
 
-/* Everything that the held block b lacks, nothing provided. */
-static void need_count(struct vm_need *n, const struct vm_block *b)
+/* Everything that the held block b lacks, and the pages `ahead` of it, nothing provided. */
+static void need_count(struct vm_need *n, const struct vm_block *b, size_t ahead)
 {
 	const struct vm_arena *a = b->arena;
 
-	*n = (struct vm_need){ .size = b->size };
+	*n = (struct vm_need){ .size = b->size, .ahead = ahead != 0 };
 	vm_touched(a, b->addr, b->size, &n->from, &n->to);
+	n->to += ahead;
 	for (size_t p = n->from; p < n->to; p++) {
 		size_t begin = p;
 
-		while (p < n->to && !a->pages[p].handle)
+		while (p < n->to && !a->pages[p].backed)
 			p++;
 		for (unsigned k = 0; k < VM_SPANS; k++)
 			n->slots[k] += (p - begin) >> k;
@@ -31,13 +32,23 @@ static int create_handle(struct vm *v, struct vm_class *c, unsigned k, struct fr
 {
 	uint64_t bytes = c->page << k;
 	struct vm_spares *s = &c->spare[k];
+	struct vm_handle *h;
+	int rc;
 
 	FRAG_TRY(vm_spare_room(s, err));
 	if (v->dev->reserved_bytes > v->env.limit_bytes ||
 	    v->env.limit_bytes - v->dev->reserved_bytes < bytes)
 		return FRAG_OOM;
-	FRAG_TRY(frag_dev_create(v->dev, bytes, &s->list[s->count], err));
-	s->count++;
+	h = frag_slab_alloc(&v->handles);
+	if (!h)
+		return frag_fail_nomem(err, "vmm: handles");
+	*h = (struct vm_handle){ .span = (uint8_t)k };
+	rc = frag_dev_create(v->dev, bytes, &h->id, err);
+	if (rc) {
+		frag_slab_free(&v->handles, h);
+		return rc;
+	}
+	s->list[s->count++] = h;
 	v->spare_bytes += bytes;
 	v->new_handles++;
 	return 0;
@@ -53,30 +64,74 @@ static void use_spares(const struct vm_class *c, struct vm_need *n)
 	}
 }
 
+#define AHEAD_PART 32 /* growing ahead: at most such a part of what is held */
+
 /*
- * Span of new handles: the more is held, or asked for at once, the larger they are. Two pages
- * come early, because they halve the price of growing and cost little room.
+ * The budget. A part of the time that passes may be spent in the driver; what is not spent
+ * is saved, up to a limit, and what is spent beyond is a debt. The calls are priced by these constants
+ * and not by the clock, so that the same trace makes the same calls on every card.
  */
-static unsigned new_span(const struct vm *v, const struct vm_class *c, uint64_t size)
+#define NEW_NS 37000  /* create, map, grant: 2 to 20 MiB on an H200 */
+#define MOVE_NS 26000 /* map, grant */
+#define DROP_NS 17000 /* unmap */
+#define SAVED_NS_MAX 40000000
+#define DEBT_NS 7000000 /* each such piece of debt doubles new handles … */
+#define DEBT_MAX 4u	/* … so many times at most */
+
+/* How many times new handles are to be doubled. */
+static unsigned debt(struct vm *v)
+{
+	struct vm_budget *b = &v->budget;
+	uint64_t spent =
+		v->new_handles * NEW_NS + v->moved_handles * MOVE_NS + v->dropped_places * DROP_NS;
+
+	b->credit_ns += (double)(v->dev->now_ns - b->at_ns) * v->params->budget -
+			(double)(spent - b->spent_ns);
+	b->credit_ns = FRAG_MIN(b->credit_ns, SAVED_NS_MAX);
+	b->at_ns = v->dev->now_ns;
+	b->spent_ns = spent;
+	if (b->credit_ns >= 0)
+		return 0;
+	return (unsigned)FRAG_MIN(1 - b->credit_ns / DEBT_NS, DEBT_MAX);
+}
+
+/*
+ * Span of new handles: the more is held, asked for at once, or owed, the larger they are. Two
+ * pages come early, because they halve the price of growing and cost little room.
+ */
+static unsigned new_span(struct vm *v, const struct vm_class *c, const struct vm_need *n)
 {
 	uint64_t part = v->dev->reserved_bytes / v->params->coarse, most;
 	unsigned k = 0;
 
 	most = FRAG_MAX(FRAG_MAX(part, FRAG_MIN(4 * part, 2 * c->page)),
-			size / v->params->coarse_request);
+			n->size / v->params->coarse_request);
+	most <<= debt(v);
+	if (n->ahead)
+		most = FRAG_MAX(most, v->params->ahead);
 	most = FRAG_MIN(most, v->params->max_page);
 	while (k + 1 < VM_SPANS && c->page << (k + 1) <= most)
 		k++;
 	return k;
 }
 
+/*
+ * What may be held beyond the live peak before anything moves. For a small program the bytes
+ * would be a lot: half of them, and a twentieth of its peak.
+ */
+static double slack_of(const struct vm_params *p, double peak)
+{
+	double bytes = (double)p->slack_bytes;
+
+	return FRAG_MAX(peak * p->slack, FRAG_MIN(bytes, bytes / 2 + peak / 20));
+}
+
 /* How many of the pages that are left would be more than the live peak and the slack allow. */
 static size_t excess(const struct vm *v, const struct vm_class *c, const struct vm_need *n)
 {
 	uint64_t now = v->live_bytes + v->waiting_bytes + n->size;
-	uint64_t peak = FRAG_MAX(v->live_peak_bytes, now);
-	double slack = FRAG_MAX((double)peak * v->params->slack, (double)v->params->slack_bytes);
-	double target = (double)peak + slack;
+	double peak = (double)FRAG_MAX(v->live_peak_bytes, now);
+	double target = peak + slack_of(v->params, peak);
 	double left = (double)vm_need_left(n);
 	double over = ((double)v->dev->reserved_bytes - target) / (double)c->page + left;
 
@@ -86,16 +141,17 @@ static size_t excess(const struct vm *v, const struct vm_class *c, const struct 
 /* New handles for all that is left, smaller ones where the driver refuses large ones. */
 static int create_rest(struct vm *v, struct vm_class *c, struct vm_need *n, struct frag_err *err)
 {
-	unsigned k = new_span(v, c, n->size);
+	unsigned most = VM_SPANS - 1;
 
 	while (vm_need_left(n)) {
+		unsigned k = FRAG_MIN(most, new_span(v, c, n));
 		int rc;
 
 		while (!vm_need_fits(n, k))
 			k--;
 		rc = create_handle(v, c, k, err);
 		if (rc == FRAG_OOM && k) {
-			k--;
+			most = k - 1;
 			continue;
 		}
 		FRAG_TRY(rc);
@@ -139,8 +195,14 @@ static int provide_hard(struct vm *v, struct vm_block *b, struct vm_need *n, str
 {
 	int rc = provide(v, b->arena, n, err);
 
-	if (rc == FRAG_OOM)
+	if (rc == FRAG_OOM) {
+		if (n->ahead) {
+			vm_unclaim(v);
+			need_count(n, b, 0);
+			use_spares(&v->classes[b->arena->cls], n);
+		}
 		rc = squeeze(v, b->arena, n, err);
+	}
 	if (rc != FRAG_OOM)
 		return rc;
 	/* frees come in while waiting, and blocks merge: begin again */
@@ -148,64 +210,41 @@ static int provide_hard(struct vm *v, struct vm_block *b, struct vm_need *n, str
 	if (v->env.sync)
 		v->env.sync(v->env.sync_ctx);
 	FRAG_TRY(vm_settle(v, err));
-	need_count(n, b);
+	need_count(n, b, 0);
 	use_spares(&v->classes[b->arena->cls], n);
 	return squeeze(v, b->arena, n, err);
 }
 
 /* ---- mapping ---- */
 
-/* One handle of span k becomes visible at page p. */
-static int map_handle(struct vm *v, struct vm_arena *a, size_t p, unsigned k, uint64_t handle,
-		      struct frag_err *err)
-{
-	frag_addr_t addr = a->base + ((uint64_t)p << a->shift);
-	uint64_t bytes = vm_page_bytes(a) << k;
-	int rc;
-
-	FRAG_TRY(frag_dev_map(v->dev, addr, bytes, handle, err));
-	for (size_t i = 0; i < (size_t)1 << k; i++) {
-		a->pages[p + i].span = (uint8_t)k;
-		a->pages[p + i].index = (uint8_t)i;
-	}
-	rc = frag_dev_set_access(v->dev, addr, bytes, err);
-	if (rc) {
-		if (frag_dev_unmap(v->dev, addr, bytes, NULL))
-			vm_stale_add(a, p); /* later, then */
-		return rc;
-	}
-	for (size_t i = 0; i < (size_t)1 << k; i++)
-		a->pages[p + i].handle = handle;
-	v->mapped_bytes += bytes;
-	return 0;
-}
-
 /* Takes the next provided handle of span k to page p: claimed ones first, then spare ones. */
-static int place(struct vm *v, struct vm_arena *a, size_t p, unsigned k, struct frag_err *err)
+static int place(struct vm *v, struct vm_block *b, size_t p, unsigned k, struct frag_err *err)
 {
+	struct vm_arena *a = b->arena;
 	struct vm_claims *c = &v->claims[k];
 	struct vm_spares *s = &v->classes[a->cls].spare[k];
+	struct vm_place *pl, *old;
 	struct vm_claim m;
-	struct vm_arena *old;
 
 	if (!c->count) {
-		FRAG_TRY(map_handle(v, a, p, k, s->list[s->count - 1], err));
+		FRAG_TRY(vm_place_map(v, a, p, s->list[s->count - 1], &pl, err));
+		vm_place_take(v, b, pl);
 		s->count--;
 		v->spare_bytes -= vm_page_bytes(a) << k;
 		return 0;
 	}
 	m = c->list[c->count - 1];
-	old = m.b->arena;
-	FRAG_TRY(map_handle(v, a, p, k, old->pages[m.page].handle, err));
+	old = m.b->arena->pages[m.page].place;
+	FRAG_TRY(vm_place_map(v, a, p, old->handle, &pl, err));
 	c->count--;
 	v->moved_handles++;
-	if (!vm_is_done(old, &old->pages[m.page])) {
+	if (!vm_is_done(old->arena, &old->arena->pages[m.page])) {
 		/* work queued on the memory is as young at the new place */
 		vm_young(v, a, p, (size_t)1 << k);
 		v->early_moves++;
 	}
-	vm_forget(v, m.b, m.page);
-	vm_stale_add(old, m.page);
+	vm_place_park(v, m.b, old);
+	vm_place_take(v, b, pl);
 	return 0;
 }
 
@@ -218,21 +257,61 @@ static int fill(struct vm *v, struct vm_block *b, struct vm_need *n, struct frag
 		size_t end = p;
 		unsigned k = VM_SPANS - 1;
 
-		if (a->pages[p].handle) {
+		if (a->pages[p].backed) {
 			p++;
 			continue;
 		}
-		while (end < n->to && !a->pages[end].handle)
+		while (end < n->to && !a->pages[end].backed)
 			end++;
 		while ((size_t)1 << k > end - p || !(v->claims[k].count + n->spare[k])) {
 			FRAG_ASSERT(k);
 			k--;
 		}
 		n->spare[k] -= !v->claims[k].count;
-		FRAG_TRY(place(v, a, p, k, err));
-		b->unmapped -= (size_t)1 << k;
+		FRAG_TRY(place(v, b, p, k, err));
 		p += (size_t)1 << k;
 	}
+	return 0;
+}
+
+/*
+ * Growing ahead: where the space behind b has never been used, one handle for this request and the
+ * next ones costs as much as one for this request alone. So many pages more than b needs
+ * make its last gap a whole handle. It is no loss while the slack has room for it.
+ */
+static size_t grow_ahead(const struct vm *v, const struct vm_block *b)
+{
+	const struct vm_arena *a = b->arena;
+	uint64_t most = FRAG_MIN(v->dev->reserved_bytes / AHEAD_PART, v->params->ahead);
+	size_t from, to, gap = 0, want = 1;
+
+	if (!b->next || b->next->next || b->next->state != VM_FREE)
+		return 0;
+	while (2 * want < (size_t)1 << VM_SPANS && (2 * want) << a->shift <= most)
+		want *= 2;
+	vm_touched(a, b->addr, b->size, &from, &to);
+	while (gap < to - from && !a->pages[to - 1 - gap].backed)
+		gap++;
+	if (!gap || gap >= want || (to - gap + want) << a->shift > a->bytes)
+		return 0;
+	for (size_t p = to; p < to - gap + want && p < a->pages_count; p++)
+		if (a->pages[p].place)
+			return 0;
+	return want - gap;
+}
+
+/* What is to be provided for b. */
+static int need(struct vm *v, struct vm_block *b, struct vm_need *n, struct frag_err *err)
+{
+	size_t ahead = grow_ahead(v, b);
+
+	need_count(n, b, 0);
+	if (!ahead)
+		return 0;
+	FRAG_TRY(vm_pages_room(b->arena, n->to + ahead, err));
+	need_count(n, b, ahead);
+	if (excess(v, &v->classes[b->arena->cls], n))
+		need_count(n, b, 0);
 	return 0;
 }
 
@@ -245,9 +324,11 @@ int vm_back(struct vm *v, struct vm_block *b, struct frag_err *err)
 
 	vm_touched(a, b->addr, b->size, &from, &to);
 	FRAG_TRY(vm_pages_room(a, to, err));
-	FRAG_TRY(vm_stale_room(a, to - from, err));
 	b->state = VM_HELD;
-	need_count(&n, b);
+	FRAG_TRY(vm_revive(v, b, err));
+	if (!b->unmapped)
+		return 0;
+	FRAG_TRY(need(v, b, &n, err));
 	rc = provide_hard(v, b, &n, err);
 	if (!rc)
 		rc = fill(v, b, &n, err);
@@ -256,25 +337,33 @@ int vm_back(struct vm *v, struct vm_block *b, struct frag_err *err)
 	return rc;
 }
 
+/* The driver takes a handle back when its last mapping is gone: so all of them first. */
+static void drop_arena(struct vm *v, struct vm_arena *a)
+{
+	for (size_t p = 0; p < a->pages_count; p++) {
+		struct vm_page *pg = &a->pages[p];
+		struct vm_handle *h = pg->place ? pg->place->handle : NULL;
+		uint64_t bytes = vm_page_bytes(a) << pg->span;
+
+		if (!h || pg->index)
+			continue;
+		frag_dev_unmap(v->dev, a->base + ((uint64_t)p << a->shift), bytes, NULL);
+		if (!--h->places_count)
+			frag_dev_release(v->dev, h->id, bytes, NULL);
+	}
+}
+
 void vm_drop_pages(struct vm *v)
 {
-	for (struct vm_arena *a = v->arenas; a; a = a->next) {
-		for (size_t p = 0; p < a->pages_count; p++) {
-			const struct vm_page *pg = &a->pages[p];
-			uint64_t bytes = vm_page_bytes(a) << pg->span;
-
-			if ((!pg->handle && !pg->stale) || pg->index)
-				continue;
-			frag_dev_unmap(v->dev, a->base + ((uint64_t)p << a->shift), bytes, NULL);
-			if (pg->handle)
-				frag_dev_release(v->dev, pg->handle, bytes, NULL);
-		}
-	}
 	for (unsigned k = 0; k < VM_CLASSES; k++)
 		vm_release_spares(v, &v->classes[k], NULL, NULL);
+	for (struct vm_arena *a = v->arenas; a; a = a->next)
+		drop_arena(v, a);
 	for (unsigned k = 0; k < VM_SPANS; k++) {
 		for (unsigned c = 0; c < VM_CLASSES; c++)
 			frag_host_free(v->classes[c].spare[k].list);
 		frag_host_free(v->claims[k].list);
 	}
+	frag_slab_release(&v->handles);
+	frag_slab_release(&v->places);
 }

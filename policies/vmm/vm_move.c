@@ -7,11 +7,11 @@
 int vm_spare_room(struct vm_spares *s, struct frag_err *err)
 {
 	size_t want = FRAG_MAX(2 * s->cap, 16u);
-	uint64_t *list;
+	struct vm_handle **list;
 
 	if (s->count < s->cap)
 		return 0;
-	list = frag_host_realloc(s->list, want, sizeof(*list));
+	list = frag_host_realloc(s->list, want, sizeof(struct vm_handle *));
 	if (!list)
 		return frag_fail_nomem(err, "vmm: spare handles");
 	s->list = list;
@@ -54,7 +54,7 @@ static struct vm_page *handle_before(const struct vm_arena *a, size_t from, size
 	while (end > from) {
 		struct vm_page *pg = &a->pages[end - 1];
 
-		if (!pg->handle) {
+		if (!pg->backed) {
 			end--;
 			continue;
 		}
@@ -67,14 +67,6 @@ static struct vm_page *handle_before(const struct vm_arena *a, size_t from, size
 		}
 	}
 	return NULL;
-}
-
-bool vm_is_done(const struct vm_arena *a, const struct vm_page *head)
-{
-	for (size_t i = 0; i < (size_t)1 << head->span; i++)
-		if (head[i].epoch >= a->done_epoch)
-			return false;
-	return true;
 }
 
 /* Claims in arena `a` for arena `to` until `least` pages are left to find, from the highest
@@ -112,14 +104,12 @@ int vm_claim(struct vm *v, struct vm_arena *to, struct vm_need *n, size_t least,
 {
 	size_t scan = SCAN_MAX;
 
-	FRAG_TRY(vm_stale_room(to, 2 * n->slots[0], err));
 	FRAG_TRY(vm_epoch_close(v, to, err));
 	FRAG_TRY(vm_epoch_update(v, to, err));
 	FRAG_TRY(claim_from(v, to, to, n, least, &scan, err));
 	for (struct vm_arena *a = v->arenas; a && vm_need_left(n) > least; a = a->next) {
 		if (a == to || a->shift != to->shift || a->pool != to->pool)
 			continue;
-		FRAG_TRY(vm_stale_room(a, n->slots[0], err));
 		FRAG_TRY(vm_epoch_close(v, a, err));
 		FRAG_TRY(vm_epoch_update(v, a, err));
 		FRAG_TRY(claim_from(v, a, to, n, least, &scan, err));
@@ -138,22 +128,19 @@ void vm_unclaim(struct vm *v)
 	}
 }
 
-/* The memory of a handle has left: its pages are empty. */
-void vm_forget(struct vm *v, struct vm_block *b, size_t page)
-{
-	struct vm_arena *a = b->arena;
-	size_t n = (size_t)1 << a->pages[page].span;
-
-	vm_free_erase(v, b);
-	for (size_t i = 0; i < n; i++)
-		a->pages[page + i].handle = 0;
-	a->pages[page].claimed = false;
-	b->unmapped += n;
-	v->mapped_bytes -= (uint64_t)n << a->shift;
-	vm_free_insert(v, b);
-}
-
 /* ---- giving memory back ---- */
+
+/* A handle that is active nowhere goes back to the device. */
+static int release_handle(struct vm *v, struct vm_class *c, struct vm_handle *h,
+			  struct frag_err *err)
+{
+	while (h->places)
+		FRAG_TRY(vm_place_drop(v, h->places, err));
+	FRAG_TRY(frag_dev_release(v->dev, h->id, c->page << h->span, err));
+	frag_slab_free(&v->handles, h);
+	v->released_handles++;
+	return 0;
+}
 
 /* All spare handles of a class but those that `keep` (may be NULL) counts. */
 int vm_release_spares(struct vm *v, struct vm_class *c, const size_t *keep, struct frag_err *err)
@@ -162,33 +149,43 @@ int vm_release_spares(struct vm *v, struct vm_class *c, const size_t *keep, stru
 		struct vm_spares *s = &c->spare[k];
 
 		while (s->count > (keep ? keep[k] : 0)) {
-			FRAG_TRY(
-				frag_dev_release(v->dev, s->list[s->count - 1], c->page << k, err));
+			FRAG_TRY(release_handle(v, c, s->list[s->count - 1], err));
 			s->count--;
 			v->spare_bytes -= c->page << k;
-			v->released_handles++;
 		}
 	}
 	return 0;
 }
 
-/* Unmaps and releases one handle that lies wholly inside the free block b. */
-static int retire_handle(struct vm *v, struct vm_block *b, size_t page, struct frag_err *err)
+/* May every mapping of the handle go? */
+static bool all_done(const struct vm_handle *h)
 {
-	struct vm_arena *a = b->arena;
-	unsigned k = a->pages[page].span;
-	struct vm_spares *s = &v->classes[a->cls].spare[k];
-	uint64_t bytes = vm_page_bytes(a) << k;
+	for (const struct vm_place *pl = h->places; pl; pl = pl->next)
+		if (!vm_is_done(pl->arena, &pl->arena->pages[pl->page]))
+			return false;
+	return true;
+}
+
+/* Unmaps and releases one handle that lies wholly inside the free block b. */
+static int retire_handle(struct vm *v, struct vm_block *b, struct vm_handle *h,
+			 struct frag_err *err)
+{
+	struct vm_class *c = &v->classes[b->arena->cls];
+	unsigned k = h->span;
+	struct vm_spares *s = &c->spare[k];
 
 	FRAG_TRY(vm_spare_room(s, err));
-	FRAG_TRY(frag_dev_unmap(v->dev, a->base + ((uint64_t)page << a->shift), bytes, err));
-	s->list[s->count++] = a->pages[page].handle;
-	v->spare_bytes += bytes;
-	vm_forget(v, b, page);
-	FRAG_TRY(frag_dev_release(v->dev, s->list[s->count - 1], bytes, err));
+	for (struct vm_place *pl = h->places, *next; pl; pl = next) {
+		next = pl->next;
+		if (pl != h->active)
+			FRAG_TRY(vm_place_drop(v, pl, err));
+	}
+	vm_place_park(v, b, h->active);
+	s->list[s->count++] = h;
+	v->spare_bytes += c->page << k;
+	FRAG_TRY(release_handle(v, c, h, err));
 	s->count--;
-	v->spare_bytes -= bytes;
-	v->released_handles++;
+	v->spare_bytes -= c->page << k;
 	return 0;
 }
 
@@ -213,8 +210,8 @@ static int retire(struct vm *v, struct vm_arena *a, uint64_t goal, size_t scan,
 			if (v->dev->reserved_bytes <= goal || !scan)
 				return 0;
 			scan--;
-			if (!pg->claimed && vm_is_done(a, pg))
-				FRAG_TRY(retire_handle(v, b, end, err));
+			if (!pg->claimed && all_done(pg->place->handle))
+				FRAG_TRY(retire_handle(v, b, pg->place->handle, err));
 		}
 		/* the set may have changed: go on below */
 		at = frag_bset_lower(&a->whole, 0, addr);
@@ -233,12 +230,14 @@ int vm_release(struct vm *v, uint16_t pool, struct frag_err *err)
 	return 0;
 }
 
-/* Handles that are not needed, or do not fit where they are needed, make room for others. */
+/* Handles that are not needed, or do not fit where they are needed, make room for others. Private
+ * pools keep theirs: a graph may use them. */
 int vm_make_room(struct vm *v, uint64_t bytes, struct frag_err *err)
 {
 	uint64_t goal = v->dev->reserved_bytes > bytes ? v->dev->reserved_bytes - bytes : 0;
 
 	for (struct vm_arena *a = v->arenas; a && v->dev->reserved_bytes > goal; a = a->next)
-		FRAG_TRY(retire(v, a, goal, SCAN_MAX, err));
+		if (!a->pool)
+			FRAG_TRY(retire(v, a, goal, SCAN_MAX, err));
 	return 0;
 }

@@ -4,8 +4,8 @@
  * gets new memory and maps both.
  *
  * A move has three steps. Claim: choose handles that lie wholly inside free blocks.
- * Map: their memory becomes visible at the new place as well. Commit: the old place
- * loses it and becomes stale (vm_epoch.c). Until then nothing has changed, so that a failure
+ * Map: their memory becomes visible at the new place as well. Commit: the new place is active,
+ * the old one parked (vm_place.c). Until then nothing has changed, so that a failure
  * leaves every handle where it was or where it is now.
  */
 #ifndef FRAG_VM_MOVE_H
@@ -20,6 +20,7 @@ struct vm_need {
 	size_t spare[VM_SPANS]; /* how many spare handles are provided */
 	size_t from, to;	/* the pages */
 	uint64_t size;		/* bytes asked for */
+	bool ahead;		/* pages behind these are included */
 };
 
 static inline size_t vm_need_left(const struct vm_need *n)
@@ -43,14 +44,10 @@ static inline void vm_need_fill(struct vm_need *n, unsigned k)
 
 /* Room for one more spare handle. */
 int vm_spare_room(struct vm_spares *s, struct frag_err *err);
-/* Is all work done that was queued before the handle was last freed? */
-bool vm_is_done(const struct vm_arena *a, const struct vm_page *head);
 /* Claims for arena `to` until `least` pages are left to find: from itself, then from others. */
 int vm_claim(struct vm *v, struct vm_arena *to, struct vm_need *n, size_t least,
 	     struct frag_err *err);
 void vm_unclaim(struct vm *v);
-/* The memory of a handle inside the free block b has left: its pages are empty. */
-void vm_forget(struct vm *v, struct vm_block *b, size_t page);
 /* All spare handles of a class but those that `keep` (may be NULL) counts go back. */
 int vm_release_spares(struct vm *v, struct vm_class *c, const size_t *keep, struct frag_err *err);
 /* Handles that are not needed, or do not fit where they are needed, make room for others. */

@@ -29,7 +29,7 @@ size_t vm_whole(const struct vm_arena *a, frag_addr_t addr, uint64_t size, size_
 	n = inner - unmapped;
 	/* only the handles at the two edges can reach out */
 	pg = &a->pages[from];
-	if (pg->handle && pg->index) {
+	if (pg->backed && pg->index) {
 		size_t out = FRAG_MIN(inner, ((size_t)1 << pg->span) - pg->index);
 
 		n -= out;
@@ -37,7 +37,7 @@ size_t vm_whole(const struct vm_arena *a, frag_addr_t addr, uint64_t size, size_
 	}
 	if (from < end && end <= a->pages_count) {
 		pg = &a->pages[end - 1];
-		if (pg->handle && pg->index + 1u < 1u << pg->span)
+		if (pg->backed && pg->index + 1u < 1u << pg->span)
 			n -= pg->index + 1u;
 	}
 	return n;
@@ -50,29 +50,8 @@ size_t vm_missing(const struct vm_arena *a, frag_addr_t addr, uint64_t size)
 	vm_touched(a, addr, size, &from, &to);
 	n = to > a->pages_count ? to - FRAG_MAX(from, a->pages_count) : 0;
 	for (size_t p = from; p < to && p < a->pages_count; p++)
-		n += !a->pages[p].handle;
+		n += !a->pages[p].backed;
 	return n;
-}
-
-bool vm_fit(const struct vm_block *b, uint64_t size, uint64_t *skip)
-{
-	const struct vm_arena *a = b->arena;
-	size_t from, to;
-
-	*skip = 0;
-	if (!a->stale_count)
-		return size <= b->size;
-	vm_touched(a, b->addr, size, &from, &to);
-	for (size_t p = from; p < to && p < a->pages_count; p++) {
-		if (!a->pages[p].stale)
-			continue;
-		/* begin again behind it */
-		*skip = a->base + ((uint64_t)(p + 1) << a->shift) - b->addr;
-		if (*skip + size > b->size)
-			return false;
-		vm_touched(a, b->addr + *skip, size, &from, &to);
-	}
-	return *skip + size <= b->size;
 }
 
 int vm_pages_room(struct vm_arena *a, size_t want, struct frag_err *err)

@@ -11,28 +11,6 @@ static int by_base(const void *x, const void *y)
 	return (a->base > b->base) - (a->base < b->base);
 }
 
-static bool mapped_at(const struct vm_arena *a, frag_addr_t addr)
-{
-	size_t p = (addr - a->base) >> a->shift;
-
-	return p < a->pages_count && a->pages[p].handle;
-}
-
-/* End of the stretch that begins at addr, mapped or not like its first page, at most `end`. */
-static frag_addr_t stretch(const struct vm_arena *a, frag_addr_t addr, frag_addr_t end)
-{
-	bool mapped = mapped_at(a, addr);
-	frag_addr_t at = frag_round_down(addr - a->base, vm_page_bytes(a)) + a->base;
-
-	/* behind the table nothing is mapped */
-	if (!mapped && ((addr - a->base) >> a->shift) >= a->pages_count)
-		return end;
-	do
-		at += vm_page_bytes(a);
-	while (at < end && mapped_at(a, at) == mapped);
-	return FRAG_MIN(at, end);
-}
-
 static void visit_piece(const struct frag_visitor *vis, const struct vm_block *b, frag_addr_t from,
 			frag_addr_t to)
 {
@@ -72,29 +50,32 @@ static void visit_spares(const struct frag_visitor *vis, const struct vm *v,
 	}
 }
 
-/* Each mapped run is a segment: first its length, then its blocks. */
+/* Each backed run of pages is a segment: first its length, then its blocks. */
 static void visit_arena(const struct frag_visitor *vis, const struct vm_arena *a)
 {
 	const struct vm_block *b = a->first;
-	frag_addr_t at = a->base, end = a->base + a->bytes;
 
-	while (at < end) {
-		frag_addr_t stop = stretch(a, at, end);
+	for (size_t p = 0, end; p < a->pages_count; p = end) {
+		frag_addr_t at = a->base + ((uint64_t)p << a->shift), stop;
 
-		if (mapped_at(a, at)) {
-			if (vis->segment)
-				vis->segment(vis->ctx, at, stop - at, a->stream);
-			while (at < stop) {
-				frag_addr_t to;
-
-				while (b->addr + b->size <= at)
-					b = b->next;
-				to = FRAG_MIN(stop, b->addr + b->size);
-				visit_piece(vis, b, at, to);
-				at = to;
-			}
+		for (end = p; end < a->pages_count && a->pages[end].backed; end++)
+			;
+		if (end == p) {
+			end++;
+			continue;
 		}
-		at = stop;
+		stop = a->base + ((uint64_t)end << a->shift);
+		if (vis->segment)
+			vis->segment(vis->ctx, at, stop - at, a->stream);
+		while (at < stop) {
+			frag_addr_t to;
+
+			while (b->addr + b->size <= at)
+				b = b->next;
+			to = FRAG_MIN(stop, b->addr + b->size);
+			visit_piece(vis, b, at, to);
+			at = to;
+		}
 	}
 }
 
@@ -137,73 +118,123 @@ void vm_usage(void *self, struct frag_usage *out)
 }
 
 struct tally {
-	uint64_t live, waiting, mapped, whole;
-	size_t blocks;
+	uint64_t live, waiting, mapped, whole, spare;
+	size_t blocks, places, active, spares;
+	size_t linked;		     /* places, as their handles count them */
+	size_t full, part, in_whole; /* free blocks of one arena, by the sets they belong to */
 };
 
 static int check_free(const struct vm_arena *a, const struct vm_block *b, struct tally *t,
 		      struct frag_err *err)
 {
 	size_t from = (b->addr - a->base + vm_page_bytes(a) - 1) >> a->shift;
-	size_t inner = vm_inner(a, b->addr, b->size), mapped = 0, whole = 0;
-	struct frag_bset_pos at;
+	size_t inner = vm_inner(a, b->addr, b->size), backed = 0, whole = 0;
+	size_t end = FRAG_MIN(from + inner, a->pages_count);
 
-	for (size_t p = from; p < from + inner && p < a->pages_count; p++) {
+	for (size_t p = from; p < end; p++) {
 		const struct vm_page *pg = &a->pages[p];
 
-		mapped += pg->handle != 0;
-		whole += pg->handle && p - from >= pg->index &&
+		backed += pg->backed;
+		whole += pg->backed && p - from >= pg->index &&
 			 p - pg->index + ((size_t)1 << pg->span) <= from + inner;
 	}
-	if (b->whole != whole || b->unmapped != inner - mapped)
+	if (b->whole != whole || b->unmapped != inner - backed)
 		return frag_fail(err, FRAG_ECHECK, "free block 0x%llx counts its pages wrongly",
-				 (unsigned long long)b->addr);
-	t->whole += (uint64_t)whole << a->shift;
-	at = frag_bset_lower(b->unmapped ? &a->part : &a->full, b->size, b->addr);
-	if (!at.leaf || frag_bset_value(at) != b)
-		return frag_fail(err, FRAG_ECHECK, "free block 0x%llx is not in its set",
 				 (unsigned long long)b->addr);
 	if (b->next && b->next->state == VM_FREE)
 		return frag_fail(err, FRAG_ECHECK, "free neighbours at 0x%llx",
 				 (unsigned long long)b->addr);
+	t->whole += (uint64_t)whole << a->shift;
+	*(b->unmapped ? &t->part : &t->full) += 1;
+	t->in_whole += whole != 0;
 	return 0;
 }
 
 static int check_used(const struct vm_arena *a, const struct vm_block *b, struct tally *t,
 		      struct frag_err *err)
 {
-	for (frag_addr_t at = b->addr; at < b->addr + b->size; at += vm_page_bytes(a))
-		if (!mapped_at(a, at))
-			return frag_fail(err, FRAG_ECHECK, "live block 0x%llx has no memory",
-					 (unsigned long long)b->addr);
-	if (!mapped_at(a, b->addr + b->size - 1))
-		return frag_fail(err, FRAG_ECHECK, "live block 0x%llx has no memory at its end",
-				 (unsigned long long)b->addr);
+	size_t from, to;
+
+	vm_touched(a, b->addr, b->size, &from, &to);
+	while (from < to && from < a->pages_count && a->pages[from].backed)
+		from++;
+	if (from < to)
+		return frag_fail(err, FRAG_ECHECK, "live block 0x%llx has no memory at page %zu",
+				 (unsigned long long)b->addr, from);
 	*(b->state == VM_LIVE ? &t->live : &t->waiting) += b->size;
 	return 0;
 }
 
-/* Handles are whole, and a page has memory or is stale, or neither. */
+/*
+ * A set of free blocks is in order, and each entry is a block that belongs there. As many
+ * entries as such blocks: then every one of them is in it, once.
+ */
+static int check_set(const struct vm_arena *a, const struct frag_bset *set, size_t count,
+		     struct frag_err *err)
+{
+	struct frag_bset_pos at = frag_bset_lower(set, 0, 0);
+	bool by_place = set == &a->whole;
+	uint64_t size = 0, addr = 0;
+	size_t n = 0;
+
+	for (; at.leaf; at = frag_bset_next(at), n++) {
+		const struct vm_block *b = frag_bset_value(at);
+		uint64_t key = by_place ? 0 : b->size;
+
+		if (b->arena != a || b->state != VM_FREE ||
+		    (by_place ? !b->whole : (set == &a->part) != (b->unmapped != 0)) ||
+		    frag_bset_size(at) != key || frag_bset_addr(at) != b->addr ||
+		    (n && (key < size || (key == size && b->addr <= addr))))
+			return frag_fail(err, FRAG_ECHECK, "entry %zu of a free set is wrong", n);
+		size = key;
+		addr = b->addr;
+	}
+	if (n != count || n != frag_bset_count(set))
+		return frag_fail(err, FRAG_ECHECK,
+				 "a free set has %zu entries, %zu blocks belong there", n, count);
+	return 0;
+}
+
+/* The pages of a place agree with it, and it agrees with its handle. */
+static bool place_sound(const struct vm_arena *a, size_t p, const struct vm_place *pl)
+{
+	const struct vm_handle *h = pl->handle;
+	const struct vm_page *pg = &a->pages[p];
+
+	if (pl->arena != a || pl->page != p || p + ((size_t)1 << h->span) > a->pages_count)
+		return false;
+	for (size_t i = 0; i < (size_t)1 << h->span; i++)
+		if (pg[i].place != pl || pg[i].index != i || pg[i].span != h->span ||
+		    pg[i].claimed || pg[i].backed != (h->active == pl))
+			return false;
+	return true;
+}
+
 static int check_pages(const struct vm_arena *a, struct tally *t, struct frag_err *err)
 {
-	size_t stale = 0;
+	size_t parked = 0, n;
 
-	for (size_t p = 0; p < a->pages_count; p++) {
-		const struct vm_page *pg = &a->pages[p];
+	for (size_t p = 0; p < a->pages_count; p += n) {
+		const struct vm_place *pl = a->pages[p].place;
 
-		stale += pg->stale && !pg->index;
-		if (!pg->handle && !pg->stale)
-			continue;
-		if (pg->claimed || (pg->handle && pg->stale) ||
-		    (pg->index && (pg[-1].index + 1 != pg->index || pg[-1].span != pg->span ||
-				   pg[-1].handle != pg->handle)))
+		n = 1;
+		if (pl ? !place_sound(a, p, pl) : a->pages[p].backed || a->pages[p].claimed)
 			return frag_fail(err, FRAG_ECHECK, "page %zu of arena 0x%llx is broken", p,
 					 (unsigned long long)a->base);
-		if (pg->handle)
-			t->mapped += vm_page_bytes(a);
+		if (!pl)
+			continue;
+		n = (size_t)1 << pl->handle->span;
+		t->places++;
+		if (pl->handle->active != pl) {
+			parked++;
+			continue;
+		}
+		t->active++;
+		t->linked += pl->handle->places_count;
+		t->mapped += (uint64_t)n << a->shift;
 	}
-	if (stale != a->stale_count)
-		return frag_fail(err, FRAG_ECHECK, "arena 0x%llx counts its stale handles wrongly",
+	if (parked != a->parked_count)
+		return frag_fail(err, FRAG_ECHECK, "arena 0x%llx counts its places wrongly",
 				 (unsigned long long)a->base);
 	return 0;
 }
@@ -213,6 +244,7 @@ static int check_arena(const struct vm_arena *a, struct tally *t, struct frag_er
 	frag_addr_t end = a->base;
 	size_t blocks = 0;
 
+	t->full = t->part = t->in_whole = 0;
 	for (const struct vm_block *b = a->first; b; b = b->next) {
 		if (b->addr != end || (b->next && b->next->prev != b))
 			return frag_fail(err, FRAG_ECHECK, "blocks do not join at 0x%llx",
@@ -225,23 +257,40 @@ static int check_arena(const struct vm_arena *a, struct tally *t, struct frag_er
 		return frag_fail(err, FRAG_ECHECK, "arena 0x%llx is not covered by its blocks",
 				 (unsigned long long)a->base);
 	t->blocks += blocks;
+	FRAG_TRY(check_set(a, &a->full, t->full, err));
+	FRAG_TRY(check_set(a, &a->part, t->part, err));
+	FRAG_TRY(check_set(a, &a->whole, t->in_whole, err));
 	return check_pages(a, t, err);
+}
+
+static void count_spares(const struct vm *v, struct tally *t)
+{
+	for (unsigned c = 0; c < VM_CLASSES; c++) {
+		for (unsigned k = 0; k < VM_SPANS; k++) {
+			const struct vm_spares *s = &v->classes[c].spare[k];
+
+			t->spare += s->count * (v->classes[c].page << k);
+			t->spares += s->count;
+			for (size_t i = 0; i < s->count; i++)
+				t->linked += s->list[i]->places_count;
+		}
+	}
 }
 
 int vm_check(void *self, struct frag_err *err)
 {
 	const struct vm *v = self;
 	struct tally t = { 0 };
-	uint64_t spare = 0;
 
 	for (const struct vm_arena *a = v->arenas; a; a = a->next)
 		FRAG_TRY(check_arena(a, &t, err));
-	for (unsigned c = 0; c < VM_CLASSES; c++)
-		for (unsigned k = 0; k < VM_SPANS; k++)
-			spare += v->classes[c].spare[k].count * (v->classes[c].page << k);
+	count_spares(v, &t);
 	if (t.live != v->live_bytes || t.waiting != v->waiting_bytes ||
-	    t.mapped != v->mapped_bytes || t.whole != v->whole_bytes || spare != v->spare_bytes ||
+	    t.mapped != v->mapped_bytes || t.whole != v->whole_bytes || t.spare != v->spare_bytes ||
 	    t.blocks != frag_slab_live(&v->blocks))
 		return frag_fail(err, FRAG_ECHECK, "counters differ from the blocks");
+	if (t.places != frag_slab_live(&v->places) || t.linked != t.places ||
+	    t.active + t.spares != frag_slab_live(&v->handles))
+		return frag_fail(err, FRAG_ECHECK, "counters differ from the handles");
 	return 0;
 }

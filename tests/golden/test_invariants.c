@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Every policy on every bundled trace with its invariants checked (and an oracle
- * for overlaps: the adaptor `check`): after every event of the short traces, of the
- * long ones so often that the whole stays within a minute or two.
+ * for overlaps: the adaptor `check`): after every event of most traces, of the long ones
+ * so often that the whole stays within a minute. FRAG_EVERY_EVENT=1 in the environment:
+ * after every event of every trace, which takes some ten minutes.
  */
 #include <frag/replay.h>
 #include <frag/trace.h>
@@ -16,8 +17,29 @@
 
 #include <cmocka.h>
 
-#define EVERY_EVENT 6000u /* traces up to so many events */
-#define CHECKS 500u	  /* of longer ones */
+/* Sanitizers take several times as long. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define SANITIZED 1
+#endif
+#endif
+#ifdef SANITIZED
+#define EVERY_EVENT 6000u
+#define CHECKS 500u
+#else
+#define EVERY_EVENT 30000u /* traces up to so many events */
+#define CHECKS 10000u	   /* of longer ones */
+#endif
+
+/* Events from one check to the next. */
+static size_t check_every(const struct frag_trace_dev *td)
+{
+	if (getenv("FRAG_EVERY_EVENT") || td->events_count <= EVERY_EVENT)
+		return 1;
+	return FRAG_MAX(td->events_count / CHECKS, 1u);
+}
 
 static void replay_checked(const struct frag_trace *t, uint32_t d, const char *name)
 {
@@ -30,8 +52,7 @@ static void replay_checked(const struct frag_trace *t, uint32_t d, const char *n
 	char text[128];
 	int rc;
 
-	snprintf(text, sizeof(text), "check:every=%zu/%s",
-		 td->events_count <= EVERY_EVENT ? (size_t)1 : td->events_count / CHECKS, name);
+	snprintf(text, sizeof(text), "check:every=%zu/%s", check_every(td), name);
 	if (frag_policy_spec_parse(text, &spec, &err))
 		fail_msg("%s: %s", text, err.msg);
 	frag_run_options_defaults(&opt);

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What `vmm` promises (docs/vmm.md), on the bundled recordings with one stream and no limit, and
+ * on the same with all sizes scaled, so that no constant fits one recording only:
+ *
+ *	peak reserved <= 1.05 x peak live + 64 MiB
+ *	peak reserved <= 1.01 x the better of expandable segments and the model of cudaMemPool
+ *	modelled driver time after the first fifth of the time < 2 % of the rest
+ */
+#include <frag/replay.h>
+#include <frag/trace.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+struct row {
+	const char *name;
+	bool no_time; /* a fifth of a second: growing alone takes longer */
+	bool big;     /* once, as it is */
+};
+
+static const struct row rows[] = {
+	{ .name = "gnn.default" },
+	{ .name = "gnn.expandable" },
+	{ .name = "gnn.late" },
+	{ .name = "leak.frames" },
+	{ .name = "modelpar.default" },
+	{ .name = "vision.default" },
+	{ .name = "varlen.default" },
+	{ .name = "serve.default", .big = true },
+	{ .name = "seeddemo.default", .big = true },
+	{ .name = "mempool.default", .no_time = true, .big = true },
+};
+
+static const double scales[] = { 1, 0.83, 0.91, 1.07, 1.19 };
+
+struct outcome {
+	double reserved, ns;
+};
+
+static struct outcome replay(const char *text, struct frag_trace_dev td, size_t events,
+			     uint64_t sync_every)
+{
+	struct frag_sim_config card = { .context_bytes = UINT64_MAX };
+	struct frag_policy_spec *spec;
+	struct frag_run_options opt;
+	struct frag_result r = { 0 };
+	struct frag_err err = { 0 };
+	struct outcome o;
+
+	if (frag_policy_spec_parse(text, &spec, &err))
+		fail_msg("%s", err.msg);
+	frag_run_options_defaults(&opt);
+	opt.sync_every = sync_every;
+	td.events_count = events;
+	if (frag_replay_sim(spec, &card, &td, &opt, &r, &err))
+		fail_msg("%s: %s", text, err.msg);
+	assert_false(r.oom.happened);
+	o = (struct outcome){ (double)r.m.peak_reserved_bytes, (double)r.m.modelled_ns };
+	frag_result_release(&r);
+	frag_policy_spec_destroy(spec);
+	return o;
+}
+
+static double peak_live(const struct frag_trace_dev *td)
+{
+	uint64_t live = 0, peak = 0;
+
+	for (size_t i = 0; i < td->events_count; i++) {
+		const struct frag_event *e = &td->events[i];
+
+		if (e->kind == FRAG_EV_ALLOC)
+			live += frag_round_up(e->bytes, 512);
+		else if (e->kind == FRAG_EV_FREE || e->kind == FRAG_EV_FREE_REQUESTED)
+			live -= frag_round_up(e->bytes, 512);
+		peak = FRAG_MAX(peak, live);
+	}
+	return (double)peak;
+}
+
+static void check_bounds(const struct row *row, const struct frag_trace_dev *td, double scale)
+{
+	size_t n = td->events_count, fifth = 0;
+	uint64_t begin = td->events[0].time_us, us = td->events[n - 1].time_us - begin;
+	double expandable = replay("pytorch:expandable_segments:True", *td, n, 0).reserved;
+	double keep = replay("async", *td, n, 0).reserved;
+	double synced = replay("async", *td, n, 1000).reserved;
+	double best = FRAG_MIN(expandable, FRAG_MIN(keep, synced));
+	double live = peak_live(td), late;
+	struct outcome all = replay("vmm", *td, n, 0);
+
+	while (td->events[fifth].time_us - begin < us / 5)
+		fifth++;
+	late = (all.ns - replay("vmm", *td, fifth, 0).ns) / 1e3 / (0.8 * (double)us);
+	if (all.reserved > 1.05 * live + 64.0 * (double)FRAG_MIB || all.reserved > 1.01 * best ||
+	    (late >= 0.02 && !row->no_time))
+		fail_msg("%s, device %u, sizes x %.2f: reserved %.0f, live %.0f, the best other "
+			 "%.0f, "
+			 "late driver time %.2f %%",
+			 row->name, td->ordinal, scale, all.reserved, live, best, 100 * late);
+}
+
+static void scale_sizes(struct frag_trace_dev *td, const struct frag_event *from, double scale)
+{
+	for (size_t i = 0; i < td->events_count; i++)
+		if (from[i].kind != FRAG_EV_MARK && from[i].bytes)
+			td->events[i].bytes =
+				FRAG_MAX((uint64_t)((double)from[i].bytes * scale), 1u);
+}
+
+static void bounds(void **state)
+{
+	const struct row *row = *state;
+	struct frag_err err = { 0 };
+	struct frag_trace *t;
+	char path[64];
+
+	if (getenv("FRAG_TEST_QUICK") && row->big)
+		skip();
+	snprintf(path, sizeof(path), "traces/%s.cft", row->name);
+	if (frag_trace_read(path, NULL, &t, &err))
+		fail_msg("%s", err.msg);
+	for (uint32_t d = 0; d < t->devs_count; d++) {
+		struct frag_trace_dev *td = &t->devs[d];
+		size_t bytes = td->events_count * sizeof(*td->events);
+		struct frag_event *keep = malloc(bytes);
+
+		assert_non_null(keep);
+		memcpy(keep, td->events, bytes);
+		for (size_t s = 0; s < (row->big ? 1 : FRAG_ARRAY_LEN(scales)); s++) {
+			scale_sizes(td, keep, scales[s]);
+			check_bounds(row, td, scales[s]);
+		}
+		free(keep);
+	}
+	frag_trace_destroy(t);
+}
+
+int main(void)
+{
+	struct CMUnitTest tests[FRAG_ARRAY_LEN(rows)];
+
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(rows); i++)
+		tests[i] = (struct CMUnitTest){ .name = rows[i].name,
+						.test_func = bounds,
+						.initial_state = (void *)&rows[i] };
+	return _cmocka_run_group_tests("vmm bounds", tests, FRAG_ARRAY_LEN(rows), NULL, NULL);
+}
