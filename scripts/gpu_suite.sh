@@ -5,19 +5,22 @@
 #	  environment  card, driver, versions, commit
 #	  build        unless CUFRAG names a program
 #	  tests        conformance and device tests on the card (folder TESTS)
-#	  calls        latency of driver calls, and the cost profile made of it
+#	  calls        latency of driver calls, and a cost profile made of it
+#	  verify       the recorded settings of every trace, on the card
 #	  contents     every trace under every policy, all bytes filled and verified
+#	  slow         the same for the pairs that take minutes (not by default)
 #	  sim          device calls, reserved bytes and driver time against the simulated card
 #	  policies     what policies take per operation
 #	  peer         PyTorch's own allocator beside them, where it is installed
 #	  sanitizer    compute-sanitizer memcheck on a short trace
-# All steps by default. DEVICE=sim is a dry run without a card. TRACES: files (default: the bundled
-# ones); EXTRA: more, for the steps policies and peer. A step that fails is told and the others go on; the exit
-# status is 1 then. summary.csv has a row for each.
+# All steps but slow by default. DEVICE=sim is a dry run without a card. TRACES: files (default: the
+# bundled ones); EXTRA: more, for the steps policies and peer. ROUNDS (3): replays of each pair in step sim. COMMIT names
+# the program (default: what git says). A step that fails is told and the others go on; the exit status is 1
+# then. summary.csv has a row for each.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 export LC_ALL=C NO_COLOR=1
-[ $# -ge 1 ] || { sed -n '3,16s/^# \{0,1\}//p' "$0" >&2; exit 2; }
+[ $# -ge 1 ] || { sed -n '3,21s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 out=$1
 shift
 mkdir -p "$out"
@@ -27,6 +30,10 @@ tests=${TESTS:-$(dirname "$cufrag")/tests/gpu}
 read -r -a traces <<< "${TRACES:-$(echo traces/*.cft)}"
 read -r -a extra <<< "${EXTRA:-}"
 limit=${STEP_TIMEOUT:-280}
+rounds=${ROUNDS:-3}
+# older programs place offline by default, which takes time and no card
+optimum=
+"$cufrag" compare --help 2> /dev/null | grep -q -e --optimum && optimum='--optimum off'
 
 # Policies that call the driver for every request, or fault every page in, take minutes: they are left
 # out of traces whose files are larger than this.
@@ -49,13 +56,20 @@ policies_for() {
 	printf '%s;' $names
 	printf 'pytorch:expandable_segments:True\n'
 }
+# and what they leave out of a trace
+slow_for() {
+	comm -13 <(policies_for "$1" | tr ';' '\n' | sort) <(list_policies) |
+		grep -vx "$(slow_never "$1")" | paste -sd ';'
+}
+# Faulting in terabytes page by page takes longer than anybody waits.
+slow_never() { [ "$(stat -c %s "$1")" -le 60000 ] && echo - || echo managed; }
 # PyTorch does not record the limit that this recording ran under
 limit_for() { case $1 in *oomcap*) echo "--limit 7.5G" ;; esac; }
 
 environment() {
 	{
 		echo "date: $(date -u +%Y-%m-%dT%H:%M:%SZ)"
-		echo "commit: $(git rev-parse --verify -q HEAD || echo "${COMMIT:-unknown}")"
+		echo "commit: ${COMMIT:-$(git rev-parse --verify -q HEAD || echo unknown)}"
 		echo "program: $("$cufrag" --version 2>&1 | head -n 1)"
 		echo "device: $device"
 		nvidia-smi --query-gpu=name,driver_version,memory.total,memory.used --format=csv 2> /dev/null
@@ -83,34 +97,71 @@ tests() {
 }
 
 calls() {
-	"$cufrag" bench --device "$device" --csv "$out/calls.csv" --profile "$out/profile.csv"
+	"$cufrag" bench --device "$device" --csv "$out/calls.csv" --profile "$out/bench_profile.csv"
+}
+
+# one trace under a list of policies, all bytes verified
+verify_contents() {
+	local t=$1 fill=(--fill verify)
+	[ "$device" = sim ] && fill=()
+	echo "---- $t"
+	# shellcheck disable=SC2046 # two words
+	timeout "$limit" "$cufrag" compare "$t" --device "$device" "${fill[@]}" $(limit_for "$t") $optimum \
+		--policies "$2" --csv "$out/one.csv" || return 1
+	[ -s "$out/$3" ] || head -n 1 "$out/one.csv" > "$out/$3"
+	tail -n +2 "$out/one.csv" >> "$out/$3"
+	rm -f "$out/one.csv"
 }
 
 contents() {
-	local t failed=0 fill=(--fill verify)
-	[ "$device" = sim ] && fill=()
+	local t failed=0
 	for t in "${traces[@]}"; do
-		echo "---- $t"
-		# shellcheck disable=SC2046 # two words
-		timeout "$limit" "$cufrag" compare "$t" --device "$device" "${fill[@]}" $(limit_for "$t") \
-			--policies "$(policies_for "$t")" --csv "$out/contents-$(basename "$t" .cft).csv" || failed=1
+		verify_contents "$t" "$(policies_for "$t")" contents.csv || failed=1
 	done
 	return $failed
 }
 
-sim() {
-	local t failed=0 cost=()
-	[ -s "$out/profile.csv" ] && cost=(--cost "$out/profile.csv")
+slow() {
+	local t left failed=0
 	for t in "${traces[@]}"; do
-		# shellcheck disable=SC2046 # two words
-		timeout "$limit" "$cufrag" compare "$t" --device "$device" "${cost[@]}" $(limit_for "$t") \
-			--policies "$(policies_for "$t")" --against-sim "$out/one.csv" > /dev/null || failed=1
-		[ -s "$out/one.csv" ] || continue
-		[ -s "$out/sim.csv" ] || head -n 1 "$out/one.csv" > "$out/sim.csv"
-		tail -n +2 "$out/one.csv" >> "$out/sim.csv"
-		rm -f "$out/one.csv"
+		left=$(slow_for "$t")
+		[ -z "$left" ] || verify_contents "$t" "$left" slow.csv || failed=1
 	done
-	cut -d, -f 1,3,6,9,12,13,15,16 "$out/sim.csv"
+	return $failed
+}
+
+verify() {
+	local t failed=0
+	for t in "${traces[@]}"; do
+		echo "---- $t"
+		# shellcheck disable=SC2046 # two words
+		timeout "$limit" "$cufrag" verify "$t" --device "$device" $(limit_for "$t") > "$out/one.txt" 2>&1
+		# 1: a difference, which addresses may have made
+		case $? in 0 | 1) ;; *) grep -q 'began late' "$out/one.txt" || failed=1 ;; esac
+		cat "$out/one.txt"
+		rm -f "$out/one.txt"
+	done
+	return $failed
+}
+
+# Replays of all traces, ROUNDS times one after the other: on a shared host a slow spell lasts
+# seconds, so the runs of one replay are spread over minutes.
+sim() {
+	local t r failed=0
+	for ((r = 1; r <= rounds; r++)); do
+		for t in "${traces[@]}"; do
+			# shellcheck disable=SC2046 # two words
+			timeout "$limit" "$cufrag" compare "$t" --device "$device" $(limit_for "$t") $optimum \
+				--work idle --policies "$(policies_for "$t")" --repeats 1 \
+				--against-sim "$out/one.csv" > /dev/null || failed=1
+			[ -s "$out/one.csv" ] || continue
+			[ -s "$out/sim.csv" ] || head -n 1 "$out/one.csv" > "$out/sim.csv"
+			tail -n +2 "$out/one.csv" >> "$out/sim.csv"
+			rm -f "$out/one.csv"
+		done
+	done
+	"$(dirname "$0")/gpu_rounds.sh" "$out/sim.csv" > "$out/one.csv" && mv "$out/one.csv" "$out/sim.csv" || failed=1
+	"$(dirname "$0")/gpu_rounds.sh" --summary "$out/sim.csv"
 	return $failed
 }
 
@@ -138,9 +189,10 @@ sanitizer() {
 	rm -f "$out/sanitizer.one"
 }
 
-all=(environment build tests calls contents sim policies peer sanitizer)
+all=(environment build tests calls verify contents sim policies peer sanitizer)
 steps=("$@")
 [ $# -gt 0 ] || steps=("${all[@]}")
+all+=(slow)
 echo step,result,seconds > "$out/summary.csv"
 status=0
 for step in "${steps[@]}"; do

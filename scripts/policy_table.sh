@@ -15,7 +15,7 @@ mkdir -p "$out"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-"$program" compare traces/*.cft --policies 'all; pytorch:expandable_segments:True' --threads 1 --csv "$work/all.csv" > "$work/text"
+"$program" compare traces/*.cft --policies 'all; pytorch:expandable_segments:True' --optimum place --threads 1 --csv "$work/all.csv" > "$work/text"
 
 python3 - "$work/all.csv" "$out" << 'END'
 import csv, sys

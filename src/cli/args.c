@@ -37,6 +37,11 @@ static const struct shared {
 	{ FRAG_CLI_CARD,
 	  { "context", FRAG_ARGS_CONTEXT, "SIZE", 0, "of it, what the CUDA context takes", 1 } },
 	{ FRAG_CLI_CARD,
+	  { "work", FRAG_ARGS_WORK, "idle|lag[=US]", 0,
+	    "when the simulated card has done what is queued: idle = at once, lag = after so many "
+	    "microseconds of recorded time (default: lag, as long as the policy says)",
+	    1 } },
+	{ FRAG_CLI_CARD,
 	  { "limit", FRAG_ARGS_LIMIT, "SIZE|FRACTION", 0,
 	    "most a process may reserve, as 8G or 0.9 of the card (default: none)", 1 } },
 	{ FRAG_CLI_JSON,

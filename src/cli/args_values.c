@@ -92,6 +92,25 @@ static int parse_color(struct frag_cli *cli, const char *arg, struct frag_err *e
 			 arg);
 }
 
+/* idle, lag or lag=US */
+static int parse_work(const char *arg, struct frag_sim_config *card, struct frag_err *err)
+{
+	uint64_t us = 0;
+
+	card->work_idle = !strcmp(arg, "idle");
+	card->work_lag_ns = 0;
+	if (card->work_idle || !strcmp(arg, "lag"))
+		return 0;
+	if (strncmp(arg, "lag=", 4) != 0)
+		return frag_fail(err, FRAG_EUSAGE,
+				 "unknown value '%.40s' of '--work'; known are idle, lag and "
+				 "lag=US",
+				 arg);
+	FRAG_TRY(parse_number("work", arg + 4, 1, 1000000000, &us, err));
+	card->work_lag_ns = us * 1000;
+	return 0;
+}
+
 /* The profile of --cost; for the life of the program, as the options themselves. */
 static struct frag_cost *cost;
 
@@ -125,6 +144,10 @@ int frag_args_shared(struct frag_cli *cli, int key, const char *arg, struct frag
 	case FRAG_ARGS_CONTEXT:
 		cli->context_ = arg;
 		return 0;
+	case FRAG_ARGS_WORK:
+		cli->work_ = arg;
+		cli->work_given = true;
+		return parse_work(arg, &cli->card, err);
 	case FRAG_ARGS_LIMIT:
 		cli->limit = arg;
 		return FRAG_MIN(limit_kind(arg, &fraction, &number, err), 0);
@@ -192,6 +215,8 @@ int frag_args_card(struct frag_cli *cli, struct frag_err *err)
 					      .cost = cost,
 					      .total_bytes = gpu->total_bytes,
 					      .context_bytes = gpu->context_bytes };
+	if (cli->work_)
+		FRAG_TRY(parse_work(cli->work_, &cli->card, err));
 	if (cli->capacity_ && frag_parse_bytes(cli->capacity_, &cli->card.total_bytes, err))
 		return frag_err_prefix(err, "option '--capacity'");
 	if (cli->context_ && frag_parse_bytes(cli->context_, &cli->card.context_bytes, err))

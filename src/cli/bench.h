@@ -31,7 +31,11 @@ struct frag_bench {
 	unsigned repeats;
 	struct frag_bench_row *rows;
 	size_t rows_count, rows_cap;
-	bool warm; /* false: samples of the warm-up are dropped */
+	bool warm;	 /* false: samples of the warm-up are dropped */
+	bool whole_card; /* may hold more than the budget for a moment */
+	/* how many mappings were made, and was the next refused? */
+	uint32_t mappings_count;
+	bool mappings_refused;
 };
 
 void frag_bench_release(struct frag_bench *b);
@@ -45,6 +49,7 @@ uint64_t frag_bench_quantile(const struct frag_bench_row *r, double q);
 int frag_bench_calls(struct frag_bench *b, struct frag_err *err);
 int frag_bench_pools(struct frag_bench *b, struct frag_err *err);   /* bench_pool.c */
 int frag_bench_managed(struct frag_bench *b, struct frag_err *err); /* bench_pool.c */
+int frag_bench_state(struct frag_bench *b, struct frag_err *err);   /* bench_state.c */
 int frag_bench_kernels(struct frag_bench *b, struct frag_err *err); /* bench_pool.c */
 
 void frag_bench_table(const struct frag_bench *b, struct frag_text *out);

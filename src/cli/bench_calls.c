@@ -315,6 +315,7 @@ static int calls(struct frag_bench *b, struct frag_err *err)
 		FRAG_TRY(frag_bench_pools(b, err));
 	if (info.can & FRAG_CAN_MANAGED)
 		FRAG_TRY(frag_bench_managed(b, err));
+	FRAG_TRY(frag_bench_state(b, err));
 	return frag_dev_has_content(b->dev) ? frag_bench_kernels(b, err) : 0;
 }
 

@@ -63,6 +63,11 @@ void frag_bench_table(const struct frag_bench *b, struct frag_text *out)
 	}
 	frag_table_print(&t, out);
 	frag_table_release(&t);
+	if (b->mappings_count)
+		frag_text_addf(out, "# mappings of one handle: %s %u\n",
+			       b->mappings_refused ? "the driver refused more than"
+						   : "none refused up to",
+			       b->mappings_count);
 }
 
 void frag_bench_csv(const struct frag_bench *b, struct frag_text *out)
@@ -138,6 +143,8 @@ void frag_bench_profile(const struct frag_bench *b, struct frag_text *out)
 	for (size_t i = 0; i < b->rows_count; i++) {
 		const struct frag_bench_row *r = &b->rows[i];
 
+		if (r->profile && !strcmp(r->item, "memory.clear"))
+			frag_text_add(out, "memory.clear,0,0\n"); /* a rate: the line begins at 0 */
 		if (r->profile && r->handles == 1)
 			frag_text_addf(out, "%s,%llu,%llu\n", r->item, LLU(r->bytes),
 				       LLU(median(r)));

@@ -2,7 +2,8 @@
 /*
  * cufrag verify: replays the recorded settings on a simulated card and
  * compares every address and every segment event with what was recorded. The last
- * line is the verdict; the exit status is 0 only if it says `identical`.
+ * line is the verdict; the exit status is 0 only if it says `identical`. On a real card the
+ * addresses are the card's: there the verdict is at best `same segments`.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +20,16 @@ struct options {
 
 enum { KEY_CONF = FRAG_CLI_KEY, KEY_COUNTERS };
 
+/* On a card: "served", and no word of addresses. */
+static void print_card_counts(const struct frag_verify_result *r)
+{
+	printf("device %u: allocs %llu/%llu served, segment events %llu/%llu of the recorded kind "
+	       "and size, ooms %llu/%llu\n",
+	       r->device_ordinal, (unsigned long long)r->allocs_same, (unsigned long long)r->allocs,
+	       (unsigned long long)r->segments_same, (unsigned long long)r->segments,
+	       (unsigned long long)r->ooms_same, (unsigned long long)r->ooms);
+}
+
 static void print_counts(const struct frag_verify_result *r)
 {
 	printf("device %u: allocs %llu/%llu addresses identical, segment events %llu/%llu "
@@ -29,7 +40,7 @@ static void print_counts(const struct frag_verify_result *r)
 	       (unsigned long long)r->ooms_same, (unsigned long long)r->ooms);
 }
 
-static void print_device(const struct frag_verify_result *r, bool counters)
+static void print_device(const struct frag_verify_result *r, bool counters, bool card)
 {
 	if (r->finals_same != r->finals)
 		printf("device %u: final blocks %llu/%llu identical\n", r->device_ordinal,
@@ -47,7 +58,10 @@ static void print_device(const struct frag_verify_result *r, bool counters)
 	if (!r->identical)
 		printf("device %u: first difference: %s\n", r->device_ordinal,
 		       *r->first_difference ? r->first_difference : "not located");
-	print_counts(r);
+	if (card)
+		print_card_counts(r);
+	else
+		print_counts(r);
 }
 
 static json_t *counters_json(const struct frag_verify_result *r)
@@ -97,6 +111,28 @@ static uint64_t limit_of(const struct frag_cli *cli, const struct frag_trace *tr
 	return frag_cli_limit(cli, cli->card.total_bytes);
 }
 
+static int verify_one(const struct frag_cli *cli, const struct options *o, struct frag_trace *trace,
+		      uint32_t d, uint64_t limit, struct frag_verify_result *r,
+		      struct frag_err *err)
+{
+	struct frag_device *dev;
+	int rc;
+
+	if (cli->device == FRAG_CLI_DEVICE_SIM)
+		return frag_verify(trace, d, &cli->card, limit, o->conf, r, err);
+	FRAG_TRY(frag_cli_open_nth(cli, d, &dev, err));
+	rc = frag_verify_card(trace, d, dev, &cli->card, limit, o->conf, r, err);
+	frag_dev_close(dev);
+	return rc;
+}
+
+static const char *verdict(const struct frag_cli *cli, bool same)
+{
+	if (!same)
+		return "different";
+	return cli->device == FRAG_CLI_DEVICE_SIM ? "identical" : "same segments";
+}
+
 /* Verifies every device that has evidence. *same: all are identical. */
 static int verify_all(const struct frag_cli *cli, const struct options *o, struct frag_trace *trace,
 		      json_t *devices, bool *same, struct frag_err *err)
@@ -105,6 +141,7 @@ static int verify_all(const struct frag_cli *cli, const struct options *o, struc
 	bool text = !cli->json || strcmp(cli->json, "-") != 0;
 
 	*same = true;
+	frag_cli_note_cards(cli, trace->devs_count);
 	for (uint32_t d = 0; d < trace->devs_count; d++) {
 		struct frag_verify_result r = { 0 };
 
@@ -113,15 +150,15 @@ static int verify_all(const struct frag_cli *cli, const struct options *o, struc
 				      trace->devs[d].ordinal);
 			continue;
 		}
-		FRAG_TRY(frag_verify(trace, d, &cli->card, limit, o->conf, &r, err));
+		FRAG_TRY(verify_one(cli, o, trace, d, limit, &r, err));
 		if (text)
-			print_device(&r, o->counters);
+			print_device(&r, o->counters, cli->device != FRAG_CLI_DEVICE_SIM);
 		json_array_append_new(devices, device_json(&r));
 		*same = *same && r.identical;
 		frag_verify_result_release(&r);
 	}
 	if (text)
-		printf("verdict: %s\n", *same ? "identical" : "different");
+		printf("verdict: %s\n", verdict(cli, *same));
 	return 0;
 }
 
@@ -139,7 +176,7 @@ static int write_json(const struct frag_cli *cli, const struct options *o,
 	json_object_set_new(root, "conf", json_string(conf ? conf : ""));
 	json_object_set_new(root, "limit_bytes",
 			    limit == UINT64_MAX ? json_null() : json_integer((json_int_t)limit));
-	json_object_set_new(root, "verdict", json_string(same ? "identical" : "different"));
+	json_object_set_new(root, "verdict", json_string(verdict(cli, same)));
 	json_object_set(root, "devices", devices);
 	return frag_cli_json_write(cli, root, err);
 }
@@ -205,15 +242,17 @@ const struct frag_cmd frag_cmd_verify = {
 	.operands = "TRACE",
 	.operands_min = 1,
 	.operands_max = 1,
-	.about = "Replays a recording of PyTorch's allocator under its recorded settings and "
-		 "compares "
-		 "every segment event, every block address, every out-of-memory and the final "
-		 "snapshot with what was recorded. Exits with 0 only if all are identical, with 1 "
-		 "if something differs. PyTorch does not record a memory limit: give it with "
-		 "--limit.",
+	.about =
+		"Replays a recording of PyTorch's allocator under its recorded settings and "
+		"compares "
+		"every segment event, every block address, every out-of-memory and the final "
+		"snapshot with what was recorded. Exits with 0 only if all are identical, with 1 "
+		"if something differs. PyTorch does not record a memory limit: give it with "
+		"--limit. With --device cuda the settings run on a card, and what does not depend "
+		"on addresses is compared: requests served and refused, segments by kind and size.",
 	.examples = "  cufrag verify traces/gnn.default.cft\n"
 		    "  cufrag verify oomcap.pickle.xz --limit 7.5G\n",
-	.shared = FRAG_CLI_CARD | FRAG_CLI_JSON,
+	.shared = FRAG_CLI_CARD | FRAG_CLI_DEVICE | FRAG_CLI_JSON,
 	.options = options,
 	.option = option,
 	.run = run,

@@ -44,10 +44,27 @@ static int open_cuda(const struct frag_cli *cli, int ordinal, struct frag_device
 int frag_cli_open_nth(const struct frag_cli *cli, uint32_t dev, struct frag_device **out,
 		      struct frag_err *err)
 {
-	if (cli->device == FRAG_CLI_DEVICE_CUDA && !cli->ordinal_given &&
-	    dev < (uint32_t)frag_cuda_count())
-		return open_cuda(cli, (int)dev, out, err);
+	uint32_t cards = 1;
+
+	if (cli->device == FRAG_CLI_DEVICE_CUDA && !cli->ordinal_given)
+		cards = FRAG_MAX((uint32_t)frag_cuda_count(), 1u);
+	if (cards > 1)
+		return open_cuda(cli, (int)(dev % cards), out, err);
 	return frag_cli_open_device(cli, out, err);
+}
+
+void frag_cli_note_cards(const struct frag_cli *cli, uint32_t devices)
+{
+	uint32_t cards;
+
+	if (cli->device != FRAG_CLI_DEVICE_CUDA || cli->ordinal_given)
+		return;
+	cards = (uint32_t)frag_cuda_count();
+	if (cards && cards < devices)
+		frag_cli_note(cli,
+			      "the trace has %u devices and there %s %u CUDA card%s: devices are "
+			      "replayed one after the other, and share cards",
+			      devices, cards == 1 ? "is" : "are", cards, cards == 1 ? "" : "s");
 }
 
 int frag_cli_open_device(const struct frag_cli *cli, struct frag_device **out, struct frag_err *err)

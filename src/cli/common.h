@@ -50,12 +50,13 @@ struct frag_cli {
 	struct frag_sim_config card;
 	const char *limit; /* text of --limit, NULL = none; see frag_cli_limit */
 	bool card_given;   /* one of --gpu, --capacity, --context */
+	bool work_given;   /* --work */
 	/* the others; NULL = not given, "-" = standard output */
 	const char *json, *csv, *out;
 	uint64_t seed;
 	unsigned threads;
 	enum frag_color color;
-	const char *gpu_, *capacity_, *context_; /* raw, used inside of the parse */
+	const char *gpu_, *capacity_, *context_, *work_; /* raw, used inside of the parse */
 };
 
 /*
@@ -77,9 +78,12 @@ void frag_cli_note(const struct frag_cli *cli, const char *fmt, ...)
  * that may be used. */
 int frag_cli_open_device(const struct frag_cli *cli, struct frag_device **out,
 			 struct frag_err *err);
-/* The same for device number `dev` of a trace: with several cards, and none named, one each. */
+/* The same for device number `dev` of a trace: with several cards, and none named, one each; where
+ * there are fewer cards, they take turns. */
 int frag_cli_open_nth(const struct frag_cli *cli, uint32_t dev, struct frag_device **out,
 		      struct frag_err *err);
+/* Tells when a trace of so many devices finds fewer cards. */
+void frag_cli_note_cards(const struct frag_cli *cli, uint32_t devices);
 /*
  * --limit in bytes on a card of total_bytes: a size, or a fraction f with a
  * point ("0.09"): the integer part of f * total, 1.0 = no limit, as PyTorch has

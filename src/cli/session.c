@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Traces in, sections out; the outputs that compare and replay share. */
-#include "session.h"
+#include "planning.h"
+#include "session_optimum.h"
+#include "session_stream.h"
 
 #include <errno.h>
 #include <string.h>
@@ -9,6 +11,8 @@
 
 #include <frag/base.h>
 #include <frag/opt.h>
+
+#include "settle.h"
 
 /* ---- options -------------------------------------------------------------------- */
 
@@ -32,7 +36,7 @@ int frag_session_init(struct frag_session *s, int argc, char **argv, struct frag
 {
 	struct frag_text line = { 0 };
 
-	*s = (struct frag_session){ .formats = FRAG_FORMAT_SVG | FRAG_FORMAT_PNG };
+	*s = (struct frag_session){ .formats = FRAG_FORMAT_SVG | FRAG_FORMAT_PNG, .repeats = 3 };
 	frag_run_options_defaults(&s->run);
 	s->run.losses = s->run.latency = true;
 	frag_text_add(&line, "cufrag");
@@ -55,6 +59,8 @@ void frag_session_release(struct frag_session *s)
 	frag_host_free(s->sections);
 	frag_host_free(s->command_line);
 	frag_text_release(&s->against);
+	frag_text_release(&s->against_calls_text);
+	frag_text_release(&s->missing);
 	frag_policy_texts_release(&s->policies);
 	*s = (struct frag_session){ 0 };
 }
@@ -104,6 +110,18 @@ static int parse_fill(const char *arg, enum frag_fill *out, struct frag_err *err
 			 arg);
 }
 
+static int parse_repeats(struct frag_session *s, const char *arg, struct frag_err *err)
+{
+	struct frag_opt o[2] = {
+		{ .type = FRAG_OPT_T_UINT, .key = "repeats", .min = 1, .max = 1000 }
+	};
+	uint64_t n = 0;
+
+	FRAG_TRY(frag_opt_set(o, &n, "repeats", arg, err));
+	s->repeats = (unsigned)n;
+	return 0;
+}
+
 int frag_session_option(struct frag_session *s, int key, const char *arg, struct frag_err *err)
 {
 	struct frag_opt number[2] = {
@@ -148,6 +166,13 @@ int frag_session_option(struct frag_session *s, int key, const char *arg, struct
 	case FRAG_KEY_AGAINST_SIM:
 		s->against_sim = arg;
 		return 0;
+	case FRAG_KEY_AGAINST_CALLS:
+		s->against_calls = arg;
+		return 0;
+	case FRAG_KEY_REPEATS:
+		return parse_repeats(s, arg, err);
+	case FRAG_KEY_STREAM:
+		return frag_session_stream_option(s, arg, err);
 	case FRAG_KEY_FORMATS:
 		return parse_formats(arg, &s->formats, err);
 	case FRAG_KEY_NO_HOST:
@@ -198,48 +223,10 @@ static int describe_device(struct frag_session *s, struct frag_err *err)
 	return 0;
 }
 
-/* ---- what the recording leaves open ---------------------------------------------- */
-
-static uint64_t recorded_peak(const struct frag_trace_dev *d)
-{
-	uint64_t now = 0, peak = 0;
-
-	for (size_t i = 0; i < d->seed.segments_count; i++)
-		now += d->seed.segments[i].bytes;
-	peak = now;
-	for (size_t i = 0; i < d->seen_count; i++) {
-		const struct frag_evidence *e = &d->seen[i];
-
-		if (e->kind == FRAG_SEEN_SEGMENT_ALLOC || e->kind == FRAG_SEEN_SEGMENT_MAP)
-			now += e->bytes;
-		else if (e->kind == FRAG_SEEN_SEGMENT_FREE || e->kind == FRAG_SEEN_SEGMENT_UNMAP)
-			now -= FRAG_MIN(now, e->bytes);
-		peak = FRAG_MAX(peak, now);
-	}
-	return peak;
-}
-
-/* The card and limit asked for may be a what-if: where the recording did not fit into
- * them, they cannot be those of the recording. */
-static int resolve(const struct frag_session *s, struct frag_trace *trace, struct frag_err *err)
-{
-	const struct frag_sim_config *card = &s->cli->card;
-
-	for (uint32_t d = 0; d < trace->devs_count; d++) {
-		uint64_t peak = recorded_peak(&trace->devs[d]);
-		bool fits = peak <= card->total_bytes - card->context_bytes;
-
-		if (trace->devs[d].has_evidence)
-			FRAG_TRY(frag_resolve(
-				trace, d, fits ? card : NULL,
-				peak <= s->run.limit_bytes ? s->run.limit_bytes : UINT64_MAX, err));
-	}
-	return 0;
-}
-
 /* ---- one trace ------------------------------------------------------------------- */
 
 struct trace_runs {
+	struct frag_session_file file; /* with a source: that has the trace, and it has no events */
 	struct frag_trace *trace;
 	struct frag_policy_spec **specs;
 	size_t specs_count, recorded;
@@ -255,32 +242,67 @@ static void runs_release(struct trace_runs *t)
 		frag_policy_spec_destroy(t->specs[i]);
 	frag_host_free(t->tasks);
 	frag_host_free(t->specs);
-	frag_trace_destroy(t->trace);
+	if (t->file.source)
+		frag_source_close(t->file.source);
+	else
+		frag_trace_destroy(t->trace);
 }
 
-/* The first error in the order of the tasks; with "all" an unfit policy is only noted. */
+/* The first error in the order of the tasks; with "all" an unfit policy is only noted. What
+ * Ctrl-C kept from running is found by its absence. */
 static int check_tasks(const struct frag_session *s, struct trace_runs *t, struct frag_err *err)
 {
 	size_t good = 0;
 
 	for (size_t i = 0; i < t->tasks_count; i++) {
 		struct frag_pool_task *task = &t->tasks[i];
-		bool unfit = task->rc == FRAG_ENOTSUP || task->rc == FRAG_EPOLICY;
+		bool unfit =
+			task->left_out ||
+			(s->policies.all && (task->rc == FRAG_ENOTSUP || task->rc == FRAG_EPOLICY));
 
-		good += !task->rc;
-		if (!task->rc)
+		good += !task->rc && task->spec;
+		if (!task->rc || task->rc == FRAG_EINTR)
 			continue;
-		if (!s->policies.all || !unfit) {
+		if (!unfit) {
 			*err = task->err;
 			return task->rc;
 		}
 		frag_cli_note(s->cli, "policy '%s' is left out: %s",
 			      frag_policy_spec_text(task->spec), task->err.msg);
 	}
-	if (!good)
+	if (!good && !frag_interrupted())
 		return frag_fail(err, FRAG_EPOLICY, "no policy could be replayed on '%s'",
 				 t->trace->name);
 	return 0;
+}
+
+/* What an interruption left out of a device: "tlsf, buddy". */
+static int note_missing(struct frag_section *sec, const struct trace_runs *t, uint32_t d,
+			struct frag_err *err)
+{
+	struct frag_text out = { 0 };
+
+	for (size_t k = 0; k < t->specs_count; k++) {
+		const struct frag_pool_task *task = &t->tasks[d * t->specs_count + k];
+
+		if (task->rc == FRAG_EINTR)
+			frag_text_addf(&out, "%s%s", out.len ? ", " : "",
+				       frag_policy_spec_text(task->spec));
+	}
+	FRAG_TRY(frag_text_check(&out, err));
+	sec->missing = out.s;
+	return 0;
+}
+
+/* The offline placement is the last task of a device. */
+static void take_optimum(const struct frag_session *s, const struct trace_runs *t, uint32_t d,
+			 struct frag_section *sec)
+{
+	size_t at = t->trace->devs_count * t->specs_count + d;
+
+	if (at < t->tasks_count)
+		sec->optimum = t->tasks[at].optimum;
+	sec->optimum.hidden = s->optimum == FRAG_OPTIMUM_OFF;
 }
 
 /* Moves the results of device d into a section. */
@@ -292,6 +314,10 @@ static int take_section(struct frag_session *s, struct trace_runs *t, uint32_t d
 	FRAG_TRY(frag_section_init(sec, t->trace, d, err));
 	s->sections_count++;
 	sec->first_of_trace = d == 0;
+	if (t->file.source)
+		sec->events = NULL;
+	take_optimum(s, t, d, sec);
+	FRAG_TRY(note_missing(sec, t, d, err));
 	sec->results = frag_host_calloc(t->specs_count, sizeof(*sec->results));
 	if (!sec->results)
 		return frag_fail_nomem(err, "results");
@@ -304,6 +330,7 @@ static int take_section(struct frag_session *s, struct trace_runs *t, uint32_t d
 			sec->baseline = sec->count;
 			sec->baseline_recorded = true;
 		}
+		sec->duration_us = FRAG_MAX(sec->duration_us, task->last_us);
 		task->result.trace = frag_host_strdup(sec->trace);
 		sec->results[sec->count++] = task->result;
 		task->result = (struct frag_result){ 0 };
@@ -311,15 +338,31 @@ static int take_section(struct frag_session *s, struct trace_runs *t, uint32_t d
 	return 0;
 }
 
+/* A device of which nothing was replayed before Ctrl-C is missing as a whole. */
+static void drop_empty_section(struct frag_session *s)
+{
+	struct frag_section *sec = &s->sections[s->sections_count - 1];
+
+	if (sec->count)
+		return;
+	frag_text_add(&s->missing, s->missing.len ? ", " : "");
+	frag_section_title(sec, &s->missing);
+	frag_section_release(sec);
+	s->sections_count--;
+}
+
 static int run_trace(struct frag_session *s, struct trace_runs *t, struct frag_err *err)
 {
 	char label[128];
 
-	FRAG_TRY(resolve(s, t->trace, err));
+	frag_cli_note_cards(s->cli, t->trace->devs_count);
+	/* again for a limit that was not given at import: it may explain releases better */
+	if (!t->file.settled || (s->cli->limit && !t->trace->settings.limit_known))
+		FRAG_TRY(frag_cli_settle(s->cli, s->run.limit_bytes, t->trace, err));
 	FRAG_TRY(frag_session_specs(s, t->trace, &t->specs, &t->recorded, err));
 	while (t->specs[t->specs_count])
 		t->specs_count++;
-	t->tasks = frag_host_calloc(t->specs_count * t->trace->devs_count, sizeof(*t->tasks));
+	t->tasks = frag_host_calloc((t->specs_count + 1) * t->trace->devs_count, sizeof(*t->tasks));
 	if (!t->tasks)
 		return frag_fail_nomem(err, "results");
 	for (uint32_t d = 0; d < t->trace->devs_count; d++) {
@@ -330,6 +373,13 @@ static int run_trace(struct frag_session *s, struct trace_runs *t, struct frag_e
 							 .dev_index = d,
 							 .trace = t->trace->name };
 	}
+	for (uint32_t d = 0; s->place_too && d < t->trace->devs_count; d++)
+		t->tasks[t->tasks_count++] = (struct frag_pool_task){ .dev = &t->trace->devs[d],
+								      .dev_index = d,
+								      .trace = t->trace->name };
+	t->file.ahead = s->cli->threads > t->tasks_count;
+	for (size_t i = 0; t->file.source && i < t->tasks_count; i++)
+		t->tasks[i].file = &t->file;
 	snprintf(label, sizeof(label), "replaying %.80s", t->trace->name);
 	FRAG_TRY(frag_pool_run(s, t->tasks, t->tasks_count, label, err));
 	return check_tasks(s, t, err);
@@ -372,6 +422,8 @@ static int write_trace(struct frag_session *s, size_t first, struct frag_err *er
 	char *dir;
 	int rc;
 
+	for (size_t i = first; i < s->sections_count; i++)
+		FRAG_TRY(frag_session_layouts(s, &s->sections[i], err));
 	one.sections = s->sections + first;
 	one.count = s->sections_count - first;
 	if (s->cli->operands_count == 1)
@@ -389,13 +441,24 @@ static int write_trace(struct frag_session *s, size_t first, struct frag_err *er
 	return rc;
 }
 
+/* Into memory, or only its head. */
+static int open_trace(struct frag_session *s, const char *path, struct trace_runs *t,
+		      struct frag_err *err)
+{
+	FRAG_TRY(frag_session_open_file(s, path, &t->file, err));
+	if (!t->file.source)
+		return frag_trace_read(path, NULL, &t->trace, err);
+	t->trace = (struct frag_trace *)frag_source_head(t->file.source); /* not changed */
+	return 0;
+}
+
 static int do_trace(struct frag_session *s, const char *path, struct frag_err *err)
 {
 	struct trace_runs t = { .recorded = SIZE_MAX };
 	size_t first = s->sections_count;
 	int rc;
 
-	FRAG_TRY(frag_trace_read(path, NULL, &t.trace, err));
+	FRAG_TRY(open_trace(s, path, &t, err));
 	if (!t.trace->devs_count) {
 		rc = frag_fail(err, FRAG_EINPUT, "'%.200s' holds no events to replay", path);
 	} else {
@@ -403,9 +466,12 @@ static int do_trace(struct frag_session *s, const char *path, struct frag_err *e
 	}
 	if (!rc)
 		rc = grow_sections(s, t.trace->devs_count, err);
-	for (uint32_t d = 0; !rc && d < t.trace->devs_count; d++)
+	for (uint32_t d = 0; !rc && d < t.trace->devs_count; d++) {
 		rc = take_section(s, &t, d, err);
-	if (!rc && s->cli->out)
+		if (!rc)
+			drop_empty_section(s);
+	}
+	if (!rc && s->cli->out && s->sections_count > first)
 		rc = write_trace(s, first, err);
 	for (size_t i = first; i < s->sections_count; i++)
 		s->sections[i].events = NULL;
@@ -436,10 +502,19 @@ int frag_session_run(struct frag_session *s, struct frag_err *err)
 		if (strcmp(s->cli->operands[i], "-") != 0 && access(s->cli->operands[i], R_OK))
 			return frag_fail(err, FRAG_EINPUT, "cannot open '%s': %s",
 					 s->cli->operands[i], strerror(errno));
-	for (size_t i = 0; i < s->cli->operands_count; i++)
-		FRAG_TRY(do_trace(s, s->cli->operands[i], err));
+	for (size_t i = 0; i < s->cli->operands_count; i++) {
+		if (frag_interrupted())
+			frag_text_addf(&s->missing, "%s%s", s->missing.len ? ", " : "",
+				       s->cli->operands[i]);
+		else
+			FRAG_TRY(do_trace(s, s->cli->operands[i], err));
+	}
+	FRAG_TRY(frag_text_check(&s->missing, err));
 	s->report.sections = s->sections;
 	s->report.count = s->sections_count;
+	s->report.missing = s->missing.len ? s->missing.s : NULL;
+	if (!s->sections_count)
+		return frag_session_interrupted(s, err);
 	if (s->against_sim)
 		FRAG_TRY(frag_session_write_against(s, err));
 	if (s->cli->out && s->cli->operands_count > 1)
@@ -477,6 +552,27 @@ int frag_session_print(struct frag_session *s, bool detail, struct frag_err *err
 		frag_text_release(&out);
 	}
 	return rc;
+}
+
+int frag_session_interrupted(const struct frag_session *s, struct frag_err *err)
+{
+	struct frag_text out = { 0 };
+	bool any;
+
+	for (size_t i = 0; i < s->sections_count; i++) {
+		if (!s->sections[i].missing)
+			continue;
+		frag_text_add(&out, out.len ? "; " : "");
+		frag_section_title(&s->sections[i], &out);
+		frag_text_addf(&out, ": %s", s->sections[i].missing);
+	}
+	if (s->missing.len)
+		frag_text_addf(&out, "%s%s", out.len ? "; " : "", s->missing.s);
+	if (out.len)
+		frag_fail(err, FRAG_EINTR, "interrupted; missing are %.300s", out.s);
+	any = out.len > 0;
+	frag_text_release(&out);
+	return any ? FRAG_EINTR : 0;
 }
 
 int frag_session_status(const struct frag_session *s)

@@ -22,6 +22,17 @@ struct frag_policy_texts {
 	bool all; /* "all": those that cannot run here are left out with a note */
 };
 
+/* What compare shows of the best possible. AUTO: a placement where it is quickly made. */
+enum frag_optimum_want {
+	FRAG_OPTIMUM_AUTO,
+	FRAG_OPTIMUM_OFF,
+	FRAG_OPTIMUM_BOUND,
+	FRAG_OPTIMUM_PLACE,
+};
+
+/* AUTO: long ones. */
+enum frag_stream_want { FRAG_STREAM_AUTO, FRAG_STREAM_ALWAYS, FRAG_STREAM_NEVER };
+
 struct frag_session {
 	const struct frag_cli *cli;
 	char *command_line;
@@ -29,12 +40,22 @@ struct frag_session {
 	struct frag_run_options run;
 	unsigned formats; /* FRAG_FORMAT_… */
 	bool omit_host, fail_on_oom;
-	const char *against_sim;  /* file, NULL = not asked for */
-	struct frag_text against; /* its rows */
+	enum frag_optimum_want optimum;
+	bool place_too;		   /* offline placements beside the policies */
+	bool plan_ahead;	   /* `planned` is given a plan */
+	bool planned_asked_for;	   /* by the user, not by the list of defaults */
+	const char *against_sim;   /* file, NULL = not asked for */
+	struct frag_text against;  /* its rows */
+	const char *against_calls; /* file for every single call, or NULL */
+	struct frag_text against_calls_text;
+	unsigned repeats;	      /* on the device, for --against-sim */
+	uint64_t given_back_bytes;    /* by the last replay on a real card: see frag_dev_settle */
+	enum frag_stream_want stream; /* which traces are replayed while they are read */
 	/* results */
 	struct frag_section *sections;
 	size_t sections_count;
 	struct frag_report report;
+	struct frag_text missing; /* traces that were not begun when Ctrl-C came */
 };
 
 /* Options that both commands have; add FRAG_SESSION_OPTIONS to their tables. */
@@ -49,6 +70,9 @@ enum {
 	FRAG_KEY_PACE,
 	FRAG_KEY_STREAM_WORK,
 	FRAG_KEY_AGAINST_SIM,
+	FRAG_KEY_AGAINST_CALLS,
+	FRAG_KEY_REPEATS,
+	FRAG_KEY_STREAM,
 	FRAG_KEY_POLICY,
 	FRAG_KEY_POLICIES,
 };
@@ -105,6 +129,25 @@ enum {
 		  0, \
 		  "replay on the simulated card, too, and write what differs as CSV", \
 		  0 }, \
+		{ "against-calls", \
+		  FRAG_KEY_AGAINST_CALLS, \
+		  "FILE", \
+		  0, \
+		  "with --against-sim: write every driver call with its time as CSV", \
+		  0 }, \
+		{ "repeats", \
+		  FRAG_KEY_REPEATS, \
+		  "N", \
+		  0, \
+		  "with --against-sim: replays on the device (default: 3)", \
+		  0 }, \
+		{ "stream", \
+		  FRAG_KEY_STREAM, \
+		  "WHEN", \
+		  OPTION_ARG_OPTIONAL, \
+		  "replay a .cft while it is read, with the same memory for any length: always " \
+		  "(also without a value), never or auto (default: auto, from 8 M events on)", \
+		  0 }, \
 		{ "formats", \
 		  FRAG_KEY_FORMATS, \
 		  "LIST", \
@@ -139,6 +182,8 @@ int frag_session_run(struct frag_session *s, struct frag_err *err);
 /* Writes --json and --csv, and the text (compare's table, or replay's detail) to stdout unless
  * one of them goes there. */
 int frag_session_print(struct frag_session *s, bool detail, struct frag_err *err);
+/* After Ctrl-C: FRAG_EINTR, naming what is missing; else 0. What is there is complete. */
+int frag_session_interrupted(const struct frag_session *s, struct frag_err *err);
 /* FRAG_EXIT_DONE, or _CONDITION if --fail-on-oom found one. */
 int frag_session_status(const struct frag_session *s);
 
@@ -147,19 +192,28 @@ int frag_session_status(const struct frag_session *s);
 struct frag_pool_task {
 	const struct frag_policy_spec *spec;
 	const struct frag_trace_dev *dev;
-	uint32_t dev_index; /* of `dev` in its trace */
-	const char *trace;  /* its name */
+	uint32_t dev_index;		      /* of `dev` in its trace */
+	const char *trace;		      /* its name */
+	const struct frag_session_file *file; /* the events are there and not in dev; or NULL */
+	uint64_t last_us;		      /* of them */
 	struct frag_result result;
+	struct frag_optimum optimum; /* spec NULL: the task is to place offline */
+	bool left_out;		     /* not possible here; err says why */
 	struct frag_err err;
-	int rc;
+	int rc; /* FRAG_EINTR: not begun, or not finished */
 };
 /* Replays a task on the device of the session, then on the simulated card; adds a row of what
  * differs to s->against (session_against.c). One thread at a time. */
 int frag_session_against(struct frag_session *s, struct frag_pool_task *task);
+/* Opens the device of a task, settled (session_pool.c); after its replay tell what was given back. */
+int frag_session_open(struct frag_session *s, struct frag_pool_task *task,
+		      struct frag_device **out);
+void frag_session_gave_back(struct frag_session *s, const struct frag_device *dev);
 /* Writes the rows, with their header. */
 int frag_session_write_against(const struct frag_session *s, struct frag_err *err);
 
-/* Runs every task on a card of its own. Results do not depend on the number of threads. */
+/* Runs every task on a card of its own. Results do not depend on the number of threads. The
+ * first Ctrl-C lets no further task begin. */
 int frag_pool_run(struct frag_session *s, struct frag_pool_task *tasks, size_t count,
 		  const char *label, struct frag_err *err);
 

@@ -20,12 +20,14 @@
 	X(FREE_HIT, "cudaFree.hit", "small piece, its page stays open") \
 	X(FREE_PAGE, "cudaFree.page", "last piece of a page") \
 	X(CREATE_REFUSED, "cuMemCreate.refused", "request that is refused") \
+	X(RELEASE_MAPPED, "cuMemRelease.mapped", "handle that is still mapped") \
 	X(SET_ACCESS_NEXT, "cuMemSetAccess.next", "each handle after the first of a call") \
 	X(UNMAP_NEXT, "cuMemUnmap.next", "each handle after the first of a call") \
 	X(ASYNC_NEW, "cudaMallocAsync.new", "new physical bytes, on top of the call") \
 	X(ASYNC_REMAP, "cudaMallocAsync.remap", \
 	  "bytes moved to new addresses, on top of the call") \
 	X(ASYNC_RELEASE, "cudaMemPool.release", "bytes given back by a sync, trim or destroy") \
+	X(CLEAR, "memory.clear", "bytes given back, until they can be given out again") \
 	X(MANAGED_ZERO, "managed.zero", "bytes populated for the first time") \
 	X(MANAGED_IN, "managed.in", "bytes moved from the host to the card") \
 	X(MANAGED_OUT, "managed.out", "bytes moved from the card to the host") \

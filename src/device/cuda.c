@@ -262,6 +262,7 @@ static const struct frag_device_ops cuda_ops = {
 	.content = frag_cuda_content,
 	.content_fault = frag_cuda_content_fault,
 	.witness = cuda_witness,
+	.settle = frag_cuda_settle,
 };
 
 int frag_cuda_open_config(const struct frag_cuda_config *cfg, struct frag_device **out,

@@ -159,6 +159,9 @@ static inline bool frag_cuda_room(const struct cuda *c, uint64_t held, uint64_t 
 }
 uint64_t frag_cuda_held(struct cuda *c);
 
+/* cuda_settle.c: see frag_dev_settle. */
+int frag_cuda_settle(void *priv, uint64_t given_back_bytes, struct frag_err *err);
+
 /* ---- the parts: as in struct frag_device_ops ------------------------------------- */
 
 /* cuda_malloc.c */

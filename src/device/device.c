@@ -391,6 +391,11 @@ int frag_dev_content_fault(struct frag_device *dev, bool wait, struct frag_conte
 	return dev->ops->content_fault ? dev->ops->content_fault(dev->priv, wait, out, err) : 0;
 }
 
+int frag_dev_settle(struct frag_device *dev, uint64_t given_back_bytes, struct frag_err *err)
+{
+	return dev->ops->settle ? dev->ops->settle(dev->priv, given_back_bytes, err) : 0;
+}
+
 bool frag_dev_witness(struct frag_device *dev, struct frag_dev_witness *out)
 {
 	*out = (struct frag_dev_witness){ 0 };

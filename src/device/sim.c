@@ -4,6 +4,11 @@
  * memory. The parts are in sim_malloc.c, sim_vmm.c, sim_managed.c, sim_pool.c and
  * sim_fence.c; addresses come from sim_place.c, prices from cost.c.
  *
+ * The driver clears memory in the background after it was given back, and gives out what
+ * is clear first. A program that takes and gives back faster than the card clears waits
+ * in the calls that take. Time goes on with the driver's own calls, and with recorded
+ * time unless the card is said to run nothing else (work_idle).
+ *
  * Invariant: used_bytes is the sum of what the parts hold and never above
  * capacity_bytes, the card without what the CUDA context takes.
  */
@@ -16,6 +21,49 @@
  * creation of a context. */
 #define H200_TOTAL 150109880320ull
 #define H200_CONTEXT 552402944ull
+
+/* ---- clearing ------------------------------------------------------------------- */
+
+static void clear_until_now(struct sim *sim)
+{
+	struct sim_clear *c = &sim->clear;
+	uint64_t now = sim->dev->driver_ns + (sim->cfg.work_idle ? 0 : sim->dev->now_ns);
+
+	if (now <= c->at_ns)
+		return;
+	c->dirty_bytes -= (double)(now - c->at_ns) * c->bytes_per_ns;
+	c->dirty_bytes = FRAG_MAX(c->dirty_bytes, 0.0);
+	c->at_ns = now;
+}
+
+/* What a call waits that takes `bytes`, all of them free, maybe not clear. */
+static uint64_t wait_for_clear(struct sim *sim, uint64_t bytes)
+{
+	struct sim_clear *c = &sim->clear;
+	double clear, wait;
+
+	if (c->dirty_bytes <= 0)
+		return 0;
+	clear_until_now(sim);
+	clear = (double)(sim->capacity_bytes - sim->used_bytes) - c->dirty_bytes;
+	if ((double)bytes <= clear)
+		return 0;
+	wait = ((double)bytes - clear) / c->bytes_per_ns;
+	c->dirty_bytes -= (double)bytes - clear;
+	c->at_ns += (uint64_t)wait;
+	return (uint64_t)wait;
+}
+
+void frag_sim_give(struct sim *sim, uint64_t bytes)
+{
+	FRAG_ASSERT(sim->used_bytes >= bytes);
+	sim->used_bytes -= bytes;
+	if (sim->clear.bytes_per_ns <= 0)
+		return;
+	if (sim->dev)
+		clear_until_now(sim);
+	sim->clear.dirty_bytes += (double)bytes;
+}
 
 int frag_sim_take(struct sim *sim, uint64_t bytes, uint64_t *ns)
 {
@@ -31,9 +79,21 @@ int frag_sim_take(struct sim *sim, uint64_t bytes, uint64_t *ns)
 		if (bytes > sim->capacity_bytes - sim->used_bytes)
 			return FRAG_OOM; /* what is being populated does not evict itself */
 	}
+	*ns += wait_for_clear(sim, bytes);
 	sim->used_bytes += bytes;
 	return 0;
 }
+
+static int sim_settle(void *priv, uint64_t given_back_bytes, struct frag_err *err)
+{
+	struct sim *sim = priv;
+
+	(void)given_back_bytes, (void)err;
+	sim->clear.dirty_bytes = 0;
+	return 0;
+}
+
+/* ---- the card ------------------------------------------------------------------- */
 
 static void sim_close(void *priv)
 {
@@ -108,7 +168,16 @@ static const struct frag_device_ops sim_ops = {
 	.sync = frag_sim_sync,
 	.mem_info = sim_mem_info,
 	.reserved = sim_reserved,
+	.settle = sim_settle,
 };
+
+/* Bytes that are cleared in a nanosecond; 0 = all at once. */
+static double clear_rate(const struct frag_cost *cost)
+{
+	uint64_t ns = frag_cost_ns(cost, FRAG_COST_CLEAR, FRAG_GIB);
+
+	return ns ? (double)FRAG_GIB / (double)ns : 0;
+}
 
 /* Fills in what the caller left open. */
 static int settle(struct frag_sim_config *cfg, struct frag_err *err)
@@ -141,6 +210,7 @@ int frag_sim_open(const struct frag_sim_config *cfg, struct frag_device **out, s
 	sim->cfg = settled;
 	sim->cost = settled.cost ? settled.cost : frag_cost_builtin();
 	sim->capacity_bytes = settled.total_bytes - settled.context_bytes;
+	sim->clear.bytes_per_ns = clear_rate(sim->cost);
 	frag_sim_malloc_init(sim);
 	frag_sim_vmm_init(sim);
 	frag_sim_managed_init(sim);

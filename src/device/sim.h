@@ -23,6 +23,10 @@ struct sim_malloc {
 	struct addr_map small; /* address -> heap_piece */
 	struct addr_map big;   /* address -> piece */
 	struct heap heap;
+	/* small ones at given addresses: address -> page that they share */
+	struct addr_map given;
+	struct addr_map given_pages; /* its address -> the same */
+	struct slab given_slab;
 };
 
 /* virtual memory management (sim_vmm.c) */
@@ -58,12 +62,20 @@ struct sim_fence {
 	uint64_t newest; /* greatest stamp so far */
 };
 
+/* Memory that was given back is cleared in the background before it can be given out (sim.c). */
+struct sim_clear {
+	double bytes_per_ns; /* 0 = at once */
+	double dirty_bytes;
+	uint64_t at_ns; /* clock up to which dirty_bytes counts */
+};
+
 struct sim {
 	struct frag_sim_config cfg;
 	const struct frag_device *dev; /* for now_ns */
 	const struct frag_cost *cost;
 	uint64_t capacity_bytes; /* total - context */
 	uint64_t used_bytes;
+	struct sim_clear clear;
 	struct place place;
 	struct sim_malloc malloc;
 	struct sim_vmm vmm;
@@ -74,14 +86,11 @@ struct sim {
 
 /*
  * Physical memory. take: 0 or FRAG_OOM; resident managed memory is evicted
- * first where that helps, its price is added to *ns.
+ * first where that helps; the price of that, and of waiting for memory that is not
+ * cleared yet, is added to *ns.
  */
 int frag_sim_take(struct sim *sim, uint64_t bytes, uint64_t *ns);
-static inline void frag_sim_give(struct sim *sim, uint64_t bytes)
-{
-	FRAG_ASSERT(sim->used_bytes >= bytes);
-	sim->used_bytes -= bytes;
-}
+void frag_sim_give(struct sim *sim, uint64_t bytes);
 
 /* Asks the place hook: 0 use *addr, FRAG_OOM refused, -1 own rule. */
 static inline int frag_sim_hook(struct sim *sim, enum frag_call kind, uint64_t bytes,
@@ -93,6 +102,14 @@ static inline int frag_sim_hook(struct sim *sim, enum frag_call kind, uint64_t b
 static inline uint64_t frag_sim_cost(const struct sim *sim, unsigned item, uint64_t bytes)
 {
 	return frag_cost_ns(sim->cost, item, bytes);
+}
+
+/* Recorded time after which queued work is done; `usual`: where the card does not say. */
+static inline uint64_t frag_sim_lag(const struct sim *sim, uint64_t usual)
+{
+	if (sim->cfg.work_idle)
+		return 0;
+	return sim->cfg.work_lag_ns ? sim->cfg.work_lag_ns : usual;
 }
 
 void frag_sim_malloc_init(struct sim *sim);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Fences on the simulated card. Nothing runs here, so a fence is a stamp of
- * recorded time, and it is done when the caller's lag has passed since, or when its
- * stream (or the device) was synchronised after it.
+ * recorded time, and it is done when the lag of work has passed since (the card's, else
+ * the caller's), or when its stream (or the device) was synchronised after it. On a card
+ * that is said to be idle it is done at once.
  *
  * Stamps are the recorded time, moved up by a nanosecond where that is needed to
  * tell "before the synchronise" from "after it" at one and the same time; so
@@ -62,6 +63,7 @@ int frag_sim_fence_done(void *priv, uint64_t fence, uint64_t lag_ns, bool *done,
 
 	(void)err;
 	*ns = frag_sim_cost(sim, FRAG_CALL_QUERY, 0);
+	lag_ns = frag_sim_lag(sim, lag_ns);
 	*done = !lag_ns || stamp <= synced_until(&sim->fence, fence & STREAM_SHARED) ||
 		(now >= stamp && now - stamp >= lag_ns);
 	return 0;

@@ -5,16 +5,24 @@
  * Requests of up to 2 MiB share pages (sim_heap.c): one that fits an open page
  * needs no new memory and costs a microsecond, one that opens a page costs
  * thirty. Bigger ones take whole pages of their own, at addresses by sim_place.c.
- * The place hook, where there is one, is asked first; a segment that it places takes
- * whole pages whatever its size.
+ * The place hook, where there is one, is asked first. What it wishes for takes whole pages,
+ * whatever its size; a small segment whose address it commands shares that page with
+ * the others there.
  *
- * Invariant: every segment handed out is in `small` or in `big`, by address.
+ * Invariant: every segment handed out is in `small`, in `big` or in `given`, by address.
  */
 #include "sim.h"
+
+/* A page at a given address with small segments at given addresses. */
+struct given_page {
+	struct piece *piece;
+	uint64_t live_count;
+};
 
 void frag_sim_malloc_init(struct sim *sim)
 {
 	frag_simheap_init(&sim->malloc.heap);
+	frag_simslab_init(&sim->malloc.given_slab, sizeof(struct given_page));
 }
 
 void frag_sim_malloc_release(struct sim *sim)
@@ -22,6 +30,9 @@ void frag_sim_malloc_release(struct sim *sim)
 	frag_simheap_release(&sim->malloc.heap);
 	frag_simmap_release(&sim->malloc.small);
 	frag_simmap_release(&sim->malloc.big);
+	frag_simmap_release(&sim->malloc.given);
+	frag_simmap_release(&sim->malloc.given_pages);
+	frag_simslab_release(&sim->malloc.given_slab);
 }
 
 /* Whole pages, by the driver's rule or at *at (a wish: there if that is free). */
@@ -91,6 +102,58 @@ static int take_small(struct sim *sim, uint64_t bytes, frag_addr_t *out, uint64_
 	return 0;
 }
 
+/* ---- small ones at given addresses ------------------------------------------------ */
+
+static bool is_small_given(frag_addr_t addr, uint64_t bytes)
+{
+	return bytes < FRAG_PAGE && addr % FRAG_PAGE + bytes <= FRAG_PAGE;
+}
+
+static int take_given(struct sim *sim, uint64_t bytes, frag_addr_t addr, uint64_t *ns,
+		      struct frag_err *err)
+{
+	struct sim_malloc *m = &sim->malloc;
+	frag_addr_t base = addr - addr % FRAG_PAGE;
+	struct given_page *page = frag_simmap_find(&m->given_pages, base);
+	unsigned item = page ? FRAG_COST_MALLOC_HIT : FRAG_COST_MALLOC_PAGE;
+
+	if (!frag_simslab_reserve(&m->given_slab, 1) || !frag_simmap_reserve(&m->given) ||
+	    !frag_simmap_reserve(&m->given_pages))
+		return frag_fail_nomem(err, "segments of the simulated card");
+	if (frag_simmap_find(&m->given, addr))
+		return frag_fail(err, FRAG_EDEVICE,
+				 "cudaMalloc: the given address 0x%llx is that of a live segment",
+				 (unsigned long long)addr);
+	if (!page) {
+		struct piece *piece = NULL;
+
+		FRAG_TRY(take_pages(sim, FRAG_PAGE, &base, false, &piece, ns, err));
+		page = frag_simslab_take(&m->given_slab);
+		*page = (struct given_page){ .piece = piece };
+		frag_simmap_put(&m->given_pages, base, page);
+	}
+	page->live_count++;
+	frag_simmap_put(&m->given, addr, page);
+	*ns += frag_sim_cost(sim, item, bytes);
+	return 0;
+}
+
+/* The size is not kept: what a free costs hardly depends on it. */
+static void free_given(struct sim *sim, struct given_page *page, uint64_t *ns)
+{
+	struct sim_malloc *m = &sim->malloc;
+
+	page->live_count--;
+	*ns = frag_sim_cost(sim, page->live_count ? FRAG_COST_FREE_HIT : FRAG_COST_FREE_PAGE, 0);
+	if (page->live_count)
+		return;
+	frag_simmap_take(&m->given_pages, page->piece->addr);
+	give_pages(sim, page->piece);
+	frag_simslab_give(&m->given_slab, page);
+}
+
+/* ---- the calls -------------------------------------------------------------------- */
+
 /* By the driver's own rule. */
 static int take_own(struct sim *sim, uint64_t bytes, frag_addr_t *out, uint64_t *ns,
 		    struct frag_err *err)
@@ -111,6 +174,9 @@ int frag_sim_malloc(void *priv, uint64_t bytes, frag_addr_t *out, uint64_t *ns,
 	rc = frag_sim_hook(sim, FRAG_CALL_MALLOC, bytes, &addr);
 	if (bytes > sim->capacity_bytes) {
 		rc = FRAG_OOM; /* also keeps roundings from overflowing */
+	} else if (!rc && is_small_given(addr, bytes)) {
+		rc = take_given(sim, bytes, addr, ns, err);
+		*out = addr;
 	} else if (!rc || rc == FRAG_PLACE_WISH) {
 		bool wish = rc == FRAG_PLACE_WISH;
 
@@ -139,11 +205,17 @@ int frag_sim_free(void *priv, frag_addr_t addr, uint64_t *ns, struct frag_err *e
 {
 	struct sim *sim = priv;
 	struct heap_piece *small = frag_simmap_take(&sim->malloc.small, addr);
+	struct given_page *given;
 	struct piece *big;
 
 	*ns = 0;
 	if (small) {
 		free_small(sim, small, ns);
+		return 0;
+	}
+	given = frag_simmap_take(&sim->malloc.given, addr);
+	if (given) {
+		free_given(sim, given, ns);
 		return 0;
 	}
 	big = frag_simmap_take(&sim->malloc.big, addr);

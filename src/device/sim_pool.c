@@ -6,8 +6,8 @@
  * Reuse across streams. Freed pieces go to the stream that freed them at once,
  * to others after a synchronise of that stream or of the device. With
  * ReuseAllowOpportunistic an allocation that finds nothing else also takes what
- * was freed elsewhere at least PASSED_NS of recorded time ago: the card has
- * passed it by then (assumed: recordings do not say when). With
+ * was freed elsewhere at least PASSED_NS of recorded time ago, or as the card's work
+ * is configured: the card has passed it by then (assumed: recordings do not say when). With
  * ReuseAllowInternalDependencies it takes all of it, but only before giving up.
  * ReuseFollowEventDependencies has no effect, since replays carry no events.
  *
@@ -168,12 +168,22 @@ static int attempt(struct sim *sim, struct sim_pool *p, uint64_t bytes, uint32_t
 	return 0;
 }
 
+/* Recorded time up to which the card has passed what was freed; 0 = nothing, UINT64_MAX = all. */
+static uint64_t passed_until(const struct sim *sim)
+{
+	uint64_t lag = frag_sim_lag(sim, PASSED_NS), now = sim->dev->now_ns;
+
+	if (!lag)
+		return UINT64_MAX;
+	return now > lag ? now - lag : 0;
+}
+
 int frag_sim_pool_alloc(void *priv, uint64_t pool, uint64_t bytes, uint32_t stream,
 			frag_addr_t *out, uint64_t *ns, struct frag_err *err)
 {
 	struct sim *sim = priv;
-	uint64_t now = sim->dev->now_ns, addr;
 	struct sim_pool *p;
+	uint64_t addr;
 	int rc;
 
 	*ns = frag_sim_cost(sim, FRAG_CALL_ASYNC_MALLOC, bytes);
@@ -182,8 +192,7 @@ int frag_sim_pool_alloc(void *priv, uint64_t pool, uint64_t bytes, uint32_t stre
 		return frag_fail(err, FRAG_EDEVICE, "cudaMallocAsync: pool %llu is destroyed",
 				 LLU(pool));
 	rc = attempt(sim, p, bytes, stream,
-		     p->attr.reuse_allow_opportunistic && now > PASSED_NS ? now - PASSED_NS : 0,
-		     &addr, ns, err);
+		     p->attr.reuse_allow_opportunistic ? passed_until(sim) : 0, &addr, ns, err);
 	if (rc == FRAG_OOM && p->attr.reuse_allow_internal_dependencies)
 		rc = attempt(sim, p, bytes, stream, UINT64_MAX, &addr, ns, err);
 	if (rc)

@@ -15,7 +15,9 @@
  *
  * Cost: creating and releasing go by the handle, granting access and unmapping by
  * the number of handles in the call (measured: 512 handles of 2 MiB in one
- * call cost about 512 times one).
+ * call cost about 512 times one). A handle's memory goes back in the call that gives up the
+ * last use of it, and that call pays: releasing what is mapped is cheap, unmapping what was
+ * released is not.
  */
 #include "sim.h"
 
@@ -177,12 +179,16 @@ int frag_sim_create(void *priv, uint64_t bytes, uint64_t *handle, uint64_t *ns,
 	return 0;
 }
 
-static void drop_if_unused(struct sim *sim, struct handle *h)
+/* Returns what giving the memory back takes; 0: it is still in use. */
+static uint64_t drop_if_unused(struct sim *sim, struct handle *h)
 {
+	uint64_t bytes = h->bytes;
+
 	if (!h->released || h->mappings)
-		return;
-	frag_sim_give(sim, h->bytes);
+		return 0;
+	frag_sim_give(sim, bytes);
 	frag_simslab_give(&sim->vmm.handle_slab, h);
+	return frag_sim_cost(sim, FRAG_CALL_RELEASE, bytes);
 }
 
 int frag_sim_release(void *priv, uint64_t handle, uint64_t *ns, struct frag_err *err)
@@ -194,9 +200,9 @@ int frag_sim_release(void *priv, uint64_t handle, uint64_t *ns, struct frag_err 
 	if (!h)
 		return frag_fail(err, FRAG_EDEVICE, "cuMemRelease: unknown or released handle %llu",
 				 LLU(handle));
-	*ns = frag_sim_cost(sim, FRAG_CALL_RELEASE, h->bytes);
 	h->released = true;
-	drop_if_unused(sim, h);
+	*ns = h->mappings ? frag_sim_cost(sim, FRAG_COST_RELEASE_MAPPED, h->bytes)
+			  : drop_if_unused(sim, h);
 	return 0;
 }
 
@@ -297,7 +303,7 @@ int frag_sim_unmap(void *priv, frag_addr_t addr, uint64_t bytes, uint64_t *ns, s
 		m->range->mappings--;
 		h->mappings--;
 		frag_simslab_give(&v->mapping_slab, m);
-		drop_if_unused(sim, h);
+		*ns += drop_if_unused(sim, h);
 	}
 	return 0;
 }

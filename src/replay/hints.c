@@ -2,19 +2,40 @@
 /* Recorded addresses as hints; see hints.h. */
 #include "hints.h"
 
+/* Makes `seen` the next piece of the evidence. */
+static bool next_piece(struct frag_hints *h)
+{
+	h->cursor = 0;
+	if (h->more)
+		return h->more(h->ctx, &h->seen, &h->count) == 1;
+	if (h->begun)
+		return false;
+	h->begun = true;
+	h->seen = h->trace->seen;
+	h->count = h->trace->seen_count;
+	return true;
+}
+
 int frag_hints_place(void *ctx, enum frag_call kind, uint64_t bytes, frag_addr_t *addr)
 {
 	struct frag_hints *h = ctx;
-	const struct frag_trace_dev *td = h->trace;
 
-	if (kind != FRAG_CALL_MALLOC || h->lost || !td->has_evidence)
+	if (kind != FRAG_CALL_MALLOC || h->lost || !h->trace->has_evidence)
 		return -1;
-	while (h->cursor < td->seen_count && td->seen[h->cursor].kind != FRAG_SEEN_SEGMENT_ALLOC)
-		h->cursor++;
-	if (h->cursor == td->seen_count || td->seen[h->cursor].bytes != bytes) {
+	for (;; h->cursor++) {
+		while (h->cursor == h->count) {
+			if (!next_piece(h)) {
+				h->lost = true;
+				return -1;
+			}
+		}
+		if (h->seen[h->cursor].kind == FRAG_SEEN_SEGMENT_ALLOC)
+			break;
+	}
+	if (h->seen[h->cursor].bytes != bytes) {
 		h->lost = true;
 		return -1;
 	}
-	*addr = td->seen[h->cursor++].addr;
+	*addr = h->seen[h->cursor++].addr;
 	return FRAG_PLACE_WISH;
 }

@@ -13,8 +13,14 @@
 
 struct frag_hints {
 	const struct frag_trace_dev *trace;
-	size_t cursor; /* next evidence */
-	bool lost;
+	/* Where `trace` has its evidence in a file: the next piece of it, 1, or 0 = no more. The
+	 * piece must stay until the next call. NULL: it is all in memory. */
+	int (*more)(void *ctx, const struct frag_evidence **seen, size_t *count);
+	void *ctx;
+	/* inside */
+	const struct frag_evidence *seen;
+	size_t count, cursor; /* next evidence */
+	bool begun, lost;
 };
 
 /* A frag_place_fn; ctx is a struct frag_hints. */

@@ -2,7 +2,7 @@
 /* A run's beginning and end, and whole replays on a simulated card. */
 #include "run.h"
 
-#include "hints.h"
+#include "card.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -29,9 +29,9 @@ static int seed_run(struct frag_run *run, const struct frag_seed *seed, struct f
 					    .handle = handles[i],
 					    .stream = b->stream,
 					    .requested = b->requested };
-		run->active += b->bytes;
 		s->state = SLOT_LIVE;
 		if (b->waiting) {
+			run->waiting += b->bytes;
 			s->prev = run->pending_last;
 			s->next = FRAG_NO_SLOT;
 			if (s->prev != FRAG_NO_SLOT)
@@ -335,12 +335,28 @@ int frag_run_finish(struct frag_run *run, struct frag_result *out, struct frag_e
 
 /* ---- a whole trace on one simulated card ---- */
 
+/* Events between two looks at `stop`: a few milliseconds. */
+#define BATCH 65536u
+
+int frag_feed_batch(struct frag_run *run, const struct frag_event *events, size_t count,
+		    struct frag_err *err)
+{
+	const struct frag_run_options *o = &run->opt;
+
+	if (o->stop && *o->stop)
+		return frag_fail(err, FRAG_EINTR, "interrupted");
+	FRAG_TRY(frag_run_feed(run, events, count, err));
+	if (o->progress)
+		o->progress(o->progress_ctx, count);
+	return 0;
+}
+
 static int replay_once(const struct frag_policy_spec *spec, const struct frag_sim_config *card,
-		       const struct frag_trace_dev *trace, const struct frag_run_options *opt,
+		       const struct frag_feeder *feeder, const struct frag_run_options *opt,
 		       uint64_t stop_at, struct frag_result *out, bool *stale,
 		       struct frag_loss *peak, struct frag_err *err)
 {
-	struct frag_hints hints = { .trace = trace };
+	struct frag_hints hints = { .trace = feeder->hdr };
 	struct frag_sim_config cfg = *card;
 	struct frag_device *dev;
 	struct frag_run *run;
@@ -351,10 +367,10 @@ static int replay_once(const struct frag_policy_spec *spec, const struct frag_si
 		cfg.place_ctx = &hints;
 	}
 	FRAG_TRY(frag_sim_open(&cfg, &dev, err));
-	rc = frag_run_create(spec, dev, trace, opt, &run, err);
+	rc = frag_run_create(spec, dev, feeder->hdr, opt, &run, err);
 	if (!rc) {
 		run->stop_at = stop_at;
-		rc = frag_run_feed(run, trace->events, trace->events_count, err);
+		rc = feeder->feed(feeder->ctx, run, &hints, stop_at != UINT64_MAX, err);
 		*stale = run->peak_stale;
 		*peak = run->peak;
 		if (!rc && out)
@@ -365,21 +381,27 @@ static int replay_once(const struct frag_policy_spec *spec, const struct frag_si
 	return rc;
 }
 
-int frag_replay_sim(const struct frag_policy_spec *spec, const struct frag_sim_config *card,
-		    const struct frag_trace_dev *trace, const struct frag_run_options *opt,
+int frag_replay_fed(const struct frag_policy_spec *spec, const struct frag_sim_config *card,
+		    const struct frag_feeder *feeder, const struct frag_run_options *opt,
 		    struct frag_result *out, struct frag_err *err)
 {
 	struct frag_loss peak;
 	bool stale, again;
 	int rc;
 
-	FRAG_TRY(replay_once(spec, card, trace, opt, UINT64_MAX, out, &stale, &peak, err));
+	FRAG_TRY(replay_once(spec, card, feeder, opt, UINT64_MAX, out, &stale, &peak, err));
 	if (stale) {
 		/* the same events on the same card end in the same state */
 		struct frag_run_options brief = *opt;
 
 		brief.losses = brief.latency = brief.check = false;
-		rc = replay_once(spec, card, trace, &brief, peak.event, NULL, &again, &peak, err);
+		brief.progress = NULL;
+		rc = feeder->once ? frag_fail(err, FRAG_ENOTSUP,
+					      "policy '%s' needs the trace twice, and a pipe gives "
+					      "it once; name a file",
+					      frag_policy_spec_text(spec))
+				  : replay_once(spec, card, feeder, &brief, peak.event, NULL,
+						&again, &peak, err);
 		if (rc) {
 			frag_result_release(out);
 			return rc;
@@ -387,6 +409,31 @@ int frag_replay_sim(const struct frag_policy_spec *spec, const struct frag_sim_c
 		out->peak = peak;
 		fill_peak(&out->m, &peak);
 	}
-	out->device_ordinal = trace->ordinal;
+	out->device_ordinal = feeder->hdr->ordinal;
 	return 0;
+}
+
+static int feed_memory(void *ctx, struct frag_run *run, struct frag_hints *hints, bool again,
+		       struct frag_err *err)
+{
+	const struct frag_trace_dev *trace = ctx;
+
+	(void)hints;
+	(void)again;
+	for (size_t at = 0, n; at < trace->events_count && !frag_run_stopped(run); at += n) {
+		n = FRAG_MIN(trace->events_count - at, (size_t)BATCH);
+		FRAG_TRY(frag_feed_batch(run, trace->events + at, n, err));
+	}
+	return 0;
+}
+
+int frag_replay_sim(const struct frag_policy_spec *spec, const struct frag_sim_config *card,
+		    const struct frag_trace_dev *trace, const struct frag_run_options *opt,
+		    struct frag_result *out, struct frag_err *err)
+{
+	const struct frag_feeder feeder = { .hdr = trace,
+					    .feed = feed_memory,
+					    .ctx = (struct frag_trace_dev *)trace };
+
+	return frag_replay_fed(spec, card, &feeder, opt, out, err);
 }

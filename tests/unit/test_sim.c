@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <frag/device.h>
+#include "device/cost.h"
 
 #define MIB FRAG_MIB
 #define CARD (150109880320ull - 552402944ull)
@@ -346,6 +346,73 @@ static void test_hook_far(void **state)
 	frag_dev_close(d);
 }
 
+/* Small segments at given addresses share the page that they lie in. */
+static void test_hook_small(void **state)
+{
+	const frag_addr_t page = 0x7fb400000000ull;
+	struct answers an = { .addr = { page + 512, page + 4096, page + 2 * MIB, page + 4096,
+					page + MIB } };
+	struct frag_device *d = open_hooked(&an);
+	frag_addr_t a[4];
+
+	(void)state;
+	assert_int_equal(frag_dev_alloc(d, 512, &a[0], NULL), 0);
+	assert_int_equal(a[0], page + 512);
+	assert_int_equal(d->reserved_bytes, 2 * MIB);
+	assert_int_equal(frag_dev_alloc(d, 700000, &a[1], NULL), 0);
+	assert_int_equal(a[1], page + 4096);
+	assert_int_equal(d->reserved_bytes, 2 * MIB);
+	assert_int_equal(frag_dev_alloc(d, 512, &a[2], NULL), 0);
+	assert_int_equal(d->reserved_bytes, 4 * MIB);
+	FAILS(frag_dev_alloc(d, 512, &a[3], &err), "is that of a live segment");
+	assert_int_equal(frag_dev_free(d, a[1], 1, NULL), 0);
+	assert_int_equal(d->reserved_bytes, 4 * MIB);
+	assert_int_equal(frag_dev_free(d, a[0], 1, NULL), 0);
+	assert_int_equal(d->reserved_bytes, 2 * MIB);
+	assert_int_equal(frag_dev_free(d, a[2], 1, NULL), 0);
+	assert_int_equal(d->reserved_bytes, 0);
+	assert_int_equal(frag_dev_leaks(d), 0);
+	frag_dev_close(d);
+}
+
+/* What is given back can be given out again when it has been cleared. */
+static void test_clearing(void **state)
+{
+	struct frag_sim_config cfg = { .total_bytes = 10 * FRAG_GIB, .work_idle = true };
+	struct frag_device *d = NULL;
+	uint64_t plain, again, rate;
+	frag_addr_t a, b;
+
+	(void)state;
+	assert_int_equal(frag_sim_open(&cfg, &d, NULL), 0);
+	rate = frag_cost_ns(frag_cost_builtin(), FRAG_COST_CLEAR, FRAG_GIB);
+	assert_int_equal(frag_dev_alloc(d, 6 * FRAG_GIB, &a, NULL), 0);
+	plain = d->driver_ns;
+	assert_int_equal(frag_dev_free(d, a, 1, NULL), 0);
+	again = d->driver_ns;
+	/* 4 GiB are clear, and what was cleared while the free ran */
+	assert_int_equal(frag_dev_alloc(d, 6 * FRAG_GIB, &a, NULL), 0);
+	again = d->driver_ns - again;
+	assert_in_range(again, plain + rate, plain + 2 * rate);
+	/* settled: as the first time */
+	assert_int_equal(frag_dev_free(d, a, 1, NULL), 0);
+	assert_int_equal(frag_dev_settle(d, 6 * FRAG_GIB, NULL), 0);
+	again = d->driver_ns;
+	assert_int_equal(frag_dev_alloc(d, 6 * FRAG_GIB, &b, NULL), 0);
+	assert_int_equal(d->driver_ns - again, plain);
+	frag_dev_close(d);
+	/* recorded time clears, too */
+	cfg.work_idle = false;
+	assert_int_equal(frag_sim_open(&cfg, &d, NULL), 0);
+	assert_int_equal(frag_dev_alloc(d, 6 * FRAG_GIB, &a, NULL), 0);
+	assert_int_equal(frag_dev_free(d, a, 1, NULL), 0);
+	d->now_ns = 1000000000;
+	again = d->driver_ns;
+	assert_int_equal(frag_dev_alloc(d, 6 * FRAG_GIB, &a, NULL), 0);
+	assert_int_equal(d->driver_ns - again, plain);
+	frag_dev_close(d);
+}
+
 static void test_hook_vmm(void **state)
 {
 	const frag_addr_t at = 0x402000000ull;
@@ -522,7 +589,8 @@ int main(void)
 		cmocka_unit_test(test_gap),	   cmocka_unit_test(test_hook_segments),
 		cmocka_unit_test(test_hook_far),   cmocka_unit_test(test_hook_wish),
 		cmocka_unit_test(test_hook_vmm),   cmocka_unit_test(test_random),
-		cmocka_unit_test(test_same_twice),
+		cmocka_unit_test(test_same_twice), cmocka_unit_test(test_hook_small),
+		cmocka_unit_test(test_clearing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

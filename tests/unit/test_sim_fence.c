@@ -58,6 +58,29 @@ static void test_fences(void **state)
 	frag_dev_close(d);
 }
 
+/* A card that runs nothing else is done at once; one with a lag of its own takes that long. */
+static void test_work(void **state)
+{
+	struct frag_sim_config cfg = { .context_bytes = UINT64_MAX, .work_idle = true };
+	struct frag_device *d = NULL;
+	uint64_t a;
+
+	(void)state;
+	assert_int_equal(frag_sim_open(&cfg, &d, NULL), 0);
+	assert_int_equal(frag_dev_fence_record(d, 1, &a, NULL), 0);
+	assert_true(done(d, a, 1u << 30));
+	frag_dev_close(d);
+	cfg.work_idle = false;
+	cfg.work_lag_ns = 500;
+	assert_int_equal(frag_sim_open(&cfg, &d, NULL), 0);
+	assert_int_equal(frag_dev_fence_record(d, 1, &a, NULL), 0);
+	d->now_ns = 499;
+	assert_false(done(d, a, 10));
+	d->now_ns = 500;
+	assert_true(done(d, a, 1u << 30));
+	frag_dev_close(d);
+}
+
 static void test_fence_limits(void **state)
 {
 	struct frag_device *d = open_h200();
@@ -83,6 +106,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_fences),
+		cmocka_unit_test(test_work),
 		cmocka_unit_test(test_fence_limits),
 	};
 

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <frag/device.h>
+#include "device/cost.h"
 
 #define MIB FRAG_MIB
 
@@ -187,6 +187,12 @@ static void test_two_ranges(void **state)
 	frag_dev_close(v.d);
 }
 
+/* Of a handle of 2 MiB. */
+static uint64_t price(unsigned item)
+{
+	return frag_cost_ns(frag_cost_builtin(), item, 2 * MIB);
+}
+
 /* One call over many handles costs by the handle. */
 static void test_vmm_cost(void **state)
 {
@@ -198,22 +204,47 @@ static void test_vmm_cost(void **state)
 		assert_int_equal(frag_dev_map(v.d, v.base + (uint64_t)i * 2 * MIB, 2 * MIB,
 					      handle(&v, 2 * MIB), NULL),
 				 0);
-	assert_int_equal(v.d->stat[FRAG_CALL_CREATE].ns, 8 * 11600);
-	assert_int_equal(v.d->stat[FRAG_CALL_MAP].ns, 8 * 850);
+	assert_int_equal(v.d->stat[FRAG_CALL_CREATE].ns, 8 * price(FRAG_CALL_CREATE));
+	assert_int_equal(v.d->stat[FRAG_CALL_MAP].ns, 8 * price(FRAG_CALL_MAP));
 	assert_int_equal(frag_dev_set_access(v.d, v.base, 16 * MIB, NULL), 0);
-	assert_int_equal(v.d->stat[FRAG_CALL_SET_ACCESS].ns, 24700 + 7 * 27200);
+	assert_int_equal(v.d->stat[FRAG_CALL_SET_ACCESS].ns,
+			 price(FRAG_CALL_SET_ACCESS) + 7 * price(FRAG_COST_SET_ACCESS_NEXT));
 	before = v.d->driver_ns;
 	assert_int_equal(frag_dev_unmap(v.d, v.base, 16 * MIB, NULL), 0);
-	assert_int_equal(v.d->driver_ns - before, 16500 + 7 * 17700);
+	assert_int_equal(v.d->driver_ns - before,
+			 price(FRAG_CALL_UNMAP) + 7 * price(FRAG_COST_UNMAP_NEXT));
+	frag_dev_close(v.d);
+}
+
+/* Whoever gives up the last use of a handle pays for its memory. */
+static void test_release_cost(void **state)
+{
+	struct vmm v = open_vmm();
+	uint64_t h = handle(&v, 2 * MIB), before;
+
+	(void)state;
+	assert_int_equal(frag_dev_map(v.d, v.base, 2 * MIB, h, NULL), 0);
+	before = v.d->driver_ns;
+	assert_int_equal(frag_dev_release(v.d, h, 2 * MIB, NULL), 0);
+	assert_int_equal(v.d->driver_ns - before, price(FRAG_COST_RELEASE_MAPPED));
+	before = v.d->driver_ns;
+	assert_int_equal(frag_dev_unmap(v.d, v.base, 2 * MIB, NULL), 0);
+	assert_int_equal(v.d->driver_ns - before,
+			 price(FRAG_CALL_UNMAP) + price(FRAG_CALL_RELEASE));
+	h = handle(&v, 2 * MIB);
+	before = v.d->driver_ns;
+	assert_int_equal(frag_dev_release(v.d, h, 2 * MIB, NULL), 0);
+	assert_int_equal(v.d->driver_ns - before, price(FRAG_CALL_RELEASE));
 	frag_dev_close(v.d);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_reserve),	   cmocka_unit_test(test_double_mapping),
-		cmocka_unit_test(test_map_errors), cmocka_unit_test(test_unmap_errors),
-		cmocka_unit_test(test_two_ranges), cmocka_unit_test(test_vmm_cost),
+		cmocka_unit_test(test_reserve),	     cmocka_unit_test(test_double_mapping),
+		cmocka_unit_test(test_map_errors),   cmocka_unit_test(test_unmap_errors),
+		cmocka_unit_test(test_two_ranges),   cmocka_unit_test(test_vmm_cost),
+		cmocka_unit_test(test_release_cost),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

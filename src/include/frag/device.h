@@ -203,6 +203,7 @@ struct frag_device_ops {
 	int (*content_fault)(void *priv, bool wait, struct frag_content_fault *out,
 			     struct frag_err *err);
 	void (*witness)(void *priv, struct frag_dev_witness *out);
+	int (*settle)(void *priv, uint64_t given_back_bytes, struct frag_err *err);
 };
 
 struct frag_call_stat {
@@ -303,6 +304,12 @@ int frag_dev_content(struct frag_device *dev, enum frag_content_op op,
 		     const struct frag_content *block, struct frag_err *err);
 int frag_dev_content_fault(struct frag_device *dev, bool wait, struct frag_content_fault *out,
 			   struct frag_err *err);
+/*
+ * Before something is measured: waits until the driver has cleared what was given back lately
+ * (given_back_bytes or less), and wakes the card. Counts as no call. Nothing to do on a device
+ * without real memory.
+ */
+int frag_dev_settle(struct frag_device *dev, uint64_t given_back_bytes, struct frag_err *err);
 /* False where nobody but the device itself knows. */
 bool frag_dev_witness(struct frag_device *dev, struct frag_dev_witness *out);
 
@@ -323,6 +330,10 @@ struct frag_sim_config {
 	const struct frag_cost *cost; /* NULL = the built-in H200 profile; borrowed while open */
 	frag_place_fn place;
 	void *place_ctx;
+	/* When is work queued on a stream done? work_idle: at once, as on a card that has nothing to
+	 * do; else after so much recorded time, 0 = what the asker says (10 ms for most). */
+	bool work_idle;
+	uint64_t work_lag_ns;
 };
 
 /* Errors: FRAG_ENOMEM, FRAG_EUSAGE (context above total). */

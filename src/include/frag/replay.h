@@ -16,6 +16,8 @@
 #include <frag/policy.h>
 #include <frag/trace.h>
 
+#include <signal.h>
+
 /* What is done to every block on a device with real memory. */
 enum frag_fill {
 	FRAG_FILL_NONE,
@@ -36,6 +38,11 @@ struct frag_run_options {
 	enum frag_fill fill;  /* FRAG_ENOTSUP at create where the device has no contents */
 	uint64_t work_ns;     /* every alloc queues work of this length on its stream; 0 = none */
 	bool paced;	      /* wait until an event is due by the recorded time */
+	/* Of whole replays (frag_replay_sim): non-zero ends one early with FRAG_EINTR; NULL = never. */
+	const volatile sig_atomic_t *stop;
+	/* Told how many more events are done, now and then, on the replaying thread; may be NULL. */
+	void (*progress)(void *ctx, uint64_t events);
+	void *progress_ctx;
 };
 void frag_run_options_defaults(struct frag_run_options *o);
 
@@ -86,6 +93,16 @@ void frag_verify_result_release(struct frag_verify_result *r);
 int frag_verify(struct frag_trace *trace, uint32_t dev, const struct frag_sim_config *card,
 		uint64_t limit_bytes, const char *conf, struct frag_verify_result *out,
 		struct frag_err *err);
+
+/*
+ * The same settings on a real card: what does not depend on addresses is compared, that is
+ * requests served and refused, and the segments of each event by kind and size. finals are
+ * not. `device` is the caller's, empty; card: as above, for what the file leaves open.
+ * Errors: FRAG_ENOTSUP where the recording began late.
+ */
+int frag_verify_card(struct frag_trace *trace, uint32_t dev, struct frag_device *device,
+		     const struct frag_sim_config *card, uint64_t limit_bytes, const char *conf,
+		     struct frag_verify_result *out, struct frag_err *err);
 
 /*
  * Settles what a reader cannot know without simulating: which releases were

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a call costs by the state of the card, for cufrag bench: after an idle while ("cold"),
+ * with memory that is not cleared yet, in a pool of this size, and with very many mappings.
+ *
+ * These rows are to be read; only memory.clear goes into a profile.
+ */
+#include "bench.h"
+
+#include <time.h>
+
+#include <frag/base.h>
+
+#define MIB FRAG_MIB
+#define IDLE_MS 100
+/* One handle at that many places: 256 GiB of address space, no memory. */
+#define MAPPINGS_MAX 131072u
+#define MAPPED_AT_ONCE 4096u /* and so many of them with access */
+
+static bool modelled(const struct frag_bench *b)
+{
+	struct frag_device_info info;
+
+	frag_dev_info(b->dev, &info);
+	return info.modelled;
+}
+
+/* ---- cold -------------------------------------------------------------------------- */
+
+static void idle(const struct frag_bench *b)
+{
+	struct timespec t = { .tv_nsec = IDLE_MS * 1000000 };
+
+	if (!modelled(b))
+		nanosleep(&t, NULL);
+}
+
+static int oom(int rc, const char *what, struct frag_err *err)
+{
+	return rc == FRAG_OOM ? frag_fail(err, FRAG_EDEVICE, "%s: out of memory", what) : rc;
+}
+
+/* The first call after a while, and its opposite right behind. */
+static int one_cold(struct frag_bench *b, uint64_t bytes, struct frag_err *err)
+{
+	struct frag_device *d = b->dev;
+	uint64_t ns[3], handle;
+	frag_addr_t at;
+
+	idle(b);
+	ns[0] = d->driver_ns;
+	FRAG_TRY(oom(frag_dev_alloc(d, bytes, &at, err), "cudaMalloc", err));
+	ns[1] = d->driver_ns;
+	idle(b);
+	ns[2] = d->driver_ns;
+	FRAG_TRY(frag_dev_free(d, at, bytes, err));
+	FRAG_TRY(frag_bench_add(b, "cudaMalloc (cold)", false, bytes, 1, ns[1] - ns[0], err));
+	FRAG_TRY(frag_bench_add(b, "cudaFree (cold)", false, bytes, 1, d->driver_ns - ns[2], err));
+	idle(b);
+	ns[0] = d->driver_ns;
+	FRAG_TRY(oom(frag_dev_create(d, bytes, &handle, err), "cuMemCreate", err));
+	ns[1] = d->driver_ns;
+	FRAG_TRY(frag_dev_release(d, handle, bytes, err));
+	return frag_bench_add(b, "cuMemCreate (cold)", false, bytes, 1, ns[1] - ns[0], err);
+}
+
+static int bench_cold(struct frag_bench *b, struct frag_err *err)
+{
+	static const uint64_t sizes[] = { 2 * MIB, 64 * MIB };
+
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(sizes); i++) {
+		for (unsigned k = 0; k < FRAG_MIN(b->repeats, 5u); k++)
+			FRAG_TRY(one_cold(b, sizes[i], err));
+	}
+	return 0;
+}
+
+/* ---- memory that is not cleared ----------------------------------------------------- */
+
+/* More than half of the card, given back and asked for again at once. */
+static int one_clear(struct frag_bench *b, uint64_t bytes, struct frag_err *err)
+{
+	struct frag_device *d = b->dev;
+	uint64_t plain, freed, again;
+	frag_addr_t at;
+
+	FRAG_TRY(frag_dev_settle(d, bytes, err));
+	plain = d->driver_ns;
+	FRAG_TRY(oom(frag_dev_alloc(d, bytes, &at, err), "cudaMalloc", err));
+	plain = d->driver_ns - plain;
+	freed = d->driver_ns;
+	FRAG_TRY(frag_dev_free(d, at, bytes, err));
+	freed = d->driver_ns - freed;
+	again = d->driver_ns;
+	FRAG_TRY(oom(frag_dev_alloc(d, bytes, &at, err), "cudaMalloc", err));
+	again = d->driver_ns - again;
+	FRAG_TRY(frag_dev_free(d, at, bytes, err));
+	FRAG_TRY(frag_bench_add(b, "cudaMalloc (not cleared)", false, bytes, 1, again, err));
+	/* one request for more than is clear waits until all that was given back is */
+	again -= FRAG_MIN(again, plain);
+	return frag_bench_add(b, "memory.clear", true, bytes, 1, again + freed, err);
+}
+
+static int bench_clear(struct frag_bench *b, struct frag_err *err)
+{
+	uint64_t left, total, bytes;
+
+	FRAG_TRY(frag_dev_mem_info(b->dev, &left, &total, err));
+	bytes = left / 20 * 11 / FRAG_PAGE * FRAG_PAGE;
+	if (!b->whole_card || b->dev->reserved_bytes)
+		return 0;
+	for (unsigned k = 0; k < FRAG_MIN(b->repeats, 3u); k++)
+		FRAG_TRY(one_clear(b, bytes, err));
+	return frag_dev_settle(b->dev, bytes, err);
+}
+
+/* ---- pools --------------------------------------------------------------------------- */
+
+/* What the least request takes from the card, and what requests cost that fit it. */
+static int bench_pool_hits(struct frag_bench *b, struct frag_err *err)
+{
+	static const struct frag_pool_attr keep_all = { .release_threshold = UINT64_MAX };
+	static const uint64_t sizes[] = { 512,	    64 * FRAG_KIB, 2 * MIB,
+					  64 * MIB, 1024 * MIB,	   4096 * MIB };
+	struct frag_device *d = b->dev;
+	uint64_t pool, ns, held = d->reserved_bytes;
+	frag_addr_t at;
+
+	FRAG_TRY(frag_dev_pool_create(d, &keep_all, &pool, err));
+	ns = d->driver_ns;
+	FRAG_TRY(oom(frag_dev_pool_alloc(d, pool, 1, 1, &at, err), "cudaMallocAsync", err));
+	FRAG_TRY(frag_bench_add(b, "cudaMemPool (unit of growth)", false, d->reserved_bytes - held,
+				1, d->driver_ns - ns, err));
+	FRAG_TRY(frag_dev_pool_free(d, pool, at, 1, 1, err));
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(sizes) && sizes[i] <= b->budget_bytes; i++) {
+		for (unsigned k = 0; k < b->repeats + 1; k++) {
+			ns = d->driver_ns;
+			FRAG_TRY(oom(frag_dev_pool_alloc(d, pool, sizes[i], 1, &at, err),
+				     "cudaMallocAsync", err));
+			if (k) /* the first one grows */
+				FRAG_TRY(frag_bench_add(b, "cudaMallocAsync (hit)", false, sizes[i],
+							1, d->driver_ns - ns, err));
+			FRAG_TRY(frag_dev_pool_free(d, pool, at, sizes[i], 1, err));
+			FRAG_TRY(frag_dev_sync(d, 1, err));
+		}
+	}
+	return frag_dev_pool_destroy(d, pool, err);
+}
+
+/* ---- mappings ------------------------------------------------------------------------ */
+
+/* Maps until the driver refuses or MAPPINGS_MAX are there. */
+static int map_many(struct frag_bench *b, frag_addr_t base, uint64_t handle, uint32_t *count,
+		    struct frag_err *err)
+{
+	static const uint32_t marks[] = { 1, 1024, 16384, 65536, MAPPINGS_MAX };
+	struct frag_device *d = b->dev;
+	size_t mark = 0;
+
+	for (*count = 0; *count < MAPPINGS_MAX; (*count)++) {
+		uint64_t ns = d->driver_ns;
+
+		/* a refusal is what is looked for */
+		if (frag_dev_map(d, base + *count * FRAG_PAGE, FRAG_PAGE, handle, NULL))
+			return 0;
+		while (mark < FRAG_ARRAY_LEN(marks) && *count >= marks[mark])
+			mark++;
+		FRAG_TRY(frag_bench_add(b, "cuMemMap (so many in the range)", false, FRAG_PAGE,
+					marks[FRAG_MIN(mark, FRAG_ARRAY_LEN(marks) - 1)],
+					d->driver_ns - ns, err));
+	}
+	return 0;
+}
+
+static int bench_mappings(struct frag_bench *b, struct frag_err *err)
+{
+	struct frag_device *d = b->dev;
+	uint64_t handle, ns, span = MAPPINGS_MAX * FRAG_PAGE;
+	uint32_t count, access;
+	frag_addr_t base;
+
+	FRAG_TRY(oom(frag_dev_create(d, FRAG_PAGE, &handle, err), "cuMemCreate", err));
+	FRAG_TRY(oom(frag_dev_reserve(d, span, 0, &base, err), "cuMemAddressReserve", err));
+	FRAG_TRY(map_many(b, base, handle, &count, err));
+	access = FRAG_MIN(count, MAPPED_AT_ONCE);
+	if (access) {
+		ns = d->driver_ns;
+		FRAG_TRY(frag_dev_set_access(d, base, access * FRAG_PAGE, err));
+		FRAG_TRY(frag_bench_add(b, "cuMemSetAccess (one handle)", false, FRAG_PAGE, access,
+					d->driver_ns - ns, err));
+		ns = d->driver_ns;
+		FRAG_TRY(frag_dev_unmap(d, base, count * FRAG_PAGE, err));
+		FRAG_TRY(frag_bench_add(b, "cuMemUnmap (one handle)", false, FRAG_PAGE, count,
+					d->driver_ns - ns, err));
+	}
+	FRAG_TRY(frag_dev_release(d, handle, FRAG_PAGE, err));
+	FRAG_TRY(frag_dev_unreserve(d, base, span, err));
+	b->mappings_count = count;
+	b->mappings_refused = count < MAPPINGS_MAX;
+	return 0;
+}
+
+int frag_bench_state(struct frag_bench *b, struct frag_err *err)
+{
+	struct frag_device_info info;
+
+	frag_dev_info(b->dev, &info);
+	if (!(info.can & FRAG_CAN_VMM) || !(info.can & FRAG_CAN_ASYNC))
+		return 0;
+	FRAG_TRY(bench_cold(b, err));
+	FRAG_TRY(bench_pool_hits(b, err));
+	if (!b->warm)
+		return 0; /* the rest needs no warm-up and takes long */
+	FRAG_TRY(bench_mappings(b, err));
+	return bench_clear(b, err);
+}

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Replays with every driver call written down. */
+#include "session_tape.h"
+
+#include <frag/base.h>
+
+void frag_tape_release(struct tape *t)
+{
+	frag_host_free(t->calls);
+	frag_host_free(t->places[0]);
+	frag_host_free(t->places[1]);
+	frag_result_release(&t->result);
+	*t = (struct tape){ 0 };
+}
+
+static void on_call(void *ctx, enum frag_call call, uint64_t bytes, int result)
+{
+	struct tape *t = ctx;
+
+	if (t->count == t->cap) {
+		size_t cap = t->cap ? 2 * t->cap : 4096;
+		struct tape_call *calls = frag_host_realloc(t->calls, cap, sizeof(*calls));
+
+		t->short_of_memory |= !calls;
+		if (!calls)
+			return;
+		t->calls = calls;
+		t->cap = cap;
+	}
+	t->calls[t->count++] = (struct tape_call){ .kind = (uint8_t)call,
+						   .result = (int8_t)(result < 0 ? -1 : result),
+						   .bytes = bytes,
+						   .ns = t->dev->driver_ns - t->ns,
+						   .reserved_bytes = t->dev->reserved_bytes };
+	t->ns = t->dev->driver_ns;
+}
+
+static void on_place(void *ctx, enum frag_call call, uint64_t bytes, frag_addr_t addr)
+{
+	struct tape *t = ctx;
+	unsigned k = call == FRAG_CALL_RESERVE;
+
+	if (t->places_count[k] == t->places_cap[k]) {
+		size_t cap = t->places_cap[k] ? 2 * t->places_cap[k] : 1024;
+		struct tape_place *places = frag_host_realloc(t->places[k], cap, sizeof(*places));
+
+		t->short_of_memory |= !places;
+		if (!places)
+			return;
+		t->places[k] = places;
+		t->places_cap[k] = cap;
+	}
+	t->places[k][t->places_count[k]++] = (struct tape_place){ .bytes = bytes, .addr = addr };
+}
+
+int frag_tape_place(void *ctx, enum frag_call call, uint64_t bytes, frag_addr_t *addr)
+{
+	struct tape *t = ctx;
+	unsigned k = call == FRAG_CALL_RESERVE;
+	const struct tape_place *p;
+
+	if (call == FRAG_CALL_CREATE || t->lost)
+		return -1;
+	p = &t->places[k][t->next[k]];
+	/* another call than on the tape: from here on the addresses mean nothing */
+	t->lost = t->next[k] >= t->places_count[k] || p->bytes != bytes;
+	if (t->lost)
+		return -1;
+	t->next[k]++;
+	*addr = p->addr;
+	return 0;
+}
+
+int frag_tape_record(struct frag_session *s, struct frag_pool_task *task, struct frag_device *dev,
+		     struct tape *t)
+{
+	struct frag_run_options opt = s->run;
+	struct frag_run *run = NULL;
+	int rc;
+
+	frag_dev_info(dev, &t->card);
+	t->dev = dev;
+	t->ns = dev->driver_ns;
+	dev->log = on_call;
+	dev->placed = on_place;
+	dev->log_ctx = dev->placed_ctx = t;
+	if (!frag_dev_has_content(dev)) {
+		opt.fill = FRAG_FILL_NONE;
+		opt.work_ns = 0;
+		opt.paced = false;
+	}
+	rc = frag_run_create(task->spec, dev, task->dev, &opt, &run, &task->err);
+	/* making a policy can take so long that the card falls asleep again */
+	if (!rc && opt.fill == FRAG_FILL_NONE)
+		rc = frag_dev_settle(dev, 0, &task->err);
+	if (rc) {
+		frag_run_destroy(run);
+	} else {
+		rc = frag_run_feed(run, task->dev->events, task->dev->events_count, &task->err);
+		frag_dev_witness(dev, &t->witness);
+		t->replayed = t->count;
+		if (!rc)
+			rc = frag_run_finish(run, &t->result, &task->err);
+		frag_run_destroy(run);
+	}
+	frag_session_gave_back(s, dev);
+	frag_dev_close(dev);
+	t->dev = NULL;
+	if (!rc && t->short_of_memory)
+		rc = frag_fail_nomem(&task->err, "log of driver calls");
+	return rc;
+}
+
+size_t frag_tape_difference(const struct tape *a, const struct tape *b)
+{
+	size_t n = FRAG_MIN(a->replayed, b->replayed);
+
+	for (size_t i = 0; i < n; i++) {
+		if (a->calls[i].kind != b->calls[i].kind ||
+		    a->calls[i].bytes != b->calls[i].bytes ||
+		    a->calls[i].result != b->calls[i].result)
+			return i;
+	}
+	return a->replayed == b->replayed ? SIZE_MAX : n;
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Tapes: one replay with every driver call written down, for --against-sim. A tape of a
+ * real card can be played to a simulated one, which then hands out the same addresses.
+ *
+ * Ownership: a tape owns its lists and its result until tape_release.
+ */
+#ifndef FRAG_CLI_SESSION_TAPE_H
+#define FRAG_CLI_SESSION_TAPE_H
+
+#include "session.h"
+
+struct tape_call {
+	uint8_t kind;
+	int8_t result; /* 0, FRAG_OOM, or -1 */
+	uint64_t bytes;
+	uint64_t ns; /* modelled or measured */
+	uint64_t reserved_bytes;
+};
+
+/* What one cudaMalloc or cuMemAddressReserve was given. */
+struct tape_place {
+	uint64_t bytes;
+	frag_addr_t addr;
+};
+
+struct tape {
+	struct tape_call *calls;
+	size_t count, cap;
+	size_t replayed;	      /* of them, before the policy was destroyed */
+	struct tape_place *places[2]; /* of cudaMalloc, of cuMemAddressReserve */
+	size_t places_count[2], places_cap[2], next[2];
+	const struct frag_device *dev; /* while it is recorded */
+	uint64_t ns;		       /* of all calls before the current one */
+	bool lost;		       /* frag_tape_place met a call that is not the tape's */
+	bool short_of_memory;
+	struct frag_device_info card; /* as it was when the replay began */
+	struct frag_result result;
+	struct frag_dev_witness witness;
+};
+
+/* Replays on `dev` and closes it. Errors are those of the task: task->err. */
+int frag_tape_record(struct frag_session *s, struct frag_pool_task *task, struct frag_device *dev,
+		     struct tape *t);
+/* The place hook of a simulated card (ctx: a tape): its addresses in their order. */
+int frag_tape_place(void *ctx, enum frag_call call, uint64_t bytes, frag_addr_t *addr);
+/* Index of the first call that is not the same in both; SIZE_MAX: none. */
+size_t frag_tape_difference(const struct tape *a, const struct tape *b);
+void frag_tape_release(struct tape *t);
+
+#endif

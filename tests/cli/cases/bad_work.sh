@@ -1,0 +1,1 @@
+"$CUFRAG" replay x --work busy
