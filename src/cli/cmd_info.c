@@ -428,7 +428,7 @@ const struct frag_cmd frag_cmd_info = {
 	.group = FRAG_GROUP_TRACE,
 	.operands = "TRACE...",
 	.operands_min = 1,
-	.operands_max = SIZE_MAX,
+	.operands_max = 10000,
 	.about = "Reads a trace once and says what it contains. Peak live is the largest sum of "
 		 "live "
 		 "requests, each rounded up to 512 B: no allocator can reserve less. Lifetimes end "

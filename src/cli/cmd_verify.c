@@ -157,46 +157,82 @@ static int verify_all(const struct frag_cli *cli, const struct options *o, struc
 		*same = *same && r.identical;
 		frag_verify_result_release(&r);
 	}
-	if (text)
-		printf("verdict: %s\n", verdict(cli, *same));
 	return 0;
 }
 
-static int write_json(const struct frag_cli *cli, const struct options *o,
-		      const struct frag_trace *trace, json_t *devices, bool same,
-		      struct frag_err *err)
+static json_t *trace_json(const struct frag_cli *cli, const struct options *o,
+			  const struct frag_trace *trace, json_t *devices, bool same)
 {
 	const char *conf = o->conf ? o->conf : trace->settings.conf;
 	uint64_t limit = limit_of(cli, trace);
+	json_t *all = json_object();
+
+	json_object_set_new(all, "trace", json_string(trace->name ? trace->name : ""));
+	json_object_set_new(all, "conf", json_string(conf ? conf : ""));
+	json_object_set_new(all, "limit_bytes",
+			    limit == UINT64_MAX ? json_null() : json_integer((json_int_t)limit));
+	json_object_set_new(all, "verdict", json_string(verdict(cli, same)));
+	json_object_set(all, "devices", devices);
+	return all;
+}
+
+/* One trace: its members beside those of the head. Several: "traces", and one verdict. */
+static int write_json(const struct frag_cli *cli, json_t *traces, bool same, struct frag_err *err)
+{
 	json_t *root = frag_cli_json_head(cli);
 
 	if (!root)
 		return frag_fail_nomem(err, "JSON document");
-	json_object_set_new(root, "trace", json_string(trace->name ? trace->name : ""));
-	json_object_set_new(root, "conf", json_string(conf ? conf : ""));
-	json_object_set_new(root, "limit_bytes",
-			    limit == UINT64_MAX ? json_null() : json_integer((json_int_t)limit));
-	json_object_set_new(root, "verdict", json_string(verdict(cli, same)));
-	json_object_set(root, "devices", devices);
+	if (cli->operands_count == 1) {
+		json_object_update(root, json_array_get(traces, 0));
+	} else {
+		json_object_set_new(root, "verdict", json_string(verdict(cli, same)));
+		json_object_set(root, "traces", traces);
+	}
 	return frag_cli_json_write(cli, root, err);
 }
 
-static int verify(const struct frag_cli *cli, const struct options *o, bool *same,
-		  struct frag_err *err)
+static int verify_trace(const struct frag_cli *cli, const struct options *o, const char *path,
+			json_t *traces, bool *same, struct frag_err *err)
 {
 	struct frag_trace *trace = NULL;
+	bool text = !cli->json || strcmp(cli->json, "-") != 0;
 	json_t *devices;
 	int rc;
 
-	FRAG_TRY(frag_trace_read(cli->operands[0], NULL, &trace, err));
+	FRAG_TRY(frag_trace_read(path, NULL, &trace, err));
 	devices = json_array();
-	rc = check_evidence(trace, cli->operands[0], err);
+	rc = check_evidence(trace, path, err);
+	if (!rc && text && cli->operands_count > 1)
+		printf("trace %s\n", trace->name ? trace->name : path);
 	if (!rc)
 		rc = verify_all(cli, o, trace, devices, same, err);
-	if (!rc && cli->json)
-		rc = write_json(cli, o, trace, devices, *same, err);
+	if (!rc)
+		json_array_append_new(traces, trace_json(cli, o, trace, devices, *same));
 	json_decref(devices);
 	frag_trace_destroy(trace);
+	return rc;
+}
+
+/* *same: all devices of all traces are identical. */
+static int verify(const struct frag_cli *cli, const struct options *o, bool *same,
+		  struct frag_err *err)
+{
+	json_t *traces = json_array();
+	int rc = 0;
+
+	*same = true;
+	for (size_t i = 0; !rc && i < cli->operands_count; i++) {
+		bool this_same = false;
+
+		rc = verify_trace(cli, o, cli->operands[i], traces, &this_same, err);
+		*same = *same && this_same;
+	}
+	if (!rc && (!cli->json || strcmp(cli->json, "-") != 0))
+		printf("verdict: %s\n", verdict(cli, *same));
+	if (!rc && cli->json)
+		rc = write_json(cli, traces, *same, err);
+	json_decref(traces);
 	return rc;
 }
 
@@ -239,9 +275,9 @@ const struct frag_cmd frag_cmd_verify = {
 	.name = "verify",
 	.summary = "is the simulation what really happened? event by event",
 	.group = FRAG_GROUP_TRACE,
-	.operands = "TRACE",
+	.operands = "TRACE...",
 	.operands_min = 1,
-	.operands_max = 1,
+	.operands_max = 10000,
 	.about =
 		"Replays a recording of PyTorch's allocator under its recorded settings and "
 		"compares "
@@ -249,7 +285,8 @@ const struct frag_cmd frag_cmd_verify = {
 		"snapshot with what was recorded. Exits with 0 only if all are identical, with 1 "
 		"if something differs. PyTorch does not record a memory limit: give it with "
 		"--limit. With --device cuda the settings run on a card, and what does not depend "
-		"on addresses is compared: requests served and refused, segments by kind and size.",
+		"on addresses is compared: requests served and refused, segments by kind and size. "
+		"Of several traces the verdict is one for all.",
 	.examples = "  cufrag verify traces/gnn.default.cft\n"
 		    "  cufrag verify oomcap.pickle.xz --limit 7.5G\n",
 	.shared = FRAG_CLI_CARD | FRAG_CLI_DEVICE | FRAG_CLI_JSON,

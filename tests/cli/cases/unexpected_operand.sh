@@ -1,1 +1,1 @@
-"$CUFRAG" verify x y
+"$CUFRAG" list gpus a b
