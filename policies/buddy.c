@@ -20,13 +20,12 @@
  *    give-back=never not before the end. capacity=N never gives back.
  *  - Before it says out of memory it waits for pending frees, if there are any.
  *
- * Structure: buddy/buddy_tree has the blocks; here are the arenas in address order, growth and
- * giving back.
+ * Structure: buddy/buddy_tree has the blocks, buddy/arenas the arenas in address order; here are
+ * growth and giving back.
  */
 #include "buddy/buddy_tree.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 enum order_rule { ORDER_ADDRESS, ORDER_LIFO };
 enum give_back_rule { GIVE_BACK_TRIM, GIVE_BACK_FREE, GIVE_BACK_NEVER };
@@ -102,10 +101,10 @@ static int create(const struct frag_policy_env *env, const void *params, void **
 static void destroy(void *self)
 {
 	struct self *s = self;
-	size_t i;
+	const struct frag_buddy_arena *a = frag_buddy_arenas_first(&s->tree.arenas);
 
-	for (i = 0; i < s->tree.arenas_count; i++) {
-		const struct frag_buddy_node *n = &s->tree.arenas[i]->root;
+	for (; a; a = frag_buddy_arenas_next(a)) {
+		const struct frag_buddy_node *n = &a->root;
 
 		/* a second try: a call that failed once should not leak the arena */
 		if (frag_dev_free(s->env.dev, n->addr, 1ull << n->order, NULL))
@@ -113,7 +112,6 @@ static void destroy(void *self)
 	}
 	frag_slab_release(&s->tree.pairs);
 	frag_slab_release(&s->arena_slab);
-	frag_host_free(s->tree.arenas);
 	frag_host_free(s);
 }
 
@@ -127,54 +125,32 @@ static void journal(const struct self *s, enum frag_segment_event kind,
 			       a->stream);
 }
 
-static int reserve_arena(struct self *s)
-{
-	struct frag_buddy_arena **list;
-	size_t cap;
-
-	if (frag_slab_reserve(&s->arena_slab, 1))
-		return FRAG_ENOMEM;
-	if (s->tree.arenas_count < s->tree.arenas_cap)
-		return 0;
-	cap = s->tree.arenas_cap ? 2 * s->tree.arenas_cap : 16;
-	list = frag_host_realloc(s->tree.arenas, cap, sizeof(*list));
-	if (!list)
-		return FRAG_ENOMEM;
-	s->tree.arenas = list;
-	s->tree.arenas_cap = cap;
-	return 0;
-}
-
 /* Takes an arena of 2^k: 0, FRAG_OOM or an error. */
 static int add_arena(struct self *s, unsigned k, uint32_t stream, struct frag_err *err)
 {
 	uint64_t bytes = 1ull << k, have = s->env.dev->reserved_bytes;
 	struct frag_buddy_arena *a;
 	frag_addr_t addr;
-	size_t i;
 
 	if (have > s->env.limit_bytes || bytes > s->env.limit_bytes - have)
 		return FRAG_OOM;
-	if (reserve_arena(s))
+	if (frag_slab_reserve(&s->arena_slab, 1))
 		return frag_fail_nomem(err, "arenas of policy buddy");
 	FRAG_TRY(frag_dev_alloc(s->env.dev, bytes, &addr, err));
 	a = frag_slab_alloc(&s->arena_slab);
 	*a = (struct frag_buddy_arena){ .root = { .addr = addr, .order = (uint8_t)k },
 					.stream = stream };
-	for (i = s->tree.arenas_count++; i && s->tree.arenas[i - 1]->root.addr > addr; i--)
-		s->tree.arenas[i] = s->tree.arenas[i - 1];
-	s->tree.arenas[i] = a;
 	s->tree.free_bytes += bytes;
 	s->tree.blocks_count++;
 	frag_buddy_put_free(&s->tree, &a->root);
+	frag_buddy_arenas_add(&s->tree.arenas, a);
 	journal(s, FRAG_SEGMENT_ALLOC, a);
 	return 0;
 }
 
-/* Gives arena i back. When the device fails it stays, free. pre: it is one free block. */
-static int drop_arena(struct self *s, size_t i, struct frag_err *err)
+/* Gives an arena back. When the device fails it stays, free. pre: it is one free block. */
+static int drop_arena(struct self *s, struct frag_buddy_arena *a, struct frag_err *err)
 {
-	struct frag_buddy_arena *a = s->tree.arenas[i];
 	uint64_t bytes = 1ull << a->root.order;
 
 	FRAG_TRY(frag_dev_free(s->env.dev, a->root.addr, bytes, err));
@@ -182,21 +158,19 @@ static int drop_arena(struct self *s, size_t i, struct frag_err *err)
 	frag_buddy_cut_free(&s->tree, &a->root);
 	s->tree.free_bytes -= bytes;
 	s->tree.blocks_count--;
-	memmove(s->tree.arenas + i, s->tree.arenas + i + 1,
-		(--s->tree.arenas_count - i) * sizeof(s->tree.arenas[0]));
+	frag_buddy_arenas_remove(&s->tree.arenas, a);
 	frag_slab_free(&s->arena_slab, a);
 	return 0;
 }
 
 static int give_back(struct self *s, struct frag_err *err)
 {
-	size_t i = 0;
+	struct frag_buddy_arena *a = frag_buddy_arenas_first(&s->tree.arenas), *next;
 
-	while (i < s->tree.arenas_count && s->tree.idle_count) {
-		if (s->tree.arenas[i]->root.state == FRAG_STATE_FREE)
-			FRAG_TRY(drop_arena(s, i, err)); /* the next one is i now */
-		else
-			i++;
+	for (; a && s->tree.idle_count; a = next) {
+		next = frag_buddy_arenas_next(a);
+		if (a->root.state == FRAG_STATE_FREE)
+			FRAG_TRY(drop_arena(s, a, err));
 	}
 	return 0;
 }
@@ -307,9 +281,11 @@ static int release(void *self, const struct frag_block *block, struct frag_err *
 		s->tree.waiting_bytes -= bytes;
 	s->tree.free_bytes += bytes;
 	n = frag_buddy_merge(&s->tree, n);
-	if (!n->in && s->params->give_back == GIVE_BACK_FREE && !s->params->capacity)
-		return give_back(s, err);
-	return 0;
+	if (n->in || s->params->give_back != GIVE_BACK_FREE || s->params->capacity)
+		return 0;
+	/* more than this one are idle only after the device has failed to take one */
+	return s->tree.idle_count == 1 ? drop_arena(s, frag_buddy_arena_of(n), err)
+				       : give_back(s, err);
 }
 
 static void free_requested(void *self, const struct frag_block *block)
@@ -346,13 +322,13 @@ static void visit_node(const struct frag_visitor *v, const struct frag_buddy_nod
 static void visit(void *self, const struct frag_visitor *v)
 {
 	struct self *s = self;
-	size_t i;
+	const struct frag_buddy_arena *a = frag_buddy_arenas_first(&s->tree.arenas);
 
-	for (i = 0; i < s->tree.arenas_count; i++) {
-		const struct frag_buddy_node *n = &s->tree.arenas[i]->root;
+	for (; a; a = frag_buddy_arenas_next(a)) {
+		const struct frag_buddy_node *n = &a->root;
 
 		if (v->segment)
-			v->segment(v->ctx, n->addr, 1ull << n->order, s->tree.arenas[i]->stream);
+			v->segment(v->ctx, n->addr, 1ull << n->order, a->stream);
 		if (v->block)
 			visit_node(v, n, may_give_back(s));
 	}
@@ -371,7 +347,7 @@ static void usage(void *self, struct frag_usage *out)
 		.largest_free_bytes =
 			s->tree.free_orders ? 1ull << frag_log2(s->tree.free_orders) : 0,
 		.free_bytes = s->tree.free_bytes,
-		.segments_count = s->tree.arenas_count,
+		.segments_count = s->tree.arenas.count,
 		.blocks_count = s->tree.blocks_count,
 	};
 }

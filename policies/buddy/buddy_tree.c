@@ -2,7 +2,7 @@
 /* Halving, merging and finding blocks of the buddy policy, and the check of it. */
 #include "buddy_tree.h"
 
-/* Tells the parents what is free below them now. */
+/* Tells the parents, and the arenas above, what is free below them now. */
 static void tell_up(struct frag_buddy_node *n)
 {
 	while (n->in) {
@@ -14,6 +14,7 @@ static void tell_up(struct frag_buddy_node *n)
 			return;
 		n->orders = orders;
 	}
+	frag_buddy_arenas_touch(frag_buddy_arena_of(n));
 }
 
 /* A whole block becomes free. Without lifo the caller tells the parents when it is done. */
@@ -64,7 +65,6 @@ struct frag_buddy_node *frag_buddy_find(const struct frag_buddy_tree *t, unsigne
 {
 	uint64_t fit = t->free_orders >> k << k;
 	struct frag_buddy_node *n;
-	size_t i = 0;
 
 	if (!fit)
 		return NULL;
@@ -72,9 +72,7 @@ struct frag_buddy_node *frag_buddy_find(const struct frag_buddy_tree *t, unsigne
 	if (t->lifo)
 		return t->head[k];
 	fit = 1ull << k;
-	while (!(t->arenas[i]->root.orders & fit))
-		i++;
-	n = &t->arenas[i]->root;
+	n = &frag_buddy_arenas_with(&t->arenas, fit)->root;
 	while (n->state == FRAG_BUDDY_SPLIT)
 		n = n->pair->half + !(n->pair->half[0].orders & fit);
 	return n;
@@ -193,21 +191,17 @@ static const char *check_lists(const struct frag_buddy_tree *t, const struct sum
 
 const char *frag_buddy_broken(const struct frag_buddy_tree *t)
 {
+	const char *bad = frag_buddy_arenas_broken(&t->arenas, t->lifo);
+	const struct frag_buddy_arena *a = frag_buddy_arenas_first(&t->arenas);
 	struct sums sum = { 0 };
-	const char *bad = NULL;
 	uint64_t idle_bytes = 0;
-	size_t i, idle = 0;
+	size_t idle = 0;
 
-	for (i = 0; i < t->arenas_count && !bad; i++) {
-		const struct frag_buddy_node *n = &t->arenas[i]->root, *before;
-
-		before = i ? &t->arenas[i - 1]->root : NULL;
-		bad = n->in ? "arena with a parent" : check_node(t, n, &sum);
-		if (before && before->addr + frag_buddy_bytes(before) > n->addr)
-			bad = "arenas out of order";
-		if (n->state == FRAG_STATE_FREE) {
+	for (; a && !bad; a = frag_buddy_arenas_next(a)) {
+		bad = a->root.in ? "arena with a parent" : check_node(t, &a->root, &sum);
+		if (a->root.state == FRAG_STATE_FREE) {
 			idle++;
-			idle_bytes += frag_buddy_bytes(n);
+			idle_bytes += frag_buddy_bytes(&a->root);
 		}
 	}
 	if (!bad)

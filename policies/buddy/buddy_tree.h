@@ -17,39 +17,22 @@
 
 #include <frag/policy.h>
 
+#include "arenas.h"
 #include "objslab.h"
 
 #define FRAG_BUDDY_ORDERS 56u /* largest arena 2^55 */
 #define FRAG_BUDDY_SPLIT 3u   /* a state beside those of enum frag_block_state */
-
-struct frag_buddy_pair;
-
-struct frag_buddy_node {
-	frag_addr_t addr;
-	uint64_t orders;
-	struct frag_buddy_pair *pair;	     /* split: the halves */
-	struct frag_buddy_pair *in;	     /* the pair it is half of, NULL: a whole arena */
-	struct frag_buddy_node *prev, *next; /* free: neighbours in the list (lifo) */
-	uint8_t order;			     /* it has 2^order bytes */
-	uint8_t state;
-};
 
 struct frag_buddy_pair {
 	struct frag_buddy_node half[2];
 	struct frag_buddy_node *of;
 };
 
-struct frag_buddy_arena {
-	struct frag_buddy_node root;
-	uint32_t stream;
-};
-
 struct frag_buddy_tree {
 	bool lifo;
 	unsigned min_order;
 	struct frag_slab pairs;
-	struct frag_buddy_arena **arenas; /* ascending address */
-	size_t arenas_count, arenas_cap;
+	struct frag_buddy_arenas arenas;
 	uint64_t free_count[FRAG_BUDDY_ORDERS];		 /* free blocks per order */
 	uint64_t free_orders;				 /* bit k: free_count[k] > 0 */
 	struct frag_buddy_node *head[FRAG_BUDDY_ORDERS]; /* lifo */

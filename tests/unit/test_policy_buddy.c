@@ -259,6 +259,53 @@ static void test_options(void **state)
 		assert_int_equal(frag_policy_spec_parse(bad[i], &spec, &err), FRAG_EUSAGE);
 }
 
+/* The half of an arena of 2M that is free below a live one: the lowest there is, or 0. */
+static frag_addr_t lowest_half(const struct frag_block *live, size_t n)
+{
+	frag_addr_t lowest = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		frag_addr_t half = live[i].addr ^ MIB;
+		bool taken = live[i].granted != MIB;
+
+		for (size_t j = 0; j < n && !taken; j++)
+			taken = live[j].addr == half;
+		if (!taken && (!lowest || half < lowest))
+			lowest = half;
+	}
+	return lowest;
+}
+
+/* Arenas come and go in no order; always the lowest free half serves, and no other arena is opened. */
+static void test_many_arenas(void **state)
+{
+	struct frag_block live[256];
+	uint64_t seed = 1, at;
+	struct probe p;
+	size_t n = 0;
+
+	(void)state;
+	probe_open(&p, "buddy:arena=2M,give-back=free", NULL);
+	for (int i = 0; i < 4000; i++) {
+		seed = seed * 6364136223846793005u + 1442695040888963407u;
+		p.calls = 0;
+		if (n && (n == FRAG_ARRAY_LEN(live) || seed >> 63 == (uint64_t)(i / 500 & 1))) {
+			at = (seed >> 32) % n;
+			probe_free(&p, live[at]);
+			live[at] = live[--n];
+			continue;
+		}
+		at = seed >> 40 & 1 ? lowest_half(live, n) : 0;
+		live[n] = probe_alloc(&p, seed >> 40 & 1 ? MIB : 2 * MIB);
+		if (at)
+			assert_int_equal(live[n].addr, at);
+		else
+			assert_int_equal(live[n].cls, FRAG_CLASS_GROW);
+		n++;
+	}
+	probe_close(&p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -272,6 +319,7 @@ int main(void)
 		cmocka_unit_test(test_give_back),
 		cmocka_unit_test(test_waits),
 		cmocka_unit_test(test_options),
+		cmocka_unit_test(test_many_arenas),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
