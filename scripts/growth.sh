@@ -88,9 +88,8 @@ describe() {
 	is 1.67 times log(1 k). Instructions are those of the whole call, on \`sim\` with its model of the driver. Times
 	grow more, because the blocks no longer fit into the caches: at 10 M they are 3 GB.
 
-	Three rows grow by more, up to a limit or by little: \`pytorch\`, mixed, has lists in its bins at 1 k and trees at 100 k;
-	\`cub\`, streams, asks for one event of each stream that has cached something, at most 1,000, as its source does;
-	\`buddy\`, released, keeps its arenas in a sorted array, and one that is opened moves those above it, 8 bytes for each GiB.
+	Two rows grow by more, up to a limit: \`pytorch\`, mixed, has lists in its bins at 1 k and trees at 100 k;
+	\`cub\`, streams, asks for one event of each stream that has cached something, at most 1,000, as its source does.
 
 	Instructions per call:
 

@@ -137,7 +137,7 @@ test_make_refuses_unknown_values() {
 tests_project() {
 	mkdir -p scripts tests/unit b/tests/unit
 	cp "$root/scripts/run_tests.sh" scripts/
-	for name in cli golden scripts threads; do fake_script "$name" 'echo "0 passed, 0 failed, 0 skipped"'; done
+	for name in cli golden report scripts threads; do fake_script "$name" 'echo "0 passed, 0 failed, 0 skipped"'; done
 }
 fake_script() { # NAME BODY
 	mkdir -p "tests/$1"
