@@ -14,7 +14,7 @@ set style fill solid 0.9
 set boxwidth 0.9
 set xtics rotate by -25
 set rmargin 8
-set key top left
+set key outside above left horizontal
 # every trace has two rows: the policy, then PyTorch
 plot CSV every 2::0 using "warm_ns_per_op":xtic(1) lc rgb BLUE title "cufrag, policy pytorch", \
 	CSV every 2::1 using "warm_ns_per_op" lc rgb VERMILLION title EXTRA
