@@ -62,8 +62,8 @@ struct queue {
 };
 
 struct self {
+	struct frag_heap heap; /* first: its hooks are used as they are */
 	const struct params *params;
-	struct frag_heap heap;
 	struct queue *queues; /* [stream * bins + bin - min_bin] */
 	struct frag_bset
 		*heads; /* [bin - min_bin]: (0, number of the first) -> its queue's stream */
@@ -369,10 +369,7 @@ static int alloc(void *self, const struct frag_request *req, struct frag_block *
 		p->mark = (uint8_t)bin;
 	}
 	p->tag = req->stream;
-	frag_heap_take(&s->heap, p);
-	out->addr = p->addr;
-	out->granted = p->bytes;
-	out->handle = (uintptr_t)p;
+	frag_heap_grant(&s->heap, p, out);
 	return 0;
 }
 
@@ -398,24 +395,10 @@ static int release(void *self, const struct frag_block *block, struct frag_err *
 	return frag_dev_fence_record(s->heap.env.dev, p->tag, &p->seg->tag, err);
 }
 
-static void free_requested(void *self, const struct frag_block *block)
-{
-	struct self *s = self;
-
-	frag_heap_wait(&s->heap, (void *)(uintptr_t)block->handle);
-}
-
 static int trim(void *self, uint16_t pool, struct frag_err *err)
 {
 	(void)pool;
 	return drop_all(self, err);
-}
-
-static void visit(void *self, const struct frag_visitor *v)
-{
-	struct self *s = self;
-
-	frag_heap_visit(&s->heap, v);
 }
 
 static void usage(void *self, struct frag_usage *out)
@@ -506,9 +489,9 @@ const struct frag_policy_ops frag_policy_cub = {
 	.destroy = destroy,
 	.alloc = alloc,
 	.free = release,
-	.free_requested = free_requested,
+	.free_requested = frag_heap_op_free_requested,
 	.trim = trim,
-	.visit = visit,
+	.visit = frag_heap_op_visit,
 	.usage = usage,
 	.check = check,
 };

@@ -183,10 +183,7 @@ static int alloc(void *self, const struct frag_request *req, struct frag_block *
 	} else {
 		FRAG_TRY(grow(s, bytes, req->stream, &p, &out->cls, err));
 	}
-	frag_heap_take(&s->heap, p);
-	out->addr = p->addr;
-	out->granted = p->bytes;
-	out->handle = (uintptr_t)p;
+	frag_heap_grant(&s->heap, p, out);
 	return 0;
 }
 

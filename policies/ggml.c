@@ -264,10 +264,7 @@ static int alloc(void *self, const struct frag_request *req, struct frag_block *
 	out->cls = FRAG_CLASS_HIT;
 	if (!p)
 		FRAG_TRY(grow(s, q, FRAG_MAX(req->bytes, 1), req->stream, &p, &out->cls, err));
-	frag_heap_take(&s->heap, p);
-	out->addr = p->addr;
-	out->granted = p->bytes;
-	out->handle = (uintptr_t)p;
+	frag_heap_grant(&s->heap, p, out);
 	return 0;
 }
 

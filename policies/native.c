@@ -17,7 +17,7 @@
 #include "segheap.h"
 
 struct self {
-	struct frag_heap heap;
+	struct frag_heap heap; /* first: its hooks are used as they are */
 };
 
 static int create(const struct frag_policy_env *env, const void *params, void **out,
@@ -68,10 +68,7 @@ static int alloc(void *self, const struct frag_request *req, struct frag_block *
 	}
 	if (rc)
 		return rc;
-	frag_heap_take(&s->heap, p);
-	out->addr = p->addr;
-	out->granted = p->bytes;
-	out->handle = (uintptr_t)p;
+	frag_heap_grant(&s->heap, p, out);
 	out->cls = FRAG_CLASS_GROW;
 	return 0;
 }
@@ -85,24 +82,10 @@ static int release(void *self, const struct frag_block *block, struct frag_err *
 	return frag_heap_drop(&s->heap, p->seg, err);
 }
 
-static void free_requested(void *self, const struct frag_block *block)
-{
-	struct self *s = self;
-
-	frag_heap_wait(&s->heap, (void *)(uintptr_t)block->handle);
-}
-
 static int trim(void *self, uint16_t pool, struct frag_err *err)
 {
 	(void)pool;
 	return drop_left_behind(self, err);
-}
-
-static void visit(void *self, const struct frag_visitor *v)
-{
-	struct self *s = self;
-
-	frag_heap_visit(&s->heap, v);
 }
 
 static void usage(void *self, struct frag_usage *out)
@@ -131,9 +114,9 @@ const struct frag_policy_ops frag_policy_native = {
 	.destroy = destroy,
 	.alloc = alloc,
 	.free = release,
-	.free_requested = free_requested,
+	.free_requested = frag_heap_op_free_requested,
 	.trim = trim,
-	.visit = visit,
+	.visit = frag_heap_op_visit,
 	.usage = usage,
 	.check = check,
 };

@@ -151,10 +151,7 @@ static int alloc(void *self, const struct frag_request *req, struct frag_block *
 		p = frag_heap_split(&s->heap, head, head->bytes - bytes);
 		put(s, head);
 	}
-	frag_heap_take(&s->heap, p);
-	out->addr = p->addr;
-	out->granted = p->bytes;
-	out->handle = (uintptr_t)p;
+	frag_heap_grant(&s->heap, p, out);
 	return 0;
 }
 

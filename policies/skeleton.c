@@ -182,10 +182,7 @@ static int alloc(void *self, const struct frag_request *req, struct frag_block *
 		if (cls == FRAG_CLASS_HIT)
 			cls = FRAG_CLASS_SPLIT;
 	}
-	frag_heap_take(&s->heap, p);
-	out->addr = p->addr;
-	out->granted = p->bytes;
-	out->handle = (uintptr_t)p;
+	frag_heap_grant(&s->heap, p, out);
 	out->cls = (uint8_t)cls;
 	return 0;
 }

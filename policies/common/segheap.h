@@ -183,6 +183,16 @@ static inline void frag_heap_take(struct frag_heap *h, struct frag_piece *p)
 	h->live_bytes += p->bytes;
 }
 
+/* Free -> live, and what the program gets: everything of `out` but its class. */
+static inline void frag_heap_grant(struct frag_heap *h, struct frag_piece *p,
+				   struct frag_block *out)
+{
+	frag_heap_take(h, p);
+	out->addr = p->addr;
+	out->granted = p->bytes;
+	out->handle = (uintptr_t)p;
+}
+
 /* Live -> waiting: the program has let go of it. */
 static inline void frag_heap_wait(struct frag_heap *h, struct frag_piece *p)
 {
