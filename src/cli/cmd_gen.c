@@ -9,12 +9,12 @@
 #include <sys/stat.h>
 
 #include <frag/opt.h>
-#include <frag/replay.h>
 #include <frag/trace.h>
 
 #include "../trace/cft_stream.h"
 #include "../trace/gen_repeat.h"
 #include "common.h"
+#include "settle.h"
 
 struct options {
 	const char *output;
@@ -82,19 +82,6 @@ static void report_repeated(const struct frag_cli *cli, const struct options *o,
 	report(cli, o->output, text, r->events);
 }
 
-/* What a recording leaves open is settled first, as import does it. */
-static int settle(const struct frag_cli *cli, struct frag_trace *trace, struct frag_err *err)
-{
-	uint64_t limit = frag_cli_limit(cli, cli->card.total_bytes);
-
-	if (limit == UINT64_MAX && trace->settings.limit_known)
-		limit = trace->settings.limit_bytes;
-	for (uint32_t d = 0; d < trace->devs_count; d++)
-		if (trace->devs[d].has_evidence)
-			FRAG_TRY(frag_resolve(trace, d, &cli->card, limit, err));
-	return 0;
-}
-
 static int repeat(const struct frag_cli *cli, const struct options *o, struct frag_err *err)
 {
 	const struct frag_repeat_options opt = {
@@ -112,7 +99,7 @@ static int repeat(const struct frag_cli *cli, const struct options *o, struct fr
 		return frag_fail(err, FRAG_EUSAGE,
 				 "how long? give one of --events and --times, as --events 100M");
 	FRAG_TRY(frag_trace_read(cli->operands[1], NULL, &trace, err));
-	rc = trace->devs_count ? settle(cli, trace, err)
+	rc = trace->devs_count ? frag_cli_settle_recorded(cli, trace, err)
 			       : frag_fail(err, FRAG_EINPUT, "'%.200s' holds no events to repeat",
 					   cli->operands[1]);
 	if (!rc)

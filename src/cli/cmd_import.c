@@ -7,12 +7,12 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include <frag/replay.h>
 #include <frag/trace.h>
 
 #include "../trace/merge.h"
 #include "../trace/minimalloc.h"
 #include "common.h"
+#include "settle.h"
 
 struct options {
 	const char *output, *device;
@@ -61,13 +61,8 @@ static int settle(const struct frag_cli *cli, struct frag_trace *trace, struct f
 	if (limit != UINT64_MAX) {
 		trace->settings.limit_bytes = limit;
 		trace->settings.limit_known = true;
-	} else if (trace->settings.limit_known) {
-		limit = trace->settings.limit_bytes;
 	}
-	for (uint32_t d = 0; d < trace->devs_count; d++)
-		if (trace->devs[d].has_evidence)
-			FRAG_TRY(frag_resolve(trace, d, &cli->card, limit, err));
-	return 0;
+	return frag_cli_settle_recorded(cli, trace, err);
 }
 
 /* What the recorder saw of its own allocator; the requests stay. */

@@ -14,5 +14,8 @@
  */
 int frag_cli_settle(const struct frag_cli *cli, uint64_t limit_bytes, struct frag_trace *trace,
 		    struct frag_err *err);
+/* The same where card and limit are those of the recording: --limit, else what the file says. */
+int frag_cli_settle_recorded(const struct frag_cli *cli, struct frag_trace *trace,
+			     struct frag_err *err);
 
 #endif

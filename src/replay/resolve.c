@@ -458,7 +458,7 @@ static int settle(struct resolve *r, struct frag_err *err)
 	return rounds(r, err);
 }
 
-static uint64_t peak_of(const struct frag_trace_dev *td)
+uint64_t frag_recorded_peak(const struct frag_trace_dev *td)
 {
 	uint64_t total = 0, peak;
 
@@ -495,7 +495,7 @@ int frag_resolve(struct frag_trace *trace, uint32_t dev, const struct frag_sim_c
 	r.total_bytes =
 		r.card->total_bytes ? r.card->total_bytes : frag_gpu_find("h200")->total_bytes;
 	undo_guesses(r.td);
-	r.peak_seen_bytes = peak_of(r.td);
+	r.peak_seen_bytes = frag_recorded_peak(r.td);
 	r.trim_before = frag_host_calloc(r.td->events_count + 1, sizeof(*r.trim_before));
 	if (!r.trim_before)
 		rc = frag_fail_nomem(err, "resolve");

@@ -112,4 +112,7 @@ int frag_verify_card(struct frag_trace *trace, uint32_t dev, struct frag_device 
 int frag_resolve(struct frag_trace *trace, uint32_t dev, const struct frag_sim_config *card,
 		 uint64_t limit_bytes, struct frag_err *err);
 
+/* Most bytes that the recorded allocator held in segments at once, by the evidence. */
+uint64_t frag_recorded_peak(const struct frag_trace_dev *dev);
+
 #endif
