@@ -9,41 +9,8 @@
 
 #include <cmocka.h>
 
-#include "../../src/trace/unpickle.h"
 #include "../support/pickle_bytes.h"
-
-/* ---- reading ------------------------------------------------------------------- */
-
-struct result {
-	struct frag_pickle *p;
-	frag_pv root;
-	struct frag_err err;
-	int rc;
-};
-
-static const char *const words[] = { "action", "size" };
-
-static struct result read_with(const void *bytes, size_t n, frag_record_fn fn, void *ctx)
-{
-	struct result r = { 0 };
-	struct frag_input *in = NULL;
-
-	r.rc = frag_input_open_memory("test", bytes, n, &in, &r.err);
-	if (!r.rc)
-		r.rc = frag_pickle_create(words, 2, fn, ctx, &r.p, &r.err);
-	if (!r.rc)
-		r.rc = frag_pickle_read(r.p, in, &r.root, &r.err);
-	frag_input_close(in);
-	return r;
-}
-
-static struct result read_bytes(const void *bytes, size_t n)
-{
-	return read_with(bytes, n, NULL, NULL);
-}
-
-/* A pickle of one value. */
-#define READ(text) read_bytes("\x80\x04" text ".", sizeof("\x80\x04" text ".") - 1)
+#include "unpickle_rig.h"
 
 static void expect_fail(struct result r, uint64_t offset, const char *says)
 {
