@@ -53,6 +53,19 @@ static void two_holes(struct probe *p, uint64_t first, uint64_t second, struct f
 	probe_free(p, *b);
 }
 
+/* Holes of 30M and of 20M (`second`, unless NULL), and the 50M that were stitched over both. */
+static struct frag_block stitched_holes(struct probe *p, struct frag_block *second)
+{
+	struct frag_block a, b, s;
+
+	two_holes(p, 30 * MIB, 20 * MIB, &a, &b);
+	s = probe_alloc(p, 50 * MIB);
+	probe_free(p, s);
+	if (second)
+		*second = b;
+	return s;
+}
+
 /* 1M is small: a cudaMalloc of 2M. 1M + 1 is large: 20M in ten pages. */
 static void test_sizes(void **state)
 {
@@ -128,14 +141,12 @@ static void test_frag_limit(void **state)
 /* Found again when all its pages are free and no single piece fits; only its first pages are used. */
 static void test_reuse(void **state)
 {
-	struct frag_block a, b, s, t;
+	struct frag_block b, s, t;
 	struct probe p;
 
 	(void)state;
 	probe_open(&p, "gmlake:frag-limit=4M", NULL);
-	two_holes(&p, 30 * MIB, 20 * MIB, &a, &b);
-	s = probe_alloc(&p, 50 * MIB);
-	probe_free(&p, s);
+	s = stitched_holes(&p, &b);
 	t = probe_alloc(&p, 50 * MIB);
 	assert_int_equal(t.addr, s.addr);
 	assert_int_equal(t.cls, FRAG_CLASS_HIT);
@@ -150,9 +161,7 @@ static void test_reuse(void **state)
 	probe_close(&p);
 	/* above reuse-limit it is not taken: 50M > 1.2 * 40M */
 	probe_open(&p, "gmlake:frag-limit=4M,reuse-limit=1.2", NULL);
-	two_holes(&p, 30 * MIB, 20 * MIB, &a, &b);
-	s = probe_alloc(&p, 50 * MIB);
-	probe_free(&p, s);
+	s = stitched_holes(&p, NULL);
 	t = probe_alloc(&p, 40 * MIB);
 	assert_int_equal(t.cls, FRAG_CLASS_STITCH);
 	assert_true(t.addr != s.addr);
@@ -162,14 +171,12 @@ static void test_reuse(void **state)
 /* One of its pieces is in use: it is broken, and not found until that is free. */
 static void test_broken(void **state)
 {
-	struct frag_block a, b, s, t;
+	struct frag_block b, s, t;
 	struct probe p;
 
 	(void)state;
 	probe_open(&p, "gmlake:frag-limit=4M", NULL);
-	two_holes(&p, 30 * MIB, 20 * MIB, &a, &b);
-	s = probe_alloc(&p, 50 * MIB);
-	probe_free(&p, s);
+	s = stitched_holes(&p, &b);
 	t = probe_alloc(&p, 18 * MIB); /* of b, breaks s */
 	assert_int_equal(t.addr, b.addr);
 	assert_int_equal(probe_alloc(&p, 50 * MIB).cls, FRAG_CLASS_GROW);
@@ -229,14 +236,12 @@ static void test_only_missing(void **state)
 /* With no address space allowed, the next stitch drops those whose event is done. */
 static void test_auto_gc(void **state)
 {
-	struct frag_block a, b, s;
+	struct frag_block a, s;
 	struct probe p;
 
 	(void)state;
 	probe_open(&p, "gmlake:frag-limit=4M,auto-gc=60M", NULL);
-	two_holes(&p, 30 * MIB, 20 * MIB, &a, &b);
-	s = probe_alloc(&p, 50 * MIB);
-	probe_free(&p, s);
+	stitched_holes(&p, NULL);
 	/* 40M would reuse it: break it first */
 	a = probe_alloc(&p, 2 * MIB);
 	s = probe_alloc(&p, 48 * MIB); /* 50M + 48M > 60M, but the last free is not done */
@@ -254,15 +259,13 @@ static void test_auto_gc(void **state)
 /* A segment takes the inactive stitched blocks over it with it; under an active one it stays. */
 static void test_release(void **state)
 {
-	struct frag_block a, b, s;
+	struct frag_block s;
 	struct probe p;
 
 	(void)state;
 	probe_open(&p, "gmlake:frag-limit=4M", NULL);
-	two_holes(&p, 30 * MIB, 20 * MIB, &a, &b);
-	s = probe_alloc(&p, 50 * MIB);
-	probe_free(&p, s);
-	s = probe_alloc(&p, 32 * MIB); /* its first 32M: all of a, 2M of b */
+	stitched_holes(&p, NULL);
+	s = probe_alloc(&p, 32 * MIB); /* its first 32M: all of one hole, 2M of the other */
 	assert_int_equal(probe_usage(&p).releasable_bytes, 0);
 	probe_free(&p, s);
 	assert_int_equal(probe_usage(&p).releasable_bytes, 50 * MIB);
@@ -336,14 +339,12 @@ static void test_paper_stitch(void **state)
 /* Above the bound the least recently used goes first. */
 static void test_paper_bound(void **state)
 {
-	struct frag_block a, b, s;
+	struct frag_block s;
 	struct probe p;
 
 	(void)state;
 	probe_open(&p, "gmlake:variant=paper,frag-limit=4M,auto-gc=80M", NULL);
-	two_holes(&p, 30 * MIB, 20 * MIB, &a, &b);
-	s = probe_alloc(&p, 50 * MIB);
-	probe_free(&p, s);
+	stitched_holes(&p, NULL);
 	s = probe_alloc(&p, 44 * MIB); /* 94M: the 50M go */
 	assert_int_equal(counter(&p, "stitched_bytes"), 44 * MIB);
 	probe_free(&p, s);
