@@ -6,17 +6,19 @@
  *
  * Structure. Free and unmapped blocks in turn, without a live one between them, are an
  * idle run. Each unmapped block has a bound, and each segment a tournament over its pages, at
- * which unmapped blocks begin, of these bounds (max[i] is the greater of max[2i] and
- * max[2i + 1], leaves from `leaves` on; 0 where none begins). A search that looks at a
- * run in vain writes its length to all bounds in it; a block that is freed beside unmapped
- * ones makes a nearest bound unknown. A run that is cut in two needs nothing: what has grown on
- * either side of the cut has left its mark there. So a look costs the length of a run, but only
- * once after the run has grown. The block that has never been mapped may begin behind the leaves.
+ * which unmapped blocks begin, of these bounds (frag/tournament.h; 0 where none begins). A
+ * search that looks at a run in vain writes its length to all bounds in it; a block that is
+ * freed beside unmapped ones makes a nearest bound unknown. A run that is cut in two needs
+ * nothing: what has grown on either side of the cut has left its mark there. So a look costs
+ * the length of a run, but only once after the run has grown. The block that has never been
+ * mapped may begin behind the leaves.
  *
  * Invariants: leaf p is the bound of the unmapped block that begins at page p; the greatest
  * bound of a run is not below its length.
  */
 #include "pt.h"
+
+#include <frag/tournament.h>
 
 #include <string.h>
 
@@ -29,18 +31,8 @@ static void set_leaf(struct pt_seg *g, frag_addr_t addr, uint64_t bound)
 {
 	size_t i = (addr - g->base) / g->page;
 
-	if (i >= g->leaves)
-		return;
-	i += g->leaves;
-	g->max[i] = bound;
-	while (i > 1) {
-		uint64_t greater = FRAG_MAX(g->max[i], g->max[i ^ 1]);
-
-		i /= 2;
-		if (g->max[i] == greater)
-			return;
-		g->max[i] = greater;
-	}
+	if (i < g->leaves)
+		frag_tournament_set(g->max, g->leaves, i, bound);
 }
 
 int pt_room_pages(struct pt_block *u, frag_addr_t end, struct frag_err *err)
@@ -59,8 +51,7 @@ int pt_room_pages(struct pt_block *u, frag_addr_t end, struct frag_err *err)
 		return frag_fail_nomem(err, "pytorch: pages");
 	if (g->leaves)
 		memcpy(max + leaves, g->max + g->leaves, g->leaves * sizeof(*max));
-	for (size_t i = leaves; i-- > 1;)
-		max[i] = FRAG_MAX(max[2 * i], max[2 * i + 1]);
+	frag_tournament_build(max, leaves);
 	frag_host_free(g->max);
 	g->max = max;
 	g->leaves = leaves;

@@ -8,6 +8,8 @@
  */
 #include "sim_arena.h"
 
+#include <frag/tournament.h>
+
 #define AGES_FIRST 64u
 #define AGES_SPARE 4u /* a call opens its own chunk and, the first one, those of the context */
 
@@ -15,17 +17,7 @@
 
 static void ages_set(struct ages *g, uint32_t leaf, uint64_t value)
 {
-	uint32_t i = g->leaves + leaf;
-
-	g->max[i] = value;
-	while (i > 1) {
-		uint64_t greater = FRAG_MAX(g->max[i], g->max[i ^ 1]);
-
-		i /= 2;
-		if (g->max[i] == greater)
-			return;
-		g->max[i] = greater;
-	}
+	frag_tournament_set(g->max, g->leaves, leaf, value);
 }
 
 /* Leaf of the newest chunk with a hole of `bytes`. pre: there is one. */
@@ -52,8 +44,7 @@ static void ages_pack(struct ages *g, const struct ages *old)
 		g->chunks[c->age] = c;
 		g->max[g->leaves + c->age] = c->greatest;
 	}
-	for (uint32_t i = g->leaves; i-- > 1;)
-		g->max[i] = FRAG_MAX(g->max[2 * i], g->max[2 * i + 1]);
+	frag_tournament_build(g->max, g->leaves);
 	g->open = g->used;
 }
 

@@ -43,8 +43,7 @@ struct chunk {
 };
 
 /*
- * Chunks in order of opening, with a tournament over their greatest holes:
- * max[i] is the greater of max[2i] and max[2i + 1], leaves from `leaves` on.
+ * Chunks in order of opening, with a tournament over their greatest holes (frag/tournament.h).
  * Closed chunks leave empty leaves until the next packing.
  */
 struct ages {
