@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Buffers of a trace, and the largest load. */
-#include <frag/plan.h>
+#include "edges.h"
 
 #include <stdlib.h>
 
@@ -65,35 +65,34 @@ void frag_buffers_release(struct frag_buffers *b)
 	*b = (struct frag_buffers){ 0 };
 }
 
-/* A buffer begins or ends. */
-struct edge {
-	uint64_t when, bytes;
-	bool begins;
-};
-
-/* What ends at a moment is gone before what begins there. */
 static int compare_edges(const void *a, const void *b)
 {
-	const struct edge *x = a, *y = b;
+	const struct frag_edge *x = a, *y = b;
 
 	if (x->when != y->when)
 		return x->when < y->when ? -1 : 1;
 	return (int)x->begins - (int)y->begins;
 }
 
+void frag_edges_sort(const struct frag_buffers *b, struct frag_edge *edges)
+{
+	for (size_t i = 0; i < b->count; i++) {
+		edges[2 * i] = (struct frag_edge){ b->list[i].lower, b->list[i].bytes, true };
+		edges[2 * i + 1] = (struct frag_edge){ b->list[i].upper, b->list[i].bytes, false };
+	}
+	qsort(edges, 2 * b->count, sizeof(*edges), compare_edges);
+}
+
 int frag_load_bound(const struct frag_buffers *b, uint64_t *bound, uint64_t *when,
 		    struct frag_err *err)
 {
-	struct edge *edges = frag_host_calloc(FRAG_MAX(2 * b->count, (size_t)1), sizeof(*edges));
+	struct frag_edge *edges =
+		frag_host_calloc(FRAG_MAX(2 * b->count, (size_t)1), sizeof(*edges));
 	uint64_t now = 0, at = 0;
 
 	if (!edges)
 		return frag_fail_nomem(err, "load");
-	for (size_t i = 0; i < b->count; i++) {
-		edges[2 * i] = (struct edge){ b->list[i].lower, b->list[i].bytes, true };
-		edges[2 * i + 1] = (struct edge){ b->list[i].upper, b->list[i].bytes, false };
-	}
-	qsort(edges, 2 * b->count, sizeof(*edges), compare_edges);
+	frag_edges_sort(b, edges);
 	*bound = 0;
 	for (size_t i = 0; i < 2 * b->count; i++) {
 		now = edges[i].begins ? now + edges[i].bytes : now - edges[i].bytes;

@@ -5,37 +5,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "edges.h"
+
 #define SETS_MAX (256 * FRAG_MIB) /* memory of any of the lists, at worst */
 #define ORDERS 3u
 
 /* ---- sections -------------------------------------------------------------------- */
 
-struct edge {
-	uint64_t when;
-	bool begins;
-};
-
-/* At one moment ends come first. */
-static int compare_edges(const void *a, const void *b)
-{
-	const struct edge *x = a, *y = b;
-
-	if (x->when != y->when)
-		return x->when < y->when ? -1 : 1;
-	return (int)x->begins - (int)y->begins;
-}
-
 /* Only sections that no neighbour contains count: the moment of the last beginning before an
  * end. Two buffers meet if and only if they meet in one of these. */
-static uint32_t find_cuts(const struct frag_buffers *b, struct edge *edges, uint64_t *cuts)
+static uint32_t find_cuts(const struct frag_buffers *b, struct frag_edge *edges, uint64_t *cuts)
 {
 	uint32_t count = 0;
 
-	for (size_t i = 0; i < b->count; i++) {
-		edges[2 * i] = (struct edge){ b->list[i].lower, true };
-		edges[2 * i + 1] = (struct edge){ b->list[i].upper, false };
-	}
-	qsort(edges, 2 * b->count, sizeof(*edges), compare_edges);
+	frag_edges_sort(b, edges);
 	for (size_t i = 0; i + 1 < 2 * b->count; i++)
 		if (edges[i].begins && !edges[i + 1].begins)
 			cuts[count++] = edges[i].when;
@@ -61,7 +44,7 @@ static uint32_t cut_of(const uint64_t *cuts, uint32_t count, uint64_t when)
 static int make_items(struct tree_problem *p, struct frag_err *err)
 {
 	size_t n = p->count;
-	struct edge *edges = frag_host_calloc(2 * n + 1, sizeof(*edges));
+	struct frag_edge *edges = frag_host_calloc(2 * n + 1, sizeof(*edges));
 	uint64_t *cuts = frag_host_calloc(n + 1, sizeof(*cuts));
 
 	p->items = frag_host_calloc(n + 1, sizeof(*p->items));

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where buffers begin and end, in order of time (buffers.c). */
+#ifndef FRAG_PLAN_EDGES_H
+#define FRAG_PLAN_EDGES_H
+
+#include <frag/plan.h>
+
+/* A buffer begins or ends. */
+struct frag_edge {
+	uint64_t when, bytes;
+	bool begins;
+};
+
+/* edges[2 * b->count], the caller's. What ends at a moment comes before what begins there. */
+void frag_edges_sort(const struct frag_buffers *b, struct frag_edge *edges);
+
+#endif
