@@ -234,15 +234,13 @@ for r in rows[1:]:
 }
 
 describe() {
-	local cpu
-	cpu=$(sed -n 's/^model name[^:]*: *//p' /proc/cpuinfo | head -n 1)
 	cat <<-END
 	# Performance
 
 	| | |
 	|---|---|
 	| command | \`make bench\` (scripts/bench.sh, median of $runs runs after one warm-up, one process at a time) |
-	| machine | ${cpu:-unknown processor}, $(nproc) processors, $(awk '/MemTotal/ { printf "%.0f GiB", $2 / 1048576 }' /proc/meminfo) |
+	| machine | $(scripts/machine.sh) |
 	| system | $(. /etc/os-release 2> /dev/null && echo "${PRETTY_NAME:-}"), $(uname -sm), $(gcc --version | head -n 1), $(python3 --version) |
 	| date, version | $(date -u +%Y-%m-%d), $("$cufrag" --version) |
 

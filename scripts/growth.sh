@@ -71,15 +71,13 @@ for policy in $policies; do
 done
 
 describe() {
-	local cpu
-	cpu=$(sed -n 's/^model name[^:]*: *//p' /proc/cpuinfo | head -n 1)
 	cat <<-END
 	# Growth
 
 	| | |
 	|---|---|
 	| command | \`scripts/growth.sh$([ $quick = 0 ] || echo ' --quick') BUILD_FOLDER\` |
-	| machine | ${cpu:-unknown processor}, $(nproc) processors, $(awk '/MemTotal/ { printf "%.0f GiB", $2 / 1048576 }' /proc/meminfo), $(gcc --version | head -n 1) |
+	| machine | $(scripts/machine.sh), $(gcc --version | head -n 1) |
 	| date, version | $(date -u +%Y-%m-%d), $("$b/cufrag" --version) |
 
 	A pool with n free blocks, each between two live ones, and then one block handed out and one freed in turn
