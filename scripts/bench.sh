@@ -234,6 +234,7 @@ for r in rows[1:]:
 }
 
 describe() {
+	# shellcheck disable=SC1091 # the system's own
 	cat <<-END
 	# Performance
 

@@ -54,19 +54,19 @@ command -v valgrind > /dev/null || { callgrind=; echo 'growth: no valgrind: time
 
 for policy in $main_policies; do
 	for pattern in $patterns; do
-		for n in ${callgrind:+1000 10000 100000}; do cell count "$policy" $pattern $n; done
-		for n in 1000 10000 100000; do cell time "$policy" $pattern $n; done
-		[ $pattern = released ] || cell time "$policy" $pattern 1000000
+		for n in ${callgrind:+1000 10000 100000}; do cell count "$policy" "$pattern" "$n"; done
+		for n in 1000 10000 100000; do cell time "$policy" "$pattern" "$n"; done
+		[ "$pattern" = released ] || cell time "$policy" "$pattern" 1000000
 	done
-	[ $quick = 1 ] || for pattern in equal mixed; do cell time "$policy" $pattern 10000000; done
+	[ $quick = 1 ] || for pattern in equal mixed; do cell time "$policy" "$pattern" 10000000; done
 done
 for policy in $policies; do
 	for pattern in $patterns; do
-		for n in ${callgrind:+1000 10000}; do cell count "$policy" $pattern $n; done
+		for n in ${callgrind:+1000 10000}; do cell count "$policy" "$pattern" "$n"; done
 	done
-	[ -z "$callgrind" ] || for pattern in equal mixed; do cell count "$policy" $pattern 100000; done
-	[ -z "$callgrind" ] || [ $policy != cub ] || cell count cub streams 100000
-	[ -z "$callgrind" ] || [ $policy != buddy ] || cell count buddy released 100000
+	[ -z "$callgrind" ] || for pattern in equal mixed; do cell count "$policy" "$pattern" 100000; done
+	[ -z "$callgrind" ] || [ "$policy" != cub ] || cell count cub streams 100000
+	[ -z "$callgrind" ] || [ "$policy" != buddy ] || cell count buddy released 100000
 	for n in 1000 100000 1000000; do cell time "$policy" mixed $n; done
 done
 
