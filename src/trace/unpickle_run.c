@@ -328,6 +328,23 @@ static inline frag_pv remembered(const struct frag_pickle *p, size_t index)
 	return FRAG_LIKELY(index < (size_t)(p->memo_top - p->memo)) ? p->memo[index] : FRAG_PV_HOLE;
 }
 
+/*
+ * LONG_BINGETs whose first 'j' was just taken: a stack of frames is nothing else. False: the memo
+ * entry was never set.
+ */
+static inline __attribute__((always_inline)) bool
+take_references(const struct frag_pickle *p, const unsigned char **cur, frag_pv **top)
+{
+	--*cur;
+	do {
+		**top = remembered(p, frag_le32(*cur + 1));
+		*cur += 5;
+		if (FRAG_UNLIKELY(*(*top)++ == FRAG_PV_HOLE))
+			return false;
+	} while (**cur == 'j' && *cur < p->safe && *top <= p->stack_end - FRAG_PICKLE_STACK_ROOM);
+	return true;
+}
+
 /* The dict whose '}' was just taken and those behind it, while they are like ones before: TAKEN,
  * 0 or an error. */
 static inline int try_templates(struct frag_pickle *p, const unsigned char **cur, frag_pv **top)
@@ -372,19 +389,12 @@ int frag_pickle_run(struct frag_pickle *p)
 		}
 		op = *cur++;
 		switch (op) {
-		case 'j': /* LONG_BINGET; a stack of frames is nothing else */
-			cur--;
-			do {
-				*top = remembered(p, frag_le32(cur + 1));
-				cur += 5;
-				if (FRAG_UNLIKELY(*top++ == FRAG_PV_HOLE))
-					goto hole;
-			} while (*cur == 'j' && cur < p->safe &&
-				 top <= p->stack_end - FRAG_PICKLE_STACK_ROOM);
+		case 'j': /* LONG_BINGET */
+			if (FRAG_UNLIKELY(!take_references(p, &cur, &top)))
+				goto hole;
 			goto number_after;
 		case 'h': /* BINGET */
-			*top = remembered(p, *cur);
-			cur++;
+			*top = remembered(p, *cur++);
 			if (FRAG_UNLIKELY(*top++ == FRAG_PV_HOLE))
 				goto hole;
 		number_after:
