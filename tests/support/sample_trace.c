@@ -69,62 +69,42 @@ static void small_head(struct frag_trace *t)
 	t->stacks.count = FRAG_ARRAY_LEN(first) - 1;
 }
 
-/* A history that began late, with every kind of event. */
-static void small_first(struct frag_trace *t, struct frag_trace_dev *dev)
+/* Every kind of event. */
+static const struct frag_event small_events[] = {
+	{ .kind = FRAG_EV_ALLOC, .bytes = 1000, .slot = 0, .stream = 0, .flags = FRAG_EVF_SEED },
+	{ .kind = FRAG_EV_ALLOC, .bytes = 5000, .slot = 1, .stream = 1, .flags = FRAG_EVF_SEED },
+	{ .kind = FRAG_EV_FREE_COMPLETED, .bytes = 5000, .slot = 1, .stream = 1, .time_us = 3 },
+	{ .kind = FRAG_EV_ALLOC,
+	  .bytes = 77,
+	  .pool = 1,
+	  .slot = 1,
+	  .stream = 2,
+	  .time_us = 7,
+	  .stack = 1 },
+	{ .kind = FRAG_EV_ALLOC, .bytes = FRAG_MAX_REQUEST, .slot = 2, .time_us = 300, .stack = 2 },
+	{ .kind = FRAG_EV_MARK, .slot = 1, .flags = FRAG_EVF_STEP, .time_us = 300 },
+	{ .kind = FRAG_EV_FREE_REQUESTED,
+	  .bytes = 77,
+	  .pool = 1,
+	  .slot = 1,
+	  .stream = 2,
+	  .time_us = 1u << 30 },
+	{ .kind = FRAG_EV_REFUSED, .bytes = 1ull << 40, .stream = 1, .time_us = 1u << 30 },
+	{ .kind = FRAG_EV_FREE_COMPLETED,
+	  .bytes = 77,
+	  .pool = 1,
+	  .slot = 1,
+	  .stream = 2,
+	  .flags = FRAG_EVF_AT_SYNC,
+	  .time_us = (1u << 30) + 1 },
+	{ .kind = FRAG_EV_TRIM, .pool = 1, .flags = FRAG_EVF_UNSURE, .time_us = (1u << 30) + 254 },
+	{ .kind = FRAG_EV_MARK, .slot = 3, .flags = FRAG_EVF_END, .time_us = (1u << 30) + 509 },
+	{ .kind = FRAG_EV_FREE, .bytes = 1000, .slot = 0, .time_us = (1ull << 40) - 1 },
+};
+
+/* A history that began late. */
+static void small_first(struct frag_trace_dev *dev)
 {
-	static const struct frag_event events[] = {
-		{ .kind = FRAG_EV_ALLOC,
-		  .bytes = 1000,
-		  .slot = 0,
-		  .stream = 0,
-		  .flags = FRAG_EVF_SEED },
-		{ .kind = FRAG_EV_ALLOC,
-		  .bytes = 5000,
-		  .slot = 1,
-		  .stream = 1,
-		  .flags = FRAG_EVF_SEED },
-		{ .kind = FRAG_EV_FREE_COMPLETED,
-		  .bytes = 5000,
-		  .slot = 1,
-		  .stream = 1,
-		  .time_us = 3 },
-		{ .kind = FRAG_EV_ALLOC,
-		  .bytes = 77,
-		  .pool = 1,
-		  .slot = 1,
-		  .stream = 2,
-		  .time_us = 7,
-		  .stack = 1 },
-		{ .kind = FRAG_EV_ALLOC,
-		  .bytes = FRAG_MAX_REQUEST,
-		  .slot = 2,
-		  .time_us = 300,
-		  .stack = 2 },
-		{ .kind = FRAG_EV_MARK, .slot = 1, .flags = FRAG_EVF_STEP, .time_us = 300 },
-		{ .kind = FRAG_EV_FREE_REQUESTED,
-		  .bytes = 77,
-		  .pool = 1,
-		  .slot = 1,
-		  .stream = 2,
-		  .time_us = 1u << 30 },
-		{ .kind = FRAG_EV_REFUSED, .bytes = 1ull << 40, .stream = 1, .time_us = 1u << 30 },
-		{ .kind = FRAG_EV_FREE_COMPLETED,
-		  .bytes = 77,
-		  .pool = 1,
-		  .slot = 1,
-		  .stream = 2,
-		  .flags = FRAG_EVF_AT_SYNC,
-		  .time_us = (1u << 30) + 1 },
-		{ .kind = FRAG_EV_TRIM,
-		  .pool = 1,
-		  .flags = FRAG_EVF_UNSURE,
-		  .time_us = (1u << 30) + 254 },
-		{ .kind = FRAG_EV_MARK,
-		  .slot = 3,
-		  .flags = FRAG_EVF_END,
-		  .time_us = (1u << 30) + 509 },
-		{ .kind = FRAG_EV_FREE, .bytes = 1000, .slot = 0, .time_us = (1ull << 40) - 1 },
-	};
 	static const uint64_t streams[] = { 0, 7, 0xfedcba9876543210ull };
 	static const struct frag_pool_id pools[] = { { 0, 0 }, { 3, 0 }, { 0, 9 } };
 	static const struct frag_seed_segment segments[] = {
@@ -136,10 +116,9 @@ static void small_first(struct frag_trace *t, struct frag_trace_dev *dev)
 		{ 0x7f0000400200, 5120, 5000, 1, 1, true },
 	};
 
-	(void)t;
 	dev->ordinal = 3;
-	COPY(dev->events, events);
-	dev->events_count = FRAG_ARRAY_LEN(events);
+	COPY(dev->events, small_events);
+	dev->events_count = FRAG_ARRAY_LEN(small_events);
 	dev->slots_count = 3;
 	COPY(dev->streams, streams);
 	dev->streams_count = FRAG_ARRAY_LEN(streams);
@@ -202,7 +181,7 @@ struct frag_trace *sample_trace_small(void)
 	small_head(t);
 	t->devs_count = 2;
 	t->devs = array_of(2, sizeof(*t->devs));
-	small_first(t, &t->devs[0]);
+	small_first(&t->devs[0]);
 	small_evidence(&t->devs[0]);
 	t->devs[1].ordinal = 5;
 	COPY(t->devs[1].events, second);
