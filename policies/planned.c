@@ -5,7 +5,8 @@
  * A job that repeats its steps makes the same requests again. `cufrag plan
  * TRACE -o FILE` takes the first steps of a recording, places their requests
  * offline and writes sizes and offsets; here a run takes them. One segment of the planned
- * height is allocated at the start. A request, rounded up to 512 B, takes the next
+ * height is allocated at the first event, not while the plan is read, which takes longer than a
+ * card stays awake. A request, rounded up to 512 B, takes the next
  * entry of its size in the current phase whose place is free, at most LOOK_AHEAD further on.
  * Where there is none (another size, more of them, another order) it takes the lowest gap of
  * the segment, and where there is none either it goes to the fallback, another policy over
@@ -17,7 +18,7 @@
  * step; requests of varying size take any gap, not one that was planned as idle.
  *
  * Source: STAlloc (EuroSys 2026, arXiv 2507.16274; infinigence/STAlloc).
- * Invariants: ranges in use never overlap; the segment exists if and only if a plan does.
+ * Invariants: ranges in use never overlap; once started the segment exists if and only if a plan does.
  */
 #include <frag/policy.h>
 
@@ -44,6 +45,7 @@ static const struct frag_opt opts[] = {
 
 struct planned {
 	struct frag_policy_env env;
+	bool started;		 /* at the first event: the segment and the fallback exist */
 	struct frag_inner inner; /* the fallback */
 	struct plan plan;
 	frag_addr_t base; /* of the planned segment */
@@ -56,48 +58,59 @@ struct planned {
 
 /* ---- life ------------------------------------------------------------------------ */
 
-static int open_plan(struct planned *s, const struct params *p, struct frag_err *err)
+static int take_segment(struct planned *s, struct frag_err *err)
 {
+	int rc = FRAG_OOM;
+
+	if (!s->plan.reserve_bytes)
+		return 0;
+	if (s->plan.reserve_bytes <= s->env.limit_bytes)
+		rc = frag_dev_alloc(s->env.dev, s->plan.reserve_bytes, &s->base, err);
+	if (rc != FRAG_OOM)
+		return rc;
+	/* a plan that does not fit: everything goes to the fallback */
+	plan_release(&s->plan);
+	return 0;
+}
+
+/* The segment, then the fallback, which may take memory of its own. Again after an error. */
+static int start_now(struct planned *s, struct frag_err *err)
+{
+	struct frag_policy_env rest = s->env;
 	int rc;
 
-	if (!*p->plan)
-		return 0;
-	FRAG_TRY(plan_read(p->plan, &s->plan, err));
-	if (s->plan.reserve_bytes > s->env.limit_bytes)
-		rc = FRAG_OOM;
-	else
-		rc = frag_dev_alloc(s->env.dev, s->plan.reserve_bytes, &s->base, err);
-	if (rc == FRAG_OOM) {
-		/* a plan that does not fit: everything goes to the fallback */
-		plan_release(&s->plan);
-		return 0;
-	}
-	if (rc)
-		plan_release(&s->plan);
+	FRAG_TRY(take_segment(s, err));
+	if (rest.limit_bytes != UINT64_MAX)
+		rest.limit_bytes -= s->plan.reserve_bytes;
+	rc = frag_policy_create(s->inner.spec, &rest, &s->inner.policy, err);
+	if (rc && s->plan.reserve_bytes)
+		frag_dev_free(s->env.dev, s->base, s->plan.reserve_bytes, NULL);
+	s->started = !rc;
 	return rc;
+}
+
+/* pre of all that reaches the fallback or the segment, save what reads only */
+static inline int start(struct planned *s, struct frag_err *err)
+{
+	return FRAG_LIKELY(s->started) ? 0 : start_now(s, err);
 }
 
 static int create(const struct frag_policy_env *env, const void *params, void **self,
 		  struct frag_err *err)
 {
-	const struct params *p = params;
 	struct planned *s = frag_host_calloc(1, sizeof(*s));
-	struct frag_policy_env rest = *env;
+	const struct params *p = params;
 	int rc;
 
 	if (!s)
 		return frag_fail_nomem(err, "policy planned");
 	s->env = *env;
 	occupied_init(&s->used);
-	rc = open_plan(s, p, err);
-	if (!rc) {
-		if (rest.limit_bytes != UINT64_MAX)
-			rest.limit_bytes -= s->plan.reserve_bytes;
-		rc = frag_inner_open(p->fallback, &rest, &s->inner, err);
-		if (rc && s->plan.reserve_bytes)
-			frag_dev_free(env->dev, s->base, s->plan.reserve_bytes, NULL);
-	}
+	rc = frag_policy_spec_parse(p->fallback, &s->inner.spec, err);
+	if (!rc && *p->plan)
+		rc = plan_read(p->plan, &s->plan, err);
 	if (rc) {
+		frag_inner_close(&s->inner);
 		plan_release(&s->plan);
 		frag_host_free(s);
 		return rc;
@@ -111,7 +124,7 @@ static void destroy(void *self)
 	struct planned *s = self;
 
 	frag_inner_close(&s->inner);
-	if (s->plan.reserve_bytes)
+	if (s->started && s->plan.reserve_bytes)
 		frag_dev_free(s->env.dev, s->base, s->plan.reserve_bytes, NULL);
 	plan_release(&s->plan);
 	occupied_release(&s->used);
@@ -139,6 +152,8 @@ static void mark(void *self, bool begins)
 	struct planned *s = self;
 	const struct frag_policy *p = &s->inner.policy;
 
+	if (start(s, NULL))
+		return; /* the next request meets the same error and tells it */
 	s->marks++;
 	if (s->plan.phases_count > 1 && s->marks >= s->plan.prefix_marks &&
 	    (s->marks - s->plan.prefix_marks) % s->plan.phase_marks == 0) {
@@ -197,6 +212,7 @@ static int alloc(void *self, const struct frag_request *req, struct frag_block *
 	const struct frag_policy *p = &s->inner.policy;
 	uint64_t bytes = frag_round_up(req->bytes, UNIT), offset = UINT64_MAX;
 
+	FRAG_TRY(start(s, err));
 	if (s->change && !s->skip_left--)
 		next_phase(s);
 	/* private pools keep their memory to themselves: not in the plan */
@@ -255,6 +271,7 @@ static int trim(void *self, uint16_t pool, struct frag_err *err)
 	struct planned *s = self;
 	const struct frag_policy *p = &s->inner.policy;
 
+	FRAG_TRY(start(s, err));
 	return p->ops->trim ? p->ops->trim(p->self, pool, err) : 0;
 }
 
@@ -263,6 +280,7 @@ static int synced(void *self, struct frag_err *err)
 	struct planned *s = self;
 	const struct frag_policy *p = &s->inner.policy;
 
+	FRAG_TRY(start(s, err));
 	return p->ops->synced ? p->ops->synced(p->self, err) : 0;
 }
 
@@ -324,6 +342,8 @@ static void visit(void *self, const struct frag_visitor *v)
 	struct visit w = { .s = s, .v = v };
 	struct frag_visitor through = { &w, visit_segment, visit_block };
 
+	if (!s->started)
+		return;
 	if (p->ops->visit)
 		p->ops->visit(p->self, &through);
 	if (!w.shown)
@@ -337,6 +357,8 @@ static void usage(void *self, struct frag_usage *out)
 	uint64_t idle = s->plan.reserve_bytes - s->used_bytes;
 
 	*out = (struct frag_usage){ 0 };
+	if (!s->started)
+		return;
 	if (p->ops->usage)
 		p->ops->usage(p->self, out);
 	else
@@ -374,6 +396,8 @@ static int check(void *self, struct frag_err *err)
 	const struct frag_policy *p = &s->inner.policy;
 	struct sums t = { .limit = s->plan.reserve_bytes };
 
+	if (!s->started)
+		return 0;
 	occupied_walk(&s->used, check_range, &t);
 	if (t.broken)
 		return frag_fail(err, FRAG_ECHECK, "planned ranges overlap or leave the segment");
@@ -392,7 +416,7 @@ static void counters(void *self, frag_counter_fn fn, void *ctx)
 	fn(ctx, "planned.not_in_plan", s->misses);
 	fn(ctx, "planned.place_taken", s->conflicts);
 	fn(ctx, "planned.in_a_gap", s->gaps);
-	if (p->ops->counters)
+	if (s->started && p->ops->counters)
 		p->ops->counters(p->self, fn, ctx);
 }
 
