@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * --against-sim: is the simulated card what the real one is? Every replay runs on the device
- * of the session (--repeats times: driver time is the median), then on the simulated card with
- * its own rule for addresses, and on one that is given those of the first run. Told is where
- * the sequences of driver calls (kind and size) first differ, how far reserved bytes are
+ * of the session (--repeats times), then on the simulated card with its own rule for
+ * addresses, and on one that is given those of the first run. Told is where the
+ * sequences of driver calls (kind and size) first differ, how far reserved bytes are
  * apart, what the witnesses counted, and measured against modelled driver time.
+ *
+ * Driver time is the median of the runs; the fastest and the slowest stand beside it, and how fast
+ * driver calls were on the core that the median ran on (pair_ns, see cuda_core.c).
  *
  * Policies that look for the lowest address, or the nearest, decide ties by addresses: these
  * may differ on the simulated card's own addresses and must agree on the real ones.
@@ -74,18 +77,24 @@ static const char header[] =
 	"different_calls,same_calls_at_real_addresses,first_different_call_at_real_addresses,"
 	"different_calls_at_real_addresses,peak_reserved_bytes,sim_peak_reserved_bytes,"
 	"sim_peak_reserved_at_real_addresses_bytes,witness_at_bytes,mem_info_bytes,nvml_at_bytes,"
-	"nvml_bytes,runs_agree,driver_ns,driver_ns_min,driver_ns_max,modelled_ns,modelled_over_"
-	"measured_ratio\n";
+	"nvml_bytes,runs_agree,pair_ns,driver_ns,driver_ns_min,driver_ns_max,modelled_ns,"
+	"modelled_over_measured_ratio\n";
 
 static const char calls_header[] =
 	"trace,trace_device,policy,run,call,bytes,result,reserved_bytes,ns,modelled_ns\n";
 
+/* Driver time of a run, and how fast the host was before it. */
+struct timing {
+	uint64_t ns, pair_ns;
+};
+
 static void add_row(struct frag_session *s, const struct frag_pool_task *task,
 		    const struct tape *real, const struct tape *own, const struct tape *same,
-		    const uint64_t *timing, bool agree)
+		    const struct timing *timing, bool agree)
 {
 	const struct frag_dev_witness *w = &real->witness;
-	uint64_t measured = timing[s->repeats / 2], modelled = same->result.m.modelled_ns;
+	const struct timing *median = &timing[s->repeats / 2];
+	uint64_t measured = median->ns, modelled = same->result.m.modelled_ns;
 	struct frag_text *out = &s->against;
 
 	frag_text_add_csv(out, task->trace);
@@ -109,17 +118,18 @@ static void add_row(struct frag_session *s, const struct frag_pool_task *task,
 			       (unsigned long long)w->nvml_bytes);
 	else
 		frag_text_add(out, ",,");
-	frag_text_addf(out, "%s,%llu,%llu,%llu,%llu,%.3f\n", agree ? "yes" : "no",
-		       (unsigned long long)measured, (unsigned long long)timing[0],
-		       (unsigned long long)timing[s->repeats - 1], (unsigned long long)modelled,
+	frag_text_addf(out, "%s,%llu,%llu,%llu,%llu,%llu,%.3f\n", agree ? "yes" : "no",
+		       (unsigned long long)median->pair_ns, (unsigned long long)measured,
+		       (unsigned long long)timing[0].ns,
+		       (unsigned long long)timing[s->repeats - 1].ns, (unsigned long long)modelled,
 		       measured ? (double)modelled / (double)measured : 0.0);
 }
 
-static int compare_ns(const void *a, const void *b)
+static int compare_timing(const void *a, const void *b)
 {
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+	const struct timing *x = a, *y = b;
 
-	return (x > y) - (x < y);
+	return (x->ns > y->ns) - (x->ns < y->ns);
 }
 
 /* One line for every call of a run, modelled time where the simulated card made the same one. */
@@ -149,7 +159,7 @@ static void add_calls(struct frag_session *s, const struct frag_pool_task *task,
 struct runs {
 	struct tape *real; /* s->repeats of them on the device of the session */
 	struct tape own, same;
-	uint64_t *timing; /* of `real`, in order */
+	struct timing *timing; /* of `real`, fastest first */
 	bool agree;
 };
 
@@ -161,10 +171,11 @@ static int record_real(struct frag_session *s, struct frag_pool_task *task, stru
 
 		FRAG_TRY(frag_session_open(s, task, &dev));
 		FRAG_TRY(frag_tape_record(s, task, dev, &r->real[i]));
-		r->timing[i] = r->real[i].result.m.modelled_ns;
+		r->timing[i] = (struct timing){ .ns = r->real[i].result.m.modelled_ns,
+						.pair_ns = r->real[i].witness.pair_ns };
 		r->agree = r->agree && frag_tape_difference(&r->real[0], &r->real[i]) == SIZE_MAX;
 	}
-	qsort(r->timing, s->repeats, sizeof(*r->timing), compare_ns);
+	qsort(r->timing, s->repeats, sizeof(*r->timing), compare_timing);
 	return 0;
 }
 

@@ -8,7 +8,9 @@
  * Witnesses. Whenever more is reserved than ever before, cudaMemGetInfo is asked how much
  * less is free than at the opening, and NVML, which is slow, at most every NVML_NS; the difference to
  * the back-end's own book shows what the book does not know. Other programs on the
- * card show there, too.
+ * card show there, too. For managed memory the driver takes more than becomes resident, by a
+ * rule that the book knows: what is compared is what it took. The moment is still that of the
+ * greatest reserved, the figure that results name; the most is taken at another one.
  */
 #include "cuda_internal.h"
 
@@ -33,12 +35,19 @@ int frag_cuda_count(void)
 
 uint64_t frag_cuda_held(struct cuda *c)
 {
-	return c->segment_bytes + c->handle_bytes + c->resident_bytes + frag_cuda_pools_bytes(c);
+	return c->segment_bytes + c->handle_bytes + c->managed.resident_bytes +
+	       frag_cuda_pools_bytes(c);
 }
 
 /* ---- witnesses ------------------------------------------------------------------- */
 
-static void ask_nvml(struct cuda *c, uint64_t reserved)
+/* What the driver is known to have taken when `held` are reserved. */
+static uint64_t known_bytes(const struct cuda *c, uint64_t held)
+{
+	return held - c->managed.resident_bytes + frag_uvmbook_taken(&c->managed);
+}
+
+static void ask_nvml(struct cuda *c, uint64_t known)
 {
 	uint64_t now, used;
 
@@ -48,20 +57,21 @@ static void ask_nvml(struct cuda *c, uint64_t reserved)
 	if (now - c->nvml_asked_ns < NVML_NS || !frag_nvml_used(&c->nvml, &used))
 		return;
 	c->nvml_asked_ns = now;
-	c->witness.nvml_at_bytes = reserved;
+	c->witness.nvml_at_bytes = known;
 	c->witness.nvml_bytes = used > c->nvml_start_bytes ? used - c->nvml_start_bytes : 0;
 }
 
-static void ask_witnesses(struct cuda *c, uint64_t reserved)
+static void ask_witnesses(struct cuda *c, uint64_t held)
 {
 	size_t left = 0, total = 0;
 
 	if (frag_cuda_rt_check(cudaMemGetInfo(&left, &total), "", NULL))
 		return;
-	c->witness.reserved_bytes = reserved;
+	c->witnessed_bytes = held;
+	c->witness.reserved_bytes = known_bytes(c, held);
 	c->witness.mem_info_bytes =
 		c->free_at_start_bytes > left ? c->free_at_start_bytes - left : 0;
-	ask_nvml(c, reserved);
+	ask_nvml(c, c->witness.reserved_bytes);
 }
 
 static uint64_t cuda_reserved(void *priv)
@@ -69,14 +79,17 @@ static uint64_t cuda_reserved(void *priv)
 	struct cuda *c = priv;
 	uint64_t held = frag_cuda_held(c);
 
-	if (FRAG_UNLIKELY(held > c->witness.reserved_bytes))
+	if (FRAG_UNLIKELY(held > c->witnessed_bytes))
 		ask_witnesses(c, held);
 	return held;
 }
 
 static void cuda_witness(void *priv, struct frag_dev_witness *out)
 {
-	*out = ((const struct cuda *)priv)->witness;
+	const struct cuda *c = priv;
+
+	*out = c->witness;
+	out->pair_ns = c->core.pair_ns;
 }
 
 /* ---- description ----------------------------------------------------------------- */
@@ -203,6 +216,18 @@ static int measure_start(struct cuda *c, struct frag_err *err)
 	return 0;
 }
 
+int frag_cuda_count_from_here(struct cuda *c, struct frag_err *err)
+{
+	uint64_t held = frag_cuda_held(c), used;
+	size_t left = 0, total = 0;
+
+	FRAG_TRY(RT(err, cudaMemGetInfo, &left, &total));
+	c->free_at_start_bytes = left + held;
+	if (c->witness.has_nvml && frag_nvml_used(&c->nvml, &used))
+		c->nvml_start_bytes = used - FRAG_MIN(used, held);
+	return 0;
+}
+
 static int open_card(struct cuda *c, struct frag_err *err)
 {
 	FRAG_TRY(find_card(c->cfg.ordinal, err));
@@ -224,8 +249,10 @@ static void cuda_close(void *priv)
 	frag_cuda_content_release(c);
 	frag_cuda_vmm_release(c);
 	frag_cuda_malloc_release(c);
+	frag_cuda_managed_release(c);
 	frag_cuda_pools_release(c);
 	frag_cuda_streams_release(c);
+	frag_cuda_core_release(c);
 	(void)cudaGetLastError();
 	frag_host_free(c);
 }
@@ -276,6 +303,7 @@ int frag_cuda_open_config(const struct frag_cuda_config *cfg, struct frag_device
 	c->cfg = *cfg;
 	frag_simslab_init(&c->pieces, sizeof(struct cuda_piece));
 	frag_simslab_init(&c->handle_slab, sizeof(struct cuda_handle));
+	frag_uvmbook_init(&c->managed);
 	rc = open_card(c, err);
 	if (!rc)
 		rc = frag_device_wrap(&cuda_ops, c, out, err);

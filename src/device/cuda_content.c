@@ -56,12 +56,8 @@ static int load_kernels(struct cuda_content *w, struct frag_err *err)
 	return 0;
 }
 
-static int load(struct cuda *c, struct frag_err *err)
+static int load_all(struct cuda_content *w, struct frag_err *err)
 {
-	struct cuda_content *w = &c->content;
-
-	if (w->loaded)
-		return 0;
 	FRAG_TRY(load_kernels(w, err));
 	FRAG_TRY(RT(err, cudaStreamCreateWithFlags, &w->stream, cudaStreamNonBlocking));
 	FRAG_TRY(RT(err, cudaEventCreateWithFlags, &w->order, cudaEventDisableTiming));
@@ -73,6 +69,16 @@ static int load(struct cuda *c, struct frag_err *err)
 	w->fault_host->count = 0;
 	w->loaded = true;
 	return 0;
+}
+
+/* All or nothing: one that failed may be tried again. */
+static int load(struct cuda *c, struct frag_err *err)
+{
+	int rc = c->content.loaded ? 0 : load_all(&c->content, err);
+
+	if (rc)
+		frag_cuda_content_release(c);
+	return rc;
 }
 
 static int launch(cudaKernel_t kernel, unsigned blocks, unsigned threads, void **args,
@@ -102,6 +108,15 @@ int frag_cuda_touch(struct cuda *c, frag_addr_t addr, uint64_t bytes, cudaStream
 	FRAG_TRY(load(c, err));
 	return launch(c->content.touch, blocks_for(c, bytes / TOUCH_PAGE + 1), THREADS, args,
 		      stream, err);
+}
+
+int frag_cuda_touch_ready(struct cuda *c, struct frag_err *err)
+{
+	FRAG_TRY(load(c, err));
+	/* its code comes to the card with the first launch; behind the report the page is unused */
+	FRAG_TRY(frag_cuda_touch(c, (uintptr_t)c->content.fault + FRAG_PAGE / 2, 1,
+				 c->content.stream, err));
+	return RT(err, cudaStreamSynchronize, c->content.stream);
 }
 
 static int delay(struct cuda *c, const struct frag_content *b, struct frag_err *err)
@@ -232,4 +247,5 @@ void frag_cuda_content_release(struct cuda *c)
 		(void)cudaFreeHost(w->fault_host);
 	for (unsigned i = 0; i < w->libraries_count; i++)
 		(void)cudaLibraryUnload(w->libraries[i]);
+	*w = (struct cuda_content){ 0 };
 }

@@ -5,7 +5,7 @@
  * program needs no libcuda to start); everything else through the runtime.
  *
  * What is counted. The back-end keeps the book of what it was given: pages of 2 MiB
- * under cudaMalloc and touched managed memory, handles, and what the driver says that its
+ * under cudaMalloc, resident managed memory, handles, and what the driver says that its
  * pools hold. cudaMemGetInfo and NVML are only witnesses.
  *
  * Ownership: struct cuda belongs to the back-end (`priv`); one thread uses it, the
@@ -14,6 +14,8 @@
 #ifndef FRAG_DEVICE_CUDA_INTERNAL_H
 #define FRAG_DEVICE_CUDA_INTERNAL_H
 
+#include <sched.h>
+
 #include <cuda.h>
 #include <cuda_runtime_api.h>
 
@@ -21,6 +23,7 @@
 
 #include "nvml.h"
 #include "sim_store.h"
+#include "uvm_book.h"
 
 /* Driver functions in use; all are there since CUDA 11. */
 #define CUDA_ENTRY_LIST(X) \
@@ -43,11 +46,10 @@ struct cuda_entries {
 #undef FRAG_X_
 };
 
-/* A segment or a piece of managed memory. */
+/* A segment. */
 struct cuda_piece {
 	frag_addr_t addr;
 	uint64_t bytes;
-	uint64_t counted_bytes; /* of these, counted in pages: all, or what was touched */
 };
 
 struct cuda_handle {
@@ -83,6 +85,13 @@ struct cuda_content {
 	bool busy; /* something may be running */
 };
 
+/* The core that measurements run on (cuda_core.c). */
+struct cuda_core {
+	bool chosen;
+	cpu_set_t allowed; /* where the program could run before */
+	uint64_t pair_ns;  /* cudaMalloc and cudaFree of 4 MiB on the chosen one */
+};
+
 struct cuda {
 	struct frag_cuda_config cfg;
 	char name[96], driver[96];
@@ -97,13 +106,16 @@ struct cuda {
 	uint32_t can;
 	bool concurrent_managed;
 
-	/* cudaMalloc and managed */
+	/* cudaMalloc */
 	struct slab pieces;
-	struct addr_map segments, managed; /* address -> cuda_piece */
-	struct addr_map pages;		   /* page that several pieces may share -> count */
-	uint64_t segment_bytes;		   /* pages under segments */
-	uint64_t resident_bytes;	   /* pages under touched managed memory */
-	uint64_t managed_bytes;		   /* asked for, out now */
+	struct addr_map segments; /* address -> cuda_piece */
+	struct addr_map pages;	  /* page that several pieces may share -> count */
+	uint64_t segment_bytes;	  /* pages under segments */
+
+	/* managed memory */
+	struct uvm_book managed;
+	uint64_t managed_bytes; /* asked for, out now */
+	bool managed_ready;	/* the driver's spare memory is used up, the witnesses know */
 	struct frag_managed_usage usage;
 
 	/* virtual memory management */
@@ -121,9 +133,11 @@ struct cuda {
 	uint32_t fences_count, fence_next;
 	uint64_t fence_serial;
 
+	struct cuda_core core;
 	struct cuda_content content;
 	struct nvml nvml;
 	struct frag_dev_witness witness;
+	uint64_t witnessed_bytes; /* the most that was reserved when the witnesses were asked */
 	uint64_t nvml_start_bytes, nvml_asked_ns;
 };
 
@@ -158,9 +172,19 @@ static inline bool frag_cuda_room(const struct cuda *c, uint64_t held, uint64_t 
 	return held <= c->limit_bytes && bytes <= c->limit_bytes - held;
 }
 uint64_t frag_cuda_held(struct cuda *c);
+/* The witnesses count from what is free now, as if that and what the device holds had been free at
+ * the opening. pre: no managed memory is out. */
+int frag_cuda_count_from_here(struct cuda *c, struct frag_err *err);
 
 /* cuda_settle.c: see frag_dev_settle. */
 int frag_cuda_settle(void *priv, uint64_t given_back_bytes, struct frag_err *err);
+
+/*
+ * cuda_core.c: moves the calling thread to the core on which driver calls are fastest at present;
+ * release lets it run where it could before. Where a system does not allow it, it stays.
+ */
+void frag_cuda_core_choose(struct cuda *c);
+void frag_cuda_core_release(struct cuda *c);
 
 /* ---- the parts: as in struct frag_device_ops ------------------------------------- */
 
@@ -168,13 +192,18 @@ int frag_cuda_settle(void *priv, uint64_t given_back_bytes, struct frag_err *err
 int frag_cuda_malloc(void *priv, uint64_t bytes, frag_addr_t *out, uint64_t *ns,
 		     struct frag_err *err);
 int frag_cuda_free(void *priv, frag_addr_t addr, uint64_t *ns, struct frag_err *err);
+/* cudaFree for every address of a map, which stays as it is. */
+void frag_cuda_free_all(const struct addr_map *map);
+void frag_cuda_malloc_release(struct cuda *c);
+
+/* cuda_managed.c */
 int frag_cuda_managed_alloc(void *priv, uint64_t bytes, frag_addr_t *out, uint64_t *ns,
 			    struct frag_err *err);
 int frag_cuda_managed_free(void *priv, frag_addr_t addr, uint64_t *ns, struct frag_err *err);
 int frag_cuda_managed_touch(void *priv, frag_addr_t addr, uint64_t bytes, bool prefetch,
 			    uint64_t *ns, struct frag_err *err);
 void frag_cuda_managed_usage(void *priv, struct frag_managed_usage *out);
-void frag_cuda_malloc_release(struct cuda *c);
+void frag_cuda_managed_release(struct cuda *c);
 
 /* cuda_vmm.c */
 int frag_cuda_reserve(void *priv, uint64_t bytes, frag_addr_t hint, frag_addr_t *out, uint64_t *ns,
@@ -229,6 +258,8 @@ int frag_cuda_content_precedes(struct cuda *c, cudaStream_t stream, struct frag_
 /* Touches on `stream`, without the check stream. */
 int frag_cuda_touch(struct cuda *c, frag_addr_t addr, uint64_t bytes, cudaStream_t stream,
 		    struct frag_err *err);
+/* Loads the kernels and runs the one that touches: from here on it takes no more memory. */
+int frag_cuda_touch_ready(struct cuda *c, struct frag_err *err);
 void frag_cuda_content_release(struct cuda *c);
 
 #endif

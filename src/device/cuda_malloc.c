@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cudaMalloc, cudaFree and managed memory, with the book of the pages they take.
+ * cudaMalloc and cudaFree, with the book of the pages they take.
  *
  * The driver hands out pages of 2 MiB and cuts them for small requests, so the
  * memory taken is the number of pages under what is live. Only the first and the last
  * page of a piece can be shared: these are counted in a table by page, those
  * between are its own. (Checked against cudaMemGetInfo, see witness in cuda.c.)
- *
- * Managed memory counts when it is touched or prefetched. No more of it may be out than
- * cfg.managed_max_bytes: a program that asks for more than the card has free can hang
- * the card for everyone.
  */
 #include "cuda_internal.h"
 
@@ -59,20 +55,20 @@ static int64_t count_pages(struct cuda *c, frag_addr_t addr, uint64_t bytes, boo
 	return sum + (more ? 1 : -1) * (int64_t)((last - first - 1) * c->granule_bytes);
 }
 
-static int room(struct cuda *c, struct addr_map *map, struct frag_err *err)
+static int room(struct cuda *c, struct frag_err *err)
 {
-	if (frag_simslab_reserve(&c->pieces, 1) && frag_simmap_reserve(map) && pages_reserve(c))
+	if (frag_simslab_reserve(&c->pieces, 1) && frag_simmap_reserve(&c->segments) &&
+	    pages_reserve(c))
 		return 0;
 	return frag_fail_nomem(err, "segments of the card");
 }
 
-static void add_piece(struct cuda *c, struct addr_map *map, frag_addr_t addr, uint64_t bytes,
-		      uint64_t counted)
+static void add_piece(struct cuda *c, frag_addr_t addr, uint64_t bytes)
 {
 	struct cuda_piece *p = frag_simslab_take(&c->pieces);
 
-	*p = (struct cuda_piece){ .addr = addr, .bytes = bytes, .counted_bytes = counted };
-	frag_simmap_put(map, addr, p);
+	*p = (struct cuda_piece){ .addr = addr, .bytes = bytes };
+	frag_simmap_put(&c->segments, addr, p);
 }
 
 int frag_cuda_malloc(void *priv, uint64_t bytes, frag_addr_t *out, uint64_t *ns,
@@ -85,7 +81,7 @@ int frag_cuda_malloc(void *priv, uint64_t bytes, frag_addr_t *out, uint64_t *ns,
 	(void)ns;
 	if (bytes > SIZE_MAX / 2 || !frag_cuda_room(c, frag_cuda_held(c), bytes))
 		return FRAG_OOM;
-	FRAG_TRY(room(c, &c->segments, err));
+	FRAG_TRY(room(c, err));
 	rc = cudaMalloc(&ptr, bytes);
 	if (rc == cudaErrorMemoryAllocation) {
 		(void)cudaGetLastError();
@@ -94,7 +90,7 @@ int frag_cuda_malloc(void *priv, uint64_t bytes, frag_addr_t *out, uint64_t *ns,
 	FRAG_TRY(frag_cuda_rt_check(rc, "cudaMalloc", err));
 	*out = (uintptr_t)ptr;
 	c->segment_bytes += (uint64_t)count_pages(c, *out, bytes, true);
-	add_piece(c, &c->segments, *out, bytes, bytes);
+	add_piece(c, *out, bytes);
 	if (frag_cuda_room(c, frag_cuda_held(c), 0))
 		return 0;
 	/* the request fitted, its pages do not */
@@ -120,141 +116,18 @@ int frag_cuda_free(void *priv, frag_addr_t addr, uint64_t *ns, struct frag_err *
 	return 0;
 }
 
-/* ---- managed ---------------------------------------------------------------------- */
-
-static int managed_limit(struct cuda *c, uint64_t bytes, struct frag_err *err)
-{
-	uint64_t limit = c->cfg.managed_max_bytes;
-	size_t left = 0, total = 0;
-
-	if (!limit) {
-		/* what is resident already was free when the first piece was asked for */
-		FRAG_TRY(RT(err, cudaMemGetInfo, &left, &total));
-		limit = (left + c->resident_bytes) / 4;
-	}
-	if (bytes <= limit && c->managed_bytes <= limit - bytes)
-		return 0;
-	return frag_fail(err, FRAG_ENOTSUP,
-			 "cudaMallocManaged: %llu bytes on top of %llu would be more managed "
-			 "memory "
-			 "than a quarter of what the card has free (%llu); allow more with "
-			 "--managed-max",
-			 LLU(bytes), LLU(c->managed_bytes), LLU(limit));
-}
-
-int frag_cuda_managed_alloc(void *priv, uint64_t bytes, frag_addr_t *out, uint64_t *ns,
-			    struct frag_err *err)
-{
-	struct cuda *c = priv;
-	uint64_t start;
-	void *ptr = NULL;
-	cudaError_t rc;
-
-	FRAG_TRY(managed_limit(c, bytes, err));
-	FRAG_TRY(room(c, &c->managed, err));
-	start = frag_cuda_clock_ns();
-	rc = cudaMallocManaged(&ptr, bytes, cudaMemAttachGlobal);
-	*ns = frag_cuda_clock_ns() - start;
-	if (rc == cudaErrorMemoryAllocation) {
-		(void)cudaGetLastError();
-		return FRAG_OOM;
-	}
-	FRAG_TRY(frag_cuda_rt_check(rc, "cudaMallocManaged", err));
-	*out = (uintptr_t)ptr;
-	add_piece(c, &c->managed, *out, bytes, 0);
-	c->managed_bytes += bytes;
-	return 0;
-}
-
-/* What of p counts as resident from now on: its first `bytes`. */
-static void set_resident(struct cuda *c, struct cuda_piece *p, uint64_t bytes)
-{
-	if (p->counted_bytes)
-		c->resident_bytes += (uint64_t)count_pages(c, p->addr, p->counted_bytes, false);
-	if (bytes)
-		c->resident_bytes += (uint64_t)count_pages(c, p->addr, bytes, true);
-	p->counted_bytes = bytes;
-	c->usage.resident_bytes = c->resident_bytes;
-	c->usage.resident_peak_bytes = FRAG_MAX(c->usage.resident_peak_bytes, c->resident_bytes);
-}
-
-int frag_cuda_managed_free(void *priv, frag_addr_t addr, uint64_t *ns, struct frag_err *err)
-{
-	struct cuda *c = priv;
-	struct cuda_piece *p = frag_simmap_find(&c->managed, addr);
-	uint64_t since;
-
-	if (!p)
-		return frag_fail(err, FRAG_EDEVICE,
-				 "cudaFree: 0x%llx is not the start of live managed memory",
-				 LLU(addr));
-	since = frag_cuda_quiesce(c);
-	FRAG_TRY(RT(err, cudaFree, (void *)(uintptr_t)addr));
-	frag_cuda_took(since, ns);
-	frag_simmap_take(&c->managed, addr);
-	set_resident(c, p, 0);
-	c->managed_bytes -= p->bytes;
-	frag_simslab_give(&c->pieces, p);
-	return 0;
-}
-
-static int prefetch(struct cuda *c, frag_addr_t addr, uint64_t bytes, struct frag_err *err)
-{
-#if CUDART_VERSION >= 13000
-	struct cudaMemLocation to = { .type = cudaMemLocationTypeDevice, .id = c->cfg.ordinal };
-
-	return RT(err, cudaMemPrefetchAsync, (void *)(uintptr_t)addr, bytes, to, 0, NULL);
-#else
-	return RT(err, cudaMemPrefetchAsync, (void *)(uintptr_t)addr, bytes, c->cfg.ordinal, NULL);
-#endif
-}
-
-int frag_cuda_managed_touch(void *priv, frag_addr_t addr, uint64_t bytes, bool by_prefetch,
-			    uint64_t *ns, struct frag_err *err)
-{
-	struct cuda *c = priv;
-	struct cuda_piece *p = frag_simmap_find(&c->managed, addr);
-	uint64_t start;
-
-	if (!p || bytes > p->bytes)
-		return frag_fail(err, FRAG_EDEVICE,
-				 "cudaMemPrefetchAsync: 0x%llx is not managed memory of %llu bytes",
-				 LLU(addr), LLU(bytes));
-	if (by_prefetch && !c->concurrent_managed)
-		return frag_fail(err, FRAG_ENOTSUP,
-				 "this card cannot prefetch managed memory "
-				 "(no concurrent managed access)");
-	start = frag_cuda_clock_ns();
-	FRAG_TRY(by_prefetch ? prefetch(c, addr, bytes, err)
-			     : frag_cuda_touch(c, addr, bytes, NULL, err));
-	FRAG_TRY(RT(err, cudaStreamSynchronize, NULL));
-	*ns = frag_cuda_clock_ns() - start;
-	c->usage.moved_ns += *ns;
-	if (bytes > p->counted_bytes)
-		set_resident(c, p, bytes);
-	return 0;
-}
-
-void frag_cuda_managed_usage(void *priv, struct frag_managed_usage *out)
-{
-	*out = ((const struct cuda *)priv)->usage;
-}
-
-/* ---- the end ---------------------------------------------------------------------- */
-
-static void free_all(struct addr_map *map)
+void frag_cuda_free_all(const struct addr_map *map)
 {
 	for (size_t i = 0; map->mask && i <= map->mask; i++) {
 		if (map->slots[i].key)
 			(void)cudaFree((void *)(uintptr_t)map->slots[i].key);
 	}
-	frag_simmap_release(map);
 }
 
 void frag_cuda_malloc_release(struct cuda *c)
 {
-	free_all(&c->segments);
-	free_all(&c->managed);
+	frag_cuda_free_all(&c->segments);
+	frag_simmap_release(&c->segments);
 	frag_simmap_release(&c->pages);
 	frag_simslab_release(&c->pieces);
 }

@@ -29,10 +29,7 @@
 
 #include <string.h>
 
-#define GROUP (64 * FRAG_KIB)
-#define GROUPS 32u /* of a block of 2 MiB */
-/* uvm_perf_prefetch_threshold: a subtree is fetched when more than this share is there */
-#define DENSITY_PERCENT 51u
+#include "uvm_groups.h"
 
 #define LLU(x) ((unsigned long long)(x))
 
@@ -80,26 +77,9 @@ void frag_sim_managed_release(struct sim *sim)
 
 /* ---- residency -------------------------------------------------------------- */
 
-/* Bits set; without the instruction, which the oldest machines lack, and without a call. */
-static inline unsigned groups_in(uint32_t mask)
-{
-	mask -= mask >> 1 & 0x55555555u;
-	mask = (mask & 0x33333333u) + (mask >> 2 & 0x33333333u);
-	mask = (mask + (mask >> 4)) & 0x0f0f0f0fu;
-	return mask * 0x01010101u >> 24;
-}
-
 static uint64_t region_groups(const struct region *r)
 {
-	return (r->bytes + GROUP - 1) / GROUP;
-}
-
-/* Groups of block i that belong to the region. */
-static uint32_t valid_groups(const struct region *r, size_t i)
-{
-	uint64_t n = FRAG_MIN(region_groups(r) - i * GROUPS, GROUPS);
-
-	return (uint32_t)((1ull << n) - 1);
+	return frag_uvm_groups(r->bytes);
 }
 
 static void unqueue(struct sim_managed *m, struct vblock *b)
@@ -128,7 +108,7 @@ static void queue_last(struct sim_managed *m, struct vblock *b)
 /* Takes a block off the card without moving anything. */
 static uint64_t drop(struct sim *sim, struct vblock *b)
 {
-	uint64_t bytes = groups_in(b->resident) * GROUP;
+	uint64_t bytes = frag_uvm_count(b->resident) * UVM_GROUP;
 
 	if (!bytes)
 		return 0;
@@ -149,7 +129,7 @@ static void spread_out(struct sim_managed *m, struct region *r)
 		return;
 	r->spread = true;
 	for (size_t i = 0; i < r->count; i++) {
-		uint32_t valid = valid_groups(r, i);
+		uint32_t valid = frag_uvm_valid(region_groups(r), i);
 
 		r->blocks[i] = (struct vblock){ .resident = queued ? valid : 0, .valid = valid };
 		r->blocks[i].prev = i ? &r->blocks[i - 1] : w->prev;
@@ -188,27 +168,6 @@ void frag_sim_managed_evict(struct sim *sim, uint64_t bytes, uint64_t *ns)
 	}
 }
 
-/* Groups of a block that a fault on `want` brings along. pre: want is not empty. */
-static uint32_t with_density(const struct vblock *b, uint32_t want)
-{
-	uint32_t there = b->resident | want, all = there;
-	unsigned low = (unsigned)__builtin_ctz(want), high = 31 - (unsigned)__builtin_clz(want);
-
-	if (there == b->valid)
-		return want;
-	for (unsigned width = 2; width <= GROUPS; width *= 2) {
-		for (unsigned at = low & ~(width - 1); at <= high; at += width) {
-			uint32_t sub = (uint32_t)((1ull << width) - 1) << at;
-			uint32_t valid = sub & b->valid;
-
-			if ((sub & want) &&
-			    groups_in(there & valid) * 100 > groups_in(valid) * DENSITY_PERCENT)
-				all |= valid;
-		}
-	}
-	return all & ~b->resident;
-}
-
 /* Price of populating groups that are in part on the host, in part new. */
 static uint64_t price(struct sim *sim, uint64_t in, uint64_t fresh, bool prefetch)
 {
@@ -236,10 +195,10 @@ static int populate(struct sim *sim, struct vblock *b, uint32_t want, bool prefe
 	if (!want)
 		return 0;
 	if (!prefetch) {
-		m->usage.faults += groups_in(want);
-		want = with_density(b, want);
+		m->usage.faults += frag_uvm_count(want);
+		want = frag_uvm_dense(b->valid, b->resident, want);
 	}
-	bytes = groups_in(want) * GROUP;
+	bytes = frag_uvm_count(want) * UVM_GROUP;
 	/* out of the queue while room is made: a block does not evict itself */
 	if (b->resident)
 		unqueue(m, b);
@@ -249,7 +208,7 @@ static int populate(struct sim *sim, struct vblock *b, uint32_t want, bool prefe
 		return FRAG_OOM;
 	}
 	queue_last(m, b);
-	in = groups_in(want & b->on_host) * GROUP;
+	in = frag_uvm_count(want & b->on_host) * UVM_GROUP;
 	b->on_host &= ~want;
 	b->resident |= want;
 	m->usage.resident_bytes += bytes;
@@ -271,7 +230,7 @@ static bool is_roomy(const struct sim *sim, uint64_t bytes)
 static int populate_whole(struct sim *sim, struct region *r, bool prefetch, uint64_t *ns)
 {
 	struct sim_managed *m = &sim->managed;
-	uint64_t bytes = region_groups(r) * GROUP;
+	uint64_t bytes = region_groups(r) * UVM_GROUP;
 	uint64_t last = bytes - (r->count - 1) * FRAG_PAGE;
 
 	FRAG_TRY(frag_sim_take(sim, bytes, ns));
@@ -299,20 +258,20 @@ int frag_sim_managed_touch(void *priv, frag_addr_t addr, uint64_t bytes, bool pr
 				 "cudaMemPrefetchAsync: 0x%llx with %llu bytes is not managed "
 				 "memory",
 				 LLU(addr), LLU(bytes));
-	first = (addr - r->node.key) / GROUP;
-	end = (addr - r->node.key + bytes - 1) / GROUP + 1;
+	first = (addr - r->node.key) / UVM_GROUP;
+	end = (addr - r->node.key + bytes - 1) / UVM_GROUP + 1;
 	if (!r->spread && r->whole.resident)
 		return 0;
-	if (!r->spread && !first && end == region_groups(r) && is_roomy(sim, end * GROUP))
+	if (!r->spread && !first && end == region_groups(r) && is_roomy(sim, end * UVM_GROUP))
 		return populate_whole(sim, r, prefetch, ns);
 	spread_out(&sim->managed, r);
 	while (first < end) {
-		uint64_t block = first / GROUPS, low = first % GROUPS;
-		uint64_t high = FRAG_MIN(end - block * GROUPS, GROUPS);
-		uint32_t want = (uint32_t)((1ull << high) - (1ull << low));
+		uint64_t block = first / UVM_GROUPS, low = first % UVM_GROUPS;
+		uint64_t high = FRAG_MIN(end - block * UVM_GROUPS, UVM_GROUPS);
+		uint32_t want = frag_uvm_mask(low, high);
 
 		FRAG_TRY(populate(sim, &r->blocks[block], want, prefetch, ns));
-		first = block * GROUPS + high;
+		first = block * UVM_GROUPS + high;
 	}
 	return 0;
 }
@@ -352,7 +311,7 @@ static void region_close(struct sim *sim, struct region *r)
 	for (size_t i = 0; r->spread && i < r->count; i++)
 		drop(sim, &r->blocks[i]);
 	if (r->whole.resident) {
-		uint64_t bytes = region_groups(r) * GROUP;
+		uint64_t bytes = region_groups(r) * UVM_GROUP;
 
 		unqueue(&sim->managed, &r->whole);
 		sim->managed.usage.resident_bytes -= bytes;

@@ -129,11 +129,18 @@ struct frag_content_fault {
 	uint32_t found[4];
 };
 
-/* What others say about the memory taken, when `reserved_bytes` were (the greatest so far). */
+/*
+ * What others say about the memory taken, at the moment when more was reserved than ever before.
+ * reserved_bytes is what the driver is known to have taken then: what was reserved, but for
+ * managed memory, instead of what is resident of it, what the driver takes for that, which is
+ * more (docs/measuring.md). So it need not be the device's greatest reserved_bytes.
+ */
 struct frag_dev_witness {
 	uint64_t reserved_bytes, mem_info_bytes; /* less free memory than at the opening */
 	bool has_nvml;
 	uint64_t nvml_at_bytes, nvml_bytes; /* NVML is slow: asked less often, at this reserved */
+	uint64_t
+		pair_ns; /* cudaMalloc and cudaFree of 4 MiB when it settled: how fast the host is */
 };
 
 /*
