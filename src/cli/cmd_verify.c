@@ -3,7 +3,8 @@
  * cufrag verify: replays the recorded settings on a simulated card and
  * compares every address and every segment event with what was recorded. The last
  * line is the verdict; the exit status is 0 only if it says `identical`. On a real card the
- * addresses are the card's: there the verdict is at best `same segments`.
+ * addresses are the card's: there the verdict is at best `same segments`, and a difference that
+ * addresses decide is still `different`, but is shown to be one.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -58,6 +59,8 @@ static void print_device(const struct frag_verify_result *r, bool counters, bool
 	if (!r->identical)
 		printf("device %u: first difference: %s\n", r->device_ordinal,
 		       *r->first_difference ? r->first_difference : "not located");
+	if (r->cause != FRAG_CAUSE_NONE)
+		printf("device %u: %s\n", r->device_ordinal, r->cause_text);
 	if (card)
 		print_card_counts(r);
 	else
@@ -76,19 +79,28 @@ static json_t *counters_json(const struct frag_verify_result *r)
 
 static json_t *device_json(const struct frag_verify_result *r)
 {
+	static const char *const causes[] = {
+		[FRAG_CAUSE_ADDRESSES] = "addresses",
+		[FRAG_CAUSE_INPUT] = "input",
+		[FRAG_CAUSE_UNKNOWN] = "unknown",
+	};
 	json_t *difference = r->identical ? json_null() : json_string(r->first_difference);
 
+	/* s?: null where nobody looked for a cause */
 	return json_pack(
-		"{s:i, s:b, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o}",
+		"{s:i, s:b, s:o, s:s?, s:s?, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, "
+		"s:I, s:o}",
 		"device", (int)r->device_ordinal, "identical", r->identical, "first_difference",
-		difference, "allocs_count", (json_int_t)r->allocs, "allocs_identical_count",
-		(json_int_t)r->allocs_same, "segment_events_count", (json_int_t)r->segments,
-		"segment_events_identical_count", (json_int_t)r->segments_same, "ooms_count",
-		(json_int_t)r->ooms, "ooms_identical_count", (json_int_t)r->ooms_same,
-		"final_blocks_count", (json_int_t)r->finals, "final_blocks_identical_count",
-		(json_int_t)r->finals_same, "driver_refusals_count", (json_int_t)r->refusals,
-		"uncertain_count", (json_int_t)r->uncertain, "peak_reserved_bytes",
-		(json_int_t)r->peak_reserved_bytes, "counters", counters_json(r));
+		difference, "difference_cause", causes[r->cause], "difference_cause_text",
+		r->cause != FRAG_CAUSE_NONE ? r->cause_text : NULL, "allocs_count",
+		(json_int_t)r->allocs, "allocs_identical_count", (json_int_t)r->allocs_same,
+		"segment_events_count", (json_int_t)r->segments, "segment_events_identical_count",
+		(json_int_t)r->segments_same, "ooms_count", (json_int_t)r->ooms,
+		"ooms_identical_count", (json_int_t)r->ooms_same, "final_blocks_count",
+		(json_int_t)r->finals, "final_blocks_identical_count", (json_int_t)r->finals_same,
+		"driver_refusals_count", (json_int_t)r->refusals, "uncertain_count",
+		(json_int_t)r->uncertain, "peak_reserved_bytes", (json_int_t)r->peak_reserved_bytes,
+		"counters", counters_json(r));
 }
 
 static int check_evidence(const struct frag_trace *trace, const char *path, struct frag_err *err)
@@ -286,6 +298,9 @@ const struct frag_cmd frag_cmd_verify = {
 		"if something differs. PyTorch does not record a memory limit: give it with "
 		"--limit. With --device cuda the settings run on a card, and what does not depend "
 		"on addresses is compared: requests served and refused, segments by kind and size. "
+		"After a difference the simulated card, given the addresses of this one and then "
+		"those recorded, shows whether addresses decided it, as they do ties between "
+		"blocks of one size; the verdict stays different. "
 		"Of several traces the verdict is one for all.",
 	.examples = "  cufrag verify traces/gnn.default.cft\n"
 		    "  cufrag verify oomcap.pickle.xz --limit 7.5G\n",

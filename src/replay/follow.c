@@ -439,13 +439,25 @@ int follow_spec(const struct frag_trace *trace, const char *conf, struct frag_po
 		struct frag_err *err)
 {
 	char text[1024];
+	int rc;
 
 	if (conf)
 		snprintf(text, sizeof(text), "pytorch:%s", conf);
 	else
 		FRAG_TRY(settings_text(&trace->settings, text, sizeof(text), err));
-	if (!frag_policy_spec_parse(text, out, err))
-		return 0;
+	rc = frag_policy_spec_parse(text, out, err);
+	if (!rc || rc == FRAG_ENOMEM)
+		return rc;
 	frag_err_prefix(err, "recorded settings");
 	return conf ? FRAG_EUSAGE : FRAG_EINPUT;
+}
+
+int follow_check(const struct frag_trace *trace, uint32_t dev, struct frag_err *err)
+{
+	if (trace->devs[dev].has_evidence)
+		return 0;
+	return frag_fail(err, FRAG_EINPUT,
+			 "trace '%s' has no record of what the allocator did: nothing to verify "
+			 "against",
+			 trace->name);
 }

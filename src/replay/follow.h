@@ -55,6 +55,9 @@ void follow_report_release(struct follow_report *r);
 int follow_spec(const struct frag_trace *trace, const char *conf, struct frag_policy_spec **out,
 		struct frag_err *err);
 
+/* FRAG_EINPUT: the device has no evidence, nothing to follow. */
+int follow_check(const struct frag_trace *trace, uint32_t dev, struct frag_err *err);
+
 static inline bool follow_is_segment(const struct frag_evidence *e)
 {
 	return e->kind <= FRAG_SEEN_SEGMENT_UNMAP;

@@ -72,11 +72,7 @@ int frag_verify(struct frag_trace *trace, uint32_t dev, const struct frag_sim_co
 	struct follow_report r;
 	int rc;
 
-	if (!td->has_evidence)
-		return frag_fail(err, FRAG_EINPUT,
-				 "trace '%s' has no record of what the allocator did: nothing to "
-				 "verify against",
-				 trace->name);
+	FRAG_TRY(follow_check(trace, dev, err));
 	FRAG_TRY(follow_spec(trace, conf, &spec, err));
 	rc = frag_resolve(trace, dev, card ? card : &h200, limit_bytes, err);
 	if (!rc)

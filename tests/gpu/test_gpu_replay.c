@@ -2,7 +2,8 @@
 /*
  * Whole replays on card 0: every policy that can run on its own, a short trace with several
  * streams and one with a private pool, contents verified, work on the streams; the device
- * calls of those that do not look at the time are those on the simulated card. Skipped without a card.
+ * calls of those that do not look at the time are those on the simulated card; verify, and what it
+ * says of differences. Skipped without a card.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -139,13 +140,66 @@ static void calls_as_on_sim(void **state)
 	frag_trace_destroy(trace);
 }
 
+/* The recorded settings: what differs from the recording differs by the addresses of the card. */
+static void verify_explained(void **state)
+{
+	static const char *const paths[] = { "traces/leak.frames.cft",
+					     "traces/modelpar.default.cft",
+					     "traces/gnn.expandable.cft",
+					     "traces/streams.default.cft" };
+	struct frag_sim_config card = { .context_bytes = UINT64_MAX };
+	struct frag_device *dev;
+
+	(void)state;
+	if (!frag_cuda_count())
+		skip();
+	must(frag_cuda_open(0, &dev, &err));
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(paths); i++) {
+		struct frag_trace *trace;
+
+		must(frag_trace_read(paths[i], NULL, &trace, &err));
+		for (uint32_t d = 0; d < trace->devs_count; d++) {
+			struct frag_verify_result r;
+
+			must(frag_verify_card(trace, d, dev, &card, UINT64_MAX, NULL, &r, &err));
+			print_message("%s, device %u: %s%s\n", paths[i], d,
+				      r.identical ? "same segments" : "", r.cause_text);
+			assert_int_equal(r.cause,
+					 r.identical ? FRAG_CAUSE_NONE : FRAG_CAUSE_ADDRESSES);
+			frag_verify_result_release(&r);
+		}
+		frag_trace_destroy(trace);
+	}
+	frag_dev_close(dev);
+}
+
+/* And what other settings make is not said to be made by addresses. */
+static void verify_other_settings(void **state)
+{
+	struct frag_sim_config card = { .context_bytes = UINT64_MAX };
+	struct frag_verify_result r;
+	struct frag_trace *trace;
+	struct frag_device *dev;
+
+	(void)state;
+	if (!frag_cuda_count())
+		skip();
+	must(frag_cuda_open(0, &dev, &err));
+	must(frag_trace_read("traces/gnn.default.cft", NULL, &trace, &err));
+	must(frag_verify_card(trace, 0, dev, &card, UINT64_MAX, "max_split_size_mb:128", &r, &err));
+	assert_false(r.identical);
+	assert_int_equal(r.cause, FRAG_CAUSE_INPUT);
+	frag_verify_result_release(&r);
+	frag_trace_destroy(trace);
+	frag_dev_close(dev);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(verified_seeddemo),
-		cmocka_unit_test(verified_mempool),
-		cmocka_unit_test(verified_cudagraph),
-		cmocka_unit_test(calls_as_on_sim),
+		cmocka_unit_test(verified_seeddemo),  cmocka_unit_test(verified_mempool),
+		cmocka_unit_test(verified_cudagraph), cmocka_unit_test(calls_as_on_sim),
+		cmocka_unit_test(verify_explained),   cmocka_unit_test(verify_other_settings),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

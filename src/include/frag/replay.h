@@ -66,6 +66,14 @@ int frag_replay_sim(const struct frag_policy_spec *spec, const struct frag_sim_c
 
 /* ---- verify: is the simulation what really happened? -------------------- */
 
+/* Why a card made other segments than were recorded. */
+enum frag_verify_cause {
+	FRAG_CAUSE_NONE,      /* nothing differs, or nobody asked (frag_verify) */
+	FRAG_CAUSE_ADDRESSES, /* shown on a simulated card: its addresses, and nothing else */
+	FRAG_CAUSE_INPUT,     /* at the recorded addresses it differs, too: settings, limit, size */
+	FRAG_CAUSE_UNKNOWN,   /* at the same addresses a simulated card does not do the same */
+};
+
 struct frag_verify_result {
 	uint32_t device_ordinal;
 	uint64_t allocs, allocs_same;
@@ -78,6 +86,8 @@ struct frag_verify_result {
 	uint64_t pools;		      /* private pools, recorded or inferred */
 	bool identical;
 	char first_difference[400]; /* "" if none */
+	enum frag_verify_cause cause;
+	char cause_text[900]; /* and what shows it; "" if FRAG_CAUSE_NONE */
 	char *(*counters)[2]; /* the policy's own statistics at the end, as in struct frag_result */
 	uint64_t peak_reserved_bytes;
 };
@@ -97,8 +107,12 @@ int frag_verify(struct frag_trace *trace, uint32_t dev, const struct frag_sim_co
 /*
  * The same settings on a real card: what does not depend on addresses is compared, that is
  * requests served and refused, and the segments of each event by kind and size. finals are
- * not. `device` is the caller's, empty; card: as above, for what the file leaves open.
- * Errors: FRAG_ENOTSUP where the recording began late.
+ * not. `device` is the caller's, empty, simulated or not; card: as above, for what the file
+ * leaves open. After a difference two more replays, on simulated cards as large as the device,
+ * find its cause: addresses decide ties between blocks of one size. One of them is given
+ * those that the device gave, which are written down on the way (24 bytes for each, 32 for
+ * each change of a segment). Errors: FRAG_ENOTSUP where the recording began late, FRAG_EINPUT
+ * where there is no evidence.
  */
 int frag_verify_card(struct frag_trace *trace, uint32_t dev, struct frag_device *device,
 		     const struct frag_sim_config *card, uint64_t limit_bytes, const char *conf,

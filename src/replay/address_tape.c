@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Addresses written down and given again: see address_tape.h. */
+#include "address_tape.h"
+
+static void on_placed(void *ctx, enum frag_call call, uint64_t bytes, frag_addr_t addr)
+{
+	struct address_tape *t = ctx;
+
+	if (t->before)
+		t->before(t->before_ctx, call, bytes, addr);
+	if (t->count == t->cap) {
+		size_t cap = t->cap ? 2 * t->cap : 256;
+		struct given_address *grown = frag_host_realloc(t->given, cap, sizeof(*grown));
+
+		t->short_of_memory |= !grown;
+		if (!grown)
+			return;
+		t->given = grown;
+		t->cap = cap;
+	}
+	t->given[t->count++] =
+		(struct given_address){ .bytes = bytes, .addr = addr, .call = (uint8_t)call };
+}
+
+void address_tape_record(struct address_tape *t, struct frag_device *dev)
+{
+	*t = (struct address_tape){ .dev = dev,
+				    .before = dev->placed,
+				    .before_ctx = dev->placed_ctx };
+	dev->placed = on_placed;
+	dev->placed_ctx = t;
+}
+
+void address_tape_stop(struct address_tape *t)
+{
+	t->dev->placed = t->before;
+	t->dev->placed_ctx = t->before_ctx;
+	t->dev = NULL;
+}
+
+/* The next on the tape, if it is what was asked for. */
+static const struct given_address *due(const struct address_tape *t, enum frag_call call,
+				       uint64_t bytes)
+{
+	const struct given_address *g = t->next < t->count ? &t->given[t->next] : NULL;
+
+	return g && !t->lost && g->call == call && g->bytes == bytes ? g : NULL;
+}
+
+/* Only looks: the card may have no room, and the same entry is then for a later call. */
+static int give(void *ctx, enum frag_call call, uint64_t bytes, frag_addr_t *addr)
+{
+	const struct given_address *g = due(ctx, call, bytes);
+
+	if (!g)
+		return -1;
+	*addr = g->addr;
+	return 0;
+}
+
+static void on_given(void *ctx, enum frag_call call, uint64_t bytes, frag_addr_t addr)
+{
+	struct address_tape *t = ctx;
+	const struct given_address *g = due(t, call, bytes);
+
+	if (g && g->addr == addr)
+		t->next++;
+	else
+		t->lost = true;
+}
+
+int address_tape_play(struct address_tape *t, const struct frag_sim_config *cfg,
+		      struct frag_device **out, struct frag_err *err)
+{
+	struct frag_sim_config card = *cfg;
+
+	card.place = give;
+	card.place_ctx = t;
+	t->next = 0;
+	t->lost = false;
+	FRAG_TRY(frag_sim_open(&card, out, err));
+	(*out)->placed = on_given;
+	(*out)->placed_ctx = t;
+	return 0;
+}
+
+void address_tape_release(struct address_tape *t)
+{
+	frag_host_free(t->given);
+	*t = (struct address_tape){ 0 };
+}

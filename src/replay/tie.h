@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Where do addresses decide? Two replays of the same events with the same settings, the
+ * recorded one and one at other addresses, are the same but for the addresses, until one
+ * request is served from another block. Segments are known by their order: the n-th that was
+ * taken there is the n-th taken here. Expandable segments are left out.
+ */
+#ifndef FRAG_REPLAY_TIE_H
+#define FRAG_REPLAY_TIE_H
+
+#include "watch.h"
+
+/* Segments at one moment, by address. */
+struct numbered_segment {
+	frag_addr_t addr;
+	uint64_t bytes;
+	uint64_t number; /* in the order in which they were taken */
+};
+
+struct numbered_segments {
+	struct numbered_segment *items;
+	size_t count, cap;
+	uint64_t taken;
+};
+
+struct tie {
+	struct numbered_segments there, here; /* recorded, replayed */
+	size_t cursor;			      /* next evidence */
+	bool ended; /* found, or what follows cannot be told: nothing more is looked at */
+	bool equal; /* found, and the two blocks were of one size: a tie */
+	bool short_of_memory;
+	char text[400]; /* the first request that was served elsewhere; "" = none seen */
+};
+
+/* After each event of the replay. pre: the trace has evidence. */
+void tie_look(struct tie *t, const struct watch *w);
+void tie_release(struct tie *t);
+
+#endif
