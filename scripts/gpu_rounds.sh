@@ -28,6 +28,8 @@ if [ "$1" = --summary ]; then
 		# is there any round within 25 %?
 		any += $at["modelled_ns"] >= 0.75 * $at["driver_ns_min"] && $at["modelled_ns"] <= 1.25 * $at["driver_ns_max"]
 		noisy += $at["driver_ns_max"] > 1.25 * $at["driver_ns_min"]
+		low = !low || ratio < low ? ratio : low
+		high = ratio > high ? ratio : high
 		measured += $at["driver_ns"]
 		modelled += $at["modelled_ns"]
 	}
@@ -38,6 +40,7 @@ if [ "$1" = --summary ]; then
 		printf "cudaMemGetInfo equal to the byte: %d of %d\n", exact, witnessed
 		printf "modelled driver time within 25 %% of the median: %d of %d; of the range of the rounds: %d\n", median, timed, any
 		printf "rounds of the same replay more than 25 %% apart: %d of %d\n", noisy, timed
+		printf "modelled over measured: from %.2f to %.2f\n", low, high
 		printf "all together: modelled %.3f s, measured %.3f s\n", modelled / 1e9, measured / 1e9
 	}' "$2"
 	exit
