@@ -8,26 +8,18 @@
 #include "bench.h"
 
 #include <stdlib.h>
-#include <time.h>
 
 #include <frag/base.h>
-
-static uint64_t clock_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
+#include <frag/clock.h>
 
 static uint64_t clock_cost(void)
 {
 	uint64_t best = UINT64_MAX;
 
 	for (unsigned i = 0; i < 1000; i++) {
-		uint64_t t = clock_ns();
+		uint64_t t = frag_clock_ns();
 
-		best = FRAG_MIN(best, clock_ns() - t);
+		best = FRAG_MIN(best, frag_clock_ns() - t);
 	}
 	return best;
 }
@@ -118,10 +110,10 @@ static int timed_pass(struct bench_run *r, struct frag_err *err)
 
 	for (size_t i = 0; i < r->ops->count; i++) {
 		const struct frag_bench_op *o = &r->ops->at[i];
-		uint64_t t = clock_ns();
+		uint64_t t = frag_clock_ns();
 		int rc = o->bytes ? get(r, o, err) : put(r, o->slot, err);
 
-		t = clock_ns() - t;
+		t = frag_clock_ns() - t;
 		if (FRAG_UNLIKELY(rc))
 			return rc == FRAG_OOM ? oom(o, err) : rc;
 		frag_hist_add(o->bytes ? &out->alloc_ns : &out->free_ns, t);
@@ -142,10 +134,10 @@ static int clear(struct bench_run *r, struct frag_err *err)
 
 static int one(struct bench_run *r, double *ns, struct frag_err *err)
 {
-	uint64_t t = clock_ns();
+	uint64_t t = frag_clock_ns();
 
 	FRAG_TRY(pass(r, err));
-	*ns = (double)(clock_ns() - t) / (double)FRAG_MAX(r->ops->count, (size_t)1);
+	*ns = (double)(frag_clock_ns() - t) / (double)FRAG_MAX(r->ops->count, (size_t)1);
 	return clear(r, err);
 }
 

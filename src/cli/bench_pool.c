@@ -8,9 +8,8 @@
  */
 #include "bench.h"
 
-#include <time.h>
-
 #include <frag/base.h>
+#include <frag/clock.h>
 
 #define MIB FRAG_MIB
 #define UNIT (32 * MIB) /* of growth of a pool, measured */
@@ -181,14 +180,6 @@ int frag_bench_managed(struct frag_bench *b, struct frag_err *err)
 
 /* ---- kernels ----------------------------------------------------------------------- */
 
-static uint64_t clock_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 /* So much is in flight between two looks at the clock that the launches do not count. */
 #define LAUNCHES 8u
 
@@ -199,11 +190,11 @@ static int one_kernel(struct frag_bench *b, const char *item, enum frag_content_
 	uint64_t t;
 
 	FRAG_TRY(frag_dev_content_fault(b->dev, true, &fault, err));
-	t = clock_ns();
+	t = frag_clock_ns();
 	for (unsigned i = 0; i < LAUNCHES; i++)
 		FRAG_TRY(frag_dev_content(b->dev, op, block, err));
 	FRAG_TRY(frag_dev_content_fault(b->dev, true, &fault, err));
-	t = (clock_ns() - t) / LAUNCHES;
+	t = (frag_clock_ns() - t) / LAUNCHES;
 	if (fault.count)
 		return frag_fail(err, FRAG_ECHECK, "%s: %llu pieces of 16 bytes are wrong", item,
 				 (unsigned long long)fault.count);

@@ -5,8 +5,8 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include <frag/clock.h>
 #include <frag/opt.h>
 
 #include "plan_print.h"
@@ -25,14 +25,6 @@ struct options {
 	double slack; /* negative = not given */
 	bool at_request;
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 /* ---- methods --------------------------------------------------------------------- */
 
@@ -81,14 +73,14 @@ static int greedy(struct frag_plan_sheet *s, struct work *w, struct frag_err *er
 	};
 
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(rules); i++) {
-		uint64_t height, begin = now_ns();
+		uint64_t height, begin = frag_clock_ns();
 		int rc = frag_place_greedy(&s->b, rules[i].order, rules[i].rule,
 					   begin_work(w, s, rules[i].name), s->offsets, &height,
 					   err);
 
 		frag_eta_end(&w->eta);
 		FRAG_TRY(rc);
-		FRAG_TRY(note(s, rules[i].name, height, now_ns() - begin, err));
+		FRAG_TRY(note(s, rules[i].name, height, frag_clock_ns() - begin, err));
 	}
 	return 0;
 }
@@ -96,7 +88,7 @@ static int greedy(struct frag_plan_sheet *s, struct work *w, struct frag_err *er
 static int improve(struct frag_plan_sheet *s, struct work *w, bool small, struct frag_err *err)
 {
 	bool easy = s->b.count <= SEARCH_EASY;
-	uint64_t begin = now_ns(), most = w->o->time_ns, height;
+	uint64_t begin = frag_clock_ns(), most = w->o->time_ns, height;
 	struct frag_improve_options opt = {
 		.target_bytes = s->target,
 		.watch = begin_work(w, s, "improved order"),
@@ -108,7 +100,7 @@ static int improve(struct frag_plan_sheet *s, struct work *w, bool small, struct
 	int rc = frag_place_improve(&s->b, &opt, s->offsets, &height, err);
 
 	frag_eta_end(&w->eta);
-	return rc ? rc : note(s, "improved order", height, now_ns() - begin, err);
+	return rc ? rc : note(s, "improved order", height, frag_clock_ns() - begin, err);
 }
 
 static int search(struct frag_plan_sheet *s, struct work *w, uint64_t spent_ns,
@@ -122,14 +114,14 @@ static int search(struct frag_plan_sheet *s, struct work *w, uint64_t spent_ns,
 		.threads = w->cli->threads,
 		.watch = begin_work(w, s, "branch and bound"),
 	};
-	uint64_t begin = now_ns(), height = s->best;
+	uint64_t begin = frag_clock_ns(), height = s->best;
 	int rc;
 
 	memcpy(s->offsets, s->best_offsets, s->b.count * sizeof(*s->offsets));
 	rc = frag_place_search(&s->b, &opt, s->offsets, &height, &s->answer, &s->nodes, err);
 	frag_eta_end(&w->eta);
 	s->searched = !rc;
-	return rc ? rc : note(s, "branch and bound", height, now_ns() - begin, err);
+	return rc ? rc : note(s, "branch and bound", height, frag_clock_ns() - begin, err);
 }
 
 /* Greedy placements, then (while the target is not reached) a better order, and for small traces
@@ -140,11 +132,11 @@ static int place(struct frag_plan_sheet *s, struct work *w, struct frag_err *err
 	uint64_t begin;
 
 	FRAG_TRY(greedy(s, w, err));
-	begin = now_ns();
+	begin = frag_clock_ns();
 	if (s->best > s->target)
 		FRAG_TRY(improve(s, w, small, err));
 	if (s->best > s->target && small && !frag_interrupted())
-		FRAG_TRY(search(s, w, now_ns() - begin, err));
+		FRAG_TRY(search(s, w, frag_clock_ns() - begin, err));
 	return 0;
 }
 

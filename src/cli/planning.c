@@ -4,8 +4,8 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include <frag/clock.h>
 #include <frag/opt.h>
 
 #include "session.h"
@@ -142,19 +142,11 @@ bool frag_interrupted(void)
 	return interrupted;
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 /* The estimate assumes that the rest goes as the part that is done. */
 static void show(void *ctx, uint64_t done, uint64_t total)
 {
 	struct frag_eta *eta = ctx;
-	double past = (double)(now_ns() - eta->begin_ns) / 1e9;
+	double past = (double)(frag_clock_ns() - eta->begin_ns) / 1e9;
 
 	if (done && total && past > 2)
 		snprintf(eta->label, sizeof(eta->label), "%.100s, about %.0f s left,", eta->what,
@@ -167,7 +159,7 @@ void frag_eta_begin(struct frag_eta *eta, const char *what, struct frag_watch *w
 	/* the default comes back with the first signal: a second Ctrl-C ends the program */
 	struct sigaction act = { .sa_handler = on_interrupt, .sa_flags = (int)SA_RESETHAND };
 
-	*eta = (struct frag_eta){ .what = what, .begin_ns = now_ns() };
+	*eta = (struct frag_eta){ .what = what, .begin_ns = frag_clock_ns() };
 	snprintf(eta->label, sizeof(eta->label), "%.100s", what);
 	frag_progress_begin(&eta->line, eta->label);
 	sigaction(SIGINT, &act, NULL);

@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <frag/base.h>
+#include <frag/clock.h>
 
 #define DELAY_NS 1000000000u
 #define EVERY_NS 100000000u
@@ -54,19 +54,11 @@ unsigned frag_term_columns(FILE *to)
 	return 80;
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 void frag_progress_begin(struct frag_progress *p, const char *label)
 {
 	*p = (struct frag_progress){ .label = label, .on = isatty(STDERR_FILENO) && !dumb() };
 	if (p->on) {
-		p->begin_ns = now_ns();
+		p->begin_ns = frag_clock_ns();
 		p->next_ns = p->begin_ns + DELAY_NS;
 	}
 }
@@ -77,7 +69,7 @@ void frag_progress_update(struct frag_progress *p, uint64_t done, uint64_t total
 
 	if (!p->on)
 		return;
-	now = now_ns();
+	now = frag_clock_ns();
 	if (now < p->next_ns)
 		return;
 	p->next_ns = now + EVERY_NS;

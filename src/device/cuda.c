@@ -53,7 +53,7 @@ static void ask_nvml(struct cuda *c, uint64_t known)
 
 	if (!c->witness.has_nvml)
 		return;
-	now = frag_cuda_clock_ns();
+	now = frag_clock_ns();
 	if (now - c->nvml_asked_ns < NVML_NS || !frag_nvml_used(&c->nvml, &used))
 		return;
 	c->nvml_asked_ns = now;

@@ -200,7 +200,7 @@ uint64_t frag_cuda_quiesce(struct cuda *c)
 	/* an error here is sticky: the call that follows reports it */
 	(void)cudaStreamSynchronize(c->content.stream);
 	c->content.busy = false;
-	return frag_cuda_clock_ns();
+	return frag_clock_ns();
 }
 
 int frag_cuda_content_fault(void *priv, bool wait, struct frag_content_fault *out,

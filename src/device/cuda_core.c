@@ -29,13 +29,13 @@ static uint64_t pair_ns(void)
 	uint64_t ns[PAIRS + 1];
 
 	for (unsigned i = 0; i <= PAIRS; i++) {
-		uint64_t start = frag_cuda_clock_ns();
+		uint64_t start = frag_clock_ns();
 		void *ptr = NULL;
 
 		if (frag_cuda_rt_check(cudaMalloc(&ptr, 2 * FRAG_PAGE), "", NULL) ||
 		    frag_cuda_rt_check(cudaFree(ptr), "", NULL))
 			return 0;
-		ns[i] = frag_cuda_clock_ns() - start;
+		ns[i] = frag_clock_ns() - start;
 	}
 	qsort(ns + 1, PAIRS, sizeof(*ns), compare_ns);
 	return ns[1 + PAIRS / 2];

@@ -3,15 +3,6 @@
 #include "cuda_internal.h"
 
 #include <string.h>
-#include <time.h>
-
-uint64_t frag_cuda_clock_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
 
 static int fail(struct frag_err *err, int code, const char *call, const char *name,
 		const char *text)

@@ -19,6 +19,7 @@
 #include <cuda.h>
 #include <cuda_runtime_api.h>
 
+#include <frag/clock.h>
 #include <frag/device.h>
 
 #include "nvml.h"
@@ -152,7 +153,6 @@ int frag_cuda_cu_check(const struct cuda *c, CUresult rc, const char *call, stru
 
 /* Entry points of the driver. pre: a context exists. */
 int frag_cuda_entries(struct cuda_entries *out, struct frag_err *err);
-uint64_t frag_cuda_clock_ns(void);
 
 /*
  * Calls that give memory back wait for work on contents first. The wait is the
@@ -163,7 +163,7 @@ uint64_t frag_cuda_quiesce(struct cuda *c);
 static inline void frag_cuda_took(uint64_t since, uint64_t *ns)
 {
 	if (since)
-		*ns = frag_cuda_clock_ns() - since;
+		*ns = frag_clock_ns() - since;
 }
 
 /* May `bytes` more be taken under the configured capacity? */

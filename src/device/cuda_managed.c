@@ -172,9 +172,9 @@ int frag_cuda_managed_alloc(void *priv, uint64_t bytes, frag_addr_t *out, uint64
 	FRAG_TRY(check_limit(c, bytes, err));
 	FRAG_TRY(prepare(c, err));
 	FRAG_TRY(room(c, err));
-	start = frag_cuda_clock_ns();
+	start = frag_clock_ns();
 	rc = cudaMallocManaged(&ptr, bytes, cudaMemAttachGlobal);
-	*ns = frag_cuda_clock_ns() - start;
+	*ns = frag_clock_ns() - start;
 	if (rc == cudaErrorMemoryAllocation) {
 		(void)cudaGetLastError();
 		return FRAG_OOM;
@@ -221,9 +221,9 @@ int frag_cuda_managed_touch(void *priv, frag_addr_t addr, uint64_t bytes, bool b
 				 "this card cannot prefetch managed memory "
 				 "(no concurrent managed access)");
 	FRAG_TRY(room(c, err));
-	start = frag_cuda_clock_ns();
+	start = frag_clock_ns();
 	FRAG_TRY(bring(c, addr, bytes, by_prefetch, err));
-	*ns = frag_cuda_clock_ns() - start;
+	*ns = frag_clock_ns() - start;
 	c->usage.moved_ns += *ns;
 	frag_uvmbook_touch(&c->managed, addr, bytes, by_prefetch);
 	c->usage.resident_bytes = c->managed.resident_bytes;

@@ -53,13 +53,13 @@ int frag_cuda_pool_create(void *priv, const struct frag_pool_attr *attr, uint64_
 		.location = { .type = cudaMemLocationTypeDevice, .id = c->cfg.ordinal },
 	};
 	struct cuda_pool *p = frag_host_calloc(1, sizeof(*p));
-	uint64_t start = frag_cuda_clock_ns();
+	uint64_t start = frag_clock_ns();
 	int rc;
 
 	if (!p)
 		return frag_fail_nomem(err, "pool");
 	rc = RT(err, cudaMemPoolCreate, &p->pool, &props);
-	*ns = frag_cuda_clock_ns() - start; /* without the attributes */
+	*ns = frag_clock_ns() - start; /* without the attributes */
 	if (!rc) {
 		rc = set_attributes(p->pool, attr, err);
 		if (rc)
@@ -85,9 +85,9 @@ int frag_cuda_pool_destroy(void *priv, uint64_t pool, uint64_t *ns, struct frag_
 	/* a pool that goes with frees still queued crashed a later synchronise inside the driver
 	 * (580.159.04), though the documentation allows it */
 	FRAG_TRY(RT(err, cudaDeviceSynchronize));
-	start = frag_cuda_clock_ns();
+	start = frag_clock_ns();
 	FRAG_TRY(RT(err, cudaMemPoolDestroy, p->pool));
-	*ns = frag_cuda_clock_ns() - start;
+	*ns = frag_clock_ns() - start;
 	while (*link != p)
 		link = &(*link)->next;
 	*link = p->next;
@@ -109,9 +109,9 @@ int frag_cuda_pool_alloc(void *priv, uint64_t pool, uint64_t bytes, uint32_t str
 	FRAG_TRY(frag_cuda_stream(c, stream, &s, err));
 	if (bytes > SIZE_MAX / 2 || bytes > c->limit_bytes)
 		return FRAG_OOM;
-	start = frag_cuda_clock_ns();
+	start = frag_clock_ns();
 	rc = cudaMallocFromPoolAsync(&ptr, bytes, p->pool, s);
-	*ns = frag_cuda_clock_ns() - start;
+	*ns = frag_clock_ns() - start;
 	p->stale = true;
 	if (rc == cudaErrorMemoryAllocation) {
 		(void)cudaGetLastError();
@@ -140,9 +140,9 @@ int frag_cuda_pool_free(void *priv, uint64_t pool, frag_addr_t addr, uint32_t st
 	FRAG_TRY(find_pool(c, "cudaFreeAsync", pool, &p, err));
 	FRAG_TRY(frag_cuda_stream(c, stream, &s, err));
 	FRAG_TRY(frag_cuda_content_precedes(c, s, err));
-	start = frag_cuda_clock_ns();
+	start = frag_clock_ns();
 	FRAG_TRY(RT(err, cudaFreeAsync, (void *)(uintptr_t)addr, s));
-	*ns = frag_cuda_clock_ns() - start;
+	*ns = frag_clock_ns() - start;
 	p->stale = true;
 	return 0;
 }

@@ -105,9 +105,9 @@ int frag_cuda_fence_record(void *priv, uint32_t stream, uint64_t *fence, uint64_
 
 	FRAG_TRY(frag_cuda_stream(c, stream, &s, err));
 	FRAG_TRY(free_fence(c, &f, err));
-	start = frag_cuda_clock_ns();
+	start = frag_clock_ns();
 	FRAG_TRY(RT(err, cudaEventRecord, f->event, s));
-	*ns = frag_cuda_clock_ns() - start;
+	*ns = frag_clock_ns() - start;
 	f->serial = ++c->fence_serial;
 	f->open = true;
 	*fence = f->serial << PLACE_BITS | (uint64_t)(f - c->fences);

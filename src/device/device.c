@@ -21,7 +21,8 @@
 #include "device_internal.h"
 
 #include <string.h>
-#include <time.h>
+
+#include <frag/clock.h>
 
 /* `*ns` before a call: the back-end did not say what the call took. */
 #define NS_UNSET UINT64_MAX
@@ -78,14 +79,6 @@ static inline struct box *box_of(struct frag_device *dev)
 	return (struct box *)(void *)dev; /* dev is its first member */
 }
 
-static uint64_t clock_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
-
 /* One call under way. */
 struct call {
 	struct frag_device *dev;
@@ -101,7 +94,7 @@ static int leave(struct call *c, int result)
 	struct frag_call_stat *st = &dev->stat[c->kind];
 
 	if (c->ns == NS_UNSET)
-		c->ns = box_of(dev)->measured ? clock_ns() - c->start_ns : 0;
+		c->ns = box_of(dev)->measured ? frag_clock_ns() - c->start_ns : 0;
 	st->ns += c->ns;
 	dev->driver_ns += c->ns;
 	if (FRAG_LIKELY(!result)) {
@@ -151,7 +144,7 @@ static int enter(struct call *c, struct frag_device *dev, enum frag_call kind, u
 			return inject(c, err);
 	}
 	if (box->measured)
-		c->start_ns = clock_ns();
+		c->start_ns = frag_clock_ns();
 	return 0;
 }
 

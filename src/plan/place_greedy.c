@@ -8,7 +8,8 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+
+#include <frag/clock.h>
 
 #include "parallel.h"
 #include "place.h"
@@ -294,14 +295,6 @@ struct climb {
 	uint64_t height, target, begin_ns, rng;
 };
 
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 static uint64_t random_next(uint64_t *state)
 {
 	uint64_t z = *state += 0x9e3779b97f4a7c15ull; /* splitmix64 */
@@ -314,7 +307,7 @@ static uint64_t random_next(uint64_t *state)
 static bool over(const struct climb *c)
 {
 	const struct frag_watch *w = c->opt->watch;
-	uint64_t past = now_ns() - c->begin_ns;
+	uint64_t past = frag_clock_ns() - c->begin_ns;
 
 	if (w && w->progress)
 		w->progress(w->ctx, past / 1000000, c->opt->budget_ns / 1000000);
@@ -398,7 +391,7 @@ int frag_place_improve(const struct frag_buffers *b, const struct frag_improve_o
 			   .opt = opt,
 			   .best = offsets,
 			   .height = UINT64_MAX,
-			   .begin_ns = now_ns(),
+			   .begin_ns = frag_clock_ns(),
 			   .target = opt->target_bytes };
 	int rc = 0;
 

@@ -15,7 +15,8 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+
+#include <frag/clock.h>
 
 #include "parallel.h"
 #include "place_tree.h"
@@ -55,14 +56,6 @@ struct search {
 	struct frag_ticks ticks;
 };
 
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 /* ---- an attempt ------------------------------------------------------------------- */
 
 static bool is_answer(const struct search *s, const struct attempt *a)
@@ -76,7 +69,7 @@ static bool cancelled(const void *ctx)
 	const struct runner *r = ctx;
 	struct search *s = r->search;
 
-	atomic_store(&s->ticks.done, (now_ns() - s->begin_ns) / 1000000);
+	atomic_store(&s->ticks.done, (frag_clock_ns() - s->begin_ns) / 1000000);
 	return atomic_load(&s->answered) < r->number || frag_watch_stopped(s->watch);
 }
 
@@ -206,7 +199,7 @@ static int run_rounds(struct search *s, uint64_t *offsets, uint64_t *height,
 	int rc = 0;
 
 	for (unsigned round = 0; !rc && *answer == FRAG_SEARCH_GAVE_UP; round++) {
-		if (now_ns() >= s->deadline_ns || frag_watch_stopped(s->watch) ||
+		if (frag_clock_ns() >= s->deadline_ns || frag_watch_stopped(s->watch) ||
 		    (s->opt->nodes_max && *nodes >= s->opt->nodes_max))
 			break;
 		plan_round(s, round, *height);
@@ -236,7 +229,7 @@ int frag_place_search(const struct frag_buffers *b, const struct frag_search_opt
 		return frag_fail_nomem(err, "placement search");
 	s->opt = opt;
 	s->watch = opt->watch ? opt->watch : &nobody;
-	s->begin_ns = now_ns();
+	s->begin_ns = frag_clock_ns();
 	s->deadline_ns = s->begin_ns + opt->budget_ns;
 	s->ticks.total = opt->budget_ns / 1000000;
 	s->nodes_each = NODES_EACH * b->count;

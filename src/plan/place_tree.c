@@ -19,17 +19,10 @@
 #include "place_tree.h"
 
 #include <string.h>
-#include <time.h>
+
+#include <frag/clock.h>
 
 #define CLOCK_EVERY 32u /* nodes between two looks at the clock */
-
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 /* ---- sets of decisions ----------------------------------------------------------- */
 
@@ -185,7 +178,8 @@ static bool spend_node(struct tree *t)
 {
 	if (t->nodes >= t->nodes_max || t->out_of_memory)
 		return false;
-	return ++t->nodes % CLOCK_EVERY || (now_ns() < t->deadline_ns && !t->cancelled(t->ctx));
+	return ++t->nodes % CLOCK_EVERY ||
+	       (frag_clock_ns() < t->deadline_ns && !t->cancelled(t->ctx));
 }
 
 static enum tree_outcome descend(struct tree *t, size_t level, size_t base);

@@ -12,6 +12,8 @@
 #include <stdio.h>
 #include <time.h>
 
+#include <frag/clock.h>
+
 #define LLU(x) ((unsigned long long)(x))
 
 struct life {
@@ -25,7 +27,7 @@ struct frag_contents {
 	enum frag_fill fill;
 	uint64_t work_ns;
 	bool paced;
-	struct timespec start; /* host time of the first event */
+	uint64_t start_ns; /* host time of the first event */
 	bool started;
 	uint32_t *current; /* slot -> number of its life, 0 = none */
 	uint32_t slots_count;
@@ -70,20 +72,17 @@ void frag_contents_destroy(struct frag_contents *c)
 void frag_contents_pace(struct frag_contents *c, uint64_t time_us)
 {
 	struct timespec due;
+	uint64_t due_ns;
 
 	if (!c->paced)
 		return;
 	if (!c->started) {
-		clock_gettime(CLOCK_MONOTONIC, &c->start);
+		c->start_ns = frag_clock_ns();
 		c->started = true;
 	}
-	due = c->start;
-	due.tv_sec += (time_t)(time_us / 1000000);
-	due.tv_nsec += (long)(time_us % 1000000) * 1000;
-	if (due.tv_nsec >= 1000000000) {
-		due.tv_nsec -= 1000000000;
-		due.tv_sec++;
-	}
+	due_ns = c->start_ns + time_us * 1000;
+	due.tv_sec = (time_t)(due_ns / 1000000000);
+	due.tv_nsec = (long)(due_ns % 1000000000);
 	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &due, NULL) == EINTR)
 		;
 }

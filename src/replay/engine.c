@@ -9,17 +9,9 @@
  */
 #include "run.h"
 
-#include <time.h>
+#include <frag/clock.h>
 
 #define SAMPLE_EVERY 61 /* prime, so that it does not beat with the trace's own rhythm */
-
-static uint64_t clock_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 /* ---- pending frees ---- */
 
@@ -65,10 +57,10 @@ static int free_block(struct frag_run *run, struct frag_slot *s)
 	run->frees++;
 	run->ops++;
 	if (FRAG_UNLIKELY(run->sample == 1)) {
-		uint64_t t0 = clock_ns();
+		uint64_t t0 = frag_clock_ns();
 
 		rc = run->policy.ops->free(run->policy.self, &s->b, run->err);
-		frag_hist_add(&run->r.free_host_ns, clock_ns() - t0);
+		frag_hist_add(&run->r.free_host_ns, frag_clock_ns() - t0);
 		run->sample = SAMPLE_EVERY;
 	} else {
 		rc = run->policy.ops->free(run->policy.self, &s->b, run->err);
@@ -139,10 +131,10 @@ static int ask(struct frag_run *run, const struct frag_event *e, struct frag_blo
 	int rc;
 
 	if (FRAG_UNLIKELY(run->sample == 1)) {
-		uint64_t t0 = clock_ns(), ns;
+		uint64_t t0 = frag_clock_ns(), ns;
 
 		rc = run->policy.ops->alloc(run->policy.self, &req, b, run->err);
-		ns = clock_ns() - t0;
+		ns = frag_clock_ns() - t0;
 		frag_hist_add(&run->r.alloc_host_ns[rc ? FRAG_CLASS_REFUSED : b->cls], ns);
 		run->sample = SAMPLE_EVERY;
 	} else {
@@ -476,13 +468,13 @@ static int feed(struct frag_run *run, const struct frag_event *events, size_t co
 int frag_run_feed(struct frag_run *run, const struct frag_event *events, size_t count,
 		  struct frag_err *err)
 {
-	uint64_t t0 = clock_ns();
+	uint64_t t0 = frag_clock_ns();
 	struct frag_err local;
 	int rc;
 
 	run->err = err ? err : &local;
 	rc = feed(run, events, count);
-	run->host_ns += clock_ns() - t0;
+	run->host_ns += frag_clock_ns() - t0;
 	if (rc < 0 && err)
 		frag_err_prefix(err, "policy '%s', event %llu", run->policy.ops->name,
 				(unsigned long long)run->events);

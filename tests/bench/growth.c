@@ -22,13 +22,13 @@
  *	released  20 MiB; the free ones are given back to the driver where that can be
  *	          done; what is measured are requests of 40 MiB, for which no hole is enough
  */
+#include <frag/clock.h>
 #include <frag/device.h>
 #include <frag/policy.h>
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #if __has_include(<valgrind/callgrind.h>)
 #include <valgrind/callgrind.h>
@@ -59,14 +59,6 @@ struct rig {
 	uint64_t random, requests;
 	struct frag_err err;
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 static uint64_t next_random(struct rig *r)
 {
@@ -224,21 +216,21 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	open_rig(&r, argv[1], argv[2], n);
-	t0 = now_ns();
+	t0 = frag_clock_ns();
 	if (r.pattern != ALTERNATE)
 		filled = fill(&r, n);
-	t1 = now_ns();
+	t1 = frag_clock_ns();
 	if (r.pattern == RELEASED && r.policy.ops->trim &&
 	    r.policy.ops->trim(r.policy.self, 0, &r.err))
 		stop(&r, "trim");
-	t2 = now_ns();
+	t2 = frag_clock_ns();
 	CALLGRIND_START_INSTRUMENTATION;
 	calls = steady(&r, n);
 	CALLGRIND_STOP_INSTRUMENTATION;
-	t3 = now_ns();
+	t3 = frag_clock_ns();
 	n = r.count;
 	drain(&r);
-	t4 = now_ns();
+	t4 = frag_clock_ns();
 	printf("%s,%s,%s,%llu,%.0f,%.0f,%.0f\n", argv[1], argv[2], argv[3],
 	       (unsigned long long)calls, per(t0, t1, filled), per(t2, t3, calls), per(t3, t4, n));
 	close_rig(&r);
