@@ -3,6 +3,7 @@
 #include "session_tape.h"
 
 #include <frag/base.h>
+#include <frag/clock.h>
 
 void frag_tape_release(struct tape *t)
 {
@@ -11,6 +12,15 @@ void frag_tape_release(struct tape *t)
 	frag_host_free(t->places[1]);
 	frag_result_release(&t->result);
 	*t = (struct tape){ 0 };
+}
+
+/* Since the call before the one that took `ns` and just came back. */
+static uint64_t pause_of(struct tape *t, uint64_t ns)
+{
+	uint64_t now = frag_clock_ns(), since = t->returned_ns;
+
+	t->returned_ns = now;
+	return since && now - since > ns ? now - since - ns : 0;
 }
 
 static void on_call(void *ctx, enum frag_call call, uint64_t bytes, int result)
@@ -32,6 +42,8 @@ static void on_call(void *ctx, enum frag_call call, uint64_t bytes, int result)
 						   .bytes = bytes,
 						   .ns = t->dev->driver_ns - t->ns,
 						   .reserved_bytes = t->dev->reserved_bytes };
+	if (frag_dev_has_content(t->dev))
+		t->calls[t->count - 1].pause_ns = pause_of(t, t->dev->driver_ns - t->ns);
 	t->ns = t->dev->driver_ns;
 }
 
@@ -69,6 +81,15 @@ int frag_tape_place(void *ctx, enum frag_call call, uint64_t bytes, frag_addr_t 
 	t->next[k]++;
 	*addr = p->addr;
 	return 0;
+}
+
+uint64_t frag_tape_pause(void *ctx, enum frag_call call)
+{
+	const struct tape *t = ctx, *real = t->real;
+
+	if (t->count >= real->count || real->calls[t->count].kind != call)
+		return 0;
+	return real->calls[t->count].pause_ns;
 }
 
 int frag_tape_record(struct frag_session *s, struct frag_pool_task *task, struct frag_device *dev,

@@ -16,6 +16,7 @@ struct tape_call {
 	uint64_t bytes;
 	uint64_t ns; /* modelled or measured */
 	uint64_t reserved_bytes;
+	uint64_t pause_ns; /* of the host since the call before; 0 on a simulated card */
 };
 
 /* What one cudaMalloc or cuMemAddressReserve was given. */
@@ -32,7 +33,9 @@ struct tape {
 	size_t places_count[2], places_cap[2], next[2];
 	const struct frag_device *dev; /* while it is recorded */
 	uint64_t ns;		       /* of all calls before the current one */
-	bool lost;		       /* frag_tape_place met a call that is not the tape's */
+	uint64_t returned_ns;	 /* when the last one came back, on the host clock; 0: none has */
+	const struct tape *real; /* whose pauses a simulated card is told, or NULL */
+	bool lost;		 /* frag_tape_place met a call that is not the tape's */
 	bool short_of_memory;
 	struct frag_device_info card; /* as it was when the replay began */
 	struct frag_result result;
@@ -44,6 +47,8 @@ int frag_tape_record(struct frag_session *s, struct frag_pool_task *task, struct
 		     struct tape *t);
 /* The place hook of a simulated card (ctx: a tape): its addresses in their order. */
 int frag_tape_place(void *ctx, enum frag_call call, uint64_t bytes, frag_addr_t *addr);
+/* The pause hook of a simulated card (ctx: the tape that is being recorded from it). */
+uint64_t frag_tape_pause(void *ctx, enum frag_call call);
 /* Index of the first call that is not the same in both; SIZE_MAX: none. */
 size_t frag_tape_difference(const struct tape *a, const struct tape *b);
 void frag_tape_release(struct tape *t);

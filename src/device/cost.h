@@ -27,6 +27,7 @@
 	X(ASYNC_REMAP, "cudaMallocAsync.remap", \
 	  "bytes moved to new addresses, on top of the call") \
 	X(ASYNC_RELEASE, "cudaMemPool.release", "bytes given back by a sync, trim or destroy") \
+	X(PAUSE, "pause", "ns without a driver call, before a cudaMalloc or cudaFree (no bytes)") \
 	X(CLEAR, "memory.clear", "bytes given back, until they can be given out again") \
 	X(MANAGED_ZERO, "managed.zero", "bytes populated for the first time") \
 	X(MANAGED_IN, "managed.in", "bytes moved from the host to the card") \

@@ -70,6 +70,14 @@ static int take_big(struct sim *sim, uint64_t bytes, const frag_addr_t *at, bool
 	return 0;
 }
 
+/* A call that comes alone finds the driver and the card asleep. */
+static inline uint64_t pause_price(const struct sim *sim, enum frag_call call)
+{
+	if (FRAG_LIKELY(!sim->cfg.pause))
+		return 0;
+	return frag_sim_cost(sim, FRAG_COST_PAUSE, sim->cfg.pause(sim->cfg.pause_ctx, call));
+}
+
 /* What prices a request (or its free) that opens (or closes) a page, or does not. */
 static unsigned small_price(uint64_t bytes, bool page, enum frag_call call)
 {
@@ -144,7 +152,7 @@ static void free_given(struct sim *sim, struct given_page *page, uint64_t *ns)
 	struct sim_malloc *m = &sim->malloc;
 
 	page->live_count--;
-	*ns = frag_sim_cost(sim, page->live_count ? FRAG_COST_FREE_HIT : FRAG_COST_FREE_PAGE, 0);
+	*ns += frag_sim_cost(sim, page->live_count ? FRAG_COST_FREE_HIT : FRAG_COST_FREE_PAGE, 0);
 	if (page->live_count)
 		return;
 	frag_simmap_take(&m->given_pages, page->piece->addr);
@@ -188,6 +196,7 @@ int frag_sim_malloc(void *priv, uint64_t bytes, frag_addr_t *out, uint64_t *ns,
 	}
 	if (rc)
 		*ns = frag_sim_cost(sim, FRAG_COST_MALLOC_REFUSED, bytes);
+	*ns += pause_price(sim, FRAG_CALL_MALLOC);
 	return rc;
 }
 
@@ -196,7 +205,7 @@ static void free_small(struct sim *sim, struct heap_piece *p, uint64_t *ns)
 	uint64_t bytes = (uint64_t)p->units * HEAP_UNIT;
 	struct piece *page = frag_simheap_give(&sim->malloc.heap, p);
 
-	*ns = frag_sim_cost(sim, small_price(bytes, page != NULL, FRAG_CALL_FREE), bytes);
+	*ns += frag_sim_cost(sim, small_price(bytes, page != NULL, FRAG_CALL_FREE), bytes);
 	if (page)
 		give_pages(sim, page);
 }
@@ -208,7 +217,7 @@ int frag_sim_free(void *priv, frag_addr_t addr, uint64_t *ns, struct frag_err *e
 	struct given_page *given;
 	struct piece *big;
 
-	*ns = 0;
+	*ns = pause_price(sim, FRAG_CALL_FREE);
 	if (small) {
 		free_small(sim, small, ns);
 		return 0;
@@ -223,7 +232,7 @@ int frag_sim_free(void *priv, frag_addr_t addr, uint64_t *ns, struct frag_err *e
 		return frag_fail(err, FRAG_EDEVICE,
 				 "cudaFree: 0x%llx is not the start of a live segment",
 				 (unsigned long long)addr);
-	*ns = frag_sim_cost(sim, FRAG_CALL_FREE, big->bytes);
+	*ns += frag_sim_cost(sim, FRAG_CALL_FREE, big->bytes);
 	give_pages(sim, big);
 	return 0;
 }

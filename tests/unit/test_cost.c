@@ -158,6 +158,61 @@ static void test_file_on_card(void **state)
 	frag_cost_destroy(NULL);
 }
 
+/* What the host did before the call, in turn; the kinds it was asked for. */
+struct pauses {
+	const uint64_t *ns;
+	unsigned asked;
+	enum frag_call kinds[8];
+};
+
+static uint64_t next_pause(void *ctx, enum frag_call kind)
+{
+	struct pauses *p = ctx;
+
+	p->kinds[p->asked] = kind;
+	return p->ns[p->asked++];
+}
+
+/* A cudaMalloc or cudaFree takes longer after a pause, big or small; other calls do not ask. */
+static void test_pause(void **state)
+{
+	static const char text[] = "call,bytes,ns\ncudaMalloc,0,10\ncudaFree,0,20\n"
+				   "cudaMalloc.page,0,30\ncudaFree.page,0,40\ncudaMemGetInfo,0,3\n"
+				   "pause,1000,0\npause,2000,500\npause,3000,500\n";
+	static const uint64_t ns[] = { 0, 2000, 1500, 1000000 };
+	static const uint64_t want[] = { 10, 20 + 500, 30 + 250, 40 + 500 };
+	struct pauses pauses = { .ns = ns };
+	struct frag_sim_config cfg = { .context_bytes = UINT64_MAX };
+	struct frag_cost *cost = NULL;
+	struct frag_device *d;
+	uint64_t left, total, before;
+	frag_addr_t a;
+
+	(void)state;
+	assert_int_equal(load(text, strlen(text), &cost, NULL), 0);
+	cfg.cost = cost;
+	cfg.pause = next_pause;
+	cfg.pause_ctx = &pauses;
+	assert_int_equal(frag_sim_open(&cfg, &d, NULL), 0);
+	for (unsigned i = 0; i < 4; i++) {
+		uint64_t bytes = i < 2 ? 8 * MIB : 512;
+
+		before = d->driver_ns;
+		if (i % 2)
+			assert_int_equal(frag_dev_free(d, a, bytes, NULL), 0);
+		else
+			assert_int_equal(frag_dev_alloc(d, bytes, &a, NULL), 0);
+		assert_int_equal(d->driver_ns - before, want[i]);
+		assert_int_equal(pauses.kinds[i], i % 2 ? FRAG_CALL_FREE : FRAG_CALL_MALLOC);
+	}
+	before = d->driver_ns;
+	assert_int_equal(frag_dev_mem_info(d, &left, &total, NULL), 0);
+	assert_int_equal(d->driver_ns - before, 3);
+	assert_int_equal(pauses.asked, 4);
+	frag_dev_close(d);
+	frag_cost_destroy(cost);
+}
+
 static void test_bad_files(void **state)
 {
 	static const struct {
@@ -248,6 +303,7 @@ int main(void)
 		cmocka_unit_test(test_names),	     cmocka_unit_test(test_file),
 		cmocka_unit_test(test_file_on_card), cmocka_unit_test(test_bad_files),
 		cmocka_unit_test(test_hostile),	     cmocka_unit_test(test_no_memory),
+		cmocka_unit_test(test_pause),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -337,6 +337,10 @@ struct frag_sim_config {
 	const struct frag_cost *cost; /* NULL = the built-in H200 profile; borrowed while open */
 	frag_place_fn place;
 	void *place_ctx;
+	/* How long has the host done something else since the last call? ns; NULL = not at all. Asked
+	 * before a cudaMalloc or cudaFree, which takes longer after a pause. */
+	uint64_t (*pause)(void *ctx, enum frag_call kind);
+	void *pause_ctx;
 	/* When is work queued on a stream done? work_idle: at once, as on a card that has nothing to
 	 * do; else after so much recorded time, 0 = what the asker says (10 ms for most). */
 	bool work_idle;
