@@ -15,7 +15,7 @@
 #	  peer         PyTorch's own allocator beside them, where it is installed
 #	  sanitizer    compute-sanitizer memcheck on a short trace
 # All steps but slow and profile by default. DEVICE=sim is a dry run without a card. TRACES: files (default: the
-# bundled ones); EXTRA: more, for the steps policies and peer. ROUNDS (3): replays of each pair in step sim. COMMIT names
+# bundled ones); EXTRA: more, for the steps policies and peer. ROUNDS (5): replays of each pair in step sim. COMMIT names
 # the program (default: what git says). A step that fails is told and the others go on; the exit status is 1
 # then. summary.csv has a row for each.
 set -uo pipefail
@@ -31,7 +31,7 @@ tests=${TESTS:-$(dirname "$cufrag")/tests/gpu}
 read -r -a traces <<< "${TRACES:-$(echo traces/*.cft)}"
 read -r -a extra <<< "${EXTRA:-}"
 limit=${STEP_TIMEOUT:-280}
-rounds=${ROUNDS:-3}
+rounds=${ROUNDS:-5}
 # older programs place offline by default, which takes time and no card
 optimum=
 "$cufrag" compare --help 2> /dev/null | grep -q -e --optimum && optimum='--optimum off'

@@ -56,7 +56,10 @@ def read_calls(paths):
     for path in paths:
         runs = {}
         with open(path, newline="") as f:
-            for r in csv.DictReader(f):
+            table = csv.DictReader(f)
+            if not {"modelled_ns", "pause_ns", "result", "run"} <= set(table.fieldnames or []):
+                sys.exit(f"{path}: no list of calls")
+            for r in table:
                 if r["result"] != "0" or not r["modelled_ns"] or int(r["pause_ns"]) >= PAUSE_NS:
                     continue
                 key = (r["trace"], r["trace_device"], r["policy"])

@@ -6,11 +6,10 @@
  * sequences of driver calls (kind and size) first differ, how far reserved bytes are
  * apart, what the witnesses counted, and measured against modelled driver time.
  *
- * What disturbs a run on a real card only ever adds to its time, and a profile tells what
- * calls cost when nothing does: so the driver time that is compared is that of the fastest run. The
- * median and the slowest stand beside it, and how fast driver calls were on the core that the
- * fastest ran on (pair_ns, see cuda_core.c). What the host did between two calls is no property of
- * the card: the simulated one is told how long it was, as it is told the addresses.
+ * Driver time is the median of the runs; the fastest and the slowest stand beside it, and how fast
+ * driver calls were on the core that the median ran on (pair_ns, see cuda_core.c). What the host
+ * did between two calls is no property of the card: the simulated one is told how long it was,
+ * as it is told the addresses.
  *
  * Policies that look for the lowest address, or the nearest, decide ties by addresses: these
  * may differ on the simulated card's own addresses and must agree on the real ones.
@@ -83,7 +82,7 @@ static const char header[] =
 	"different_calls,same_calls_at_real_addresses,first_different_call_at_real_addresses,"
 	"different_calls_at_real_addresses,peak_reserved_bytes,sim_peak_reserved_bytes,"
 	"sim_peak_reserved_at_real_addresses_bytes,witness_at_bytes,mem_info_bytes,nvml_at_bytes,"
-	"nvml_bytes,runs_agree,pair_ns,driver_ns,driver_ns_median,driver_ns_max,modelled_ns,"
+	"nvml_bytes,runs_agree,pair_ns,driver_ns,driver_ns_min,driver_ns_max,modelled_ns,"
 	"modelled_over_measured_ratio\n";
 
 static const char calls_header[] =
@@ -99,7 +98,8 @@ static void add_row(struct frag_session *s, const struct frag_pool_task *task,
 		    const struct timing *timing, bool agree)
 {
 	const struct frag_dev_witness *w = &real->witness;
-	uint64_t measured = timing[0].ns, modelled = same->result.m.modelled_ns;
+	const struct timing *median = &timing[s->repeats / 2];
+	uint64_t measured = median->ns, modelled = same->result.m.modelled_ns;
 	struct frag_text *out = &s->against;
 
 	frag_text_add_csv(out, task->trace);
@@ -124,8 +124,8 @@ static void add_row(struct frag_session *s, const struct frag_pool_task *task,
 	else
 		frag_text_add(out, ",,");
 	frag_text_addf(out, "%s,%llu,%llu,%llu,%llu,%llu,%.3f\n", agree ? "yes" : "no",
-		       (unsigned long long)timing[0].pair_ns, (unsigned long long)measured,
-		       (unsigned long long)timing[s->repeats / 2].ns,
+		       (unsigned long long)median->pair_ns, (unsigned long long)measured,
+		       (unsigned long long)timing[0].ns,
 		       (unsigned long long)timing[s->repeats - 1].ns, (unsigned long long)modelled,
 		       measured ? (double)modelled / (double)measured : 0.0);
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Tests of what surrounds the program: the recorder, the layer check, the build rules, the counting
+# Tests of what surrounds the program: the recorder, figures of a card, the layer check, the build rules, the counting
 # of tests, and the installation. Each case is a function test_…; it fails by a non-zero status.
 # Last line: N passed, N failed, N skipped.
 set -uo pipefail
@@ -60,6 +60,59 @@ test_record_without_cuda_writes_nothing() {
 	echo 'import torch' > train.py
 	record -o out.pickle train.py 2> err || return
 	test ! -e out.pickle && grep -q 'nothing recorded' err
+}
+
+# ---- scripts/profile_scale.py and gpu_rounds.sh: figures of a card
+
+# calls FILE FACTOR: four replays, each a first call and three more that take FACTOR of what was modelled
+calls_file() {
+	local p i
+	mkdir -p "$(dirname "$1")"
+	echo trace,trace_device,policy,run,call,bytes,result,reserved_bytes,pause_ns,ns,modelled_ns > "$1"
+	for p in a b c d; do
+		for i in 0 1; do # the first run is the slower one
+			echo "t,0,$p,$i,cudaMalloc,4194304,0,0,0,999999,40000"
+			echo "t,0,$p,$i,cudaMalloc,4194304,0,0,100,$(($2 * 400 + 900 - 900 * i)),40000"
+			echo "t,0,$p,$i,cudaMalloc,4194304,0,0,100,$(($2 * 400)),40000"
+			echo "t,0,$p,$i,cudaMalloc,4194304,0,0,100,$(($2 * 400)),40000"
+			echo "t,0,$p,$i,cudaMalloc,4194304,0,0,900000,500000,40000"
+			echo "t,0,$p,$i,cudaFree,1073741824,0,0,100,$(($2 * 1000)),200000"
+			echo "t,0,$p,$i,cudaFree,1073741824,0,0,100,$(($2 * 1000)),200000"
+			echo "t,0,$p,$i,cudaFree,1073741824,0,0,100,$(($2 * 1000)),200000"
+		done
+	done >> "$1"
+}
+
+test_profile_is_scaled_to_the_hosts() {
+	command -v python3 > /dev/null || return $SKIP
+	printf '# a card\ncall,bytes,ns\ncudaMalloc,2097152,40000\ncudaMalloc,2147483648,80000\ncudaFree,2097152,30000\ncudaFree,1073741824,200000\ncudaMemGetInfo,0,7\n' > profile.csv
+	calls_file one/calls.csv 90
+	calls_file two/calls.csv 160
+	"$root/scripts/profile_scale.py" profile.csv one/calls.csv two/calls.csv > new.csv 2> factors || { cat factors >&2; return 1; }
+	# sqrt(0.9 x 1.6) = 1.2 for cudaMalloc, sqrt(0.45 x 0.8) = 0.6 for cudaFree from 512 MiB
+	expect 'the profile' "$(tr '\n' ' ' < new.csv)" '# a card call,bytes,ns cudaMalloc,2097152,48000 cudaMalloc,2147483648,80000 cudaFree,2097152,30000 cudaFree,1073741824,120000 cudaMemGetInfo,0,7 '
+}
+
+test_profile_of_something_else_is_refused() {
+	command -v python3 > /dev/null || return $SKIP
+	calls_file one/calls.csv 90
+	printf 'call,bytes,ns\ncudaMalloc,0,1\n' > profile.csv
+	! "$root/scripts/profile_scale.py" one/calls.csv one/calls.csv > new.csv 2> err && test ! -s new.csv && grep -q 'one/calls.csv: no cost profile$' err &&
+		! "$root/scripts/profile_scale.py" profile.csv profile.csv > new.csv 2> err && test ! -s new.csv && grep -q '^profile.csv: no list of calls$' err
+}
+
+test_rounds_become_one_row() {
+	local h=trace,trace_device,policy,calls_count,same_calls,same_calls_at_real_addresses,peak_reserved_bytes,sim_peak_reserved_bytes,witness_at_bytes,mem_info_bytes,runs_agree,pair_ns,driver_ns,driver_ns_min,driver_ns_max,modelled_ns,modelled_over_measured_ratio
+	{
+		echo $h
+		for x in 5,100,90,130 7,300,300,300 6,200,150,210; do
+			echo "t,0,p,9,yes,yes,64,64,64,64,yes,$x,150,9"
+			echo "t,0,q,9,no,yes,64,32,64,66,yes,$x,50,9"
+		done
+	} > rows.csv
+	"$root/scripts/gpu_rounds.sh" rows.csv > one.csv || return
+	expect 'the rows' "$(tail -n 2 one.csv | tr '\n' ' ')" 't,0,p,9,yes,yes,64,64,64,64,yes,6,200,90,300,150,0.750 t,0,q,9,no,yes,64,32,64,66,yes,6,200,90,300,50,0.250 ' &&
+		expect 'the summary' "$("$root/scripts/gpu_rounds.sh" --summary one.csv | sed -n 5p)" 'modelled driver time within 25 % of the measured: 1 of 2'
 }
 
 # ---- scripts/check_layers.sh
