@@ -8,20 +8,21 @@
 #	  calls        latency of driver calls, and a cost profile made of it
 #	  verify       the recorded settings of every trace, on the card
 #	  contents     every trace under every policy, all bytes filled and verified
-#	  slow         the same for the pairs that take minutes (not by default)
+#	  slow         the same for the pairs that take minutes (not by default), managed memory prefetched
 #	  sim          device calls, reserved bytes and driver time against the simulated card
-#	  profile      the same, and the cost profile brought to what the calls took (not by default)
+#	  sim_slow     the same for the pairs that take minutes, SLOW_ROUNDS (1) times (not by default)
+#	  profile      step sim, and the cost profile brought to what the calls took (not by default)
 #	  policies     what policies take per operation
 #	  peer         PyTorch's own allocator beside them, where it is installed
 #	  sanitizer    compute-sanitizer memcheck on a short trace
-# All steps but slow and profile by default. DEVICE=sim is a dry run without a card. TRACES: files (default: the
+# All steps but slow, sim_slow and profile by default. DEVICE=sim is a dry run without a card. TRACES: files (default: the
 # bundled ones); EXTRA: more, for the steps policies and peer. ROUNDS (5): replays of each pair in step sim. COMMIT names
 # the program (default: what git says). A step that fails is told and the others go on; the exit status is 1
 # then. summary.csv has a row for each.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 export LC_ALL=C NO_COLOR=1
-[ $# -ge 1 ] || { sed -n '3,22s/^# \{0,1\}//p' "$0" >&2; exit 2; }
+[ $# -ge 1 ] || { sed -n '3,23s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 out=$1
 shift
 mkdir -p "$out"
@@ -57,13 +58,10 @@ policies_for() {
 	printf '%s;' $names
 	printf 'pytorch:expandable_segments:True\n'
 }
-# and what they leave out of a trace; terabytes are not faulted in page by page but prefetched
-slow_for() {
-	local managed=managed
-	[ "$(stat -c %s "$1")" -le 60000 ] || managed=managed:prefetch=true
-	comm -13 <(policies_for "$1" | tr ';' '\n' | sort) <(list_policies) |
-		sed "s/^managed$/$managed/" | paste -sd ';'
-}
+# and what they leave out of a trace
+left_out() { comm -13 <(policies_for "$1" | tr ';' '\n' | sort) <(list_policies) | paste -sd ';'; }
+# the same for contents: terabytes are not faulted in page by page but prefetched
+left_out_contents() { left_out "$1" | sed -E 's/(^|;)managed(;|$)/\1managed:prefetch=true\2/'; }
 # PyTorch does not record the limit that this recording ran under
 limit_for() { case $1 in *oomcap*) echo "--limit 7.5G" ;; esac; }
 
@@ -125,7 +123,7 @@ contents() {
 slow() {
 	local t left failed=0
 	for t in "${traces[@]}"; do
-		left=$(slow_for "$t")
+		left=$(left_out_contents "$t")
 		[ -z "$left" ] || verify_contents "$t" "$left" slow.csv || failed=1
 	done
 	return $failed
@@ -149,29 +147,35 @@ verify() {
 	return $failed
 }
 
-# Replays of all traces, ROUNDS times one after the other: on a shared host a slow spell lasts
-# seconds, so the runs of one replay are spread over minutes.
 # calls_dir: where the single calls go, if not empty.
 calls_dir=
-sim() {
-	local t r failed=0 calls=()
-	for ((r = 1; r <= rounds; r++)); do
+
+# against_sim FILE ROUNDS POLICIES: replays of all traces, one round after the other: on a shared host a slow
+# spell lasts seconds, so the runs of one replay are spread over minutes. POLICIES TRACE tells which.
+against_sim() {
+	local t r policies failed=0 calls=()
+	for ((r = 1; r <= $2; r++)); do
 		for t in "${traces[@]}"; do
+			policies=$($3 "$t")
+			[ -n "$policies" ] || continue
 			[ -z "$calls_dir" ] || calls=(--against-calls "$calls_dir/$(basename "$t").$r.csv")
 			# shellcheck disable=SC2046 # two words
 			timeout "$limit" "$cufrag" compare "$t" --device "$device" $(limit_for "$t") $optimum \
-				--work idle --policies "$(policies_for "$t")" --repeats 1 \
+				--work idle --policies "$policies" --repeats 1 \
 				--against-sim "$out/one.csv" "${calls[@]}" > /dev/null || failed=1
 			[ -s "$out/one.csv" ] || continue
-			[ -s "$out/sim.csv" ] || head -n 1 "$out/one.csv" > "$out/sim.csv"
-			tail -n +2 "$out/one.csv" >> "$out/sim.csv"
+			[ -s "$out/$1" ] || head -n 1 "$out/one.csv" > "$out/$1"
+			tail -n +2 "$out/one.csv" >> "$out/$1"
 			rm -f "$out/one.csv"
 		done
 	done
-	"$(dirname "$0")/gpu_rounds.sh" "$out/sim.csv" > "$out/one.csv" && mv "$out/one.csv" "$out/sim.csv" || failed=1
-	"$(dirname "$0")/gpu_rounds.sh" --summary "$out/sim.csv"
+	"$(dirname "$0")/gpu_rounds.sh" "$out/$1" > "$out/one.csv" && mv "$out/one.csv" "$out/$1" || failed=1
+	"$(dirname "$0")/gpu_rounds.sh" --summary "$out/$1"
 	return $failed
 }
+
+sim() { against_sim sim.csv "$rounds" policies_for; }
+sim_slow() { against_sim sim_slow.csv "${SLOW_ROUNDS:-1}" left_out; }
 
 profile() {
 	local failed=0
@@ -210,7 +214,7 @@ sanitizer() {
 all=(environment build tests calls verify contents sim policies peer sanitizer)
 steps=("$@")
 [ $# -gt 0 ] || steps=("${all[@]}")
-all+=(slow profile)
+all+=(slow sim_slow profile)
 echo step,result,seconds > "$out/summary.csv"
 status=0
 for step in "${steps[@]}"; do

@@ -34,14 +34,11 @@ static int record_sim(struct frag_session *s, struct frag_pool_task *task, const
 	card.context_bytes = real->card.context_bytes;
 	if (s->cli->device == FRAG_CLI_DEVICE_CUDA && !s->cli->work_given)
 		card.work_idle = !s->run.paced && !s->run.work_ns;
-	if (addresses) {
-		card.place = frag_tape_place;
-		card.place_ctx = addresses;
-	}
 	card.pause = frag_tape_pause;
 	card.pause_ctx = t;
 	t->real = real;
-	FRAG_TRY(frag_sim_open(&card, &dev, &task->err));
+	FRAG_TRY(addresses ? address_tape_play(&addresses->addresses, &card, &dev, &task->err)
+			   : frag_sim_open(&card, &dev, &task->err));
 	return frag_tape_record(s, task, dev, t);
 }
 

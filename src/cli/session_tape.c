@@ -8,8 +8,7 @@
 void frag_tape_release(struct tape *t)
 {
 	frag_host_free(t->calls);
-	frag_host_free(t->places[0]);
-	frag_host_free(t->places[1]);
+	address_tape_release(&t->addresses);
 	frag_result_release(&t->result);
 	*t = (struct tape){ 0 };
 }
@@ -47,42 +46,6 @@ static void on_call(void *ctx, enum frag_call call, uint64_t bytes, int result)
 	t->ns = t->dev->driver_ns;
 }
 
-static void on_place(void *ctx, enum frag_call call, uint64_t bytes, frag_addr_t addr)
-{
-	struct tape *t = ctx;
-	unsigned k = call == FRAG_CALL_RESERVE;
-
-	if (t->places_count[k] == t->places_cap[k]) {
-		size_t cap = t->places_cap[k] ? 2 * t->places_cap[k] : 1024;
-		struct tape_place *places = frag_host_realloc(t->places[k], cap, sizeof(*places));
-
-		t->short_of_memory |= !places;
-		if (!places)
-			return;
-		t->places[k] = places;
-		t->places_cap[k] = cap;
-	}
-	t->places[k][t->places_count[k]++] = (struct tape_place){ .bytes = bytes, .addr = addr };
-}
-
-int frag_tape_place(void *ctx, enum frag_call call, uint64_t bytes, frag_addr_t *addr)
-{
-	struct tape *t = ctx;
-	unsigned k = call == FRAG_CALL_RESERVE;
-	const struct tape_place *p;
-
-	if (call == FRAG_CALL_CREATE || t->lost)
-		return -1;
-	p = &t->places[k][t->next[k]];
-	/* another call than on the tape: from here on the addresses mean nothing */
-	t->lost = t->next[k] >= t->places_count[k] || p->bytes != bytes;
-	if (t->lost)
-		return -1;
-	t->next[k]++;
-	*addr = p->addr;
-	return 0;
-}
-
 uint64_t frag_tape_pause(void *ctx, enum frag_call call)
 {
 	const struct tape *t = ctx, *real = t->real;
@@ -103,8 +66,8 @@ int frag_tape_record(struct frag_session *s, struct frag_pool_task *task, struct
 	t->dev = dev;
 	t->ns = dev->driver_ns;
 	dev->log = on_call;
-	dev->placed = on_place;
-	dev->log_ctx = dev->placed_ctx = t;
+	dev->log_ctx = t;
+	address_tape_record(&t->addresses, dev);
 	if (!frag_dev_has_content(dev)) {
 		opt.fill = FRAG_FILL_NONE;
 		opt.work_ns = 0;
@@ -125,9 +88,10 @@ int frag_tape_record(struct frag_session *s, struct frag_pool_task *task, struct
 		frag_run_destroy(run);
 	}
 	frag_session_gave_back(s, dev);
+	address_tape_stop(&t->addresses);
 	frag_dev_close(dev);
 	t->dev = NULL;
-	if (!rc && t->short_of_memory)
+	if (!rc && (t->short_of_memory || t->addresses.short_of_memory))
 		rc = frag_fail_nomem(&task->err, "log of driver calls");
 	return rc;
 }

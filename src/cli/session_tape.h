@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tapes: one replay with every driver call written down, for --against-sim. A tape of a
- * real card can be played to a simulated one, which then hands out the same addresses.
+ * Tapes: one replay with every driver call written down, for --against-sim. The addresses on a tape
+ * of a real card can be played to a simulated one, which then hands out the same.
  *
  * Ownership: a tape owns its lists and its result until tape_release.
  */
 #ifndef FRAG_CLI_SESSION_TAPE_H
 #define FRAG_CLI_SESSION_TAPE_H
 
+#include "../replay/address_tape.h"
 #include "session.h"
 
 struct tape_call {
@@ -19,23 +20,15 @@ struct tape_call {
 	uint64_t pause_ns; /* of the host since the call before; 0 on a simulated card */
 };
 
-/* What one cudaMalloc or cuMemAddressReserve was given. */
-struct tape_place {
-	uint64_t bytes;
-	frag_addr_t addr;
-};
-
 struct tape {
 	struct tape_call *calls;
 	size_t count, cap;
-	size_t replayed;	      /* of them, before the policy was destroyed */
-	struct tape_place *places[2]; /* of cudaMalloc, of cuMemAddressReserve */
-	size_t places_count[2], places_cap[2], next[2];
+	size_t replayed; /* of them, before the policy was destroyed */
+	struct address_tape addresses;
 	const struct frag_device *dev; /* while it is recorded */
 	uint64_t ns;		       /* of all calls before the current one */
 	uint64_t returned_ns;	 /* when the last one came back, on the host clock; 0: none has */
 	const struct tape *real; /* whose pauses a simulated card is told, or NULL */
-	bool lost;		 /* frag_tape_place met a call that is not the tape's */
 	bool short_of_memory;
 	struct frag_device_info card; /* as it was when the replay began */
 	struct frag_result result;
@@ -45,8 +38,6 @@ struct tape {
 /* Replays on `dev` and closes it. Errors are those of the task: task->err. */
 int frag_tape_record(struct frag_session *s, struct frag_pool_task *task, struct frag_device *dev,
 		     struct tape *t);
-/* The place hook of a simulated card (ctx: a tape): its addresses in their order. */
-int frag_tape_place(void *ctx, enum frag_call call, uint64_t bytes, frag_addr_t *addr);
 /* The pause hook of a simulated card (ctx: the tape that is being recorded from it). */
 uint64_t frag_tape_pause(void *ctx, enum frag_call call);
 /* Index of the first call that is not the same in both; SIZE_MAX: none. */
