@@ -7,6 +7,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <sched.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -361,6 +362,32 @@ static void errors_name_the_call(void **state)
 	frag_dev_close(dev);
 }
 
+/* Settling leaves the thread on one core, closing lets it go where it could before. */
+static void settles_on_a_core(void **state)
+{
+	struct frag_dev_witness w;
+	struct frag_device *dev;
+	cpu_set_t before, now;
+
+	(void)state;
+	assert_int_equal(sched_getaffinity(0, sizeof(before), &before), 0);
+	dev = open_card(NULL);
+	if (sched_setaffinity(0, sizeof(before), &before)) {
+		frag_dev_close(dev);
+		skip(); /* a system that does not allow it */
+	}
+	for (unsigned i = 0; i < 2; i++) {
+		must(frag_dev_settle(dev, 0, &err));
+		assert_int_equal(sched_getaffinity(0, sizeof(now), &now), 0);
+		assert_int_equal(CPU_COUNT(&now), 1);
+		assert_true(frag_dev_witness(dev, &w) && w.pair_ns > 0);
+	}
+	assert_true(dev->driver_calls == 0);
+	close_card(dev);
+	assert_int_equal(sched_getaffinity(0, sizeof(now), &now), 0);
+	assert_true(CPU_EQUAL(&now, &before));
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -374,6 +401,7 @@ int main(void)
 		cmocka_unit_test(part_of_a_card),
 		cmocka_unit_test(managed_is_limited),
 		cmocka_unit_test(counts_managed),
+		cmocka_unit_test(settles_on_a_core),
 		cmocka_unit_test(errors_name_the_call),
 	};
 
