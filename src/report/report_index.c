@@ -85,13 +85,13 @@ static int add_page(const struct frag_report *r, struct frag_text *out, struct f
 	frag_report_settings(r, &settings);
 	frag_text_add_html(out, frag_text_str(&settings));
 	frag_text_release(&settings);
-	frag_text_add(out,
-		      ".</p>\n</header>\n<div class=\"scroll\"><table>\n<thead><tr>"
-		      "<th class=\"l\">trace</th><th>lower bound<span class=\"unit\">GiB</span>"
-		      "</th><th class=\"l\">compared with</th><th>it reserves<span "
-		      "class=\"unit\">GiB</span></th><th class=\"l\">advised</th><th>reserves"
-		      "<span class=\"unit\">GiB</span></th><th>saved<span class=\"unit\">%</span>"
-		      "</th><th class=\"l\">smallest known card</th></tr></thead>\n<tbody>\n");
+	frag_text_add(
+		out, ".</p>\n</header>\n<div class=\"scroll\"><table class=\"traces\">\n<thead><tr>"
+		     "<th class=\"l\">trace</th><th>lower bound<span class=\"unit\">GiB</span>"
+		     "</th><th class=\"l\">compared with</th><th>it reserves<span "
+		     "class=\"unit\">GiB</span></th><th class=\"l\">advised</th><th>reserves"
+		     "<span class=\"unit\">GiB</span></th><th>saved<span class=\"unit\">%</span>"
+		     "</th><th class=\"l\">smallest known card</th></tr></thead>\n<tbody>\n");
 	for (size_t i = 0; i < r->count; i++)
 		add_row(&r->sections[i], out);
 	frag_text_add(out,
