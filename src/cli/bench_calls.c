@@ -68,17 +68,10 @@ int frag_bench_add(struct frag_bench *b, const char *item, bool profile, uint64_
 	return 0;
 }
 
-static int compare_ns(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
 void frag_bench_sort(struct frag_bench *b)
 {
 	for (size_t i = 0; i < b->rows_count; i++)
-		qsort(b->rows[i].ns, b->rows[i].count, sizeof(uint64_t), compare_ns);
+		qsort(b->rows[i].ns, b->rows[i].count, sizeof(uint64_t), frag_compare_u64);
 }
 
 uint64_t frag_bench_quantile(const struct frag_bench_row *r, double q)

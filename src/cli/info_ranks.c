@@ -9,13 +9,6 @@
 
 #define RIGHT 0xfe /* all columns but the first are numbers */
 
-static int compare_peaks(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
 static int make_room(struct frag_info_ranks *r, struct frag_err *err)
 {
 	size_t cap = r->cap ? 2 * r->cap : 16;
@@ -75,7 +68,7 @@ int frag_info_ranks_print(const struct frag_info_ranks *r, struct frag_err *err)
 		sorted[i] = r->peaks[i];
 		worst = r->peaks[i] > r->peaks[worst] ? i : worst;
 	}
-	qsort(sorted, r->count, sizeof(*sorted), compare_peaks);
+	qsort(sorted, r->count, sizeof(*sorted), frag_compare_u64);
 	rc = frag_list_print(&r->table, 0, err);
 	if (!rc && r->count > 1) {
 		frag_format_bytes(sorted[r->count - 1], largest, sizeof(largest));

@@ -16,13 +16,6 @@
 #define PAIRS 5u
 #define CORES_MAX 32u /* asked, of those that the program may run on */
 
-static int compare_ns(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
 /* cudaMalloc and cudaFree of 4 MiB: the median of a few after one that warms the core. 0: no answer. */
 static uint64_t pair_ns(void)
 {
@@ -37,7 +30,7 @@ static uint64_t pair_ns(void)
 			return 0;
 		ns[i] = frag_clock_ns() - start;
 	}
-	qsort(ns + 1, PAIRS, sizeof(*ns), compare_ns);
+	qsort(ns + 1, PAIRS, sizeof(*ns), frag_compare_u64);
 	return ns[1 + PAIRS / 2];
 }
 

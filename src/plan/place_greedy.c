@@ -59,13 +59,6 @@ static int compare_keys(const void *a, const void *b)
 	return (x->index > y->index) - (x->index < y->index);
 }
 
-static int compare_u64(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
 /* Number of entries of the sorted list that are below x. */
 static size_t count_below(const uint64_t *list, size_t n, uint64_t x)
 {
@@ -97,8 +90,8 @@ static int count_conflicts(const struct frag_buffers *b, struct key *keys, struc
 		lowers[i] = b->list[i].lower;
 		uppers[i] = b->list[i].upper;
 	}
-	qsort(lowers, n, sizeof(*lowers), compare_u64);
-	qsort(uppers, n, sizeof(*uppers), compare_u64);
+	qsort(lowers, n, sizeof(*lowers), frag_compare_u64);
+	qsort(uppers, n, sizeof(*uppers), frag_compare_u64);
 	for (size_t i = 0; i < n; i++) {
 		size_t begun = count_below(lowers, n, b->list[i].upper);
 		size_t ended = count_below(uppers, n, b->list[i].lower + 1);
@@ -206,7 +199,7 @@ static int skyline_init(struct skyline *s, const struct frag_buffers *b, struct 
 		s->edges[2 * i] = b->list[i].lower;
 		s->edges[2 * i + 1] = b->list[i].upper;
 	}
-	qsort(s->edges, s->edges_count, sizeof(*s->edges), compare_u64);
+	qsort(s->edges, s->edges_count, sizeof(*s->edges), frag_compare_u64);
 	for (size_t i = 0; i < 2 * s->leaves; i++)
 		s->set[i] = i < s->leaves ? UINT64_MAX : 0;
 	return 0;

@@ -122,13 +122,6 @@ static int find_steps(struct step_maker *m, const struct frag_trace_dev *dev,
 
 /* ---- period ---------------------------------------------------------------------- */
 
-static int compare_u64(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
 /* Sorted sizes of the requests between the cuts k - 1 and k. */
 static size_t step_sizes(const struct step_maker *m, uint32_t k, uint64_t *out)
 {
@@ -136,7 +129,7 @@ static size_t step_sizes(const struct step_maker *m, uint32_t k, uint64_t *out)
 
 	for (uint32_t i = m->cut[k - 1]; i < m->cut[k]; i++)
 		out[n++] = m->b.list[i].bytes;
-	qsort(out, n, sizeof(*out), compare_u64);
+	qsort(out, n, sizeof(*out), frag_compare_u64);
 	return n;
 }
 

@@ -26,6 +26,14 @@ typedef uint64_t frag_addr_t;
 #define FRAG_LIKELY(x) __builtin_expect(!!(x), 1)
 #define FRAG_UNLIKELY(x) __builtin_expect(!!(x), 0)
 
+/* For qsort: uint64_t, the least first. */
+static inline int frag_compare_u64(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
 /* Smallest multiple of `unit` that is not below `n`. pre: unit > 0, no overflow. */
 static inline uint64_t frag_round_up(uint64_t n, uint64_t unit)
 {
