@@ -44,7 +44,7 @@ uint64_t frag_cuda_held(struct cuda *c)
 /* What the driver is known to have taken when `held` are reserved. */
 static uint64_t known_bytes(const struct cuda *c, uint64_t held)
 {
-	return held - c->managed.resident_bytes + frag_uvmbook_taken(&c->managed);
+	return held - c->managed.resident_bytes + frag_uvmroots_taken(&c->managed.roots);
 }
 
 static void ask_nvml(struct cuda *c, uint64_t known)
@@ -65,9 +65,10 @@ static void ask_witnesses(struct cuda *c, uint64_t held)
 {
 	size_t left = 0, total = 0;
 
-	if (frag_cuda_rt_check(cudaMemGetInfo(&left, &total), "", NULL))
-		return;
 	c->witnessed_bytes = held;
+	if (frag_cuda_managed_use_up(c) ||
+	    frag_cuda_rt_check(cudaMemGetInfo(&left, &total), "", NULL))
+		return;
 	c->witness.reserved_bytes = known_bytes(c, held);
 	c->witness.mem_info_bytes =
 		c->free_at_start_bytes > left ? c->free_at_start_bytes - left : 0;
@@ -79,7 +80,9 @@ static uint64_t cuda_reserved(void *priv)
 	struct cuda *c = priv;
 	uint64_t held = frag_cuda_held(c);
 
-	if (FRAG_UNLIKELY(held > c->witnessed_bytes))
+	/* with managed memory that takes milliseconds, and it grows by single groups */
+	if (FRAG_UNLIKELY(held >
+			  c->witnessed_bytes + (c->managed_ready ? c->witnessed_bytes / 16 : 0)))
 		ask_witnesses(c, held);
 	return held;
 }

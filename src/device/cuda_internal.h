@@ -203,6 +203,8 @@ int frag_cuda_managed_free(void *priv, frag_addr_t addr, uint64_t *ns, struct fr
 int frag_cuda_managed_touch(void *priv, frag_addr_t addr, uint64_t bytes, bool prefetch,
 			    uint64_t *ns, struct frag_err *err);
 void frag_cuda_managed_usage(void *priv, struct frag_managed_usage *out);
+/* Leaves the driver no memory to spare, if any is managed. */
+int frag_cuda_managed_use_up(struct cuda *c);
 void frag_cuda_managed_release(struct cuda *c);
 
 /* cuda_vmm.c */

@@ -6,11 +6,14 @@
  * more of it may be out than cfg.managed_max_bytes: a program that asks for more than
  * the card has free can hang the card for everyone.
  *
- * The driver takes memory for it from the card in batches, of which earlier devices of this
- * process may have left a rest: root chunks that no witness sees being taken. So before
- * the first request of a device the rest is used up. Pieces of 2 MiB are taken, a root each, until
- * free memory falls: a batch has begun and 63 roots of it are left; 63 more pieces, and none is.
- * Roots that are given back do not stay with the driver.
+ * The driver takes memory for it from the card in batches (uvm_roots.h), of which earlier devices
+ * of this process may have left a rest: roots that no witness sees being taken. And which
+ * page of several is served first when they fault together, the card does not repeat; once pages
+ * of 4 KiB and of 64 KiB have come in another order, the rest is another one, though as much is in
+ * use. So before the first request of a device, and whenever the witnesses are asked, the rest
+ * is used up. Pieces of 2 MiB are taken, a root each, until free memory falls: a batch has begun
+ * and 63 roots of it are left; 63 more pieces, and none is. Roots that are given back do
+ * not stay with the driver.
  */
 #include "cuda_internal.h"
 
@@ -45,7 +48,7 @@ static int most_bytes(const struct cuda *c, uint64_t *out, struct frag_err *err)
 		return 0;
 	/* what the driver took for it was free when the first piece was asked for */
 	FRAG_TRY(free_bytes(&left, err));
-	*out = (left + frag_uvmbook_taken(&c->managed)) / 4;
+	*out = (left + frag_uvmroots_taken(&c->managed.roots)) / 4;
 	return 0;
 }
 
@@ -84,7 +87,7 @@ static int bring(struct cuda *c, frag_addr_t addr, uint64_t bytes, bool by_prefe
 	return RT(err, cudaStreamSynchronize, NULL);
 }
 
-/* ---- before the first request --------------------------------------------------- */
+/* ---- the rest of a batch ------------------------------------------------------------ */
 
 static int drain_one(struct cuda *c, struct drain *d, struct frag_err *err)
 {
@@ -110,6 +113,8 @@ static int drain_spare(struct cuda *c, struct drain *d, uint64_t left, struct fr
 	}
 	for (unsigned i = 1; i < UVM_BATCH && fell; i++)
 		FRAG_TRY(drain_one(c, d, err));
+	if (fell)
+		c->managed.roots.spare_count = 0;
 	return 0;
 }
 
@@ -133,11 +138,16 @@ static int drain(struct cuda *c, struct frag_err *err)
 
 	FRAG_TRY(free_bytes(&left, err));
 	FRAG_TRY(most_bytes(c, &most, err));
-	if (left < DRAIN_FREE_BYTES || most < DRAIN_BYTES)
+	if (left < DRAIN_FREE_BYTES || most < DRAIN_BYTES || c->managed_bytes > most - DRAIN_BYTES)
 		return 0;
 	rc = drain_spare(c, &d, left, err);
 	undo = drain_free(&d, rc ? NULL : err);
 	return rc ? rc : undo;
+}
+
+int frag_cuda_managed_use_up(struct cuda *c)
+{
+	return c->managed_ready ? drain(c, NULL) : 0;
 }
 
 /* Brings driver and witnesses into a known state, once, and off the clock. */

@@ -7,25 +7,19 @@
  * before that one are touched as well. One number per request says it all; only the
  * regions that small requests share need masks.
  *
- * Invariants: a chunk is in the list `free` or in that of one tail; root->used_count
- * chunks of a root are in tails, and it is not 0; roots_count counts these roots, the blocks
- * with a resident group that are no tail, and the pages with one.
+ * Invariant: the roots in use are those that are cut, the blocks with a resident group that are
+ * no tail, and the pages with one.
  */
 #include "uvm_book.h"
 
 #define HOST_PAGE 4096u
-
-struct uvm_root {
-	uint32_t used_count;
-	struct uvm_chunk chunks[UVM_GROUPS];
-};
 
 void frag_uvmbook_init(struct uvm_book *b)
 {
 	*b = (struct uvm_book){ 0 };
 	frag_simslab_init(&b->piece_slab, sizeof(struct uvm_piece));
 	frag_simslab_init(&b->page_slab, sizeof(struct uvm_page));
-	frag_simslab_init(&b->root_slab, sizeof(struct uvm_root));
+	frag_uvmroots_init(&b->roots);
 }
 
 void frag_uvmbook_release(struct uvm_book *b)
@@ -34,89 +28,15 @@ void frag_uvmbook_release(struct uvm_book *b)
 	frag_simmap_release(&b->pages);
 	frag_simslab_release(&b->piece_slab);
 	frag_simslab_release(&b->page_slab);
-	frag_simslab_release(&b->root_slab);
+	frag_uvmroots_release(&b->roots);
 	frag_uvmbook_init(b);
 }
 
 bool frag_uvmbook_reserve(struct uvm_book *b)
 {
-	/* a tail has no more groups than a root has chunks: a touch opens one root at most */
 	return frag_simslab_reserve(&b->piece_slab, 1) && frag_simmap_reserve(&b->live) &&
 	       frag_simslab_reserve(&b->page_slab, 1) && frag_simmap_reserve(&b->pages) &&
-	       frag_simslab_reserve(&b->root_slab, 1);
-}
-
-/* ---- roots and chunks ---------------------------------------------------------- */
-
-static void take_roots(struct uvm_book *b, uint64_t count)
-{
-	if (count > b->spare_count)
-		b->spare_count += frag_round_up(count - b->spare_count, UVM_BATCH);
-	b->spare_count -= count;
-	b->roots_count += count;
-}
-
-static void append_free(struct uvm_book *b, struct uvm_chunk *c)
-{
-	c->prev = b->free.last;
-	c->next = NULL;
-	*(b->free.last ? &b->free.last->next : &b->free.first) = c;
-	b->free.last = c;
-}
-
-static void remove_free(struct uvm_book *b, struct uvm_chunk *c)
-{
-	*(c->prev ? &c->prev->next : &b->free.first) = c->next;
-	*(c->next ? &c->next->prev : &b->free.last) = c->prev;
-}
-
-static void open_root(struct uvm_book *b)
-{
-	struct uvm_root *r = frag_simslab_take(&b->root_slab);
-
-	take_roots(b, 1);
-	r->used_count = 0;
-	for (unsigned i = 0; i < UVM_GROUPS; i++) {
-		r->chunks[i].root = r;
-		append_free(b, &r->chunks[i]);
-	}
-}
-
-static void close_root(struct uvm_book *b, struct uvm_root *r)
-{
-	for (unsigned i = 0; i < UVM_GROUPS; i++)
-		remove_free(b, &r->chunks[i]);
-	frag_simslab_give(&b->root_slab, r);
-	b->roots_count--;
-}
-
-static void take_chunk(struct uvm_book *b, struct uvm_chunks *tail)
-{
-	struct uvm_chunk *c;
-
-	if (!b->free.first)
-		open_root(b);
-	c = b->free.first;
-	remove_free(b, c);
-	c->root->used_count++;
-	c->next = NULL;
-	*(tail->last ? &tail->last->next : &tail->first) = c;
-	tail->last = c;
-}
-
-static void give_chunks(struct uvm_book *b, struct uvm_chunks *tail)
-{
-	struct uvm_chunk *c = tail->first;
-
-	while (c) {
-		struct uvm_chunk *next = c->next;
-
-		append_free(b, c);
-		if (!--c->root->used_count)
-			close_root(b, c->root);
-		c = next;
-	}
-	*tail = (struct uvm_chunks){ 0 };
+	       frag_uvmroots_reserve(&b->roots);
 }
 
 /* ---- regions ------------------------------------------------------------------- */
@@ -145,6 +65,18 @@ static uint64_t faulted(const struct uvm_piece *p, uint64_t end)
 	return start + there + frag_uvm_count(frag_uvm_dense(valid, frag_uvm_mask(0, there), want));
 }
 
+/* Group i, one of the tail. */
+static void take_group(struct uvm_book *b, struct uvm_piece *p, uint64_t i)
+{
+	uint64_t bytes = FRAG_MIN(frag_round_up(p->bytes, HOST_PAGE) - i * UVM_GROUP, UVM_GROUP);
+
+	if (bytes == UVM_GROUP)
+		frag_uvmroots_take_chunk(&b->roots, UVM_CHUNK_GROUP, &p->tail);
+	else
+		for (; bytes; bytes -= HOST_PAGE)
+			frag_uvmroots_take_chunk(&b->roots, UVM_CHUNK_PAGE, &p->tail);
+}
+
 static void touch_own(struct uvm_book *b, struct uvm_piece *p, uint64_t end, bool prefetch)
 {
 	uint64_t tail = before_tail(p);
@@ -153,9 +85,9 @@ static void touch_own(struct uvm_book *b, struct uvm_piece *p, uint64_t end, boo
 		return;
 	if (!prefetch)
 		end = faulted(p, end);
-	take_roots(b, blocks_begun(p, end) - blocks_begun(p, p->groups));
+	frag_uvmroots_take(&b->roots, blocks_begun(p, end) - blocks_begun(p, p->groups));
 	for (uint64_t i = FRAG_MAX(p->groups, tail); i < end; i++)
-		take_chunk(b, &p->tail);
+		take_group(b, p, i);
 	b->resident_bytes += (end - p->groups) * UVM_GROUP;
 	p->groups = end;
 }
@@ -166,7 +98,7 @@ static void touch_page(struct uvm_book *b, struct uvm_page *page, uint32_t want,
 	if (!want)
 		return;
 	if (!page->resident)
-		take_roots(b, 1);
+		frag_uvmroots_take(&b->roots, 1);
 	if (!prefetch)
 		want = frag_uvm_dense(UINT32_MAX, page->resident, want);
 	page->resident |= want;
@@ -218,11 +150,11 @@ void frag_uvmbook_free(struct uvm_book *b, frag_addr_t addr)
 	struct uvm_page *page = p->page;
 
 	b->resident_bytes -= p->groups * UVM_GROUP;
-	b->roots_count -= blocks_begun(p, p->groups);
-	give_chunks(b, &p->tail);
+	frag_uvmroots_give(&b->roots, blocks_begun(p, p->groups));
+	frag_uvmroots_give_chunks(&b->roots, &p->tail);
 	if (page && !--page->live_count) {
 		b->resident_bytes -= frag_uvm_count(page->resident) * UVM_GROUP;
-		b->roots_count -= page->resident != 0;
+		frag_uvmroots_give(&b->roots, page->resident != 0);
 		frag_simmap_take(&b->pages, addr / UVM_BLOCK);
 		frag_simslab_give(&b->page_slab, page);
 	}

@@ -4,17 +4,9 @@
  * card, and what the driver has taken from the card for that, which is more. It is told of
  * every request, touch and free, and asks nobody; no over-subscription.
  *
- * Taken, as measured on an H200 (driver 580.159.04) and as in the open kernel module
- * (nvidia-uvm/uvm_pmm_gpu.c). The driver backs blocks with root chunks of 2 MiB. A block that lies
- * wholly in one region takes a root at its first touch. A tail takes a chunk of 64 KiB for each
- * resident group; these are cut from roots that all tails share, free ones are used in the
- * order in which they became free, and a root all of whose chunks are free is given
- * back. Roots come from the card 64 at a time, when there is no spare one, and go back to the card
- * one at a time: a root that was given back is not spare.
- *
- * Replayed by this rule, the requests of four recordings take what cudaMemGetInfo had shown on
- * the card (2026-11), three to the byte, mempool one root more. Not in the rule: 64 regions of
- * 2 MiB + 4 KiB took two roots more than it says.
+ * A block that lies wholly in one region takes a root at its first touch. A tail takes a chunk of
+ * 64 KiB for each resident group, and for the last one, if it is no whole group, a chunk
+ * of 4 KiB for each of its pages. What that means for the card: uvm_roots.h.
  *
  * Ownership: the book owns what it remembers of a request until its free. Addresses and
  * sizes are bytes.
@@ -24,18 +16,7 @@
 
 #include "sim_store.h"
 #include "uvm_groups.h"
-
-#define UVM_BATCH 64u /* roots; uvm_perf_pma_batch_nonpinned_order is 6 */
-
-/* 64 KiB of a root that tails share. */
-struct uvm_chunk {
-	struct uvm_chunk *prev, *next; /* of the free ones; in use, next: of the same tail */
-	struct uvm_root *root;
-};
-
-struct uvm_chunks {
-	struct uvm_chunk *first, *last;
-};
+#include "uvm_roots.h"
 
 /* The region that requests of up to 2 MiB share. */
 struct uvm_page {
@@ -53,16 +34,14 @@ struct uvm_piece {
 
 struct uvm_book {
 	uint64_t resident_bytes;
-	uint64_t roots_count; /* in use */
-	uint64_t spare_count; /* taken from the card, not in use */
+	struct uvm_roots roots;
 
 	struct addr_map live;  /* address -> uvm_piece */
 	struct addr_map pages; /* number of the page -> uvm_page */
-	struct uvm_chunks free;
-	struct slab piece_slab, page_slab, root_slab;
+	struct slab piece_slab, page_slab;
 };
 
-/* Empty; the driver holds no spare root. release: forgets everything. */
+/* Empty; the driver holds nothing. release: forgets everything. */
 void frag_uvmbook_init(struct uvm_book *b);
 void frag_uvmbook_release(struct uvm_book *b);
 
@@ -80,12 +59,6 @@ void frag_uvmbook_free(struct uvm_book *b, frag_addr_t addr);
 static inline const struct uvm_piece *frag_uvmbook_find(const struct uvm_book *b, frag_addr_t addr)
 {
 	return frag_simmap_find(&b->live, addr);
-}
-
-/* Bytes of the card that the driver holds for managed memory. */
-static inline uint64_t frag_uvmbook_taken(const struct uvm_book *b)
-{
-	return (b->roots_count + b->spare_count) * UVM_BLOCK;
 }
 
 #endif

@@ -265,12 +265,13 @@ static const struct {
 	{ 2 << 20, 2 << 20, 8 },
 	{ 3 << 20, 3 << 20, 33 },
 	{ (2 << 20) + (64 << 10), (2 << 20) + (64 << 10), 40 },
+	{ (2 << 20) + (4 << 10), (2 << 20) + (4 << 10), 40 },
 	{ 7 << 20, 5 << 20, 16 },
 	{ 64 << 20, 1, 8 },
 	{ 64 << 20, 3 << 20, 8 },
 	{ 256 << 20, 256 << 20, 2 },
 };
-#define MANAGED_MOST 320u
+#define MANAGED_MOST 340u
 
 static void assert_witness_agrees(struct frag_device *dev)
 {
@@ -321,6 +322,23 @@ static void give_managed(struct frag_device *dev, const frag_addr_t *at, unsigne
 		must(frag_dev_managed_free(dev, at[i], 1, &err));
 }
 
+/* Blocks with tails of all lengths come and go, which leaves pieces of them wherever there is room. */
+static void churn_managed(struct frag_device *dev)
+{
+	frag_addr_t at[64] = { 0 };
+
+	for (unsigned i = 0; i < 1000; i++) {
+		frag_addr_t *a = &at[i * 29 % FRAG_ARRAY_LEN(at)];
+		uint64_t bytes = (2 << 20) + (i * 7919 % 2000 + 1) * 1024;
+
+		if (*a)
+			must(frag_dev_managed_free(dev, *a, 1, &err));
+		*a = managed_piece(dev, bytes, bytes, false);
+	}
+	for (unsigned i = 0; i < FRAG_ARRAY_LEN(at); i++)
+		must(frag_dev_managed_free(dev, at[i], 1, &err));
+}
+
 /*
  * What the driver is said to take for managed memory is what cudaMemGetInfo loses, also on a
  * device that is opened when an earlier one left memory with the driver.
@@ -341,11 +359,12 @@ static void counts_managed(void **state)
 		give_managed(dev, at, count);
 		assert_true(dev->reserved_bytes == 20 << 20);
 		/* once more, from what that left; something more, so that the witnesses are asked */
-		more = managed_piece(dev, 32 << 20, 32 << 20, false);
+		churn_managed(dev);
+		more = managed_piece(dev, 256 << 20, 256 << 20, false);
 		count = take_managed(dev, true, at);
 		assert_witness_agrees(dev);
 		give_managed(dev, at, count);
-		must(frag_dev_managed_free(dev, more, 32 << 20, &err));
+		must(frag_dev_managed_free(dev, more, 256 << 20, &err));
 		must(frag_dev_free(dev, other, 20 << 20, &err));
 		close_card(dev);
 	}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The physical memory under a card's managed memory, as the driver takes it from the card: for the
+ * book of a real card (uvm_book.h), which says what it should be used for.
+ *
+ * The rule is that of the open kernel module (nvidia-uvm/uvm_pmm_gpu.c); on an H200 with driver
+ * 580.159.04 it gave the free memory after each of 88,685 requests, prefetches and frees to the
+ * byte. The driver has roots of 2 MiB. It takes them from the card 64 at a time, when it
+ * needs one and has none to spare. A root is used whole, or cut into chunks of 64 KiB, of which
+ * one may be cut into chunks of 4 KiB. Free chunks are used in the order in which they became
+ * free; only when there is none is a bigger one cut. Chunks that are all free again are one chunk
+ * again, and a root that is one again goes back to the card at once. And whenever
+ * chunks of 4 KiB have become one again, a root goes back: theirs, or, if the rest of theirs is in
+ * use, a spare one.
+ *
+ * Ownership: chunks are borrowed from the memory until they are given back. Nothing fails that
+ * was reserved for.
+ */
+#ifndef FRAG_DEVICE_UVM_ROOTS_H
+#define FRAG_DEVICE_UVM_ROOTS_H
+
+#include "sim_store.h"
+#include "uvm_groups.h"
+
+#define UVM_BATCH 64u /* roots; uvm_perf_pma_batch_nonpinned_order is 6 */
+
+enum uvm_chunk_size { UVM_CHUNK_GROUP, UVM_CHUNK_PAGE, UVM_CHUNK_SIZES }; /* 64 KiB, 4 KiB */
+
+struct uvm_chunk {
+	struct uvm_chunk *prev, *next; /* of the free ones; in use, next: of the same user */
+	struct uvm_cut *cut;	       /* of which it is a part */
+};
+
+struct uvm_chunks {
+	struct uvm_chunk *first, *last;
+};
+
+struct uvm_roots {
+	uint64_t used_count;
+	uint64_t spare_count; /* taken from the card, not in use */
+
+	struct uvm_chunks free[UVM_CHUNK_SIZES];
+	struct slab cut_slab[UVM_CHUNK_SIZES]; /* by the size of the parts */
+};
+
+/* Nothing taken. release: forgets everything. */
+void frag_uvmroots_init(struct uvm_roots *m);
+void frag_uvmroots_release(struct uvm_roots *m);
+
+/* Enough for less than a root of chunks. False: host memory exhausted. */
+bool frag_uvmroots_reserve(struct uvm_roots *m);
+
+/* Whole roots. */
+void frag_uvmroots_take(struct uvm_roots *m, uint64_t count);
+static inline void frag_uvmroots_give(struct uvm_roots *m, uint64_t count)
+{
+	m->used_count -= count;
+}
+
+/* One chunk to the end of a list. pre: reserved. */
+void frag_uvmroots_take_chunk(struct uvm_roots *m, enum uvm_chunk_size size,
+			      struct uvm_chunks *list);
+/* All of a list, from its beginning; it is empty then. */
+void frag_uvmroots_give_chunks(struct uvm_roots *m, struct uvm_chunks *list);
+
+/* Bytes of the card that the driver holds. */
+static inline uint64_t frag_uvmroots_taken(const struct uvm_roots *m)
+{
+	return (m->used_count + m->spare_count) * UVM_BLOCK;
+}
+
+#endif
