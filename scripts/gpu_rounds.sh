@@ -74,8 +74,8 @@ END {
 		fields = split(first[key], f, ",")
 		f[at["pair_ns"]] = pair[key, median]
 		f[at["driver_ns"]] = median
-		f[at["driver_ns_min"]] = sprintf("%d", low[key])
-		f[at["driver_ns_max"]] = sprintf("%d", high[key])
+		f[at["driver_ns_min"]] = sprintf("%.0f", low[key])
+		f[at["driver_ns_max"]] = sprintf("%.0f", high[key])
 		if (key in differ) f[at["runs_agree"]] = "no"
 		f[at["modelled_over_measured_ratio"]] = sprintf("%.3f", median > 0 ? f[at["modelled_ns"]] / median : 0)
 		line = f[1]
