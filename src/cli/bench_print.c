@@ -133,6 +133,39 @@ static void add_part(const struct frag_bench *b, const char *item, const char *w
 	}
 }
 
+static uint64_t beyond(uint64_t a, uint64_t b)
+{
+	return a - FRAG_MIN(a, b);
+}
+
+/* What a first touch of so much takes beyond zeroing it; 0: not measured. */
+static uint64_t faulted_ns(const struct frag_bench *b, uint64_t bytes)
+{
+	const struct frag_bench_row *touched = find(b, "managed first touch", bytes, 1);
+	const struct frag_bench_row *zeroed = find(b, "managed first prefetch", bytes, 1);
+	const struct frag_bench_row *call = find(b, "cudaMemPrefetchAsync", bytes, 1);
+
+	if (!touched || !zeroed || !call)
+		return 0;
+	return beyond(median(touched), beyond(median(zeroed), median(call)));
+}
+
+/* What faults add for each block of 2 MiB, and once for a touch that faults. */
+static void add_faults(const struct frag_bench *b, struct frag_text *out)
+{
+	const uint64_t blocks = 8;
+	const struct frag_bench_row *launch = find(b, "managed.touch", 0, 1);
+	uint64_t one = faulted_ns(b, FRAG_PAGE), all = faulted_ns(b, blocks * FRAG_PAGE);
+	uint64_t block = beyond(all, one) / (blocks - 1), once;
+
+	if (!launch || !one || !all)
+		return;
+	once = FRAG_MAX(beyond(one, block), median(launch));
+	frag_text_addf(out, "managed.touch,65536,%llu\nmanaged.touch,131072,%llu\n", LLU(once),
+		       LLU(once));
+	frag_text_addf(out, "managed.fault,%llu,%llu\n", LLU(FRAG_PAGE), LLU(block));
+}
+
 void frag_bench_profile(const struct frag_bench *b, struct frag_text *out)
 {
 	struct frag_device_info info;
@@ -152,5 +185,5 @@ void frag_bench_profile(const struct frag_bench *b, struct frag_text *out)
 	add_next(b, "cuMemSetAccess", out);
 	add_next(b, "cuMemUnmap", out);
 	add_part(b, "managed.zero", "managed first prefetch", "cudaMemPrefetchAsync", out);
-	add_part(b, "managed.fault", "managed first touch", "managed first prefetch", out);
+	add_faults(b, out);
 }

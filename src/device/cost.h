@@ -32,7 +32,8 @@
 	X(MANAGED_ZERO, "managed.zero", "bytes populated for the first time") \
 	X(MANAGED_IN, "managed.in", "bytes moved from the host to the card") \
 	X(MANAGED_OUT, "managed.out", "bytes moved from the card to the host") \
-	X(MANAGED_FAULT, "managed.fault", "bytes zeroed by faults, on top of zeroing") \
+	X(MANAGED_TOUCH, "managed.touch", "bytes that fault in at a touch by a kernel (0: none)") \
+	X(MANAGED_FAULT, "managed.fault", "bytes of a block zeroed by faults, on top of zeroing") \
 	X(MANAGED_FAULT_IN, "managed.fault-in", "bytes moved in by faults, on top of moving")
 
 enum frag_cost_item {

@@ -245,21 +245,10 @@ static int populate_whole(struct sim *sim, struct region *r, bool prefetch, uint
 	return 0;
 }
 
-int frag_sim_managed_touch(void *priv, frag_addr_t addr, uint64_t bytes, bool prefetch,
-			   uint64_t *ns, struct frag_err *err)
+/* Groups [first, end) of a region. */
+static int bring_in(struct sim *sim, struct region *r, uint64_t first, uint64_t end, bool prefetch,
+		    uint64_t *ns)
 {
-	struct sim *sim = priv;
-	struct region *r = region_of(frag_simtree_floor(&sim->managed.regions, addr));
-	uint64_t first, end;
-
-	*ns = prefetch ? frag_sim_cost(sim, FRAG_CALL_PREFETCH, bytes) : 0;
-	if (!r || !bytes || bytes > r->bytes || addr - r->node.key > r->bytes - bytes)
-		return frag_fail(err, FRAG_EDEVICE,
-				 "cudaMemPrefetchAsync: 0x%llx with %llu bytes is not managed "
-				 "memory",
-				 LLU(addr), LLU(bytes));
-	first = (addr - r->node.key) / UVM_GROUP;
-	end = (addr - r->node.key + bytes - 1) / UVM_GROUP + 1;
 	if (!r->spread && r->whole.resident)
 		return 0;
 	if (!r->spread && !first && end == region_groups(r) && is_roomy(sim, end * UVM_GROUP))
@@ -273,6 +262,28 @@ int frag_sim_managed_touch(void *priv, frag_addr_t addr, uint64_t bytes, bool pr
 		FRAG_TRY(populate(sim, &r->blocks[block], want, prefetch, ns));
 		first = block * UVM_GROUPS + high;
 	}
+	return 0;
+}
+
+int frag_sim_managed_touch(void *priv, frag_addr_t addr, uint64_t bytes, bool prefetch,
+			   uint64_t *ns, struct frag_err *err)
+{
+	struct sim *sim = priv;
+	struct region *r = region_of(frag_simtree_floor(&sim->managed.regions, addr));
+	uint64_t start, faults = sim->managed.usage.faults;
+
+	*ns = 0;
+	if (!r || !bytes || bytes > r->bytes || addr - r->node.key > r->bytes - bytes)
+		return frag_fail(err, FRAG_EDEVICE,
+				 "cudaMemPrefetchAsync: 0x%llx with %llu bytes is not managed "
+				 "memory",
+				 LLU(addr), LLU(bytes));
+	start = addr - r->node.key;
+	FRAG_TRY(bring_in(sim, r, start / UVM_GROUP, (start + bytes - 1) / UVM_GROUP + 1, prefetch,
+			  ns));
+	faults = sim->managed.usage.faults - faults;
+	*ns += prefetch ? frag_sim_cost(sim, FRAG_CALL_PREFETCH, bytes)
+			: frag_sim_cost(sim, FRAG_COST_MANAGED_TOUCH, faults * UVM_GROUP);
 	return 0;
 }
 

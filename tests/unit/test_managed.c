@@ -300,6 +300,40 @@ static void test_random(void **state)
 	frag_dev_close(d);
 }
 
+/* A touch has the price of a launch, more if something faults, and a price for each block that does. */
+static void test_price_of_touches(void **state)
+{
+	struct frag_device *d = open_card(64 * MIB);
+	frag_addr_t a = managed(d, 9 * MIB);
+	uint64_t ns = d->driver_ns, launch, faulting, part, block;
+
+	(void)state;
+	touch(d, a, 64 * KIB);
+	faulting = d->driver_ns - ns;
+	ns = d->driver_ns;
+	touch(d, a, 64 * KIB);
+	launch = d->driver_ns - ns;
+	assert_int_equal(launch, 10000);
+	assert_true(faulting > 4 * launch);
+	ns = d->driver_ns;
+	touch(d, a + 2 * MIB, 2 * MIB);
+	block = d->driver_ns - ns - 40000;
+	ns = d->driver_ns;
+	touch(d, a + 4 * MIB, 4 * MIB);
+	assert_int_equal(d->driver_ns - ns, 40000 + 2 * block);
+	/* a part of a block is backed in small pieces: dearer than all of it */
+	ns = d->driver_ns;
+	touch(d, a + 8 * MIB, MIB);
+	part = d->driver_ns - ns - 40000;
+	assert_in_range(part, block, 2 * block);
+	/* prefetched, nothing faults and nothing is launched */
+	prefetch(d, a, 64 * KIB);
+	ns = d->driver_ns;
+	prefetch(d, a, 64 * KIB);
+	assert_in_range(d->driver_ns - ns, 1, launch - 1);
+	frag_dev_close(d);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -312,6 +346,7 @@ int main(void)
 		cmocka_unit_test(test_small),
 		cmocka_unit_test(test_errors),
 		cmocka_unit_test(test_random),
+		cmocka_unit_test(test_price_of_touches),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
