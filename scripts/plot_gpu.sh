@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Charts of a folder that gpu_suite.sh has filled:
-#	plot_gpu.sh FOLDER [FORMAT]	-> FOLDER/img/{calls,peer,sim}.svg
+#	plot_gpu.sh FOLDER [FORMAT]	-> FOLDER/img/{calls,peer,policies,sim}.svg
 set -euo pipefail
 here=$(dirname "$0")
 [ $# -ge 1 ] || { echo "usage: $0 FOLDER [svg|png|pdf]" >&2; exit 2; }
@@ -16,4 +16,13 @@ draw() { gnuplot -c "$here/plot/gpu_$1.gp" "$folder/$2" "$folder/img/$1.$format"
 	"cudaMalloc cudaFree cuMemAddressReserve cuMemCreate cuMemMap cuMemSetAccess cuMemUnmap cuMemRelease"
 [ ! -s "$folder/peer.csv" ] || draw peer peer.csv "Time per operation with memory cached" \
 	"$(sed -n 's/^[^,]*,\(PyTorch[^,]*\),.*/\1/p' "$folder/peer.csv" | head -n 1)"
+if [ -s "$folder/policies.csv" ]; then
+	trace=varlen.default
+	rows=$(mktemp)
+	trap 'rm -f "$rows"' EXIT
+	{ head -n 1 "$folder/policies.csv"; grep "^$trace," "$folder/policies.csv" | sort -t, -k 10n; } > "$rows"
+	program=$(sed -n 's/^# \(cufrag [^ ]*\) bench.*/\1/p' "$folder/policies.log" | head -n 1)
+	gnuplot -c "$here/plot/gpu_policies.gp" "$rows" "$folder/img/policies.$format" "$format" \
+		"Latency of single requests, memory cached, $trace" "${card:-no card}, $program" ""
+fi
 [ ! -s "$folder/sim.csv" ] || draw sim sim.csv "Driver time: simulated against real" ""
