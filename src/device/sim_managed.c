@@ -271,6 +271,7 @@ int frag_sim_managed_touch(void *priv, frag_addr_t addr, uint64_t bytes, bool pr
 	struct sim *sim = priv;
 	struct region *r = region_of(frag_simtree_floor(&sim->managed.regions, addr));
 	uint64_t start, faults = sim->managed.usage.faults;
+	int rc;
 
 	*ns = 0;
 	if (!r || !bytes || bytes > r->bytes || addr - r->node.key > r->bytes - bytes)
@@ -279,12 +280,12 @@ int frag_sim_managed_touch(void *priv, frag_addr_t addr, uint64_t bytes, bool pr
 				 "memory",
 				 LLU(addr), LLU(bytes));
 	start = addr - r->node.key;
-	FRAG_TRY(bring_in(sim, r, start / UVM_GROUP, (start + bytes - 1) / UVM_GROUP + 1, prefetch,
-			  ns));
+	rc = bring_in(sim, r, start / UVM_GROUP, (start + bytes - 1) / UVM_GROUP + 1, prefetch, ns);
+	/* one that finds no room is paid for, too */
 	faults = sim->managed.usage.faults - faults;
 	*ns += prefetch ? frag_sim_cost(sim, FRAG_CALL_PREFETCH, bytes)
 			: frag_sim_cost(sim, FRAG_COST_MANAGED_TOUCH, faults * UVM_GROUP);
-	return 0;
+	return rc;
 }
 
 /* ---- allocations ------------------------------------------------------------ */

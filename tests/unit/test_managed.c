@@ -171,6 +171,7 @@ static void test_beside_others(void **state)
 	frag_addr_t a = managed(d, 12 * MIB), s, t;
 	struct frag_managed_usage u;
 	struct frag_err err;
+	uint64_t ns;
 
 	(void)state;
 	prefetch(d, a, 12 * MIB);
@@ -185,7 +186,9 @@ static void test_beside_others(void **state)
 	frag_dev_managed_usage(d, &u);
 	assert_int_equal(u.resident_bytes, 0);
 	/* a card full of what cannot be evicted */
+	ns = d->driver_ns;
 	assert_int_equal(frag_dev_managed_touch(d, a, 1, true, &err), FRAG_OOM);
+	assert_true(d->driver_ns > ns);
 	assert_int_equal(frag_dev_free(d, t, 6 * MIB, NULL), 0);
 	prefetch(d, a, 1);
 	frag_dev_managed_usage(d, &u);
