@@ -11,10 +11,11 @@ card=$(sed -n 's/^cuda:0 *//p' "$folder/environment.txt" | sed 's/  .*//')
 when=$(sed -n 's/^date: \(....-..-..\).*/\1/p' "$folder/environment.txt")
 under="${card:-no card}, $when"
 
-draw() { gnuplot -c "$here/plot/gpu_$1.gp" "$folder/$2" "$folder/img/$1.$format" "$format" "$3" "$under" "$4"; }
-[ ! -s "$folder/calls.csv" ] || draw calls calls.csv "Latency of driver calls by size" \
+# draw CHART CSV TITLE EXTRA [SUBTITLE]
+draw() { gnuplot -c "$here/plot/gpu_$1.gp" "$2" "$folder/img/$1.$format" "$format" "$3" "${5:-$under}" "$4"; }
+[ ! -s "$folder/calls.csv" ] || draw calls "$folder/calls.csv" "Latency of driver calls by size" \
 	"cudaMalloc cudaFree cuMemAddressReserve cuMemCreate cuMemMap cuMemSetAccess cuMemUnmap cuMemRelease"
-[ ! -s "$folder/peer.csv" ] || draw peer peer.csv "Time per operation with memory cached" \
+[ ! -s "$folder/peer.csv" ] || draw peer "$folder/peer.csv" "Time per operation with memory cached" \
 	"$(sed -n 's/^[^,]*,\(PyTorch[^,]*\),.*/\1/p' "$folder/peer.csv" | head -n 1)"
 if [ -s "$folder/policies.csv" ]; then
 	trace=varlen.default
@@ -22,7 +23,6 @@ if [ -s "$folder/policies.csv" ]; then
 	trap 'rm -f "$rows"' EXIT
 	{ head -n 1 "$folder/policies.csv"; grep "^$trace," "$folder/policies.csv" | sort -t, -k 10n; } > "$rows"
 	program=$(sed -n 's/^# \(cufrag [^ ]*\) bench.*/\1/p' "$folder/policies.log" | head -n 1)
-	gnuplot -c "$here/plot/gpu_policies.gp" "$rows" "$folder/img/policies.$format" "$format" \
-		"Latency of single requests, memory cached, $trace" "${card:-no card}, $program" ""
+	draw policies "$rows" "Latency of single requests, memory cached, $trace" "" "${card:-no card}, $program"
 fi
-[ ! -s "$folder/sim.csv" ] || draw sim sim.csv "Driver time: simulated against real" ""
+[ ! -s "$folder/sim.csv" ] || draw sim "$folder/sim.csv" "Driver time: simulated against real" ""

@@ -100,12 +100,17 @@ static const struct frag_bench_row *find(const struct frag_bench *b, const char 
 	return NULL;
 }
 
+/* What one median is above another; noise may turn them round. */
+static uint64_t beyond(uint64_t a, uint64_t b)
+{
+	return a - FRAG_MIN(a, b);
+}
+
 /* Each handle after the first of a call: of the row with the most handles of a size. */
 static void add_next(const struct frag_bench *b, const char *item, struct frag_text *out)
 {
 	for (size_t i = 0; i < b->rows_count; i++) {
 		const struct frag_bench_row *r = &b->rows[i], *one;
-		uint64_t more;
 
 		if (strcmp(r->item, item) != 0 || r->handles < 4 ||
 		    (r->bytes == FRAG_PAGE && r->handles != 512))
@@ -113,9 +118,8 @@ static void add_next(const struct frag_bench *b, const char *item, struct frag_t
 		one = find(b, item, r->bytes, 1);
 		if (!one)
 			continue;
-		more = median(r) - FRAG_MIN(median(r), median(one));
 		frag_text_addf(out, "%s.next,%llu,%llu\n", item, LLU(r->bytes),
-			       LLU(more / (r->handles - 1)));
+			       LLU(beyond(median(r), median(one)) / (r->handles - 1)));
 	}
 }
 
@@ -129,13 +133,8 @@ static void add_part(const struct frag_bench *b, const char *item, const char *w
 		less = strcmp(r->item, whole) ? NULL : find(b, without, r->bytes, 1);
 		if (less)
 			frag_text_addf(out, "%s,%llu,%llu\n", item, LLU(r->bytes),
-				       LLU(median(r) - FRAG_MIN(median(r), median(less))));
+				       LLU(beyond(median(r), median(less))));
 	}
-}
-
-static uint64_t beyond(uint64_t a, uint64_t b)
-{
-	return a - FRAG_MIN(a, b);
 }
 
 /* What a first touch of so much takes beyond zeroing it; 0: not measured. */

@@ -12,8 +12,6 @@
  */
 #include "uvm_book.h"
 
-#define HOST_PAGE 4096u
-
 void frag_uvmbook_init(struct uvm_book *b)
 {
 	*b = (struct uvm_book){ 0 };
@@ -44,7 +42,7 @@ bool frag_uvmbook_reserve(struct uvm_book *b)
 /* Groups of a region before its tail. A region ends with a page of the host, not with a group. */
 static uint64_t before_tail(const struct uvm_piece *p)
 {
-	return frag_round_up(p->bytes, HOST_PAGE) / UVM_BLOCK * UVM_GROUPS;
+	return frag_round_up(p->bytes, UVM_PAGE) / UVM_BLOCK * UVM_GROUPS;
 }
 
 /* Blocks, the tail not counted, with one of the first `groups` of a region. */
@@ -68,12 +66,12 @@ static uint64_t faulted(const struct uvm_piece *p, uint64_t end)
 /* Group i, one of the tail. */
 static void take_group(struct uvm_book *b, struct uvm_piece *p, uint64_t i)
 {
-	uint64_t bytes = FRAG_MIN(frag_round_up(p->bytes, HOST_PAGE) - i * UVM_GROUP, UVM_GROUP);
+	uint64_t bytes = FRAG_MIN(frag_round_up(p->bytes, UVM_PAGE) - i * UVM_GROUP, UVM_GROUP);
 
 	if (bytes == UVM_GROUP)
 		frag_uvmroots_take_chunk(&b->roots, UVM_CHUNK_GROUP, &p->tail);
 	else
-		for (; bytes; bytes -= HOST_PAGE)
+		for (; bytes; bytes -= UVM_PAGE)
 			frag_uvmroots_take_chunk(&b->roots, UVM_CHUNK_PAGE, &p->tail);
 }
 

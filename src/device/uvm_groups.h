@@ -17,6 +17,7 @@
 #define UVM_BLOCK FRAG_PAGE
 #define UVM_GROUP (64 * FRAG_KIB)
 #define UVM_GROUPS 32u /* of a block */
+#define UVM_PAGE 4096u /* of the host: a region ends with one */
 /* uvm_perf_prefetch_threshold: a subtree is fetched when more than this share is there */
 #define UVM_DENSITY_PERCENT 51u
 

@@ -8,7 +8,7 @@
  */
 #include "uvm_roots.h"
 
-#define GROUP_PAGES 16u
+#define GROUP_PAGES (unsigned)(UVM_GROUP / UVM_PAGE)
 
 /* Memory cut into equal parts: a root into groups, or one of these into pages. */
 struct uvm_cut {
