@@ -57,9 +57,9 @@ endif
 PKGS     := libarchive libzstd jansson libxxhash
 PKG_CF   := $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
 PKG_LD   := $(shell pkg-config --libs $(PKGS) 2>/dev/null || echo -larchive -lzstd -ljansson -lxxhash)
-CPPFLAGS += -D_GNU_SOURCE -Isrc/include -Ipolicies -Ipolicies/common -I$(GEN) $(PKG_CF)
+CPPFLAGS += -D_GNU_SOURCE -Isrc/include -Isrc -Ipolicies -Ipolicies/common -I$(GEN) $(PKG_CF)
 ALL_CFLAGS  := -std=c17 $(WARN) $(CFLAGS_$(BUILD)) $(CFLAGS)
-# as needed: libarchive is opened when a compressed file is (src/trace/archive_lib.c)
+# as needed: libarchive is opened when a compressed file is (src/trace/input/archive_lib.c)
 ALL_LDFLAGS := -rdynamic -Wl,--as-needed $(LDFLAGS_$(BUILD)) $(LDFLAGS)
 LDLIBS   := $(PKG_LD) -lm -lpthread -ldl
 
@@ -85,19 +85,21 @@ ifeq ($(CUDA),0)
   CUDA_SAY := CUDA: switched off (CUDA=0), the cuda device is left out
 else ifneq ($(CUDA_LACKS),)
   CUDA_SAY := CUDA: no $(CUDA_LACKS) found, the cuda device is left out (CUDA=$(CUDA))
-else ifeq ($(wildcard src/device/cuda.c),)
+else ifeq ($(wildcard src/device/cuda/cuda.c),)
   CUDA_SAY := CUDA: $(NVCC), but this version has no cuda device yet
 else
   HAVE_CUDA := 1
 endif
 
 # ---- sources: what is in the folders is built ---------------------------------
-CUDA_SRC   := $(sort $(filter-out src/device/cuda_absent.c,$(wildcard src/device/cuda.c src/device/cuda_*.c src/device/nvml.c)))
-LIB_SRC    := $(sort $(filter-out $(CUDA_SRC) src/device/cuda_absent.c,\
-              $(wildcard src/base/*.c src/device/*.c src/trace/*.c src/replay/*.c src/metrics/*.c src/plan/*.c src/report/*.c)))
+# folders of the library, two levels deep; a new folder needs no edit
+LIB_DIRS   := base device trace replay verify metrics plan report
+CUDA_SRC   := $(sort $(filter-out src/device/cuda/cuda_absent.c,$(wildcard src/device/cuda/*.c)))
+LIB_SRC    := $(sort $(filter-out $(CUDA_SRC) src/device/cuda/cuda_absent.c,\
+              $(foreach d,$(LIB_DIRS),$(wildcard src/$(d)/*.c src/$(d)/*/*.c))))
 POLICY_SRC := $(sort $(wildcard policies/*.c))
 COMMON_SRC := $(sort $(wildcard policies/*/*.c))
-CLI_SRC    := $(sort $(wildcard src/cli/*.c)) src/main.c
+CLI_SRC    := $(sort $(wildcard src/cli/*.c src/cli/*/*.c)) src/main.c
 KERNEL_SRC :=
 ifeq ($(HAVE_CUDA),1)
   # Machine code for the data-centre parts of the toolkit; every other card since the
@@ -111,13 +113,13 @@ ifeq ($(HAVE_CUDA),1)
   LDLIBS     += -L$(CUDA_LIB) -lcudart_static -lrt -ldl
   CUDA_SAY   := CUDA: $(NVCC), machine code for sm $(strip $(GPU_ARCH)), the rest from PTX $(GPU_PTX)
 else
-  LIB_SRC    += $(wildcard src/device/cuda_absent.c)
+  LIB_SRC    += $(wildcard src/device/cuda/cuda_absent.c)
 endif
 
 LIB_OBJ  := $(patsubst %.c,$(B)/obj/%.o,$(LIB_SRC) $(COMMON_SRC) $(POLICY_SRC)) \
             $(patsubst %.cu,$(B)/obj/%.o,$(KERNEL_SRC))
 CLI_OBJ  := $(patsubst %.c,$(B)/obj/%.o,$(CLI_SRC))
-UNIT_SRC := $(sort $(wildcard tests/unit/test_*.c))
+UNIT_SRC := $(sort $(wildcard tests/unit/*/test_*.c))
 CONF_SRC := $(sort $(wildcard tests/conformance/test_*.c))
 GOLD_SRC := $(sort $(wildcard tests/golden/test_*.c))
 GPU_SRC  := $(sort $(wildcard tests/gpu/test_*.c))
@@ -140,13 +142,13 @@ endef
 # registries: FRAG_ENTRY(symbol) for every file that matches
 define registry
 $(GEN)/$(1): FORCE | $(GEN)
-	$$(call renew,for f in $(patsubst $(3)%,%,$(basename $(sort $(2)))); do echo "FRAG_ENTRY($$$$f)"; done)
+	$$(call renew,for f in $(patsubst $(3)%,%,$(basename $(notdir $(sort $(2))))); do echo "FRAG_ENTRY($$$$f)"; done)
 endef
-$(eval $(call registry,policy_list.inc,$(POLICY_SRC),policies/))
-$(eval $(call registry,reader_list.inc,$(wildcard src/trace/read_*.c),src/trace/read_))
-$(eval $(call registry,cmd_list.inc,$(filter src/cli/cmd_%.c,$(CLI_SRC)),src/cli/cmd_))
-$(eval $(call registry,chart_list.inc,$(wildcard src/report/chart_*.c),src/report/chart_))
-$(eval $(call registry,kernel_list.inc,$(KERNEL_SRC),kernels/))
+$(eval $(call registry,policy_list.inc,$(POLICY_SRC)))
+$(eval $(call registry,reader_list.inc,$(wildcard src/trace/readers/read_*.c),read_))
+$(eval $(call registry,cmd_list.inc,$(wildcard src/cli/*/cmd_*.c),cmd_))
+$(eval $(call registry,chart_list.inc,$(wildcard src/report/charts/chart_*.c),chart_))
+$(eval $(call registry,kernel_list.inc,$(KERNEL_SRC)))
 GENERATED := $(addprefix $(GEN)/,policy_list.inc reader_list.inc cmd_list.inc chart_list.inc kernel_list.inc)
 
 $(GEN):
@@ -221,7 +223,7 @@ $(B)/tests/fuzz/%: $(B)/obj/tests/fuzz/%.o $(filter %.o,$(FUZZ_MAIN)) $(B)/libcu
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $< $(FUZZ_MAIN) $(B)/libcufrag.a $(LDLIBS)
 
-$(B)/obj/tests/%.o: CPPFLAGS += -Isrc -I. -Itests/support -DFRAG_SHARED_TRACES='"$(SHARED_TRACES)"' -DFRAG_VERSION='"test"'
+$(B)/obj/tests/%.o: CPPFLAGS += -I. -Itests/support -DFRAG_SHARED_TRACES='"$(SHARED_TRACES)"' -DFRAG_VERSION='"test"'
 $(patsubst tests/%.c,$(B)/obj/tests/%.o,$(TEST_SRC)) $(SUPPORT_OBJ): $(B)/test_flags
 
 -include $(patsubst %.o,%.d,$(LIB_OBJ) $(CLI_OBJ) $(SUPPORT_OBJ)) \
@@ -239,21 +241,21 @@ other = BUILD=$(1) $(if $(filter command line,$(origin B)),B=$(B)-$(1))
 
 .PHONY: setup check test test-run test-gpu asan tsan fuzz-smoke
 setup:
-	@scripts/setup.sh
+	@scripts/build/setup.sh
 
 #: check      quick tests: units, conformance, command line, golden counts, fuzz corpus; no GPU
 check: tests-build
-	@scripts/run_tests.sh --quick $(B)
+	@scripts/build/run_tests.sh --quick $(B)
 
 #: test       install missing packages, then every test there is
 test: setup
 	$(AGAIN) test-run
 test-run: tests-build
-	@scripts/run_tests.sh $(B)
+	@scripts/build/run_tests.sh $(B)
 
 #: test-gpu   tests on a real card; skipped where there is none
 test-gpu: tests-build
-	@scripts/run_tests.sh --gpu $(B)
+	@scripts/build/run_tests.sh --gpu $(B)
 
 #: asan       check under AddressSanitizer and UndefinedBehaviorSanitizer
 asan:
@@ -264,14 +266,14 @@ tsan:
 	$(AGAIN) $(call other,tsan) tsan-run
 .PHONY: tsan-run
 tsan-run: tests-build
-	@scripts/run_tests.sh --threads $(B)
+	@scripts/build/run_tests.sh --threads $(B)
 
 #: fuzz-smoke every fuzz target for FUZZ_SECONDS, with clang
 fuzz-smoke:
 	$(AGAIN) $(call other,fuzz) CC=clang fuzz-run
 .PHONY: fuzz-run
 fuzz-run: $(FUZZ_BIN)
-	@scripts/fuzz.sh $(B) $(FUZZ_SECONDS)
+	@scripts/build/fuzz.sh $(B) $(FUZZ_SECONDS)
 
 # ---- demo, figures, documents -------------------------------------------------------
 .PHONY: demo demo-run bench plots baseline docs
@@ -284,20 +286,20 @@ demo-run: $(B)/cufrag
 #: bench      measure speed and memory into results/performance/ (LONG=1: 100 M events streamed, not 20 M)
 bench: $(B)/cufrag $(B)/bench_read
 	@SHARED_TRACES='$(SHARED_TRACES)' scripts/bench.sh $(if $(LONG),--long) $(B)
-$(B)/bench_read: scripts/bench_read.c $(B)/libcufrag.a
+$(B)/bench_read: scripts/build/bench_read.c $(B)/libcufrag.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(CPPFLAGS) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $< $(B)/libcufrag.a $(LDLIBS)
 
 #: counts     instructions of fixed runs (valgrind) against tests/counts/; counts-update rewrites them
 .PHONY: counts counts-update
 counts: $(B)/cufrag
-	@scripts/count_check.sh $(B)
+	@scripts/build/count_check.sh $(B)
 counts-update: $(B)/cufrag
-	@scripts/count_check.sh --update $(B)
+	@scripts/build/count_check.sh --update $(B)
 
 #: plots      make the README's charts again, into docs/img/
 plots: $(B)/cufrag
-	@scripts/plots.sh $(B)/cufrag
+	@scripts/build/plots.sh $(B)/cufrag
 
 #: baseline   rewrite the golden counts of tests/golden/ from this build
 baseline: $(B)/cufrag
@@ -305,10 +307,10 @@ baseline: $(B)/cufrag
 
 #: docs       renew the generated parts of docs/
 docs: $(B)/cufrag
-	@scripts/docs.sh $(B)/cufrag
+	@scripts/build/docs.sh $(B)/cufrag
 
 # ---- lint ------------------------------------------------------------------------
-HEADERS   = $(filter-out $(if $(filter 0,$(HAVE_CUDA)),src/device/cuda_%),$(sort $(shell find src policies tests/support -name '*.h')))
+HEADERS   = $(filter-out $(if $(filter 0,$(HAVE_CUDA)),src/device/cuda/cuda_%),$(sort $(shell find src policies tests/support -name '*.h')))
 FORMATTED = $(sort $(shell find src policies tests -name '*.[ch]'))
 
 .PHONY: lint layers hdr-check format format-check cppcheck tidy docs-check
@@ -317,12 +319,12 @@ lint: layers hdr-check format-check cppcheck tidy docs-check
 	@echo 'lint: clean'
 
 layers:
-	@scripts/check_layers.sh
+	@scripts/build/check_layers.sh
 
 #: hdr-check  every header compiles alone
 hdr-check: $(GENERATED)
 	$(Q)for h in $(HEADERS); do \
-		$(CC) $(CPPFLAGS) -Isrc -I. -Itests/support -std=c17 $(WARN) -fsyntax-only -x c \
+		$(CC) $(CPPFLAGS) -I. -Itests/support -std=c17 $(WARN) -fsyntax-only -x c \
 			-include $$h /dev/null || { echo "hdr-check: $$h does not compile alone" >&2; exit 1; }; done
 	@echo 'hdr-check: $(words $(HEADERS)) headers compile alone'
 
@@ -335,8 +337,8 @@ format-check:
 
 cppcheck: $(GENERATED)
 	$(Q)cppcheck --quiet --error-exitcode=1 --std=c11 --enable=warning,performance,portability \
-		--inline-suppr --suppressions-list=scripts/cppcheck.txt --library=posix \
-		-D__GNUC__ -D_GNU_SOURCE -Isrc/include -Ipolicies -Ipolicies/common -I$(GEN) -Isrc \
+		--inline-suppr --suppressions-list=scripts/build/cppcheck.txt --library=posix \
+		-D__GNUC__ -D_GNU_SOURCE -Isrc/include -Isrc -Ipolicies -Ipolicies/common -I$(GEN) \
 		-j 2 $(LIB_SRC) $(COMMON_SRC) $(POLICY_SRC) $(CLI_SRC)
 	@echo 'cppcheck: clean'
 
@@ -346,7 +348,7 @@ tidy: $(GENERATED)
 	@echo 'tidy: clean'
 
 docs-check: $(B)/cufrag
-	@scripts/docs.sh --check $(B)/cufrag
+	@scripts/build/docs.sh --check $(B)/cufrag
 
 # ---- install, clean, help ----------------------------------------------------------
 DATA := $(DESTDIR)$(PREFIX)/share/cufrag

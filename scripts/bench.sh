@@ -31,7 +31,7 @@ rows=$work/bench.csv targets=$work/targets.csv
 echo 'what,subject,value,unit,runs,spread_ratio' > "$rows"
 echo 'work,subject,target,measured,unit,spread_ratio,instructions,met' > "$targets"
 
-measure() { python3 scripts/measure.py -n "$runs" "$@"; }
+measure() { python3 scripts/build/measure.py -n "$runs" "$@"; }
 calc() { awk "BEGIN { printf \"%.4g\", $1 }"; }
 whole() { awk "BEGIN { printf \"%.0f\", $1 }"; }
 field() { cut -f "$1"; }
@@ -241,7 +241,7 @@ describe() {
 	| | |
 	|---|---|
 	| command | \`make bench\` (scripts/bench.sh, median of $runs runs after one warm-up, one process at a time) |
-	| machine | $(scripts/machine.sh) |
+	| machine | $(scripts/build/machine.sh) |
 	| system | $(. /etc/os-release 2> /dev/null && echo "${PRETTY_NAME:-}"), $(uname -sm), $(gcc --version | head -n 1), $(python3 --version) |
 	| date, version | $(date -u +%Y-%m-%d), $("$cufrag" --version) |
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Commands: one file src/cli/cmd_<name>.c defines one constant
+ * Commands: one file src/cli/<name>/cmd_<name>.c defines one constant
  *
  *	const struct frag_cmd frag_cmd_<name> = { … };
  *

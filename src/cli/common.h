@@ -27,7 +27,7 @@
 #include <frag/device.h>
 #include <frag/error.h>
 
-#include "../base/outfile.h"
+#include "base/outfile.h"
 #include "cmd.h"
 #include "term.h"
 

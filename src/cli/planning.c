@@ -8,7 +8,7 @@
 #include <frag/clock.h>
 #include <frag/opt.h>
 
-#include "session.h"
+#include "cli/session/session.h"
 #include "settle.h"
 
 /* ---- traces ---------------------------------------------------------------------- */

@@ -2,7 +2,7 @@
 /* Short replays for searches; see probe.h. */
 #include "probe.h"
 
-#include "../replay/hints.h"
+#include "replay/hints.h"
 #include "parallel.h"
 
 #define CHUNK 32768u /* events between two looks at the stop flag */

@@ -10,7 +10,7 @@
 
 #include <frag/replay.h>
 
-#include "../metrics/series.h"
+#include "metrics/series.h"
 #include "contents.h"
 
 enum slot_state { SLOT_EMPTY, SLOT_LIVE, SLOT_PENDING, SLOT_HELD, SLOT_DROPPED };

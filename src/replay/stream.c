@@ -8,8 +8,8 @@
 
 #include <string.h>
 
-#include "../trace/ahead.h"
-#include "../trace/source.h"
+#include "trace/ahead.h"
+#include "trace/source.h"
 #include "card.h"
 
 /* One pass over the file. */

@@ -22,7 +22,7 @@
 #include <frag/metrics.h>
 #include <frag/trace.h>
 
-#include "textbuf.h"
+#include "report/text/textbuf.h"
 
 #include <jansson.h>
 

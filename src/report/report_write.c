@@ -5,12 +5,12 @@
  */
 #include "report.h"
 
-#include "book.h"
-#include "html.h"
-#include "plot.h"
+#include "report/page/book.h"
+#include "report/page/html.h"
+#include "report/charts/plot.h"
 #include "spread.h"
 
-#include "../base/outfile.h"
+#include "base/outfile.h"
 
 #include <dirent.h>
 #include <errno.h>

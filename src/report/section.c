@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sections: order of the results, and what is said about them in words. */
-#include "layout.h"
+#include "report/charts/layout.h"
 #include "report.h"
 
 #include <inttypes.h>

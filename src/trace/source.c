@@ -10,8 +10,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "cft_parse.h"
-#include "input.h"
+#include "trace/cft/cft_parse.h"
+#include "trace/input/input.h"
 
 struct frag_source {
 	struct frag_input *in;

@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-#include "build.h"
-#include "input.h"
+#include "trace/build/build.h"
+#include "trace/input/input.h"
 #include "stacks.h"
 #include "strings.h"
 

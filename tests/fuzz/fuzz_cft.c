@@ -14,8 +14,8 @@
 
 #include <frag/trace.h>
 
-#include "../../src/trace/cft_write.h"
-#include "../../src/trace/input.h"
+#include "trace/cft/cft_write.h"
+#include "trace/input/input.h"
 
 #define LENGTH_MAX 32768u /* a block unpacks to hundreds of times its size */
 

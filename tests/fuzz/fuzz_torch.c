@@ -10,8 +10,8 @@
 
 #include <frag/trace.h>
 
-#include "../../src/trace/cft_write.h"
-#include "../../src/trace/input.h"
+#include "trace/cft/cft_write.h"
+#include "trace/input/input.h"
 
 #define LENGTH_MAX 65536u
 

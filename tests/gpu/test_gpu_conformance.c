@@ -6,7 +6,7 @@
  */
 int conformance_main(void);
 #define main conformance_main
-#include "../conformance/test_conformance.c"
+#include "tests/conformance/test_conformance.c"
 #undef main
 
 static void no_card(void **state)

@@ -62,7 +62,7 @@ test_record_without_cuda_writes_nothing() {
 	test ! -e out.pickle && grep -q 'nothing recorded' err
 }
 
-# ---- scripts/profile_scale.py and gpu_rounds.sh: figures of a card
+# ---- scripts/lab/profile_scale.py and gpu_rounds.sh: figures of a card
 
 # calls FILE FACTOR: four replays, each a first call and three more that take FACTOR of what was modelled
 calls_file() {
@@ -88,7 +88,7 @@ test_profile_is_scaled_to_the_hosts() {
 	printf '# a card\ncall,bytes,ns\ncudaMalloc,2097152,40000\ncudaMalloc,2147483648,80000\ncudaFree,2097152,30000\ncudaFree,1073741824,200000\ncudaMemGetInfo,0,7\n' > profile.csv
 	calls_file one/calls.csv 90
 	calls_file two/calls.csv 160
-	"$root/scripts/profile_scale.py" profile.csv one/calls.csv two/calls.csv > new.csv 2> factors || { cat factors >&2; return 1; }
+	"$root/scripts/lab/profile_scale.py" profile.csv one/calls.csv two/calls.csv > new.csv 2> factors || { cat factors >&2; return 1; }
 	# sqrt(0.9 x 1.6) = 1.2 for cudaMalloc, sqrt(0.45 x 0.8) = 0.6 for cudaFree from 512 MiB
 	expect 'the profile' "$(tr '\n' ' ' < new.csv)" '# a card call,bytes,ns cudaMalloc,2097152,48000 cudaMalloc,2147483648,80000 cudaFree,2097152,30000 cudaFree,1073741824,120000 cudaMemGetInfo,0,7 '
 }
@@ -97,8 +97,8 @@ test_profile_of_something_else_is_refused() {
 	command -v python3 > /dev/null || return $SKIP
 	calls_file one/calls.csv 90
 	printf 'call,bytes,ns\ncudaMalloc,0,1\n' > profile.csv
-	! "$root/scripts/profile_scale.py" one/calls.csv one/calls.csv > new.csv 2> err && test ! -s new.csv && grep -q 'one/calls.csv: no cost profile$' err &&
-		! "$root/scripts/profile_scale.py" profile.csv profile.csv > new.csv 2> err && test ! -s new.csv && grep -q '^profile.csv: no list of calls$' err
+	! "$root/scripts/lab/profile_scale.py" one/calls.csv one/calls.csv > new.csv 2> err && test ! -s new.csv && grep -q 'one/calls.csv: no cost profile$' err &&
+		! "$root/scripts/lab/profile_scale.py" profile.csv profile.csv > new.csv 2> err && test ! -s new.csv && grep -q '^profile.csv: no list of calls$' err
 }
 
 test_rounds_become_one_row() {
@@ -110,25 +110,25 @@ test_rounds_become_one_row() {
 			echo "t,0,q,9,no,yes,64,32,64,66,yes,$x,50,9"
 		done
 	} > rows.csv
-	"$root/scripts/gpu_rounds.sh" rows.csv > one.csv || return
+	"$root/scripts/lab/gpu_rounds.sh" rows.csv > one.csv || return
 	expect 'the rows' "$(tail -n 2 one.csv | tr '\n' ' ')" 't,0,p,9,yes,yes,64,64,64,64,yes,6,200,90,9000000000,150,0.750 t,0,q,9,no,yes,64,32,64,66,yes,6,200,90,9000000000,50,0.250 ' &&
-		expect 'the summary' "$("$root/scripts/gpu_rounds.sh" --summary one.csv | sed -n 5p)" 'modelled driver time within 25 % of the measured: 1 of 2'
+		expect 'the summary' "$("$root/scripts/lab/gpu_rounds.sh" --summary one.csv | sed -n 5p)" 'modelled driver time within 25 % of the measured: 1 of 2'
 }
 
-# ---- scripts/check_layers.sh
+# ---- scripts/build/check_layers.sh
 
 layers_project() {
-	mkdir -p scripts src/base src/replay src/include/frag policies src/device
-	cp "$root/scripts/check_layers.sh" scripts/
+	mkdir -p scripts/build src/base src/replay src/include/frag policies src/device/cuda
+	cp "$root/scripts/build/check_layers.sh" scripts/build/
 	touch src/replay/spec.h src/base/outfile.h src/include/frag/base.h
 	echo '#include <frag/base.h>' > src/base/base.c
 	echo '#include "outfile.h"' > src/replay/spec.c
-	echo '#include <cuda.h>' > src/device/cuda.c
+	echo '#include <cuda.h>' > src/device/cuda/cuda.c
 }
 
 test_layers_accepts_the_right_direction() {
 	layers_project
-	scripts/check_layers.sh > out 2>&1 || { cat out >&2; return 1; }
+	scripts/build/check_layers.sh > out 2>&1 || { cat out >&2; return 1; }
 }
 
 test_layers_names_each_wrong_include() {
@@ -137,7 +137,7 @@ test_layers_names_each_wrong_include() {
 	echo '#include <cuda_runtime_api.h>' > policies/driver.c
 	echo '#include "../src/replay/spec.h"' > policies/engine.c
 	echo '#include "base.h"' > src/include/frag/opt.h
-	scripts/check_layers.sh > out 2>&1 && return 1
+	scripts/build/check_layers.sh > out 2>&1 && return 1
 	expect 'what is reported' "$(sed -n 's/: .*//p' out | sort)" 'check_layers
 policies/driver.c:1
 policies/engine.c:1
@@ -184,12 +184,12 @@ test_make_refuses_unknown_values() {
 		! make CUDA=1 NVCC= > make.log 2>&1 && grep -q 'CUDA=1 but no nvcc found' make.log
 }
 
-# ---- scripts/run_tests.sh: what counts as what
+# ---- scripts/build/run_tests.sh: what counts as what
 
 # A project whose only tests are programs that print what cmocka would.
 tests_project() {
-	mkdir -p scripts tests/unit b/tests/unit
-	cp "$root/scripts/run_tests.sh" scripts/
+	mkdir -p scripts/build tests/unit b/tests/unit
+	cp "$root/scripts/build/run_tests.sh" scripts/build/
 	for name in cli golden report scripts threads; do fake_script "$name" 'echo "0 passed, 0 failed, 0 skipped"'; done
 }
 fake_script() { # NAME BODY
@@ -202,18 +202,18 @@ fake_test() { # NAME, then the body of a script
 	printf '#!/bin/sh\n%s\n' "$2" > "b/tests/unit/test_$1"
 	chmod +x "b/tests/unit/test_$1"
 }
-summary() { scripts/run_tests.sh b 2> err | tail -n 1; }
+summary() { scripts/build/run_tests.sh b 2> err | tail -n 1; }
 
 test_count_passed_and_skipped() {
 	tests_project
 	fake_test good "printf '1..3\nok 1 - a\nok 2 - b\nnot ok 3 # SKIP c\n'"
-	expect summary "$(summary)" '2 passed, 0 failed, 1 skipped' && scripts/run_tests.sh b > /dev/null 2>&1
+	expect summary "$(summary)" '2 passed, 0 failed, 1 skipped' && scripts/build/run_tests.sh b > /dev/null 2>&1
 }
 
 test_count_failures() {
 	tests_project
 	fake_test bad "printf '1..2\nok 1 - a\nnot ok 2 - b\n'; exit 1"
-	expect summary "$(summary)" '1 passed, 1 failed, 0 skipped' && ! scripts/run_tests.sh b > /dev/null 2>&1
+	expect summary "$(summary)" '1 passed, 1 failed, 0 skipped' && ! scripts/build/run_tests.sh b > /dev/null 2>&1
 }
 
 test_count_a_crash_as_failures() {
@@ -246,10 +246,10 @@ test_count_a_hang_as_failure() {
 
 test_nothing_run_is_a_failure() {
 	tests_project
-	expect summary "$(summary)" '0 passed, 0 failed, 0 skipped' && ! scripts/run_tests.sh b > /dev/null 2>&1
+	expect summary "$(summary)" '0 passed, 0 failed, 0 skipped' && ! scripts/build/run_tests.sh b > /dev/null 2>&1
 }
 
-# ---- scripts/setup.sh, with a stand-in for apt-get and a PATH that lacks gnuplot
+# ---- scripts/build/setup.sh, with a stand-in for apt-get and a PATH that lacks gnuplot
 
 sparse_path() {
 	local tool
@@ -268,25 +268,25 @@ sparse_path() {
 
 test_setup_installs_what_is_missing_and_nothing_else() {
 	sparse_path
-	PATH=$PWD/path "$root/scripts/setup.sh" > out 2> err || { cat err >&2; return 1; }
+	PATH=$PWD/path "$root/scripts/build/setup.sh" > out 2> err || { cat err >&2; return 1; }
 	expect 'what it says' "$(cat err)" 'setup: installing gnuplot-nox' &&
 		expect 'calls of apt-get' "$(grep -c . apt.log)" 2 &&
 		expect 'packages' "$(sed -n 's/.*recommends //p' apt.log)" gnuplot-nox || return
 	rm apt.log
-	PATH=$PWD/path "$root/scripts/setup.sh" > out 2> err || return
+	PATH=$PWD/path "$root/scripts/build/setup.sh" > out 2> err || return
 	expect 'the second time' "$(cat out err; ls apt.log 2> /dev/null)" ''
 }
 
 test_setup_without_apt_names_the_packages() {
 	sparse_path
 	rm path/apt-get
-	! PATH=$PWD/path "$root/scripts/setup.sh" > out 2> err && grep -q 'missing:.* gnuplot-nox' err
+	! PATH=$PWD/path "$root/scripts/build/setup.sh" > out 2> err && grep -q 'missing:.* gnuplot-nox' err
 }
 
 test_setup_that_installs_in_vain_fails() {
 	sparse_path
 	printf '#!/bin/sh\n' > path/apt-get
-	! PATH=$PWD/path "$root/scripts/setup.sh" > out 2> err && grep -q 'still missing after the installation: gnuplot-nox' err
+	! PATH=$PWD/path "$root/scripts/build/setup.sh" > out 2> err && grep -q 'still missing after the installation: gnuplot-nox' err
 }
 
 # ---- the README's first chart: requested and reserved after each of the four steps
@@ -304,9 +304,9 @@ test_four_steps_of_seeddemo() {
 4 0 0'
 }
 
-# ---- scripts/count_check.sh
+# ---- scripts/build/count_check.sh
 
-counts() { (cd "$root" && COUNTS_EXPECTED=$scratch/counts.csv COUNTS_WORK=$scratch/counts scripts/count_check.sh "$@") > log 2>&1; }
+counts() { (cd "$root" && COUNTS_EXPECTED=$scratch/counts.csv COUNTS_WORK=$scratch/counts scripts/build/count_check.sh "$@") > log 2>&1; }
 
 test_counts_name_what_grew() {
 	local b=${program%/cufrag}

@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "../../src/trace/cft_write.h"
-#include "../../src/trace/input.h"
+#include "trace/cft/cft_write.h"
+#include "trace/input/input.h"
 
 extern const struct frag_reader_ops frag_reader_cft;
 

@@ -2,7 +2,7 @@
 #include "sample_report.h"
 
 #include "metrics/series.h"
-#include "report/layout.h"
+#include "report/charts/layout.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../src/trace/strings.h"
+#include "trace/strings.h"
 
 static void *must(void *block)
 {

@@ -9,8 +9,8 @@
 
 #include "snapshot_bytes.h"
 
-#include "../../src/trace/input.h"
-#include "../../src/trace/torch_parts.h"
+#include "trace/input/input.h"
+#include "trace/torch/torch_parts.h"
 
 void sb_top(struct pickle_bytes *b)
 {

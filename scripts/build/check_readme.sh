@@ -1,0 +1,57 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Is README.md still true? Runs the block on its first screen and compares what it prints with the block
+# under it, checks that every link to a file of ours and every path in the text exists, and that
+# each program option it names is known.
+#	check_readme.sh [make arguments]
+# "..." in the README's output stands for any lines; the version behind "# cufrag" is not compared.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+failed=0
+complain() { echo "README.md: $*" >&2; failed=1; }
+
+# block LANGUAGE N: the n-th fenced block of that language
+block() {
+	awk -v fence="\`\`\`$1" -v wanted="$2" '
+		$0 == fence { n++; inside = n == wanted; next }
+		/^```/ { inside = 0 }
+		inside { print }' README.md
+}
+plain() { sed 's/^# cufrag [^ ]* /# cufrag /; s/ *$//'; }
+
+commands=$(block sh 1)
+[ "$commands" = 'make demo' ] || complain "the first block is not 'make demo': $commands"
+make --no-print-directory demo "$@" > "$scratch/demo" || complain 'make demo failed'
+# what make itself says about compiling is not part of it
+grep -vE '^  (CC|AR|LD|NVCC) ' "$scratch/demo" | plain > "$scratch/got"
+block text 1 | plain > "$scratch/want"
+awk -v strict=1 '
+	NR == FNR { got[++n] = $0; next }
+	$0 == "..." { any = 1; next }
+	{
+		if (any) while (at < n && got[at + 1] != $0) at++
+		any = 0
+		if (got[++at] != $0) { print "wants: " $0; print "  got: " got[at]; bad = 1; exit }
+	}
+	END { if (!bad && !any && at < n) { print "misses: " got[at + 1]; bad = 1 }; exit bad }' \
+	"$scratch/got" "$scratch/want" > "$scratch/difference" ||
+	complain "the output of make demo differs: $(cat "$scratch/difference")"
+
+while read -r target; do
+	case $target in http*) continue ;; esac
+	[ -e "${target%%#*}" ] || complain "links to '$target', which does not exist"
+done < <(grep -oE '\]\([^)]*\)' README.md | sed 's/^](//; s/)$//' | sort -u)
+
+while read -r path; do
+	[ -e "$path" ] || complain "names '$path', which does not exist"
+done < <(grep -v '^| \[' README.md | grep -oE '\b(scripts|traces|docs|tests|src|policies)/[A-Za-z0-9_./-]*[A-Za-z0-9_]' | sort -u)
+
+while read -r option; do
+	grep -q -- "$option" docs/cli.md || complain "names the option '$option', which docs/cli.md does not have"
+done < <(grep -E 'cufrag (verify|compare|replay|import|info|list)' README.md | grep -oE -- '--[a-z-]+' | sort -u)
+
+[ $failed -eq 0 ] && echo 'README.md: true'
+exit $failed

@@ -1,0 +1,71 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# The table of all bundled traces by all policies: what each reserves, how much of it is used, what it asks
+# of the driver and what that costs, and what the simulation itself costs per operation.
+#
+#	policy_table.sh [PROGRAM]
+# Writes results/policies/table.csv, a summary by policy in results/policies/table.md, and the figures of
+# docs/policies-notes.in into docs/policies.md.
+set -eu
+export LC_ALL=C
+cd "$(dirname "$0")/../.."
+program=${1:-build/release/cufrag}
+out=results/policies
+mkdir -p "$out"
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+"$program" compare traces/*.cft --policies 'all; pytorch:expandable_segments:True' --optimum place --threads 1 --csv "$work/all.csv" > "$work/text"
+
+python3 - "$work/all.csv" "$out" << 'END'
+import csv, sys
+rows = list(csv.DictReader(open(sys.argv[1])))
+keys = ["trace", "device", "policy", "completed", "peak_reserved_mib", "efficiency_percent",
+        "over_bound", "driver_calls", "driver_ms", "host_ns_per_op"]
+table = []
+for r in rows:
+    f = lambda k: float(r[k] or 0)
+    table.append({
+        "trace": r["trace"], "device": r["device_ordinal"], "policy": r["policy"], "completed": r["completed"],
+        "peak_reserved_mib": "%.0f" % (f("peak_reserved_bytes") / 2**20),
+        "efficiency_percent": "%.1f" % (100 * f("efficiency_ratio")),
+        "over_bound": "%.3f" % f("reserved_over_bound_ratio"),
+        "driver_calls": r["driver_calls_count"], "driver_ms": "%.1f" % (f("modelled_ns") / 1e6),
+        "host_ns_per_op": "%.0f" % f("host_ns_per_op")})
+table.sort(key=lambda t: (t["trace"], t["device"], t["completed"] != "true", float(t["peak_reserved_mib"]), t["policy"]))
+with open(sys.argv[2] + "/table.csv", "w", newline="") as o:
+    w = csv.DictWriter(o, keys, lineterminator="\n")
+    w.writeheader()
+    w.writerows(table)
+
+traces = sorted({(t["trace"], t["device"]) for t in table})
+names = sorted({t["policy"] for t in table})
+cell = {(t["policy"], t["trace"], t["device"]): t for t in table}
+with open(sys.argv[2] + "/table.md", "w") as o:
+    o.write("Peak reserved, MiB (driver time, ms); `-`: did not complete.\n\n")
+    o.write("| policy | " + " | ".join(t if d == "0" else "%s, device %s" % (t, d) for t, d in traces) + " |\n")
+    o.write("|---" * (len(traces) + 1) + "|\n")
+    for n in names:
+        c = [cell.get((n, t, d)) for t, d in traces]
+        o.write("| %s | " % n + " | ".join("%s (%s)" % (x["peak_reserved_mib"], x["driver_ms"])
+                if x and x["completed"] == "true" else "-" for x in c) + " |\n")
+
+# {policy|trace} is a peak, {policy|trace|ms} driver time, {policy|trace|calls} driver calls
+import re
+def figure(m):
+    p, t, *what = m.group(1).split("|")
+    row = cell[(p, t, "0")]
+    if what == ["ms"]:
+        return "%s ms in the driver" % "{:,.0f}".format(float(row["driver_ms"]))
+    if what == ["calls"]:
+        return "{:,} calls".format(int(row["driver_calls"]))
+    return "{:,} MiB".format(int(row["peak_reserved_mib"]))
+notes = re.sub(r"\{([^{}]+)\}", figure, open("docs/policies-notes.in").read())
+page = open("docs/policies.md").read()
+mark = "<!-- generated: notes -->\n"
+if mark not in page:
+    page += "\n## When each wins and when it loses\n\n" + mark + "<!-- end -->\n"
+head, tail = page.split(mark)
+open("docs/policies.md", "w").write(head + mark + notes + tail[tail.index("<!-- end -->"):])
+END
+echo "policies: $out/table.csv, $out/table.md"

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What `cufrag bench` measures: latency of driver calls by size (bench_calls.c), and of
+ * policies on the operations of a trace (bench_policy.c).
+ *
+ * Ownership: tables own their samples; release gives them back.
+ */
+#ifndef FRAG_CLI_BENCH_H
+#define FRAG_CLI_BENCH_H
+
+#include <frag/device.h>
+#include <frag/metrics.h>
+#include <frag/policy.h>
+#include <frag/trace.h>
+
+#include "report/text/textbuf.h"
+
+/* One call at one size: all samples, sorted by frag_bench_sort. */
+struct frag_bench_row {
+	const char *item; /* as in a cost profile, or a name of its own (profile false) */
+	bool profile;	  /* goes into the cost profile */
+	uint64_t bytes;
+	uint32_t handles; /* of one call; 1 = an ordinary one */
+	uint64_t *ns;
+	size_t count, cap;
+};
+
+struct frag_bench {
+	struct frag_device *dev;
+	uint64_t budget_bytes; /* memory that may be held at a time */
+	unsigned repeats;
+	struct frag_bench_row *rows;
+	size_t rows_count, rows_cap;
+	bool warm;	 /* false: samples of the warm-up are dropped */
+	bool whole_card; /* may hold more than the budget for a moment */
+	/* how many mappings were made, and was the next refused? */
+	uint32_t mappings_count;
+	bool mappings_refused;
+};
+
+void frag_bench_release(struct frag_bench *b);
+/* Errors: FRAG_ENOMEM. */
+int frag_bench_add(struct frag_bench *b, const char *item, bool profile, uint64_t bytes,
+		   uint32_t handles, uint64_t ns, struct frag_err *err);
+void frag_bench_sort(struct frag_bench *b);
+/* q in 0..1 of a sorted row. */
+uint64_t frag_bench_quantile(const struct frag_bench_row *r, double q);
+/* All driver calls that the device has, twice: a warm-up and the measurement. */
+int frag_bench_calls(struct frag_bench *b, struct frag_err *err);
+int frag_bench_pools(struct frag_bench *b, struct frag_err *err);   /* bench_pool.c */
+int frag_bench_managed(struct frag_bench *b, struct frag_err *err); /* bench_pool.c */
+int frag_bench_state(struct frag_bench *b, struct frag_err *err);   /* bench_state.c */
+int frag_bench_kernels(struct frag_bench *b, struct frag_err *err); /* bench_pool.c */
+
+void frag_bench_table(const struct frag_bench *b, struct frag_text *out);
+void frag_bench_csv(const struct frag_bench *b, struct frag_text *out);
+void frag_bench_profile(const struct frag_bench *b, struct frag_text *out);
+
+/* ---- policies ---------------------------------------------------------------------- */
+
+/* Allocs and frees of one device of a trace, nothing else. */
+struct frag_bench_op {
+	uint64_t bytes; /* 0 = free */
+	uint32_t slot;
+	uint32_t stream;
+};
+struct frag_bench_ops {
+	struct frag_bench_op *at;
+	size_t count;
+	uint32_t slots_count, streams_count;
+};
+int frag_bench_ops_take(const struct frag_trace_dev *dev, struct frag_bench_ops *out,
+			struct frag_err *err);
+/* "a SLOT STREAM BYTES" and "f SLOT" lines after a header line. */
+void frag_bench_ops_text(const struct frag_bench_ops *ops, struct frag_text *out);
+
+struct frag_bench_policy {
+	uint64_t ops;
+	double cold_ns, warm_ns, warm_min_ns, warm_max_ns; /* per operation, whole passes */
+	uint64_t warm_driver_calls;			   /* of all warm passes */
+	struct frag_hist alloc_ns, free_ns;		   /* single calls of one more pass */
+	struct frag_hist class_ns[FRAG_CLASS_COUNT];
+	uint64_t clock_ns; /* what reading the clock takes, in every single call */
+};
+/* passes: warm ones, >= 1. limit as in frag_run_options. Errors: FRAG_ECHECK if memory runs out. */
+int frag_bench_policy(const struct frag_policy_spec *spec, struct frag_device *dev,
+		      const struct frag_bench_ops *ops, unsigned passes, uint64_t limit_bytes,
+		      struct frag_bench_policy *out, struct frag_err *err);
+
+#endif

@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cufrag bench: what driver calls cost on a card, by size; with traces, what policies cost per
+ * operation on it.
+ */
+#include "cli/session/session.h"
+
+#include <string.h>
+
+#include <frag/opt.h>
+
+#include "report/text/table.h"
+#include "bench.h"
+
+struct options {
+	struct frag_policy_texts policies;
+	const char *profile, *ops;
+	uint64_t repeats, passes;
+};
+
+enum { KEY_PROFILE = FRAG_CLI_KEY, KEY_REPEATS, KEY_PASSES, KEY_OPS, KEY_POLICIES };
+
+static int option(void *ctx, int key, const char *arg, struct frag_err *err)
+{
+	struct options *o = ctx;
+	struct frag_opt number[2] = {
+		{ .type = FRAG_OPT_T_UINT, .key = "repeats", .min = 1, .max = 10000 }
+	};
+
+	switch (key) {
+	case KEY_PROFILE:
+		o->profile = arg;
+		return 0;
+	case KEY_OPS:
+		o->ops = arg;
+		return 0;
+	case KEY_REPEATS:
+		return frag_opt_set(number, &o->repeats, "repeats", arg, err);
+	case KEY_PASSES:
+		number[0].key = "passes";
+		return frag_opt_set(number, &o->passes, "passes", arg, err);
+	}
+	return frag_policy_texts_list(&o->policies, arg, err);
+}
+
+static const struct argp_option options[] = {
+	{ "repeats", KEY_REPEATS, "N", 0,
+	  "samples of a call at each size, at most 64 at a time "
+	  "(default: 32)",
+	  0 },
+	{ "profile", KEY_PROFILE, "FILE", 0,
+	  "write a cost profile, for --cost of the other commands", 0 },
+	{ "policies", KEY_POLICIES, "LIST", 0,
+	  "with traces: policies, separated by ';' (default: pytorch)", 0 },
+	{ "passes", KEY_PASSES, "N", 0, "with traces: warm passes (default: 5)", 0 },
+	{ "ops", KEY_OPS, "FILE", 0,
+	  "with one trace: write its operations, for scripts/lab/bench_peer_torch.sh", 0 },
+	{ 0 },
+};
+
+extern const struct frag_cmd frag_cmd_bench;
+
+/* To a file, or to standard output for "-". */
+static int put(const char *path, struct frag_text *text, struct frag_err *err)
+{
+	int rc = frag_text_check(text, err);
+
+	if (!rc && path)
+		rc = frag_outfile_put(path, frag_text_str(text), text->len, err);
+	frag_text_release(text);
+	return rc;
+}
+
+static bool to_terminal(const struct frag_cli *cli)
+{
+	return !cli->csv || strcmp(cli->csv, "-") != 0;
+}
+
+/* ---- driver calls ------------------------------------------------------------------- */
+
+static int print_calls(const struct frag_cli *cli, const struct options *o,
+		       const struct frag_bench *b, struct frag_err *err)
+{
+	struct frag_text table = { 0 }, csv = { 0 }, profile = { 0 };
+	struct frag_device_info info;
+	int rc;
+
+	frag_dev_info(b->dev, &info);
+	frag_text_addf(&table, "# cufrag %s bench: %s%s%s\n", FRAG_VERSION, info.name,
+		       *info.driver ? ", " : "", info.driver);
+	frag_bench_table(b, &table);
+	rc = put(to_terminal(cli) ? "-" : NULL, &table, err);
+	if (!rc && cli->csv) {
+		frag_bench_csv(b, &csv);
+		rc = put(cli->csv, &csv, err);
+	}
+	if (!rc && o->profile) {
+		frag_bench_profile(b, &profile);
+		rc = put(o->profile, &profile, err);
+	}
+	return rc;
+}
+
+static int bench_calls(const struct frag_cli *cli, const struct options *o, struct frag_err *err)
+{
+	struct frag_bench b = { .repeats = (unsigned)FRAG_MIN(o->repeats, 64u) };
+	struct frag_device_info info;
+	uint64_t left = 0, total = 0;
+	int rc;
+
+	FRAG_TRY(frag_cli_open_device(cli, &b.dev, err));
+	frag_dev_info(b.dev, &info);
+	rc = frag_dev_mem_info(b.dev, &left, &total, err);
+	b.whole_card = !cli->limit;
+	b.budget_bytes = FRAG_MIN(FRAG_MIN(left / 2, frag_cli_limit(cli, total)), 32 * FRAG_GIB);
+	if (!rc)
+		rc = frag_dev_settle(b.dev, 0, err);
+	if (!rc)
+		rc = frag_bench_calls(&b, err);
+	if (!rc)
+		rc = print_calls(cli, o, &b, err);
+	frag_dev_close(b.dev);
+	frag_bench_release(&b);
+	return rc;
+}
+
+/* ---- policies ----------------------------------------------------------------------- */
+
+static const char header[] =
+	"trace,policy,device,ops_count,cold_ns_per_op,warm_ns_per_op,warm_min_ns_per_op,"
+	"warm_max_ns_per_op,warm_driver_calls_count,alloc_p50_ns,alloc_p90_ns,alloc_p99_ns,"
+	"alloc_p999_ns,alloc_max_ns,free_p50_ns,free_p90_ns,free_p99_ns,free_p999_ns,free_max_ns,"
+	"clock_ns\n";
+
+static void add_hist(struct frag_text *csv, const struct frag_hist *h)
+{
+	static const double q[] = { 0.5, 0.9, 0.99, 0.999 };
+
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(q); i++)
+		frag_text_addf(csv, ",%llu", (unsigned long long)frag_hist_quantile(h, q[i]));
+	frag_text_addf(csv, ",%llu", (unsigned long long)(h->count ? h->max : 0));
+}
+
+static void add_result(struct frag_text *csv, struct frag_table *t, const char *trace,
+		       const char *policy, const char *device, const struct frag_bench_policy *p)
+{
+	frag_text_add_csv(csv, trace);
+	frag_text_add(csv, ",");
+	frag_text_add_csv(csv, policy);
+	frag_text_addf(csv, ",%s,%llu,%.1f,%.1f,%.1f,%.1f,%llu", device, (unsigned long long)p->ops,
+		       p->cold_ns, p->warm_ns, p->warm_min_ns, p->warm_max_ns,
+		       (unsigned long long)p->warm_driver_calls);
+	add_hist(csv, &p->alloc_ns);
+	add_hist(csv, &p->free_ns);
+	frag_text_addf(csv, ",%llu\n", (unsigned long long)p->clock_ns);
+	frag_table_cell(t, "%s", trace);
+	frag_table_cell(t, "%s", policy);
+	frag_table_cell(t, "%llu", (unsigned long long)p->ops);
+	frag_table_cell(t, "%.1f", p->cold_ns);
+	frag_table_cell(t, "%.1f", p->warm_ns);
+	frag_table_cell(t, "%.1f-%.1f", p->warm_min_ns, p->warm_max_ns);
+	frag_table_cell(t, "%llu", (unsigned long long)p->warm_driver_calls);
+	for (unsigned i = 0; i < 2; i++) {
+		const struct frag_hist *h = i ? &p->free_ns : &p->alloc_ns;
+
+		frag_table_cell(t, "%llu / %llu / %llu",
+				(unsigned long long)frag_hist_quantile(h, 0.5),
+				(unsigned long long)frag_hist_quantile(h, 0.99),
+				(unsigned long long)frag_hist_quantile(h, 0.999));
+	}
+}
+
+struct outputs {
+	struct frag_text csv, classes;
+	struct frag_table table;
+};
+
+static int bench_one(const struct frag_cli *cli, const struct options *o, const char *trace,
+		     const char *text, const struct frag_bench_ops *ops, struct outputs *out,
+		     struct frag_err *err)
+{
+	struct frag_bench_policy result;
+	struct frag_policy_spec *spec;
+	struct frag_device_info info;
+	struct frag_device *dev;
+	int rc;
+
+	FRAG_TRY(frag_policy_spec_parse(text, &spec, err));
+	rc = frag_cli_open_device(cli, &dev, err);
+	if (!rc) {
+		frag_dev_info(dev, &info);
+		rc = frag_bench_policy(spec, dev, ops, (unsigned)o->passes,
+				       frag_cli_limit(cli, info.total_bytes), &result, err);
+		if (!rc)
+			add_result(&out->csv, &out->table, trace, text, dev->ops->name, &result);
+		frag_dev_close(dev);
+	}
+	frag_policy_spec_destroy(spec);
+	for (unsigned c = 0; !rc && c < FRAG_CLASS_COUNT; c++) {
+		const struct frag_hist *h = &result.class_ns[c];
+
+		if (h->count)
+			frag_text_addf(&out->classes,
+				       "# %s, %s, %s: %llu allocs, p50 %llu, p99 %llu, "
+				       "p99.9 %llu ns\n",
+				       trace, text, frag_class_name(c),
+				       (unsigned long long)h->count,
+				       (unsigned long long)frag_hist_quantile(h, 0.5),
+				       (unsigned long long)frag_hist_quantile(h, 0.99),
+				       (unsigned long long)frag_hist_quantile(h, 0.999));
+	}
+	return rc;
+}
+
+static int bench_trace(const struct frag_cli *cli, const struct options *o, const char *path,
+		       struct outputs *out, struct frag_err *err)
+{
+	struct frag_text text = { 0 };
+	struct frag_bench_ops ops;
+	struct frag_trace *trace;
+	int rc;
+
+	FRAG_TRY(frag_trace_read(path, NULL, &trace, err));
+	rc = trace->devs_count ? frag_bench_ops_take(&trace->devs[0], &ops, err)
+			       : frag_fail(err, FRAG_EINPUT, "'%.200s' holds no events", path);
+	if (rc) {
+		frag_trace_destroy(trace);
+		return rc;
+	}
+	if (o->ops) {
+		frag_bench_ops_text(&ops, &text);
+		rc = put(o->ops, &text, err);
+	}
+	for (size_t i = 0; !rc && i < o->policies.count; i++) {
+		rc = bench_one(cli, o, trace->name, o->policies.text[i], &ops, out, err);
+		/* a policy that cannot serve a trace, or not on this card, is no failure */
+		if (rc == FRAG_ECHECK || rc == FRAG_ENOTSUP) {
+			frag_cli_note(cli, "%s on '%s' is left out: %s", o->policies.text[i],
+				      trace->name, err->msg);
+			rc = 0;
+		}
+	}
+	frag_host_free(ops.at);
+	frag_trace_destroy(trace);
+	return rc;
+}
+
+static int bench_policies(const struct frag_cli *cli, struct options *o, struct frag_err *err)
+{
+	static const struct frag_table_column columns[] = {
+		{ "trace", "", true, NULL },
+		{ "policy", "", true, NULL },
+		{ "operations", "", false, NULL },
+		{ "cold", "ns/op", false, NULL },
+		{ "warm", "ns/op", false, NULL },
+		{ "warm, range", "ns/op", false, NULL },
+		{ "driver calls", "", false, NULL },
+		{ "alloc p50 / p99 / p99.9", "ns", false, NULL },
+		{ "free p50 / p99 / p99.9", "ns", false, NULL },
+	};
+	struct outputs out = { 0 };
+	struct frag_text text = { 0 };
+	int rc = 0;
+
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(columns); i++)
+		frag_table_column(&out.table, &columns[i]);
+	frag_text_add(&out.csv, header);
+	if (!o->policies.count)
+		rc = frag_policy_texts_add(&o->policies, "pytorch", err);
+	for (size_t i = 0; !rc && i < cli->operands_count; i++)
+		rc = bench_trace(cli, o, cli->operands[i], &out, err);
+	if (!rc) {
+		frag_text_addf(&text,
+			       "# cufrag %s bench: the policy alone, calls of the driver "
+			       "included; warm: median of %llu passes\n",
+			       FRAG_VERSION, (unsigned long long)o->passes);
+		frag_table_print(&out.table, &text);
+		frag_text_add(&text, frag_text_str(&out.classes));
+		rc = put(to_terminal(cli) ? "-" : NULL, &text, err);
+	}
+	if (!rc && cli->csv)
+		rc = put(cli->csv, &out.csv, err);
+	frag_text_release(&out.csv);
+	frag_text_release(&out.classes);
+	frag_table_release(&out.table);
+	return rc;
+}
+
+static int run(int argc, char **argv)
+{
+	struct options o = { .repeats = 32, .passes = 5 };
+	struct frag_cli cli;
+	struct frag_err err;
+	int status = FRAG_EXIT_DONE, rc;
+
+	if (frag_cli_parse(&cli, &frag_cmd_bench, &o, argc, argv)) {
+		status = cli.exit_status;
+	} else {
+		rc = cli.operands_count ? bench_policies(&cli, &o, &err)
+					: bench_calls(&cli, &o, &err);
+		if (rc)
+			status = frag_cli_fail(&cli, &err);
+	}
+	frag_policy_texts_release(&o.policies);
+	return status;
+}
+
+const struct frag_cmd frag_cmd_bench = {
+	.name = "bench",
+	.summary = "what driver calls, or policies, cost on a card",
+	.group = FRAG_GROUP_SIM,
+	.operands = "[TRACE...]",
+	.operands_min = 0,
+	.operands_max = 10000,
+	.about =
+		"Without traces: measures the latency of every driver call by size, and writes a "
+		"cost profile for the simulated card. With traces: runs only their allocs and "
+		"frees "
+		"through policies, first with no memory cached, then with all of it, and says what "
+		"an operation takes. Holds at most half of the free memory, 32 GiB, or --limit; "
+		"without "
+		"--limit 55 % of what is free for a moment, to see how fast memory is cleared.",
+	.examples =
+		"  cufrag bench --device cuda --csv calls.csv --profile mycard.csv\n"
+		"  cufrag bench --device cuda --policies 'pytorch;vmm' traces/gnn.default.cft\n",
+	.shared = FRAG_CLI_CARD | FRAG_CLI_DEVICE | FRAG_CLI_CSV,
+	.options = options,
+	.option = option,
+	.run = run,
+};

@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cufrag fit: the smallest card for each policy, and which known cards do. With several
+ * traces, ranks or devices the worst one decides.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include <frag/opt.h>
+
+#include "fit_print.h"
+#include "cli/session/session.h"
+
+static const char *const defaults[] = {
+	"recorded",
+	"pytorch",
+	"pytorch:expandable_segments:True",
+	"pytorch:max_split_size_mb:128",
+	"pytorch:roundup_power2_divisions:8",
+};
+
+struct options {
+	struct frag_policy_texts policies;
+	uint64_t margin;
+	double margin_fraction;
+};
+
+enum { KEY_MARGIN = FRAG_CLI_KEY, KEY_POLICY, KEY_POLICIES };
+
+/* ---- rows: one policy on all traces ---------------------------------------------- */
+
+/* Does row b ask for the same replays as row a? */
+static bool same_row(const struct frag_fit_row *a, const struct frag_fit_row *b, size_t units)
+{
+	for (size_t i = 0; i < units; i++)
+		if (strcmp(frag_policy_spec_echo(a->specs[i]), frag_policy_spec_echo(b->specs[i])))
+			return false;
+	return true;
+}
+
+static void row_release(struct frag_fit_row *row, size_t units)
+{
+	for (size_t i = 0; row->specs && i < units; i++)
+		frag_policy_spec_destroy(row->specs[i]);
+	frag_host_free(row->specs);
+	*row = (struct frag_fit_row){ 0 };
+}
+
+/* A row unless it repeats one, or a trace does not say what it was recorded with. */
+static int add_row(struct frag_fit_page *p, const char *text, struct frag_err *err)
+{
+	struct frag_fit_row *row = &p->rows[p->rows_count];
+	size_t units = p->units.count;
+	bool known = true;
+	int rc = 0;
+
+	row->text = text;
+	row->specs = frag_host_calloc(units, sizeof(struct frag_policy_spec *));
+	if (!row->specs)
+		return frag_fail_nomem(err, "policies");
+	for (size_t i = 0; !rc && known && i < units; i++) {
+		rc = frag_unit_spec(&p->units.list[i], text, &row->specs[i], err);
+		known = row->specs[i] != NULL;
+	}
+	for (size_t i = 0; !rc && known && i < p->rows_count; i++)
+		known = !same_row(&p->rows[i], row, units);
+	if (rc || !known)
+		row_release(row, units);
+	else
+		p->rows_count++;
+	return rc;
+}
+
+static int make_rows(struct frag_fit_page *p, const struct options *o, struct frag_err *err)
+{
+	p->rows = frag_host_calloc(o->policies.count, sizeof(*p->rows));
+	if (!p->rows)
+		return frag_fail_nomem(err, "policies");
+	for (size_t i = 0; i < o->policies.count; i++)
+		FRAG_TRY(add_row(p, o->policies.text[i], err));
+	if (!p->rows_count)
+		return frag_fail(err, FRAG_EUSAGE,
+				 "no policy to try: no trace says what it was "
+				 "recorded with");
+	return 0;
+}
+
+static void page_release(struct frag_fit_page *p)
+{
+	for (size_t i = 0; i < p->rows_count; i++)
+		row_release(&p->rows[i], p->units.count);
+	frag_host_free(p->rows);
+	frag_host_free(p->tasks);
+	frag_units_release(&p->units);
+}
+
+/* ---- the search ------------------------------------------------------------------ */
+
+/* The worst unit decides. */
+static void sum_row(struct frag_fit_page *p, struct frag_fit_row *row)
+{
+	row->complete = row->possible = true;
+	row->gpus = ~0ull;
+	for (size_t i = 0; i < p->units.count; i++) {
+		const struct frag_fit *f = &row->tasks[i].fit;
+		bool possible = row->possible;
+
+		row->complete &= f->complete;
+		row->possible &= f->possible;
+		row->gpus &= row->tasks[i].gpus;
+		row->probes += f->probes_count;
+		/* one that never completes is worse than any other */
+		if (possible && (!f->possible || f->min_capacity_bytes > row->min_bytes)) {
+			row->min_bytes = f->min_capacity_bytes;
+			row->worst = i;
+		}
+		row->safe_bytes = FRAG_MAX(row->safe_bytes, f->safe_capacity_bytes);
+		row->ample_bytes = FRAG_MAX(row->ample_bytes, f->ample_capacity_bytes);
+	}
+	if (!row->complete || !row->possible)
+		row->gpus = 0;
+}
+
+/* The first error in the order of the tasks. */
+static int first_error(const struct frag_fit_task *tasks, size_t count, struct frag_err *err)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (tasks[i].rc) {
+			*err = tasks[i].err;
+			return frag_err_prefix(err, "policy '%s'",
+					       frag_policy_spec_text(tasks[i].spec));
+		}
+	}
+	return 0;
+}
+
+static int search(struct frag_fit_page *p, const struct frag_cli *cli, struct frag_err *err)
+{
+	size_t units = p->units.count, count = p->rows_count * units;
+	struct frag_plan_env env;
+	struct frag_eta eta;
+	char label[128];
+	int rc;
+
+	p->tasks = frag_host_calloc(count, sizeof(*p->tasks));
+	if (!p->tasks)
+		return frag_fail_nomem(err, "fit");
+	for (size_t r = 0; r < p->rows_count; r++) {
+		p->rows[r].tasks = &p->tasks[r * units];
+		for (size_t i = 0; i < units; i++)
+			p->rows[r].tasks[i] = (struct frag_fit_task){ .spec = p->rows[r].specs[i],
+								      .dev = p->units.list[i].dev };
+	}
+	frag_plan_env_init(&env, cli);
+	env.margin_fraction = p->margin_fraction;
+	snprintf(label, sizeof(label), "fitting %.80s", p->units.list[0].label);
+	frag_eta_begin(&eta, label, &env.watch);
+	rc = frag_fit_run(&env, p->margin, p->gpus, p->gpus_count, p->tasks, count, err);
+	frag_eta_end(&eta);
+	if (!rc)
+		rc = first_error(p->tasks, count, err);
+	for (size_t r = 0; !rc && r < p->rows_count; r++)
+		sum_row(p, &p->rows[r]);
+	return rc;
+}
+
+static void list_gpus(struct frag_fit_page *p)
+{
+	size_t count;
+	const struct frag_gpu *all = frag_gpu_list(&count);
+
+	for (size_t i = 0; i < count && p->gpus_count < FRAG_ARRAY_LEN(p->gpus); i++)
+		p->gpus[p->gpus_count++] = &all[i];
+}
+
+static int fit(struct frag_fit_page *p, struct options *o, const struct frag_cli *cli,
+	       struct frag_err *err)
+{
+	bool none = !o->policies.count;
+
+	for (size_t i = 0; none && i < FRAG_ARRAY_LEN(defaults); i++)
+		FRAG_TRY(frag_policy_texts_add(&o->policies, defaults[i], err));
+	for (size_t i = 0; i < o->policies.count; i++) {
+		struct frag_policy_spec *spec;
+
+		if (!strcmp(o->policies.text[i], "recorded"))
+			continue;
+		FRAG_TRY(frag_policy_spec_parse(o->policies.text[i], &spec, err));
+		frag_policy_spec_destroy(spec);
+	}
+	p->cli = cli;
+	p->margin = o->margin;
+	p->margin_fraction = o->margin_fraction;
+	list_gpus(p);
+	FRAG_TRY(frag_units_read(&p->units, cli, err));
+	FRAG_TRY(make_rows(p, o, err));
+	FRAG_TRY(search(p, cli, err));
+	return frag_fit_print(p, err);
+}
+
+/* ---- the command ----------------------------------------------------------------- */
+
+/* "1G", or "10%" of the card. */
+static int option_margin(struct options *o, const char *arg, struct frag_err *err)
+{
+	char *end;
+	double percent = strtod(arg, &end);
+
+	o->margin = 0;
+	o->margin_fraction = 0;
+	if (end != arg && !strcmp(end, "%")) {
+		if (!(percent >= 0 && percent <= 90))
+			return frag_fail(err, FRAG_EUSAGE,
+					 "a margin of '%.40s' is not between 0%% and 90%%", arg);
+		o->margin_fraction = percent / 100;
+		return 0;
+	}
+	if (frag_parse_bytes(arg, &o->margin, err))
+		return frag_err_prefix(err, "option '--margin'");
+	if (o->margin > FRAG_GIB << 20)
+		return frag_fail(err, FRAG_EUSAGE, "a margin of '%.40s' is above any card", arg);
+	return 0;
+}
+
+static int option(void *ctx, int key, const char *arg, struct frag_err *err)
+{
+	struct options *o = ctx;
+
+	switch (key) {
+	case KEY_POLICY:
+		return frag_policy_texts_add(&o->policies, arg, err);
+	case KEY_POLICIES:
+		return frag_policy_texts_list(&o->policies, arg, err);
+	case KEY_MARGIN:
+		return option_margin(o, arg, err);
+	}
+	FRAG_BUG("option of fit");
+}
+
+static const struct argp_option options[] = {
+	{ "policies", KEY_POLICIES, "LIST", 0,
+	  "policies, separated by ';' (default: recorded, pytorch, pytorch with "
+	  "expandable_segments:True, max_split_size_mb:128, roundup_power2_divisions:8)",
+	  0 },
+	{ "policy", KEY_POLICY, "POLICY", 0,
+	  "one policy; may be repeated; recorded = the settings of the recording", 0 },
+	{ "margin", KEY_MARGIN, "SIZE|PERCENT%", 0,
+	  "memory of the card to keep free, for libraries and other processes: a size, or a part "
+	  "of the card as 10% (default: 0)",
+	  0 },
+	{ 0 },
+};
+
+extern const struct frag_cmd frag_cmd_fit;
+
+static int run(int argc, char **argv)
+{
+	struct frag_fit_page page = { 0 };
+	struct options o = { 0 };
+	struct frag_cli cli;
+	struct frag_err err;
+	int status;
+
+	if (frag_cli_parse(&cli, &frag_cmd_fit, &o, argc, argv)) {
+		frag_policy_texts_release(&o.policies);
+		return cli.exit_status;
+	}
+	if (fit(&page, &o, &cli, &err))
+		status = frag_cli_fail(&cli, &err);
+	else
+		status = frag_fit_status(&page);
+	page_release(&page);
+	frag_policy_texts_release(&o.policies);
+	return status;
+}
+
+const struct frag_cmd frag_cmd_fit = {
+	.name = "fit",
+	.summary = "the smallest card for each policy, and which known cards do",
+	.group = FRAG_GROUP_SIM,
+	.operands = "TRACE...",
+	.operands_min = 1,
+	.operands_max = 4096,
+	.about =
+		"Finds for each policy the smallest capacity of a card on which the trace "
+		"completes, to 2 MiB, by replays on simulated cards, and says which known cards "
+		"have it and with how much headroom. The capacity is the total that the runtime "
+		"reports: the CUDA context (--context, or that of --gpu) and the --margin are in "
+		"it. Caching policies may fail above a capacity at which they complete; where that "
+		"was seen, it is said. Several traces, ranks or devices: the worst decides. Exits "
+		"with 1 if no known card fits.",
+	.examples = "  cufrag fit traces/gnn.default.cft --margin 1G\n"
+		    "  cufrag fit rank*.pickle --policies "
+		    "'recorded; pytorch:expandable_segments:True' --json fit.json\n",
+	.shared = FRAG_CLI_CARD | FRAG_CLI_JSON | FRAG_CLI_CSV | FRAG_CLI_SEED | FRAG_CLI_THREADS,
+	.options = options,
+	.option = option,
+	.run = run,
+};

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cufrag import: traces of any known format, one or the ranks of a job, into
+ * one .cft. What a recording leaves open is settled by simulating it before
+ * it is written, so that whoever reads the result need not do it again.
+ */
+#include <string.h>
+#include <sys/stat.h>
+
+#include <frag/trace.h>
+
+#include "trace/merge.h"
+#include "trace/minimalloc/minimalloc.h"
+#include "cli/common.h"
+#include "cli/settle.h"
+
+struct options {
+	const char *output, *device;
+	bool no_evidence;
+};
+
+enum { KEY_DEVICE = FRAG_CLI_KEY, KEY_NO_EVIDENCE };
+
+static int read_part(const struct options *o, const char *path, struct frag_trace **out,
+		     struct frag_err *err)
+{
+	char option[32] = "";
+
+	if (o->device)
+		snprintf(option, sizeof(option), "device=%.20s", o->device);
+	return frag_trace_read(path, option, out, err);
+}
+
+/* All operands as one trace. */
+static int read_parts(const struct frag_cli *cli, const struct options *o, struct frag_trace **out,
+		      struct frag_err *err)
+{
+	size_t count = cli->operands_count;
+	struct frag_trace **parts = frag_host_calloc(count, sizeof(*parts));
+	int rc = parts ? 0 : frag_fail_nomem(err, "traces");
+
+	for (size_t i = 0; !rc && i < count; i++)
+		rc = read_part(o, cli->operands[i], &parts[i], err);
+	if (!rc && count == 1) {
+		*out = parts[0];
+		parts[0] = NULL;
+	} else if (!rc) {
+		rc = frag_trace_merge(parts, count, out, err);
+	}
+	for (size_t i = 0; parts && i < count; i++)
+		frag_trace_destroy(parts[i]);
+	frag_host_free(parts);
+	return rc;
+}
+
+/* A limit is in no recording: what is given here goes into the trace. */
+static int settle(const struct frag_cli *cli, struct frag_trace *trace, struct frag_err *err)
+{
+	uint64_t limit = frag_cli_limit(cli, cli->card.total_bytes);
+
+	if (limit != UINT64_MAX) {
+		trace->settings.limit_bytes = limit;
+		trace->settings.limit_known = true;
+	}
+	return frag_cli_settle_recorded(cli, trace, err);
+}
+
+/* What the recorder saw of its own allocator; the requests stay. */
+static void drop_evidence(struct frag_trace *trace)
+{
+	for (uint32_t d = 0; d < trace->devs_count; d++) {
+		struct frag_trace_dev *dev = &trace->devs[d];
+
+		frag_host_free(dev->addrs);
+		frag_host_free(dev->seen);
+		frag_host_free(dev->final_segments);
+		frag_host_free(dev->final_blocks);
+		frag_host_free(dev->seed_segments);
+		frag_host_free(dev->seed_blocks);
+		dev->addrs = NULL;
+		dev->seen = NULL;
+		dev->final_segments = NULL;
+		dev->final_blocks = NULL;
+		dev->seed_segments = NULL;
+		dev->seed_blocks = NULL;
+		dev->seen_count = dev->final_segments_count = dev->final_blocks_count = 0;
+		dev->seed = (struct frag_seed){ 0 };
+		dev->has_evidence = false;
+	}
+}
+
+/* The one line: on stderr where the trace itself goes to standard output. */
+static void report(const struct frag_cli *cli, const struct options *o,
+		   const struct frag_trace *trace)
+{
+	uint64_t events = 0;
+	struct stat st;
+	char text[160];
+
+	for (uint32_t d = 0; d < trace->devs_count; d++)
+		events += trace->devs[d].events_count;
+	snprintf(text, sizeof(text), "%u %s, %llu events", trace->devs_count,
+		 trace->devs_count == 1 ? "device" : "devices", (unsigned long long)events);
+	if (!strcmp(o->output, "-"))
+		frag_cli_note(cli, "%s", text);
+	else if (stat(o->output, &st) || !S_ISREG(st.st_mode))
+		printf("%s: %s\n", o->output, text);
+	else
+		printf("%s: %s, %lld bytes, %.2f bytes per event\n", o->output, text,
+		       (long long)st.st_size, events ? (double)st.st_size / (double)events : 0.0);
+}
+
+/* The ending of the file says the format; .csv is a list of buffers for MiniMalloc. */
+static int write_trace(const struct frag_trace *trace, const char *path, struct frag_err *err)
+{
+	size_t n = strlen(path);
+
+	if (n < 4 || strcmp(path + n - 4, ".csv") != 0)
+		return frag_trace_write_cft(trace, path, err);
+	if (trace->devs_count != 1)
+		return frag_fail(err, FRAG_EUSAGE,
+				 "a .csv holds one device, the trace has %u; "
+				 "choose one with --device",
+				 trace->devs_count);
+	return frag_minimalloc_write(&trace->devs[0], path, err);
+}
+
+static int import(const struct frag_cli *cli, const struct options *o, struct frag_err *err)
+{
+	struct frag_trace *trace = NULL;
+	int rc;
+
+	if (!o->output)
+		return frag_fail(err, FRAG_EUSAGE, "where to? name the file to write with -o");
+	FRAG_TRY(read_parts(cli, o, &trace, err));
+	rc = settle(cli, trace, err);
+	if (!rc && o->no_evidence)
+		drop_evidence(trace);
+	if (!rc)
+		rc = write_trace(trace, o->output, err);
+	if (!rc)
+		report(cli, o, trace);
+	frag_trace_destroy(trace);
+	return rc;
+}
+
+static int option(void *ctx, int key, const char *arg, struct frag_err *err)
+{
+	struct options *o = ctx;
+
+	switch (key) {
+	case 'o':
+		o->output = arg;
+		return 0;
+	case KEY_DEVICE:
+		o->device = arg;
+		if (!*arg || strlen(arg) > 9 || strspn(arg, "0123456789") != strlen(arg))
+			return frag_fail(err, FRAG_EUSAGE,
+					 "'%.40s' is no number of a device; give one as 0 or 1",
+					 arg);
+		return 0;
+	case KEY_NO_EVIDENCE:
+		o->no_evidence = true;
+		return 0;
+	}
+	FRAG_BUG("option of import");
+}
+
+static const struct argp_option options[] = {
+	{ "output", 'o', "FILE", 0,
+	  "the .cft to write; - is standard output; .csv writes the buffers for MiniMalloc", 0 },
+	{ "device", KEY_DEVICE, "N", 0, "only the device of this number (default: all)", 0 },
+	{ "no-evidence", KEY_NO_EVIDENCE, NULL, 0,
+	  "leave out what the recorder saw of its own allocator; verify then has nothing to "
+	  "compare with",
+	  0 },
+	{ 0 },
+};
+
+extern const struct frag_cmd frag_cmd_import;
+
+static int run(int argc, char **argv)
+{
+	struct options o = { 0 };
+	struct frag_err err;
+	struct frag_cli cli;
+
+	if (frag_cli_parse(&cli, &frag_cmd_import, &o, argc, argv))
+		return cli.exit_status;
+	if (import(&cli, &o, &err))
+		return frag_cli_fail(&cli, &err);
+	return FRAG_EXIT_DONE;
+}
+
+const struct frag_cmd frag_cmd_import = {
+	.name = "import",
+	.summary = "traces of any known format into one .cft",
+	.group = FRAG_GROUP_TRACE,
+	.operands = "FILE...",
+	.operands_min = 1,
+	.operands_max = 4096,
+	.about =
+		"Reads recordings (cufrag list formats; compressed ones too) and writes cufrag's "
+		"own "
+		"format: about one byte per event, checksummed, read at tens of millions of events "
+		"per second. Several files, as the ranks of a job write them, become the devices "
+		"of "
+		"one trace. What a "
+		"recording leaves open (was a release an empty_cache, or the retry of a malloc?) "
+		"is "
+		"settled by simulating it: give the card with --gpu and the limit with --limit if "
+		"they were not an H200 without a limit.",
+	.examples = "  cufrag import snapshot.pickle -o run.cft\n"
+		    "  cufrag import rank0.pickle rank1.pickle -o job.cft --gpu a100-80\n"
+		    "  cufrag import oomcap.pickle.xz -o oomcap.cft --limit 7.5G\n",
+	.shared = FRAG_CLI_CARD,
+	.options = options,
+	.option = option,
+	.run = run,
+};

@@ -1,0 +1,444 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cufrag info: what is in a trace, from one pass over it with bounded memory.
+ * Everything here comes from the file alone; nothing is simulated.
+ */
+#include <inttypes.h>
+#include <string.h>
+#include <time.h>
+
+#include <frag/opt.h>
+#include <frag/trace.h>
+
+#include "trace/source.h"
+#include "cli/common.h"
+#include "info_json.h"
+#include "info_ranks.h"
+#include "info_scan.h"
+#include "cli/list/list.h"
+
+#define MARKS_SHOWN 6
+#define LABEL 14 /* width of the left column */
+
+/* ---- text ---------------------------------------------------------------------- */
+
+static void label(unsigned indent, const char *text)
+{
+	printf("%*s%-*s ", (int)indent, "", (int)(LABEL - indent), text);
+}
+
+static char *grouped(uint64_t n, char *buf)
+{
+	char digits[24];
+	int len = snprintf(digits, sizeof(digits), "%" PRIu64, n);
+	char *to = buf;
+
+	for (int i = 0; i < len; i++) {
+		if (i && (len - i) % 3 == 0)
+			*to++ = ',';
+		*to++ = digits[i];
+	}
+	*to = '\0';
+	return buf;
+}
+
+static char *duration(uint64_t us, char *buf, size_t cap)
+{
+	if (us < 1000)
+		snprintf(buf, cap, "%" PRIu64 " us", us);
+	else if (us < 1000000)
+		snprintf(buf, cap, "%.1f ms", (double)us / 1e3);
+	else
+		snprintf(buf, cap, "%.2f s", (double)us / 1e6);
+	return buf;
+}
+
+static void print_settings(const struct frag_trace_settings *s)
+{
+	char buf[32];
+
+	label(0, "settings");
+	if (!s->present) {
+		puts("not recorded");
+	} else {
+		printf("%s\n", s->conf && *s->conf ? s->conf : "default");
+		label(0, "");
+		printf("expandable segments %s, max split %s, gc threshold %g\n",
+		       s->expandable ? "on" : "off",
+		       s->max_split_bytes == UINT64_MAX
+			       ? "unlimited"
+			       : frag_format_bytes(s->max_split_bytes, buf, sizeof(buf)),
+		       s->gc_threshold);
+	}
+	label(0, "limit");
+	printf("%s\n", s->limit_known ? frag_format_bytes(s->limit_bytes, buf, sizeof(buf))
+				      : "not recorded");
+}
+
+static void print_head(const struct frag_trace *t)
+{
+	time_t start = (time_t)(t->start_us / 1000000);
+	struct tm tm;
+	char buf[64];
+
+	label(0, "trace");
+	printf("%s\n", t->name ? t->name : "");
+	label(0, "format");
+	printf("%s\n", t->format ? t->format : "unknown");
+	if (t->start_us && gmtime_r(&start, &tm) && strftime(buf, sizeof(buf), "%F %T UTC", &tm)) {
+		label(0, "recorded");
+		printf("%s\n", buf);
+	}
+	print_settings(&t->settings);
+	if (t->stacks.count > 1) {
+		label(0, "stacks");
+		printf("%zu of %zu frames\n", t->stacks.count - 1, t->stacks.frames_count);
+	}
+}
+
+static void print_counts(const struct frag_info *info)
+{
+	static const struct {
+		uint8_t kind;
+		const char *one, *many;
+	} words[] = {
+		{ FRAG_EV_ALLOC, "alloc", "allocs" },
+		{ FRAG_EV_FREE, "free", "frees" },
+		{ FRAG_EV_FREE_REQUESTED, "free that waits for a stream",
+		  "frees that wait for a stream" },
+		{ FRAG_EV_TRIM, "empty_cache", "empty_caches" },
+		{ FRAG_EV_REFUSED, "out of memory", "out of memory" },
+		{ FRAG_EV_MARK, "mark", "marks" },
+	};
+	char buf[32];
+
+	label(2, "events");
+	printf("%s", grouped(info->events, buf));
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(words); i++) {
+		uint64_t n = info->kinds[words[i].kind];
+
+		if (n)
+			printf("%s %s %s", i ? "," : ":", grouped(n, buf),
+			       n == 1 ? words[i].one : words[i].many);
+	}
+	puts("");
+	if (info->unsure_count) {
+		label(2, "");
+		printf("%" PRIu64 " of the empty_caches may have been the retry of a malloc\n",
+		       info->unsure_count);
+	}
+}
+
+static void print_marks(const struct frag_info *info, const struct frag_trace *t)
+{
+	uint32_t names[MARKS_SHOWN], counts[MARKS_SHOWN];
+	size_t n = frag_info_marks(info, MARKS_SHOWN, names, counts);
+
+	label(2, "steps");
+	printf("%" PRIu64 "\n", info->steps_count);
+	for (size_t i = 0; i < n; i++) {
+		label(2, i ? "" : "marks");
+		printf("%6u x %.100s\n", counts[i], frag_trace_string(t, names[i]));
+	}
+}
+
+static void print_history(const struct frag_info *info)
+{
+	const struct frag_trace_dev *dev = info->dev;
+	char a[32], b[32];
+
+	label(2, "history");
+	if (info->seeds_count)
+		printf("began late%s: %s in %s blocks were live before",
+		       dev->truncated ? ", its oldest entries were lost" : "",
+		       frag_format_bytes(info->seeds_bytes, a, sizeof(a)),
+		       grouped(info->seeds_count, b));
+	else
+		printf("%s",
+		       dev->truncated ? "its oldest entries were lost" : "from the beginning");
+	printf(", over %s\n", duration(info->duration_us, a, sizeof(a)));
+	if (dev->uncertain_blocks) {
+		label(2, "");
+		printf("the size of %s of these blocks is not determined by the file\n",
+		       grouped(dev->uncertain_blocks, a));
+	}
+}
+
+static void print_evidence(const struct frag_trace_dev *dev, const struct frag_source_counts *c)
+{
+	label(2, "evidence");
+	if (dev->has_evidence)
+		printf("addresses, %" PRIu64 " segment events and ooms, %" PRIu64
+		       " final segments of %" PRIu64 " blocks\n",
+		       c->seen, c->final_segments, c->final_blocks);
+	else
+		puts("none: verify has nothing to compare with");
+}
+
+static void print_peak(const struct frag_info *info)
+{
+	const struct frag_info_peak *p = &info->peak;
+	char a[32], b[32], c[32];
+
+	label(2, "peak live");
+	if (!p->blocks_count) {
+		puts("nothing was ever allocated");
+		return;
+	}
+	printf("%s in %s blocks, at event %" PRIu64 " (%s, %" PRIu64 " steps done)\n",
+	       frag_format_bytes(p->bytes, a, sizeof(a)), grouped(p->blocks_count, b), p->event,
+	       duration(p->time_us, c, sizeof(c)), p->step);
+	label(2, "never freed");
+	printf("%s %s\n", grouped(info->kept_count, a),
+	       info->kept_count == 1 ? "request" : "requests");
+}
+
+static void class_name(unsigned c, char *buf, size_t cap)
+{
+	if (c + 1 < FRAG_INFO_CLASSES) {
+		frag_format_bytes(frag_info_class_bytes[c], buf, cap);
+		return;
+	}
+	buf[0] = '>';
+	frag_format_bytes(frag_info_class_bytes[c - 1], buf + 1, cap - 1);
+}
+
+static double percent(uint64_t part, uint64_t all)
+{
+	return all ? 100.0 * (double)part / (double)all : 0;
+}
+
+static int print_sizes(const struct frag_info *info, struct frag_err *err)
+{
+	static const char *const heads[] = { "requests up to", "count", "%", "bytes", "%" };
+	struct frag_table t;
+	char a[40];
+	int rc;
+
+	frag_list_heads(&t, FRAG_ARRAY_LEN(heads), 0x1f, heads);
+	for (unsigned c = 0; c < FRAG_INFO_CLASSES; c++) {
+		if (!info->class_count[c])
+			continue;
+		class_name(c, a, sizeof(a));
+		frag_table_cell(&t, "%s", a);
+		frag_table_cell(&t, "%s", grouped(info->class_count[c], a));
+		frag_table_cell(&t, "%.1f",
+				percent(info->class_count[c], info->kinds[FRAG_EV_ALLOC]));
+		frag_table_cell(&t, "%s", frag_format_bytes(info->class_bytes[c], a, sizeof(a)));
+		frag_table_cell(&t, "%.1f", percent(info->class_bytes[c], info->requests_bytes));
+	}
+	rc = frag_list_print(&t, 2, err);
+	frag_table_release(&t);
+	return rc;
+}
+
+static int print_lifetimes(const struct frag_info *info, struct frag_err *err)
+{
+	static const char *const heads[] = { "lifetime", "p50", "p90", "p99", "max" };
+	struct frag_table t;
+	char a[40];
+	int rc;
+
+	frag_list_heads(&t, FRAG_ARRAY_LEN(heads), 0x1e, heads);
+	frag_table_cell(&t, "in events");
+	for (size_t i = 0; i < FRAG_INFO_QUANTILES; i++)
+		frag_table_cell(
+			&t, "%s",
+			grouped(frag_hist_quantile(&info->life_events, frag_info_quantiles[i]), a));
+	frag_table_cell(&t, "in time");
+	for (size_t i = 0; i < FRAG_INFO_QUANTILES; i++)
+		frag_table_cell(&t, "%s",
+				duration(frag_hist_quantile(&info->life_us, frag_info_quantiles[i]),
+					 a, sizeof(a)));
+	rc = frag_list_print(&t, 2, err);
+	frag_table_release(&t);
+	return rc;
+}
+
+static int print_device(const struct frag_info *info, const struct frag_trace *t,
+			const struct frag_source_counts *counts, struct frag_err *err)
+{
+	const struct frag_trace_dev *dev = info->dev;
+
+	printf("\ndevice %u\n", dev->ordinal);
+	print_counts(info);
+	label(2, "streams");
+	printf("%u\n", dev->streams_count);
+	if (dev->pools_count > 1) {
+		label(2, "private pools");
+		printf("%u\n", dev->pools_count - 1);
+	}
+	print_marks(info, t);
+	print_history(info);
+	print_evidence(dev, counts);
+	print_peak(info);
+	if (!info->kinds[FRAG_EV_ALLOC])
+		return 0;
+	puts("");
+	FRAG_TRY(print_sizes(info, err));
+	puts("");
+	return print_lifetimes(info, err);
+}
+
+/* ---- JSON ---------------------------------------------------------------------- */
+
+static json_t *trace_json(const struct frag_trace *t, const struct frag_info *infos,
+			  const struct frag_source *src)
+{
+	json_t *o = json_object(), *devices = json_array();
+
+	for (uint32_t d = 0; d < t->devs_count; d++) {
+		struct frag_source_counts counts;
+
+		frag_source_counts(src, d, &counts);
+		json_array_append_new(devices, frag_info_json(&infos[d], &counts));
+	}
+	json_object_set_new(o, "trace", json_string(t->name ? t->name : ""));
+	json_object_set_new(o, "format", json_string(t->format ? t->format : ""));
+	json_object_set_new(o, "start_us",
+			    t->start_us ? frag_info_number(t->start_us) : json_null());
+	json_object_set_new(o, "settings", frag_info_settings_json(&t->settings));
+	json_object_set_new(o, "limit_bytes",
+			    t->settings.limit_known ? frag_info_number(t->settings.limit_bytes)
+						    : json_null());
+	json_object_set_new(o, "stacks_count",
+			    frag_info_number(t->stacks.count ? t->stacks.count - 1 : 0));
+	json_object_set_new(o, "devices", devices);
+	return o;
+}
+
+/* One trace: its members beside those of the head. Several: an array "traces". */
+static int write_json(const struct frag_cli *cli, json_t *traces, struct frag_err *err)
+{
+	json_t *root = frag_cli_json_head(cli);
+
+	if (!root)
+		return frag_fail_nomem(err, "JSON document");
+	if (json_array_size(traces) == 1)
+		json_object_update(root, json_array_get(traces, 0));
+	else
+		json_object_set(root, "traces", traces);
+	return frag_cli_json_write(cli, root, err);
+}
+
+/* ---- the pass --------------------------------------------------------------------- */
+
+/* What the traces have in common while they are read one after the other. */
+struct pass {
+	const struct frag_cli *cli;
+	bool text;
+	json_t *traces;
+	struct frag_info_ranks ranks; /* of several */
+};
+
+static int scan(struct frag_source *src, struct frag_info *infos, struct frag_err *err)
+{
+	struct frag_batch batch;
+	int rc;
+
+	while ((rc = frag_source_next(src, &batch, err)) == 1)
+		FRAG_TRY(frag_info_add(&infos[batch.dev], batch.events, batch.count, err));
+	return rc;
+}
+
+static int show(struct pass *p, const struct frag_source *src, const struct frag_info *infos,
+		struct frag_err *err)
+{
+	const struct frag_trace *t = frag_source_head(src);
+	bool several = p->cli->operands_count > 1;
+
+	if (p->text && !several)
+		print_head(t);
+	for (uint32_t d = 0; p->text && d < t->devs_count; d++) {
+		struct frag_source_counts counts;
+
+		frag_source_counts(src, d, &counts);
+		if (several)
+			FRAG_TRY(frag_info_ranks_add(&p->ranks, t->name ? t->name : "",
+						     t->devs_count, &infos[d], err));
+		else
+			FRAG_TRY(print_device(&infos[d], t, &counts, err));
+	}
+	if (p->cli->json)
+		json_array_append_new(p->traces, trace_json(t, infos, src));
+	return 0;
+}
+
+/* Nothing is shown before the last byte has been checked. */
+static int info_of(struct pass *p, const char *path, struct frag_err *err)
+{
+	const struct frag_trace *head;
+	struct frag_source *src;
+	struct frag_info *infos;
+	int rc = 0;
+
+	FRAG_TRY(frag_source_open(path, &src, err));
+	head = frag_source_head(src);
+	infos = frag_host_calloc(head->devs_count, sizeof(*infos));
+	if (!infos)
+		rc = frag_fail_nomem(err, "statistics of the trace");
+	for (uint32_t d = 0; !rc && d < head->devs_count; d++)
+		frag_info_init(&infos[d], &head->devs[d]);
+	if (!rc)
+		rc = scan(src, infos, err);
+	if (!rc)
+		rc = show(p, src, infos, err);
+	for (uint32_t d = 0; infos && d < head->devs_count; d++)
+		frag_info_release(&infos[d]);
+	frag_host_free(infos);
+	frag_source_close(src);
+	return rc;
+}
+
+static int info(const struct frag_cli *cli, struct frag_err *err)
+{
+	struct pass p = { .cli = cli,
+			  .text = !cli->json || strcmp(cli->json, "-") != 0,
+			  .traces = json_array() };
+	int rc = 0;
+
+	for (size_t i = 0; !rc && i < cli->operands_count; i++)
+		rc = info_of(&p, cli->operands[i], err);
+	if (!rc && p.text && cli->operands_count > 1)
+		rc = frag_info_ranks_print(&p.ranks, err);
+	if (!rc && cli->json)
+		rc = write_json(cli, p.traces, err);
+	json_decref(p.traces);
+	frag_info_ranks_release(&p.ranks);
+	return rc;
+}
+
+extern const struct frag_cmd frag_cmd_info;
+
+static int run(int argc, char **argv)
+{
+	struct frag_err err;
+	struct frag_cli cli;
+
+	if (frag_cli_parse(&cli, &frag_cmd_info, NULL, argc, argv))
+		return cli.exit_status;
+	if (info(&cli, &err))
+		return frag_cli_fail(&cli, &err);
+	return FRAG_EXIT_DONE;
+}
+
+const struct frag_cmd frag_cmd_info = {
+	.name = "info",
+	.summary = "what is in a trace: events, sizes, lifetimes, settings, limits",
+	.group = FRAG_GROUP_TRACE,
+	.operands = "TRACE...",
+	.operands_min = 1,
+	.operands_max = 10000,
+	.about = "Reads a trace once and says what it contains. Peak live is the largest sum of "
+		 "live "
+		 "requests, each rounded up to 512 B: no allocator can reserve less. Lifetimes end "
+		 "where the program lets go; their percentiles are at most 3.2 % too high. Of "
+		 "several "
+		 "traces, as the ranks of a job write them, a line each, and how far they are "
+		 "apart.",
+	.examples = "  cufrag info traces/gnn.default.cft\n"
+		    "  cufrag info rank*.pickle\n"
+		    "  xz -dc snapshot.pickle.xz | cufrag info - --json -\n",
+	.shared = FRAG_CLI_JSON,
+	.run = run,
+};

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `cufrag info` of several traces: one line a device, the largest and the spread. */
+#include "info_ranks.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "cli/list/list.h"
+
+#define RIGHT 0xfe /* all columns but the first are numbers */
+
+static int make_room(struct frag_info_ranks *r, struct frag_err *err)
+{
+	size_t cap = r->cap ? 2 * r->cap : 16;
+	void *grown;
+
+	if (r->count < r->cap)
+		return 0;
+	grown = frag_host_realloc(r->peaks, cap, sizeof(*r->peaks));
+	if (!grown)
+		return frag_fail_nomem(err, "table of traces");
+	r->peaks = grown;
+	grown = frag_host_realloc(r->names, cap, sizeof(*r->names));
+	if (!grown)
+		return frag_fail_nomem(err, "table of traces");
+	r->names = grown;
+	r->cap = cap;
+	return 0;
+}
+
+int frag_info_ranks_add(struct frag_info_ranks *r, const char *trace, uint32_t devs_count,
+			const struct frag_info *info, struct frag_err *err)
+{
+	static const char *const heads[] = { "trace",	"events", "streams",  "steps",
+					     "seconds", "blocks", "peak live" };
+	char *name, bytes[40];
+
+	FRAG_TRY(make_room(r, err));
+	if (!r->count)
+		frag_list_heads(&r->table, FRAG_ARRAY_LEN(heads), RIGHT, heads);
+	name = r->names[r->count];
+	if (devs_count > 1)
+		snprintf(name, sizeof(*r->names), "%.120s, device %" PRIu32, trace,
+			 info->dev->ordinal);
+	else
+		snprintf(name, sizeof(*r->names), "%.120s", trace);
+	r->peaks[r->count++] = info->peak.bytes;
+	frag_table_cell(&r->table, "%s", name);
+	frag_table_cell(&r->table, "%" PRIu64, info->events);
+	frag_table_cell(&r->table, "%" PRIu32, info->dev->streams_count);
+	frag_table_cell(&r->table, "%" PRIu64, info->steps_count);
+	frag_table_cell(&r->table, "%.2f", (double)info->duration_us / 1e6);
+	frag_table_cell(&r->table, "%" PRIu64, info->peak.blocks_count);
+	frag_table_cell(&r->table, "%s", frag_format_bytes(info->peak.bytes, bytes, sizeof(bytes)));
+	return 0;
+}
+
+int frag_info_ranks_print(const struct frag_info_ranks *r, struct frag_err *err)
+{
+	uint64_t *sorted = frag_host_calloc(r->count, sizeof(*sorted));
+	char largest[40], median[40], least[40];
+	size_t worst = 0;
+	int rc;
+
+	if (!sorted)
+		return frag_fail_nomem(err, "table of traces");
+	for (size_t i = 0; i < r->count; i++) {
+		sorted[i] = r->peaks[i];
+		worst = r->peaks[i] > r->peaks[worst] ? i : worst;
+	}
+	qsort(sorted, r->count, sizeof(*sorted), frag_compare_u64);
+	rc = frag_list_print(&r->table, 0, err);
+	if (!rc && r->count > 1) {
+		frag_format_bytes(sorted[r->count - 1], largest, sizeof(largest));
+		frag_format_bytes(sorted[(r->count - 1) / 2], median, sizeof(median));
+		frag_format_bytes(sorted[0], least, sizeof(least));
+		printf("\npeak live: %s at most (%s), median %s, %s at least", largest,
+		       r->names[worst], median, least);
+		if (sorted[0])
+			printf(", spread %.2f x", (double)sorted[r->count - 1] / (double)sorted[0]);
+		puts("");
+	}
+	frag_host_free(sorted);
+	return rc;
+}
+
+void frag_info_ranks_release(struct frag_info_ranks *r)
+{
+	frag_table_release(&r->table);
+	frag_host_free(r->peaks);
+	frag_host_free(r->names);
+}

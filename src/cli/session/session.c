@@ -1,0 +1,414 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Traces in, sections out; the outputs that compare and replay share. */
+#include "cli/planning.h"
+#include "session_optimum.h"
+#include "session_stream.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <frag/base.h>
+
+#include "cli/settle.h"
+
+/* ---- the card -------------------------------------------------------------------- */
+
+static int describe_device(struct frag_session *s, struct frag_err *err)
+{
+	static const char *const names[] = { [FRAG_CLI_DEVICE_SIM] = "sim",
+					     [FRAG_CLI_DEVICE_CUDA] = "cuda",
+					     [FRAG_CLI_DEVICE_NULL] = "null" };
+	const struct frag_gpu *gpu = s->cli->card.name ? frag_gpu_find(s->cli->card.name) : NULL;
+	struct frag_device_info *card = &s->report.card;
+	struct frag_device *dev;
+
+	FRAG_TRY(frag_cli_open_device(s->cli, &dev, err));
+	frag_dev_info(dev, card);
+	frag_dev_close(dev);
+	if (s->cli->device == FRAG_CLI_DEVICE_SIM) {
+		char size[32];
+
+		if (gpu)
+			snprintf(card->name, sizeof(card->name), "%s", gpu->label);
+		else
+			snprintf(card->name, sizeof(card->name), "card of %s",
+				 frag_format_bytes(card->total_bytes, size, sizeof(size)));
+	}
+	s->run.limit_bytes = frag_cli_limit(s->cli, card->total_bytes);
+	s->run.seed = s->cli->seed;
+	s->report.device = names[s->cli->device];
+	s->report.limit_bytes = s->run.limit_bytes;
+	s->report.seed = s->run.seed;
+	s->report.sync_every = s->run.sync_every;
+	s->report.skip_oom = s->run.skip_oom;
+	s->report.free_at_request = s->run.free_at_request;
+	s->report.omit_host = s->omit_host;
+	s->report.command = s->cli->cmd->name;
+	s->report.command_line = s->command_line;
+	return 0;
+}
+
+/* ---- one trace ------------------------------------------------------------------- */
+
+struct trace_runs {
+	struct frag_session_file file; /* with a source: that has the trace, and it has no events */
+	struct frag_trace *trace;
+	struct frag_policy_spec **specs;
+	size_t specs_count, recorded;
+	struct frag_pool_task *tasks; /* device by device */
+	size_t tasks_count;
+};
+
+static void runs_release(struct trace_runs *t)
+{
+	for (size_t i = 0; i < t->tasks_count; i++)
+		frag_result_release(&t->tasks[i].result);
+	for (size_t i = 0; i < t->specs_count; i++)
+		frag_policy_spec_destroy(t->specs[i]);
+	frag_host_free(t->tasks);
+	frag_host_free(t->specs);
+	if (t->file.source)
+		frag_source_close(t->file.source);
+	else
+		frag_trace_destroy(t->trace);
+}
+
+/* The first error in the order of the tasks; with "all" an unfit policy is only noted. What
+ * Ctrl-C kept from running is found by its absence. */
+static int check_tasks(const struct frag_session *s, struct trace_runs *t, struct frag_err *err)
+{
+	size_t good = 0;
+
+	for (size_t i = 0; i < t->tasks_count; i++) {
+		struct frag_pool_task *task = &t->tasks[i];
+		bool unfit =
+			task->left_out ||
+			(s->policies.all && (task->rc == FRAG_ENOTSUP || task->rc == FRAG_EPOLICY));
+
+		good += !task->rc && task->spec;
+		if (!task->rc || task->rc == FRAG_EINTR)
+			continue;
+		if (!unfit) {
+			*err = task->err;
+			return task->rc;
+		}
+		frag_cli_note(s->cli, "policy '%s' is left out: %s",
+			      frag_policy_spec_text(task->spec), task->err.msg);
+	}
+	if (!good && !frag_interrupted())
+		return frag_fail(err, FRAG_EPOLICY, "no policy could be replayed on '%s'",
+				 t->trace->name);
+	return 0;
+}
+
+/* What an interruption left out of a device: "tlsf, buddy". */
+static int note_missing(struct frag_section *sec, const struct trace_runs *t, uint32_t d,
+			struct frag_err *err)
+{
+	struct frag_text out = { 0 };
+
+	for (size_t k = 0; k < t->specs_count; k++) {
+		const struct frag_pool_task *task = &t->tasks[d * t->specs_count + k];
+
+		if (task->rc == FRAG_EINTR)
+			frag_text_addf(&out, "%s%s", out.len ? ", " : "",
+				       frag_policy_spec_text(task->spec));
+	}
+	FRAG_TRY(frag_text_check(&out, err));
+	sec->missing = out.s;
+	return 0;
+}
+
+/* The offline placement is the last task of a device. */
+static void take_optimum(const struct frag_session *s, const struct trace_runs *t, uint32_t d,
+			 struct frag_section *sec)
+{
+	size_t at = t->trace->devs_count * t->specs_count + d;
+
+	if (at < t->tasks_count)
+		sec->optimum = t->tasks[at].optimum;
+	sec->optimum.hidden = s->optimum == FRAG_OPTIMUM_OFF;
+}
+
+/* Moves the results of device d into a section. */
+static int take_section(struct frag_session *s, struct trace_runs *t, uint32_t d,
+			struct frag_err *err)
+{
+	struct frag_section *sec = &s->sections[s->sections_count];
+
+	FRAG_TRY(frag_section_init(sec, t->trace, d, err));
+	s->sections_count++;
+	sec->first_of_trace = d == 0;
+	if (t->file.source)
+		sec->events = NULL;
+	take_optimum(s, t, d, sec);
+	FRAG_TRY(note_missing(sec, t, d, err));
+	sec->results = frag_host_calloc(t->specs_count, sizeof(*sec->results));
+	if (!sec->results)
+		return frag_fail_nomem(err, "results");
+	for (size_t k = 0; k < t->specs_count; k++) {
+		struct frag_pool_task *task = &t->tasks[d * t->specs_count + k];
+
+		if (task->rc)
+			continue;
+		if (k == t->recorded) {
+			sec->baseline = sec->count;
+			sec->baseline_recorded = true;
+		}
+		sec->duration_us = FRAG_MAX(sec->duration_us, task->last_us);
+		task->result.trace = frag_host_strdup(sec->trace);
+		sec->results[sec->count++] = task->result;
+		task->result = (struct frag_result){ 0 };
+	}
+	return 0;
+}
+
+/* A device of which nothing was replayed before Ctrl-C is missing as a whole. */
+static void drop_empty_section(struct frag_session *s)
+{
+	struct frag_section *sec = &s->sections[s->sections_count - 1];
+
+	if (sec->count)
+		return;
+	frag_text_add(&s->missing, s->missing.len ? ", " : "");
+	frag_section_title(sec, &s->missing);
+	frag_section_release(sec);
+	s->sections_count--;
+}
+
+static int run_trace(struct frag_session *s, struct trace_runs *t, struct frag_err *err)
+{
+	char label[128];
+
+	frag_cli_note_cards(s->cli, t->trace->devs_count);
+	/* again for a limit that was not given at import: it may explain releases better */
+	if (!t->file.settled || (s->cli->limit && !t->trace->settings.limit_known))
+		FRAG_TRY(frag_cli_settle(s->cli, s->run.limit_bytes, t->trace, err));
+	FRAG_TRY(frag_session_specs(s, t->trace, &t->specs, &t->recorded, err));
+	while (t->specs[t->specs_count])
+		t->specs_count++;
+	t->tasks = frag_host_calloc((t->specs_count + 1) * t->trace->devs_count, sizeof(*t->tasks));
+	if (!t->tasks)
+		return frag_fail_nomem(err, "results");
+	for (uint32_t d = 0; d < t->trace->devs_count; d++) {
+		for (size_t k = 0; k < t->specs_count; k++)
+			t->tasks[t->tasks_count++] =
+				(struct frag_pool_task){ .spec = t->specs[k],
+							 .dev = &t->trace->devs[d],
+							 .dev_index = d,
+							 .trace = t->trace->name };
+	}
+	for (uint32_t d = 0; s->place_too && d < t->trace->devs_count; d++)
+		t->tasks[t->tasks_count++] = (struct frag_pool_task){ .dev = &t->trace->devs[d],
+								      .dev_index = d,
+								      .trace = t->trace->name };
+	t->file.ahead = s->cli->threads > t->tasks_count;
+	for (size_t i = 0; t->file.source && i < t->tasks_count; i++)
+		t->tasks[i].file = &t->file;
+	snprintf(label, sizeof(label), "replaying %.80s", t->trace->name);
+	FRAG_TRY(frag_pool_run(s, t->tasks, t->tasks_count, label, err));
+	return check_tasks(s, t, err);
+}
+
+static int grow_sections(struct frag_session *s, size_t more, struct frag_err *err)
+{
+	struct frag_section *list =
+		frag_host_realloc(s->sections, s->sections_count + more, sizeof(*list));
+
+	if (!list)
+		return frag_fail_nomem(err, "results");
+	s->sections = list;
+	return 0;
+}
+
+/* A folder name for the trace at `first`: its name, with a number where it is taken. */
+static char *folder_name(const struct frag_session *s, size_t first)
+{
+	const char *name = s->sections[first].trace;
+	size_t same = 0, n = strlen(name);
+	char *folder = frag_host_alloc(n + 24);
+
+	if (!folder)
+		return NULL;
+	for (size_t i = 0; i < first; i++)
+		same += s->sections[i].first_of_trace && !strcmp(s->sections[i].trace, name);
+	snprintf(folder, n + 24, same ? "%s-%zu" : "%s", name, same + 1);
+	for (char *p = folder; *p; p++) {
+		if (*p == '/' || (unsigned char)*p < 0x20 || (p == folder && *p == '.'))
+			*p = '_';
+	}
+	return folder;
+}
+
+/* DIR for one trace, DIR/<name> for each of several. */
+static int write_trace(struct frag_session *s, size_t first, struct frag_err *err)
+{
+	struct frag_report one = s->report;
+	char *dir;
+	int rc;
+
+	for (size_t i = first; i < s->sections_count; i++)
+		FRAG_TRY(frag_session_layouts(s, &s->sections[i], err));
+	one.sections = s->sections + first;
+	one.count = s->sections_count - first;
+	if (s->cli->operands_count == 1)
+		return frag_report_write(&one, s->cli->out, s->formats, s->cli->threads, err);
+	for (size_t i = first; i < s->sections_count; i++) {
+		s->sections[i].folder = folder_name(s, first);
+		if (!s->sections[i].folder)
+			return frag_fail_nomem(err, "report");
+	}
+	dir = frag_path_join(s->cli->out, s->sections[first].folder);
+	if (!dir)
+		return frag_fail_nomem(err, "report");
+	rc = frag_report_write(&one, dir, s->formats, s->cli->threads, err);
+	frag_host_free(dir);
+	return rc;
+}
+
+/* Into memory, or only its head. */
+static int open_trace(struct frag_session *s, const char *path, struct trace_runs *t,
+		      struct frag_err *err)
+{
+	FRAG_TRY(frag_session_open_file(s, path, &t->file, err));
+	if (!t->file.source)
+		return frag_trace_read(path, NULL, &t->trace, err);
+	t->trace = (struct frag_trace *)frag_source_head(t->file.source); /* not changed */
+	return 0;
+}
+
+static int do_trace(struct frag_session *s, const char *path, struct frag_err *err)
+{
+	struct trace_runs t = { .recorded = SIZE_MAX };
+	size_t first = s->sections_count;
+	int rc;
+
+	FRAG_TRY(open_trace(s, path, &t, err));
+	if (!t.trace->devs_count) {
+		rc = frag_fail(err, FRAG_EINPUT, "'%.200s' holds no events to replay", path);
+	} else {
+		rc = run_trace(s, &t, err);
+	}
+	if (!rc)
+		rc = grow_sections(s, t.trace->devs_count, err);
+	for (uint32_t d = 0; !rc && d < t.trace->devs_count; d++) {
+		rc = take_section(s, &t, d, err);
+		if (!rc)
+			drop_empty_section(s);
+	}
+	if (!rc && s->cli->out && s->sections_count > first)
+		rc = write_trace(s, first, err);
+	for (size_t i = first; i < s->sections_count; i++)
+		s->sections[i].events = NULL;
+	runs_release(&t);
+	return rc;
+}
+
+/* A mistyped policy is found before the first trace is read. */
+static int check_policies(const struct frag_session *s, struct frag_err *err)
+{
+	for (size_t i = 0; i < s->policies.count; i++) {
+		struct frag_policy_spec *spec;
+
+		if (!strcmp(s->policies.text[i], "recorded"))
+			continue;
+		FRAG_TRY(frag_policy_spec_parse(s->policies.text[i], &spec, err));
+		frag_policy_spec_destroy(spec);
+	}
+	return 0;
+}
+
+int frag_session_run(struct frag_session *s, struct frag_err *err)
+{
+	FRAG_TRY(check_policies(s, err));
+	FRAG_TRY(describe_device(s, err));
+	/* before anything is written: are they all there? */
+	for (size_t i = 0; i < s->cli->operands_count; i++)
+		if (strcmp(s->cli->operands[i], "-") != 0 && access(s->cli->operands[i], R_OK))
+			return frag_fail(err, FRAG_EINPUT, "cannot open '%s': %s",
+					 s->cli->operands[i], strerror(errno));
+	for (size_t i = 0; i < s->cli->operands_count; i++) {
+		if (frag_interrupted())
+			frag_text_addf(&s->missing, "%s%s", s->missing.len ? ", " : "",
+				       s->cli->operands[i]);
+		else
+			FRAG_TRY(do_trace(s, s->cli->operands[i], err));
+	}
+	FRAG_TRY(frag_text_check(&s->missing, err));
+	s->report.sections = s->sections;
+	s->report.count = s->sections_count;
+	s->report.missing = s->missing.len ? s->missing.s : NULL;
+	if (!s->sections_count)
+		return frag_session_interrupted(s, err);
+	if (s->against_sim)
+		FRAG_TRY(frag_session_write_against(s, err));
+	if (s->cli->out && s->cli->operands_count > 1)
+		return frag_report_write_index(&s->report, s->cli->out, err);
+	return 0;
+}
+
+/* ---- outputs --------------------------------------------------------------------- */
+
+int frag_session_print(struct frag_session *s, bool detail, struct frag_err *err)
+{
+	const char *json = s->cli->json, *csv = s->cli->csv;
+	bool text = (!json || strcmp(json, "-") != 0) && (!csv || strcmp(csv, "-") != 0);
+	struct frag_text out = { 0 };
+	int rc = 0;
+
+	if (json) {
+		rc = frag_report_json_text(&s->report, &out, err);
+		if (!rc)
+			rc = frag_outfile_put(json, frag_text_str(&out), out.len, err);
+		frag_text_release(&out);
+	}
+	if (!rc && csv) {
+		frag_report_csv(&s->report, &out);
+		rc = frag_text_check(&out, err);
+		if (!rc)
+			rc = frag_outfile_put(csv, frag_text_str(&out), out.len, err);
+		frag_text_release(&out);
+	}
+	if (!rc && text) {
+		rc = detail ? frag_report_detail(&s->report, &out, err)
+			    : frag_report_table(&s->report, &out, err);
+		if (!rc)
+			fputs(frag_text_str(&out), stdout);
+		frag_text_release(&out);
+	}
+	return rc;
+}
+
+int frag_session_interrupted(const struct frag_session *s, struct frag_err *err)
+{
+	struct frag_text out = { 0 };
+	bool any;
+
+	for (size_t i = 0; i < s->sections_count; i++) {
+		if (!s->sections[i].missing)
+			continue;
+		frag_text_add(&out, out.len ? "; " : "");
+		frag_section_title(&s->sections[i], &out);
+		frag_text_addf(&out, ": %s", s->sections[i].missing);
+	}
+	if (s->missing.len)
+		frag_text_addf(&out, "%s%s", out.len ? "; " : "", s->missing.s);
+	if (out.len)
+		frag_fail(err, FRAG_EINTR, "interrupted; missing are %.300s", out.s);
+	any = out.len > 0;
+	frag_text_release(&out);
+	return any ? FRAG_EINTR : 0;
+}
+
+int frag_session_status(const struct frag_session *s)
+{
+	for (size_t i = 0; s->fail_on_oom && i < s->sections_count; i++) {
+		for (size_t k = 0; k < s->sections[i].count; k++) {
+			if (s->sections[i].results[k].m.ooms_count)
+				return FRAG_EXIT_CONDITION;
+		}
+	}
+	return FRAG_EXIT_DONE;
+}

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What compare and replay share: policies by their texts, traces one after the
+ * other, runs over threads, and the outputs.
+ *
+ * A session keeps the results of all traces; a trace itself is dropped when its
+ * runs and its report are done, so memory is bounded by the largest one.
+ */
+#ifndef FRAG_CLI_SESSION_H
+#define FRAG_CLI_SESSION_H
+
+#include <frag/replay.h>
+#include <frag/trace.h>
+
+#include "report/report.h"
+#include "cli/common.h"
+
+/* Policies in the order asked for; "recorded" is settled per trace. */
+struct frag_policy_texts {
+	char **text;
+	size_t count, cap;
+	bool all; /* "all": those that cannot run here are left out with a note */
+};
+
+/* What compare shows of the best possible. AUTO: a placement where it is quickly made. */
+enum frag_optimum_want {
+	FRAG_OPTIMUM_AUTO,
+	FRAG_OPTIMUM_OFF,
+	FRAG_OPTIMUM_BOUND,
+	FRAG_OPTIMUM_PLACE,
+};
+
+/* AUTO: long ones. */
+enum frag_stream_want { FRAG_STREAM_AUTO, FRAG_STREAM_ALWAYS, FRAG_STREAM_NEVER };
+
+struct frag_session {
+	const struct frag_cli *cli;
+	char *command_line;
+	struct frag_policy_texts policies;
+	struct frag_run_options run;
+	unsigned formats; /* FRAG_FORMAT_… */
+	bool omit_host, fail_on_oom;
+	enum frag_optimum_want optimum;
+	bool place_too;		   /* offline placements beside the policies */
+	bool plan_ahead;	   /* `planned` is given a plan */
+	bool planned_asked_for;	   /* by the user, not by the list of defaults */
+	const char *against_sim;   /* file, NULL = not asked for */
+	struct frag_text against;  /* its rows */
+	const char *against_calls; /* file for every single call, or NULL */
+	struct frag_text against_calls_text;
+	unsigned repeats;	      /* on the device, for --against-sim */
+	uint64_t given_back_bytes;    /* by the last replay on a real card: see frag_dev_settle */
+	enum frag_stream_want stream; /* which traces are replayed while they are read */
+	/* results */
+	struct frag_section *sections;
+	size_t sections_count;
+	struct frag_report report;
+	struct frag_text missing; /* traces that were not begun when Ctrl-C came */
+};
+
+/* Options that both commands have; add FRAG_SESSION_OPTIONS to their tables. */
+enum {
+	FRAG_KEY_ON_OOM = FRAG_CLI_KEY,
+	FRAG_KEY_FAIL_ON_OOM,
+	FRAG_KEY_SYNC_EVERY,
+	FRAG_KEY_FREE_AT_REQUEST,
+	FRAG_KEY_FORMATS,
+	FRAG_KEY_NO_HOST,
+	FRAG_KEY_FILL,
+	FRAG_KEY_PACE,
+	FRAG_KEY_STREAM_WORK,
+	FRAG_KEY_AGAINST_SIM,
+	FRAG_KEY_AGAINST_CALLS,
+	FRAG_KEY_REPEATS,
+	FRAG_KEY_STREAM,
+	FRAG_KEY_POLICY,
+	FRAG_KEY_POLICIES,
+};
+#define FRAG_SESSION_OPTIONS \
+	{ "on-oom", \
+	  FRAG_KEY_ON_OOM, \
+	  "WHAT", \
+	  0, \
+	  "when a request cannot be served: stop the replay, or skip it (default: stop)", \
+	  0 }, \
+		{ "fail-on-oom", \
+		  FRAG_KEY_FAIL_ON_OOM, \
+		  NULL, \
+		  0, \
+		  "exit with 1 if a policy cannot serve a request", \
+		  0 }, \
+		{ "sync-every", \
+		  FRAG_KEY_SYNC_EVERY, \
+		  "N", \
+		  0, \
+		  "synchronise the device after every N operations (default: 0, never)", \
+		  0 }, \
+		{ "free-at-request", \
+		  FRAG_KEY_FREE_AT_REQUEST, \
+		  NULL, \
+		  0, \
+		  "let blocks be reused when they are freed, not when all streams are done", \
+		  0 }, \
+		{ "fill", \
+		  FRAG_KEY_FILL, \
+		  "WHAT", \
+		  0, \
+		  "on cuda: none, touch (first byte of each page) or verify (write a pattern " \
+		  "into every " \
+		  "byte, compare it before the free) (default: none)", \
+		  0 }, \
+		{ "pace", \
+		  FRAG_KEY_PACE, \
+		  "WHAT", \
+		  0, \
+		  "recorded: every event at its recorded time; max: as fast as it goes (default: " \
+		  "max)", \
+		  0 }, \
+		{ "stream-work", \
+		  FRAG_KEY_STREAM_WORK, \
+		  "US", \
+		  0, \
+		  "on cuda: every alloc keeps its stream busy for so many microseconds (default: " \
+		  "0)", \
+		  0 }, \
+		{ "against-sim", \
+		  FRAG_KEY_AGAINST_SIM, \
+		  "FILE", \
+		  0, \
+		  "replay on the simulated card, too, and write what differs as CSV", \
+		  0 }, \
+		{ "against-calls", \
+		  FRAG_KEY_AGAINST_CALLS, \
+		  "FILE", \
+		  0, \
+		  "with --against-sim: write every driver call with its time as CSV", \
+		  0 }, \
+		{ "repeats", \
+		  FRAG_KEY_REPEATS, \
+		  "N", \
+		  0, \
+		  "with --against-sim: replays on the device (default: 3)", \
+		  0 }, \
+		{ "stream", \
+		  FRAG_KEY_STREAM, \
+		  "WHEN", \
+		  OPTION_ARG_OPTIONAL, \
+		  "replay a .cft while it is read, with the same memory for any length: always " \
+		  "(also without a value), never or auto (default: auto, from 8 M events on)", \
+		  0 }, \
+		{ "formats", \
+		  FRAG_KEY_FORMATS, \
+		  "LIST", \
+		  0, \
+		  "pictures of --out: svg, png, pdf (default: svg,png; svg is always made)", \
+		  0 }, \
+	{ \
+		"no-host", FRAG_KEY_NO_HOST, NULL, 0, \
+			"leave measured host times out: same input, same bytes", 0 \
+	}
+
+/* argv is copied into the command line, quoted; call before frag_cli_parse. Errors: FRAG_ENOMEM. */
+int frag_session_init(struct frag_session *s, int argc, char **argv, struct frag_err *err);
+void frag_session_release(struct frag_session *s);
+/* One of the options above. */
+int frag_session_option(struct frag_session *s, int key, const char *arg, struct frag_err *err);
+
+/* Adds one policy text, or a list separated by ';' ("all" = every one that is listed). */
+int frag_policy_texts_add(struct frag_policy_texts *p, const char *text, struct frag_err *err);
+int frag_policy_texts_list(struct frag_policy_texts *p, const char *list, struct frag_err *err);
+void frag_policy_texts_release(struct frag_policy_texts *p);
+
+/*
+ * Specs for one trace, NULL-terminated, without repetitions; the caller destroys them.
+ * *recorded: index of the recorded settings, SIZE_MAX = not among them.
+ */
+int frag_session_specs(const struct frag_session *s, const struct frag_trace *trace,
+		       struct frag_policy_spec ***out, size_t *recorded, struct frag_err *err);
+
+/* Replays all traces of the command line and writes --out. */
+int frag_session_run(struct frag_session *s, struct frag_err *err);
+/* Writes --json and --csv, and the text (compare's table, or replay's detail) to stdout unless
+ * one of them goes there. */
+int frag_session_print(struct frag_session *s, bool detail, struct frag_err *err);
+/* After Ctrl-C: FRAG_EINTR, naming what is missing; else 0. What is there is complete. */
+int frag_session_interrupted(const struct frag_session *s, struct frag_err *err);
+/* FRAG_EXIT_DONE, or _CONDITION if --fail-on-oom found one. */
+int frag_session_status(const struct frag_session *s);
+
+/* ---- the runs of one trace, over threads (session_pool.c) ---- */
+
+struct frag_pool_task {
+	const struct frag_policy_spec *spec;
+	const struct frag_trace_dev *dev;
+	uint32_t dev_index;		      /* of `dev` in its trace */
+	const char *trace;		      /* its name */
+	const struct frag_session_file *file; /* the events are there and not in dev; or NULL */
+	uint64_t last_us;		      /* of them */
+	struct frag_result result;
+	struct frag_optimum optimum; /* spec NULL: the task is to place offline */
+	bool left_out;		     /* not possible here; err says why */
+	struct frag_err err;
+	int rc; /* FRAG_EINTR: not begun, or not finished */
+};
+/* Replays a task on the device of the session, then on the simulated card; adds a row of what
+ * differs to s->against (session_against.c). One thread at a time. */
+int frag_session_against(struct frag_session *s, struct frag_pool_task *task);
+/* Opens the device of a task, settled (session_pool.c); after its replay tell what was given back. */
+int frag_session_open(struct frag_session *s, struct frag_pool_task *task,
+		      struct frag_device **out);
+void frag_session_gave_back(struct frag_session *s, const struct frag_device *dev);
+/* Writes the rows, with their header. */
+int frag_session_write_against(const struct frag_session *s, struct frag_err *err);
+
+/* Runs every task on a card of its own. Results do not depend on the number of threads. The
+ * first Ctrl-C lets no further task begin. */
+int frag_pool_run(struct frag_session *s, struct frag_pool_task *tasks, size_t count,
+		  const char *label, struct frag_err *err);
+
+#endif

@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What is possible with all knowledge, as rows of compare.
+ *
+ * How much work that may be is counted, not timed, so that the same input gives the same
+ * rows on any machine: a placement looks at the pairs of requests that live at the same time
+ * (about 40 ns each, measured on the bundled traces), and their number is found in one pass.
+ */
+#include "session_optimum.h"
+
+#include "cli/planning.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <frag/plan.h>
+
+#include "report/charts/layout.h"
+
+#define UNIT 512u
+/* Pairs that a placement may look at: about half a second, and where charts are drawn, too,
+ * several of them. */
+#define PAIRS_QUICK 10000000u
+#define PAIRS_REPORT 200000000u
+/* The order of the greedy placement is improved as long as that is less work than this. */
+#define ROUNDS_MAX 64u
+/* Nearer to the bound than this is near enough. */
+#define GOOD_RATIO 0.005
+
+static const char *const words[] = {
+	[FRAG_OPTIMUM_AUTO] = "",
+	[FRAG_OPTIMUM_OFF] = "off",
+	[FRAG_OPTIMUM_BOUND] = "bound",
+	[FRAG_OPTIMUM_PLACE] = "place",
+};
+
+int frag_session_optimum_option(struct frag_session *s, const char *arg, struct frag_err *err)
+{
+	for (unsigned i = 1; i < FRAG_ARRAY_LEN(words); i++) {
+		if (!strcmp(arg, words[i])) {
+			s->optimum = (enum frag_optimum_want)i;
+			return 0;
+		}
+	}
+	return frag_fail(err, FRAG_EUSAGE,
+			 "unknown value '%.40s' of '--optimum'; known are off, bound and place",
+			 arg);
+}
+
+/* ---- how much work ----------------------------------------------------------------- */
+
+/* Pairs of requests of which the later one begins while the other lives. */
+static uint64_t pairs_of(const struct frag_trace_dev *dev)
+{
+	uint64_t live = dev->seed.blocks_count, pairs = 0;
+
+	for (size_t i = 0; i < dev->events_count; i++) {
+		switch (dev->events[i].kind) {
+		case FRAG_EV_ALLOC:
+			pairs += live++;
+			break;
+		case FRAG_EV_FREE:
+		case FRAG_EV_FREE_COMPLETED:
+			live -= live > 0;
+			break;
+		default:
+			break;
+		}
+	}
+	return pairs;
+}
+
+static uint64_t pairs_max(const struct frag_session *s)
+{
+	if (s->optimum == FRAG_OPTIMUM_PLACE)
+		return UINT64_MAX;
+	return s->cli->out ? PAIRS_REPORT : PAIRS_QUICK;
+}
+
+/* Why it is not done, into out; true if it is too much. */
+static bool too_much(const struct frag_session *s, uint64_t pairs, const char *what, char *out,
+		     size_t room)
+{
+	if (pairs <= pairs_max(s))
+		return false;
+	snprintf(out, room,
+		 "%s would look at %.0f million pairs of requests that live at the same time; "
+		 "--optimum place does it",
+		 what, (double)pairs / 1e6);
+	return true;
+}
+
+/* ---- the offline placement ---------------------------------------------------------- */
+
+/* Greedy, then better orders as long as they cost less than may be spent. */
+static int place(const struct frag_session *s, struct frag_pool_task *t,
+		 const struct frag_buffers *b, uint64_t pairs, uint64_t *offsets)
+{
+	struct frag_optimum *o = &t->optimum;
+	uint64_t most = FRAG_MIN(pairs_max(s), (uint64_t)PAIRS_REPORT), bound, height;
+	const struct frag_watch watch = { .stop = s->run.stop };
+	struct frag_improve_options improve = { .budget_ns = UINT64_MAX / 2, .watch = &watch };
+
+	FRAG_TRY(frag_load_bound(b, &bound, NULL, &t->err));
+	FRAG_TRY(frag_place_greedy(b, FRAG_ORDER_SIZE, FRAG_GAP_BEST, &watch, offsets, &height,
+				   &t->err));
+	FRAG_TRY(frag_place_check(b, offsets, UNIT, height, &t->err));
+	o->placed = true;
+	o->bound_bytes = bound;
+	o->place_bytes = height;
+	o->rule = "largest first, into the smallest gap";
+	/* the search begins with the greedy orders, which count as four rounds */
+	if (height > bound + (uint64_t)(GOOD_RATIO * (double)bound) && pairs && most / pairs > 8) {
+		improve.rounds_max = (unsigned)FRAG_MIN(most / pairs - 4, (uint64_t)ROUNDS_MAX);
+		FRAG_TRY(frag_place_improve(b, &improve, offsets, &height, &t->err));
+		FRAG_TRY(frag_place_check(b, offsets, UNIT, height, &t->err));
+		if (height < o->place_bytes) {
+			o->place_bytes = height;
+			o->rule = "largest first, then the order improved";
+		}
+	}
+	return 0;
+}
+
+int frag_session_place(const struct frag_session *s, struct frag_pool_task *t)
+{
+	uint64_t pairs = pairs_of(t->dev), *offsets;
+	struct frag_buffers b;
+	int rc;
+
+	if (too_much(s, pairs, "it", t->optimum.note, sizeof(t->optimum.note)))
+		return 0;
+	FRAG_TRY(frag_buffers_init(&b, t->dev, UNIT, s->run.free_at_request, &t->err));
+	offsets = frag_host_calloc(b.count + 1, sizeof(*offsets));
+	rc = offsets ? place(s, t, &b, pairs, offsets) : frag_fail_nomem(&t->err, "placement");
+	frag_host_free(offsets);
+	frag_buffers_release(&b);
+	return rc;
+}
+
+/* ---- a plan for `planned` ------------------------------------------------------------ */
+
+bool frag_session_wants_plan(const struct frag_session *s, const struct frag_policy_spec *spec)
+{
+	const char *echo = frag_policy_spec_echo(spec);
+
+	return s->plan_ahead && !strcmp(frag_policy_spec_ops(spec)->name, "planned") &&
+	       !strstr(echo, ":plan=") && !strstr(echo, ",plan=");
+}
+
+/* "planned:plan=PATH,…" as a spec: the options of `spec` with a plan. */
+static int with_plan(const struct frag_policy_spec *spec, const char *path,
+		     struct frag_policy_spec **out, struct frag_err *err)
+{
+	const char *options = strchr(frag_policy_spec_text(spec), ':');
+	struct frag_text text = { 0 };
+	int rc;
+
+	frag_text_addf(&text, "planned:plan=%s", path);
+	if (options && options[1])
+		frag_text_addf(&text, ",%s", options + 1);
+	rc = frag_text_check(&text, err);
+	if (!rc)
+		rc = frag_policy_spec_parse(frag_text_str(&text), out, err);
+	frag_text_release(&text);
+	return rc;
+}
+
+static int temporary(char **path, struct frag_err *err)
+{
+	const char *dir = getenv("TMPDIR");
+	int fd;
+
+	*path = frag_path_join(dir && *dir ? dir : "/tmp", "cufrag-plan-XXXXXX");
+	if (!*path)
+		return frag_fail_nomem(err, "plan");
+	fd = mkstemp(*path);
+	if (fd < 0) {
+		frag_host_free(*path);
+		*path = NULL;
+		return frag_fail(err, FRAG_EOUTPUT,
+				 "cannot write a plan for 'planned' into '%.200s'; "
+				 "set TMPDIR to a folder that can be written",
+				 dir && *dir ? dir : "/tmp");
+	}
+	close(fd);
+	return 0;
+}
+
+/* What the result is said to be a result of. */
+static char *describe(const struct frag_step_plan *p)
+{
+	struct frag_text t = { 0 };
+
+	frag_text_addf(&t, "plan=first %" PRIu32 " of %" PRIu32 " %s", p->trained_count,
+		       p->steps_count, p->windows ? "windows" : "steps");
+	return t.failed ? NULL : t.s;
+}
+
+/* The plan of the first half of the steps, or of the recording where none are marked, in a
+ * file. */
+static int write_plan(const struct frag_session *s, struct frag_pool_task *t, char **path,
+		      char **about)
+{
+	const struct frag_watch watch = { .stop = s->run.stop };
+	struct frag_step_plan plan;
+	int rc = frag_step_plan_make(t->dev, 0, -1, UINT64_MAX / 2, &watch, &plan, &t->err);
+
+	if (rc == FRAG_EINPUT || rc == FRAG_EUSAGE) {
+		t->left_out = true;
+		return FRAG_ENOTSUP;
+	}
+	FRAG_TRY(rc);
+	*about = describe(&plan);
+	rc = *about ? temporary(path, &t->err) : frag_fail_nomem(&t->err, "plan");
+	if (!rc)
+		rc = frag_step_plan_write(&plan, "by compare", *path, &t->err);
+	frag_step_plan_release(&plan);
+	return rc;
+}
+
+int frag_session_make_plan(const struct frag_session *s, struct frag_pool_task *t,
+			   struct frag_policy_spec **spec, char **path, char **about)
+{
+	char note[200];
+	int rc;
+
+	*spec = NULL;
+	*path = *about = NULL;
+	if (!s->planned_asked_for &&
+	    too_much(s, pairs_of(t->dev), "its plan", note, sizeof(note))) {
+		t->left_out = true;
+		return frag_fail(&t->err, FRAG_ENOTSUP, "%s", note);
+	}
+	rc = write_plan(s, t, path, about);
+	if (!rc)
+		rc = with_plan(t->spec, *path, spec, &t->err);
+	if (rc) {
+		frag_session_drop_plan(*spec, *path);
+		frag_host_free(*about);
+		*path = *about = NULL;
+	}
+	return rc;
+}
+
+void frag_session_drop_plan(struct frag_policy_spec *spec, char *path)
+{
+	frag_policy_spec_destroy(spec);
+	if (path)
+		unlink(path);
+	frag_host_free(path);
+}
+
+/* ---- address-space maps --------------------------------------------------------------- */
+
+static int add_layout(const struct frag_session *s, struct frag_section *sec, size_t k,
+		      struct frag_err *err)
+{
+	struct frag_policy_spec *spec;
+	int rc;
+
+	FRAG_TRY(frag_policy_spec_parse(sec->results[k].policy, &spec, err));
+	rc = frag_layout_make(spec, &s->cli->card, sec->events, &s->run,
+			      &sec->layouts[sec->layouts_count], err);
+	frag_policy_spec_destroy(spec);
+	if (!rc)
+		sec->layouts_count++;
+	return rc == FRAG_EINTR ? 0 : rc;
+}
+
+int frag_session_layouts(const struct frag_session *s, struct frag_section *sec,
+			 struct frag_err *err)
+{
+	struct frag_advice a;
+
+	/* a trace that is streamed is not there any more */
+	if (!s->cli->out || s->cli->device != FRAG_CLI_DEVICE_SIM || frag_interrupted() ||
+	    !sec->events || !sec->events->events)
+		return 0;
+	sec->layouts = frag_host_calloc(2, sizeof(*sec->layouts));
+	if (!sec->layouts)
+		return frag_fail_nomem(err, "address-space map");
+	frag_section_advice(sec, &a);
+	if (strncmp(sec->results[sec->baseline].policy, "planned", strlen("planned")) != 0)
+		FRAG_TRY(add_layout(s, sec, sec->baseline, err));
+	/* a plan is gone when its replay is over */
+	if (a.pick == SIZE_MAX || a.pick == sec->baseline ||
+	    !strncmp(sec->results[a.pick].policy, "planned", strlen("planned")))
+		return 0;
+	return add_layout(s, sec, a.pick, err);
+}

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Replays over threads: every worker takes the next task that nobody has. A
+ * task has its own device and policy, so nothing is shared and the results are
+ * the same for any number of threads. On a real card there is one worker.
+ */
+#include "cli/planning.h"
+#include "session_optimum.h"
+#include "session_order.h"
+#include "session_stream.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <time.h>
+
+#include <frag/base.h>
+
+struct pool {
+	struct frag_session *session;
+	struct frag_pool_task *tasks, **order; /* order: as they begin */
+	size_t count;
+	_Atomic size_t next;
+	_Atomic uint64_t events; /* replayed, of all tasks; those that ended early count whole */
+	pthread_mutex_t lock;	 /* of `live` */
+	pthread_cond_t changed;
+	size_t live;
+};
+
+/* A real card runs one replay at a time, so `given_back_bytes` has one writer. */
+int frag_session_open(struct frag_session *s, struct frag_pool_task *task, struct frag_device **out)
+{
+	int rc;
+
+	FRAG_TRY(frag_cli_open_nth(s->cli, task->dev_index, out, &task->err));
+	/* kernels between the calls: times are not looked at */
+	rc = s->run.fill == FRAG_FILL_NONE ? frag_dev_settle(*out, s->given_back_bytes, &task->err)
+					   : 0;
+	if (rc)
+		frag_dev_close(*out);
+	return rc;
+}
+
+void frag_session_gave_back(struct frag_session *s, const struct frag_device *dev)
+{
+	if (!frag_dev_has_content(dev))
+		return; /* a simulated card beside the real one */
+	/* a bound; pools do not tell */
+	s->given_back_bytes = dev->stat[FRAG_CALL_FREE].bytes + dev->stat[FRAG_CALL_RELEASE].bytes +
+			      dev->reserved_peak_bytes;
+}
+
+/* On another device than the simulator: one of its own, fed at once. */
+static int run_on_device(struct frag_session *s, struct frag_pool_task *t)
+{
+	struct frag_device *dev;
+	struct frag_run *run;
+	int rc;
+
+	FRAG_TRY(frag_session_open(s, t, &dev));
+	rc = frag_run_create(t->spec, dev, t->dev, &s->run, &run, &t->err);
+	if (!rc) {
+		rc = frag_run_feed(run, t->dev->events, t->dev->events_count, &t->err);
+		if (!rc)
+			rc = frag_run_finish(run, &t->result, &t->err);
+		frag_run_destroy(run);
+	}
+	t->result.device_ordinal = t->dev->ordinal;
+	frag_session_gave_back(s, dev);
+	frag_dev_close(dev);
+	return rc;
+}
+
+static int replay(struct frag_session *s, struct frag_pool_task *t,
+		  const struct frag_run_options *opt)
+{
+	if (s->against_sim)
+		return frag_session_against(s, t);
+	if (t->file)
+		return frag_session_stream(s, t, opt);
+	if (s->cli->device == FRAG_CLI_DEVICE_SIM)
+		return frag_replay_sim(t->spec, &s->cli->card, t->dev, opt, &t->result, &t->err);
+	return run_on_device(s, t);
+}
+
+/* `planned` with a plan of its own; the result says what it was made of, not where it lay. */
+static int replay_planned(struct frag_session *s, struct frag_pool_task *t,
+			  const struct frag_run_options *opt)
+{
+	const struct frag_policy_spec *asked_for = t->spec;
+	struct frag_policy_spec *spec;
+	char *path, *about, *policy;
+	int rc;
+
+	FRAG_TRY(frag_session_make_plan(s, t, &spec, &path, &about));
+	t->spec = spec;
+	rc = replay(s, t, opt);
+	t->spec = asked_for;
+	frag_session_drop_plan(spec, path);
+	policy = frag_host_strdup(frag_policy_spec_text(asked_for));
+	if (rc || !policy) {
+		frag_host_free(about);
+		frag_host_free(policy);
+		return rc ? rc : frag_fail_nomem(&t->err, "result");
+	}
+	frag_host_free(t->result.policy);
+	frag_host_free(t->result.params);
+	t->result.policy = policy;
+	t->result.params = about;
+	return 0;
+}
+
+/* What one task has counted of its events. */
+struct share {
+	struct pool *pool;
+	uint64_t done;
+};
+
+static void count_events(void *ctx, uint64_t events)
+{
+	struct share *share = ctx;
+
+	share->done += events;
+	atomic_fetch_add(&share->pool->events, events);
+}
+
+static void run_task(struct pool *p, struct frag_pool_task *t)
+{
+	struct frag_session *s = p->session;
+	struct share share = { .pool = p };
+	struct frag_run_options opt = s->run;
+	uint64_t all = t->dev->events_count;
+
+	opt.progress = count_events;
+	opt.progress_ctx = &share;
+	if (frag_interrupted())
+		t->rc = frag_fail(&t->err, FRAG_EINTR, "interrupted");
+	else if (t->file && (!t->spec || frag_session_wants_plan(s, t->spec)))
+		t->rc = frag_session_not_streamed(t);
+	else if (!t->spec)
+		t->rc = frag_session_place(s, t);
+	else if (frag_session_wants_plan(s, t->spec))
+		t->rc = replay_planned(s, t, &opt);
+	else
+		t->rc = replay(s, t, &opt);
+	count_events(&share, all - FRAG_MIN(all, share.done));
+}
+
+static void *work(void *ctx)
+{
+	struct pool *p = ctx;
+	size_t i;
+
+	while ((i = atomic_fetch_add(&p->next, 1)) < p->count)
+		run_task(p, p->order[i]);
+	pthread_mutex_lock(&p->lock);
+	p->live--;
+	pthread_cond_signal(&p->changed);
+	pthread_mutex_unlock(&p->lock);
+	return NULL;
+}
+
+/* Shows progress until the last worker has ended. */
+static void show_until_done(struct pool *p, const struct frag_watch *watch)
+{
+	uint64_t total = 0;
+
+	for (size_t i = 0; i < p->count; i++)
+		total += p->tasks[i].dev->events_count;
+	pthread_mutex_lock(&p->lock);
+	while (p->live) {
+		struct timespec until;
+
+		clock_gettime(CLOCK_REALTIME, &until);
+		until.tv_nsec += 100000000;
+		if (until.tv_nsec >= 1000000000) {
+			until.tv_nsec -= 1000000000;
+			until.tv_sec++;
+		}
+		pthread_cond_timedwait(&p->changed, &p->lock, &until);
+		watch->progress(watch->ctx, atomic_load(&p->events), total);
+	}
+	pthread_mutex_unlock(&p->lock);
+}
+
+int frag_pool_run(struct frag_session *s, struct frag_pool_task *tasks, size_t count,
+		  const char *label, struct frag_err *err)
+{
+	struct pool p = { .session = s, .tasks = tasks, .count = count };
+	bool alone = s->cli->device == FRAG_CLI_DEVICE_CUDA || s->against_sim;
+	size_t wanted = alone ? 1 : FRAG_MIN((size_t)FRAG_MAX(s->cli->threads, 1u), count);
+	pthread_t *threads = frag_host_calloc(wanted, sizeof(*threads));
+	struct frag_watch watch;
+	struct frag_eta eta;
+	size_t started = 0;
+	int rc;
+
+	p.order = frag_host_calloc(count, sizeof(*p.order));
+	if (!threads || !p.order) {
+		frag_host_free(threads);
+		frag_host_free(p.order);
+		return frag_fail_nomem(err, "threads");
+	}
+	pthread_mutex_init(&p.lock, NULL);
+	pthread_cond_init(&p.changed, NULL);
+	frag_eta_begin(&eta, label, &watch);
+	s->run.stop = watch.stop;
+	rc = frag_session_order(s, tasks, count, (unsigned)wanted, p.order, err);
+	if (rc)
+		p.count = wanted = 0;
+	p.live = wanted;
+	while (started < wanted && !pthread_create(&threads[started], NULL, work, &p))
+		started++;
+	pthread_mutex_lock(&p.lock);
+	p.live -= wanted - started; /* those that could not be started */
+	p.live += started == 0;
+	pthread_mutex_unlock(&p.lock);
+	if (started == 0)
+		work(&p);
+	show_until_done(&p, &watch);
+	for (size_t i = 0; i < started; i++)
+		pthread_join(threads[i], NULL);
+	frag_eta_end(&eta);
+	pthread_cond_destroy(&p.changed);
+	pthread_mutex_destroy(&p.lock);
+	frag_host_free(p.order);
+	frag_host_free(threads);
+	return rc;
+}

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which policies to replay: texts from the command line, "all", and
+ * "recorded", which stands for the settings that a trace was recorded with.
+ */
+#include "session.h"
+
+#include <string.h>
+
+#include <frag/opt.h>
+
+#include "verify/follow.h"
+
+static int push(struct frag_policy_texts *p, char *text, struct frag_err *err)
+{
+	if (text && p->count == p->cap) {
+		size_t cap = p->cap ? 2 * p->cap : 8;
+		char **list = frag_host_realloc(p->text, cap, sizeof(*list));
+
+		if (!list) {
+			frag_host_free(text);
+			return frag_fail_nomem(err, "list of policies");
+		}
+		p->text = list;
+		p->cap = cap;
+	}
+	if (!text)
+		return frag_fail_nomem(err, "list of policies");
+	p->text[p->count++] = text;
+	return 0;
+}
+
+int frag_policy_texts_add(struct frag_policy_texts *p, const char *text, struct frag_err *err)
+{
+	return push(p, frag_host_strdup(text), err);
+}
+
+/* Every policy that can run on its own with its defaults on any trace;
+ * not `null`, which holds nothing. */
+static int add_all(struct frag_policy_texts *p, struct frag_err *err)
+{
+	size_t count;
+	const struct frag_policy_ops *const *list = frag_policy_list(&count);
+
+	p->all = true;
+	for (size_t i = 0; i < count; i++) {
+		if (!(list[i]->flags &
+		      (FRAG_POLICY_HIDDEN | FRAG_POLICY_ADAPTOR | FRAG_POLICY_STACK)) &&
+		    strcmp(list[i]->name, "null") != 0)
+			FRAG_TRY(frag_policy_texts_add(p, list[i]->name, err));
+	}
+	return 0;
+}
+
+int frag_policy_texts_list(struct frag_policy_texts *p, const char *list, struct frag_err *err)
+{
+	while (*list) {
+		size_t n = strcspn(list, ";"), from = strspn(list, " \t"), to = n;
+		char *text;
+
+		while (to > from && (list[to - 1] == ' ' || list[to - 1] == '\t'))
+			to--;
+		if (from >= to)
+			return frag_fail(err, FRAG_EUSAGE,
+					 "empty policy in the list '%.100s'; "
+					 "policies are separated by ';'",
+					 list);
+		text = frag_host_alloc(to - from + 1);
+		if (!text)
+			return frag_fail_nomem(err, "list of policies");
+		memcpy(text, list + from, to - from);
+		text[to - from] = '\0';
+		if (!strcmp(text, "all")) {
+			frag_host_free(text);
+			FRAG_TRY(add_all(p, err));
+		} else {
+			FRAG_TRY(push(p, text, err));
+		}
+		list += n + (list[n] == ';');
+	}
+	return 0;
+}
+
+void frag_policy_texts_release(struct frag_policy_texts *p)
+{
+	for (size_t i = 0; i < p->count; i++)
+		frag_host_free(p->text[i]);
+	frag_host_free(p->text);
+	*p = (struct frag_policy_texts){ 0 };
+}
+
+/* The recorded settings as a policy, its text as one would type it. */
+static int recorded_spec(const struct frag_trace *trace, struct frag_policy_spec **out,
+			 struct frag_err *err)
+{
+	struct frag_policy_spec *raw;
+	char *text;
+	size_t n;
+	int rc;
+
+	FRAG_TRY(follow_spec(trace, NULL, &raw, err));
+	text = frag_host_strdup(frag_policy_spec_text(raw));
+	frag_policy_spec_destroy(raw);
+	if (!text)
+		return frag_fail_nomem(err, "recorded settings");
+	for (n = strlen(text); n && strchr(":,", text[n - 1]); n--)
+		text[n - 1] = '\0';
+	rc = frag_policy_spec_parse(text, out, err);
+	frag_host_free(text);
+	return rc;
+}
+
+static bool same_policy(const struct frag_policy_spec *a, const struct frag_policy_spec *b)
+{
+	return !strcmp(frag_policy_spec_echo(a), frag_policy_spec_echo(b));
+}
+
+/* Index of a spec that does the same, or SIZE_MAX. */
+static size_t find_same(struct frag_policy_spec *const *specs, size_t count,
+			const struct frag_policy_spec *spec)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (same_policy(specs[i], spec))
+			return i;
+	}
+	return SIZE_MAX;
+}
+
+/* Appends unless it is there already. */
+static size_t place(struct frag_policy_spec **specs, size_t *count, struct frag_policy_spec *spec)
+{
+	size_t at = find_same(specs, *count, spec);
+
+	if (at != SIZE_MAX) {
+		frag_policy_spec_destroy(spec);
+		return at;
+	}
+	specs[*count] = spec;
+	return (*count)++;
+}
+
+static int parse_texts(const struct frag_session *s, struct frag_policy_spec *recorded,
+		       struct frag_policy_spec **specs, size_t *count, struct frag_err *err)
+{
+	for (size_t i = 0; i < s->policies.count; i++) {
+		const char *text = s->policies.text[i];
+		struct frag_policy_spec *spec;
+
+		if (strcmp(text, "recorded") != 0) {
+			FRAG_TRY(frag_policy_spec_parse(text, &spec, err));
+		} else if (recorded) {
+			FRAG_TRY(frag_policy_spec_parse(frag_policy_spec_text(recorded), &spec,
+							err));
+		} else {
+			continue; /* settings of an allocator that is not known here */
+		}
+		place(specs, count, spec);
+	}
+	return 0;
+}
+
+int frag_session_specs(const struct frag_session *s, const struct frag_trace *trace,
+		       struct frag_policy_spec ***out, size_t *recorded, struct frag_err *err)
+{
+	struct frag_policy_spec **specs =
+		frag_host_calloc(s->policies.count + 1, sizeof(struct frag_policy_spec *));
+	struct frag_policy_spec *own = NULL;
+	size_t count = 0;
+	int rc;
+
+	if (!specs)
+		return frag_fail_nomem(err, "list of policies");
+	if (trace->settings.present && recorded_spec(trace, &own, NULL))
+		own = NULL;
+	rc = parse_texts(s, own, specs, &count, err);
+	*recorded = own ? find_same(specs, count, own) : SIZE_MAX;
+	frag_policy_spec_destroy(own);
+	if (!rc && !count)
+		rc = frag_fail(err, FRAG_EUSAGE,
+			       "no policy to replay: '%s' does not say what it was "
+			       "recorded with",
+			       trace->name);
+	if (rc) {
+		for (size_t i = 0; i < count; i++)
+			frag_policy_spec_destroy(specs[i]);
+		frag_host_free(specs);
+		return rc;
+	}
+	*out = specs;
+	return 0;
+}

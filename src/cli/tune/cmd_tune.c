@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cufrag tune: the settings that serve a trace best, as a line to export. */
+#include <string.h>
+
+#include <frag/opt.h>
+
+#include "cli/session/session.h"
+#include "tune_print.h"
+
+struct options {
+	struct frag_policy_texts spaces;
+	const char *baseline;
+	enum frag_tune_objective objective;
+	uint64_t budget, cap;
+	struct frag_tune_show show;
+};
+
+enum { KEY_SPACE = FRAG_CLI_KEY, KEY_OBJECTIVE, KEY_BUDGET, KEY_CAP, KEY_BASELINE, KEY_TOP };
+
+#define BUDGET_DEFAULT 800u
+#define TOP_DEFAULT 10u
+
+/* The recorded settings if all traces agree on them, else PyTorch's defaults. */
+static int find_baseline(const struct frag_units *u, char **out, struct frag_err *err)
+{
+	*out = NULL;
+	for (size_t i = 0; i < u->count; i++) {
+		struct frag_policy_spec *spec;
+		bool same;
+
+		FRAG_TRY(frag_unit_spec(&u->list[i], "recorded", &spec, err));
+		same = spec && (!i || !strcmp(*out, frag_policy_spec_text(spec)));
+		if (same && !i)
+			*out = frag_host_strdup(frag_policy_spec_text(spec));
+		frag_policy_spec_destroy(spec);
+		if (!same) {
+			frag_host_free(*out);
+			*out = frag_host_strdup("pytorch");
+			break;
+		}
+	}
+	return *out ? 0 : frag_fail_nomem(err, "baseline");
+}
+
+static int search(const struct frag_cli *cli, const struct options *o, const struct frag_units *u,
+		  const char *baseline, struct frag_tune *out, struct frag_err *err)
+{
+	struct frag_tune_options opt = {
+		.spaces = (const char *const *)o->spaces.text,
+		.spaces_count = o->spaces.count,
+		.baseline = baseline,
+		.objective = o->objective,
+		.budget = o->budget,
+		.seed = cli->seed,
+	};
+	const struct frag_trace_dev **devs = frag_host_calloc(u->count, sizeof(*devs));
+	struct frag_plan_env env;
+	struct frag_eta eta;
+	char label[128];
+	int rc;
+
+	if (!devs)
+		return frag_fail_nomem(err, "tune");
+	for (size_t i = 0; i < u->count; i++)
+		devs[i] = u->list[i].dev;
+	frag_plan_env_init(&env, cli);
+	if (o->cap)
+		env.run.limit_bytes = FRAG_MIN(env.run.limit_bytes, o->cap);
+	snprintf(label, sizeof(label), "tuning %.80s", u->list[0].label);
+	frag_eta_begin(&eta, label, &env.watch);
+	rc = frag_tune_run(&env, devs, u->count, &opt, out, err);
+	frag_eta_end(&eta);
+	frag_host_free(devs);
+	return rc;
+}
+
+static int tune(const struct frag_cli *cli, struct options *o, struct frag_tune *out,
+		struct frag_err *err)
+{
+	struct frag_units units;
+	char *baseline = NULL;
+	int rc = 0;
+
+	if (!o->spaces.count)
+		FRAG_TRY(frag_policy_texts_add(&o->spaces, "pytorch", err));
+	for (size_t i = 0; i < o->spaces.count; i++) {
+		struct frag_policy_spec *spec;
+
+		FRAG_TRY(frag_policy_spec_parse(o->spaces.text[i], &spec, err));
+		frag_policy_spec_destroy(spec);
+	}
+	FRAG_TRY(frag_units_read(&units, cli, err));
+	if (!o->baseline)
+		rc = find_baseline(&units, &baseline, err);
+	if (!rc)
+		rc = search(cli, o, &units, o->baseline ? o->baseline : baseline, out, err);
+	if (!rc) {
+		o->show.cli = cli;
+		o->show.units = &units;
+		o->show.objective = o->objective;
+		o->show.budget = o->budget;
+		o->show.cap = o->cap;
+		rc = frag_tune_print(&o->show, out, err);
+		o->show.units = NULL;
+	}
+	frag_host_free(baseline);
+	frag_units_release(&units);
+	return rc;
+}
+
+/* ---- the command ----------------------------------------------------------------- */
+
+static int option(void *ctx, int key, const char *arg, struct frag_err *err)
+{
+	static const char *const objectives[] = { "peak", "card", "time", NULL };
+	struct frag_opt number[3] = {
+		{ .type = FRAG_OPT_T_UINT, .key = "budget", .min = 1, .max = 1000000 },
+		{ .type = FRAG_OPT_T_UINT, .key = "top", .offset = 8, .min = 1, .max = 1000 },
+	};
+	uint64_t values[2] = { 0 };
+	struct options *o = ctx;
+
+	switch (key) {
+	case KEY_SPACE:
+		return frag_policy_texts_list(&o->spaces, arg, err);
+	case KEY_BASELINE:
+		o->baseline = strcmp(arg, "recorded") != 0 ? arg : NULL;
+		return 0;
+	case KEY_OBJECTIVE:
+		for (unsigned i = 0; objectives[i]; i++) {
+			o->objective = (enum frag_tune_objective)i;
+			if (!strcmp(arg, objectives[i]))
+				return 0;
+		}
+		return frag_fail(err, FRAG_EUSAGE,
+				 "unknown objective '%.40s'; known are peak, card "
+				 "and time",
+				 arg);
+	case KEY_BUDGET:
+		FRAG_TRY(frag_opt_set(number, values, "budget", arg, err));
+		o->budget = values[0];
+		return 0;
+	case KEY_TOP:
+		FRAG_TRY(frag_opt_set(number, values, "top", arg, err));
+		o->show.top = values[1];
+		return 0;
+	case KEY_CAP:
+		if (frag_parse_bytes(arg, &o->cap, err))
+			return frag_err_prefix(err, "option '--cap'");
+		return 0;
+	}
+	FRAG_BUG("option of tune");
+}
+
+static const struct argp_option options[] = {
+	{ "space", KEY_SPACE, "LIST", 0,
+	  "policies whose options are searched, separated by ';'; options given there stay as they "
+	  "are (default: pytorch)",
+	  0 },
+	{ "objective", KEY_OBJECTIVE, "WHAT", 0,
+	  "peak: least reserved; card: smallest card; time: least driver time under the --cap "
+	  "(default: peak)",
+	  0 },
+	{ "cap", KEY_CAP, "SIZE", 0, "most that may be reserved (default: the card)", 0 },
+	{ "budget", KEY_BUDGET, "N", 0,
+	  "settings to try in each space; a larger space is searched, not exhausted (default: 800)",
+	  0 },
+	{ "baseline", KEY_BASELINE, "POLICY", 0,
+	  "settings to compare with (default: the recorded ones)", 0 },
+	{ "top", KEY_TOP, "N", 0, "settings to print (default: 10)", 0 },
+	{ 0 },
+};
+
+extern const struct frag_cmd frag_cmd_tune;
+
+static int run(int argc, char **argv)
+{
+	struct options o = { .budget = BUDGET_DEFAULT, .show.top = TOP_DEFAULT };
+	struct frag_tune found = { 0 };
+	struct frag_cli cli;
+	struct frag_err err;
+	int status;
+
+	if (frag_cli_parse(&cli, &frag_cmd_tune, &o, argc, argv)) {
+		frag_policy_texts_release(&o.spaces);
+		return cli.exit_status;
+	}
+	if (tune(&cli, &o, &found, &err)) {
+		status = frag_cli_fail(&cli, &err);
+	} else if (!found.complete) {
+		frag_cli_note(&cli,
+			      "interrupted after %zu of at most %llu settings; the answer is the "
+			      "best of these",
+			      found.tries_count,
+			      (unsigned long long)(1 + o.budget * FRAG_MAX(o.spaces.count, 1u)));
+		status = frag_code_exit(FRAG_EINTR);
+	} else {
+		status = found.tries[0].completed ? FRAG_EXIT_DONE : FRAG_EXIT_CONDITION;
+	}
+	frag_tune_release(&found);
+	frag_policy_texts_release(&o.spaces);
+	return status;
+}
+
+const struct frag_cmd frag_cmd_tune = {
+	.name = "tune",
+	.summary = "search for the best allocator settings",
+	.group = FRAG_GROUP_SIM,
+	.operands = "TRACE...",
+	.operands_min = 1,
+	.operands_max = 4096,
+	.about = "Replays a trace under many settings of PyTorch's allocator (or of any policy: "
+		 "--space) and prints the best as a PYTORCH_CUDA_ALLOC_CONF line, what it gains, "
+		 "the "
+		 "runners-up, and the settings of which no other has both less reserved and less "
+		 "driver time. garbage_collection_threshold is searched where a --limit is given: "
+		 "PyTorch ignores it without one. Small spaces are exhausted, larger ones searched "
+		 "from the space's own text and from random settings, always to the best setting "
+		 "that differs in one option. Several traces or ranks: the worst peak counts.",
+	.examples =
+		"  cufrag tune traces/gnn.default.cft\n"
+		"  cufrag tune run.pickle --objective time --cap 20G\n"
+		"  cufrag tune run.pickle --space 'pytorch;tlsf;buddy' --budget 2000 --json -\n",
+	.shared = FRAG_CLI_CARD | FRAG_CLI_JSON | FRAG_CLI_CSV | FRAG_CLI_SEED | FRAG_CLI_THREADS,
+	.options = options,
+	.option = option,
+	.run = run,
+};

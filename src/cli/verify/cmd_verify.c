@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cufrag verify: replays the recorded settings on a simulated card and
+ * compares every address and every segment event with what was recorded. The last
+ * line is the verdict; the exit status is 0 only if it says `identical`. On a real card the
+ * addresses are the card's: there the verdict is at best `same segments`, and a difference that
+ * addresses decide is still `different`, but is shown to be one.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include <frag/replay.h>
+#include <frag/trace.h>
+
+#include "cli/common.h"
+
+struct options {
+	const char *conf; /* NULL = the recorded one */
+	bool counters;
+};
+
+enum { KEY_CONF = FRAG_CLI_KEY, KEY_COUNTERS };
+
+/* On a card: "served", and no word of addresses. */
+static void print_card_counts(const struct frag_verify_result *r)
+{
+	printf("device %u: allocs %llu/%llu served, segment events %llu/%llu of the recorded kind "
+	       "and size, ooms %llu/%llu\n",
+	       r->device_ordinal, (unsigned long long)r->allocs_same, (unsigned long long)r->allocs,
+	       (unsigned long long)r->segments_same, (unsigned long long)r->segments,
+	       (unsigned long long)r->ooms_same, (unsigned long long)r->ooms);
+}
+
+static void print_counts(const struct frag_verify_result *r)
+{
+	printf("device %u: allocs %llu/%llu addresses identical, segment events %llu/%llu "
+	       "identical, "
+	       "ooms %llu/%llu\n",
+	       r->device_ordinal, (unsigned long long)r->allocs_same, (unsigned long long)r->allocs,
+	       (unsigned long long)r->segments_same, (unsigned long long)r->segments,
+	       (unsigned long long)r->ooms_same, (unsigned long long)r->ooms);
+}
+
+static void print_device(const struct frag_verify_result *r, bool counters, bool card)
+{
+	if (r->finals_same != r->finals)
+		printf("device %u: final blocks %llu/%llu identical\n", r->device_ordinal,
+		       (unsigned long long)r->finals_same, (unsigned long long)r->finals);
+	if (r->refusals)
+		printf("device %u: the driver refused memory %llu times\n", r->device_ordinal,
+		       (unsigned long long)r->refusals);
+	if (r->uncertain)
+		printf("device %u: %llu blocks at the start have a size that the file does not "
+		       "determine\n",
+		       r->device_ordinal, (unsigned long long)r->uncertain);
+	for (size_t i = 0; counters && r->counters && r->counters[i][0]; i++)
+		printf("device %u: %s %s\n", r->device_ordinal, r->counters[i][0],
+		       r->counters[i][1]);
+	if (!r->identical)
+		printf("device %u: first difference: %s\n", r->device_ordinal,
+		       *r->first_difference ? r->first_difference : "not located");
+	if (r->cause != FRAG_CAUSE_NONE)
+		printf("device %u: %s\n", r->device_ordinal, r->cause_text);
+	if (card)
+		print_card_counts(r);
+	else
+		print_counts(r);
+}
+
+static json_t *counters_json(const struct frag_verify_result *r)
+{
+	json_t *all = json_object();
+
+	for (size_t i = 0; r->counters && r->counters[i][0]; i++)
+		json_object_set_new(all, r->counters[i][0],
+				    json_integer(strtoll(r->counters[i][1], NULL, 10)));
+	return all;
+}
+
+static json_t *device_json(const struct frag_verify_result *r)
+{
+	static const char *const causes[] = {
+		[FRAG_CAUSE_ADDRESSES] = "addresses",
+		[FRAG_CAUSE_INPUT] = "input",
+		[FRAG_CAUSE_UNKNOWN] = "unknown",
+	};
+	json_t *difference = r->identical ? json_null() : json_string(r->first_difference);
+
+	/* s?: null where nobody looked for a cause */
+	return json_pack(
+		"{s:i, s:b, s:o, s:s?, s:s?, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, "
+		"s:I, s:o}",
+		"device", (int)r->device_ordinal, "identical", r->identical, "first_difference",
+		difference, "difference_cause", causes[r->cause], "difference_cause_text",
+		r->cause != FRAG_CAUSE_NONE ? r->cause_text : NULL, "allocs_count",
+		(json_int_t)r->allocs, "allocs_identical_count", (json_int_t)r->allocs_same,
+		"segment_events_count", (json_int_t)r->segments, "segment_events_identical_count",
+		(json_int_t)r->segments_same, "ooms_count", (json_int_t)r->ooms,
+		"ooms_identical_count", (json_int_t)r->ooms_same, "final_blocks_count",
+		(json_int_t)r->finals, "final_blocks_identical_count", (json_int_t)r->finals_same,
+		"driver_refusals_count", (json_int_t)r->refusals, "uncertain_count",
+		(json_int_t)r->uncertain, "peak_reserved_bytes", (json_int_t)r->peak_reserved_bytes,
+		"counters", counters_json(r));
+}
+
+static int check_evidence(const struct frag_trace *trace, const char *path, struct frag_err *err)
+{
+	for (uint32_t d = 0; d < trace->devs_count; d++)
+		if (trace->devs[d].has_evidence)
+			return 0;
+	return frag_fail(err, FRAG_EINPUT,
+			 "'%.200s' holds no record of what its allocator did (format %s), so there "
+			 "is "
+			 "nothing to compare with; replay and compare do work on it",
+			 path, trace->format ? trace->format : "unknown");
+}
+
+/* --limit, else what the file says (PyTorch's do not), else none. */
+static uint64_t limit_of(const struct frag_cli *cli, const struct frag_trace *trace)
+{
+	if (!cli->limit && trace->settings.limit_known)
+		return trace->settings.limit_bytes;
+	return frag_cli_limit(cli, cli->card.total_bytes);
+}
+
+static int verify_one(const struct frag_cli *cli, const struct options *o, struct frag_trace *trace,
+		      uint32_t d, uint64_t limit, struct frag_verify_result *r,
+		      struct frag_err *err)
+{
+	struct frag_device *dev;
+	int rc;
+
+	if (cli->device == FRAG_CLI_DEVICE_SIM)
+		return frag_verify(trace, d, &cli->card, limit, o->conf, r, err);
+	FRAG_TRY(frag_cli_open_nth(cli, d, &dev, err));
+	rc = frag_verify_card(trace, d, dev, &cli->card, limit, o->conf, r, err);
+	frag_dev_close(dev);
+	return rc;
+}
+
+static const char *verdict(const struct frag_cli *cli, bool same)
+{
+	if (!same)
+		return "different";
+	return cli->device == FRAG_CLI_DEVICE_SIM ? "identical" : "same segments";
+}
+
+/* Verifies every device that has evidence. *same: all are identical. */
+static int verify_all(const struct frag_cli *cli, const struct options *o, struct frag_trace *trace,
+		      json_t *devices, bool *same, struct frag_err *err)
+{
+	uint64_t limit = limit_of(cli, trace);
+	bool text = !cli->json || strcmp(cli->json, "-") != 0;
+
+	*same = true;
+	frag_cli_note_cards(cli, trace->devs_count);
+	for (uint32_t d = 0; d < trace->devs_count; d++) {
+		struct frag_verify_result r = { 0 };
+
+		if (!trace->devs[d].has_evidence) {
+			frag_cli_note(cli, "device %u has no evidence, left out",
+				      trace->devs[d].ordinal);
+			continue;
+		}
+		FRAG_TRY(verify_one(cli, o, trace, d, limit, &r, err));
+		if (text)
+			print_device(&r, o->counters, cli->device != FRAG_CLI_DEVICE_SIM);
+		json_array_append_new(devices, device_json(&r));
+		*same = *same && r.identical;
+		frag_verify_result_release(&r);
+	}
+	return 0;
+}
+
+static json_t *trace_json(const struct frag_cli *cli, const struct options *o,
+			  const struct frag_trace *trace, json_t *devices, bool same)
+{
+	const char *conf = o->conf ? o->conf : trace->settings.conf;
+	uint64_t limit = limit_of(cli, trace);
+	json_t *all = json_object();
+
+	json_object_set_new(all, "trace", json_string(trace->name ? trace->name : ""));
+	json_object_set_new(all, "conf", json_string(conf ? conf : ""));
+	json_object_set_new(all, "limit_bytes",
+			    limit == UINT64_MAX ? json_null() : json_integer((json_int_t)limit));
+	json_object_set_new(all, "verdict", json_string(verdict(cli, same)));
+	json_object_set(all, "devices", devices);
+	return all;
+}
+
+/* One trace: its members beside those of the head. Several: "traces", and one verdict. */
+static int write_json(const struct frag_cli *cli, json_t *traces, bool same, struct frag_err *err)
+{
+	json_t *root = frag_cli_json_head(cli);
+
+	if (!root)
+		return frag_fail_nomem(err, "JSON document");
+	if (cli->operands_count == 1) {
+		json_object_update(root, json_array_get(traces, 0));
+	} else {
+		json_object_set_new(root, "verdict", json_string(verdict(cli, same)));
+		json_object_set(root, "traces", traces);
+	}
+	return frag_cli_json_write(cli, root, err);
+}
+
+static int verify_trace(const struct frag_cli *cli, const struct options *o, const char *path,
+			json_t *traces, bool *same, struct frag_err *err)
+{
+	struct frag_trace *trace = NULL;
+	bool text = !cli->json || strcmp(cli->json, "-") != 0;
+	json_t *devices;
+	int rc;
+
+	FRAG_TRY(frag_trace_read(path, NULL, &trace, err));
+	devices = json_array();
+	rc = check_evidence(trace, path, err);
+	if (!rc && text && cli->operands_count > 1)
+		printf("trace %s\n", trace->name ? trace->name : path);
+	if (!rc)
+		rc = verify_all(cli, o, trace, devices, same, err);
+	if (!rc)
+		json_array_append_new(traces, trace_json(cli, o, trace, devices, *same));
+	json_decref(devices);
+	frag_trace_destroy(trace);
+	return rc;
+}
+
+/* *same: all devices of all traces are identical. */
+static int verify(const struct frag_cli *cli, const struct options *o, bool *same,
+		  struct frag_err *err)
+{
+	json_t *traces = json_array();
+	int rc = 0;
+
+	*same = true;
+	for (size_t i = 0; !rc && i < cli->operands_count; i++) {
+		bool this_same = false;
+
+		rc = verify_trace(cli, o, cli->operands[i], traces, &this_same, err);
+		*same = *same && this_same;
+	}
+	if (!rc && (!cli->json || strcmp(cli->json, "-") != 0))
+		printf("verdict: %s\n", verdict(cli, *same));
+	if (!rc && cli->json)
+		rc = write_json(cli, traces, *same, err);
+	json_decref(traces);
+	return rc;
+}
+
+static int option(void *ctx, int key, const char *arg, struct frag_err *err)
+{
+	struct options *o = ctx;
+
+	(void)err;
+	if (key == KEY_CONF)
+		o->conf = arg;
+	else
+		o->counters = true;
+	return 0;
+}
+
+static const struct argp_option options[] = {
+	{ "conf", KEY_CONF, "TEXT", 0,
+	  "settings as in PYTORCH_CUDA_ALLOC_CONF (default: those recorded)", 0 },
+	{ "counters", KEY_COUNTERS, NULL, 0, "print the allocator's own statistics, too", 0 },
+	{ 0 },
+};
+
+extern const struct frag_cmd frag_cmd_verify;
+
+static int run(int argc, char **argv)
+{
+	struct options o = { 0 };
+	struct frag_err err;
+	struct frag_cli cli;
+	bool same = false;
+
+	if (frag_cli_parse(&cli, &frag_cmd_verify, &o, argc, argv))
+		return cli.exit_status;
+	if (verify(&cli, &o, &same, &err))
+		return frag_cli_fail(&cli, &err);
+	return same ? FRAG_EXIT_DONE : FRAG_EXIT_CONDITION;
+}
+
+const struct frag_cmd frag_cmd_verify = {
+	.name = "verify",
+	.summary = "is the simulation what really happened? event by event",
+	.group = FRAG_GROUP_TRACE,
+	.operands = "TRACE...",
+	.operands_min = 1,
+	.operands_max = 10000,
+	.about =
+		"Replays a recording of PyTorch's allocator under its recorded settings and "
+		"compares "
+		"every segment event, every block address, every out-of-memory and the final "
+		"snapshot with what was recorded. Exits with 0 only if all are identical, with 1 "
+		"if something differs. PyTorch does not record a memory limit: give it with "
+		"--limit. With --device cuda the settings run on a card, and what does not depend "
+		"on addresses is compared: requests served and refused, segments by kind and size. "
+		"After a difference the simulated card, given the addresses of this one and then "
+		"those recorded, shows whether addresses decided it, as they do ties between "
+		"blocks of one size; the verdict stays different. "
+		"Of several traces the verdict is one for all.",
+	.examples = "  cufrag verify traces/gnn.default.cft\n"
+		    "  cufrag verify oomcap.pickle.xz --limit 7.5G\n",
+	.shared = FRAG_CLI_CARD | FRAG_CLI_DEVICE | FRAG_CLI_JSON,
+	.options = options,
+	.option = option,
+	.run = run,
+};

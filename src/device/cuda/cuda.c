@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A real card: opens, describes itself, closes, and counts the memory taken.
+ *
+ * The program starts without a driver or a card; both are ordinary answers of
+ * frag_cuda_open. What the card can do is asked, never assumed.
+ *
+ * Witnesses. Whenever more is reserved than ever before, cudaMemGetInfo is asked how much
+ * less is free than at the opening, and NVML, which is slow, at most every NVML_NS; the difference to
+ * the back-end's own book shows what the book does not know. Other programs on the
+ * card show there, too. For managed memory the driver takes more than becomes resident, by a
+ * rule that the book knows: what is compared is what it took. The moment is still that of the
+ * greatest reserved, the figure that results name; the most is taken at another one.
+ */
+#include "cuda_internal.h"
+
+#include "device/device_internal.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define NVML_NS 5000000u
+
+bool frag_cuda_built(void)
+{
+	return true;
+}
+
+int frag_cuda_count(void)
+{
+	int count = 0;
+
+	return frag_cuda_rt_check(cudaGetDeviceCount(&count), "", NULL) ? 0 : count;
+}
+
+uint64_t frag_cuda_held(struct cuda *c)
+{
+	return c->segment_bytes + c->handle_bytes + c->managed.resident_bytes +
+	       frag_cuda_pools_bytes(c);
+}
+
+/* ---- witnesses ------------------------------------------------------------------- */
+
+/* What the driver is known to have taken when `held` are reserved. */
+static uint64_t known_bytes(const struct cuda *c, uint64_t held)
+{
+	return held - c->managed.resident_bytes + frag_uvmroots_taken(&c->managed.roots);
+}
+
+static void ask_nvml(struct cuda *c, uint64_t known)
+{
+	uint64_t now, used;
+
+	if (!c->witness.has_nvml)
+		return;
+	now = frag_clock_ns();
+	if (now - c->nvml_asked_ns < NVML_NS || !frag_nvml_used(&c->nvml, &used))
+		return;
+	c->nvml_asked_ns = now;
+	c->witness.nvml_at_bytes = known;
+	c->witness.nvml_bytes = used > c->nvml_start_bytes ? used - c->nvml_start_bytes : 0;
+}
+
+static void ask_witnesses(struct cuda *c, uint64_t held)
+{
+	size_t left = 0, total = 0;
+
+	c->witnessed_bytes = held;
+	if (frag_cuda_managed_use_up(c) ||
+	    frag_cuda_rt_check(cudaMemGetInfo(&left, &total), "", NULL))
+		return;
+	c->witness.reserved_bytes = known_bytes(c, held);
+	c->witness.mem_info_bytes =
+		c->free_at_start_bytes > left ? c->free_at_start_bytes - left : 0;
+	ask_nvml(c, c->witness.reserved_bytes);
+}
+
+static uint64_t cuda_reserved(void *priv)
+{
+	struct cuda *c = priv;
+	uint64_t held = frag_cuda_held(c);
+
+	/* with managed memory that takes milliseconds, and it grows by single groups */
+	if (FRAG_UNLIKELY(held >
+			  c->witnessed_bytes + (c->managed_ready ? c->witnessed_bytes / 16 : 0)))
+		ask_witnesses(c, held);
+	return held;
+}
+
+static void cuda_witness(void *priv, struct frag_dev_witness *out)
+{
+	const struct cuda *c = priv;
+
+	*out = c->witness;
+	out->pair_ns = c->core.pair_ns;
+}
+
+/* ---- description ----------------------------------------------------------------- */
+
+static void cuda_info(void *priv, struct frag_device_info *out)
+{
+	const struct cuda *c = priv;
+
+	*out = (struct frag_device_info){
+		.total_bytes = c->total_bytes,
+		.context_bytes = c->context_bytes,
+		.granule_bytes = c->granule_bytes,
+		.can = c->can,
+	};
+	memcpy(out->name, c->name, sizeof(out->name));
+	memcpy(out->driver, c->driver, sizeof(out->driver));
+}
+
+static int cuda_mem_info(void *priv, uint64_t *free_bytes, uint64_t *total_bytes, uint64_t *ns,
+			 struct frag_err *err)
+{
+	struct cuda *c = priv;
+	size_t left = 0, total = 0;
+
+	(void)ns;
+	FRAG_TRY(RT(err, cudaMemGetInfo, &left, &total));
+	*free_bytes = left;
+	*total_bytes = total;
+	if (c->limit_bytes == UINT64_MAX)
+		return 0;
+	*total_bytes = c->total_bytes;
+	*free_bytes =
+		FRAG_MIN(*free_bytes, c->limit_bytes - FRAG_MIN(c->limit_bytes, frag_cuda_held(c)));
+	return 0;
+}
+
+/* ---- opening --------------------------------------------------------------------- */
+
+static int attribute(const struct cuda *c, enum cudaDeviceAttr attr, int *out, struct frag_err *err)
+{
+	return RT(err, cudaDeviceGetAttribute, out, attr, c->cfg.ordinal);
+}
+
+/* "no driver" and "no card" are answers, told without the name of a call. */
+static int find_card(int ordinal, struct frag_err *err)
+{
+	int count = 0;
+	cudaError_t rc = cudaGetDeviceCount(&count);
+
+	if (rc == cudaErrorInsufficientDriver || rc == cudaErrorNoDevice) {
+		(void)cudaGetLastError();
+		frag_fail(err, FRAG_EDEVICE, "cannot open cuda:%d: %s; use --device sim", ordinal,
+			  rc == cudaErrorNoDevice
+				  ? "no CUDA card found"
+				  : "no NVIDIA driver, or one too old for this program");
+		if (err)
+			err->cuda_code = (int)rc;
+		return FRAG_EDEVICE;
+	}
+	FRAG_TRY(frag_cuda_rt_check(rc, "cudaGetDeviceCount", err));
+	if (ordinal >= 0 && ordinal < count)
+		return 0;
+	return frag_fail(err, FRAG_EDEVICE, "cannot open cuda:%d: there %s %d CUDA card%s", ordinal,
+			 count == 1 ? "is" : "are", count, count == 1 ? "" : "s");
+}
+
+static int ask_abilities(struct cuda *c, struct frag_err *err)
+{
+	int pools = 0, managed = 0, concurrent = 0, vmm = 0;
+
+	FRAG_TRY(attribute(c, cudaDevAttrMemoryPoolsSupported, &pools, err));
+	FRAG_TRY(attribute(c, cudaDevAttrManagedMemory, &managed, err));
+	FRAG_TRY(attribute(c, cudaDevAttrConcurrentManagedAccess, &concurrent, err));
+	FRAG_TRY(attribute(c, cudaDevAttrMultiProcessorCount, &c->processors, err));
+	FRAG_TRY(CU(c, err, cuDeviceGetAttribute, &vmm,
+		    CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED, c->device));
+	c->can = FRAG_CAN_MALLOC | (vmm ? FRAG_CAN_VMM : 0) | (pools ? FRAG_CAN_ASYNC : 0) |
+		 (managed ? FRAG_CAN_MANAGED : 0);
+	c->concurrent_managed = concurrent;
+	c->granule_bytes = FRAG_PAGE;
+	return vmm ? frag_cuda_granule(c, err) : 0;
+}
+
+static int describe(struct cuda *c, struct frag_err *err)
+{
+	struct cudaDeviceProp prop;
+	int driver = 0, runtime = 0;
+	char pci[32] = "", version[32];
+
+	FRAG_TRY(RT(err, cudaGetDeviceProperties, &prop, c->cfg.ordinal));
+	FRAG_TRY(RT(err, cudaDeviceGetPCIBusId, pci, (int)sizeof(pci), c->cfg.ordinal));
+	FRAG_TRY(RT(err, cudaDriverGetVersion, &driver));
+	FRAG_TRY(RT(err, cudaRuntimeGetVersion, &runtime));
+	frag_nvml_open(&c->nvml, pci, version, sizeof(version));
+	snprintf(c->name, sizeof(c->name), "%.95s", prop.name);
+	snprintf(c->driver, sizeof(c->driver), "driver %.31s (CUDA %d.%d), runtime %d.%d, sm_%d%d",
+		 *version ? version : "of unknown version", driver / 1000, driver % 100 / 10,
+		 runtime / 1000, runtime % 100 / 10, prop.major, prop.minor);
+	return 0;
+}
+
+static int measure_start(struct cuda *c, struct frag_err *err)
+{
+	size_t left = 0, total = 0;
+
+	FRAG_TRY(RT(err, cudaMemGetInfo, &left, &total));
+	c->free_at_start_bytes = left;
+	c->total_bytes = total;
+	c->context_bytes = total - left;
+	c->witness.has_nvml = frag_nvml_used(&c->nvml, &c->nvml_start_bytes);
+	c->limit_bytes = UINT64_MAX;
+	if (!c->cfg.total_bytes)
+		return 0;
+	if (c->cfg.total_bytes > total || c->cfg.context_bytes > c->cfg.total_bytes)
+		return frag_fail(err, FRAG_EUSAGE,
+				 "cannot use %llu bytes (%llu of them for the context) of a card "
+				 "with %llu",
+				 (unsigned long long)c->cfg.total_bytes,
+				 (unsigned long long)c->cfg.context_bytes,
+				 (unsigned long long)total);
+	c->total_bytes = c->cfg.total_bytes;
+	c->context_bytes = c->cfg.context_bytes;
+	c->limit_bytes = c->total_bytes - c->context_bytes;
+	return 0;
+}
+
+int frag_cuda_count_from_here(struct cuda *c, struct frag_err *err)
+{
+	uint64_t held = frag_cuda_held(c), used;
+	size_t left = 0, total = 0;
+
+	FRAG_TRY(RT(err, cudaMemGetInfo, &left, &total));
+	c->free_at_start_bytes = left + held;
+	if (c->witness.has_nvml && frag_nvml_used(&c->nvml, &used))
+		c->nvml_start_bytes = used - FRAG_MIN(used, held);
+	return 0;
+}
+
+static int open_card(struct cuda *c, struct frag_err *err)
+{
+	FRAG_TRY(find_card(c->cfg.ordinal, err));
+	FRAG_TRY(RT(err, cudaSetDevice, c->cfg.ordinal));
+	FRAG_TRY(RT(err, cudaFree, NULL)); /* creates the context, before 12.0 too */
+	FRAG_TRY(frag_cuda_entries(&c->cu, err));
+	FRAG_TRY(CU(c, err, cuDeviceGet, &c->device, c->cfg.ordinal));
+	FRAG_TRY(ask_abilities(c, err));
+	FRAG_TRY(describe(c, err));
+	return measure_start(c, err);
+}
+
+static void cuda_close(void *priv)
+{
+	struct cuda *c = priv;
+
+	/* fences before their streams, memory after all that may still use it */
+	(void)cudaDeviceSynchronize();
+	frag_cuda_content_release(c);
+	frag_cuda_vmm_release(c);
+	frag_cuda_malloc_release(c);
+	frag_cuda_managed_release(c);
+	frag_cuda_pools_release(c);
+	frag_cuda_streams_release(c);
+	frag_cuda_core_release(c);
+	(void)cudaGetLastError();
+	frag_host_free(c);
+}
+
+static const struct frag_device_ops cuda_ops = {
+	.name = "cuda",
+	.summary = "a real card, by the CUDA driver and runtime",
+	.close = cuda_close,
+	.info = cuda_info,
+	.alloc = frag_cuda_malloc,
+	.free = frag_cuda_free,
+	.reserve = frag_cuda_reserve,
+	.unreserve = frag_cuda_unreserve,
+	.create = frag_cuda_create,
+	.release = frag_cuda_release,
+	.map = frag_cuda_map,
+	.set_access = frag_cuda_set_access,
+	.unmap = frag_cuda_unmap,
+	.pool_create = frag_cuda_pool_create,
+	.pool_destroy = frag_cuda_pool_destroy,
+	.pool_alloc = frag_cuda_pool_alloc,
+	.pool_free = frag_cuda_pool_free,
+	.pool_trim = frag_cuda_pool_trim,
+	.pool_usage = frag_cuda_pool_usage,
+	.managed_alloc = frag_cuda_managed_alloc,
+	.managed_free = frag_cuda_managed_free,
+	.managed_touch = frag_cuda_managed_touch,
+	.managed_usage = frag_cuda_managed_usage,
+	.fence_record = frag_cuda_fence_record,
+	.fence_done = frag_cuda_fence_done,
+	.sync = frag_cuda_sync,
+	.mem_info = cuda_mem_info,
+	.reserved = cuda_reserved,
+	.content = frag_cuda_content,
+	.content_fault = frag_cuda_content_fault,
+	.witness = cuda_witness,
+	.settle = frag_cuda_settle,
+};
+
+int frag_cuda_open_config(const struct frag_cuda_config *cfg, struct frag_device **out,
+			  struct frag_err *err)
+{
+	struct cuda *c = frag_host_calloc(1, sizeof(*c));
+	int rc;
+
+	if (!c)
+		return frag_fail_nomem(err, "card");
+	c->cfg = *cfg;
+	frag_simslab_init(&c->pieces, sizeof(struct cuda_piece));
+	frag_simslab_init(&c->handle_slab, sizeof(struct cuda_handle));
+	frag_uvmbook_init(&c->managed);
+	rc = open_card(c, err);
+	if (!rc)
+		rc = frag_device_wrap(&cuda_ops, c, out, err);
+	if (rc)
+		cuda_close(c);
+	return rc;
+}
+
+int frag_cuda_open(int ordinal, struct frag_device **out, struct frag_err *err)
+{
+	struct frag_cuda_config cfg = { .ordinal = ordinal };
+
+	return frag_cuda_open_config(&cfg, out, err);
+}

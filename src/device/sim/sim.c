@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The simulated card: opens, closes, describes itself and counts physical
+ * memory. The parts are in sim_malloc.c, sim_vmm.c, sim_managed.c, sim_pool.c and
+ * sim_fence.c; addresses come from sim_place.c, prices from cost.c.
+ *
+ * The driver clears memory in the background after it was given back, and gives out what
+ * is clear first. A program that takes and gives back faster than the card clears waits
+ * in the calls that take. Time goes on with the driver's own calls, and with recorded
+ * time unless the card is said to run nothing else (work_idle).
+ *
+ * Invariant: used_bytes is the sum of what the parts hold and never above
+ * capacity_bytes, the card without what the CUDA context takes.
+ */
+#include "device/device_internal.h"
+#include "sim.h"
+
+#include <stdio.h>
+
+/* The card of the recordings: H200, driver 580.159.04, cudaMemGetInfo after the
+ * creation of a context. */
+#define H200_TOTAL 150109880320ull
+#define H200_CONTEXT 552402944ull
+
+/* ---- clearing ------------------------------------------------------------------- */
+
+static void clear_until_now(struct sim *sim)
+{
+	struct sim_clear *c = &sim->clear;
+	uint64_t now = sim->dev->driver_ns + (sim->cfg.work_idle ? 0 : sim->dev->now_ns);
+
+	if (now <= c->at_ns)
+		return;
+	c->dirty_bytes -= (double)(now - c->at_ns) * c->bytes_per_ns;
+	c->dirty_bytes = FRAG_MAX(c->dirty_bytes, 0.0);
+	c->at_ns = now;
+}
+
+/* What a call waits that takes `bytes`, all of them free, maybe not clear. */
+static uint64_t wait_for_clear(struct sim *sim, uint64_t bytes)
+{
+	struct sim_clear *c = &sim->clear;
+	double clear, wait;
+
+	if (c->dirty_bytes <= 0)
+		return 0;
+	clear_until_now(sim);
+	clear = (double)(sim->capacity_bytes - sim->used_bytes) - c->dirty_bytes;
+	if ((double)bytes <= clear)
+		return 0;
+	wait = ((double)bytes - clear) / c->bytes_per_ns;
+	c->dirty_bytes -= (double)bytes - clear;
+	c->at_ns += (uint64_t)wait;
+	return (uint64_t)wait;
+}
+
+void frag_sim_give(struct sim *sim, uint64_t bytes)
+{
+	FRAG_ASSERT(sim->used_bytes >= bytes);
+	sim->used_bytes -= bytes;
+	if (sim->clear.bytes_per_ns <= 0)
+		return;
+	if (sim->dev)
+		clear_until_now(sim);
+	sim->clear.dirty_bytes += (double)bytes;
+}
+
+int frag_sim_take(struct sim *sim, uint64_t bytes, uint64_t *ns)
+{
+	if (FRAG_UNLIKELY(bytes > sim->capacity_bytes))
+		return FRAG_OOM;
+	if (FRAG_UNLIKELY(bytes > sim->capacity_bytes - sim->used_bytes)) {
+		/* the driver evicts managed memory for an ordinary allocation, too */
+		uint64_t held = sim->used_bytes - sim->managed.usage.resident_bytes;
+
+		if (bytes > sim->capacity_bytes - held)
+			return FRAG_OOM;
+		frag_sim_managed_evict(sim, bytes, ns);
+		if (bytes > sim->capacity_bytes - sim->used_bytes)
+			return FRAG_OOM; /* what is being populated does not evict itself */
+	}
+	*ns += wait_for_clear(sim, bytes);
+	sim->used_bytes += bytes;
+	return 0;
+}
+
+static int sim_settle(void *priv, uint64_t given_back_bytes, struct frag_err *err)
+{
+	struct sim *sim = priv;
+
+	(void)given_back_bytes, (void)err;
+	sim->clear.dirty_bytes = 0;
+	return 0;
+}
+
+/* ---- the card ------------------------------------------------------------------- */
+
+static void sim_close(void *priv)
+{
+	struct sim *sim = priv;
+
+	frag_sim_pools_release(sim);
+	frag_sim_managed_release(sim);
+	frag_sim_vmm_release(sim);
+	frag_sim_malloc_release(sim);
+	frag_sim_fence_release(sim);
+	frag_simplace_release(&sim->place);
+	frag_host_free(sim);
+}
+
+static void sim_info(void *priv, struct frag_device_info *out)
+{
+	const struct sim *sim = priv;
+
+	*out = (struct frag_device_info){
+		.total_bytes = sim->cfg.total_bytes,
+		.context_bytes = sim->cfg.context_bytes,
+		.granule_bytes = FRAG_PAGE,
+		.can = FRAG_CAN_MALLOC | FRAG_CAN_VMM | FRAG_CAN_ASYNC | FRAG_CAN_MANAGED,
+		.modelled = true,
+	};
+	snprintf(out->name, sizeof(out->name), "%s", sim->cfg.name);
+}
+
+static int sim_mem_info(void *priv, uint64_t *free_bytes, uint64_t *total_bytes, uint64_t *ns,
+			struct frag_err *err)
+{
+	const struct sim *sim = priv;
+
+	(void)err;
+	*free_bytes = sim->capacity_bytes - sim->used_bytes;
+	*total_bytes = sim->cfg.total_bytes;
+	*ns = frag_sim_cost(sim, FRAG_CALL_MEM_INFO, 0);
+	return 0;
+}
+
+static uint64_t sim_reserved(void *priv)
+{
+	return ((const struct sim *)priv)->used_bytes;
+}
+
+static const struct frag_device_ops sim_ops = {
+	.name = "sim",
+	.summary = "simulated card: capacity, 2 MiB pages, driver placement, modelled costs",
+	.close = sim_close,
+	.info = sim_info,
+	.alloc = frag_sim_malloc,
+	.free = frag_sim_free,
+	.reserve = frag_sim_reserve,
+	.unreserve = frag_sim_unreserve,
+	.create = frag_sim_create,
+	.release = frag_sim_release,
+	.map = frag_sim_map,
+	.set_access = frag_sim_set_access,
+	.unmap = frag_sim_unmap,
+	.pool_create = frag_sim_pool_create,
+	.pool_destroy = frag_sim_pool_destroy,
+	.pool_alloc = frag_sim_pool_alloc,
+	.pool_free = frag_sim_pool_free,
+	.pool_trim = frag_sim_pool_trim,
+	.pool_usage = frag_sim_pool_usage,
+	.managed_alloc = frag_sim_managed_alloc,
+	.managed_free = frag_sim_managed_free,
+	.managed_touch = frag_sim_managed_touch,
+	.managed_usage = frag_sim_managed_usage,
+	.fence_record = frag_sim_fence_record,
+	.fence_done = frag_sim_fence_done,
+	.sync = frag_sim_sync,
+	.mem_info = sim_mem_info,
+	.reserved = sim_reserved,
+	.settle = sim_settle,
+};
+
+/* Bytes that are cleared in a nanosecond; 0 = all at once. */
+static double clear_rate(const struct frag_cost *cost)
+{
+	uint64_t ns = frag_cost_ns(cost, FRAG_COST_CLEAR, FRAG_GIB);
+
+	return ns ? (double)FRAG_GIB / (double)ns : 0;
+}
+
+/* Fills in what the caller left open. */
+static int settle(struct frag_sim_config *cfg, struct frag_err *err)
+{
+	if (!cfg->name)
+		cfg->name = "sim";
+	if (!cfg->total_bytes)
+		cfg->total_bytes = H200_TOTAL;
+	if (cfg->context_bytes == UINT64_MAX)
+		cfg->context_bytes = H200_CONTEXT;
+	if (cfg->context_bytes <= cfg->total_bytes)
+		return 0;
+	return frag_fail(err, FRAG_EUSAGE,
+			 "a context of %llu bytes does not fit a card of %llu; raise --capacity or "
+			 "lower --context",
+			 (unsigned long long)cfg->context_bytes,
+			 (unsigned long long)cfg->total_bytes);
+}
+
+int frag_sim_open(const struct frag_sim_config *cfg, struct frag_device **out, struct frag_err *err)
+{
+	struct frag_sim_config settled = *cfg;
+	struct sim *sim;
+	int rc;
+
+	FRAG_TRY(settle(&settled, err));
+	sim = frag_host_calloc(1, sizeof(*sim));
+	if (!sim)
+		return frag_fail_nomem(err, "simulated card");
+	sim->cfg = settled;
+	sim->cost = settled.cost ? settled.cost : frag_cost_builtin();
+	sim->capacity_bytes = settled.total_bytes - settled.context_bytes;
+	sim->clear.bytes_per_ns = clear_rate(sim->cost);
+	frag_sim_malloc_init(sim);
+	frag_sim_vmm_init(sim);
+	frag_sim_managed_init(sim);
+	frag_sim_pools_init(sim);
+	rc = frag_simplace_init(&sim->place, err);
+	if (!rc)
+		rc = frag_device_wrap(&sim_ops, sim, out, err);
+	if (rc) {
+		sim_close(sim);
+		return rc;
+	}
+	sim->dev = *out;
+	return 0;
+}

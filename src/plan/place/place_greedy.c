@@ -1,0 +1,411 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Greedy placement and its improvement.
+ *
+ * Sources of the rules: by size with gap filling, tensorflow/tensorflow
+ * tensorflow/lite/simple_memory_arena.cc; by size and by conflicts without gap
+ * filling, apache/tvm src/tir/usmp/algo/greedy.cc.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include <frag/clock.h>
+
+#include "plan/parallel.h"
+#include "place.h"
+
+#define STOP_EVERY 1024u /* placements between two looks at the stop flag */
+
+const char *frag_order_name(enum frag_order order)
+{
+	static const char *const names[] = {
+#define FRAG_X_(name, text) text,
+		FRAG_ORDER_LIST(FRAG_X_)
+#undef FRAG_X_
+	};
+
+	return names[order];
+}
+
+const char *frag_gap_rule_name(enum frag_gap_rule rule)
+{
+	static const char *const names[] = {
+#define FRAG_X_(name, text) text,
+		FRAG_FIT_LIST(FRAG_X_)
+#undef FRAG_X_
+	};
+
+	return names[rule];
+}
+
+/* ---- orders ---------------------------------------------------------------------- */
+
+struct key {
+	double first, second; /* descending */
+	uint64_t lower;	      /* ascending */
+	uint32_t index;
+};
+
+static int compare_keys(const void *a, const void *b)
+{
+	const struct key *x = a, *y = b;
+
+	if (x->first != y->first)
+		return x->first > y->first ? -1 : 1;
+	if (x->second != y->second)
+		return x->second > y->second ? -1 : 1;
+	if (x->lower != y->lower)
+		return x->lower < y->lower ? -1 : 1;
+	return (x->index > y->index) - (x->index < y->index);
+}
+
+/* Number of entries of the sorted list that are below x. */
+static size_t count_below(const uint64_t *list, size_t n, uint64_t x)
+{
+	size_t lo = 0;
+
+	while (n) {
+		size_t half = n / 2;
+
+		if (list[lo + half] < x) {
+			lo += half + 1;
+			n -= half + 1;
+		} else {
+			n = half;
+		}
+	}
+	return lo;
+}
+
+/* Others that live at the same time: all, less those that end before, less those that begin after. */
+static int count_conflicts(const struct frag_buffers *b, struct key *keys, struct frag_err *err)
+{
+	size_t n = b->count;
+	uint64_t *lowers = frag_host_calloc(2 * n + 1, sizeof(*lowers)), *uppers;
+
+	if (!lowers)
+		return frag_fail_nomem(err, "placement order");
+	uppers = lowers + n;
+	for (size_t i = 0; i < n; i++) {
+		lowers[i] = b->list[i].lower;
+		uppers[i] = b->list[i].upper;
+	}
+	qsort(lowers, n, sizeof(*lowers), frag_compare_u64);
+	qsort(uppers, n, sizeof(*uppers), frag_compare_u64);
+	for (size_t i = 0; i < n; i++) {
+		size_t begun = count_below(lowers, n, b->list[i].upper);
+		size_t ended = count_below(uppers, n, b->list[i].lower + 1);
+
+		keys[i].first = (double)(begun - ended);
+		keys[i].second = (double)b->list[i].bytes;
+	}
+	frag_host_free(lowers);
+	return 0;
+}
+
+int frag_order_make(const struct frag_buffers *b, enum frag_order order, uint32_t *out,
+		    struct frag_err *err)
+{
+	struct key *keys = frag_host_calloc(b->count + 1, sizeof(*keys));
+	int rc = 0;
+
+	if (!keys)
+		return frag_fail_nomem(err, "placement order");
+	for (size_t i = 0; i < b->count; i++) {
+		const struct frag_buffer *x = &b->list[i];
+		double life = (double)(x->upper - x->lower), bytes = (double)x->bytes;
+
+		keys[i] = (struct key){ bytes, life, x->lower, (uint32_t)i };
+		if (order == FRAG_ORDER_SIZE)
+			keys[i].second = 0;
+		else if (order == FRAG_ORDER_AREA)
+			keys[i].first = bytes * life;
+		else if (order == FRAG_ORDER_LIFE)
+			keys[i] = (struct key){ life, bytes, x->lower, (uint32_t)i };
+	}
+	if (order == FRAG_ORDER_CONFLICTS)
+		rc = count_conflicts(b, keys, err);
+	qsort(keys, b->count, sizeof(*keys), compare_keys);
+	for (size_t i = 0; i < b->count; i++)
+		out[i] = keys[i].index;
+	frag_host_free(keys);
+	return rc;
+}
+
+/* ---- on top: a range maximum with range assignment ------------------------------- */
+
+/*
+ * Heights over the moments between sorted edges. A new buffer lies above all that
+ * it meets, so its end is the new height of its whole span: a lazy assignment.
+ */
+struct skyline {
+	uint64_t *edges;
+	size_t edges_count, leaves;
+	uint64_t *max, *set; /* set: assigned to the whole node, UINT64_MAX = no */
+};
+
+static uint64_t skyline_max(struct skyline *s, size_t node, size_t lo, size_t hi, size_t from,
+			    size_t to)
+{
+	size_t mid = lo + (hi - lo) / 2;
+	uint64_t a, b;
+
+	if (to <= lo || hi <= from)
+		return 0;
+	if (from <= lo && hi <= to)
+		return s->max[node];
+	if (s->set[node] != UINT64_MAX)
+		return s->set[node];
+	a = skyline_max(s, 2 * node, lo, mid, from, to);
+	b = skyline_max(s, 2 * node + 1, mid, hi, from, to);
+	return FRAG_MAX(a, b);
+}
+
+static void skyline_set(struct skyline *s, size_t node, size_t lo, size_t hi, size_t from,
+			size_t to, uint64_t height)
+{
+	size_t mid = lo + (hi - lo) / 2;
+
+	if (to <= lo || hi <= from)
+		return;
+	if (from <= lo && hi <= to) {
+		s->max[node] = s->set[node] = height;
+		return;
+	}
+	if (s->set[node] != UINT64_MAX) {
+		for (size_t child = 2 * node; child <= 2 * node + 1; child++)
+			s->max[child] = s->set[child] = s->set[node];
+		s->set[node] = UINT64_MAX;
+	}
+	skyline_set(s, 2 * node, lo, mid, from, to, height);
+	skyline_set(s, 2 * node + 1, mid, hi, from, to, height);
+	s->max[node] = FRAG_MAX(s->max[2 * node], s->max[2 * node + 1]);
+}
+
+static int skyline_init(struct skyline *s, const struct frag_buffers *b, struct frag_err *err)
+{
+	*s = (struct skyline){ .edges_count = 2 * b->count, .leaves = 1 };
+	while (s->leaves < s->edges_count)
+		s->leaves *= 2;
+	s->edges = frag_host_calloc(s->edges_count + 1, sizeof(*s->edges));
+	s->max = frag_host_calloc(4 * s->leaves, sizeof(*s->max));
+	if (!s->edges || !s->max) {
+		frag_host_free(s->edges);
+		frag_host_free(s->max);
+		return frag_fail_nomem(err, "placement");
+	}
+	s->set = s->max + 2 * s->leaves;
+	for (size_t i = 0; i < b->count; i++) {
+		s->edges[2 * i] = b->list[i].lower;
+		s->edges[2 * i + 1] = b->list[i].upper;
+	}
+	qsort(s->edges, s->edges_count, sizeof(*s->edges), frag_compare_u64);
+	for (size_t i = 0; i < 2 * s->leaves; i++)
+		s->set[i] = i < s->leaves ? UINT64_MAX : 0;
+	return 0;
+}
+
+static int place_on_top(const struct frag_buffers *b, const uint32_t *order, uint64_t *offsets,
+			struct frag_err *err)
+{
+	struct skyline s;
+
+	FRAG_TRY(skyline_init(&s, b, err));
+	for (size_t k = 0; k < b->count; k++) {
+		const struct frag_buffer *x = &b->list[order[k]];
+		size_t from = count_below(s.edges, s.edges_count, x->lower);
+		size_t to = count_below(s.edges, s.edges_count, x->upper);
+
+		offsets[order[k]] = skyline_max(&s, 1, 0, s.leaves, from, to);
+		skyline_set(&s, 1, 0, s.leaves, from, to, offsets[order[k]] + x->bytes);
+	}
+	frag_host_free(s.edges);
+	frag_host_free(s.max);
+	return 0;
+}
+
+/* ---- greedy ---------------------------------------------------------------------- */
+
+static uint64_t height_of(const struct frag_buffers *b, const uint64_t *offsets)
+{
+	uint64_t height = 0;
+
+	for (size_t i = 0; i < b->count; i++)
+		height = FRAG_MAX(height, offsets[i] + b->list[i].bytes);
+	return height;
+}
+
+static int place_in_order(struct frag_placer *p, const uint32_t *order, enum frag_gap_rule rule,
+			  const struct frag_watch *watch, struct frag_err *err)
+{
+	frag_placer_clear(p);
+	for (size_t k = 0; k < p->b->count; k++) {
+		if (k % STOP_EVERY == 0 && watch) {
+			if (frag_watch_stopped(watch))
+				return frag_fail(err, FRAG_EINTR, "interrupted");
+			if (watch->progress)
+				watch->progress(watch->ctx, k, p->b->count);
+		}
+		FRAG_TRY(frag_placer_put(p, order[k], rule, err));
+	}
+	return 0;
+}
+
+int frag_place_greedy(const struct frag_buffers *b, enum frag_order order, enum frag_gap_rule rule,
+		      const struct frag_watch *watch, uint64_t *offsets, uint64_t *height,
+		      struct frag_err *err)
+{
+	uint32_t *list = frag_host_calloc(b->count + 1, sizeof(*list));
+	struct frag_placer p = { 0 };
+	int rc;
+
+	if (!list)
+		return frag_fail_nomem(err, "placement");
+	rc = frag_order_make(b, order, list, err);
+	if (!rc && rule == FRAG_GAP_TOP) {
+		rc = place_on_top(b, list, offsets, err);
+	} else if (!rc) {
+		rc = frag_placer_init(&p, b, offsets, err);
+		if (!rc)
+			rc = place_in_order(&p, list, rule, watch, err);
+		frag_placer_release(&p);
+	}
+	if (!rc)
+		*height = height_of(b, offsets);
+	frag_host_free(list);
+	return rc;
+}
+
+/* ---- improvement ----------------------------------------------------------------- */
+
+struct climb {
+	struct frag_placer p;
+	const struct frag_buffers *b;
+	const struct frag_improve_options *opt;
+	uint32_t *order, *tried; /* the best order, and the one in hand */
+	uint64_t *best;		 /* offsets of the best; borrowed */
+	uint64_t *now;
+	uint64_t height, target, begin_ns, rng;
+};
+
+static uint64_t random_next(uint64_t *state)
+{
+	uint64_t z = *state += 0x9e3779b97f4a7c15ull; /* splitmix64 */
+
+	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
+	z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
+	return z ^ (z >> 31);
+}
+
+static bool over(const struct climb *c)
+{
+	const struct frag_watch *w = c->opt->watch;
+	uint64_t past = frag_clock_ns() - c->begin_ns;
+
+	if (w && w->progress)
+		w->progress(w->ctx, past / 1000000, c->opt->budget_ns / 1000000);
+	return c->height <= c->target || past >= c->opt->budget_ns || (w && frag_watch_stopped(w));
+}
+
+/* Every order with every rule that fills gaps; the best is kept. */
+static int try_greedy(struct climb *c, struct frag_err *err)
+{
+	for (unsigned k = 0; k < FRAG_ORDER_COUNT * FRAG_GAP_TOP; k++) {
+		uint64_t height;
+
+		if (k && over(c))
+			return 0;
+		FRAG_TRY(frag_order_make(c->b, k / FRAG_GAP_TOP, c->tried, err));
+		FRAG_TRY(place_in_order(&c->p, c->tried, k % FRAG_GAP_TOP, NULL, err));
+		height = height_of(c->b, c->now);
+		if (height < c->height) {
+			c->height = height;
+			memcpy(c->best, c->now, c->b->count * sizeof(*c->now));
+			memcpy(c->order, c->tried, c->b->count * sizeof(*c->order));
+		}
+	}
+	return 0;
+}
+
+/* Moves order[at] to order[to], to <= at. */
+static void promote(uint32_t *order, size_t at, size_t to)
+{
+	uint32_t id = order[at];
+
+	memmove(order + to + 1, order + to, (at - to) * sizeof(*order));
+	order[to] = id;
+}
+
+/* One of the buffers that make the height goes forward, and sometimes another one, too. */
+static void vary(struct climb *c)
+{
+	size_t n = c->b->count, tops = 0, at = 0;
+	uint64_t height = height_of(c->b, c->best);
+
+	memcpy(c->tried, c->order, n * sizeof(*c->tried));
+	for (size_t k = 0; k < n; k++) {
+		uint32_t id = c->order[k];
+
+		if (c->best[id] + c->b->list[id].bytes == height &&
+		    random_next(&c->rng) % ++tops == 0)
+			at = k;
+	}
+	if (at)
+		promote(c->tried, at, random_next(&c->rng) % at);
+	for (unsigned more = random_next(&c->rng) % 3; more; more--) {
+		at = random_next(&c->rng) % n;
+		if (at)
+			promote(c->tried, at, random_next(&c->rng) % at);
+	}
+}
+
+static int climb(struct climb *c, struct frag_err *err)
+{
+	FRAG_TRY(try_greedy(c, err));
+	for (unsigned round = 0; round < c->opt->rounds_max && !over(c); round++) {
+		uint64_t height;
+
+		vary(c);
+		FRAG_TRY(place_in_order(&c->p, c->tried, round % FRAG_GAP_TOP, NULL, err));
+		height = height_of(c->b, c->now);
+		if (height > c->height)
+			continue; /* equal ones are taken: the plateau is wide */
+		c->height = height;
+		memcpy(c->best, c->now, c->b->count * sizeof(*c->now));
+		memcpy(c->order, c->tried, c->b->count * sizeof(*c->order));
+	}
+	return 0;
+}
+
+int frag_place_improve(const struct frag_buffers *b, const struct frag_improve_options *opt,
+		       uint64_t *offsets, uint64_t *height, struct frag_err *err)
+{
+	struct climb c = { .b = b,
+			   .opt = opt,
+			   .best = offsets,
+			   .height = UINT64_MAX,
+			   .begin_ns = frag_clock_ns(),
+			   .target = opt->target_bytes };
+	int rc = 0;
+
+	*height = 0;
+	if (!b->count)
+		return 0;
+	c.order = frag_host_calloc(2 * b->count, sizeof(*c.order));
+	c.now = frag_host_calloc(b->count, sizeof(*c.now));
+	if (!c.order || !c.now)
+		rc = frag_fail_nomem(err, "placement");
+	if (!rc && !c.target)
+		rc = frag_load_bound(b, &c.target, NULL, err);
+	if (!rc) {
+		c.tried = c.order + b->count;
+		rc = frag_placer_init(&c.p, b, c.now, err);
+	}
+	if (!rc)
+		rc = climb(&c, err);
+	frag_placer_release(&c.p);
+	frag_host_free(c.order);
+	frag_host_free(c.now);
+	*height = c.height;
+	return rc;
+}

@@ -1,0 +1,438 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tune: tries settings and ranks them.
+ *
+ * Settings are tried in batches: a batch is chosen from what is known, then
+ * replayed over threads, and only then looked at. So the choice, and with it the
+ * answer, does not depend on which thread was faster. Two codes with the same
+ * echo (a value that is the default, say) are one try.
+ */
+#include <frag/plan.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "plan/parallel.h"
+#include "plan/probe.h"
+#include "tune_order.h"
+#include "tune_space.h"
+
+#define NONE SIZE_MAX
+#define IDLE_STARTS_MAX 64u /* random starts without a new setting: the space is used up */
+#define CARD_PROBES 14u	    /* of one bisection, for the progress */
+
+struct entry {
+	struct frag_tune_try t;
+	struct frag_policy_spec *spec;
+	bool done;
+};
+
+struct tune {
+	const struct frag_plan_env *env;
+	const struct frag_trace_dev *const *units;
+	uint64_t *bounds; /* per unit */
+	size_t units_count;
+	const struct frag_tune_options *opt;
+	struct entry *list;
+	size_t count, cap, evaluated;
+	/* echo -> index: open addressing, at most half full, NONE = empty */
+	size_t *map;
+	size_t map_size;
+	struct frag_ticks ticks;
+	uint64_t budget_left, rng;
+	struct frag_err err; /* of the batch, by the first task that failed */
+	_Atomic int rc;
+	/* results of the batch: [pending][unit] */
+	struct result {
+		bool done, completed;
+		uint64_t peak, ns, capacity;
+	} * results;
+	bool stopped;
+};
+
+/* ---- known settings -------------------------------------------------------------- */
+
+static uint64_t hash_text(const char *s)
+{
+	uint64_t h = 14695981039346656037ull; /* FNV-1a */
+
+	for (; *s; s++)
+		h = (h ^ (unsigned char)*s) * 1099511628211ull;
+	return h;
+}
+
+static size_t *map_slot(const struct tune *t, const char *params)
+{
+	size_t i = hash_text(params) & (t->map_size - 1);
+
+	while (t->map[i] != NONE && strcmp(t->list[t->map[i]].t.params, params) != 0)
+		i = (i + 1) & (t->map_size - 1);
+	return &t->map[i];
+}
+
+static int grow(struct tune *t, struct frag_err *err)
+{
+	size_t cap = t->cap ? 2 * t->cap : 256;
+	struct entry *list = frag_host_realloc(t->list, cap, sizeof(*list));
+	size_t *map = NULL;
+
+	if (list) {
+		t->list = list;
+		map = frag_host_alloc(4 * cap * sizeof(*map));
+	}
+	if (!map)
+		return frag_fail_nomem(err, "tune");
+	frag_host_free(t->map);
+	t->map = map;
+	t->map_size = 4 * cap;
+	t->cap = cap;
+	for (size_t i = 0; i < t->map_size; i++)
+		map[i] = NONE;
+	for (size_t i = 0; i < t->count; i++)
+		*map_slot(t, t->list[i].t.params) = i;
+	return 0;
+}
+
+static void entry_release(struct entry *e)
+{
+	frag_host_free(e->t.text);
+	frag_host_free(e->t.params);
+	frag_host_free(e->t.conf);
+	frag_policy_spec_destroy(e->spec);
+}
+
+static int fill_entry(struct entry *e, char *text, unsigned changed, struct frag_err *err)
+{
+	const struct frag_policy_ops *ops = frag_policy_spec_ops(e->spec);
+	const char *conf = strchr(text, ':');
+
+	e->t.text = text;
+	e->t.changed_count = changed;
+	e->t.params = frag_host_strdup(frag_policy_spec_echo(e->spec));
+	if (e->t.params && !strcmp(ops->name, "pytorch")) {
+		e->t.conf = frag_host_strdup(conf ? conf + 1 : "");
+		if (!e->t.conf)
+			return frag_fail_nomem(err, "tune");
+	}
+	return e->t.params ? 0 : frag_fail_nomem(err, "tune");
+}
+
+/* Enters the text (which it takes) unless it is known. *at: its index, NONE where the options
+ * contradict each other or the budget is used up. */
+static int enter(struct tune *t, char *text, unsigned changed, size_t *at, struct frag_err *err)
+{
+	struct entry e = { 0 };
+	int rc = text ? 0 : frag_fail_nomem(err, "tune");
+	size_t *slot;
+
+	*at = NONE;
+	if (!rc && t->count == t->cap)
+		rc = grow(t, err);
+	if (rc || frag_policy_spec_parse(text, &e.spec, NULL)) {
+		frag_host_free(text);
+		return rc;
+	}
+	rc = fill_entry(&e, text, changed, err);
+	if (rc) {
+		entry_release(&e);
+		return rc;
+	}
+	slot = map_slot(t, e.t.params);
+	if (*slot != NONE) {
+		*at = *slot;
+	} else if (t->budget_left) {
+		t->budget_left--;
+		*at = *slot = t->count;
+		t->list[t->count++] = e;
+		return 0;
+	}
+	entry_release(&e);
+	return 0;
+}
+
+static int enter_code(struct tune *t, const struct frag_tune_space *s, uint64_t code, size_t *at,
+		      struct frag_err *err)
+{
+	unsigned changed;
+	char *text = frag_tune_text(s, code, &changed);
+
+	return enter(t, text, changed, at, err);
+}
+
+/* ---- replays --------------------------------------------------------------------- */
+
+/* The smallest card by bisection between what is live and what was reserved; holes in the
+ * range are not looked for (fit does). */
+static int bisect_card(struct tune *t, const struct frag_policy_spec *spec, size_t unit,
+		       uint64_t peak, uint64_t *capacity, struct frag_err *err)
+{
+	uint64_t fails = t->bounds[unit] / FRAG_PAGE;
+	uint64_t fits = FRAG_MAX((peak + FRAG_PAGE - 1) / FRAG_PAGE, fails + 1);
+	struct frag_sim_config card = t->env->card;
+
+	fails -= fails != 0;
+	while (fits - fails > 1) {
+		uint64_t middle = fails + (fits - fails) / 2;
+		struct frag_probe p;
+
+		card.total_bytes = card.context_bytes + middle * FRAG_PAGE;
+		FRAG_TRY(frag_probe_run(t->env, spec, &card, t->units[unit], &p, err));
+		atomic_fetch_add(&t->ticks.done, 1);
+		if (p.completed)
+			fits = middle;
+		else
+			fails = middle;
+	}
+	*capacity = card.context_bytes + fits * FRAG_PAGE;
+	return 0;
+}
+
+static int try_unit(struct tune *t, const struct frag_policy_spec *spec, size_t unit,
+		    struct result *r, struct frag_err *err)
+{
+	struct frag_sim_config card = t->env->card;
+	struct frag_probe p;
+
+	if (t->opt->objective == FRAG_TUNE_CARD)
+		card.total_bytes = card.context_bytes + FRAG_GIB * 1024;
+	FRAG_TRY(frag_probe_run(t->env, spec, &card, t->units[unit], &p, err));
+	atomic_fetch_add(&t->ticks.done, 1);
+	*r = (struct result){ false, p.completed, p.peak_reserved_bytes, p.driver_ns, 0 };
+	if (t->opt->objective == FRAG_TUNE_CARD && p.completed)
+		FRAG_TRY(bisect_card(t, spec, unit, p.peak_reserved_bytes, &r->capacity, err));
+	return 0;
+}
+
+/* Task i of the batch: entry by entry, unit by unit. A policy that cannot run here (a device
+ * that lacks something) is a setting that does not complete. */
+static void run_task(void *ctx, size_t i)
+{
+	struct tune *t = ctx;
+	const struct entry *e = &t->list[t->evaluated + i / t->units_count];
+	struct frag_err err;
+	int none = 0, rc = try_unit(t, e->spec, i % t->units_count, &t->results[i], &err);
+
+	t->results[i].done = !rc || rc == FRAG_ENOTSUP;
+	if (rc && rc != FRAG_EINTR && rc != FRAG_ENOTSUP &&
+	    atomic_compare_exchange_strong(&t->rc, &none, rc))
+		t->err = err;
+}
+
+/* An interruption leaves entries of which a unit is missing: they are not done. */
+static void sum_entry(const struct tune *t, struct entry *e, const struct result *r)
+{
+	e->t.completed = e->done = true;
+	for (size_t u = 0; u < t->units_count; u++) {
+		e->done &= r[u].done;
+		e->t.completed &= r[u].completed;
+		e->t.peak_reserved_bytes = FRAG_MAX(e->t.peak_reserved_bytes, r[u].peak);
+		e->t.capacity_bytes = FRAG_MAX(e->t.capacity_bytes, r[u].capacity);
+		e->t.driver_ns += r[u].ns;
+	}
+}
+
+/* Replays what was entered since the last call. */
+static int evaluate(struct tune *t, struct frag_err *err)
+{
+	size_t pending = t->count - t->evaluated, begun;
+	int rc;
+
+	if (!pending || t->stopped)
+		return 0;
+	t->results = frag_host_calloc(pending * t->units_count, sizeof(*t->results));
+	if (!t->results)
+		return frag_fail_nomem(err, "tune");
+	rc = frag_parallel(pending * t->units_count, t->env->threads, run_task, t, &t->env->watch,
+			   &t->ticks, &begun, err);
+	t->stopped = frag_watch_stopped(&t->env->watch);
+	if (!rc && t->rc) {
+		*err = t->err;
+		rc = t->rc;
+	}
+	for (size_t i = 0; !rc && i < pending; i++)
+		sum_entry(t, &t->list[t->evaluated + i], &t->results[i * t->units_count]);
+	frag_host_free(t->results);
+	t->results = NULL;
+	t->evaluated = t->count;
+	return rc;
+}
+
+/* ---- search ---------------------------------------------------------------------- */
+
+static uint64_t random_next(uint64_t *state)
+{
+	uint64_t z = *state += 0x9e3779b97f4a7c15ull; /* splitmix64 */
+
+	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
+	z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
+	return z ^ (z >> 31);
+}
+
+static int exhaust(struct tune *t, const struct frag_tune_space *s, struct frag_err *err)
+{
+	size_t at;
+
+	for (uint64_t code = 0; code < s->size; code++)
+		FRAG_TRY(enter_code(t, s, code, &at, err));
+	return evaluate(t, err);
+}
+
+/* Moves `code` to the best of its neighbours, if that is better. */
+static int step(struct tune *t, const struct frag_tune_space *s, uint64_t *code, bool *moved,
+		struct frag_err *err)
+{
+	size_t best, at;
+	uint64_t from = *code;
+
+	*moved = false;
+	FRAG_TRY(enter_code(t, s, from, &best, err));
+	for (unsigned d = 0; d < s->dims_count; d++)
+		for (unsigned v = 0; v <= s->dims[d].count; v++)
+			FRAG_TRY(enter_code(t, s, frag_tune_with(s, from, d, v), &at, err));
+	FRAG_TRY(evaluate(t, err));
+	if (t->stopped)
+		return 0;
+	for (unsigned d = 0; d < s->dims_count; d++) {
+		for (unsigned v = 0; v <= s->dims[d].count; v++) {
+			uint64_t other = frag_tune_with(s, from, d, v);
+
+			FRAG_TRY(enter_code(t, s, other, &at, err));
+			if (at == NONE || !t->list[at].done || at == best)
+				continue;
+			if (best != NONE && frag_tune_compare(&t->list[at].t, &t->list[best].t,
+							      t->opt->objective) > 0)
+				continue;
+			best = at;
+			*code = other;
+			*moved = true;
+		}
+	}
+	return 0;
+}
+
+static int climb(struct tune *t, const struct frag_tune_space *s, struct frag_err *err)
+{
+	unsigned idle = 0;
+	uint64_t code = 0;
+
+	while (t->budget_left && idle < IDLE_STARTS_MAX && !t->stopped) {
+		size_t before = t->count;
+		bool moved = true;
+
+		while (moved && t->budget_left && !t->stopped)
+			FRAG_TRY(step(t, s, &code, &moved, err));
+		idle = t->count == before ? idle + 1 : 0;
+		code = random_next(&t->rng) % s->size;
+	}
+	return 0;
+}
+
+static int search_space(struct tune *t, const struct frag_tune_space *s, struct frag_tune *out,
+			struct frag_err *err)
+{
+	out->space_count += s->size;
+	t->budget_left = t->opt->budget;
+	if (s->size <= t->opt->budget)
+		return exhaust(t, s, err);
+	out->exhaustive = false;
+	return climb(t, s, err);
+}
+
+static int search(struct tune *t, struct frag_tune *out, struct frag_err *err)
+{
+	bool limited = t->env->run.limit_bytes != UINT64_MAX || t->env->limit_fraction > 0;
+	size_t at;
+	int rc = 0;
+
+	out->exhaustive = true;
+	t->budget_left = 1;
+	FRAG_TRY(enter(t, frag_host_strdup(t->opt->baseline), 0, &at, err));
+	if (at == NONE)
+		return frag_fail(err, FRAG_EUSAGE, "baseline '%.100s' is no policy",
+				 t->opt->baseline);
+	FRAG_TRY(evaluate(t, err));
+	for (size_t i = 0; !rc && i < t->opt->spaces_count && !t->stopped; i++) {
+		struct frag_tune_space s;
+
+		rc = frag_tune_space_init(&s, t->opt->spaces[i], limited, err);
+		if (!rc)
+			rc = search_space(t, &s, out, err);
+		frag_tune_space_release(&s);
+	}
+	return rc;
+}
+
+/* ---- the result ------------------------------------------------------------------ */
+
+static int compare_entries(const void *a, const void *b, void *objective)
+{
+	return frag_tune_compare(a, b, *(const enum frag_tune_objective *)objective);
+}
+
+static int take_results(struct tune *t, struct frag_tune *out, struct frag_err *err)
+{
+	enum frag_tune_objective objective = t->opt->objective;
+	char *baseline = NULL;
+
+	out->complete = !t->stopped;
+	out->tries = frag_host_calloc(FRAG_MAX(t->evaluated, (size_t)1), sizeof(*out->tries));
+	if (!out->tries)
+		return frag_fail_nomem(err, "tune");
+	/* without the baseline there is nothing to compare with */
+	for (size_t i = 0; i < t->evaluated && t->list[0].done; i++) {
+		if (!t->list[i].done)
+			continue;
+		out->tries[out->tries_count++] = t->list[i].t;
+		t->list[i].t = (struct frag_tune_try){ 0 };
+	}
+	if (!out->tries_count)
+		return 0;
+	baseline = out->tries[0].params;
+	qsort_r(out->tries, out->tries_count, sizeof(*out->tries), compare_entries, &objective);
+	while (out->tries[out->baseline].params != baseline)
+		out->baseline++;
+	return frag_tune_front(out, err);
+}
+
+int frag_tune_run(const struct frag_plan_env *env, const struct frag_trace_dev *const *units,
+		  size_t units_count, const struct frag_tune_options *opt, struct frag_tune *out,
+		  struct frag_err *err)
+{
+	struct tune t = {
+		.env = env, .units = units, .units_count = units_count, .opt = opt, .rng = opt->seed
+	};
+	int rc = 0;
+
+	*out = (struct frag_tune){ 0 };
+	t.ticks.total = opt->budget * opt->spaces_count * units_count *
+			(opt->objective == FRAG_TUNE_CARD ? CARD_PROBES : 1);
+	t.bounds = frag_host_calloc(units_count, sizeof(*t.bounds));
+	if (!t.bounds)
+		rc = frag_fail_nomem(err, "tune");
+	for (size_t u = 0; !rc && u < units_count; u++)
+		t.bounds[u] = frag_probe_bound(units[u]);
+	if (!rc)
+		rc = search(&t, out, err);
+	if (!rc)
+		rc = take_results(&t, out, err);
+	for (size_t i = 0; i < t.count; i++)
+		entry_release(&t.list[i]);
+	frag_host_free(t.list);
+	frag_host_free(t.map);
+	frag_host_free(t.bounds);
+	if (rc)
+		frag_tune_release(out);
+	return rc;
+}
+
+void frag_tune_release(struct frag_tune *t)
+{
+	for (size_t i = 0; i < t->tries_count; i++) {
+		frag_host_free(t->tries[i].text);
+		frag_host_free(t->tries[i].params);
+		frag_host_free(t->tries[i].conf);
+	}
+	frag_host_free(t->tries);
+	frag_host_free(t->front);
+	*t = (struct frag_tune){ 0 };
+}

@@ -1,0 +1,397 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The address-space map: a grid of rows (folded addresses) and columns (samples), in each cell
+ * the bytes of every use; then boxes of cells with the same main use. A grid that is too
+ * ragged is made coarser until the boxes are few enough to draw.
+ */
+#include "layout.h"
+
+#include "replay/hints.h"
+#include "replay/run.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define COLUMNS 180u
+#define ROWS 160u
+#define BOXES_MAX 5000u
+
+const char *frag_layout_use_name(enum frag_layout_use use)
+{
+	static const char *const names[FRAG_LAYOUT_USES] = { "none", "live", "waiting", "pinned",
+							     "releasable" };
+
+	return names[use];
+}
+
+struct range {
+	frag_addr_t from, to;
+	uint64_t at; /* where it begins on the folded axis */
+};
+
+struct grid {
+	const struct frag_trace_dev *dev;
+	size_t *sample; /* [columns] events after which to look */
+	size_t columns, rows, looked;
+	/* addresses that were ever held, ascending */
+	struct range *ranges;
+	size_t count, cap;
+	uint64_t span;
+	/* bytes[column][row][use] */
+	uint64_t (*bytes)[FRAG_LAYOUT_USES];
+	bool second, failed; /* pass; memory was short */
+};
+
+static uint64_t (*cell_at(const struct grid *g, size_t column, size_t row))[FRAG_LAYOUT_USES]
+{
+	return &g->bytes[column * g->rows + row];
+}
+
+/* ---- first pass: which addresses --------------------------------------------------- */
+
+static int by_address(const void *a, const void *b)
+{
+	const struct range *x = a, *y = b;
+
+	return (x->from > y->from) - (x->from < y->from);
+}
+
+/* Sorts, and merges what touches. */
+static void merge_ranges(struct grid *g)
+{
+	size_t n = 0;
+
+	if (g->count)
+		qsort(g->ranges, g->count, sizeof(*g->ranges), by_address);
+	for (size_t i = 0; i < g->count; i++) {
+		if (n && g->ranges[i].from <= g->ranges[n - 1].to)
+			g->ranges[n - 1].to = FRAG_MAX(g->ranges[n - 1].to, g->ranges[i].to);
+		else
+			g->ranges[n++] = g->ranges[i];
+	}
+	g->count = n;
+}
+
+static void add_range(struct grid *g, frag_addr_t from, frag_addr_t to)
+{
+	if (g->count && g->ranges[g->count - 1].to == from) {
+		g->ranges[g->count - 1].to = to;
+		return;
+	}
+	if (g->count == g->cap) {
+		size_t cap = g->cap ? 2 * g->cap : 1024;
+		struct range *list = frag_host_realloc(g->ranges, cap, sizeof(*list));
+
+		g->failed |= !list;
+		if (!list)
+			return;
+		g->ranges = list;
+		g->cap = cap;
+	}
+	g->ranges[g->count++] = (struct range){ from, to, 0 };
+}
+
+static void fold(struct grid *g)
+{
+	g->span = 0;
+	for (size_t i = 0; i < g->count; i++) {
+		g->ranges[i].at = g->span;
+		g->span += g->ranges[i].to - g->ranges[i].from;
+	}
+}
+
+/* ---- second pass: what they are used for -------------------------------------------- */
+
+static const struct range *range_of(const struct grid *g, frag_addr_t addr)
+{
+	size_t lo = 0, hi = g->count;
+
+	while (lo + 1 < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (g->ranges[mid].from <= addr)
+			lo = mid;
+		else
+			hi = mid;
+	}
+	return &g->ranges[lo];
+}
+
+/* Row r covers the bytes [r, r + 1) * span / rows. */
+static uint64_t row_begin(const struct grid *g, size_t row)
+{
+	return (uint64_t)((unsigned __int128)g->span * row / g->rows);
+}
+
+static void fill_cells(struct grid *g, frag_addr_t addr, uint64_t bytes, enum frag_layout_use use)
+{
+	const struct range *r = range_of(g, addr);
+	uint64_t from = r->at + (addr - r->from), to = from + bytes;
+	size_t row = (size_t)((unsigned __int128)from * g->rows / g->span);
+
+	while (row && row_begin(g, row) > from)
+		row--;
+	for (; row < g->rows && row_begin(g, row) < to; row++) {
+		uint64_t low = FRAG_MAX(from, row_begin(g, row));
+		uint64_t high = FRAG_MIN(to, row_begin(g, row + 1));
+
+		if (low < high)
+			(*cell_at(g, g->looked, row))[use] += high - low;
+	}
+}
+
+static void on_segment(void *ctx, frag_addr_t addr, uint64_t bytes, uint32_t stream)
+{
+	(void)ctx;
+	(void)addr;
+	(void)bytes;
+	(void)stream;
+}
+
+static void on_block(void *ctx, frag_addr_t addr, uint64_t bytes, enum frag_block_state state,
+		     uint64_t releasable)
+{
+	struct grid *g = ctx;
+
+	if (!g->second) {
+		add_range(g, addr, addr + bytes);
+		return;
+	}
+	if (state == FRAG_STATE_LIVE || state == FRAG_STATE_WAITING) {
+		fill_cells(g, addr, bytes,
+			   state == FRAG_STATE_LIVE ? FRAG_LAYOUT_LIVE : FRAG_LAYOUT_WAITING);
+		return;
+	}
+	/* which part of a free block it is that could go is not told: the upper one here */
+	releasable = FRAG_MIN(releasable, bytes);
+	if (releasable < bytes)
+		fill_cells(g, addr, bytes - releasable, FRAG_LAYOUT_PINNED);
+	if (releasable)
+		fill_cells(g, addr + (bytes - releasable), releasable, FRAG_LAYOUT_RELEASABLE);
+}
+
+static void look(struct grid *g, struct frag_run *run)
+{
+	struct frag_visitor v = { .ctx = g, .segment = on_segment, .block = on_block };
+
+	if (run->policy.ops->visit)
+		run->policy.ops->visit(run->policy.self, &v);
+	if (!g->second)
+		merge_ranges(g);
+	g->looked++;
+}
+
+/* ---- the replays --------------------------------------------------------------------- */
+
+static int feed(struct grid *g, struct frag_run *run, const struct frag_run_options *opt,
+		struct frag_err *err)
+{
+	size_t done = 0;
+
+	for (size_t c = 0; c < g->columns && !frag_run_stopped(run) && !g->failed; c++) {
+		if (opt->stop && *opt->stop)
+			return frag_fail(err, FRAG_EINTR, "interrupted");
+		FRAG_TRY(frag_run_feed(run, g->dev->events + done, g->sample[c] + 1 - done, err));
+		done = g->sample[c] + 1;
+		look(g, run);
+	}
+	return g->failed ? frag_fail_nomem(err, "address-space map") : 0;
+}
+
+static int replay(struct grid *g, const struct frag_policy_spec *spec,
+		  const struct frag_sim_config *card, const struct frag_run_options *opt,
+		  struct frag_err *err)
+{
+	struct frag_hints hints = { .trace = g->dev };
+	struct frag_run_options plain = *opt;
+	struct frag_sim_config cfg = *card;
+	struct frag_device *dev;
+	struct frag_run *run;
+	int rc;
+
+	plain.losses = plain.latency = plain.check = plain.paced = false;
+	plain.fill = FRAG_FILL_NONE;
+	plain.work_ns = 0;
+	plain.windows_max = 2;
+	if (!cfg.place) {
+		cfg.place = frag_hints_place;
+		cfg.place_ctx = &hints;
+	}
+	g->looked = 0;
+	FRAG_TRY(frag_sim_open(&cfg, &dev, err));
+	rc = frag_run_create(spec, dev, g->dev, &plain, &run, err);
+	if (!rc) {
+		rc = feed(g, run, opt, err);
+		frag_run_destroy(run);
+	}
+	frag_dev_close(dev);
+	return rc;
+}
+
+/* Evenly in recorded time, else over the events. */
+static int choose_samples(struct grid *g, struct frag_err *err)
+{
+	const struct frag_event *ev = g->dev->events;
+	size_t n = g->dev->events_count, at = 0;
+	uint64_t end = n ? ev[n - 1].time_us : 0;
+
+	g->sample = frag_host_calloc(COLUMNS, sizeof(*g->sample));
+	if (!g->sample)
+		return frag_fail_nomem(err, "address-space map");
+	for (size_t c = 0; n && c < COLUMNS; c++) {
+		size_t next = end ? at : n * c / COLUMNS;
+
+		while (end && next + 1 < n && ev[next + 1].time_us <= end * c / COLUMNS)
+			next++;
+		if (!g->columns || next > g->sample[g->columns - 1])
+			g->sample[g->columns++] = at = next;
+	}
+	return 0;
+}
+
+/* ---- boxes ---------------------------------------------------------------------------- */
+
+static enum frag_layout_use main_use(const struct grid *g, size_t column, size_t row)
+{
+	uint64_t *bytes = *cell_at(g, column, row), sum = 0;
+	uint64_t room = row_begin(g, row + 1) - row_begin(g, row);
+	enum frag_layout_use best = FRAG_LAYOUT_LIVE;
+
+	for (unsigned u = FRAG_LAYOUT_LIVE; u < FRAG_LAYOUT_USES; u++) {
+		sum += bytes[u];
+		if (bytes[u] > bytes[best])
+			best = (enum frag_layout_use)u;
+	}
+	return 2 * sum < room || !room ? FRAG_LAYOUT_NONE : best;
+}
+
+static uint64_t us_of(const struct grid *g, size_t event)
+{
+	return g->dev->events[event].time_us;
+}
+
+static struct frag_layout_box make_box(const struct grid *g, size_t row, size_t from, size_t to,
+				       enum frag_layout_use use)
+{
+	size_t last = g->dev->events_count - 1;
+	size_t end = to < g->columns ? g->sample[to] : last;
+
+	return (struct frag_layout_box){ .from_event = g->sample[from],
+					 .to_event = end,
+					 .from_us = us_of(g, g->sample[from]),
+					 .to_us = us_of(g, end),
+					 .low = row_begin(g, row),
+					 .high = row_begin(g, row + 1),
+					 .use = use };
+}
+
+/* Does it continue a box of the row below? */
+static bool extend(struct frag_layout *l, size_t end, const struct frag_layout_box *b)
+{
+	for (size_t i = 0; i < end; i++) {
+		struct frag_layout_box *o = &l->boxes[i];
+
+		if (o->high == b->low && o->use == b->use && o->from_event == b->from_event &&
+		    o->to_event == b->to_event) {
+			o->high = b->high;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Fills l->boxes [BOXES_MAX]; false if they are too many. */
+static bool make_boxes(const struct grid *g, struct frag_layout *l)
+{
+	l->count = 0;
+	for (size_t row = 0; row < g->rows; row++) {
+		size_t end = l->count;
+
+		for (size_t c = 0, to; c < g->looked; c = to) {
+			enum frag_layout_use use = main_use(g, c, row);
+			struct frag_layout_box box;
+
+			for (to = c + 1; to < g->looked && main_use(g, to, row) == use; to++)
+				;
+			if (use == FRAG_LAYOUT_NONE)
+				continue;
+			box = make_box(g, row, c, to, use);
+			if (extend(l, end, &box))
+				continue;
+			if (l->count == BOXES_MAX)
+				return false;
+			l->boxes[l->count++] = box;
+		}
+	}
+	return true;
+}
+
+/* Half as many rows and columns; of two moments the first, since a box holds from its sample on. */
+static void coarsen(struct grid *g)
+{
+	size_t rows = g->rows / 2, columns = (g->looked + 1) / 2;
+
+	for (size_t c = 0; c < columns; c++) {
+		for (size_t r = 0; r < rows; r++) {
+			uint64_t sum[FRAG_LAYOUT_USES] = { 0 };
+
+			for (unsigned u = 0; u < FRAG_LAYOUT_USES; u++)
+				sum[u] = (*cell_at(g, 2 * c, 2 * r))[u] +
+					 (*cell_at(g, 2 * c, 2 * r + 1))[u];
+			memcpy(g->bytes[c * rows + r], sum, sizeof(sum));
+		}
+		g->sample[c] = g->sample[2 * c];
+	}
+	g->rows = rows;
+	g->columns = (g->columns + 1) / 2;
+	g->looked = columns;
+}
+
+static int make(struct grid *g, const struct frag_policy_spec *spec,
+		const struct frag_sim_config *card, const struct frag_run_options *opt,
+		struct frag_layout *out, struct frag_err *err)
+{
+	FRAG_TRY(choose_samples(g, err));
+	FRAG_TRY(replay(g, spec, card, opt, err));
+	fold(g);
+	g->rows = ROWS;
+	g->bytes = frag_host_calloc(g->columns * g->rows + 1, sizeof(*g->bytes));
+	out->boxes = frag_host_calloc(BOXES_MAX, sizeof(*out->boxes));
+	out->policy = frag_host_strdup(frag_policy_spec_text(spec));
+	if (!g->bytes || !out->boxes || !out->policy)
+		return frag_fail_nomem(err, "address-space map");
+	if (!g->span)
+		return 0;
+	g->second = true;
+	FRAG_TRY(replay(g, spec, card, opt, err));
+	while (!make_boxes(g, out))
+		coarsen(g);
+	out->span_bytes = g->span;
+	out->cell_bytes = g->span / g->rows;
+	out->samples = g->looked;
+	return 0;
+}
+
+int frag_layout_make(const struct frag_policy_spec *spec, const struct frag_sim_config *card,
+		     const struct frag_trace_dev *dev, const struct frag_run_options *opt,
+		     struct frag_layout *out, struct frag_err *err)
+{
+	struct grid g = { .dev = dev };
+	int rc;
+
+	*out = (struct frag_layout){ 0 };
+	rc = make(&g, spec, card, opt, out, err);
+	frag_host_free(g.sample);
+	frag_host_free(g.ranges);
+	frag_host_free(g.bytes);
+	if (rc)
+		frag_layout_release(out);
+	return rc;
+}
+
+void frag_layout_release(struct frag_layout *l)
+{
+	frag_host_free(l->policy);
+	frag_host_free(l->boxes);
+	*l = (struct frag_layout){ 0 };
+}

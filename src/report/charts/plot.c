@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gnuplot as a child process: finding the scripts, running several at a time. */
+#include "plot.h"
+
+#include "base/outfile.h"
+
+#include <frag/base.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern char **environ;
+
+static bool holds_scripts(const char *dir)
+{
+	char *style = frag_path_join(dir, "style.gp");
+	bool found = style && !access(style, R_OK);
+
+	frag_host_free(style);
+	return found;
+}
+
+/* *out = base/tail if the scripts are there. 1 = found, 0 = not, negative = error. */
+static int try_dir(const char *base, const char *tail, char **out, struct frag_err *err)
+{
+	char *dir = frag_path_join(base, tail);
+
+	if (!dir)
+		return frag_fail_nomem(err, "path of the plot scripts");
+	if (holds_scripts(dir)) {
+		*out = dir;
+		return 1;
+	}
+	frag_host_free(dir);
+	return 0;
+}
+
+/* Upwards from the program: PREFIX/bin/cufrag, build/<variant>/cufrag, build/<variant>/tests/x. */
+static int search_up(char **out, struct frag_err *err)
+{
+	char exe[4096];
+	ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
+	int found = 0;
+
+	if (n <= 0)
+		return 0;
+	exe[n] = '\0';
+	for (int up = 0; up < 6 && !found; up++) {
+		char *slash = strrchr(exe, '/');
+
+		if (!slash || slash == exe)
+			break;
+		*slash = '\0';
+		found = try_dir(exe, "share/cufrag/plot", out, err);
+		if (!found)
+			found = try_dir(exe, "scripts/plot", out, err);
+	}
+	return found;
+}
+
+int frag_plot_scripts(char **dir, struct frag_err *err)
+{
+	const char *share = getenv("FRAG_SHARE");
+	int found = 0;
+
+	if (share && *share)
+		found = try_dir(share, "plot", dir, err);
+	if (!found)
+		found = search_up(dir, err);
+	if (found)
+		return found < 0 ? found : 0;
+	return frag_fail(err, FRAG_EOUTPUT,
+			 "the plot scripts are not found near the program; set "
+			 "FRAG_SHARE to the folder that holds plot/style.gp");
+}
+
+/* A running child; `log` takes what it says. */
+struct child {
+	pid_t pid;
+	const struct frag_plot *plot;
+	char *script, *log;
+};
+
+static void forget(struct child *c)
+{
+	if (c->log)
+		unlink(c->log);
+	frag_host_free(c->log);
+	frag_host_free(c->script);
+	*c = (struct child){ 0 };
+}
+
+static char *suffixed(const char *a, const char *b)
+{
+	size_t n = strlen(a), m = strlen(b);
+	char *s = frag_host_alloc(n + m + 1);
+
+	if (!s)
+		return NULL;
+	memcpy(s, a, n);
+	memcpy(s + n, b, m + 1);
+	return s;
+}
+
+static int spawn(struct child *c, struct frag_err *err)
+{
+	const struct frag_plot *p = c->plot;
+	/* -d: no init file of the user's may change the picture */
+	char *argv[] = { (char *)"gnuplot",
+			 (char *)"-d",
+			 (char *)"-c",
+			 c->script,
+			 (char *)p->csv,
+			 (char *)p->output,
+			 (char *)p->format,
+			 (char *)p->title,
+			 (char *)p->subtitle,
+			 (char *)p->extra,
+			 NULL };
+	posix_spawn_file_actions_t io;
+	posix_spawnattr_t attr;
+	int ret;
+
+	/* a group of its own: Ctrl-C on the terminal lets a picture that was begun be finished */
+	if (posix_spawnattr_init(&attr))
+		return frag_fail_nomem(err, "gnuplot");
+	posix_spawnattr_setpgroup(&attr, 0);
+	posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETPGROUP);
+	if (posix_spawn_file_actions_init(&io)) {
+		posix_spawnattr_destroy(&attr);
+		return frag_fail_nomem(err, "gnuplot");
+	}
+	posix_spawn_file_actions_addopen(&io, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+	posix_spawn_file_actions_addopen(&io, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+	posix_spawn_file_actions_addopen(&io, STDERR_FILENO, c->log, O_WRONLY | O_CREAT | O_TRUNC,
+					 0600);
+	ret = posix_spawnp(&c->pid, "gnuplot", &io, &attr, argv, environ);
+	posix_spawn_file_actions_destroy(&io);
+	posix_spawnattr_destroy(&attr);
+	if (ret) {
+		c->pid = 0;
+		return frag_fail(err, FRAG_EOUTPUT,
+				 "cannot run gnuplot for the charts: %s; "
+				 "install it (package gnuplot-nox), or use --csv and --json",
+				 strerror(ret));
+	}
+	return 0;
+}
+
+static int start(const char *dir, const struct frag_plot *plot, struct child *c,
+		 struct frag_err *err)
+{
+	bool whole = strchr(plot->script, '/') != NULL;
+	char *base = whole ? frag_host_strdup(plot->script) : frag_path_join(dir, plot->script);
+	int ret;
+
+	c->plot = plot;
+	c->script = base ? suffixed(base, whole ? "" : ".gp") : NULL;
+	c->log = suffixed(plot->output, ".log");
+	frag_host_free(base);
+	ret = c->script && c->log ? spawn(c, err) : frag_fail_nomem(err, "gnuplot");
+	if (ret)
+		forget(c);
+	return ret;
+}
+
+/* The first line gnuplot said that names a mistake, else a word about its status. */
+static int complain(const struct child *c, int status, struct frag_err *err)
+{
+	char line[300], said[300] = "";
+	FILE *log = fopen(c->log, "r");
+
+	while (log && fgets(line, sizeof(line), log)) {
+		line[strcspn(line, "\r\n")] = '\0';
+		if (*line && (strstr(line, "line ") || !*said))
+			memcpy(said, line, sizeof(said));
+	}
+	if (log)
+		fclose(log);
+	return frag_fail(err, FRAG_EOUTPUT, "gnuplot failed to draw '%s' (status %d): %.200s",
+			 c->plot->script, WIFEXITED(status) ? WEXITSTATUS(status) : -1,
+			 *said ? said : "it said nothing");
+}
+
+static int finish(struct child *c, struct frag_err *err)
+{
+	int status, ret = 0;
+
+	while (waitpid(c->pid, &status, 0) < 0) {
+		if (errno != EINTR) {
+			status = -1;
+			break;
+		}
+	}
+	if (status != 0 || access(c->plot->output, R_OK))
+		ret = complain(c, status, err);
+	forget(c);
+	return ret;
+}
+
+#define CHILDREN_MAX 16u
+
+int frag_plot_run(const struct frag_plot *plots, size_t count, unsigned threads,
+		  struct frag_err *err)
+{
+	struct child children[CHILDREN_MAX] = { 0 };
+	size_t slots = FRAG_MIN(FRAG_MAX(threads, 1u), CHILDREN_MAX);
+	char *dir;
+	int ret;
+
+	FRAG_TRY(frag_plot_scripts(&dir, err));
+	ret = 0;
+	/* A ring: the oldest child is waited for before its place is used again. */
+	for (size_t i = 0; i < count && !ret; i++) {
+		struct child *c = &children[i % slots];
+
+		if (c->pid)
+			ret = finish(c, err);
+		if (!ret)
+			ret = start(dir, &plots[i], c, err);
+	}
+	for (size_t i = 0; i < slots; i++) {
+		if (children[i].pid) {
+			int last = finish(&children[i], ret ? NULL : err);
+
+			ret = ret ? ret : last;
+		}
+	}
+	frag_host_free(dir);
+	return ret;
+}

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The answer of a comparison: what to take, in words, and the line that sets it. */
+#include "report/report.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Driver time that nobody will notice: below this part of the recorded time. */
+#define CHEAP_RATIO 0.01
+
+static double driver_share(const struct frag_section *s, const struct frag_result *r)
+{
+	return s->duration_us ? (double)r->m.modelled_ns / 1e3 / (double)s->duration_us : 0;
+}
+
+static bool is_named(const struct frag_result *r, const char *name)
+{
+	size_t n = strlen(name);
+
+	return !strncmp(r->policy, name, n) && (!r->policy[n] || r->policy[n] == ':');
+}
+
+static bool is_setting(const struct frag_result *r)
+{
+	return is_named(r, "pytorch");
+}
+
+/* The one that needs least of those that are `settings` and `cheap`; SIZE_MAX if none is. */
+static size_t best_of(const struct frag_section *s, bool settings, bool cheap)
+{
+	size_t best = SIZE_MAX;
+
+	for (size_t i = 0; i < s->count; i++) {
+		const struct frag_result *r = &s->results[i];
+
+		if (!r->completed || frag_result_reserved_nothing(r) ||
+		    (settings && !is_setting(r)) || is_named(r, "planned") ||
+		    (cheap && driver_share(s, r) >= CHEAP_RATIO))
+			continue;
+		if (best == SIZE_MAX ||
+		    r->m.peak_reserved_bytes < s->results[best].m.peak_reserved_bytes)
+			best = i;
+	}
+	return best;
+}
+
+static void choose(const struct frag_section *s, struct frag_advice *out)
+{
+	bool settings = s->conf && best_of(s, true, false) != SIZE_MAX;
+	size_t any = best_of(s, settings, false), cheap = best_of(s, settings, true);
+
+	out->of_settings = settings;
+	out->pick = cheap != SIZE_MAX ? cheap : any;
+	out->of_cheap = out->pick != any;
+	/* a trace on which nothing but a plan completes */
+	if (out->pick == SIZE_MAX)
+		out->pick = out->least;
+}
+
+void frag_section_advice(const struct frag_section *s, struct frag_advice *out)
+{
+	const struct frag_result *r;
+
+	*out = (struct frag_advice){ .least = frag_section_best(s) };
+	choose(s, out);
+	if (out->pick == SIZE_MAX)
+		return;
+	r = &s->results[out->pick];
+	if (s->conf && is_setting(r))
+		out->conf = r->policy[strlen("pytorch")] ? r->policy + strlen("pytorch:") : "";
+	out->card = frag_report_smallest_card(r->m.peak_reserved_bytes);
+	if (out->card)
+		out->spare_bytes = out->card->total_bytes - out->card->context_bytes -
+				   r->m.peak_reserved_bytes;
+}
+
+/* ---- the sentence ------------------------------------------------------------------ */
+
+/* Compared with the recorded settings, or with what was named first. */
+static void say_saving(const struct frag_section *s, const struct frag_result *best, bool of_these,
+		       struct frag_text *out)
+{
+	const struct frag_result *base = &s->results[s->baseline];
+	uint64_t a = best->m.peak_reserved_bytes, b = base->m.peak_reserved_bytes;
+	const char *as = s->baseline_recorded ? "the recorded " : "";
+
+	if (s->count == 1)
+		return;
+	if (!base->completed) {
+		frag_text_addf(out, ", where %s'%s' runs out of memory at event %" PRIu64, as,
+			       base->policy, base->oom.event);
+	} else if (best == base) {
+		frag_text_addf(out, "; %sno other %s needs less",
+			       s->baseline_recorded ? "these are the recorded settings, and " : "",
+			       of_these ? "of these" : "policy here");
+	} else if (a == b) {
+		frag_text_addf(out, ", as much as %s'%s'", as, base->policy);
+	} else {
+		frag_text_add(out, ", ");
+		frag_text_add_bytes(out, a < b ? b - a : a - b);
+		frag_text_addf(out, " (%.1f %%) %s than %s'%s' with ",
+			       100.0 * (double)(a < b ? b - a : a - b) / (double)b,
+			       a < b ? "less" : "more", as, base->policy);
+		frag_text_add_bytes(out, b);
+	}
+}
+
+static void say_driver(const struct frag_section *s, const struct frag_result *r,
+		       struct frag_text *out)
+{
+	frag_text_add_ns(out, r->m.modelled_ns);
+	frag_text_addf(out, " in the driver, %.*f %% of the recorded time",
+		       driver_share(s, r) < 0.1 ? 1 : 0, 100 * driver_share(s, r));
+}
+
+static void say_card(const struct frag_advice *a, struct frag_text *out)
+{
+	if (!a->card) {
+		frag_text_add(out, "; no known card has room for it");
+		return;
+	}
+	frag_text_addf(out, "; the smallest known card with room for it is %s, with ",
+		       a->card->label);
+	frag_text_add_bytes(out, a->spare_bytes);
+	frag_text_add(out, " to spare");
+}
+
+/* Nothing completed, or nothing was reserved. */
+static void say_nothing(const struct frag_section *s, struct frag_text *out)
+{
+	for (size_t k = 0; k < s->count; k++) {
+		if (s->results[k].completed) {
+			frag_text_add(out, "nothing was reserved, so there is nothing to compare");
+			return;
+		}
+	}
+	frag_text_addf(out, "no policy completes '%s' here: %s", s->trace,
+		       s->count == 1 ? "it runs out of memory"
+				     : "every one of them runs out of memory");
+}
+
+/* Which ones the pick is the best of. */
+static void say_among(const struct frag_section *s, const struct frag_advice *a,
+		      struct frag_text *out)
+{
+	size_t others = 0;
+
+	for (size_t i = 0; i < s->count; i++)
+		others += !is_setting(&s->results[i]);
+	if (a->of_cheap)
+		frag_text_addf(out,
+			       "of %s that spend less than 1 %% of the recorded time in the "
+			       "driver, ",
+			       a->of_settings ? "PyTorch's settings" : "the policies");
+	else if (a->of_settings && others)
+		frag_text_add(out, "of PyTorch's settings, ");
+}
+
+/* What needs even less comes second: it is no setting, or few will want to pay for it. */
+static void say_least(const struct frag_section *s, const struct frag_advice *a,
+		      struct frag_text *out)
+{
+	const struct frag_result *r = &s->results[a->least];
+
+	if (a->least == a->pick ||
+	    r->m.peak_reserved_bytes >= s->results[a->pick].m.peak_reserved_bytes)
+		return;
+	frag_text_addf(out, ". '%s' would do with ", r->policy);
+	frag_text_add_bytes(out, r->m.peak_reserved_bytes);
+	if (is_named(r, "planned"))
+		frag_text_add(out, ", but has seen the first steps in advance");
+	else if (driver_share(s, r) >= CHEAP_RATIO) {
+		frag_text_add(out, ", but spends ");
+		say_driver(s, r, out);
+	} else if (a->of_settings && !is_setting(r)) {
+		frag_text_add(out, ", but is another allocator");
+	}
+}
+
+void frag_section_answer(const struct frag_section *s, struct frag_text *out)
+{
+	const struct frag_result *best;
+	struct frag_advice a;
+
+	frag_section_advice(s, &a);
+	if (a.pick == SIZE_MAX) {
+		say_nothing(s, out);
+		return;
+	}
+	best = &s->results[a.pick];
+	say_among(s, &a, out);
+	frag_text_addf(out, "'%s' needs least: ", best->policy);
+	frag_text_add_bytes(out, best->m.peak_reserved_bytes);
+	frag_text_add(out, " reserved at peak");
+	say_saving(s, best, a.of_cheap || a.of_settings, out);
+	say_card(&a, out);
+	if (s->count > 1 && driver_share(s, best) >= CHEAP_RATIO) {
+		frag_text_add(out, "; it spends ");
+		say_driver(s, best, out);
+	}
+	say_least(s, &a, out);
+}
+
+void frag_section_export(const struct frag_section *s, struct frag_text *out)
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+				    "_.:,";
+	struct frag_advice a;
+
+	frag_section_advice(s, &a);
+	if (a.pick == SIZE_MAX || !a.conf)
+		return;
+	if (!*a.conf)
+		frag_text_add(out, "unset PYTORCH_CUDA_ALLOC_CONF");
+	else if (strspn(a.conf, plain) == strlen(a.conf))
+		frag_text_addf(out, "export PYTORCH_CUDA_ALLOC_CONF=%s", a.conf);
+	else
+		frag_text_addf(out, "export PYTORCH_CUDA_ALLOC_CONF='%s'", a.conf);
+}
+
+static double counter_of(const struct frag_result *r, const char *name)
+{
+	for (size_t i = 0; r->counters && r->counters[i][0]; i++) {
+		if (!strcmp(r->counters[i][0], name))
+			return strtod(r->counters[i][1], NULL);
+	}
+	return 0;
+}
+
+void frag_section_planned(const struct frag_section *s, struct frag_text *out)
+{
+	for (size_t i = 0; i < s->count; i++) {
+		const struct frag_result *r = &s->results[i];
+
+		if (!is_named(r, "planned") || !r->params || strncmp(r->params, "plan=first ", 11))
+			continue;
+		frag_text_addf(out, "'%s' has a plan from the %s", r->policy,
+			       r->params + strlen("plan="));
+		if (r->m.allocs_count)
+			frag_text_addf(out, ", which placed %.1f %% of all requests",
+				       100 * counter_of(r, "planned.hits") /
+					       (double)r->m.allocs_count);
+		return;
+	}
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* report.html: one self-contained page. */
+#ifndef FRAG_REPORT_HTML_H
+#define FRAG_REPORT_HTML_H
+
+#include "report/charts/chart.h"
+
+/* A chart as the page shows it. */
+struct frag_figure {
+	const struct frag_chart_ops *ops;
+	size_t section; /* number in the report */
+	char *base;	/* name of its files without ending */
+	char *svg;	/* contents */
+};
+
+/* The whole page. figures: grouped by section, in the order of the page. Errors: FRAG_ENOMEM. */
+int frag_html_page(const struct frag_report *r, const struct frag_figure *figures, size_t count,
+		   unsigned formats, struct frag_text *out, struct frag_err *err);
+
+/* Parts that other pages share: everything up to the content, and the end. */
+void frag_html_begin(const char *title, struct frag_text *out);
+void frag_html_end(struct frag_text *out);
+/* The box with the answer; the sentence in t gets a capital. */
+void frag_html_answer(struct frag_text *t, struct frag_text *out);
+/* Version and the command that makes the page again. */
+void frag_html_again(const struct frag_report *r, struct frag_text *out);
+/* What several ranks, devices or traces need together; nothing where there is one. */
+int frag_html_spread(const struct frag_report *r, struct frag_text *out, struct frag_err *err);
+
+#endif

@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * JSON of replay and compare (schema 1), key order fixed. What is not
+ * available is null. Times of the driver are "modelled_ns" (measured where
+ * device.modelled is false); host times are in "host" only.
+ *
+ * jansson tolerates NULL values by failing the call that takes them, so a
+ * missing piece is found at the end: put() remembers it.
+ */
+#include "report/report.h"
+#include "report/spread.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct maker {
+	bool failed;
+};
+
+static json_t *note(struct maker *mk, json_t *v)
+{
+	if (!v)
+		mk->failed = true;
+	return v;
+}
+
+static void put(struct maker *mk, json_t *obj, const char *key, json_t *value)
+{
+	if (json_object_set_new(obj, key, note(mk, value)))
+		mk->failed = true;
+}
+
+static void append(struct maker *mk, json_t *array, json_t *value)
+{
+	if (json_array_append_new(array, note(mk, value)))
+		mk->failed = true;
+}
+
+/* Integers above 2^63-1 stand for "none" in our structs. */
+static json_t *number(uint64_t v)
+{
+	return v > INT64_MAX ? json_null() : json_integer((json_int_t)v);
+}
+
+static json_t *real(double v)
+{
+	return isfinite(v) ? json_real(v) : json_null();
+}
+
+/* Text from files may be anything; JSON takes UTF-8 only. */
+static json_t *string(const char *s)
+{
+	json_t *v = s ? json_string(s) : json_null();
+	char *copy;
+
+	if (v)
+		return v;
+	copy = frag_host_strdup(s);
+	if (!copy)
+		return NULL;
+	for (char *p = copy; *p; p++) {
+		if ((unsigned char)*p >= 0x80)
+			*p = '?';
+	}
+	v = json_string(copy);
+	frag_host_free(copy);
+	return v;
+}
+
+static json_t *latency_of(struct maker *mk, const struct frag_hist *h)
+{
+	static const struct {
+		const char *name;
+		double q;
+	} quantiles[] = { { "p50", 0.5 }, { "p90", 0.9 }, { "p99", 0.99 }, { "p99.9", 0.999 } };
+	json_t *o;
+
+	if (!h->count)
+		return json_null();
+	o = note(mk, json_object());
+	put(mk, o, "count", number(h->count));
+	put(mk, o, "min", number(h->min));
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(quantiles); i++)
+		put(mk, o, quantiles[i].name, number(frag_hist_quantile(h, quantiles[i].q)));
+	put(mk, o, "max", number(h->max));
+	put(mk, o, "total", number(h->sum));
+	return o;
+}
+
+/* {alloc_ns: {all, hit, split, …}, free_ns} into obj. */
+static void put_latencies(struct maker *mk, json_t *obj, const struct frag_hist *alloc,
+			  const struct frag_hist *release)
+{
+	struct frag_hist *all = frag_host_calloc(1, sizeof(*all));
+	json_t *by_class = note(mk, json_object());
+
+	if (!all) {
+		mk->failed = true;
+		json_decref(by_class);
+		return;
+	}
+	for (int c = 0; c < FRAG_CLASS_COUNT; c++)
+		frag_hist_merge(all, &alloc[c]);
+	put(mk, by_class, "all", latency_of(mk, all));
+	for (int c = 0; c < FRAG_CLASS_COUNT; c++)
+		put(mk, by_class, frag_class_name((enum frag_class)c), latency_of(mk, &alloc[c]));
+	put(mk, obj, "alloc_ns", by_class);
+	put(mk, obj, "free_ns", latency_of(mk, release));
+	frag_host_free(all);
+}
+
+static void put_metrics(struct maker *mk, json_t *obj, const struct frag_metrics *m, bool host)
+{
+	size_t count;
+	const struct frag_metric_info *list = frag_metric_list(&count);
+
+	for (size_t i = 0; i < count; i++) {
+		const char *at = (const char *)m + list[i].offset;
+
+		if (frag_report_is_host(&list[i]) != host)
+			continue;
+		put(mk, obj, list[i].name,
+		    list[i].type == FRAG_METRIC_T_U64 ? number(*(const uint64_t *)at)
+						      : real(*(const double *)at));
+	}
+}
+
+static json_t *loss_of(struct maker *mk, const struct frag_loss *l)
+{
+	json_t *o = note(mk, json_object());
+
+	put(mk, o, "event", number(l->event));
+	put(mk, o, "time_us", number(l->time_us));
+	put(mk, o, "reserved_bytes", number(l->reserved_bytes));
+	put(mk, o, "requested_bytes", number(l->requested_bytes));
+	put(mk, o, "rounding_bytes", number(l->rounding_bytes));
+	put(mk, o, "waiting_bytes", number(l->waiting_bytes));
+	put(mk, o, "pinned_bytes", number(l->pinned_bytes));
+	put(mk, o, "releasable_bytes", number(l->releasable_bytes));
+	put(mk, o, "other_bytes", number(l->other_bytes));
+	put(mk, o, "largest_free_bytes", number(l->largest_free_bytes));
+	return o;
+}
+
+static json_t *oom_of(struct maker *mk, const struct frag_oom *oom)
+{
+	json_t *o;
+
+	if (!oom->happened)
+		return json_null();
+	o = note(mk, json_object());
+	put(mk, o, "event", number(oom->event));
+	put(mk, o, "time_us", number(oom->time_us));
+	put(mk, o, "bytes", number(oom->bytes));
+	put(mk, o, "step", number(oom->step));
+	put(mk, o, "memory", loss_of(mk, &oom->at));
+	return o;
+}
+
+static json_t *calls_of(struct maker *mk, const struct frag_result *res)
+{
+	json_t *o = note(mk, json_object());
+
+	for (int c = 0; c < FRAG_CALL_COUNT; c++) {
+		const struct frag_call_stat *st = &res->calls[c];
+		json_t *call;
+
+		if (!st->count && !st->failed)
+			continue;
+		call = note(mk, json_object());
+		put(mk, call, "count", number(st->count));
+		put(mk, call, "failed", number(st->failed));
+		put(mk, call, "bytes", number(st->bytes));
+		put(mk, call, "ns", number(st->ns));
+		put(mk, o, frag_call_name((enum frag_call)c), call);
+	}
+	return o;
+}
+
+static json_t *counters_of(struct maker *mk, const struct frag_result *res)
+{
+	json_t *o = note(mk, json_object());
+
+	for (size_t i = 0; res->counters && res->counters[i][0]; i++)
+		put(mk, o, res->counters[i][0],
+		    json_integer(strtoll(res->counters[i][1], NULL, 10)));
+	return o;
+}
+
+static json_t *result_of(struct maker *mk, const struct frag_section *s,
+			 const struct frag_result *res, bool omit_host)
+{
+	json_t *o = note(mk, json_object()), *host;
+
+	put(mk, o, "policy", string(res->policy));
+	put(mk, o, "params", string(res->params ? res->params : ""));
+	put(mk, o, "trace", string(s->trace));
+	put(mk, o, "device_ordinal", number(s->ordinal));
+	put(mk, o, "completed", json_boolean(res->completed));
+	put(mk, o, "first_oom", res->oom.happened ? number(res->oom.event) : json_null());
+	put_metrics(mk, o, &res->m, false);
+	put(mk, o, "oom", oom_of(mk, &res->oom));
+	put_latencies(mk, o, res->alloc_modelled_ns, &res->free_modelled_ns);
+	put(mk, o, "calls", calls_of(mk, res));
+	put(mk, o, "counters", counters_of(mk, res));
+	if (omit_host)
+		return o;
+	host = note(mk, json_object());
+	put_metrics(mk, host, &res->m, true);
+	put_latencies(mk, host, res->alloc_host_ns, &res->free_host_ns);
+	put(mk, o, "host", host);
+	return o;
+}
+
+static json_t *optimum_of(struct maker *mk, const struct frag_section *s)
+{
+	const struct frag_optimum *opt = &s->optimum;
+	json_t *o = note(mk, json_object());
+
+	put(mk, o, "lower_bound_bytes", number(frag_section_bound(s)));
+	put(mk, o, "placement_bytes", opt->placed ? number(opt->place_bytes) : json_null());
+	put(mk, o, "placement_rule", opt->placed ? string(opt->rule) : json_null());
+	return o;
+}
+
+/* What to take, and the setting that does it. */
+static json_t *advice_of(struct maker *mk, const struct frag_section *s)
+{
+	struct frag_advice a;
+	json_t *o;
+
+	frag_section_advice(s, &a);
+	if (a.pick == SIZE_MAX)
+		return json_null();
+	o = note(mk, json_object());
+	put(mk, o, "take", string(s->results[a.pick].policy));
+	put(mk, o, "conf", string(a.conf));
+	put(mk, o, "reserved_bytes", number(s->results[a.pick].m.peak_reserved_bytes));
+	put(mk, o, "smallest_card", string(a.card ? a.card->name : NULL));
+	put(mk, o, "spare_bytes", a.card ? number(a.spare_bytes) : json_null());
+	return o;
+}
+
+static json_t *trace_of(struct maker *mk, const struct frag_section *s)
+{
+	json_t *o = note(mk, json_object());
+
+	put(mk, o, "name", string(s->trace));
+	put(mk, o, "format", string(s->format));
+	put(mk, o, "conf", string(s->conf));
+	put(mk, o, "device_ordinal", number(s->ordinal));
+	put(mk, o, "events_count", number(s->events_count));
+	put(mk, o, "streams_count", number(s->streams_count));
+	put(mk, o, "pools_count", number(s->pools_count));
+	put(mk, o, "duration_us", s->duration_us ? number(s->duration_us) : json_null());
+	put(mk, o, "truncated", json_boolean(s->truncated));
+	put(mk, o, "seed_blocks_count", number(s->seed_blocks));
+	put(mk, o, "optimum", s->optimum.hidden ? json_null() : optimum_of(mk, s));
+	put(mk, o, "advice", advice_of(mk, s));
+	put(mk, o, "missing", string(s->missing));
+	return o;
+}
+
+static json_t *spread_of(struct maker *mk, const struct frag_report *r)
+{
+	struct frag_spreads s;
+	json_t *list;
+
+	if (frag_spreads_init(&s, r, NULL)) {
+		mk->failed = true;
+		return NULL;
+	}
+	list = note(mk, frag_spreads_json(&s, r));
+	frag_spreads_release(&s);
+	return list;
+}
+
+static json_t *device_of(struct maker *mk, const struct frag_report *r)
+{
+	json_t *o = note(mk, json_object());
+
+	put(mk, o, "kind", string(r->device));
+	put(mk, o, "name", string(r->card.name));
+	put(mk, o, "total_bytes", number(r->card.total_bytes));
+	put(mk, o, "context_bytes", number(r->card.context_bytes));
+	put(mk, o, "granule_bytes", number(r->card.granule_bytes));
+	put(mk, o, "modelled", json_boolean(r->card.modelled));
+	return o;
+}
+
+static json_t *settings_of(struct maker *mk, const struct frag_report *r)
+{
+	json_t *o = note(mk, json_object());
+
+	put(mk, o, "limit_bytes", number(r->limit_bytes));
+	put(mk, o, "seed", number(r->seed));
+	put(mk, o, "sync_every", number(r->sync_every));
+	put(mk, o, "on_oom", string(r->skip_oom ? "skip" : "stop"));
+	put(mk, o, "free_at_request", json_boolean(r->free_at_request));
+	return o;
+}
+
+json_t *frag_report_json(const struct frag_report *r)
+{
+	struct maker mk = { false };
+	json_t *top = note(&mk, json_object()), *traces = note(&mk, json_array());
+	json_t *results = note(&mk, json_array());
+
+	put(&mk, top, "schema", number(FRAG_REPORT_SCHEMA));
+	put(&mk, top, "version", string(FRAG_VERSION));
+	put(&mk, top, "command", string(r->command));
+	put(&mk, top, "trace", r->count ? string(r->sections[0].trace) : json_null());
+	put(&mk, top, "device", device_of(&mk, r));
+	put(&mk, top, "settings", settings_of(&mk, r));
+	for (size_t i = 0; i < r->count; i++) {
+		const struct frag_section *s = &r->sections[i];
+
+		append(&mk, traces, trace_of(&mk, s));
+		for (size_t k = 0; k < s->count; k++)
+			append(&mk, results, result_of(&mk, s, &s->results[k], r->omit_host));
+	}
+	put(&mk, top, "traces", traces);
+	put(&mk, top, "results", results);
+	if (r->count > 1)
+		put(&mk, top, "spread", spread_of(&mk, r));
+	if (r->missing)
+		put(&mk, top, "missing", string(r->missing));
+	if (mk.failed) {
+		json_decref(top);
+		return NULL;
+	}
+	return top;
+}
+
+int frag_report_json_text(const struct frag_report *r, struct frag_text *out, struct frag_err *err)
+{
+	json_t *json = frag_report_json(r);
+	char *text;
+
+	if (!json)
+		return frag_fail_nomem(err, "JSON of the results");
+	/* 15 digits: what a double holds for certain, and 0.1 stays 0.1. */
+	text = json_dumps(json, JSON_INDENT(2) | JSON_REAL_PRECISION(15));
+	json_decref(json);
+	if (!text)
+		return frag_fail_nomem(err, "JSON of the results");
+	frag_text_add(out, text);
+	frag_text_add(out, "\n");
+	free(text); /* jansson's own malloc */
+	return frag_text_check(out, err);
+}

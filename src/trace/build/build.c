@@ -1,0 +1,437 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One pass over the entries of a device. `live` finds the slot of an address.
+ * An alloc, or a free whose completion follows directly, is one entry
+ * and handled at once. Everything else that can stand between two operations
+ * (deferred completions, released and new segments) is a group: it ends with
+ * the alloc or oom it served, or without one (then it was an empty_cache).
+ *
+ * Source of the grammar: PyTorch 2.11, c10/cuda/CUDACachingAllocator.cpp.
+ */
+#include "build_internal.h"
+#include "trace/event_words.h"
+
+#define PENDING UINT64_MAX /* evidence that waits for the index of its event */
+#define MAX_TIME ((1ull << 40) - 1)
+#define MAX_STACK ((1u << 24) - 1)
+
+/* ---- emitting --------------------------------------------------------------- */
+
+static int bad_entry(struct frag_builder *b, size_t i, const char *what)
+{
+	const struct frag_raw_entry *e = &b->raw->entries[i];
+	size_t at = frag_raw_index(b->raw, i);
+
+	return frag_fail_at(b->err, FRAG_EINPUT, at,
+			    "device %u, entry %zu: %s (address 0x%llx, %llu bytes)",
+			    b->raw->ordinal, at, what, (unsigned long long)e->addr,
+			    (unsigned long long)e->bytes);
+}
+
+static inline uint64_t event_time(struct frag_builder *b, uint64_t unix_us)
+{
+	uint64_t t = unix_us > b->raw->start_us ? unix_us - b->raw->start_us : 0;
+
+	if (FRAG_UNLIKELY(t < b->last_us))
+		t = b->last_us;
+	if (FRAG_UNLIKELY(t > MAX_TIME))
+		t = MAX_TIME;
+	b->last_us = t;
+	return t;
+}
+
+static inline struct frag_event event_of(struct frag_builder *b, const struct frag_raw_entry *e,
+					 enum frag_event_kind kind)
+{
+	return (struct frag_event){ .time_us = event_time(b, e->time_us),
+				    .stack = e->stack <= MAX_STACK ? e->stack : FRAG_NO_STACK,
+				    .stream = b->stream_of[e->stream],
+				    .kind = (uint8_t)kind };
+}
+
+static inline uint64_t when_word(struct frag_builder *b, const struct frag_raw_entry *e)
+{
+	uint64_t stack = e->stack <= MAX_STACK ? e->stack : FRAG_NO_STACK;
+
+	return event_time(b, e->time_us) | stack << FRAG_EVENT_STACK_SHIFT;
+}
+
+/* The common events. */
+static inline void emit_words(struct frag_builder *b, struct frag_event_words w, frag_addr_t addr)
+{
+	struct frag_trace_dev *out = b->out;
+
+	frag_event_put(&out->events[out->events_count], w);
+	out->addrs[out->events_count++] = addr;
+}
+
+/* The arrays have room for all: see allocate. */
+static inline void emit(struct frag_builder *b, struct frag_event ev, frag_addr_t addr)
+{
+	struct frag_trace_dev *out = b->out;
+
+	out->events[out->events_count] = ev;
+	out->addrs[out->events_count++] = addr;
+}
+
+static void emit_marks(struct frag_builder *b, uint64_t until_us)
+{
+	const struct frag_raw_dev *raw = b->raw;
+
+	while (b->next_mark < raw->marks_count && raw->marks[b->next_mark].time_us <= until_us) {
+		const struct frag_raw_mark *m = &raw->marks[b->next_mark++];
+		struct frag_raw_entry e = { .time_us = m->time_us };
+		struct frag_event ev = event_of(b, &e, FRAG_EV_MARK);
+
+		ev.slot = m->name;
+		ev.stream = 0;
+		ev.flags = m->flags;
+		emit(b, ev, FRAG_NO_ADDR);
+	}
+	b->mark_us =
+		b->next_mark < raw->marks_count ? raw->marks[b->next_mark].time_us : UINT64_MAX;
+}
+
+static void emit_seen(struct frag_builder *b, const struct frag_raw_entry *e, uint64_t before)
+{
+	static const uint8_t kinds[FRAG_RAW_COUNT] = {
+		[FRAG_RAW_SEGMENT_ALLOC] = FRAG_SEEN_SEGMENT_ALLOC,
+		[FRAG_RAW_SEGMENT_FREE] = FRAG_SEEN_SEGMENT_FREE,
+		[FRAG_RAW_SEGMENT_MAP] = FRAG_SEEN_SEGMENT_MAP,
+		[FRAG_RAW_SEGMENT_UNMAP] = FRAG_SEEN_SEGMENT_UNMAP,
+		[FRAG_RAW_OOM] = FRAG_SEEN_OOM,
+		[FRAG_RAW_SNAPSHOT] = FRAG_SEEN_SNAPSHOT,
+	};
+	struct frag_trace_dev *out = b->out;
+
+	out->seen[out->seen_count++] = (struct frag_evidence){
+		.before = before,
+		.addr = e->addr,
+		.bytes = e->bytes,
+		.time_us = e->time_us > b->raw->start_us ? e->time_us - b->raw->start_us : 0,
+		.stream = b->stream_of[e->stream],
+		.kind = kinds[e->action],
+	};
+}
+
+/* ---- slots -------------------------------------------------------------------- */
+
+static int take_slot(struct frag_builder *b, uint32_t *slot)
+{
+	struct frag_trace_dev *out = b->out;
+
+	if (b->free_count) {
+		*slot = b->free_slots[--b->free_count];
+		return 0;
+	}
+	if (out->slots_count == b->slots_cap) {
+		size_t cap = b->slots_cap;
+
+		FRAG_TRY(frag_grow(&b->slots, out->slots_count, &cap, sizeof(*b->slots), "slots",
+				   b->err));
+		cap = b->slots_cap;
+		FRAG_TRY(frag_grow(&b->free_slots, out->slots_count, &cap, sizeof(*b->free_slots),
+				   "slots", b->err));
+		b->slots_cap = cap;
+	}
+	*slot = out->slots_count++;
+	return 0;
+}
+
+static inline uint16_t entry_pool(const struct frag_builder *b, size_t i)
+{
+	uint16_t pool = b->raw->entries[i].pool;
+
+	if (FRAG_UNLIKELY(pool != FRAG_RAW_NO_POOL))
+		return pool;
+	return FRAG_UNLIKELY(b->pools.entry_pool != NULL) ? b->pools.entry_pool[i] : 0;
+}
+
+static int alloc(struct frag_builder *b, size_t i)
+{
+	const struct frag_raw_entry *e = &b->raw->entries[i];
+	uint16_t stream = b->stream_of[e->stream], pool = entry_pool(b, i);
+	uint32_t slot = 0;
+
+	if (FRAG_UNLIKELY(!e->bytes || e->bytes > FRAG_MAX_REQUEST))
+		return bad_entry(b, i, "alloc of an impossible size");
+	FRAG_TRY(take_slot(b, &slot));
+	FRAG_TRY(frag_addr_map_reserve(&b->live, b->err));
+	if (FRAG_UNLIKELY(!frag_addr_map_add(&b->live, e->addr, slot)))
+		return bad_entry(b, i, "alloc at an address that is still live");
+	emit_words(b,
+		   (struct frag_event_words){
+			   .request = e->bytes | (uint64_t)pool << FRAG_EVENT_POOL_SHIFT,
+			   .when = when_word(b, e),
+			   .what = frag_event_what(slot, stream, FRAG_EV_ALLOC, 0) },
+		   e->addr);
+	b->slots[slot] = (struct frag_slot){ e->addr, e->bytes, stream, pool, false, true };
+	return 0;
+}
+
+static inline void emit_free(struct frag_builder *b, const struct frag_raw_entry *e, uint32_t slot,
+			     enum frag_event_kind kind, unsigned flags)
+{
+	const struct frag_slot *s = &b->slots[slot];
+
+	emit_words(b,
+		   (struct frag_event_words){
+			   .request = s->bytes | (uint64_t)s->pool << FRAG_EVENT_POOL_SHIFT,
+			   .when = when_word(b, e),
+			   .what = frag_event_what(slot, s->stream, kind, flags) },
+		   FRAG_NO_ADDR);
+}
+
+static inline void end_slot(struct frag_builder *b, struct frag_addr_cell *cell)
+{
+	b->free_slots[b->free_count++] = cell->value;
+	b->slots[cell->value].used = false;
+	frag_addr_map_remove(&b->live, cell);
+}
+
+/* An entry FREE or FREE_REQUESTED. */
+static int let_go(struct frag_builder *b, size_t i)
+{
+	const struct frag_raw_entry *e = &b->raw->entries[i];
+	struct frag_addr_cell *cell = frag_addr_map_find(&b->live, e->addr);
+
+	if (FRAG_UNLIKELY(!cell))
+		return bad_entry(b, i, "free of an address that is not live");
+	if (FRAG_UNLIKELY(b->slots[cell->value].waiting))
+		return bad_entry(b, i, "free of an address that was freed before");
+	if (FRAG_LIKELY(e->action == FRAG_RAW_FREE || b->one_free_kind)) {
+		emit_free(b, e, cell->value, FRAG_EV_FREE, 0);
+		end_slot(b, cell);
+	} else {
+		emit_free(b, e, cell->value, FRAG_EV_FREE_REQUESTED, 0);
+		b->slots[cell->value].waiting = true;
+	}
+	return 0;
+}
+
+static int complete(struct frag_builder *b, size_t i, unsigned flags)
+{
+	const struct frag_raw_entry *e = &b->raw->entries[i];
+	struct frag_addr_cell *cell = frag_addr_map_find(&b->live, e->addr);
+
+	if (!cell)
+		return bad_entry(b, i, "completed free of an address that is not live");
+	if (!b->slots[cell->value].waiting && !b->one_free_kind)
+		return bad_entry(b, i, "completed free that nobody requested");
+	emit_free(b, e, cell->value, b->one_free_kind ? FRAG_EV_FREE : FRAG_EV_FREE_COMPLETED,
+		  flags);
+	end_slot(b, cell);
+	return 0;
+}
+
+static void refused(struct frag_builder *b, const struct frag_raw_entry *e)
+{
+	struct frag_event ev = event_of(b, e, FRAG_EV_REFUSED);
+
+	emit_seen(b, e, b->out->events_count);
+	ev.bytes = FRAG_MIN(FRAG_MAX(e->bytes, 1), FRAG_MAX_REQUEST);
+	emit(b, ev, FRAG_NO_ADDR);
+}
+
+/* ---- groups --------------------------------------------------------------------- */
+
+struct group {
+	size_t first, last; /* entries [first, last) */
+	unsigned closer;    /* action of entry `last`, FRAG_RAW_OTHER at the end of the trace */
+	bool grows, releases, completes;
+};
+
+static struct group find_group(const struct frag_builder *b, size_t first)
+{
+	const struct frag_raw_entry *e = b->raw->entries;
+	struct group g = { .first = first, .last = first };
+
+	for (; g.last < b->raw->entries_count; g.last++) {
+		unsigned action = (unsigned)e[g.last].action;
+
+		if (action == FRAG_RAW_ALLOC || action == FRAG_RAW_OOM ||
+		    frag_raw_is_free(action)) {
+			g.closer = action;
+			break;
+		}
+		g.grows |= frag_raw_is_growth(action);
+		g.releases |= frag_raw_is_release(action);
+		g.completes |= action == FRAG_RAW_FREE_COMPLETED;
+	}
+	return g;
+}
+
+/* The releases were an empty_cache: one TRIM per run of segments of one pool. */
+static int trim_group(struct frag_builder *b, const struct group *g)
+{
+	const struct frag_raw_entry *e = b->raw->entries;
+	uint64_t trim = PENDING;
+	uint16_t pool = 0;
+
+	for (size_t i = g->first; i < g->last; i++) {
+		if (e[i].action == FRAG_RAW_FREE_COMPLETED) {
+			FRAG_TRY(complete(b, i, 0));
+			trim = PENDING;
+		} else if (frag_raw_is_release((unsigned)e[i].action)) {
+			if (trim == PENDING || pool != entry_pool(b, i)) {
+				struct frag_event ev = event_of(b, &e[i], FRAG_EV_TRIM);
+
+				trim = b->out->events_count;
+				pool = entry_pool(b, i);
+				ev.stream = 0;
+				ev.pool = pool;
+				emit(b, ev, FRAG_NO_ADDR);
+			}
+			emit_seen(b, &e[i], trim);
+			FRAG_TRY(frag_doubt_segment(b, i, false));
+		} else if (e[i].action == FRAG_RAW_SNAPSHOT) {
+			emit_seen(b, &e[i], b->out->events_count);
+		}
+	}
+	return 0;
+}
+
+static uint64_t request_bytes(const struct frag_builder *b, size_t i)
+{
+	const struct frag_trace_settings *set = b->raw->settings;
+	uint64_t bytes = b->raw->entries[i].bytes;
+
+	return bytes > FRAG_MAX_REQUEST ? 0 : frag_torch_round(bytes, set ? set->roundup : NULL);
+}
+
+/*
+ * Part of serving the malloc that closes the group. Releases before a new
+ * segment stay evidence: only a simulation can tell an empty_cache from a retry.
+ */
+static int serve_group(struct frag_builder *b, const struct group *g)
+{
+	const struct frag_raw_entry *e = b->raw->entries;
+	uint64_t rounded = g->closer == FRAG_RAW_ALLOC ? request_bytes(b, g->last) : 0;
+	bool certain = rounded && !g->releases && !g->completes;
+	size_t seen = b->out->seen_count;
+	bool released = false;
+
+	for (size_t i = g->first; i < g->last; i++) {
+		unsigned action = (unsigned)e[i].action;
+
+		if (certain && action == FRAG_RAW_SEGMENT_ALLOC)
+			FRAG_TRY(frag_doubt_growth(b, i, rounded));
+		FRAG_TRY(frag_doubt_segment(
+			b, i, rounded ? rounded <= FRAG_MIB : e[i].bytes == FRAG_PAGE));
+
+		if (action == FRAG_RAW_FREE_COMPLETED)
+			FRAG_TRY(complete(b, i, released ? FRAG_EVF_AT_SYNC : 0));
+		else if (action != FRAG_RAW_OTHER)
+			emit_seen(b, &e[i], PENDING);
+		released |= frag_raw_is_release(action);
+	}
+	for (; seen < b->out->seen_count; seen++)
+		b->out->seen[seen].before = b->out->events_count;
+	return 0;
+}
+
+static int group(struct frag_builder *b, size_t i, size_t *next)
+{
+	struct group g = find_group(b, i);
+	bool malloc_next = g.closer == FRAG_RAW_ALLOC || g.closer == FRAG_RAW_OOM;
+
+	*next = g.last;
+	if (g.releases && !g.grows && g.closer != FRAG_RAW_OOM)
+		FRAG_TRY(trim_group(b, &g));
+	else
+		FRAG_TRY(serve_group(b, &g));
+	if (!malloc_next)
+		return 0;
+	*next = g.last + 1;
+	if (g.closer == FRAG_RAW_ALLOC)
+		return alloc(b, g.last);
+	refused(b, &b->raw->entries[g.last]);
+	return 0;
+}
+
+int frag_build_entries(struct frag_builder *b)
+{
+	const struct frag_raw_entry *entries = b->raw->entries;
+	size_t n = b->raw->entries_count;
+
+	for (size_t i = 0; i < n;) {
+		const struct frag_raw_entry *e = &entries[i];
+
+		if (FRAG_UNLIKELY(e->time_us >= b->mark_us))
+			emit_marks(b, e->time_us);
+		switch (e->action) {
+		case FRAG_RAW_ALLOC:
+			FRAG_TRY(alloc(b, i++));
+			break;
+		case FRAG_RAW_FREE:
+		case FRAG_RAW_FREE_REQUESTED:
+			FRAG_TRY(let_go(b, i++));
+			break;
+		case FRAG_RAW_OOM:
+			refused(b, e);
+			i++;
+			break;
+		case FRAG_RAW_SNAPSHOT:
+			emit_seen(b, e, b->out->events_count);
+			i++;
+			break;
+		case FRAG_RAW_OTHER:
+			i++;
+			break;
+		default:
+			FRAG_TRY(group(b, i, &i));
+		}
+	}
+	emit_marks(b, UINT64_MAX - 1);
+	return 0;
+}
+
+/* Pool of the segment that seed block i lies in. */
+static uint16_t pool_of_seed(const struct frag_trace_dev *out, size_t i)
+{
+	size_t low = 0, high = out->seed.segments_count;
+
+	while (low < high) {
+		size_t mid = (low + high) / 2;
+
+		if (out->seed_segments[mid].first_block + out->seed_segments[mid].blocks_count <= i)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low < out->seed.segments_count ? out->seed_segments[low].pool : 0;
+}
+
+int frag_build_seeds(struct frag_builder *b)
+{
+	struct frag_trace_dev *out = b->out;
+	struct frag_raw_entry e = { .time_us = b->raw->start_us };
+
+	for (size_t i = 0; i < out->seed.blocks_count; i++) {
+		const struct frag_seed_block *s = &out->seed_blocks[i];
+		struct frag_event ev = event_of(b, &e, FRAG_EV_ALLOC);
+		uint32_t slot = 0;
+
+		FRAG_TRY(take_slot(b, &slot));
+		FRAG_TRY(frag_addr_map_put(&b->live, s->addr, slot, b->err));
+		FRAG_ASSERT(slot == s->slot);
+		b->slots[slot] = (struct frag_slot){
+			s->addr, s->requested, (uint16_t)s->stream, pool_of_seed(out, i),
+			false,	 true
+		};
+		ev.bytes = s->requested;
+		ev.slot = slot;
+		ev.stream = (uint16_t)s->stream;
+		ev.pool = b->slots[slot].pool;
+		ev.flags = FRAG_EVF_SEED;
+		emit(b, ev, s->addr);
+	}
+	/* let go before the history began: said again, so that every completion has its request */
+	for (size_t i = 0; i < out->seed.blocks_count; i++) {
+		if (!out->seed_blocks[i].waiting)
+			continue;
+		emit_free(b, &e, (uint32_t)i, FRAG_EV_FREE_REQUESTED, 0);
+		b->slots[i].waiting = true;
+	}
+	return 0;
+}

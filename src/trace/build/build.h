@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From raw recorded entries of one device to a struct frag_trace_dev. Shared by
+ * all readers of PyTorch-like histories. Rules: PyTorch 2.11's event grammar.
+ *
+ * Ownership: the raw description is the caller's and borrowed during the call;
+ * the filled frag_trace_dev owns what it points to (frag_trace_dev_release).
+ */
+#ifndef FRAG_TRACE_BUILD_H
+#define FRAG_TRACE_BUILD_H
+
+#include <frag/trace.h>
+
+#include "trace/grow.h"
+
+enum frag_raw_action {
+	FRAG_RAW_OTHER, /* unknown kinds: no-ops */
+	FRAG_RAW_ALLOC,
+	FRAG_RAW_FREE, /* requested, and completed by the very next entry: two entries in one */
+	FRAG_RAW_FREE_REQUESTED,
+	FRAG_RAW_FREE_COMPLETED,
+	FRAG_RAW_SEGMENT_ALLOC,
+	FRAG_RAW_SEGMENT_FREE,
+	FRAG_RAW_SEGMENT_MAP,
+	FRAG_RAW_SEGMENT_UNMAP,
+	FRAG_RAW_OOM,	   /* addr = free bytes the driver reported, bytes = rounded request */
+	FRAG_RAW_SNAPSHOT, /* bytes = active at that moment */
+	FRAG_RAW_COUNT
+};
+
+#define FRAG_RAW_NO_POOL UINT16_MAX
+#define FRAG_RAW_TIME_BITS 56
+#define FRAG_RAW_TIME_MAX ((1ull << FRAG_RAW_TIME_BITS) - 1)
+#define FRAG_RAW_WHEN(time_us, action) ((time_us) | (uint64_t)(action) << FRAG_RAW_TIME_BITS)
+
+/* One recorded entry; 32 bytes. */
+struct frag_raw_entry {
+	uint64_t addr;
+	uint64_t bytes;
+	union {
+		struct {
+			uint64_t time_us : 56; /* Unix time, 0 = unknown */
+			uint64_t action : 8;   /* enum frag_raw_action */
+		};
+		uint64_t when; /* both, to write them at once: FRAG_RAW_WHEN */
+	};
+	uint32_t stack;
+	uint16_t stream; /* index into frag_raw_dev.streams */
+	uint16_t pool;	 /* index into frag_raw_dev.pools, FRAG_RAW_NO_POOL = not recorded */
+};
+
+/* A segment of the final snapshot, in any order. */
+struct frag_raw_segment {
+	frag_addr_t addr;
+	uint64_t bytes;
+	uint32_t first_block, blocks_count; /* in frag_raw_dev.blocks: address order, gapless */
+	uint16_t stream, pool;
+	bool small, expandable;
+};
+
+struct frag_raw_mark {
+	uint64_t time_us;
+	uint32_t name; /* string index */
+	uint8_t flags; /* FRAG_EVF_END, FRAG_EVF_STEP */
+};
+
+struct frag_raw_dev {
+	uint32_t ordinal;
+	const struct frag_raw_entry *entries;
+	size_t entries_count;
+	uint64_t recorded_count; /* entries of the recording: a FRAG_RAW_FREE counts twice */
+	const uint64_t *streams; /* raw handles, any order, no two alike */
+	uint32_t streams_count;
+	const struct frag_pool_id *pools; /* [0] = {0,0}, no two alike */
+	uint32_t pools_count;
+	const struct frag_raw_mark *marks; /* by time */
+	size_t marks_count;
+	bool early_marks; /* there were marks from before the first entry (left out) */
+	/* the final snapshot; known false: the file has none */
+	bool finals_known;
+	const struct frag_raw_segment *segments;
+	size_t segments_count;
+	const struct frag_final_block *blocks;
+	const struct frag_trace_settings *settings;
+	uint64_t start_us; /* Unix time of event time 0 */
+};
+
+/* Errors: FRAG_EINPUT with the entry index, FRAG_ENOMEM; nothing is left in *out. */
+int frag_build_dev(const struct frag_raw_dev *raw, struct frag_trace_dev *out,
+		   struct frag_err *err);
+/* Frees what a device owns. */
+void frag_trace_dev_release(struct frag_trace_dev *dev);
+
+/* Index of entry i as the recorder counted: a FRAG_RAW_FREE was two. O(i), for messages. */
+size_t frag_raw_index(const struct frag_raw_dev *raw, size_t i);
+
+/* Bytes of a block for a request under these settings (PyTorch's rounding rule). */
+uint64_t frag_torch_round(uint64_t bytes, const uint32_t *roundup16);
+
+#endif

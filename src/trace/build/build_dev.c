@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What surrounds the entries of a device: its streams, pools and final
+ * snapshot, the decision whether the history began in an empty allocator, the
+ * arrays. The entries themselves: build.c.
+ */
+#include "build_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "trace/pages.h"
+#include "rewind.h"
+
+size_t frag_raw_index(const struct frag_raw_dev *raw, size_t i)
+{
+	size_t at = i;
+
+	for (size_t k = 0; k < i; k++)
+		at += raw->entries[k].action == FRAG_RAW_FREE;
+	return at;
+}
+
+uint64_t frag_torch_round(uint64_t n, const uint32_t *roundup16)
+{
+	uint64_t d, unit, floor;
+	unsigned log;
+
+	if (n < 512)
+		return 512;
+	log = frag_log2(n);
+	d = roundup16 ? roundup16[FRAG_MIN(log < 20 ? 0u : log - 20u, 15u)] : 0;
+	if (d > 1 && n / 512 >= d && n > 512 * d) {
+		if (frag_is_pow2(n))
+			return n;
+		floor = 1ull << log;
+		unit = floor >> frag_log2(d);
+		return frag_round_up(n, unit);
+	}
+	return frag_round_up(n, 512);
+}
+
+/* ---- before and after the entries -------------------------------------------------- */
+
+static int by_handle(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* Streams that occur, ascending; the default stream is always there. Counts on the way. */
+static int sort_streams(struct frag_builder *b)
+{
+	const struct frag_raw_dev *raw = b->raw;
+	struct frag_trace_dev *out = b->out;
+	size_t n = 0;
+
+	b->stream_of = frag_host_calloc(raw->streams_count + 1u, sizeof(*b->stream_of));
+	out->streams = frag_host_calloc(raw->streams_count + 1u, sizeof(*out->streams));
+	if (!b->stream_of || !out->streams)
+		return frag_fail_nomem(b->err, "streams");
+	for (size_t i = 0; i < raw->entries_count; i++) {
+		unsigned action = (unsigned)raw->entries[i].action;
+
+		b->kinds[action]++;
+		b->pools_named |= raw->entries[i].pool != FRAG_RAW_NO_POOL;
+		if (FRAG_UNLIKELY(frag_raw_is_growth(action)))
+			b->grown_bytes += raw->entries[i].bytes;
+		else if (FRAG_UNLIKELY(frag_raw_is_release(action)))
+			b->grown_bytes -= raw->entries[i].bytes;
+		if (action != FRAG_RAW_OTHER && action != FRAG_RAW_SNAPSHOT)
+			b->stream_of[raw->entries[i].stream] = 1;
+	}
+	for (size_t i = 0; i < raw->segments_count; i++)
+		b->stream_of[raw->segments[i].stream] = 1;
+	out->streams[n++] = 0;
+	for (uint32_t i = 0; i < raw->streams_count; i++)
+		if (b->stream_of[i] && raw->streams[i])
+			out->streams[n++] = raw->streams[i];
+	qsort(out->streams, n, sizeof(*out->streams), by_handle);
+	out->streams_count = (uint32_t)n;
+	for (uint32_t i = 0; i < raw->streams_count; i++) {
+		const uint64_t *at = bsearch(&raw->streams[i], out->streams, n,
+					     sizeof(*out->streams), by_handle);
+
+		b->stream_of[i] = at ? (uint16_t)(at - out->streams) : 0;
+	}
+	return 0;
+}
+
+/* Room for every event and evidence there can be: one per entry of its kind. */
+static int allocate(struct frag_builder *b, size_t seeds)
+{
+	const size_t *k = b->kinds;
+	size_t segment_events = k[FRAG_RAW_SEGMENT_ALLOC] + k[FRAG_RAW_SEGMENT_FREE] +
+				k[FRAG_RAW_SEGMENT_MAP] + k[FRAG_RAW_SEGMENT_UNMAP];
+	size_t events = k[FRAG_RAW_ALLOC] + k[FRAG_RAW_FREE] + k[FRAG_RAW_FREE_REQUESTED] +
+			k[FRAG_RAW_FREE_COMPLETED] + k[FRAG_RAW_SEGMENT_FREE] +
+			k[FRAG_RAW_SEGMENT_UNMAP] + k[FRAG_RAW_OOM] + b->raw->marks_count +
+			2 * seeds;
+	struct frag_trace_dev *out = b->out;
+
+	b->events_cap = events;
+	out->events = frag_pages_result(events, sizeof(*out->events));
+	out->addrs = frag_pages_result(events, sizeof(*out->addrs));
+	out->seen = frag_host_realloc(NULL, segment_events + k[FRAG_RAW_OOM] + k[FRAG_RAW_SNAPSHOT],
+				      sizeof(*out->seen));
+	if (!out->events || !out->addrs || !out->seen)
+		return frag_fail_nomem(b->err, "events");
+	b->one_free_kind =
+		!k[FRAG_RAW_FREE] && (!k[FRAG_RAW_FREE_REQUESTED] || !k[FRAG_RAW_FREE_COMPLETED]);
+	b->mark_us = b->raw->marks_count ? b->raw->marks[0].time_us : UINT64_MAX;
+	return frag_addr_map_init(&b->live, b->err);
+}
+
+/* Gives back what `allocate` asked for too much. A little of it was never touched and is no memory
+ * yet; to cut it off would break the last huge page. */
+static void trim_arrays(struct frag_builder *b)
+{
+	struct frag_trace_dev *out = b->out;
+	void *p;
+
+	if (out->events_count < b->events_cap / 4 * 3) {
+		p = frag_host_realloc(out->events, out->events_count, sizeof(*out->events));
+		out->events = p ? p : out->events;
+		p = frag_host_realloc(out->addrs, out->events_count, sizeof(*out->addrs));
+		out->addrs = p ? p : out->addrs;
+	}
+	p = frag_host_realloc(out->seen, out->seen_count, sizeof(*out->seen));
+	out->seen = p ? p : out->seen;
+}
+
+static int segment_by_addr(const void *a, const void *b)
+{
+	const struct frag_raw_segment *x = a, *y = b;
+
+	return x->addr < y->addr ? -1 : x->addr > y->addr;
+}
+
+/* Segments by address, their blocks in the same order. */
+static int copy_finals(struct frag_builder *b)
+{
+	struct frag_trace_dev *out = b->out;
+	size_t n = b->raw->segments_count, blocks = 0;
+	struct frag_raw_segment *sorted = frag_host_realloc(NULL, n, sizeof(*sorted));
+
+	for (size_t i = 0; i < n; i++)
+		blocks += b->raw->segments[i].blocks_count;
+	out->final_segments = frag_host_calloc(n, sizeof(*out->final_segments));
+	out->final_blocks = frag_host_calloc(blocks, sizeof(*out->final_blocks));
+	if (!sorted || !out->final_segments || !out->final_blocks) {
+		frag_host_free(sorted);
+		return frag_fail_nomem(b->err, "final segments");
+	}
+	for (size_t i = 0; i < n; i++)
+		sorted[i] = b->raw->segments[i];
+	if (n)
+		qsort(sorted, n, sizeof(*sorted), segment_by_addr);
+	for (size_t i = 0; i < n; i++) {
+		const struct frag_raw_segment *s = &sorted[i];
+
+		out->final_segments[i] = (struct frag_final_segment){
+			.addr = s->addr,
+			.bytes = s->bytes,
+			.first_block = (uint32_t)out->final_blocks_count,
+			.blocks_count = s->blocks_count,
+			.stream = b->stream_of[s->stream],
+			.pool = s->pool,
+			.small = s->small,
+			.expandable = s->expandable,
+		};
+		for (uint32_t k = 0; k < s->blocks_count; k++)
+			out->final_blocks[out->final_blocks_count++] =
+				b->raw->blocks[s->first_block + k];
+	}
+	out->final_segments_count = n;
+	frag_host_free(sorted);
+	return 0;
+}
+
+static int copy_pools(struct frag_builder *b)
+{
+	const struct frag_raw_dev *raw = b->raw;
+	struct frag_trace_dev *out = b->out;
+
+	out->pools_count = FRAG_MAX(raw->pools_count, 1u);
+	out->pools = frag_host_calloc(out->pools_count, sizeof(*out->pools));
+	if (!out->pools)
+		return frag_fail_nomem(b->err, "pools");
+	if (raw->pools_count)
+		memcpy(out->pools, raw->pools, raw->pools_count * sizeof(*raw->pools));
+	return 0;
+}
+
+/*
+ * Did the history begin in an empty allocator? What is reserved at the end must
+ * then be what it took less what it gave back: exact, since every segment has its
+ * entries, and an allocator that holds nothing has no blocks either.
+ */
+static bool began_empty(const struct frag_builder *b)
+{
+	const struct frag_raw_dev *raw = b->raw;
+	uint64_t reserved = 0;
+
+	for (size_t i = 0; i < raw->segments_count; i++)
+		reserved += raw->segments[i].bytes;
+	return raw->finals_known && b->grown_bytes == reserved;
+}
+
+/*
+ * A ring that lost entries or a recording that was switched on late? The file
+ * does not say. Signs of a ring: an annotation from before the first entry (its
+ * ring is another one), a start in the middle of a free, or a capacity that looks chosen.
+ */
+static bool looks_truncated(const struct frag_builder *b)
+{
+	const struct frag_raw_dev *raw = b->raw;
+	uint64_t n = raw->recorded_count;
+
+	if (!n)
+		return false;
+	if (raw->early_marks || raw->entries[0].action == FRAG_RAW_FREE_COMPLETED)
+		return true;
+	return n >= 1000 && (n % 1000 == 0 || frag_is_pow2(n));
+}
+
+static int seed(struct frag_builder *b)
+{
+	struct frag_trace_dev *out = b->out;
+	struct frag_rewound r = { 0 };
+
+	if (b->raw->entries_count && began_empty(b))
+		return 0;
+	if (b->raw->finals_known || b->kinds[FRAG_RAW_FREE] || b->kinds[FRAG_RAW_FREE_REQUESTED] ||
+	    b->kinds[FRAG_RAW_FREE_COMPLETED])
+		FRAG_TRY(frag_rewind(b->raw, b->stream_of, &r, b->err));
+	out->seed_segments = r.segments;
+	out->seed_blocks = r.blocks;
+	out->seed.segments = r.segments;
+	out->seed.segments_count = r.segments_count;
+	out->seed.blocks = r.blocks;
+	out->seed.blocks_count = r.blocks_count;
+	out->uncertain_blocks = r.uncertain;
+	frag_host_free(r.open);
+	out->truncated = (r.blocks_count || r.segments_count) && looks_truncated(b);
+	return 0;
+}
+
+/* Names for pools that only the inference knows, and the pools of the seed. */
+static int apply_pools(struct frag_builder *b)
+{
+	struct frag_trace_dev *out = b->out;
+	uint32_t known = out->pools_count;
+	struct frag_pool_id *pools;
+
+	if (!b->pools.entry_pool)
+		return 0;
+	pools = frag_host_realloc(out->pools, known + b->pools.invented, sizeof(*pools));
+	if (!pools)
+		return frag_fail_nomem(b->err, "pools");
+	out->pools = pools;
+	for (uint32_t i = 0; i < b->pools.invented; i++)
+		pools[known + i] = (struct frag_pool_id){ UINT64_MAX, i + 1 };
+	out->pools_count = known + b->pools.invented;
+	for (size_t i = 0; i < out->seed.segments_count; i++)
+		out->seed_segments[i].pool = b->pools.seed_pool[i];
+	return 0;
+}
+
+static int infer_pools(struct frag_builder *b)
+{
+	struct frag_trace_dev *out = b->out;
+
+	FRAG_TRY(frag_pools_infer(b->raw, b->stream_of, out->seed_segments,
+				  out->seed.segments_count, out->seed_blocks, &b->pools, b->err));
+	return apply_pools(b);
+}
+
+static bool private_finals(const struct frag_raw_dev *raw)
+{
+	for (size_t i = 0; i < raw->segments_count; i++)
+		if (raw->segments[i].pool)
+			return true;
+	return false;
+}
+
+/* Forgets what was emitted. */
+static void start_over(struct frag_builder *b)
+{
+	b->out->events_count = b->out->seen_count = b->out->slots_count = 0;
+	b->free_count = b->next_mark = 0;
+	b->last_us = 0;
+	b->mark_us = b->raw->marks_count ? b->raw->marks[0].time_us : UINT64_MAX;
+	frag_addr_map_release(&b->live);
+}
+
+static int emit_all(struct frag_builder *b)
+{
+	FRAG_TRY(frag_build_seeds(b));
+	FRAG_TRY(frag_doubt_seeds(b));
+	return frag_build_entries(b);
+}
+
+/*
+ * What was waiting at the start is let go by an event (frag_build_seeds), so
+ * that every completion has its request. Without segments there is no state to
+ * begin with: the SEED allocs are all there is.
+ */
+static void finish_seed(struct frag_trace_dev *out)
+{
+	for (size_t i = 0; i < out->seed.blocks_count; i++)
+		out->seed_blocks[i].waiting = false;
+	if (out->seed.segments_count)
+		return;
+	frag_host_free(out->seed_blocks);
+	out->seed_blocks = NULL;
+	out->seed.blocks = NULL;
+	out->seed.blocks_count = 0;
+}
+
+static int build(struct frag_builder *b)
+{
+	bool private;
+
+	FRAG_TRY(sort_streams(b));
+	FRAG_TRY(copy_pools(b));
+	FRAG_TRY(copy_finals(b));
+	FRAG_TRY(seed(b));
+	private = private_finals(b->raw);
+	if (private && !b->pools_named)
+		FRAG_TRY(infer_pools(b));
+	b->doubt.off = private || b->pools_named;
+	FRAG_TRY(allocate(b, b->out->seed.blocks_count));
+	FRAG_TRY(emit_all(b));
+	if (b->doubt.found) {
+		FRAG_TRY(infer_pools(b));
+		start_over(b);
+		FRAG_TRY(frag_addr_map_init(&b->live, b->err));
+		FRAG_TRY(emit_all(b));
+	}
+	finish_seed(b->out);
+	trim_arrays(b);
+	b->out->recorded_count = b->raw->recorded_count;
+	b->out->has_evidence = true;
+	return 0;
+}
+
+int frag_build_dev(const struct frag_raw_dev *raw, struct frag_trace_dev *out, struct frag_err *err)
+{
+	struct frag_builder b = { .raw = raw, .out = out, .err = err };
+	int rc;
+
+	*out = (struct frag_trace_dev){ .ordinal = raw->ordinal };
+	rc = build(&b);
+	frag_host_free(b.stream_of);
+	frag_host_free(b.slots);
+	frag_host_free(b.free_slots);
+	frag_addr_map_release(&b.live);
+	frag_pool_map_release(&b.pools);
+	frag_doubt_release(&b.doubt);
+	if (rc) {
+		frag_trace_dev_release(out);
+		*out = (struct frag_trace_dev){ 0 };
+	}
+	return rc;
+}
+
+void frag_trace_dev_release(struct frag_trace_dev *dev)
+{
+	frag_host_free(dev->events);
+	frag_host_free(dev->streams);
+	frag_host_free(dev->pools);
+	frag_host_free(dev->addrs);
+	frag_host_free(dev->seen);
+	frag_host_free(dev->final_segments);
+	frag_host_free(dev->final_blocks);
+	frag_host_free(dev->seed_segments);
+	frag_host_free(dev->seed_blocks);
+}

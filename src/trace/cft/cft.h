@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cufrag's own trace format, .cft, as its writer and its readers share it.
+ * docs/trace-format.md describes every byte.
+ *
+ * A file is a magic word followed by blocks. Which block comes next follows from
+ * the counts in those before it, so a reader always knows what it must find:
+ * head, strings, frames, stacks, devices with their seeds; then per device its
+ * events (each block followed by the addresses of its allocs, if recorded),
+ * what the recorder saw, and the final snapshot; end. Blocks are numbered
+ * through their checksum: none can be lost, doubled or swapped unseen.
+ *
+ * Glossary. model: the slots of one device as they are after the events so far;
+ * writer and reader step it alike, and what it predicts is not stored. age: how
+ * many allocs lie between an alloc and its free.
+ */
+#ifndef FRAG_TRACE_CFT_H
+#define FRAG_TRACE_CFT_H
+
+#include "cft_columns.h"
+#include "trace/strings.h"
+
+#include <frag/trace.h>
+
+#define FRAG_CFT_MAGIC \
+	"\x93" \
+	"cft\r\n\x1a\n"
+#define FRAG_CFT_MAGIC_BYTES 8u
+#define FRAG_CFT_VERSION 1u
+#define FRAG_CFT_PREAMBLE 16u /* magic, version, zero */
+
+#define FRAG_CFT_BATCH 65536u		 /* most events or records in a block */
+#define FRAG_CFT_PAYLOAD_MAX (16u << 20) /* most bytes of a block's payload */
+#define FRAG_CFT_STRING_MAX (1u << 20)	 /* longest string */
+#define FRAG_CFT_SLOTS_MAX (1u << 26)	 /* most blocks live at a time */
+#define FRAG_CFT_DEVICES_MAX 4096u
+
+enum frag_cft_block_type {
+	FRAG_CFT_HEAD = 1,
+	FRAG_CFT_STRINGS,
+	FRAG_CFT_FRAMES,
+	FRAG_CFT_STACK_FRAMES, /* frame numbers of all stacks */
+	FRAG_CFT_STACKS,       /* where each stack ends in them */
+	FRAG_CFT_DEVICE,
+	FRAG_CFT_SEED_SEGMENTS,
+	FRAG_CFT_SEED_BLOCKS,
+	FRAG_CFT_EVENTS,
+	FRAG_CFT_ADDRS,
+	FRAG_CFT_SEEN,
+	FRAG_CFT_FINAL_SEGMENTS,
+	FRAG_CFT_FINAL_BLOCKS,
+	FRAG_CFT_END,
+	FRAG_CFT_TYPES
+};
+
+/* Before each payload, little-endian. */
+struct frag_cft_block {
+	uint8_t type; /* enum frag_cft_block_type */
+	uint8_t zero;
+	uint16_t dev;	  /* index of the device, 0 where none */
+	uint32_t count;	  /* events or records */
+	uint32_t payload; /* bytes that follow */
+	uint32_t zero2;
+	uint64_t
+		checksum; /* XXH3 of the 16 bytes before and the payload, seed = number of the block */
+};
+
+/* ---- the model of slots (cft_model.c) ------------------------------------------ */
+
+#define FRAG_CFT_NO_SLOT UINT32_MAX
+#define FRAG_CFT_AGES 65536u /* ages that can be stored; older ones name their slot */
+
+enum frag_cft_slot_state { FRAG_CFT_FREE, FRAG_CFT_LIVE, FRAG_CFT_WAITING };
+
+struct frag_cft_slot {
+	uint64_t bytes_pool; /* live: bytes | pool << 48 */
+	uint32_t prev,
+		next; /* free: neighbours in the free list; live: prev = its alloc's number */
+	uint16_t stream;
+	uint8_t state;
+	bool seeded; /* was live before the history: it may complete without a request */
+};
+
+/*
+ * One device while its events go by. The slot freed last is the head of the
+ * free list. Invariant: slots[0, count) have been used or skipped; those of state
+ * FREE, and only they, are in the list.
+ */
+struct frag_cft_model {
+	struct frag_cft_slot *slots;
+	uint32_t count, cap;
+	uint32_t free_head;
+	uint64_t allocs, events;	  /* so far */
+	uint64_t time_us;		  /* of the last event */
+	uint32_t *recent;		  /* [FRAG_CFT_AGES]: slot by number of its alloc, modulo */
+	const struct frag_trace *trace;	  /* what stacks and strings there are */
+	const struct frag_trace_dev *dev; /* what streams, pools, slots and seeds there are */
+	uint32_t strings_count;
+	bool seeding; /* seeds may still come */
+};
+
+int frag_cft_model_init(struct frag_cft_model *m, const struct frag_trace *trace,
+			const struct frag_trace_dev *dev, struct frag_err *err);
+void frag_cft_model_release(struct frag_cft_model *m);
+/*
+ * To be called before each block: makes room for the slots that its events can use. A slot
+ * is then acceptable iff it is below m->cap: below the device's slots_count, and at most two
+ * blocks beyond what the allocs so far could have filled, whatever the file claims.
+ */
+int frag_cft_model_reserve(struct frag_cft_model *m, struct frag_err *err);
+/* Applies one event after checking it. NULL, or what is wrong with it (nothing is changed then). */
+const char *frag_cft_model_step(struct frag_cft_model *m, const struct frag_event *ev);
+/* Are the indices of an event within their tables? NULL, or what is wrong. */
+const char *frag_cft_model_indices(const struct frag_cft_model *m, const struct frag_event *ev);
+
+/* The slot that the next alloc takes by the rule. */
+static inline uint32_t frag_cft_model_next(const struct frag_cft_model *m)
+{
+	return m->free_head != FRAG_CFT_NO_SLOT ? m->free_head : m->count;
+}
+
+/* An alloc takes the slot that _next named. pre: below m->cap. */
+static inline void frag_cft_model_take(struct frag_cft_model *m, uint32_t slot, uint64_t bytes_pool,
+				       uint16_t stream)
+{
+	struct frag_cft_slot *s = &m->slots[slot];
+
+	if (slot == m->count) {
+		m->count++;
+	} else {
+		m->free_head = s->next;
+		if (s->next != FRAG_CFT_NO_SLOT)
+			m->slots[s->next].prev = FRAG_CFT_NO_SLOT;
+	}
+	*s = (struct frag_cft_slot){ .bytes_pool = bytes_pool,
+				     .prev = (uint32_t)m->allocs,
+				     .stream = stream,
+				     .state = FRAG_CFT_LIVE };
+	m->recent[m->allocs++ % FRAG_CFT_AGES] = slot;
+}
+
+static inline void frag_cft_model_give(struct frag_cft_model *m, uint32_t slot)
+{
+	struct frag_cft_slot *s = &m->slots[slot];
+
+	s->state = FRAG_CFT_FREE;
+	s->prev = FRAG_CFT_NO_SLOT;
+	s->next = m->free_head;
+	if (m->free_head != FRAG_CFT_NO_SLOT)
+		m->slots[m->free_head].prev = slot;
+	m->free_head = slot;
+}
+
+/* What a kind of free does to a slot in this state: the new state, or -1 = not allowed. */
+static inline int frag_cft_free_result(const struct frag_cft_slot *s, unsigned kind)
+{
+	switch (kind) {
+	case FRAG_EV_FREE:
+		return s->state == FRAG_CFT_LIVE ? FRAG_CFT_FREE : -1;
+	case FRAG_EV_FREE_REQUESTED:
+		return s->state == FRAG_CFT_LIVE ? FRAG_CFT_WAITING : -1;
+	default:
+		return s->state == FRAG_CFT_WAITING || (s->state == FRAG_CFT_LIVE && s->seeded)
+			       ? FRAG_CFT_FREE
+			       : -1;
+	}
+}
+
+/* ---- blocks of events (cft_pack.c, cft_unpack.c) --------------------------------------------- */
+
+struct frag_cft_coder; /* scratch for one block, about 3 MB */
+int frag_cft_coder_create(struct frag_cft_coder **out, struct frag_err *err);
+void frag_cft_coder_destroy(struct frag_cft_coder *c);
+
+/*
+ * Packs the first events of ev[count] as one block and steps the model; *taken
+ * of them, at least one. Errors: FRAG_EINPUT where an event breaks the rules of a
+ * trace, with its index in err->offset; FRAG_ENOMEM.
+ */
+int frag_cft_pack_events(struct frag_cft_coder *c, struct frag_cft_model *m,
+			 const struct frag_event *ev, size_t count, struct frag_cft_packer *p,
+			 size_t *taken, struct frag_err *err);
+/* Reads a block back into out[count], checks every event, steps the model. */
+int frag_cft_unpack_events(struct frag_cft_coder *c, struct frag_cft_model *m,
+			   struct frag_cft_unpacker *u, size_t count, struct frag_event *out,
+			   struct frag_err *err);
+/* Addresses of the allocs among ev[count]; the others have none. */
+int frag_cft_pack_addrs(struct frag_cft_coder *c, const struct frag_event *ev,
+			const frag_addr_t *addrs, size_t count, struct frag_cft_packer *p,
+			struct frag_err *err);
+int frag_cft_unpack_addrs(struct frag_cft_coder *c, struct frag_cft_unpacker *u,
+			  const struct frag_event *ev, size_t count, frag_addr_t *out,
+			  struct frag_err *err);
+
+#endif

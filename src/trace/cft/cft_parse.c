@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Blocks of a .cft and the part before its events. Order of trust: the length
+ * of a block is bounded, then its checksum is compared, then it must be the block
+ * that the counts before it call for, and only then is it unpacked. Memory grows
+ * with what has arrived: a count in the head sets aside at most FIRST_BYTES, untouched.
+ */
+#include "cft_parse.h"
+
+#include "cft_write.h"
+
+#include <string.h>
+
+#include "trace/pages.h"
+
+#define FIRST_BYTES ((size_t)32 << 20) /* of an array, at most, before more has arrived */
+
+bool frag_cft_is_magic(const unsigned char *bytes, size_t len)
+{
+	return len >= FRAG_CFT_MAGIC_BYTES && !memcmp(bytes, FRAG_CFT_MAGIC, FRAG_CFT_MAGIC_BYTES);
+}
+
+/* ---- blocks -------------------------------------------------------------------- */
+
+int frag_cft_grow(void *array_ptr, size_t *cap, uint64_t need, uint64_t declared, size_t unit,
+		  struct frag_err *err)
+{
+	void **array = array_ptr, *more;
+	uint64_t want;
+
+	if (need <= *cap)
+		return 0;
+	if (*cap) {
+		want = FRAG_MAX(need, FRAG_MIN(declared, (uint64_t)*cap * 2));
+		more = frag_host_realloc(*array, want, unit);
+	} else { /* untouched memory costs nothing, moving it does */
+		want = FRAG_MAX(need, FRAG_MIN(declared, FIRST_BYTES / unit));
+		more = frag_pages_result(want, unit);
+	}
+	if (!more)
+		return frag_fail_nomem(err, "trace");
+	*array = more;
+	*cap = want;
+	return 0;
+}
+
+/* Room for that many bytes of payload, and all that are there already. */
+static int grow_payload(struct frag_cft_parser *p, size_t need, struct frag_err *err)
+{
+	size_t want = FRAG_MAX(need, FRAG_MIN((size_t)FRAG_CFT_PAYLOAD_MAX, p->payload_cap * 2));
+	unsigned char *more;
+
+	if (need <= p->payload_cap)
+		return 0;
+	more = frag_host_realloc(p->payload, want, 1);
+	if (!more)
+		return frag_fail_nomem(err, "trace");
+	p->payload = more;
+	p->payload_cap = want;
+	return 0;
+}
+
+static int read_payload(struct frag_cft_parser *p, struct frag_err *err)
+{
+	size_t len = p->block.payload, have = 0;
+
+	while (have < len) {
+		size_t piece = FRAG_MIN(len - have, FRAG_MAX(have, (size_t)1 << 20));
+
+		FRAG_TRY(grow_payload(p, have + piece, err));
+		FRAG_TRY(frag_input_read(p->in, p->payload + have, piece, err));
+		have += piece;
+	}
+	return 0;
+}
+
+int frag_cft_parser_next(struct frag_cft_parser *p, enum frag_cft_block_type type, unsigned dev,
+			 uint64_t most, struct frag_err *err)
+{
+	struct frag_cft_block *b = &p->block;
+
+	p->offset = frag_input_offset(p->in);
+	FRAG_TRY(frag_input_read(p->in, b, sizeof(*b), err));
+	if (b->payload > FRAG_CFT_PAYLOAD_MAX)
+		return frag_cft_bad(err, p->offset, "block of %u bytes", b->payload);
+	FRAG_TRY(read_payload(p, err));
+	if (b->checksum != frag_cft_checksum(b, p->payload, p->blocks))
+		return frag_cft_bad(err, p->offset, "wrong checksum of block %llu",
+				    (unsigned long long)p->blocks);
+	if (b->type != type || b->dev != dev || b->zero || b->zero2)
+		return frag_cft_bad(err, p->offset, "block of type %u where type %u belongs",
+				    b->type, type);
+	if (!b->count || b->count > FRAG_MIN(most, (uint64_t)FRAG_CFT_BATCH))
+		return frag_cft_bad(err, p->offset, "block of %u records, at most %llu belong here",
+				    b->count, (unsigned long long)most);
+	p->blocks++;
+	frag_cft_unpacker_set(&p->unpacker, p->payload, b->payload, p->offset + sizeof(*b));
+	return 0;
+}
+
+int frag_cft_parser_events(struct frag_cft_parser *p, struct frag_cft_model *model,
+			   struct frag_event *out, struct frag_err *err)
+{
+	FRAG_TRY(frag_cft_unpack_events(p->coder, model, &p->unpacker, p->block.count, out, err));
+	p->events += p->block.count;
+	return frag_cft_unpack_end(&p->unpacker, err);
+}
+
+int frag_cft_parser_array(struct frag_cft_parser *p, const struct frag_cft_records *r, unsigned dev,
+			  uint64_t count, void *array_ptr, struct frag_err *err)
+{
+	unsigned char **array = array_ptr;
+	size_t cap = 0, n;
+
+	for (uint64_t have = 0; have < count; have += n) {
+		FRAG_TRY(frag_cft_parser_next(p, r->type, dev, count - have, err));
+		n = p->block.count;
+		FRAG_TRY(frag_cft_grow(array, &cap, have + n, count, r->stride, err));
+		FRAG_TRY(frag_cft_unpack_records(r, *array + have * r->stride, n, p->scratch,
+						 &p->unpacker, err));
+		FRAG_TRY(frag_cft_unpack_end(&p->unpacker, err));
+	}
+	return 0;
+}
+
+int frag_cft_parser_skip(struct frag_cft_parser *p, const struct frag_cft_records *r, unsigned dev,
+			 uint64_t count, struct frag_err *err)
+{
+	for (; count; count -= p->block.count)
+		FRAG_TRY(frag_cft_parser_next(p, r->type, dev, count, err));
+	return 0;
+}
+
+int frag_cft_parser_end(struct frag_cft_parser *p, struct frag_err *err)
+{
+	struct frag_cft_end_values end;
+	const unsigned char *more;
+	uint64_t blocks = p->blocks;
+	size_t got;
+
+	FRAG_TRY(frag_cft_parser_next(p, FRAG_CFT_END, 0, 1, err));
+	FRAG_TRY(frag_cft_unpack_struct(&frag_cft_end, &end, &p->unpacker, err));
+	FRAG_TRY(frag_cft_unpack_end(&p->unpacker, err));
+	if (end.blocks != blocks || end.events != p->events)
+		return frag_cft_bad(err, p->offset, "totals do not match");
+	FRAG_TRY(frag_input_peek(p->in, 1, &more, &got, err));
+	if (got)
+		return frag_cft_bad(err, frag_input_offset(p->in), "data behind the end");
+	return 0;
+}
+
+/* ---- the part before the events ------------------------------------------------ */
+
+static int read_preamble(struct frag_cft_parser *p, struct frag_err *err)
+{
+	unsigned char bytes[FRAG_CFT_PREAMBLE];
+	uint32_t version, zero;
+
+	FRAG_TRY(frag_input_read(p->in, bytes, sizeof(bytes), err));
+	memcpy(&version, bytes + FRAG_CFT_MAGIC_BYTES, sizeof(version));
+	memcpy(&zero, bytes + FRAG_CFT_MAGIC_BYTES + 4, sizeof(zero));
+	if (!frag_cft_is_magic(bytes, sizeof(bytes)))
+		return frag_cft_bad(err, 0, "no .cft file");
+	if (version != FRAG_CFT_VERSION || zero)
+		return frag_fail_at(err, FRAG_EINPUT, FRAG_CFT_MAGIC_BYTES,
+				    "unknown version %u of the .cft format at byte %u; this "
+				    "program "
+				    "reads version %u",
+				    version, FRAG_CFT_MAGIC_BYTES, FRAG_CFT_VERSION);
+	return 0;
+}
+
+/* A text that may be NULL, see pack_text in cft_write.c. */
+static int read_text(struct frag_cft_parser *p, char **out, struct frag_err *err)
+{
+	uint64_t at = frag_cft_unpacker_at(&p->unpacker), there;
+	size_t len;
+	char *text;
+	int rc;
+
+	FRAG_TRY(frag_cft_unpack_numbers(&p->unpacker, &there, 1, err));
+	FRAG_TRY(frag_cft_unpack_count(&p->unpacker, FRAG_CFT_STRING_MAX, &len, err));
+	if (there > 1 || (!there && len))
+		return frag_cft_bad(err, at, "a text that is not there has a length");
+	text = frag_host_calloc(len + 1, 1);
+	if (!text)
+		return frag_fail_nomem(err, "trace");
+	if (there)
+		*out = text;
+	at = frag_cft_unpacker_at(&p->unpacker);
+	rc = frag_cft_unpack_raw(&p->unpacker, text, len, 1, err);
+	if (!rc && strlen(text) != len)
+		rc = frag_cft_bad(err, at, "a text with a zero byte");
+	if (!there)
+		frag_host_free(text);
+	return rc;
+}
+
+/* *v: the counts that the file declares. */
+static int read_head(struct frag_cft_parser *p, struct frag_cft_head_values *v,
+		     struct frag_err *err)
+{
+	struct frag_trace *t = p->trace;
+
+	FRAG_TRY(frag_cft_parser_next(p, FRAG_CFT_HEAD, 0, 1, err));
+	FRAG_TRY(frag_cft_unpack_struct(&frag_cft_head, v, &p->unpacker, err));
+	t->start_us = v->trace.start_us;
+	t->file_bytes = v->trace.file_bytes;
+	t->settings = v->trace.settings;
+	FRAG_TRY(read_text(p, &t->name, err));
+	FRAG_TRY(read_text(p, &t->format, err));
+	FRAG_TRY(read_text(p, &t->settings.conf, err));
+	FRAG_TRY(frag_cft_unpack_end(&p->unpacker, err));
+	if (v->trace.devs_count > FRAG_CFT_DEVICES_MAX)
+		return frag_cft_bad(err, p->offset, "%u devices", v->trace.devs_count);
+	return 0;
+}
+
+/* One block of strings; their numbers follow from their order, so none may come twice. */
+static int read_some_strings(struct frag_cft_parser *p, struct frag_err *err)
+{
+	struct frag_strings *strings = p->trace->strings;
+	struct frag_cft_unpacker *u = &p->unpacker;
+	size_t bytes, at = 0;
+	char *text;
+	int rc;
+
+	FRAG_TRY(frag_cft_unpack_numbers(u, p->scratch, p->block.count, err));
+	FRAG_TRY(frag_cft_unpack_count(u, FRAG_CFT_STRING_MAX, &bytes, err));
+	text = frag_host_alloc(bytes);
+	if (!text)
+		return frag_fail_nomem(err, "strings");
+	rc = frag_cft_unpack_raw(u, text, bytes, 1, err);
+	for (uint32_t i = 0; !rc && i < p->block.count; i++) {
+		uint32_t expected = frag_strings_count(strings), index = 0;
+		uint64_t len = p->scratch[i];
+
+		if (len > bytes - at)
+			rc = frag_cft_bad(err, p->offset, "a string longer than its block");
+		else
+			rc = frag_strings_intern(strings, text + at, len, &index, err);
+		if (!rc && index != expected)
+			rc = frag_cft_bad(err, p->offset, "a string that is listed twice");
+		at += len;
+	}
+	frag_host_free(text);
+	FRAG_TRY(rc);
+	if (at != bytes)
+		return frag_cft_bad(err, p->offset, "strings do not fill their block");
+	return frag_cft_unpack_end(u, err);
+}
+
+static int read_strings(struct frag_cft_parser *p, uint32_t count, struct frag_err *err)
+{
+	FRAG_TRY(frag_strings_create(&p->trace->strings, err));
+	while (frag_strings_count(p->trace->strings) < count) {
+		FRAG_TRY(frag_cft_parser_next(p, FRAG_CFT_STRINGS, 0,
+					      count - frag_strings_count(p->trace->strings), err));
+		FRAG_TRY(read_some_strings(p, err));
+	}
+	return 0;
+}
+
+/* `first` has one more element than there are stacks: a zero before the ends that are stored. */
+static int read_stacks(struct frag_cft_parser *p, const struct frag_stacks *declared,
+		       struct frag_err *err)
+{
+	struct frag_stacks *s = &p->trace->stacks;
+	uint64_t *ends = NULL;
+	int rc;
+
+	FRAG_TRY(frag_cft_parser_array(p, &frag_cft_frames, 0, declared->frames_count, &s->frames,
+				       err));
+	s->frames_count = declared->frames_count;
+	FRAG_TRY(frag_cft_parser_array(p, &frag_cft_stack_frames, 0, declared->index_count,
+				       &s->index, err));
+	s->index_count = declared->index_count;
+	rc = frag_cft_parser_array(p, &frag_cft_stacks, 0, declared->count, &ends, err);
+	if (!rc) {
+		s->first = frag_host_calloc(declared->count + 1, sizeof(*s->first));
+		rc = s->first ? 0 : frag_fail_nomem(err, "stacks");
+	}
+	if (!rc && declared->count) {
+		memcpy(s->first + 1, ends, declared->count * sizeof(*ends));
+		s->count = declared->count;
+	}
+	frag_host_free(ends);
+	return rc;
+}
+
+static int read_device(struct frag_cft_parser *p, unsigned index, struct frag_err *err)
+{
+	struct frag_cft_device_values *v = &p->declared[index];
+	struct frag_trace_dev *dev = &p->trace->devs[index];
+	struct frag_cft_unpacker *u = &p->unpacker;
+	size_t n;
+
+	FRAG_TRY(frag_cft_parser_next(p, FRAG_CFT_DEVICE, index, 1, err));
+	FRAG_TRY(frag_cft_unpack_struct(&frag_cft_device, v, u, err));
+	dev->ordinal = v->dev.ordinal;
+	dev->events_count = v->dev.events_count;
+	dev->slots_count = v->dev.slots_count;
+	dev->has_evidence = v->dev.has_evidence;
+	dev->recorded_count = v->dev.recorded_count;
+	dev->truncated = v->dev.truncated;
+	dev->uncertain_blocks = v->dev.uncertain_blocks;
+	FRAG_TRY(frag_cft_unpack_count(u, FRAG_CFT_BATCH, &n, err));
+	if (v->dev.streams_count != n || v->dev.pools_count > FRAG_CFT_BATCH)
+		return frag_cft_bad(err, p->offset, "wrong number of streams or pools");
+	dev->streams = frag_host_calloc(n, sizeof(*dev->streams));
+	dev->pools = frag_host_calloc(v->dev.pools_count, sizeof(*dev->pools));
+	if (!dev->streams || !dev->pools)
+		return frag_fail_nomem(err, "trace");
+	dev->streams_count = v->dev.streams_count;
+	FRAG_TRY(frag_cft_unpack_records(&frag_cft_streams, dev->streams, n, p->scratch, u, err));
+	dev->pools_count = v->dev.pools_count;
+	FRAG_TRY(frag_cft_unpack_records(&frag_cft_pools, dev->pools, dev->pools_count, p->scratch,
+					 u, err));
+	return frag_cft_unpack_end(u, err);
+}
+
+static int read_seed(struct frag_cft_parser *p, unsigned index, struct frag_err *err)
+{
+	const struct frag_cft_device_values *v = &p->declared[index];
+	struct frag_trace_dev *dev = &p->trace->devs[index];
+	const char *wrong;
+
+	FRAG_TRY(frag_cft_parser_array(p, &frag_cft_seed_segments, index, v->seed_segments,
+				       &dev->seed_segments, err));
+	FRAG_TRY(frag_cft_parser_array(p, &frag_cft_seed_blocks, index, v->seed_blocks,
+				       &dev->seed_blocks, err));
+	dev->seed = (struct frag_seed){ .segments = dev->seed_segments,
+					.segments_count = v->seed_segments,
+					.blocks = dev->seed_blocks,
+					.blocks_count = v->seed_blocks };
+	wrong = frag_cft_check_device(dev);
+	if (wrong)
+		return frag_cft_bad(err, p->offset, "device %u: %s", dev->ordinal, wrong);
+	return 0;
+}
+
+static int read_devices(struct frag_cft_parser *p, uint32_t count, struct frag_err *err)
+{
+	struct frag_trace *t = p->trace;
+
+	t->devs = frag_host_calloc(count, sizeof(*t->devs));
+	p->declared = frag_host_calloc(count, sizeof(*p->declared));
+	if (!t->devs || !p->declared)
+		return frag_fail_nomem(err, "trace");
+	t->devs_count = count;
+	for (uint32_t d = 0; d < count; d++)
+		FRAG_TRY(read_device(p, d, err));
+	for (uint32_t d = 0; d < count; d++)
+		FRAG_TRY(read_seed(p, d, err));
+	return 0;
+}
+
+int frag_cft_parser_open(struct frag_cft_parser *p, struct frag_input *in, struct frag_err *err)
+{
+	struct frag_cft_head_values head;
+	const char *wrong;
+
+	memset(p, 0, sizeof(*p));
+	p->in = in;
+	FRAG_TRY(frag_cft_unpacker_init(&p->unpacker, err));
+	FRAG_TRY(frag_cft_coder_create(&p->coder, err));
+	FRAG_TRY(grow_payload(p, FRAG_CFT_BATCH, err));
+	p->scratch = frag_host_alloc(FRAG_CFT_BATCH * sizeof(*p->scratch));
+	p->trace = frag_host_calloc(1, sizeof(*p->trace));
+	if (!p->scratch || !p->trace)
+		return frag_fail_nomem(err, "trace");
+	FRAG_TRY(read_preamble(p, err));
+	FRAG_TRY(read_head(p, &head, err));
+	FRAG_TRY(read_strings(p, head.strings_count, err));
+	FRAG_TRY(read_stacks(p, &head.trace.stacks, err));
+	wrong = frag_cft_check_head(p->trace);
+	if (wrong)
+		return frag_cft_bad(err, p->offset, "%s", wrong);
+	return read_devices(p, head.trace.devs_count, err);
+}
+
+void frag_cft_parser_release(struct frag_cft_parser *p)
+{
+	frag_trace_destroy(p->trace);
+	frag_host_free(p->declared);
+	frag_host_free(p->payload);
+	frag_host_free(p->scratch);
+	frag_cft_coder_destroy(p->coder);
+	frag_cft_unpacker_release(&p->unpacker);
+	memset(p, 0, sizeof(*p));
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Writing .cft: a whole trace to a stream (frag_trace_write_cft of frag/trace.h writes to a
+ * path), and the parts of a file one after the other, for events that are not all in memory
+ * (cft_stream.h).
+ */
+#ifndef FRAG_TRACE_CFT_WRITE_H
+#define FRAG_TRACE_CFT_WRITE_H
+
+#include <stdio.h>
+
+#include "base/outfile.h"
+#include "cft.h"
+
+/* Errors: FRAG_EINPUT for a trace that breaks the rules of the format, FRAG_ENOMEM. What the
+ * stream itself met is left to the caller (ferror). */
+int frag_cft_write_stream(const struct frag_trace *trace, FILE *to, struct frag_err *err);
+
+/* Checksum of a block that is the number-th (from 0) of its file. */
+uint64_t frag_cft_checksum(const struct frag_cft_block *b, const void *payload, uint64_t number);
+
+/* One file while it is written. release is due after begin, also after a failed one. */
+struct frag_cft_writer {
+	FILE *to;
+	uint64_t blocks, events; /* written so far */
+	struct frag_cft_packer packer;
+	struct frag_cft_coder *coder;
+	uint64_t *scratch; /* [FRAG_CFT_BATCH] */
+};
+/* Everything before the events, after checking what a reader would refuse. Errors: FRAG_EINPUT,
+ * FRAG_ENOMEM. */
+int frag_cft_writer_begin(struct frag_cft_writer *w, const struct frag_trace *trace, FILE *to,
+			  struct frag_err *err);
+/* The first *taken of the events as one block. More than FRAG_CFT_BATCH of them, or all that
+ * are left, make the same blocks as a trace in memory. */
+int frag_cft_writer_events(struct frag_cft_writer *w, unsigned dev, struct frag_cft_model *model,
+			   const struct frag_event *events, size_t count, size_t *taken,
+			   struct frag_err *err);
+int frag_cft_writer_end(struct frag_cft_writer *w, struct frag_err *err);
+void frag_cft_writer_release(struct frag_cft_writer *w);
+/* Commits a file that was written: on the disk before it has its name. */
+int frag_cft_commit(struct frag_outfile *out, const char *path, struct frag_err *err);
+
+#endif

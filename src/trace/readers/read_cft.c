@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A whole .cft trace into memory. Every event and index has been checked when
+ * this returns; a file that breaks off or is damaged anywhere gives nothing.
+ */
+#include <frag/trace.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "trace/build/build.h"
+#include "trace/cft/cft_parse.h"
+
+static int probe(const unsigned char *bytes, size_t len)
+{
+	return frag_cft_is_magic(bytes, len) ? 100 : 0;
+}
+
+/* Events and their addresses lie block by block one after the other. */
+static int read_events(struct frag_cft_parser *p, uint32_t index, struct frag_cft_model *model,
+		       struct frag_err *err)
+{
+	struct frag_trace_dev *dev = &p->trace->devs[index];
+	uint64_t declared = dev->events_count, n;
+	size_t cap = 0, addrs_cap = 0;
+
+	for (uint64_t have = 0; have < declared; have += n) {
+		FRAG_TRY(frag_cft_parser_next(p, FRAG_CFT_EVENTS, index, declared - have, err));
+		n = p->block.count;
+		FRAG_TRY(frag_cft_grow(&dev->events, &cap, have + n, declared, sizeof(*dev->events),
+				       err));
+		FRAG_TRY(frag_cft_parser_events(p, model, dev->events + have, err));
+		if (!p->declared[index].has_addrs)
+			continue;
+		FRAG_TRY(frag_cft_parser_next(p, FRAG_CFT_ADDRS, index, n, err));
+		FRAG_TRY(frag_cft_grow(&dev->addrs, &addrs_cap, have + n, declared,
+				       sizeof(*dev->addrs), err));
+		if (p->block.count != n)
+			return frag_cft_bad(err, p->offset, "%u addresses for %llu events",
+					    p->block.count, (unsigned long long)n);
+		FRAG_TRY(frag_cft_unpack_addrs(p->coder, &p->unpacker, dev->events + have, n,
+					       dev->addrs + have, err));
+		FRAG_TRY(frag_cft_unpack_end(&p->unpacker, err));
+	}
+	if (model->events < dev->seed.blocks_count)
+		return frag_cft_bad(err, p->offset, "fewer events than seed blocks");
+	return 0;
+}
+
+/* What the recorder saw, and the final snapshot. */
+static int read_evidence(struct frag_cft_parser *p, uint32_t index, struct frag_err *err)
+{
+	const struct frag_trace_dev *declared = &p->declared[index].dev;
+	struct frag_trace_dev *dev = &p->trace->devs[index];
+	const char *wrong;
+
+	FRAG_TRY(frag_cft_parser_array(p, &frag_cft_seen, index, declared->seen_count, &dev->seen,
+				       err));
+	FRAG_TRY(frag_cft_parser_array(p, &frag_cft_final_segments, index,
+				       declared->final_segments_count, &dev->final_segments, err));
+	FRAG_TRY(frag_cft_parser_array(p, &frag_cft_final_blocks, index,
+				       declared->final_blocks_count, &dev->final_blocks, err));
+	dev->seen_count = declared->seen_count;
+	dev->final_segments_count = declared->final_segments_count;
+	dev->final_blocks_count = declared->final_blocks_count;
+	wrong = frag_cft_check_evidence(dev);
+	return wrong ? frag_cft_bad(err, p->offset, "device %u: %s", dev->ordinal, wrong) : 0;
+}
+
+static int read_all(struct frag_cft_parser *p, struct frag_err *err)
+{
+	for (uint32_t d = 0; d < p->trace->devs_count; d++) {
+		struct frag_cft_model model;
+		int rc = frag_cft_model_init(&model, p->trace, &p->trace->devs[d], err);
+
+		if (!rc)
+			rc = read_events(p, d, &model, err);
+		frag_cft_model_release(&model);
+		FRAG_TRY(rc);
+		FRAG_TRY(read_evidence(p, d, err));
+	}
+	return frag_cft_parser_end(p, err);
+}
+
+/* "device=N": leaves only the device of that ordinal. */
+static int parse_options(const char *options, int64_t *only, struct frag_err *err)
+{
+	char *end = NULL;
+
+	*only = -1;
+	if (!options || !*options)
+		return 0;
+	if (!strncmp(options, "device=", 7) && options[7] >= '0' && options[7] <= '9')
+		*only = strtoll(options + 7, &end, 10);
+	if (!end || *end || *only > UINT32_MAX)
+		return frag_fail(err, FRAG_EUSAGE,
+				 "unknown option '%s' of a .cft trace; known is device=N", options);
+	return 0;
+}
+
+static int keep_device(struct frag_trace *t, int64_t only, struct frag_err *err)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t d = 0; d < t->devs_count; d++) {
+		if (t->devs[d].ordinal == only && !kept)
+			t->devs[kept++] = t->devs[d];
+		else
+			frag_trace_dev_release(&t->devs[d]);
+	}
+	t->devs_count = kept;
+	if (!kept)
+		return frag_fail(err, FRAG_EINPUT, "the trace has no device %lld", (long long)only);
+	return 0;
+}
+
+static int read_trace(struct frag_input *in, const char *options, struct frag_trace **out,
+		      struct frag_err *err)
+{
+	struct frag_cft_parser p;
+	int64_t only;
+	int rc;
+
+	FRAG_TRY(parse_options(options, &only, err));
+	rc = frag_cft_parser_open(&p, in, err);
+	if (!rc)
+		rc = read_all(&p, err);
+	if (!rc && only >= 0)
+		rc = keep_device(p.trace, only, err);
+	if (!rc) {
+		*out = p.trace;
+		p.trace = NULL;
+	}
+	frag_cft_parser_release(&p);
+	return rc;
+}
+
+const struct frag_reader_ops frag_reader_cft = {
+	.name = "cft",
+	.summary = "cufrag's own format: compressed, checksummed blocks",
+	.probe = probe,
+	.read = read_trace,
+};

@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * MiniMalloc's CSV (google/minimalloc): a header that names the columns, then
+ * one buffer per line. Needed are id (or buffer), lower (or start), upper and size,
+ * in any order; other columns are ignored. A buffer lives from lower up to, not
+ * including, upper. Moments become times in microseconds where they fit, and at
+ * one moment the frees come before the allocations.
+ */
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "trace/build/build.h"
+#include "trace/input/input.h"
+
+#define COLUMNS_MAX 32u
+#define LINE_MAX_BYTES 4096u
+#define TIME_MAX ((1ull << 40) - 1)
+
+enum column { ID, LOWER, UPPER, SIZE, COLUMN_COUNT, OTHER = COLUMN_COUNT };
+
+static const char *const column_names[COLUMN_COUNT][3] = {
+	{ "id", "buffer", "buffer_id" },
+	{ "lower", "start", "begin" },
+	{ "upper", NULL, NULL },
+	{ "size", NULL, NULL },
+};
+
+struct reader {
+	struct frag_input *in;
+	unsigned columns[COLUMNS_MAX]; /* enum column, in the order of the file */
+	unsigned columns_count;
+	uint64_t line; /* of the one in hand, from 1 */
+	char text[LINE_MAX_BYTES];
+	struct buffer {
+		uint64_t lower, upper, bytes;
+	} * list;
+	size_t count, cap;
+};
+
+/* ---- lines ----------------------------------------------------------------------- */
+
+/* 1: a line without its end; 0: the end of the file. Blank lines are skipped. */
+static int next_line(struct reader *r, struct frag_err *err)
+{
+	for (;;) {
+		size_t n = 0;
+		int c;
+
+		r->line++;
+		while ((c = frag_input_get(r->in, err)) >= 0 && c != '\n') {
+			if (n + 1 >= sizeof(r->text))
+				return frag_fail_at(err, FRAG_EINPUT, r->line,
+						    "line %llu is too long for a list of buffers",
+						    (unsigned long long)r->line);
+			r->text[n++] = (char)c;
+		}
+		if (c < 0 && c != FRAG_INPUT_EOF)
+			return c;
+		while (n && isspace((unsigned char)r->text[n - 1]))
+			n--;
+		r->text[n] = '\0';
+		if (n)
+			return 1;
+		if (c == FRAG_INPUT_EOF)
+			return 0;
+	}
+}
+
+/* Cuts the next field off, blanks around it removed. NULL: there is none. */
+static char *next_field(char **at)
+{
+	char *field = *at, *end;
+
+	if (!field)
+		return NULL;
+	end = strchr(field, ',');
+	*at = end ? end + 1 : NULL;
+	if (end)
+		*end = '\0';
+	while (isspace((unsigned char)*field))
+		field++;
+	for (end = field + strlen(field); end > field && isspace((unsigned char)end[-1]);)
+		*--end = '\0';
+	return field;
+}
+
+static unsigned column_of(const char *name)
+{
+	for (unsigned c = 0; c < COLUMN_COUNT; c++)
+		for (unsigned k = 0; k < 3 && column_names[c][k]; k++)
+			if (!strcasecmp(name, column_names[c][k]))
+				return c;
+	return OTHER;
+}
+
+/* Names the columns; says which of those needed is missing. */
+static unsigned read_header(struct reader *r)
+{
+	char *at = r->text, *field;
+	unsigned seen = 0;
+
+	while ((field = next_field(&at)) && r->columns_count < COLUMNS_MAX) {
+		unsigned c = column_of(field);
+
+		if (c != OTHER && !(seen >> c & 1))
+			seen |= 1u << c;
+		else
+			c = OTHER;
+		r->columns[r->columns_count++] = c;
+	}
+	for (unsigned c = 0; c < COLUMN_COUNT; c++)
+		if (!(seen >> c & 1))
+			return c;
+	return COLUMN_COUNT;
+}
+
+static int read_number(const struct reader *r, const char *field, enum column c, uint64_t *out,
+		       struct frag_err *err)
+{
+	char *end;
+
+	*out = strtoull(field, &end, 10);
+	if (!isdigit((unsigned char)*field) || *end || *out > INT64_MAX)
+		return frag_fail_at(err, FRAG_EINPUT, r->line,
+				    "line %llu: '%.40s' is no number of column '%s'",
+				    (unsigned long long)r->line, field, column_names[c][0]);
+	return 0;
+}
+
+static int read_buffer(struct reader *r, struct frag_err *err)
+{
+	uint64_t value[COLUMN_COUNT] = { 0 };
+	unsigned seen = 0;
+	char *at = r->text;
+
+	for (unsigned k = 0; k < r->columns_count; k++) {
+		char *field = next_field(&at);
+		unsigned c = r->columns[k];
+
+		if (!field)
+			break;
+		if (c == OTHER)
+			continue;
+		seen |= 1u << c;
+		if (c != ID) /* any text */
+			FRAG_TRY(read_number(r, field, c, &value[c], err));
+	}
+	if (seen != (1u << COLUMN_COUNT) - 1)
+		return frag_fail_at(err, FRAG_EINPUT, r->line, "line %llu has too few columns",
+				    (unsigned long long)r->line);
+	if (value[LOWER] >= value[UPPER] || !value[SIZE] || value[SIZE] > FRAG_MAX_REQUEST)
+		return frag_fail_at(err, FRAG_EINPUT, r->line,
+				    "line %llu: a buffer needs a size, and an upper above its "
+				    "lower",
+				    (unsigned long long)r->line);
+	FRAG_TRY(frag_grow(&r->list, r->count, &r->cap, sizeof(*r->list), "buffers", err));
+	r->list[r->count++] = (struct buffer){ value[LOWER], value[UPPER], value[SIZE] };
+	return 0;
+}
+
+/* ---- events ---------------------------------------------------------------------- */
+
+struct edge {
+	uint64_t when;
+	uint32_t buffer;
+	bool begins;
+};
+
+/* Ends before beginnings; beginnings in the order of the file. */
+static int compare_edges(const void *a, const void *b)
+{
+	const struct edge *x = a, *y = b;
+
+	if (x->when != y->when)
+		return x->when < y->when ? -1 : 1;
+	if (x->begins != y->begins)
+		return (int)x->begins - (int)y->begins;
+	return (x->buffer > y->buffer) - (x->buffer < y->buffer);
+}
+
+static struct edge *make_edges(const struct reader *r)
+{
+	struct edge *edges = frag_host_calloc(2 * r->count + 1, sizeof(*edges));
+
+	if (!edges)
+		return NULL;
+	for (uint32_t i = 0; i < r->count; i++) {
+		edges[2 * i] = (struct edge){ r->list[i].lower, i, true };
+		edges[2 * i + 1] = (struct edge){ r->list[i].upper, i, false };
+	}
+	qsort(edges, 2 * r->count, sizeof(*edges), compare_edges);
+	return edges;
+}
+
+/* The slot freed last is reused first. free_slots, slots: scratch of r->count numbers. */
+static void fill_events(const struct reader *r, const struct edge *edges, uint32_t *slots,
+			uint32_t *free_slots, struct frag_trace_dev *dev)
+{
+	uint32_t free_count = 0;
+
+	for (size_t i = 0; i < 2 * r->count; i++) {
+		const struct edge *e = &edges[i];
+		uint32_t slot;
+
+		if (e->begins)
+			slot = free_count ? free_slots[--free_count] : dev->slots_count++;
+		else
+			free_slots[free_count++] = slot = slots[e->buffer];
+		slots[e->buffer] = slot;
+		dev->events[i] = (struct frag_event){
+			.bytes = r->list[e->buffer].bytes,
+			.time_us = FRAG_MIN(e->when - edges[0].when, TIME_MAX),
+			.slot = slot,
+			.kind = e->begins ? FRAG_EV_ALLOC : FRAG_EV_FREE,
+		};
+	}
+	dev->events_count = 2 * r->count;
+	dev->recorded_count = dev->events_count;
+}
+
+static int fill_device(const struct reader *r, struct frag_trace_dev *dev, struct frag_err *err)
+{
+	struct edge *edges = make_edges(r);
+	uint32_t *scratch = frag_host_calloc(2 * r->count + 1, sizeof(*scratch));
+
+	dev->events = frag_host_calloc(2 * r->count + 1, sizeof(*dev->events));
+	dev->streams = frag_host_calloc(1, sizeof(*dev->streams));
+	dev->pools = frag_host_calloc(1, sizeof(*dev->pools));
+	dev->streams_count = dev->pools_count = 1;
+	if (edges && scratch && dev->events && dev->streams && dev->pools)
+		fill_events(r, edges, scratch, scratch + r->count, dev);
+	else
+		frag_fail_nomem(err, "events");
+	frag_host_free(edges);
+	frag_host_free(scratch);
+	return dev->events_count ? 0 : FRAG_ENOMEM;
+}
+
+/* ---- the format ------------------------------------------------------------------ */
+
+static int probe(const unsigned char *bytes, size_t len)
+{
+	struct reader r = { 0 };
+	size_t n = 0;
+
+	while (n < len && n + 1 < sizeof(r.text) && bytes[n] != '\n')
+		n++;
+	if (n == len || bytes[n] != '\n')
+		return 0;
+	memcpy(r.text, bytes, n);
+	while (n && isspace((unsigned char)r.text[n - 1]))
+		n--;
+	r.text[n] = '\0';
+	return read_header(&r) == COLUMN_COUNT ? 60 : 0;
+}
+
+static int read_buffers(struct reader *r, struct frag_err *err)
+{
+	unsigned missing;
+	int rc = next_line(r, err);
+
+	if (rc < 0)
+		return rc;
+	missing = read_header(r);
+	if (missing != COLUMN_COUNT)
+		return frag_fail(err, FRAG_EINPUT, "'%s' has no column '%s'",
+				 frag_input_name(r->in), column_names[missing][0]);
+	while ((rc = next_line(r, err)) > 0)
+		FRAG_TRY(read_buffer(r, err));
+	if (!rc && (!r->count || r->count > UINT32_MAX / 2))
+		return frag_fail(err, FRAG_EINPUT, "'%s' has %s buffers", frag_input_name(r->in),
+				 r->count ? "too many" : "no");
+	return rc;
+}
+
+static int read_csv(struct frag_input *in, const char *options, struct frag_trace **out,
+		    struct frag_err *err)
+{
+	struct reader *r = frag_host_calloc(1, sizeof(*r));
+	struct frag_trace *trace = frag_host_calloc(1, sizeof(*trace));
+	int rc = r && trace ? 0 : frag_fail_nomem(err, "trace");
+
+	(void)options; /* one device, 0 */
+	if (!rc) {
+		r->in = in;
+		trace->settings.max_split_bytes = trace->settings.limit_bytes = UINT64_MAX;
+		rc = read_buffers(r, err);
+	}
+	if (!rc) {
+		trace->devs = frag_host_calloc(1, sizeof(*trace->devs));
+		trace->settings.conf = frag_host_strdup("");
+		trace->devs_count = trace->devs != NULL;
+		if (!trace->devs || !trace->settings.conf)
+			rc = frag_fail_nomem(err, "trace");
+	}
+	if (!rc)
+		rc = fill_device(r, trace->devs, err);
+	if (r)
+		frag_host_free(r->list);
+	frag_host_free(r);
+	if (rc)
+		frag_trace_destroy(trace);
+	else
+		*out = trace;
+	return rc;
+}
+
+const struct frag_reader_ops frag_reader_minimalloc = {
+	.name = "minimalloc",
+	.summary = "MiniMalloc's CSV of buffers: id,lower,upper,size",
+	.probe = probe,
+	.read = read_csv,
+};

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Parts of the PyTorch snapshot reader. The pickle interns these words first, so
+ * every key, action and state is a small number from the start.
+ */
+#ifndef FRAG_TRACE_TORCH_PARTS_H
+#define FRAG_TRACE_TORCH_PARTS_H
+
+#include "trace/build/addr_map.h"
+#include "trace/build/build.h"
+#include "trace/stacks.h"
+#include "trace/strings.h"
+#include "unpickle.h"
+
+/* Entry keys come first: see torch_entries.c. */
+#define FRAG_TORCH_WORDS(X) \
+	X(ACTION, "action") \
+	X(ADDR, "addr") \
+	X(DEVICE_FREE, "device_free") \
+	X(SIZE, "size") \
+	X(STREAM, "stream") \
+	X(TIME_US, "time_us") \
+	X(FRAMES, "frames") \
+	X(POOL_ID, "pool_id") \
+	X(ALLOC, "alloc") \
+	X(FREE_REQUESTED, "free_requested") \
+	X(FREE_COMPLETED, "free_completed") \
+	X(SEGMENT_ALLOC, "segment_alloc") \
+	X(SEGMENT_FREE, "segment_free") \
+	X(SEGMENT_MAP, "segment_map") \
+	X(SEGMENT_UNMAP, "segment_unmap") \
+	X(OOM, "oom") \
+	X(SNAPSHOT, "snapshot") \
+	X(SEGMENTS, "segments") \
+	X(DEVICE_TRACES, "device_traces") \
+	X(ALLOCATOR_SETTINGS, "allocator_settings") \
+	X(EXTERNAL_ANNOTATIONS, "external_annotations") \
+	X(DEVICE, "device") \
+	X(ADDRESS, "address") \
+	X(TOTAL_SIZE, "total_size") \
+	X(SEGMENT_TYPE, "segment_type") \
+	X(SEGMENT_POOL_ID, "segment_pool_id") \
+	X(IS_EXPANDABLE, "is_expandable") \
+	X(BLOCKS, "blocks") \
+	X(REQUESTED_SIZE, "requested_size") \
+	X(STATE, "state") \
+	X(HISTORY, "history") \
+	X(REAL_SIZE, "real_size") \
+	X(SMALL, "small") \
+	X(LARGE, "large") \
+	X(ACTIVE_ALLOCATED, "active_allocated") \
+	X(ACTIVE_PENDING_FREE, "active_pending_free") \
+	X(ACTIVE_AWAITING_FREE, "active_awaiting_free") \
+	X(INACTIVE, "inactive") \
+	X(NAME, "name") \
+	X(STAGE, "stage") \
+	X(START, "START") \
+	X(END, "END") \
+	X(FILENAME, "filename") \
+	X(LINE, "line") \
+	X(CONF, "PYTORCH_CUDA_ALLOC_CONF") \
+	X(CONF_NEW, "PYTORCH_ALLOC_CONF") \
+	X(MAX_SPLIT_SIZE, "max_split_size") \
+	X(GC_THRESHOLD, "garbage_collection_threshold") \
+	X(EXPANDABLE_SEGMENTS, "expandable_segments") \
+	X(ROUNDUP, "roundup_power2_divisions")
+
+enum frag_torch_word {
+	FRAG_W_NOTHING_,
+#define FRAG_X_(name, text) FRAG_W_##name,
+	FRAG_TORCH_WORDS(FRAG_X_)
+#undef FRAG_X_
+		FRAG_W_COUNT
+};
+
+#define FRAG_TORCH_DEVICES_MAX 4096u
+
+struct frag_torch_mark {
+	struct frag_raw_mark mark;
+	uint32_t order; /* of arrival: keeps the sort stable */
+};
+
+struct frag_torch {
+	struct frag_pickle *pickle;
+	struct frag_trace *trace;
+	struct frag_err *err;
+
+	struct frag_raw_entry *entries; /* all records, in order of arrival */
+	size_t entries_count, entries_cap;
+	bool has_stacks;  /* any entry has frames */
+	size_t fold_from; /* records before this one are never folded with their successor */
+
+	uint64_t *streams; /* raw handles in order of arrival */
+	size_t streams_count, streams_cap;
+	struct frag_addr_map stream_index;
+	uint64_t last_stream; /* handle and index of the last look-up */
+	uint16_t last_stream_index;
+	struct frag_pool_id *pools;
+	size_t pools_count, pools_cap;
+
+	struct frag_stack_table *stacks;
+
+	struct frag_raw_segment *segments; /* of all devices */
+	uint32_t *segment_devs;
+	size_t segments_count, segments_cap, segment_devs_cap;
+	struct frag_final_block *blocks;
+	size_t blocks_count, blocks_cap;
+
+	struct frag_torch_mark *marks;
+	size_t marks_count, marks_cap;
+
+	bool segments_listed;
+	int64_t only_device; /* -1 = all */
+};
+
+/* For the reader registry; the table is made from the file names. */
+extern const struct frag_reader_ops frag_reader_torch;
+
+/* Dense index of a raw handle. */
+int frag_torch_stream(struct frag_torch *t, uint64_t handle, uint16_t *index);
+/* Dense index of a pool id given as a tuple (int, int); anything else is the default pool. */
+int frag_torch_pool(struct frag_torch *t, frag_pv id, uint16_t *index);
+/* Interns a name for people: invalid UTF-8 and control characters become '?'. */
+int frag_torch_name(struct frag_torch *t, frag_pv text, uint32_t *index);
+
+/* The unpickler's hook: is this dict a trace entry? ctx: struct frag_torch. */
+int frag_torch_take_entry(void *ctx, const frag_pv *pairs, size_t n, uint32_t *record,
+			  struct frag_err *err);
+/* The same for dicts that repeat: struct frag_shape_ops. */
+int frag_torch_shape(void *ctx, unsigned shape, const frag_pv *pairs, size_t n, uint8_t *column,
+		     struct frag_row *row);
+int frag_torch_take_rows(void *ctx, unsigned shape, const struct frag_row *rows, unsigned n,
+			 uint32_t *records);
+/* Record of item number `at` of a trace; dicts that were not recognised at once get theirs here. */
+int frag_torch_entry(struct frag_torch *t, frag_pv item, size_t at, uint32_t *record);
+
+int frag_torch_read_segments(struct frag_torch *t, frag_pv list);
+int frag_torch_read_settings(struct frag_torch *t, frag_pv dict);
+int frag_torch_read_marks(struct frag_torch *t, frag_pv list);
+/* Turns entry.stack from "pickle list + 1" into a stack index. */
+int frag_torch_read_stacks(struct frag_torch *t);
+
+#endif

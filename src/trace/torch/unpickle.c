@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Life of a pickle and access to what was read. */
+#include "trace/pages.h"
+#include "unpickle_internal.h"
+
+#include <string.h>
+
+/* ---- life ------------------------------------------------------------------------ */
+
+static int alloc_parts(struct frag_pickle *p, const char *const *words, size_t words_count)
+{
+	uint32_t index;
+
+	p->marks = frag_host_alloc(FRAG_PICKLE_MARKS_MAX * sizeof(*p->marks));
+	if (!p->marks)
+		return frag_fail_nomem(p->err, "pickle");
+	p->mark_top = p->marks;
+	p->marks_end = p->marks + FRAG_PICKLE_MARKS_MAX;
+	FRAG_TRY(frag_pickle_grow_stack(p));
+	FRAG_TRY(frag_strings_create(&p->strings, p->err));
+	for (size_t i = 0; i < words_count; i++) {
+		FRAG_TRY(frag_strings_intern(p->strings, words[i], strlen(words[i]), &index,
+					     p->err));
+		FRAG_ASSERT(index == i + 1);
+	}
+	return 0;
+}
+
+int frag_pickle_create(const char *const *words, size_t words_count, frag_record_fn fn, void *ctx,
+		       struct frag_pickle **out, struct frag_err *err)
+{
+	struct frag_pickle *p = frag_host_calloc(1, sizeof(*p));
+	int rc;
+
+	if (!p)
+		return frag_fail_nomem(err, "pickle");
+	p->fn = fn;
+	p->ctx = ctx;
+	p->err = err;
+	rc = alloc_parts(p, words, words_count);
+	p->err = NULL;
+	if (rc)
+		frag_pickle_destroy(p);
+	else
+		*out = p;
+	return rc;
+}
+
+void frag_pickle_set_shapes(struct frag_pickle *p, const struct frag_shape_ops *ops)
+{
+	p->shapes = ops;
+}
+
+static void drop_machine(struct frag_pickle *p)
+{
+	frag_template_release(p);
+	frag_host_free(p->stack);
+	frag_pages_free(p->memo, (size_t)(p->memo_end - p->memo), sizeof(*p->memo));
+	frag_host_free(p->marks);
+	p->stack = p->top = p->base = p->stack_end = NULL;
+	p->memo = p->memo_top = p->memo_end = NULL;
+	p->marks = p->mark_top = p->marks_end = NULL;
+}
+
+void frag_pickle_destroy(struct frag_pickle *p)
+{
+	if (!p)
+		return;
+	for (size_t i = 0; i < p->lists_count; i++)
+		if (p->lists[i].cap)
+			frag_pages_free(p->lists[i].items, p->lists[i].cap,
+					sizeof(*p->lists[i].items));
+	while (p->small_items) {
+		struct frag_pickle_items *next = p->small_items->next;
+
+		frag_host_free(p->small_items);
+		p->small_items = next;
+	}
+	for (size_t i = 0; i < p->nodes_count; i++)
+		frag_host_free(p->nodes[i].pairs);
+	frag_host_free(p->lists);
+	frag_host_free(p->nodes);
+	frag_pages_free(p->dicts, p->dicts_cap, sizeof(*p->dicts));
+	frag_host_free(p->bigs);
+	frag_host_free(p->floats);
+	frag_strings_destroy(p->strings);
+	drop_machine(p);
+	frag_host_free(p);
+}
+
+int frag_pickle_read(struct frag_pickle *p, struct frag_input *in, frag_pv *root,
+		     struct frag_err *err)
+{
+	int rc;
+
+	FRAG_ASSERT(!p->in && p->marks);
+	p->in = in;
+	p->err = err;
+	rc = frag_pickle_run(p);
+	if (!rc) {
+		*root = p->top[-1];
+		rc = frag_input_fill(in, 1, err);
+		if (!rc && frag_input_left(in))
+			rc = frag_fail_at(err, FRAG_EINPUT, frag_input_offset(in),
+					  "'%s' goes on behind the end of its pickle at byte %llu",
+					  frag_input_name(in),
+					  (unsigned long long)frag_input_offset(in));
+	}
+	drop_machine(p);
+	p->in = NULL;
+	p->err = NULL;
+	return rc;
+}
+
+/* ---- what was read ------------------------------------------------------------------ */
+
+struct frag_pickle_list *frag_pickle_list(struct frag_pickle *p, frag_pv v)
+{
+	return frag_pv_tag(v) == FRAG_PV_LIST ? &p->lists[frag_pv_index(v)] : NULL;
+}
+
+struct frag_pickle_list *frag_pickle_tuple(struct frag_pickle *p, frag_pv v)
+{
+	return frag_pv_tag(v) == FRAG_PV_TUPLE ? &p->lists[frag_pv_index(v)] : NULL;
+}
+
+uint32_t frag_pickle_lists_count(const struct frag_pickle *p)
+{
+	return (uint32_t)p->lists_count;
+}
+
+const struct frag_pickle_node *frag_pickle_node(struct frag_pickle *p, frag_pv v)
+{
+	static const struct frag_pickle_node empty;
+	uint32_t dict;
+
+	if (frag_pv_tag(v) != FRAG_PV_DICT)
+		return NULL;
+	dict = p->dicts[frag_pv_index(v)];
+	if (FRAG_DICT_KIND(dict) == FRAG_DICT_EMPTY)
+		return &empty;
+	return FRAG_DICT_KIND(dict) == FRAG_DICT_NODE ? &p->nodes[FRAG_DICT_INDEX(dict)] : NULL;
+}
+
+uint32_t frag_pickle_note(struct frag_pickle *p, frag_pv v, uint32_t note)
+{
+	uint32_t dict = frag_pv_tag(v) == FRAG_PV_DICT ? p->dicts[frag_pv_index(v)] : 0;
+	uint32_t before = 0;
+
+	if (FRAG_DICT_KIND(dict) == FRAG_DICT_NODE) {
+		before = p->nodes[FRAG_DICT_INDEX(dict)].note;
+		p->nodes[FRAG_DICT_INDEX(dict)].note = note;
+	}
+	return before;
+}
+
+uint32_t frag_pickle_record(const struct frag_pickle *p, frag_pv v)
+{
+	uint32_t dict;
+
+	if (frag_pv_tag(v) != FRAG_PV_DICT)
+		return UINT32_MAX;
+	dict = p->dicts[frag_pv_index(v)];
+	return FRAG_DICT_KIND(dict) == FRAG_DICT_RECORD ? FRAG_DICT_INDEX(dict) : UINT32_MAX;
+}
+
+uint32_t frag_pickle_to_records(const struct frag_pickle *p, struct frag_pickle_list *list,
+				uint32_t from)
+{
+	const uint32_t *dicts = p->dicts;
+	uint32_t *items = list->items, n = list->count, i;
+
+	for (i = from; i < n && frag_pv_tag(items[i]) == FRAG_PV_DICT; i++) {
+		uint32_t dict = dicts[frag_pv_index(items[i])];
+
+		if (FRAG_DICT_KIND(dict) != FRAG_DICT_RECORD)
+			break;
+		items[i] = FRAG_DICT_INDEX(dict);
+	}
+	return i;
+}
+
+frag_pv frag_node_get(const struct frag_pickle_node *node, uint32_t key)
+{
+	for (size_t i = node->count; i-- > 0;)
+		if (node->pairs[2 * i] == frag_pv_of(FRAG_PV_STR, key))
+			return node->pairs[2 * i + 1];
+	return FRAG_PV_HOLE;
+}
+
+bool frag_pickle_i64(const struct frag_pickle *p, frag_pv v, int64_t *out)
+{
+	const struct frag_big *b;
+
+	if (frag_pv_tag(v) == FRAG_PV_INT) {
+		*out = (int64_t)v >> 3;
+		return true;
+	}
+	if (v == FRAG_PV_TRUE || v == FRAG_PV_FALSE) {
+		*out = v == FRAG_PV_TRUE;
+		return true;
+	}
+	if (frag_pv_tag(v) != FRAG_PV_BIG)
+		return false;
+	b = &p->bigs[frag_pv_index(v)];
+	if (b->kind == FRAG_BIG_HUGE || (b->kind == FRAG_BIG_POSITIVE && b->value > INT64_MAX))
+		return false;
+	*out = (int64_t)b->value;
+	return true;
+}
+
+bool frag_pickle_u64(const struct frag_pickle *p, frag_pv v, uint64_t *out)
+{
+	int64_t i;
+
+	if (frag_pv_tag(v) == FRAG_PV_BIG && p->bigs[frag_pv_index(v)].kind == FRAG_BIG_POSITIVE) {
+		*out = p->bigs[frag_pv_index(v)].value;
+		return true;
+	}
+	if (!frag_pickle_i64(p, v, &i) || i < 0)
+		return false;
+	*out = (uint64_t)i;
+	return true;
+}
+
+bool frag_pickle_f64(const struct frag_pickle *p, frag_pv v, double *out)
+{
+	int64_t i;
+
+	if (frag_pv_tag(v) == FRAG_PV_FLOAT) {
+		*out = p->floats[frag_pv_index(v)];
+		return true;
+	}
+	if (!frag_pickle_i64(p, v, &i))
+		return false;
+	*out = (double)i;
+	return true;
+}
+
+const char *frag_pickle_text(const struct frag_pickle *p, frag_pv v, size_t *len)
+{
+	if (frag_pv_tag(v) != FRAG_PV_STR)
+		return NULL;
+	if (len)
+		*len = frag_strings_len(p->strings, frag_pv_index(v));
+	return frag_strings_get(p->strings, frag_pv_index(v));
+}

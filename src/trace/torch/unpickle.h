@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Pickles that hold plain data only (protocols 2 to 5, and the protocol-2
+ * writer of libtorch): None, bool, int, float, str, tuple, list, dict. Every
+ * opcode that names, builds or calls anything is refused with its offset.
+ *
+ * Values are 8 bytes: a tag in the low three bits, an index or a 61-bit
+ * integer above. Lists and dicts are objects of their own, so what is fetched
+ * twice from the memo is one object, and cycles are possible: whoever walks
+ * the result must go down a fixed number of levels and use `note` to visit
+ * each object once.
+ *
+ * Records. A snapshot is a million small dicts of one shape. The first time
+ * items are put into a new dict, the hook may take them into a record of its
+ * own; the dict then costs 4 bytes here. All other dicts keep their pairs.
+ *
+ * Ownership: the pickle is the caller's and owns everything reached from it.
+ */
+#ifndef FRAG_TRACE_UNPICKLE_H
+#define FRAG_TRACE_UNPICKLE_H
+
+#include <frag/base.h>
+#include <frag/error.h>
+
+#include "trace/input/input.h"
+
+typedef uint64_t frag_pv;
+
+enum frag_pv_tag {
+	FRAG_PV_INT, /* above: signed, 61 bits */
+	FRAG_PV_STR, /* index of an interned string */
+	FRAG_PV_LIST,
+	FRAG_PV_DICT,
+	FRAG_PV_TUPLE,
+	FRAG_PV_BIG, /* an integer that does not fit 61 bits */
+	FRAG_PV_FLOAT,
+	FRAG_PV_CONST, /* one of the four below */
+};
+#define FRAG_PV_NONE ((frag_pv)FRAG_PV_CONST)
+#define FRAG_PV_FALSE ((frag_pv)FRAG_PV_CONST | 1 << 3)
+#define FRAG_PV_TRUE ((frag_pv)FRAG_PV_CONST | 2 << 3)
+#define FRAG_PV_HOLE (FRAG_PV_CONST | 3u << 3) /* unset memo entry; never a result */
+
+static inline enum frag_pv_tag frag_pv_tag(frag_pv v)
+{
+	return (enum frag_pv_tag)(v & 7);
+}
+
+/* Index of a STR, LIST, DICT or TUPLE. */
+static inline uint32_t frag_pv_index(frag_pv v)
+{
+	return (uint32_t)(v >> 3);
+}
+
+struct frag_pickle_list {    /* and tuple */
+	uint32_t *items;     /* values, all of which fit 32 bits here */
+	uint32_t count, cap; /* cap 0: the items lie among those of other lists */
+	uint32_t note;	     /* the reader's, 0 at first */
+};
+
+struct frag_pickle_node {
+	frag_pv *pairs;	     /* key, value, key, value, … in order of arrival */
+	uint32_t count, cap; /* pairs */
+	uint32_t note;	     /* the reader's, 0 at first */
+};
+
+/*
+ * Takes n pairs put into dict; *record is UINT32_MAX for a new dict, else the
+ * number given before. Returns 1 and *record (below 2^30) if it took them, 0
+ * to have the pairs kept, or an error. Keys and values are borrowed.
+ */
+typedef int (*frag_record_fn)(void *ctx, const frag_pv *pairs, size_t n, uint32_t *record,
+			      struct frag_err *err);
+
+/*
+ * A faster way for dicts with the same keys: their values in columns. `prepare` is shown
+ * such a dict under a number below FRAG_SHAPES_MAX (again, if another takes its place) and
+ * says in which column it wants the value of each pair; 0: it does not want such
+ * dicts. `take` then gets rows: how many of them it took from the front, with a record
+ * for each, or an error. What it does not take is read the other way.
+ */
+#define FRAG_SHAPES_MAX 16u
+#define FRAG_COLUMNS 8u
+#define FRAG_COLUMN_UNWANTED (FRAG_COLUMNS - 1)
+struct frag_row {
+	frag_pv v[FRAG_COLUMNS]; /* those without a pair hold what `prepare` put there */
+};
+struct frag_shape_ops {
+	/* column: n of them, UNWANTED before; *row: zero before. 1, 0 or an error. */
+	int (*prepare)(void *ctx, unsigned shape, const frag_pv *pairs, size_t n, uint8_t *column,
+		       struct frag_row *row);
+	int (*take)(void *ctx, unsigned shape, const struct frag_row *rows, unsigned n,
+		    uint32_t *records);
+};
+
+struct frag_pickle;
+
+/* Empty pickle; words[i] get the string index 1 + i, so that keys can be told by number. */
+int frag_pickle_create(const char *const *words, size_t words_count, frag_record_fn fn, void *ctx,
+		       struct frag_pickle **out, struct frag_err *err);
+void frag_pickle_destroy(struct frag_pickle *p); /* NULL is allowed */
+/* pre: before frag_pickle_read; with the ctx of frag_pickle_create. */
+void frag_pickle_set_shapes(struct frag_pickle *p, const struct frag_shape_ops *ops);
+/* Reads up to STOP; the input must end there. Once per pickle. Errors: FRAG_EINPUT with the
+ * plain offset, FRAG_ENOMEM. */
+int frag_pickle_read(struct frag_pickle *p, struct frag_input *in, frag_pv *root,
+		     struct frag_err *err);
+
+/* Borrowed; NULL if v is not a list (a tuple). */
+struct frag_pickle_list *frag_pickle_list(struct frag_pickle *p, frag_pv v);
+struct frag_pickle_list *frag_pickle_tuple(struct frag_pickle *p, frag_pv v);
+uint32_t frag_pickle_lists_count(const struct frag_pickle *p); /* tuples included */
+/* NULL if v is not a dict, or one that became a record. An empty dict gives an empty node. */
+const struct frag_pickle_node *frag_pickle_node(struct frag_pickle *p, frag_pv v);
+/* Marks a node; returns what was there before. */
+uint32_t frag_pickle_note(struct frag_pickle *p, frag_pv v, uint32_t note);
+/* Record number of a dict that became one, else UINT32_MAX. */
+uint32_t frag_pickle_record(const struct frag_pickle *p, frag_pv v);
+/* Turns the items of a list into record numbers, in place, from item `from` on and up to the first
+ * that is no dict that became a record; where that is. */
+uint32_t frag_pickle_to_records(const struct frag_pickle *p, struct frag_pickle_list *list,
+				uint32_t from);
+/* Value of the last pair with that key, FRAG_PV_HOLE if there is none. O(pairs). */
+frag_pv frag_node_get(const struct frag_pickle_node *node, uint32_t key);
+
+/* True and the value if v is an integer in range (a bool counts as 0 or 1). */
+bool frag_pickle_u64(const struct frag_pickle *p, frag_pv v, uint64_t *out);
+bool frag_pickle_i64(const struct frag_pickle *p, frag_pv v, int64_t *out);
+/* True if v is a float or an integer. */
+bool frag_pickle_f64(const struct frag_pickle *p, frag_pv v, double *out);
+/* Text and length of a string, NULL if v is none. */
+const char *frag_pickle_text(const struct frag_pickle *p, frag_pv v, size_t *len);
+
+#endif

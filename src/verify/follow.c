@@ -1,0 +1,463 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Following a recording. The policy runs as ever; only the card is led by
+ * what was seen: a segment gets the recorded address, and a request for
+ * memory that the recording does not show next was refused by the driver.
+ */
+#include "follow.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "replay/run.h"
+
+struct follow {
+	const struct frag_trace_dev *td;
+	struct frag_device *dev;
+	struct frag_run *run;
+	struct follow_report *r;
+	size_t cursor; /* next segment event of the evidence */
+	uint64_t event;
+	bool seeding;
+	size_t seeded; /* seed segments placed so far */
+	struct {
+		frag_addr_t base;
+		uint64_t bytes;
+	} * ranges; /* reservations handed out */
+	size_t ranges_count, ranges_cap;
+	uint64_t syncs_before;
+	bool short_of_memory;
+};
+
+static const char *const seen_names[] = { "segment_alloc", "segment_free", "segment_map",
+					  "segment_unmap", "oom",	   "snapshot" };
+
+static void skip_other_evidence(struct follow *f)
+{
+	while (f->cursor < f->td->seen_count && !follow_is_segment(&f->td->seen[f->cursor]))
+		f->cursor++;
+}
+
+static const struct frag_evidence *expected(const struct follow *f)
+{
+	const struct frag_evidence *e = &f->td->seen[f->cursor];
+
+	return f->cursor < f->td->seen_count && e->before == f->event ? e : NULL;
+}
+
+static void differ(struct follow *f, enum follow_diff diff, frag_addr_t want, frag_addr_t got)
+{
+	if (f->r->diff != FOLLOW_SAME)
+		return;
+	f->r->diff = diff;
+	f->r->event = f->event;
+	f->r->seen = f->cursor;
+	f->r->want = want;
+	f->r->got = got;
+}
+
+/* ---- the card asks where to put things ---- */
+
+static void note_refusal(struct follow *f, uint64_t bytes)
+{
+	struct follow_report *r = f->r;
+
+	if (r->refusals_count && r->refusals[r->refusals_count - 1].event == f->event)
+		return; /* the retry of the same request */
+	if (r->refusals_count == r->refusals_cap) {
+		size_t cap = r->refusals_cap ? 2 * r->refusals_cap : 16;
+		struct follow_refusal *list = frag_host_realloc(r->refusals, cap, sizeof(*list));
+
+		if (!list) {
+			f->short_of_memory = true;
+			return;
+		}
+		r->refusals = list;
+		r->refusals_cap = cap;
+	}
+	r->refusals[r->refusals_count++] = (struct follow_refusal){
+		.event = f->event, .bytes = bytes, .held_bytes = f->dev->reserved_bytes
+	};
+}
+
+static int place_segment(struct follow *f, uint64_t bytes, frag_addr_t *addr)
+{
+	const struct frag_evidence *e;
+
+	if (f->seeding) {
+		const struct frag_seed *seed = &f->td->seed;
+
+		while (f->seeded < seed->segments_count && seed->segments[f->seeded].expandable)
+			f->seeded++;
+		if (f->seeded == seed->segments_count)
+			return -1;
+		*addr = seed->segments[f->seeded++].addr;
+		return 0;
+	}
+	e = expected(f);
+	if (!e || e->kind != FRAG_SEEN_SEGMENT_ALLOC || e->bytes != bytes) {
+		note_refusal(f, bytes);
+		return FRAG_OOM;
+	}
+	*addr = e->addr;
+	return 0;
+}
+
+static bool in_known_range(const struct follow *f, frag_addr_t addr)
+{
+	for (size_t i = 0; i < f->ranges_count; i++)
+		if (addr >= f->ranges[i].base && addr - f->ranges[i].base < f->ranges[i].bytes)
+			return true;
+	return false;
+}
+
+static int add_range(struct follow *f, frag_addr_t base, uint64_t bytes)
+{
+	if (f->ranges_count == f->ranges_cap) {
+		size_t cap = f->ranges_cap ? 2 * f->ranges_cap : 8;
+		void *list = frag_host_realloc(f->ranges, cap, sizeof(*f->ranges));
+
+		if (!list) {
+			f->short_of_memory = true;
+			return -1;
+		}
+		f->ranges = list;
+		f->ranges_cap = cap;
+	}
+	f->ranges[f->ranges_count].base = base;
+	f->ranges[f->ranges_count++].bytes = bytes;
+	return 0;
+}
+
+/* A new reservation begins where the next pages of its stream are mapped outside the others. */
+static int place_range(struct follow *f, uint64_t bytes, frag_addr_t *addr)
+{
+	uint16_t stream = f->td->events[f->event].stream;
+
+	if (f->seeding)
+		return -1;
+	for (size_t i = f->cursor; i < f->td->seen_count; i++) {
+		const struct frag_evidence *e = &f->td->seen[i];
+
+		if (e->kind != FRAG_SEEN_SEGMENT_MAP || e->stream != stream ||
+		    in_known_range(f, e->addr))
+			continue;
+		*addr = e->addr;
+		return add_range(f, e->addr, bytes);
+	}
+	return -1;
+}
+
+static int place_page(struct follow *f, uint64_t bytes)
+{
+	const struct frag_evidence *e;
+
+	if (f->seeding)
+		return -1;
+	e = expected(f);
+	if (e && e->kind == FRAG_SEEN_SEGMENT_MAP)
+		return -1;
+	note_refusal(f, bytes);
+	return FRAG_OOM;
+}
+
+static int place(void *ctx, enum frag_call kind, uint64_t bytes, frag_addr_t *addr)
+{
+	struct follow *f = ctx;
+
+	switch (kind) {
+	case FRAG_CALL_MALLOC:
+		return place_segment(f, bytes, addr);
+	case FRAG_CALL_RESERVE:
+		return place_range(f, bytes, addr);
+	case FRAG_CALL_CREATE:
+		return place_page(f, bytes);
+	default:
+		return -1;
+	}
+}
+
+/* ---- the policy tells of its segments ---- */
+
+static void journal(void *ctx, enum frag_segment_event kind, frag_addr_t addr, uint64_t bytes,
+		    uint32_t stream)
+{
+	struct follow *f = ctx;
+	const struct frag_evidence *e = expected(f);
+	char want[120] = "nothing";
+
+	if (f->seeding)
+		return;
+	if (e && e->kind == kind && e->addr == addr && e->bytes == bytes && e->stream == stream) {
+		f->r->segments_same++;
+		f->cursor++;
+		skip_other_evidence(f);
+		return;
+	}
+	if (f->r->diff != FOLLOW_SAME)
+		return;
+	if (e)
+		snprintf(want, sizeof(want), "%s of %" PRIu64 " bytes at 0x%" PRIx64,
+			 seen_names[e->kind], e->bytes, e->addr);
+	snprintf(f->r->text, sizeof(f->r->text),
+		 "event %" PRIu64 ": recorded %s, simulated %s of %" PRIu64 " bytes at 0x%" PRIx64,
+		 f->event, want, seen_names[kind], bytes, addr);
+	f->r->got_release = kind == FRAG_SEGMENT_FREE || kind == FRAG_SEGMENT_UNMAP;
+	differ(f, FOLLOW_SEGMENT, e ? e->addr : FRAG_NO_ADDR, addr);
+}
+
+/* ---- after each event ---- */
+
+static void check_alloc(struct follow *f, const struct frag_event *e)
+{
+	const struct frag_slot *s = &f->run->slots[e->slot];
+	frag_addr_t want = f->td->addrs[f->event];
+
+	if (e->flags & FRAG_EVF_SEED)
+		return;
+	f->r->allocs++;
+	if (s->state != SLOT_LIVE) {
+		if (f->r->diff == FOLLOW_SAME)
+			snprintf(f->r->text, sizeof(f->r->text),
+				 "event %" PRIu64 ": %" PRIu64 " bytes were served at 0x%" PRIx64
+				 ", the simulation is out of memory",
+				 f->event, (uint64_t)e->bytes, want);
+		differ(f, FOLLOW_REFUSED, want, FRAG_NO_ADDR);
+	} else if (want != FRAG_NO_ADDR && s->b.addr != want) {
+		if (f->r->diff == FOLLOW_SAME)
+			snprintf(f->r->text, sizeof(f->r->text),
+				 "event %" PRIu64 ": %" PRIu64
+				 " bytes on stream %u recorded at 0x%" PRIx64
+				 ", simulated at 0x%" PRIx64,
+				 f->event, (uint64_t)e->bytes, e->stream, want, s->b.addr);
+		differ(f, FOLLOW_ADDR, want, s->b.addr);
+	} else {
+		f->r->allocs_same++;
+	}
+}
+
+static void check_refused(struct follow *f, uint64_t granted_before)
+{
+	f->r->ooms++;
+	if (f->run->granted_refusals == granted_before) {
+		f->r->ooms_same++;
+		return;
+	}
+	if (f->r->diff == FOLLOW_SAME)
+		snprintf(f->r->text, sizeof(f->r->text),
+			 "event %" PRIu64 ": recorded as out of memory, the simulation serves it",
+			 f->event);
+	differ(f, FOLLOW_SERVED, FRAG_NO_ADDR, FRAG_NO_ADDR);
+}
+
+static void check_evidence_used(struct follow *f)
+{
+	const struct frag_evidence *e = expected(f);
+
+	if (!e)
+		return;
+	if (f->r->diff == FOLLOW_SAME)
+		snprintf(f->r->text, sizeof(f->r->text),
+			 "event %" PRIu64 ": recorded %s of %" PRIu64 " bytes at 0x%" PRIx64
+			 " did not happen in the simulation",
+			 f->event, seen_names[e->kind], e->bytes, e->addr);
+	differ(f, FOLLOW_MISSING, e->addr, FRAG_NO_ADDR);
+}
+
+static void settle_refusal(struct follow *f, const struct frag_event *e)
+{
+	struct follow_refusal *last;
+
+	if (!f->r->refusals_count)
+		return;
+	last = &f->r->refusals[f->r->refusals_count - 1];
+	if (last->event != f->event)
+		return;
+	last->synced = f->run->syncs != f->syncs_before;
+	last->served = e->kind == FRAG_EV_ALLOC && f->run->slots[e->slot].state == SLOT_LIVE;
+}
+
+static int step(struct follow *f, struct frag_err *err)
+{
+	const struct frag_event *e = &f->td->events[f->event];
+	uint64_t granted = f->run->granted_refusals;
+
+	f->syncs_before = f->run->syncs;
+	FRAG_TRY(frag_run_feed(f->run, e, 1, err));
+	settle_refusal(f, e);
+	if (e->kind == FRAG_EV_ALLOC)
+		check_alloc(f, e);
+	else if (e->kind == FRAG_EV_REFUSED)
+		check_refused(f, granted);
+	check_evidence_used(f);
+	if (f->dev->reserved_bytes > f->r->peak_held_bytes)
+		f->r->peak_held_bytes = f->dev->reserved_bytes;
+	return 0;
+}
+
+/* ---- the end: final blocks ---- */
+
+struct final_walk {
+	struct follow *f;
+	size_t segment;	     /* of the recorded ones */
+	uint32_t in_segment; /* blocks of it seen */
+	uint64_t simulated;
+	bool differs;
+	frag_addr_t at;
+};
+
+/* The next recorded block in address order, NULL at the end. */
+static const struct frag_final_block *next_final(struct final_walk *w)
+{
+	const struct frag_trace_dev *td = w->f->td;
+
+	while (w->segment < td->final_segments_count &&
+	       w->in_segment == td->final_segments[w->segment].blocks_count) {
+		w->segment++;
+		w->in_segment = 0;
+	}
+	if (w->segment == td->final_segments_count)
+		return NULL;
+	return &td->final_blocks[td->final_segments[w->segment].first_block + w->in_segment++];
+}
+
+static void final_block(void *ctx, frag_addr_t addr, uint64_t bytes, enum frag_block_state state,
+			uint64_t releasable)
+{
+	struct final_walk *w = ctx;
+	const struct frag_final_block *b = next_final(w);
+
+	(void)releasable;
+	w->simulated++;
+	if (b && b->addr == addr && b->bytes == bytes && b->state == state)
+		w->f->r->finals_same++;
+	else if (!w->differs) {
+		w->differs = true;
+		w->at = addr;
+	}
+}
+
+static void check_finals(struct follow *f)
+{
+	struct final_walk w = { .f = f };
+	struct frag_visitor v = { .ctx = &w, .block = final_block };
+
+	for (size_t i = 0; i < f->td->final_segments_count; i++)
+		f->r->finals += f->td->final_segments[i].blocks_count;
+	f->run->policy.ops->visit(f->run->policy.self, &v);
+	if (!w.differs && w.simulated == f->r->finals)
+		return;
+	f->event = f->td->events_count;
+	if (f->r->diff == FOLLOW_SAME)
+		snprintf(f->r->text, sizeof(f->r->text),
+			 "final blocks: %" PRIu64 " recorded, %" PRIu64
+			 " simulated, first difference at 0x%" PRIx64,
+			 f->r->finals, w.simulated, w.at);
+	differ(f, FOLLOW_FINAL, FRAG_NO_ADDR, w.at);
+}
+
+static int walk(struct follow *f, struct frag_err *err)
+{
+	skip_other_evidence(f);
+	for (f->event = 0; f->event < f->td->events_count; f->event++) {
+		FRAG_TRY(step(f, err));
+		if (f->short_of_memory)
+			return frag_fail_nomem(err, "verify");
+		if (f->r->diff != FOLLOW_SAME)
+			return 0;
+	}
+	check_evidence_used(f); /* releases after the last event */
+	if (f->r->diff == FOLLOW_SAME && f->td->final_segments_count)
+		check_finals(f);
+	return 0;
+}
+
+int follow_recording(const struct frag_trace_dev *td, const struct frag_policy_spec *spec,
+		     const struct frag_sim_config *card, uint64_t limit_bytes,
+		     struct follow_report *out, struct frag_err *err)
+{
+	struct follow f = { .td = td, .r = out };
+	struct frag_sim_config cfg = *card;
+	struct frag_run_options opt;
+	struct frag_run_hooks hooks = { .journal = journal, .journal_ctx = &f, .seed = &td->seed };
+	int rc;
+
+	*out = (struct follow_report){ 0 };
+	frag_run_options_defaults(&opt);
+	opt.limit_bytes = limit_bytes;
+	opt.skip_oom = true;
+	opt.windows_max = 2;
+	cfg.place = place;
+	cfg.place_ctx = &f;
+	FRAG_TRY(frag_sim_open(&cfg, &f.dev, err));
+	f.seeding = true;
+	rc = frag_run_create_hooked(spec, f.dev, td, &opt, &hooks, &f.run, err);
+	f.seeding = false;
+	if (!rc)
+		rc = walk(&f, err);
+	if (!rc)
+		rc = frag_run_counters(f.run, &out->counters, err);
+	f.seeding = true; /* what the end frees is nobody's evidence */
+	frag_run_destroy(f.run);
+	frag_dev_close(f.dev);
+	frag_host_free(f.ranges);
+	if (rc)
+		follow_report_release(out);
+	return rc;
+}
+
+void follow_report_release(struct follow_report *r)
+{
+	frag_counters_free(r->counters);
+	frag_host_free(r->refusals);
+	*r = (struct follow_report){ 0 };
+}
+
+/* Settings as text, from the fields where the string is missing. */
+static int settings_text(const struct frag_trace_settings *s, char *buf, size_t cap,
+			 struct frag_err *err)
+{
+	int n = snprintf(buf, cap, "pytorch:%s", s->conf ? s->conf : "");
+
+	if (n < 0 || (size_t)n + 128 >= cap)
+		return frag_fail(err, FRAG_EINPUT, "the recorded settings are too long");
+	if (!s->present || (s->conf && *s->conf))
+		return 0;
+	if (s->max_split_bytes != UINT64_MAX)
+		n += snprintf(buf + n, cap - (size_t)n, "max_split_size_mb:%" PRIu64 ",",
+			      (uint64_t)(s->max_split_bytes / FRAG_MIB));
+	if (s->gc_threshold > 0)
+		n += snprintf(buf + n, cap - (size_t)n, "garbage_collection_threshold:%.17g,",
+			      s->gc_threshold);
+	if (s->expandable)
+		snprintf(buf + n, cap - (size_t)n, "expandable_segments:True,");
+	return 0;
+}
+
+int follow_spec(const struct frag_trace *trace, const char *conf, struct frag_policy_spec **out,
+		struct frag_err *err)
+{
+	char text[1024];
+	int rc;
+
+	if (conf)
+		snprintf(text, sizeof(text), "pytorch:%s", conf);
+	else
+		FRAG_TRY(settings_text(&trace->settings, text, sizeof(text), err));
+	rc = frag_policy_spec_parse(text, out, err);
+	if (!rc || rc == FRAG_ENOMEM)
+		return rc;
+	frag_err_prefix(err, "recorded settings");
+	return conf ? FRAG_EUSAGE : FRAG_EINPUT;
+}
+
+int follow_check(const struct frag_trace *trace, uint32_t dev, struct frag_err *err)
+{
+	if (trace->devs[dev].has_evidence)
+		return 0;
+	return frag_fail(err, FRAG_EINPUT,
+			 "trace '%s' has no record of what the allocator did: nothing to verify "
+			 "against",
+			 trace->name);
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* verify: is the simulation what really happened? */
+#include <frag/replay.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#include "follow.h"
+#include "replay/run.h"
+
+void frag_verify_result_release(struct frag_verify_result *r)
+{
+	frag_counters_free(r->counters);
+	*r = (struct frag_verify_result){ 0 };
+}
+
+static uint64_t count_kind(const struct frag_trace_dev *td, enum frag_event_kind kind)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < td->events_count; i++)
+		n += td->events[i].kind == kind && !(td->events[i].flags & FRAG_EVF_SEED);
+	return n;
+}
+
+static void fill(const struct frag_trace_dev *td, struct follow_report *r,
+		 struct frag_verify_result *out)
+{
+	*out = (struct frag_verify_result){
+		.device_ordinal = td->ordinal,
+		.allocs = count_kind(td, FRAG_EV_ALLOC),
+		.allocs_same = r->allocs_same,
+		.segments_same = r->segments_same,
+		.ooms = count_kind(td, FRAG_EV_REFUSED),
+		.ooms_same = r->ooms_same,
+		.finals = r->finals,
+		.finals_same = r->finals_same,
+		.refusals = r->refusals_count,
+		.trims = count_kind(td, FRAG_EV_TRIM),
+		.pools = td->pools_count ? td->pools_count - 1 : 0,
+		.uncertain = td->uncertain_blocks,
+		.identical = r->diff == FOLLOW_SAME,
+		.counters = r->counters,
+		.peak_reserved_bytes = r->peak_held_bytes,
+	};
+	for (size_t i = 0; i < td->seen_count; i++)
+		out->segments += follow_is_segment(&td->seen[i]);
+	snprintf(out->first_difference, sizeof(out->first_difference), "%s", r->text);
+	r->counters = NULL;
+}
+
+/* PyTorch does not record its memory limit; what depends on it cannot come out without. */
+static void hint_at_limit(const struct frag_trace *trace, uint64_t limit_bytes,
+			  struct frag_verify_result *out)
+{
+	size_t n = strlen(out->first_difference);
+
+	if (out->identical || limit_bytes != UINT64_MAX ||
+	    !(trace->settings.gc_threshold > 0 || out->ooms || out->refusals))
+		return;
+	snprintf(out->first_difference + n, sizeof(out->first_difference) - n,
+		 "; was there a memory limit? it is not in the file, give it with --limit");
+}
+
+int frag_verify(struct frag_trace *trace, uint32_t dev, const struct frag_sim_config *card,
+		uint64_t limit_bytes, const char *conf, struct frag_verify_result *out,
+		struct frag_err *err)
+{
+	struct frag_sim_config h200 = { .context_bytes = UINT64_MAX };
+	const struct frag_trace_dev *td = &trace->devs[dev];
+	struct frag_policy_spec *spec;
+	struct follow_report r;
+	int rc;
+
+	FRAG_TRY(follow_check(trace, dev, err));
+	FRAG_TRY(follow_spec(trace, conf, &spec, err));
+	rc = frag_resolve(trace, dev, card ? card : &h200, limit_bytes, err);
+	if (!rc)
+		rc = follow_recording(td, spec, card ? card : &h200, limit_bytes, &r, err);
+	frag_policy_spec_destroy(spec);
+	FRAG_TRY(rc);
+	fill(td, &r, out);
+	hint_at_limit(trace, limit_bytes, out);
+	follow_report_release(&r);
+	return 0;
+}

@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Cost profiles: the built-in one at and between its columns, files, and hostile files. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "device/sim/cost.h"
+
+#define MIB FRAG_MIB
+
+static uint64_t builtin(unsigned item, uint64_t bytes)
+{
+	return frag_cost_ns(frag_cost_builtin(), item, bytes);
+}
+
+/* The built-in profile is the committed one; scripts/build/cost_inc.sh makes it. */
+static void test_committed(void **state)
+{
+	const struct frag_cost *own = frag_cost_builtin();
+	struct frag_cost *cost = NULL;
+	struct frag_err err = { 0 };
+
+	(void)state;
+	if (frag_cost_load("results/h200/profile.csv", &cost, &err))
+		fail_msg("%s", err.msg);
+	for (unsigned i = 0; i < FRAG_COST_COUNT; i++) {
+		const struct frag_cost_curve *curve = &cost->curves[i];
+
+		if (own->curves[i].count != curve->count)
+			fail_msg("%s: %u points built in, %u in the file", frag_cost_name(i),
+				 own->curves[i].count, curve->count);
+		assert_ptr_not_equal(own->curves[i].points, curve->points); /* the file has it */
+		for (uint32_t k = 0; k < curve->count; k++) {
+			uint64_t at = curve->points[k].bytes;
+
+			assert_int_equal(builtin(i, at), frag_cost_ns(cost, i, at));
+			assert_int_equal(builtin(i, at + at / 3 + 1),
+					 frag_cost_ns(cost, i, at + at / 3 + 1));
+		}
+		assert_int_equal(builtin(i, 1ull << 45), frag_cost_ns(cost, i, 1ull << 45));
+	}
+	frag_cost_destroy(cost);
+}
+
+static void test_between(void **state)
+{
+	const struct frag_cost_curve *c = &frag_cost_builtin()->curves[FRAG_CALL_MALLOC];
+	const struct frag_cost_point *last = &c->points[c->count - 1], *p = c->points;
+	uint64_t way;
+
+	(void)state;
+	assert_true(c->count >= 2);
+	/* below the first size: as the first */
+	assert_int_equal(builtin(FRAG_CALL_MALLOC, 1), (uint64_t)p->ns);
+	/* halfway between two sizes is halfway in time */
+	for (; p < last; p++)
+		assert_in_range(builtin(FRAG_CALL_MALLOC, (p[0].bytes + p[1].bytes) / 2),
+				(uint64_t)((p[0].ns + p[1].ns) / 2) - 1,
+				(uint64_t)((p[0].ns + p[1].ns) / 2) + 1);
+	/* beyond the last size its line goes on */
+	way = last->bytes - last[-1].bytes;
+	assert_in_range(builtin(FRAG_CALL_MALLOC, last->bytes + way),
+			(uint64_t)(2 * last->ns - last[-1].ns) - 1,
+			(uint64_t)(2 * last->ns - last[-1].ns) + 1);
+	/* every call and part of a call costs something */
+	for (unsigned i = 0; i < FRAG_COST_COUNT; i++)
+		assert_true(builtin(i, 64 * MIB) > 0);
+	/* never an overflow */
+	assert_true(builtin(FRAG_CALL_RELEASE, UINT64_MAX) < 2000000000000000000u);
+}
+
+static void test_names(void **state)
+{
+	(void)state;
+	assert_string_equal(frag_cost_name(FRAG_CALL_MALLOC), "cudaMalloc");
+	assert_string_equal(frag_cost_name(FRAG_COST_SET_ACCESS_NEXT), "cuMemSetAccess.next");
+	assert_string_equal(frag_cost_name(FRAG_COST_COUNT), "?");
+	for (unsigned i = 0; i < FRAG_COST_COUNT; i++) {
+		for (unsigned k = 0; k < i; k++)
+			assert_string_not_equal(frag_cost_name(i), frag_cost_name(k));
+	}
+}
+
+/* ---- files ------------------------------------------------------------------ */
+
+/* Loads a file with this content. */
+static int load(const char *text, size_t bytes, struct frag_cost **out, struct frag_err *err)
+{
+	char path[] = "/tmp/cufrag-cost-XXXXXX";
+	int fd = mkstemp(path), rc;
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, text, bytes), bytes);
+	close(fd);
+	rc = frag_cost_load(path, out, err);
+	unlink(path);
+	return rc;
+}
+
+static void test_file(void **state)
+{
+	static const char text[] = "# a comment\n"
+				   "\n"
+				   "call,bytes,ns\n"
+				   "cudaMalloc,1000,50\n"
+				   "cudaMalloc.hit,0,7\r\n"
+				   "cudaMalloc,3000,150\n"
+				   "# rows in any order\n"
+				   "cudaMalloc,2000,0\n"
+				   "cuMemUnmap,64,900\n"
+				   "cuMemUnmap,128,100";
+	struct frag_cost *cost = NULL;
+	struct frag_err err = { 0 };
+	int rc = load(text, strlen(text), &cost, &err);
+
+	(void)state;
+	if (rc)
+		fail_msg("%s", err.msg);
+	assert_int_equal(frag_cost_ns(cost, FRAG_CALL_MALLOC, 1), 50);
+	assert_int_equal(frag_cost_ns(cost, FRAG_CALL_MALLOC, 1500), 25);
+	assert_int_equal(frag_cost_ns(cost, FRAG_CALL_MALLOC, 2000), 0);
+	assert_int_equal(frag_cost_ns(cost, FRAG_CALL_MALLOC, 2500), 75);
+	assert_int_equal(frag_cost_ns(cost, FRAG_CALL_MALLOC, 5000), 450);
+	assert_int_equal(frag_cost_ns(cost, FRAG_COST_MALLOC_HIT, 12345), 7);
+	/* falls, and not below nothing */
+	assert_int_equal(frag_cost_ns(cost, FRAG_CALL_UNMAP, 136), 0);
+	assert_int_equal(frag_cost_ns(cost, FRAG_CALL_UNMAP, 1 << 20), 0);
+	/* not named: as built in */
+	assert_int_equal(frag_cost_ns(cost, FRAG_CALL_FREE, 2 * MIB),
+			 builtin(FRAG_CALL_FREE, 2 * MIB));
+	frag_cost_destroy(cost);
+}
+
+static void test_file_on_card(void **state)
+{
+	static const char text[] = "call,bytes,ns\ncudaMalloc.page,0,1000000\n";
+	struct frag_sim_config cfg = { .context_bytes = UINT64_MAX };
+	struct frag_cost *cost = NULL;
+	struct frag_device *d;
+	frag_addr_t a;
+
+	(void)state;
+	assert_int_equal(load(text, strlen(text), &cost, NULL), 0);
+	cfg.cost = cost;
+	assert_int_equal(frag_sim_open(&cfg, &d, NULL), 0);
+	assert_int_equal(frag_dev_alloc(d, 512, &a, NULL), 0);
+	assert_int_equal(d->driver_ns, 1000000);
+	frag_dev_close(d);
+	frag_cost_destroy(cost);
+	frag_cost_destroy(NULL);
+}
+
+/* What the host did before the call, in turn; the kinds it was asked for. */
+struct pauses {
+	const uint64_t *ns;
+	unsigned asked;
+	enum frag_call kinds[8];
+};
+
+static uint64_t next_pause(void *ctx, enum frag_call kind)
+{
+	struct pauses *p = ctx;
+
+	p->kinds[p->asked] = kind;
+	return p->ns[p->asked++];
+}
+
+/* A cudaMalloc or cudaFree takes longer after a pause, big or small; other calls do not ask. */
+static void test_pause(void **state)
+{
+	static const char text[] = "call,bytes,ns\ncudaMalloc,0,10\ncudaFree,0,20\n"
+				   "cudaMalloc.page,0,30\ncudaFree.page,0,40\ncudaMemGetInfo,0,3\n"
+				   "pause,1000,0\npause,2000,500\npause,3000,500\n";
+	static const uint64_t ns[] = { 0, 2000, 1500, 1000000 };
+	static const uint64_t want[] = { 10, 20 + 500, 30 + 250, 40 + 500 };
+	struct pauses pauses = { .ns = ns };
+	struct frag_sim_config cfg = { .context_bytes = UINT64_MAX };
+	struct frag_cost *cost = NULL;
+	struct frag_device *d;
+	uint64_t left, total, before;
+	frag_addr_t a;
+
+	(void)state;
+	assert_int_equal(load(text, strlen(text), &cost, NULL), 0);
+	cfg.cost = cost;
+	cfg.pause = next_pause;
+	cfg.pause_ctx = &pauses;
+	assert_int_equal(frag_sim_open(&cfg, &d, NULL), 0);
+	for (unsigned i = 0; i < 4; i++) {
+		uint64_t bytes = i < 2 ? 8 * MIB : 512;
+
+		before = d->driver_ns;
+		if (i % 2)
+			assert_int_equal(frag_dev_free(d, a, bytes, NULL), 0);
+		else
+			assert_int_equal(frag_dev_alloc(d, bytes, &a, NULL), 0);
+		assert_int_equal(d->driver_ns - before, want[i]);
+		assert_int_equal(pauses.kinds[i], i % 2 ? FRAG_CALL_FREE : FRAG_CALL_MALLOC);
+	}
+	before = d->driver_ns;
+	assert_int_equal(frag_dev_mem_info(d, &left, &total, NULL), 0);
+	assert_int_equal(d->driver_ns - before, 3);
+	assert_int_equal(pauses.asked, 4);
+	frag_dev_close(d);
+	frag_cost_destroy(cost);
+}
+
+static void test_bad_files(void **state)
+{
+	static const struct {
+		const char *text;
+		unsigned line;
+		const char *says;
+	} rows[] = {
+		{ "", 1, "empty profile" },
+		{ "# only a comment\n", 2, "empty profile" },
+		{ "call,bytes\n", 1, "header" },
+		{ "cudaMalloc,1,2\n", 1, "header" },
+		{ "call,bytes,ns\ncudaMalloc\n", 2, "a row is call,bytes,ns; found 'cudaMalloc'" },
+		{ "call,bytes,ns\ncudaMalloc,5\n", 2, "a row is" },
+		{ "call,bytes,ns\ncudaMaloc,5,5\n", 2, "did you mean 'cudaMalloc'?" },
+		{ "call,bytes,ns\n,5,5\n", 2, "unknown call" },
+		{ "call,bytes,ns\nzzzzzzzzzzzzzzzzzz,5,5\n", 2, "unknown call 'zzz" },
+		{ "call,bytes,ns\n\ncudaFree,x,5\n", 3, "not a whole number: 'x'" },
+		{ "call,bytes,ns\ncudaFree,-1,5\n", 2, "not a whole number" },
+		{ "call,bytes,ns\ncudaFree,1.5,5\n", 2, "not a whole number" },
+		{ "call,bytes,ns\ncudaFree, 1,5\n", 2, "not a whole number" },
+		{ "call,bytes,ns\ncudaFree,1,5,6\n", 2, "not a whole number: '5,6'" },
+		{ "call,bytes,ns\ncudaFree,,5\n", 2, "a number is missing" },
+		{ "call,bytes,ns\ncudaFree,1,\n", 2, "a number is missing" },
+		{ "call,bytes,ns\ncudaFree,1,86400000000001\n", 2, "number too big" },
+		{ "call,bytes,ns\ncudaFree,99999999999999999999999,1\n", 2, "number too big" },
+		{ "call,bytes,ns\ncudaFree,18446744073709551616,1\n", 2, "number too big" },
+		{ "call,bytes,ns\ncudaFree,1,1\ncudaFree,1,2\n", 3,
+		  "the same size twice for 'cudaFree'" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(rows); i++) {
+		struct frag_cost *cost = NULL;
+		struct frag_err err = { 0 };
+		int rc = load(rows[i].text, strlen(rows[i].text), &cost, &err);
+
+		if (rc != FRAG_EINPUT || err.offset != rows[i].line ||
+		    !strstr(err.msg, rows[i].says))
+			fail_msg("row %zu: %d, line %llu: %s", i, rc,
+				 (unsigned long long)err.offset, err.msg);
+		assert_null(cost);
+	}
+}
+
+static void test_hostile(void **state)
+{
+	static const char zero[] = "call,bytes,ns\ncuda\0Malloc,1,1\n";
+	struct frag_cost *cost = NULL;
+	struct frag_err err;
+	char *big = malloc(100000);
+	size_t n;
+
+	(void)state;
+	assert_int_equal(load(zero, sizeof(zero) - 1, &cost, &err), FRAG_EINPUT);
+	assert_non_null(strstr(err.msg, "zero byte after 'cuda'"));
+	memset(big, 'a', 100000); /* one line without an end */
+	assert_int_equal(load(big, 100000, &cost, &err), FRAG_EINPUT);
+	assert_non_null(strstr(err.msg, "line too long"));
+	n = (size_t)sprintf(big, "call,bytes,ns\n");
+	for (int i = 0; i < 65; i++)
+		n += (size_t)sprintf(big + n, "cudaFree,%d,1\n", 1000 - i);
+	assert_int_equal(load(big, n, &cost, &err), FRAG_EINPUT);
+	assert_int_equal(err.offset, 66);
+	assert_non_null(strstr(err.msg, "more than 64 sizes for 'cudaFree'"));
+	free(big);
+	assert_int_equal(frag_cost_load("/nonexistent/profile.csv", &cost, &err), FRAG_EINPUT);
+	assert_non_null(strstr(err.msg, "cannot open cost profile /nonexistent/profile.csv"));
+	assert_int_equal(frag_cost_load("/tmp", &cost, &err), FRAG_EINPUT);
+}
+
+static void test_no_memory(void **state)
+{
+	static const char text[] = "call,bytes,ns\n";
+	struct frag_cost *cost = NULL;
+	int rc;
+
+	(void)state;
+	frag_host_fail_after(1);
+	rc = load(text, strlen(text), &cost, NULL);
+	frag_host_fail_after(0);
+	assert_int_equal(rc, FRAG_ENOMEM);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_committed),    cmocka_unit_test(test_between),
+		cmocka_unit_test(test_names),	     cmocka_unit_test(test_file),
+		cmocka_unit_test(test_file_on_card), cmocka_unit_test(test_bad_files),
+		cmocka_unit_test(test_hostile),	     cmocka_unit_test(test_no_memory),
+		cmocka_unit_test(test_pause),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

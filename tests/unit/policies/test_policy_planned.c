@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* planned: the ranges it keeps, plans made from steps, and runs that follow them. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include <frag/plan.h>
+
+#include "policies/planned/occupied.h"
+
+/* ---- ranges in use --------------------------------------------------------------- */
+
+#define UNITS 200u
+
+static uint64_t lowest_gap(const uint8_t *used, uint64_t n)
+{
+	for (uint64_t at = 0; at + n <= UNITS; at++) {
+		uint64_t k = 0;
+
+		while (k < n && !used[at + k])
+			k++;
+		if (k == n)
+			return at;
+	}
+	return UINT64_MAX;
+}
+
+/* Against an array of bytes. */
+static void test_occupied(void **state)
+{
+	uint8_t used[UNITS] = { 0 };
+	uint32_t nodes[UNITS], count = 0;
+	struct occupied o;
+	uint64_t rng = 1;
+
+	(void)state;
+	occupied_init(&o);
+	for (unsigned round = 0; round < 20000; round++) {
+		uint64_t from, n;
+		bool free = true;
+
+		rng = rng * 6364136223846793005ull + 1442695040888963407ull;
+		n = 1 + (rng >> 33) % 20;
+		assert_true(occupied_find_gap(&o, n, UNITS) == lowest_gap(used, n));
+		from = (rng >> 40) % (UNITS - n);
+		for (uint64_t k = 0; k < n; k++)
+			free &= !used[from + k];
+		assert_int_equal(occupied_is_free(&o, from, from + n), free);
+		if (free && rng >> 60 < 9) {
+			nodes[count] = occupied_put(&o, from, from + n);
+			assert_int_not_equal(nodes[count++], OCCUPIED_NONE);
+			memset(used + from, 1, n);
+		} else if (count) {
+			uint32_t k = (uint32_t)(rng >> 50) % count, node = nodes[k];
+
+			memset(used + o.nodes[node].from, 0, o.nodes[node].to - o.nodes[node].from);
+			occupied_remove(&o, node);
+			nodes[k] = nodes[--count];
+		}
+	}
+	occupied_release(&o);
+}
+
+/* ---- steps ----------------------------------------------------------------------- */
+
+struct maker {
+	struct frag_event *list;
+	size_t count;
+	uint32_t free[64], free_count, slots;
+};
+
+static uint32_t put(struct maker *m, uint64_t bytes)
+{
+	uint32_t slot = m->free_count ? m->free[--m->free_count] : m->slots++;
+
+	m->list[m->count] = (struct frag_event){
+		.bytes = bytes, .slot = slot, .kind = FRAG_EV_ALLOC, .time_us = m->count
+	};
+	m->count++;
+	return slot;
+}
+
+static void drop(struct maker *m, uint32_t slot, uint64_t bytes)
+{
+	m->list[m->count] = (struct frag_event){
+		.bytes = bytes, .slot = slot, .kind = FRAG_EV_FREE, .time_us = m->count
+	};
+	m->count++;
+	m->free[m->free_count++] = slot;
+}
+
+static void mark(struct maker *m, unsigned flags)
+{
+	m->list[m->count] = (struct frag_event){ .kind = FRAG_EV_MARK,
+						 .time_us = m->count,
+						 .flags = (uint8_t)(FRAG_EVF_STEP | flags) };
+	m->count++;
+}
+
+/* Weights; then steps of activations; an output that lives until the next one is there. */
+static void make_steps(struct frag_trace_dev *dev, unsigned steps, bool same)
+{
+	struct maker m = { .list = frag_host_calloc(4096, sizeof(*m.list)) };
+	uint32_t output = 0, slots[8];
+	uint64_t last = 0;
+
+	assert_non_null(m.list);
+	put(&m, 50 * FRAG_MIB);
+	put(&m, 3000);
+	for (unsigned s = 0; s < steps; s++) {
+		uint64_t base = (same ? 7 : 7 + 3 * (s * 5 % 11)) * FRAG_MIB, kept = 9 * base;
+		uint32_t now;
+
+		for (unsigned k = 0; k < 8; k++)
+			slots[k] = put(&m, base * (1 + k % 3));
+		now = put(&m, kept);
+		if (s)
+			drop(&m, output, last);
+		output = now;
+		last = kept;
+		for (unsigned k = 0; k < 8; k++)
+			drop(&m, slots[7 - k], base * (1 + (7 - k) % 3));
+		mark(&m, 0);
+		mark(&m, FRAG_EVF_END);
+	}
+	*dev = (struct frag_trace_dev){ .events = m.list,
+					.events_count = m.count,
+					.slots_count = m.slots,
+					.streams_count = 1,
+					.pools_count = 1 };
+}
+
+static int64_t counter(const struct frag_result *r, const char *name)
+{
+	for (size_t i = 0; r->counters && r->counters[i][0]; i++)
+		if (!strcmp(r->counters[i][0], name))
+			return strtoll(r->counters[i][1], NULL, 10);
+	return -1;
+}
+
+static void run(const struct frag_trace_dev *dev, const char *text, uint64_t total,
+		struct frag_result *r)
+{
+	struct frag_sim_config card = { .total_bytes = total };
+	struct frag_policy_spec *spec;
+	struct frag_run_options opt;
+	struct frag_err err = { 0 };
+
+	frag_run_options_defaults(&opt);
+	opt.check = true;
+	assert_int_equal(frag_policy_spec_parse(text, &spec, NULL), 0);
+	if (frag_replay_sim(spec, &card, dev, &opt, r, &err))
+		fail_msg("%s", err.msg);
+	frag_policy_spec_destroy(spec);
+}
+
+static void plan_and_run(const struct frag_trace_dev *dev, uint64_t total,
+			 struct frag_step_plan *plan, struct frag_result *r)
+{
+	char path[] = "/tmp/planXXXXXX", text[64];
+	struct frag_err err = { 0 };
+
+	assert_int_not_equal(close(mkstemp(path)), -1);
+	if (frag_step_plan_make(dev, 0, -1, 1000000000, NULL, plan, &err))
+		fail_msg("%s", err.msg);
+	assert_int_equal(frag_step_plan_write(plan, "test", path, NULL), 0);
+	snprintf(text, sizeof(text), "planned:plan=%s", path);
+	run(dev, text, total, r);
+	unlink(path);
+}
+
+/* Steps that repeat: every request finds its place, two outputs take turns, nothing is lost. */
+static void test_repeated(void **state)
+{
+	struct frag_step_plan plan;
+	struct frag_trace_dev dev;
+	struct frag_result r;
+
+	(void)state;
+	make_steps(&dev, 12, true);
+	plan_and_run(&dev, FRAG_GIB * 10, &plan, &r);
+	assert_int_equal(plan.period, 2);
+	assert_true(plan.similarity == 1);
+	assert_true(r.completed);
+	assert_int_equal(counter(&r, "planned.not_in_plan"), 0);
+	assert_int_equal(counter(&r, "planned.place_taken"), 0);
+	assert_true(r.m.peak_reserved_bytes - plan.reserve_bytes < FRAG_PAGE);
+	if (!(r.m.efficiency_ratio > 0.95))
+		fail_msg("efficiency %.4f, height %.4f of its load", r.m.efficiency_ratio,
+			 (double)plan.height_bytes / (double)plan.bound_bytes);
+	frag_result_release(&r);
+	frag_step_plan_release(&plan);
+	frag_host_free(dev.events);
+}
+
+/* Steps that change: the beginning only, the others in gaps or by the fallback. */
+static void test_changing(void **state)
+{
+	struct frag_step_plan plan;
+	struct frag_trace_dev dev;
+	struct frag_result r;
+	uint64_t total;
+
+	(void)state;
+	make_steps(&dev, 12, false);
+	plan_and_run(&dev, FRAG_GIB * 10, &plan, &r);
+	assert_int_equal(plan.period, 0);
+	assert_true(r.completed);
+	assert_true(counter(&r, "planned.in_a_gap") > 0);
+	assert_true(counter(&r, "planned.not_in_plan") > 0);
+	frag_result_release(&r);
+	total = plan.reserve_bytes - FRAG_PAGE;
+	frag_step_plan_release(&plan);
+	/* a card on which the plan itself has no room: the fallback does it all */
+	plan_and_run(&dev, total, &plan, &r);
+	assert_int_equal(counter(&r, "planned.hits"), 0);
+	frag_result_release(&r);
+	frag_step_plan_release(&plan);
+	frag_host_free(dev.events);
+}
+
+/* A trace that marks too few steps is cut into windows of requests; one may ask for others, or for
+ * windows of time. Nothing tells a run when they begin, so the plan is of the beginning. */
+static void test_windows(void **state)
+{
+	struct frag_step_options opt = { .slack = -1, .budget_ns = 1000000000 };
+	struct frag_step_plan plan;
+	struct frag_trace_dev dev, none = { 0 };
+	struct frag_result r;
+	struct frag_err err;
+	uint32_t half;
+
+	(void)state;
+	make_steps(&dev, 2, true);
+	plan_and_run(&dev, FRAG_GIB * 10, &plan, &r);
+	assert_true(plan.windows && plan.period == 0);
+	assert_in_range(plan.steps_count, 8, 16);
+	half = (uint32_t)plan.requests_count;
+	assert_true(r.completed);
+	assert_true(counter(&r, "planned.hits") >= (int64_t)half);
+	frag_result_release(&r);
+	frag_step_plan_release(&plan);
+	opt.window_requests = 10;
+	opt.train = 2;
+	assert_int_equal(frag_step_plan_make_with(&dev, &opt, &plan, NULL), 0);
+	assert_int_equal(plan.requests_count, 20);
+	frag_step_plan_release(&plan);
+	opt.window_requests = 0;
+	for (size_t i = 0; i < dev.events_count; i++)
+		dev.events[i].time_us = 1000 + i;
+	opt.window_us = dev.events_count / 4;
+	assert_int_equal(frag_step_plan_make_with(&dev, &opt, &plan, NULL), 0);
+	assert_in_range(plan.steps_count, 4, 5);
+	assert_in_range(plan.requests_count, half * 3 / 5, half * 3 / 2);
+	frag_step_plan_release(&plan);
+	opt.train = 7;
+	assert_int_equal(frag_step_plan_make_with(&dev, &opt, &plan, &err), FRAG_EINPUT);
+	for (size_t i = 0; i < dev.events_count; i++)
+		dev.events[i].time_us = i << 24;
+	opt.window_us = 1;
+	assert_int_equal(frag_step_plan_make_with(&dev, &opt, &plan, &err), FRAG_EUSAGE);
+	frag_host_free(dev.events);
+	assert_int_equal(frag_step_plan_make(&none, 0, -1, 1000000, NULL, &plan, &err),
+			 FRAG_EINPUT);
+}
+
+static void test_bad_files(void **state)
+{
+	static const char *const texts[] = {
+		"",
+		"cufrag-plan 2\n",
+		"cufrag-plan 1\n",
+		"cufrag-plan 1\nreserve 1024 prefix_marks 0 phase_marks 0 skip 0 phases 1 requests "
+		"1\n",
+		"cufrag-plan 1\nreserve 1024 prefix_marks 0 phase_marks 0 skip 0 phases 1 requests "
+		"1\n"
+		"phase 1\n512 1024\n",
+		"cufrag-plan 1\nreserve 1024 prefix_marks 0 phase_marks 0 skip 0 phases 1 requests "
+		"2\n"
+		"phase 1\n512 0\n",
+		"cufrag-plan 1\nreserve 1024 prefix_marks 0 phase_marks 0 skip 0 phases 2 requests "
+		"0\n"
+		"phase 0\nphase 0\n",
+	};
+	struct frag_trace_dev dev;
+
+	(void)state;
+	make_steps(&dev, 1, true);
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(texts); i++) {
+		char path[] = "/tmp/planXXXXXX", text[64];
+		struct frag_sim_config card = { .total_bytes = FRAG_GIB };
+		struct frag_policy_spec *spec;
+		struct frag_run_options opt;
+		struct frag_result r;
+		int fd = mkstemp(path);
+
+		assert_int_equal(write(fd, texts[i], strlen(texts[i])), (int)strlen(texts[i]));
+		close(fd);
+		snprintf(text, sizeof(text), "planned:plan=%s", path);
+		frag_run_options_defaults(&opt);
+		assert_int_equal(frag_policy_spec_parse(text, &spec, NULL), 0);
+		assert_int_equal(frag_replay_sim(spec, &card, &dev, &opt, &r, NULL), FRAG_EINPUT);
+		frag_policy_spec_destroy(spec);
+		unlink(path);
+	}
+	frag_host_free(dev.events);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_occupied),  cmocka_unit_test(test_repeated),
+		cmocka_unit_test(test_changing),  cmocka_unit_test(test_windows),
+		cmocka_unit_test(test_bad_files),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

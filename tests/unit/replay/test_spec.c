@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * src/replay/spec.c and instance.c on a registry of made-up policies: texts,
+ * adaptors, short names, PyTorch's own option text, echo, instances.
+ */
+#define FRAG_POLICY_LIST "tests/unit/policies/fake_policies.inc"
+#include "replay/registry.c"
+#include "replay/instance.c"
+#include "replay/spec.c"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+/* ---- the made-up policies -------------------------------------------------------- */
+
+struct toy_params {
+	uint64_t block;
+	bool merge;
+	char file[FRAG_OPT_STRING_MAX];
+};
+static const struct frag_opt toy_opts[] = {
+	FRAG_OPT_BYTES("block", struct toy_params, block, 512, 1, UINT64_MAX, "bytes"),
+	FRAG_OPT_BOOL("merge", struct toy_params, merge, false, "neighbours"),
+	FRAG_OPT_STRING("file", struct toy_params, file, "", "to write"), FRAG_OPT_END
+};
+
+static int live_instances;
+
+struct toy {
+	struct frag_inner inner;
+	const struct toy_params *params;
+};
+
+static int toy_create(const struct frag_policy_env *env, const void *params, void **self,
+		      struct frag_err *err)
+{
+	struct toy *t = frag_host_calloc(1, sizeof(*t));
+
+	if (!t)
+		return frag_fail_nomem(err, "toy");
+	t->params = params;
+	if (env->inner) {
+		int rc = frag_inner_open(env->inner, env, &t->inner, err);
+
+		if (rc) {
+			frag_host_free(t);
+			return rc;
+		}
+	}
+	live_instances++;
+	*self = t;
+	return 0;
+}
+
+static void toy_destroy(void *self)
+{
+	struct toy *t = self;
+
+	frag_inner_close(&t->inner);
+	frag_host_free(t);
+	live_instances--;
+}
+
+static int toy_alloc(void *self, const struct frag_request *req, struct frag_block *out,
+		     struct frag_err *err)
+{
+	(void)self, (void)req, (void)out, (void)err;
+	return FRAG_OOM;
+}
+
+static int toy_free(void *self, const struct frag_block *block, struct frag_err *err)
+{
+	(void)self, (void)block, (void)err;
+	return 0;
+}
+
+static void toy_visit(void *self, const struct frag_visitor *v)
+{
+	(void)self;
+	v->segment(v->ctx, 4096, 8192, 0);
+	v->block(v->ctx, 4096, 1024, FRAG_STATE_LIVE, 0);
+	v->block(v->ctx, 5120, 1024, FRAG_STATE_WAITING, 0);
+	v->block(v->ctx, 6144, 6144, FRAG_STATE_FREE, 2048);
+	v->segment(v->ctx, 65536, 512, 1);
+	v->block(v->ctx, 65536, 512, FRAG_STATE_FREE, 512);
+}
+
+static int toy_validate(const void *params, struct frag_err *err)
+{
+	const struct toy_params *p = params;
+
+	if (p->merge && p->block == 1)
+		return frag_fail(err, FRAG_EUSAGE, "merge needs blocks above 1 byte");
+	return 0;
+}
+
+/* "key:value,…" as PyTorch has it; remembers the whole text. */
+static int own_parse(const char *text, void *params, struct frag_err *err)
+{
+	struct toy_params *p = params;
+
+	if (strstr(text, "bad"))
+		return frag_fail(err, FRAG_EUSAGE, "unrecognized key 'bad'");
+	snprintf(p->file, sizeof(p->file), "%.200s", text);
+	return 0;
+}
+
+#define TOY(n, f) \
+	.abi = FRAG_POLICY_ABI, .name = n, .summary = "made up", .source = "this test", \
+	.flags = f, .opts = toy_opts, .params_size = sizeof(struct toy_params), \
+	.create = toy_create, .destroy = toy_destroy, .alloc = toy_alloc, .free = toy_free, \
+	.visit = toy_visit, .validate = toy_validate
+
+const struct frag_policy_ops frag_policy_toy = { TOY("toy", 0) };
+const struct frag_policy_ops frag_policy_wrap = { TOY("wrap", FRAG_POLICY_ADAPTOR) };
+const struct frag_policy_ops frag_policy_own = { TOY("pytorch", 0), .parse = own_parse };
+const struct frag_policy_ops frag_policy_rmm_pool = { TOY("rmm-pool", 0), .needs = FRAG_CAN_VMM };
+const struct frag_policy_ops frag_policy_secret = { TOY("secret", FRAG_POLICY_HIDDEN) };
+
+/* ---- a made-up device -------------------------------------------------------------- */
+
+static void dev_close(void *priv)
+{
+	(void)priv;
+}
+
+static void dev_info(void *priv, struct frag_device_info *out)
+{
+	(void)priv;
+	*out = (struct frag_device_info){ .name = "made up", .can = FRAG_CAN_MALLOC };
+}
+
+static const struct frag_device_ops dev_ops = {
+	.name = "fake", .summary = "made up", .close = dev_close, .info = dev_info
+};
+static struct frag_device device = { .ops = &dev_ops };
+static const struct frag_policy_env env = { .dev = &device, .limit_bytes = UINT64_MAX };
+
+/* ---- tests -------------------------------------------------------------------------- */
+
+static void texts(void **state)
+{
+	static const struct {
+		const char *text, *policy, *echo;
+	} rows[] = {
+		{ "toy", "toy", "toy" },
+		{ "toy:", "toy", "toy" },
+		{ "toy:block=512", "toy", "toy" },
+		{ "toy:block=1M,merge", "toy", "toy:block=1MiB,merge=true" },
+		{ "toy:file=/a/b:c/pytorch", "toy", "toy:file=(/a/b:c/pytorch)" },
+		{ "secret", "secret", "secret" },
+		{ "rmm_pool:merge=yes", "rmm-pool", "rmm-pool:merge=true" },
+		/* adaptors */
+		{ "wrap/toy", "wrap", "wrap/toy" },
+		{ "wrap:block=8G/toy", "wrap", "wrap:block=8GiB/toy" },
+		{ "wrap:block=8G/toy:block=1,file=/x/y", "wrap",
+		  "wrap:block=8GiB/toy:block=1,file=(/x/y)" },
+		{ "wrap:merge/wrap:file=/tmp/out.csv/toy:merge", "wrap",
+		  "wrap:merge=true/wrap:file=(/tmp/out.csv)/toy:merge=true" },
+		{ "wrap:file=(/a/toy/b)/toy", "wrap", "wrap:file=(/a/toy/b)/toy" },
+		{ "wrap:block=2/pytorch:max_split_size_mb:128", "wrap",
+		  "wrap:block=2/pytorch:file=max_split_size_mb:128" },
+		{ "wrap:block=2/expandable", "wrap",
+		  "wrap:block=2/pytorch:file=expandable_segments:True" },
+		/* PyTorch's own text, short names, both kinds of option */
+		{ "pytorch:a:1,b:[256:1,>:8]", "pytorch", "pytorch:file=(a:1,b:[256:1,>:8])" },
+		{ "pytorch:a:1,block=2,b:2", "pytorch", "pytorch:block=2,file=(a:1,b:2)" },
+		{ "caching", "pytorch", "pytorch" },
+		{ "caching:a:1", "pytorch", "pytorch:file=a:1" },
+		{ "expandable", "pytorch", "pytorch:file=expandable_segments:True" },
+		{ "expandable:a:1", "pytorch", "pytorch:file=(expandable_segments:True,a:1)" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(rows); i++) {
+		struct frag_policy_spec *spec = NULL;
+		struct frag_err err;
+
+		if (frag_policy_spec_parse(rows[i].text, &spec, &err))
+			fail_msg("'%s': %s", rows[i].text, err.msg);
+		assert_string_equal(frag_policy_spec_ops(spec)->name, rows[i].policy);
+		assert_string_equal(frag_policy_spec_text(spec), rows[i].text);
+		assert_string_equal(frag_policy_spec_echo(spec), rows[i].echo);
+		assert_non_null(frag_policy_spec_params(spec));
+		frag_policy_spec_destroy(spec);
+	}
+}
+
+static void misuse(void **state)
+{
+	static const struct {
+		const char *text, *message;
+	} rows[] = {
+		{ "", "empty policy name (cufrag list policies)" },
+		{ "wrap/", "policy 'wrap' wraps another one; write 'wrap:key=value/POLICY'" },
+		{ "wrap", "policy 'wrap' wraps another one; write 'wrap:key=value/POLICY'" },
+		{ "toyy", "unknown policy 'toyy'; did you mean 'toy'? (cufrag list policies)" },
+		{ "expandible", "unknown policy 'expandible'; did you mean 'expandable'? "
+				"(cufrag list policies)" },
+		{ "qqqqqqq", "unknown policy 'qqqqqqq' (cufrag list policies)" },
+		/* hidden ones are not suggested */
+		{ "secre", "unknown policy 'secre' (cufrag list policies)" },
+		{ "toy/pytorch", "policy 'toy' wraps no other policy; options follow a ':'" },
+		{ "wrap:block=2/toyy", "unknown policy 'toyy'; did you mean 'toy'? (cufrag list "
+				       "policies)" },
+		{ "toy:blok=2", "policy 'toy': unknown option 'blok'; did you mean 'block'?" },
+		{ "wrap:block=2/toy:blok=2", "policy 'toy': unknown option 'blok'; did you mean "
+					     "'block'?" },
+		{ "toy:block=1,merge", "policy 'toy': merge needs blocks above 1 byte" },
+		{ "pytorch:bad:1", "policy 'pytorch': unrecognized key 'bad'" },
+		{ "pytorch:a:1,blok=2", "policy 'pytorch': unknown option 'blok'; did you mean "
+					"'block'?" },
+		{ "pytorch:a:[1,2", "policy 'pytorch': brackets in 'a:[1,2' do not match" },
+		{ "mine.so:a=1", "policy 'mine.so' is not a path; write './mine.so' to load it" },
+		{ "wrap/wrap/wrap/wrap/wrap/wrap/wrap/wrap/toy", "more than 8 policies are wrapped "
+								 "into another" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(rows); i++) {
+		struct frag_policy_spec *spec = NULL;
+		struct frag_err err;
+
+		assert_int_equal(frag_policy_spec_parse(rows[i].text, &spec, &err), FRAG_EUSAGE);
+		assert_string_equal(err.msg, rows[i].message);
+		assert_null(spec);
+	}
+}
+
+static void missing_library(void **state)
+{
+	struct frag_policy_spec *spec = NULL;
+	struct frag_err err;
+
+	(void)state;
+	assert_int_equal(frag_policy_spec_parse("./not-there.so:a=1", &spec, &err), FRAG_EUSAGE);
+	assert_non_null(strstr(err.msg, "cannot load policy './not-there.so': "));
+	assert_int_equal(frag_policy_spec_parse("wrap/./not-there.so", &spec, &err), FRAG_EUSAGE);
+	assert_non_null(strstr(err.msg, "cannot load policy './not-there.so': "));
+}
+
+static void long_text_refused(void **state)
+{
+	char text[TEXT_MAX + 1];
+	struct frag_policy_spec *spec = NULL;
+
+	(void)state;
+	memset(text, 'x', sizeof(text));
+	text[TEXT_MAX] = '\0';
+	assert_int_equal(frag_policy_spec_parse(text, &spec, NULL), FRAG_EUSAGE);
+	text[TEXT_MAX - 1] = '\0';
+	assert_int_equal(frag_policy_spec_parse(text, &spec, NULL), FRAG_EUSAGE);
+	memcpy(text, "toy:", 4);
+	assert_int_equal(frag_policy_spec_parse(text, &spec, NULL), FRAG_EUSAGE);
+}
+
+static void short_of_memory(void **state)
+{
+	static const char *const rows[] = { "wrap:block=2/expandable:a:1,block=7", "toy" };
+
+	(void)state;
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(rows); i++) {
+		int rc = FRAG_ENOMEM;
+
+		for (uint64_t n = 1; rc; n++) {
+			struct frag_policy_spec *spec = NULL;
+
+			frag_host_fail_after(n);
+			rc = frag_policy_spec_parse(rows[i], &spec, NULL);
+			frag_host_fail_after(0);
+			assert_true(rc == 0 || rc == FRAG_ENOMEM);
+			assert_true(n < 40);
+			frag_policy_spec_destroy(spec);
+		}
+	}
+}
+
+static void instances(void **state)
+{
+	struct frag_policy_spec *spec;
+	struct frag_policy a, b;
+
+	(void)state;
+	assert_int_equal(frag_policy_spec_parse("wrap/toy:block=7", &spec, NULL), 0);
+	assert_int_equal(frag_policy_create(spec, &env, &a, NULL), 0);
+	assert_int_equal(frag_policy_create(spec, &env, &b, NULL), 0);
+	assert_int_equal(live_instances, 4);
+	assert_ptr_equal(a.ops, &frag_policy_wrap);
+	assert_string_equal(a.env.inner, "toy:block=7");
+	assert_true(((const struct toy_params *)frag_policy_spec_params(
+			     ((struct toy *)a.self)->inner.spec))
+			    ->block == 7);
+	assert_null(((struct toy *)a.self)->inner.policy.env.inner);
+	frag_policy_destroy(&a);
+	frag_policy_destroy(&b);
+	frag_policy_destroy(&b); /* an empty one is fine */
+	assert_int_equal(live_instances, 0);
+	frag_policy_spec_destroy(spec);
+	frag_policy_spec_destroy(NULL);
+}
+
+static void needs(void **state)
+{
+	struct frag_policy_spec *spec;
+	struct frag_policy p;
+	struct frag_inner inner;
+	struct frag_err err;
+	char text[100];
+
+	(void)state;
+	assert_int_equal(frag_policy_spec_parse("rmm-pool", &spec, NULL), 0);
+	assert_int_equal(frag_policy_create(spec, &env, &p, &err), FRAG_ENOTSUP);
+	assert_string_equal(err.msg, "policy 'rmm-pool' needs virtual memory management, which "
+				     "device 'fake' does not have");
+	frag_policy_spec_destroy(spec);
+	assert_int_equal(frag_inner_open("wrap/rmm-pool", &env, &inner, &err), FRAG_ENOTSUP);
+	assert_int_equal(frag_inner_open("nothing", &env, &inner, &err), FRAG_EUSAGE);
+	assert_int_equal(live_instances, 0);
+	assert_int_equal(frag_policy_needs_text(FRAG_CAN_MALLOC | FRAG_CAN_ASYNC, text, 100), 24);
+	assert_string_equal(text, "cudaMalloc, memory pools");
+	assert_int_equal(frag_policy_needs_text(FRAG_CAN_MALLOC, NULL, 0), 10);
+}
+
+static void usage_by_walking(void **state)
+{
+	struct frag_inner inner;
+	struct frag_usage u;
+
+	(void)state;
+	assert_int_equal(frag_inner_open("toy", &env, &inner, NULL), 0);
+	frag_policy_usage_walk(&inner.policy, &u);
+	frag_inner_close(&inner);
+	assert_true(u.segments_count == 2 && u.blocks_count == 4);
+	assert_true(u.allocated_bytes == 1024 && u.waiting_bytes == 1024);
+	assert_true(u.free_bytes == 6656 && u.releasable_bytes == 2560 && u.pinned_bytes == 4096);
+	assert_true(u.largest_free_bytes == 6144);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(texts),	   cmocka_unit_test(misuse),
+		cmocka_unit_test(missing_library), cmocka_unit_test(long_text_refused),
+		cmocka_unit_test(short_of_memory), cmocka_unit_test(instances),
+		cmocka_unit_test(needs),	   cmocka_unit_test(usage_by_walking),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Traces in pieces: parts passed over, batches read ahead by a thread, replays from a file. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include <frag/trace.h>
+
+#include "replay/stream.h"
+#include "trace/ahead.h" /* its thread is why this also runs under ThreadSanitizer: pthread */
+#include "trace/cft/cft_stream.h"
+#include "trace/gen/gen_repeat.h"
+#include "trace/source.h"
+#include "sample_trace.h"
+
+static char scratch[64];
+
+static int setup(void **state)
+{
+	(void)state;
+	snprintf(scratch, sizeof(scratch), "/tmp/frag-stream-XXXXXX");
+	return mkdtemp(scratch) ? 0 : -1;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	return rmdir(scratch); /* fails if anything was left behind */
+}
+
+static struct frag_source *open_source(const char *path)
+{
+	struct frag_err err = { 0 };
+	struct frag_source *src = NULL;
+
+	if (frag_source_open(path, &src, &err))
+		fail_msg("%s", err.msg);
+	return src;
+}
+
+static struct frag_trace *read_trace(const char *path)
+{
+	struct frag_err err = { 0 };
+	struct frag_trace *t = NULL;
+
+	if (frag_trace_read(path, NULL, &t, &err))
+		fail_msg("%s", err.msg);
+	return t;
+}
+
+/* ---- reading ahead ------------------------------------------------------------------ */
+
+static void check_batch(const struct frag_batch *b, const struct frag_trace *t, uint64_t *seen)
+{
+	const struct frag_trace_dev *dev = &t->devs[b->dev];
+
+	assert_int_equal(b->first, seen[b->dev]);
+	assert_true(b->count && b->first + b->count <= dev->events_count);
+	assert_memory_equal(b->events, dev->events + b->first, b->count * sizeof(*b->events));
+	seen[b->dev] += b->count;
+}
+
+/* All of it, or so many batches and then an end in the middle. */
+static void read_ahead(const char *path, const struct frag_trace *t, unsigned batches)
+{
+	struct frag_source *src = open_source(path);
+	struct frag_ahead *a;
+	struct frag_batch b;
+	struct frag_err err = { 0 };
+	uint64_t seen[4] = { 0 };
+	unsigned n = 0;
+	int rc = 1;
+
+	assert_int_equal(frag_ahead_open(src, &a, &err), 0);
+	while (n < batches && (rc = frag_ahead_next(a, &b, &err)) == 1) {
+		check_batch(&b, t, seen);
+		n++;
+	}
+	if (n < batches) {
+		assert_int_equal(rc, 0);
+		assert_int_equal(frag_ahead_next(a, &b, &err), 0);
+		for (uint32_t d = 0; d < t->devs_count; d++)
+			assert_int_equal(seen[d], t->devs[d].events_count);
+	}
+	frag_ahead_close(a);
+	/* the source goes on behind what was read ahead */
+	assert_int_equal(frag_source_pass(src, t->devs_count, &err), 0);
+	assert_int_equal(frag_source_next(src, &b, &err), 0);
+	frag_source_close(src);
+}
+
+static void test_ahead(void **state)
+{
+	struct frag_trace *t = sample_trace_random(3, 900000, true, true);
+	char path[128];
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s/t.cft", scratch);
+	assert_int_equal(frag_trace_write_cft(t, path, NULL), 0);
+	for (unsigned n = 0; n < 10; n += 3)
+		read_ahead(path, t, n);
+	read_ahead(path, t, UINT32_MAX);
+	unlink(path);
+	frag_trace_destroy(t);
+	t = read_trace("traces/modelpar.default.cft");
+	read_ahead("traces/modelpar.default.cft", t, 1);
+	read_ahead("traces/modelpar.default.cft", t, UINT32_MAX);
+	frag_trace_destroy(t);
+	/* a format that is read whole */
+	t = read_trace("tests/cli/data/seeddemo.pickle.xz");
+	read_ahead("tests/cli/data/seeddemo.pickle.xz", t, UINT32_MAX);
+	frag_trace_destroy(t);
+}
+
+static void test_ahead_of_a_cut(void **state)
+{
+	struct frag_trace *t = sample_trace_random(4, 500000, false, false);
+	struct frag_err err = { 0 };
+	struct frag_source *src;
+	struct frag_ahead *a;
+	struct frag_batch b;
+	uint64_t seen[1] = { 0 };
+	char path[128];
+	long size;
+	FILE *f;
+	int rc;
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s/cut.cft", scratch);
+	assert_int_equal(frag_trace_write_cft(t, path, NULL), 0);
+	f = fopen(path, "rb+");
+	assert_non_null(f);
+	fseek(f, 0, SEEK_END);
+	size = ftell(f);
+	assert_int_equal(ftruncate(fileno(f), size / 2), 0);
+	fclose(f);
+	src = open_source(path);
+	assert_int_equal(frag_ahead_open(src, &a, &err), 0);
+	while ((rc = frag_ahead_next(a, &b, &err)) == 1)
+		check_batch(&b, t, seen);
+	assert_int_equal(rc, FRAG_EINPUT);
+	assert_int_equal(frag_ahead_next(a, &b, &err), FRAG_EINPUT);
+	assert_true(err.msg[0] && seen[0] && seen[0] < t->devs[0].events_count);
+	frag_ahead_close(a);
+	assert_int_equal(frag_source_pass(src, 1, &err), FRAG_EINPUT);
+	frag_source_close(src);
+	unlink(path);
+	frag_trace_destroy(t);
+}
+
+/* ---- passing over ----------------------------------------------------------------- */
+
+static void test_pass(void **state)
+{
+	struct frag_trace *t = read_trace("traces/modelpar.default.cft");
+	struct frag_source *src = open_source("traces/modelpar.default.cft");
+	struct frag_err err = { 0 };
+	struct frag_batch b;
+	uint64_t seen[2] = { 0 };
+
+	(void)state;
+	assert_int_equal(frag_source_pass(src, 1, &err), 0);
+	while (frag_source_next(src, &b, &err) == 1) {
+		assert_int_equal(b.dev, 1);
+		check_batch(&b, t, seen);
+	}
+	assert_int_equal(seen[1], t->devs[1].events_count);
+	frag_source_close(src);
+	/* over everything: the totals at the end are right */
+	src = open_source("traces/modelpar.default.cft");
+	assert_int_equal(frag_source_pass(src, 2, &err), 0);
+	assert_int_equal(frag_source_next(src, &b, &err), 0);
+	frag_source_close(src);
+	frag_trace_destroy(t);
+}
+
+static void check_evidence(const char *path)
+{
+	struct frag_trace *t = read_trace(path);
+
+	for (uint32_t d = 0; d < t->devs_count; d++) {
+		struct frag_source *src = open_source(path);
+		const struct frag_trace_dev *dev = &t->devs[d];
+		const struct frag_evidence *e;
+		struct frag_err err = { 0 };
+		size_t n, have = 0;
+
+		while (frag_source_seen(src, d, &e, &n, &err) == 1) {
+			assert_true(have + n <= dev->seen_count);
+			for (size_t i = 0; i < n; i++, have++) {
+				assert_int_equal(e[i].kind, dev->seen[have].kind);
+				assert_int_equal(e[i].addr, dev->seen[have].addr);
+				assert_int_equal(e[i].bytes, dev->seen[have].bytes);
+				assert_int_equal(e[i].before, dev->seen[have].before);
+			}
+		}
+		assert_int_equal(have, dev->seen_count);
+		assert_int_equal(frag_source_pass(src, t->devs_count, &err), 0);
+		frag_source_close(src);
+	}
+	frag_trace_destroy(t);
+}
+
+static void test_evidence(void **state)
+{
+	struct frag_trace *t = sample_trace_random(8, 300000, true, true);
+	char path[128];
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s/seen.cft", scratch);
+	assert_int_equal(frag_trace_write_cft(t, path, NULL), 0);
+	frag_trace_destroy(t);
+	check_evidence(path);
+	unlink(path);
+	check_evidence("traces/modelpar.default.cft");
+	check_evidence("traces/varlen.default.cft");
+}
+
+static void test_other_formats(void **state)
+{
+	struct frag_source *src = NULL;
+
+	(void)state;
+	assert_int_equal(frag_source_open_cft("tests/cli/data/seeddemo.pickle.xz", &src, NULL), 0);
+	assert_null(src);
+	assert_int_equal(frag_source_open_cft("traces/gnn.default.cft", &src, NULL), 0);
+	assert_non_null(src);
+	frag_source_close(src);
+	assert_int_equal(frag_source_open_cft("traces/missing.cft", &src, NULL), FRAG_EINPUT);
+}
+
+/* ---- replays ------------------------------------------------------------------------ */
+
+static int replay(const char *path, const char *policy, bool ahead, struct frag_result *out)
+{
+	struct frag_sim_config card = { .context_bytes = UINT64_MAX };
+	struct frag_source *src = NULL;
+	struct frag_policy_spec *spec = NULL;
+	struct frag_run_options opt;
+	int rc = frag_policy_spec_parse(policy, &spec, NULL);
+
+	frag_run_options_defaults(&opt);
+	if (!rc)
+		rc = frag_source_open(path, &src, NULL);
+	if (!rc) {
+		struct frag_stream s = { .path = path,
+					 .hdr = &frag_source_head(src)->devs[0],
+					 .ahead = ahead };
+
+		rc = frag_replay_stream(spec, &card, &s, &opt, out, NULL);
+	}
+	frag_source_close(src);
+	frag_policy_spec_destroy(spec);
+	return rc;
+}
+
+/* Every allocation that can fail does so once; nothing is lost, nothing half done comes out. */
+static void test_out_of_memory(void **state)
+{
+	struct frag_result r;
+	int rc = FRAG_ENOMEM;
+
+	(void)state;
+	for (uint64_t n = 1; rc == FRAG_ENOMEM; n++) {
+		r = (struct frag_result){ 0 };
+		frag_host_fail_after(n);
+		rc = replay("traces/mempool.default.cft", "pytorch", false, &r);
+		frag_host_fail_after(0);
+		assert_true(n < 5000);
+	}
+	assert_int_equal(rc, 0);
+	assert_true(r.completed);
+	frag_result_release(&r);
+}
+
+static int to_stream(void *ctx, const struct frag_event *events, size_t count, struct frag_err *err)
+{
+	return frag_cft_stream_put(ctx, events, count, err);
+}
+
+/* Peak memory, KiB, of a child that makes a trace of so many rounds, or replays it. */
+static long peak_kib(const char *path, uint64_t times, bool make)
+{
+	struct rusage usage;
+	int status;
+	pid_t pid = fork();
+
+	if (!pid) {
+		struct frag_repeat_options o = { .times = times };
+		struct frag_trace *t;
+		struct frag_cft_stream *s;
+		struct frag_repeat r;
+		struct frag_result result;
+
+		if (!make)
+			_exit(replay(path, "pytorch", true, &result));
+		_exit(frag_trace_read("traces/vision.default.cft", NULL, &t, NULL) ||
+		      frag_repeat_init(&r, t, &o, NULL) ||
+		      frag_cft_stream_open(path, &r.head, &s, NULL) ||
+		      frag_repeat_run(&r, to_stream, s, NULL) || frag_cft_stream_close(s, NULL));
+	}
+	assert_int_equal(wait4(pid, &status, 0, &usage), pid);
+	assert_int_equal(status, 0);
+	return usage.ru_maxrss;
+}
+
+/* 0.5 M and 4 M events: in memory there would be 84 MB between them. */
+static void test_memory_is_constant(void **state)
+{
+	static const uint64_t rounds[] = { 5, 40 };
+	long made[2], replayed[2];
+	char path[128];
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s/long.cft", scratch);
+	for (unsigned i = 0; i < 2; i++) {
+		made[i] = peak_kib(path, rounds[i], true);
+		replayed[i] = peak_kib(path, rounds[i], false);
+	}
+	unlink(path);
+	if (made[1] > made[0] + 20000 || replayed[1] > replayed[0] + 20000)
+		fail_msg("KiB: making %ld and %ld, replaying %ld and %ld", made[0], made[1],
+			 replayed[0], replayed[1]);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_memory_is_constant), cmocka_unit_test(test_ahead),
+		cmocka_unit_test(test_ahead_of_a_cut),	   cmocka_unit_test(test_pass),
+		cmocka_unit_test(test_evidence),	   cmocka_unit_test(test_other_formats),
+		cmocka_unit_test(test_out_of_memory),
+	};
+
+	return cmocka_run_group_tests_name("stream", tests, setup, teardown);
+}

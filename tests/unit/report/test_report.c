@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What shows results as text: escaping, tables, exact CSV and JSON. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "report_rig.h"
+#include "sample_report.h"
+
+#include "report/page/html.h"
+#include "report/text/table.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- text ---- */
+
+static void escaping(void **state)
+{
+	static const struct {
+		const char *in, *html, *csv;
+	} rows[] = {
+		{ "plain", "plain", "plain" },
+		{ "", "", "" },
+		{ "a,b", "a,b", "\"a,b\"" },
+		{ "say \"x\"", "say &quot;x&quot;", "\"say \"\"x\"\"\"" },
+		{ "<b>&'", "&lt;b&gt;&amp;&#39;", "<b>&'" },
+		{ "two\nlines", "two\nlines", "\"two\nlines\"" },
+		{ "\x01", "?", "\x01" },
+		{ "\xc3\xa9", "\xc3\xa9", "\xc3\xa9" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(rows); i++) {
+		struct frag_text t = { 0 };
+
+		frag_text_add_html(&t, rows[i].in);
+		assert_string_equal(frag_text_str(&t), rows[i].html);
+		frag_text_release(&t);
+		frag_text_add_csv(&t, rows[i].in);
+		assert_string_equal(frag_text_str(&t), rows[i].csv);
+		frag_text_release(&t);
+	}
+}
+
+static void numbers(void **state)
+{
+	struct frag_text t = { 0 };
+
+	(void)state;
+	frag_text_add_number(&t, 0.1);
+	frag_text_add(&t, "|");
+	frag_text_add_number(&t, NAN);
+	frag_text_add(&t, "|");
+	frag_text_add_number(&t, INFINITY);
+	frag_text_add(&t, "|");
+	frag_text_add_grouped(&t, 0);
+	frag_text_add(&t, "|");
+	frag_text_add_grouped(&t, 999);
+	frag_text_add(&t, "|");
+	frag_text_add_grouped(&t, 1234567);
+	frag_text_add(&t, "|");
+	frag_text_add_ns(&t, 999);
+	frag_text_add(&t, "|");
+	frag_text_add_ns(&t, 1500);
+	frag_text_add(&t, "|");
+	frag_text_add_ns(&t, 45200000);
+	frag_text_add(&t, "|");
+	frag_text_add_ns(&t, 120000000000);
+	assert_string_equal(frag_text_str(&t), "0.1|||0|999|1,234,567|999 ns|1.50 us|45.2 ms|120 "
+					       "s");
+	frag_text_release(&t);
+}
+
+static void a_table(void **state)
+{
+	struct frag_table t = { 0 };
+	struct frag_text out = { 0 };
+
+	(void)state;
+	frag_table_column(&t, &(struct frag_table_column){ "name", "", true, NULL });
+	frag_table_column(&t, &(struct frag_table_column){ "size", "MiB", false, "how <much>" });
+	frag_table_column(&t, &(struct frag_table_column){ "end", "", true, NULL });
+	frag_table_cell(&t, "%s", "\xc3\xa9t\xc3\xa9");
+	frag_table_cell(&t, "%d", 7);
+	frag_table_cell(&t, "ok");
+	frag_table_cell(&t, "%s", "b<c");
+	frag_table_cell(&t, "%d", 12345);
+	frag_table_cell(&t, "no");
+	frag_table_print(&t, &out);
+	assert_string_equal(frag_text_str(&out), "name   size  end\n"
+						 "        MiB  \n"
+						 "\xc3\xa9t\xc3\xa9       7  ok\n"
+						 "b<c   12345  no\n");
+	frag_text_release(&out);
+	frag_table_html(&t, 1, &out);
+	assert_non_null(strstr(frag_text_str(&out), "title=\"how &lt;much&gt;\""));
+	assert_non_null(strstr(frag_text_str(&out), "<tr class=\"best\"><td "
+						    "class=\"l\">b&lt;c</td>"));
+	frag_text_release(&out);
+	frag_table_release(&t);
+}
+
+/* ---- CSV and JSON ---- */
+
+static void csv_is_exact(void **state)
+{
+	struct sample s;
+	struct frag_text t = { 0 };
+	char *head[64], *cell[64], *rest, *save;
+	size_t n, metrics, row = 0;
+	const struct frag_metric_info *list = frag_metric_list(&metrics);
+
+	(void)state;
+	sample_init(&s, 7, EVENTS, true);
+	frag_report_csv(&s.report, &t);
+	n = rig_split_csv(rig_first_line(t.s, &rest), head, 64);
+	assert_int_equal(n, 10 + metrics);
+	for (char *line = strtok_r(rest, "\n", &save); line;
+	     line = strtok_r(NULL, "\n", &save), row++) {
+		const struct frag_result *r = &s.section.results[row];
+
+		assert_int_equal(rig_split_csv(line, cell, 64), n);
+		assert_string_equal(cell[rig_column(head, n, "policy")], r->policy);
+		assert_string_equal(cell[rig_column(head, n, "completed")],
+				    r->completed ? "true" : "false");
+		if (!r->oom.happened)
+			assert_string_equal(cell[rig_column(head, n, "first_oom")], "");
+		else
+			assert_int_equal(strtoull(cell[rig_column(head, n, "first_oom")], NULL, 10),
+					 r->oom.event);
+		assert_string_equal(cell[rig_column(head, n, "free_frag_ratio")], "");
+		for (size_t i = 0; i < metrics; i++) {
+			const char *at = (const char *)&r->m + list[i].offset;
+			const char *got = cell[rig_column(head, n, list[i].name)];
+
+			if (list[i].type == FRAG_METRIC_T_U64)
+				assert_int_equal(strtoull(got, NULL, 10), *(const uint64_t *)at);
+			else if (!isnan(*(const double *)at))
+				assert_true(fabs(strtod(got, NULL) - *(const double *)at) <=
+					    1e-14 * fabs(*(const double *)at));
+		}
+	}
+	assert_int_equal(row, 7);
+	frag_text_release(&t);
+	sample_release(&s);
+}
+
+static void check_json_result(const json_t *j, const struct frag_result *r)
+{
+	size_t count;
+	const struct frag_metric_info *list = frag_metric_list(&count);
+	const json_t *host = json_object_get(j, "host");
+
+	assert_string_equal(json_string_value(json_object_get(j, "policy")), r->policy);
+	assert_true(json_is_boolean(json_object_get(j, "completed")));
+	if (r->oom.happened)
+		assert_int_equal(json_integer_value(json_object_get(j, "first_oom")), r->oom.event);
+	else
+		assert_true(json_is_null(json_object_get(j, "first_oom")));
+	for (size_t i = 0; i < count; i++) {
+		const json_t *in = frag_report_is_host(&list[i]) ? host : j;
+		const json_t *v = json_object_get(in, list[i].name);
+		const char *at = (const char *)&r->m + list[i].offset;
+
+		assert_non_null(v);
+		if (list[i].type == FRAG_METRIC_T_U64)
+			assert_int_equal(json_integer_value(v), *(const uint64_t *)at);
+		else if (isnan(*(const double *)at))
+			assert_true(json_is_null(v));
+		else
+			assert_true(json_is_real(v));
+	}
+	assert_int_equal(
+		json_integer_value(json_object_get(json_object_get(j, "counters"), "balance")), -7);
+	assert_true(json_is_null(json_object_get(json_object_get(j, "free_ns"), "p50")) ||
+		    json_is_null(json_object_get(j, "free_ns")));
+	assert_int_equal(json_integer_value(json_object_get(json_object_get(host, "free_ns"), "coun"
+											      "t")),
+			 r->free_host_ns.count);
+}
+
+static void json_is_exact(void **state)
+{
+	struct sample s;
+	struct frag_text t = { 0 };
+	json_t *top;
+	json_error_t bad;
+
+	(void)state;
+	sample_init(&s, 7, EVENTS, true);
+	assert_int_equal(frag_report_json_text(&s.report, &t, NULL), 0);
+	top = json_loads(t.s, JSON_REJECT_DUPLICATES, &bad);
+	assert_non_null(top);
+	assert_int_equal(json_integer_value(json_object_get(top, "schema")), 1);
+	assert_string_equal(json_string_value(json_object_get(top, "trace")), "sample.default");
+	assert_true(json_string_length(json_object_get(top, "version")) > 0);
+	assert_true(json_is_object(json_object_get(top, "device")));
+	assert_true(json_is_null(json_object_get(json_object_get(top, "settings"), "limit_bytes")));
+	assert_int_equal(json_array_size(json_object_get(top, "results")), 7);
+	for (size_t i = 0; i < 7; i++)
+		check_json_result(json_array_get(json_object_get(top, "results"), i),
+				  &s.section.results[i]);
+	assert_null(strstr(t.s, "nan"));
+	assert_null(strstr(t.s, "inf"));
+	json_decref(top);
+	frag_text_release(&t);
+	sample_release(&s);
+}
+
+/* Other host times, the same bytes. */
+static void without_host_times_the_bytes_are_the_same(void **state)
+{
+	struct sample s;
+	struct frag_text a[2] = { 0 }, b[2] = { 0 };
+
+	(void)state;
+	sample_init(&s, 5, EVENTS, true);
+	s.report.omit_host = true;
+	for (int i = 0; i < 2; i++) {
+		frag_report_csv(&s.report, &a[i]);
+		assert_int_equal(frag_report_json_text(&s.report, &b[i], NULL), 0);
+		for (size_t k = 0; k < s.section.count; k++) {
+			s.section.results[k].m.host_ns += 17;
+			s.section.results[k].m.events_per_s *= 2;
+			s.section.results[k].m.host_ns_per_op += 1;
+			frag_hist_add(&s.section.results[k].alloc_host_ns[0], 1);
+			frag_hist_add(&s.section.results[k].free_host_ns, 1);
+		}
+	}
+	assert_string_equal(a[0].s, a[1].s);
+	assert_string_equal(b[0].s, b[1].s);
+	assert_null(strstr(b[0].s, "host_ns"));
+	for (int i = 0; i < 2; i++) {
+		frag_text_release(&a[i]);
+		frag_text_release(&b[i]);
+	}
+	sample_release(&s);
+}
+
+static void invalid_utf8_becomes_valid_json(void **state)
+{
+	struct sample s;
+	struct frag_text t = { 0 };
+	json_t *top;
+
+	(void)state;
+	sample_init(&s, 1, 100, true);
+	frag_host_free(s.section.trace);
+	s.section.trace = frag_host_strdup("bad\xff name");
+	assert_int_equal(frag_report_json_text(&s.report, &t, NULL), 0);
+	top = json_loads(t.s, 0, NULL);
+	assert_non_null(top);
+	assert_string_equal(json_string_value(json_object_get(top, "trace")), "bad? name");
+	json_decref(top);
+	frag_text_release(&t);
+	sample_release(&s);
+}
+
+/* ---- sections ---- */
+
+static void every_text_of_a_failed_policy_says_so(void **state)
+{
+	struct sample s;
+	struct frag_text t = { 0 };
+
+	(void)state;
+	sample_init(&s, 3, EVENTS, true);
+	/* the sample counts all events for everyone; this one stopped */
+	s.section.results[2].m.events_count = s.section.results[2].oom.event;
+	assert_int_equal(frag_report_table(&s.report, &t, NULL), 0);
+	assert_non_null(strstr(t.s, "out of memory at event 2000\n"));
+	frag_text_release(&t);
+	assert_int_equal(frag_report_detail(&s.report, &t, NULL), 0);
+	assert_non_null(strstr(t.s, "out of memory: event 2000 at "));
+	assert_non_null(strstr(t.s, "; the replay stopped there\n"));
+	frag_text_release(&t);
+	s.section.results[2].m.events_count = EVENTS;
+	s.section.results[2].m.ooms_count = 4;
+	assert_int_equal(frag_report_table(&s.report, &t, NULL), 0);
+	assert_non_null(strstr(t.s, "4 requests skipped, first at event 2000\n"));
+	frag_text_release(&t);
+	sample_release(&s);
+}
+
+/* Every host allocation in turn fails: an error, never half a text. */
+static void memory_short(void **state)
+{
+	struct sample s;
+
+	(void)state;
+	sample_init(&s, 3, 300, true);
+	for (uint64_t n = 1; n < 2000; n++) {
+		struct frag_text csv = { 0 }, table = { 0 }, detail = { 0 }, page = { 0 };
+		int ret;
+
+		frag_host_fail_after(n);
+		frag_report_csv(&s.report, &csv);
+		ret = frag_text_check(&csv, NULL);
+		ret = ret ? ret : frag_report_table(&s.report, &table, NULL);
+		ret = ret ? ret : frag_report_detail(&s.report, &detail, NULL);
+		ret = ret ? ret : frag_html_page(&s.report, NULL, 0, 0, &page, NULL);
+		frag_host_fail_after(0);
+		frag_text_release(&csv);
+		frag_text_release(&table);
+		frag_text_release(&detail);
+		frag_text_release(&page);
+		if (!ret) {
+			assert_true(n > 10);
+			sample_release(&s);
+			return;
+		}
+		assert_int_equal(ret, FRAG_ENOMEM);
+	}
+	fail_msg("the failing never ends");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(escaping),
+		cmocka_unit_test(numbers),
+		cmocka_unit_test(a_table),
+		cmocka_unit_test(csv_is_exact),
+		cmocka_unit_test(json_is_exact),
+		cmocka_unit_test(without_host_times_the_bytes_are_the_same),
+		cmocka_unit_test(invalid_utf8_becomes_valid_json),
+		cmocka_unit_test(every_text_of_a_failed_policy_says_so),
+		cmocka_unit_test(memory_short),
+	};
+
+	return cmocka_run_group_tests_name("report", tests, NULL, NULL);
+}

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Files of a report: complete or absent, all of them or none. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "report_rig.h"
+#include "sample_report.h"
+
+#include "base/outfile.h"
+#include "report/page/book.h"
+#include "report/charts/chart.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* ---- files ---- */
+
+static void outfile_complete_or_absent(void **state)
+{
+	struct frag_outfile out;
+	struct frag_err err = { 0 };
+	char *path = frag_path_join(rig_scratch, "a"), *under = frag_path_join(rig_scratch, "a/b");
+	char text[8] = "";
+	FILE *f;
+
+	(void)state;
+	assert_int_equal(frag_outfile_open(&out, path, &err), 0);
+	fputs("half", out.to);
+	assert_int_not_equal(access(path, F_OK), 0);
+	frag_outfile_abort(&out);
+	assert_int_equal(rig_count_files(rig_scratch), 0);
+	assert_int_equal(frag_outfile_put(path, "whole", 5, &err), 0);
+	assert_int_equal(frag_outfile_put(path, "newer", 5, &err), 0);
+	assert_int_equal(rig_count_files(rig_scratch), 1);
+	f = fopen(path, "r");
+	assert_non_null(f);
+	assert_int_equal(fread(text, 1, 7, f), 5);
+	fclose(f);
+	assert_string_equal(text, "newer");
+	/* the folder is a file */
+	assert_int_equal(frag_outfile_put(under, "x", 1, &err), FRAG_EOUTPUT);
+	assert_non_null(strstr(err.msg, under));
+	assert_int_equal(frag_make_dirs(under, &err), FRAG_EOUTPUT);
+	/* the target is a folder: rename fails, and nothing is left beside it */
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(frag_make_dirs(under, &err), 0);
+	assert_int_equal(frag_outfile_put(path, "x", 1, &err), FRAG_EOUTPUT);
+	assert_int_equal(rig_count_files(rig_scratch), 1);
+	rmdir(under);
+	rmdir(path);
+	frag_host_free(path);
+	frag_host_free(under);
+	/* a disk that is full */
+	assert_int_equal(frag_outfile_put("/dev/full", "x", 1, &err), FRAG_EOUTPUT);
+	assert_non_null(strstr(err.msg, "/dev/full"));
+}
+
+static bool have_gnuplot(void)
+{
+	return system("gnuplot --version >/dev/null 2>&1") == 0;
+}
+
+static void report_is_whole(void **state)
+{
+	struct sample s;
+	struct frag_err err = { 0 };
+	char *dir = frag_path_join(rig_scratch, "out/deep");
+	size_t charts = 0;
+	struct stat st;
+	char *page;
+
+	(void)state;
+	if (!have_gnuplot())
+		skip();
+	while (frag_chart_at(charts))
+		charts++;
+	sample_init(&s, 3, 400, true);
+	assert_int_equal(frag_report_write(&s.report, dir, FRAG_FORMAT_PNG, 2, &err), 0);
+	/* CSV, SVG and PNG of each; results.csv, results.json, report.html */
+	assert_int_equal(rig_count_files(dir), 3 * charts + 3);
+	page = frag_path_join(dir, "report.html");
+	assert_int_equal(stat(page, &st), 0);
+	assert_true(st.st_size > 50000);
+	/* once more over what is there */
+	assert_int_equal(frag_report_write(&s.report, dir, 0, 1, &err), 0);
+	assert_int_equal(rig_count_files(dir), 3 * charts + 3);
+	frag_host_free(page);
+	rig_remove_tree(dir);
+	frag_host_free(dir);
+	dir = frag_path_join(rig_scratch, "out");
+	rmdir(dir);
+	frag_host_free(dir);
+	sample_release(&s);
+}
+
+/* Texts go into the program of the book as literals, whatever they are. */
+static void the_book_quotes(void **state)
+{
+	static const struct frag_plot plot = { .script = "peak",
+					       .csv = "a'b.csv",
+					       .title = "`touch x` \"$x\" @M \\",
+					       .subtitle = "one\ntwo\t'",
+					       .extra = "" };
+	struct frag_text t = { 0 };
+
+	(void)state;
+	frag_book_script(&plot, 1, "/scripts", "out.pdf", &t);
+	assert_non_null(strstr(frag_text_str(&t), "CSV = 'a''b.csv'\n"));
+	assert_non_null(strstr(frag_text_str(&t), "TITLE = '`touch x` \"$x\" @M \\'\n"));
+	assert_non_null(strstr(frag_text_str(&t), "SUBTITLE = 'one'.\"\\n\".'two '''\n"));
+	frag_text_release(&t);
+}
+
+/* A hostile name runs nothing, and the file is made. */
+static void a_book_of_hostile_names(void **state)
+{
+	struct sample s;
+	struct frag_err err = { 0 };
+	char *dir = frag_path_join(rig_scratch, "out"), *pdf = frag_path_join(dir, "charts.pdf");
+	char *made = frag_path_join(rig_scratch, "made"), name[400], start[6] = "";
+	FILE *f;
+
+	(void)state;
+	if (!have_gnuplot())
+		skip();
+	sample_init(&s, 2, 200, true);
+	frag_host_free(s.section.trace);
+	snprintf(name, sizeof(name), "a'b`touch %s`\"; system('touch %s') #@x", made, made);
+	s.section.trace = frag_host_strdup(name);
+	assert_int_equal(frag_report_write(&s.report, dir, FRAG_FORMAT_BOOK, 2, &err), 0);
+	assert_int_not_equal(access(made, F_OK), 0);
+	f = fopen(pdf, "rb");
+	assert_non_null(f);
+	assert_int_equal(fread(start, 1, 5, f), 5);
+	fclose(f);
+	assert_string_equal(start, "%PDF-");
+	rig_remove_tree(dir);
+	frag_host_free(dir);
+	frag_host_free(pdf);
+	frag_host_free(made);
+	sample_release(&s);
+}
+
+/* gnuplot stops with an error: its words are in ours, and no folder stays. */
+static void a_failed_picture_leaves_nothing(void **state)
+{
+	struct sample s;
+	struct frag_err err = { 0 };
+	char *dir = frag_path_join(rig_scratch, "out"), *plot = frag_path_join(rig_scratch, "plot");
+	const struct frag_chart_ops *ops;
+	char *path;
+
+	(void)state;
+	if (!have_gnuplot())
+		skip();
+	sample_init(&s, 2, 200, true);
+	assert_int_equal(frag_make_dirs(plot, &err), 0);
+	path = frag_path_join(plot, "style.gp");
+	assert_int_equal(frag_outfile_put(path, "", 0, &err), 0);
+	frag_host_free(path);
+	for (size_t i = 0; (ops = frag_chart_at(i)); i++) {
+		char file[64];
+
+		snprintf(file, sizeof(file), "%s.gp", ops->name);
+		path = frag_path_join(plot, file);
+		assert_int_equal(frag_outfile_put(path, "nonsense here\n", 14, &err), 0);
+		frag_host_free(path);
+	}
+	setenv("FRAG_SHARE", rig_scratch, 1);
+	assert_int_equal(frag_report_write(&s.report, dir, 0, 2, &err), FRAG_EOUTPUT);
+	unsetenv("FRAG_SHARE");
+	assert_non_null(strstr(err.msg, "gnuplot failed to draw"));
+	assert_non_null(strstr(err.msg, "line 1"));
+	assert_int_not_equal(access(dir, F_OK), 0);
+	rig_remove_tree(plot);
+	frag_host_free(plot);
+	frag_host_free(dir);
+	sample_release(&s);
+}
+
+static void without_gnuplot_the_way_out_is_named(void **state)
+{
+	struct sample s;
+	struct frag_err err = { 0 };
+	char *dir = frag_path_join(rig_scratch, "out"), *path = strdup(getenv("PATH"));
+
+	(void)state;
+	sample_init(&s, 2, 200, true);
+	setenv("PATH", rig_scratch, 1);
+	assert_int_equal(frag_report_write(&s.report, dir, 0, 2, &err), FRAG_EOUTPUT);
+	setenv("PATH", path, 1);
+	assert_non_null(strstr(err.msg, "cannot run gnuplot"));
+	assert_non_null(strstr(err.msg, "gnuplot-nox"));
+	assert_int_not_equal(access(dir, F_OK), 0);
+	free(path);
+	frag_host_free(dir);
+	sample_release(&s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(outfile_complete_or_absent, rig_make_scratch,
+						rig_drop_scratch),
+		cmocka_unit_test_setup_teardown(report_is_whole, rig_make_scratch,
+						rig_drop_scratch),
+		cmocka_unit_test(the_book_quotes),
+		cmocka_unit_test_setup_teardown(a_book_of_hostile_names, rig_make_scratch,
+						rig_drop_scratch),
+		cmocka_unit_test_setup_teardown(a_failed_picture_leaves_nothing, rig_make_scratch,
+						rig_drop_scratch),
+		cmocka_unit_test_setup_teardown(without_gnuplot_the_way_out_is_named,
+						rig_make_scratch, rig_drop_scratch),
+	};
+
+	return cmocka_run_group_tests_name("report_files", tests, NULL, NULL);
+}

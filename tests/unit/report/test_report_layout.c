@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The address-space map against a replay whose addresses are known, and its limits. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "sample_report.h"
+
+#include "report/charts/layout.h"
+
+#include <string.h>
+
+static const struct frag_sim_config card = { .total_bytes = 64 * FRAG_GIB };
+
+static void make(const char *policy, const struct frag_trace_dev *dev, struct frag_layout *out)
+{
+	struct frag_run_options opt;
+	struct frag_policy_spec *spec;
+
+	frag_run_options_defaults(&opt);
+	assert_int_equal(frag_policy_spec_parse(policy, &spec, NULL), 0);
+	assert_int_equal(frag_layout_make(spec, &card, dev, &opt, out, NULL), 0);
+	frag_policy_spec_destroy(spec);
+}
+
+static bool overlap(const struct frag_layout_box *a, const struct frag_layout_box *b)
+{
+	return a->low < b->high && b->low < a->high && a->from_event < b->to_event &&
+	       b->from_event < a->to_event;
+}
+
+/* Inside of the sheet, and no two on the same spot. */
+static void check_boxes(const struct frag_layout *l)
+{
+	for (size_t i = 0; i < l->count; i++) {
+		const struct frag_layout_box *a = &l->boxes[i];
+
+		assert_true(a->low < a->high && a->high <= l->span_bytes);
+		assert_true(a->from_event <= a->to_event);
+		assert_true(a->from_us <= a->to_us);
+		assert_true(a->use > FRAG_LAYOUT_NONE && a->use < FRAG_LAYOUT_USES);
+		for (size_t k = 0; k < i; k++)
+			assert_false(overlap(a, &l->boxes[k]));
+	}
+}
+
+/* Three blocks in one segment of 20 MiB; the middle one is freed first. Looked at once a
+ * microsecond, so every moment is seen. */
+static void a_known_replay(void **state)
+{
+	static struct frag_event ev[] = {
+		{ .time_us = 0, .bytes = 4 * FRAG_MIB, .slot = 0, .kind = FRAG_EV_ALLOC },
+		{ .time_us = 10, .bytes = 8 * FRAG_MIB, .slot = 1, .kind = FRAG_EV_ALLOC },
+		{ .time_us = 20, .bytes = 8 * FRAG_MIB, .slot = 2, .kind = FRAG_EV_ALLOC },
+		{ .time_us = 60, .bytes = 8 * FRAG_MIB, .slot = 1, .kind = FRAG_EV_FREE },
+		{ .time_us = 100, .bytes = 4 * FRAG_MIB, .slot = 0, .kind = FRAG_EV_FREE },
+		{ .time_us = 120, .bytes = 8 * FRAG_MIB, .slot = 2, .kind = FRAG_EV_FREE },
+		{ .time_us = 180, .kind = FRAG_EV_MARK },
+	};
+	struct frag_trace_dev dev = { .events = ev,
+				      .events_count = FRAG_ARRAY_LEN(ev),
+				      .slots_count = 3,
+				      .streams_count = 1,
+				      .pools_count = 1 };
+	struct frag_layout l;
+	uint64_t area[FRAG_LAYOUT_USES] = { 0 };
+
+	(void)state;
+	make("pytorch", &dev, &l);
+	check_boxes(&l);
+	assert_int_equal(l.span_bytes, 20 * FRAG_MIB);
+	for (size_t i = 0; i < l.count; i++)
+		area[l.boxes[i].use] += (l.boxes[i].high - l.boxes[i].low) *
+					(l.boxes[i].to_us - l.boxes[i].from_us) / FRAG_MIB;
+	/* MiB x us: 4 until 100, 8 from 10 to 60, 8 from 20 to 120 */
+	assert_int_equal(area[FRAG_LAYOUT_LIVE], 4 * 100 + 8 * 50 + 8 * 100);
+	/* the whole segment is free from 120 on, the rest of it before that is pinned */
+	assert_int_equal(area[FRAG_LAYOUT_RELEASABLE], 20 * 60);
+	assert_int_equal(area[FRAG_LAYOUT_PINNED], 20 * 120 - (4 * 100 + 8 * 50 + 8 * 100));
+	assert_int_equal(area[FRAG_LAYOUT_WAITING], 0);
+	frag_layout_release(&l);
+}
+
+/* A ragged history is drawn coarser, not longer. */
+static void bounded(void **state)
+{
+	static const char *const policies[] = { "pytorch", "native", "buddy",
+						"pytorch:expandable_segments:True" };
+	struct sample s;
+
+	(void)state;
+	sample_init(&s, 1, 20000, true);
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(policies); i++) {
+		struct frag_layout l;
+
+		make(policies[i], &s.trace.devs[0], &l);
+		assert_string_equal(l.policy, policies[i]);
+		assert_true(l.count > 10 && l.count <= 5000);
+		assert_true(l.samples > 10);
+		check_boxes(&l);
+		frag_layout_release(&l);
+	}
+	sample_release(&s);
+}
+
+static void without_times_or_events(void **state)
+{
+	struct frag_layout l;
+	struct sample s;
+
+	(void)state;
+	sample_init(&s, 1, 60, false);
+	make("pytorch", &s.trace.devs[0], &l);
+	assert_true(l.count > 0);
+	check_boxes(&l);
+	frag_layout_release(&l);
+	s.trace.devs[0].events_count = 0;
+	make("pytorch", &s.trace.devs[0], &l);
+	assert_int_equal(l.count, 0);
+	frag_layout_release(&l);
+	sample_release(&s);
+}
+
+static void memory_short(void **state)
+{
+	struct frag_policy_spec *spec;
+	struct frag_run_options opt;
+	struct sample s;
+	int rc = FRAG_ENOMEM;
+
+	(void)state;
+	sample_init(&s, 1, 300, true);
+	frag_run_options_defaults(&opt);
+	assert_int_equal(frag_policy_spec_parse("native", &spec, NULL), 0);
+	for (uint64_t n = 1; rc; n++) {
+		struct frag_layout l;
+
+		assert_true(n < 5000);
+		frag_host_fail_after(n);
+		rc = frag_layout_make(spec, &card, &s.trace.devs[0], &opt, &l, NULL);
+		frag_host_fail_after(0);
+		if (rc)
+			assert_int_equal(rc, FRAG_ENOMEM);
+		else
+			frag_layout_release(&l);
+	}
+	frag_policy_spec_destroy(spec);
+	sample_release(&s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_known_replay),
+		cmocka_unit_test(bounded),
+		cmocka_unit_test(without_times_or_events),
+		cmocka_unit_test(memory_short),
+	};
+
+	return cmocka_run_group_tests_name("report_layout", tests, NULL, NULL);
+}

@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The .cft format: what goes in comes out, and nothing damaged does. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include <frag/trace.h>
+
+#include "trace/cft/cft_write.h"
+#include "cft_image.h"
+#include "sample_trace.h"
+
+extern const struct frag_reader_ops frag_reader_cft;
+
+static void round_trip(struct frag_trace *t)
+{
+	struct cft_image im = cft_image_of(t), again;
+	struct frag_trace *back;
+	struct frag_err err = { 0 };
+	const char *field;
+
+	if (cft_image_read(im.bytes, im.len, NULL, &back, &err))
+		fail_msg("%s", err.msg);
+	field = sample_trace_difference(t, back);
+	if (field)
+		fail_msg("differs in %s", field);
+	again = cft_image_of(back);
+	assert_int_equal(im.len, again.len);
+	assert_memory_equal(im.bytes, again.bytes, im.len);
+	free(im.bytes);
+	free(again.bytes);
+	frag_trace_destroy(back);
+	frag_trace_destroy(t);
+}
+
+static void test_round_trip_by_hand(void **state)
+{
+	struct frag_trace *none = sample_trace_small();
+
+	(void)state;
+	round_trip(sample_trace_small());
+	round_trip(sample_trace_empty());
+	/* a device without anything */
+	none->devs[1].events_count = none->devs[1].slots_count = 0;
+	none->devs[1].streams_count = none->devs[1].pools_count = 0;
+	round_trip(none);
+}
+
+static void test_round_trip_random(void **state)
+{
+	static const size_t counts[] = { 1, 2, 300, 65535, 65536, 65537, 300000 };
+
+	(void)state;
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(counts); i++) {
+		round_trip(sample_trace_random(i, counts[i], true, false));
+		round_trip(sample_trace_random(i + 100, counts[i], false, true));
+	}
+}
+
+/* Fields that a kind has no use for are kept all the same. */
+static void test_unused_fields(void **state)
+{
+	struct frag_trace *t = sample_trace_small();
+	struct frag_event *ev = t->devs[0].events;
+
+	(void)state;
+	ev[7].slot = UINT32_MAX; /* refused */
+	ev[9].slot = 12345;	 /* trim */
+	ev[9].bytes = 99;
+	ev[9].stream = 2;
+	ev[10].bytes = 7; /* mark */
+	ev[10].pool = 2;
+	ev[10].stack = 2;
+	round_trip(t);
+}
+
+/* More kinds of event than a block has codes for: it must be cut, not refused. */
+static void test_many_codes(void **state)
+{
+	struct frag_trace *t = sample_trace_random(1, 4000, false, false);
+	struct frag_trace_dev *dev = &t->devs[0];
+
+	(void)state;
+	for (size_t i = 0; i < dev->events_count; i++)
+		dev->events[i].flags = (uint8_t)(i % 256) & ~FRAG_EVF_SEED;
+	round_trip(t);
+}
+
+static void test_long_texts(void **state)
+{
+	struct frag_trace *t = sample_trace_empty();
+	uint32_t index, n = 0;
+	char *text = calloc(1, 700001);
+
+	(void)state;
+	memset(text, 'x', 700000);
+	for (uint32_t len = 1; len <= 700000; len = len * 3 + 1)
+		assert_int_equal(frag_strings_intern(t->strings, text, len, &index, NULL), 0);
+	for (; n < 70000; n++) {
+		char word[16];
+		int len = snprintf(word, sizeof(word), "%u", n);
+
+		assert_int_equal(frag_strings_intern(t->strings, word, (size_t)len, &index, NULL),
+				 0);
+	}
+	assert_int_equal(frag_strings_intern(t->strings, "a\0b", 3, &index, NULL), 0);
+	free(text);
+	round_trip(t);
+}
+
+/* Real ones, where they are: everything comes back, and in less than 4 bytes an entry. */
+static void test_recordings(void **state)
+{
+	static const char *const names[] = { "gnn.default",	 "gnn.late",
+					     "varlen.frames",	 "varlen.ring",
+					     "modelpar.default", "streams.default",
+					     "oomcap.default",	 "vision.default" };
+	size_t found = 0;
+
+	(void)state;
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(names); i++) {
+		struct frag_trace *t;
+		struct frag_err err = { 0 };
+		struct cft_image im;
+		uint64_t recorded = 0;
+		char path[300];
+
+		snprintf(path, sizeof(path), "%s/torch/%s.pickle.xz", FRAG_SHARED_TRACES, names[i]);
+		if (access(path, R_OK))
+			continue;
+		found++;
+		if (frag_trace_read(path, NULL, &t, &err))
+			fail_msg("%s", err.msg);
+		for (uint32_t d = 0; d < t->devs_count; d++)
+			recorded += t->devs[d].recorded_count;
+		im = cft_image_of(t);
+		assert_true(im.len <= 4 * recorded);
+		free(im.bytes);
+		round_trip(t);
+	}
+	if (!found)
+		skip();
+}
+
+/* "device=N" keeps the device of that ordinal. */
+static void test_one_device(void **state)
+{
+	struct frag_trace *t = sample_trace_small(), *back;
+	struct cft_image im = cft_image_of(t);
+	struct frag_err err = { 0 };
+
+	(void)state;
+	assert_int_equal(cft_image_read(im.bytes, im.len, "device=5", &back, &err), 0);
+	assert_int_equal(back->devs_count, 1);
+	assert_int_equal(back->devs[0].ordinal, 5);
+	assert_int_equal(back->devs[0].events_count, 2);
+	frag_trace_destroy(back);
+	for (size_t i = 0; i < 4; i++) {
+		static const char *const wrong[] = { "device=4", "device=", "device=-5",
+						     "devise=5" };
+
+		assert_int_equal(cft_image_read(im.bytes, im.len, wrong[i], &back, &err),
+				 i ? FRAG_EUSAGE : FRAG_EINPUT);
+	}
+	free(im.bytes);
+	frag_trace_destroy(t);
+}
+
+/* ---- files, pipes, in order ------------------------------------------------------------------ */
+
+static char scratch[256];
+
+static int setup(void **state)
+{
+	(void)state;
+	snprintf(scratch, sizeof(scratch), "%s/cufrag-cft-XXXXXX",
+		 getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp");
+	return mkdtemp(scratch) ? 0 : -1;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	return rmdir(scratch); /* fails if anything was left behind */
+}
+
+static void source_equals(struct frag_source *src, const struct frag_trace *t)
+{
+	const struct frag_trace *head = frag_source_head(src);
+	struct frag_batch batch;
+	struct frag_err err = { 0 };
+	uint64_t seen[2] = { 0 };
+	int rc;
+
+	assert_int_equal(head->devs_count, t->devs_count);
+	assert_string_equal(head->name, t->name);
+	while ((rc = frag_source_next(src, &batch, &err)) == 1) {
+		const struct frag_trace_dev *dev = &t->devs[batch.dev];
+
+		assert_int_equal(head->devs[batch.dev].slots_count, dev->slots_count);
+		assert_int_equal(batch.first, seen[batch.dev]);
+		assert_true(batch.first + batch.count <= dev->events_count);
+		assert_memory_equal(batch.events, dev->events + batch.first,
+				    batch.count * sizeof(*batch.events));
+		seen[batch.dev] += batch.count;
+	}
+	if (rc)
+		fail_msg("%s", err.msg);
+	for (uint32_t d = 0; d < t->devs_count; d++)
+		assert_int_equal(seen[d], t->devs[d].events_count);
+	assert_int_equal(frag_source_next(src, &batch, &err), 0);
+}
+
+static void check_in_order(struct frag_trace *t)
+{
+	char path[300];
+	struct frag_source *src = NULL;
+	struct frag_err err = { 0 };
+
+	snprintf(path, sizeof(path), "%s/t.cft", scratch);
+	if (frag_trace_write_cft(t, path, &err) || frag_source_open(path, &src, &err))
+		fail_msg("%s", err.msg);
+	source_equals(src, t);
+	frag_source_close(src);
+	unlink(path);
+	frag_trace_destroy(t);
+}
+
+static void test_source(void **state)
+{
+	struct frag_source *src;
+	struct frag_batch batch;
+	char path[300];
+
+	(void)state;
+	check_in_order(sample_trace_small());
+	check_in_order(sample_trace_random(3, 200000, true, true));
+	snprintf(path, sizeof(path), "%s/empty.cft", scratch);
+	struct frag_trace *empty = sample_trace_empty();
+	assert_int_equal(frag_trace_write_cft(empty, path, NULL), 0);
+	assert_int_equal(frag_source_open(path, &src, NULL), 0);
+	assert_int_equal(frag_source_next(src, &batch, NULL), 0);
+	frag_source_close(src);
+	unlink(path);
+	frag_trace_destroy(empty);
+}
+
+/* Through a pipe, and cut off: everything before the cut, then an error that stays. */
+static void through_pipe(const struct cft_image *im, size_t len, const struct frag_trace *t)
+{
+	struct frag_source *src = NULL;
+	struct frag_batch batch;
+	struct frag_err err = { 0 };
+	char path[32];
+	int fds[2], rc;
+	pid_t pid;
+
+	assert_int_equal(pipe(fds), 0);
+	pid = fork();
+	if (!pid) {
+		ssize_t n = 1;
+
+		close(fds[0]);
+		for (size_t at = 0; at < len && n > 0; at += (size_t)n)
+			n = write(fds[1], im->bytes + at, FRAG_MIN(len - at, (size_t)1777));
+		_exit(0);
+	}
+	close(fds[1]);
+	snprintf(path, sizeof(path), "/dev/fd/%d", fds[0]);
+	if (frag_source_open(path, &src, &err))
+		fail_msg("%s", err.msg);
+	if (len == im->len) {
+		source_equals(src, t);
+	} else {
+		while ((rc = frag_source_next(src, &batch, &err)) == 1)
+			;
+		assert_int_equal(rc, FRAG_EINPUT);
+		assert_int_equal(frag_source_next(src, &batch, &err), FRAG_EINPUT);
+	}
+	frag_source_close(src);
+	close(fds[0]);
+	waitpid(pid, NULL, 0);
+}
+
+static void test_pipe(void **state)
+{
+	struct frag_trace *t = sample_trace_random(9, 150000, true, false);
+	struct cft_image im = cft_image_of(t);
+
+	(void)state;
+	through_pipe(&im, im.len, t);
+	through_pipe(&im, im.len / 2, t);
+	through_pipe(&im, im.len - 1, t);
+	free(im.bytes);
+	frag_trace_destroy(t);
+}
+
+static void test_written_or_absent(void **state)
+{
+	struct frag_trace *t = sample_trace_small();
+	struct frag_err err = { 0 };
+	char path[300];
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s/no/such/folder.cft", scratch);
+	assert_int_equal(frag_trace_write_cft(t, path, &err), FRAG_EOUTPUT);
+	assert_int_equal(frag_trace_write_cft(t, "/dev/full", &err), FRAG_EOUTPUT);
+	t->devs[0].events[11].bytes++;
+	snprintf(path, sizeof(path), "%s/t.cft", scratch);
+	assert_int_equal(frag_trace_write_cft(t, path, &err), FRAG_EINPUT);
+	assert_int_equal(access(path, F_OK), -1);
+	frag_trace_destroy(t);
+}
+
+/* Every host allocation fails once: an error each time, nothing lost (the sanitizer sees leaks). */
+static void test_memory_short(void **state)
+{
+	struct frag_trace *t = sample_trace_small(), *back = NULL;
+	struct cft_image im = cft_image_of(t);
+	struct frag_err err = { 0 };
+	int rc = FRAG_ENOMEM;
+
+	(void)state;
+	for (uint64_t n = 1; rc; n++) {
+		frag_host_fail_after(n);
+		rc = cft_image_read(im.bytes, im.len, NULL, &back, &err);
+		frag_host_fail_after(0);
+		assert_true(!rc || rc == FRAG_ENOMEM);
+		assert_true(n < 1000);
+	}
+	frag_trace_destroy(back);
+	rc = FRAG_ENOMEM;
+	for (uint64_t n = 1; rc; n++) {
+		FILE *to = fopen("/dev/null", "w");
+
+		frag_host_fail_after(n);
+		rc = frag_cft_write_stream(t, to, &err);
+		frag_host_fail_after(0);
+		fclose(to);
+		assert_true(!rc || rc == FRAG_ENOMEM);
+		assert_true(n < 1000);
+	}
+	free(im.bytes);
+	frag_trace_destroy(t);
+}
+
+static void test_probe(void **state)
+{
+	(void)state;
+	assert_int_equal(
+		frag_reader_cft.probe((const unsigned char *)FRAG_CFT_MAGIC "\1\0\0\0", 12), 100);
+	assert_int_equal(frag_reader_cft.probe((const unsigned char *)FRAG_CFT_MAGIC, 7), 0);
+	assert_int_equal(frag_reader_cft.probe((const unsigned char *)"\x80\x04}\x94(X", 6), 0);
+	assert_int_equal(frag_reader_cft.probe(NULL, 0), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_round_trip_by_hand),
+		cmocka_unit_test(test_round_trip_random),
+		cmocka_unit_test(test_unused_fields),
+		cmocka_unit_test(test_many_codes),
+		cmocka_unit_test(test_long_texts),
+		cmocka_unit_test(test_recordings),
+		cmocka_unit_test(test_one_device),
+		cmocka_unit_test_setup_teardown(test_source, setup, teardown),
+		cmocka_unit_test(test_pipe),
+		cmocka_unit_test_setup_teardown(test_written_or_absent, setup, teardown),
+		cmocka_unit_test(test_memory_short),
+		cmocka_unit_test(test_probe),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

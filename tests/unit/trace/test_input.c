@@ -1,0 +1,503 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The input: plain and compressed bytes, windows, ends, damage; and interned strings. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include <archive.h>
+#include <archive_entry.h>
+#include <zstd.h>
+
+#include "trace/input/input.h"
+#include "trace/strings.h"
+
+#define BIG 1000003u /* several windows, and no multiple of anything */
+
+enum pack { PLAIN, GZIP, XZ, ZSTD, PACKS };
+
+static const char *const pack_names[] = { "plain", "gzip", "xz", "zstd" };
+
+struct blob {
+	unsigned char *bytes;
+	size_t len;
+};
+
+/* Not random: compresses, but not to nothing. */
+static unsigned char byte_at(size_t i)
+{
+	return (unsigned char)((i * 2654435761u >> 13) & 31);
+}
+
+/* As the zstd program does it: with a checksum. */
+static struct blob packed_zstd(const void *bytes, size_t n)
+{
+	struct blob b = { malloc(n + 65536), 0 };
+	ZSTD_CCtx *ctx = ZSTD_createCCtx();
+
+	assert_true(b.bytes && ctx);
+	ZSTD_CCtx_setParameter(ctx, ZSTD_c_checksumFlag, 1);
+	b.len = ZSTD_compress2(ctx, b.bytes, n + 65536, bytes, n);
+	assert_false(ZSTD_isError(b.len));
+	ZSTD_freeCCtx(ctx);
+	return b;
+}
+
+static struct blob packed(const void *bytes, size_t n, enum pack how)
+{
+	struct blob b = { NULL, 0 };
+	struct archive_entry *e;
+	struct archive *a;
+
+	if (how == ZSTD)
+		return packed_zstd(bytes, n);
+	a = archive_write_new();
+	e = archive_entry_new();
+	b.bytes = malloc(n + 65536);
+	assert_non_null(b.bytes);
+	if (how == GZIP)
+		archive_write_add_filter_gzip(a);
+	else if (how == XZ)
+		archive_write_add_filter_xz(a);
+	archive_write_set_format_raw(a);
+	archive_write_set_bytes_in_last_block(a, 1);
+	assert_int_equal(archive_write_open_memory(a, b.bytes, n + 65536, &b.len), ARCHIVE_OK);
+	archive_entry_set_filetype(e, AE_IFREG);
+	assert_int_equal(archive_write_header(a, e), ARCHIVE_OK);
+	assert_int_equal(archive_write_data(a, bytes, n), n);
+	assert_int_equal(archive_write_close(a), ARCHIVE_OK);
+	archive_entry_free(e);
+	archive_write_free(a);
+	return b;
+}
+
+static unsigned char *sample(size_t n)
+{
+	unsigned char *bytes = malloc(n + 1);
+
+	assert_non_null(bytes);
+	for (size_t i = 0; i < n; i++)
+		bytes[i] = byte_at(i);
+	return bytes;
+}
+
+static struct frag_input *open_blob(const struct blob *b)
+{
+	struct frag_input *in = NULL;
+	struct frag_err err = { 0 };
+
+	if (frag_input_open_memory("blob", b->bytes, b->len, &in, &err))
+		fail_msg("%s", err.msg);
+	return in;
+}
+
+/* ---- sound files ------------------------------------------------------------------- */
+
+static void test_bytes_one_by_one(void **state)
+{
+	unsigned char *bytes = sample(BIG);
+
+	(void)state;
+	for (int how = 0; how < PACKS; how++) {
+		struct blob b = packed(bytes, BIG, (enum pack)how);
+		struct frag_input *in = open_blob(&b);
+
+		for (size_t i = 0; i < BIG; i++) {
+			if (i % 1024 == 0)
+				assert_int_equal(frag_input_offset(in), i);
+			if (frag_input_get(in, NULL) != byte_at(i))
+				fail_msg("%s: byte %zu differs", pack_names[how], i);
+		}
+		assert_int_equal(frag_input_get(in, NULL), FRAG_INPUT_EOF);
+		assert_int_equal(frag_input_get(in, NULL), FRAG_INPUT_EOF);
+		assert_int_equal(frag_input_offset(in), BIG);
+		frag_input_close(in);
+		free(b.bytes);
+	}
+	free(bytes);
+}
+
+/* Looks, reads and skips of all sizes, mixed. */
+static void test_windows(void **state)
+{
+	static const size_t steps[] = { 1, 7, 511, 512, 4096, 65535, 65536, 100000, 300001 };
+	unsigned char *bytes = sample(BIG), *got = malloc(BIG);
+
+	(void)state;
+	assert_non_null(got);
+	for (int how = 0; how < PACKS; how++) {
+		struct blob b = packed(bytes, BIG, (enum pack)how);
+		struct frag_input *in = open_blob(&b);
+		size_t at = 0;
+
+		for (size_t k = 0; at < BIG; k++) {
+			size_t n = FRAG_MIN(steps[k % FRAG_ARRAY_LEN(steps)], BIG - at), seen;
+			size_t look = FRAG_MIN(n, FRAG_INPUT_PEEK_MAX);
+			const unsigned char *p;
+
+			assert_int_equal(frag_input_peek(in, look, &p, &seen, NULL), 0);
+			assert_int_equal(seen, look);
+			assert_memory_equal(p, bytes + at, look);
+			if (k % 3 == 2) {
+				assert_int_equal(frag_input_skip(in, n, NULL), 0);
+			} else {
+				assert_int_equal(frag_input_read(in, got, n, NULL), 0);
+				assert_memory_equal(got, bytes + at, n);
+			}
+			at += n;
+			assert_int_equal(frag_input_offset(in), at);
+		}
+		frag_input_close(in);
+		free(b.bytes);
+	}
+	free(bytes);
+	free(got);
+}
+
+/* What lies behind the end reads as zero. */
+static void test_margin(void **state)
+{
+	(void)state;
+	for (size_t n = 1; n < 3000; n += 331) {
+		unsigned char *bytes = sample(n);
+		struct blob b = { bytes, n };
+		struct frag_input *in = open_blob(&b);
+
+		assert_int_equal(frag_input_fill(in, FRAG_INPUT_PEEK_MAX, NULL), 0);
+		assert_int_equal(frag_input_left(in), n);
+		assert_true(in->at_end);
+		for (size_t i = 0; i < FRAG_INPUT_MARGIN; i++)
+			assert_int_equal(in->end[i], 0);
+		frag_input_close(in);
+		free(bytes);
+	}
+}
+
+static void test_reading_over_the_end(void **state)
+{
+	static unsigned char bytes[10] = "abcdefghij";
+	unsigned char got[11];
+	struct blob b = { bytes, 10 };
+
+	(void)state;
+	for (int skip = 0; skip < 2; skip++) {
+		struct frag_input *in = open_blob(&b);
+		struct frag_err err = { 0 };
+		const unsigned char *p;
+		size_t seen;
+
+		assert_int_equal(frag_input_read(in, got, 3, &err), 0);
+		assert_int_equal(frag_input_peek(in, 100, &p, &seen, &err), 0);
+		assert_int_equal(seen, 7);
+		assert_int_equal(skip ? frag_input_skip(in, 8, &err)
+				      : frag_input_read(in, got, 8, &err),
+				 FRAG_EINPUT);
+		assert_int_equal(err.offset, 10);
+		assert_non_null(strstr(err.msg, "truncated"));
+		frag_input_close(in);
+	}
+}
+
+/* Plain bytes that begin like something else come through unchanged. */
+static void test_plain_is_not_mangled(void **state)
+{
+	static const char *const starts[] = { "BZh91AY",
+					      "PK\3\4",
+					      "070701",
+					      "ustar",
+					      "\x1f\x8b\x07",
+					      "#mtree\n",
+					      "\x28\xb5\x2f",
+					      "begin 644 x\n",
+					      "LZIP\1",
+					      "\x80\x04\x95",
+					      "id,lower,upper,size\n" };
+
+	(void)state;
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(starts); i++) {
+		struct blob b = { (unsigned char *)starts[i], strlen(starts[i]) };
+		struct frag_input *in = open_blob(&b);
+
+		for (size_t k = 0; k < b.len; k++)
+			assert_int_equal(frag_input_get(in, NULL), b.bytes[k]);
+		assert_int_equal(frag_input_get(in, NULL), FRAG_INPUT_EOF);
+		frag_input_close(in);
+	}
+}
+
+static void test_files(void **state)
+{
+	char path[] = "/tmp/frag-input-XXXXXX";
+	unsigned char *bytes = sample(BIG), *got = malloc(BIG);
+	int fd = mkstemp(path);
+	struct frag_input *in = NULL;
+	struct frag_err err = { 0 };
+
+	(void)state;
+	assert_true(fd >= 0 && got);
+	/* empty, then plain */
+	assert_int_equal(frag_input_open(path, &in, &err), FRAG_EINPUT);
+	assert_non_null(strstr(err.msg, "empty"));
+	assert_int_equal(write(fd, bytes, BIG), BIG);
+	assert_int_equal(frag_input_open(path, &in, &err), 0);
+	assert_string_equal(frag_input_name(in), path);
+	assert_int_equal(frag_input_read(in, got, BIG, &err), 0);
+	assert_memory_equal(got, bytes, BIG);
+	frag_input_close(in);
+	close(fd);
+	unlink(path);
+	assert_int_equal(frag_input_open(path, &in, &err), FRAG_EINPUT);
+	assert_non_null(strstr(err.msg, "cannot open"));
+	assert_int_equal(frag_input_open("/tmp", &in, &err), FRAG_EINPUT);
+	assert_non_null(strstr(err.msg, "cannot read"));
+	free(bytes);
+	free(got);
+}
+
+/* A pipe gives what it has, a few bytes at a time. */
+static void test_pipe(void **state)
+{
+	static const char text[] = "\x80\x04hello";
+	int ends[2], old = dup(STDIN_FILENO);
+	struct frag_input *in = NULL;
+
+	(void)state;
+	assert_int_equal(pipe(ends), 0);
+	assert_int_equal(write(ends[1], text, sizeof(text) - 1), sizeof(text) - 1);
+	close(ends[1]);
+	assert_true(dup2(ends[0], STDIN_FILENO) >= 0);
+	close(ends[0]);
+	assert_int_equal(frag_input_open("-", &in, NULL), 0);
+	for (size_t i = 0; i < sizeof(text) - 1; i++)
+		assert_int_equal(frag_input_get(in, NULL), (unsigned char)text[i]);
+	assert_int_equal(frag_input_get(in, NULL), FRAG_INPUT_EOF);
+	frag_input_close(in);
+	assert_true(dup2(old, STDIN_FILENO) >= 0);
+	close(old);
+}
+
+/* ---- damaged files ----------------------------------------------------------------- */
+
+static int read_all(const void *bytes, size_t n, uint64_t *plain, struct frag_err *err)
+{
+	struct frag_input *in = NULL;
+	int rc = frag_input_open_memory("blob", bytes, n, &in, err), c = 0;
+
+	if (rc)
+		return rc;
+	while ((c = frag_input_get(in, err)) >= 0)
+		;
+	*plain = frag_input_offset(in);
+	if (c != FRAG_INPUT_EOF) /* sticky */
+		assert_int_equal(frag_input_get(in, err), c);
+	frag_input_close(in);
+	return c == FRAG_INPUT_EOF ? 0 : c;
+}
+
+static void test_truncated_archives(void **state)
+{
+	unsigned char *bytes = sample(5000);
+
+	(void)state;
+	for (int how = GZIP; how < PACKS; how++) {
+		struct blob b = packed(bytes, 5000, (enum pack)how);
+
+		/* from where it is known as an archive; gzip's and zstd's last bytes are checksums */
+		for (size_t n = 6; n < b.len; n++) {
+			struct frag_err err = { 0 };
+			uint64_t plain = 0;
+			unsigned char *part = malloc(n);
+
+			assert_non_null(part);
+			memcpy(part, b.bytes, n);
+			if (read_all(part, n, &plain, &err) != FRAG_EINPUT)
+				fail_msg("%s cut to %zu of %zu reads %llu bytes", pack_names[how],
+					 n, b.len, (unsigned long long)plain);
+			assert_non_null(strstr(err.msg, "blob"));
+			free(part);
+		}
+		free(b.bytes);
+	}
+	free(bytes);
+}
+
+static void test_damaged_archives(void **state)
+{
+	unsigned char *bytes = sample(20000);
+
+	(void)state;
+	for (int how = GZIP; how < PACKS; how++) {
+		struct blob b = packed(bytes, 20000, (enum pack)how);
+		struct frag_err err = { 0 };
+		uint64_t plain = 0;
+
+		memset(b.bytes + b.len / 2, 0x5a, 40);
+		assert_int_equal(read_all(b.bytes, b.len, &plain, &err), FRAG_EINPUT);
+		assert_non_null(strstr(err.msg, "decompress"));
+		free(b.bytes);
+	}
+	free(bytes);
+}
+
+/* gzip files of two members, as `cat a.gz b.gz` makes them, have two checksums. */
+static void test_gzip_members(void **state)
+{
+	unsigned char *bytes = sample(6000), *both, *got = malloc(6000);
+	struct blob a = packed(bytes, 2500, GZIP), b = packed(bytes + 2500, 3500, GZIP);
+	struct blob joined;
+	struct frag_input *in;
+
+	(void)state;
+	both = malloc(a.len + b.len);
+	assert_true(both && got);
+	memcpy(both, a.bytes, a.len);
+	memcpy(both + a.len, b.bytes, b.len);
+	joined = (struct blob){ both, a.len + b.len };
+	in = open_blob(&joined);
+	assert_int_equal(frag_input_read(in, got, 6000, NULL), 0);
+	assert_memory_equal(got, bytes, 6000);
+	assert_int_equal(frag_input_get(in, NULL), FRAG_INPUT_EOF);
+	frag_input_close(in);
+	free(a.bytes);
+	free(b.bytes);
+	free(both);
+	free(got);
+	free(bytes);
+}
+
+static void test_empty_inside(void **state)
+{
+	(void)state;
+	for (int how = PLAIN; how < PACKS; how++) {
+		struct blob b = packed("", 0, (enum pack)how);
+		struct frag_err err = { 0 };
+		struct frag_input *in = NULL;
+
+		assert_int_equal(frag_input_open_memory("void", b.bytes, b.len, &in, &err),
+				 FRAG_EINPUT);
+		assert_non_null(strstr(err.msg, "empty"));
+		free(b.bytes);
+	}
+}
+
+static void test_out_of_memory(void **state)
+{
+	unsigned char *bytes = sample(3000);
+
+	(void)state;
+	for (int how = PLAIN; how < PACKS; how++) {
+		struct blob b = packed(bytes, 3000, (enum pack)how);
+		int rc = FRAG_ENOMEM;
+
+		for (uint64_t n = 1; rc; n++) {
+			uint64_t plain = 0;
+
+			assert_true(n < 50);
+			frag_host_fail_after(n);
+			rc = read_all(b.bytes, b.len, &plain, NULL);
+			frag_host_fail_after(0);
+			assert_true(rc == FRAG_ENOMEM || (!rc && plain == 3000));
+		}
+		free(b.bytes);
+	}
+	free(bytes);
+}
+
+/* ---- strings ----------------------------------------------------------------------- */
+
+static void test_strings(void **state)
+{
+	struct frag_strings *s = NULL;
+	const char *first;
+	uint32_t i, index;
+
+	(void)state;
+	assert_int_equal(frag_strings_create(&s, NULL), 0);
+	assert_int_equal(frag_strings_count(s), 1);
+	assert_string_equal(frag_strings_get(s, 0), "");
+	assert_string_equal(frag_strings_get(s, 77), "");
+	assert_int_equal(frag_strings_intern(s, "", 0, &index, NULL), 0);
+	assert_int_equal(index, 0);
+	assert_int_equal(frag_strings_intern(s, "first", 5, &index, NULL), 0);
+	first = frag_strings_get(s, index);
+	for (i = 0; i < 20000; i++) {
+		char text[32];
+		int n = snprintf(text, sizeof(text), "string %u", i);
+
+		assert_int_equal(frag_strings_intern(s, text, (size_t)n, &index, NULL), 0);
+		assert_int_equal(index, i + 2);
+	}
+	for (i = 0; i < 20000; i += 7) {
+		char text[32];
+		int n = snprintf(text, sizeof(text), "string %u", i);
+
+		assert_int_equal(frag_strings_intern(s, text, (size_t)n, &index, NULL), 0);
+		assert_int_equal(index, i + 2);
+		assert_string_equal(frag_strings_get(s, index), text);
+		assert_int_equal(frag_strings_len(s, index), n);
+	}
+	assert_ptr_equal(frag_strings_get(s, 1), first);
+	assert_string_equal(first, "first");
+	/* long ones, and one with a zero in it */
+	first = calloc(1, 200000);
+	assert_int_equal(frag_strings_intern(s, first, 200000, &index, NULL), 0);
+	assert_int_equal(frag_strings_len(s, index), 200000);
+	free((void *)(uintptr_t)first);
+	frag_strings_destroy(s);
+	frag_strings_destroy(NULL);
+}
+
+static void test_strings_out_of_memory(void **state)
+{
+	struct frag_strings *s = NULL;
+	uint32_t index;
+	int failed = 0;
+
+	(void)state;
+	frag_host_fail_after(1);
+	assert_int_equal(frag_strings_create(&s, NULL), FRAG_ENOMEM);
+	frag_host_fail_after(0);
+	assert_int_equal(frag_strings_create(&s, NULL), 0);
+	for (uint32_t i = 0; i < 1000; i++) {
+		char text[16];
+		int n = snprintf(text, sizeof(text), "%u", i), rc;
+
+		frag_host_fail_after(1);
+		rc = frag_strings_intern(s, text, (size_t)n, &index, NULL);
+		frag_host_fail_after(0);
+		failed += rc == FRAG_ENOMEM;
+		if (rc)
+			assert_int_equal(frag_strings_intern(s, text, (size_t)n, &index, NULL), 0);
+		assert_int_equal(index, i + 1);
+	}
+	assert_in_range(failed, 3, 100);
+	frag_strings_destroy(s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_bytes_one_by_one),
+		cmocka_unit_test(test_windows),
+		cmocka_unit_test(test_margin),
+		cmocka_unit_test(test_reading_over_the_end),
+		cmocka_unit_test(test_plain_is_not_mangled),
+		cmocka_unit_test(test_files),
+		cmocka_unit_test(test_pipe),
+		cmocka_unit_test(test_truncated_archives),
+		cmocka_unit_test(test_damaged_archives),
+		cmocka_unit_test(test_gzip_members),
+		cmocka_unit_test(test_empty_inside),
+		cmocka_unit_test(test_out_of_memory),
+		cmocka_unit_test(test_strings),
+		cmocka_unit_test(test_strings_out_of_memory),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A thread that reads ahead: what comes out is what goes in, whoever is faster. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include <archive.h>
+#include <archive_entry.h>
+
+#include "trace/input/input_ahead.h"
+
+#define PLAIN_BYTES (5u << 20)
+
+static unsigned char byte_at(uint64_t i)
+{
+	return (unsigned char)((i * 0x9e3779b97f4a7c15ull >> 40) % 11 + i / 65536);
+}
+
+/* ---- the thread itself ------------------------------------------------------------- */
+
+struct producer {
+	uint64_t at, end;
+	size_t piece; /* most bytes at a time */
+	bool fails;   /* at the end */
+};
+
+static int produce(void *ctx, unsigned char *dst, size_t room, size_t *got, struct frag_err *err)
+{
+	struct producer *p = ctx;
+	size_t n = (size_t)FRAG_MIN((uint64_t)FRAG_MIN(room, p->piece), p->end - p->at);
+
+	if (!n && p->fails)
+		return frag_fail_at(err, FRAG_EINPUT, p->at, "nothing comes any more");
+	for (size_t i = 0; i < n; i++)
+		dst[i] = byte_at(p->at + i);
+	p->at += n;
+	*got = n;
+	return 0;
+}
+
+static void run(struct producer p)
+{
+	struct frag_input_ahead *a = frag_input_ahead_start(produce, &p, 1);
+	unsigned char *data, *before = NULL;
+	size_t got, left = 0;
+	struct frag_err err = { 0 };
+	uint64_t at = 0;
+
+	assert_non_null(a);
+	while (!frag_input_ahead_next(a, &data, &got, &err) && got) {
+		/* the rest of the block before, and that block itself, are still there */
+		if (before)
+			memcpy(data - left, before, left);
+		for (size_t i = 0; i < got + left; i++)
+			if (data[i - left] != byte_at(at - left + i))
+				fail_msg("byte %llu differs", (unsigned long long)(at + i));
+		at += got;
+		left = FRAG_MIN(got, FRAG_INPUT_PEEK_MAX);
+		before = data + got - left;
+		assert_int_equal(data[got] * 0, 0); /* the margin is readable */
+	}
+	assert_true(at == p.end);
+	for (int again = 0; again < 3; again++) {
+		int rc = frag_input_ahead_next(a, &data, &got, &err);
+
+		assert_int_equal(rc, p.fails ? FRAG_EINPUT : 0);
+		if (p.fails)
+			assert_string_equal(err.msg, "nothing comes any more");
+		else
+			assert_int_equal(got, 0);
+	}
+	frag_input_ahead_stop(a);
+}
+
+static void test_thread(void **state)
+{
+	(void)state;
+	run((struct producer){ .end = 0, .piece = 1 });
+	run((struct producer){ .end = 1, .piece = 1 });
+	run((struct producer){ .end = 5000, .piece = 17 });
+	run((struct producer){ .end = PLAIN_BYTES, .piece = SIZE_MAX });
+	run((struct producer){ .end = PLAIN_BYTES + 3, .piece = 100000, .fails = true });
+}
+
+/* Whoever has seen enough may go. */
+static void test_stop(void **state)
+{
+	(void)state;
+	for (int blocks = 0; blocks < 8; blocks++) {
+		struct producer p = { .end = UINT64_MAX, .piece = SIZE_MAX };
+		struct frag_input_ahead *a = frag_input_ahead_start(produce, &p, 1);
+		unsigned char *data;
+		size_t got;
+
+		assert_non_null(a);
+		for (int i = 0; i < blocks; i++)
+			assert_int_equal(frag_input_ahead_next(a, &data, &got, NULL), 0);
+		frag_input_ahead_stop(a);
+	}
+	frag_input_ahead_stop(NULL);
+	assert_null(frag_input_ahead_start(produce, NULL, 1u << 20)); /* so many processors */
+	frag_host_fail_after(1);
+	assert_null(frag_input_ahead_start(produce, NULL, 1));
+	frag_host_fail_after(0);
+}
+
+/* ---- files --------------------------------------------------------------------------- */
+
+static const char *write_gzip(const char *dir, char *path, size_t n)
+{
+	unsigned char *plain = malloc(PLAIN_BYTES);
+	struct archive *a = archive_write_new();
+	struct archive_entry *e = archive_entry_new();
+
+	assert_non_null(plain);
+	for (size_t i = 0; i < PLAIN_BYTES; i++)
+		plain[i] = byte_at(i);
+	snprintf(path, n, "%s/x.gz", dir);
+	archive_write_add_filter_gzip(a);
+	archive_write_set_format_raw(a);
+	assert_int_equal(archive_write_open_filename(a, path), ARCHIVE_OK);
+	archive_entry_set_filetype(e, AE_IFREG);
+	assert_int_equal(archive_write_header(a, e), ARCHIVE_OK);
+	assert_int_equal(archive_write_data(a, plain, PLAIN_BYTES), PLAIN_BYTES);
+	assert_int_equal(archive_write_close(a), ARCHIVE_OK);
+	archive_entry_free(e);
+	archive_write_free(a);
+	free(plain);
+	return path;
+}
+
+/* All of it, in pieces that do not fit the blocks; `peeks` looks far ahead now and then. */
+static int read_through(struct frag_input *in, uint64_t *at, bool peeks, struct frag_err *err)
+{
+	unsigned char bytes[70000];
+
+	for (*at = 0;;) {
+		const unsigned char *seen;
+		size_t n = 1 + (size_t)(*at * 7919 % 69000), got;
+		int rc = 0;
+
+		if (peeks)
+			rc = frag_input_peek(in, FRAG_INPUT_PEEK_MAX, &seen, &got, err);
+		else
+			rc = frag_input_peek(in, 1, &seen, &got, err);
+		if (rc || !got)
+			return rc;
+		for (size_t i = 0; i < got; i += 333)
+			assert_int_equal(seen[i], byte_at(*at + i));
+		assert_true(frag_input_offset(in) == *at);
+		n = FRAG_MIN(n, got);
+		assert_int_equal(frag_input_read(in, bytes, n, err), 0);
+		for (size_t i = 0; i < n; i++)
+			assert_int_equal(bytes[i], byte_at(*at + i));
+		*at += n;
+	}
+}
+
+static void test_compressed_file(void **state)
+{
+	char dir[] = "/tmp/frag-ahead-XXXXXX", path[64];
+	struct frag_input *in = NULL;
+	struct frag_err err = { 0 };
+	uint64_t at;
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	write_gzip(dir, path, sizeof(path));
+	for (int peeks = 0; peeks < 2; peeks++) {
+		assert_int_equal(frag_input_open(path, &in, &err), 0);
+		assert_int_equal(read_through(in, &at, peeks, &err), 0);
+		assert_int_equal(at, PLAIN_BYTES);
+		assert_true(in->at_end);
+		for (size_t i = 0; i < FRAG_INPUT_MARGIN; i++)
+			assert_int_equal(in->end[i], 0);
+		frag_input_close(in);
+	}
+	assert_int_equal(frag_input_open(path, &in, &err), 0);
+	assert_int_equal(frag_input_skip(in, 3u << 20, &err), 0); /* and closed in the middle */
+	frag_input_close(in);
+	unlink(path);
+	rmdir(dir);
+}
+
+/* Damage is found at the same place, with or without the thread. */
+static void test_damaged_file(void **state)
+{
+	char dir[] = "/tmp/frag-ahead-XXXXXX", path[64];
+	static unsigned char stored[PLAIN_BYTES + 65536];
+	struct frag_input *in = NULL;
+	struct frag_err err = { 0 }, inline_err = { 0 };
+	uint64_t at, inline_at;
+	size_t n;
+	FILE *f;
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	write_gzip(dir, path, sizeof(path));
+	f = fopen(path, "rb");
+	assert_non_null(f);
+	n = fread(stored, 1, sizeof(stored), f);
+	fclose(f);
+	stored[n - 6] ^= 1; /* of the checksum */
+	f = fopen(path, "wb");
+	assert_non_null(f);
+	assert_int_equal(fwrite(stored, 1, n, f), n);
+	fclose(f);
+	assert_int_equal(frag_input_open(path, &in, &err), 0);
+	assert_int_equal(read_through(in, &at, false, &err), FRAG_EINPUT);
+	assert_int_equal(frag_input_fill(in, 1, &err), FRAG_EINPUT); /* for good */
+	frag_input_close(in);
+	assert_int_equal(frag_input_open_memory(path, stored, n, &in, &inline_err), 0);
+	assert_int_equal(read_through(in, &inline_at, false, &inline_err), FRAG_EINPUT);
+	frag_input_close(in);
+	assert_string_equal(err.msg, inline_err.msg);
+	assert_true(err.offset == inline_err.offset);
+	assert_true(at == inline_at);
+	unlink(path);
+	rmdir(dir);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_thread),
+		cmocka_unit_test(test_stop),
+		cmocka_unit_test(test_compressed_file),
+		cmocka_unit_test(test_damaged_file),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

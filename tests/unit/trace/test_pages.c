@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Arrays in huge pages: contents, limits, failures. And events as words. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "trace/event_words.h"
+#include "trace/pages.h"
+
+/* From nothing to three times the size of a huge page and on: what was there stays. */
+static void test_growing(void **state)
+{
+	size_t count = 0;
+	uint32_t *a = NULL;
+
+	(void)state;
+	for (size_t next = 1000; next < 8u << 20; next = next * 5 / 2) {
+		a = frag_pages_grow(a, count, next, sizeof(*a));
+		assert_non_null(a);
+		for (size_t i = 0; i < count; i += 97)
+			assert_int_equal(a[i], i * 7);
+		for (size_t i = 0; i < next; i++)
+			a[i] = (uint32_t)(i * 7);
+		count = next;
+	}
+	assert_true(count * sizeof(*a) > 3 * FRAG_PAGES_HUGE);
+	frag_pages_free(a, count, sizeof(*a));
+	frag_pages_free(NULL, 0, 4);
+}
+
+/* Neighbours in memory may keep a mapping from growing where it is. */
+static void test_growing_side_by_side(void **state)
+{
+	unsigned char *a[3] = { NULL };
+	size_t count = 0;
+
+	(void)state;
+	for (size_t next = FRAG_PAGES_HUGE; next <= 4 * FRAG_PAGES_HUGE;
+	     next += FRAG_PAGES_HUGE / 2) {
+		for (int k = 0; k < 3; k++) {
+			a[k] = frag_pages_grow(a[k], count, next, 1);
+			assert_non_null(a[k]);
+			for (size_t i = 0; i < count; i += 4093)
+				assert_int_equal(a[k][i], (unsigned char)(i / 4093 + (size_t)k));
+			for (size_t i = 0; i < next; i += 4093)
+				a[k][i] = (unsigned char)(i / 4093 + (size_t)k);
+		}
+		count = next;
+	}
+	for (int k = 0; k < 3; k++)
+		frag_pages_free(a[k], count, 1);
+}
+
+static void test_results(void **state)
+{
+	(void)state;
+	for (size_t n = 1; n <= 2 * FRAG_PAGES_HUGE; n = n * 3 + 1) {
+		unsigned char *a = frag_pages_result(n, 2), *b;
+
+		assert_non_null(a);
+		memset(a, 5, 2 * n);
+		b = frag_host_realloc(a, n, 3);
+		assert_non_null(b);
+		for (size_t i = 0; i < 2 * n; i += 511)
+			assert_int_equal(b[i], 5);
+		frag_host_free(b);
+	}
+}
+
+static void test_failures(void **state)
+{
+	size_t small = 100, large = 2 * FRAG_PAGES_HUGE;
+	char *a;
+
+	(void)state;
+	assert_null(frag_pages_grow(NULL, 0, SIZE_MAX / 2, 8));
+	assert_null(frag_pages_result(SIZE_MAX / 2, 8));
+	a = frag_pages_grow(NULL, 0, small, 1);
+	assert_non_null(a);
+	strcpy(a, "kept");
+	frag_host_fail_after(1);
+	assert_null(frag_pages_grow(a, small, large, 1));
+	assert_null(frag_pages_result(large, 1));
+	assert_null(frag_pages_result(small, 1));
+	frag_host_fail_after(0);
+	assert_string_equal(a, "kept");
+	a = frag_pages_grow(a, small, large, 1);
+	assert_non_null(a);
+	frag_host_fail_after(1);
+	assert_null(frag_pages_grow(a, large, 4 * large, 1));
+	frag_host_fail_after(0);
+	assert_string_equal(a, "kept");
+	frag_pages_free(a, large, 1);
+}
+
+/* The words are the fields. */
+static void test_event_words(void **state)
+{
+	static const struct frag_event rows[] = {
+		{ 0 },
+		{ .bytes = FRAG_MAX_REQUEST },
+		{ .pool = UINT16_MAX },
+		{ .time_us = (1ull << 40) - 1 },
+		{ .stack = (1u << 24) - 1 },
+		{ .slot = UINT32_MAX },
+		{ .stream = UINT16_MAX },
+		{ .kind = UINT8_MAX },
+		{ .flags = UINT8_MAX },
+		{ .bytes = 4096,
+		  .pool = 3,
+		  .time_us = 123456789,
+		  .stack = 77,
+		  .slot = 12,
+		  .stream = 5,
+		  .kind = FRAG_EV_FREE_REQUESTED,
+		  .flags = FRAG_EVF_AT_SYNC },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(rows); i++) {
+		const struct frag_event *r = &rows[i];
+		struct frag_event e;
+
+		memset(&e, 0x5a, sizeof(e));
+		frag_event_put(&e,
+			       (struct frag_event_words){
+				       r->bytes | (uint64_t)r->pool << FRAG_EVENT_POOL_SHIFT,
+				       r->time_us | (uint64_t)r->stack << FRAG_EVENT_STACK_SHIFT,
+				       frag_event_what(r->slot, r->stream, r->kind, r->flags) });
+		assert_memory_equal(&e, r, sizeof(e));
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_growing),	    cmocka_unit_test(test_growing_side_by_side),
+		cmocka_unit_test(test_results),	    cmocka_unit_test(test_failures),
+		cmocka_unit_test(test_event_words),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,591 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Rewinding against a toy allocator that keeps PyTorch's rules of segments,
+ * best fit, splitting and merging (one stream): its history is cut at every
+ * place, and what is rebuilt must be what was there.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "trace/build/build.h"
+#include "trace/build/rewind.h"
+
+#define MIB FRAG_MIB
+#define MAX_ENTRIES 4000
+#define MAX_BLOCKS 600
+#define MAX_SEGMENTS 200
+
+/* ---- the toy --------------------------------------------------------------------- */
+
+struct block {
+	uint64_t addr, bytes, requested;
+	bool live, waiting;
+};
+
+struct segment {
+	uint64_t addr, bytes;
+	bool small;
+};
+
+struct toy {
+	struct frag_raw_entry entries[MAX_ENTRIES];
+	size_t entries_count;
+	struct segment segments[MAX_SEGMENTS];
+	size_t segments_count;
+	struct block blocks[MAX_BLOCKS]; /* live and free ones, by address */
+	size_t blocks_count;
+	uint64_t next_addr, rng;
+	bool expandable;
+};
+
+/* What was there before entry i. */
+struct state {
+	struct segment segments[MAX_SEGMENTS];
+	size_t segments_count;
+	struct block live[MAX_BLOCKS];
+	size_t live_count;
+};
+
+static uint64_t rnd(struct toy *t, uint64_t below)
+{
+	t->rng = t->rng * 6364136223846793005ull + 1442695040888963407ull;
+	return (t->rng >> 33) % below;
+}
+
+static void note(struct toy *t, unsigned action, uint64_t addr, uint64_t bytes)
+{
+	assert_true(t->entries_count < MAX_ENTRIES);
+	t->entries[t->entries_count++] = (struct frag_raw_entry){ .addr = addr,
+								  .bytes = bytes,
+								  .time_us = 1 + t->entries_count,
+								  .action = action,
+								  .pool = FRAG_RAW_NO_POOL };
+}
+
+static void insert(struct toy *t, size_t at, struct block b)
+{
+	assert_true(t->blocks_count < MAX_BLOCKS);
+	memmove(t->blocks + at + 1, t->blocks + at, (t->blocks_count - at) * sizeof(b));
+	t->blocks[at] = b;
+	t->blocks_count++;
+}
+
+static void drop(struct toy *t, size_t at)
+{
+	t->blocks_count--;
+	memmove(t->blocks + at, t->blocks + at + 1, (t->blocks_count - at) * sizeof(*t->blocks));
+}
+
+static size_t segment_of(const struct toy *t, uint64_t addr)
+{
+	for (size_t i = 0; i < t->segments_count; i++)
+		if (addr >= t->segments[i].addr &&
+		    addr < t->segments[i].addr + t->segments[i].bytes)
+			return i;
+	fail_msg("address in no segment");
+	return 0;
+}
+
+/* Index of the best free block, or blocks_count. */
+static size_t best_fit(const struct toy *t, uint64_t bytes)
+{
+	size_t best = t->blocks_count;
+
+	for (size_t i = 0; i < t->blocks_count; i++) {
+		const struct block *b = &t->blocks[i];
+
+		if (b->live || b->bytes < bytes ||
+		    t->segments[segment_of(t, b->addr)].small != (bytes <= MIB))
+			continue;
+		if (best == t->blocks_count || b->bytes < t->blocks[best].bytes)
+			best = i;
+	}
+	return best;
+}
+
+static size_t place_of(const struct toy *t, uint64_t addr)
+{
+	size_t i = 0;
+
+	while (i < t->blocks_count && t->blocks[i].addr < addr)
+		i++;
+	return i;
+}
+
+static size_t grow(struct toy *t, uint64_t bytes)
+{
+	uint64_t size = bytes <= MIB	   ? 2 * MIB
+			: bytes < 10 * MIB ? 20 * MIB
+					   : frag_round_up(bytes, 2 * MIB);
+	uint64_t addr = t->next_addr;
+	size_t at;
+
+	assert_true(t->segments_count < MAX_SEGMENTS);
+	if (t->expandable && bytes > MIB)
+		size = frag_round_up(bytes, 20 * MIB);
+	t->next_addr += frag_round_up(size, 32 * MIB) + 32 * MIB;
+	t->segments[t->segments_count++] = (struct segment){ addr, size, bytes <= MIB };
+	at = place_of(t, addr);
+	insert(t, at, (struct block){ addr, size, 0, false, false });
+	note(t, t->expandable ? FRAG_RAW_SEGMENT_MAP : FRAG_RAW_SEGMENT_ALLOC, addr, size);
+	return at;
+}
+
+static void toy_alloc(struct toy *t, uint64_t requested)
+{
+	uint64_t bytes = frag_torch_round(requested, NULL), rest;
+	size_t i = best_fit(t, bytes);
+
+	if (i == t->blocks_count)
+		i = grow(t, bytes);
+	rest = t->blocks[i].bytes - bytes;
+	if (rest && (bytes <= MIB || t->expandable || rest > MIB)) {
+		insert(t, i + 1,
+		       (struct block){ t->blocks[i].addr + bytes, rest, 0, false, false });
+		t->blocks[i].bytes = bytes;
+	}
+	t->blocks[i].live = true;
+	t->blocks[i].requested = requested;
+	note(t, FRAG_RAW_ALLOC, t->blocks[i].addr, requested);
+}
+
+static void merge(struct toy *t, size_t i)
+{
+	size_t s = segment_of(t, t->blocks[i].addr);
+
+	t->blocks[i].live = t->blocks[i].waiting = false;
+	if (i + 1 < t->blocks_count && !t->blocks[i + 1].live &&
+	    segment_of(t, t->blocks[i + 1].addr) == s) {
+		t->blocks[i].bytes += t->blocks[i + 1].bytes;
+		drop(t, i + 1);
+	}
+	if (i && !t->blocks[i - 1].live && segment_of(t, t->blocks[i - 1].addr) == s) {
+		t->blocks[i - 1].bytes += t->blocks[i].bytes;
+		drop(t, i);
+	}
+}
+
+static void toy_free(struct toy *t, size_t i, bool defer)
+{
+	struct block b = t->blocks[i];
+
+	if (b.waiting || defer) {
+		note(t, b.waiting ? FRAG_RAW_FREE_COMPLETED : FRAG_RAW_FREE_REQUESTED, b.addr,
+		     b.requested);
+		t->blocks[i].waiting = true;
+		if (!b.waiting)
+			return;
+	} else {
+		note(t, FRAG_RAW_FREE, b.addr, b.requested);
+	}
+	merge(t, i);
+}
+
+static void toy_empty_cache(struct toy *t)
+{
+	for (size_t i = 0; i < t->blocks_count;) {
+		const struct block b = t->blocks[i];
+		size_t s = segment_of(t, b.addr);
+
+		if (b.live || b.bytes != t->segments[s].bytes) {
+			i++;
+			continue;
+		}
+		note(t, t->expandable ? FRAG_RAW_SEGMENT_UNMAP : FRAG_RAW_SEGMENT_FREE, b.addr,
+		     b.bytes);
+		drop(t, i);
+		t->segments[s] = t->segments[--t->segments_count];
+	}
+}
+
+static uint64_t some_size(struct toy *t)
+{
+	switch (rnd(t, 4)) {
+	case 0:
+		return 1 + rnd(t, 4000);
+	case 1:
+		return 1 + rnd(t, MIB);
+	case 2:
+		return MIB + 1 + rnd(t, 12 * MIB);
+	default:
+		return MIB / 2 + rnd(t, 60 * MIB);
+	}
+}
+
+static void take_state(const struct toy *t, struct state *s)
+{
+	memcpy(s->segments, t->segments, sizeof(s->segments));
+	s->segments_count = t->segments_count;
+	s->live_count = 0;
+	for (size_t i = 0; i < t->blocks_count; i++)
+		if (t->blocks[i].live)
+			s->live[s->live_count++] = t->blocks[i];
+}
+
+/* Runs on; states[i] = what was there before entry i. Returns the number of entries. */
+static size_t run(struct toy *t, size_t operations, struct state *states)
+{
+	size_t known = t->entries_count;
+
+	take_state(t, &states[known]);
+	for (size_t n = 0; n < operations; n++) {
+		size_t live[MAX_BLOCKS], count = 0, before = t->entries_count;
+
+		for (size_t i = 0; i < t->blocks_count; i++)
+			if (t->blocks[i].live)
+				live[count++] = i;
+		if (rnd(t, 100) == 0)
+			toy_empty_cache(t);
+		else if (count && (count > 40 || rnd(t, 100) < 45))
+			toy_free(t, live[rnd(t, count)], rnd(t, 5) == 0);
+		else
+			toy_alloc(t, some_size(t));
+		/* cuts inside an operation are tried too: the state before it */
+		for (size_t i = before + 1; i < t->entries_count; i++)
+			states[i].segments_count = SIZE_MAX;
+		take_state(t, &states[t->entries_count]);
+	}
+	return t->entries_count;
+}
+
+/* ---- comparing ----------------------------------------------------------------------- */
+
+struct finals {
+	struct frag_raw_segment segments[MAX_SEGMENTS];
+	struct frag_final_block blocks[MAX_BLOCKS];
+	size_t segments_count;
+};
+
+static void take_finals(const struct toy *t, struct finals *f)
+{
+	size_t n = 0;
+
+	f->segments_count = t->segments_count;
+	for (size_t s = 0; s < t->segments_count; s++) {
+		const struct segment *g = &t->segments[s];
+
+		f->segments[s] = (struct frag_raw_segment){ .addr = g->addr,
+							    .bytes = g->bytes,
+							    .first_block = (uint32_t)n,
+							    .small = g->small,
+							    .expandable = t->expandable };
+		for (size_t i = 0; i < t->blocks_count; i++) {
+			const struct block *b = &t->blocks[i];
+
+			if (b->addr < g->addr || b->addr >= g->addr + g->bytes)
+				continue;
+			f->blocks[n++] =
+				(struct frag_final_block){ b->addr, b->bytes, b->requested,
+							   !b->live	? FRAG_STATE_FREE
+							   : b->waiting ? FRAG_STATE_WAITING
+									: FRAG_STATE_LIVE };
+			f->segments[s].blocks_count++;
+		}
+	}
+}
+
+static const struct segment *find_segment(const struct state *s, uint64_t addr)
+{
+	for (size_t i = 0; i < s->segments_count; i++)
+		if (s->segments[i].addr == addr)
+			return &s->segments[i];
+	return NULL;
+}
+
+static uint64_t compare(const struct state *s, const struct frag_rewound *r, bool kinds,
+			bool requests)
+{
+	uint64_t other_sizes = 0;
+
+	assert_int_equal(r->segments_count, s->segments_count);
+	assert_int_equal(r->blocks_count, s->live_count);
+	for (size_t i = 0; i < r->segments_count; i++) {
+		const struct segment *g = find_segment(s, r->segments[i].addr);
+
+		assert_non_null(g);
+		assert_true(g->bytes == r->segments[i].bytes);
+		if (kinds)
+			assert_int_equal(g->small, r->segments[i].small);
+	}
+	for (size_t i = 0; i < r->blocks_count; i++) {
+		assert_true(r->blocks[i].addr == s->live[i].addr);
+		assert_true(r->blocks[i].requested == s->live[i].requested);
+		if (requests)
+			assert_int_equal(r->blocks[i].waiting, s->live[i].waiting);
+		assert_int_equal(r->blocks[i].slot, i);
+		other_sizes += r->blocks[i].bytes != s->live[i].bytes;
+	}
+	return other_sizes;
+}
+
+/* Without any request, completions count as whole frees: requests may not have been recorded. */
+static bool has_requests(const struct frag_raw_dev *raw)
+{
+	for (size_t i = 0; i < raw->entries_count; i++)
+		if (raw->entries[i].action == FRAG_RAW_FREE ||
+		    raw->entries[i].action == FRAG_RAW_FREE_REQUESTED)
+			return true;
+	return false;
+}
+
+/* Cuts a history everywhere. Returns how many sizes came out wrong, all told. */
+static uint64_t cut_everywhere(uint64_t seed, bool expandable, size_t operations)
+{
+	static const uint64_t stream = 0;
+	static const uint16_t dense = 0;
+	struct toy *t = calloc(1, sizeof(*t));
+	struct finals *f = calloc(1, sizeof(*f));
+	struct state *states = calloc(MAX_ENTRIES + 1, sizeof(*states));
+	uint64_t wrong = 0, uncertain = 0;
+	size_t n;
+
+	assert_true(t && f && states);
+	t->next_addr = 0x700000000000;
+	t->rng = seed;
+	t->expandable = expandable;
+	n = run(t, operations, states);
+	take_finals(t, f);
+	for (size_t cut = 0; cut <= n; cut++) {
+		struct frag_raw_dev raw = { .entries = t->entries + cut,
+					    .entries_count = n - cut,
+					    .recorded_count = n - cut,
+					    .streams = &stream,
+					    .streams_count = 1,
+					    .finals_known = true,
+					    .segments = f->segments,
+					    .segments_count = f->segments_count,
+					    .blocks = f->blocks,
+					    .start_us = 1 };
+		struct frag_rewound r;
+		struct frag_err err = { 0 };
+		uint64_t other;
+
+		if (frag_rewind(&raw, &dense, &r, &err))
+			fail_msg("cut at %zu: %s", cut, err.msg);
+		if (states[cut].segments_count != SIZE_MAX) {
+			other = compare(&states[cut], &r, !expandable, has_requests(&raw));
+			if (other > r.uncertain)
+				fail_msg("cut at %zu: %llu sizes differ, %llu are uncertain", cut,
+					 (unsigned long long)other,
+					 (unsigned long long)r.uncertain);
+			wrong += other;
+			uncertain += r.uncertain;
+		}
+		if (!cut)
+			assert_int_equal(r.blocks_count + r.segments_count, 0);
+		frag_rewound_release(&r);
+	}
+	if (expandable)
+		assert_int_equal(uncertain, 0);
+	free(t);
+	free(f);
+	free(states);
+	return wrong;
+}
+
+static void test_cut_everywhere(void **state)
+{
+	uint64_t wrong = 0;
+
+	(void)state;
+	for (uint64_t seed = 1; seed <= 6; seed++)
+		wrong += cut_everywhere(seed, false, 400);
+	/* guesses at sizes that nothing shows: a few among some 60,000 */
+	assert_in_range(wrong, 0, 600);
+}
+
+static void test_cut_everywhere_expandable(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 11; seed <= 14; seed++)
+		assert_int_equal(cut_everywhere(seed, true, 400), 0);
+}
+
+/* ---- by hand --------------------------------------------------------------------------- */
+
+#define S 0x700000000000ull
+#define ENTRY(kind, at, size) \
+	{ \
+		.addr = (at), .bytes = (size), .action = FRAG_RAW_##kind, .pool = FRAG_RAW_NO_POOL \
+	}
+
+static struct frag_rewound rewind_list(const struct frag_raw_entry *e, size_t n,
+				       const struct frag_raw_segment *segments,
+				       size_t segments_count, const struct frag_final_block *blocks)
+{
+	static const uint64_t stream = 0;
+	static const uint16_t dense = 0;
+	struct frag_raw_dev raw = { .entries = e,
+				    .entries_count = n,
+				    .recorded_count = n,
+				    .streams = &stream,
+				    .streams_count = 1,
+				    .finals_known = true,
+				    .segments = segments,
+				    .segments_count = segments_count,
+				    .blocks = blocks };
+	struct frag_rewound r;
+	struct frag_err err = { 0 };
+
+	if (frag_rewind(&raw, &dense, &r, &err))
+		fail_msg("%s", err.msg);
+	return r;
+}
+
+/* A large block with a long gap behind it: the first alloc in the gap shows its end. */
+static void test_size_from_the_gap(void **state)
+{
+	static const struct frag_final_block whole[] = { { S, 20 * MIB, 0, FRAG_STATE_FREE } };
+	static const struct frag_raw_segment segment[] = { { S, 20 * MIB, 0, 1, 0, 0, false,
+							     false } };
+	const uint64_t slack = 300 * 1024;
+	const struct frag_raw_entry shown[] = {
+		ENTRY(ALLOC, S + 3 * MIB + slack, 2 * MIB),
+		ENTRY(FREE, S, 3 * MIB),
+		ENTRY(FREE, S + 3 * MIB + slack, 2 * MIB),
+	};
+	const struct frag_raw_entry hidden[] = {
+		ENTRY(FREE, S, 3 * MIB),
+		ENTRY(ALLOC, S, 2 * MIB),
+		ENTRY(FREE, S, 2 * MIB),
+	};
+	struct frag_rewound r = rewind_list(shown, 3, segment, 1, whole);
+
+	(void)state;
+	assert_int_equal(r.blocks_count, 1);
+	assert_true(r.blocks[0].bytes == 3 * MIB + slack);
+	assert_int_equal(r.uncertain, 0);
+	frag_rewound_release(&r);
+	r = rewind_list(hidden, 3, segment, 1, whole);
+	assert_true(r.blocks[0].bytes == 3 * MIB);
+	assert_int_equal(r.uncertain, 1);
+	frag_rewound_release(&r);
+}
+
+/* A request that went elsewhere although the gap seemed to hold it: the gap is shorter. */
+static void test_size_from_what_was_not_chosen(void **state)
+{
+	static const struct frag_final_block blocks[] = { { S, 20 * MIB, 0, FRAG_STATE_FREE },
+							  { S + 64 * MIB, 30 * MIB, 18 * MIB,
+							    FRAG_STATE_LIVE } };
+	static const struct frag_raw_segment segments[] = {
+		{ S, 20 * MIB, 0, 1, 0, 0, false, false },
+		{ S + 64 * MIB, 30 * MIB, 1, 1, 0, 0, false, false },
+	};
+	static const struct frag_raw_entry list[] = {
+		/* 20 - 3 = 17 MiB seem free, yet 16.5 MiB are served by another segment */
+		ENTRY(ALLOC, S + 64 * MIB, 16 * MIB + MIB / 2),
+		ENTRY(FREE, S, 3 * MIB),
+		ENTRY(FREE, S + 64 * MIB, 16 * MIB + MIB / 2),
+		ENTRY(ALLOC, S + 64 * MIB, 18 * MIB),
+	};
+	struct frag_rewound r = rewind_list(list, FRAG_ARRAY_LEN(list), segments, 2, blocks);
+
+	(void)state;
+	assert_int_equal(r.blocks_count, 1);
+	assert_true(r.blocks[0].bytes == 3 * MIB + MIB / 2 + 512);
+	assert_int_equal(r.uncertain, 1);
+	frag_rewound_release(&r);
+}
+
+/* A short gap is the block's own, a small block is its request, a whole segment too. */
+static void test_sizes_without_doubt(void **state)
+{
+	static const struct frag_final_block blocks[] = {
+		{ S, 20 * MIB, 0, FRAG_STATE_FREE }, { S + 32 * MIB, 2 * MIB, 0, FRAG_STATE_FREE }
+	};
+	static const struct frag_raw_segment segments[] = {
+		{ S, 20 * MIB, 0, 1, 0, 0, false, false },
+		{ S + 32 * MIB, 2 * MIB, 1, 1, 0, 0, true, false },
+	};
+	static const struct frag_raw_entry list[] = {
+		ENTRY(FREE, S, 19 * MIB + 100),
+		ENTRY(FREE, S + 32 * MIB + 1024, 700),
+	};
+	struct frag_rewound r = rewind_list(list, 2, segments, 2, blocks);
+
+	(void)state;
+	assert_int_equal(r.blocks_count, 2);
+	assert_true(r.blocks[0].bytes == 20 * MIB);
+	assert_int_equal(r.blocks[1].bytes, 1024);
+	assert_int_equal(r.uncertain, 0);
+	frag_rewound_release(&r);
+}
+
+static void test_no_finals(void **state)
+{
+	static const uint64_t stream = 0;
+	static const uint16_t dense = 0;
+	static const struct frag_raw_entry list[] = {
+		ENTRY(FREE, S, 3 * MIB),
+		ENTRY(ALLOC, S, 3 * MIB),
+		ENTRY(FREE_COMPLETED, S + 64 * MIB, 1000),
+	};
+	struct frag_raw_dev raw = { .entries = list,
+				    .entries_count = 3,
+				    .recorded_count = 4,
+				    .streams = &stream,
+				    .streams_count = 1 };
+	struct frag_rewound r;
+
+	(void)state;
+	assert_int_equal(frag_rewind(&raw, &dense, &r, NULL), 0);
+	assert_int_equal(r.segments_count, 0);
+	assert_int_equal(r.blocks_count, 2);
+	assert_int_equal(r.uncertain, 2);
+	assert_true(r.blocks[1].waiting);
+	frag_rewound_release(&r);
+}
+
+static void test_contradictions(void **state)
+{
+	static const uint64_t stream = 0;
+	static const uint16_t dense = 0;
+	static const struct frag_raw_entry lists[][2] = {
+		{ ENTRY(ALLOC, S, 1), ENTRY(OTHER, 0, 0) },
+		{ ENTRY(SEGMENT_ALLOC, S, 2 * MIB), ENTRY(OTHER, 0, 0) },
+		{ ENTRY(SEGMENT_FREE, S, 2 * MIB), ENTRY(SEGMENT_FREE, S, 2 * MIB) },
+		{ ENTRY(SEGMENT_UNMAP, S, 2 * MIB), ENTRY(SEGMENT_UNMAP, S, 2 * MIB) },
+		{ ENTRY(SEGMENT_MAP, S, 2 * MIB), ENTRY(OTHER, 0, 0) },
+		{ ENTRY(FREE, S, 0), ENTRY(OTHER, 0, 0) },
+		{ ENTRY(FREE, S, 1), ENTRY(FREE, S, 1) },
+		{ ENTRY(SEGMENT_FREE, UINT64_MAX - 5, 100), ENTRY(OTHER, 0, 0) },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(lists); i++) {
+		struct frag_raw_dev raw = { .entries = lists[i],
+					    .entries_count = 2,
+					    .recorded_count = 2,
+					    .streams = &stream,
+					    .streams_count = 1,
+					    .finals_known = true };
+		struct frag_rewound r;
+		struct frag_err err = { 0 };
+
+		assert_int_equal(frag_rewind(&raw, &dense, &r, &err), FRAG_EINPUT);
+		assert_true(err.msg[0] != 0);
+		assert_null(r.blocks);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_cut_everywhere),
+		cmocka_unit_test(test_cut_everywhere_expandable),
+		cmocka_unit_test(test_size_from_the_gap),
+		cmocka_unit_test(test_size_from_what_was_not_chosen),
+		cmocka_unit_test(test_sizes_without_doubt),
+		cmocka_unit_test(test_no_finals),
+		cmocka_unit_test(test_contradictions),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
