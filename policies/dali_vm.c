@@ -2,25 +2,25 @@
 /*
  * dali-vm: the virtual memory resource of NVIDIA DALI. Wholly free blocks move.
  *
- * Rules (NVIDIA/DALI, include/dali/core/mm/cuda_vm_resource.h and detail/free_list.h, 2021-2026;
- * policies.md 10):
+ * Rules (NVIDIA/DALI, include/dali/core/mm/cuda_vm_resource.h and detail/free_list.h, as of
+ * 2.4.0):
  *  - Physical memory comes in blocks of one size, one handle each: the power of two that is not
  *    below 1/256 of the card, at least the granule, at most 64 MiB.
  *  - A request is aligned to the power of two that is not below 1/2048 of it, at least the
  *    alignment asked for, at most a block, and its size is rounded up to that.
  *  - Best fit among the free stretches that have memory, the lowest address among equals; the
  *    first aligned place in it, what is left before and behind stays free.
- *  - Else the deferred frees are completed (below) and that is tried again.
- *  - Else best fit among the free stretches of address space, with memory or without. Each of
- *    its blocks that has none gets one: the first wholly free block with memory, regions in
- *    order, lowest address first, is unmapped and moves; when there is none a new one is
- *    created. Blocks are mapped one by one.
- *  - No such stretch: address space for the request is reserved, at least 4 GiB, a power of two,
- *    at least twice the one before, if possible behind the last, so that they join.
- *  - A free is deferred; when 16 are, the device is synchronised once and all become free and
- *    merge. (In DALI a thread of its own does it as soon as it can.)
- *  - When the driver refuses, the blocks that came for the request, new or moved, go back to it,
- *    and the request fails. (The source also loses the stretch of addresses.) Otherwise nothing is given back before the end; trim has nothing to do.
+ *  - Else best fit among the free stretches of address space, with memory or without. The places
+ *    in it that have none are filled from the lowest on: first with the wholly free blocks that
+ *    have memory elsewhere, regions in order, lowest address first, then with new ones. The new
+ *    ones are created before any block is unmapped, so a refusal moves nothing and the request
+ *    fails. Blocks are mapped one by one.
+ *  - No such stretch: address space for the request is reserved, at first twice the card, later
+ *    a power of two, at least twice the one before, if possible behind the last, so that they
+ *    join.
+ *  - A free counts at once: the callers of the source have waited for the work that uses the
+ *    block. Here the wait comes before the first unmapping of a request.
+ *  - trim (release_unused) gives every wholly free block back; address space stays.
  *
  * Structure and invariants: dali_vm/dali.h.
  */
@@ -29,12 +29,10 @@
 static const struct frag_opt opts[] = {
 	FRAG_OPT_BYTES("block", struct dali_params, block, 0, 0, 16 * FRAG_GIB,
 		       "physical block, bytes, a power of two; 0 = 1/256 of the card, at most 64M"),
-	FRAG_OPT_BYTES("initial-va", struct dali_params, initial_va, 4 * FRAG_GIB, FRAG_MIB,
-		       1ull << 46, "smallest reservation of address space, bytes"),
+	FRAG_OPT_BYTES("initial-va", struct dali_params, initial_va, 0, 0, 1ull << 46,
+		       "smallest reservation of address space, bytes; 0 = twice the card"),
 	FRAG_OPT_BYTES("alignment", struct dali_params, alignment, 256, 16, 2 * FRAG_MIB,
 		       "alignment that requests ask for, bytes, a power of two"),
-	FRAG_OPT_UINT("deferred", struct dali_params, deferred, 16, 1, 1 << 20,
-		      "frees that share one synchronisation; 1 = each has its own"),
 	FRAG_OPT_END,
 };
 
@@ -70,7 +68,9 @@ static int create(const struct frag_policy_env *env, const void *params, void **
 	if (!d->block)
 		d->block = FRAG_MIN(next_pow2(env->device_total_bytes >> 8), 64 * FRAG_MIB);
 	d->block = FRAG_MAX(d->block, FRAG_MAX(info.granule_bytes, FRAG_PAGE));
-	d->deferred_end = &d->deferred;
+	d->initial_va = d->params->initial_va;
+	if (!d->initial_va)
+		d->initial_va = 2 * env->device_total_bytes;
 	frag_slab_init(&d->pieces, sizeof(struct dali_piece));
 	frag_bset_init(&d->mapped);
 	frag_bset_init(&d->whole);
@@ -98,22 +98,6 @@ static void destroy(void *self)
 }
 
 /* ---- alloc -------------------------------------------------------------------------------- */
-
-/* One synchronisation, then all deferred frees become real. */
-static int flush(struct dali *d, struct frag_err *err)
-{
-	struct dali_piece *p, *next;
-
-	FRAG_TRY(frag_dev_sync_all(d->env.dev, err));
-	for (p = d->deferred; p; p = next) {
-		next = p->link;
-		dali_give(d, p, DALI_MAPPED);
-	}
-	d->deferred = NULL;
-	d->deferred_end = &d->deferred;
-	d->deferred_count = 0;
-	return 0;
-}
 
 /* From what has memory: the piece, out, or NULL. pre: room for two pieces. */
 static struct dali_piece *take_mapped(struct dali *d, uint64_t bytes, uint64_t alignment)
@@ -171,10 +155,6 @@ static int alloc(void *self, const struct frag_request *req, struct frag_block *
 	alignment = FRAG_MIN(alignment, d->block);
 	bytes = (FRAG_MAX(req->bytes, 1) + alignment - 1) & ~(alignment - 1);
 	p = take_mapped(d, bytes, alignment);
-	if (!p && d->deferred_count) {
-		FRAG_TRY(flush(d, err));
-		p = take_mapped(d, bytes, alignment);
-	}
 	out->cls = FRAG_CLASS_HIT;
 	if (!p) {
 		FRAG_TRY(map_new(d, bytes, alignment, &p, err));
@@ -197,15 +177,16 @@ static int release(void *self, const struct frag_block *block, struct frag_err *
 	struct dali *d = self;
 	struct dali_piece *p = (void *)(uintptr_t)block->handle;
 
+	(void)err;
 	*(p->state == DALI_LIVE ? &d->live_bytes : &d->waiting_bytes) -= p->bytes;
-	p->state = DALI_DEFERRED;
-	p->link = NULL;
-	*d->deferred_end = p;
-	d->deferred_end = &p->link;
-	/* after a synchronisation that failed there may be more than that */
-	if (++d->deferred_count < d->params->deferred)
-		return 0;
-	return flush(d, err);
+	dali_give(d, p, DALI_MAPPED);
+	return 0;
+}
+
+static int trim(void *self, uint16_t pool, struct frag_err *err)
+{
+	(void)pool;
+	return dali_release_unused(self, err);
 }
 
 static void free_requested(void *self, const struct frag_block *block)
@@ -233,7 +214,7 @@ const struct frag_policy_ops frag_policy_dali_vm = {
 	.name = "dali-vm",
 	.summary = "DALI's virtual memory resource: wholly free blocks move to where they are "
 		   "needed",
-	.source = "NVIDIA/DALI include/dali/core/mm/cuda_vm_resource.h (2021-2026)",
+	.source = "NVIDIA/DALI include/dali/core/mm/cuda_vm_resource.h (2.4.0)",
 	.needs = FRAG_CAN_VMM,
 	.opts = opts,
 	.params_size = sizeof(struct dali_params),
@@ -243,6 +224,7 @@ const struct frag_policy_ops frag_policy_dali_vm = {
 	.alloc = alloc,
 	.free = release,
 	.free_requested = free_requested,
+	.trim = trim,
 	.visit = dali_visit,
 	.usage = dali_usage,
 	.check = dali_check,

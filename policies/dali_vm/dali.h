@@ -7,8 +7,7 @@
  *   dali_walk.c   visit, check, usage
  *
  * Words. block: physical memory of one size, one handle; address space is cut into places for
- * blocks. piece: contiguous part of a region, live, waiting, deferred (freed, before the
- * synchronisation), mapped (free, with memory), a hole (free, without), or out (free, being
+ * blocks. piece: contiguous part of a region, live, waiting, mapped (free, with memory), a hole (free, without), or out (free, being
  * worked on, in no set). run: longest stretch of free pieces that has a hole in it.
  *
  * Invariants: the pieces of a region are gapless; no two mapped pieces and no two holes are
@@ -24,14 +23,13 @@
 #include <bset.h>
 #include <objslab.h>
 
-enum dali_state { DALI_LIVE, DALI_WAITING, DALI_DEFERRED, DALI_MAPPED, DALI_HOLE, DALI_OUT };
+enum dali_state { DALI_LIVE, DALI_WAITING, DALI_MAPPED, DALI_HOLE, DALI_OUT };
 
 struct dali_piece {
 	frag_addr_t addr;
 	uint64_t bytes;
 	struct dali_piece *prev, *next; /* in the region */
 	struct dali_piece *run_last;	/* of the first piece of a run */
-	struct dali_piece *link;	/* deferred: freed after it */
 	uint8_t state;
 	uint8_t was; /* of one that is out: mapped or a hole */
 };
@@ -58,26 +56,27 @@ struct dali_range {
 };
 
 struct dali_params {
-	uint64_t block, initial_va, alignment, deferred;
+	uint64_t block, initial_va, alignment;
 };
 
 struct dali {
 	struct frag_policy_env env;
 	const struct dali_params *params;
 	uint64_t block;		     /* bytes, a power of two */
+	uint64_t initial_va;	     /* bytes of the first reservation */
 	struct dali_region *regions; /* in order of creation */
 	size_t regions_count;
 	struct dali_range *ranges; /* reservations, in order of creation */
 	size_t ranges_count;
 	struct frag_slab pieces;
 	struct frag_bset mapped, whole, runs, runs_at;
-	struct dali_piece *deferred, **deferred_end;
-	uint64_t deferred_count;
 	uint64_t live_bytes, waiting_bytes;
+	uint64_t whole_blocks;	  /* inside of mapped pieces */
 	uint64_t held_count;	  /* blocks at a stage above none */
 	uint64_t stretches_count; /* of neighbouring blocks that are held */
 	uint64_t holes_count;
 	uint64_t created_blocks, moved_blocks;
+	uint64_t moves_left; /* while a stretch is filled: places that others' blocks will fill */
 };
 
 static inline bool dali_is_free(const struct dali_piece *p)
@@ -100,10 +99,12 @@ static inline frag_addr_t dali_ceil(const struct dali *d, frag_addr_t addr)
 	return dali_floor(d, addr + d->block - 1);
 }
 
-/* Is a whole block inside [addr, addr + bytes)? */
-static inline bool dali_has_whole(const struct dali *d, const struct dali_piece *p)
+/* Whole blocks inside of a piece. */
+static inline uint64_t dali_whole(const struct dali *d, const struct dali_piece *p)
 {
-	return p->bytes >= d->block && dali_ceil(d, p->addr) + d->block <= dali_end(p);
+	frag_addr_t lo = dali_ceil(d, p->addr), hi = dali_floor(d, dali_end(p));
+
+	return hi > lo ? (hi - lo) / d->block : 0;
 }
 
 /* dali_space.c */
@@ -133,6 +134,8 @@ int dali_reserve(struct dali *d, uint64_t bytes, struct frag_err *err);
  */
 int dali_back(struct dali *d, struct dali_piece *first, frag_addr_t addr, uint64_t bytes,
 	      struct dali_piece **out, struct frag_err *err);
+/* Gives the memory of all wholly free blocks back. 0 or an error; what went before it is gone. */
+int dali_release_unused(struct dali *d, struct frag_err *err);
 /* Gives every block and reservation back; for the end. */
 void dali_drop_all(struct dali *d);
 

@@ -84,50 +84,62 @@ static struct dali_piece *first_whole(const struct dali *d)
 	return NULL;
 }
 
-/* Moves the first free block to the place `to`. pre: room for two pieces. */
-static int move_block(struct dali *d, struct dali_piece *p, frag_addr_t to, struct frag_err *err)
+/*
+ * The first wholly free block loses its place, which becomes a hole; *from is where it was. Its
+ * memory is still held there, unmapped. pre: there is one, and room for two pieces.
+ */
+static int unmap_first(struct dali *d, frag_addr_t *from, struct frag_err *err)
 {
-	frag_addr_t from = dali_ceil(d, p->addr);
-	struct dali_piece *rest;
-	struct dali_block moved;
+	struct dali_piece *p = first_whole(d), *rest;
 	int rc;
 
+	FRAG_ASSERT(p);
+	*from = dali_ceil(d, p->addr);
 	dali_take_out(d, p);
-	if (from > p->addr) {
-		rest = dali_split(d, p, from - p->addr);
+	if (*from > p->addr) {
+		rest = dali_split(d, p, *from - p->addr);
 		dali_give(d, p, DALI_MAPPED);
 		p = rest;
 	}
 	if (p->bytes > d->block)
 		dali_give(d, dali_split(d, p, d->block), DALI_MAPPED);
-	rc = unmap_block(d, from, err);
+	rc = unmap_block(d, *from, err);
 	dali_give(d, p, rc ? DALI_MAPPED : DALI_HOLE);
-	if (rc)
-		return rc;
+	return rc;
+}
+
+/* Memory from elsewhere for the place at addr, if it has none. */
+static int move_in(struct dali *d, frag_addr_t addr, struct frag_err *err)
+{
+	struct dali_block moved;
+	frag_addr_t from;
+
+	if (block_at(d, addr)->stage != DALI_NONE)
+		return 0;
+	if (dali_room(d, 2))
+		return frag_fail_nomem(err, "blocks of dali-vm");
+	FRAG_TRY(unmap_first(d, &from, err));
 	/* one after the other: the two may be neighbours */
 	moved = *block_at(d, from);
 	block_at(d, from)->stage = DALI_NONE;
 	note_held(d, from, -1);
-	*block_at(d, to) = moved;
-	note_held(d, to, 1);
+	*block_at(d, addr) = moved;
+	note_held(d, addr, 1);
 	d->moved_blocks++;
 	return 0;
 }
 
-/* Memory for the place at addr: a free block moves there, or a new one is created. */
-static int provide(struct dali *d, frag_addr_t addr, struct frag_err *err)
+/* New memory for the place at addr, unless it has some or a block from elsewhere will come. */
+static int create_block(struct dali *d, frag_addr_t addr, struct frag_err *err)
 {
 	struct frag_device *dev = d->env.dev;
 	struct dali_block *b = block_at(d, addr);
-	struct dali_piece *p;
 
 	if (b->stage != DALI_NONE)
 		return 0;
-	p = first_whole(d);
-	if (p) {
-		if (dali_room(d, 2))
-			return frag_fail_nomem(err, "blocks of dali-vm");
-		return move_block(d, p, addr, err);
+	if (d->moves_left) {
+		d->moves_left--;
+		return 0;
 	}
 	if (dev->reserved_bytes > d->env.limit_bytes ||
 	    d->block > d->env.limit_bytes - dev->reserved_bytes)
@@ -136,6 +148,13 @@ static int provide(struct dali *d, frag_addr_t addr, struct frag_err *err)
 	b->stage = DALI_CREATED;
 	note_held(d, addr, 1);
 	d->created_blocks++;
+	return 0;
+}
+
+static int count_bare(struct dali *d, frag_addr_t addr, struct frag_err *err)
+{
+	(void)err;
+	d->moves_left += block_at(d, addr)->stage == DALI_NONE;
 	return 0;
 }
 
@@ -200,6 +219,22 @@ static void put_back(struct dali *d, struct dali_piece *p, struct dali_piece *la
 	} while (!end);
 }
 
+/* Memory for every place of the stretch, mapped: new blocks first, then those that move. */
+static int fill(struct dali *d, struct dali_piece *p, struct dali_piece *last, struct frag_err *err)
+{
+	uint64_t moves;
+
+	d->moves_left = 0;
+	each_block(d, p, last, count_bare, NULL);
+	moves = d->moves_left = FRAG_MIN(d->moves_left, d->whole_blocks);
+	FRAG_TRY(each_block(d, p, last, create_block, err));
+	if (moves) {
+		FRAG_TRY(frag_dev_sync_all(d->env.dev, err));
+		FRAG_TRY(each_block(d, p, last, move_in, err));
+	}
+	return each_block(d, p, last, map_block, err);
+}
+
 int dali_back(struct dali *d, struct dali_piece *first, frag_addr_t addr, uint64_t bytes,
 	      struct dali_piece **out, struct frag_err *err)
 {
@@ -209,9 +244,7 @@ int dali_back(struct dali *d, struct dali_piece *first, frag_addr_t addr, uint64
 	if (dali_room(d, 2))
 		return frag_fail_nomem(err, "blocks of dali-vm");
 	p = take_stretch(d, first, addr, addr + bytes, &last);
-	rc = each_block(d, p, last, provide, err);
-	if (!rc)
-		rc = each_block(d, p, last, map_block, err);
+	rc = fill(d, p, last, err);
 	if (!rc && dali_room(d, 2))
 		rc = frag_fail_nomem(err, "blocks of dali-vm");
 	if (rc) {
@@ -233,7 +266,37 @@ int dali_back(struct dali *d, struct dali_piece *first, frag_addr_t addr, uint64
 	return 0;
 }
 
-/* ---- the end ------------------------------------------------------------------------------ */
+/* ---- giving back ------------------------------------------------------------------------------ */
+
+static int release_unmapped(struct dali *d, frag_addr_t addr, struct frag_err *err)
+{
+	struct dali_block *b = block_at(d, addr);
+
+	if (b->stage != DALI_CREATED)
+		return 0;
+	FRAG_TRY(frag_dev_release(d->env.dev, b->handle, d->block, err));
+	b->stage = DALI_NONE;
+	note_held(d, addr, -1);
+	return 0;
+}
+
+int dali_release_unused(struct dali *d, struct frag_err *err)
+{
+	frag_addr_t from;
+
+	if (!first_whole(d))
+		return 0;
+	FRAG_TRY(frag_dev_sync_all(d->env.dev, err));
+	while (first_whole(d)) {
+		if (dali_room(d, 2))
+			return frag_fail_nomem(err, "blocks of dali-vm");
+		FRAG_TRY(unmap_first(d, &from, err));
+	}
+	for (size_t i = 0; i < d->regions_count; i++)
+		for (size_t k = 0; k < d->regions[i].blocks_count; k++)
+			FRAG_TRY(release_unmapped(d, d->regions[i].base + k * d->block, err));
+	return 0;
+}
 
 /* One call more if the first fails: something that failed once should not leak the rest. */
 void dali_drop_all(struct dali *d)

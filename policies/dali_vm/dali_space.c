@@ -113,8 +113,9 @@ static void sets_insert(struct dali *d, struct dali_piece *p)
 		return;
 	}
 	frag_bset_insert(&d->mapped, p->bytes, p->addr, p);
-	if (dali_has_whole(d, p))
+	if (dali_whole(d, p))
 		frag_bset_insert(&d->whole, p->addr, 0, p);
+	d->whole_blocks += dali_whole(d, p);
 }
 
 static void sets_erase(struct dali *d, struct dali_piece *p)
@@ -124,8 +125,9 @@ static void sets_erase(struct dali *d, struct dali_piece *p)
 		return;
 	}
 	frag_bset_erase(&d->mapped, p->bytes, p->addr);
-	if (dali_has_whole(d, p))
+	if (dali_whole(d, p))
 		frag_bset_erase(&d->whole, p->addr, 0);
+	d->whole_blocks -= dali_whole(d, p);
 }
 
 void dali_take_out(struct dali *d, struct dali_piece *p)
@@ -307,7 +309,7 @@ static int room_for_space(struct dali *d)
 
 int dali_reserve(struct dali *d, uint64_t bytes, struct frag_err *err)
 {
-	uint64_t size = FRAG_MAX(next_pow2(bytes), d->params->initial_va);
+	uint64_t size = FRAG_MAX(next_pow2(bytes), d->initial_va);
 	struct frag_device *dev = d->env.dev;
 	frag_addr_t hint = 0, addr;
 

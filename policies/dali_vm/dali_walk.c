@@ -16,12 +16,13 @@ static frag_addr_t stretch_end(const struct dali *d, const struct dali_region *r
 	return addr;
 }
 
-static void visit_stretch(const struct frag_visitor *v, const struct dali_piece *p, frag_addr_t at,
-			  frag_addr_t end)
+static void visit_stretch(const struct dali *d, const struct frag_visitor *v,
+			  const struct dali_piece *p, frag_addr_t at, frag_addr_t end)
 {
 	static const enum frag_block_state states[] = {
-		[DALI_LIVE] = FRAG_STATE_LIVE,	   [DALI_WAITING] = FRAG_STATE_WAITING,
-		[DALI_DEFERRED] = FRAG_STATE_FREE, [DALI_MAPPED] = FRAG_STATE_FREE,
+		[DALI_LIVE] = FRAG_STATE_LIVE,
+		[DALI_WAITING] = FRAG_STATE_WAITING,
+		[DALI_MAPPED] = FRAG_STATE_FREE,
 		[DALI_HOLE] = FRAG_STATE_FREE,
 	};
 
@@ -30,7 +31,8 @@ static void visit_stretch(const struct frag_visitor *v, const struct dali_piece 
 	for (; v->block && p && p->addr < end; p = p->next) {
 		frag_addr_t to = FRAG_MIN(dali_end(p), end);
 
-		v->block(v->ctx, at, to - at, states[p->state], 0);
+		v->block(v->ctx, at, to - at, states[p->state],
+			 p->state == DALI_MAPPED ? dali_whole(d, p) * d->block : 0);
 		at = to;
 	}
 }
@@ -49,7 +51,7 @@ static void visit_region(const struct dali *d, const struct dali_region *r,
 		end = stretch_end(d, r, at);
 		while (dali_end(p) <= at)
 			p = p->next;
-		visit_stretch(v, p, at, end);
+		visit_stretch(d, v, p, at, end);
 		i = (end - r->base) / d->block;
 	}
 }
@@ -79,17 +81,17 @@ void dali_usage(void *self, struct frag_usage *out)
 	const struct dali *d = self;
 	uint64_t held = d->held_count * d->block;
 	struct frag_bset_pos last = frag_bset_last(&d->mapped);
-	bool known = !d->deferred_count && last.leaf; /* else a deferred one may be larger */
 
 	*out = (struct frag_usage){
 		.allocated_bytes = d->live_bytes,
 		.waiting_bytes = d->waiting_bytes,
 		.free_bytes = held - d->live_bytes - d->waiting_bytes,
-		.largest_free_bytes = known ? frag_bset_size(last) : 0,
+		.largest_free_bytes = last.leaf ? frag_bset_size(last) : 0,
 		.segments_count = d->stretches_count,
 		.blocks_count = frag_slab_live(&d->pieces) - d->holes_count,
 	};
-	out->pinned_bytes = out->free_bytes;
+	out->releasable_bytes = d->whole_blocks * d->block;
+	out->pinned_bytes = out->free_bytes - out->releasable_bytes;
 }
 
 /* ---- check -------------------------------------------------------------------------------- */
@@ -97,6 +99,7 @@ void dali_usage(void *self, struct frag_usage *out)
 struct tally {
 	uint64_t bytes[DALI_OUT];
 	uint64_t held, stretches;
+	uint64_t whole_blocks;
 	size_t pieces, mapped, whole, holes, runs;
 };
 
@@ -154,9 +157,10 @@ static const char *check_piece(const struct dali *d, const struct dali_region *r
 	t->holes += p->state == DALI_HOLE;
 	if (p->state == DALI_MAPPED) {
 		t->mapped++;
-		t->whole += dali_has_whole(d, p);
+		t->whole += dali_whole(d, p) > 0;
+		t->whole_blocks += dali_whole(d, p);
 		if (!in_set(&d->mapped, p->bytes, p->addr, p) ||
-		    (dali_has_whole(d, p) && !in_set(&d->whole, p->addr, 0, p)))
+		    (dali_whole(d, p) && !in_set(&d->whole, p->addr, 0, p)))
 			return "mapped piece not in its sets";
 	}
 	return dali_is_free(p) ? check_run(d, p, t) : NULL;
@@ -192,8 +196,6 @@ static const char *check_sums(const struct dali *d, const struct tally *t)
 {
 	const struct frag_bset *sets[] = { &d->mapped, &d->whole, &d->runs, &d->runs_at };
 	const size_t counts[] = { t->mapped, t->whole, t->runs, t->runs };
-	const struct dali_piece *p;
-	uint64_t deferred = 0, n = 0;
 
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(sets); i++) {
 		const char *bad = frag_bset_broken(sets[i]);
@@ -201,13 +203,10 @@ static const char *check_sums(const struct dali *d, const struct tally *t)
 		if (bad || frag_bset_count(sets[i]) != counts[i])
 			return bad ? bad : "a set has too much in it";
 	}
-	for (p = d->deferred; p; p = p->link, n++)
-		deferred += p->bytes;
-	if (n != d->deferred_count || deferred != t->bytes[DALI_DEFERRED])
-		return "deferred frees miscounted";
 	if (t->bytes[DALI_LIVE] != d->live_bytes || t->bytes[DALI_WAITING] != d->waiting_bytes ||
 	    t->held != d->held_count || t->stretches != d->stretches_count ||
-	    t->holes != d->holes_count || t->pieces != frag_slab_live(&d->pieces))
+	    t->holes != d->holes_count || t->whole_blocks != d->whole_blocks ||
+	    t->pieces != frag_slab_live(&d->pieces))
 		return "counters differ from the sums over the pieces";
 	return NULL;
 }

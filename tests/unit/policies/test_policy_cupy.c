@@ -127,7 +127,10 @@ static void test_retries(void **state)
 	probe_close(&p);
 }
 
-/* Beyond the pool's own limit nothing is given back and the driver is not asked. */
+/*
+ * What only the whole segments at hand keep below the limit takes their place; above the limit
+ * itself nothing is given back.
+ */
 static void test_limit(void **state)
 {
 	struct probe p;
@@ -135,12 +138,14 @@ static void test_limit(void **state)
 	(void)state;
 	probe_open(&p, "cupy:limit=10M", NULL);
 	probe_free(&p, probe_alloc(&p, 6 * MIB));
-	probe_refuses(&p, 8 * MIB);
-	probe_alloc(&p, 4 * MIB);
-	probe_alloc(&p, 6 * MIB - 4 * MIB);
-	probe_alloc(&p, 4 * MIB);
+	probe_refuses(&p, 11 * MIB);
+	probe_free(&p, probe_alloc(&p, 8 * MIB));
+	probe_alloc(&p, 6 * MIB);
+	probe_refuses(&p, 6 * MIB); /* the segment of 8M is in use */
+	probe_alloc(&p, 2 * MIB);
+	probe_alloc(&p, 2 * MIB);
 	probe_refuses(&p, 512);
-	probe_expect(&p, "m6M m4M");
+	probe_expect(&p, "m6M f6M m8M m2M");
 	probe_close(&p);
 	probe_open(&p, "cupy:limit-fraction=0.5", &(struct probe_options){ .total = 64 * MIB });
 	probe_alloc(&p, 32 * MIB);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dali-vm: block size, alignment, moving of free blocks, deferred frees, address space. */
+/* dali-vm: block size, alignment, moving of free blocks, what trim gives back, address space. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -59,14 +59,14 @@ static void test_alignment(void **state)
 	probe_close(&p);
 }
 
-/* Best fit, lowest among equals; deferred frees count once they are flushed. */
+/* Best fit, lowest among equals; a free counts at once. */
 static void test_best_fit(void **state)
 {
 	struct frag_block a, b, c;
 	struct probe p;
 
 	(void)state;
-	probe_open(&p, "dali-vm:deferred=1", NULL);
+	probe_open(&p, "dali-vm", NULL);
 	a = probe_alloc(&p, 64 * KIB);
 	probe_alloc(&p, 256);
 	b = probe_alloc(&p, 32 * KIB);
@@ -76,39 +76,73 @@ static void test_best_fit(void **state)
 	probe_free(&p, c);
 	probe_free(&p, a);
 	probe_free(&p, b);
-	assert_int_equal(calls(&p, FRAG_CALL_DEVICE_SYNC), 3);
+	assert_int_equal(calls(&p, FRAG_CALL_DEVICE_SYNC), 0);
 	assert_int_equal(probe_alloc(&p, 30 * KIB).addr, b.addr);
 	assert_int_equal(probe_alloc(&p, 30 * KIB).addr, c.addr);
 	assert_int_equal(probe_alloc(&p, 30 * KIB).addr, a.addr);
 	probe_close(&p);
 }
 
-/* Sixteen frees share one synchronisation; a miss does not wait for the sixteenth. */
-static void test_deferred(void **state)
+/* Whole free blocks go back, the parts of others stay; the address space is used again. */
+static void test_trim(void **state)
 {
-	struct frag_block b[16], c;
+	struct frag_block a, b;
 	struct probe p;
-	unsigned i;
 
 	(void)state;
-	probe_open(&p, "dali-vm", NULL);
-	for (i = 0; i < 16; i++)
-		b[i] = probe_alloc(&p, 512);
-	for (i = 0; i < 15; i++)
-		probe_free(&p, b[i]);
-	assert_int_equal(calls(&p, FRAG_CALL_DEVICE_SYNC), 0);
-	assert_true(probe_alloc(&p, 512).addr > b[15].addr); /* not one of those */
-	probe_free(&p, b[15]);
-	assert_int_equal(calls(&p, FRAG_CALL_DEVICE_SYNC), 1);
-	assert_int_equal(probe_alloc(&p, 512).addr, b[0].addr);
+	probe_open(&p, "dali-vm:block=2M", NULL);
+	a = probe_alloc(&p, 1 * MIB);
+	b = probe_alloc(&p, 8 * MIB); /* [1M, 9M): blocks 1 to 3 are whole */
+	probe_trim(&p);
+	assert_int_equal(calls(&p, FRAG_CALL_UNMAP), 0);
+	probe_free(&p, b);
+	assert_int_equal(probe_usage(&p).free_bytes, 9 * MIB);
+	assert_int_equal(probe_usage(&p).releasable_bytes, 8 * MIB);
+	probe_trim(&p);
+	assert_int_equal(calls(&p, FRAG_CALL_UNMAP), 4);
+	assert_int_equal(calls(&p, FRAG_CALL_RELEASE), 4);
+	assert_int_equal(calls(&p, FRAG_CALL_UNRESERVE), 0);
+	assert_int_equal(p.dev->reserved_bytes, 2 * MIB);
+	assert_int_equal(probe_alloc(&p, 8 * MIB).addr, b.addr);
+	assert_int_equal(p.dev->reserved_bytes, 10 * MIB);
+	probe_free(&p, a);
 	probe_close(&p);
+}
 
-	probe_open(&p, "dali-vm", &(struct probe_options){ .total = 64 * MIB });
-	c = probe_alloc(&p, 40 * MIB);
-	probe_free(&p, c);
-	assert_int_equal(probe_alloc(&p, 40 * MIB).addr, c.addr);
-	assert_int_equal(calls(&p, FRAG_CALL_DEVICE_SYNC), 1);
-	assert_int_equal(p.dev->reserved_bytes, 40 * MIB);
+/* The initial reservation is twice the card. */
+static void test_initial_reservation(void **state)
+{
+	struct probe p;
+
+	(void)state;
+	probe_open(&p, "dali-vm", &(struct probe_options){ .total = 3 * GIB });
+	probe_alloc(&p, 1);
+	assert_int_equal(p.dev->stat[FRAG_CALL_RESERVE].bytes, 6 * GIB);
+	probe_close(&p);
+}
+
+/*
+ * Blocks of 2M on a card of 16M. [0, 1M) and [9M, 10M) live, so that 2, 4, 6 are whole and free. 14M
+ * need seven places: three move, four would be new but only three fit: nothing moves.
+ */
+static void test_refused_moves_nothing(void **state)
+{
+	struct frag_block a, b;
+	struct probe p;
+
+	(void)state;
+	probe_open(&p, "dali-vm:block=2M", &(struct probe_options){ .total = 16 * MIB });
+	probe_alloc(&p, 1 * MIB);
+	a = probe_alloc(&p, 8 * MIB);
+	probe_alloc(&p, 1 * MIB);
+	probe_free(&p, a);
+	probe_refuses(&p, 14 * MIB);
+	assert_int_equal(calls(&p, FRAG_CALL_UNMAP), 0);
+	assert_int_equal(p.dev->reserved_bytes, 10 * MIB);
+	b = probe_alloc(&p, 12 * MIB);
+	assert_int_equal(calls(&p, FRAG_CALL_UNMAP), 3);
+	assert_int_equal(p.dev->reserved_bytes, 16 * MIB);
+	probe_free(&p, b);
 	probe_close(&p);
 }
 
@@ -123,7 +157,7 @@ static void test_move(void **state)
 	uint64_t created;
 
 	(void)state;
-	probe_open(&p, "dali-vm:deferred=1,block=2M", NULL);
+	probe_open(&p, "dali-vm:block=2M", NULL);
 	a = probe_alloc(&p, 1 * MIB);
 	b = probe_alloc(&p, 8 * MIB);
 	c = probe_alloc(&p, 1 * MIB);
@@ -163,7 +197,7 @@ static void test_partly_mapped(void **state)
 	struct probe p;
 
 	(void)state;
-	probe_open(&p, "dali-vm:deferred=1,block=2M", NULL);
+	probe_open(&p, "dali-vm:block=2M", NULL);
 	a = probe_alloc(&p, 5 * MIB); /* blocks 0 to 2 */
 	probe_free(&p, a);
 	b = probe_alloc(&p, 9 * MIB);
@@ -225,9 +259,7 @@ static void test_join_regions(void **state)
 
 	(void)state;
 	assert_int_equal(frag_sim_open(&card, &env.dev, &err), 0);
-	assert_int_equal(
-		frag_policy_spec_parse("dali-vm:block=2M,initial-va=8M,deferred=1", &spec, &err),
-		0);
+	assert_int_equal(frag_policy_spec_parse("dali-vm:block=2M,initial-va=8M", &spec, &err), 0);
 	assert_int_equal(frag_policy_create(spec, &env, &policy, &err), 0);
 	/* [64M, 72M), then [104M, 120M), then [72M, 104M) */
 	for (unsigned i = 0; i < 3; i++) {
@@ -282,7 +314,7 @@ static void test_options(void **state)
 static void test_random(void **state)
 {
 	static const char *const texts[] = { "dali-vm:block=2M", "dali-vm:block=2M,initial-va=8M",
-					     "dali-vm:block=8M,deferred=1",
+					     "dali-vm:block=8M",
 					     "dali-vm:block=2M,initial-va=64M,alignment=16" };
 
 	(void)state;
@@ -299,11 +331,18 @@ static void test_random(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_block_size),    cmocka_unit_test(test_alignment),
-		cmocka_unit_test(test_best_fit),      cmocka_unit_test(test_deferred),
-		cmocka_unit_test(test_move),	      cmocka_unit_test(test_partly_mapped),
-		cmocka_unit_test(test_address_space), cmocka_unit_test(test_join_regions),
-		cmocka_unit_test(test_refused),	      cmocka_unit_test(test_options),
+		cmocka_unit_test(test_block_size),
+		cmocka_unit_test(test_alignment),
+		cmocka_unit_test(test_best_fit),
+		cmocka_unit_test(test_trim),
+		cmocka_unit_test(test_initial_reservation),
+		cmocka_unit_test(test_refused_moves_nothing),
+		cmocka_unit_test(test_move),
+		cmocka_unit_test(test_partly_mapped),
+		cmocka_unit_test(test_address_space),
+		cmocka_unit_test(test_join_regions),
+		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_options),
 		cmocka_unit_test(test_random),
 	};
 
