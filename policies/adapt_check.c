@@ -101,7 +101,7 @@ static void walk_block(void *ctx, frag_addr_t addr, uint64_t bytes, enum frag_bl
 	} else {
 		w->sum.free_bytes += bytes;
 		w->sum.releasable_bytes += releasable;
-		w->sum.pinned_bytes += bytes - releasable;
+		w->sum.non_releasable_bytes += bytes - releasable;
 		w->sum.largest_free_bytes = FRAG_MAX(w->sum.largest_free_bytes, bytes);
 	}
 }
@@ -116,7 +116,8 @@ static int compare_usage(const struct frag_usage *walk, const struct frag_usage 
 				 "%llu",
 				 LL(told->allocated_bytes), LL(told->waiting_bytes),
 				 LL(walk->allocated_bytes), LL(walk->waiting_bytes));
-	if (walk->free_bytes != told->free_bytes || walk->pinned_bytes != told->pinned_bytes ||
+	if (walk->free_bytes != told->free_bytes ||
+	    walk->non_releasable_bytes != told->non_releasable_bytes ||
 	    walk->releasable_bytes != told->releasable_bytes)
 		return frag_fail(err, FRAG_ECHECK,
 				 "usage has %llu bytes free and %llu releasable, the walk %llu and "
@@ -157,7 +158,7 @@ static int check_walk(struct check *c, struct frag_err *err)
 }
 
 /* After an event; inside of another one the state is not looked at. */
-static int settle(struct check *c, struct frag_err *err)
+static int check_now(struct check *c, struct frag_err *err)
 {
 	c->depth--;
 	if (c->depth || ++c->events % c->p->every)
@@ -168,9 +169,9 @@ static int settle(struct check *c, struct frag_err *err)
 }
 
 /* An error of the call itself comes before what the check has to say. */
-static int settle_after(struct check *c, int rc, struct frag_err *err)
+static int check_after(struct check *c, int rc, struct frag_err *err)
 {
-	int checked = settle(c, rc < 0 ? NULL : err);
+	int checked = check_now(c, rc < 0 ? NULL : err);
 
 	return checked && rc >= 0 ? checked : rc;
 }
@@ -215,7 +216,7 @@ static int check_alloc(void *self, const struct frag_request *req, struct frag_b
 	c->depth++;
 	rc = frag_adaptor_alloc(c, req, out, err);
 	if (rc)
-		return settle_after(c, rc, err);
+		return check_after(c, rc, err);
 	rc = check_grant(c, req, out, err);
 	if (rc) {
 		c->depth--;
@@ -223,7 +224,7 @@ static int check_alloc(void *self, const struct frag_request *req, struct frag_b
 	}
 	frag_bset_insert(&c->used, out->addr, 0, (void *)(uintptr_t)out->granted);
 	c->used_bytes += out->granted;
-	rc = settle(c, err);
+	rc = check_now(c, err);
 	if (rc) {
 		frag_bset_erase(&c->used, out->addr, 0);
 		c->used_bytes -= out->granted;
@@ -243,7 +244,7 @@ static int check_free(void *self, const struct frag_block *block, struct frag_er
 	frag_bset_erase_at(&c->used, at);
 	c->used_bytes -= block->granted;
 	c->depth++;
-	return settle_after(c, frag_adaptor_free(c, block, err), err);
+	return check_after(c, frag_adaptor_free(c, block, err), err);
 }
 
 static int check_trim(void *self, uint16_t pool, struct frag_err *err)
@@ -251,7 +252,7 @@ static int check_trim(void *self, uint16_t pool, struct frag_err *err)
 	struct check *c = self;
 
 	c->depth++;
-	return settle_after(c, frag_adaptor_trim(c, pool, err), err);
+	return check_after(c, frag_adaptor_trim(c, pool, err), err);
 }
 
 static int check_synced(void *self, struct frag_err *err)
@@ -259,7 +260,7 @@ static int check_synced(void *self, struct frag_err *err)
 	struct check *c = self;
 
 	c->depth++;
-	return settle_after(c, frag_adaptor_synced(c, err), err);
+	return check_after(c, frag_adaptor_synced(c, err), err);
 }
 
 static void check_counters(void *self, frag_counter_fn fn, void *ctx)

@@ -13,7 +13,7 @@
  *    everything, as PyTorch and RMM set it; the driver's own default is 0.
  *  - empty_cache is cudaMemPoolTrimTo(0).
  *
- * The policy only keeps the book: on sim the pool is modelled by the device,
+ * The policy only keeps the blocks: on sim the pool is modelled by the device,
  * on cuda it is the real one. What the pool holds beyond live blocks shows as
  * "other": the driver does not tell where its holes are.
  */
@@ -39,7 +39,7 @@ static const struct frag_opt opts[] = {
 
 struct self {
 	struct frag_policy_env env;
-	struct frag_direct book;
+	struct frag_direct blocks;
 	uint64_t pool;
 };
 
@@ -47,7 +47,7 @@ static int create(const struct frag_policy_env *env, const void *params, void **
 		  struct frag_err *err)
 {
 	const struct params *p = params;
-	struct frag_pool_attr attr = {
+	struct frag_mempool_attr attr = {
 		.release_threshold = p->release_threshold,
 		.reuse_follow_event_dependencies = p->follow_event_dependencies,
 		.reuse_allow_opportunistic = p->allow_opportunistic,
@@ -59,14 +59,14 @@ static int create(const struct frag_policy_env *env, const void *params, void **
 	if (!s)
 		return frag_fail_nomem(err, "policy async");
 	s->env = *env;
-	rc = frag_dev_pool_create(env->dev, &attr, &s->pool, err);
+	rc = frag_dev_mempool_create(env->dev, &attr, &s->pool, err);
 	if (rc) {
 		frag_host_free(s);
 		return rc == FRAG_OOM
 			       ? frag_fail(err, FRAG_EDEVICE, "cudaMemPoolCreate: out of memory")
 			       : rc;
 	}
-	frag_direct_init(&s->book);
+	frag_direct_init(&s->blocks);
 	*out = s;
 	return 0;
 }
@@ -74,7 +74,7 @@ static int create(const struct frag_policy_env *env, const void *params, void **
 static void give_back(struct self *s, const struct frag_direct_block *b)
 {
 	for (; b; b = b->next)
-		frag_dev_pool_free(s->env.dev, s->pool, b->addr, b->bytes, b->stream, NULL);
+		frag_dev_mempool_free(s->env.dev, s->pool, b->addr, b->bytes, b->stream, NULL);
 }
 
 static void destroy(void *self)
@@ -82,11 +82,11 @@ static void destroy(void *self)
 	struct self *s = self;
 
 	/* a pool may only go when its blocks are gone */
-	give_back(s, s->book.first);
-	give_back(s, s->book.orphans);
-	if (frag_dev_pool_destroy(s->env.dev, s->pool, NULL))
-		frag_dev_pool_destroy(s->env.dev, s->pool, NULL);
-	frag_direct_release(&s->book);
+	give_back(s, s->blocks.first);
+	give_back(s, s->blocks.orphans);
+	if (frag_dev_mempool_destroy(s->env.dev, s->pool, NULL))
+		frag_dev_mempool_destroy(s->env.dev, s->pool, NULL);
+	frag_direct_release(&s->blocks);
 	frag_host_free(s);
 }
 
@@ -100,20 +100,20 @@ static int alloc(void *self, const struct frag_request *req, struct frag_block *
 	if (req->bytes > UINT64_MAX - 511)
 		return FRAG_OOM;
 	granted = frag_round_up(req->bytes, 512);
-	FRAG_TRY(frag_direct_room(&s->book, err));
-	FRAG_TRY(frag_dev_pool_alloc(s->env.dev, s->pool, req->bytes, req->stream, &addr, err));
+	FRAG_TRY(frag_direct_room(&s->blocks, err));
+	FRAG_TRY(frag_dev_mempool_alloc(s->env.dev, s->pool, req->bytes, req->stream, &addr, err));
 	/* the pool grows by itself: a limit can only be seen broken, and then undone */
 	if (s->env.dev->reserved_bytes > before &&
 	    s->env.dev->reserved_bytes > s->env.limit_bytes) {
-		FRAG_TRY(frag_dev_pool_free(s->env.dev, s->pool, addr, req->bytes, req->stream,
-					    err));
-		FRAG_TRY(frag_dev_pool_trim(s->env.dev, s->pool, s->env.limit_bytes, err));
+		FRAG_TRY(frag_dev_mempool_free(s->env.dev, s->pool, addr, req->bytes, req->stream,
+					       err));
+		FRAG_TRY(frag_dev_mempool_trim(s->env.dev, s->pool, s->env.limit_bytes, err));
 		return FRAG_OOM;
 	}
 	*out = (struct frag_block){
 		.addr = addr,
 		.granted = granted,
-		.handle = (uintptr_t)frag_direct_add(&s->book, addr, granted, req->stream),
+		.handle = (uintptr_t)frag_direct_add(&s->blocks, addr, granted, req->stream),
 		.cls = s->env.dev->reserved_bytes > before ? FRAG_CLASS_GROW : FRAG_CLASS_HIT,
 	};
 	return 0;
@@ -123,13 +123,13 @@ static int release(void *self, const struct frag_block *block, struct frag_err *
 {
 	struct self *s = self;
 	struct frag_direct_block *b = (void *)(uintptr_t)block->handle;
-	int rc = frag_dev_pool_free(s->env.dev, s->pool, b->addr, b->bytes, b->stream, err);
+	int rc = frag_dev_mempool_free(s->env.dev, s->pool, b->addr, b->bytes, b->stream, err);
 
 	/* what the driver refused to take, destroy offers again */
 	if (rc)
-		frag_direct_orphan(&s->book, b);
+		frag_direct_orphan(&s->blocks, b);
 	else
-		frag_direct_drop(&s->book, b);
+		frag_direct_drop(&s->blocks, b);
 	return rc;
 }
 
@@ -137,7 +137,7 @@ static void free_requested(void *self, const struct frag_block *block)
 {
 	struct self *s = self;
 
-	frag_direct_wait(&s->book, (void *)(uintptr_t)block->handle);
+	frag_direct_wait(&s->blocks, (void *)(uintptr_t)block->handle);
 }
 
 static int trim(void *self, uint16_t pool, struct frag_err *err)
@@ -148,41 +148,41 @@ static int trim(void *self, uint16_t pool, struct frag_err *err)
 	if (s->env.sync)
 		s->env.sync(s->env.sync_ctx);
 	FRAG_TRY(frag_dev_sync_all(s->env.dev, err));
-	return frag_dev_pool_trim(s->env.dev, s->pool, 0, err);
+	return frag_dev_mempool_trim(s->env.dev, s->pool, 0, err);
 }
 
 static void visit(void *self, const struct frag_visitor *v)
 {
 	struct self *s = self;
 
-	frag_direct_visit(&s->book, v);
+	frag_direct_visit(&s->blocks, v);
 }
 
 static void usage(void *self, struct frag_usage *out)
 {
 	struct self *s = self;
 
-	frag_direct_usage(&s->book, out);
+	frag_direct_usage(&s->blocks, out);
 }
 
 static int check(void *self, struct frag_err *err)
 {
 	struct self *s = self;
-	struct frag_pool_usage u;
+	struct frag_mempool_usage u;
 
-	frag_dev_pool_usage(s->env.dev, s->pool, &u);
+	frag_dev_mempool_usage(s->env.dev, s->pool, &u);
 	/* a device that counts nothing (null) says 0 */
-	if (u.reserved_bytes && u.reserved_bytes < s->book.live_bytes + s->book.waiting_bytes)
+	if (u.reserved_bytes && u.reserved_bytes < s->blocks.live_bytes + s->blocks.waiting_bytes)
 		return frag_fail(err, FRAG_ECHECK, "the pool holds less than its live blocks");
-	return frag_direct_check(&s->book, err);
+	return frag_direct_check(&s->blocks, err);
 }
 
 static void counters(void *self, frag_counter_fn fn, void *ctx)
 {
 	struct self *s = self;
-	struct frag_pool_usage u;
+	struct frag_mempool_usage u;
 
-	frag_dev_pool_usage(s->env.dev, s->pool, &u);
+	frag_dev_mempool_usage(s->env.dev, s->pool, &u);
 	fn(ctx, "ReservedMemCurrent", (int64_t)u.reserved_bytes);
 	fn(ctx, "ReservedMemHigh", (int64_t)u.reserved_peak_bytes);
 	fn(ctx, "UsedMemCurrent", (int64_t)u.used_bytes);

@@ -127,7 +127,7 @@ static int create(const struct frag_policy_env *env, const void *params, void **
 	s->step = s->ort ? p->initial : p->growth ? XLA_FIRST_STEP : s->limit;
 	s->step = frag_bfc_round(FRAG_MAX(FRAG_MIN(s->step, s->limit), 1));
 	frag_heap_init(&s->heap, env, s->ort);
-	frag_bset_pool_init(&s->nodes);
+	frag_bset_nodes_init(&s->nodes);
 	frag_bset_init_shared(&s->shared, &s->nodes);
 	*out = s;
 	return 0;
@@ -138,7 +138,7 @@ static void destroy(void *self)
 	struct frag_bfc *s = self;
 
 	frag_heap_release(&s->heap);
-	frag_bset_pool_release(&s->nodes);
+	frag_bset_nodes_release(&s->nodes);
 	frag_host_free(s->own);
 	frag_host_free(s);
 }

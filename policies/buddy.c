@@ -342,7 +342,7 @@ static void usage(void *self, struct frag_usage *out)
 	*out = (struct frag_usage){
 		.allocated_bytes = s->tree.live_bytes,
 		.waiting_bytes = s->tree.waiting_bytes,
-		.pinned_bytes = s->tree.free_bytes - releasable,
+		.non_releasable_bytes = s->tree.free_bytes - releasable,
 		.releasable_bytes = releasable,
 		.largest_free_bytes =
 			s->tree.free_orders ? 1ull << frag_log2(s->tree.free_orders) : 0,

@@ -45,7 +45,7 @@ static const struct frag_opt opts[] = {
 
 struct self {
 	struct frag_heap heap; /* first: its hooks are used as they are */
-	struct frag_bset_pool nodes;
+	struct frag_bset_nodes nodes;
 	struct frag_bset *arenas; /* by stream */
 	uint32_t arenas_count;
 	uintptr_t frees; /* number of the next free */
@@ -73,7 +73,7 @@ static int create(const struct frag_policy_env *env, const void *params, void **
 	if (p->limit_fraction > 0)
 		s->limit = (uint64_t)((double)env->device_total_bytes * p->limit_fraction);
 	frag_heap_init(&s->heap, env, true);
-	frag_bset_pool_init(&s->nodes);
+	frag_bset_nodes_init(&s->nodes);
 	*out = s;
 	return 0;
 }
@@ -83,7 +83,7 @@ static void destroy(void *self)
 	struct self *s = self;
 
 	frag_heap_release(&s->heap);
-	frag_bset_pool_release(&s->nodes);
+	frag_bset_nodes_release(&s->nodes);
 	frag_host_free(s->arenas);
 	frag_host_free(s);
 }
@@ -128,7 +128,7 @@ static int reserve(struct self *s, uint32_t stream)
 			frag_bset_init_shared(&arenas[s->arenas_count++], &s->nodes);
 	}
 	if (FRAG_UNLIKELY(s->nodes.limit < s->heap.pieces_count + 2) &&
-	    frag_bset_pool_reserve(&s->nodes, s->heap.pieces_count + 2))
+	    frag_bset_nodes_reserve(&s->nodes, s->heap.pieces_count + 2))
 		return FRAG_ENOMEM;
 	return frag_heap_reserve(&s->heap, 2);
 }

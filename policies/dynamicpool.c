@@ -290,7 +290,7 @@ static void dynamic_usage(void *self, struct frag_usage *out)
 	out->waiting_bytes += a->waiting_bytes;
 	out->free_bytes += free_bytes;
 	out->releasable_bytes += a->releasable_bytes;
-	out->pinned_bytes += free_bytes - a->releasable_bytes;
+	out->non_releasable_bytes += free_bytes - a->releasable_bytes;
 	out->blocks_count += frag_slab_live(&a->parts);
 	if (frag_bset_count(&a->free))
 		out->largest_free_bytes =

@@ -67,7 +67,7 @@ struct pool {
 struct self {
 	struct frag_heap heap; /* first: its hooks are used as they are */
 	const struct params *params;
-	struct frag_bset_pool nodes;
+	struct frag_bset_nodes nodes;
 	struct pool **pools; /* by stream */
 	uint32_t pools_count;
 	struct frag_piece *left; /* the driver failed to take these; chain through link[0] */
@@ -82,7 +82,7 @@ static int create(const struct frag_policy_env *env, const void *params, void **
 		return frag_fail_nomem(err, "policy ggml");
 	s->params = params;
 	frag_heap_init(&s->heap, env, true);
-	frag_bset_pool_init(&s->nodes);
+	frag_bset_nodes_init(&s->nodes);
 	*out = s;
 	return 0;
 }
@@ -98,7 +98,7 @@ static void destroy(void *self)
 			frag_bset_release(&s->pools[i]->cached);
 		frag_host_free(s->pools[i]);
 	}
-	frag_bset_pool_release(&s->nodes);
+	frag_bset_nodes_release(&s->nodes);
 	frag_host_free(s->pools);
 	frag_host_free(s);
 }
@@ -139,7 +139,7 @@ static struct pool *pool_get(struct self *s, uint32_t stream)
 	if (FRAG_UNLIKELY(!s->pools[stream]))
 		s->pools[stream] = pool_new(s);
 	if (!s->pools[stream] || (s->nodes.limit < s->heap.pieces_count + 1 &&
-				  frag_bset_pool_reserve(&s->nodes, s->heap.pieces_count + 1)))
+				  frag_bset_nodes_reserve(&s->nodes, s->heap.pieces_count + 1)))
 		return NULL;
 	return s->pools[stream];
 }

@@ -145,7 +145,7 @@ static int reserve(struct self *s, uint32_t stream, struct pool **out, struct fr
 }
 
 /* Brings a new handle to its place. On failure it stays at its stage. */
-static int settle(struct self *s, struct pool *q, uint32_t stream, struct frag_err *err)
+static int map_new(struct self *s, struct pool *q, uint32_t stream, struct frag_err *err)
 {
 	struct frag_device *dev = s->env.dev;
 	frag_addr_t addr = q->base + q->open;
@@ -175,7 +175,7 @@ static int grow(struct self *s, struct pool *q, uint64_t bytes, uint32_t stream,
 	struct frag_device *dev = s->env.dev;
 	uint64_t held = dev->reserved_bytes, more;
 
-	FRAG_TRY(settle(s, q, stream, err));
+	FRAG_TRY(map_new(s, q, stream, err));
 	if (bytes <= q->open - q->used)
 		return 0;
 	more = frag_round_up(bytes - (q->open - q->used), s->granule);
@@ -186,7 +186,7 @@ static int grow(struct self *s, struct pool *q, uint64_t bytes, uint32_t stream,
 	q->next_bytes = more;
 	q->stage = CREATED;
 	s->held_bytes += more;
-	return settle(s, q, stream, err);
+	return map_new(s, q, stream, err);
 }
 
 /* ---- hooks -------------------------------------------------------------------------------- */
@@ -309,7 +309,7 @@ static void usage(void *self, struct frag_usage *out)
 	*out = (struct frag_usage){
 		.allocated_bytes = s->live_bytes,
 		.waiting_bytes = s->waiting_bytes,
-		.pinned_bytes = free_bytes,
+		.non_releasable_bytes = free_bytes,
 		.largest_free_bytes = largest,
 		.free_bytes = free_bytes,
 		.segments_count = segments,

@@ -99,7 +99,7 @@ static int create(const struct frag_policy_env *env, const void *params, void **
 		g->frag_limit = g->paper ? 128 * FRAG_MIB : 512 * FRAG_MIB;
 	frag_heap_init(&g->small, env, true);
 	frag_slab_init(&g->pieces, sizeof(struct gl_piece));
-	frag_bset_pool_init(&g->nodes);
+	frag_bset_nodes_init(&g->nodes);
 	*out = g;
 	return 0;
 }
@@ -111,7 +111,7 @@ static void destroy(void *self)
 	gl_drop_stitches(g);
 	gl_drop_segs(g);
 	frag_heap_release(&g->small);
-	frag_bset_pool_release(&g->nodes);
+	frag_bset_nodes_release(&g->nodes);
 	frag_slab_release(&g->pieces);
 	frag_host_free(g->streams);
 	frag_host_free(g);

@@ -40,7 +40,7 @@ static const struct frag_opt opts[] = {
 struct self {
 	struct frag_policy_env env;
 	const struct params *params;
-	struct frag_direct book;
+	struct frag_direct blocks;
 };
 
 static int create(const struct frag_policy_env *env, const void *params, void **out,
@@ -52,7 +52,7 @@ static int create(const struct frag_policy_env *env, const void *params, void **
 		return frag_fail_nomem(err, "policy managed");
 	s->env = *env;
 	s->params = params;
-	frag_direct_init(&s->book);
+	frag_direct_init(&s->blocks);
 	*out = s;
 	return 0;
 }
@@ -68,9 +68,9 @@ static void destroy(void *self)
 {
 	struct self *s = self;
 
-	give_back(s, s->book.first);
-	give_back(s, s->book.orphans);
-	frag_direct_release(&s->book);
+	give_back(s, s->blocks.first);
+	give_back(s, s->blocks.orphans);
+	frag_direct_release(&s->blocks);
 	frag_host_free(s);
 }
 
@@ -89,21 +89,21 @@ static int alloc(void *self, const struct frag_request *req, struct frag_block *
 	frag_addr_t addr;
 	int rc;
 
-	FRAG_TRY(frag_direct_room(&s->book, err));
+	FRAG_TRY(frag_direct_room(&s->blocks, err));
 	FRAG_TRY(frag_dev_managed_alloc(s->env.dev, req->bytes, &addr, err));
 	rc = touch(s, addr, req->bytes, err);
 	if (!rc && s->env.dev->reserved_bytes > s->env.limit_bytes)
 		rc = FRAG_OOM;
 	if (rc) {
 		if (frag_dev_managed_free(s->env.dev, addr, req->bytes, NULL))
-			frag_direct_orphan(
-				&s->book, frag_direct_add(&s->book, addr, req->bytes, req->stream));
+			frag_direct_orphan(&s->blocks, frag_direct_add(&s->blocks, addr, req->bytes,
+								       req->stream));
 		return rc;
 	}
 	*out = (struct frag_block){
 		.addr = addr,
 		.granted = req->bytes,
-		.handle = (uintptr_t)frag_direct_add(&s->book, addr, req->bytes, req->stream),
+		.handle = (uintptr_t)frag_direct_add(&s->blocks, addr, req->bytes, req->stream),
 		.cls = FRAG_CLASS_GROW,
 	};
 	return 0;
@@ -117,9 +117,9 @@ static int release(void *self, const struct frag_block *block, struct frag_err *
 
 	/* what the driver refused to take, destroy offers again */
 	if (rc)
-		frag_direct_orphan(&s->book, b);
+		frag_direct_orphan(&s->blocks, b);
 	else
-		frag_direct_drop(&s->book, b);
+		frag_direct_drop(&s->blocks, b);
 	return rc;
 }
 
@@ -127,28 +127,28 @@ static void free_requested(void *self, const struct frag_block *block)
 {
 	struct self *s = self;
 
-	frag_direct_wait(&s->book, (void *)(uintptr_t)block->handle);
+	frag_direct_wait(&s->blocks, (void *)(uintptr_t)block->handle);
 }
 
 static void visit(void *self, const struct frag_visitor *v)
 {
 	struct self *s = self;
 
-	frag_direct_visit(&s->book, v);
+	frag_direct_visit(&s->blocks, v);
 }
 
 static void usage(void *self, struct frag_usage *out)
 {
 	struct self *s = self;
 
-	frag_direct_usage(&s->book, out);
+	frag_direct_usage(&s->blocks, out);
 }
 
 static int check(void *self, struct frag_err *err)
 {
 	struct self *s = self;
 
-	return frag_direct_check(&s->book, err);
+	return frag_direct_check(&s->blocks, err);
 }
 
 static void counters(void *self, frag_counter_fn fn, void *ctx)

@@ -368,7 +368,7 @@ static void usage(void *self, struct frag_usage *out)
 		out->largest_free_bytes = 0;
 	out->allocated_bytes += s->used_bytes - s->waiting_bytes;
 	out->waiting_bytes += s->waiting_bytes;
-	out->pinned_bytes += idle;
+	out->non_releasable_bytes += idle;
 	out->free_bytes += idle;
 	out->segments_count += s->plan.reserve_bytes != 0;
 }

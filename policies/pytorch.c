@@ -408,5 +408,5 @@ const struct frag_policy_ops frag_policy_pytorch = {
 	.check = pt_check,
 	.usage = pt_usage,
 	.counters = pt_stat_counters,
-	.seed = pt_seed,
+	.restore = pt_restore,
 };

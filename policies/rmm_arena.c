@@ -138,7 +138,7 @@ static struct ra_span *try_alloc(struct arenas *a, struct ra_arena *own, uint64_
 		s = ra_heap_fit(&a->heap, size);
 		return s ? ra_super_take(&a->heap, s, size, was) : NULL;
 	}
-	s = (struct ra_super *)frag_fit_first(&own->supers, size);
+	s = (struct ra_super *)frag_fitset_first(&own->supers, size);
 	if (!s) {
 		s = ra_heap_fit(&a->heap, size);
 		if (!s)
@@ -284,7 +284,7 @@ static void arena_usage(void *self, struct frag_usage *out)
 	out->allocated_bytes += a->live_bytes;
 	out->waiting_bytes += a->waiting_bytes;
 	out->free_bytes += free_bytes;
-	out->pinned_bytes += free_bytes;
+	out->non_releasable_bytes += free_bytes;
 	out->blocks_count += frag_slab_live(&a->heap.spans);
 	for (uint32_t i = 0; i < a->streams.count; i++) {
 		const struct ra_arena *arena = a->streams.list[i];

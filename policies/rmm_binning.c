@@ -198,7 +198,7 @@ static void binning_usage(void *self, struct frag_usage *out)
 	out->allocated_bytes += a->direct_bytes[FRAG_STATE_LIVE];
 	out->waiting_bytes += a->direct_bytes[FRAG_STATE_WAITING];
 	out->free_bytes += a->direct_bytes[FRAG_STATE_FREE];
-	out->pinned_bytes += a->direct_bytes[FRAG_STATE_FREE];
+	out->non_releasable_bytes += a->direct_bytes[FRAG_STATE_FREE];
 	out->blocks_count += a->direct_count;
 	if (!known || a->direct_bytes[FRAG_STATE_FREE])
 		out->largest_free_bytes = 0;

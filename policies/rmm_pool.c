@@ -61,7 +61,7 @@ struct pool {
 	const struct params *p;
 	struct frag_streams streams;
 	struct frag_slab parts;
-	struct frag_bset_pool nodes; /* of all lists */
+	struct frag_bset_nodes nodes; /* of all lists */
 	uint64_t live_bytes, waiting_bytes;
 	bool started; /* the initial chunk has been taken */
 };
@@ -72,7 +72,7 @@ struct pool {
 static int room(struct pool *a, size_t more, struct frag_err *err)
 {
 	if (frag_slab_reserve(&a->parts, more) ||
-	    frag_bset_pool_reserve(&a->nodes, frag_slab_live(&a->parts) + more))
+	    frag_bset_nodes_reserve(&a->nodes, frag_slab_live(&a->parts) + more))
 		return frag_fail_nomem(err, "rmm-pool: blocks");
 	return 0;
 }
@@ -357,7 +357,7 @@ static void pool_usage(void *self, struct frag_usage *out)
 	out->allocated_bytes += a->live_bytes;
 	out->waiting_bytes += a->waiting_bytes;
 	out->free_bytes += free_bytes;
-	out->pinned_bytes += free_bytes;
+	out->non_releasable_bytes += free_bytes;
 	out->blocks_count += frag_slab_live(&a->parts);
 	for (uint32_t i = 0; known && i < a->streams.count; i++) {
 		const struct list *l = a->streams.list[i];
@@ -438,7 +438,7 @@ static int create(const struct frag_policy_env *env, const void *params, void **
 		return rc;
 	}
 	frag_slab_init(&a->parts, sizeof(struct frag_part));
-	frag_bset_pool_init(&a->nodes);
+	frag_bset_nodes_init(&a->nodes);
 	frag_streams_init(&a->streams, &list_ops, a, env->dev);
 	*self = a;
 	return 0;
@@ -449,7 +449,7 @@ static void destroy(void *self)
 	struct pool *a = self;
 
 	frag_streams_release(&a->streams);
-	frag_bset_pool_release(&a->nodes);
+	frag_bset_nodes_release(&a->nodes);
 	frag_slab_release(&a->parts);
 	frag_upstream_close(&a->up);
 	frag_host_free(a);

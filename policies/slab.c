@@ -315,7 +315,7 @@ static void visit(void *self, const struct frag_visitor *v)
 	}
 }
 
-/* The heap sees slabs as live pieces; what is unused in them is free, but pinned. */
+/* The heap sees slabs as live pieces; what is unused in them is free, but not releasable. */
 static void usage(void *self, struct frag_usage *out)
 {
 	struct self *s = self;
@@ -326,7 +326,7 @@ static void usage(void *self, struct frag_usage *out)
 	out->allocated_bytes += s->small.live_bytes - slab_bytes;
 	out->waiting_bytes += s->small.waiting_bytes;
 	out->free_bytes += unused;
-	out->pinned_bytes += unused;
+	out->non_releasable_bytes += unused;
 	out->blocks_count += s->small.slots - s->small.slabs;
 }
 

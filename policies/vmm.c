@@ -260,7 +260,7 @@ static int trim(void *self, uint16_t pool, struct frag_err *err)
 
 	if (!pool && v->env.sync)
 		v->env.sync(v->env.sync_ctx);
-	FRAG_TRY(vm_settle(v, err));
+	FRAG_TRY(vm_close_epochs(v, err));
 	return vm_release(v, pool, err);
 }
 

@@ -32,7 +32,7 @@ int frag_bfc_reserve(struct frag_bfc *s, uint32_t stream)
 			frag_bset_init_shared(&own[s->own_count++], &s->nodes);
 	}
 	if (FRAG_UNLIKELY(s->nodes.limit < s->heap.pieces_count + 2) &&
-	    frag_bset_pool_reserve(&s->nodes, s->heap.pieces_count + 2))
+	    frag_bset_nodes_reserve(&s->nodes, s->heap.pieces_count + 2))
 		return FRAG_ENOMEM;
 	return frag_heap_reserve(&s->heap, 2);
 }

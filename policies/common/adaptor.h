@@ -5,7 +5,7 @@
  *
  * An adaptor puts the struct first in its own state, so that the functions
  * below fit into its table. A hook that the inner policy lacks does nothing.
- * `seed` is not passed on: a history that began late is replayed from its seeds.
+ * `restore` is not passed on: a history that began late is replayed from its initial blocks.
  *
  * Ownership: the adaptor owns the inner policy until frag_adaptor_close.
  */

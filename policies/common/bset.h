@@ -66,7 +66,7 @@ struct frag_bset_spare {
 	char *fresh, *fresh_end;
 };
 
-struct frag_bset_pool {
+struct frag_bset_nodes {
 	struct frag_bset_spare leaves, inners;
 	void *chunks;			   /* chain of all memory */
 	size_t leaves_count, inners_count; /* owned, in use or spare */
@@ -78,9 +78,9 @@ struct frag_bset {
 	size_t count;
 	struct frag_bset_node *root; /* NULL until the first insert */
 	struct frag_bset_leaf *first, *last;
-	uint32_t height;	       /* inner levels above the leaves */
-	struct frag_bset_pool *shared; /* NULL: own */
-	struct frag_bset_pool own;
+	uint32_t height;		/* inner levels above the leaves */
+	struct frag_bset_nodes *shared; /* NULL: own */
+	struct frag_bset_nodes own;
 };
 
 /* Position of an element; leaf NULL = end. Valid until the next change of the set. */
@@ -96,15 +96,15 @@ void frag_bset_release(struct frag_bset *s);
  * pre of pool_release: all sets released. init_shared adds a set: reserve again
  * before inserting into it.
  */
-void frag_bset_pool_init(struct frag_bset_pool *p);
-void frag_bset_pool_release(struct frag_bset_pool *p);
-int frag_bset_pool_reserve(struct frag_bset_pool *p, size_t n);
-void frag_bset_init_shared(struct frag_bset *s, struct frag_bset_pool *p);
+void frag_bset_nodes_init(struct frag_bset_nodes *p);
+void frag_bset_nodes_release(struct frag_bset_nodes *p);
+int frag_bset_nodes_reserve(struct frag_bset_nodes *p, size_t n);
+void frag_bset_init_shared(struct frag_bset *s, struct frag_bset_nodes *p);
 
-/* 0 or FRAG_ENOMEM. Own pool only; for shared ones see frag_bset_pool_reserve. */
+/* 0 or FRAG_ENOMEM. Own pool only; for shared ones see frag_bset_nodes_reserve. */
 static inline int frag_bset_reserve(struct frag_bset *s, size_t n)
 {
-	return FRAG_LIKELY(n <= s->own.limit) ? 0 : frag_bset_pool_reserve(&s->own, n);
+	return FRAG_LIKELY(n <= s->own.limit) ? 0 : frag_bset_nodes_reserve(&s->own, n);
 }
 
 /* pre: reserved, key absent. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the parts of the ordered set share: bset.c changes, bset_pool.c nodes, bset_check.c
+/* What the parts of the ordered set share: bset.c changes, bset_nodes.c nodes, bset_check.c
  * check. */
 #ifndef FRAG_COMMON_BSET_INTERNAL_H
 #define FRAG_COMMON_BSET_INTERNAL_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The book of blocks that a device hands out one by one; see direct.h. */
+/* The records of blocks that a device hands out one by one; see direct.h. */
 #include "direct.h"
 
 #include <stdlib.h>

@@ -4,7 +4,7 @@
  * memory): nothing is cached or split here, so all there is to keep is which
  * blocks are out. What the device holds beyond them is its own.
  *
- * Ownership: the book owns its records; the device memory is given back by
+ * Ownership: the list owns its records; the device memory is given back by
  * the policy that uses it.
  */
 #ifndef FRAG_COMMON_DIRECT_H

@@ -3,7 +3,7 @@
 #include "fitset.h"
 
 /* Finaliser of splitmix64: neighbours in memory get unlike priorities. */
-static uint64_t priority(const struct frag_fit *n)
+static uint64_t priority(const struct frag_fitset_node *n)
 {
 	uint64_t x = n->addr;
 
@@ -12,18 +12,18 @@ static uint64_t priority(const struct frag_fit *n)
 	return x ^ x >> 31;
 }
 
-static uint64_t largest_of(const struct frag_fit *n)
+static uint64_t largest_of(const struct frag_fitset_node *n)
 {
 	return n ? n->largest : 0;
 }
 
-static uint64_t largest_here(const struct frag_fit *n)
+static uint64_t largest_here(const struct frag_fitset_node *n)
 {
 	return FRAG_MAX(n->size, FRAG_MAX(largest_of(n->left), largest_of(n->right)));
 }
 
 /* Brings `largest` into step from n upwards, as far as it changes. */
-static void refresh(struct frag_fit *n)
+static void refresh(struct frag_fitset_node *n)
 {
 	for (; n; n = n->parent) {
 		uint64_t largest = largest_here(n);
@@ -35,9 +35,9 @@ static void refresh(struct frag_fit *n)
 }
 
 /* Where the parent's link to n is. */
-static struct frag_fit **link_of(struct frag_fitset *s, const struct frag_fit *n)
+static struct frag_fitset_node **link_of(struct frag_fitset *s, const struct frag_fitset_node *n)
 {
-	struct frag_fit *p = n->parent;
+	struct frag_fitset_node *p = n->parent;
 
 	if (!p)
 		return &s->root;
@@ -45,9 +45,9 @@ static struct frag_fit **link_of(struct frag_fitset *s, const struct frag_fit *n
 }
 
 /* Child c takes the place of its parent n. */
-static void rotate_up(struct frag_fitset *s, struct frag_fit *n, struct frag_fit *c)
+static void rotate_up(struct frag_fitset *s, struct frag_fitset_node *n, struct frag_fitset_node *c)
 {
-	struct frag_fit *inner;
+	struct frag_fitset_node *inner;
 
 	*link_of(s, n) = c;
 	c->parent = n->parent;
@@ -67,9 +67,9 @@ static void rotate_up(struct frag_fitset *s, struct frag_fit *n, struct frag_fit
 	n->largest = largest_here(n);
 }
 
-void frag_fit_insert(struct frag_fitset *s, struct frag_fit *n)
+void frag_fitset_insert(struct frag_fitset *s, struct frag_fitset_node *n)
 {
-	struct frag_fit **at = &s->root, *parent = NULL;
+	struct frag_fitset_node **at = &s->root, *parent = NULL;
 
 	while (*at) {
 		parent = *at;
@@ -85,9 +85,9 @@ void frag_fit_insert(struct frag_fitset *s, struct frag_fit *n)
 		rotate_up(s, n->parent, n);
 }
 
-void frag_fit_erase(struct frag_fitset *s, struct frag_fit *n)
+void frag_fitset_erase(struct frag_fitset *s, struct frag_fitset_node *n)
 {
-	struct frag_fit *only;
+	struct frag_fitset_node *only;
 
 	while (n->left && n->right)
 		rotate_up(s, n, priority(n->left) > priority(n->right) ? n->left : n->right);
@@ -99,15 +99,15 @@ void frag_fit_erase(struct frag_fitset *s, struct frag_fit *n)
 	refresh(n->parent);
 }
 
-void frag_fit_resize(struct frag_fit *n, uint64_t size)
+void frag_fitset_resize(struct frag_fitset_node *n, uint64_t size)
 {
 	n->size = size;
 	refresh(n);
 }
 
-struct frag_fit *frag_fit_first(const struct frag_fitset *s, uint64_t size)
+struct frag_fitset_node *frag_fitset_first(const struct frag_fitset *s, uint64_t size)
 {
-	struct frag_fit *n = s->root;
+	struct frag_fitset_node *n = s->root;
 
 	if (largest_of(n) < size)
 		return NULL;
@@ -123,14 +123,14 @@ struct frag_fit *frag_fit_first(const struct frag_fitset *s, uint64_t size)
 
 /* ---- check ---------------------------------------------------------------------- */
 
-static const struct frag_fit *leftmost(const struct frag_fit *n)
+static const struct frag_fitset_node *leftmost(const struct frag_fitset_node *n)
 {
 	while (n && n->left)
 		n = n->left;
 	return n;
 }
 
-static const struct frag_fit *next(const struct frag_fit *n)
+static const struct frag_fitset_node *next(const struct frag_fitset_node *n)
 {
 	if (n->right)
 		return leftmost(n->right);
@@ -141,7 +141,7 @@ static const struct frag_fit *next(const struct frag_fit *n)
 
 const char *frag_fit_broken(const struct frag_fitset *s)
 {
-	const struct frag_fit *n, *before = NULL;
+	const struct frag_fitset_node *n, *before = NULL;
 	size_t count = 0;
 
 	if (s->root && s->root->parent)

@@ -15,25 +15,25 @@
 
 #include <frag/base.h>
 
-struct frag_fit {
-	struct frag_fit *left, *right, *parent;
+struct frag_fitset_node {
+	struct frag_fitset_node *left, *right, *parent;
 	frag_addr_t addr;
 	uint64_t size;
 	uint64_t largest; /* of the subtree */
 };
 
 struct frag_fitset {
-	struct frag_fit *root;
+	struct frag_fitset_node *root;
 	size_t count;
 };
 
 /* pre: n->addr and n->size are set, the address is not in the set. */
-void frag_fit_insert(struct frag_fitset *s, struct frag_fit *n);
-void frag_fit_erase(struct frag_fitset *s, struct frag_fit *n);
+void frag_fitset_insert(struct frag_fitset *s, struct frag_fitset_node *n);
+void frag_fitset_erase(struct frag_fitset *s, struct frag_fitset_node *n);
 /* n is in a set; its size changes. */
-void frag_fit_resize(struct frag_fit *n, uint64_t size);
+void frag_fitset_resize(struct frag_fitset_node *n, uint64_t size);
 /* Lowest address with a size of at least `size`, or NULL. pre: size > 0. */
-struct frag_fit *frag_fit_first(const struct frag_fitset *s, uint64_t size);
+struct frag_fitset_node *frag_fitset_first(const struct frag_fitset *s, uint64_t size);
 /* NULL, or what is broken. O(n). */
 const char *frag_fit_broken(const struct frag_fitset *s);
 

@@ -222,7 +222,7 @@ void frag_fixed_usage(const struct frag_fixed *f, struct frag_usage *out)
 	out->allocated_bytes += f->live_count * f->block_bytes;
 	out->waiting_bytes += f->waiting_count * f->block_bytes;
 	out->free_bytes += free_count * f->block_bytes;
-	out->pinned_bytes += free_count * f->block_bytes;
+	out->non_releasable_bytes += free_count * f->block_bytes;
 	out->blocks_count += blocks;
 	if (free_count)
 		out->largest_free_bytes = FRAG_MAX(out->largest_free_bytes, f->block_bytes);

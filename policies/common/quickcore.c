@@ -245,7 +245,7 @@ void frag_quick_usage(const struct frag_quick *q, struct frag_usage *out)
 	out->waiting_bytes += q->waiting_bytes;
 	out->free_bytes += free_bytes;
 	out->releasable_bytes += q->releasable_bytes;
-	out->pinned_bytes += free_bytes - q->releasable_bytes;
+	out->non_releasable_bytes += free_bytes - q->releasable_bytes;
 	out->blocks_count += frag_slab_live(&q->parts);
 	if (last.leaf)
 		out->largest_free_bytes = FRAG_MAX(out->largest_free_bytes, frag_bset_size(last));

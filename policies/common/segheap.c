@@ -230,7 +230,7 @@ void frag_heap_usage(const struct frag_heap *h, uint64_t largest_free_bytes, str
 	*out = (struct frag_usage){
 		.allocated_bytes = h->live_bytes,
 		.waiting_bytes = h->waiting_bytes,
-		.pinned_bytes = h->free_bytes - releasable,
+		.non_releasable_bytes = h->free_bytes - releasable,
 		.releasable_bytes = releasable,
 		.largest_free_bytes = largest_free_bytes,
 		.free_bytes = h->free_bytes,

@@ -170,7 +170,7 @@ void frag_slotpool_usage(const struct frag_slotpool *s, struct frag_usage *out)
 	out->allocated_bytes += s->live_count * s->object_bytes;
 	out->waiting_bytes += s->waiting_count * s->object_bytes;
 	out->free_bytes += free_count * s->object_bytes;
-	out->pinned_bytes += free_count * s->object_bytes;
+	out->non_releasable_bytes += free_count * s->object_bytes;
 	out->blocks_count += objects;
 	if (free_count)
 		out->largest_free_bytes = FRAG_MAX(out->largest_free_bytes, s->object_bytes);

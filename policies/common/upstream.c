@@ -230,7 +230,7 @@ void frag_upstream_usage(struct frag_upstream *up, struct frag_usage *out, bool 
 	out->allocated_bytes -= up->granted;
 	out->blocks_count += up->slack_count - frag_upstream_count(up);
 	out->free_bytes += slack;
-	out->pinned_bytes += slack;
+	out->non_releasable_bytes += slack;
 	/* parts of slack are not told apart: which one is the largest takes a walk */
 	*largest_known = *largest_known && !slack;
 }

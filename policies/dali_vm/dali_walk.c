@@ -91,7 +91,7 @@ void dali_usage(void *self, struct frag_usage *out)
 		.blocks_count = frag_slab_live(&d->pieces) - d->holes_count,
 	};
 	out->releasable_bytes = d->whole_blocks * d->block;
-	out->pinned_bytes = out->free_bytes - out->releasable_bytes;
+	out->non_releasable_bytes = out->free_bytes - out->releasable_bytes;
 }
 
 /* ---- check -------------------------------------------------------------------------------- */

@@ -9,7 +9,7 @@ int gl_room(struct gl *g, size_t more)
 	size_t n =
 		g->small.pieces_count + frag_slab_live(&g->pieces) + g->stitches_count + more + 4;
 
-	if (FRAG_UNLIKELY(g->nodes.limit < n) && frag_bset_pool_reserve(&g->nodes, n))
+	if (FRAG_UNLIKELY(g->nodes.limit < n) && frag_bset_nodes_reserve(&g->nodes, n))
 		return FRAG_ENOMEM;
 	if (frag_heap_reserve(&g->small, 2) || frag_slab_reserve(&g->pieces, more))
 		return FRAG_ENOMEM;

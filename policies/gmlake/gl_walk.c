@@ -99,7 +99,7 @@ void gl_usage(void *self, struct frag_usage *out)
 		.segments_count = g->small.segs_count + g->segs_count + g->going_count,
 		.blocks_count = g->small.pieces_count + frag_slab_live(&g->pieces) + g->going_count,
 	};
-	out->pinned_bytes = out->free_bytes - out->releasable_bytes;
+	out->non_releasable_bytes = out->free_bytes - out->releasable_bytes;
 	for (i = 0; i < g->streams_count; i++) {
 		uint64_t most =
 			FRAG_MAX(largest(&g->streams[i].small), largest(&g->streams[i].large));

@@ -8,7 +8,7 @@
  *   pt_range.c    expandable segments
  *   pt_room.c     where in them is room
  *   pt_stat.c     memory_stats()
- *   pt_seed.c     starting from the state of a recording
+ *   pt_restore.c     starting from the state of a recording
  *   pt_walk.c     visit, check, usage
  *   ../pytorch.c  malloc, free, the policy table
  *
@@ -465,8 +465,9 @@ int pt_room_pages(struct pt_block *u, frag_addr_t end, struct frag_err *err);
 /* For `check`: NULL, or what is broken. O(pages). */
 const char *pt_room_broken(const struct pt_seg *g);
 
-/* pt_seed.c */
-int pt_seed(void *self, const struct frag_seed *seed, uint64_t *handles, struct frag_err *err);
+/* pt_restore.c */
+int pt_restore(void *self, const struct frag_initial_state *initial, uint64_t *handles,
+	       struct frag_err *err);
 
 /* pt_walk.c */
 void pt_visit(void *self, const struct frag_visitor *v);

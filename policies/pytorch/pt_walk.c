@@ -74,7 +74,7 @@ void pt_usage(void *self, struct frag_usage *out)
 	out->waiting_bytes = active - out->allocated_bytes;
 	out->free_bytes = a->total - active;
 	out->releasable_bytes = a->releasable;
-	out->pinned_bytes = out->free_bytes - out->releasable_bytes;
+	out->non_releasable_bytes = out->free_bytes - out->releasable_bytes;
 	for (uint32_t p = 0; p < a->pools_count; p++) {
 		for (uint32_t i = 0; i < a->pools[p].sets_count; i++) {
 			const struct pt_set *set = a->pools[p].sets[i];

@@ -40,7 +40,7 @@ static struct ra_span *span_new(struct ra_heap *h, struct ra_super *s, struct ra
 	}
 	if (n->next)
 		n->next->prev = n;
-	frag_fit_insert(&s->free, &n->fit);
+	frag_fitset_insert(&s->free, &n->fit);
 	return n;
 }
 
@@ -63,7 +63,7 @@ static struct ra_super *super_new(struct ra_heap *h, struct ra_super *prev, frag
 	if (s->next)
 		s->next->prev = s;
 	span_new(h, s, NULL, addr, bytes);
-	frag_fit_insert(&h->global.supers, &s->fit);
+	frag_fitset_insert(&h->global.supers, &s->fit);
 	return s;
 }
 
@@ -77,19 +77,19 @@ int ra_heap_start(struct ra_heap *h, frag_addr_t addr, uint64_t bytes, struct fr
 /* The largest free span has changed. */
 static void super_refresh(struct ra_super *s)
 {
-	frag_fit_resize(&s->fit, frag_fit_largest(&s->free));
+	frag_fitset_resize(&s->fit, frag_fit_largest(&s->free));
 }
 
 struct ra_super *ra_heap_fit(struct ra_heap *h, uint64_t size)
 {
-	struct ra_super *s = (struct ra_super *)frag_fit_first(&h->global.supers, size);
+	struct ra_super *s = (struct ra_super *)frag_fitset_first(&h->global.supers, size);
 	uint64_t head = FRAG_MAX(size, RA_SUPERBLOCK_MIN), bytes;
 
 	if (!s || !ra_super_is_empty(s) || s->bytes < head + RA_SUPERBLOCK_MIN)
 		return s;
 	bytes = s->bytes;
 	s->bytes = head;
-	frag_fit_resize(&s->first->fit, head);
+	frag_fitset_resize(&s->first->fit, head);
 	super_refresh(s);
 	super_new(h, s, s->fit.addr + head, bytes - head);
 	return s;
@@ -97,18 +97,18 @@ struct ra_super *ra_heap_fit(struct ra_heap *h, uint64_t size)
 
 void ra_super_move(struct ra_super *s, struct ra_arena *to)
 {
-	frag_fit_erase(&s->owner->supers, &s->fit);
+	frag_fitset_erase(&s->owner->supers, &s->fit);
 	s->owner = to;
-	frag_fit_insert(&to->supers, &s->fit);
+	frag_fitset_insert(&to->supers, &s->fit);
 }
 
 struct ra_span *ra_super_take(struct ra_heap *h, struct ra_super *s, uint64_t size, uint64_t *was)
 {
-	struct ra_span *n = (struct ra_span *)frag_fit_first(&s->free, size);
+	struct ra_span *n = (struct ra_span *)frag_fitset_first(&s->free, size);
 
 	FRAG_ASSERT(n);
 	*was = n->fit.size;
-	frag_fit_erase(&s->free, &n->fit);
+	frag_fitset_erase(&s->free, &n->fit);
 	n->state = FRAG_STATE_LIVE;
 	if (n->fit.size > size) {
 		span_new(h, s, n, n->fit.addr + size, n->fit.size - size);
@@ -137,15 +137,15 @@ void ra_super_give(struct ra_heap *h, struct ra_span *n)
 
 	n->state = FRAG_STATE_FREE;
 	if (n->next && n->next->state == FRAG_STATE_FREE) {
-		frag_fit_erase(&s->free, &n->next->fit);
+		frag_fitset_erase(&s->free, &n->next->fit);
 		absorb_next(h, n);
 	}
 	if (n->prev && n->prev->state == FRAG_STATE_FREE) {
 		n = n->prev;
-		frag_fit_erase(&s->free, &n->fit);
+		frag_fitset_erase(&s->free, &n->fit);
 		absorb_next(h, n);
 	}
-	frag_fit_insert(&s->free, &n->fit);
+	frag_fitset_insert(&s->free, &n->fit);
 	s->used_count--;
 	super_refresh(s);
 }
@@ -160,12 +160,12 @@ static void join_next(struct ra_heap *h, struct ra_super *s)
 {
 	struct ra_super *gone = s->next;
 
-	frag_fit_erase(&h->global.supers, &gone->fit);
+	frag_fitset_erase(&h->global.supers, &gone->fit);
 	s->bytes += gone->bytes;
 	s->next = gone->next;
 	if (s->next)
 		s->next->prev = s;
-	frag_fit_resize(&s->first->fit, s->bytes);
+	frag_fitset_resize(&s->first->fit, s->bytes);
 	frag_slab_free(&h->spans, gone->first);
 	frag_slab_free(&h->supers, gone);
 	super_refresh(s);

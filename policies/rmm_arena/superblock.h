@@ -27,7 +27,7 @@ struct ra_arena {
 };
 
 struct ra_super {
-	struct frag_fit fit; /* first. addr; size: of the largest free span */
+	struct frag_fitset_node fit; /* first. addr; size: of the largest free span */
 	uint64_t bytes;
 	struct ra_super *prev, *next; /* neighbours in memory */
 	struct ra_arena *owner;
@@ -37,7 +37,7 @@ struct ra_super {
 };
 
 struct ra_span {
-	struct frag_fit fit; /* first. addr, size; in a set only if free */
+	struct frag_fitset_node fit; /* first. addr, size; in a set only if free */
 	struct ra_span *prev, *next;
 	struct ra_super *super;
 	uint32_t stream; /* of its last request */

@@ -7,14 +7,14 @@ void frag_extents_init(struct frag_extents *x, const struct frag_policy_env *env
 {
 	*x = (struct frag_extents){ .page = page, .grow = grow };
 	frag_heap_init(&x->heap, env, true);
-	frag_bset_pool_init(&x->nodes);
+	frag_bset_nodes_init(&x->nodes);
 	frag_bset_init_shared(&x->free, &x->nodes);
 }
 
 void frag_extents_release(struct frag_extents *x)
 {
 	frag_heap_release(&x->heap);
-	frag_bset_pool_release(&x->nodes);
+	frag_bset_nodes_release(&x->nodes);
 }
 
 static void put(void *self, struct frag_piece *p)
@@ -42,7 +42,7 @@ static struct frag_piece *find(const struct frag_extents *x, uint64_t bytes)
 static int reserve(struct frag_extents *x)
 {
 	if (FRAG_UNLIKELY(x->nodes.limit < x->heap.pieces_count + 2) &&
-	    frag_bset_pool_reserve(&x->nodes, x->heap.pieces_count + 2))
+	    frag_bset_nodes_reserve(&x->nodes, x->heap.pieces_count + 2))
 		return FRAG_ENOMEM;
 	return frag_heap_reserve(&x->heap, 2);
 }

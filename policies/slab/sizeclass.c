@@ -3,7 +3,7 @@
 #include "sizeclass.h"
 
 void frag_sc_class_init(struct frag_sc_class *c, uint64_t bytes, uint64_t page,
-			struct frag_bset_pool *nodes)
+			struct frag_bset_nodes *nodes)
 {
 	*c = (struct frag_sc_class){ .bytes = bytes, .slots = (uint32_t)(page / bytes) };
 	c->words = (c->slots + 63) / 64;

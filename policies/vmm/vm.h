@@ -213,7 +213,7 @@ int vm_touch(struct vm *v, struct vm_arena *a, frag_addr_t addr, uint64_t size,
 /* The pages from `page` on belong to the open epoch. */
 void vm_young(struct vm *v, struct vm_arena *a, size_t page, size_t n);
 /* Waits for the device: every epoch is done. */
-int vm_settle(struct vm *v, struct frag_err *err);
+int vm_close_epochs(struct vm *v, struct frag_err *err);
 /* Is all work done that was queued before the pages of this mapping were last freed? */
 bool vm_is_done(const struct vm_arena *a, const struct vm_page *head);
 

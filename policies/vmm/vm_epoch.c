@@ -65,7 +65,7 @@ int vm_touch(struct vm *v, struct vm_arena *a, frag_addr_t addr, uint64_t size,
 	return 0;
 }
 
-int vm_settle(struct vm *v, struct frag_err *err)
+int vm_close_epochs(struct vm *v, struct frag_err *err)
 {
 	FRAG_TRY(frag_dev_sync_all(v->dev, err));
 	for (struct vm_arena *a = v->arenas; a; a = a->next) {

@@ -209,7 +209,7 @@ static int provide_hard(struct vm *v, struct vm_block *b, struct vm_need *n, str
 	vm_unclaim(v);
 	if (v->env.sync)
 		v->env.sync(v->env.sync_ctx);
-	FRAG_TRY(vm_settle(v, err));
+	FRAG_TRY(vm_close_epochs(v, err));
 	need_count(n, b, 0);
 	use_spares(&v->classes[b->arena->cls], n);
 	return squeeze(v, b->arena, n, err);

@@ -112,7 +112,7 @@ void vm_usage(void *self, struct frag_usage *out)
 	out->waiting_bytes = v->waiting_bytes;
 	out->free_bytes = v->mapped_bytes + v->spare_bytes - v->live_bytes - v->waiting_bytes;
 	out->releasable_bytes = v->whole_bytes + v->spare_bytes;
-	out->pinned_bytes = out->free_bytes - out->releasable_bytes;
+	out->non_releasable_bytes = out->free_bytes - out->releasable_bytes;
 	/* the largest free stretch with memory is not known without a walk: 0 */
 	out->blocks_count = frag_slab_live(&v->blocks);
 }

@@ -56,7 +56,7 @@ demo_block() {
 }
 
 # WANTED FILE: install it, or compare
-settle() {
+renew() {
 	if [ $check -eq 0 ]; then
 		cmp -s "$1" "$2" || { cp "$1" "$2"; echo "docs: renewed $2"; }
 	elif ! cmp -s "$1" "$2"; then
@@ -68,16 +68,16 @@ settle() {
 
 stale=0
 metrics_table | replace_part metrics docs/metrics.md > "$scratch/metrics.md"
-settle "$scratch/metrics.md" docs/metrics.md
+renew "$scratch/metrics.md" docs/metrics.md
 policies > "$scratch/list"
 replace_part policies docs/policies.md < "$scratch/list" > "$scratch/policies.md"
-settle "$scratch/policies.md" docs/policies.md
+renew "$scratch/policies.md" docs/policies.md
 # the first table, with its links into the other page
 sed '/^$/q; s/(#/(docs\/policies.md#/' "$scratch/list" | sed '/^$/d' |
 	replace_part policies README.md > "$scratch/README.half"
 demo_block | replace_part demo "$scratch/README.half" > "$scratch/README.md"
-settle "$scratch/README.md" README.md
+renew "$scratch/README.md" README.md
 COLUMNS=100 NO_COLOR=1 cli_page > "$scratch/cli.md"
-settle "$scratch/cli.md" docs/cli.md
+renew "$scratch/cli.md" docs/cli.md
 [ $stale -eq 0 ] || exit 1
 [ $check -eq 0 ] || echo 'docs-check: current'

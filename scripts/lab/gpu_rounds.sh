@@ -16,9 +16,9 @@ if [ "$1" = --summary ]; then
 		either += $at["same_calls"] == "yes" || $at["same_calls_at_real_addresses"] == "yes"
 		peak += $at["peak_reserved_bytes"] == $at["sim_peak_reserved_bytes"]
 		agree += $at["runs_agree"] == "yes"
-		if ($at["witness_at_bytes"] != "") {
-			witnessed++
-			exact += $at["witness_at_bytes"] == $at["mem_info_bytes"]
+		if ($at["observed_at_bytes"] != "") {
+			observed++
+			exact += $at["observed_at_bytes"] == $at["mem_info_bytes"]
 		}
 		if ($at["driver_ns"] == 0)
 			next
@@ -35,7 +35,7 @@ if [ "$1" = --summary ]; then
 		printf "replays: %d, all rounds with the same number of calls: %d\n", rows, agree
 		printf "same calls on the simulated card: %d, with the real addresses or without: %d\n", calls, either
 		printf "peak reserved equal to the byte: %d\n", peak
-		printf "cudaMemGetInfo equal to the byte: %d of %d\n", exact, witnessed
+		printf "cudaMemGetInfo equal to the byte: %d of %d\n", exact, observed
 		printf "modelled driver time within 25 %% of the measured: %d of %d\n", median, timed
 		printf "rounds of the same replay more than 25 %% apart: %d of %d\n", noisy, timed
 		printf "modelled over measured: from %.2f to %.2f\n", low, high

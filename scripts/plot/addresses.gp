@@ -25,9 +25,9 @@ set rmargin at screen px(W - 24)
 set xrange [0:last] noextend
 set grid noxtics noytics
 set style fill solid 1.0 noborder
-# live, waiting, pinned, releasable: causes 1, 3, 4 and 5 of style.gp
-USES = "live waiting pinned releasable"
-array USE_NAME[4] = ["in use", "waiting for a stream", "free, pinned", "free, releasable"]
+# live, waiting, non_releasable, releasable: causes 1, 3, 4 and 5 of style.gp
+USES = "live waiting non_releasable releasable"
+array USE_NAME[4] = ["in use", "waiting for a stream", "free, non-releasable", "free, releasable"]
 array USE_CAUSE[4] = [1, 3, 4, 5]
 do for [i = 0:COUNT - 1] {
 	up = HEAD + 22 + i * PITCH

@@ -13,9 +13,9 @@
 # for dark screens, so scripts use these names and no other black or grey.
 
 # (not here: while a file is loaded, ARG1… are its own)
-# All charts in one PDF: a script sets these itself, and BOOK, and calls one after the other.
-arguments = 'if (!exists("BOOK")) { CSV = ARG1; OUTPUT = ARG2; FORMAT = ARG3; TITLE = ARG4; SUBTITLE = ARG5; EXTRA = ARG6 }'
-open_output = 'if (!exists("BOOK")) { set output OUTPUT }'
+# All charts in one PDF: a script sets these itself, and ONE_PDF, and calls one after the other.
+arguments = 'if (!exists("ONE_PDF")) { CSV = ARG1; OUTPUT = ARG2; FORMAT = ARG3; TITLE = ARG4; SUBTITLE = ARG5; EXTRA = ARG6 }'
+open_output = 'if (!exists("ONE_PDF")) { set output OUTPUT }'
 
 INK = "#222222"		# text
 AXIS = "#444444"	# axes and reference lines
@@ -37,8 +37,8 @@ ppoint(i) = POLICY_POINT[(int(i) + int(i) / 7) % 7 + 1]
 pdash(i) = int(i) / 7 % 3 + 1
 
 # causes, in the order of stacking
-CAUSES = "requested_bytes rounding_bytes waiting_bytes pinned_bytes releasable_bytes other_bytes"
-array CAUSE_NAME[6] = ["requested", "rounding", "waiting for a stream", "free, pinned", "free, releasable", "driver rounding"]
+CAUSES = "requested_bytes rounding_bytes waiting_bytes non_releasable_bytes releasable_bytes other_bytes"
+array CAUSE_NAME[6] = ["requested", "rounding", "waiting for a stream", "free, non-releasable", "free, releasable", "driver rounding"]
 array CAUSE_COLOR[6] = [AREA, YELLOW, SKY, VERMILLION, GREEN, PURPLE]
 
 set datafile separator comma
@@ -53,10 +53,10 @@ set micro
 FONT = "sans-serif"
 # points are drawn larger by the SVG terminal (use: ps 1.2 * DOT)
 set_dot = "DOT = FORMAT eq 'svg' ? 0.6 : 1.0"
-# In the book a sheet is the upper part of a page of A4, 110 pixels to the inch.
+# In one PDF a sheet is the upper part of a page of A4, 110 pixels to the inch.
 PAGE_W = 910
 PAGE_H = 1286
-sheet(w, h) = exists("BOOK") ? sprintf("W=%d; H=%d; FOOT=%d", PAGE_W, h > PAGE_H ? h : PAGE_H, h) : sprintf("W=%d; H=%d; FOOT=%d; ", w, h, h).( \
+sheet(w, h) = exists("ONE_PDF") ? sprintf("W=%d; H=%d; FOOT=%d", PAGE_W, h > PAGE_H ? h : PAGE_H, h) : sprintf("W=%d; H=%d; FOOT=%d; ", w, h, h).( \
 	FORMAT eq "png" ? sprintf("set term pngcairo size %d,%d fontscale 1.3125 linewidth 1.75 pointscale 1.75", int(1.75 * w), int(1.75 * h)) : \
 	FORMAT eq "pdf" ? sprintf("set term pdfcairo size %.3fin,%.3fin fontscale 0.5 linewidth 0.8 pointscale 0.5", w / 110.0, h / 110.0) : \
 	sprintf("set term svg size %d,%d", w, h)). \

@@ -31,7 +31,7 @@
 #include "cmd.h"
 #include "term.h"
 
-#define FRAG_JSON_SCHEMA 1 /* of all JSON documents */
+#define FRAG_JSON_SCHEMA 2 /* of all JSON documents */
 
 enum frag_cli_device { FRAG_CLI_DEVICE_SIM, FRAG_CLI_DEVICE_CUDA, FRAG_CLI_DEVICE_NULL };
 

@@ -5,7 +5,7 @@
  * Every driver call runs through enter() and leave(). enter() numbers it (over
  * all kinds, from 1), checks that the device can do it, and fails it where a
  * failure was ordered; the back-end is then not asked, so a call that was failed
- * on demand has had no effect. leave() books result, bytes and time, brings
+ * on demand has had no effect. leave() records result, bytes and time, brings
  * reserved_bytes and its peak into step with the back-end, and writes the log.
  *
  * Failures on demand: calls that can run out of memory (cudaMalloc,
@@ -14,7 +14,7 @@
  * and a message that ends in "(injected failure of call N)". Calls that the
  * device cannot do at all (FRAG_ENOTSUP) never reach a driver and are not counted.
  *
- * Not calls: pool_usage and managed_usage read counters and cost nothing. A
+ * Not calls: mempool_usage and managed_usage read counters and cost nothing. A
  * first touch of managed memory is no call either, but its price is the driver's:
  * it counts as a prefetch.
  */
@@ -200,7 +200,7 @@ uint64_t frag_dev_leaks(const struct frag_device *dev)
 
 /* ---- the calls -------------------------------------------------------------- */
 
-/* Body of one call: count, ask the back-end, book. */
+/* Body of one call: count, ask the back-end, record. */
 #define CALL(kind_, bytes_, ...) \
 	struct call c; \
 	int rc_ = enter(&c, dev, FRAG_CALL_##kind_, (bytes_), err); \
@@ -268,41 +268,41 @@ int frag_dev_unmap(struct frag_device *dev, frag_addr_t addr, uint64_t bytes, st
 	CALL(UNMAP, bytes, dev->ops->unmap(dev->priv, addr, bytes, &c.ns, err));
 }
 
-int frag_dev_pool_create(struct frag_device *dev, const struct frag_pool_attr *attr, uint64_t *pool,
-			 struct frag_err *err)
+int frag_dev_mempool_create(struct frag_device *dev, const struct frag_mempool_attr *attr,
+			    uint64_t *pool, struct frag_err *err)
 {
-	CALL(POOL_CREATE, 0, dev->ops->pool_create(dev->priv, attr, pool, &c.ns, err));
+	CALL(POOL_CREATE, 0, dev->ops->mempool_create(dev->priv, attr, pool, &c.ns, err));
 }
 
-int frag_dev_pool_destroy(struct frag_device *dev, uint64_t pool, struct frag_err *err)
+int frag_dev_mempool_destroy(struct frag_device *dev, uint64_t pool, struct frag_err *err)
 {
-	CALL(POOL_DESTROY, 0, dev->ops->pool_destroy(dev->priv, pool, &c.ns, err));
+	CALL(POOL_DESTROY, 0, dev->ops->mempool_destroy(dev->priv, pool, &c.ns, err));
 }
 
-int frag_dev_pool_alloc(struct frag_device *dev, uint64_t pool, uint64_t bytes, uint32_t stream,
-			frag_addr_t *out, struct frag_err *err)
+int frag_dev_mempool_alloc(struct frag_device *dev, uint64_t pool, uint64_t bytes, uint32_t stream,
+			   frag_addr_t *out, struct frag_err *err)
 {
 	CALL(ASYNC_MALLOC, bytes,
-	     dev->ops->pool_alloc(dev->priv, pool, bytes, stream, out, &c.ns, err));
+	     dev->ops->mempool_alloc(dev->priv, pool, bytes, stream, out, &c.ns, err));
 }
 
-int frag_dev_pool_free(struct frag_device *dev, uint64_t pool, frag_addr_t addr, uint64_t bytes,
-		       uint32_t stream, struct frag_err *err)
+int frag_dev_mempool_free(struct frag_device *dev, uint64_t pool, frag_addr_t addr, uint64_t bytes,
+			  uint32_t stream, struct frag_err *err)
 {
-	CALL(ASYNC_FREE, bytes, dev->ops->pool_free(dev->priv, pool, addr, stream, &c.ns, err));
+	CALL(ASYNC_FREE, bytes, dev->ops->mempool_free(dev->priv, pool, addr, stream, &c.ns, err));
 }
 
-int frag_dev_pool_trim(struct frag_device *dev, uint64_t pool, uint64_t keep_bytes,
-		       struct frag_err *err)
+int frag_dev_mempool_trim(struct frag_device *dev, uint64_t pool, uint64_t keep_bytes,
+			  struct frag_err *err)
 {
-	CALL(POOL_TRIM, 0, dev->ops->pool_trim(dev->priv, pool, keep_bytes, &c.ns, err));
+	CALL(POOL_TRIM, 0, dev->ops->mempool_trim(dev->priv, pool, keep_bytes, &c.ns, err));
 }
 
-void frag_dev_pool_usage(struct frag_device *dev, uint64_t pool, struct frag_pool_usage *out)
+void frag_dev_mempool_usage(struct frag_device *dev, uint64_t pool, struct frag_mempool_usage *out)
 {
 	memset(out, 0, sizeof(*out));
 	if (box_of(dev)->can & FRAG_CAN_ASYNC)
-		dev->ops->pool_usage(dev->priv, pool, out);
+		dev->ops->mempool_usage(dev->priv, pool, out);
 }
 
 int frag_dev_managed_alloc(struct frag_device *dev, uint64_t bytes, frag_addr_t *out,
@@ -384,15 +384,15 @@ int frag_dev_content_fault(struct frag_device *dev, bool wait, struct frag_conte
 	return dev->ops->content_fault ? dev->ops->content_fault(dev->priv, wait, out, err) : 0;
 }
 
-int frag_dev_settle(struct frag_device *dev, uint64_t given_back_bytes, struct frag_err *err)
+int frag_dev_make_ready(struct frag_device *dev, uint64_t given_back_bytes, struct frag_err *err)
 {
-	return dev->ops->settle ? dev->ops->settle(dev->priv, given_back_bytes, err) : 0;
+	return dev->ops->make_ready ? dev->ops->make_ready(dev->priv, given_back_bytes, err) : 0;
 }
 
-bool frag_dev_witness(struct frag_device *dev, struct frag_dev_witness *out)
+bool frag_dev_observed(struct frag_device *dev, struct frag_dev_observed *out)
 {
-	*out = (struct frag_dev_witness){ 0 };
-	if (dev->ops->witness)
-		dev->ops->witness(dev->priv, out);
-	return dev->ops->witness != NULL;
+	*out = (struct frag_dev_observed){ 0 };
+	if (dev->ops->observed)
+		dev->ops->observed(dev->priv, out);
+	return dev->ops->observed != NULL;
 }

@@ -3,7 +3,7 @@
  * The device that does nothing: endless memory, no cost, addresses that only
  * grow. What a replay takes on it is what the simulator itself costs.
  *
- * It keeps no books, so it cannot tell a wrong free, and reserved is the sum of
+ * It keeps no records, so it cannot tell a wrong free, and reserved is the sum of
  * what was taken: it never falls. Addresses of all kinds come from one counter and
  * never overlap, whatever is freed.
  */
@@ -111,8 +111,8 @@ static int null_map(void *priv, frag_addr_t addr, uint64_t handle, uint64_t *ns,
 	return 0;
 }
 
-static int null_pool_create(void *priv, const struct frag_pool_attr *attr, uint64_t *pool,
-			    uint64_t *ns, struct frag_err *err)
+static int null_mempool_create(void *priv, const struct frag_mempool_attr *attr, uint64_t *pool,
+			       uint64_t *ns, struct frag_err *err)
 {
 	struct null *null = priv;
 
@@ -122,33 +122,33 @@ static int null_pool_create(void *priv, const struct frag_pool_attr *attr, uint6
 	return 0;
 }
 
-static int null_pool_alloc(void *priv, uint64_t pool, uint64_t bytes, uint32_t stream,
-			   frag_addr_t *out, uint64_t *ns, struct frag_err *err)
+static int null_mempool_alloc(void *priv, uint64_t pool, uint64_t bytes, uint32_t stream,
+			      frag_addr_t *out, uint64_t *ns, struct frag_err *err)
 {
 	(void)pool, (void)stream, (void)err;
 	return take(priv, bytes, out, ns);
 }
 
-static int null_pool_free(void *priv, uint64_t pool, frag_addr_t addr, uint32_t stream,
-			  uint64_t *ns, struct frag_err *err)
+static int null_mempool_free(void *priv, uint64_t pool, frag_addr_t addr, uint32_t stream,
+			     uint64_t *ns, struct frag_err *err)
 {
 	(void)priv, (void)pool, (void)addr, (void)stream, (void)err;
 	*ns = 0;
 	return 0;
 }
 
-static int null_pool_trim(void *priv, uint64_t pool, uint64_t keep_bytes, uint64_t *ns,
-			  struct frag_err *err)
+static int null_mempool_trim(void *priv, uint64_t pool, uint64_t keep_bytes, uint64_t *ns,
+			     struct frag_err *err)
 {
 	(void)priv, (void)pool, (void)keep_bytes, (void)err;
 	*ns = 0;
 	return 0;
 }
 
-static void null_pool_usage(void *priv, uint64_t pool, struct frag_pool_usage *out)
+static void null_mempool_usage(void *priv, uint64_t pool, struct frag_mempool_usage *out)
 {
 	(void)priv, (void)pool;
-	*out = (struct frag_pool_usage){ 0 };
+	*out = (struct frag_mempool_usage){ 0 };
 }
 
 static int null_managed_touch(void *priv, frag_addr_t addr, uint64_t bytes, bool prefetch,
@@ -222,12 +222,12 @@ static const struct frag_device_ops null_ops = {
 	.map = null_map,
 	.set_access = null_range,
 	.unmap = null_range,
-	.pool_create = null_pool_create,
-	.pool_destroy = null_release,
-	.pool_alloc = null_pool_alloc,
-	.pool_free = null_pool_free,
-	.pool_trim = null_pool_trim,
-	.pool_usage = null_pool_usage,
+	.mempool_create = null_mempool_create,
+	.mempool_destroy = null_release,
+	.mempool_alloc = null_mempool_alloc,
+	.mempool_free = null_mempool_free,
+	.mempool_trim = null_mempool_trim,
+	.mempool_usage = null_mempool_usage,
 	.managed_alloc = null_alloc,
 	.managed_free = null_free,
 	.managed_touch = null_managed_touch,

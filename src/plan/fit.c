@@ -4,7 +4,7 @@
  *
  * All in pages of 2 MiB that the process can have: card = context + margin +
  * pages. Between the load (below it nothing can complete) and the peak on a card
- * that is large enough (from there on the card is never felt) the border is
+ * that is large enough (from there on nothing is given back or retried) the border is
  * bisected. A caching policy may fail above a capacity at which it completes,
  * because another release at another moment leaves other holes. So the
  * neighbourhood is probed: distances that grow by half on both sides, and evenly
@@ -195,7 +195,7 @@ static void note_gaps(struct search *s, uint64_t min, uint64_t *safe)
 }
 
 /* The border above the last gap, to the page. */
-static int settle_gaps(struct search *s, uint64_t min)
+static int close_gaps(struct search *s, uint64_t min)
 {
 	uint64_t safe, fails = 0;
 
@@ -236,10 +236,10 @@ static int search_border(struct search *s, uint64_t *upper)
 		min = now;
 		FRAG_TRY(bisect(s, fails, &min));
 	}
-	return settle_gaps(s, min);
+	return close_gaps(s, min);
 }
 
-/* On a card with more room than the ample run took nothing is felt of it. */
+/* On a card with more room than the ample run took it replays in the same way. */
 static int try_gpus(struct search *s, uint64_t upper, const struct frag_gpu *const *gpus,
 		    size_t count)
 {

@@ -87,7 +87,7 @@ void frag_contents_pace(struct frag_contents *c, uint64_t time_us)
 		;
 }
 
-/* ---- the book of lives ------------------------------------------------------------- */
+/* ---- lives --------------------------------------------------------------------- */
 
 static int grow(struct frag_contents *c, uint32_t slot, struct frag_err *err)
 {

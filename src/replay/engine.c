@@ -17,7 +17,7 @@
 
 static void pending_add(struct frag_run *run, uint32_t slot)
 {
-	struct frag_slot *s = &run->slots[slot];
+	struct frag_run_slot *s = &run->slots[slot];
 
 	s->state = SLOT_PENDING;
 	run->waiting += s->b.granted;
@@ -32,7 +32,7 @@ static void pending_add(struct frag_run *run, uint32_t slot)
 
 static void pending_remove(struct frag_run *run, uint32_t slot)
 {
-	struct frag_slot *s = &run->slots[slot];
+	struct frag_run_slot *s = &run->slots[slot];
 
 	run->waiting -= s->b.granted;
 	if (s->prev != FRAG_NO_SLOT)
@@ -45,7 +45,7 @@ static void pending_remove(struct frag_run *run, uint32_t slot)
 		run->pending_last = s->prev;
 }
 
-static int free_block(struct frag_run *run, struct frag_slot *s)
+static int free_block(struct frag_run *run, struct frag_run_slot *s)
 {
 	uint64_t before = run->dev->driver_ns;
 	int rc;
@@ -99,14 +99,14 @@ void frag_run_sync(void *ctx)
 	int rc = complete_held(run);
 
 	run->syncs++;
-	run->seen_calls = FRAG_RUN_STIRRED;
+	run->seen_calls = FRAG_RUN_LOOK_AGAIN;
 	while (!rc && run->pending_first != FRAG_NO_SLOT)
 		rc = complete(run, run->pending_first);
 	if (rc && !run->upcall_rc)
 		run->upcall_rc = rc;
 }
 
-static void let_go(struct frag_run *run, struct frag_slot *s)
+static void let_go(struct frag_run *run, struct frag_run_slot *s)
 {
 	run->requested -= s->b.requested;
 	run->bound -= frag_round_up(s->b.requested, 512);
@@ -168,10 +168,10 @@ void frag_run_dropped(struct frag_run *run, const struct frag_event *e)
 
 static int do_alloc(struct frag_run *run, const struct frag_event *e)
 {
-	struct frag_slot *s = &run->slots[e->slot];
+	struct frag_run_slot *s = &run->slots[e->slot];
 	int rc;
 
-	if (FRAG_UNLIKELY(run->seeded && e->flags & FRAG_EVF_SEED))
+	if (FRAG_UNLIKELY(run->restored && e->flags & FRAG_EVF_INITIAL))
 		return 0;
 	if (FRAG_UNLIKELY(s->state == SLOT_HELD)) {
 		/* the number is taken over from a block that completes inside this very call */
@@ -225,7 +225,7 @@ static int do_refused(struct frag_run *run, const struct frag_event *e)
 
 static int do_free_requested(struct frag_run *run, const struct frag_event *e)
 {
-	struct frag_slot *s = &run->slots[e->slot];
+	struct frag_run_slot *s = &run->slots[e->slot];
 
 	if (s->state != SLOT_LIVE)
 		return 0; /* dropped */
@@ -240,7 +240,7 @@ static int do_free_requested(struct frag_run *run, const struct frag_event *e)
 
 static int do_free_completed(struct frag_run *run, const struct frag_event *e)
 {
-	struct frag_slot *s = &run->slots[e->slot];
+	struct frag_run_slot *s = &run->slots[e->slot];
 
 	if (s->state == SLOT_DROPPED)
 		s->state = SLOT_EMPTY;
@@ -264,7 +264,7 @@ static int do_free_completed(struct frag_run *run, const struct frag_event *e)
 
 static int do_free(struct frag_run *run, const struct frag_event *e)
 {
-	struct frag_slot *s = &run->slots[e->slot];
+	struct frag_run_slot *s = &run->slots[e->slot];
 
 	if (FRAG_UNLIKELY(s->state != SLOT_LIVE)) {
 		s->state = SLOT_EMPTY; /* dropped */
@@ -332,14 +332,14 @@ void frag_run_loss(struct frag_run *run, uint64_t event, uint64_t time_us, struc
 	else
 		frag_policy_usage_walk(&run->policy, &u);
 	run->walk_cost += run->policy.ops->usage ? 1 : u.blocks_count + u.segments_count;
-	held = u.allocated_bytes + u.waiting_bytes + u.pinned_bytes + u.releasable_bytes;
+	held = u.allocated_bytes + u.waiting_bytes + u.non_releasable_bytes + u.releasable_bytes;
 	*out = (struct frag_loss){
 		.event = event,
 		.time_us = time_us,
 		.requested_bytes = run->requested,
 		.rounding_bytes = run->allocated - run->requested,
 		.waiting_bytes = run->waiting,
-		.pinned_bytes = u.pinned_bytes,
+		.non_releasable_bytes = u.non_releasable_bytes,
 		.releasable_bytes = u.releasable_bytes,
 		.reserved_bytes = run->dev->reserved_bytes - run->start_reserved,
 		.largest_free_bytes = u.largest_free_bytes,
@@ -362,7 +362,8 @@ static void note_peak(struct frag_run *run, uint64_t time_us)
 	if (!run->peak_stale)
 		frag_run_loss(run, run->events, time_us, &run->peak);
 	/* a policy that cannot say its largest free block without a walk */
-	if (!run->peak.largest_free_bytes && run->peak.pinned_bytes + run->peak.releasable_bytes)
+	if (!run->peak.largest_free_bytes &&
+	    run->peak.non_releasable_bytes + run->peak.releasable_bytes)
 		run->peak_stale = true;
 }
 
@@ -451,7 +452,7 @@ static int feed(struct frag_run *run, const struct frag_event *events, size_t co
 
 	run->careful = run->contents || run->opt.check || run->opt.sync_every;
 	/* between the batches the device was not ours */
-	run->seen_calls = FRAG_RUN_STIRRED;
+	run->seen_calls = FRAG_RUN_LOOK_AGAIN;
 	run->seen_ns = run->dev->driver_ns;
 	while (events != end && !run->stopped) {
 		int rc;

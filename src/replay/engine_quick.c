@@ -89,7 +89,8 @@ static void span_end(struct frag_run *run, struct span t, size_t n)
 }
 
 /* Behind span_end: an alloc that called the driver or was refused. */
-static int hard_alloc(struct frag_run *run, const struct frag_event *e, struct frag_slot *s, int rc)
+static int hard_alloc(struct frag_run *run, const struct frag_event *e, struct frag_run_slot *s,
+		      int rc)
 {
 	uint64_t ns = run->dev->driver_ns - run->seen_ns;
 
@@ -127,8 +128,8 @@ static int hard_free(struct frag_run *run, const struct frag_event *e, int rc)
 	return 0;
 }
 
-static HOT int quick_alloc(struct frag_run *run, const struct frag_event *e, struct frag_slot *s,
-			   struct span *t)
+static HOT int quick_alloc(struct frag_run *run, const struct frag_event *e,
+			   struct frag_run_slot *s, struct span *t)
 {
 	uint64_t bytes = e->bytes;
 	struct frag_request req = { .bytes = bytes, .stream = e->stream, .pool = e->pool };
@@ -148,7 +149,7 @@ static HOT int quick_alloc(struct frag_run *run, const struct frag_event *e, str
 	return 0;
 }
 
-static HOT int quick_free(struct frag_run *run, struct frag_slot *s, struct span *t)
+static HOT int quick_free(struct frag_run *run, struct frag_run_slot *s, struct span *t)
 {
 	t->requested -= s->b.requested;
 	t->allocated -= s->b.granted;
@@ -181,7 +182,7 @@ static HOT int quick_event(struct frag_run *run, const struct frag_event *e, str
 {
 	unsigned what = kind_and_flags(e);
 	struct frag_device *dev = run->dev;
-	struct frag_slot *s = &run->slots[e->slot];
+	struct frag_run_slot *s = &run->slots[e->slot];
 
 	if (what > FRAG_EV_FREE)
 		return -1;

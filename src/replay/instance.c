@@ -89,7 +89,7 @@ static void count_block(void *ctx, frag_addr_t addr, uint64_t bytes, enum frag_b
 	} else {
 		u->free_bytes += bytes;
 		u->releasable_bytes += releasable;
-		u->pinned_bytes += bytes - releasable;
+		u->non_releasable_bytes += bytes - releasable;
 		u->largest_free_bytes = FRAG_MAX(u->largest_free_bytes, bytes);
 	}
 }

@@ -12,17 +12,18 @@ void frag_run_options_defaults(struct frag_run_options *o)
 	*o = (struct frag_run_options){ .limit_bytes = UINT64_MAX, .windows_max = 1024 };
 }
 
-static int seed_run(struct frag_run *run, const struct frag_seed *seed, struct frag_err *err)
+static int restore_state(struct frag_run *run, const struct frag_initial_state *initial,
+			 struct frag_err *err)
 {
-	uint64_t *handles = frag_host_calloc(seed->blocks_count, sizeof(*handles));
+	uint64_t *handles = frag_host_calloc(initial->blocks_count, sizeof(*handles));
 	int rc;
 
 	if (!handles)
-		return frag_fail_nomem(err, "replay: seed");
-	rc = run->policy.ops->seed(run->policy.self, seed, handles, err);
-	for (size_t i = 0; !rc && i < seed->blocks_count; i++) {
-		const struct frag_seed_block *b = &seed->blocks[i];
-		struct frag_slot *s = &run->slots[b->slot];
+		return frag_fail_nomem(err, "replay: initial state");
+	rc = run->policy.ops->restore(run->policy.self, initial, handles, err);
+	for (size_t i = 0; !rc && i < initial->blocks_count; i++) {
+		const struct frag_initial_block *b = &initial->blocks[i];
+		struct frag_run_slot *s = &run->slots[b->slot];
 
 		s->b = (struct frag_block){ .addr = b->addr,
 					    .granted = b->bytes,
@@ -47,7 +48,7 @@ static int seed_run(struct frag_run *run, const struct frag_seed *seed, struct f
 		run->bound += frag_round_up(b->requested, 512);
 	}
 	run->peak_bound = run->bound;
-	run->seeded = true;
+	run->restored = true;
 	frag_host_free(handles);
 	return rc;
 }
@@ -71,8 +72,8 @@ static int open_policy(struct frag_run *run, const struct frag_trace_dev *hdr,
 		env.journal_ctx = hooks->journal_ctx;
 	}
 	FRAG_TRY(frag_policy_create(run->spec, &env, &run->policy, err));
-	if (hooks && hooks->seed && hooks->seed->segments_count && run->policy.ops->seed)
-		return seed_run(run, hooks->seed, err);
+	if (hooks && hooks->initial && hooks->initial->segments_count && run->policy.ops->restore)
+		return restore_state(run, hooks->initial, err);
 	return 0;
 }
 
@@ -218,13 +219,13 @@ static void peaks_of_series(struct frag_metrics *m, const struct frag_series *s)
 
 static void fill_peak(struct frag_metrics *m, const struct frag_loss *p)
 {
-	uint64_t free_bytes = p->pinned_bytes + p->releasable_bytes;
+	uint64_t free_bytes = p->non_releasable_bytes + p->releasable_bytes;
 
 	m->peak_event = p->event;
 	m->at_peak_requested_bytes = p->requested_bytes;
 	m->at_peak_rounding_bytes = p->rounding_bytes;
 	m->at_peak_waiting_bytes = p->waiting_bytes;
-	m->pinned_bytes = p->pinned_bytes;
+	m->non_releasable_bytes = p->non_releasable_bytes;
 	m->releasable_bytes = p->releasable_bytes;
 	m->at_peak_other_bytes = p->other_bytes;
 	m->largest_free_bytes = p->largest_free_bytes;

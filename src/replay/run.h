@@ -17,13 +17,13 @@ enum slot_state { SLOT_EMPTY, SLOT_LIVE, SLOT_PENDING, SLOT_HELD, SLOT_DROPPED }
 
 #define FRAG_NO_SLOT UINT32_MAX
 
-struct frag_slot {
+struct frag_run_slot {
 	struct frag_block b;
 	uint32_t prev, next; /* chain of pending slots */
 	uint8_t state;
 	uint8_t pad_[15]; /* 64 bytes: an index is a shift */
 };
-_Static_assert(sizeof(struct frag_slot) == 64, "a slot fills a cache line");
+_Static_assert(sizeof(struct frag_run_slot) == 64, "a slot fills a cache line");
 
 struct frag_run {
 	struct frag_policy policy;
@@ -34,7 +34,7 @@ struct frag_run {
 	struct frag_err *err;		/* of the current call, for errors inside the sync upcall */
 	int upcall_rc;			/* first error inside an upcall */
 
-	struct frag_slot *slots;
+	struct frag_run_slot *slots;
 	uint32_t slots_count;
 	uint32_t pending_first, pending_last;
 	uint32_t *held; /* slots whose completion is held, in recorded order */
@@ -47,7 +47,7 @@ struct frag_run {
 	uint64_t last_us, start_reserved;
 
 	/* The device after the last event: as long as its count of calls is this one, nothing of it
-	 * has changed. FRAG_RUN_STIRRED: look again in any case. */
+	 * has changed. FRAG_RUN_LOOK_AGAIN: look again in any case. */
 	uint64_t seen_calls, seen_ns;
 	bool careful; /* something is to be done at every event: no quick loop */
 
@@ -63,7 +63,7 @@ struct frag_run {
 	uint64_t host_ns;
 	uint32_t sample; /* calls until the next host latency sample */
 	bool stopped;
-	bool seeded; /* skip FRAG_EVF_SEED events */
+	bool restored; /* skip FRAG_EVF_INITIAL events */
 	struct frag_result r;
 };
 
@@ -71,7 +71,8 @@ struct frag_run {
 struct frag_run_hooks {
 	frag_journal_fn journal;
 	void *journal_ctx;
-	const struct frag_seed *seed; /* start from this state (policies with `seed`) */
+	const struct frag_initial_state
+		*initial; /* start from this state (policies with `restore`) */
 };
 int frag_run_create_hooked(const struct frag_policy_spec *spec, struct frag_device *dev,
 			   const struct frag_trace_dev *dev_hdr, const struct frag_run_options *opt,
@@ -85,7 +86,7 @@ void frag_counters_free(char *(*counters)[2]);
 /* Where the bytes are now. */
 void frag_run_loss(struct frag_run *run, uint64_t event, uint64_t time_us, struct frag_loss *out);
 
-#define FRAG_RUN_STIRRED UINT64_MAX
+#define FRAG_RUN_LOOK_AGAIN UINT64_MAX
 
 /*
  * engine_quick.c: plain allocs and frees as long as nothing special happens. Takes at

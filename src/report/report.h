@@ -26,7 +26,7 @@
 
 #include <jansson.h>
 
-#define FRAG_REPORT_SCHEMA 1
+#define FRAG_REPORT_SCHEMA 2
 
 /* What is possible with all knowledge of the trace. */
 struct frag_optimum {
@@ -47,7 +47,7 @@ struct frag_section {
 	uint32_t devs_count;  /* of the trace */
 	uint32_t streams_count, pools_count;
 	uint64_t events_count, start_us, duration_us; /* duration 0: the trace has no times */
-	uint64_t seed_blocks;			      /* live before the history began */
+	uint64_t initial_blocks;		      /* live before the history began */
 	bool truncated;				      /* the recorder lost the beginning */
 	const struct frag_trace_dev *events; /* for charts of the trace itself; NULL = gone */
 	struct frag_result *results;	     /* in the order they were asked for */
@@ -144,7 +144,7 @@ int frag_report_json_text(const struct frag_report *r, struct frag_text *out, st
 #define FRAG_FORMAT_SVG 1u
 #define FRAG_FORMAT_PNG 2u
 #define FRAG_FORMAT_PDF 4u
-#define FRAG_FORMAT_BOOK 8u /* charts.pdf: all of them, one to a page */
+#define FRAG_FORMAT_ONE_PDF 8u /* charts.pdf: all of them, one to a page */
 
 /*
  * Writes results.csv, results.json, for each chart its CSV and pictures, and

@@ -5,7 +5,7 @@
  */
 #include "report.h"
 
-#include "report/page/book.h"
+#include "report/page/one_pdf.h"
 #include "report/page/html.h"
 #include "report/charts/plot.h"
 #include "spread.h"
@@ -200,12 +200,12 @@ static int put_page(struct writer *w, struct frag_err *err)
 }
 
 /* charts.pdf: of each chart the first format's entry, whatever that is, has all it needs. */
-static int put_book(struct writer *w, unsigned threads, struct frag_err *err)
+static int put_one_pdf(struct writer *w, unsigned threads, struct frag_err *err)
 {
 	size_t per_chart = w->figures_count ? w->plots_count / w->figures_count : 1;
 	struct frag_plot *pages = frag_host_calloc(w->figures_count + 1, sizeof(*pages));
 	char *program = frag_path_join(w->work, "charts.gp"), *scripts = NULL;
-	struct frag_plot book = { .format = "pdf", .title = "", .subtitle = "", .extra = "" };
+	struct frag_plot pdf = { .format = "pdf", .title = "", .subtitle = "", .extra = "" };
 	struct frag_text text = { 0 };
 	int ret = pages && program ? frag_plot_scripts(&scripts, err)
 				   : frag_fail_nomem(err, "charts.pdf");
@@ -213,15 +213,15 @@ static int put_book(struct writer *w, unsigned threads, struct frag_err *err)
 	for (size_t i = 0; !ret && i < w->figures_count; i++)
 		pages[i] = w->plots[i * per_chart];
 	if (!ret)
-		ret = path_of(w, "charts", "pdf", &book.output, err);
+		ret = path_of(w, "charts", "pdf", &pdf.output, err);
 	if (!ret) {
-		frag_book_script(pages, w->figures_count, scripts, book.output, &text);
+		frag_one_pdf_script(pages, w->figures_count, scripts, pdf.output, &text);
 		ret = put_text(w, "charts.gp", &text, err);
 	}
-	book.script = program;
-	book.csv = "";
+	pdf.script = program;
+	pdf.csv = "";
 	if (!ret)
-		ret = frag_plot_run(&book, 1, threads, err);
+		ret = frag_plot_run(&pdf, 1, threads, err);
 	if (program)
 		unlink(program);
 	frag_host_free(scripts);
@@ -312,8 +312,8 @@ int frag_report_write(const struct frag_report *r, const char *dir, unsigned for
 		ret = add_charts(&w, err);
 	if (!ret)
 		ret = frag_plot_run(w.plots, w.plots_count, threads, err);
-	if (!ret && formats & FRAG_FORMAT_BOOK && w.figures_count)
-		ret = put_book(&w, threads, err);
+	if (!ret && formats & FRAG_FORMAT_ONE_PDF && w.figures_count)
+		ret = put_one_pdf(&w, threads, err);
 	if (!ret)
 		ret = put_page(&w, err);
 	if (!ret)

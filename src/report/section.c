@@ -34,7 +34,7 @@ int frag_section_init(struct frag_section *s, const struct frag_trace *trace, ui
 		.start_us = trace->start_us,
 		.duration_us =
 			d->events && d->events_count ? d->events[d->events_count - 1].time_us : 0,
-		.seed_blocks = d->seed.blocks_count,
+		.initial_blocks = d->initial.blocks_count,
 		.truncated = d->truncated,
 		.events = d,
 	};

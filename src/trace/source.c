@@ -175,8 +175,8 @@ static int leave_device(struct frag_source *src, struct frag_err *err)
 	struct frag_cft_parser *p = &src->parser;
 	const struct frag_trace_dev *declared = &p->declared[src->dev].dev;
 
-	if (src->handed < p->trace->devs[src->dev].seed.blocks_count)
-		return frag_cft_bad(err, p->offset, "fewer events than seed blocks");
+	if (src->handed < p->trace->devs[src->dev].initial.blocks_count)
+		return frag_cft_bad(err, p->offset, "fewer events than initial blocks");
 	FRAG_TRY(frag_cft_parser_skip(p, &frag_cft_seen, src->dev,
 				      declared->seen_count - src->seen_handed, err));
 	src->seen_handed = 0;

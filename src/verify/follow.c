@@ -19,8 +19,8 @@ struct follow {
 	struct follow_report *r;
 	size_t cursor; /* next segment event of the evidence */
 	uint64_t event;
-	bool seeding;
-	size_t seeded; /* seed segments placed so far */
+	bool restoring;
+	size_t restored; /* initial segments placed so far */
 	struct {
 		frag_addr_t base;
 		uint64_t bytes;
@@ -85,14 +85,15 @@ static int place_segment(struct follow *f, uint64_t bytes, frag_addr_t *addr)
 {
 	const struct frag_evidence *e;
 
-	if (f->seeding) {
-		const struct frag_seed *seed = &f->td->seed;
+	if (f->restoring) {
+		const struct frag_initial_state *initial = &f->td->initial;
 
-		while (f->seeded < seed->segments_count && seed->segments[f->seeded].expandable)
-			f->seeded++;
-		if (f->seeded == seed->segments_count)
+		while (f->restored < initial->segments_count &&
+		       initial->segments[f->restored].expandable)
+			f->restored++;
+		if (f->restored == initial->segments_count)
 			return -1;
-		*addr = seed->segments[f->seeded++].addr;
+		*addr = initial->segments[f->restored++].addr;
 		return 0;
 	}
 	e = expected(f);
@@ -135,7 +136,7 @@ static int place_range(struct follow *f, uint64_t bytes, frag_addr_t *addr)
 {
 	uint16_t stream = f->td->events[f->event].stream;
 
-	if (f->seeding)
+	if (f->restoring)
 		return -1;
 	for (size_t i = f->cursor; i < f->td->seen_count; i++) {
 		const struct frag_evidence *e = &f->td->seen[i];
@@ -153,7 +154,7 @@ static int place_page(struct follow *f, uint64_t bytes)
 {
 	const struct frag_evidence *e;
 
-	if (f->seeding)
+	if (f->restoring)
 		return -1;
 	e = expected(f);
 	if (e && e->kind == FRAG_SEEN_SEGMENT_MAP)
@@ -187,7 +188,7 @@ static void journal(void *ctx, enum frag_segment_event kind, frag_addr_t addr, u
 	const struct frag_evidence *e = expected(f);
 	char want[120] = "nothing";
 
-	if (f->seeding)
+	if (f->restoring)
 		return;
 	if (e && e->kind == kind && e->addr == addr && e->bytes == bytes && e->stream == stream) {
 		f->r->segments_same++;
@@ -211,10 +212,10 @@ static void journal(void *ctx, enum frag_segment_event kind, frag_addr_t addr, u
 
 static void check_alloc(struct follow *f, const struct frag_event *e)
 {
-	const struct frag_slot *s = &f->run->slots[e->slot];
+	const struct frag_run_slot *s = &f->run->slots[e->slot];
 	frag_addr_t want = f->td->addrs[f->event];
 
-	if (e->flags & FRAG_EVF_SEED)
+	if (e->flags & FRAG_EVF_INITIAL)
 		return;
 	f->r->allocs++;
 	if (s->state != SLOT_LIVE) {
@@ -265,7 +266,7 @@ static void check_evidence_used(struct follow *f)
 	differ(f, FOLLOW_MISSING, e->addr, FRAG_NO_ADDR);
 }
 
-static void settle_refusal(struct follow *f, const struct frag_event *e)
+static void finish_refusal(struct follow *f, const struct frag_event *e)
 {
 	struct follow_refusal *last;
 
@@ -285,7 +286,7 @@ static int step(struct follow *f, struct frag_err *err)
 
 	f->syncs_before = f->run->syncs;
 	FRAG_TRY(frag_run_feed(f->run, e, 1, err));
-	settle_refusal(f, e);
+	finish_refusal(f, e);
 	if (e->kind == FRAG_EV_ALLOC)
 		check_alloc(f, e);
 	else if (e->kind == FRAG_EV_REFUSED)
@@ -380,7 +381,9 @@ int follow_recording(const struct frag_trace_dev *td, const struct frag_policy_s
 	struct follow f = { .td = td, .r = out };
 	struct frag_sim_config cfg = *card;
 	struct frag_run_options opt;
-	struct frag_run_hooks hooks = { .journal = journal, .journal_ctx = &f, .seed = &td->seed };
+	struct frag_run_hooks hooks = { .journal = journal,
+					.journal_ctx = &f,
+					.initial = &td->initial };
 	int rc;
 
 	*out = (struct follow_report){ 0 };
@@ -391,14 +394,14 @@ int follow_recording(const struct frag_trace_dev *td, const struct frag_policy_s
 	cfg.place = place;
 	cfg.place_ctx = &f;
 	FRAG_TRY(frag_sim_open(&cfg, &f.dev, err));
-	f.seeding = true;
+	f.restoring = true;
 	rc = frag_run_create_hooked(spec, f.dev, td, &opt, &hooks, &f.run, err);
-	f.seeding = false;
+	f.restoring = false;
 	if (!rc)
 		rc = walk(&f, err);
 	if (!rc)
 		rc = frag_run_counters(f.run, &out->counters, err);
-	f.seeding = true; /* what the end frees is nobody's evidence */
+	f.restoring = true; /* what the end frees is nobody's evidence */
 	frag_run_destroy(f.run);
 	frag_dev_close(f.dev);
 	frag_host_free(f.ranges);

@@ -135,12 +135,12 @@ static int walk_seen(struct pools *p, struct live *l, size_t s, struct frag_err 
 	return 0;
 }
 
-static int start_from_seed(struct pools *p, struct live *l, struct frag_err *err)
+static int start_from_initial(struct pools *p, struct live *l, struct frag_err *err)
 {
-	const struct frag_seed *seed = &p->td->seed;
+	const struct frag_initial_state *initial = &p->td->initial;
 
-	for (size_t s = 0; s < seed->segments_count; s++) {
-		const struct frag_seed_segment *g = &seed->segments[s];
+	for (size_t s = 0; s < initial->segments_count; s++) {
+		const struct frag_initial_segment *g = &initial->segments[s];
 		struct pool_instance n = { .addr = g->addr,
 					   .bytes = g->bytes,
 					   .mapped = g->bytes,
@@ -153,7 +153,7 @@ static int start_from_seed(struct pools *p, struct live *l, struct frag_err *err
 
 		if (g->expandable && i != POOLS_NONE) {
 			p->list[i].mapped += g->bytes;
-			p->of_seed[s] = i;
+			p->of_initial[s] = i;
 			continue;
 		}
 		if (g->expandable) {
@@ -162,9 +162,9 @@ static int start_from_seed(struct pools *p, struct live *l, struct frag_err *err
 		}
 		FRAG_TRY(add_instance(p, &n, &i, err));
 		FRAG_TRY(live_add(p, l, i, err));
-		p->of_seed[s] = i;
+		p->of_initial[s] = i;
 	}
-	p->seeds_count = p->count;
+	p->initial_count = p->count;
 	return 0;
 }
 
@@ -190,13 +190,13 @@ int pools_init(struct pools *p, struct frag_trace_dev *td, uint64_t device_total
 	*p = (struct pools){ .td = td };
 	p->range_bytes = frag_round_up(device_total_bytes + device_total_bytes / 8, 2 * FRAG_MIB);
 	p->of_seen = frag_host_alloc(td->seen_count * sizeof(*p->of_seen));
-	p->of_seed = frag_host_alloc(td->seed.segments_count * sizeof(*p->of_seed));
-	if (!p->of_seen || !p->of_seed) {
+	p->of_initial = frag_host_alloc(td->initial.segments_count * sizeof(*p->of_initial));
+	if (!p->of_seen || !p->of_initial) {
 		pools_release(p);
 		return frag_fail_nomem(err, "resolve: evidence");
 	}
 	memset(p->of_seen, 0xff, td->seen_count * sizeof(*p->of_seen));
-	rc = start_from_seed(p, &l, err);
+	rc = start_from_initial(p, &l, err);
 	for (size_t s = 0; s < td->seen_count && !rc; s++)
 		rc = walk_seen(p, &l, s, err);
 	if (!rc)
@@ -212,7 +212,7 @@ void pools_release(struct pools *p)
 	frag_host_free(p->list);
 	frag_host_free(p->edges);
 	frag_host_free(p->of_seen);
-	frag_host_free(p->of_seed);
+	frag_host_free(p->of_initial);
 	*p = (struct pools){ 0 };
 }
 
@@ -375,9 +375,9 @@ static int write_events(struct pools *p, struct frag_err *err)
 
 	if (!of_slot)
 		return frag_fail_nomem(err, "resolve: slots");
-	for (size_t i = 0; i < td->seed.segments_count; i++)
-		td->seed_segments[i].pool = pools_of(p, p->of_seed[i]);
-	for (size_t i = 0; i < p->seeds_count && !rc; i++)
+	for (size_t i = 0; i < td->initial.segments_count; i++)
+		td->initial_segments[i].pool = pools_of(p, p->of_initial[i]);
+	for (size_t i = 0; i < p->initial_count && !rc; i++)
 		rc = live_add(p, &l, (uint32_t)i, err);
 	for (size_t e = 0; e < td->events_count && !rc; e++) {
 		struct frag_event *ev = &td->events[e];

@@ -36,8 +36,8 @@ struct pools {
 	uint32_t (*edges)[2]; /* in different pools */
 	size_t edges_count, edges_cap;
 	uint32_t *of_seen;    /* [seen_count] instance of a segment event, POOLS_NONE else */
-	uint32_t *of_seed;    /* [seed.segments_count] instance of an initial segment */
-	size_t seeds_count;   /* the first instances: there from the start */
+	uint32_t *of_initial; /* [initial.segments_count] instance of an initial segment */
+	size_t initial_count; /* the first instances: there from the start */
 	uint64_t range_bytes; /* length of an expandable reservation */
 };
 

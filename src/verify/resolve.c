@@ -462,8 +462,8 @@ uint64_t frag_recorded_peak(const struct frag_trace_dev *td)
 {
 	uint64_t total = 0, peak;
 
-	for (size_t i = 0; i < td->seed.segments_count; i++)
-		total += td->seed.segments[i].bytes;
+	for (size_t i = 0; i < td->initial.segments_count; i++)
+		total += td->initial.segments[i].bytes;
 	peak = total;
 	for (size_t s = 0; s < td->seen_count; s++) {
 		if (!follow_is_segment(&td->seen[s]))

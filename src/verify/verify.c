@@ -19,7 +19,7 @@ static uint64_t count_kind(const struct frag_trace_dev *td, enum frag_event_kind
 	uint64_t n = 0;
 
 	for (size_t i = 0; i < td->events_count; i++)
-		n += td->events[i].kind == kind && !(td->events[i].flags & FRAG_EVF_SEED);
+		n += td->events[i].kind == kind && !(td->events[i].flags & FRAG_EVF_INITIAL);
 	return n;
 }
 

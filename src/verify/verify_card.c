@@ -117,13 +117,13 @@ static int replay(struct card_check *c, struct frag_device *device, struct frag_
 {
 	int rc;
 
-	address_tape_record(&c->card.tape, device);
+	address_log_record(&c->card.given, device);
 	rc = watch_open(&c->w, c->card.spec, device, c->card.td, c->card.limit_bytes, err);
 	if (!rc)
 		rc = walk(c, device, err);
 	watch_close(&c->w);
-	address_tape_stop(&c->card.tape);
-	if (!rc && c->card.tape.short_of_memory)
+	address_log_stop(&c->card.given);
+	if (!rc && c->card.given.short_of_memory)
 		rc = frag_fail_nomem(err, "verify");
 	return rc;
 }
@@ -145,13 +145,13 @@ static struct frag_sim_config twin_of(const struct frag_device *device,
 
 static int check_late(const struct frag_trace_dev *td, struct frag_err *err)
 {
-	if (!td->seed.segments_count)
+	if (!td->initial.segments_count)
 		return 0;
 	return frag_fail(err, FRAG_ENOTSUP,
 			 "the recording of device %u began late, with %zu segments at addresses "
 			 "that a card does not give; verify it on the simulated card (--device "
 			 "sim)",
-			 td->ordinal, td->seed.segments_count);
+			 td->ordinal, td->initial.segments_count);
 }
 
 int frag_verify_card(struct frag_trace *trace, uint32_t dev, struct frag_device *device,
@@ -175,7 +175,7 @@ int frag_verify_card(struct frag_trace *trace, uint32_t dev, struct frag_device 
 		rc = replay(&c, device, err);
 	if (!rc && !out->identical)
 		rc = verify_cause_find(&c.card, out, err);
-	address_tape_release(&c.card.tape);
+	address_log_release(&c.card.given);
 	frag_host_free(c.card.changes.items);
 	frag_host_free(c.want.items);
 	frag_policy_spec_destroy(spec);

@@ -75,7 +75,7 @@ static int replay_again(struct card_replay *card, struct tie *tie, char *out, si
 	int rc;
 
 	*out = '\0';
-	FRAG_TRY(address_tape_play(&card->tape, &card->twin, &dev, err));
+	FRAG_TRY(address_log_play(&card->given, &card->twin, &dev, err));
 	rc = watch_open(&w, card->spec, dev, card->td, card->limit_bytes, &own);
 	if (!rc)
 		rc = walk(card, &w, tie, out, cap, &own);

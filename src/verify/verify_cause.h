@@ -6,7 +6,7 @@
 #ifndef FRAG_REPLAY_VERIFY_CAUSE_H
 #define FRAG_REPLAY_VERIFY_CAUSE_H
 
-#include "replay/address_tape.h"
+#include "replay/address_log.h"
 #include "watch.h"
 
 /* What happened on the card. */
@@ -16,7 +16,7 @@ struct card_replay {
 	uint64_t limit_bytes;
 	struct frag_sim_config twin; /* the card as a simulated one */
 	struct change_list changes;  /* of all events, in order, sorted within each */
-	struct address_tape tape;
+	struct address_log given;
 };
 
 /*

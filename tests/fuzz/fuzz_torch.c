@@ -56,13 +56,13 @@ static void check_dev(const struct frag_trace_dev *d)
 		must(d->seen[i].before >= before && d->seen[i].before <= d->events_count);
 		before = d->seen[i].before;
 	}
-	for (size_t i = 0; i < d->seed.segments_count; i++) {
-		const struct frag_seed_segment *s = &d->seed.segments[i];
+	for (size_t i = 0; i < d->initial.segments_count; i++) {
+		const struct frag_initial_segment *s = &d->initial.segments[i];
 
-		must((uint64_t)s->first_block + s->blocks_count <= d->seed.blocks_count);
+		must((uint64_t)s->first_block + s->blocks_count <= d->initial.blocks_count);
 		for (size_t k = s->first_block; k < s->first_block + s->blocks_count; k++)
-			must(d->seed.blocks[k].addr >= s->addr &&
-			     d->seed.blocks[k].addr + d->seed.blocks[k].bytes <=
+			must(d->initial.blocks[k].addr >= s->addr &&
+			     d->initial.blocks[k].addr + d->initial.blocks[k].bytes <=
 				     s->addr + s->bytes);
 	}
 }

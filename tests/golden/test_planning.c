@@ -223,7 +223,7 @@ static bool completes(const char *policy, const struct frag_trace_dev *dev, uint
 	return completed;
 }
 
-/* Completes at the answer, fails 2 MiB below; with room for the recorded peak nothing is felt. */
+/* Completes at the answer, fails 2 MiB below; with room for the recorded peak nothing is retried. */
 static void fit_brackets(void **state)
 {
 	static const struct fit_row rows[] = {

@@ -100,7 +100,7 @@ static void verify_one(void **state)
 	t = load(path);
 	for (uint32_t d = 0; d < t->devs_count; d++) {
 		struct frag_verify_result r;
-		bool whole = !t->devs[d].seed.segments_count;
+		bool whole = !t->devs[d].initial.segments_count;
 
 		if (!t->devs[d].events_count)
 			continue;

@@ -75,21 +75,21 @@ static void describes_itself(void **state)
 	close_card(dev);
 }
 
-/* Small segments share pages, large ones do not: the book and the driver agree to the byte. */
+/* Small segments share pages, large ones do not: the count and the driver agree to the byte. */
 static void counts_pages(void **state)
 {
 	static const uint64_t sizes[] = { 512,		 4096,	  100000,   1 << 20,
 					  (1 << 20) + 1, 3 << 20, 20 << 20, 64 << 20 };
 	struct frag_device *dev = open_card(NULL);
-	struct frag_dev_witness w;
+	struct frag_dev_observed w;
 	frag_addr_t at[64];
 
 	(void)state;
 	for (unsigned i = 0; i < 64; i++)
 		must(frag_dev_alloc(dev, sizes[i % 8], &at[i], &err));
-	assert_true(frag_dev_witness(dev, &w));
+	assert_true(frag_dev_observed(dev, &w));
 	assert_true(w.reserved_bytes == dev->reserved_bytes);
-	print_message("book %llu, cudaMemGetInfo %llu\n", (unsigned long long)w.reserved_bytes,
+	print_message("counted %llu, cudaMemGetInfo %llu\n", (unsigned long long)w.reserved_bytes,
 		      (unsigned long long)w.mem_info_bytes);
 	assert_true(w.mem_info_bytes <= w.reserved_bytes + FRAG_PAGE);
 	assert_true(w.reserved_bytes <= w.mem_info_bytes + FRAG_PAGE);
@@ -273,12 +273,12 @@ static const struct {
 };
 #define MANAGED_MOST 340u
 
-static void assert_witness_agrees(struct frag_device *dev)
+static void assert_observed_agrees(struct frag_device *dev)
 {
-	struct frag_dev_witness w;
+	struct frag_dev_observed w;
 	uint64_t within;
 
-	assert_true(frag_dev_witness(dev, &w));
+	assert_true(frag_dev_observed(dev, &w));
 	within = FRAG_PAGE + w.reserved_bytes / 1000;
 	print_message("resident %llu, taken %llu, cudaMemGetInfo %llu\n",
 		      (unsigned long long)dev->reserved_peak_bytes,
@@ -355,14 +355,14 @@ static void counts_managed(void **state)
 		/* what is there before the first managed request stays counted */
 		must(frag_dev_alloc(dev, 20 << 20, &other, &err));
 		count = take_managed(dev, false, at);
-		assert_witness_agrees(dev);
+		assert_observed_agrees(dev);
 		give_managed(dev, at, count);
 		assert_true(dev->reserved_bytes == 20 << 20);
-		/* once more, from what that left; something more, so that the witnesses are asked */
+		/* once more, from what that left; something more, so that cudaMemGetInfo is asked */
 		churn_managed(dev);
 		more = managed_piece(dev, 256 << 20, 256 << 20, false);
 		count = take_managed(dev, true, at);
-		assert_witness_agrees(dev);
+		assert_observed_agrees(dev);
 		give_managed(dev, at, count);
 		must(frag_dev_managed_free(dev, more, 256 << 20, &err));
 		must(frag_dev_free(dev, other, 20 << 20, &err));
@@ -382,9 +382,9 @@ static void errors_name_the_call(void **state)
 }
 
 /* Settling leaves the thread on one core, closing lets it go where it could before. */
-static void settles_on_a_core(void **state)
+static void ready_on_a_core(void **state)
 {
-	struct frag_dev_witness w;
+	struct frag_dev_observed w;
 	struct frag_device *dev;
 	cpu_set_t before, now;
 
@@ -396,10 +396,10 @@ static void settles_on_a_core(void **state)
 		skip(); /* a system that does not allow it */
 	}
 	for (unsigned i = 0; i < 2; i++) {
-		must(frag_dev_settle(dev, 0, &err));
+		must(frag_dev_make_ready(dev, 0, &err));
 		assert_int_equal(sched_getaffinity(0, sizeof(now), &now), 0);
 		assert_int_equal(CPU_COUNT(&now), 1);
-		assert_true(frag_dev_witness(dev, &w) && w.pair_ns > 0);
+		assert_true(frag_dev_observed(dev, &w) && w.pair_ns > 0);
 	}
 	assert_true(dev->driver_calls == 0);
 	close_card(dev);
@@ -420,7 +420,7 @@ int main(void)
 		cmocka_unit_test(part_of_a_card),
 		cmocka_unit_test(managed_is_limited),
 		cmocka_unit_test(counts_managed),
-		cmocka_unit_test(settles_on_a_core),
+		cmocka_unit_test(ready_on_a_core),
 		cmocka_unit_test(errors_name_the_call),
 	};
 

@@ -102,7 +102,7 @@ test_profile_of_something_else_is_refused() {
 }
 
 test_rounds_become_one_row() {
-	local h=trace,trace_device,policy,calls_count,same_calls,same_calls_at_real_addresses,peak_reserved_bytes,sim_peak_reserved_bytes,witness_at_bytes,mem_info_bytes,runs_agree,pair_ns,driver_ns,driver_ns_min,driver_ns_max,modelled_ns,modelled_over_measured_ratio
+	local h=trace,trace_device,policy,calls_count,same_calls,same_calls_at_real_addresses,peak_reserved_bytes,sim_peak_reserved_bytes,observed_at_bytes,mem_info_bytes,runs_agree,pair_ns,driver_ns,driver_ns_min,driver_ns_max,modelled_ns,modelled_over_measured_ratio
 	{
 		echo $h
 		for x in 5,100,90,130 7,9000000000,300,9000000000 6,200,150,210; do

@@ -51,7 +51,7 @@ void crig_open(struct crig *r, const char *text, uint64_t total, uint64_t limit)
 
 void crig_close(struct crig *r)
 {
-	crig_settle(r);
+	crig_check(r);
 	frag_policy_destroy(&r->policy);
 	assert_int_equal(frag_dev_leaks(r->dev), 0);
 	assert_int_equal(r->dev->reserved_bytes, 0);
@@ -125,7 +125,7 @@ uint64_t crig_calls(const struct crig *r, enum frag_call call)
 	return r->dev->stat[call].count + r->dev->stat[call].failed;
 }
 
-struct frag_usage crig_settle(struct crig *r)
+struct frag_usage crig_check(struct crig *r)
 {
 	struct frag_usage told, walk;
 
@@ -136,7 +136,7 @@ struct frag_usage crig_settle(struct crig *r)
 	assert_int_equal(told.allocated_bytes, walk.allocated_bytes);
 	assert_int_equal(told.waiting_bytes, walk.waiting_bytes);
 	assert_int_equal(told.free_bytes, walk.free_bytes);
-	assert_int_equal(told.pinned_bytes, walk.pinned_bytes);
+	assert_int_equal(told.non_releasable_bytes, walk.non_releasable_bytes);
 	assert_int_equal(told.releasable_bytes, walk.releasable_bytes);
 	assert_int_equal(told.segments_count, walk.segments_count);
 	assert_int_equal(told.blocks_count, walk.blocks_count);
@@ -200,11 +200,11 @@ void crig_soak(struct crig *r, unsigned steps, unsigned slots, unsigned streams,
 	for (unsigned i = 0; i < steps; i++) {
 		soak_step(r, &s[crig_random(&seed) % slots], streams, most, &seed);
 		if (i % 16 == 0)
-			crig_settle(r);
+			crig_check(r);
 	}
 	for (unsigned i = 0; i < slots; i++)
 		if (s[i].state != EMPTY)
 			crig_free(r, &s[i].b);
-	assert_int_equal(crig_settle(r).allocated_bytes, 0);
+	assert_int_equal(crig_check(r).allocated_bytes, 0);
 	free(s);
 }

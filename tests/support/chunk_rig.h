@@ -52,7 +52,7 @@ const struct crig_event *crig_chunk(const struct crig *r, size_t i);
 uint64_t crig_calls(const struct crig *r, enum frag_call call);
 
 /* check, and usage against a walk; both must agree. Returns the usage. */
-struct frag_usage crig_settle(struct crig *r);
+struct frag_usage crig_check(struct crig *r);
 /* A text that must be refused with a message that holds `part`. */
 void crig_refused_text(const char *text, const char *part);
 
@@ -60,7 +60,7 @@ void crig_refused_text(const char *text, const char *part);
 uint64_t crig_random(uint64_t *state);
 /*
  * `steps` random allocs and frees on `streams` streams, at most `slots` blocks of at most
- * `most` bytes, some of them waiting before they are free; crig_settle now and then. What is
+ * `most` bytes, some of them waiting before they are free; crig_check now and then. What is
  * left is freed.
  */
 void crig_soak(struct crig *r, unsigned steps, unsigned slots, unsigned streams, uint64_t most,

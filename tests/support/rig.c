@@ -187,7 +187,7 @@ static void tick(struct rig *r)
 }
 
 /* What must hold after a call, whatever its result. */
-static void settle(struct rig *r, int rc)
+static void check_call(struct rig *r, int rc)
 {
 	uint64_t used;
 
@@ -249,7 +249,7 @@ int rig_alloc(struct rig *r, unsigned slot, uint64_t bytes, uint32_t stream, uin
 	tick(r);
 	r->err.code = 0;
 	rc = r->ops->alloc(r->policy.self, &req, &block, &r->err);
-	settle(r, rc);
+	check_call(r, rc);
 	PROMISE(r, rc < 0 || !r->err.code || r->sync_rc, "'%s' was reported, but the result is %d",
 		r->err.msg, rc);
 	if (rc)
@@ -280,7 +280,7 @@ int rig_free(struct rig *r, unsigned slot)
 	r->err.code = 0;
 	rc = r->ops->free(r->policy.self, &s->block, &r->err);
 	PROMISE(r, rc <= 0, "free returned %d", rc);
-	settle(r, rc);
+	check_call(r, rc);
 	return rc;
 }
 
@@ -335,7 +335,7 @@ int rig_trim(struct rig *r, uint16_t pool)
 	r->err.code = 0;
 	rc = r->ops->trim(r->policy.self, pool, &r->err);
 	PROMISE(r, rc <= 0, "trim returned %d", rc);
-	settle(r, rc);
+	check_call(r, rc);
 	return rc;
 }
 
@@ -350,6 +350,6 @@ int rig_synced(struct rig *r)
 		sync_all(r);
 	if (!rc && r->ops->synced)
 		rc = r->ops->synced(r->policy.self, &r->err);
-	settle(r, rc);
+	check_call(r, rc);
 	return rc;
 }

@@ -109,8 +109,8 @@ static void check_usage(struct rig *r, const struct rig_walk *sum)
 	PROMISE(r, u.free_bytes == sum->free_bytes && u.releasable_bytes == sum->releasable_bytes,
 		"usage: %llu free and %llu releasable, walk: %llu and %llu", LL(u.free_bytes),
 		LL(u.releasable_bytes), LL(sum->free_bytes), LL(sum->releasable_bytes));
-	PROMISE(r, u.pinned_bytes + u.releasable_bytes == u.free_bytes,
-		"usage: pinned and releasable are not free");
+	PROMISE(r, u.non_releasable_bytes + u.releasable_bytes == u.free_bytes,
+		"usage: non-releasable and releasable are not free");
 }
 
 /*

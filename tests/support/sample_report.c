@@ -85,12 +85,12 @@ static void loss_at(struct frag_loss *l, size_t k, uint64_t requested, uint64_t 
 		l->rounding_bytes = reserved - l->requested_bytes;
 	l->waiting_bytes = left / 10;
 	l->releasable_bytes = left * (k % 4) / 5;
-	l->pinned_bytes = left - l->waiting_bytes - l->releasable_bytes;
+	l->non_releasable_bytes = left - l->waiting_bytes - l->releasable_bytes;
 	if (k == 3) {
-		l->other_bytes = l->pinned_bytes;
-		l->pinned_bytes = 0;
+		l->other_bytes = l->non_releasable_bytes;
+		l->non_releasable_bytes = 0;
 	}
-	l->largest_free_bytes = (l->pinned_bytes + l->releasable_bytes) / 2;
+	l->largest_free_bytes = (l->non_releasable_bytes + l->releasable_bytes) / 2;
 }
 
 static void fill_latency(struct frag_result *r, size_t k)
@@ -129,7 +129,7 @@ static void fill_metrics(struct frag_result *r, size_t events, uint64_t bound)
 	m->at_peak_requested_bytes = r->peak.requested_bytes;
 	m->at_peak_rounding_bytes = r->peak.rounding_bytes;
 	m->at_peak_waiting_bytes = r->peak.waiting_bytes;
-	m->pinned_bytes = r->peak.pinned_bytes;
+	m->non_releasable_bytes = r->peak.non_releasable_bytes;
 	m->releasable_bytes = r->peak.releasable_bytes;
 	m->at_peak_other_bytes = r->peak.other_bytes;
 	m->largest_free_bytes = r->peak.largest_free_bytes;

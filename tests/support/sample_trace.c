@@ -71,8 +71,8 @@ static void small_head(struct frag_trace *t)
 
 /* Every kind of event. */
 static const struct frag_event small_events[] = {
-	{ .kind = FRAG_EV_ALLOC, .bytes = 1000, .slot = 0, .stream = 0, .flags = FRAG_EVF_SEED },
-	{ .kind = FRAG_EV_ALLOC, .bytes = 5000, .slot = 1, .stream = 1, .flags = FRAG_EVF_SEED },
+	{ .kind = FRAG_EV_ALLOC, .bytes = 1000, .slot = 0, .stream = 0, .flags = FRAG_EVF_INITIAL },
+	{ .kind = FRAG_EV_ALLOC, .bytes = 5000, .slot = 1, .stream = 1, .flags = FRAG_EVF_INITIAL },
 	{ .kind = FRAG_EV_FREE_COMPLETED, .bytes = 5000, .slot = 1, .stream = 1, .time_us = 3 },
 	{ .kind = FRAG_EV_ALLOC,
 	  .bytes = 77,
@@ -107,11 +107,11 @@ static void small_first(struct frag_trace_dev *dev)
 {
 	static const uint64_t streams[] = { 0, 7, 0xfedcba9876543210ull };
 	static const struct frag_pool_id pools[] = { { 0, 0 }, { 3, 0 }, { 0, 9 } };
-	static const struct frag_seed_segment segments[] = {
+	static const struct frag_initial_segment segments[] = {
 		{ 0x7f0000000000, 2 * FRAG_MIB, 0, 0, true, false, 0, 1, 0 },
 		{ 0x7f0000400000, 20 * FRAG_MIB, 1, 2, false, true, 1, 1, 0x7f0000000000 },
 	};
-	static const struct frag_seed_block blocks[] = {
+	static const struct frag_initial_block blocks[] = {
 		{ 0x7f0000000000, 1024, 1000, 0, 0, false },
 		{ 0x7f0000400200, 5120, 5000, 1, 1, true },
 	};
@@ -124,10 +124,10 @@ static void small_first(struct frag_trace_dev *dev)
 	dev->streams_count = FRAG_ARRAY_LEN(streams);
 	COPY(dev->pools, pools);
 	dev->pools_count = FRAG_ARRAY_LEN(pools);
-	COPY(dev->seed_segments, segments);
-	COPY(dev->seed_blocks, blocks);
-	dev->seed = (struct frag_seed){ dev->seed_segments, FRAG_ARRAY_LEN(segments),
-					dev->seed_blocks, FRAG_ARRAY_LEN(blocks) };
+	COPY(dev->initial_segments, segments);
+	COPY(dev->initial_blocks, blocks);
+	dev->initial = (struct frag_initial_state){ dev->initial_segments, FRAG_ARRAY_LEN(segments),
+						    dev->initial_blocks, FRAG_ARRAY_LEN(blocks) };
 	dev->recorded_count = 15;
 	dev->truncated = true;
 	dev->uncertain_blocks = 1;
@@ -372,7 +372,8 @@ static const char *events_difference(const struct frag_trace_dev *a, const struc
 	return NULL;
 }
 
-static const char *seed_difference(const struct frag_seed *a, const struct frag_seed *b)
+static const char *initial_difference(const struct frag_initial_state *a,
+				      const struct frag_initial_state *b)
 {
 	SAME(segments_count);
 	SAME(blocks_count);
@@ -452,7 +453,7 @@ static const char *device_difference(const struct frag_trace_dev *a, const struc
 	SAME_ARRAY(pools, a->pools_count);
 	field = events_difference(a, b);
 	if (!field)
-		field = seed_difference(&a->seed, &b->seed);
+		field = initial_difference(&a->initial, &b->initial);
 	return field ? field : evidence_difference(a, b);
 }
 

@@ -47,10 +47,10 @@ void frag_bench_sort(struct frag_bench *b);
 uint64_t frag_bench_quantile(const struct frag_bench_row *r, double q);
 /* All driver calls that the device has, twice: a warm-up and the measurement. */
 int frag_bench_calls(struct frag_bench *b, struct frag_err *err);
-int frag_bench_pools(struct frag_bench *b, struct frag_err *err);   /* bench_pool.c */
-int frag_bench_managed(struct frag_bench *b, struct frag_err *err); /* bench_pool.c */
+int frag_bench_pools(struct frag_bench *b, struct frag_err *err);   /* bench_mempool.c */
+int frag_bench_managed(struct frag_bench *b, struct frag_err *err); /* bench_mempool.c */
 int frag_bench_state(struct frag_bench *b, struct frag_err *err);   /* bench_state.c */
-int frag_bench_kernels(struct frag_bench *b, struct frag_err *err); /* bench_pool.c */
+int frag_bench_kernels(struct frag_bench *b, struct frag_err *err); /* bench_mempool.c */
 
 void frag_bench_table(const struct frag_bench *b, struct frag_text *out);
 void frag_bench_csv(const struct frag_bench *b, struct frag_text *out);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Latency of driver calls by size. A sample is what the front of the device booked for one
+ * Latency of driver calls by size. A sample is what the front of the device counted for one
  * call, so real and simulated cards are measured alike. Every group of calls runs once as a
  * warm-up and then `repeats` times; memory of a group is held together, so that an
  * allocation is one that grows, and is given back in the same order.

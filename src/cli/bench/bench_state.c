@@ -84,7 +84,7 @@ static int one_clear(struct frag_bench *b, uint64_t bytes, struct frag_err *err)
 	uint64_t plain, freed, again;
 	frag_addr_t at;
 
-	FRAG_TRY(frag_dev_settle(d, bytes, err));
+	FRAG_TRY(frag_dev_make_ready(d, bytes, err));
 	plain = d->driver_ns;
 	FRAG_TRY(oom(frag_dev_alloc(d, bytes, &at, err), "cudaMalloc", err));
 	plain = d->driver_ns - plain;
@@ -111,7 +111,7 @@ static int bench_clear(struct frag_bench *b, struct frag_err *err)
 		return 0;
 	for (unsigned k = 0; k < FRAG_MIN(b->repeats, 3u); k++)
 		FRAG_TRY(one_clear(b, bytes, err));
-	return frag_dev_settle(b->dev, bytes, err);
+	return frag_dev_make_ready(b->dev, bytes, err);
 }
 
 /* ---- pools --------------------------------------------------------------------------- */
@@ -119,32 +119,32 @@ static int bench_clear(struct frag_bench *b, struct frag_err *err)
 /* What the least request takes from the card, and what requests cost that fit it. */
 static int bench_pool_hits(struct frag_bench *b, struct frag_err *err)
 {
-	static const struct frag_pool_attr keep_all = { .release_threshold = UINT64_MAX };
+	static const struct frag_mempool_attr keep_all = { .release_threshold = UINT64_MAX };
 	static const uint64_t sizes[] = { 512,	    64 * FRAG_KIB, 2 * MIB,
 					  64 * MIB, 1024 * MIB,	   4096 * MIB };
 	struct frag_device *d = b->dev;
 	uint64_t pool, ns, held = d->reserved_bytes;
 	frag_addr_t at;
 
-	FRAG_TRY(frag_dev_pool_create(d, &keep_all, &pool, err));
+	FRAG_TRY(frag_dev_mempool_create(d, &keep_all, &pool, err));
 	ns = d->driver_ns;
-	FRAG_TRY(oom(frag_dev_pool_alloc(d, pool, 1, 1, &at, err), "cudaMallocAsync", err));
+	FRAG_TRY(oom(frag_dev_mempool_alloc(d, pool, 1, 1, &at, err), "cudaMallocAsync", err));
 	FRAG_TRY(frag_bench_add(b, "cudaMemPool (unit of growth)", false, d->reserved_bytes - held,
 				1, d->driver_ns - ns, err));
-	FRAG_TRY(frag_dev_pool_free(d, pool, at, 1, 1, err));
+	FRAG_TRY(frag_dev_mempool_free(d, pool, at, 1, 1, err));
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(sizes) && sizes[i] <= b->budget_bytes; i++) {
 		for (unsigned k = 0; k < b->repeats + 1; k++) {
 			ns = d->driver_ns;
-			FRAG_TRY(oom(frag_dev_pool_alloc(d, pool, sizes[i], 1, &at, err),
+			FRAG_TRY(oom(frag_dev_mempool_alloc(d, pool, sizes[i], 1, &at, err),
 				     "cudaMallocAsync", err));
 			if (k) /* the first one grows */
 				FRAG_TRY(frag_bench_add(b, "cudaMallocAsync (hit)", false, sizes[i],
 							1, d->driver_ns - ns, err));
-			FRAG_TRY(frag_dev_pool_free(d, pool, at, sizes[i], 1, err));
+			FRAG_TRY(frag_dev_mempool_free(d, pool, at, sizes[i], 1, err));
 			FRAG_TRY(frag_dev_sync(d, 1, err));
 		}
 	}
-	return frag_dev_pool_destroy(d, pool, err);
+	return frag_dev_mempool_destroy(d, pool, err);
 }
 
 /* ---- mappings ------------------------------------------------------------------------ */

@@ -24,7 +24,7 @@ static int option(void *ctx, int key, const char *arg, struct frag_err *err)
 	case KEY_OPTIMUM:
 		return frag_session_optimum_option(s, arg, err);
 	case KEY_PDF:
-		s->formats |= FRAG_FORMAT_BOOK;
+		s->formats |= FRAG_FORMAT_ONE_PDF;
 		return 0;
 	}
 	return frag_session_option(s, key, arg, err);

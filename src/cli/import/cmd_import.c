@@ -75,16 +75,16 @@ static void drop_evidence(struct frag_trace *trace)
 		frag_host_free(dev->seen);
 		frag_host_free(dev->final_segments);
 		frag_host_free(dev->final_blocks);
-		frag_host_free(dev->seed_segments);
-		frag_host_free(dev->seed_blocks);
+		frag_host_free(dev->initial_segments);
+		frag_host_free(dev->initial_blocks);
 		dev->addrs = NULL;
 		dev->seen = NULL;
 		dev->final_segments = NULL;
 		dev->final_blocks = NULL;
-		dev->seed_segments = NULL;
-		dev->seed_blocks = NULL;
+		dev->initial_segments = NULL;
+		dev->initial_blocks = NULL;
 		dev->seen_count = dev->final_segments_count = dev->final_blocks_count = 0;
-		dev->seed = (struct frag_seed){ 0 };
+		dev->initial = (struct frag_initial_state){ 0 };
 		dev->has_evidence = false;
 	}
 }

@@ -148,11 +148,11 @@ static void print_history(const struct frag_info *info)
 	char a[32], b[32];
 
 	label(2, "history");
-	if (info->seeds_count)
+	if (info->initial_blocks_count)
 		printf("began late%s: %s in %s blocks were live before",
 		       dev->truncated ? ", its oldest entries were lost" : "",
-		       frag_format_bytes(info->seeds_bytes, a, sizeof(a)),
-		       grouped(info->seeds_count, b));
+		       frag_format_bytes(info->initial_bytes, a, sizeof(a)),
+		       grouped(info->initial_blocks_count, b));
 	else
 		printf("%s",
 		       dev->truncated ? "its oldest entries were lost" : "from the beginning");

@@ -91,9 +91,10 @@ json_t *frag_info_json(const struct frag_info *info, const struct frag_source_co
 	json_object_set_new(o, "slots_count", frag_info_number(dev->slots_count));
 	json_object_set_new(o, "steps_count", frag_info_number(info->steps_count));
 	json_object_set_new(o, "duration_us", frag_info_number(info->duration_us));
-	json_object_set_new(o, "began_late", json_boolean(info->seeds_count));
-	json_object_set_new(o, "seeds_count", frag_info_number(info->seeds_count));
-	json_object_set_new(o, "seeds_bytes", frag_info_number(info->seeds_bytes));
+	json_object_set_new(o, "began_late", json_boolean(info->initial_blocks_count));
+	json_object_set_new(o, "initial_blocks_count",
+			    frag_info_number(info->initial_blocks_count));
+	json_object_set_new(o, "initial_bytes", frag_info_number(info->initial_bytes));
 	json_object_set_new(o, "truncated", json_boolean(dev->truncated));
 	json_object_set_new(o, "uncertain_count", frag_info_number(dev->uncertain_blocks));
 	json_object_set_new(o, "unsure_trims_count", frag_info_number(info->unsure_count));

@@ -61,9 +61,9 @@ static int add_alloc(struct frag_info *info, const struct frag_event *ev, struct
 	unsigned c = class_of(ev->bytes);
 	struct frag_info_peak *live = &info->live;
 
-	if (ev->flags & FRAG_EVF_SEED) {
-		info->seeds_count++;
-		info->seeds_bytes += ev->bytes;
+	if (ev->flags & FRAG_EVF_INITIAL) {
+		info->initial_blocks_count++;
+		info->initial_bytes += ev->bytes;
 	}
 	info->class_count[c]++;
 	info->class_bytes[c] += ev->bytes;

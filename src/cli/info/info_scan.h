@@ -30,8 +30,8 @@ struct frag_info {
 	const struct frag_trace_dev *dev;
 	uint64_t events, first_us, duration_us;
 	uint64_t kinds[FRAG_EV_COUNT];
-	uint64_t seeds_count, seeds_bytes; /* live before the history */
-	uint64_t unsure_count;		   /* trims that may have been retries */
+	uint64_t initial_blocks_count, initial_bytes; /* live before the history */
+	uint64_t unsure_count;			      /* trims that may have been retries */
 	uint64_t steps_count;
 	uint64_t class_count[FRAG_INFO_CLASSES], class_bytes[FRAG_INFO_CLASSES];
 	uint64_t requests_bytes;

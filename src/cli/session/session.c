@@ -57,7 +57,7 @@ struct trace_runs {
 	struct frag_trace *trace;
 	struct frag_policy_spec **specs;
 	size_t specs_count, recorded;
-	struct frag_pool_task *tasks; /* device by device */
+	struct frag_session_task *tasks; /* device by device */
 	size_t tasks_count;
 };
 
@@ -82,7 +82,7 @@ static int check_tasks(const struct frag_session *s, struct trace_runs *t, struc
 	size_t good = 0;
 
 	for (size_t i = 0; i < t->tasks_count; i++) {
-		struct frag_pool_task *task = &t->tasks[i];
+		struct frag_session_task *task = &t->tasks[i];
 		bool unfit =
 			task->left_out ||
 			(s->policies.all && (task->rc == FRAG_ENOTSUP || task->rc == FRAG_EPOLICY));
@@ -110,7 +110,7 @@ static int note_missing(struct frag_section *sec, const struct trace_runs *t, ui
 	struct frag_text out = { 0 };
 
 	for (size_t k = 0; k < t->specs_count; k++) {
-		const struct frag_pool_task *task = &t->tasks[d * t->specs_count + k];
+		const struct frag_session_task *task = &t->tasks[d * t->specs_count + k];
 
 		if (task->rc == FRAG_EINTR)
 			frag_text_addf(&out, "%s%s", out.len ? ", " : "",
@@ -149,7 +149,7 @@ static int take_section(struct frag_session *s, struct trace_runs *t, uint32_t d
 	if (!sec->results)
 		return frag_fail_nomem(err, "results");
 	for (size_t k = 0; k < t->specs_count; k++) {
-		struct frag_pool_task *task = &t->tasks[d * t->specs_count + k];
+		struct frag_session_task *task = &t->tasks[d * t->specs_count + k];
 
 		if (task->rc)
 			continue;
@@ -195,20 +195,20 @@ static int run_trace(struct frag_session *s, struct trace_runs *t, struct frag_e
 	for (uint32_t d = 0; d < t->trace->devs_count; d++) {
 		for (size_t k = 0; k < t->specs_count; k++)
 			t->tasks[t->tasks_count++] =
-				(struct frag_pool_task){ .spec = t->specs[k],
-							 .dev = &t->trace->devs[d],
-							 .dev_index = d,
-							 .trace = t->trace->name };
+				(struct frag_session_task){ .spec = t->specs[k],
+							    .dev = &t->trace->devs[d],
+							    .dev_index = d,
+							    .trace = t->trace->name };
 	}
 	for (uint32_t d = 0; s->place_too && d < t->trace->devs_count; d++)
-		t->tasks[t->tasks_count++] = (struct frag_pool_task){ .dev = &t->trace->devs[d],
-								      .dev_index = d,
-								      .trace = t->trace->name };
+		t->tasks[t->tasks_count++] = (struct frag_session_task){ .dev = &t->trace->devs[d],
+									 .dev_index = d,
+									 .trace = t->trace->name };
 	t->file.ahead = s->cli->threads > t->tasks_count;
 	for (size_t i = 0; t->file.source && i < t->tasks_count; i++)
 		t->tasks[i].file = &t->file;
 	snprintf(label, sizeof(label), "replaying %.80s", t->trace->name);
-	FRAG_TRY(frag_pool_run(s, t->tasks, t->tasks_count, label, err));
+	FRAG_TRY(frag_session_run_tasks(s, t->tasks, t->tasks_count, label, err));
 	return check_tasks(s, t, err);
 }
 

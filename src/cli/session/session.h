@@ -15,7 +15,7 @@
 #include "report/report.h"
 #include "cli/common.h"
 
-/* Policies in the order asked for; "recorded" is settled per trace. */
+/* Policies in the order asked for; "recorded" is replaced per trace. */
 struct frag_policy_texts {
 	char **text;
 	size_t count, cap;
@@ -48,8 +48,8 @@ struct frag_session {
 	struct frag_text against;  /* its rows */
 	const char *against_calls; /* file for every single call, or NULL */
 	struct frag_text against_calls_text;
-	unsigned repeats;	      /* on the device, for --against-sim */
-	uint64_t given_back_bytes;    /* by the last replay on a real card: see frag_dev_settle */
+	unsigned repeats;	   /* on the device, for --against-sim */
+	uint64_t given_back_bytes; /* by the last replay on a real card: see frag_dev_make_ready */
 	enum frag_stream_want stream; /* which traces are replayed while they are read */
 	/* results */
 	struct frag_section *sections;
@@ -187,9 +187,9 @@ int frag_session_interrupted(const struct frag_session *s, struct frag_err *err)
 /* FRAG_EXIT_DONE, or _CONDITION if --fail-on-oom found one. */
 int frag_session_status(const struct frag_session *s);
 
-/* ---- the runs of one trace, over threads (session_pool.c) ---- */
+/* ---- the runs of one trace, over threads (session_tasks.c) ---- */
 
-struct frag_pool_task {
+struct frag_session_task {
 	const struct frag_policy_spec *spec;
 	const struct frag_trace_dev *dev;
 	uint32_t dev_index;		      /* of `dev` in its trace */
@@ -204,9 +204,9 @@ struct frag_pool_task {
 };
 /* Replays a task on the device of the session, then on the simulated card; adds a row of what
  * differs to s->against (session_against.c). One thread at a time. */
-int frag_session_against(struct frag_session *s, struct frag_pool_task *task);
-/* Opens the device of a task, settled (session_pool.c); after its replay tell what was given back. */
-int frag_session_open(struct frag_session *s, struct frag_pool_task *task,
+int frag_session_against(struct frag_session *s, struct frag_session_task *task);
+/* Opens the device of a task, made ready (session_tasks.c); after its replay tell what was given back. */
+int frag_session_open(struct frag_session *s, struct frag_session_task *task,
 		      struct frag_device **out);
 void frag_session_gave_back(struct frag_session *s, const struct frag_device *dev);
 /* Writes the rows, with their header. */
@@ -214,7 +214,7 @@ int frag_session_write_against(const struct frag_session *s, struct frag_err *er
 
 /* Runs every task on a card of its own. Results do not depend on the number of threads. The
  * first Ctrl-C lets no further task begin. */
-int frag_pool_run(struct frag_session *s, struct frag_pool_task *tasks, size_t count,
-		  const char *label, struct frag_err *err);
+int frag_session_run_tasks(struct frag_session *s, struct frag_session_task *tasks, size_t count,
+			   const char *label, struct frag_err *err);
 
 #endif

@@ -4,7 +4,7 @@
  * of the session (--repeats times), then on the simulated card with its own rule for
  * addresses, and on one that is given those of the first run. Told is where the
  * sequences of driver calls (kind and size) first differ, how far reserved bytes are
- * apart, what the witnesses counted, and measured against modelled driver time.
+ * apart, what cudaMemGetInfo and NVML counted, and measured against modelled driver time.
  *
  * Driver time is the median of the runs; the fastest and the slowest stand beside it, and how fast
  * driver calls were on the core that the median ran on (pair_ns, see cuda_core.c). What the host
@@ -19,12 +19,12 @@
 
 #include <frag/base.h>
 
-#include "session_tape.h"
+#include "session_calls.h"
 
 /* The card of the session as a simulated one, as large as the real one was found. On a real
  * card that runs nothing beside the replay, work is done at once; so it is here. */
-static int record_sim(struct frag_session *s, struct frag_pool_task *task, const struct tape *real,
-		      struct tape *addresses, struct tape *t)
+static int record_sim(struct frag_session *s, struct frag_session_task *task,
+		      const struct call_log *real, struct call_log *addresses, struct call_log *t)
 {
 	struct frag_sim_config card = s->cli->card;
 	struct frag_device *dev;
@@ -34,27 +34,28 @@ static int record_sim(struct frag_session *s, struct frag_pool_task *task, const
 	card.context_bytes = real->card.context_bytes;
 	if (s->cli->device == FRAG_CLI_DEVICE_CUDA && !s->cli->work_given)
 		card.work_idle = !s->run.paced && !s->run.work_ns;
-	card.pause = frag_tape_pause;
+	card.pause = frag_call_log_pause;
 	card.pause_ctx = t;
 	t->real = real;
-	FRAG_TRY(addresses ? address_tape_play(&addresses->addresses, &card, &dev, &task->err)
+	FRAG_TRY(addresses ? address_log_play(&addresses->addresses, &card, &dev, &task->err)
 			   : frag_sim_open(&card, &dev, &task->err));
-	return frag_tape_record(s, task, dev, t);
+	return frag_call_log_record(s, task, dev, t);
 }
 
 /* ---- what differs ------------------------------------------------------------------ */
 
 /* `planned` runs with a plan in a file of its own, whose name says nothing. */
-static const char *policy_text(const struct frag_pool_task *task)
+static const char *policy_text(const struct frag_session_task *task)
 {
 	const char *text = frag_policy_spec_text(task->spec);
 
 	return strncmp(text, "planned:plan=", strlen("planned:plan=")) != 0 ? text : "planned";
 }
 
-static void add_difference(struct frag_text *out, const struct tape *real, const struct tape *sim)
+static void add_difference(struct frag_text *out, const struct call_log *real,
+			   const struct call_log *sim)
 {
-	size_t i = frag_tape_difference(real, sim);
+	size_t i = frag_call_log_difference(real, sim);
 
 	if (i == SIZE_MAX) {
 		frag_text_add(out, "yes,,");
@@ -62,7 +63,7 @@ static void add_difference(struct frag_text *out, const struct tape *real, const
 	}
 	frag_text_addf(out, "no,%zu,", i);
 	for (unsigned k = 0; k < 2; k++) {
-		const struct tape *t = k ? sim : real;
+		const struct call_log *t = k ? sim : real;
 
 		if (k)
 			frag_text_add(out, " / ");
@@ -78,7 +79,7 @@ static const char header[] =
 	"trace,trace_device,policy,completed,calls_count,same_calls,first_different_call,"
 	"different_calls,same_calls_at_real_addresses,first_different_call_at_real_addresses,"
 	"different_calls_at_real_addresses,peak_reserved_bytes,sim_peak_reserved_bytes,"
-	"sim_peak_reserved_at_real_addresses_bytes,witness_at_bytes,mem_info_bytes,nvml_at_bytes,"
+	"sim_peak_reserved_at_real_addresses_bytes,observed_at_bytes,mem_info_bytes,nvml_at_bytes,"
 	"nvml_bytes,runs_agree,pair_ns,driver_ns,driver_ns_min,driver_ns_max,modelled_ns,"
 	"modelled_over_measured_ratio\n";
 
@@ -90,11 +91,11 @@ struct timing {
 	uint64_t ns, pair_ns;
 };
 
-static void add_row(struct frag_session *s, const struct frag_pool_task *task,
-		    const struct tape *real, const struct tape *own, const struct tape *same,
-		    const struct timing *timing, bool agree)
+static void add_row(struct frag_session *s, const struct frag_session_task *task,
+		    const struct call_log *real, const struct call_log *own,
+		    const struct call_log *same, const struct timing *timing, bool agree)
 {
-	const struct frag_dev_witness *w = &real->witness;
+	const struct frag_dev_observed *w = &real->observed;
 	const struct timing *median = &timing[s->repeats / 2];
 	uint64_t measured = median->ns, modelled = same->result.m.modelled_ns;
 	struct frag_text *out = &s->against;
@@ -135,14 +136,14 @@ static int compare_timing(const void *a, const void *b)
 }
 
 /* One line for every call of a run, modelled time where the simulated card made the same one. */
-static void add_calls(struct frag_session *s, const struct frag_pool_task *task, unsigned run,
-		      const struct tape *real, const struct tape *sim)
+static void add_calls(struct frag_session *s, const struct frag_session_task *task, unsigned run,
+		      const struct call_log *real, const struct call_log *sim)
 {
 	struct frag_text *out = &s->against_calls_text;
-	size_t same = FRAG_MIN(frag_tape_difference(real, sim), real->replayed);
+	size_t same = FRAG_MIN(frag_call_log_difference(real, sim), real->replayed);
 
 	for (size_t i = 0; i < real->replayed; i++) {
-		const struct tape_call *c = &real->calls[i];
+		const struct logged_call *c = &real->calls[i];
 
 		frag_text_add_csv(out, task->trace);
 		frag_text_addf(out, ",%u,", task->dev->ordinal);
@@ -160,41 +161,42 @@ static void add_calls(struct frag_session *s, const struct frag_pool_task *task,
 
 /* All runs of one task. */
 struct runs {
-	struct tape *real; /* s->repeats of them on the device of the session */
-	struct tape own, same;
+	struct call_log *real; /* s->repeats of them on the device of the session */
+	struct call_log own, same;
 	struct timing *timing; /* of `real`, fastest first */
 	bool agree;
 };
 
-static int record_real(struct frag_session *s, struct frag_pool_task *task, struct runs *r)
+static int record_real(struct frag_session *s, struct frag_session_task *task, struct runs *r)
 {
 	r->agree = true;
 	for (unsigned i = 0; i < s->repeats; i++) {
 		struct frag_device *dev;
 
 		FRAG_TRY(frag_session_open(s, task, &dev));
-		FRAG_TRY(frag_tape_record(s, task, dev, &r->real[i]));
+		FRAG_TRY(frag_call_log_record(s, task, dev, &r->real[i]));
 		r->timing[i] = (struct timing){ .ns = r->real[i].result.m.modelled_ns,
-						.pair_ns = r->real[i].witness.pair_ns };
-		r->agree = r->agree && frag_tape_difference(&r->real[0], &r->real[i]) == SIZE_MAX;
+						.pair_ns = r->real[i].observed.pair_ns };
+		r->agree =
+			r->agree && frag_call_log_difference(&r->real[0], &r->real[i]) == SIZE_MAX;
 	}
 	qsort(r->timing, s->repeats, sizeof(*r->timing), compare_timing);
 	return 0;
 }
 
-static int record_all(struct frag_session *s, struct frag_pool_task *task, struct runs *r)
+static int record_all(struct frag_session *s, struct frag_session_task *task, struct runs *r)
 {
 	r->real = frag_host_calloc(s->repeats, sizeof(*r->real));
 	r->timing = frag_host_calloc(s->repeats, sizeof(*r->timing));
 	if (!r->real || !r->timing)
-		return frag_fail_nomem(&task->err, "tapes");
+		return frag_fail_nomem(&task->err, "call logs");
 	FRAG_TRY(record_real(s, task, r));
 	FRAG_TRY(record_sim(s, task, &r->real[0], NULL, &r->own));
 	FRAG_TRY(record_sim(s, task, &r->real[0], &r->real[0], &r->same));
 	return 0;
 }
 
-int frag_session_against(struct frag_session *s, struct frag_pool_task *task)
+int frag_session_against(struct frag_session *s, struct frag_session_task *task)
 {
 	struct runs r = { 0 };
 	int rc = record_all(s, task, &r);
@@ -208,9 +210,9 @@ int frag_session_against(struct frag_session *s, struct frag_pool_task *task)
 		r.real[0].result = (struct frag_result){ 0 };
 	}
 	for (unsigned i = 0; r.real && i < s->repeats; i++)
-		frag_tape_release(&r.real[i]);
-	frag_tape_release(&r.own);
-	frag_tape_release(&r.same);
+		frag_call_log_release(&r.real[i]);
+	frag_call_log_release(&r.own);
+	frag_call_log_release(&r.same);
 	frag_host_free(r.real);
 	frag_host_free(r.timing);
 	return rc;

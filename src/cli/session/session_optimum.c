@@ -54,7 +54,7 @@ int frag_session_optimum_option(struct frag_session *s, const char *arg, struct 
 /* Pairs of requests of which the later one begins while the other lives. */
 static uint64_t pairs_of(const struct frag_trace_dev *dev)
 {
-	uint64_t live = dev->seed.blocks_count, pairs = 0;
+	uint64_t live = dev->initial.blocks_count, pairs = 0;
 
 	for (size_t i = 0; i < dev->events_count; i++) {
 		switch (dev->events[i].kind) {
@@ -95,7 +95,7 @@ static bool too_much(const struct frag_session *s, uint64_t pairs, const char *w
 /* ---- the offline placement ---------------------------------------------------------- */
 
 /* Greedy, then better orders as long as they cost less than may be spent. */
-static int place(const struct frag_session *s, struct frag_pool_task *t,
+static int place(const struct frag_session *s, struct frag_session_task *t,
 		 const struct frag_buffers *b, uint64_t pairs, uint64_t *offsets)
 {
 	struct frag_optimum *o = &t->optimum;
@@ -124,7 +124,7 @@ static int place(const struct frag_session *s, struct frag_pool_task *t,
 	return 0;
 }
 
-int frag_session_place(const struct frag_session *s, struct frag_pool_task *t)
+int frag_session_place(const struct frag_session *s, struct frag_session_task *t)
 {
 	uint64_t pairs = pairs_of(t->dev), *offsets;
 	struct frag_buffers b;
@@ -201,7 +201,7 @@ static char *describe(const struct frag_step_plan *p)
 
 /* The plan of the first half of the steps, or of the recording where none are marked, in a
  * file. */
-static int write_plan(const struct frag_session *s, struct frag_pool_task *t, char **path,
+static int write_plan(const struct frag_session *s, struct frag_session_task *t, char **path,
 		      char **about)
 {
 	const struct frag_watch watch = { .stop = s->run.stop };
@@ -221,7 +221,7 @@ static int write_plan(const struct frag_session *s, struct frag_pool_task *t, ch
 	return rc;
 }
 
-int frag_session_make_plan(const struct frag_session *s, struct frag_pool_task *t,
+int frag_session_make_plan(const struct frag_session *s, struct frag_session_task *t,
 			   struct frag_policy_spec **spec, char **path, char **about)
 {
 	char note[200];

@@ -12,7 +12,7 @@
 int frag_session_optimum_option(struct frag_session *s, const char *arg, struct frag_err *err);
 
 /* Places what task->dev asked for into task->optimum, unless that takes too long. */
-int frag_session_place(const struct frag_session *s, struct frag_pool_task *task);
+int frag_session_place(const struct frag_session *s, struct frag_session_task *task);
 
 /* Is this policy `planned` without a plan, in a session that makes one? */
 bool frag_session_wants_plan(const struct frag_session *s, const struct frag_policy_spec *spec);
@@ -21,7 +21,7 @@ bool frag_session_wants_plan(const struct frag_session *s, const struct frag_pol
  * file *path; give both back with frag_session_drop_plan. *about: what the plan was made of,
  * for the result. Errors: FRAG_ENOTSUP with task->left_out where there is nothing to plan from.
  */
-int frag_session_make_plan(const struct frag_session *s, struct frag_pool_task *task,
+int frag_session_make_plan(const struct frag_session *s, struct frag_session_task *task,
 			   struct frag_policy_spec **spec, char **path, char **about);
 void frag_session_drop_plan(struct frag_policy_spec *spec, char *path);
 

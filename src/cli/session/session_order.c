@@ -11,13 +11,13 @@
 #include "session_optimum.h"
 #include "session_order.h"
 
-#define TASTE 512u /* events */
-/* Below so many a taste costs more than it can save. */
-#define WORTH (128u * TASTE)
+#define SAMPLE 512u /* events */
+/* Below so many a sample costs more than it can save. */
+#define WORTH (128u * SAMPLE)
 
 struct estimate {
 	const struct frag_session *session;
-	struct frag_pool_task *tasks;
+	struct frag_session_task *tasks;
 	uint64_t *ns;
 };
 
@@ -29,11 +29,11 @@ static uint64_t cpu_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* What the first events cost, times how many there are. Without a taste: as if all were alike. */
+/* What the first events cost, times how many there are. Without a sample: as if all were alike. */
 static void estimate(void *ctx, size_t i)
 {
 	struct estimate *e = ctx;
-	const struct frag_pool_task *t = &e->tasks[i];
+	const struct frag_session_task *t = &e->tasks[i];
 	struct frag_run_options opt = e->session->run;
 	struct frag_trace_dev first = *t->dev;
 	struct frag_result result = { 0 };
@@ -50,14 +50,14 @@ static void estimate(void *ctx, size_t i)
 	}
 	opt.losses = opt.latency = opt.check = false;
 	opt.progress = NULL;
-	first.events_count = TASTE;
+	first.events_count = SAMPLE;
 	if (!frag_replay_sim(t->spec, &e->session->cli->card, &first, &opt, &result, NULL))
 		frag_result_release(&result);
-	e->ns[i] = (cpu_ns() - begin) * (t->dev->events_count / TASTE);
+	e->ns[i] = (cpu_ns() - begin) * (t->dev->events_count / SAMPLE);
 }
 
-int frag_session_order(const struct frag_session *s, struct frag_pool_task *tasks, size_t count,
-		       unsigned threads, struct frag_pool_task **order, struct frag_err *err)
+int frag_session_order(const struct frag_session *s, struct frag_session_task *tasks, size_t count,
+		       unsigned threads, struct frag_session_task **order, struct frag_err *err)
 {
 	struct estimate e = { .session = s, .tasks = tasks };
 	struct frag_watch watch = { .stop = s->run.stop };

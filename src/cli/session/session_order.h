@@ -6,7 +6,7 @@
 #include "session.h"
 
 /* order[count]: the longest first, else, and with one thread, as they are listed. Errors: FRAG_ENOMEM. */
-int frag_session_order(const struct frag_session *s, struct frag_pool_task *tasks, size_t count,
-		       unsigned threads, struct frag_pool_task **order, struct frag_err *err);
+int frag_session_order(const struct frag_session *s, struct frag_session_task *tasks, size_t count,
+		       unsigned threads, struct frag_session_task **order, struct frag_err *err);
 
 #endif

@@ -105,7 +105,7 @@ int frag_session_open_file(const struct frag_session *s, const char *path,
 	return rc;
 }
 
-int frag_session_stream(const struct frag_session *s, struct frag_pool_task *task,
+int frag_session_stream(const struct frag_session *s, struct frag_session_task *task,
 			const struct frag_run_options *opt)
 {
 	struct frag_stream stream = { .path = task->file->path,
@@ -120,7 +120,7 @@ int frag_session_stream(const struct frag_session *s, struct frag_pool_task *tas
 	return rc;
 }
 
-int frag_session_not_streamed(struct frag_pool_task *task)
+int frag_session_not_streamed(struct frag_session_task *task)
 {
 	if (!task->spec) {
 		snprintf(task->optimum.note, sizeof(task->optimum.note),

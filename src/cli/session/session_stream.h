@@ -9,7 +9,7 @@
 #include <frag/trace.h>
 
 struct frag_session;
-struct frag_pool_task;
+struct frag_session_task;
 struct frag_run_options;
 
 /* always, never, auto; NULL: always */
@@ -30,10 +30,10 @@ int frag_session_open_file(const struct frag_session *s, const char *path,
 			   struct frag_session_file *out, struct frag_err *err);
 
 /* Replays task->dev from task->file; task->last_us: time of its last event. */
-int frag_session_stream(const struct frag_session *s, struct frag_pool_task *task,
+int frag_session_stream(const struct frag_session *s, struct frag_session_task *task,
 			const struct frag_run_options *opt);
 /* What cannot be done without the trace in memory: FRAG_ENOTSUP with task->left_out, or a
  * note that takes the place of a placement. */
-int frag_session_not_streamed(struct frag_pool_task *task);
+int frag_session_not_streamed(struct frag_session_task *task);
 
 #endif

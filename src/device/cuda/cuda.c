@@ -5,11 +5,11 @@
  * The program starts without a driver or a card; both are ordinary answers of
  * frag_cuda_open. What the card can do is asked, never assumed.
  *
- * Witnesses. Whenever more is reserved than ever before, cudaMemGetInfo is asked how much
+ * Observed. Whenever more is reserved than ever before, cudaMemGetInfo is asked how much
  * less is free than at the opening, and NVML, which is slow, at most every NVML_NS; the difference to
- * the back-end's own book shows what the book does not know. Other programs on the
+ * the back-end's own count shows what the count does not know. Other programs on the
  * card show there, too. For managed memory the driver takes more than becomes resident, by a
- * rule that the book knows: what is compared is what it took. The moment is still that of the
+ * rule that the count follows: what is compared is what it took. The moment is still that of the
  * greatest reserved, the figure that results name; the most is taken at another one.
  */
 #include "cuda_internal.h"
@@ -36,10 +36,10 @@ int frag_cuda_count(void)
 uint64_t frag_cuda_held(struct cuda *c)
 {
 	return c->segment_bytes + c->handle_bytes + c->managed.resident_bytes +
-	       frag_cuda_pools_bytes(c);
+	       frag_cuda_mempools_bytes(c);
 }
 
-/* ---- witnesses ------------------------------------------------------------------- */
+/* ---- observed -------------------------------------------------------------------- */
 
 /* What the driver is known to have taken when `held` are reserved. */
 static uint64_t known_bytes(const struct cuda *c, uint64_t held)
@@ -51,28 +51,28 @@ static void ask_nvml(struct cuda *c, uint64_t known)
 {
 	uint64_t now, used;
 
-	if (!c->witness.has_nvml)
+	if (!c->observed.has_nvml)
 		return;
 	now = frag_clock_ns();
 	if (now - c->nvml_asked_ns < NVML_NS || !frag_nvml_used(&c->nvml, &used))
 		return;
 	c->nvml_asked_ns = now;
-	c->witness.nvml_at_bytes = known;
-	c->witness.nvml_bytes = used > c->nvml_start_bytes ? used - c->nvml_start_bytes : 0;
+	c->observed.nvml_at_bytes = known;
+	c->observed.nvml_bytes = used > c->nvml_start_bytes ? used - c->nvml_start_bytes : 0;
 }
 
-static void ask_witnesses(struct cuda *c, uint64_t held)
+static void observe(struct cuda *c, uint64_t held)
 {
 	size_t left = 0, total = 0;
 
-	c->witnessed_bytes = held;
+	c->observed_bytes = held;
 	if (frag_cuda_managed_use_up(c) ||
 	    frag_cuda_rt_check(cudaMemGetInfo(&left, &total), "", NULL))
 		return;
-	c->witness.reserved_bytes = known_bytes(c, held);
-	c->witness.mem_info_bytes =
+	c->observed.reserved_bytes = known_bytes(c, held);
+	c->observed.mem_info_bytes =
 		c->free_at_start_bytes > left ? c->free_at_start_bytes - left : 0;
-	ask_nvml(c, c->witness.reserved_bytes);
+	ask_nvml(c, c->observed.reserved_bytes);
 }
 
 static uint64_t cuda_reserved(void *priv)
@@ -82,16 +82,16 @@ static uint64_t cuda_reserved(void *priv)
 
 	/* with managed memory that takes milliseconds, and it grows by single groups */
 	if (FRAG_UNLIKELY(held >
-			  c->witnessed_bytes + (c->managed_ready ? c->witnessed_bytes / 16 : 0)))
-		ask_witnesses(c, held);
+			  c->observed_bytes + (c->managed_ready ? c->observed_bytes / 16 : 0)))
+		observe(c, held);
 	return held;
 }
 
-static void cuda_witness(void *priv, struct frag_dev_witness *out)
+static void cuda_observed(void *priv, struct frag_dev_observed *out)
 {
 	const struct cuda *c = priv;
 
-	*out = c->witness;
+	*out = c->observed;
 	out->pair_ns = c->core.pair_ns;
 }
 
@@ -202,7 +202,7 @@ static int measure_start(struct cuda *c, struct frag_err *err)
 	c->free_at_start_bytes = left;
 	c->total_bytes = total;
 	c->context_bytes = total - left;
-	c->witness.has_nvml = frag_nvml_used(&c->nvml, &c->nvml_start_bytes);
+	c->observed.has_nvml = frag_nvml_used(&c->nvml, &c->nvml_start_bytes);
 	c->limit_bytes = UINT64_MAX;
 	if (!c->cfg.total_bytes)
 		return 0;
@@ -226,7 +226,7 @@ int frag_cuda_count_from_here(struct cuda *c, struct frag_err *err)
 
 	FRAG_TRY(RT(err, cudaMemGetInfo, &left, &total));
 	c->free_at_start_bytes = left + held;
-	if (c->witness.has_nvml && frag_nvml_used(&c->nvml, &used))
+	if (c->observed.has_nvml && frag_nvml_used(&c->nvml, &used))
 		c->nvml_start_bytes = used - FRAG_MIN(used, held);
 	return 0;
 }
@@ -253,7 +253,7 @@ static void cuda_close(void *priv)
 	frag_cuda_vmm_release(c);
 	frag_cuda_malloc_release(c);
 	frag_cuda_managed_release(c);
-	frag_cuda_pools_release(c);
+	frag_cuda_mempools_release(c);
 	frag_cuda_streams_release(c);
 	frag_cuda_core_release(c);
 	(void)cudaGetLastError();
@@ -274,12 +274,12 @@ static const struct frag_device_ops cuda_ops = {
 	.map = frag_cuda_map,
 	.set_access = frag_cuda_set_access,
 	.unmap = frag_cuda_unmap,
-	.pool_create = frag_cuda_pool_create,
-	.pool_destroy = frag_cuda_pool_destroy,
-	.pool_alloc = frag_cuda_pool_alloc,
-	.pool_free = frag_cuda_pool_free,
-	.pool_trim = frag_cuda_pool_trim,
-	.pool_usage = frag_cuda_pool_usage,
+	.mempool_create = frag_cuda_mempool_create,
+	.mempool_destroy = frag_cuda_mempool_destroy,
+	.mempool_alloc = frag_cuda_mempool_alloc,
+	.mempool_free = frag_cuda_mempool_free,
+	.mempool_trim = frag_cuda_mempool_trim,
+	.mempool_usage = frag_cuda_mempool_usage,
 	.managed_alloc = frag_cuda_managed_alloc,
 	.managed_free = frag_cuda_managed_free,
 	.managed_touch = frag_cuda_managed_touch,
@@ -291,8 +291,8 @@ static const struct frag_device_ops cuda_ops = {
 	.reserved = cuda_reserved,
 	.content = frag_cuda_content,
 	.content_fault = frag_cuda_content_fault,
-	.witness = cuda_witness,
-	.settle = frag_cuda_settle,
+	.observed = cuda_observed,
+	.make_ready = frag_cuda_make_ready,
 };
 
 int frag_cuda_open_config(const struct frag_cuda_config *cfg, struct frag_device **out,
@@ -306,7 +306,7 @@ int frag_cuda_open_config(const struct frag_cuda_config *cfg, struct frag_device
 	c->cfg = *cfg;
 	frag_simslab_init(&c->pieces, sizeof(struct cuda_piece));
 	frag_simslab_init(&c->handle_slab, sizeof(struct cuda_handle));
-	frag_uvmbook_init(&c->managed);
+	frag_uvm_resident_init(&c->managed);
 	rc = open_card(c, err);
 	if (!rc)
 		rc = frag_device_wrap(&cuda_ops, c, out, err);

@@ -4,9 +4,9 @@
  * the driver API, whose entry points are asked of the runtime when a card is opened (so the
  * program needs no libcuda to start); everything else through the runtime.
  *
- * What is counted. The back-end keeps the book of what it was given: pages of 2 MiB
+ * What is counted. The back-end counts what it was given: pages of 2 MiB
  * under cudaMalloc, resident managed memory, handles, and what the driver says that its
- * pools hold. cudaMemGetInfo and NVML are only witnesses.
+ * pools hold. cudaMemGetInfo and NVML are only a check.
  *
  * Ownership: struct cuda belongs to the back-end (`priv`); one thread uses it, the
  * one that opened it (the runtime's current device is per thread).
@@ -24,7 +24,7 @@
 
 #include "nvml.h"
 #include "device/sim/sim_store.h"
-#include "device/sim/uvm_book.h"
+#include "device/sim/uvm_resident.h"
 
 /* Driver functions in use; all are there since CUDA 11. */
 #define CUDA_ENTRY_LIST(X) \
@@ -59,11 +59,11 @@ struct cuda_handle {
 	bool released;
 };
 
-struct cuda_pool {
+struct cuda_mempool {
 	cudaMemPool_t pool;
 	uint64_t reserved_bytes; /* as the driver said last */
 	bool stale;		 /* ask again */
-	struct cuda_pool *next;
+	struct cuda_mempool *next;
 };
 
 struct cuda_fence {
@@ -114,9 +114,9 @@ struct cuda {
 	uint64_t segment_bytes;	  /* pages under segments */
 
 	/* managed memory */
-	struct uvm_book managed;
+	struct uvm_resident managed;
 	uint64_t managed_bytes; /* asked for, out now */
-	bool managed_ready;	/* the driver's spare memory is used up, the witnesses know */
+	bool managed_ready;	/* the driver's spare memory is used up, the observed counts know */
 	struct frag_managed_usage usage;
 
 	/* virtual memory management */
@@ -126,7 +126,7 @@ struct cuda {
 	uint64_t last_handle;
 	uint64_t handle_bytes;
 
-	struct cuda_pool *pools;
+	struct cuda_mempool *pools;
 
 	cudaStream_t *streams;
 	uint32_t streams_count;
@@ -137,8 +137,8 @@ struct cuda {
 	struct cuda_core core;
 	struct cuda_content content;
 	struct nvml nvml;
-	struct frag_dev_witness witness;
-	uint64_t witnessed_bytes; /* the most that was reserved when the witnesses were asked */
+	struct frag_dev_observed observed;
+	uint64_t observed_bytes; /* the most that was reserved when cudaMemGetInfo was asked */
 	uint64_t nvml_start_bytes, nvml_asked_ns;
 };
 
@@ -172,12 +172,12 @@ static inline bool frag_cuda_room(const struct cuda *c, uint64_t held, uint64_t 
 	return held <= c->limit_bytes && bytes <= c->limit_bytes - held;
 }
 uint64_t frag_cuda_held(struct cuda *c);
-/* The witnesses count from what is free now, as if that and what the device holds had been free at
+/* The observed bytes count from what is free now, as if that and what the device holds had been free at
  * the opening. pre: no managed memory is out. */
 int frag_cuda_count_from_here(struct cuda *c, struct frag_err *err);
 
-/* cuda_settle.c: see frag_dev_settle. */
-int frag_cuda_settle(void *priv, uint64_t given_back_bytes, struct frag_err *err);
+/* cuda_ready.c: see frag_dev_make_ready. */
+int frag_cuda_make_ready(void *priv, uint64_t given_back_bytes, struct frag_err *err);
 
 /*
  * cuda_core.c: moves the calling thread to the core on which driver calls are fastest at present;
@@ -224,20 +224,20 @@ int frag_cuda_unmap(void *priv, frag_addr_t addr, uint64_t bytes, uint64_t *ns,
 int frag_cuda_granule(struct cuda *c, struct frag_err *err);
 void frag_cuda_vmm_release(struct cuda *c);
 
-/* cuda_pool.c */
-int frag_cuda_pool_create(void *priv, const struct frag_pool_attr *attr, uint64_t *pool,
-			  uint64_t *ns, struct frag_err *err);
-int frag_cuda_pool_destroy(void *priv, uint64_t pool, uint64_t *ns, struct frag_err *err);
-int frag_cuda_pool_alloc(void *priv, uint64_t pool, uint64_t bytes, uint32_t stream,
-			 frag_addr_t *out, uint64_t *ns, struct frag_err *err);
-int frag_cuda_pool_free(void *priv, uint64_t pool, frag_addr_t addr, uint32_t stream, uint64_t *ns,
-			struct frag_err *err);
-int frag_cuda_pool_trim(void *priv, uint64_t pool, uint64_t keep_bytes, uint64_t *ns,
-			struct frag_err *err);
-void frag_cuda_pool_usage(void *priv, uint64_t pool, struct frag_pool_usage *out);
-uint64_t frag_cuda_pools_bytes(struct cuda *c);
-void frag_cuda_pools_stale(struct cuda *c);
-void frag_cuda_pools_release(struct cuda *c);
+/* cuda_mempool.c */
+int frag_cuda_mempool_create(void *priv, const struct frag_mempool_attr *attr, uint64_t *pool,
+			     uint64_t *ns, struct frag_err *err);
+int frag_cuda_mempool_destroy(void *priv, uint64_t pool, uint64_t *ns, struct frag_err *err);
+int frag_cuda_mempool_alloc(void *priv, uint64_t pool, uint64_t bytes, uint32_t stream,
+			    frag_addr_t *out, uint64_t *ns, struct frag_err *err);
+int frag_cuda_mempool_free(void *priv, uint64_t pool, frag_addr_t addr, uint32_t stream,
+			   uint64_t *ns, struct frag_err *err);
+int frag_cuda_mempool_trim(void *priv, uint64_t pool, uint64_t keep_bytes, uint64_t *ns,
+			   struct frag_err *err);
+void frag_cuda_mempool_usage(void *priv, uint64_t pool, struct frag_mempool_usage *out);
+uint64_t frag_cuda_mempools_bytes(struct cuda *c);
+void frag_cuda_mempools_stale(struct cuda *c);
+void frag_cuda_mempools_release(struct cuda *c);
 
 /* cuda_stream.c */
 int frag_cuda_stream(struct cuda *c, uint32_t stream, cudaStream_t *out, struct frag_err *err);

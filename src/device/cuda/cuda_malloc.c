@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cudaMalloc and cudaFree, with the book of the pages they take.
+ * cudaMalloc and cudaFree, counting the pages they take.
  *
  * The driver hands out pages of 2 MiB and cuts them for small requests, so the
  * memory taken is the number of pages under what is live. Only the first and the last
  * page of a piece can be shared: these are counted in a table by page, those
- * between are its own. (Checked against cudaMemGetInfo, see witness in cuda.c.)
+ * between are its own. (Checked against cudaMemGetInfo, see observe in cuda.c.)
  */
 #include "cuda_internal.h"
 

@@ -2,15 +2,15 @@
 /*
  * Managed memory on a real card.
  *
- * It counts when it is touched or prefetched, by the rule of the simulated card (uvm_book.h). No
+ * It counts when it is touched or prefetched, by the rule of the simulated card (uvm_resident.h). No
  * more of it may be out than cfg.managed_max_bytes: a program that asks for more than
  * the card has free can hang the card for everyone.
  *
  * The driver takes memory for it from the card in batches (uvm_roots.h), of which earlier devices
- * of this process may have left a rest: roots that no witness sees being taken. And which
+ * of this process may have left a rest: roots that neither cudaMemGetInfo nor NVML sees being taken. And which
  * page of several is served first when they fault together, the card does not repeat; once pages
  * of 4 KiB and of 64 KiB have come in another order, the rest is another one, though as much is in
- * use. So before the first request of a device, and whenever the witnesses are asked, the rest
+ * use. So before the first request of a device, and whenever those are asked, the rest
  * is used up. Pieces of 2 MiB are taken, a root each, until free memory falls: a batch has begun
  * and 63 roots of it are left; 63 more pieces, and none is. Roots that are given back do
  * not stay with the driver.
@@ -150,7 +150,7 @@ int frag_cuda_managed_use_up(struct cuda *c)
 	return c->managed_ready ? drain(c, NULL) : 0;
 }
 
-/* Brings driver and witnesses into a known state, once, and off the clock. */
+/* Brings driver and observed counts into a known state, once, and off the clock. */
 static int prepare(struct cuda *c, struct frag_err *err)
 {
 	if (FRAG_LIKELY(c->managed_ready))
@@ -166,7 +166,7 @@ static int prepare(struct cuda *c, struct frag_err *err)
 
 static int room(struct cuda *c, struct frag_err *err)
 {
-	if (FRAG_LIKELY(frag_uvmbook_reserve(&c->managed)))
+	if (FRAG_LIKELY(frag_uvm_resident_reserve(&c->managed)))
 		return 0;
 	return frag_fail_nomem(err, "managed memory of the card");
 }
@@ -191,7 +191,7 @@ int frag_cuda_managed_alloc(void *priv, uint64_t bytes, frag_addr_t *out, uint64
 	}
 	FRAG_TRY(frag_cuda_rt_check(rc, "cudaMallocManaged", err));
 	*out = (uintptr_t)ptr;
-	frag_uvmbook_add(&c->managed, *out, bytes);
+	frag_uvm_resident_add(&c->managed, *out, bytes);
 	c->managed_bytes += bytes;
 	return 0;
 }
@@ -199,7 +199,7 @@ int frag_cuda_managed_alloc(void *priv, uint64_t bytes, frag_addr_t *out, uint64
 int frag_cuda_managed_free(void *priv, frag_addr_t addr, uint64_t *ns, struct frag_err *err)
 {
 	struct cuda *c = priv;
-	const struct uvm_piece *p = frag_uvmbook_find(&c->managed, addr);
+	const struct uvm_piece *p = frag_uvm_resident_find(&c->managed, addr);
 	uint64_t since;
 
 	if (!p)
@@ -210,7 +210,7 @@ int frag_cuda_managed_free(void *priv, frag_addr_t addr, uint64_t *ns, struct fr
 	FRAG_TRY(RT(err, cudaFree, (void *)(uintptr_t)addr));
 	frag_cuda_took(since, ns);
 	c->managed_bytes -= p->bytes;
-	frag_uvmbook_free(&c->managed, addr);
+	frag_uvm_resident_free(&c->managed, addr);
 	c->usage.resident_bytes = c->managed.resident_bytes;
 	return 0;
 }
@@ -219,7 +219,7 @@ int frag_cuda_managed_touch(void *priv, frag_addr_t addr, uint64_t bytes, bool b
 			    uint64_t *ns, struct frag_err *err)
 {
 	struct cuda *c = priv;
-	const struct uvm_piece *p = frag_uvmbook_find(&c->managed, addr);
+	const struct uvm_piece *p = frag_uvm_resident_find(&c->managed, addr);
 	uint64_t start;
 
 	if (!p || bytes > p->bytes)
@@ -235,7 +235,7 @@ int frag_cuda_managed_touch(void *priv, frag_addr_t addr, uint64_t bytes, bool b
 	FRAG_TRY(bring(c, addr, bytes, by_prefetch, err));
 	*ns = frag_clock_ns() - start;
 	c->usage.moved_ns += *ns;
-	frag_uvmbook_touch(&c->managed, addr, bytes, by_prefetch);
+	frag_uvm_resident_touch(&c->managed, addr, bytes, by_prefetch);
 	c->usage.resident_bytes = c->managed.resident_bytes;
 	c->usage.resident_peak_bytes =
 		FRAG_MAX(c->usage.resident_peak_bytes, c->usage.resident_bytes);
@@ -250,5 +250,5 @@ void frag_cuda_managed_usage(void *priv, struct frag_managed_usage *out)
 void frag_cuda_managed_release(struct cuda *c)
 {
 	frag_cuda_free_all(&c->managed.live);
-	frag_uvmbook_release(&c->managed);
+	frag_uvm_resident_release(&c->managed);
 }

@@ -147,7 +147,7 @@ int frag_cuda_sync(void *priv, uint32_t stream, bool whole_device, uint64_t *ns,
 	since = frag_cuda_quiesce(c);
 	FRAG_TRY(whole_device ? RT(err, cudaDeviceSynchronize) : RT(err, cudaStreamSynchronize, s));
 	frag_cuda_took(since, ns);
-	frag_cuda_pools_stale(c); /* they give back at a synchronise */
+	frag_cuda_mempools_stale(c); /* they give back at a synchronise */
 	return 0;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Virtual memory management on a real card. The driver checks ranges and mappings; the
- * book here knows the size of every handle and where it is mapped, to count
+ * table here knows the size of every handle and where it is mapped, to count
  * memory: a handle's goes back when it is released and its last mapping is gone.
  */
 #include "cuda_internal.h"

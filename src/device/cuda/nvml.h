@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * NVML as a witness: how much of a card's memory is in use by all processes. Opened at
+ * What NVML says: how much of a card's memory is in use by all processes. Opened at
  * run time; a machine without it is an ordinary answer. Prototypes are our own, since
  * nvml.h is often not installed.
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The simulated card: opens, closes, describes itself and counts physical
- * memory. The parts are in sim_malloc.c, sim_vmm.c, sim_managed.c, sim_pool.c and
+ * memory. The parts are in sim_malloc.c, sim_vmm.c, sim_managed.c, sim_mempool.c and
  * sim_fence.c; addresses come from sim_place.c, prices from cost.c.
  *
  * The driver clears memory in the background after it was given back, and gives out what
@@ -84,7 +84,7 @@ int frag_sim_take(struct sim *sim, uint64_t bytes, uint64_t *ns)
 	return 0;
 }
 
-static int sim_settle(void *priv, uint64_t given_back_bytes, struct frag_err *err)
+static int sim_make_ready(void *priv, uint64_t given_back_bytes, struct frag_err *err)
 {
 	struct sim *sim = priv;
 
@@ -99,7 +99,7 @@ static void sim_close(void *priv)
 {
 	struct sim *sim = priv;
 
-	frag_sim_pools_release(sim);
+	frag_sim_mempools_release(sim);
 	frag_sim_managed_release(sim);
 	frag_sim_vmm_release(sim);
 	frag_sim_malloc_release(sim);
@@ -153,12 +153,12 @@ static const struct frag_device_ops sim_ops = {
 	.map = frag_sim_map,
 	.set_access = frag_sim_set_access,
 	.unmap = frag_sim_unmap,
-	.pool_create = frag_sim_pool_create,
-	.pool_destroy = frag_sim_pool_destroy,
-	.pool_alloc = frag_sim_pool_alloc,
-	.pool_free = frag_sim_pool_free,
-	.pool_trim = frag_sim_pool_trim,
-	.pool_usage = frag_sim_pool_usage,
+	.mempool_create = frag_sim_mempool_create,
+	.mempool_destroy = frag_sim_mempool_destroy,
+	.mempool_alloc = frag_sim_mempool_alloc,
+	.mempool_free = frag_sim_mempool_free,
+	.mempool_trim = frag_sim_mempool_trim,
+	.mempool_usage = frag_sim_mempool_usage,
 	.managed_alloc = frag_sim_managed_alloc,
 	.managed_free = frag_sim_managed_free,
 	.managed_touch = frag_sim_managed_touch,
@@ -168,7 +168,7 @@ static const struct frag_device_ops sim_ops = {
 	.sync = frag_sim_sync,
 	.mem_info = sim_mem_info,
 	.reserved = sim_reserved,
-	.settle = sim_settle,
+	.make_ready = sim_make_ready,
 };
 
 /* Bytes that are cleared in a nanosecond; 0 = all at once. */
@@ -180,7 +180,7 @@ static double clear_rate(const struct frag_cost *cost)
 }
 
 /* Fills in what the caller left open. */
-static int settle(struct frag_sim_config *cfg, struct frag_err *err)
+static int fill_in(struct frag_sim_config *cfg, struct frag_err *err)
 {
 	if (!cfg->name)
 		cfg->name = "sim";
@@ -199,22 +199,22 @@ static int settle(struct frag_sim_config *cfg, struct frag_err *err)
 
 int frag_sim_open(const struct frag_sim_config *cfg, struct frag_device **out, struct frag_err *err)
 {
-	struct frag_sim_config settled = *cfg;
+	struct frag_sim_config full = *cfg;
 	struct sim *sim;
 	int rc;
 
-	FRAG_TRY(settle(&settled, err));
+	FRAG_TRY(fill_in(&full, err));
 	sim = frag_host_calloc(1, sizeof(*sim));
 	if (!sim)
 		return frag_fail_nomem(err, "simulated card");
-	sim->cfg = settled;
-	sim->cost = settled.cost ? settled.cost : frag_cost_builtin();
-	sim->capacity_bytes = settled.total_bytes - settled.context_bytes;
+	sim->cfg = full;
+	sim->cost = full.cost ? full.cost : frag_cost_builtin();
+	sim->capacity_bytes = full.total_bytes - full.context_bytes;
 	sim->clear.bytes_per_ns = clear_rate(sim->cost);
 	frag_sim_malloc_init(sim);
 	frag_sim_vmm_init(sim);
 	frag_sim_managed_init(sim);
-	frag_sim_pools_init(sim);
+	frag_sim_mempools_init(sim);
 	rc = frag_simplace_init(&sim->place, err);
 	if (!rc)
 		rc = frag_device_wrap(&sim_ops, sim, out, err);

@@ -47,9 +47,9 @@ struct sim_managed {
 	struct frag_managed_usage usage;
 };
 
-/* cudaMemPool (sim_pool.c) */
-struct sim_pools {
-	struct sim_pool *first;
+/* cudaMemPool (sim_mempool.c) */
+struct sim_mempools {
+	struct sim_mempool *first;
 	struct addr_map by_id;
 	uint64_t last_id;
 };
@@ -81,7 +81,7 @@ struct sim {
 	struct sim_vmm vmm;
 	struct sim_managed managed;
 	struct sim_fence fence;
-	struct sim_pools pools;
+	struct sim_mempools pools;
 };
 
 /*
@@ -144,20 +144,20 @@ int frag_sim_managed_touch(void *priv, frag_addr_t addr, uint64_t bytes, bool pr
 			   uint64_t *ns, struct frag_err *err);
 void frag_sim_managed_usage(void *priv, struct frag_managed_usage *out);
 
-void frag_sim_pools_init(struct sim *sim);
-void frag_sim_pools_release(struct sim *sim);
+void frag_sim_mempools_init(struct sim *sim);
+void frag_sim_mempools_release(struct sim *sim);
 /* A synchronise proves the frees of one stream, or of all, complete. */
-void frag_sim_pools_sync(struct sim *sim, uint32_t stream, bool whole_device, uint64_t *ns);
-int frag_sim_pool_create(void *priv, const struct frag_pool_attr *attr, uint64_t *pool,
-			 uint64_t *ns, struct frag_err *err);
-int frag_sim_pool_destroy(void *priv, uint64_t pool, uint64_t *ns, struct frag_err *err);
-int frag_sim_pool_alloc(void *priv, uint64_t pool, uint64_t bytes, uint32_t stream,
-			frag_addr_t *out, uint64_t *ns, struct frag_err *err);
-int frag_sim_pool_free(void *priv, uint64_t pool, frag_addr_t addr, uint32_t stream, uint64_t *ns,
-		       struct frag_err *err);
-int frag_sim_pool_trim(void *priv, uint64_t pool, uint64_t keep_bytes, uint64_t *ns,
-		       struct frag_err *err);
-void frag_sim_pool_usage(void *priv, uint64_t pool, struct frag_pool_usage *out);
+void frag_sim_mempools_sync(struct sim *sim, uint32_t stream, bool whole_device, uint64_t *ns);
+int frag_sim_mempool_create(void *priv, const struct frag_mempool_attr *attr, uint64_t *pool,
+			    uint64_t *ns, struct frag_err *err);
+int frag_sim_mempool_destroy(void *priv, uint64_t pool, uint64_t *ns, struct frag_err *err);
+int frag_sim_mempool_alloc(void *priv, uint64_t pool, uint64_t bytes, uint32_t stream,
+			   frag_addr_t *out, uint64_t *ns, struct frag_err *err);
+int frag_sim_mempool_free(void *priv, uint64_t pool, frag_addr_t addr, uint32_t stream,
+			  uint64_t *ns, struct frag_err *err);
+int frag_sim_mempool_trim(void *priv, uint64_t pool, uint64_t keep_bytes, uint64_t *ns,
+			  struct frag_err *err);
+void frag_sim_mempool_usage(void *priv, uint64_t pool, struct frag_mempool_usage *out);
 
 void frag_sim_fence_release(struct sim *sim);
 int frag_sim_fence_record(void *priv, uint32_t stream, uint64_t *fence, uint64_t *ns,

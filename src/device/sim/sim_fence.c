@@ -100,6 +100,6 @@ int frag_sim_sync(void *priv, uint32_t stream, bool whole_device, uint64_t *ns,
 		FRAG_TRY(grow(f, stream, err));
 		f->synced[stream] = stamp;
 	}
-	frag_sim_pools_sync(sim, stream, whole_device, ns);
+	frag_sim_mempools_sync(sim, stream, whole_device, ns);
 	return 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * How managed memory becomes resident, after the open kernel module nvidia-uvm: numbers
- * and masks only, for the simulated card (sim_managed.c) and the real one's book (uvm_book.c).
+ * and masks only, for the simulated card (sim_managed.c) and the real one's count (uvm_resident.c).
  *
  * Words. region: addresses that the driver keeps together, a request of more than 2 MiB or
  * the 2 MiB that smaller ones share. block: 2 MiB of a region, in addresses. group: 64 KiB of

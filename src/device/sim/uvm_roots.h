@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The physical memory under a card's managed memory, as the driver takes it from the card: for the
- * book of a real card (uvm_book.h), which says what it should be used for.
+ * count of a real card (uvm_resident.h), which says what it should be used for.
  *
  * The rule is that of the open kernel module (nvidia-uvm/uvm_pmm_gpu.c); on an H200 with driver
  * 580.159.04 it gave the free memory after each of 88,685 requests, prefetches and frees to the

@@ -77,14 +77,14 @@ struct frag_device_info {
 };
 
 /* Attributes of a cudaMemPool. */
-struct frag_pool_attr {
+struct frag_mempool_attr {
 	uint64_t release_threshold; /* bytes; UINT64_MAX: never release at a sync */
 	bool reuse_follow_event_dependencies;
 	bool reuse_allow_opportunistic;
 	bool reuse_allow_internal_dependencies;
 };
 
-struct frag_pool_usage {
+struct frag_mempool_usage {
 	uint64_t reserved_bytes, reserved_peak_bytes;
 	uint64_t used_bytes, used_peak_bytes;
 };
@@ -135,12 +135,12 @@ struct frag_content_fault {
  * managed memory, instead of what is resident of it, what the driver takes for that, which is
  * more (docs/measuring.md). So it need not be the device's greatest reserved_bytes.
  */
-struct frag_dev_witness {
+struct frag_dev_observed {
 	uint64_t reserved_bytes, mem_info_bytes; /* less free memory than at the opening */
 	bool has_nvml;
 	uint64_t nvml_at_bytes, nvml_bytes; /* NVML is slow: asked less often, at this reserved */
 	uint64_t
-		pair_ns; /* cudaMalloc and cudaFree of 4 MiB when it settled: how fast the host is */
+		pair_ns; /* cudaMalloc and cudaFree of 4 MiB when it was made ready: how fast the host is */
 };
 
 /*
@@ -173,16 +173,16 @@ struct frag_device_ops {
 	int (*unmap)(void *priv, frag_addr_t addr, uint64_t bytes, uint64_t *ns,
 		     struct frag_err *err);
 
-	int (*pool_create)(void *priv, const struct frag_pool_attr *attr, uint64_t *pool,
-			   uint64_t *ns, struct frag_err *err);
-	int (*pool_destroy)(void *priv, uint64_t pool, uint64_t *ns, struct frag_err *err);
-	int (*pool_alloc)(void *priv, uint64_t pool, uint64_t bytes, uint32_t stream,
-			  frag_addr_t *out, uint64_t *ns, struct frag_err *err);
-	int (*pool_free)(void *priv, uint64_t pool, frag_addr_t addr, uint32_t stream, uint64_t *ns,
-			 struct frag_err *err);
-	int (*pool_trim)(void *priv, uint64_t pool, uint64_t keep_bytes, uint64_t *ns,
-			 struct frag_err *err);
-	void (*pool_usage)(void *priv, uint64_t pool, struct frag_pool_usage *out);
+	int (*mempool_create)(void *priv, const struct frag_mempool_attr *attr, uint64_t *pool,
+			      uint64_t *ns, struct frag_err *err);
+	int (*mempool_destroy)(void *priv, uint64_t pool, uint64_t *ns, struct frag_err *err);
+	int (*mempool_alloc)(void *priv, uint64_t pool, uint64_t bytes, uint32_t stream,
+			     frag_addr_t *out, uint64_t *ns, struct frag_err *err);
+	int (*mempool_free)(void *priv, uint64_t pool, frag_addr_t addr, uint32_t stream,
+			    uint64_t *ns, struct frag_err *err);
+	int (*mempool_trim)(void *priv, uint64_t pool, uint64_t keep_bytes, uint64_t *ns,
+			    struct frag_err *err);
+	void (*mempool_usage)(void *priv, uint64_t pool, struct frag_mempool_usage *out);
 
 	int (*managed_alloc)(void *priv, uint64_t bytes, frag_addr_t *out, uint64_t *ns,
 			     struct frag_err *err);
@@ -209,8 +209,8 @@ struct frag_device_ops {
 		       struct frag_err *err);
 	int (*content_fault)(void *priv, bool wait, struct frag_content_fault *out,
 			     struct frag_err *err);
-	void (*witness)(void *priv, struct frag_dev_witness *out);
-	int (*settle)(void *priv, uint64_t given_back_bytes, struct frag_err *err);
+	void (*observed)(void *priv, struct frag_dev_observed *out);
+	int (*make_ready)(void *priv, uint64_t given_back_bytes, struct frag_err *err);
 };
 
 struct frag_call_stat {
@@ -272,16 +272,16 @@ int frag_dev_set_access(struct frag_device *dev, frag_addr_t addr, uint64_t byte
 			struct frag_err *err);
 int frag_dev_unmap(struct frag_device *dev, frag_addr_t addr, uint64_t bytes, struct frag_err *err);
 
-int frag_dev_pool_create(struct frag_device *dev, const struct frag_pool_attr *attr, uint64_t *pool,
-			 struct frag_err *err);
-int frag_dev_pool_destroy(struct frag_device *dev, uint64_t pool, struct frag_err *err);
-int frag_dev_pool_alloc(struct frag_device *dev, uint64_t pool, uint64_t bytes, uint32_t stream,
-			frag_addr_t *out, struct frag_err *err);
-int frag_dev_pool_free(struct frag_device *dev, uint64_t pool, frag_addr_t addr, uint64_t bytes,
-		       uint32_t stream, struct frag_err *err);
-int frag_dev_pool_trim(struct frag_device *dev, uint64_t pool, uint64_t keep_bytes,
-		       struct frag_err *err);
-void frag_dev_pool_usage(struct frag_device *dev, uint64_t pool, struct frag_pool_usage *out);
+int frag_dev_mempool_create(struct frag_device *dev, const struct frag_mempool_attr *attr,
+			    uint64_t *pool, struct frag_err *err);
+int frag_dev_mempool_destroy(struct frag_device *dev, uint64_t pool, struct frag_err *err);
+int frag_dev_mempool_alloc(struct frag_device *dev, uint64_t pool, uint64_t bytes, uint32_t stream,
+			   frag_addr_t *out, struct frag_err *err);
+int frag_dev_mempool_free(struct frag_device *dev, uint64_t pool, frag_addr_t addr, uint64_t bytes,
+			  uint32_t stream, struct frag_err *err);
+int frag_dev_mempool_trim(struct frag_device *dev, uint64_t pool, uint64_t keep_bytes,
+			  struct frag_err *err);
+void frag_dev_mempool_usage(struct frag_device *dev, uint64_t pool, struct frag_mempool_usage *out);
 
 int frag_dev_managed_alloc(struct frag_device *dev, uint64_t bytes, frag_addr_t *out,
 			   struct frag_err *err);
@@ -316,9 +316,9 @@ int frag_dev_content_fault(struct frag_device *dev, bool wait, struct frag_conte
  * (given_back_bytes or less), and wakes the card. Counts as no call. Nothing to do on a device
  * without real memory.
  */
-int frag_dev_settle(struct frag_device *dev, uint64_t given_back_bytes, struct frag_err *err);
+int frag_dev_make_ready(struct frag_device *dev, uint64_t given_back_bytes, struct frag_err *err);
 /* False where nobody but the device itself knows. */
-bool frag_dev_witness(struct frag_device *dev, struct frag_dev_witness *out);
+bool frag_dev_observed(struct frag_device *dev, struct frag_dev_observed *out);
 
 /*
  * The simulated card. `place`, if set, is asked before the device places

@@ -47,9 +47,9 @@ struct frag_loss {
 	uint64_t event; /* index of the event after which this held */
 	uint64_t time_us;
 	uint64_t requested_bytes;
-	uint64_t rounding_bytes; /* granted - requested of live blocks */
-	uint64_t waiting_bytes;	 /* granted, waiting for a stream */
-	uint64_t pinned_bytes;	 /* free in segments (pages) with live blocks */
+	uint64_t rounding_bytes;       /* granted - requested of live blocks */
+	uint64_t waiting_bytes;	       /* granted, waiting for a stream */
+	uint64_t non_releasable_bytes; /* free in segments (pages) with live blocks */
 	uint64_t releasable_bytes;
 	uint64_t
 		other_bytes; /* reserved but not held by the policy's own blocks (driver rounding) */

@@ -67,12 +67,12 @@ struct frag_block {
 
 /* Where every byte is, for metrics (see docs/metrics.md). Granted bytes. */
 struct frag_usage {
-	uint64_t allocated_bytes;  /* handed out */
-	uint64_t waiting_bytes;	   /* freed by the program, waiting for a stream */
-	uint64_t pinned_bytes;	   /* free, but in a segment (or page) with live blocks */
-	uint64_t releasable_bytes; /* free, and a trim would give it back */
+	uint64_t allocated_bytes;      /* handed out */
+	uint64_t waiting_bytes;	       /* freed by the program, waiting for a stream */
+	uint64_t non_releasable_bytes; /* free, but in a segment (or page) with live blocks */
+	uint64_t releasable_bytes;     /* free, and a trim would give it back */
 	uint64_t largest_free_bytes;
-	uint64_t free_bytes; /* pinned + releasable */
+	uint64_t free_bytes; /* non-releasable + releasable */
 	uint64_t segments_count, blocks_count;
 };
 
@@ -133,7 +133,7 @@ struct frag_policy_env {
 	(1u << 4) /* has its own cross-stream rule (free at request is fine) */
 
 /* Initial state of a history that began late: what was there before. */
-struct frag_seed_block {
+struct frag_initial_block {
 	frag_addr_t addr;
 	uint64_t bytes; /* block size */
 	uint64_t requested;
@@ -141,7 +141,7 @@ struct frag_seed_block {
 	uint32_t slot; /* the live slot its later free names */
 	bool waiting;  /* freed by the program, not completed */
 };
-struct frag_seed_segment {
+struct frag_initial_segment {
 	frag_addr_t addr;
 	uint64_t bytes;
 	uint32_t stream;
@@ -150,10 +150,10 @@ struct frag_seed_segment {
 	uint32_t first_block, blocks_count; /* into blocks[], occupied ones only, address order */
 	frag_addr_t range_addr;		    /* expandable: base of its reservation, 0 = unknown */
 };
-struct frag_seed {
-	const struct frag_seed_segment *segments;
+struct frag_initial_state {
+	const struct frag_initial_segment *segments;
 	size_t segments_count;
-	const struct frag_seed_block *blocks;
+	const struct frag_initial_block *blocks;
 	size_t blocks_count;
 };
 
@@ -214,8 +214,8 @@ struct frag_policy_ops {
 	/* Optional. Own statistics by name, as the source names them. */
 	void (*counters)(void *self, frag_counter_fn fn, void *ctx);
 	/* Optional. Start from this state instead of empty. handles[i] of blocks[i] is filled. */
-	int (*seed)(void *self, const struct frag_seed *seed, uint64_t *handles,
-		    struct frag_err *err);
+	int (*restore)(void *self, const struct frag_initial_state *initial, uint64_t *handles,
+		       struct frag_err *err);
 };
 
 /*

@@ -81,7 +81,7 @@ struct frag_verify_result {
 	uint64_t ooms, ooms_same;
 	uint64_t finals, finals_same; /* blocks of the final snapshot */
 	uint64_t refusals;	      /* times the real driver refused memory (inferred) */
-	uint64_t uncertain;	      /* seed blocks whose size the file does not determine */
+	uint64_t uncertain;	      /* initial blocks whose size the file does not determine */
 	uint64_t trims;		      /* releases taken for an empty_cache */
 	uint64_t pools;		      /* private pools, recorded or inferred */
 	bool identical;

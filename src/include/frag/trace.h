@@ -30,7 +30,7 @@ enum frag_event_kind {
 };
 
 /* flags */
-#define FRAG_EVF_SEED 1u    /* ALLOC: was live before the history began */
+#define FRAG_EVF_INITIAL 1u /* ALLOC: was live before the history began */
 #define FRAG_EVF_AT_SYNC 2u /* FREE_COMPLETED: by the synchronisation inside the next malloc */
 #define FRAG_EVF_END 4u	    /* MARK: the phase ends (else begins) */
 #define FRAG_EVF_STEP 8u    /* MARK: a step boundary (optimizer step) */
@@ -111,15 +111,15 @@ struct frag_trace_dev {
 	struct frag_final_block *final_blocks;
 	size_t final_blocks_count;
 
-	/* histories that began late: state before the first event; seed.blocks[i].slot are live.
-	 * The first seed.blocks_count events are their ALLOCs, flagged FRAG_EVF_SEED, so that
-	 * policies without `seed` get them too. */
-	struct frag_seed seed;
-	struct frag_seed_segment *seed_segments; /* storage behind seed */
-	struct frag_seed_block *seed_blocks;
+	/* histories that began late: state before the first event; initial.blocks[i].slot are live.
+	 * The first initial.blocks_count events are their ALLOCs, flagged FRAG_EVF_INITIAL, so that
+	 * policies without `restore` get them too. */
+	struct frag_initial_state initial;
+	struct frag_initial_segment *initial_segments; /* storage behind initial */
+	struct frag_initial_block *initial_blocks;
 	uint64_t recorded_count;   /* entries of the recording (frees count twice, segments too) */
 	bool truncated;		   /* the recorder's ring lost its oldest entries */
-	uint64_t uncertain_blocks; /* seed blocks whose size the file does not determine */
+	uint64_t uncertain_blocks; /* initial blocks whose size the file does not determine */
 };
 
 /* Settings of the recorded allocator. */

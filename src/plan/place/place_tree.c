@@ -146,7 +146,7 @@ static uint64_t next_floor(const struct tree *t, uint32_t section)
 }
 
 /* Adds why next_floor is at least `floor`. */
-static void blame_waste(const struct tree *t, uint32_t section, uint64_t floor, uint64_t *set)
+static void explain_waste(const struct tree *t, uint32_t section, uint64_t floor, uint64_t *set)
 {
 	const struct tree_problem *p = t->p;
 
@@ -231,11 +231,11 @@ static bool waste(struct tree *t, uint32_t section, size_t level, bool decided)
 	uint64_t most = t->floors[section].floor + tree_slack(t, section);
 
 	if (next > most) {
-		blame_waste(t, section, most + 1, own);
+		explain_waste(t, section, most + 1, own);
 		return false;
 	}
 	memset(t->because, 0, t->p->words * sizeof(*t->because));
-	blame_waste(t, section, next, t->because);
+	explain_waste(t, section, next, t->because);
 	if (tree_raise(t, section, next, level, decided))
 		return true;
 	if (!t->out_of_memory)

@@ -215,7 +215,7 @@ static uint64_t survey(struct tree *t, uint32_t section)
 }
 
 /* Why nothing of a section can be lower than its lowest ground, which is too high. */
-static void blame_section(struct tree *t, uint32_t section, uint64_t *out)
+static void explain_section(struct tree *t, uint32_t section, uint64_t *out)
 {
 	const struct tree_problem *p = t->p;
 	uint64_t enough = t->ceiling - t->floors[section].left + 1;
@@ -232,7 +232,7 @@ static void blame_section(struct tree *t, uint32_t section, uint64_t *out)
  * Lifts the touched items and looks whether all that is to come near them still fits: each below
  * the ceiling, and in each section the sizes to come above the lowest ground.
  */
-static bool settle(struct tree *t, uint64_t before, uint64_t floor, uint64_t *conflict)
+static bool lift_and_look(struct tree *t, uint64_t before, uint64_t floor, uint64_t *conflict)
 {
 	uint32_t from = UINT32_MAX, to = 0;
 
@@ -257,7 +257,7 @@ static bool settle(struct tree *t, uint64_t before, uint64_t floor, uint64_t *co
 		keep_floor(t, c);
 		low = survey(t, c);
 		if (low + t->floors[c].left > t->ceiling) {
-			blame_section(t, c, conflict);
+			explain_section(t, c, conflict);
 			return false;
 		}
 	}
@@ -292,7 +292,7 @@ bool tree_put(struct tree *t, uint32_t item, uint32_t section, size_t level)
 	for (uint32_t k = p->met_at[item]; k < p->met_at[item + 1]; k++)
 		if (!t->spots[p->pairs[k]].placed)
 			t->touched[t->touched_count++] = p->pairs[k];
-	return settle(t, before, top, tree_conflict(t, level + 1));
+	return lift_and_look(t, before, top, tree_conflict(t, level + 1));
 }
 
 bool tree_raise(struct tree *t, uint32_t section, uint64_t floor, size_t level, bool decided)
@@ -312,5 +312,5 @@ bool tree_raise(struct tree *t, uint32_t section, uint64_t floor, size_t level, 
 	for (uint32_t k = p->at[section]; k < p->at[section + 1]; k++)
 		if (!t->spots[p->within[k]].placed)
 			t->touched[t->touched_count++] = p->within[k];
-	return settle(t, before, floor, tree_conflict(t, level + 1));
+	return lift_and_look(t, before, floor, tree_conflict(t, level + 1));
 }

@@ -205,7 +205,7 @@ static uint32_t find_skip(const struct step_maker *m, const struct frag_trace_de
 }
 
 /* Twice the period where that gives every life its place and there are steps enough. */
-static void settle_period(struct step_maker *m)
+static void choose_period(struct step_maker *m)
 {
 	struct step_window w = step_window_of(m);
 	bool too_long = false;
@@ -275,7 +275,7 @@ static int find_pattern(struct step_maker *m, const struct frag_trace_dev *dev,
 	if (m->cut[m->trained - 2] >= m->b.count ||
 	    m->cut[m->trained - 3] >= m->cut[m->trained - 2])
 		return frag_fail(err, FRAG_EINPUT, "the steps of the trace have no requests");
-	settle_period(m);
+	choose_period(m);
 	return 0;
 }
 

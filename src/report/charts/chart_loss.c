@@ -28,8 +28,9 @@ static void add_row(const struct frag_chart_job *job, size_t panel, const char *
 	frag_text_addf(out,
 		       ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64
 		       ",%" PRIu64 "\n",
-		       l->requested_bytes, l->rounding_bytes, l->waiting_bytes, l->pinned_bytes,
-		       l->releasable_bytes, l->other_bytes, l->reserved_bytes);
+		       l->requested_bytes, l->rounding_bytes, l->waiting_bytes,
+		       l->non_releasable_bytes, l->releasable_bytes, l->other_bytes,
+		       l->reserved_bytes);
 }
 
 /* The last sample again, where the curve ends: a row holds until the next one. */
@@ -78,7 +79,7 @@ static void csv(const struct frag_chart_job *job, struct frag_text *out)
 	size_t panels = FRAG_MIN(job->section->count, PANELS_MAX);
 
 	frag_text_add(out, "panel,policy,event,time_s,requested_bytes,rounding_bytes,"
-			   "waiting_bytes,pinned_bytes,releasable_bytes,other_bytes,"
+			   "waiting_bytes,non_releasable_bytes,releasable_bytes,other_bytes,"
 			   "reserved_bytes\n");
 	for (size_t i = 0; i < panels; i++)
 		add_policy(job, i, SAMPLES_MAX / panels, &job->section->results[job->order[i]],
@@ -88,7 +89,8 @@ static void csv(const struct frag_chart_job *job, struct frag_text *out)
 static void caption(const struct frag_chart_job *job, struct frag_text *out)
 {
 	frag_text_add(out, "Reserved memory of each policy over time, split by cause. Grey is in "
-			   "use; every colour is loss. Growing pinned memory is fragmentation that "
+			   "use; every colour is loss. Growing non-releasable memory is "
+			   "fragmentation that "
 			   "empty_cache cannot undo; releasable memory is a cache that it can.");
 	if (job->section->count > PANELS_MAX)
 		frag_text_addf(out, " Only the best %u of %zu policies are shown.", PANELS_MAX,
@@ -98,12 +100,12 @@ static void caption(const struct frag_chart_job *job, struct frag_text *out)
 static void alt(const struct frag_chart_job *job, struct frag_text *out)
 {
 	frag_text_add(out, "Stacked areas of reserved memory by cause over time, one panel per "
-			   "policy. Free but pinned at each peak: ");
+			   "policy. Free but non-releasable at each peak: ");
 	for (size_t i = 0; i < job->section->count; i++) {
 		const struct frag_result *r = &job->section->results[job->order[i]];
 
 		frag_text_addf(out, "%s%s ", i ? "; " : "", r->policy);
-		frag_text_add_bytes(out, r->peak.pinned_bytes);
+		frag_text_add_bytes(out, r->peak.non_releasable_bytes);
 	}
 	frag_text_add(out, ".");
 }

@@ -9,7 +9,7 @@ static void csv(const struct frag_chart_job *job, struct frag_text *out)
 	uint64_t bound = frag_section_bound(job->section);
 
 	frag_text_add(out, "rank,policy,completed,peak_reserved_bytes,requested_bytes,"
-			   "rounding_bytes,waiting_bytes,pinned_bytes,releasable_bytes,"
+			   "rounding_bytes,waiting_bytes,non_releasable_bytes,releasable_bytes,"
 			   "other_bytes,lower_bound_bytes,placement_bytes\n");
 	for (size_t i = 0; i < job->section->count; i++) {
 		const struct frag_result *r = &job->section->results[job->order[i]];
@@ -21,7 +21,7 @@ static void csv(const struct frag_chart_job *job, struct frag_text *out)
 			       ",%d,%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64
 			       ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",",
 			       r->completed, r->m.peak_reserved_bytes, l->requested_bytes,
-			       l->rounding_bytes, l->waiting_bytes, l->pinned_bytes,
+			       l->rounding_bytes, l->waiting_bytes, l->non_releasable_bytes,
 			       l->releasable_bytes, l->other_bytes, bound);
 		if (job->section->optimum.placed)
 			frag_text_addf(out, "%" PRIu64, job->section->optimum.place_bytes);
@@ -31,11 +31,11 @@ static void csv(const struct frag_chart_job *job, struct frag_text *out)
 
 static void caption(const struct frag_chart_job *job, struct frag_text *out)
 {
-	frag_text_add(out,
-		      "Length of a bar: the largest memory the policy ever took from the card. "
-		      "Its parts: where those bytes were at that moment. Everything but "
-		      "\xe2\x80\x9crequested\xe2\x80\x9d is lost; pinned bytes are free but "
-		      "cannot be given back because a live block sits in the same segment.");
+	frag_text_add(
+		out, "Length of a bar: the largest memory the policy ever took from the card. "
+		     "Its parts: where those bytes were at that moment. Everything but "
+		     "\xe2\x80\x9crequested\xe2\x80\x9d is lost; non-releasable bytes are free but "
+		     "cannot be given back because a live block sits in the same segment.");
 	if (!job->section->optimum.hidden)
 		frag_text_add(out, " The dashed line is the lower bound: no allocator can need "
 				   "less.");

@@ -18,8 +18,8 @@
 
 const char *frag_layout_use_name(enum frag_layout_use use)
 {
-	static const char *const names[FRAG_LAYOUT_USES] = { "none", "live", "waiting", "pinned",
-							     "releasable" };
+	static const char *const names[FRAG_LAYOUT_USES] = { "none", "live", "waiting",
+							     "non_releasable", "releasable" };
 
 	return names[use];
 }
@@ -165,7 +165,7 @@ static void on_block(void *ctx, frag_addr_t addr, uint64_t bytes, enum frag_bloc
 	/* which part of a free block it is that could go is not told: the upper one here */
 	releasable = FRAG_MIN(releasable, bytes);
 	if (releasable < bytes)
-		fill_cells(g, addr, bytes - releasable, FRAG_LAYOUT_PINNED);
+		fill_cells(g, addr, bytes - releasable, FRAG_LAYOUT_NON_RELEASABLE);
 	if (releasable)
 		fill_cells(g, addr + (bytes - releasable), releasable, FRAG_LAYOUT_RELEASABLE);
 }

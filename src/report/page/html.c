@@ -23,8 +23,9 @@ static const struct {
 		      "fit, and what nvidia-smi shows (without the CUDA context)." },
 	{ "rounding", "Bytes handed out beyond the request." },
 	{ "waiting", "Freed by the program, but another stream may still use them." },
-	{ "pinned", "Free, but in a segment that also holds live blocks: it cannot be given back. "
-		    "This is fragmentation." },
+	{ "non-releasable", "Free, but in a segment that also holds live blocks: it cannot be "
+			    "given back. "
+			    "This is fragmentation." },
 	{ "releasable", "Free, and the policy could give it back to the card at once (as "
 			"torch.cuda.empty_cache() does)." },
 	{ "other", "Reserved by the device beyond what the policy asked for: its rounding to whole "
@@ -321,7 +322,7 @@ static int add_section(const struct frag_report *r, size_t n, const struct frag_
 	frag_text_add(out, "<p class=\"files\">Every metric of every policy:"
 			   " <a href=\"results.csv\">results.csv</a>,"
 			   " <a href=\"results.json\">results.json</a>.");
-	if (formats & FRAG_FORMAT_BOOK)
+	if (formats & FRAG_FORMAT_ONE_PDF)
 		frag_text_add(out, " All charts: <a href=\"charts.pdf\">charts.pdf</a>.");
 	frag_text_add(out, "</p>\n<div class=\"charts\">\n");
 	for (size_t i = 0; i < count; i++) {

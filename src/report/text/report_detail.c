@@ -76,7 +76,7 @@ static void add_loss(const struct frag_loss *l, struct frag_text *out)
 	add_share(&t, "requested", l->requested_bytes, l->reserved_bytes);
 	add_share(&t, "rounding", l->rounding_bytes, l->reserved_bytes);
 	add_share(&t, "waiting for a stream", l->waiting_bytes, l->reserved_bytes);
-	add_share(&t, "free, pinned", l->pinned_bytes, l->reserved_bytes);
+	add_share(&t, "free, non-releasable", l->non_releasable_bytes, l->reserved_bytes);
 	add_share(&t, "free, releasable", l->releasable_bytes, l->reserved_bytes);
 	add_share(&t, "other", l->other_bytes, l->reserved_bytes);
 	add_share(&t, "reserved", l->reserved_bytes, l->reserved_bytes);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * JSON of replay and compare (schema 1), key order fixed. What is not
+ * JSON of replay and compare (schema 2), key order fixed. What is not
  * available is null. Times of the driver are "modelled_ns" (measured where
  * device.modelled is false); host times are in "host" only.
  *
@@ -136,7 +136,7 @@ static json_t *loss_of(struct maker *mk, const struct frag_loss *l)
 	put(mk, o, "requested_bytes", number(l->requested_bytes));
 	put(mk, o, "rounding_bytes", number(l->rounding_bytes));
 	put(mk, o, "waiting_bytes", number(l->waiting_bytes));
-	put(mk, o, "pinned_bytes", number(l->pinned_bytes));
+	put(mk, o, "non_releasable_bytes", number(l->non_releasable_bytes));
 	put(mk, o, "releasable_bytes", number(l->releasable_bytes));
 	put(mk, o, "other_bytes", number(l->other_bytes));
 	put(mk, o, "largest_free_bytes", number(l->largest_free_bytes));
@@ -255,7 +255,7 @@ static json_t *trace_of(struct maker *mk, const struct frag_section *s)
 	put(mk, o, "pools_count", number(s->pools_count));
 	put(mk, o, "duration_us", s->duration_us ? number(s->duration_us) : json_null());
 	put(mk, o, "truncated", json_boolean(s->truncated));
-	put(mk, o, "seed_blocks_count", number(s->seed_blocks));
+	put(mk, o, "initial_blocks_count", number(s->initial_blocks));
 	put(mk, o, "optimum", s->optimum.hidden ? json_null() : optimum_of(mk, s));
 	put(mk, o, "advice", advice_of(mk, s));
 	put(mk, o, "missing", string(s->missing));

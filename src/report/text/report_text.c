@@ -28,8 +28,8 @@ void frag_report_head(const struct frag_report *r, const struct frag_section *s,
 	if (s->pools_count > 1)
 		frag_text_addf(out, ", %" PRIu32 " private pool%s", s->pools_count - 1,
 			       s->pools_count == 2 ? "" : "s");
-	if (s->truncated || s->seed_blocks)
-		frag_text_addf(out, ", began with %" PRIu64 " live blocks", s->seed_blocks);
+	if (s->truncated || s->initial_blocks)
+		frag_text_addf(out, ", began with %" PRIu64 " live blocks", s->initial_blocks);
 	frag_text_add(out, "\n# ");
 	frag_report_settings(r, out);
 	frag_text_add(out, "\n");

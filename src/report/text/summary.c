@@ -58,7 +58,7 @@ PUT_BYTES(put_reserved, r->m.peak_reserved_bytes)
 PUT_BYTES(put_active, r->m.peak_active_bytes)
 PUT_BYTES(put_rounding, r->peak.rounding_bytes)
 PUT_BYTES(put_waiting, r->peak.waiting_bytes)
-PUT_BYTES(put_pinned, r->peak.pinned_bytes)
+PUT_BYTES(put_non_releasable, r->peak.non_releasable_bytes)
 PUT_BYTES(put_releasable, r->peak.releasable_bytes)
 PUT_BYTES(put_other, r->peak.other_bytes)
 
@@ -108,7 +108,7 @@ static const struct field fields[] = {
 	  NULL,
 	  put_active },
 	{ { "efficiency", "%", false, "peak active / peak reserved" }, true, NULL, put_ratio },
-	{ { "x bound", "", false, "peak reserved / lower bound: 1.00 cannot be beaten" },
+	{ { "bound ratio", "", false, "peak reserved / lower bound: 1.00 cannot be beaten" },
 	  false,
 	  NULL,
 	  put_bound_ratio },
@@ -120,10 +120,11 @@ static const struct field fields[] = {
 	  false,
 	  put_waiting_value,
 	  put_waiting },
-	{ { "pinned", "mem", false, "at peak reserved: free, but in a segment with live blocks" },
+	{ { "non-releasable", "mem", false,
+	    "at peak reserved: free, but in a segment with live blocks" },
 	  true,
 	  NULL,
-	  put_pinned },
+	  put_non_releasable },
 	{ { "releasable", "mem", false, "at peak reserved: free, a trim would give it back" },
 	  true,
 	  NULL,

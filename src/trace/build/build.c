@@ -165,14 +165,14 @@ static int alloc(struct frag_builder *b, size_t i)
 			   .when = when_word(b, e),
 			   .what = frag_event_what(slot, stream, FRAG_EV_ALLOC, 0) },
 		   e->addr);
-	b->slots[slot] = (struct frag_slot){ e->addr, e->bytes, stream, pool, false, true };
+	b->slots[slot] = (struct frag_build_slot){ e->addr, e->bytes, stream, pool, false, true };
 	return 0;
 }
 
 static inline void emit_free(struct frag_builder *b, const struct frag_raw_entry *e, uint32_t slot,
 			     enum frag_event_kind kind, unsigned flags)
 {
-	const struct frag_slot *s = &b->slots[slot];
+	const struct frag_build_slot *s = &b->slots[slot];
 
 	emit_words(b,
 		   (struct frag_event_words){
@@ -386,49 +386,51 @@ int frag_build_entries(struct frag_builder *b)
 	return 0;
 }
 
-/* Pool of the segment that seed block i lies in. */
-static uint16_t pool_of_seed(const struct frag_trace_dev *out, size_t i)
+/* Pool of the segment that initial block i lies in. */
+static uint16_t pool_of_initial(const struct frag_trace_dev *out, size_t i)
 {
-	size_t low = 0, high = out->seed.segments_count;
+	size_t low = 0, high = out->initial.segments_count;
 
 	while (low < high) {
 		size_t mid = (low + high) / 2;
 
-		if (out->seed_segments[mid].first_block + out->seed_segments[mid].blocks_count <= i)
+		if (out->initial_segments[mid].first_block +
+			    out->initial_segments[mid].blocks_count <=
+		    i)
 			low = mid + 1;
 		else
 			high = mid;
 	}
-	return low < out->seed.segments_count ? out->seed_segments[low].pool : 0;
+	return low < out->initial.segments_count ? out->initial_segments[low].pool : 0;
 }
 
-int frag_build_seeds(struct frag_builder *b)
+int frag_build_initial(struct frag_builder *b)
 {
 	struct frag_trace_dev *out = b->out;
 	struct frag_raw_entry e = { .time_us = b->raw->start_us };
 
-	for (size_t i = 0; i < out->seed.blocks_count; i++) {
-		const struct frag_seed_block *s = &out->seed_blocks[i];
+	for (size_t i = 0; i < out->initial.blocks_count; i++) {
+		const struct frag_initial_block *s = &out->initial_blocks[i];
 		struct frag_event ev = event_of(b, &e, FRAG_EV_ALLOC);
 		uint32_t slot = 0;
 
 		FRAG_TRY(take_slot(b, &slot));
 		FRAG_TRY(frag_addr_map_put(&b->live, s->addr, slot, b->err));
 		FRAG_ASSERT(slot == s->slot);
-		b->slots[slot] = (struct frag_slot){
-			s->addr, s->requested, (uint16_t)s->stream, pool_of_seed(out, i),
+		b->slots[slot] = (struct frag_build_slot){
+			s->addr, s->requested, (uint16_t)s->stream, pool_of_initial(out, i),
 			false,	 true
 		};
 		ev.bytes = s->requested;
 		ev.slot = slot;
 		ev.stream = (uint16_t)s->stream;
 		ev.pool = b->slots[slot].pool;
-		ev.flags = FRAG_EVF_SEED;
+		ev.flags = FRAG_EVF_INITIAL;
 		emit(b, ev, s->addr);
 	}
 	/* let go before the history began: said again, so that every completion has its request */
-	for (size_t i = 0; i < out->seed.blocks_count; i++) {
-		if (!out->seed_blocks[i].waiting)
+	for (size_t i = 0; i < out->initial.blocks_count; i++) {
+		if (!out->initial_blocks[i].waiting)
 			continue;
 		emit_free(b, &e, (uint32_t)i, FRAG_EV_FREE_REQUESTED, 0);
 		b->slots[i].waiting = true;

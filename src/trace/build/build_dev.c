@@ -90,7 +90,7 @@ static int sort_streams(struct frag_builder *b)
 }
 
 /* Room for every event and evidence there can be: one per entry of its kind. */
-static int allocate(struct frag_builder *b, size_t seeds)
+static int allocate(struct frag_builder *b, size_t initial)
 {
 	const size_t *k = b->kinds;
 	size_t segment_events = k[FRAG_RAW_SEGMENT_ALLOC] + k[FRAG_RAW_SEGMENT_FREE] +
@@ -98,7 +98,7 @@ static int allocate(struct frag_builder *b, size_t seeds)
 	size_t events = k[FRAG_RAW_ALLOC] + k[FRAG_RAW_FREE] + k[FRAG_RAW_FREE_REQUESTED] +
 			k[FRAG_RAW_FREE_COMPLETED] + k[FRAG_RAW_SEGMENT_FREE] +
 			k[FRAG_RAW_SEGMENT_UNMAP] + k[FRAG_RAW_OOM] + b->raw->marks_count +
-			2 * seeds;
+			2 * initial;
 	struct frag_trace_dev *out = b->out;
 
 	b->events_cap = events;
@@ -225,7 +225,7 @@ static bool looks_truncated(const struct frag_builder *b)
 	return n >= 1000 && (n % 1000 == 0 || frag_is_pow2(n));
 }
 
-static int seed(struct frag_builder *b)
+static int rewind_initial(struct frag_builder *b)
 {
 	struct frag_trace_dev *out = b->out;
 	struct frag_rewound r = { 0 };
@@ -235,19 +235,19 @@ static int seed(struct frag_builder *b)
 	if (b->raw->finals_known || b->kinds[FRAG_RAW_FREE] || b->kinds[FRAG_RAW_FREE_REQUESTED] ||
 	    b->kinds[FRAG_RAW_FREE_COMPLETED])
 		FRAG_TRY(frag_rewind(b->raw, b->stream_of, &r, b->err));
-	out->seed_segments = r.segments;
-	out->seed_blocks = r.blocks;
-	out->seed.segments = r.segments;
-	out->seed.segments_count = r.segments_count;
-	out->seed.blocks = r.blocks;
-	out->seed.blocks_count = r.blocks_count;
+	out->initial_segments = r.segments;
+	out->initial_blocks = r.blocks;
+	out->initial.segments = r.segments;
+	out->initial.segments_count = r.segments_count;
+	out->initial.blocks = r.blocks;
+	out->initial.blocks_count = r.blocks_count;
 	out->uncertain_blocks = r.uncertain;
 	frag_host_free(r.open);
 	out->truncated = (r.blocks_count || r.segments_count) && looks_truncated(b);
 	return 0;
 }
 
-/* Names for pools that only the inference knows, and the pools of the seed. */
+/* Names for pools that only the inference knows, and the pools of the initial state. */
 static int apply_pools(struct frag_builder *b)
 {
 	struct frag_trace_dev *out = b->out;
@@ -263,8 +263,8 @@ static int apply_pools(struct frag_builder *b)
 	for (uint32_t i = 0; i < b->pools.invented; i++)
 		pools[known + i] = (struct frag_pool_id){ UINT64_MAX, i + 1 };
 	out->pools_count = known + b->pools.invented;
-	for (size_t i = 0; i < out->seed.segments_count; i++)
-		out->seed_segments[i].pool = b->pools.seed_pool[i];
+	for (size_t i = 0; i < out->initial.segments_count; i++)
+		out->initial_segments[i].pool = b->pools.initial_pool[i];
 	return 0;
 }
 
@@ -272,8 +272,9 @@ static int infer_pools(struct frag_builder *b)
 {
 	struct frag_trace_dev *out = b->out;
 
-	FRAG_TRY(frag_pools_infer(b->raw, b->stream_of, out->seed_segments,
-				  out->seed.segments_count, out->seed_blocks, &b->pools, b->err));
+	FRAG_TRY(frag_pools_infer(b->raw, b->stream_of, out->initial_segments,
+				  out->initial.segments_count, out->initial_blocks, &b->pools,
+				  b->err));
 	return apply_pools(b);
 }
 
@@ -297,26 +298,26 @@ static void start_over(struct frag_builder *b)
 
 static int emit_all(struct frag_builder *b)
 {
-	FRAG_TRY(frag_build_seeds(b));
-	FRAG_TRY(frag_doubt_seeds(b));
+	FRAG_TRY(frag_build_initial(b));
+	FRAG_TRY(frag_doubt_initial(b));
 	return frag_build_entries(b);
 }
 
 /*
- * What was waiting at the start is let go by an event (frag_build_seeds), so
+ * What was waiting at the start is let go by an event (frag_build_initial), so
  * that every completion has its request. Without segments there is no state to
  * begin with: the SEED allocs are all there is.
  */
-static void finish_seed(struct frag_trace_dev *out)
+static void finish_initial(struct frag_trace_dev *out)
 {
-	for (size_t i = 0; i < out->seed.blocks_count; i++)
-		out->seed_blocks[i].waiting = false;
-	if (out->seed.segments_count)
+	for (size_t i = 0; i < out->initial.blocks_count; i++)
+		out->initial_blocks[i].waiting = false;
+	if (out->initial.segments_count)
 		return;
-	frag_host_free(out->seed_blocks);
-	out->seed_blocks = NULL;
-	out->seed.blocks = NULL;
-	out->seed.blocks_count = 0;
+	frag_host_free(out->initial_blocks);
+	out->initial_blocks = NULL;
+	out->initial.blocks = NULL;
+	out->initial.blocks_count = 0;
 }
 
 static int build(struct frag_builder *b)
@@ -326,12 +327,12 @@ static int build(struct frag_builder *b)
 	FRAG_TRY(sort_streams(b));
 	FRAG_TRY(copy_pools(b));
 	FRAG_TRY(copy_finals(b));
-	FRAG_TRY(seed(b));
+	FRAG_TRY(rewind_initial(b));
 	private = private_finals(b->raw);
 	if (private && !b->pools_named)
 		FRAG_TRY(infer_pools(b));
 	b->doubt.off = private || b->pools_named;
-	FRAG_TRY(allocate(b, b->out->seed.blocks_count));
+	FRAG_TRY(allocate(b, b->out->initial.blocks_count));
 	FRAG_TRY(emit_all(b));
 	if (b->doubt.found) {
 		FRAG_TRY(infer_pools(b));
@@ -339,7 +340,7 @@ static int build(struct frag_builder *b)
 		FRAG_TRY(frag_addr_map_init(&b->live, b->err));
 		FRAG_TRY(emit_all(b));
 	}
-	finish_seed(b->out);
+	finish_initial(b->out);
 	trim_arrays(b);
 	b->out->recorded_count = b->raw->recorded_count;
 	b->out->has_evidence = true;
@@ -375,6 +376,6 @@ void frag_trace_dev_release(struct frag_trace_dev *dev)
 	frag_host_free(dev->seen);
 	frag_host_free(dev->final_segments);
 	frag_host_free(dev->final_blocks);
-	frag_host_free(dev->seed_segments);
-	frag_host_free(dev->seed_blocks);
+	frag_host_free(dev->initial_segments);
+	frag_host_free(dev->initial_blocks);
 }

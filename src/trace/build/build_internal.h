@@ -10,7 +10,7 @@
 #include "build.h"
 #include "pools.h"
 
-struct frag_slot {
+struct frag_build_slot {
 	frag_addr_t addr;
 	uint64_t bytes; /* requested */
 	uint16_t stream, pool;
@@ -41,7 +41,7 @@ struct frag_builder {
 	struct frag_err *err;
 	uint16_t *stream_of;	   /* raw stream -> dense */
 	struct frag_addr_map live; /* address -> slot */
-	struct frag_slot *slots;
+	struct frag_build_slot *slots;
 	uint32_t *free_slots; /* stack */
 	size_t slots_cap, free_count;
 	size_t events_cap;
@@ -72,14 +72,14 @@ static inline bool frag_raw_is_growth(unsigned action)
 	return action == FRAG_RAW_SEGMENT_ALLOC || action == FRAG_RAW_SEGMENT_MAP;
 }
 
-/* Events for the seeds; pre: arrays have room. */
-int frag_build_seeds(struct frag_builder *b);
+/* Events for the initial blocks; pre: arrays have room. */
+int frag_build_initial(struct frag_builder *b);
 /* Events for all entries. */
 int frag_build_entries(struct frag_builder *b);
 
 /* A segment came or went (entry i); small: kind of a new one. */
 int frag_doubt_segment(struct frag_builder *b, size_t i, bool small);
-int frag_doubt_seeds(struct frag_builder *b);
+int frag_doubt_initial(struct frag_builder *b);
 /* A new segment served a request of `bytes` (rounded): should a free block have done? */
 int frag_doubt_growth(struct frag_builder *b, size_t i, uint64_t rounded);
 void frag_doubt_release(struct frag_doubt *d);

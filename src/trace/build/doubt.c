@@ -69,14 +69,14 @@ int frag_doubt_segment(struct frag_builder *b, size_t i, bool small)
 	return 0;
 }
 
-int frag_doubt_seeds(struct frag_builder *b)
+int frag_doubt_initial(struct frag_builder *b)
 {
-	const struct frag_seed *seed = &b->out->seed;
+	const struct frag_initial_state *initial = &b->out->initial;
 
-	if (seed->segments_count > 4096)
+	if (initial->segments_count > 4096)
 		b->doubt.off = true;
-	for (size_t i = 0; i < seed->segments_count && !b->doubt.off; i++) {
-		const struct frag_seed_segment *s = &seed->segments[i];
+	for (size_t i = 0; i < initial->segments_count && !b->doubt.off; i++) {
+		const struct frag_initial_segment *s = &initial->segments[i];
 
 		if (!s->expandable)
 			FRAG_TRY(put_segment(b, (struct frag_doubt_segment){ s->addr, s->bytes,
@@ -104,7 +104,7 @@ static int collect(struct frag_builder *b, uint16_t stream, bool small, size_t *
 		FRAG_TRY(frag_grow(&d->spans, d->spans_cap, &d->spans_cap, sizeof(*d->spans),
 				   "spans", b->err));
 	for (uint32_t i = 0; i < b->out->slots_count; i++) {
-		const struct frag_slot *s = &b->slots[i];
+		const struct frag_build_slot *s = &b->slots[i];
 		uint64_t rounded;
 
 		if (!s->used || s->stream != stream)

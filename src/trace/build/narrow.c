@@ -83,17 +83,17 @@ void frag_pool_narrow(struct frag_pool_inferrer *p, uint32_t number, uint64_t by
 
 static int walk(struct frag_pool_inferrer *p, struct frag_rewound *r)
 {
-	uint32_t *seed_node;
+	uint32_t *initial_node;
 	int rc;
 
 	FRAG_TRY(frag_pools_reserve(p, r->segments_count));
 	if (!p->entry_node)
 		return 0;
-	seed_node = frag_host_calloc(r->segments_count, sizeof(*seed_node));
-	if (!seed_node)
+	initial_node = frag_host_calloc(r->segments_count, sizeof(*initial_node));
+	if (!initial_node)
 		return frag_fail_nomem(p->err, "rewind");
-	rc = frag_pools_walk(p, r->segments, r->segments_count, r->blocks, seed_node);
-	frag_host_free(seed_node);
+	rc = frag_pools_walk(p, r->segments, r->segments_count, r->blocks, initial_node);
+	frag_host_free(initial_node);
 	return rc;
 }
 

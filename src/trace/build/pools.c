@@ -314,11 +314,12 @@ static int walk(struct frag_pool_inferrer *p)
 
 /* ---- result --------------------------------------------------------------------------------- */
 
-static int load_seed(struct frag_pool_inferrer *p, const struct frag_seed_segment *segments,
-		     size_t count, const struct frag_seed_block *blocks, uint32_t *seed_node)
+static int load_initial(struct frag_pool_inferrer *p, const struct frag_initial_segment *segments,
+			size_t count, const struct frag_initial_block *blocks,
+			uint32_t *initial_node)
 {
 	for (size_t i = 0; i < count; i++) {
-		const struct frag_seed_segment *s = &segments[i];
+		const struct frag_initial_segment *s = &segments[i];
 		struct frag_pool_node n = { .addr = s->addr,
 					    .end = s->addr + s->bytes,
 					    .stream = (uint16_t)s->stream,
@@ -329,22 +330,22 @@ static int load_seed(struct frag_pool_inferrer *p, const struct frag_seed_segmen
 			    s->range_addr == s[-1].range_addr && s->small == s[-1].small;
 
 		n.pool = s->pool;
-		seed_node[i] = same ? seed_node[i - 1] : frag_pool_add_node(p, n);
+		initial_node[i] = same ? initial_node[i - 1] : frag_pool_add_node(p, n);
 		if (same) { /* another run of the reservation before */
-			p->nodes[seed_node[i]].end = n.end;
-			p->nodes[seed_node[i]].mapped += n.mapped;
+			p->nodes[initial_node[i]].end = n.end;
+			p->nodes[initial_node[i]].mapped += n.mapped;
 		}
 		for (size_t k = s->first_block; k < s->first_block + s->blocks_count; k++)
-			FRAG_TRY(frag_pool_put_live(p, &p->nodes[seed_node[i]], blocks[k].addr,
+			FRAG_TRY(frag_pool_put_live(p, &p->nodes[initial_node[i]], blocks[k].addr,
 						    blocks[k].bytes));
 	}
 	return 0;
 }
 
-int frag_pools_reserve(struct frag_pool_inferrer *p, size_t seeds)
+int frag_pools_reserve(struct frag_pool_inferrer *p, size_t initial)
 {
 	const struct frag_raw_dev *raw = p->raw;
-	size_t n = seeds + 1;
+	size_t n = initial + 1;
 
 	for (size_t i = 0; i < raw->entries_count; i++)
 		n += raw->entries[i].action == FRAG_RAW_SEGMENT_ALLOC ||
@@ -363,10 +364,10 @@ int frag_pools_reserve(struct frag_pool_inferrer *p, size_t seeds)
 	return 0;
 }
 
-int frag_pools_walk(struct frag_pool_inferrer *p, const struct frag_seed_segment *segments,
-		    size_t count, const struct frag_seed_block *blocks, uint32_t *seed_node)
+int frag_pools_walk(struct frag_pool_inferrer *p, const struct frag_initial_segment *segments,
+		    size_t count, const struct frag_initial_block *blocks, uint32_t *initial_node)
 {
-	FRAG_TRY(load_seed(p, segments, count, blocks, seed_node));
+	FRAG_TRY(load_initial(p, segments, count, blocks, initial_node));
 	return walk(p);
 }
 
@@ -377,27 +378,27 @@ static uint16_t label_of(const struct frag_pool_inferrer *p, uint32_t node)
 		       : p->nodes[node].label;
 }
 
-static int infer(struct frag_pool_inferrer *p, const struct frag_seed_segment *segments,
-		 size_t count, const struct frag_seed_block *blocks, struct frag_pool_map *out)
+static int infer(struct frag_pool_inferrer *p, const struct frag_initial_segment *segments,
+		 size_t count, const struct frag_initial_block *blocks, struct frag_pool_map *out)
 {
 	const struct frag_raw_dev *raw = p->raw;
-	uint32_t *seed_node = frag_host_calloc(count, sizeof(*seed_node));
-	int rc = seed_node ? 0 : frag_fail_nomem(p->err, "pools");
+	uint32_t *initial_node = frag_host_calloc(count, sizeof(*initial_node));
+	int rc = initial_node ? 0 : frag_fail_nomem(p->err, "pools");
 
 	if (!rc)
-		rc = frag_pools_walk(p, segments, count, blocks, seed_node);
+		rc = frag_pools_walk(p, segments, count, blocks, initial_node);
 	if (!rc)
 		rc = frag_pools_deal(p);
 	out->entry_pool = frag_host_realloc(NULL, raw->entries_count, sizeof(*out->entry_pool));
-	out->seed_pool = frag_host_realloc(NULL, count, sizeof(*out->seed_pool));
-	if (!rc && (!out->entry_pool || !out->seed_pool))
+	out->initial_pool = frag_host_realloc(NULL, count, sizeof(*out->initial_pool));
+	if (!rc && (!out->entry_pool || !out->initial_pool))
 		rc = frag_fail_nomem(p->err, "pools");
 	for (size_t i = 0; i < raw->entries_count && !rc; i++)
 		out->entry_pool[i] = label_of(p, p->entry_node[i]);
 	for (size_t i = 0; i < count && !rc; i++)
-		out->seed_pool[i] = label_of(p, seed_node[i]);
+		out->initial_pool[i] = label_of(p, initial_node[i]);
 	out->invented = p->labels_count - FRAG_MAX(raw->pools_count, 1u);
-	frag_host_free(seed_node);
+	frag_host_free(initial_node);
 	return rc;
 }
 
@@ -428,18 +429,18 @@ void frag_pools_release(struct frag_pool_inferrer *p)
 }
 
 int frag_pools_infer(const struct frag_raw_dev *raw, const uint16_t *stream_of,
-		     const struct frag_seed_segment *seed_segments, size_t seed_segments_count,
-		     const struct frag_seed_block *seed_blocks, struct frag_pool_map *out,
-		     struct frag_err *err)
+		     const struct frag_initial_segment *initial_segments,
+		     size_t initial_segments_count, const struct frag_initial_block *initial_blocks,
+		     struct frag_pool_map *out, struct frag_err *err)
 {
 	struct frag_pool_inferrer p;
 	int rc;
 
 	*out = (struct frag_pool_map){ 0 };
 	frag_pools_init(&p, raw, stream_of, err);
-	rc = frag_pools_reserve(&p, seed_segments_count);
+	rc = frag_pools_reserve(&p, initial_segments_count);
 	if (!rc && p.entry_node)
-		rc = infer(&p, seed_segments, seed_segments_count, seed_blocks, out);
+		rc = infer(&p, initial_segments, initial_segments_count, initial_blocks, out);
 	frag_pools_release(&p);
 	if (rc)
 		frag_pool_map_release(out);
@@ -449,6 +450,6 @@ int frag_pools_infer(const struct frag_raw_dev *raw, const uint16_t *stream_of,
 void frag_pool_map_release(struct frag_pool_map *map)
 {
 	frag_host_free(map->entry_pool);
-	frag_host_free(map->seed_pool);
+	frag_host_free(map->initial_pool);
 	*map = (struct frag_pool_map){ 0 };
 }

@@ -16,16 +16,16 @@
 struct frag_pool_map {
 	uint16_t
 		*entry_pool; /* [entries_count]: of alloc and segment entries; NULL = all default */
-	uint16_t *seed_pool; /* [seed segments] */
-	uint32_t invented;   /* pools beyond raw->pools_count */
+	uint16_t *initial_pool; /* [initial segments] */
+	uint32_t invented;	/* pools beyond raw->pools_count */
 };
 
 /* stream_of[raw stream] = dense index. seed_*: what was there before the first entry (may be
  * empty). Errors: FRAG_ENOMEM. */
 int frag_pools_infer(const struct frag_raw_dev *raw, const uint16_t *stream_of,
-		     const struct frag_seed_segment *seed_segments, size_t seed_segments_count,
-		     const struct frag_seed_block *seed_blocks, struct frag_pool_map *out,
-		     struct frag_err *err);
+		     const struct frag_initial_segment *initial_segments,
+		     size_t initial_segments_count, const struct frag_initial_block *initial_blocks,
+		     struct frag_pool_map *out, struct frag_err *err);
 void frag_pool_map_release(struct frag_pool_map *map);
 
 #endif

@@ -62,7 +62,7 @@ struct frag_narrow_end {
 struct frag_narrowing {
 	struct frag_narrow_end *ends; /* by address */
 	size_t count, left;
-	struct frag_seed_block *blocks; /* sizes are corrected here */
+	struct frag_initial_block *blocks; /* sizes are corrected here */
 	bool other_reason;
 };
 /* A malloc of `bytes` was served from `chosen` (bytes 0: a new segment) in this node. */
@@ -73,10 +73,10 @@ void frag_pool_narrow_gone(struct frag_pool_inferrer *p, frag_addr_t addr);
 /* Would a free block `f` be taken for `bytes` rather than `chosen` (bytes 0: none)? */
 bool frag_pool_better(const struct frag_pool_inferrer *p, struct frag_pool_span f, uint64_t bytes,
 		      struct frag_pool_span chosen);
-/* Walks the whole history from the seed on. */
-int frag_pools_walk(struct frag_pool_inferrer *p, const struct frag_seed_segment *segments,
-		    size_t count, const struct frag_seed_block *blocks, uint32_t *seed_node);
-int frag_pools_reserve(struct frag_pool_inferrer *p, size_t seeds);
+/* Walks the whole history from the initial state on. */
+int frag_pools_walk(struct frag_pool_inferrer *p, const struct frag_initial_segment *segments,
+		    size_t count, const struct frag_initial_block *blocks, uint32_t *initial_node);
+int frag_pools_reserve(struct frag_pool_inferrer *p, size_t initial);
 void frag_pools_init(struct frag_pool_inferrer *p, const struct frag_raw_dev *raw,
 		     const uint16_t *stream_of, struct frag_err *err);
 void frag_pools_release(struct frag_pool_inferrer *p);

@@ -4,7 +4,7 @@
  * `cells`. Whole segments: a map from address to a cell of `whole`. Pages of
  * expandable segments: every range mapped at the end or unmapped on the way
  * counts +1, every range mapped on the way -1; what sums to 1 was mapped at
- * the start. Only then are the sizes of blocks settled, with all neighbours
+ * the start. Only then are the sizes of blocks decided, with all neighbours
  * known (rewind_sizes.c).
  */
 #include "rewind.h"
@@ -38,7 +38,7 @@ struct rewinder {
 	struct cell *cells;
 	size_t cells_count, cells_cap;
 	struct frag_addr_map blocks; /* addr -> cells */
-	struct frag_seed_segment *whole;
+	struct frag_initial_segment *whole;
 	size_t whole_count, whole_cap;
 	struct frag_addr_map segments; /* addr -> whole */
 	struct edge *edges;
@@ -157,7 +157,7 @@ static int add_edges(struct rewinder *w, uint64_t addr, uint64_t bytes, int chan
 	return 0;
 }
 
-static int add_whole(struct rewinder *w, struct frag_seed_segment s)
+static int add_whole(struct rewinder *w, struct frag_initial_segment s)
 {
 	FRAG_TRY(frag_grow(&w->whole, w->whole_count, &w->whole_cap, sizeof(*w->whole), "rewind",
 			   w->err));
@@ -179,11 +179,11 @@ static int load_segments(struct rewinder *w)
 			return frag_fail(w->err, FRAG_EINPUT,
 					 "device %u: two final segments at address 0x%llx",
 					 w->raw->ordinal, (unsigned long long)s->addr);
-		FRAG_TRY(add_whole(w, (struct frag_seed_segment){ .addr = s->addr,
-								  .bytes = s->bytes,
-								  .stream = stream,
-								  .pool = s->pool,
-								  .small = s->small }));
+		FRAG_TRY(add_whole(w, (struct frag_initial_segment){ .addr = s->addr,
+								     .bytes = s->bytes,
+								     .stream = stream,
+								     .pool = s->pool,
+								     .small = s->small }));
 	}
 	return 0;
 }
@@ -207,7 +207,7 @@ static int undo_segment(struct rewinder *w, size_t i)
 	case FRAG_RAW_SEGMENT_FREE:
 		if (at)
 			return contradiction(w, i, "release of a segment that is there behind it");
-		return add_whole(w, (struct frag_seed_segment){
+		return add_whole(w, (struct frag_initial_segment){
 					    .addr = e->addr,
 					    .bytes = e->bytes,
 					    .stream = w->stream_of[e->stream],
@@ -261,7 +261,7 @@ static int cell_order(const void *a, const void *b)
 
 static int segment_order(const void *a, const void *b)
 {
-	const struct frag_seed_segment *x = a, *y = b;
+	const struct frag_initial_segment *x = a, *y = b;
 
 	return x->addr < y->addr ? -1 : x->addr > y->addr;
 }
@@ -280,7 +280,7 @@ static int add_run(struct rewinder *w, frag_addr_t addr, frag_addr_t end, uint16
 		   int32_t segment)
 {
 	const struct frag_raw_segment *f = segment < 0 ? NULL : &w->raw->segments[segment];
-	struct frag_seed_segment s = {
+	struct frag_initial_segment s = {
 		.addr = addr,
 		.bytes = end - addr,
 		.stream = stream,
@@ -288,7 +288,7 @@ static int add_run(struct rewinder *w, frag_addr_t addr, frag_addr_t end, uint16
 		.small = f ? f->small : (end - addr) % (20 * FRAG_MIB) != 0,
 		.expandable = true,
 	};
-	struct frag_seed_segment *last = w->whole_count ? &w->whole[w->whole_count - 1] : NULL;
+	struct frag_initial_segment *last = w->whole_count ? &w->whole[w->whole_count - 1] : NULL;
 
 	if (last && last->expandable && last->addr + last->bytes == addr &&
 	    last->stream == stream && last->pool == s.pool && last->small == s.small) {
@@ -352,14 +352,14 @@ static int take_blocks(struct rewinder *w)
 	for (size_t i = 0; i < n; i++) {
 		const struct cell *c = &w->cells[i];
 
-		out->blocks[i] =
-			(struct frag_seed_block){ .addr = c->addr,
-						  .bytes = c->bytes,
-						  .requested = FRAG_MIN(FRAG_MAX(c->requested, 1),
-									FRAG_MAX_REQUEST),
-						  .stream = c->stream,
-						  .slot = (uint32_t)i,
-						  .waiting = c->waiting };
+		out->blocks[i] = (struct frag_initial_block){
+			.addr = c->addr,
+			.bytes = c->bytes,
+			.requested = FRAG_MIN(FRAG_MAX(c->requested, 1), FRAG_MAX_REQUEST),
+			.stream = c->stream,
+			.slot = (uint32_t)i,
+			.waiting = c->waiting
+		};
 	}
 	return 0;
 }
@@ -370,7 +370,7 @@ static bool place_blocks(struct frag_rewound *out)
 	size_t next = 0;
 
 	for (size_t i = 0; i < out->segments_count; i++) {
-		struct frag_seed_segment *s = &out->segments[i];
+		struct frag_initial_segment *s = &out->segments[i];
 
 		if (i && s[-1].addr + s[-1].bytes > s->addr)
 			return false;

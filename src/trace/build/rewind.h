@@ -18,9 +18,9 @@ struct frag_open_end {
 };
 
 struct frag_rewound {
-	struct frag_seed_segment *segments; /* by address; none if they cannot be known */
+	struct frag_initial_segment *segments; /* by address; none if they cannot be known */
 	size_t segments_count;
-	struct frag_seed_block *blocks; /* by address; slot = index */
+	struct frag_initial_block *blocks; /* by address; slot = index */
 	size_t blocks_count;
 	struct frag_open_end *open; /* of these the size is the least possible */
 	size_t open_count;

@@ -22,7 +22,7 @@
 struct open_end {
 	frag_addr_t addr, low, high; /* the end lies in [low, high] */
 	size_t block;
-	bool settled, gone; /* its end is known; it was freed before */
+	bool known, gone; /* its end is known; it was freed before */
 };
 
 struct sizer {
@@ -38,7 +38,7 @@ struct sizer {
 
 static uint64_t open_size(struct sizer *z, size_t block, uint64_t rounded, uint64_t gap)
 {
-	struct frag_seed_block *s = &z->out->blocks[block];
+	struct frag_initial_block *s = &z->out->blocks[block];
 
 	if (gap <= SLACK)
 		return rounded + gap;
@@ -52,13 +52,13 @@ static uint64_t open_size(struct sizer *z, size_t block, uint64_t rounded, uint6
 }
 
 /* Blocks [first, first + n) lie in seg; known sizes are kept, the others follow from the gaps. */
-static int size_blocks(struct sizer *z, const struct frag_seed_segment *seg)
+static int size_blocks(struct sizer *z, const struct frag_initial_segment *seg)
 {
 	struct frag_rewound *out = z->out;
 	frag_addr_t end = seg->addr + seg->bytes;
 
 	for (size_t i = seg->first_block; i < seg->first_block + seg->blocks_count; i++) {
-		struct frag_seed_block *s = &out->blocks[i];
+		struct frag_initial_block *s = &out->blocks[i];
 		bool last = i + 1 == seg->first_block + seg->blocks_count;
 		frag_addr_t next = last ? end : out->blocks[i + 1].addr;
 		uint64_t rounded = s->bytes ? s->bytes : frag_torch_round(s->requested, z->roundup);
@@ -109,7 +109,7 @@ static struct open_end *open_below(struct sizer *z, frag_addr_t at)
  * Allocations start at the low end of a free block, so the first one that
  * lands in the doubtful part while the block still lives shows where it ends.
  */
-static void settle_open(struct sizer *z)
+static void bound_open(struct sizer *z)
 {
 	const struct frag_raw_dev *raw = z->raw;
 	size_t left = z->open_count;
@@ -125,7 +125,7 @@ static void settle_open(struct sizer *z)
 		if (e->action != FRAG_RAW_ALLOC && !gone)
 			continue;
 		o = open_below(z, e->addr);
-		if (!o || o->settled || o->gone)
+		if (!o || o->known || o->gone)
 			continue;
 		if (gone ? e->addr != o->addr : e->addr < o->low || e->addr > o->high)
 			continue;
@@ -133,7 +133,7 @@ static void settle_open(struct sizer *z)
 			o->gone = true;
 		} else {
 			z->out->blocks[o->block].bytes = e->addr - o->addr;
-			o->settled = true;
+			o->known = true;
 		}
 		left--;
 	}
@@ -147,7 +147,7 @@ static int keep_open(struct sizer *z)
 	if (!out->open)
 		return frag_fail_nomem(z->err, "rewind");
 	for (size_t i = 0; i < z->open_count; i++)
-		if (!z->open[i].settled)
+		if (!z->open[i].known)
 			out->open[out->open_count++] =
 				(struct frag_open_end){ z->open[i].block,
 							z->open[i].high - z->open[i].addr };
@@ -184,7 +184,7 @@ static int guess_kinds(struct sizer *z)
 	if (raw->segments_count)
 		qsort(finals, raw->segments_count, sizeof(*finals), final_order);
 	for (size_t i = 0; i < out->segments_count; i++) {
-		struct frag_seed_segment *s = &out->segments[i];
+		struct frag_initial_segment *s = &out->segments[i];
 		bool large = false;
 
 		while (next < raw->segments_count &&
@@ -203,8 +203,8 @@ static int guess_kinds(struct sizer *z)
 
 static int range_order(const void *a, const void *b)
 {
-	const struct frag_seed_segment *x = *(struct frag_seed_segment *const *)a;
-	const struct frag_seed_segment *y = *(struct frag_seed_segment *const *)b;
+	const struct frag_initial_segment *x = *(struct frag_initial_segment *const *)a;
+	const struct frag_initial_segment *y = *(struct frag_initial_segment *const *)b;
 
 	if (x->stream != y->stream)
 		return x->stream < y->stream ? -1 : 1;
@@ -219,7 +219,7 @@ static int range_order(const void *a, const void *b)
 static int guess_bases(struct sizer *z)
 {
 	struct frag_rewound *out = z->out;
-	struct frag_seed_segment **runs =
+	struct frag_initial_segment **runs =
 		frag_host_realloc(NULL, out->segments_count, sizeof(*runs));
 	size_t n = 0;
 
@@ -231,7 +231,7 @@ static int guess_bases(struct sizer *z)
 	if (n)
 		qsort(runs, n, sizeof(*runs), range_order);
 	for (size_t i = 0; i < n; i++) {
-		const struct frag_seed_segment *before = i ? runs[i - 1] : NULL;
+		const struct frag_initial_segment *before = i ? runs[i - 1] : NULL;
 		bool same = before && before->stream == runs[i]->stream &&
 			    before->pool == runs[i]->pool && before->small == runs[i]->small &&
 			    runs[i]->addr - before->range_addr < RANGE_MAX;
@@ -260,7 +260,7 @@ int frag_rewind_sizes(const struct frag_raw_dev *raw, bool no_completed, struct 
 	for (size_t i = 0; i < out->segments_count && !rc; i++)
 		rc = size_blocks(&z, &out->segments[i]);
 	if (!rc) {
-		settle_open(&z);
+		bound_open(&z);
 		rc = keep_open(&z);
 	}
 	frag_host_free(z.open);

@@ -5,7 +5,7 @@
  *
  * A file is a magic word followed by blocks. Which block comes next follows from
  * the counts in those before it, so a reader always knows what it must find:
- * head, strings, frames, stacks, devices with their seeds; then per device its
+ * head, strings, frames, stacks, devices with their initial state; then per device its
  * events (each block followed by the addresses of its allocs, if recorded),
  * what the recorder saw, and the final snapshot; end. Blocks are numbered
  * through their checksum: none can be lost, doubled or swapped unseen.
@@ -42,8 +42,8 @@ enum frag_cft_block_type {
 	FRAG_CFT_STACK_FRAMES, /* frame numbers of all stacks */
 	FRAG_CFT_STACKS,       /* where each stack ends in them */
 	FRAG_CFT_DEVICE,
-	FRAG_CFT_SEED_SEGMENTS,
-	FRAG_CFT_SEED_BLOCKS,
+	FRAG_CFT_INITIAL_SEGMENTS,
+	FRAG_CFT_INITIAL_BLOCKS,
 	FRAG_CFT_EVENTS,
 	FRAG_CFT_ADDRS,
 	FRAG_CFT_SEEN,
@@ -78,7 +78,7 @@ struct frag_cft_slot {
 		next; /* free: neighbours in the free list; live: prev = its alloc's number */
 	uint16_t stream;
 	uint8_t state;
-	bool seeded; /* was live before the history: it may complete without a request */
+	bool initial; /* was live before the history: it may complete without a request */
 };
 
 /*
@@ -90,13 +90,14 @@ struct frag_cft_model {
 	struct frag_cft_slot *slots;
 	uint32_t count, cap;
 	uint32_t free_head;
-	uint64_t allocs, events;	  /* so far */
-	uint64_t time_us;		  /* of the last event */
-	uint32_t *recent;		  /* [FRAG_CFT_AGES]: slot by number of its alloc, modulo */
-	const struct frag_trace *trace;	  /* what stacks and strings there are */
-	const struct frag_trace_dev *dev; /* what streams, pools, slots and seeds there are */
+	uint64_t allocs, events;	/* so far */
+	uint64_t time_us;		/* of the last event */
+	uint32_t *recent;		/* [FRAG_CFT_AGES]: slot by number of its alloc, modulo */
+	const struct frag_trace *trace; /* what stacks and strings there are */
+	const struct frag_trace_dev
+		*dev; /* what streams, pools, slots and initial blocks there are */
 	uint32_t strings_count;
-	bool seeding; /* seeds may still come */
+	bool beginning; /* initial blocks may still come */
 };
 
 int frag_cft_model_init(struct frag_cft_model *m, const struct frag_trace *trace,
@@ -160,7 +161,7 @@ static inline int frag_cft_free_result(const struct frag_cft_slot *s, unsigned k
 	case FRAG_EV_FREE_REQUESTED:
 		return s->state == FRAG_CFT_LIVE ? FRAG_CFT_WAITING : -1;
 	default:
-		return s->state == FRAG_CFT_WAITING || (s->state == FRAG_CFT_LIVE && s->seeded)
+		return s->state == FRAG_CFT_WAITING || (s->state == FRAG_CFT_LIVE && s->initial)
 			       ? FRAG_CFT_FREE
 			       : -1;
 	}

@@ -34,46 +34,46 @@ static bool inside(uint64_t addr, uint64_t bytes, uint64_t from, uint64_t room)
 }
 
 /* The blocks of one segment: inside of it, ascending, not overlapping. */
-static const char *check_seed_segment(const struct frag_seed_segment *s,
-				      const struct frag_seed_block *b)
+static const char *check_initial_segment(const struct frag_initial_segment *s,
+					 const struct frag_initial_block *b)
 {
 	uint64_t low = s->addr;
 
 	for (uint32_t i = 0; i < s->blocks_count; i++, b++) {
 		if (b->addr < low || !inside(b->addr, b->bytes, s->addr, s->bytes))
-			return "a seed block outside of its segment";
+			return "a initial block outside of its segment";
 		low = b->addr + b->bytes;
 	}
 	return NULL;
 }
 
-static const char *check_seed(const struct frag_trace_dev *dev)
+static const char *check_initial(const struct frag_trace_dev *dev)
 {
-	const struct frag_seed *seed = &dev->seed;
+	const struct frag_initial_state *initial = &dev->initial;
 	uint64_t next = 0; /* segments have their blocks in order */
 
-	for (size_t i = 0; i < seed->segments_count; i++) {
-		const struct frag_seed_segment *s = &seed->segments[i];
+	for (size_t i = 0; i < initial->segments_count; i++) {
+		const struct frag_initial_segment *s = &initial->segments[i];
 		const char *wrong;
 
 		if (s->stream >= dev->streams_count || s->pool >= dev->pools_count)
-			return "stream or pool of a seed segment out of range";
-		if (s->first_block != next || s->blocks_count > seed->blocks_count - next)
-			return "blocks of a seed segment out of range";
-		wrong = check_seed_segment(s, s->blocks_count ? seed->blocks + next : NULL);
+			return "stream or pool of an initial segment out of range";
+		if (s->first_block != next || s->blocks_count > initial->blocks_count - next)
+			return "blocks of an initial segment out of range";
+		wrong = check_initial_segment(s, s->blocks_count ? initial->blocks + next : NULL);
 		if (wrong)
 			return wrong;
 		next += s->blocks_count;
 	}
-	if (next != seed->blocks_count)
-		return "seed blocks without a segment";
-	for (size_t i = 0; i < seed->blocks_count; i++) {
-		const struct frag_seed_block *b = &seed->blocks[i];
+	if (next != initial->blocks_count)
+		return "initial blocks without a segment";
+	for (size_t i = 0; i < initial->blocks_count; i++) {
+		const struct frag_initial_block *b = &initial->blocks[i];
 
 		if (b->slot >= dev->slots_count || b->stream >= dev->streams_count)
-			return "slot or stream of a seed block out of range";
+			return "slot or stream of a initial block out of range";
 		if (!b->bytes || b->requested > b->bytes)
-			return "a seed block smaller than its request";
+			return "a initial block smaller than its request";
 	}
 	return NULL;
 }
@@ -91,7 +91,7 @@ const char *frag_cft_check_device(const struct frag_trace_dev *dev)
 		return "the first stream is not 0";
 	if (dev->pools_count && (dev->pools[0].a || dev->pools[0].b))
 		return "the first pool is not the default one";
-	return check_seed(dev);
+	return check_initial(dev);
 }
 
 static const char *check_finals(const struct frag_trace_dev *dev)

@@ -46,27 +46,30 @@ static const struct frag_cft_field frag_cft_pools_fields[] = {
 };
 TABLE(frag_cft_pools, FRAG_CFT_DEVICE, sizeof(struct frag_pool_id), "pools");
 
-static const struct frag_cft_field frag_cft_seed_segments_fields[] = {
-	FIELD(struct frag_seed_segment, addr, DIFF),
-	FIELD(struct frag_seed_segment, bytes, DIFF),
-	FIELD(struct frag_seed_segment, stream, 0),
-	FIELD(struct frag_seed_segment, pool, 0),
-	FIELD(struct frag_seed_segment, small, TRUTH),
-	FIELD(struct frag_seed_segment, expandable, TRUTH),
-	FIELD(struct frag_seed_segment, first_block, DIFF),
-	FIELD(struct frag_seed_segment, blocks_count, 0),
-	FIELD(struct frag_seed_segment, range_addr, DIFF),
+static const struct frag_cft_field frag_cft_initial_segments_fields[] = {
+	FIELD(struct frag_initial_segment, addr, DIFF),
+	FIELD(struct frag_initial_segment, bytes, DIFF),
+	FIELD(struct frag_initial_segment, stream, 0),
+	FIELD(struct frag_initial_segment, pool, 0),
+	FIELD(struct frag_initial_segment, small, TRUTH),
+	FIELD(struct frag_initial_segment, expandable, TRUTH),
+	FIELD(struct frag_initial_segment, first_block, DIFF),
+	FIELD(struct frag_initial_segment, blocks_count, 0),
+	FIELD(struct frag_initial_segment, range_addr, DIFF),
 };
-TABLE(frag_cft_seed_segments, FRAG_CFT_SEED_SEGMENTS, sizeof(struct frag_seed_segment),
-      "segments of the seed");
+TABLE(frag_cft_initial_segments, FRAG_CFT_INITIAL_SEGMENTS, sizeof(struct frag_initial_segment),
+      "segments of the initial state");
 
-static const struct frag_cft_field frag_cft_seed_blocks_fields[] = {
-	FIELD(struct frag_seed_block, addr, DIFF),   FIELD(struct frag_seed_block, bytes, 0),
-	FIELD(struct frag_seed_block, requested, 0), FIELD(struct frag_seed_block, stream, 0),
-	FIELD(struct frag_seed_block, slot, DIFF),   FIELD(struct frag_seed_block, waiting, TRUTH),
+static const struct frag_cft_field frag_cft_initial_blocks_fields[] = {
+	FIELD(struct frag_initial_block, addr, DIFF),
+	FIELD(struct frag_initial_block, bytes, 0),
+	FIELD(struct frag_initial_block, requested, 0),
+	FIELD(struct frag_initial_block, stream, 0),
+	FIELD(struct frag_initial_block, slot, DIFF),
+	FIELD(struct frag_initial_block, waiting, TRUTH),
 };
-TABLE(frag_cft_seed_blocks, FRAG_CFT_SEED_BLOCKS, sizeof(struct frag_seed_block),
-      "blocks of the seed");
+TABLE(frag_cft_initial_blocks, FRAG_CFT_INITIAL_BLOCKS, sizeof(struct frag_initial_block),
+      "blocks of the initial state");
 
 static const struct frag_cft_field frag_cft_seen_fields[] = {
 	FIELD(struct frag_evidence, before, DIFF), FIELD(struct frag_evidence, addr, 0),
@@ -144,8 +147,8 @@ static const struct frag_cft_field frag_cft_device_fields[] = {
 	DEVICE(dev.seen_count, 0),
 	DEVICE(dev.final_segments_count, 0),
 	DEVICE(dev.final_blocks_count, 0),
-	DEVICE(seed_segments, 0),
-	DEVICE(seed_blocks, 0),
+	DEVICE(initial_segments, 0),
+	DEVICE(initial_blocks, 0),
 	DEVICE(dev.recorded_count, 0),
 	DEVICE(dev.truncated, TRUTH),
 	DEVICE(dev.uncertain_blocks, 0),

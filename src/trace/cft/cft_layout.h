@@ -26,7 +26,7 @@ struct frag_cft_records {
 };
 
 extern const struct frag_cft_records frag_cft_frames, frag_cft_stack_frames, frag_cft_stacks,
-	frag_cft_streams, frag_cft_pools, frag_cft_seed_segments, frag_cft_seed_blocks,
+	frag_cft_streams, frag_cft_pools, frag_cft_initial_segments, frag_cft_initial_blocks,
 	frag_cft_seen, frag_cft_final_segments, frag_cft_final_blocks;
 
 /* Single structs: all fields in one column of numbers. */
@@ -39,7 +39,7 @@ struct frag_cft_head_values {
 };
 struct frag_cft_device_values {
 	struct frag_trace_dev dev; /* numbers and counts only, no pointers */
-	uint64_t seed_segments, seed_blocks;
+	uint64_t initial_segments, initial_blocks;
 	bool has_addrs;
 };
 struct frag_cft_end_values {
@@ -60,7 +60,7 @@ int frag_cft_unpack_struct(const struct frag_cft_records *r, void *base,
 
 /*
  * Rules for everything but events, which the model checks. NULL, or what is wrong.
- * The device: streams, pools and seed before its events, the rest after them.
+ * The device: streams, pools and initial state before its events, the rest after them.
  */
 const char *frag_cft_check_head(const struct frag_trace *trace);
 const char *frag_cft_check_device(const struct frag_trace_dev *dev);

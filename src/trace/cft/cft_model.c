@@ -13,7 +13,7 @@ int frag_cft_model_init(struct frag_cft_model *m, const struct frag_trace *trace
 			const struct frag_trace_dev *dev, struct frag_err *err)
 {
 	*m = (struct frag_cft_model){
-		.free_head = FRAG_CFT_NO_SLOT, .trace = trace, .dev = dev, .seeding = true
+		.free_head = FRAG_CFT_NO_SLOT, .trace = trace, .dev = dev, .beginning = true
 	};
 	m->strings_count = trace->strings ? frag_strings_count(trace->strings) : 1;
 	m->recent = frag_host_calloc(FRAG_CFT_AGES, sizeof(*m->recent));
@@ -75,20 +75,20 @@ static void unlink_slot(struct frag_cft_model *m, uint32_t slot)
 		m->free_head = s->next;
 }
 
-static const char *check_seed(struct frag_cft_model *m, const struct frag_event *ev)
+static const char *check_initial(struct frag_cft_model *m, const struct frag_event *ev)
 {
-	const struct frag_seed *seed = &m->dev->seed;
+	const struct frag_initial_state *initial = &m->dev->initial;
 
-	if (!(ev->flags & FRAG_EVF_SEED))
-		return m->events < seed->blocks_count ? "a seeded alloc is missing" : NULL;
-	if (ev->kind != FRAG_EV_ALLOC || !m->seeding)
-		return "a seed behind other events";
-	if (!seed->blocks_count)
-		return NULL; /* the seed itself was left out */
-	if (m->events >= seed->blocks_count)
-		return "more seeded allocs than seed blocks";
-	if (seed->blocks[m->events].slot != ev->slot)
-		return "a seeded alloc has another slot than its block";
+	if (!(ev->flags & FRAG_EVF_INITIAL))
+		return m->events < initial->blocks_count ? "an initial alloc is missing" : NULL;
+	if (ev->kind != FRAG_EV_ALLOC || !m->beginning)
+		return "an initial behind other events";
+	if (!initial->blocks_count)
+		return NULL; /* the initial state itself was left out */
+	if (m->events >= initial->blocks_count)
+		return "more initial allocs than initial blocks";
+	if (initial->blocks[m->events].slot != ev->slot)
+		return "an initial alloc has another slot than its block";
 	return NULL;
 }
 
@@ -114,7 +114,7 @@ static const char *step_alloc(struct frag_cft_model *m, const struct frag_event 
 		}
 	}
 	frag_cft_model_take(m, ev->slot, bytes_pool, ev->stream);
-	m->slots[ev->slot].seeded = ev->flags & FRAG_EVF_SEED;
+	m->slots[ev->slot].initial = ev->flags & FRAG_EVF_INITIAL;
 	return NULL;
 }
 
@@ -143,7 +143,7 @@ const char *frag_cft_model_step(struct frag_cft_model *m, const struct frag_even
 	const char *wrong = frag_cft_model_indices(m, ev);
 
 	if (!wrong)
-		wrong = check_seed(m, ev);
+		wrong = check_initial(m, ev);
 	if (wrong)
 		return wrong;
 	switch (ev->kind) {
@@ -166,8 +166,8 @@ const char *frag_cft_model_step(struct frag_cft_model *m, const struct frag_even
 	}
 	if (wrong)
 		return wrong;
-	if (!(ev->flags & FRAG_EVF_SEED))
-		m->seeding = false;
+	if (!(ev->flags & FRAG_EVF_INITIAL))
+		m->beginning = false;
 	m->time_us = ev->time_us;
 	m->events++;
 	return NULL;

@@ -319,20 +319,20 @@ static int read_device(struct frag_cft_parser *p, unsigned index, struct frag_er
 	return frag_cft_unpack_end(u, err);
 }
 
-static int read_seed(struct frag_cft_parser *p, unsigned index, struct frag_err *err)
+static int read_initial(struct frag_cft_parser *p, unsigned index, struct frag_err *err)
 {
 	const struct frag_cft_device_values *v = &p->declared[index];
 	struct frag_trace_dev *dev = &p->trace->devs[index];
 	const char *wrong;
 
-	FRAG_TRY(frag_cft_parser_array(p, &frag_cft_seed_segments, index, v->seed_segments,
-				       &dev->seed_segments, err));
-	FRAG_TRY(frag_cft_parser_array(p, &frag_cft_seed_blocks, index, v->seed_blocks,
-				       &dev->seed_blocks, err));
-	dev->seed = (struct frag_seed){ .segments = dev->seed_segments,
-					.segments_count = v->seed_segments,
-					.blocks = dev->seed_blocks,
-					.blocks_count = v->seed_blocks };
+	FRAG_TRY(frag_cft_parser_array(p, &frag_cft_initial_segments, index, v->initial_segments,
+				       &dev->initial_segments, err));
+	FRAG_TRY(frag_cft_parser_array(p, &frag_cft_initial_blocks, index, v->initial_blocks,
+				       &dev->initial_blocks, err));
+	dev->initial = (struct frag_initial_state){ .segments = dev->initial_segments,
+						    .segments_count = v->initial_segments,
+						    .blocks = dev->initial_blocks,
+						    .blocks_count = v->initial_blocks };
 	wrong = frag_cft_check_device(dev);
 	if (wrong)
 		return frag_cft_bad(err, p->offset, "device %u: %s", dev->ordinal, wrong);
@@ -351,7 +351,7 @@ static int read_devices(struct frag_cft_parser *p, uint32_t count, struct frag_e
 	for (uint32_t d = 0; d < count; d++)
 		FRAG_TRY(read_device(p, d, err));
 	for (uint32_t d = 0; d < count; d++)
-		FRAG_TRY(read_seed(p, d, err));
+		FRAG_TRY(read_initial(p, d, err));
 	return 0;
 }
 

@@ -31,7 +31,7 @@ bool frag_cft_is_magic(const unsigned char *bytes, size_t len);
 
 /*
  * Reads everything before the events. Then p->trace has settings, strings, stacks and
- * devices with streams, pools and seeds; events_count and slots_count as the file declares,
+ * devices with streams, pools and initial state; events_count and slots_count as the file declares,
  * no events yet. Errors: FRAG_EINPUT, FRAG_ENOMEM; release is due in any case.
  */
 int frag_cft_parser_open(struct frag_cft_parser *p, struct frag_input *in, struct frag_err *err);

@@ -53,7 +53,7 @@ static int flush(struct frag_cft_stream *s, bool all, struct frag_err *err)
 }
 
 /* Ends devices that have all their events; the one in hand can then take more. */
-static int settle(struct frag_cft_stream *s, struct frag_err *err)
+static int end_devices(struct frag_cft_stream *s, struct frag_err *err)
 {
 	for (; s->dev < s->head->devs_count; s->dev++, s->taken = 0) {
 		const struct frag_trace_dev *dev = &s->head->devs[s->dev];
@@ -90,7 +90,7 @@ int frag_cft_stream_open(const char *path, const struct frag_trace *head,
 	if (!rc)
 		rc = frag_cft_writer_begin(&s->writer, head, s->file.to, err);
 	if (!rc)
-		rc = settle(s, err);
+		rc = end_devices(s, err);
 	if (rc) {
 		frag_cft_stream_abort(s);
 		return rc;
@@ -119,7 +119,7 @@ int frag_cft_stream_put(struct frag_cft_stream *s, const struct frag_event *even
 		count -= n;
 		if (s->waiting_count == ROOM)
 			FRAG_TRY(flush(s, false, err));
-		FRAG_TRY(settle(s, err));
+		FRAG_TRY(end_devices(s, err));
 	}
 	return 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Unpacking blocks of events and of addresses; see cft_coder.h. Sizes of
- * columns are settled before the hot loop, so that it has no bounds to check;
+ * columns are checked before the hot loop, so that it has no bounds to check;
  * what an event says is checked there, one by one.
  */
 #include "cft_coder.h"
@@ -124,7 +124,7 @@ static inline void put_event(struct frag_event *ev, uint64_t bytes_pool, uint64_
 					   (uint64_t)(word & 0xffff) << FRAG_EVENT_KIND_SHIFT });
 }
 
-/* Whatever the two fast paths leave: deviations, waiting frees, marks, refusals, seeds. */
+/* Whatever the two fast paths leave: deviations, waiting frees, marks, refusals, initial blocks. */
 static const char *unpack_other(struct frag_cft_coder *c, struct frag_cft_model *m, uint32_t word,
 				struct cursor *cur, uint64_t time_us, struct frag_event *ev)
 {
@@ -160,7 +160,7 @@ static inline void plain_alloc_at(struct frag_cft_model *m, uint32_t slot,
 {
 	frag_cft_model_take(m, slot, request->a, (uint16_t)request->b);
 	put_event(ev, request->a, time_us, slot, request->b, word);
-	m->seeding = false;
+	m->beginning = false;
 	m->events++;
 }
 
@@ -178,7 +178,7 @@ static inline bool plain_free_of(struct frag_cft_model *m, uint32_t slot, uint64
 		frag_cft_model_give(m, slot);
 	else
 		s->state = FRAG_CFT_WAITING;
-	m->seeding = false;
+	m->beginning = false;
 	m->events++;
 	return true;
 }
@@ -192,7 +192,7 @@ static const char *unpack_each(struct frag_cft_coder *c, struct frag_cft_model *
 {
 	struct cursor cur = { c->age, c->index, c->late, c->named };
 	const uint32_t plain_alloc = FRAG_EV_ALLOC | FRAG_CFT_OWN_REQUEST << 16;
-	uint64_t seeds = m->dev->seed.blocks_count, time_us = m->time_us;
+	uint64_t initial = m->dev->initial.blocks_count, time_us = m->time_us;
 
 	for (size_t i = 0; i < count; i++) {
 		uint32_t word = c->words[c->code[i]], slot;
@@ -201,7 +201,7 @@ static const char *unpack_each(struct frag_cft_coder *c, struct frag_cft_model *
 		time_us =
 			(time_us + (c->time[i] < FRAG_CFT_TIME_ESCAPE ? c->time[i] : *cur.late++)) &
 			FRAG_CFT_TIME_MASK;
-		if (FRAG_UNLIKELY(m->events < seeds)) {
+		if (FRAG_UNLIKELY(m->events < initial)) {
 			wrong = unpack_other(c, m, word, &cur, time_us, &out[i]);
 		} else if (word == plain_alloc) {
 			const struct frag_cft_pair *request = &c->distinct[*cur.index++];

@@ -141,8 +141,8 @@ static int put_device(struct frag_cft_writer *w, const struct frag_trace_dev *de
 
 	memset(&values, 0, sizeof(values));
 	values.dev = *dev;
-	values.seed_segments = dev->seed.segments_count;
-	values.seed_blocks = dev->seed.blocks_count;
+	values.initial_segments = dev->initial.segments_count;
+	values.initial_blocks = dev->initial.blocks_count;
 	values.has_addrs = dev->addrs != NULL;
 	FRAG_TRY(frag_cft_pack_struct(&frag_cft_device, &values, &w->packer, err));
 	FRAG_TRY(frag_cft_pack_records(&frag_cft_streams, dev->streams, dev->streams_count,
@@ -152,12 +152,13 @@ static int put_device(struct frag_cft_writer *w, const struct frag_trace_dev *de
 	return put_block(w, FRAG_CFT_DEVICE, index, 1, err);
 }
 
-static int put_seed(struct frag_cft_writer *w, const struct frag_seed *seed, unsigned index,
-		    struct frag_err *err)
+static int put_initial(struct frag_cft_writer *w, const struct frag_initial_state *initial,
+		       unsigned index, struct frag_err *err)
 {
-	FRAG_TRY(put_records(w, &frag_cft_seed_segments, index, seed->segments,
-			     seed->segments_count, err));
-	return put_records(w, &frag_cft_seed_blocks, index, seed->blocks, seed->blocks_count, err);
+	FRAG_TRY(put_records(w, &frag_cft_initial_segments, index, initial->segments,
+			     initial->segments_count, err));
+	return put_records(w, &frag_cft_initial_blocks, index, initial->blocks,
+			   initial->blocks_count, err);
 }
 
 int frag_cft_writer_events(struct frag_cft_writer *w, unsigned index, struct frag_cft_model *model,
@@ -194,8 +195,8 @@ static int put_history(struct frag_cft_writer *w, const struct frag_trace *t, un
 
 	if (!rc)
 		rc = put_events(w, dev, index, &model, err);
-	if (!rc && model.events < dev->seed.blocks_count)
-		rc = frag_fail(err, FRAG_EINPUT, "device %u has fewer events than seed blocks",
+	if (!rc && model.events < dev->initial.blocks_count)
+		rc = frag_fail(err, FRAG_EINPUT, "device %u has fewer events than initial blocks",
 			       dev->ordinal);
 	frag_cft_model_release(&model);
 	FRAG_TRY(rc);
@@ -250,7 +251,7 @@ int frag_cft_writer_begin(struct frag_cft_writer *w, const struct frag_trace *t,
 	for (uint32_t d = 0; d < t->devs_count; d++)
 		FRAG_TRY(put_device(w, &t->devs[d], d, err));
 	for (uint32_t d = 0; d < t->devs_count; d++)
-		FRAG_TRY(put_seed(w, &t->devs[d].seed, d, err));
+		FRAG_TRY(put_initial(w, &t->devs[d].initial, d, err));
 	return 0;
 }
 

@@ -21,7 +21,7 @@ struct now {
 	struct frag_event alloc;
 	uint32_t slot; /* in what is made */
 	uint8_t life;
-	bool seeded; /* may complete without a request */
+	bool initial; /* may complete without a request */
 };
 
 struct maker {
@@ -73,7 +73,7 @@ static int do_alloc(struct maker *m, const struct frag_event *e, struct frag_err
 	*n = (struct now){ .alloc = *e,
 			   .slot = take_slot(m),
 			   .life = LIFE_LIVE,
-			   .seeded = e->flags & FRAG_EVF_SEED };
+			   .initial = e->flags & FRAG_EVF_INITIAL };
 	return put(m, e, n->slot, err);
 }
 
@@ -93,7 +93,7 @@ static int do_free(struct maker *m, const struct frag_event *e, struct frag_err 
 		return put(m, e, n->slot, err);
 	}
 	/* a block from before the history could complete without a request; not one made here */
-	if (e->kind == FRAG_EV_FREE_COMPLETED && n->life == LIFE_LIVE && !n->seeded) {
+	if (e->kind == FRAG_EV_FREE_COMPLETED && n->life == LIFE_LIVE && !n->initial) {
 		copy.kind = FRAG_EV_FREE;
 		copy.flags = 0;
 	}

@@ -78,13 +78,13 @@ static void state_step(struct state *s, const struct frag_event *e, uint64_t ind
 
 /* ---- choosing a window -------------------------------------------------------------- */
 
-/* May the trace be cut before event i? Not inside the seeds, nor between a malloc and the
+/* May the trace be cut before event i? Not inside the initial blocks, nor between a malloc and the
  * frees that complete inside of it. */
 static bool may_cut(const struct frag_trace_dev *dev, size_t i)
 {
 	const struct frag_event *e = dev->events;
 
-	if (i < dev->events_count && e[i].flags & FRAG_EVF_SEED && e[i].kind == FRAG_EV_ALLOC)
+	if (i < dev->events_count && e[i].flags & FRAG_EVF_INITIAL && e[i].kind == FRAG_EV_ALLOC)
 		return false;
 	return !i || e[i - 1].kind != FRAG_EV_FREE_COMPLETED ||
 	       !(e[i - 1].flags & FRAG_EVF_AT_SYNC);
@@ -95,12 +95,12 @@ static bool ends_step(const struct frag_event *e)
 	return e->kind == FRAG_EV_MARK && e->flags & FRAG_EVF_STEP && e->flags & FRAG_EVF_END;
 }
 
-static size_t seeds_of(const struct frag_trace_dev *dev)
+static size_t initial_of(const struct frag_trace_dev *dev)
 {
 	size_t n = 0;
 
 	while (n < dev->events_count && dev->events[n].kind == FRAG_EV_ALLOC &&
-	       dev->events[n].flags & FRAG_EVF_SEED)
+	       dev->events[n].flags & FRAG_EVF_INITIAL)
 		n++;
 	return n;
 }
@@ -121,7 +121,7 @@ static int take_steps(struct frag_window_of_dev *w, const struct frag_trace_dev 
 				 "others "
 				 "with --steps",
 				 first, last, dev->ordinal, w->steps);
-	w->from = seeds_of(dev);
+	w->from = initial_of(dev);
 	for (size_t i = 0; i < dev->events_count; i++) {
 		if (!ends_step(&dev->events[i]))
 			continue;
@@ -209,7 +209,7 @@ static int take_longest(struct frag_window_of_dev *w, const struct frag_trace_de
 	frag_host_free(m);
 	FRAG_TRY(rc);
 	if (w->to - w->from < dev->events_count / 2) {
-		w->from = seeds_of(dev);
+		w->from = initial_of(dev);
 		w->to = dev->events_count;
 	}
 	return 0;
@@ -279,7 +279,7 @@ static void pair_up(struct frag_window_of_dev *w, const struct held *left, const
 static bool drop_void(struct frag_window_of_dev *w, const struct state *from,
 		      const struct state *to)
 {
-	bool news = false;
+	bool found = false;
 
 	for (size_t v = 0; v < w->void_count; v++) {
 		uint32_t slot = w->void_[v];
@@ -292,11 +292,11 @@ static bool drop_void(struct frag_window_of_dev *w, const struct state *from,
 			w->rest[w->rest_count++] = slot;
 			w->void_[w->void_count++] = w->carried[c].begun;
 			w->carried[c] = w->carried[--w->carried_count];
-			news = true;
+			found = true;
 			break;
 		}
 	}
-	return news;
+	return found;
 }
 
 static int carry(struct frag_window_of_dev *w, const struct state *from, const struct state *to,

@@ -42,8 +42,8 @@ static int read_events(struct frag_cft_parser *p, uint32_t index, struct frag_cf
 					       dev->addrs + have, err));
 		FRAG_TRY(frag_cft_unpack_end(&p->unpacker, err));
 	}
-	if (model->events < dev->seed.blocks_count)
-		return frag_cft_bad(err, p->offset, "fewer events than seed blocks");
+	if (model->events < dev->initial.blocks_count)
+		return frag_cft_bad(err, p->offset, "fewer events than initial blocks");
 	return 0;
 }
 

@@ -111,8 +111,9 @@ struct frag_templates {
 	struct frag_template list[FRAG_TEMPLATES];
 	unsigned count; /* learnt so far; the oldest gives way */
 	unsigned last;
-	struct frag_batch *batch; /* of rows, see unpickle_match.c; NULL until one is needed */
-	uint64_t hits, misses;	  /* records taken whole, records read opcode by opcode */
+	struct frag_pickle_batch
+		*batch;	       /* of rows, see unpickle_match.c; NULL until one is needed */
+	uint64_t hits, misses; /* records taken whole, records read opcode by opcode */
 	bool off;
 	const unsigned char *dict_at; /* the dict that was begun last; NULL: out of the window */
 	frag_pv dict;

@@ -168,7 +168,7 @@ match(const struct matcher *m, enum frag_template_kind kind, const struct frag_t
 
 /* ---- many of them ------------------------------------------------------------------ */
 
-struct frag_batch {
+struct frag_pickle_batch {
 	struct frag_row rows[FRAG_TEMPLATE_ROWS];
 	const unsigned char *at[FRAG_TEMPLATE_ROWS + 1]; /* where each begins */
 	uint32_t records[FRAG_TEMPLATE_ROWS];
@@ -178,7 +178,7 @@ struct frag_batch {
 
 void frag_template_changed(struct frag_pickle *p, unsigned number)
 {
-	struct frag_batch *b = p->templates.batch;
+	struct frag_pickle_batch *b = p->templates.batch;
 
 	for (unsigned i = 0; b && i < FRAG_TEMPLATE_ROWS; i++)
 		if (b->of[i] == number)
@@ -193,7 +193,7 @@ void frag_template_release(struct frag_pickle *p)
 
 static inline __attribute__((always_inline)) void
 match_kind(const struct matcher *m, enum frag_template_kind kind, const struct frag_templates *ts,
-	   unsigned number, const unsigned char *at, unsigned most, struct frag_batch *b)
+	   unsigned number, const unsigned char *at, unsigned most, struct frag_pickle_batch *b)
 {
 	const struct frag_template *t = &ts->list[number];
 	unsigned n = 0;
@@ -214,7 +214,7 @@ match_kind(const struct matcher *m, enum frag_template_kind kind, const struct f
 
 /* Dicts like template `number` that follow each other from `at` on, at most `most`. */
 static void match_many(const struct matcher *m, const struct frag_templates *ts, unsigned number,
-		       const unsigned char *at, unsigned most, struct frag_batch *b)
+		       const unsigned char *at, unsigned most, struct frag_pickle_batch *b)
 {
 	b->count = 0;
 	if (FRAG_UNLIKELY(!ts->list[number].parts_count))
@@ -237,7 +237,7 @@ static void match_many(const struct matcher *m, const struct frag_templates *ts,
 /* By the template expected after the last one, else any that fits. */
 static const struct frag_template *match_best(struct frag_templates *ts, const struct matcher *m,
 					      const unsigned char *at, unsigned most,
-					      struct frag_batch *b)
+					      struct frag_pickle_batch *b)
 {
 	unsigned expected = ts->list[ts->last].next;
 
@@ -255,7 +255,7 @@ static const struct frag_template *match_best(struct frag_templates *ts, const s
 
 /* The first n rows are records: dicts, on the stack and in the memo. */
 static void push_dicts(struct frag_pickle *p, const struct frag_template *t,
-		       const struct frag_batch *b, unsigned n, frag_pv *out)
+		       const struct frag_pickle_batch *b, unsigned n, frag_pv *out)
 {
 	uint32_t *memo = p->memo_top, *dicts = p->dicts + p->dicts_count;
 	frag_pv dict = frag_pv_of(FRAG_PV_DICT, p->dicts_count), one = frag_pv_of(0, 1);
@@ -287,9 +287,9 @@ static unsigned room(const struct frag_pickle *p, const frag_pv *top)
 	return (unsigned)FRAG_MIN(n, p->dicts_cap - p->dicts_count);
 }
 
-static struct frag_batch *batch_of(struct frag_pickle *p)
+static struct frag_pickle_batch *batch_of(struct frag_pickle *p)
 {
-	struct frag_batch *b = p->templates.batch;
+	struct frag_pickle_batch *b = p->templates.batch;
 
 	if (FRAG_LIKELY(b != NULL))
 		return b;
@@ -303,7 +303,7 @@ static struct frag_batch *batch_of(struct frag_pickle *p)
  * and is looked at again. */
 int frag_template_take(struct frag_pickle *p, const unsigned char **cur, frag_pv **top)
 {
-	struct frag_batch *b = batch_of(p);
+	struct frag_pickle_batch *b = batch_of(p);
 	int taken = 0, n;
 
 	if (!b)

@@ -32,8 +32,8 @@ static void test_by_hand(void **state)
 		assert_int_equal(info.kinds[FRAG_EV_ALLOC], 4);
 		assert_int_equal(info.kinds[FRAG_EV_FREE_COMPLETED], 2);
 		assert_int_equal(info.kinds[FRAG_EV_MARK], 2);
-		assert_int_equal(info.seeds_count, 2);
-		assert_int_equal(info.seeds_bytes, 6000);
+		assert_int_equal(info.initial_blocks_count, 2);
+		assert_int_equal(info.initial_bytes, 6000);
 		assert_int_equal(info.unsure_count, 1);
 		assert_int_equal(info.steps_count, 0);
 		assert_int_equal(info.duration_us, (1ull << 40) - 1);

@@ -35,7 +35,7 @@ struct script {
 /* Does step `i`. -1000000 = there is no such step. */
 static int step(struct frag_device *d, struct script *s, unsigned i, struct frag_err *err)
 {
-	static const struct frag_pool_attr attr = { .release_threshold = UINT64_MAX };
+	static const struct frag_mempool_attr attr = { .release_threshold = UINT64_MAX };
 
 	switch (i) {
 	case 0:
@@ -49,9 +49,9 @@ static int step(struct frag_device *d, struct script *s, unsigned i, struct frag
 	case 4:
 		return frag_dev_set_access(d, s->range, 4 * FRAG_MIB, err);
 	case 5:
-		return frag_dev_pool_create(d, &attr, &s->pool, err);
+		return frag_dev_mempool_create(d, &attr, &s->pool, err);
 	case 6:
-		return frag_dev_pool_alloc(d, s->pool, 1000, 0, &s->async, err);
+		return frag_dev_mempool_alloc(d, s->pool, 1000, 0, &s->async, err);
 	case 7:
 		return frag_dev_managed_alloc(d, 5 * FRAG_MIB, &s->managed, err);
 	case 8:
@@ -69,11 +69,11 @@ static int step(struct frag_device *d, struct script *s, unsigned i, struct frag
 	case 14:
 		return frag_dev_managed_free(d, s->managed, 5 * FRAG_MIB, err);
 	case 15:
-		return frag_dev_pool_free(d, s->pool, s->async, 1000, 0, err);
+		return frag_dev_mempool_free(d, s->pool, s->async, 1000, 0, err);
 	case 16:
-		return frag_dev_pool_trim(d, s->pool, 0, err);
+		return frag_dev_mempool_trim(d, s->pool, 0, err);
 	case 17:
-		return frag_dev_pool_destroy(d, s->pool, err);
+		return frag_dev_mempool_destroy(d, s->pool, err);
 	case 18:
 		return frag_dev_unmap(d, s->range, 4 * FRAG_MIB, err);
 	case 19:
@@ -352,7 +352,7 @@ static void test_measured(void **state)
 static void test_not_able(void **state)
 {
 	struct frag_managed_usage managed = { .faults = 9 };
-	struct frag_pool_usage pool = { .used_bytes = 9 };
+	struct frag_mempool_usage pool = { .used_bytes = 9 };
 	struct frag_device *d;
 	struct frag_err err;
 	struct script s = { 0 };
@@ -369,7 +369,7 @@ static void test_not_able(void **state)
 		assert_non_null(strstr(err.msg, "'fake'"));
 	}
 	assert_int_equal(d->driver_calls, 0);
-	frag_dev_pool_usage(d, 1, &pool);
+	frag_dev_mempool_usage(d, 1, &pool);
 	assert_int_equal(pool.used_bytes, 0);
 	frag_dev_managed_usage(d, &managed);
 	assert_int_equal(managed.faults, 0);

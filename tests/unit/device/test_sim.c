@@ -394,9 +394,9 @@ static void test_clearing(void **state)
 	assert_int_equal(frag_dev_alloc(d, 6 * FRAG_GIB, &a, NULL), 0);
 	again = d->driver_ns - again;
 	assert_in_range(again, plain + rate, plain + 2 * rate);
-	/* settled: as the first time */
+	/* ready: as the first time */
 	assert_int_equal(frag_dev_free(d, a, 1, NULL), 0);
-	assert_int_equal(frag_dev_settle(d, 6 * FRAG_GIB, NULL), 0);
+	assert_int_equal(frag_dev_make_ready(d, 6 * FRAG_GIB, NULL), 0);
 	again = d->driver_ns;
 	assert_int_equal(frag_dev_alloc(d, 6 * FRAG_GIB, &b, NULL), 0);
 	assert_int_equal(d->driver_ns - again, plain);

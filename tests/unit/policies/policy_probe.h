@@ -168,7 +168,7 @@ static inline struct frag_usage probe_usage(struct probe *p)
 	assert_int_equal(u.waiting_bytes, w.waiting_bytes);
 	assert_int_equal(u.free_bytes, w.free_bytes);
 	assert_int_equal(u.releasable_bytes, w.releasable_bytes);
-	assert_int_equal(u.pinned_bytes, w.pinned_bytes);
+	assert_int_equal(u.non_releasable_bytes, w.non_releasable_bytes);
 	assert_int_equal(u.segments_count, w.segments_count);
 	return u;
 }

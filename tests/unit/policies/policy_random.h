@@ -29,7 +29,7 @@ static inline void random_usage(struct rig *r, bool exact)
 	assert_int_equal(u.allocated_bytes, w.allocated_bytes);
 	assert_int_equal(u.waiting_bytes, w.waiting_bytes);
 	assert_int_equal(u.free_bytes, w.free_bytes);
-	assert_int_equal(u.pinned_bytes, w.pinned_bytes);
+	assert_int_equal(u.non_releasable_bytes, w.non_releasable_bytes);
 	assert_int_equal(u.releasable_bytes, w.releasable_bytes);
 	assert_int_equal(u.segments_count, w.segments_count);
 	if (exact && u.largest_free_bytes)

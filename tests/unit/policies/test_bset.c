@@ -284,16 +284,16 @@ static void test_reserve_fails_softly(void **state)
 
 static void test_shared_pool(void **state)
 {
-	struct frag_bset_pool pool;
+	struct frag_bset_nodes pool;
 	struct frag_bset s[70];
 	size_t i, n = 0;
 
 	(void)state;
 	rng_state = 7;
-	frag_bset_pool_init(&pool);
+	frag_bset_nodes_init(&pool);
 	for (i = 0; i < 70; i++)
 		frag_bset_init_shared(&s[i], &pool);
-	assert_int_equal(frag_bset_pool_reserve(&pool, 3000), 0);
+	assert_int_equal(frag_bset_nodes_reserve(&pool, 3000), 0);
 	frag_host_fail_after(1);
 	for (i = 0; i < 400000; i++) {
 		struct frag_bset *t = &s[i / 50000 % 2 ? rng() % 70 : rng() % 3];
@@ -312,7 +312,7 @@ static void test_shared_pool(void **state)
 	}
 	assert_int_equal(n, 0);
 	assert_int_equal(pool.sets_count, 0);
-	frag_bset_pool_release(&pool);
+	frag_bset_nodes_release(&pool);
 }
 
 /* ---- object slab ------------------------------------------------------------------ */

@@ -14,11 +14,11 @@
 
 #define NODES 500
 
-static struct frag_fit node[NODES];
+static struct frag_fitset_node node[NODES];
 static bool inside[NODES];
 
 /* Nodes are in order of address in the array. */
-static struct frag_fit *walk(uint64_t size)
+static struct frag_fitset_node *walk(uint64_t size)
 {
 	for (unsigned i = 0; i < NODES; i++)
 		if (inside[i] && node[i].size >= size)
@@ -41,7 +41,7 @@ static void empty(void **state)
 	struct frag_fitset s = { 0 };
 
 	(void)state;
-	assert_null(frag_fit_first(&s, 1));
+	assert_null(frag_fitset_first(&s, 1));
 	assert_int_equal(frag_fit_largest(&s), 0);
 	assert_null(frag_fit_broken(&s));
 }
@@ -61,16 +61,16 @@ static void random_changes(void **state)
 
 		if (!inside[k]) {
 			node[k].size = size;
-			frag_fit_insert(&s, &node[k]);
+			frag_fitset_insert(&s, &node[k]);
 			inside[k] = true;
 		} else if (size % 3) {
-			frag_fit_resize(&node[k], size);
+			frag_fitset_resize(&node[k], size);
 		} else {
-			frag_fit_erase(&s, &node[k]);
+			frag_fitset_erase(&s, &node[k]);
 			inside[k] = false;
 		}
 		size = crig_random(&seed) % 1010 + 1;
-		assert_ptr_equal(frag_fit_first(&s, size), walk(size));
+		assert_ptr_equal(frag_fitset_first(&s, size), walk(size));
 		assert_int_equal(frag_fit_largest(&s), largest());
 		if (i % 64 == 0 && frag_fit_broken(&s))
 			fail_msg("%s", frag_fit_broken(&s));
@@ -84,8 +84,8 @@ static void finds_damage(void **state)
 
 	(void)state;
 	for (unsigned i = 0; i < 10; i++) {
-		node[i] = (struct frag_fit){ .addr = 256 * i, .size = 100 + i };
-		frag_fit_insert(&s, &node[i]);
+		node[i] = (struct frag_fitset_node){ .addr = 256 * i, .size = 100 + i };
+		frag_fitset_insert(&s, &node[i]);
 	}
 	assert_null(frag_fit_broken(&s));
 	node[4].size = 1000;

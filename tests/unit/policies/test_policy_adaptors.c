@@ -82,7 +82,7 @@ static void limit_looks_at_the_device(void **state)
 	assert_int_equal(rig.dev->reserved_bytes, 0);
 	assert_int_equal(counter("limit.refused"), 1);
 	b = crig_alloc(&rig, 2 * MIB, 0);
-	assert_int_equal(crig_settle(&rig).allocated_bytes, 2 * MIB);
+	assert_int_equal(crig_check(&rig).allocated_bytes, 2 * MIB);
 	crig_free(&rig, &b);
 	crig_close(&rig);
 }
@@ -339,7 +339,7 @@ static void walk_again(void)
 	fake.walk[2].addr = 1100, fake.walk[2].bytes = 200, fake.walk[2].state = FRAG_STATE_FREE;
 	fake.usage = (struct frag_usage){ .allocated_bytes = 100,
 					  .free_bytes = 200,
-					  .pinned_bytes = 200,
+					  .non_releasable_bytes = 200,
 					  .largest_free_bytes = 200 };
 }
 

@@ -333,7 +333,7 @@ static void test_ort_shrink(void **state)
 	probe_free(&p, b);
 	probe_free(&p, c);
 	assert_int_equal(probe_usage(&p).releasable_bytes, 34 * MIB);
-	assert_int_equal(probe_usage(&p).pinned_bytes, 1 * MIB);
+	assert_int_equal(probe_usage(&p).non_releasable_bytes, 1 * MIB);
 	probe_trim(&p);
 	assert_int_equal(probe_usage(&p).free_bytes, 1 * MIB);
 	assert_int_equal(probe_alloc(&p, 1 * MIB).addr, a.addr);

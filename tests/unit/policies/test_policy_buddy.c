@@ -199,7 +199,7 @@ static void test_give_back(void **state)
 	b = probe_alloc(&p, 1 * MIB);
 	probe_free(&p, a);
 	assert_int_equal(probe_usage(&p).releasable_bytes, 4 * MIB);
-	assert_int_equal(probe_usage(&p).pinned_bytes, 3 * MIB);
+	assert_int_equal(probe_usage(&p).non_releasable_bytes, 3 * MIB);
 	probe_trim(&p);
 	probe_expect(&p, "m4M m4M f4M");
 	a = probe_alloc(&p, 4 * MIB);

@@ -52,7 +52,7 @@ static void lowest_of_equals(void **state)
 	assert_int_equal(crig_alloc(&rig, 1000, 0).addr, b[2].addr);
 	assert_int_equal(crig_alloc(&rig, 1500, 0).addr, b[0].addr);
 	assert_int_equal(crig_alloc(&rig, 540, 0).addr, b[0].addr + 1504); /* 544 are left there */
-	assert_int_equal(crig_settle(&rig).free_bytes, 16 + KIB);
+	assert_int_equal(crig_check(&rig).free_bytes, 16 + KIB);
 	crig_close(&rig);
 }
 
@@ -67,8 +67,8 @@ static void keeps_chunks_apart(void **state)
 	b = crig_alloc(&rig, 2 * MIB - 16, 0);
 	crig_free(&rig, &b);
 	crig_free(&rig, &a);
-	assert_int_equal(crig_settle(&rig).blocks_count, 2);
-	assert_int_equal(crig_settle(&rig).releasable_bytes, 4 * MIB - 32);
+	assert_int_equal(crig_check(&rig).blocks_count, 2);
+	assert_int_equal(crig_check(&rig).releasable_bytes, 4 * MIB - 32);
 	crig_trim(&rig);
 	assert_int_equal(rig.dev->reserved_bytes, 0);
 	crig_close(&rig);
@@ -205,7 +205,7 @@ static void usage_in_random_runs(void **state)
 			i == 5; /* behind each chunk a rest that cannot be used */
 		crig_soak(&rig, 6000, 120, 3, 4 * MIB, i);
 		crig_trim(&rig);
-		assert_int_equal(crig_settle(&rig).releasable_bytes, 0);
+		assert_int_equal(crig_check(&rig).releasable_bytes, 0);
 		crig_close(&rig);
 	}
 }

@@ -75,13 +75,13 @@ static void merges_with_both(void **state)
 		b[i] = crig_alloc(&rig, KIB, 0);
 	crig_free(&rig, &b[0]);
 	crig_free(&rig, &b[2]);
-	assert_int_equal(crig_settle(&rig).largest_free_bytes, KIB);
+	assert_int_equal(crig_check(&rig).largest_free_bytes, KIB);
 	crig_free(&rig, &b[1]);
-	u = crig_settle(&rig);
+	u = crig_check(&rig);
 	assert_int_equal(u.largest_free_bytes, 3 * KIB);
 	assert_int_equal(u.releasable_bytes, 0);
 	crig_free(&rig, &b[3]);
-	assert_int_equal(crig_settle(&rig).releasable_bytes, 4 * KIB);
+	assert_int_equal(crig_check(&rig).releasable_bytes, 4 * KIB);
 	crig_trim(&rig);
 	assert_int_equal(rig.dev->reserved_bytes, 0);
 	crig_close(&rig);
@@ -102,7 +102,7 @@ static void coalesces_to_high_water_mark(void **state)
 	c = crig_alloc(&rig, 2 * MIB, 0);
 	crig_free(&rig, &b);
 	crig_free(&rig, &a);
-	assert_int_equal(crig_settle(&rig).free_bytes, 7 * MIB);
+	assert_int_equal(crig_check(&rig).free_bytes, 7 * MIB);
 	crig_free(&rig, &c);
 	/* taken 4, 3, 2; given back 2, 3, 4, in order of size; taken 8 */
 	assert_int_equal(rig.events_count, 7);
@@ -110,7 +110,7 @@ static void coalesces_to_high_water_mark(void **state)
 	assert_int_equal(crig_event(&rig, 4)->bytes, 3 * MIB + 16);
 	assert_int_equal(crig_event(&rig, 5)->bytes, 4 * MIB + 16);
 	assert_int_equal(crig_event(&rig, 6)->bytes, 8 * MIB + 16);
-	assert_int_equal(crig_settle(&rig).releasable_bytes, 8 * MIB);
+	assert_int_equal(crig_check(&rig).releasable_bytes, 8 * MIB);
 	/* one chunk alone is left as it is */
 	a = crig_alloc(&rig, MIB, 0);
 	crig_free(&rig, &a);
@@ -344,7 +344,7 @@ static void aligns_addresses(void **state)
 	assert_int_equal(b.addr % 4096, 0);
 	assert_int_equal(b.granted, 8192);
 	rig.largest_may_be_unknown = true;
-	crig_settle(&rig);
+	crig_check(&rig);
 	crig_free(&rig, &a);
 	crig_free(&rig, &b);
 	crig_soak(&rig, 3000, 80, 2, 64 * KIB, 3);
@@ -501,7 +501,7 @@ static void usage_in_random_runs(void **state)
 			i == 5; /* behind each chunk a rest that cannot be used */
 		crig_soak(&rig, 6000, 120, 3, 4 * MIB, i);
 		crig_trim(&rig);
-		assert_int_equal(crig_settle(&rig).releasable_bytes, 0);
+		assert_int_equal(crig_check(&rig).releasable_bytes, 0);
 		crig_close(&rig);
 	}
 }

@@ -224,7 +224,7 @@ static void waits_before_second_try(void **state)
 	start("rmm-arena:size=4M", 64 * MIB);
 	at(&a, 4 * MIB, 0);
 	crig_request(&rig, &a);
-	u = crig_settle(&rig);
+	u = crig_check(&rig);
 	assert_int_equal(u.waiting_bytes, 4 * MIB);
 	assert_int_equal(at(&b, 3 * MIB, 1), 0);
 	assert_int_equal(b.cls, FRAG_CLASS_RELEASE);
@@ -423,7 +423,7 @@ static void equals_the_model(void **state)
 			assert_int_equal(b->addr - base, addr);
 		refused += rc == FRAG_OOM;
 		if (i % 64 == 0)
-			crig_settle(&rig);
+			crig_check(&rig);
 	}
 	assert_int_equal(crig_calls(&rig, FRAG_CALL_SYNC), syncs);
 	assert_int_equal(crig_calls(&rig, FRAG_CALL_DEVICE_SYNC), defragments);

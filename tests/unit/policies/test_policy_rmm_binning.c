@@ -52,7 +52,7 @@ static void bins_fill_at_the_start(void **state)
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(chunk); i++)
 		assert_int_equal(crig_chunk(&rig, i)->bytes, chunk[i] * MIB);
 	assert_int_equal(b.addr, crig_chunk(&rig, 4)->addr);
-	u = crig_settle(&rig);
+	u = crig_check(&rig);
 	assert_int_equal(u.allocated_bytes, 4 * MIB);
 	assert_int_equal(u.free_bytes, 988 * MIB);
 	assert_int_equal(u.largest_free_bytes, 4 * MIB);
@@ -77,7 +77,7 @@ static void full_bin_refuses(void **state)
 	for (int i = 0; i < 8; i++)
 		crig_alloc(&rig, MIB, 0);
 	assert_int_equal(crig_try(&rig, MIB, 0, &b), FRAG_OOM);
-	assert_int_equal(crig_settle(&rig).free_bytes, MIB);
+	assert_int_equal(crig_check(&rig).free_bytes, MIB);
 	crig_close(&rig);
 }
 
@@ -108,7 +108,7 @@ static void over_the_device(void **state)
 	b = crig_alloc(&rig, 3 * KIB, 1);
 	assert_int_equal(b.granted, 4 * KIB);
 	crig_request(&rig, &a);
-	assert_int_equal(crig_settle(&rig).waiting_bytes, 10 * MIB);
+	assert_int_equal(crig_check(&rig).waiting_bytes, 10 * MIB);
 	crig_free(&rig, &a);
 	assert_int_equal(crig_event(&rig, 4)->kind, FRAG_SEGMENT_FREE);
 	assert_int_equal(crig_event(&rig, 4)->bytes, 10 * MIB);
@@ -154,7 +154,7 @@ static void usage_in_random_runs(void **state)
 		rig.largest_may_be_unknown = i >= 2; /* parts of blocks that do not fill them */
 		crig_soak(&rig, 4000, 200, 4, MIB, i);
 		crig_trim(&rig);
-		crig_settle(&rig);
+		crig_check(&rig);
 		crig_close(&rig);
 	}
 }

@@ -60,7 +60,7 @@ static void first_in_first_out(void **state)
 	crig_free(&rig, &b[2]);
 	crig_free(&rig, &b[0]);
 	crig_free(&rig, &b[3]);
-	assert_int_equal(crig_settle(&rig).largest_free_bytes, MIB);
+	assert_int_equal(crig_check(&rig).largest_free_bytes, MIB);
 	assert_int_equal(crig_alloc(&rig, 1, 0).addr, at + 2 * MIB);
 	assert_int_equal(crig_alloc(&rig, 1, 0).addr, at);
 	assert_int_equal(crig_alloc(&rig, 1, 0).addr, at + 3 * MIB);
@@ -107,7 +107,7 @@ static void usage_in_random_runs(void **state)
 	(void)state;
 	crig_open(&rig, "rmm-fixed:block=4K,blocks-per-chunk=16", 256 * MIB, 0);
 	crig_soak(&rig, 8000, 300, 4, 5000, 7);
-	assert_int_equal(crig_settle(&rig).releasable_bytes, 0);
+	assert_int_equal(crig_check(&rig).releasable_bytes, 0);
 	crig_close(&rig);
 	crig_open(&rig, "rmm-fixed:block=4K,blocks-per-chunk=16,upstream=rmm-pool", 256 * MIB, 0);
 	crig_soak(&rig, 8000, 300, 4, 5000, 8);

@@ -105,7 +105,7 @@ static void test_trim(void **state)
 	b = probe_alloc(&p, 1 * MIB);
 	probe_free(&p, a);
 	assert_int_equal(probe_usage(&p).releasable_bytes, 2 * MIB);
-	assert_int_equal(probe_usage(&p).pinned_bytes, 1 * MIB);
+	assert_int_equal(probe_usage(&p).non_releasable_bytes, 1 * MIB);
 	probe_trim(&p);
 	probe_expect(&p, "m2M m2M f2M");
 	assert_int_equal(probe_usage(&p).free_bytes, 1 * MIB);

@@ -71,7 +71,7 @@ static void test_slots(void **state)
 	assert_int_equal(b[1].addr, b[0].addr + 768 * KIB);
 	assert_int_equal(b[2].addr, b[0].addr + 2 * MIB);
 	assert_int_equal(probe_usage(&p).allocated_bytes, 4 * 2048 + 3 * 768 * KIB);
-	assert_int_equal(probe_usage(&p).pinned_bytes, 32 * MIB - 4 * 2048 - 3 * 768 * KIB);
+	assert_int_equal(probe_usage(&p).non_releasable_bytes, 32 * MIB - 4 * 2048 - 3 * 768 * KIB);
 	probe_expect(&p, "m32M");
 	probe_close(&p);
 }

@@ -55,7 +55,7 @@ struct ledger {
 	bool packed; /* pieces of pages were asked for: bytes say less than pages */
 };
 
-static void book(void *ctx, enum frag_call call, uint64_t bytes, int result)
+static void note(void *ctx, enum frag_call call, uint64_t bytes, int result)
 {
 	struct ledger *l = ctx;
 
@@ -75,8 +75,8 @@ static void causes_add_up(const struct frag_metrics *m)
 {
 	assert_int_equal(m->peak_reserved_bytes,
 			 m->at_peak_requested_bytes + m->at_peak_rounding_bytes +
-				 m->at_peak_waiting_bytes + m->pinned_bytes + m->releasable_bytes +
-				 m->at_peak_other_bytes);
+				 m->at_peak_waiting_bytes + m->non_releasable_bytes +
+				 m->releasable_bytes + m->at_peak_other_bytes);
 }
 
 static void series_keeps_peaks(const struct frag_result *r)
@@ -115,7 +115,7 @@ static void check_one(const struct frag_trace *t, uint32_t d, const char *policy
 	opt.losses = true;
 	assert_int_equal(frag_policy_spec_parse(policy, &spec, &err), 0);
 	assert_int_equal(frag_sim_open(&card, &dev, &err), 0);
-	dev->log = book;
+	dev->log = note;
 	dev->log_ctx = &l;
 	assert_int_equal(frag_run_create(spec, dev, td, &opt, &run, &err), 0);
 	if (frag_run_feed(run, td->events, td->events_count, &err))

@@ -336,7 +336,8 @@ static void usage_by_walking(void **state)
 	frag_inner_close(&inner);
 	assert_true(u.segments_count == 2 && u.blocks_count == 4);
 	assert_true(u.allocated_bytes == 1024 && u.waiting_bytes == 1024);
-	assert_true(u.free_bytes == 6656 && u.releasable_bytes == 2560 && u.pinned_bytes == 4096);
+	assert_true(u.free_bytes == 6656 && u.releasable_bytes == 2560 &&
+		    u.non_releasable_bytes == 4096);
 	assert_true(u.largest_free_bytes == 6144);
 }
 

@@ -195,7 +195,7 @@ static void json_is_exact(void **state)
 	assert_int_equal(frag_report_json_text(&s.report, &t, NULL), 0);
 	top = json_loads(t.s, JSON_REJECT_DUPLICATES, &bad);
 	assert_non_null(top);
-	assert_int_equal(json_integer_value(json_object_get(top, "schema")), 1);
+	assert_int_equal(json_integer_value(json_object_get(top, "schema")), 2);
 	assert_string_equal(json_string_value(json_object_get(top, "trace")), "sample.default");
 	assert_true(json_string_length(json_object_get(top, "version")) > 0);
 	assert_true(json_is_object(json_object_get(top, "device")));

@@ -12,7 +12,7 @@
 #include <string.h>
 
 /* Peaks in GiB and driver times in ms, one per policy of the sample. */
-static void settle(struct sample *s, const uint64_t *gib, const uint64_t *ms)
+static void fill_results(struct sample *s, const uint64_t *gib, const uint64_t *ms)
 {
 	s->section.duration_us = 1000000;
 	s->section.baseline_recorded = true;
@@ -60,7 +60,7 @@ static void the_order(void **state)
 
 	(void)state;
 	sample_init(&s, 5, EVENTS, true);
-	settle(&s, gib, ms);
+	fill_results(&s, gib, ms);
 	s.section.results[2].completed = false;
 	frag_section_order(&s.section, order);
 	assert_memory_equal(order, wanted, sizeof(wanted));
@@ -82,7 +82,7 @@ static void cheap_ones_first(void **state)
 
 	(void)state;
 	sample_init(&s, 5, EVENTS, true);
-	settle(&s, gib, ms);
+	fill_results(&s, gib, ms);
 	assert_answer(&s.section,
 		      "of PyTorch's settings that spend less than 1 % of the recorded time in the "
 		      "driver, 'pytorch' needs least: 10 GiB reserved at peak; these are the "
@@ -103,7 +103,7 @@ static void settings_before_other_allocators(void **state)
 
 	(void)state;
 	sample_init(&s, 5, EVENTS, true);
-	settle(&s, gib, ms);
+	fill_results(&s, gib, ms);
 	frag_section_advice(&s.section, &a);
 	assert_int_equal(a.pick, 1);
 	assert_int_equal(a.least, 4);
@@ -128,7 +128,7 @@ static void any_policy_for_other_programs(void **state)
 
 	(void)state;
 	sample_init(&s, 5, EVENTS, true);
-	settle(&s, gib, ms);
+	fill_results(&s, gib, ms);
 	frag_host_free(s.section.conf);
 	s.section.conf = NULL;
 	s.section.baseline_recorded = false;
@@ -149,7 +149,7 @@ static void a_plan_is_not_advised(void **state)
 
 	(void)state;
 	sample_init(&s, 5, EVENTS, true);
-	settle(&s, gib, ms);
+	fill_results(&s, gib, ms);
 	rename_policy(&s.section.results[4], "planned");
 	assert_answer(&s.section, ". 'planned' would do with 6 GiB, but has seen the first steps "
 				  "in advance");
@@ -175,7 +175,7 @@ static void worse_than_recorded(void **state)
 
 	(void)state;
 	sample_init(&s, 5, EVENTS, true);
-	settle(&s, gib, ms);
+	fill_results(&s, gib, ms);
 	assert_answer(&s.section, "'pytorch:expandable_segments:True' needs least: 8 GiB reserved "
 				  "at peak, 3 GiB (60.0 %) more than the recorded 'pytorch' with 5 "
 				  "GiB");

@@ -87,7 +87,7 @@ static void peak_chart_adds_up(void **state)
 	n = rig_split_csv(rig_first_line(t.s, &rest), head, 64);
 	for (char *line = strtok_r(rest, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
 		static const char *const parts[] = { "requested_bytes",	 "rounding_bytes",
-						     "waiting_bytes",	 "pinned_bytes",
+						     "waiting_bytes",	 "non_releasable_bytes",
 						     "releasable_bytes", "other_bytes" };
 		uint64_t sum = 0;
 

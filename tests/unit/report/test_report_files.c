@@ -10,7 +10,7 @@
 #include "sample_report.h"
 
 #include "base/outfile.h"
-#include "report/page/book.h"
+#include "report/page/one_pdf.h"
 #include "report/charts/chart.h"
 
 #include <stdio.h>
@@ -99,8 +99,8 @@ static void report_is_whole(void **state)
 	sample_release(&s);
 }
 
-/* Texts go into the program of the book as literals, whatever they are. */
-static void the_book_quotes(void **state)
+/* Texts go into the program of the PDF as literals, whatever they are. */
+static void one_pdf_quotes(void **state)
 {
 	static const struct frag_plot plot = { .script = "peak",
 					       .csv = "a'b.csv",
@@ -110,7 +110,7 @@ static void the_book_quotes(void **state)
 	struct frag_text t = { 0 };
 
 	(void)state;
-	frag_book_script(&plot, 1, "/scripts", "out.pdf", &t);
+	frag_one_pdf_script(&plot, 1, "/scripts", "out.pdf", &t);
 	assert_non_null(strstr(frag_text_str(&t), "CSV = 'a''b.csv'\n"));
 	assert_non_null(strstr(frag_text_str(&t), "TITLE = '`touch x` \"$x\" @M \\'\n"));
 	assert_non_null(strstr(frag_text_str(&t), "SUBTITLE = 'one'.\"\\n\".'two '''\n"));
@@ -118,7 +118,7 @@ static void the_book_quotes(void **state)
 }
 
 /* A hostile name runs nothing, and the file is made. */
-static void a_book_of_hostile_names(void **state)
+static void one_pdf_of_hostile_names(void **state)
 {
 	struct sample s;
 	struct frag_err err = { 0 };
@@ -133,7 +133,7 @@ static void a_book_of_hostile_names(void **state)
 	frag_host_free(s.section.trace);
 	snprintf(name, sizeof(name), "a'b`touch %s`\"; system('touch %s') #@x", made, made);
 	s.section.trace = frag_host_strdup(name);
-	assert_int_equal(frag_report_write(&s.report, dir, FRAG_FORMAT_BOOK, 2, &err), 0);
+	assert_int_equal(frag_report_write(&s.report, dir, FRAG_FORMAT_ONE_PDF, 2, &err), 0);
 	assert_int_not_equal(access(made, F_OK), 0);
 	f = fopen(pdf, "rb");
 	assert_non_null(f);
@@ -210,8 +210,8 @@ int main(void)
 						rig_drop_scratch),
 		cmocka_unit_test_setup_teardown(report_is_whole, rig_make_scratch,
 						rig_drop_scratch),
-		cmocka_unit_test(the_book_quotes),
-		cmocka_unit_test_setup_teardown(a_book_of_hostile_names, rig_make_scratch,
+		cmocka_unit_test(one_pdf_quotes),
+		cmocka_unit_test_setup_teardown(one_pdf_of_hostile_names, rig_make_scratch,
 						rig_drop_scratch),
 		cmocka_unit_test_setup_teardown(a_failed_picture_leaves_nothing, rig_make_scratch,
 						rig_drop_scratch),

@@ -76,9 +76,9 @@ static void a_known_replay(void **state)
 					(l.boxes[i].to_us - l.boxes[i].from_us) / FRAG_MIB;
 	/* MiB x us: 4 until 100, 8 from 10 to 60, 8 from 20 to 120 */
 	assert_int_equal(area[FRAG_LAYOUT_LIVE], 4 * 100 + 8 * 50 + 8 * 100);
-	/* the whole segment is free from 120 on, the rest of it before that is pinned */
+	/* the whole segment is free from 120 on, the rest of it before that is non-releasable */
 	assert_int_equal(area[FRAG_LAYOUT_RELEASABLE], 20 * 60);
-	assert_int_equal(area[FRAG_LAYOUT_PINNED], 20 * 120 - (4 * 100 + 8 * 50 + 8 * 100));
+	assert_int_equal(area[FRAG_LAYOUT_NON_RELEASABLE], 20 * 120 - (4 * 100 + 8 * 50 + 8 * 100));
 	assert_int_equal(area[FRAG_LAYOUT_WAITING], 0);
 	frag_layout_release(&l);
 }

@@ -90,7 +90,7 @@ static void test_many_codes(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < dev->events_count; i++)
-		dev->events[i].flags = (uint8_t)(i % 256) & ~FRAG_EVF_SEED;
+		dev->events[i].flags = (uint8_t)(i % 256) & ~FRAG_EVF_INITIAL;
 	round_trip(t);
 }
 

@@ -213,13 +213,13 @@ static void many_finals(struct frag_cft_device_values *v)
 {
 	v->dev.final_blocks_count = SIZE_MAX / 64;
 }
-static void many_seeds(struct frag_cft_device_values *v)
+static void many_initial(struct frag_cft_device_values *v)
 {
-	v->seed_blocks = UINT64_MAX / 64;
+	v->initial_blocks = UINT64_MAX / 64;
 }
-static void no_seeds(struct frag_cft_device_values *v)
+static void no_initial_state(struct frag_cft_device_values *v)
 {
-	v->seed_blocks = 0;
+	v->initial_blocks = 0;
 }
 static void no_addrs(struct frag_cft_device_values *v)
 {
@@ -229,8 +229,9 @@ static void no_addrs(struct frag_cft_device_values *v)
 static void test_hostile_counts(void **state)
 {
 	static void (*const changes[])(struct frag_cft_device_values *) = {
-		many_events, one_event_less, many_slots,  few_slots,  many_streams, many_pools,
-		many_seen,   no_seen,	     many_finals, many_seeds, no_seeds,	    no_addrs,
+		many_events,  one_event_less, many_slots,	few_slots,
+		many_streams, many_pools,     many_seen,	no_seen,
+		many_finals,  many_initial,   no_initial_state, no_addrs,
 	};
 	struct frag_trace *t = sample_trace_small(), *back;
 	struct frag_err err = { 0 };
@@ -253,7 +254,7 @@ static void test_hostile_counts(void **state)
 static void test_blocks_lost_doubled_swapped(void **state)
 {
 	static const unsigned types[] = { FRAG_CFT_STRINGS, FRAG_CFT_FRAMES,
-					  FRAG_CFT_DEVICE,  FRAG_CFT_SEED_BLOCKS,
+					  FRAG_CFT_DEVICE,  FRAG_CFT_INITIAL_BLOCKS,
 					  FRAG_CFT_EVENTS,  FRAG_CFT_ADDRS,
 					  FRAG_CFT_SEEN,    FRAG_CFT_FINAL_SEGMENTS,
 					  FRAG_CFT_END };
@@ -352,29 +353,29 @@ static void wrong_mark(struct frag_trace_dev *d)
 {
 	d->events[5].slot = 5;
 }
-static void late_seed(struct frag_trace_dev *d)
+static void late_initial(struct frag_trace_dev *d)
 {
-	d->events[3].flags = FRAG_EVF_SEED;
+	d->events[3].flags = FRAG_EVF_INITIAL;
 }
-static void missing_seed(struct frag_trace_dev *d)
+static void missing_initial(struct frag_trace_dev *d)
 {
 	d->events[1].flags = 0;
 }
-static void other_seed(struct frag_trace_dev *d)
+static void other_initial(struct frag_trace_dev *d)
 {
-	d->seed_blocks[1].slot = 2;
+	d->initial_blocks[1].slot = 2;
 }
-static void seed_outside(struct frag_trace_dev *d)
+static void initial_outside(struct frag_trace_dev *d)
 {
-	d->seed_blocks[0].bytes = 3 * FRAG_MIB;
+	d->initial_blocks[0].bytes = 3 * FRAG_MIB;
 }
-static void seed_wraps(struct frag_trace_dev *d)
+static void initial_wraps(struct frag_trace_dev *d)
 {
-	d->seed_blocks[0].bytes = UINT64_MAX;
+	d->initial_blocks[0].bytes = UINT64_MAX;
 }
 static void seed_segment_blocks(struct frag_trace_dev *d)
 {
-	d->seed_segments[1].blocks_count = 2;
+	d->initial_segments[1].blocks_count = 2;
 }
 static void stray_addr(struct frag_trace_dev *d)
 {
@@ -414,8 +415,8 @@ static void test_unsound_traces(void **state)
 	static void (*const changes[])(struct frag_trace_dev *) = {
 		free_twice,	     free_wrong_size, free_never_used, alloc_nothing,
 		alloc_over_live,     alloc_beyond,    wrong_stream,    wrong_pool,
-		wrong_stack,	     wrong_kind,      wrong_mark,      late_seed,
-		missing_seed,	     other_seed,      seed_outside,    seed_wraps,
+		wrong_stack,	     wrong_kind,      wrong_mark,      late_initial,
+		missing_initial,     other_initial,   initial_outside, initial_wraps,
 		seed_segment_blocks, stray_addr,      seen_backwards,  seen_beyond,
 		seen_kind,	     final_blocks,    final_state,     streams_unsorted,
 		pool_first,

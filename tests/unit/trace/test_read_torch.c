@@ -51,7 +51,7 @@ static void test_everything(void **state)
 		assert_int_equal(d->final_blocks_count, 2);
 		assert_int_equal(d->final_blocks[0].state, FRAG_STATE_LIVE);
 		assert_int_equal(d->final_blocks[1].requested, 512);
-		assert_int_equal(d->seed.blocks_count + d->seed.segments_count, 0);
+		assert_int_equal(d->initial.blocks_count + d->initial.segments_count, 0);
 		frag_trace_destroy(t);
 		pb_release(&b);
 	}
@@ -133,7 +133,7 @@ static void test_format_of_2_0(void **state)
 	assert_true(t->settings.max_split_bytes == UINT64_MAX);
 	assert_int_equal(t->start_us, 0);
 	assert_int_equal(d->events_count, 1);
-	assert_int_equal(d->seed.blocks_count, 0);
+	assert_int_equal(d->initial.blocks_count, 0);
 	assert_true(d->final_segments[0].small);
 	assert_int_equal(d->final_blocks[0].requested, 700);
 	assert_true(d->final_blocks[1].addr == S0 + 1024);
@@ -172,14 +172,14 @@ static void test_segments_only(void **state)
 		assert_int_equal(t->devs_count, 1);
 		d = &t->devs[0];
 		assert_int_equal(d->ordinal, 3);
-		assert_int_equal(d->seed.segments_count, 1);
-		assert_int_equal(d->seed.blocks_count, 2);
+		assert_int_equal(d->initial.segments_count, 1);
+		assert_int_equal(d->initial.blocks_count, 2);
 		/* the pending one is let go by an event, so that all frees look alike */
 		assert_int_equal(d->events_count, 3);
-		assert_int_equal(d->events[1].flags, FRAG_EVF_SEED);
+		assert_int_equal(d->events[1].flags, FRAG_EVF_INITIAL);
 		assert_int_equal(d->events[2].kind, FRAG_EV_FREE_REQUESTED);
 		assert_int_equal(d->events[2].slot, 1);
-		assert_false(d->seed.blocks[1].waiting);
+		assert_false(d->initial.blocks[1].waiting);
 		assert_int_equal(d->pools_count, 2);
 		assert_int_equal(d->events[0].pool, 1);
 		frag_trace_destroy(t);
@@ -209,10 +209,10 @@ static void test_late_history(void **state)
 	sb_finish(&b);
 	t = sb_read_good(&b);
 	d = &t->devs[0];
-	assert_int_equal(d->seed.blocks_count, 2);
-	assert_int_equal(d->seed.blocks[0].bytes, 1024);
-	assert_int_equal(d->seed.blocks[0].requested, 600);
-	assert_int_equal(d->seed.segments_count, 1);
+	assert_int_equal(d->initial.blocks_count, 2);
+	assert_int_equal(d->initial.blocks[0].bytes, 1024);
+	assert_int_equal(d->initial.blocks[0].requested, 600);
+	assert_int_equal(d->initial.segments_count, 1);
 	assert_int_equal(d->uncertain_blocks, 0);
 	assert_true(d->truncated); /* it begins within a free */
 	assert_int_equal(d->events_count, 5);

@@ -61,8 +61,8 @@ static void check_recording(const struct recording *r, const struct frag_trace_d
 	uint64_t allocs = 0, segments = 0, ooms = 0;
 
 	for (size_t i = 0; i < d->events_count; i++)
-		allocs +=
-			d->events[i].kind == FRAG_EV_ALLOC && !(d->events[i].flags & FRAG_EVF_SEED);
+		allocs += d->events[i].kind == FRAG_EV_ALLOC &&
+			  !(d->events[i].flags & FRAG_EVF_INITIAL);
 	for (size_t i = 0; i < d->seen_count; i++) {
 		segments += d->seen[i].kind <= FRAG_SEEN_SEGMENT_UNMAP;
 		ooms += d->seen[i].kind == FRAG_SEEN_OOM;

@@ -297,7 +297,7 @@ static void test_tie_small_card(void **state)
 /*
  * A driver that refuses once: what is cached goes back, and the retry is served, often at an
  * address that has just become free. The simulated card refuses nothing, so it holds that address
- * still when the tape says that it is given: this is an answer, too.
+ * still when the log says that it is given: this is an answer, too.
  */
 static void test_refused_once(void **state)
 {

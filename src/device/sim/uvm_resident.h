@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The book of a real card's managed memory: what of it is resident, by the rule of the simulated
+ * What of a real card's managed memory is resident, by the rule of the simulated
  * card, and what the driver has taken from the card for that, which is more. It is told of
  * every request, touch and free, and asks nobody; no over-subscription.
  *
@@ -8,11 +8,11 @@
  * 64 KiB for each resident group, and for the last one, if it is no whole group, a chunk
  * of 4 KiB for each of its pages. What that means for the card: uvm_roots.h.
  *
- * Ownership: the book owns what it remembers of a request until its free. Addresses and
+ * Ownership: the count owns what it remembers of a request until its free. Addresses and
  * sizes are bytes.
  */
-#ifndef FRAG_DEVICE_UVM_BOOK_H
-#define FRAG_DEVICE_UVM_BOOK_H
+#ifndef FRAG_DEVICE_UVM_RESIDENT_H
+#define FRAG_DEVICE_UVM_RESIDENT_H
 
 #include "sim_store.h"
 #include "uvm_groups.h"
@@ -32,7 +32,7 @@ struct uvm_piece {
 	struct uvm_chunks tail; /* behind those of the tail */
 };
 
-struct uvm_book {
+struct uvm_resident {
 	uint64_t resident_bytes;
 	struct uvm_roots roots;
 
@@ -42,21 +42,23 @@ struct uvm_book {
 };
 
 /* Empty; the driver holds nothing. release: forgets everything. */
-void frag_uvmbook_init(struct uvm_book *b);
-void frag_uvmbook_release(struct uvm_book *b);
+void frag_uvm_resident_init(struct uvm_resident *b);
+void frag_uvm_resident_release(struct uvm_resident *b);
 
 /* Enough for one add or one touch. False: host memory exhausted. */
-bool frag_uvmbook_reserve(struct uvm_book *b);
+bool frag_uvm_resident_reserve(struct uvm_resident *b);
 
 /* pre (add, touch): reserved. Constant time, whatever the size. */
-void frag_uvmbook_add(struct uvm_book *b, frag_addr_t addr, uint64_t bytes);
+void frag_uvm_resident_add(struct uvm_resident *b, frag_addr_t addr, uint64_t bytes);
 /* The first `bytes` of a request were prefetched, or touched by a kernel. pre: 0 < bytes <= its. */
-void frag_uvmbook_touch(struct uvm_book *b, frag_addr_t addr, uint64_t bytes, bool prefetch);
+void frag_uvm_resident_touch(struct uvm_resident *b, frag_addr_t addr, uint64_t bytes,
+			     bool prefetch);
 /* pre: live. */
-void frag_uvmbook_free(struct uvm_book *b, frag_addr_t addr);
+void frag_uvm_resident_free(struct uvm_resident *b, frag_addr_t addr);
 
 /* NULL: no live request begins there. Borrowed until its free. */
-static inline const struct uvm_piece *frag_uvmbook_find(const struct uvm_book *b, frag_addr_t addr)
+static inline const struct uvm_piece *frag_uvm_resident_find(const struct uvm_resident *b,
+							     frag_addr_t addr)
 {
 	return frag_simmap_find(&b->live, addr);
 }

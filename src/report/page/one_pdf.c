@@ -4,7 +4,7 @@
  * a page of its own. Texts go in as literals in single quotes, in which gnuplot knows no
  * escape and runs no command.
  */
-#include "book.h"
+#include "one_pdf.h"
 
 #include <string.h>
 
@@ -23,10 +23,10 @@ static void add_literal(const char *name, const char *text, struct frag_text *ou
 	frag_text_add(out, "'\n");
 }
 
-void frag_book_script(const struct frag_plot *plots, size_t count, const char *scripts,
-		      const char *output, struct frag_text *out)
+void frag_one_pdf_script(const struct frag_plot *plots, size_t count, const char *scripts,
+			 const char *output, struct frag_text *out)
 {
-	frag_text_add(out, "BOOK = 1\nFORMAT = 'book'\nCHARTS = ''\nOUTPUT = ''\n"
+	frag_text_add(out, "ONE_PDF = 1\nFORMAT = 'one_pdf'\nCHARTS = ''\nOUTPUT = ''\n"
 			   "set term pdfcairo size 8.268in,11.693in fontscale 0.5 linewidth 0.8 "
 			   "pointscale 0.5 font 'sans-serif,14' noenhanced rounded background "
 			   "'#ffffff'\n");

@@ -32,7 +32,7 @@
  * `takeable` is the sum over `whole`. O(log blocks) a call, plus a bit per page
  * of the request, plus once for every piece flushed.
  */
-#include "sim_pool.h"
+#include "sim_mempool.h"
 
 #include <string.h>
 
@@ -356,9 +356,9 @@ static int flush_and_cut(struct pool *p, uint64_t bytes, uint32_t stream, uint64
 	return 0;
 }
 
-int frag_simpool_alloc(struct pool *p, uint64_t bytes, uint32_t stream, uint64_t pages_left,
-		       uint64_t stale_ns, uint64_t *addr, struct pool_work *work,
-		       struct frag_err *err)
+int frag_simmempool_alloc(struct pool *p, uint64_t bytes, uint32_t stream, uint64_t pages_left,
+			  uint64_t stale_ns, uint64_t *addr, struct pool_work *work,
+			  struct frag_err *err)
 {
 	struct pool_block *b = NULL;
 	uint64_t size;
@@ -410,8 +410,8 @@ static bool is_recent_of(const struct pool_block *b, uint32_t stream)
 	return b && b->state == POOL_RECENT && b->stream == stream;
 }
 
-int frag_simpool_free(struct pool *p, uint64_t addr, uint32_t stream, uint64_t now_ns,
-		      uint64_t *asked, struct frag_err *err)
+int frag_simmempool_free(struct pool *p, uint64_t addr, uint32_t stream, uint64_t now_ns,
+			 uint64_t *asked, struct frag_err *err)
 {
 	struct pool_block *b;
 
@@ -435,7 +435,7 @@ int frag_simpool_free(struct pool *p, uint64_t addr, uint32_t stream, uint64_t n
 	return 0;
 }
 
-uint64_t frag_simpool_trim(struct pool *p, uint64_t keep_pages)
+uint64_t frag_simmempool_trim(struct pool *p, uint64_t keep_pages)
 {
 	uint64_t before = p->pages;
 
@@ -444,19 +444,19 @@ uint64_t frag_simpool_trim(struct pool *p, uint64_t keep_pages)
 	return before - p->pages;
 }
 
-uint64_t frag_simpool_sync(struct pool *p, uint32_t stream, uint64_t keep_pages)
+uint64_t frag_simmempool_sync(struct pool *p, uint32_t stream, uint64_t keep_pages)
 {
 	uint64_t given = 0;
 
 	/* after each piece: older ones have not joined yet, which decides what stays */
 	while (stream < p->streams_count && p->streams[stream].newest) {
 		recent_to_idle(p, p->streams[stream].newest);
-		given += frag_simpool_trim(p, keep_pages);
+		given += frag_simmempool_trim(p, keep_pages);
 	}
 	return given;
 }
 
-int frag_simpool_init(struct pool *p, uint64_t window_bytes, struct frag_err *err)
+int frag_simmempool_init(struct pool *p, uint64_t window_bytes, struct frag_err *err)
 {
 	struct pool_block *tail;
 
@@ -470,7 +470,7 @@ int frag_simpool_init(struct pool *p, uint64_t window_bytes, struct frag_err *er
 	return 0;
 }
 
-void frag_simpool_release(struct pool *p)
+void frag_simmempool_release(struct pool *p)
 {
 	frag_simslab_release(&p->blocks);
 	frag_simmap_release(&p->live);

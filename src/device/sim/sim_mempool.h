@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One cudaMemPool of the simulated card, without the card: the model of which
- * addresses it hands out and how many pages it owns (rules in sim_pool_model.c).
- * sim_pool.c puts it on the card: capacity, prices, streams that synchronise.
+ * addresses it hands out and how many pages it owns (rules in sim_mempool_model.c).
+ * sim_mempool.c puts it on the card: capacity, prices, streams that synchronise.
  *
  * Ownership: the pool owns its blocks and tables; addresses are offsets from 0.
  */
-#ifndef FRAG_DEVICE_SIM_POOL_H
-#define FRAG_DEVICE_SIM_POOL_H
+#ifndef FRAG_DEVICE_SIM_MEMPOOL_H
+#define FRAG_DEVICE_SIM_MEMPOOL_H
 
 #include <frag/error.h>
 
@@ -59,23 +59,23 @@ struct pool_work {
 };
 
 /* Errors: FRAG_ENOMEM. */
-int frag_simpool_init(struct pool *p, uint64_t window_bytes, struct frag_err *err);
-void frag_simpool_release(struct pool *p);
+int frag_simmempool_init(struct pool *p, uint64_t window_bytes, struct frag_err *err);
+void frag_simmempool_release(struct pool *p);
 
 /*
  * pages_left: new pages that may be taken. 0, FRAG_OOM (nothing changed that a
  * program could see) or FRAG_ENOMEM. stale_ns: pieces freed on other streams up to
  * this time count as passed when memory is short (0 = none do, UINT64_MAX = all).
  */
-int frag_simpool_alloc(struct pool *p, uint64_t bytes, uint32_t stream, uint64_t pages_left,
-		       uint64_t stale_ns, uint64_t *addr, struct pool_work *work,
-		       struct frag_err *err);
+int frag_simmempool_alloc(struct pool *p, uint64_t bytes, uint32_t stream, uint64_t pages_left,
+			  uint64_t stale_ns, uint64_t *addr, struct pool_work *work,
+			  struct frag_err *err);
 /* Bytes that were asked, 0 if addr is not live. Errors: FRAG_ENOMEM. */
-int frag_simpool_free(struct pool *p, uint64_t addr, uint32_t stream, uint64_t now_ns,
-		      uint64_t *asked, struct frag_err *err);
+int frag_simmempool_free(struct pool *p, uint64_t addr, uint32_t stream, uint64_t now_ns,
+			 uint64_t *asked, struct frag_err *err);
 /* Gives wholly free pages back until `keep` are left or no more can go. Returns how many went. */
-uint64_t frag_simpool_trim(struct pool *p, uint64_t keep_pages);
+uint64_t frag_simmempool_trim(struct pool *p, uint64_t keep_pages);
 /* The frees of one stream are complete: flush, and trim to keep_pages after each piece. */
-uint64_t frag_simpool_sync(struct pool *p, uint32_t stream, uint64_t keep_pages);
+uint64_t frag_simmempool_sync(struct pool *p, uint32_t stream, uint64_t keep_pages);
 
 #endif

@@ -10,10 +10,10 @@
 
 #define LLU(x) ((unsigned long long)(x))
 
-static int find_pool(struct cuda *c, const char *call, uint64_t id, struct cuda_pool **out,
+static int find_pool(struct cuda *c, const char *call, uint64_t id, struct cuda_mempool **out,
 		     struct frag_err *err)
 {
-	for (struct cuda_pool *p = c->pools; p; p = p->next) {
+	for (struct cuda_mempool *p = c->pools; p; p = p->next) {
 		if ((uintptr_t)p->pool == id) {
 			*out = p;
 			return 0;
@@ -29,7 +29,7 @@ static int set_flag(cudaMemPool_t pool, enum cudaMemPoolAttr attr, bool on, stru
 	return RT(err, cudaMemPoolSetAttribute, pool, attr, &value);
 }
 
-static int set_attributes(cudaMemPool_t pool, const struct frag_pool_attr *attr,
+static int set_attributes(cudaMemPool_t pool, const struct frag_mempool_attr *attr,
 			  struct frag_err *err)
 {
 	uint64_t threshold = attr->release_threshold;
@@ -44,15 +44,15 @@ static int set_attributes(cudaMemPool_t pool, const struct frag_pool_attr *attr,
 			attr->reuse_allow_internal_dependencies, err);
 }
 
-int frag_cuda_pool_create(void *priv, const struct frag_pool_attr *attr, uint64_t *pool,
-			  uint64_t *ns, struct frag_err *err)
+int frag_cuda_mempool_create(void *priv, const struct frag_mempool_attr *attr, uint64_t *pool,
+			     uint64_t *ns, struct frag_err *err)
 {
 	struct cuda *c = priv;
 	struct cudaMemPoolProps props = {
 		.allocType = cudaMemAllocationTypePinned,
 		.location = { .type = cudaMemLocationTypeDevice, .id = c->cfg.ordinal },
 	};
-	struct cuda_pool *p = frag_host_calloc(1, sizeof(*p));
+	struct cuda_mempool *p = frag_host_calloc(1, sizeof(*p));
 	uint64_t start = frag_clock_ns();
 	int rc;
 
@@ -75,10 +75,10 @@ int frag_cuda_pool_create(void *priv, const struct frag_pool_attr *attr, uint64_
 	return 0;
 }
 
-int frag_cuda_pool_destroy(void *priv, uint64_t pool, uint64_t *ns, struct frag_err *err)
+int frag_cuda_mempool_destroy(void *priv, uint64_t pool, uint64_t *ns, struct frag_err *err)
 {
 	struct cuda *c = priv;
-	struct cuda_pool *p = NULL, **link = &c->pools;
+	struct cuda_mempool *p = NULL, **link = &c->pools;
 	uint64_t start;
 
 	FRAG_TRY(find_pool(c, "cudaMemPoolDestroy", pool, &p, err));
@@ -95,11 +95,11 @@ int frag_cuda_pool_destroy(void *priv, uint64_t pool, uint64_t *ns, struct frag_
 	return 0;
 }
 
-int frag_cuda_pool_alloc(void *priv, uint64_t pool, uint64_t bytes, uint32_t stream,
-			 frag_addr_t *out, uint64_t *ns, struct frag_err *err)
+int frag_cuda_mempool_alloc(void *priv, uint64_t pool, uint64_t bytes, uint32_t stream,
+			    frag_addr_t *out, uint64_t *ns, struct frag_err *err)
 {
 	struct cuda *c = priv;
-	struct cuda_pool *p = NULL;
+	struct cuda_mempool *p = NULL;
 	cudaStream_t s;
 	void *ptr = NULL;
 	cudaError_t rc;
@@ -129,11 +129,11 @@ int frag_cuda_pool_alloc(void *priv, uint64_t pool, uint64_t bytes, uint32_t str
 	return FRAG_OOM;
 }
 
-int frag_cuda_pool_free(void *priv, uint64_t pool, frag_addr_t addr, uint32_t stream, uint64_t *ns,
-			struct frag_err *err)
+int frag_cuda_mempool_free(void *priv, uint64_t pool, frag_addr_t addr, uint32_t stream,
+			   uint64_t *ns, struct frag_err *err)
 {
 	struct cuda *c = priv;
-	struct cuda_pool *p = NULL;
+	struct cuda_mempool *p = NULL;
 	cudaStream_t s;
 	uint64_t start;
 
@@ -147,11 +147,11 @@ int frag_cuda_pool_free(void *priv, uint64_t pool, frag_addr_t addr, uint32_t st
 	return 0;
 }
 
-int frag_cuda_pool_trim(void *priv, uint64_t pool, uint64_t keep_bytes, uint64_t *ns,
-			struct frag_err *err)
+int frag_cuda_mempool_trim(void *priv, uint64_t pool, uint64_t keep_bytes, uint64_t *ns,
+			   struct frag_err *err)
 {
 	struct cuda *c = priv;
-	struct cuda_pool *p = NULL;
+	struct cuda_mempool *p = NULL;
 	uint64_t since;
 
 	FRAG_TRY(find_pool(c, "cudaMemPoolTrimTo", pool, &p, err));
@@ -171,13 +171,13 @@ static uint64_t attribute(cudaMemPool_t pool, enum cudaMemPoolAttr attr)
 	return value;
 }
 
-void frag_cuda_pool_usage(void *priv, uint64_t pool, struct frag_pool_usage *out)
+void frag_cuda_mempool_usage(void *priv, uint64_t pool, struct frag_mempool_usage *out)
 {
-	struct cuda_pool *p = NULL;
+	struct cuda_mempool *p = NULL;
 
 	if (find_pool(priv, "", pool, &p, NULL))
 		return;
-	*out = (struct frag_pool_usage){
+	*out = (struct frag_mempool_usage){
 		.reserved_bytes = attribute(p->pool, cudaMemPoolAttrReservedMemCurrent),
 		.reserved_peak_bytes = attribute(p->pool, cudaMemPoolAttrReservedMemHigh),
 		.used_bytes = attribute(p->pool, cudaMemPoolAttrUsedMemCurrent),
@@ -185,11 +185,11 @@ void frag_cuda_pool_usage(void *priv, uint64_t pool, struct frag_pool_usage *out
 	};
 }
 
-uint64_t frag_cuda_pools_bytes(struct cuda *c)
+uint64_t frag_cuda_mempools_bytes(struct cuda *c)
 {
 	uint64_t sum = 0;
 
-	for (struct cuda_pool *p = c->pools; p; p = p->next) {
+	for (struct cuda_mempool *p = c->pools; p; p = p->next) {
 		if (p->stale)
 			p->reserved_bytes = attribute(p->pool, cudaMemPoolAttrReservedMemCurrent);
 		p->stale = false;
@@ -198,16 +198,16 @@ uint64_t frag_cuda_pools_bytes(struct cuda *c)
 	return sum;
 }
 
-void frag_cuda_pools_stale(struct cuda *c)
+void frag_cuda_mempools_stale(struct cuda *c)
 {
-	for (struct cuda_pool *p = c->pools; p; p = p->next)
+	for (struct cuda_mempool *p = c->pools; p; p = p->next)
 		p->stale = true;
 }
 
-void frag_cuda_pools_release(struct cuda *c)
+void frag_cuda_mempools_release(struct cuda *c)
 {
 	while (c->pools) {
-		struct cuda_pool *p = c->pools;
+		struct cuda_mempool *p = c->pools;
 
 		c->pools = p->next;
 		(void)cudaMemPoolDestroy(p->pool);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cudaMemPool on the simulated card: puts the model of sim_pool_model.c on the
+ * cudaMemPool on the simulated card: puts the model of sim_mempool_model.c on the
  * card, that is: capacity, prices, addresses, and which streams have finished.
  *
  * Reuse across streams. Freed pieces go to the stream that freed them at once,
@@ -14,32 +14,32 @@
  * Every pool has a window of addresses of its own; the driver's is endless.
  */
 #include "sim.h"
-#include "sim_pool.h"
+#include "sim_mempool.h"
 
 #define PASSED_NS 10000000u
 /* Holes with unmapped pages cost nothing but addresses, so a pool gets many cards' worth. */
 #define WINDOW_CARDS 16u
 #define WINDOW_UNIT (1024 * FRAG_GIB)
 
-struct sim_pool {
+struct sim_mempool {
 	struct pool model;
-	struct frag_pool_attr attr;
+	struct frag_mempool_attr attr;
 	frag_addr_t base;
 	uint64_t id;
 	uint64_t live_count;
 	uint64_t reserved_peak_bytes, used_peak_bytes;
 	bool destroyed; /* goes with its last live block */
-	struct sim_pool *prev, *next;
+	struct sim_mempool *prev, *next;
 };
 
 #define LLU(x) ((unsigned long long)(x))
 
-void frag_sim_pools_init(struct sim *sim)
+void frag_sim_mempools_init(struct sim *sim)
 {
-	sim->pools = (struct sim_pools){ 0 };
+	sim->pools = (struct sim_mempools){ 0 };
 }
 
-static void pool_delete(struct sim *sim, struct sim_pool *p)
+static void pool_delete(struct sim *sim, struct sim_mempool *p)
 {
 	if (p->prev)
 		p->prev->next = p->next;
@@ -50,18 +50,18 @@ static void pool_delete(struct sim *sim, struct sim_pool *p)
 	frag_simmap_take(&sim->pools.by_id, p->id);
 	frag_simplace_unreserve(&sim->place, p->base);
 	frag_sim_give(sim, p->model.pages * p->model.page_bytes);
-	frag_simpool_release(&p->model);
+	frag_simmempool_release(&p->model);
 	frag_host_free(p);
 }
 
-void frag_sim_pools_release(struct sim *sim)
+void frag_sim_mempools_release(struct sim *sim)
 {
 	while (sim->pools.first)
 		pool_delete(sim, sim->pools.first);
 	frag_simmap_release(&sim->pools.by_id);
 }
 
-static int find_pool(struct sim *sim, enum frag_call call, uint64_t id, struct sim_pool **out,
+static int find_pool(struct sim *sim, enum frag_call call, uint64_t id, struct sim_mempool **out,
 		     struct frag_err *err)
 {
 	*out = frag_simmap_find(&sim->pools.by_id, id);
@@ -71,14 +71,14 @@ static int find_pool(struct sim *sim, enum frag_call call, uint64_t id, struct s
 			 frag_call_name(call), LLU(id));
 }
 
-static uint64_t keep_pages(const struct sim_pool *p, uint64_t bytes)
+static uint64_t keep_pages(const struct sim_mempool *p, uint64_t bytes)
 {
 	/* pages go while more than `bytes` is held */
 	return bytes / p->model.page_bytes;
 }
 
 /* Pages that went back: physical memory and what giving it back took. */
-static uint64_t given(struct sim *sim, const struct sim_pool *p, uint64_t pages)
+static uint64_t given(struct sim *sim, const struct sim_mempool *p, uint64_t pages)
 {
 	uint64_t bytes = pages * p->model.page_bytes;
 
@@ -88,21 +88,21 @@ static uint64_t given(struct sim *sim, const struct sim_pool *p, uint64_t pages)
 	return frag_sim_cost(sim, FRAG_COST_ASYNC_RELEASE, bytes);
 }
 
-static int place_pool(struct sim *sim, struct sim_pool *p, struct frag_err *err)
+static int place_pool(struct sim *sim, struct sim_mempool *p, struct frag_err *err)
 {
 	uint64_t card = FRAG_MIN(sim->cfg.total_bytes, 1ull << 56);
 	uint64_t window = frag_round_up(card * WINDOW_CARDS, WINDOW_UNIT);
 
-	FRAG_TRY(frag_simpool_init(&p->model, window, err));
+	FRAG_TRY(frag_simmempool_init(&p->model, window, err));
 	return frag_simplace_reserve(&sim->place, window, &p->base, err);
 }
 
-int frag_sim_pool_create(void *priv, const struct frag_pool_attr *attr, uint64_t *pool,
-			 uint64_t *ns, struct frag_err *err)
+int frag_sim_mempool_create(void *priv, const struct frag_mempool_attr *attr, uint64_t *pool,
+			    uint64_t *ns, struct frag_err *err)
 {
 	struct sim *sim = priv;
-	struct sim_pools *all = &sim->pools;
-	struct sim_pool *p;
+	struct sim_mempools *all = &sim->pools;
+	struct sim_mempool *p;
 	int rc;
 
 	*ns = frag_sim_cost(sim, FRAG_CALL_POOL_CREATE, 0);
@@ -113,7 +113,7 @@ int frag_sim_pool_create(void *priv, const struct frag_pool_attr *attr, uint64_t
 		return frag_fail_nomem(err, "pool");
 	rc = place_pool(sim, p, err);
 	if (rc) {
-		frag_simpool_release(&p->model);
+		frag_simmempool_release(&p->model);
 		frag_host_free(p);
 		return rc < 0 ? rc
 			      : frag_fail(err, FRAG_EDEVICE,
@@ -130,10 +130,10 @@ int frag_sim_pool_create(void *priv, const struct frag_pool_attr *attr, uint64_t
 	return 0;
 }
 
-int frag_sim_pool_destroy(void *priv, uint64_t pool, uint64_t *ns, struct frag_err *err)
+int frag_sim_mempool_destroy(void *priv, uint64_t pool, uint64_t *ns, struct frag_err *err)
 {
 	struct sim *sim = priv;
-	struct sim_pool *p;
+	struct sim_mempool *p;
 
 	*ns = frag_sim_cost(sim, FRAG_CALL_POOL_DESTROY, 0);
 	FRAG_TRY(find_pool(sim, FRAG_CALL_POOL_DESTROY, pool, &p, err));
@@ -148,7 +148,7 @@ int frag_sim_pool_destroy(void *priv, uint64_t pool, uint64_t *ns, struct frag_e
 }
 
 /* One attempt; takes the new pages from the card. */
-static int attempt(struct sim *sim, struct sim_pool *p, uint64_t bytes, uint32_t stream,
+static int attempt(struct sim *sim, struct sim_mempool *p, uint64_t bytes, uint32_t stream,
 		   uint64_t stale_ns, uint64_t *addr, uint64_t *ns, struct frag_err *err)
 {
 	uint64_t left = sim->capacity_bytes - sim->used_bytes + sim->managed.usage.resident_bytes;
@@ -156,8 +156,8 @@ static int attempt(struct sim *sim, struct sim_pool *p, uint64_t bytes, uint32_t
 	struct pool_work work;
 	int rc;
 
-	FRAG_TRY(frag_simpool_alloc(&p->model, bytes, stream, left / page, stale_ns, addr, &work,
-				    err));
+	FRAG_TRY(frag_simmempool_alloc(&p->model, bytes, stream, left / page, stale_ns, addr, &work,
+				       err));
 	if (work.fresh_pages) {
 		rc = frag_sim_take(sim, work.fresh_pages * page, ns);
 		FRAG_ASSERT(!rc); /* no more than `left` was asked for */
@@ -178,11 +178,11 @@ static uint64_t passed_until(const struct sim *sim)
 	return now > lag ? now - lag : 0;
 }
 
-int frag_sim_pool_alloc(void *priv, uint64_t pool, uint64_t bytes, uint32_t stream,
-			frag_addr_t *out, uint64_t *ns, struct frag_err *err)
+int frag_sim_mempool_alloc(void *priv, uint64_t pool, uint64_t bytes, uint32_t stream,
+			   frag_addr_t *out, uint64_t *ns, struct frag_err *err)
 {
 	struct sim *sim = priv;
-	struct sim_pool *p;
+	struct sim_mempool *p;
 	uint64_t addr;
 	int rc;
 
@@ -205,18 +205,18 @@ int frag_sim_pool_alloc(void *priv, uint64_t pool, uint64_t bytes, uint32_t stre
 	return 0;
 }
 
-int frag_sim_pool_free(void *priv, uint64_t pool, frag_addr_t addr, uint32_t stream, uint64_t *ns,
-		       struct frag_err *err)
+int frag_sim_mempool_free(void *priv, uint64_t pool, frag_addr_t addr, uint32_t stream,
+			  uint64_t *ns, struct frag_err *err)
 {
 	struct sim *sim = priv;
-	struct sim_pool *p;
+	struct sim_mempool *p;
 	uint64_t asked = 0;
 
 	*ns = frag_sim_cost(sim, FRAG_CALL_ASYNC_FREE, 0);
 	FRAG_TRY(find_pool(sim, FRAG_CALL_ASYNC_FREE, pool, &p, err));
 	if (addr >= p->base)
-		FRAG_TRY(frag_simpool_free(&p->model, addr - p->base, stream, sim->dev->now_ns,
-					   &asked, err));
+		FRAG_TRY(frag_simmempool_free(&p->model, addr - p->base, stream, sim->dev->now_ns,
+					      &asked, err));
 	if (!asked)
 		return frag_fail(err, FRAG_EDEVICE,
 				 "cudaFreeAsync: 0x%llx is not live in pool %llu", LLU(addr),
@@ -227,40 +227,40 @@ int frag_sim_pool_free(void *priv, uint64_t pool, frag_addr_t addr, uint32_t str
 	return 0;
 }
 
-int frag_sim_pool_trim(void *priv, uint64_t pool, uint64_t keep_bytes, uint64_t *ns,
-		       struct frag_err *err)
+int frag_sim_mempool_trim(void *priv, uint64_t pool, uint64_t keep_bytes, uint64_t *ns,
+			  struct frag_err *err)
 {
 	struct sim *sim = priv;
-	struct sim_pool *p;
+	struct sim_mempool *p;
 
 	*ns = frag_sim_cost(sim, FRAG_CALL_POOL_TRIM, 0);
 	FRAG_TRY(find_pool(sim, FRAG_CALL_POOL_TRIM, pool, &p, err));
-	*ns += given(sim, p, frag_simpool_trim(&p->model, keep_pages(p, keep_bytes)));
+	*ns += given(sim, p, frag_simmempool_trim(&p->model, keep_pages(p, keep_bytes)));
 	return 0;
 }
 
-void frag_sim_pools_sync(struct sim *sim, uint32_t stream, bool whole_device, uint64_t *ns)
+void frag_sim_mempools_sync(struct sim *sim, uint32_t stream, bool whole_device, uint64_t *ns)
 {
-	for (struct sim_pool *p = sim->pools.first; p; p = p->next) {
+	for (struct sim_mempool *p = sim->pools.first; p; p = p->next) {
 		uint64_t keep = keep_pages(p, p->attr.release_threshold);
 		uint64_t pages = 0;
 
 		if (!whole_device)
-			pages = frag_simpool_sync(&p->model, stream, keep);
+			pages = frag_simmempool_sync(&p->model, stream, keep);
 		for (uint32_t s = 0; whole_device && s < p->model.streams_count; s++)
-			pages += frag_simpool_sync(&p->model, s, keep);
+			pages += frag_simmempool_sync(&p->model, s, keep);
 		*ns += given(sim, p, pages);
 	}
 }
 
-void frag_sim_pool_usage(void *priv, uint64_t pool, struct frag_pool_usage *out)
+void frag_sim_mempool_usage(void *priv, uint64_t pool, struct frag_mempool_usage *out)
 {
 	struct sim *sim = priv;
-	const struct sim_pool *p = frag_simmap_find(&sim->pools.by_id, pool);
+	const struct sim_mempool *p = frag_simmap_find(&sim->pools.by_id, pool);
 
 	if (!p)
 		return;
-	*out = (struct frag_pool_usage){
+	*out = (struct frag_mempool_usage){
 		.reserved_bytes = p->model.pages * p->model.page_bytes,
 		.reserved_peak_bytes = p->reserved_peak_bytes,
 		.used_bytes = p->model.used_bytes,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The book of a real card's managed memory (see uvm_book.h).
+ * What of a real card's managed memory is resident (see uvm_resident.h).
  *
  * A touch begins at the start of its request. So in a region of its own the resident groups
  * are the first so many: a subtree that a fault completes contains a touched group, and all
@@ -10,27 +10,27 @@
  * Invariant: the roots in use are those that are cut, the blocks with a resident group that are
  * no tail, and the pages with one.
  */
-#include "uvm_book.h"
+#include "uvm_resident.h"
 
-void frag_uvmbook_init(struct uvm_book *b)
+void frag_uvm_resident_init(struct uvm_resident *b)
 {
-	*b = (struct uvm_book){ 0 };
+	*b = (struct uvm_resident){ 0 };
 	frag_simslab_init(&b->piece_slab, sizeof(struct uvm_piece));
 	frag_simslab_init(&b->page_slab, sizeof(struct uvm_page));
 	frag_uvmroots_init(&b->roots);
 }
 
-void frag_uvmbook_release(struct uvm_book *b)
+void frag_uvm_resident_release(struct uvm_resident *b)
 {
 	frag_simmap_release(&b->live);
 	frag_simmap_release(&b->pages);
 	frag_simslab_release(&b->piece_slab);
 	frag_simslab_release(&b->page_slab);
 	frag_uvmroots_release(&b->roots);
-	frag_uvmbook_init(b);
+	frag_uvm_resident_init(b);
 }
 
-bool frag_uvmbook_reserve(struct uvm_book *b)
+bool frag_uvm_resident_reserve(struct uvm_resident *b)
 {
 	return frag_simslab_reserve(&b->piece_slab, 1) && frag_simmap_reserve(&b->live) &&
 	       frag_simslab_reserve(&b->page_slab, 1) && frag_simmap_reserve(&b->pages) &&
@@ -64,7 +64,7 @@ static uint64_t faulted(const struct uvm_piece *p, uint64_t end)
 }
 
 /* Group i, one of the tail. */
-static void take_group(struct uvm_book *b, struct uvm_piece *p, uint64_t i)
+static void take_group(struct uvm_resident *b, struct uvm_piece *p, uint64_t i)
 {
 	uint64_t bytes = FRAG_MIN(frag_round_up(p->bytes, UVM_PAGE) - i * UVM_GROUP, UVM_GROUP);
 
@@ -75,7 +75,7 @@ static void take_group(struct uvm_book *b, struct uvm_piece *p, uint64_t i)
 			frag_uvmroots_take_chunk(&b->roots, UVM_CHUNK_PAGE, &p->tail);
 }
 
-static void touch_own(struct uvm_book *b, struct uvm_piece *p, uint64_t end, bool prefetch)
+static void touch_own(struct uvm_resident *b, struct uvm_piece *p, uint64_t end, bool prefetch)
 {
 	uint64_t tail = before_tail(p);
 
@@ -90,7 +90,7 @@ static void touch_own(struct uvm_book *b, struct uvm_piece *p, uint64_t end, boo
 	p->groups = end;
 }
 
-static void touch_page(struct uvm_book *b, struct uvm_page *page, uint32_t want, bool prefetch)
+static void touch_page(struct uvm_resident *b, struct uvm_page *page, uint32_t want, bool prefetch)
 {
 	want &= ~page->resident;
 	if (!want)
@@ -103,7 +103,8 @@ static void touch_page(struct uvm_book *b, struct uvm_page *page, uint32_t want,
 	b->resident_bytes += frag_uvm_count(want) * UVM_GROUP;
 }
 
-void frag_uvmbook_touch(struct uvm_book *b, frag_addr_t addr, uint64_t bytes, bool prefetch)
+void frag_uvm_resident_touch(struct uvm_resident *b, frag_addr_t addr, uint64_t bytes,
+			     bool prefetch)
 {
 	struct uvm_piece *p = frag_simmap_find(&b->live, addr);
 	uint64_t at = addr % UVM_BLOCK;
@@ -117,7 +118,7 @@ void frag_uvmbook_touch(struct uvm_book *b, frag_addr_t addr, uint64_t bytes, bo
 
 /* ---- requests ------------------------------------------------------------------ */
 
-static struct uvm_page *page_of(struct uvm_book *b, uint64_t number)
+static struct uvm_page *page_of(struct uvm_resident *b, uint64_t number)
 {
 	struct uvm_page *page = frag_simmap_find(&b->pages, number);
 
@@ -129,7 +130,7 @@ static struct uvm_page *page_of(struct uvm_book *b, uint64_t number)
 	return page;
 }
 
-void frag_uvmbook_add(struct uvm_book *b, frag_addr_t addr, uint64_t bytes)
+void frag_uvm_resident_add(struct uvm_resident *b, frag_addr_t addr, uint64_t bytes)
 {
 	struct uvm_piece *p = frag_simslab_take(&b->piece_slab);
 
@@ -142,7 +143,7 @@ void frag_uvmbook_add(struct uvm_book *b, frag_addr_t addr, uint64_t bytes)
 	}
 }
 
-void frag_uvmbook_free(struct uvm_book *b, frag_addr_t addr)
+void frag_uvm_resident_free(struct uvm_resident *b, frag_addr_t addr)
 {
 	struct uvm_piece *p = frag_simmap_take(&b->live, addr);
 	struct uvm_page *page = p->page;

@@ -30,30 +30,30 @@ static struct frag_device *open_card(uint64_t bytes)
 	return d;
 }
 
-static uint64_t pool_with(struct frag_device *d, struct frag_pool_attr attr)
+static uint64_t pool_with(struct frag_device *d, struct frag_mempool_attr attr)
 {
 	uint64_t pool = 0;
 
-	assert_int_equal(frag_dev_pool_create(d, &attr, &pool, NULL), 0);
+	assert_int_equal(frag_dev_mempool_create(d, &attr, &pool, NULL), 0);
 	return pool;
 }
 
 static uint64_t keep_pool(struct frag_device *d)
 {
-	return pool_with(d, (struct frag_pool_attr){ .release_threshold = UINT64_MAX });
+	return pool_with(d, (struct frag_mempool_attr){ .release_threshold = UINT64_MAX });
 }
 
 static frag_addr_t take(struct frag_device *d, uint64_t pool, uint64_t bytes, uint32_t stream)
 {
 	frag_addr_t a = 0;
 
-	assert_int_equal(frag_dev_pool_alloc(d, pool, bytes, stream, &a, NULL), 0);
+	assert_int_equal(frag_dev_mempool_alloc(d, pool, bytes, stream, &a, NULL), 0);
 	return a;
 }
 
 static void give(struct frag_device *d, uint64_t pool, frag_addr_t a, uint32_t stream)
 {
-	assert_int_equal(frag_dev_pool_free(d, pool, a, 1, stream, NULL), 0);
+	assert_int_equal(frag_dev_mempool_free(d, pool, a, 1, stream, NULL), 0);
 }
 
 /* ---- what the real driver did ----------------------------------------------- */
@@ -69,7 +69,7 @@ struct recorded {
 static void follow(const struct recorded *rows, size_t count, uint64_t threshold, size_t sync_every)
 {
 	struct frag_device *d = open_card(150109880320ull);
-	uint64_t pool = pool_with(d, (struct frag_pool_attr){ .release_threshold = threshold });
+	uint64_t pool = pool_with(d, (struct frag_mempool_attr){ .release_threshold = threshold });
 	frag_addr_t addr[1000];
 
 	for (size_t i = 0; i < count; i++) {
@@ -171,7 +171,8 @@ static void test_remap(void **state)
 static void test_threshold(void **state)
 {
 	struct frag_device *d = open_card(1024 * MIB);
-	uint64_t pool = pool_with(d, (struct frag_pool_attr){ .release_threshold = 3 * PAGE - 1 });
+	uint64_t pool =
+		pool_with(d, (struct frag_mempool_attr){ .release_threshold = 3 * PAGE - 1 });
 	frag_addr_t a[6];
 
 	(void)state;
@@ -184,15 +185,15 @@ static void test_threshold(void **state)
 	assert_int_equal(d->reserved_bytes, 6 * PAGE);
 	assert_int_equal(frag_dev_sync(d, 0, NULL), 0);
 	assert_int_equal(d->reserved_bytes, 2 * PAGE); /* while more than the threshold is held */
-	assert_int_equal(frag_dev_pool_trim(d, pool, PAGE, NULL), 0);
+	assert_int_equal(frag_dev_mempool_trim(d, pool, PAGE, NULL), 0);
 	assert_int_equal(d->reserved_bytes, PAGE);
-	assert_int_equal(frag_dev_pool_trim(d, pool, 0, NULL), 0);
+	assert_int_equal(frag_dev_mempool_trim(d, pool, 0, NULL), 0);
 	assert_int_equal(d->reserved_bytes, PAGE); /* a page with a live byte stays */
 	give(d, pool, a[0], 0);
-	assert_int_equal(frag_dev_pool_trim(d, pool, 0, NULL), 0);
+	assert_int_equal(frag_dev_mempool_trim(d, pool, 0, NULL), 0);
 	assert_int_equal(d->reserved_bytes, PAGE); /* freed but not synchronised: does not count */
 	assert_int_equal(frag_dev_sync_all(d, NULL), 0);
-	assert_int_equal(frag_dev_pool_trim(d, pool, 0, NULL), 0);
+	assert_int_equal(frag_dev_mempool_trim(d, pool, 0, NULL), 0);
 	assert_int_equal(d->reserved_bytes, 0);
 	frag_dev_close(d);
 }
@@ -201,27 +202,27 @@ static void test_usage(void **state)
 {
 	struct frag_device *d = open_card(1024 * MIB);
 	uint64_t one = keep_pool(d), two = keep_pool(d);
-	struct frag_pool_usage u;
+	struct frag_mempool_usage u;
 	frag_addr_t a = take(d, one, 1000, 0), b = take(d, two, 40 * MIB, 0);
 
 	(void)state;
 	assert_true(a != b);
-	frag_dev_pool_usage(d, one, &u);
+	frag_dev_mempool_usage(d, one, &u);
 	assert_int_equal(u.used_bytes, 1000);
 	assert_int_equal(u.reserved_bytes, PAGE);
-	frag_dev_pool_usage(d, two, &u);
+	frag_dev_mempool_usage(d, two, &u);
 	assert_int_equal(u.used_bytes, 40 * MIB);
 	assert_int_equal(u.reserved_bytes, 2 * PAGE);
 	assert_int_equal(d->reserved_bytes, 3 * PAGE);
 	give(d, two, b, 0);
 	assert_int_equal(frag_dev_sync_all(d, NULL), 0);
-	assert_int_equal(frag_dev_pool_trim(d, two, 0, NULL), 0);
-	frag_dev_pool_usage(d, two, &u);
+	assert_int_equal(frag_dev_mempool_trim(d, two, 0, NULL), 0);
+	frag_dev_mempool_usage(d, two, &u);
 	assert_int_equal(u.used_bytes, 0);
 	assert_int_equal(u.used_peak_bytes, 40 * MIB);
 	assert_int_equal(u.reserved_bytes, 0);
 	assert_int_equal(u.reserved_peak_bytes, 2 * PAGE);
-	frag_dev_pool_usage(d, 999, &u);
+	frag_dev_mempool_usage(d, 999, &u);
 	assert_int_equal(u.used_peak_bytes, 0);
 	frag_dev_close(d);
 }
@@ -235,15 +236,15 @@ static void test_destroy(void **state)
 	struct frag_err err;
 
 	(void)state;
-	assert_int_equal(frag_dev_pool_destroy(d, pool, NULL), 0);
+	assert_int_equal(frag_dev_mempool_destroy(d, pool, NULL), 0);
 	assert_int_equal(d->reserved_bytes, PAGE);
-	assert_int_equal(frag_dev_pool_alloc(d, pool, 100, 0, &b, &err), FRAG_EDEVICE);
+	assert_int_equal(frag_dev_mempool_alloc(d, pool, 100, 0, &b, &err), FRAG_EDEVICE);
 	assert_non_null(strstr(err.msg, "is destroyed"));
-	assert_int_equal(frag_dev_pool_destroy(d, pool, &err), FRAG_EDEVICE);
+	assert_int_equal(frag_dev_mempool_destroy(d, pool, &err), FRAG_EDEVICE);
 	assert_non_null(strstr(err.msg, "was destroyed before"));
 	give(d, pool, a, 0);
 	assert_int_equal(d->reserved_bytes, 0);
-	assert_int_equal(frag_dev_pool_trim(d, pool, 0, &err), FRAG_EDEVICE);
+	assert_int_equal(frag_dev_mempool_trim(d, pool, 0, &err), FRAG_EDEVICE);
 	assert_int_equal(frag_dev_leaks(d), 0);
 	/* its addresses are free for the next */
 	pool = keep_pool(d);
@@ -259,13 +260,13 @@ static void test_errors(void **state)
 	struct frag_err err;
 
 	(void)state;
-	assert_int_equal(frag_dev_pool_free(d, pool, a + 512, 1, 0, &err), FRAG_EDEVICE);
+	assert_int_equal(frag_dev_mempool_free(d, pool, a + 512, 1, 0, &err), FRAG_EDEVICE);
 	assert_non_null(strstr(err.msg, "cudaFreeAsync"));
-	assert_int_equal(frag_dev_pool_free(d, pool, 5, 1, 0, &err), FRAG_EDEVICE);
-	assert_int_equal(frag_dev_pool_free(d, 77, a, 1, 0, &err), FRAG_EDEVICE);
+	assert_int_equal(frag_dev_mempool_free(d, pool, 5, 1, 0, &err), FRAG_EDEVICE);
+	assert_int_equal(frag_dev_mempool_free(d, 77, a, 1, 0, &err), FRAG_EDEVICE);
 	assert_non_null(strstr(err.msg, "unknown or destroyed pool 77"));
 	give(d, pool, a, 0);
-	assert_int_equal(frag_dev_pool_free(d, pool, a, 1, 0, &err), FRAG_EDEVICE);
+	assert_int_equal(frag_dev_mempool_free(d, pool, a, 1, 0, &err), FRAG_EDEVICE);
 	frag_dev_close(d);
 }
 
@@ -296,8 +297,9 @@ static void test_streams(void **state)
 static void test_opportunistic(void **state)
 {
 	struct frag_device *d = open_card(1024 * MIB);
-	uint64_t pool = pool_with(d, (struct frag_pool_attr){ .release_threshold = UINT64_MAX,
-							      .reuse_allow_opportunistic = true });
+	uint64_t pool =
+		pool_with(d, (struct frag_mempool_attr){ .release_threshold = UINT64_MAX,
+							 .reuse_allow_opportunistic = true });
 	frag_addr_t a = take(d, pool, PAGE, 1), b;
 
 	(void)state;
@@ -318,27 +320,27 @@ static void test_full(void **state)
 	for (int wait = 0; wait < 2; wait++) {
 		struct frag_device *d = open_card(4 * PAGE + 5 * MIB);
 		uint64_t pool = pool_with(
-			d, (struct frag_pool_attr){ .release_threshold = UINT64_MAX,
-						    .reuse_allow_internal_dependencies = wait });
+			d, (struct frag_mempool_attr){ .release_threshold = UINT64_MAX,
+						       .reuse_allow_internal_dependencies = wait });
 		frag_addr_t a = take(d, pool, 2 * PAGE, 1), b = take(d, pool, PAGE, 1), c, small;
 
 		small = take(d, pool, 1000, 1);
 		assert_int_equal(d->reserved_bytes, 4 * PAGE);
-		assert_int_equal(frag_dev_pool_alloc(d, pool, PAGE, 1, &c, NULL), FRAG_OOM);
+		assert_int_equal(frag_dev_mempool_alloc(d, pool, PAGE, 1, &c, NULL), FRAG_OOM);
 		give(d, pool, a, 1);
-		assert_int_equal(frag_dev_pool_alloc(d, pool, 2 * PAGE, 2, &c, NULL),
+		assert_int_equal(frag_dev_mempool_alloc(d, pool, 2 * PAGE, 2, &c, NULL),
 				 wait ? 0 : FRAG_OOM);
 		if (wait)
 			give(d, pool, c, 2);
 		/* on the own stream: the pages move to where they are needed */
 		assert_int_equal(frag_dev_sync_all(d, NULL), 0);
 		c = take(d, pool, 2 * PAGE + 1000, 1);
-		assert_int_equal(frag_dev_pool_alloc(d, pool, 3 * PAGE, 1, &a, NULL), FRAG_OOM);
+		assert_int_equal(frag_dev_mempool_alloc(d, pool, 3 * PAGE, 1, &a, NULL), FRAG_OOM);
 		assert_int_equal(d->reserved_bytes, 4 * PAGE);
 		give(d, pool, b, 1);
 		give(d, pool, c, 1);
 		give(d, pool, small, 1);
-		assert_int_equal(frag_dev_pool_destroy(d, pool, NULL), 0);
+		assert_int_equal(frag_dev_mempool_destroy(d, pool, NULL), 0);
 		assert_int_equal(d->reserved_bytes, 0);
 		frag_dev_close(d);
 	}
@@ -388,11 +390,11 @@ static void check_block(const struct block *b, int i)
 static void random_run(uint64_t seed, uint64_t threshold)
 {
 	struct frag_device *d = open_card(6000 * MIB);
-	struct frag_pool_attr attr = { .release_threshold = threshold,
-				       .reuse_allow_opportunistic = seed & 1 };
+	struct frag_mempool_attr attr = { .release_threshold = threshold,
+					  .reuse_allow_opportunistic = seed & 1 };
 	uint64_t pool = pool_with(d, attr), used = 0;
 	struct block b[BLOCKS] = { 0 };
-	struct frag_pool_usage u;
+	struct frag_mempool_usage u;
 
 	for (int n = 0; n < 6000; n++) {
 		int i = (int)(next_random(&seed) % BLOCKS);
@@ -405,21 +407,21 @@ static void random_run(uint64_t seed, uint64_t threshold)
 			give(d, pool, b[i].addr, stream);
 			used -= b[i].bytes;
 			b[i].bytes = 0;
-		} else if (!frag_dev_pool_alloc(d, pool, bytes, stream, &b[i].addr, NULL)) {
+		} else if (!frag_dev_mempool_alloc(d, pool, bytes, stream, &b[i].addr, NULL)) {
 			b[i].bytes = bytes;
 			used += bytes;
 			check_block(b, i);
 		}
 		if (n % 100 == 99)
 			assert_int_equal(frag_dev_sync(d, stream, NULL), 0);
-		frag_dev_pool_usage(d, pool, &u);
+		frag_dev_mempool_usage(d, pool, &u);
 		assert_int_equal(u.used_bytes, used);
 		assert_int_equal(u.reserved_bytes, d->reserved_bytes);
 		assert_true(u.reserved_bytes >= pages_touched(b) * PAGE);
 		assert_true(u.reserved_bytes <= 6000 * MIB);
 	}
 	assert_int_equal(frag_dev_sync_all(d, NULL), 0);
-	assert_int_equal(frag_dev_pool_trim(d, pool, 0, NULL), 0);
+	assert_int_equal(frag_dev_mempool_trim(d, pool, 0, NULL), 0);
 	assert_int_equal(d->reserved_bytes, pages_touched(b) * PAGE);
 	frag_dev_close(d);
 }

@@ -69,21 +69,21 @@ static int one_round(struct cuda *c, uint64_t bytes, struct frag_err *err)
 /* The first pool of a process takes the driver 7 ms more than the next ones. */
 static int one_pool(struct cuda *c, struct frag_err *err)
 {
-	struct frag_pool_attr attr = { 0 };
+	struct frag_mempool_attr attr = { 0 };
 	frag_addr_t at = 0;
 	uint64_t pool = 0, ns;
 	int rc;
 
-	FRAG_TRY(frag_cuda_pool_create(c, &attr, &pool, &ns, err));
-	rc = frag_cuda_pool_alloc(c, pool, 1, 0, &at, &ns, err);
+	FRAG_TRY(frag_cuda_mempool_create(c, &attr, &pool, &ns, err));
+	rc = frag_cuda_mempool_alloc(c, pool, 1, 0, &at, &ns, err);
 	if (!rc)
-		rc = frag_cuda_pool_free(c, pool, at, 0, &ns, err);
-	if (frag_cuda_pool_destroy(c, pool, &ns, rc < 0 ? NULL : err) && rc >= 0)
+		rc = frag_cuda_mempool_free(c, pool, at, 0, &ns, err);
+	if (frag_cuda_mempool_destroy(c, pool, &ns, rc < 0 ? NULL : err) && rc >= 0)
 		rc = FRAG_EDEVICE;
 	return FRAG_MIN(rc, 0);
 }
 
-int frag_cuda_settle(void *priv, uint64_t given_back_bytes, struct frag_err *err)
+int frag_cuda_make_ready(void *priv, uint64_t given_back_bytes, struct frag_err *err)
 {
 	struct cuda *c = priv;
 	uint64_t bytes = FRAG_MIN(given_back_bytes, c->total_bytes);

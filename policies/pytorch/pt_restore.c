@@ -6,9 +6,9 @@
  */
 #include "pt.h"
 
-struct seeding {
+struct restoring {
 	struct pt *a;
-	const struct frag_seed *seed;
+	const struct frag_initial_state *initial;
 	uint64_t *handles;
 	struct frag_err *err;
 };
@@ -22,7 +22,7 @@ static struct pt_seg *range_of(struct pt *a, const struct pt_set *set, frag_addr
 }
 
 /* A new block behind `last` (or the first of the segment). */
-static int append(struct seeding *s, struct pt_seg *g, struct pt_block **last, frag_addr_t addr,
+static int append(struct restoring *s, struct pt_seg *g, struct pt_block **last, frag_addr_t addr,
 		  uint64_t size, struct pt_block **out)
 {
 	FRAG_TRY(pt_room(s->a, g->set, 1, s->err));
@@ -35,7 +35,7 @@ static int append(struct seeding *s, struct pt_seg *g, struct pt_block **last, f
 	return 0;
 }
 
-static int append_free(struct seeding *s, struct pt_seg *g, struct pt_block **last,
+static int append_free(struct restoring *s, struct pt_seg *g, struct pt_block **last,
 		       frag_addr_t from, frag_addr_t to)
 {
 	struct pt_block *b;
@@ -58,14 +58,14 @@ static void count_live(struct pt *a, const struct pt_block *b)
 	pt_use_up(a, b);
 }
 
-/* Occupied blocks of one seed segment and the free space between them. */
-static int append_blocks(struct seeding *s, const struct frag_seed_segment *sg, struct pt_seg *g,
-			 struct pt_block **last)
+/* Occupied blocks of one initial segment and the free space between them. */
+static int append_blocks(struct restoring *s, const struct frag_initial_segment *sg,
+			 struct pt_seg *g, struct pt_block **last)
 {
 	frag_addr_t at = sg->addr, end = sg->addr + sg->bytes;
 
 	for (uint32_t i = sg->first_block; i < sg->first_block + sg->blocks_count; i++) {
-		const struct frag_seed_block *sb = &s->seed->blocks[i];
+		const struct frag_initial_block *sb = &s->initial->blocks[i];
 		struct pt_block *b;
 
 		if (sb->addr < at || sb->bytes > end - sb->addr)
@@ -96,7 +96,8 @@ static void insert_free(struct pt *a, struct pt_seg *g)
 	}
 }
 
-static int seed_segment(struct seeding *s, const struct frag_seed_segment *sg, struct pt_set *set)
+static int restore_segment(struct restoring *s, const struct frag_initial_segment *sg,
+			   struct pt_set *set)
 {
 	struct pt *a = s->a;
 	struct pt_seg *g = pt_seg_new(a, set, sg->addr, sg->bytes, 0);
@@ -136,7 +137,7 @@ static struct pt_block *unmapped_at(struct pt_seg *g, frag_addr_t addr)
 }
 
 /* Cuts the run [addr, addr + bytes) out of an unmapped block; *last: what stands before it. */
-static int cut_run(struct seeding *s, struct pt_block *u, frag_addr_t addr, uint64_t bytes,
+static int cut_run(struct restoring *s, struct pt_block *u, frag_addr_t addr, uint64_t bytes,
 		   struct pt_block **before, struct pt_block **after)
 {
 	struct pt *a = s->a;
@@ -178,15 +179,15 @@ static int cut_run(struct seeding *s, struct pt_block *u, frag_addr_t addr, uint
  * page known; if its first pages were given back before, it began lower:
  * reservations do not reach into the next one.
  */
-static frag_addr_t range_base(const struct seeding *s, const struct frag_seed_segment *sg,
+static frag_addr_t range_base(const struct restoring *s, const struct frag_initial_segment *sg,
 			      const struct pt_set *set)
 {
 	uint64_t page = pt_range_page(s->a, set->pool->small);
 	uint64_t bytes = pt_range_bytes(s->a, set->pool->small);
 	frag_addr_t base = sg->range_addr ? sg->range_addr : sg->addr;
 
-	for (size_t i = 0; i < s->seed->segments_count; i++) {
-		frag_addr_t other = s->seed->segments[i].range_addr;
+	for (size_t i = 0; i < s->initial->segments_count; i++) {
+		frag_addr_t other = s->initial->segments[i].range_addr;
 
 		if (other > base && other - base < bytes)
 			base -= frag_round_up(bytes - (other - base), page);
@@ -194,7 +195,8 @@ static frag_addr_t range_base(const struct seeding *s, const struct frag_seed_se
 	return base;
 }
 
-static int seed_run(struct seeding *s, const struct frag_seed_segment *sg, struct pt_set *set)
+static int restore_run(struct restoring *s, const struct frag_initial_segment *sg,
+		       struct pt_set *set)
 {
 	struct pt_seg *g = range_of(s->a, set, sg->addr);
 	struct pt_block *u, *before = NULL, *after = NULL, *last;
@@ -224,16 +226,17 @@ static int seed_run(struct seeding *s, const struct frag_seed_segment *sg, struc
 	return 0;
 }
 
-int pt_seed(void *self, const struct frag_seed *seed, uint64_t *handles, struct frag_err *err)
+int pt_restore(void *self, const struct frag_initial_state *initial, uint64_t *handles,
+	       struct frag_err *err)
 {
-	struct seeding s = { .a = self, .seed = seed, .handles = handles, .err = err };
+	struct restoring s = { .a = self, .initial = initial, .handles = handles, .err = err };
 
-	for (size_t i = 0; i < seed->segments_count; i++) {
-		const struct frag_seed_segment *sg = &seed->segments[i];
+	for (size_t i = 0; i < initial->segments_count; i++) {
+		const struct frag_initial_segment *sg = &initial->segments[i];
 		struct pt_set *set;
 
 		FRAG_TRY(pt_set_make(s.a, sg->pool, sg->small, sg->stream, &set, err));
-		FRAG_TRY(sg->expandable ? seed_run(&s, sg, set) : seed_segment(&s, sg, set));
+		FRAG_TRY(sg->expandable ? restore_run(&s, sg, set) : restore_segment(&s, sg, set));
 	}
 	for (struct pt_seg *g = s.a->segs; g; g = g->next)
 		if (g->page)

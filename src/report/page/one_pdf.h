@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* charts.pdf: every chart of a report, one to a page of A4. */
-#ifndef FRAG_REPORT_BOOK_H
-#define FRAG_REPORT_BOOK_H
+#ifndef FRAG_REPORT_ONE_PDF_H
+#define FRAG_REPORT_ONE_PDF_H
 
 #include "report/charts/plot.h"
 #include "report/text/textbuf.h"
 
 /* The gnuplot program that draws `plots` into the file `output`; scripts: their folder. */
-void frag_book_script(const struct frag_plot *plots, size_t count, const char *scripts,
-		      const char *output, struct frag_text *out);
+void frag_one_pdf_script(const struct frag_plot *plots, size_t count, const char *scripts,
+			 const char *output, struct frag_text *out);
 
 #endif

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The addresses that a device gave, in order, and a simulated card that gives them again to
- * a replay which makes the same calls. A call that the device refused is not on the tape: it is
+ * a replay which makes the same calls. A call that the device refused is not in the log: it is
  * for the simulated card to refuse it, too.
  *
- * Ownership: the tape owns its list until tape_release; devices are borrowed. 24 bytes for
+ * Ownership: the log owns its list until address_log_release; devices are borrowed. 24 bytes for
  * every cudaMalloc and cuMemAddressReserve.
  */
-#ifndef FRAG_REPLAY_ADDRESS_TAPE_H
-#define FRAG_REPLAY_ADDRESS_TAPE_H
+#ifndef FRAG_REPLAY_ADDRESS_LOG_H
+#define FRAG_REPLAY_ADDRESS_LOG_H
 
 #include <frag/device.h>
 
@@ -18,7 +18,7 @@ struct given_address {
 	uint8_t call; /* enum frag_call: MALLOC or RESERVE */
 };
 
-struct address_tape {
+struct address_log {
 	struct given_address *given;
 	size_t count, cap;
 	size_t next; /* to be given again */
@@ -29,16 +29,16 @@ struct address_tape {
 	void *before_ctx;
 };
 
-/* Writes down what `dev` gives, until address_tape_stop. Who listened before still hears it. */
-void address_tape_record(struct address_tape *t, struct frag_device *dev);
-void address_tape_stop(struct address_tape *t);
+/* Writes down what `dev` gives, until address_log_stop. Who listened before still hears it. */
+void address_log_record(struct address_log *t, struct frag_device *dev);
+void address_log_stop(struct address_log *t);
 
 /*
  * Opens a simulated card as `cfg` says, its place hook apart: that gives the addresses of the
- * tape from the first on. The tape must stay until the card is closed. Errors: as frag_sim_open.
+ * log from the first on. The log must stay until the card is closed. Errors: as frag_sim_open.
  */
-int address_tape_play(struct address_tape *t, const struct frag_sim_config *cfg,
-		      struct frag_device **out, struct frag_err *err);
-void address_tape_release(struct address_tape *t);
+int address_log_play(struct address_log *t, const struct frag_sim_config *cfg,
+		     struct frag_device **out, struct frag_err *err);
+void address_log_release(struct address_log *t);
 
 #endif

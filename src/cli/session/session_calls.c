@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Replays with every driver call written down. */
-#include "session_tape.h"
+#include "session_calls.h"
 
 #include <frag/base.h>
 #include <frag/clock.h>
 
-void frag_tape_release(struct tape *t)
+void frag_call_log_release(struct call_log *t)
 {
 	frag_host_free(t->calls);
-	address_tape_release(&t->addresses);
+	address_log_release(&t->addresses);
 	frag_result_release(&t->result);
-	*t = (struct tape){ 0 };
+	*t = (struct call_log){ 0 };
 }
 
 /* Since the call before the one that took `ns` and just came back. */
-static uint64_t pause_of(struct tape *t, uint64_t ns)
+static uint64_t pause_of(struct call_log *t, uint64_t ns)
 {
 	uint64_t now = frag_clock_ns(), since = t->returned_ns;
 
@@ -24,11 +24,11 @@ static uint64_t pause_of(struct tape *t, uint64_t ns)
 
 static void on_call(void *ctx, enum frag_call call, uint64_t bytes, int result)
 {
-	struct tape *t = ctx;
+	struct call_log *t = ctx;
 
 	if (t->count == t->cap) {
 		size_t cap = t->cap ? 2 * t->cap : 4096;
-		struct tape_call *calls = frag_host_realloc(t->calls, cap, sizeof(*calls));
+		struct logged_call *calls = frag_host_realloc(t->calls, cap, sizeof(*calls));
 
 		t->short_of_memory |= !calls;
 		if (!calls)
@@ -36,27 +36,27 @@ static void on_call(void *ctx, enum frag_call call, uint64_t bytes, int result)
 		t->calls = calls;
 		t->cap = cap;
 	}
-	t->calls[t->count++] = (struct tape_call){ .kind = (uint8_t)call,
-						   .result = (int8_t)(result < 0 ? -1 : result),
-						   .bytes = bytes,
-						   .ns = t->dev->driver_ns - t->ns,
-						   .reserved_bytes = t->dev->reserved_bytes };
+	t->calls[t->count++] = (struct logged_call){ .kind = (uint8_t)call,
+						     .result = (int8_t)(result < 0 ? -1 : result),
+						     .bytes = bytes,
+						     .ns = t->dev->driver_ns - t->ns,
+						     .reserved_bytes = t->dev->reserved_bytes };
 	if (frag_dev_has_content(t->dev))
 		t->calls[t->count - 1].pause_ns = pause_of(t, t->dev->driver_ns - t->ns);
 	t->ns = t->dev->driver_ns;
 }
 
-uint64_t frag_tape_pause(void *ctx, enum frag_call call)
+uint64_t frag_call_log_pause(void *ctx, enum frag_call call)
 {
-	const struct tape *t = ctx, *real = t->real;
+	const struct call_log *t = ctx, *real = t->real;
 
 	if (t->count >= real->count || real->calls[t->count].kind != call)
 		return 0;
 	return real->calls[t->count].pause_ns;
 }
 
-int frag_tape_record(struct frag_session *s, struct frag_pool_task *task, struct frag_device *dev,
-		     struct tape *t)
+int frag_call_log_record(struct frag_session *s, struct frag_session_task *task,
+			 struct frag_device *dev, struct call_log *t)
 {
 	struct frag_run_options opt = s->run;
 	struct frag_run *run = NULL;
@@ -67,7 +67,7 @@ int frag_tape_record(struct frag_session *s, struct frag_pool_task *task, struct
 	t->ns = dev->driver_ns;
 	dev->log = on_call;
 	dev->log_ctx = t;
-	address_tape_record(&t->addresses, dev);
+	address_log_record(&t->addresses, dev);
 	if (!frag_dev_has_content(dev)) {
 		opt.fill = FRAG_FILL_NONE;
 		opt.work_ns = 0;
@@ -76,19 +76,19 @@ int frag_tape_record(struct frag_session *s, struct frag_pool_task *task, struct
 	rc = frag_run_create(task->spec, dev, task->dev, &opt, &run, &task->err);
 	/* making a policy can take so long that the card falls asleep again */
 	if (!rc && opt.fill == FRAG_FILL_NONE)
-		rc = frag_dev_settle(dev, 0, &task->err);
+		rc = frag_dev_make_ready(dev, 0, &task->err);
 	if (rc) {
 		frag_run_destroy(run);
 	} else {
 		rc = frag_run_feed(run, task->dev->events, task->dev->events_count, &task->err);
-		frag_dev_witness(dev, &t->witness);
+		frag_dev_observed(dev, &t->observed);
 		t->replayed = t->count;
 		if (!rc)
 			rc = frag_run_finish(run, &t->result, &task->err);
 		frag_run_destroy(run);
 	}
 	frag_session_gave_back(s, dev);
-	address_tape_stop(&t->addresses);
+	address_log_stop(&t->addresses);
 	frag_dev_close(dev);
 	t->dev = NULL;
 	if (!rc && (t->short_of_memory || t->addresses.short_of_memory))
@@ -96,7 +96,7 @@ int frag_tape_record(struct frag_session *s, struct frag_pool_task *task, struct
 	return rc;
 }
 
-size_t frag_tape_difference(const struct tape *a, const struct tape *b)
+size_t frag_call_log_difference(const struct call_log *a, const struct call_log *b)
 {
 	size_t n = FRAG_MIN(a->replayed, b->replayed);
 

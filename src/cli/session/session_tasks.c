@@ -16,9 +16,9 @@
 
 #include <frag/base.h>
 
-struct pool {
+struct workers {
 	struct frag_session *session;
-	struct frag_pool_task *tasks, **order; /* order: as they begin */
+	struct frag_session_task *tasks, **order; /* order: as they begin */
 	size_t count;
 	_Atomic size_t next;
 	_Atomic uint64_t events; /* replayed, of all tasks; those that ended early count whole */
@@ -28,14 +28,16 @@ struct pool {
 };
 
 /* A real card runs one replay at a time, so `given_back_bytes` has one writer. */
-int frag_session_open(struct frag_session *s, struct frag_pool_task *task, struct frag_device **out)
+int frag_session_open(struct frag_session *s, struct frag_session_task *task,
+		      struct frag_device **out)
 {
 	int rc;
 
 	FRAG_TRY(frag_cli_open_nth(s->cli, task->dev_index, out, &task->err));
 	/* kernels between the calls: times are not looked at */
-	rc = s->run.fill == FRAG_FILL_NONE ? frag_dev_settle(*out, s->given_back_bytes, &task->err)
-					   : 0;
+	rc = s->run.fill == FRAG_FILL_NONE
+		     ? frag_dev_make_ready(*out, s->given_back_bytes, &task->err)
+		     : 0;
 	if (rc)
 		frag_dev_close(*out);
 	return rc;
@@ -51,7 +53,7 @@ void frag_session_gave_back(struct frag_session *s, const struct frag_device *de
 }
 
 /* On another device than the simulator: one of its own, fed at once. */
-static int run_on_device(struct frag_session *s, struct frag_pool_task *t)
+static int run_on_device(struct frag_session *s, struct frag_session_task *t)
 {
 	struct frag_device *dev;
 	struct frag_run *run;
@@ -71,7 +73,7 @@ static int run_on_device(struct frag_session *s, struct frag_pool_task *t)
 	return rc;
 }
 
-static int replay(struct frag_session *s, struct frag_pool_task *t,
+static int replay(struct frag_session *s, struct frag_session_task *t,
 		  const struct frag_run_options *opt)
 {
 	if (s->against_sim)
@@ -84,7 +86,7 @@ static int replay(struct frag_session *s, struct frag_pool_task *t,
 }
 
 /* `planned` with a plan of its own; the result says what it was made of, not where it lay. */
-static int replay_planned(struct frag_session *s, struct frag_pool_task *t,
+static int replay_planned(struct frag_session *s, struct frag_session_task *t,
 			  const struct frag_run_options *opt)
 {
 	const struct frag_policy_spec *asked_for = t->spec;
@@ -112,7 +114,7 @@ static int replay_planned(struct frag_session *s, struct frag_pool_task *t,
 
 /* What one task has counted of its events. */
 struct share {
-	struct pool *pool;
+	struct workers *workers;
 	uint64_t done;
 };
 
@@ -121,13 +123,13 @@ static void count_events(void *ctx, uint64_t events)
 	struct share *share = ctx;
 
 	share->done += events;
-	atomic_fetch_add(&share->pool->events, events);
+	atomic_fetch_add(&share->workers->events, events);
 }
 
-static void run_task(struct pool *p, struct frag_pool_task *t)
+static void run_task(struct workers *p, struct frag_session_task *t)
 {
 	struct frag_session *s = p->session;
-	struct share share = { .pool = p };
+	struct share share = { .workers = p };
 	struct frag_run_options opt = s->run;
 	uint64_t all = t->dev->events_count;
 
@@ -148,7 +150,7 @@ static void run_task(struct pool *p, struct frag_pool_task *t)
 
 static void *work(void *ctx)
 {
-	struct pool *p = ctx;
+	struct workers *p = ctx;
 	size_t i;
 
 	while ((i = atomic_fetch_add(&p->next, 1)) < p->count)
@@ -161,7 +163,7 @@ static void *work(void *ctx)
 }
 
 /* Shows progress until the last worker has ended. */
-static void show_until_done(struct pool *p, const struct frag_watch *watch)
+static void show_until_done(struct workers *p, const struct frag_watch *watch)
 {
 	uint64_t total = 0;
 
@@ -183,10 +185,10 @@ static void show_until_done(struct pool *p, const struct frag_watch *watch)
 	pthread_mutex_unlock(&p->lock);
 }
 
-int frag_pool_run(struct frag_session *s, struct frag_pool_task *tasks, size_t count,
-		  const char *label, struct frag_err *err)
+int frag_session_run_tasks(struct frag_session *s, struct frag_session_task *tasks, size_t count,
+			   const char *label, struct frag_err *err)
 {
-	struct pool p = { .session = s, .tasks = tasks, .count = count };
+	struct workers p = { .session = s, .tasks = tasks, .count = count };
 	bool alone = s->cli->device == FRAG_CLI_DEVICE_CUDA || s->against_sim;
 	size_t wanted = alone ? 1 : FRAG_MIN((size_t)FRAG_MAX(s->cli->threads, 1u), count);
 	pthread_t *threads = frag_host_calloc(wanted, sizeof(*threads));

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Addresses written down and given again: see address_tape.h. */
-#include "address_tape.h"
+/* Addresses written down and given again: see address_log.h. */
+#include "address_log.h"
 
 static void on_placed(void *ctx, enum frag_call call, uint64_t bytes, frag_addr_t addr)
 {
-	struct address_tape *t = ctx;
+	struct address_log *t = ctx;
 
 	if (t->before)
 		t->before(t->before_ctx, call, bytes, addr);
@@ -22,24 +22,24 @@ static void on_placed(void *ctx, enum frag_call call, uint64_t bytes, frag_addr_
 		(struct given_address){ .bytes = bytes, .addr = addr, .call = (uint8_t)call };
 }
 
-void address_tape_record(struct address_tape *t, struct frag_device *dev)
+void address_log_record(struct address_log *t, struct frag_device *dev)
 {
-	*t = (struct address_tape){ .dev = dev,
-				    .before = dev->placed,
-				    .before_ctx = dev->placed_ctx };
+	*t = (struct address_log){ .dev = dev,
+				   .before = dev->placed,
+				   .before_ctx = dev->placed_ctx };
 	dev->placed = on_placed;
 	dev->placed_ctx = t;
 }
 
-void address_tape_stop(struct address_tape *t)
+void address_log_stop(struct address_log *t)
 {
 	t->dev->placed = t->before;
 	t->dev->placed_ctx = t->before_ctx;
 	t->dev = NULL;
 }
 
-/* The next on the tape, if it is what was asked for. */
-static const struct given_address *due(const struct address_tape *t, enum frag_call call,
+/* The next in the log, if it is what was asked for. */
+static const struct given_address *due(const struct address_log *t, enum frag_call call,
 				       uint64_t bytes)
 {
 	const struct given_address *g = t->next < t->count ? &t->given[t->next] : NULL;
@@ -60,7 +60,7 @@ static int give(void *ctx, enum frag_call call, uint64_t bytes, frag_addr_t *add
 
 static void on_given(void *ctx, enum frag_call call, uint64_t bytes, frag_addr_t addr)
 {
-	struct address_tape *t = ctx;
+	struct address_log *t = ctx;
 	const struct given_address *g = due(t, call, bytes);
 
 	if (g && g->addr == addr)
@@ -69,8 +69,8 @@ static void on_given(void *ctx, enum frag_call call, uint64_t bytes, frag_addr_t
 		t->lost = true;
 }
 
-int address_tape_play(struct address_tape *t, const struct frag_sim_config *cfg,
-		      struct frag_device **out, struct frag_err *err)
+int address_log_play(struct address_log *t, const struct frag_sim_config *cfg,
+		     struct frag_device **out, struct frag_err *err)
 {
 	struct frag_sim_config card = *cfg;
 
@@ -84,8 +84,8 @@ int address_tape_play(struct address_tape *t, const struct frag_sim_config *cfg,
 	return 0;
 }
 
-void address_tape_release(struct address_tape *t)
+void address_log_release(struct address_log *t)
 {
 	frag_host_free(t->given);
-	*t = (struct address_tape){ 0 };
+	*t = (struct address_log){ 0 };
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The book of a real card's managed memory: what is taken, against sequences measured on an H200;
+ * What of a real card's managed memory is resident: what is taken, against sequences measured on an H200;
  * what is resident, against the simulated card; chunks of tails, against what the rule says.
  */
 #include <setjmp.h>
@@ -12,27 +12,27 @@
 
 #include <frag/device.h>
 
-#include "device/sim/uvm_book.h"
+#include "device/sim/uvm_resident.h"
 
 #define KIB FRAG_KIB
 #define MIB FRAG_MIB
 #define BASE (1ull << 40)
 
-static uint64_t taken_mib(const struct uvm_book *b)
+static uint64_t taken_mib(const struct uvm_resident *b)
 {
 	return frag_uvmroots_taken(&b->roots) / MIB;
 }
 
-static void add(struct uvm_book *b, frag_addr_t addr, uint64_t bytes)
+static void add(struct uvm_resident *b, frag_addr_t addr, uint64_t bytes)
 {
-	assert_true(frag_uvmbook_reserve(b));
-	frag_uvmbook_add(b, addr, bytes);
+	assert_true(frag_uvm_resident_reserve(b));
+	frag_uvm_resident_add(b, addr, bytes);
 }
 
-static void touch(struct uvm_book *b, frag_addr_t addr, uint64_t bytes, bool prefetch)
+static void touch(struct uvm_resident *b, frag_addr_t addr, uint64_t bytes, bool prefetch)
 {
-	assert_true(frag_uvmbook_reserve(b));
-	frag_uvmbook_touch(b, addr, bytes, prefetch);
+	assert_true(frag_uvm_resident_reserve(b));
+	frag_uvm_resident_touch(b, addr, bytes, prefetch);
 }
 
 /* The driver's places: whole pages, or as many to a page as fit. */
@@ -76,7 +76,8 @@ static const int64_t prefetched[][2] = {
 };
 _Static_assert(FRAG_ARRAY_LEN(prefetched) == FRAG_ARRAY_LEN(measured), "the same lines");
 
-static void play(struct uvm_book *b, const struct line *l, bool prefetch, int64_t took, int64_t net)
+static void play(struct uvm_resident *b, const struct line *l, bool prefetch, int64_t took,
+		 int64_t net)
 {
 	int64_t before = (int64_t)taken_mib(b);
 
@@ -86,7 +87,7 @@ static void play(struct uvm_book *b, const struct line *l, bool prefetch, int64_
 	}
 	assert_int_equal((int64_t)taken_mib(b) - before, took);
 	for (unsigned i = 0; i < l->count; i++)
-		frag_uvmbook_free(b, place(l->bytes, i));
+		frag_uvm_resident_free(b, place(l->bytes, i));
 	assert_int_equal((int64_t)taken_mib(b) - before, net);
 	assert_int_equal(b->resident_bytes, 0);
 	assert_int_equal(b->roots.used_count, 0);
@@ -94,15 +95,15 @@ static void play(struct uvm_book *b, const struct line *l, bool prefetch, int64_
 
 static void test_measured(void **state)
 {
-	struct uvm_book b;
+	struct uvm_resident b;
 
 	(void)state;
-	frag_uvmbook_init(&b);
+	frag_uvm_resident_init(&b);
 	for (unsigned prefetch = 0; prefetch < 2; prefetch++) {
 		add(&b, BASE, 4 * MIB);
 		touch(&b, BASE, 4 * MIB, prefetch);
 		assert_int_equal(taken_mib(&b), prefetch ? 124 : 128);
-		frag_uvmbook_free(&b, BASE);
+		frag_uvm_resident_free(&b, BASE);
 		assert_int_equal(taken_mib(&b), prefetch ? 120 : 124);
 	}
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(measured); i++)
@@ -110,7 +111,7 @@ static void test_measured(void **state)
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(measured); i++)
 		play(&b, &measured[i], true, prefetched[i][0], prefetched[i][1]);
 	assert_int_equal(taken_mib(&b), 32); /* "end: 32 MiB less than start" */
-	frag_uvmbook_release(&b);
+	frag_uvm_resident_release(&b);
 }
 
 /* ---- taken: after each step of two recordings ------------------------------------ */
@@ -125,22 +126,22 @@ struct step {
 
 static void replay_steps(const struct step *steps, size_t count)
 {
-	struct uvm_book b;
+	struct uvm_resident b;
 
-	frag_uvmbook_init(&b);
+	frag_uvm_resident_init(&b);
 	for (size_t i = 0; i < count; i++) {
 		if (steps[i].bytes) {
 			add(&b, BASE + steps[i].addr, steps[i].bytes);
 			touch(&b, BASE + steps[i].addr, steps[i].bytes, true);
 		} else {
-			frag_uvmbook_free(&b, BASE + steps[i].addr);
+			frag_uvm_resident_free(&b, BASE + steps[i].addr);
 		}
 		if (taken_mib(&b) != steps[i].taken_mib)
 			fail_msg("step %zu: %llu MiB are taken, not %llu", i,
 				 (unsigned long long)taken_mib(&b),
 				 (unsigned long long)steps[i].taken_mib);
 	}
-	frag_uvmbook_release(&b);
+	frag_uvm_resident_release(&b);
 }
 
 static void test_recorded(void **state)
@@ -156,39 +157,39 @@ static void test_recorded(void **state)
 static void test_tails(void **state)
 {
 	const uint64_t half = 3 * MIB; /* a block, and a tail of half a root */
-	struct uvm_book b;
+	struct uvm_resident b;
 
 	(void)state;
-	frag_uvmbook_init(&b);
+	frag_uvm_resident_init(&b);
 	for (unsigned i = 0; i < 4; i++) {
 		add(&b, place(half, i), half);
 		touch(&b, place(half, i), half, true);
 	}
 	assert_int_equal(b.roots.used_count, 4 + 2);
-	frag_uvmbook_free(&b, place(half, 0)); /* half of the first root */
-	frag_uvmbook_free(&b, place(half, 2)); /* half of the second one */
+	frag_uvm_resident_free(&b, place(half, 0)); /* half of the first root */
+	frag_uvm_resident_free(&b, place(half, 2)); /* half of the second one */
 	assert_int_equal(b.roots.used_count, 2 + 2);
 	/* a tail of 24 groups: half of the first root, a quarter of the second */
 	add(&b, BASE + 64 * MIB, 3584 * KIB);
 	touch(&b, BASE + 64 * MIB, 3584 * KIB, true);
 	assert_int_equal(b.roots.used_count, 3 + 2);
-	frag_uvmbook_free(&b, place(half, 1));
+	frag_uvm_resident_free(&b, place(half, 1));
 	assert_int_equal(b.roots.used_count, 2 + 2); /* the first root still has half a tail */
-	frag_uvmbook_free(&b, BASE + 64 * MIB);
+	frag_uvm_resident_free(&b, BASE + 64 * MIB);
 	assert_int_equal(b.roots.used_count, 1 + 1); /* the second one is the last one's */
-	frag_uvmbook_free(&b, place(half, 3));
+	frag_uvm_resident_free(&b, place(half, 3));
 	assert_int_equal(b.roots.used_count, 0);
 	assert_int_equal(b.roots.spare_count, 64 - 6 - 1);
-	frag_uvmbook_release(&b);
+	frag_uvm_resident_release(&b);
 }
 
 /* What is touched of a tail takes a chunk for each group; the rest takes none. */
 static void test_part_of_a_tail(void **state)
 {
-	struct uvm_book b;
+	struct uvm_resident b;
 
 	(void)state;
-	frag_uvmbook_init(&b);
+	frag_uvm_resident_init(&b);
 	add(&b, BASE, 3 * MIB);
 	touch(&b, BASE, 1, true);
 	assert_int_equal(b.roots.used_count, 1);
@@ -202,50 +203,50 @@ static void test_part_of_a_tail(void **state)
 	touch(&b, BASE, 2 * MIB + 9 * 64 * KIB, false);
 	assert_int_equal(b.resident_bytes, 3 * MIB);
 	assert_int_equal(b.roots.used_count, 2);
-	frag_uvmbook_free(&b, BASE);
+	frag_uvm_resident_free(&b, BASE);
 	assert_int_equal(frag_uvmroots_taken(&b.roots), (64 - 2) * UVM_BLOCK);
-	frag_uvmbook_release(&b);
+	frag_uvm_resident_release(&b);
 }
 
 /* One byte less than a page of the host makes no tail of a block; a whole page less does, of 32. */
 static void test_almost_a_block(void **state)
 {
-	struct uvm_book b;
+	struct uvm_resident b;
 
 	(void)state;
-	frag_uvmbook_init(&b);
+	frag_uvm_resident_init(&b);
 	add(&b, BASE, 4 * MIB - 4 * KIB);
 	touch(&b, BASE, 4 * MIB - 4 * KIB, true);
-	assert_non_null(frag_uvmbook_find(&b, BASE)->tail.first);
+	assert_non_null(frag_uvm_resident_find(&b, BASE)->tail.first);
 	assert_int_equal(b.resident_bytes, 4 * MIB);
 	assert_int_equal(b.roots.used_count, 2);
 	assert_null(b.roots.free[UVM_CHUNK_GROUP].first);
 	add(&b, BASE + 4 * MIB, 4 * MIB - 4 * KIB + 1);
 	touch(&b, BASE + 4 * MIB, 3 * MIB, true);
-	assert_null(frag_uvmbook_find(&b, BASE + 4 * MIB)->tail.first);
+	assert_null(frag_uvm_resident_find(&b, BASE + 4 * MIB)->tail.first);
 	assert_int_equal(b.roots.used_count, 4);
-	frag_uvmbook_free(&b, BASE + 4 * MIB);
-	frag_uvmbook_free(&b, BASE);
+	frag_uvm_resident_free(&b, BASE + 4 * MIB);
+	frag_uvm_resident_free(&b, BASE);
 	assert_int_equal(b.roots.used_count + b.resident_bytes, 0);
-	frag_uvmbook_release(&b);
+	frag_uvm_resident_release(&b);
 }
 
 /* A request that lies across two pages, as no known card places one, stands alone. */
 static void test_across_pages(void **state)
 {
-	struct uvm_book b;
+	struct uvm_resident b;
 
 	(void)state;
-	frag_uvmbook_init(&b);
+	frag_uvm_resident_init(&b);
 	add(&b, BASE + MIB, 1536 * KIB);
-	assert_null(frag_uvmbook_find(&b, BASE + MIB)->page);
+	assert_null(frag_uvm_resident_find(&b, BASE + MIB)->page);
 	touch(&b, BASE + MIB, 1536 * KIB, false);
 	assert_int_equal(b.resident_bytes, 1536 * KIB);
 	assert_int_equal(b.roots.used_count, 1);
-	frag_uvmbook_free(&b, BASE + MIB);
-	assert_null(frag_uvmbook_find(&b, BASE + MIB));
+	frag_uvm_resident_free(&b, BASE + MIB);
+	assert_null(frag_uvm_resident_find(&b, BASE + MIB));
 	assert_int_equal(b.roots.used_count + b.resident_bytes, 0);
-	frag_uvmbook_release(&b);
+	frag_uvm_resident_release(&b);
 }
 
 /* ---- resident: as on the simulated card ------------------------------------------ */
@@ -253,7 +254,7 @@ static void test_across_pages(void **state)
 #define LIVE 60
 
 struct both {
-	struct uvm_book book;
+	struct uvm_resident resident;
 	struct frag_device *card;
 	frag_addr_t at[LIVE];
 	uint64_t bytes[LIVE];
@@ -284,7 +285,7 @@ static uint64_t random_bytes(struct both *s)
 
 static void check_both(const struct both *s)
 {
-	const struct uvm_book *b = &s->book;
+	const struct uvm_resident *b = &s->resident;
 
 	assert_int_equal(b->resident_bytes, s->card->reserved_bytes);
 	assert_true(b->resident_bytes <= b->roots.used_count * UVM_BLOCK);
@@ -300,16 +301,16 @@ static void random_step(struct both *s)
 	if (!s->bytes[i]) {
 		s->bytes[i] = random_bytes(s);
 		assert_int_equal(frag_dev_managed_alloc(s->card, s->bytes[i], &s->at[i], NULL), 0);
-		add(&s->book, s->at[i], s->bytes[i]);
+		add(&s->resident, s->at[i], s->bytes[i]);
 	} else if (next_random(s) % 4 == 0) {
 		assert_int_equal(frag_dev_managed_free(s->card, s->at[i], s->bytes[i], NULL), 0);
-		frag_uvmbook_free(&s->book, s->at[i]);
+		frag_uvm_resident_free(&s->resident, s->at[i]);
 		s->bytes[i] = 0;
 	} else {
 		bytes = next_random(s) % 3 ? next_random(s) % s->bytes[i] + 1 : s->bytes[i];
 		assert_int_equal(frag_dev_managed_touch(s->card, s->at[i], bytes, prefetch, NULL),
 				 0);
-		touch(&s->book, s->at[i], bytes, prefetch);
+		touch(&s->resident, s->at[i], bytes, prefetch);
 	}
 	check_both(s);
 }
@@ -320,38 +321,38 @@ static void test_resident_as_simulated(void **state)
 	struct both s = { .seed = 11 };
 
 	(void)state;
-	frag_uvmbook_init(&s.book);
+	frag_uvm_resident_init(&s.resident);
 	assert_int_equal(frag_sim_open(&cfg, &s.card, NULL), 0);
 	for (int n = 0; n < 20000; n++)
 		random_step(&s);
 	for (unsigned i = 0; i < LIVE; i++) {
 		if (s.bytes[i])
-			frag_uvmbook_free(&s.book, s.at[i]);
+			frag_uvm_resident_free(&s.resident, s.at[i]);
 	}
-	assert_int_equal(s.book.resident_bytes, 0);
-	assert_int_equal(s.book.roots.used_count, 0);
-	assert_null(s.book.roots.free[UVM_CHUNK_GROUP].first);
-	assert_null(s.book.roots.free[UVM_CHUNK_PAGE].first);
-	frag_uvmbook_release(&s.book);
+	assert_int_equal(s.resident.resident_bytes, 0);
+	assert_int_equal(s.resident.roots.used_count, 0);
+	assert_null(s.resident.roots.free[UVM_CHUNK_GROUP].first);
+	assert_null(s.resident.roots.free[UVM_CHUNK_PAGE].first);
+	frag_uvm_resident_release(&s.resident);
 	frag_dev_close(s.card);
 }
 
 static void test_out_of_memory(void **state)
 {
-	struct uvm_book b;
+	struct uvm_resident b;
 
 	(void)state;
-	frag_uvmbook_init(&b);
+	frag_uvm_resident_init(&b);
 	for (uint64_t n = 1; n <= 5; n++) {
 		frag_host_fail_after(n);
-		assert_false(frag_uvmbook_reserve(&b));
+		assert_false(frag_uvm_resident_reserve(&b));
 		frag_host_fail_after(0);
-		frag_uvmbook_release(&b);
+		frag_uvm_resident_release(&b);
 	}
 	add(&b, BASE, 512);
 	touch(&b, BASE, 512, false);
 	assert_int_equal(b.resident_bytes, 64 * KIB);
-	frag_uvmbook_release(&b);
+	frag_uvm_resident_release(&b);
 }
 
 int main(void)

@@ -14,7 +14,7 @@
 #define MIB FRAG_MIB
 #define UNIT (32 * MIB) /* of growth of a pool, measured */
 
-static const struct frag_pool_attr keep_all = {
+static const struct frag_mempool_attr keep_all = {
 	.release_threshold = UINT64_MAX,
 	.reuse_follow_event_dependencies = true,
 	.reuse_allow_opportunistic = true,
@@ -23,33 +23,33 @@ static const struct frag_pool_attr keep_all = {
 
 /* ---- pools ------------------------------------------------------------------------- */
 
-struct pool_bench {
+struct mempool_bench {
 	struct frag_bench *b;
 	uint64_t pool;
 	uint64_t hit_ns; /* of the last hit: what the call itself takes */
 };
 
-static int take(struct pool_bench *p, uint64_t bytes, frag_addr_t *at, uint64_t *ns,
+static int take(struct mempool_bench *p, uint64_t bytes, frag_addr_t *at, uint64_t *ns,
 		struct frag_err *err)
 {
 	uint64_t before = p->b->dev->driver_ns;
-	int rc = frag_dev_pool_alloc(p->b->dev, p->pool, bytes, 1, at, err);
+	int rc = frag_dev_mempool_alloc(p->b->dev, p->pool, bytes, 1, at, err);
 
 	*ns = p->b->dev->driver_ns - before;
 	return rc == FRAG_OOM ? frag_fail(err, FRAG_EDEVICE, "cudaMallocAsync: out of memory") : rc;
 }
 
-static int give(struct pool_bench *p, frag_addr_t at, uint64_t bytes, struct frag_err *err)
+static int give(struct mempool_bench *p, frag_addr_t at, uint64_t bytes, struct frag_err *err)
 {
 	uint64_t before = p->b->dev->driver_ns;
 
-	FRAG_TRY(frag_dev_pool_free(p->b->dev, p->pool, at, bytes, 1, err));
+	FRAG_TRY(frag_dev_mempool_free(p->b->dev, p->pool, at, bytes, 1, err));
 	return frag_bench_add(p->b, "cudaFreeAsync", true, 0, 1, p->b->dev->driver_ns - before,
 			      err);
 }
 
 /* Growth, a hit, and giving back, of `bytes`. */
-static int grow_hit_release(struct pool_bench *p, uint64_t bytes, struct frag_err *err)
+static int grow_hit_release(struct mempool_bench *p, uint64_t bytes, struct frag_err *err)
 {
 	struct frag_bench *b = p->b;
 	uint64_t grown, before, held;
@@ -68,17 +68,17 @@ static int grow_hit_release(struct pool_bench *p, uint64_t bytes, struct frag_er
 	FRAG_TRY(frag_bench_add(b, "cudaMallocAsync.new", true, bytes, 1,
 				grown - FRAG_MIN(grown, p->hit_ns), err));
 	before = b->dev->driver_ns;
-	FRAG_TRY(frag_dev_pool_trim(b->dev, p->pool, 0, err));
+	FRAG_TRY(frag_dev_mempool_trim(b->dev, p->pool, 0, err));
 	if (b->dev->reserved_bytes < held)
 		FRAG_TRY(frag_bench_add(b, "cudaMemPool.release", true, bytes, 1,
 					b->dev->driver_ns - before, err));
 	before = b->dev->driver_ns;
-	FRAG_TRY(frag_dev_pool_trim(b->dev, p->pool, 0, err));
+	FRAG_TRY(frag_dev_mempool_trim(b->dev, p->pool, 0, err));
 	return frag_bench_add(b, "cudaMemPoolTrimTo", true, 0, 1, b->dev->driver_ns - before, err);
 }
 
 /* Every other unit is free: a request for their sum moves pages to new addresses. */
-static int remap(struct pool_bench *p, unsigned units, struct frag_err *err)
+static int remap(struct mempool_bench *p, unsigned units, struct frag_err *err)
 {
 	struct frag_bench *b = p->b;
 	frag_addr_t at[128], big;
@@ -98,10 +98,10 @@ static int remap(struct pool_bench *p, unsigned units, struct frag_err *err)
 	for (unsigned i = 1; i < 2 * units; i += 2)
 		FRAG_TRY(give(p, at[i], UNIT, err));
 	FRAG_TRY(frag_dev_sync(b->dev, 1, err));
-	return frag_dev_pool_trim(b->dev, p->pool, 0, err);
+	return frag_dev_mempool_trim(b->dev, p->pool, 0, err);
 }
 
-static int one_pool(struct pool_bench *p, struct frag_err *err)
+static int one_pool(struct mempool_bench *p, struct frag_err *err)
 {
 	static const unsigned units[] = { 1, 2, 8, 32, 64 };
 
@@ -119,15 +119,15 @@ static int one_pool(struct pool_bench *p, struct frag_err *err)
 int frag_bench_pools(struct frag_bench *b, struct frag_err *err)
 {
 	for (unsigned i = 0; i < FRAG_MIN(b->repeats, 8u); i++) {
-		struct pool_bench p = { .b = b };
+		struct mempool_bench p = { .b = b };
 		uint64_t before = b->dev->driver_ns;
 
-		FRAG_TRY(frag_dev_pool_create(b->dev, &keep_all, &p.pool, err));
+		FRAG_TRY(frag_dev_mempool_create(b->dev, &keep_all, &p.pool, err));
 		FRAG_TRY(frag_bench_add(b, "cudaMemPoolCreate", true, 0, 1,
 					b->dev->driver_ns - before, err));
 		FRAG_TRY(one_pool(&p, err));
 		before = b->dev->driver_ns;
-		FRAG_TRY(frag_dev_pool_destroy(b->dev, p.pool, err));
+		FRAG_TRY(frag_dev_mempool_destroy(b->dev, p.pool, err));
 		FRAG_TRY(frag_bench_add(b, "cudaMemPoolDestroy", true, 0, 1,
 					b->dev->driver_ns - before, err));
 	}

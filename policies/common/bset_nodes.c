@@ -17,12 +17,12 @@
 #define INNER_BYTES NODE_BYTES(inner)
 #define CHUNK_LEAVES_MAX 4096u
 
-void frag_bset_pool_init(struct frag_bset_pool *p)
+void frag_bset_nodes_init(struct frag_bset_nodes *p)
 {
-	*p = (struct frag_bset_pool){ 0 };
+	*p = (struct frag_bset_nodes){ 0 };
 }
 
-void frag_bset_pool_release(struct frag_bset_pool *p)
+void frag_bset_nodes_release(struct frag_bset_nodes *p)
 {
 	while (p->chunks) {
 		void *older = *(void **)p->chunks;
@@ -30,7 +30,7 @@ void frag_bset_pool_release(struct frag_bset_pool *p)
 		frag_host_free(p->chunks);
 		p->chunks = older;
 	}
-	frag_bset_pool_init(p);
+	frag_bset_nodes_init(p);
 }
 
 /*
@@ -83,7 +83,7 @@ static char *renew(struct frag_bset_spare *s, char *at, size_t count, size_t byt
 	return s->fresh_end;
 }
 
-static int pool_grow(struct frag_bset_pool *p, size_t leaves, size_t inners)
+static int pool_grow(struct frag_bset_nodes *p, size_t leaves, size_t inners)
 {
 	char *chunk = frag_host_alloc(leaves * LEAF_BYTES + inners * INNER_BYTES + NODE_ALIGN +
 				      sizeof(void *));
@@ -102,7 +102,7 @@ static int pool_grow(struct frag_bset_pool *p, size_t leaves, size_t inners)
 	return 0;
 }
 
-int frag_bset_pool_reserve(struct frag_bset_pool *p, size_t n)
+int frag_bset_nodes_reserve(struct frag_bset_nodes *p, size_t n)
 {
 	size_t leaves, inners;
 
@@ -119,7 +119,7 @@ int frag_bset_pool_reserve(struct frag_bset_pool *p, size_t n)
 	return 0;
 }
 
-static struct frag_bset_pool *pool_of(struct frag_bset *s)
+static struct frag_bset_nodes *pool_of(struct frag_bset *s)
 {
 	return s->shared ? s->shared : &s->own;
 }
@@ -164,7 +164,7 @@ void frag_bset_init(struct frag_bset *s)
 	*s = (struct frag_bset){ .own = { .sets_count = 1 } };
 }
 
-void frag_bset_init_shared(struct frag_bset *s, struct frag_bset_pool *p)
+void frag_bset_init_shared(struct frag_bset *s, struct frag_bset_nodes *p)
 {
 	*s = (struct frag_bset){ .shared = p };
 	p->sets_count++;
@@ -201,7 +201,7 @@ void frag_bset_release(struct frag_bset *s)
 		s->shared->sets_count--;
 		s->shared = NULL;
 	} else {
-		frag_bset_pool_release(&s->own);
+		frag_bset_nodes_release(&s->own);
 	}
 	frag_bset_init(s);
 }
