@@ -1,291 +1,315 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Command lines. argp parses and lays out the help; a look over argv before it
- * finds all misuse (unknown, ambiguous and incomplete options), so that the
- * message is one line of ours with the nearest known word, never argp's. What
- * the shared options mean: args_values.c.
+ * Command lines by tables. One pass over argv: a word is an option, its value, or an operand.
+ * Values of numbers, sizes and words are read by frag_opt_set, as those of policies are.
  */
 #include "args.h"
 
-#include <sched.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <frag/opt.h>
 
-/* a shared option and the set it belongs to; 0 = every command */
-static const struct shared {
-	unsigned set;
-	struct argp_option option;
-} shared_options[] = {
-	{ FRAG_CLI_DEVICE,
-	  { "device", FRAG_ARGS_DEVICE, "NAME", 0, "sim, cuda, cuda:N or null (default: sim)",
-	    1 } },
-	{ FRAG_CLI_DEVICE,
-	  { "managed-max", FRAG_ARGS_MANAGED_MAX, "SIZE", 0,
-	    "on cuda: managed memory out at a time (default: a quarter of what is free)", 1 } },
-	{ FRAG_CLI_CARD,
-	  { "cost", FRAG_ARGS_COST, "FILE", 0,
-	    "what driver calls cost on the simulated card: a profile of cufrag bench "
-	    "(default: an H200's)",
-	    1 } },
-	{ FRAG_CLI_CARD,
-	  { "gpu", FRAG_ARGS_GPU, "NAME", 0, "simulate this card (default: h200; cufrag list gpus)",
-	    1 } },
-	{ FRAG_CLI_CARD,
-	  { "capacity", FRAG_ARGS_CAPACITY, "SIZE", 0, "memory of the simulated card, as 24G",
-	    1 } },
-	{ FRAG_CLI_CARD,
-	  { "context", FRAG_ARGS_CONTEXT, "SIZE", 0, "of it, what the CUDA context takes", 1 } },
-	{ FRAG_CLI_CARD,
-	  { "work", FRAG_ARGS_WORK, "idle|lag[=US]", 0,
-	    "when the simulated card has done what is queued: idle = at once, lag = after so many "
-	    "microseconds of recorded time (default: lag, as long as the policy says)",
-	    1 } },
-	{ FRAG_CLI_CARD,
-	  { "limit", FRAG_ARGS_LIMIT, "SIZE|FRACTION", 0,
-	    "most a process may reserve, as 8G or 0.9 of the card (default: none)", 1 } },
-	{ FRAG_CLI_JSON,
-	  { "json", FRAG_ARGS_JSON, "FILE", 0, "write the results as JSON; - is standard output",
-	    2 } },
-	{ FRAG_CLI_CSV,
-	  { "csv", FRAG_ARGS_CSV, "FILE", 0, "write the results as CSV; - is standard output",
-	    2 } },
-	{ FRAG_CLI_OUT,
-	  { "out", FRAG_ARGS_OUT, "DIR", 0, "folder for tables, charts and report", 2 } },
-	{ FRAG_CLI_SEED,
-	  { "seed", FRAG_ARGS_SEED, "N", 0, "seed of all random choices (default: 0)", 3 } },
-	{ FRAG_CLI_THREADS,
-	  { "threads", FRAG_ARGS_THREADS, "N", 0, "threads to use (default: one per processor)",
-	    3 } },
-	{ 0, { "color", FRAG_ARGS_COLOR, "WHEN", 0, "always, never or auto (default: auto)", 4 } },
-	{ 0, { "help", 'h', NULL, 0, "print this help", 4 } },
+#define NAMES_MAX 96 /* of one command, for "did you mean" */
+
+/* Steps through the rows of all tables; begin with { tables, tables->rows }. */
+struct walk {
+	const struct frag_arg_table *table;
+	const struct frag_arg *row;
 };
 
-/* own options, the shared ones, the end */
-#define OPTIONS_MAX 64
-
-struct parse {
-	struct frag_cli *cli;
-	void *ctx;
-	struct argp_option options[OPTIONS_MAX];
-	size_t count;
-	struct frag_err err;
-	bool failed;
-};
-
-static void collect_options(struct parse *p)
+static bool walk_next(struct walk *w)
 {
-	const struct frag_cmd *cmd = p->cli->cmd;
-
-	for (const struct argp_option *o = cmd->options; o && (o->name || o->key || o->doc); o++) {
-		FRAG_ASSERT(p->count < OPTIONS_MAX - 1);
-		p->options[p->count++] = *o;
+	while (w->table->rows && w->row->type == FRAG_ARG_END) {
+		w->table++;
+		w->row = w->table->rows;
 	}
-	for (size_t i = 0; i < FRAG_ARRAY_LEN(shared_options); i++) {
-		const struct shared *s = &shared_options[i];
+	return w->table->rows != NULL;
+}
 
-		if (s->set && !(s->set & cmd->shared))
-			continue;
-		FRAG_ASSERT(p->count < OPTIONS_MAX - 1);
-		p->options[p->count++] = s->option;
+#define FOR_ROWS(w, tables) for (struct walk w = { tables, (tables)->rows }; walk_next(&w); w.row++)
+
+/* ---- values ------------------------------------------------------------------------ */
+
+static void store(void *to, size_t size, uint64_t n)
+{
+	switch (size) {
+	case 1:
+		*(uint8_t *)to = (uint8_t)n;
+		break;
+	case 2:
+		*(uint16_t *)to = (uint16_t)n;
+		break;
+	case 4:
+		*(uint32_t *)to = (uint32_t)n;
+		break;
+	default:
+		*(uint64_t *)to = n;
 	}
 }
 
-/* ---- the look over argv -------------------------------------------------------- */
-
-static int fail_unknown(struct parse *p, const char *typed)
+/* A number, a size or a word, by the rules of option tables. */
+static int read_number(const struct frag_arg *a, const char *text, uint64_t *out,
+		       struct frag_err *err)
 {
-	const char *names[OPTIONS_MAX + 1];
+	char key[64];
+	struct frag_opt o[2] = { { .type = a->type == FRAG_ARG_UINT    ? FRAG_OPT_T_UINT
+					   : a->type == FRAG_ARG_BYTES ? FRAG_OPT_T_BYTES
+								       : FRAG_OPT_T_ENUM,
+				   .key = key,
+				   .min = a->min,
+				   .max = a->max ? a->max : UINT64_MAX,
+				   .words = a->words } };
+
+	snprintf(key, sizeof(key), "--%s", a->name);
+	return frag_opt_set(o, out, key, text, err);
+}
+
+static int read_set(const struct frag_arg *a, const char *text, uint64_t *out, struct frag_err *err)
+{
+	*out = 0;
+	while (*text) {
+		size_t n = strcspn(text, ",");
+		uint64_t bit = 0;
+		char word[64];
+
+		snprintf(word, sizeof(word), "%.*s", (int)FRAG_MIN(n, sizeof(word) - 1), text);
+		FRAG_TRY(read_number(a, word, &bit, err));
+		*out |= 1ull << bit;
+		text += n + (text[n] == ',');
+	}
+	return 0;
+}
+
+int frag_args_set(const struct frag_arg *a, void *base, const char *text, struct frag_err *err)
+{
+	void *to = (char *)base + a->offset;
+	uint64_t n = 0;
+
+	switch (a->type) {
+	case FRAG_ARG_TEXT:
+		*(const char **)to = text;
+		return 0;
+	case FRAG_ARG_OWN:
+		return a->set(to, text, err) ? frag_err_prefix(err, "option '--%s'", a->name) : 0;
+	case FRAG_ARG_FLAG:
+		*(bool *)to = true;
+		return 0;
+	case FRAG_ARG_SET:
+		FRAG_TRY(read_set(a, text, &n, err));
+		break;
+	default:
+		FRAG_TRY(read_number(a, text, &n, err));
+	}
+	store(to, a->size, n * (a->scale ? a->scale : 1));
+	return 0;
+}
+
+int frag_args_defaults(const struct frag_arg_table *tables, struct frag_err *err)
+{
+	FOR_ROWS (w, tables)
+		if (w.row->def)
+			FRAG_TRY(frag_args_set(w.row, w.table->base, w.row->def, err));
+	return 0;
+}
+
+size_t frag_args_value_text(const struct frag_arg *a, char *buf, size_t cap)
+{
+	size_t used = 0;
+
+	if (cap)
+		buf[0] = '\0';
+	if (a->value)
+		return (size_t)snprintf(buf, cap, "%s", a->value);
+	for (size_t i = 0; a->words && a->words[i]; i++)
+		if (*a->words[i])
+			used += (size_t)snprintf(buf + FRAG_MIN(used, cap),
+						 cap - FRAG_MIN(used, cap), "%s%s", used ? "|" : "",
+						 a->words[i]);
+	return used;
+}
+
+/* ---- look-up ----------------------------------------------------------------------- */
+
+static int fail_unknown(const struct frag_arg_table *tables, const char *typed,
+			struct frag_err *err)
+{
+	const char *names[NAMES_MAX + 1];
 	const char *near;
 	size_t n = 0;
 
-	for (size_t i = 0; i < p->count; i++)
-		if (p->options[i].name && !(p->options[i].flags & OPTION_HIDDEN))
-			names[n++] = p->options[i].name;
+	FOR_ROWS (w, tables)
+		if (n < NAMES_MAX)
+			names[n++] = w.row->name;
 	names[n] = NULL;
 	near = frag_nearest(typed, names);
 	if (near)
-		return frag_fail(&p->err, FRAG_EUSAGE,
-				 "unknown option '--%.60s'; did you mean '--%s'?", typed, near);
-	return frag_fail(&p->err, FRAG_EUSAGE, "unknown option '--%.60s'", typed);
+		return frag_fail(err, FRAG_EUSAGE, "unknown option '--%.60s'; did you mean '--%s'?",
+				 typed, near);
+	return frag_fail(err, FRAG_EUSAGE, "unknown option '--%.60s'", typed);
 }
 
-/* The long option of which `typed` is the name or the only beginning. */
-static int find_long(struct parse *p, const char *typed, const struct argp_option **out)
+/* Is `typed` the opposite of this flag: "no-x" of "x", or "x" of "no-x"? */
+static bool is_opposite(const struct frag_arg *a, const char *typed)
 {
-	const struct argp_option *found = NULL;
+	if (a->type != FRAG_ARG_FLAG)
+		return false;
+	return !strncmp(typed, "no-", 3)
+		       ? !strcmp(typed + 3, a->name)
+		       : !strncmp(a->name, "no-", 3) && !strcmp(a->name + 3, typed);
+}
+
+/* The row of which `typed` is the name, the opposite, or the only beginning. */
+static int find_long(const struct frag_arg_table *tables, const char *typed, struct walk *out,
+		     bool *opposite, struct frag_err *err)
+{
+	struct walk found = { 0 };
+	const char *second = NULL;
 	size_t n = strlen(typed);
 
-	for (size_t i = 0; i < p->count; i++) {
-		const struct argp_option *o = &p->options[i];
-
-		if (!o->name || strncmp(o->name, typed, n) != 0)
-			continue;
-		if (!o->name[n]) {
-			*out = o;
+	FOR_ROWS (w, tables) {
+		*opposite = is_opposite(w.row, typed);
+		*out = w;
+		if (*opposite || !strcmp(w.row->name, typed))
 			return 0;
-		}
-		if (found)
-			return frag_fail(&p->err, FRAG_EUSAGE,
-					 "option '--%s' is ambiguous: '--%s' or '--%s'", typed,
-					 found->name, o->name);
-		found = o;
+		if (strncmp(w.row->name, typed, n) != 0)
+			continue;
+		if (found.row && !second)
+			second = w.row->name;
+		if (!found.row)
+			found = w;
 	}
+	if (second)
+		return frag_fail(err, FRAG_EUSAGE, "option '--%s' is ambiguous: '--%s' or '--%s'",
+				 typed, found.row->name, second);
 	*out = found;
-	return found ? 0 : fail_unknown(p, typed);
+	return found.row ? 0 : fail_unknown(tables, typed, err);
 }
 
-/* "--name" or "--name=value"; *takes_next: the value is the next word. */
-static int check_long(struct parse *p, const char *word, bool *takes_next)
+static int find_letter(const struct frag_arg_table *tables, char letter, struct walk *out,
+		       struct frag_err *err)
 {
-	char name[64];
+	FOR_ROWS (w, tables) {
+		if (w.row->letter == letter) {
+			*out = w;
+			return 0;
+		}
+	}
+	return frag_fail(err, FRAG_EUSAGE, "unknown option '-%c'", letter);
+}
+
+/* ---- argv -------------------------------------------------------------------------- */
+
+struct parse {
+	const struct frag_arg_table *tables;
+	char **argv;
+	int argc, at; /* the word that is looked at */
+};
+
+/* The value of the option in argv[at]: `given`, else the next word. */
+static int take_value(struct parse *p, struct walk *w, const char *given, struct frag_err *err)
+{
+	const char *word = p->argv[p->at];
+
+	if (!given && w->row->bare)
+		given = w->row->bare;
+	if (!given && p->at + 1 >= p->argc)
+		return frag_fail(err, FRAG_EUSAGE, "option '%.60s' needs a value", word);
+	if (!given)
+		given = p->argv[++p->at];
+	return frag_args_set(w->row, w->table->base, given, err);
+}
+
+/* "--name" or "--name=value" */
+static int take_long(struct parse *p, const char *word, struct frag_err *err)
+{
 	size_t n = strcspn(word, "=");
-	const struct argp_option *o;
+	struct walk w = { 0 };
+	bool opposite;
+	char name[64];
 
 	if (n >= sizeof(name))
-		return fail_unknown(p, word);
+		return fail_unknown(p->tables, word, err);
 	memcpy(name, word, n);
 	name[n] = '\0';
-	FRAG_TRY(find_long(p, name, &o));
-	if (word[n] && !o->arg)
-		return frag_fail(&p->err, FRAG_EUSAGE, "option '--%s' takes no value", o->name);
-	*takes_next = o->arg && !(o->flags & OPTION_ARG_OPTIONAL) && !word[n];
+	FRAG_TRY(find_long(p->tables, name, &w, &opposite, err));
+	if (w.row->type != FRAG_ARG_FLAG)
+		return take_value(p, &w, word[n] ? word + n + 1 : NULL, err);
+	if (word[n])
+		return frag_fail(err, FRAG_EUSAGE, "option '--%s' takes no value", w.row->name);
+	*(bool *)((char *)w.table->base + w.row->offset) = !opposite;
 	return 0;
 }
 
-/* "-abc": letters, the last of which may want a value. */
-static int check_short(struct parse *p, const char *letters, bool *takes_next)
+/* "-abc": letters, the last of which may take the rest, or the next word, as its value. */
+static int take_letters(struct parse *p, const char *letters, struct frag_err *err)
 {
-	*takes_next = false;
 	for (; *letters; letters++) {
-		const struct argp_option *o = NULL;
+		struct walk w = { 0 };
 
-		for (size_t i = 0; i < p->count && !o; i++)
-			if (p->options[i].key == (unsigned char)*letters)
-				o = &p->options[i];
-		if (!o)
-			return frag_fail(&p->err, FRAG_EUSAGE, "unknown option '-%c'", *letters);
-		if (o->arg) {
-			*takes_next = !letters[1];
+		FRAG_TRY(find_letter(p->tables, *letters, &w, err));
+		if (w.row->type != FRAG_ARG_FLAG)
+			return take_value(p, &w, letters[1] ? letters + 1 : NULL, err);
+		FRAG_TRY(frag_args_set(w.row, w.table->base, NULL, err));
+	}
+	return 0;
+}
+
+int frag_args_parse(const struct frag_arg_table *tables, int argc, char **argv, char **operands,
+		    size_t *count, int *rest, const bool *stop, struct frag_err *err)
+{
+	struct parse p = { .tables = tables, .argv = argv, .argc = argc, .at = 1 };
+
+	*count = 0;
+	*rest = argc;
+	for (; p.at < argc && !*stop; p.at++) {
+		char *word = argv[p.at];
+
+		if (!strcmp(word, "--")) {
+			*rest = p.at + 1;
 			return 0;
 		}
-	}
-	return 0;
-}
-
-static int check_argv(struct parse *p, int argc, char **argv)
-{
-	for (int i = 1; i < argc; i++) {
-		const char *word = argv[i];
-		bool takes_next = false;
-
-		if (!strcmp(word, "--"))
-			return 0;
 		if (word[0] != '-' || !word[1])
-			continue;
-		FRAG_TRY(word[1] == '-' ? check_long(p, word + 2, &takes_next)
-					: check_short(p, word + 1, &takes_next));
-		if (takes_next && ++i >= argc)
-			return frag_fail(&p->err, FRAG_EUSAGE, "option '%s' needs a value", word);
+			operands[(*count)++] = word;
+		else
+			FRAG_TRY(word[1] == '-' ? take_long(&p, word + 2, err)
+						: take_letters(&p, word + 1, err));
 	}
 	return 0;
 }
 
-/* ---- argp ---------------------------------------------------------------------- */
+/* ---- the check of tables ----------------------------------------------------------- */
 
-static error_t on_key(int key, char *arg, struct argp_state *state)
+static int check_row(const struct frag_arg_table *tables, const struct frag_arg *a,
+		     struct frag_err *err)
 {
-	struct parse *p = state->input;
-	struct frag_cli *cli = p->cli;
-	int rc = 0;
+	bool worded = a->type == FRAG_ARG_WORD || a->type == FRAG_ARG_SET;
+	char value[200];
+	struct walk w = { 0 };
+	bool opposite;
 
-	if (key == 'h') {
-		cli->exit_status = -1; /* help is wanted; nothing after it matters */
-		return 0;
-	}
-	if (key == ARGP_KEY_ARG) {
-		cli->operands[cli->operands_count++] = arg;
-		return 0;
-	}
-	if (key > FRAG_CLI_KEY_LAST && key < FRAG_ARGS_END)
-		rc = frag_args_shared(cli, key, arg, &p->err);
-	else if (key > 0 && key <= FRAG_CLI_KEY_LAST)
-		rc = cli->cmd->option(p->ctx, key, arg, &p->err);
-	else
-		return ARGP_ERR_UNKNOWN;
-	if (!rc)
-		return 0;
-	p->failed = true;
-	return EINVAL;
-}
-
-static int check_operands(const struct frag_cli *cli, struct frag_err *err)
-{
-	const struct frag_cmd *cmd = cli->cmd;
-
-	if (cli->operands_count < cmd->operands_min)
-		return frag_fail(err, FRAG_EUSAGE, "missing operand: cufrag %s %s", cmd->name,
-				 cmd->operands);
-	if (cli->operands_count > cmd->operands_max)
-		return frag_fail(err, FRAG_EUSAGE, "unexpected operand '%.60s'",
-				 cli->operands[cmd->operands_max]);
+	if (!a->name || !*a->name || strpbrk(a->name, "= _"))
+		return frag_fail(err, FRAG_ECHECK, "an option has no proper name");
+	if (!a->help || !*a->help)
+		return frag_fail(err, FRAG_ECHECK, "option '--%s' has no help", a->name);
+	if (worded != (a->words != NULL) || (a->type == FRAG_ARG_OWN) != (a->set != NULL) ||
+	    (!a->size && a->type != FRAG_ARG_OWN))
+		return frag_fail(err, FRAG_ECHECK, "option '--%s' is not what its type says",
+				 a->name);
+	if (a->type != FRAG_ARG_FLAG && !frag_args_value_text(a, value, sizeof(value)))
+		return frag_fail(err, FRAG_ECHECK, "option '--%s' has no name for its value",
+				 a->name);
+	FRAG_TRY(find_long(tables, a->name, &w, &opposite, err));
+	if (w.row == a && a->letter)
+		FRAG_TRY(find_letter(tables, a->letter, &w, err));
+	if (w.row != a)
+		return frag_fail(err, FRAG_ECHECK, "option '--%s' is there twice", a->name);
 	return 0;
 }
 
-static unsigned processors(void)
+int frag_args_check(const struct frag_arg_table *tables, struct frag_err *err)
 {
-	cpu_set_t set;
-
-	return sched_getaffinity(0, sizeof(set), &set) ? 1 : (unsigned)CPU_COUNT(&set);
-}
-
-static int parse_all(struct parse *p, int argc, char **argv)
-{
-	struct argp argp = { .options = p->options, .parser = on_key };
-	struct frag_cli *cli = p->cli;
-
-	FRAG_TRY(check_argv(p, argc, argv));
-	if (argp_parse(&argp, argc, argv, ARGP_NO_HELP | ARGP_NO_EXIT | ARGP_NO_ERRS, NULL, p) &&
-	    !p->failed)
-		return frag_fail(&p->err, FRAG_EUSAGE, "cannot make sense of the options");
-	if (cli->exit_status == -1)
-		return 0;
-	if (p->failed)
-		return p->err.code;
-	if (cli->cmd->shared & FRAG_CLI_CARD)
-		FRAG_TRY(frag_args_card(cli, &p->err));
-	return check_operands(cli, &p->err);
-}
-
-int frag_cli_parse(struct frag_cli *cli, const struct frag_cmd *cmd, void *ctx, int argc,
-		   char **argv)
-{
-	struct parse p = { .cli = cli, .ctx = ctx };
-
-	*cli = (struct frag_cli){ .cmd = cmd, .threads = processors(), .operands = argv };
-	collect_options(&p);
-	/* operands are moved to the front of argv, which argp has read by then */
-	if (parse_all(&p, argc, argv)) {
-		cli->exit_status = frag_cli_fail(cli, &p.err);
-		return 1;
-	}
-	if (cli->exit_status == -1) {
-		frag_cli_help(cmd, stdout);
-		cli->exit_status = FRAG_EXIT_DONE;
-		return 1;
-	}
+	FOR_ROWS (w, tables)
+		FRAG_TRY(check_row(tables, w.row, err));
 	return 0;
-}
-
-void frag_cli_help(const struct frag_cmd *cmd, FILE *to)
-{
-	struct frag_cli cli = { .cmd = cmd };
-	struct parse p = { .cli = &cli };
-	char doc[4096], name[64];
-	struct argp argp = { .options = p.options, .args_doc = cmd->operands, .doc = doc };
-
-	collect_options(&p);
-	snprintf(doc, sizeof(doc), "\n%s\vExamples:\n%s", cmd->about, cmd->examples);
-	snprintf(name, sizeof(name), "cufrag %s", cmd->name);
-	argp_help(&argp, to, ARGP_HELP_STD_HELP & ~ARGP_HELP_EXIT_OK, name);
 }

@@ -4,16 +4,17 @@
  *
  *	const struct frag_cmd frag_cmd_<name> = { … };
  *
- * and make finds it. Its run() begins with frag_cli_parse (common.h), which
- * serves --help and misuse from this table, and ends with an exit status.
+ * and make finds it. By then the command line has been read by its tables (args.h): run() finds
+ * the values in its own struct, what all commands share in struct frag_cli (common.h).
  */
 #ifndef FRAG_CLI_CMD_H
 #define FRAG_CLI_CMD_H
 
-#include <argp.h>
 #include <stddef.h>
 
 #include <frag/error.h>
+
+#include "cli/args.h"
 
 /* exit status of the program; 2 to 5 are also those of frag_code_exit() */
 enum frag_exit {
@@ -34,8 +35,8 @@ enum frag_cmd_group {
 };
 
 /* sets of shared options a command takes (struct frag_cli has their values) */
-#define FRAG_CLI_CARD (1u << 0)	   /* --gpu --capacity --context --limit */
-#define FRAG_CLI_DEVICE (1u << 1)  /* --device */
+#define FRAG_CLI_CARD (1u << 0)	   /* --gpu --capacity --context --cost --work --limit */
+#define FRAG_CLI_DEVICE (1u << 1)  /* --device --managed-max */
 #define FRAG_CLI_JSON (1u << 2)	   /* --json */
 #define FRAG_CLI_CSV (1u << 3)	   /* --csv */
 #define FRAG_CLI_OUT (1u << 4)	   /* --out DIR */
@@ -43,9 +44,7 @@ enum frag_cmd_group {
 #define FRAG_CLI_THREADS (1u << 6) /* --threads */
 /* --color and --help are always there */
 
-/* Keys of a command's own options: a letter (that is its short form), or one of these. */
-#define FRAG_CLI_KEY 0x100
-#define FRAG_CLI_KEY_LAST 0xfff
+struct frag_cli;
 
 struct frag_cmd {
 	const char *name;
@@ -53,14 +52,32 @@ struct frag_cmd {
 	enum frag_cmd_group group;
 	const char *operands; /* as in the usage line: "TRACE...", NULL = none */
 	size_t operands_min, operands_max;
-	const char *about;		   /* what it does, some sentences */
-	const char *examples;		   /* two or more lines, each a command */
-	unsigned shared;		   /* FRAG_CLI_… */
-	const struct argp_option *options; /* own ones, NULL = none */
-	/* Called for each own option in the order given; arg is NULL if it takes none. */
-	int (*option)(void *ctx, int key, const char *arg, struct frag_err *err);
-	/* argv[0] is the command's name. Returns an exit status. */
-	int (*run)(int argc, char **argv);
+	const char *program;  /* the command takes "-- PROGRAM [ARG...]": "PROGRAM", or "[PROGRAM]"
+			       * where it may be left out; NULL: words behind "--" are operands */
+	const char *about;    /* what it does, some sentences */
+	const char *examples; /* two or more lines, each a command */
+	unsigned shared;      /* FRAG_CLI_… */
+	const struct frag_arg *const
+		*options;    /* tables of its own: FRAG_CMD_OPTIONS; NULL = none */
+	size_t options_size; /* of the struct that they fill: zeroed, then init, then the defaults */
+	void (*init)(void *options);
+	/* 0, an exit status, or an error, which is then printed. */
+	int (*run)(struct frag_cli *cli, void *options, struct frag_err *err);
+	void (*release)(void *options); /* also after a parse that failed */
 };
+
+#define FRAG_CMD_OPTIONS(...) \
+	(const struct frag_arg *const[]) \
+	{ \
+		__VA_ARGS__, NULL \
+	}
+
+/* Every command, NULL-terminated, by name. */
+const struct frag_cmd *const *frag_commands(void);
+const struct frag_cmd *frag_commands_find(const char *name);
+/* Names the nearest command. */
+int frag_commands_fail_unknown(const char *name, struct frag_err *err);
+/* The whole program. Returns its exit status. */
+int frag_cli_main(int argc, char **argv);
 
 #endif

@@ -34,7 +34,7 @@ static int open_cuda(const struct frag_cli *cli, int ordinal, struct frag_device
 	struct frag_cuda_config cfg = { .ordinal = ordinal,
 					.managed_max_bytes = cli->managed_max_bytes };
 
-	if (cli->capacity_) {
+	if (cli->capacity_bytes) {
 		cfg.total_bytes = cli->card.total_bytes;
 		cfg.context_bytes = cli->card.context_bytes;
 	}

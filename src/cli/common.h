@@ -1,17 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the commands share: options, the card they describe, messages, files.
+ * What the commands share: their options, the card these describe, messages, files.
  *
- *	static int run(int argc, char **argv)
+ *	static int run(struct frag_cli *cli, void *options, struct frag_err *err)
  *	{
- *		struct options opt = { … };
- *		struct frag_cli cli;
+ *		const struct options *o = options;
  *
- *		if (frag_cli_parse(&cli, &frag_cmd_x, &opt, argc, argv))
- *			return cli.exit_status;
+ *		FRAG_TRY(frag_trace_read(cli->operands[0], NULL, &trace, err));
  *		…
- *		if (frag_trace_read(cli.operands[0], NULL, &trace, &err))
- *			return frag_cli_fail(&cli, &err);
  *
  * Ownership: strings in struct frag_cli point into argv. Nothing needs a release.
  */
@@ -37,9 +33,11 @@ enum frag_cli_device { FRAG_CLI_DEVICE_SIM, FRAG_CLI_DEVICE_CUDA, FRAG_CLI_DEVIC
 
 struct frag_cli {
 	const struct frag_cmd *cmd;
-	int exit_status; /* of a parse that ended the command */
+	int argc; /* the command line as given, argv[0] is the command */
+	char **argv;
 	char **operands; /* in the order given */
 	size_t operands_count;
+	char **program; /* what follows "--", NULL-terminated; NULL = nothing (frag_cmd.program) */
 
 	/* FRAG_CLI_DEVICE */
 	enum frag_cli_device device;
@@ -48,23 +46,27 @@ struct frag_cli {
 	uint64_t managed_max_bytes; /* 0 = the device's own rule */
 	/* FRAG_CLI_CARD: complete, whatever was given */
 	struct frag_sim_config card;
-	const char *limit; /* text of --limit, NULL = none; see frag_cli_limit */
-	bool card_given;   /* one of --gpu, --capacity, --context */
-	bool work_given;   /* --work */
+	const char *limit;	 /* text of --limit, NULL = none; see frag_cli_limit */
+	bool card_given;	 /* one of --gpu, --capacity, --context */
+	const char *work;	 /* text of --work, NULL = not given */
+	uint64_t capacity_bytes; /* of --capacity, 0 = not given */
 	/* the others; NULL = not given, "-" = standard output */
 	const char *json, *csv, *out;
 	uint64_t seed;
 	unsigned threads;
 	enum frag_color color;
-	const char *gpu_, *capacity_, *context_, *work_; /* raw, used inside of the parse */
+	/* raw, used inside of the parse */
+	const char *gpu_, *cost_;
+	uint64_t context_bytes_;
+	bool help_;
 };
 
-/*
- * Parses argv by the tables of `cmd`. 0: go on. Else return cli->exit_status:
- * help was printed (0), or misuse was reported in one line (2).
- */
-int frag_cli_parse(struct frag_cli *cli, const struct frag_cmd *cmd, void *ctx, int argc,
-		   char **argv);
+/* The shared options that a command takes, as tables for args.h. tables[FRAG_ARG_TABLES_MAX].
+ * cli NULL: only to look at. */
+void frag_cli_tables(const struct frag_cmd *cmd, void *options, struct frag_cli *cli,
+		     struct frag_arg_table *tables);
+/* After the parse: the card that --gpu, --capacity and the others describe. */
+int frag_cli_describe_card(struct frag_cli *cli, struct frag_err *err);
 /* --help of a command, on `to`. */
 void frag_cli_help(const struct frag_cmd *cmd, FILE *to);
 

@@ -18,47 +18,21 @@ struct options {
 	uint64_t repeats, passes;
 };
 
-enum { KEY_PROFILE = FRAG_CLI_KEY, KEY_REPEATS, KEY_PASSES, KEY_OPS, KEY_POLICIES };
-
-static int option(void *ctx, int key, const char *arg, struct frag_err *err)
-{
-	struct options *o = ctx;
-	struct frag_opt number[2] = {
-		{ .type = FRAG_OPT_T_UINT, .key = "repeats", .min = 1, .max = 10000 }
-	};
-
-	switch (key) {
-	case KEY_PROFILE:
-		o->profile = arg;
-		return 0;
-	case KEY_OPS:
-		o->ops = arg;
-		return 0;
-	case KEY_REPEATS:
-		return frag_opt_set(number, &o->repeats, "repeats", arg, err);
-	case KEY_PASSES:
-		number[0].key = "passes";
-		return frag_opt_set(number, &o->passes, "passes", arg, err);
-	}
-	return frag_policy_texts_list(&o->policies, arg, err);
-}
-
-static const struct argp_option options[] = {
-	{ "repeats", KEY_REPEATS, "N", 0,
-	  "samples of a call at each size, at most 64 at a time "
-	  "(default: 32)",
-	  0 },
-	{ "profile", KEY_PROFILE, "FILE", 0,
-	  "write a cost profile, for --cost of the other commands", 0 },
-	{ "policies", KEY_POLICIES, "LIST", 0,
-	  "with traces: policies, separated by ';' (default: pytorch)", 0 },
-	{ "passes", KEY_PASSES, "N", 0, "with traces: warm passes (default: 5)", 0 },
-	{ "ops", KEY_OPS, "FILE", 0,
-	  "with one trace: write its operations, for scripts/lab/bench_peer_torch.sh", 0 },
+static const struct frag_arg options[] = {
+	{ FRAG_ARG_UINT, "repeats", FRAG_ARG_AT(struct options, repeats), .value = "N", .min = 1,
+	  .max = 10000, .def = "32",
+	  .help = "samples of a call at each size, at most 64 at a time" },
+	{ FRAG_ARG_TEXT, "profile", FRAG_ARG_AT(struct options, profile), .value = "FILE",
+	  .help = "write a cost profile, for --cost of the other commands" },
+	{ FRAG_ARG_OWN, "policies", FRAG_ARG_AT(struct options, policies),
+	  .set = frag_policy_texts_set_list, .value = "POLICIES",
+	  .help = "with traces: policies, separated by ';' (default: pytorch)" },
+	{ FRAG_ARG_UINT, "passes", FRAG_ARG_AT(struct options, passes), .value = "N", .min = 1,
+	  .max = 10000, .def = "5", .help = "with traces: warm passes" },
+	{ FRAG_ARG_TEXT, "ops", FRAG_ARG_AT(struct options, ops), .value = "FILE",
+	  .help = "with one trace: write its operations, for scripts/lab/bench_peer_torch.sh" },
 	{ 0 },
 };
-
-extern const struct frag_cmd frag_cmd_bench;
 
 /* To a file, or to standard output for "-". */
 static int put(const char *path, struct frag_text *text, struct frag_err *err)
@@ -286,23 +260,15 @@ static int bench_policies(const struct frag_cli *cli, struct options *o, struct 
 	return rc;
 }
 
-static int run(int argc, char **argv)
+static void release(void *values)
 {
-	struct options o = { .repeats = 32, .passes = 5 };
-	struct frag_cli cli;
-	struct frag_err err;
-	int status = FRAG_EXIT_DONE, rc;
+	frag_policy_texts_release(&((struct options *)values)->policies);
+}
 
-	if (frag_cli_parse(&cli, &frag_cmd_bench, &o, argc, argv)) {
-		status = cli.exit_status;
-	} else {
-		rc = cli.operands_count ? bench_policies(&cli, &o, &err)
-					: bench_calls(&cli, &o, &err);
-		if (rc)
-			status = frag_cli_fail(&cli, &err);
-	}
-	frag_policy_texts_release(&o.policies);
-	return status;
+static int run(struct frag_cli *cli, void *values, struct frag_err *err)
+{
+	return cli->operands_count ? bench_policies(cli, values, err)
+				   : bench_calls(cli, values, err);
 }
 
 const struct frag_cmd frag_cmd_bench = {
@@ -324,7 +290,8 @@ const struct frag_cmd frag_cmd_bench = {
 		"  cufrag bench --device cuda --csv calls.csv --profile mycard.csv\n"
 		"  cufrag bench --device cuda --policies 'pytorch;vmm' traces/gnn.default.cft\n",
 	.shared = FRAG_CLI_CARD | FRAG_CLI_DEVICE | FRAG_CLI_CSV,
-	.options = options,
-	.option = option,
+	.options = FRAG_CMD_OPTIONS(options),
+	.options_size = sizeof(struct options),
 	.run = run,
+	.release = release,
 };

@@ -14,40 +14,29 @@ static const char *const defaults[] = {
 	"planned",
 };
 
-enum { KEY_OPTIMUM = FRAG_KEY_POLICIES + 1, KEY_PDF };
+static const char *const optimum_words[] = { [FRAG_OPTIMUM_AUTO] = "auto",
+					     [FRAG_OPTIMUM_OFF] = "off",
+					     [FRAG_OPTIMUM_BOUND] = "bound",
+					     [FRAG_OPTIMUM_PLACE] = "place",
+					     NULL };
 
-static int option(void *ctx, int key, const char *arg, struct frag_err *err)
-{
-	struct frag_session *s = ctx;
-
-	switch (key) {
-	case KEY_OPTIMUM:
-		return frag_session_optimum_option(s, arg, err);
-	case KEY_PDF:
-		s->formats |= FRAG_FORMAT_ONE_PDF;
-		return 0;
-	}
-	return frag_session_option(s, key, arg, err);
-}
-
-static const struct argp_option options[] = {
-	{ "policies", FRAG_KEY_POLICIES, "LIST", 0,
-	  "policies, separated by ';' (default: recorded, pytorch, "
-	  "pytorch:expandable_segments:True, "
-	  "pytorch:max_split_size_mb:128, native, buddy, planned); all = every one listed",
-	  0 },
-	{ "policy", FRAG_KEY_POLICY, "POLICY", 0,
-	  "one policy; may be repeated; recorded = the settings of the recording", 0 },
-	FRAG_SESSION_OPTIONS,
-	{ "optimum", KEY_OPTIMUM, "WHAT", 0,
-	  "what to show of the best possible: off, the lower bound, or place = also an offline "
-	  "placement (default: place where that is quick, else bound)",
-	  0 },
-	{ "pdf", KEY_PDF, NULL, 0, "with --out: all charts in one file, charts.pdf", 0 },
+static const struct frag_arg options[] = {
+	{ FRAG_ARG_OWN, "policies", FRAG_ARG_AT(struct frag_session, policies),
+	  .set = frag_policy_texts_set_list, .value = "POLICIES",
+	  .help = "policies, separated by ';' (default: recorded, pytorch, "
+		  "pytorch:expandable_segments:True, pytorch:max_split_size_mb:128, native, buddy, "
+		  "planned); all = every one listed" },
+	{ FRAG_ARG_OWN, "policy", FRAG_ARG_AT(struct frag_session, policies),
+	  .set = frag_policy_texts_set_one, .value = "POLICY",
+	  .help = "one policy; may be repeated; recorded = the settings of the recording" },
+	{ FRAG_ARG_WORD, "optimum", FRAG_ARG_AT(struct frag_session, optimum),
+	  .words = optimum_words, .def = "auto",
+	  .help = "what to show of the best possible: off, the lower bound, or place = also an "
+		  "offline placement; auto: place where that is quick, else bound" },
+	{ FRAG_ARG_FLAG, "pdf", FRAG_ARG_AT(struct frag_session, pdf),
+	  .help = "with --out: all charts in one file, charts.pdf" },
 	{ 0 },
 };
-
-extern const struct frag_cmd frag_cmd_compare;
 
 /* Was `planned` named, by itself or with options but no plan? */
 static bool names_planned(const struct frag_policy_texts *p)
@@ -58,10 +47,12 @@ static bool names_planned(const struct frag_policy_texts *p)
 	return false;
 }
 
-static int compare(struct frag_session *s, struct frag_err *err)
+static int run(struct frag_cli *cli, void *session, struct frag_err *err)
 {
+	struct frag_session *s = session;
 	bool none = !s->policies.count;
 
+	FRAG_TRY(frag_session_begin(s, cli, err));
 	s->planned_asked_for = names_planned(&s->policies) && !s->policies.all;
 	for (size_t i = 0; none && i < FRAG_ARRAY_LEN(defaults); i++)
 		FRAG_TRY(frag_policy_texts_add(&s->policies, defaults[i], err));
@@ -69,26 +60,8 @@ static int compare(struct frag_session *s, struct frag_err *err)
 	s->place_too = s->optimum == FRAG_OPTIMUM_AUTO || s->optimum == FRAG_OPTIMUM_PLACE;
 	FRAG_TRY(frag_session_run(s, err));
 	FRAG_TRY(frag_session_print(s, false, err));
-	return frag_session_interrupted(s, err);
-}
-
-static int run(int argc, char **argv)
-{
-	struct frag_session s;
-	struct frag_cli cli = { .cmd = &frag_cmd_compare };
-	struct frag_err err;
-	int status;
-
-	if (frag_session_init(&s, argc, argv, &err))
-		return frag_cli_fail(&cli, &err);
-	if (frag_cli_parse(&cli, &frag_cmd_compare, &s, argc, argv)) {
-		status = cli.exit_status;
-	} else {
-		s.cli = &cli;
-		status = compare(&s, &err) ? frag_cli_fail(&cli, &err) : frag_session_status(&s);
-	}
-	frag_session_release(&s);
-	return status;
+	FRAG_TRY(frag_session_interrupted(s, err));
+	return frag_session_status(s);
 }
 
 const struct frag_cmd frag_cmd_compare = {
@@ -105,11 +78,13 @@ const struct frag_cmd frag_cmd_compare = {
 	.examples = "  cufrag compare traces/gnn.default.cft --out results/gnn\n"
 		    "  cufrag compare rank*.pickle --out results/ranks --pdf\n"
 		    "  cufrag compare run.pickle --gpu a100-40 --policies 'recorded; buddy; tlsf'\n"
-		    "  cufrag compare run.pickle --policy pytorch --policy "
-		    "pytorch:max_split_size_mb:256,expandable_segments:True\n",
+		    "  cufrag compare run.pickle --policy buddy --policy "
+		    "pytorch:max_split_size_mb:256\n",
 	.shared = FRAG_CLI_CARD | FRAG_CLI_DEVICE | FRAG_CLI_JSON | FRAG_CLI_CSV | FRAG_CLI_OUT |
 		  FRAG_CLI_SEED | FRAG_CLI_THREADS,
-	.options = options,
-	.option = option,
+	.options = FRAG_CMD_OPTIONS(options, frag_session_args),
+	.options_size = sizeof(struct frag_session),
+	.init = frag_session_init,
 	.run = run,
+	.release = frag_session_release,
 };

@@ -25,8 +25,6 @@ struct options {
 	double margin_fraction;
 };
 
-enum { KEY_MARGIN = FRAG_CLI_KEY, KEY_POLICY, KEY_POLICIES };
-
 /* ---- rows: one policy on all traces ---------------------------------------------- */
 
 /* Does row b ask for the same replays as row a? */
@@ -201,8 +199,9 @@ static int fit(struct frag_fit_page *p, struct options *o, const struct frag_cli
 /* ---- the command ----------------------------------------------------------------- */
 
 /* "1G", or "10%" of the card. */
-static int option_margin(struct options *o, const char *arg, struct frag_err *err)
+static int set_margin(void *whole, const char *arg, struct frag_err *err)
 {
+	struct options *o = whole;
 	char *end;
 	double percent = strtod(arg, &end);
 
@@ -215,63 +214,40 @@ static int option_margin(struct options *o, const char *arg, struct frag_err *er
 		o->margin_fraction = percent / 100;
 		return 0;
 	}
-	if (frag_parse_bytes(arg, &o->margin, err))
-		return frag_err_prefix(err, "option '--margin'");
+	FRAG_TRY(frag_parse_bytes(arg, &o->margin, err));
 	if (o->margin > FRAG_GIB << 20)
 		return frag_fail(err, FRAG_EUSAGE, "a margin of '%.40s' is above any card", arg);
 	return 0;
 }
 
-static int option(void *ctx, int key, const char *arg, struct frag_err *err)
-{
-	struct options *o = ctx;
-
-	switch (key) {
-	case KEY_POLICY:
-		return frag_policy_texts_add(&o->policies, arg, err);
-	case KEY_POLICIES:
-		return frag_policy_texts_list(&o->policies, arg, err);
-	case KEY_MARGIN:
-		return option_margin(o, arg, err);
-	}
-	FRAG_BUG("option of fit");
-}
-
-static const struct argp_option options[] = {
-	{ "policies", KEY_POLICIES, "LIST", 0,
-	  "policies, separated by ';' (default: recorded, pytorch, pytorch with "
-	  "expandable_segments:True, max_split_size_mb:128, roundup_power2_divisions:8)",
-	  0 },
-	{ "policy", KEY_POLICY, "POLICY", 0,
-	  "one policy; may be repeated; recorded = the settings of the recording", 0 },
-	{ "margin", KEY_MARGIN, "SIZE|PERCENT%", 0,
-	  "memory of the card to keep free, for libraries and other processes: a size, or a part "
-	  "of the card as 10% (default: 0)",
-	  0 },
+static const struct frag_arg options[] = {
+	{ FRAG_ARG_OWN, "policies", FRAG_ARG_AT(struct options, policies),
+	  .set = frag_policy_texts_set_list, .value = "POLICIES",
+	  .help = "policies, separated by ';' (default: recorded, pytorch, pytorch with "
+		  "expandable_segments:True, max_split_size_mb:128, roundup_power2_divisions:8)" },
+	{ FRAG_ARG_OWN, "policy", FRAG_ARG_AT(struct options, policies),
+	  .set = frag_policy_texts_set_one, .value = "POLICY",
+	  .help = "one policy; may be repeated; recorded = the settings of the recording" },
+	{ FRAG_ARG_OWN, "margin", .set = set_margin, .value = "SIZE|PERCENT%", .def = "0",
+	  .help = "memory of the card to keep free, for libraries and other processes: a size, or "
+		  "a part of the card as 10%" },
 	{ 0 },
 };
 
-extern const struct frag_cmd frag_cmd_fit;
+static void release(void *values)
+{
+	frag_policy_texts_release(&((struct options *)values)->policies);
+}
 
-static int run(int argc, char **argv)
+static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 {
 	struct frag_fit_page page = { 0 };
-	struct options o = { 0 };
-	struct frag_cli cli;
-	struct frag_err err;
-	int status;
+	int rc = fit(&page, values, cli, err);
 
-	if (frag_cli_parse(&cli, &frag_cmd_fit, &o, argc, argv)) {
-		frag_policy_texts_release(&o.policies);
-		return cli.exit_status;
-	}
-	if (fit(&page, &o, &cli, &err))
-		status = frag_cli_fail(&cli, &err);
-	else
-		status = frag_fit_status(&page);
+	if (!rc)
+		rc = frag_fit_status(&page);
 	page_release(&page);
-	frag_policy_texts_release(&o.policies);
-	return status;
+	return rc;
 }
 
 const struct frag_cmd frag_cmd_fit = {
@@ -290,10 +266,10 @@ const struct frag_cmd frag_cmd_fit = {
 		"was seen, it is said. Several traces, ranks or devices: the worst decides. Exits "
 		"with 1 if no known card fits.",
 	.examples = "  cufrag fit traces/gnn.default.cft --margin 1G\n"
-		    "  cufrag fit rank*.pickle --policies "
-		    "'recorded; pytorch:expandable_segments:True' --json fit.json\n",
+		    "  cufrag fit rank*.pickle --policies 'recorded; tlsf' --json fit.json\n",
 	.shared = FRAG_CLI_CARD | FRAG_CLI_JSON | FRAG_CLI_CSV | FRAG_CLI_SEED | FRAG_CLI_THREADS,
-	.options = options,
-	.option = option,
+	.options = FRAG_CMD_OPTIONS(options),
+	.options_size = sizeof(struct options),
 	.run = run,
+	.release = release,
 };

@@ -123,8 +123,9 @@ static const struct kind {
 	{ "repeat", repeat },
 };
 
-static int generate(const struct frag_cli *cli, const struct options *o, struct frag_err *err)
+static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 {
+	const struct options *o = values;
 	const char *names[FRAG_ARRAY_LEN(kinds) + 1] = { NULL };
 	const char *name = cli->operands[0], *near;
 
@@ -145,11 +146,11 @@ static int generate(const struct frag_cli *cli, const struct options *o, struct 
 }
 
 /* "250000", "100M": with k, M and G for powers of ten, as events are counted. */
-static int parse_count(const char *option, const char *arg, uint64_t *out, struct frag_err *err)
+static int set_count(void *field, const char *arg, struct frag_err *err)
 {
 	static const char units[] = "kMG";
 	const char *unit;
-	uint64_t scale = 1;
+	uint64_t scale = 1, *out = field;
 	char *end;
 
 	*out = strtoull(arg, &end, 10);
@@ -159,16 +160,17 @@ static int parse_count(const char *option, const char *arg, uint64_t *out, struc
 	if (end == arg || strspn(arg, "0123456789") != (size_t)(end - arg) || (*end && !unit) ||
 	    (unit && end[1]) || !*out || *out > 1000000000000ull / scale)
 		return frag_fail(err, FRAG_EUSAGE,
-				 "'%.40s' is no value of '--%s'; write a number up to 1000G, as "
-				 "250000 or 100M",
-				 arg, option);
+				 "'%.40s' is no count; write a number up to 1000G, as 250000 or "
+				 "100M",
+				 arg);
 	*out *= scale;
 	return 0;
 }
 
 /* "3..20", or "7" for one of them. */
-static int parse_steps(const char *arg, struct options *o, struct frag_err *err)
+static int set_steps(void *whole, const char *arg, struct frag_err *err)
 {
+	struct options *o = whole;
 	char *end;
 	unsigned long long first = strtoull(arg, &end, 10), last = first;
 	size_t digits = strspn(arg, "0123456789");
@@ -186,50 +188,18 @@ static int parse_steps(const char *arg, struct options *o, struct frag_err *err)
 	return 0;
 }
 
-enum { KEY_EVENTS = FRAG_CLI_KEY, KEY_TIMES, KEY_STEPS };
-
-static int option(void *ctx, int key, const char *arg, struct frag_err *err)
-{
-	struct options *o = ctx;
-
-	switch (key) {
-	case 'o':
-		o->output = arg;
-		return 0;
-	case KEY_EVENTS:
-		return parse_count("events", arg, &o->events, err);
-	case KEY_TIMES:
-		return parse_count("times", arg, &o->times, err);
-	case KEY_STEPS:
-		return parse_steps(arg, o, err);
-	}
-	FRAG_BUG("option of gen");
-}
-
-static const struct argp_option options[] = {
-	{ "output", 'o', "FILE", 0, "the .cft to write; - is standard output", 0 },
-	{ "events", KEY_EVENTS, "N", 0,
-	  "repeat: so many rounds that there are at least N events, as 100M", 0 },
-	{ "times", KEY_TIMES, "N", 0, "repeat: so many rounds", 0 },
-	{ "steps", KEY_STEPS, "A..B", 0,
-	  "repeat: these steps make a round (default: all but the first)", 0 },
+static const struct frag_arg options[] = {
+	{ FRAG_ARG_TEXT, "output", 'o', FRAG_ARG_AT(struct options, output), .value = "FILE",
+	  .help = "the .cft to write; - is standard output" },
+	{ FRAG_ARG_OWN, "events", FRAG_ARG_AT(struct options, events), .set = set_count,
+	  .value = "N",
+	  .help = "repeat: so many rounds that there are at least N events, as 100M" },
+	{ FRAG_ARG_OWN, "times", FRAG_ARG_AT(struct options, times), .set = set_count, .value = "N",
+	  .help = "repeat: so many rounds" },
+	{ FRAG_ARG_OWN, "steps", .set = set_steps, .value = "A..B",
+	  .help = "repeat: these steps make a round (default: all but the first)" },
 	{ 0 },
 };
-
-extern const struct frag_cmd frag_cmd_gen;
-
-static int run(int argc, char **argv)
-{
-	struct options o = { 0 };
-	struct frag_err err;
-	struct frag_cli cli;
-
-	if (frag_cli_parse(&cli, &frag_cmd_gen, &o, argc, argv))
-		return cli.exit_status;
-	if (generate(&cli, &o, &err))
-		return frag_cli_fail(&cli, &err);
-	return FRAG_EXIT_DONE;
-}
 
 const struct frag_cmd frag_cmd_gen = {
 	.name = "gen",
@@ -249,7 +219,7 @@ const struct frag_cmd frag_cmd_gen = {
 		    "  cufrag gen repeat traces/gnn.default.cft --steps 3..20 --times 1000 -o "
 		    "long.cft\n",
 	.shared = FRAG_CLI_CARD,
-	.options = options,
-	.option = option,
+	.options = FRAG_CMD_OPTIONS(options),
+	.options_size = sizeof(struct options),
 	.run = run,
 };

@@ -19,8 +19,6 @@ struct options {
 	bool no_evidence;
 };
 
-enum { KEY_DEVICE = FRAG_CLI_KEY, KEY_NO_EVIDENCE };
-
 static int read_part(const struct options *o, const char *path, struct frag_trace **out,
 		     struct frag_err *err)
 {
@@ -125,8 +123,9 @@ static int write_trace(const struct frag_trace *trace, const char *path, struct 
 	return frag_minimalloc_write(&trace->devs[0], path, err);
 }
 
-static int import(const struct frag_cli *cli, const struct options *o, struct frag_err *err)
+static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 {
+	const struct options *o = values;
 	struct frag_trace *trace = NULL;
 	int rc;
 
@@ -144,53 +143,26 @@ static int import(const struct frag_cli *cli, const struct options *o, struct fr
 	return rc;
 }
 
-static int option(void *ctx, int key, const char *arg, struct frag_err *err)
+static int set_device(void *field, const char *arg, struct frag_err *err)
 {
-	struct options *o = ctx;
-
-	switch (key) {
-	case 'o':
-		o->output = arg;
-		return 0;
-	case KEY_DEVICE:
-		o->device = arg;
-		if (!*arg || strlen(arg) > 9 || strspn(arg, "0123456789") != strlen(arg))
-			return frag_fail(err, FRAG_EUSAGE,
-					 "'%.40s' is no number of a device; give one as 0 or 1",
-					 arg);
-		return 0;
-	case KEY_NO_EVIDENCE:
-		o->no_evidence = true;
-		return 0;
-	}
-	FRAG_BUG("option of import");
+	if (!*arg || strlen(arg) > 9 || strspn(arg, "0123456789") != strlen(arg))
+		return frag_fail(err, FRAG_EUSAGE,
+				 "'%.40s' is no number of a device; give one as 0 or 1", arg);
+	*(const char **)field = arg;
+	return 0;
 }
 
-static const struct argp_option options[] = {
-	{ "output", 'o', "FILE", 0,
-	  "the .cft to write; - is standard output; .csv writes the buffers for MiniMalloc", 0 },
-	{ "device", KEY_DEVICE, "N", 0, "only the device of this number (default: all)", 0 },
-	{ "no-evidence", KEY_NO_EVIDENCE, NULL, 0,
-	  "leave out what the recorder saw of its own allocator; verify then has nothing to "
-	  "compare with",
-	  0 },
+static const struct frag_arg options[] = {
+	{ FRAG_ARG_TEXT, "output", 'o', FRAG_ARG_AT(struct options, output), .value = "FILE",
+	  .help = "the .cft to write; - is standard output; .csv writes the buffers for "
+		  "MiniMalloc" },
+	{ FRAG_ARG_OWN, "device", FRAG_ARG_AT(struct options, device), .set = set_device,
+	  .value = "N", .help = "only the device of this number (default: all)" },
+	{ FRAG_ARG_FLAG, "no-evidence", FRAG_ARG_AT(struct options, no_evidence),
+	  .help = "leave out what the recorder saw of its own allocator; verify then has nothing "
+		  "to compare with" },
 	{ 0 },
 };
-
-extern const struct frag_cmd frag_cmd_import;
-
-static int run(int argc, char **argv)
-{
-	struct options o = { 0 };
-	struct frag_err err;
-	struct frag_cli cli;
-
-	if (frag_cli_parse(&cli, &frag_cmd_import, &o, argc, argv))
-		return cli.exit_status;
-	if (import(&cli, &o, &err))
-		return frag_cli_fail(&cli, &err);
-	return FRAG_EXIT_DONE;
-}
 
 const struct frag_cmd frag_cmd_import = {
 	.name = "import",
@@ -214,7 +186,7 @@ const struct frag_cmd frag_cmd_import = {
 		    "  cufrag import rank0.pickle rank1.pickle -o job.cft --gpu a100-80\n"
 		    "  cufrag import oomcap.pickle.xz -o oomcap.cft --limit 7.5G\n",
 	.shared = FRAG_CLI_CARD,
-	.options = options,
-	.option = option,
+	.options = FRAG_CMD_OPTIONS(options),
+	.options_size = sizeof(struct options),
 	.run = run,
 };

@@ -390,13 +390,14 @@ static int info_of(struct pass *p, const char *path, struct frag_err *err)
 	return rc;
 }
 
-static int info(const struct frag_cli *cli, struct frag_err *err)
+static int run(struct frag_cli *cli, void *options, struct frag_err *err)
 {
 	struct pass p = { .cli = cli,
 			  .text = !cli->json || strcmp(cli->json, "-") != 0,
 			  .traces = json_array() };
 	int rc = 0;
 
+	(void)options;
 	for (size_t i = 0; !rc && i < cli->operands_count; i++)
 		rc = info_of(&p, cli->operands[i], err);
 	if (!rc && p.text && cli->operands_count > 1)
@@ -406,20 +407,6 @@ static int info(const struct frag_cli *cli, struct frag_err *err)
 	json_decref(p.traces);
 	frag_info_ranks_release(&p.ranks);
 	return rc;
-}
-
-extern const struct frag_cmd frag_cmd_info;
-
-static int run(int argc, char **argv)
-{
-	struct frag_err err;
-	struct frag_cli cli;
-
-	if (frag_cli_parse(&cli, &frag_cmd_info, NULL, argc, argv))
-		return cli.exit_status;
-	if (info(&cli, &err))
-		return frag_cli_fail(&cli, &err);
-	return FRAG_EXIT_DONE;
 }
 
 const struct frag_cmd frag_cmd_info = {

@@ -218,46 +218,26 @@ static int list_table(const struct frag_cli *cli, size_t kind, bool markdown, st
 	return rc;
 }
 
-static int option(void *ctx, int key, const char *arg, struct frag_err *err)
-{
-	struct frag_list_options *o = ctx;
-
-	(void)arg, (void)err;
-	if (key == 'a')
-		o->all = true;
-	else
-		o->markdown = true;
-	return 0;
-}
-
-static const struct argp_option options[] = {
-	{ "all", 'a', NULL, 0, "hidden policies, too", 0 },
-	{ "markdown", FRAG_CLI_KEY, NULL, 0, "as tables of Markdown, for docs/", 0 },
+static const struct frag_arg options[] = {
+	{ FRAG_ARG_FLAG, "all", 'a', FRAG_ARG_AT(struct frag_list_options, all),
+	  .help = "hidden policies, too" },
+	{ FRAG_ARG_FLAG, "markdown", FRAG_ARG_AT(struct frag_list_options, markdown),
+	  .help = "as tables of Markdown, for docs/" },
 	{ 0 },
 };
 
-extern const struct frag_cmd frag_cmd_list;
-
-static int run(int argc, char **argv)
+static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 {
-	struct frag_list_options o = { 0 };
-	struct frag_err err;
-	struct frag_cli cli;
+	struct frag_list_options *o = values;
 	size_t kind = 0;
-	int rc;
 
-	if (frag_cli_parse(&cli, &frag_cmd_list, &o, argc, argv))
-		return cli.exit_status;
-	if (find_kind(cli.operands[0], &kind, &err))
-		return frag_cli_fail(&cli, &err);
-	o.only = cli.operands_count > 1 ? cli.operands[1] : NULL;
-	if (o.only && kinds[kind].add)
-		rc = frag_fail(&err, FRAG_EUSAGE, "unexpected operand '%.60s'", o.only);
-	else if (kinds[kind].add)
-		rc = list_table(&cli, kind, o.markdown, &err);
-	else
-		rc = list_policies(&cli, &o, &err);
-	return rc ? frag_cli_fail(&cli, &err) : FRAG_EXIT_DONE;
+	FRAG_TRY(find_kind(cli->operands[0], &kind, err));
+	o->only = cli->operands_count > 1 ? cli->operands[1] : NULL;
+	if (!kinds[kind].add)
+		return list_policies(cli, o, err);
+	if (o->only)
+		return frag_fail(err, FRAG_EUSAGE, "unexpected operand '%.60s'", o->only);
+	return list_table(cli, kind, o->markdown, err);
 }
 
 const struct frag_cmd frag_cmd_list = {
@@ -273,7 +253,7 @@ const struct frag_cmd frag_cmd_list = {
 	.examples = "  cufrag list policies buddy\n"
 		    "  cufrag list gpus --json -\n",
 	.shared = FRAG_CLI_JSON,
-	.options = options,
-	.option = option,
+	.options = FRAG_CMD_OPTIONS(options),
+	.options_size = sizeof(struct frag_list_options),
 	.run = run,
 };

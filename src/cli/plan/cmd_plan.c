@@ -226,8 +226,9 @@ static int do_units(const struct frag_units *units, struct work *w, struct frag_
 	return rc;
 }
 
-static int plan(const struct frag_cli *cli, const struct options *o, struct frag_err *err)
+static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 {
+	const struct options *o = values;
 	struct work w = { .cli = cli, .o = o };
 	struct frag_plan_sheet *sheets;
 	struct frag_units units;
@@ -249,19 +250,7 @@ static int plan(const struct frag_cli *cli, const struct options *o, struct frag
 	return rc;
 }
 
-enum {
-	KEY_TARGET = FRAG_CLI_KEY,
-	KEY_TIME,
-	KEY_ALIGN,
-	KEY_TRAIN,
-	KEY_SLACK,
-	KEY_AT_REQUEST,
-	KEY_WINDOW,
-	KEY_NODES,
-	KEY_PLACEMENT,
-};
-
-static int option_time(const char *arg, uint64_t *ns, struct frag_err *err)
+static int set_time(void *ns, const char *arg, struct frag_err *err)
 {
 	char *end;
 	double seconds = strtod(arg, &end);
@@ -269,12 +258,13 @@ static int option_time(const char *arg, uint64_t *ns, struct frag_err *err)
 	if (end == arg || *end || !(seconds > 0 && seconds <= 86400))
 		return frag_fail(err, FRAG_EUSAGE, "'%.40s' is no time in seconds, as 5 or 0.5",
 				 arg);
-	*ns = (uint64_t)(seconds * 1e9);
+	*(uint64_t *)ns = (uint64_t)(seconds * 1e9);
 	return 0;
 }
 
-static int option_slack(const char *arg, double *slack, struct frag_err *err)
+static int set_slack(void *field, const char *arg, struct frag_err *err)
 {
+	double *slack = field;
 	char *end;
 
 	*slack = strtod(arg, &end) / 100;
@@ -284,12 +274,13 @@ static int option_slack(const char *arg, double *slack, struct frag_err *err)
 }
 
 /* "1000" requests, or a time as "250ms". */
-static int option_window(const char *arg, struct options *o, struct frag_err *err)
+static int set_window(void *whole, const char *arg, struct frag_err *err)
 {
 	static const struct {
 		const char *name;
 		double us;
 	} units[] = { { "", 0 }, { "us", 1 }, { "ms", 1e3 }, { "s", 1e6 } };
+	struct options *o = whole;
 	char *end;
 	double n = strtod(arg, &end);
 
@@ -309,93 +300,41 @@ static int option_window(const char *arg, struct options *o, struct frag_err *er
 			 arg);
 }
 
-static int option(void *ctx, int key, const char *arg, struct frag_err *err)
-{
-	struct frag_opt number[2] = { { .type = FRAG_OPT_T_UINT,
-					.key = key == KEY_TRAIN ? "train" : "nodes",
-					.min = 1,
-					.max = key == KEY_TRAIN ? 1000000 : 1ull << 60 } };
-	struct options *o = ctx;
+#define AT(field) FRAG_ARG_AT(struct options, field)
 
-	switch (key) {
-	case 'o':
-		o->output = arg;
-		return 0;
-	case KEY_TARGET:
-		return frag_parse_bytes(arg, &o->target, err)
-			       ? frag_err_prefix(err, "option '--target'")
-			       : 0;
-	case KEY_ALIGN:
-		if (frag_parse_bytes(arg, &o->align, err))
-			return frag_err_prefix(err, "option '--align'");
-		if (!o->align || o->align > FRAG_GIB)
-			return frag_fail(err, FRAG_EUSAGE, "an alignment is 1 byte to 1 GiB");
-		return 0;
-	case KEY_TIME:
-		return option_time(arg, &o->time_ns, err);
-	case KEY_TRAIN:
-		return frag_opt_set(number, &o->train, "train", arg, err);
-	case KEY_NODES:
-		return frag_opt_set(number, &o->nodes, "nodes", arg, err);
-	case KEY_WINDOW:
-		return option_window(arg, o, err);
-	case KEY_PLACEMENT:
-		o->placement = arg;
-		return 0;
-	case KEY_SLACK:
-		return option_slack(arg, &o->slack, err);
-	case KEY_AT_REQUEST:
-		o->at_request = true;
-		return 0;
-	}
-	FRAG_BUG("option of plan");
-}
-
-static const struct argp_option options[] = {
-	{ "output", 'o', "FILE", 0, "write a plan of the steps for --policy planned:plan=FILE", 0 },
-	{ "train", KEY_TRAIN, "N", 0, "steps that the plan may look at (default: half of them)",
-	  0 },
-	{ "window", KEY_WINDOW, "N|TIME", 0,
-	  "plan windows of N requests, or of a time as 250ms, instead of steps (default for a "
-	  "trace "
-	  "that marks fewer than three steps: 16 of equally many requests)",
-	  0 },
-	{ "slack", KEY_SLACK, "PERCENT", 0,
-	  "room above the plan for requests that are not in it (default: "
-	  "0 where steps repeat, else 4)",
-	  0 },
-	{ "target", KEY_TARGET, "SIZE", 0,
-	  "a height that is good enough (default: the lower bound)", 0 },
-	{ "time", KEY_TIME, "SECONDS", 0,
-	  "most that improving and searching may take (default: 10)", 0 },
-	{ "nodes", KEY_NODES, "N", 0,
-	  "end the search after about N decisions: the same on any machine, if --time suffices",
-	  0 },
-	{ "placement", KEY_PLACEMENT, "FILE", 0,
-	  "write the lowest placement: MiniMalloc's CSV with a column offset; moments are events",
-	  0 },
-	{ "align", KEY_ALIGN, "SIZE", 0,
-	  "sizes and offsets are multiples of this (default: 512; 1 for "
-	  "MiniMalloc's files)",
-	  0 },
-	{ "at-request", KEY_AT_REQUEST, NULL, 0,
-	  "a block ends when its free was requested, not when all streams were done", 0 },
+static const struct frag_arg options[] = {
+	{ FRAG_ARG_TEXT, "output", 'o', AT(output), .value = "FILE",
+	  .help = "write a plan of the steps for --policy planned:plan=FILE" },
+	{ FRAG_ARG_UINT, "train", AT(train), .value = "N", .min = 1, .max = 1000000,
+	  .help = "steps that the plan may look at (default: half of them)" },
+	{ FRAG_ARG_OWN, "window", .set = set_window, .value = "N|TIME",
+	  .help = "plan windows of N requests, or of a time as 250ms, instead of steps (default "
+		  "for "
+		  "a trace that marks fewer than three steps: 16 of equally many requests)" },
+	{ FRAG_ARG_OWN, "slack", AT(slack), .set = set_slack, .value = "PERCENT",
+	  .help = "room above the plan for requests that are not in it (default: 0 where steps "
+		  "repeat, else 4)" },
+	{ FRAG_ARG_BYTES, "target", AT(target), .value = "SIZE",
+	  .help = "a height that is good enough (default: the lower bound)" },
+	{ FRAG_ARG_OWN, "time", AT(time_ns), .set = set_time, .value = "SECONDS", .def = "10",
+	  .help = "most that improving and searching may take" },
+	{ FRAG_ARG_UINT, "nodes", AT(nodes), .value = "N", .min = 1, .max = 1ull << 60,
+	  .help = "end the search after about N decisions: the same on any machine, if --time "
+		  "suffices" },
+	{ FRAG_ARG_TEXT, "placement", AT(placement), .value = "FILE",
+	  .help = "write the lowest placement: MiniMalloc's CSV with a column offset; moments are "
+		  "events" },
+	{ FRAG_ARG_BYTES, "align", AT(align), .value = "SIZE", .min = 1, .max = FRAG_GIB,
+	  .help = "sizes and offsets are multiples of this (default: 512; 1 for MiniMalloc's "
+		  "files)" },
+	{ FRAG_ARG_FLAG, "at-request", AT(at_request),
+	  .help = "a block ends when its free was requested, not when all streams were done" },
 	{ 0 },
 };
 
-extern const struct frag_cmd frag_cmd_plan;
-
-static int run(int argc, char **argv)
+static void init(void *values)
 {
-	struct options o = { .time_ns = 10000000000ull, .slack = -1 };
-	struct frag_cli cli;
-	struct frag_err err;
-
-	if (frag_cli_parse(&cli, &frag_cmd_plan, &o, argc, argv))
-		return cli.exit_status;
-	if (plan(&cli, &o, &err))
-		return frag_cli_fail(&cli, &err);
-	return FRAG_EXIT_DONE;
+	((struct options *)values)->slack = -1;
 }
 
 const struct frag_cmd frag_cmd_plan = {
@@ -414,7 +353,8 @@ const struct frag_cmd frag_cmd_plan = {
 		    "  cufrag plan buffers.csv --target 1048576 --time 60\n"
 		    "  cufrag plan run.pickle -o run.plan\n",
 	.shared = FRAG_CLI_CARD | FRAG_CLI_JSON | FRAG_CLI_CSV | FRAG_CLI_SEED | FRAG_CLI_THREADS,
-	.options = options,
-	.option = option,
+	.options = FRAG_CMD_OPTIONS(options),
+	.options_size = sizeof(struct options),
+	.init = init,
 	.run = run,
 };

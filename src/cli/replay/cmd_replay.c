@@ -2,51 +2,34 @@
 /* cufrag replay: one trace through one policy, with all there is to know about it. */
 #include "cli/session/session.h"
 
-static int option(void *ctx, int key, const char *arg, struct frag_err *err)
+static int set_policy(void *texts, const char *text, struct frag_err *err)
 {
-	struct frag_session *s = ctx;
+	const struct frag_policy_texts *policies = texts;
 
-	if (key == FRAG_KEY_POLICY && s->policies.count)
+	if (policies->count)
 		return frag_fail(err, FRAG_EUSAGE,
 				 "replay takes one policy; compare takes several");
-	return frag_session_option(s, key, arg, err);
+	return frag_policy_texts_add(texts, text, err);
 }
 
-static const struct argp_option options[] = {
-	{ "policy", FRAG_KEY_POLICY, "POLICY", 0,
-	  "the policy, name or name:key=value,… (default: recorded, the settings of the recording)",
-	  0 },
-	FRAG_SESSION_OPTIONS,
+static const struct frag_arg options[] = {
+	{ FRAG_ARG_OWN, "policy", FRAG_ARG_AT(struct frag_session, policies), .set = set_policy,
+	  .value = "POLICY",
+	  .help = "the policy, name or name:key=value,… (default: recorded, the settings of the "
+		  "recording)" },
 	{ 0 },
 };
 
-extern const struct frag_cmd frag_cmd_replay;
-
-static int replay(struct frag_session *s, struct frag_err *err)
+static int run(struct frag_cli *cli, void *session, struct frag_err *err)
 {
+	struct frag_session *s = session;
+
+	FRAG_TRY(frag_session_begin(s, cli, err));
 	if (!s->policies.count)
 		FRAG_TRY(frag_policy_texts_add(&s->policies, "recorded", err));
 	FRAG_TRY(frag_session_run(s, err));
-	return frag_session_print(s, true, err);
-}
-
-static int run(int argc, char **argv)
-{
-	struct frag_session s;
-	struct frag_cli cli = { .cmd = &frag_cmd_replay };
-	struct frag_err err;
-	int status;
-
-	if (frag_session_init(&s, argc, argv, &err))
-		return frag_cli_fail(&cli, &err);
-	if (frag_cli_parse(&cli, &frag_cmd_replay, &s, argc, argv)) {
-		status = cli.exit_status;
-	} else {
-		s.cli = &cli;
-		status = replay(&s, &err) ? frag_cli_fail(&cli, &err) : frag_session_status(&s);
-	}
-	frag_session_release(&s);
-	return status;
+	FRAG_TRY(frag_session_print(s, true, err));
+	return frag_session_status(s);
 }
 
 const struct frag_cmd frag_cmd_replay = {
@@ -66,7 +49,9 @@ const struct frag_cmd frag_cmd_replay = {
 		"  cufrag replay run.pickle --policy pytorch:expandable_segments:True --gpu l4\n",
 	.shared = FRAG_CLI_CARD | FRAG_CLI_DEVICE | FRAG_CLI_JSON | FRAG_CLI_CSV | FRAG_CLI_OUT |
 		  FRAG_CLI_SEED | FRAG_CLI_THREADS,
-	.options = options,
-	.option = option,
+	.options = FRAG_CMD_OPTIONS(options, frag_session_args),
+	.options_size = sizeof(struct frag_session),
+	.init = frag_session_init,
 	.run = run,
+	.release = frag_session_release,
 };

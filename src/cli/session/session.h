@@ -39,6 +39,7 @@ struct frag_session {
 	struct frag_policy_texts policies;
 	struct frag_run_options run;
 	unsigned formats; /* FRAG_FORMAT_… */
+	bool pdf;	  /* all charts in one file, too */
 	bool omit_host, fail_on_oom;
 	enum frag_optimum_want optimum;
 	bool place_too;		   /* offline placements beside the policies */
@@ -58,117 +59,21 @@ struct frag_session {
 	struct frag_text missing; /* traces that were not begun when Ctrl-C came */
 };
 
-/* Options that both commands have; add FRAG_SESSION_OPTIONS to their tables. */
-enum {
-	FRAG_KEY_ON_OOM = FRAG_CLI_KEY,
-	FRAG_KEY_FAIL_ON_OOM,
-	FRAG_KEY_SYNC_EVERY,
-	FRAG_KEY_FREE_AT_REQUEST,
-	FRAG_KEY_FORMATS,
-	FRAG_KEY_NO_HOST,
-	FRAG_KEY_FILL,
-	FRAG_KEY_PACE,
-	FRAG_KEY_STREAM_WORK,
-	FRAG_KEY_AGAINST_SIM,
-	FRAG_KEY_AGAINST_CALLS,
-	FRAG_KEY_REPEATS,
-	FRAG_KEY_STREAM,
-	FRAG_KEY_POLICY,
-	FRAG_KEY_POLICIES,
-};
-#define FRAG_SESSION_OPTIONS \
-	{ "on-oom", \
-	  FRAG_KEY_ON_OOM, \
-	  "WHAT", \
-	  0, \
-	  "when a request cannot be served: stop the replay, or skip it (default: stop)", \
-	  0 }, \
-		{ "fail-on-oom", \
-		  FRAG_KEY_FAIL_ON_OOM, \
-		  NULL, \
-		  0, \
-		  "exit with 1 if a policy cannot serve a request", \
-		  0 }, \
-		{ "sync-every", \
-		  FRAG_KEY_SYNC_EVERY, \
-		  "N", \
-		  0, \
-		  "synchronise the device after every N operations (default: 0, never)", \
-		  0 }, \
-		{ "free-at-request", \
-		  FRAG_KEY_FREE_AT_REQUEST, \
-		  NULL, \
-		  0, \
-		  "let blocks be reused when they are freed, not when all streams are done", \
-		  0 }, \
-		{ "fill", \
-		  FRAG_KEY_FILL, \
-		  "WHAT", \
-		  0, \
-		  "on cuda: none, touch (first byte of each page) or verify (write a pattern " \
-		  "into every " \
-		  "byte, compare it before the free) (default: none)", \
-		  0 }, \
-		{ "pace", \
-		  FRAG_KEY_PACE, \
-		  "WHAT", \
-		  0, \
-		  "recorded: every event at its recorded time; max: as fast as it goes (default: " \
-		  "max)", \
-		  0 }, \
-		{ "stream-work", \
-		  FRAG_KEY_STREAM_WORK, \
-		  "US", \
-		  0, \
-		  "on cuda: every alloc keeps its stream busy for so many microseconds (default: " \
-		  "0)", \
-		  0 }, \
-		{ "against-sim", \
-		  FRAG_KEY_AGAINST_SIM, \
-		  "FILE", \
-		  0, \
-		  "replay on the simulated card, too, and write what differs as CSV", \
-		  0 }, \
-		{ "against-calls", \
-		  FRAG_KEY_AGAINST_CALLS, \
-		  "FILE", \
-		  0, \
-		  "with --against-sim: write every driver call with its time as CSV", \
-		  0 }, \
-		{ "repeats", \
-		  FRAG_KEY_REPEATS, \
-		  "N", \
-		  0, \
-		  "with --against-sim: replays on the device (default: 3)", \
-		  0 }, \
-		{ "stream", \
-		  FRAG_KEY_STREAM, \
-		  "WHEN", \
-		  OPTION_ARG_OPTIONAL, \
-		  "replay a .cft while it is read, with the same memory for any length: always " \
-		  "(also without a value), never or auto (default: auto, from 8 M events on)", \
-		  0 }, \
-		{ "formats", \
-		  FRAG_KEY_FORMATS, \
-		  "LIST", \
-		  0, \
-		  "pictures of --out: svg, png, pdf (default: svg,png; svg is always made)", \
-		  0 }, \
-	{ \
-		"no-host", FRAG_KEY_NO_HOST, NULL, 0, \
-			"leave measured host times out: same input, same bytes", 0 \
-	}
-
-/* argv is copied into the command line, quoted; call before frag_cli_parse. Errors: FRAG_ENOMEM. */
-int frag_session_init(struct frag_session *s, int argc, char **argv, struct frag_err *err);
-void frag_session_release(struct frag_session *s);
-/* One of the options above. */
-int frag_session_option(struct frag_session *s, int key, const char *arg, struct frag_err *err);
+/* Options that both commands have. */
+extern const struct frag_arg frag_session_args[];
+/* frag_cmd.init and .release of both commands. */
+void frag_session_init(void *session);
+void frag_session_release(void *session);
+/* The rest of the beginning, once the command line is read. Errors: FRAG_ENOMEM. */
+int frag_session_begin(struct frag_session *s, const struct frag_cli *cli, struct frag_err *err);
 
 /* Adds one policy text, or a list separated by ';' ("all" = every one that is listed). */
 int frag_policy_texts_add(struct frag_policy_texts *p, const char *text, struct frag_err *err);
 int frag_policy_texts_list(struct frag_policy_texts *p, const char *list, struct frag_err *err);
 void frag_policy_texts_release(struct frag_policy_texts *p);
+/* The same as values of options whose field is a struct frag_policy_texts. */
+int frag_policy_texts_set_one(void *texts, const char *text, struct frag_err *err);
+int frag_policy_texts_set_list(void *texts, const char *list, struct frag_err *err);
 
 /*
  * Specs for one trace, NULL-terminated, without repetitions; the caller destroys them.

@@ -32,7 +32,7 @@ static int record_sim(struct frag_session *s, struct frag_session_task *task,
 	card.name = NULL;
 	card.total_bytes = real->card.total_bytes;
 	card.context_bytes = real->card.context_bytes;
-	if (s->cli->device == FRAG_CLI_DEVICE_CUDA && !s->cli->work_given)
+	if (s->cli->device == FRAG_CLI_DEVICE_CUDA && !s->cli->work)
 		card.work_idle = !s->run.paced && !s->run.work_ns;
 	card.pause = frag_call_log_pause;
 	card.pause_ctx = t;

@@ -29,26 +29,6 @@
 /* Nearer to the bound than this is near enough. */
 #define GOOD_RATIO 0.005
 
-static const char *const words[] = {
-	[FRAG_OPTIMUM_AUTO] = "",
-	[FRAG_OPTIMUM_OFF] = "off",
-	[FRAG_OPTIMUM_BOUND] = "bound",
-	[FRAG_OPTIMUM_PLACE] = "place",
-};
-
-int frag_session_optimum_option(struct frag_session *s, const char *arg, struct frag_err *err)
-{
-	for (unsigned i = 1; i < FRAG_ARRAY_LEN(words); i++) {
-		if (!strcmp(arg, words[i])) {
-			s->optimum = (enum frag_optimum_want)i;
-			return 0;
-		}
-	}
-	return frag_fail(err, FRAG_EUSAGE,
-			 "unknown value '%.40s' of '--optimum'; known are off, bound and place",
-			 arg);
-}
-
 /* ---- how much work ----------------------------------------------------------------- */
 
 /* Pairs of requests of which the later one begins while the other lives. */

@@ -8,9 +8,6 @@
 
 #include "session.h"
 
-/* off, bound, place */
-int frag_session_optimum_option(struct frag_session *s, const char *arg, struct frag_err *err);
-
 /* Places what task->dev asked for into task->optimum, unless that takes too long. */
 int frag_session_place(const struct frag_session *s, struct frag_session_task *task);
 

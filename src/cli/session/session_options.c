@@ -25,17 +25,24 @@ static void add_quoted(struct frag_text *out, const char *word)
 	frag_text_add(out, "'");
 }
 
-int frag_session_init(struct frag_session *s, int argc, char **argv, struct frag_err *err)
+void frag_session_init(void *session)
+{
+	struct frag_session *s = session;
+
+	frag_run_options_defaults(&s->run);
+	s->run.losses = s->run.latency = true;
+}
+
+int frag_session_begin(struct frag_session *s, const struct frag_cli *cli, struct frag_err *err)
 {
 	struct frag_text line = { 0 };
 
-	*s = (struct frag_session){ .formats = FRAG_FORMAT_SVG | FRAG_FORMAT_PNG, .repeats = 3 };
-	frag_run_options_defaults(&s->run);
-	s->run.losses = s->run.latency = true;
+	s->cli = cli;
+	s->formats |= FRAG_FORMAT_SVG | (s->pdf ? FRAG_FORMAT_ONE_PDF : 0);
 	frag_text_add(&line, "cufrag");
-	for (int i = 0; i < argc; i++) {
+	for (int i = 0; i < cli->argc; i++) {
 		frag_text_add(&line, " ");
-		add_quoted(&line, argv[i]);
+		add_quoted(&line, cli->argv[i]);
 	}
 	if (frag_text_check(&line, err)) {
 		frag_text_release(&line);
@@ -45,8 +52,10 @@ int frag_session_init(struct frag_session *s, int argc, char **argv, struct frag
 	return 0;
 }
 
-void frag_session_release(struct frag_session *s)
+void frag_session_release(void *session)
 {
+	struct frag_session *s = session;
+
 	for (size_t i = 0; i < s->sections_count; i++)
 		frag_section_release(&s->sections[i]);
 	frag_host_free(s->sections);
@@ -58,123 +67,50 @@ void frag_session_release(struct frag_session *s)
 	*s = (struct frag_session){ 0 };
 }
 
-static int parse_formats(const char *list, unsigned *out, struct frag_err *err)
-{
-	static const struct {
-		const char *name;
-		unsigned bit;
-	} known[] = { { "svg", FRAG_FORMAT_SVG },
-		      { "png", FRAG_FORMAT_PNG },
-		      { "pdf", FRAG_FORMAT_PDF } };
+/* ---- the options --------------------------------------------------------------------- */
 
-	*out = FRAG_FORMAT_SVG;
-	while (*list) {
-		size_t n = strcspn(list, ","), i = 0;
+#define AT(field) FRAG_ARG_AT(struct frag_session, field)
 
-		while (i < FRAG_ARRAY_LEN(known) &&
-		       (strlen(known[i].name) != n || strncmp(known[i].name, list, n)))
-			i++;
-		if (i == FRAG_ARRAY_LEN(known))
-			return frag_fail(err, FRAG_EUSAGE,
-					 "unknown picture format '%.*s'; known are "
-					 "svg, png and pdf",
-					 (int)FRAG_MIN(n, (size_t)40), list);
-		*out |= known[i].bit;
-		list += n + (list[n] == ',');
-	}
-	return 0;
-}
+static const char *const oom_words[] = { "stop", "skip", NULL };
+static const char *const fill_words[] = {
+	[FRAG_FILL_NONE] = "none", [FRAG_FILL_TOUCH] = "touch", [FRAG_FILL_VERIFY] = "verify", NULL
+};
+static const char *const pace_words[] = { "max", "recorded", NULL };
+static const char *const stream_words[] = { [FRAG_STREAM_AUTO] = "auto",
+					    [FRAG_STREAM_ALWAYS] = "always",
+					    [FRAG_STREAM_NEVER] = "never",
+					    NULL };
+static const char *const format_words[] = { "svg", "png", "pdf", NULL }; /* FRAG_FORMAT_… */
 
-static int parse_fill(const char *arg, enum frag_fill *out, struct frag_err *err)
-{
-	static const char *const words[] = { [FRAG_FILL_NONE] = "none",
-					     [FRAG_FILL_TOUCH] = "touch",
-					     [FRAG_FILL_VERIFY] = "verify" };
-
-	for (unsigned i = 0; i < FRAG_ARRAY_LEN(words); i++) {
-		if (!strcmp(arg, words[i])) {
-			*out = (enum frag_fill)i;
-			return 0;
-		}
-	}
-	return frag_fail(err, FRAG_EUSAGE,
-			 "unknown value '%.40s' of '--fill'; known are none, "
-			 "touch and verify",
-			 arg);
-}
-
-static int parse_repeats(struct frag_session *s, const char *arg, struct frag_err *err)
-{
-	struct frag_opt o[2] = {
-		{ .type = FRAG_OPT_T_UINT, .key = "repeats", .min = 1, .max = 1000 }
-	};
-	uint64_t n = 0;
-
-	FRAG_TRY(frag_opt_set(o, &n, "repeats", arg, err));
-	s->repeats = (unsigned)n;
-	return 0;
-}
-
-int frag_session_option(struct frag_session *s, int key, const char *arg, struct frag_err *err)
-{
-	struct frag_opt number[2] = {
-		{ .type = FRAG_OPT_T_UINT, .key = "sync-every", .max = UINT64_MAX }
-	};
-
-	struct frag_opt micros[2] = {
-		{ .type = FRAG_OPT_T_UINT, .key = "stream-work", .max = 1000000 }
-	};
-
-	switch (key) {
-	case FRAG_KEY_ON_OOM:
-		s->run.skip_oom = !strcmp(arg, "skip");
-		if (s->run.skip_oom || !strcmp(arg, "stop"))
-			return 0;
-		return frag_fail(err, FRAG_EUSAGE,
-				 "unknown value '%.40s' of '--on-oom'; known are "
-				 "stop and skip",
-				 arg);
-	case FRAG_KEY_FAIL_ON_OOM:
-		s->fail_on_oom = true;
-		return 0;
-	case FRAG_KEY_SYNC_EVERY:
-		return frag_opt_set(number, &s->run.sync_every, "sync-every", arg, err);
-	case FRAG_KEY_FREE_AT_REQUEST:
-		s->run.free_at_request = true;
-		return 0;
-	case FRAG_KEY_FILL:
-		return parse_fill(arg, &s->run.fill, err);
-	case FRAG_KEY_PACE:
-		s->run.paced = !strcmp(arg, "recorded");
-		if (s->run.paced || !strcmp(arg, "max"))
-			return 0;
-		return frag_fail(err, FRAG_EUSAGE,
-				 "unknown value '%.40s' of '--pace'; known are "
-				 "recorded and max",
-				 arg);
-	case FRAG_KEY_STREAM_WORK:
-		FRAG_TRY(frag_opt_set(micros, &s->run.work_ns, "stream-work", arg, err));
-		s->run.work_ns *= 1000;
-		return 0;
-	case FRAG_KEY_AGAINST_SIM:
-		s->against_sim = arg;
-		return 0;
-	case FRAG_KEY_AGAINST_CALLS:
-		s->against_calls = arg;
-		return 0;
-	case FRAG_KEY_REPEATS:
-		return parse_repeats(s, arg, err);
-	case FRAG_KEY_STREAM:
-		return frag_session_stream_option(s, arg, err);
-	case FRAG_KEY_FORMATS:
-		return parse_formats(arg, &s->formats, err);
-	case FRAG_KEY_NO_HOST:
-		s->omit_host = true;
-		return 0;
-	case FRAG_KEY_POLICY:
-		return frag_policy_texts_add(&s->policies, arg, err);
-	case FRAG_KEY_POLICIES:
-		return frag_policy_texts_list(&s->policies, arg, err);
-	}
-	FRAG_BUG("option of a session");
-}
+const struct frag_arg frag_session_args[] = {
+	{ FRAG_ARG_WORD, "on-oom", AT(run.skip_oom), .words = oom_words, .def = "stop",
+	  .help = "when a request cannot be served: stop the replay, or skip the request" },
+	{ FRAG_ARG_FLAG, "fail-on-oom", AT(fail_on_oom),
+	  .help = "exit with 1 if a policy cannot serve a request" },
+	{ FRAG_ARG_UINT, "sync-every", AT(run.sync_every), .value = "N",
+	  .help = "synchronise the device after every N operations (default: 0, never)" },
+	{ FRAG_ARG_FLAG, "free-at-request", AT(run.free_at_request),
+	  .help = "let blocks be reused when they are freed, not when all streams are done" },
+	{ FRAG_ARG_WORD, "fill", AT(run.fill), .words = fill_words, .def = "none",
+	  .help = "on cuda: touch the first byte of each page, or write a pattern into every byte "
+		  "and compare it before the free" },
+	{ FRAG_ARG_WORD, "pace", AT(run.paced), .words = pace_words, .def = "max",
+	  .help = "every event at its recorded time, or as fast as it goes" },
+	{ FRAG_ARG_UINT, "stream-work", AT(run.work_ns), .value = "US", .max = 1000000,
+	  .scale = 1000, .def = "0",
+	  .help = "on cuda: every alloc keeps its stream busy for so many microseconds" },
+	{ FRAG_ARG_TEXT, "against-sim", AT(against_sim), .value = "FILE",
+	  .help = "replay on the simulated card, too, and write what differs as CSV" },
+	{ FRAG_ARG_TEXT, "against-calls", AT(against_calls), .value = "FILE",
+	  .help = "with --against-sim: write every driver call with its time as CSV" },
+	{ FRAG_ARG_UINT, "repeats", AT(repeats), .value = "N", .min = 1, .max = 1000, .def = "3",
+	  .help = "with --against-sim: replays on the device" },
+	{ FRAG_ARG_WORD, "stream", AT(stream), .words = stream_words, .bare = "always",
+	  .help = "replay a .cft while it is read, with the same memory for any length "
+		  "(default: auto, from 8 M events on)" },
+	{ FRAG_ARG_SET, "formats", AT(formats), .words = format_words, .value = "LIST",
+	  .def = "svg,png", .help = "pictures of --out: svg, png, pdf; svg is always made" },
+	{ FRAG_ARG_FLAG, "no-host", AT(omit_host),
+	  .help = "leave measured host times out: same input, same bytes" },
+	{ 0 },
+};

@@ -35,6 +35,16 @@ int frag_policy_texts_add(struct frag_policy_texts *p, const char *text, struct 
 	return push(p, frag_host_strdup(text), err);
 }
 
+int frag_policy_texts_set_one(void *texts, const char *text, struct frag_err *err)
+{
+	return frag_policy_texts_add(texts, text, err);
+}
+
+int frag_policy_texts_set_list(void *texts, const char *list, struct frag_err *err)
+{
+	return frag_policy_texts_list(texts, list, err);
+}
+
 /* Every policy that can run on its own with its defaults on any trace;
  * not `null`, which holds nothing. */
 static int add_all(struct frag_policy_texts *p, struct frag_err *err)

@@ -12,25 +12,6 @@
 /* From so many events on a trace is streamed: in memory they would take 192 MB. */
 #define EVENTS_MIN 8000000u
 
-static const char *const words[] = {
-	[FRAG_STREAM_AUTO] = "auto",
-	[FRAG_STREAM_ALWAYS] = "always",
-	[FRAG_STREAM_NEVER] = "never",
-};
-
-int frag_session_stream_option(struct frag_session *s, const char *arg, struct frag_err *err)
-{
-	for (unsigned i = 0; i < FRAG_ARRAY_LEN(words); i++) {
-		if (!strcmp(arg ? arg : "always", words[i])) {
-			s->stream = (enum frag_stream_want)i;
-			return 0;
-		}
-	}
-	return frag_fail(err, FRAG_EUSAGE,
-			 "unknown value '%.40s' of '--stream'; known are always, never and auto",
-			 arg);
-}
-
 static uint64_t events_of(const struct frag_trace *head)
 {
 	uint64_t n = 0;

@@ -12,9 +12,6 @@ struct frag_session;
 struct frag_session_task;
 struct frag_run_options;
 
-/* always, never, auto; NULL: always */
-int frag_session_stream_option(struct frag_session *s, const char *arg, struct frag_err *err);
-
 /* A trace that is not in memory. */
 struct frag_session_file {
 	const char *path;

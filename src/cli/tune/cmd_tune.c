@@ -15,11 +15,6 @@ struct options {
 	struct frag_tune_show show;
 };
 
-enum { KEY_SPACE = FRAG_CLI_KEY, KEY_OBJECTIVE, KEY_BUDGET, KEY_CAP, KEY_BASELINE, KEY_TOP };
-
-#define BUDGET_DEFAULT 800u
-#define TOP_DEFAULT 10u
-
 /* The recorded settings if all traces agree on them, else PyTorch's defaults. */
 static int find_baseline(const struct frag_units *u, char **out, struct frag_err *err)
 {
@@ -90,10 +85,10 @@ static int tune(const struct frag_cli *cli, struct options *o, struct frag_tune 
 		frag_policy_spec_destroy(spec);
 	}
 	FRAG_TRY(frag_units_read(&units, cli, err));
-	if (!o->baseline)
+	if (!strcmp(o->baseline, "recorded"))
 		rc = find_baseline(&units, &baseline, err);
 	if (!rc)
-		rc = search(cli, o, &units, o->baseline ? o->baseline : baseline, out, err);
+		rc = search(cli, o, &units, baseline ? baseline : o->baseline, out, err);
 	if (!rc) {
 		o->show.cli = cli;
 		o->show.units = &units;
@@ -110,95 +105,50 @@ static int tune(const struct frag_cli *cli, struct options *o, struct frag_tune 
 
 /* ---- the command ----------------------------------------------------------------- */
 
-static int option(void *ctx, int key, const char *arg, struct frag_err *err)
-{
-	static const char *const objectives[] = { "peak", "card", "time", NULL };
-	struct frag_opt number[3] = {
-		{ .type = FRAG_OPT_T_UINT, .key = "budget", .min = 1, .max = 1000000 },
-		{ .type = FRAG_OPT_T_UINT, .key = "top", .offset = 8, .min = 1, .max = 1000 },
-	};
-	uint64_t values[2] = { 0 };
-	struct options *o = ctx;
+static const char *const objectives[] = { "peak", "card", "time", NULL };
 
-	switch (key) {
-	case KEY_SPACE:
-		return frag_policy_texts_list(&o->spaces, arg, err);
-	case KEY_BASELINE:
-		o->baseline = strcmp(arg, "recorded") != 0 ? arg : NULL;
-		return 0;
-	case KEY_OBJECTIVE:
-		for (unsigned i = 0; objectives[i]; i++) {
-			o->objective = (enum frag_tune_objective)i;
-			if (!strcmp(arg, objectives[i]))
-				return 0;
-		}
-		return frag_fail(err, FRAG_EUSAGE,
-				 "unknown objective '%.40s'; known are peak, card "
-				 "and time",
-				 arg);
-	case KEY_BUDGET:
-		FRAG_TRY(frag_opt_set(number, values, "budget", arg, err));
-		o->budget = values[0];
-		return 0;
-	case KEY_TOP:
-		FRAG_TRY(frag_opt_set(number, values, "top", arg, err));
-		o->show.top = values[1];
-		return 0;
-	case KEY_CAP:
-		if (frag_parse_bytes(arg, &o->cap, err))
-			return frag_err_prefix(err, "option '--cap'");
-		return 0;
-	}
-	FRAG_BUG("option of tune");
-}
+#define AT(field) FRAG_ARG_AT(struct options, field)
 
-static const struct argp_option options[] = {
-	{ "space", KEY_SPACE, "LIST", 0,
-	  "policies whose options are searched, separated by ';'; options given there stay as they "
-	  "are (default: pytorch)",
-	  0 },
-	{ "objective", KEY_OBJECTIVE, "WHAT", 0,
-	  "peak: least reserved; card: smallest card; time: least driver time under the --cap "
-	  "(default: peak)",
-	  0 },
-	{ "cap", KEY_CAP, "SIZE", 0, "most that may be reserved (default: the card)", 0 },
-	{ "budget", KEY_BUDGET, "N", 0,
-	  "settings to try in each space; a larger space is searched, not exhausted (default: 800)",
-	  0 },
-	{ "baseline", KEY_BASELINE, "POLICY", 0,
-	  "settings to compare with (default: the recorded ones)", 0 },
-	{ "top", KEY_TOP, "N", 0, "settings to print (default: 10)", 0 },
+static const struct frag_arg options[] = {
+	{ FRAG_ARG_OWN, "space", AT(spaces), .set = frag_policy_texts_set_list, .value = "POLICIES",
+	  .help = "policies whose options are searched, separated by ';'; options given there stay "
+		  "as they are (default: pytorch)" },
+	{ FRAG_ARG_WORD, "objective", AT(objective), .words = objectives, .def = "peak",
+	  .help = "peak: least reserved; card: smallest card; time: least driver time under the "
+		  "--cap" },
+	{ FRAG_ARG_BYTES, "cap", AT(cap), .value = "SIZE",
+	  .help = "most that may be reserved (default: the card)" },
+	{ FRAG_ARG_UINT, "budget", AT(budget), .value = "N", .min = 1, .max = 1000000, .def = "800",
+	  .help = "settings to try in each space; a larger space is searched, not exhausted" },
+	{ FRAG_ARG_TEXT, "baseline", AT(baseline), .value = "POLICY", .def = "recorded",
+	  .help = "settings to compare with" },
+	{ FRAG_ARG_UINT, "top", AT(show.top), .value = "N", .min = 1, .max = 1000, .def = "10",
+	  .help = "settings to print" },
 	{ 0 },
 };
 
-extern const struct frag_cmd frag_cmd_tune;
-
-static int run(int argc, char **argv)
+static void release(void *values)
 {
-	struct options o = { .budget = BUDGET_DEFAULT, .show.top = TOP_DEFAULT };
-	struct frag_tune found = { 0 };
-	struct frag_cli cli;
-	struct frag_err err;
-	int status;
+	frag_policy_texts_release(&((struct options *)values)->spaces);
+}
 
-	if (frag_cli_parse(&cli, &frag_cmd_tune, &o, argc, argv)) {
-		frag_policy_texts_release(&o.spaces);
-		return cli.exit_status;
-	}
-	if (tune(&cli, &o, &found, &err)) {
-		status = frag_cli_fail(&cli, &err);
-	} else if (!found.complete) {
-		frag_cli_note(&cli,
+static int run(struct frag_cli *cli, void *values, struct frag_err *err)
+{
+	struct options *o = values;
+	struct frag_tune found = { 0 };
+	int status = tune(cli, o, &found, err);
+
+	if (!status && !found.complete) {
+		frag_cli_note(cli,
 			      "interrupted after %zu of at most %llu settings; the answer is the "
 			      "best of these",
 			      found.tries_count,
-			      (unsigned long long)(1 + o.budget * FRAG_MAX(o.spaces.count, 1u)));
+			      (unsigned long long)(1 + o->budget * FRAG_MAX(o->spaces.count, 1u)));
 		status = frag_code_exit(FRAG_EINTR);
-	} else {
+	} else if (!status) {
 		status = found.tries[0].completed ? FRAG_EXIT_DONE : FRAG_EXIT_CONDITION;
 	}
 	frag_tune_release(&found);
-	frag_policy_texts_release(&o.spaces);
 	return status;
 }
 
@@ -222,7 +172,8 @@ const struct frag_cmd frag_cmd_tune = {
 		"  cufrag tune run.pickle --objective time --cap 20G\n"
 		"  cufrag tune run.pickle --space 'pytorch;tlsf;buddy' --budget 2000 --json -\n",
 	.shared = FRAG_CLI_CARD | FRAG_CLI_JSON | FRAG_CLI_CSV | FRAG_CLI_SEED | FRAG_CLI_THREADS,
-	.options = options,
-	.option = option,
+	.options = FRAG_CMD_OPTIONS(options),
+	.options_size = sizeof(struct options),
 	.run = run,
+	.release = release,
 };

@@ -19,8 +19,6 @@ struct options {
 	bool counters;
 };
 
-enum { KEY_CONF = FRAG_CLI_KEY, KEY_COUNTERS };
-
 /* On a card: "served", and no word of addresses. */
 static void print_card_counts(const struct frag_verify_result *r)
 {
@@ -248,38 +246,19 @@ static int verify(const struct frag_cli *cli, const struct options *o, bool *sam
 	return rc;
 }
 
-static int option(void *ctx, int key, const char *arg, struct frag_err *err)
-{
-	struct options *o = ctx;
-
-	(void)err;
-	if (key == KEY_CONF)
-		o->conf = arg;
-	else
-		o->counters = true;
-	return 0;
-}
-
-static const struct argp_option options[] = {
-	{ "conf", KEY_CONF, "TEXT", 0,
-	  "settings as in PYTORCH_CUDA_ALLOC_CONF (default: those recorded)", 0 },
-	{ "counters", KEY_COUNTERS, NULL, 0, "print the allocator's own statistics, too", 0 },
+static const struct frag_arg options[] = {
+	{ FRAG_ARG_TEXT, "conf", FRAG_ARG_AT(struct options, conf), .value = "TEXT",
+	  .help = "settings as in PYTORCH_CUDA_ALLOC_CONF (default: those recorded)" },
+	{ FRAG_ARG_FLAG, "counters", FRAG_ARG_AT(struct options, counters),
+	  .help = "print the allocator's own statistics, too" },
 	{ 0 },
 };
 
-extern const struct frag_cmd frag_cmd_verify;
-
-static int run(int argc, char **argv)
+static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 {
-	struct options o = { 0 };
-	struct frag_err err;
-	struct frag_cli cli;
 	bool same = false;
 
-	if (frag_cli_parse(&cli, &frag_cmd_verify, &o, argc, argv))
-		return cli.exit_status;
-	if (verify(&cli, &o, &same, &err))
-		return frag_cli_fail(&cli, &err);
+	FRAG_TRY(verify(cli, values, &same, err));
 	return same ? FRAG_EXIT_DONE : FRAG_EXIT_CONDITION;
 }
 
@@ -305,7 +284,7 @@ const struct frag_cmd frag_cmd_verify = {
 	.examples = "  cufrag verify traces/gnn.default.cft\n"
 		    "  cufrag verify oomcap.pickle.xz --limit 7.5G\n",
 	.shared = FRAG_CLI_CARD | FRAG_CLI_DEVICE | FRAG_CLI_JSON,
-	.options = options,
-	.option = option,
+	.options = FRAG_CMD_OPTIONS(options),
+	.options_size = sizeof(struct options),
 	.run = run,
 };

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The program: which commands there are (make writes gen/cmd_list.inc from
+ * src/cli/<name>/cmd_<name>.c), and a command from its command line to its exit status.
+ */
+#include "cmd.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <frag/base.h>
+#include <frag/opt.h>
+
+#include "common.h"
+
+#define FRAG_ENTRY(name) extern const struct frag_cmd frag_cmd_##name;
+#include "cmd_list.inc"
+#undef FRAG_ENTRY
+
+static const struct frag_cmd *const commands[] = {
+#define FRAG_ENTRY(name) &frag_cmd_##name,
+#include "cmd_list.inc"
+#undef FRAG_ENTRY
+	NULL
+};
+
+const struct frag_cmd *const *frag_commands(void)
+{
+	return commands;
+}
+
+const struct frag_cmd *frag_commands_find(const char *name)
+{
+	for (size_t i = 0; commands[i]; i++)
+		if (!strcmp(commands[i]->name, name))
+			return commands[i];
+	return NULL;
+}
+
+int frag_commands_fail_unknown(const char *name, struct frag_err *err)
+{
+	const char *names[FRAG_ARRAY_LEN(commands)];
+	const char *near;
+	size_t n = 0;
+
+	for (; commands[n]; n++)
+		names[n] = commands[n]->name;
+	names[n] = NULL;
+	near = frag_nearest(name, names);
+	if (near)
+		return frag_fail(err, FRAG_EUSAGE,
+				 "unknown command '%.60s'; did you mean '%s'? (cufrag --help)",
+				 name, near);
+	return frag_fail(err, FRAG_EUSAGE, "unknown command '%.60s' (cufrag --help)", name);
+}
+
+/* ---- one command ------------------------------------------------------------------- */
+
+static unsigned processors(void)
+{
+	cpu_set_t set;
+
+	return sched_getaffinity(0, sizeof(set), &set) ? 1 : (unsigned)CPU_COUNT(&set);
+}
+
+static int check_operands(const struct frag_cli *cli, struct frag_err *err)
+{
+	const struct frag_cmd *cmd = cli->cmd;
+
+	if (cli->operands_count < cmd->operands_min)
+		return frag_fail(err, FRAG_EUSAGE, "missing operand: cufrag %s %s", cmd->name,
+				 cmd->operands);
+	if (cli->operands_count > cmd->operands_max)
+		return frag_fail(err, FRAG_EUSAGE, "unexpected operand '%.60s'",
+				 cli->operands[cmd->operands_max]);
+	if (cmd->program && cmd->program[0] != '[' && !cli->program)
+		return frag_fail(err, FRAG_EUSAGE,
+				 "no program: cufrag %s [OPTION...] -- %s [ARG...]", cmd->name,
+				 cmd->program);
+	return 0;
+}
+
+/* Defaults, options, operands. */
+static int read_line(struct frag_cli *cli, void *options, struct frag_err *err)
+{
+	struct frag_arg_table tables[FRAG_ARG_TABLES_MAX];
+	int rest;
+
+	frag_cli_tables(cli->cmd, options, cli, tables);
+	FRAG_TRY(frag_args_defaults(tables, err));
+	FRAG_TRY(frag_args_parse(tables, cli->argc, cli->argv, cli->operands, &cli->operands_count,
+				 &rest, &cli->help_, err));
+	if (cli->help_)
+		return 0;
+	if (cli->cmd->program && rest < cli->argc)
+		cli->program = &cli->argv[rest];
+	for (; !cli->cmd->program && rest < cli->argc; rest++)
+		cli->operands[cli->operands_count++] = cli->argv[rest];
+	FRAG_TRY(frag_cli_describe_card(cli, err));
+	return check_operands(cli, err);
+}
+
+static int run_command(const struct frag_cmd *cmd, int argc, char **argv)
+{
+	struct frag_cli cli = { .cmd = cmd,
+				.argc = argc,
+				.argv = argv,
+				.threads = processors(),
+				.context_bytes_ = UINT64_MAX };
+	void *options = frag_host_calloc(1, cmd->options_size + 1);
+	struct frag_err err = { 0 };
+	int rc = 0;
+
+	cli.operands = frag_host_calloc((size_t)argc + 1, sizeof(*cli.operands));
+	if (!options || !cli.operands)
+		rc = frag_fail_nomem(&err, "command line");
+	if (!rc && cmd->init)
+		cmd->init(options);
+	if (!rc)
+		rc = read_line(&cli, options, &err);
+	if (!rc && cli.help_)
+		frag_cli_help(cmd, stdout);
+	else if (!rc)
+		rc = cmd->run(&cli, options, &err);
+	if (rc < 0)
+		rc = frag_cli_fail(&cli, &err);
+	if (options && cmd->release)
+		cmd->release(options);
+	frag_host_free(options);
+	frag_host_free(cli.operands);
+	return rc;
+}
+
+/* ---- the program ------------------------------------------------------------------- */
+
+static int print_failure(const struct frag_err *err)
+{
+	fprintf(stderr, "cufrag: %s\n", err->msg);
+	return frag_code_exit(err->code);
+}
+
+/* What stands where a command should. */
+static int run_other(char **argv)
+{
+	static char help[] = "help";
+	char *const word = argv[1];
+	struct frag_err err;
+
+	if (!strcmp(word, "--version") || !strcmp(word, "-V")) {
+		printf("cufrag %s\n", FRAG_VERSION);
+		return FRAG_EXIT_DONE;
+	}
+	if (!strcmp(word, "--help") || !strcmp(word, "-h"))
+		return run_command(frag_commands_find("help"), 1, (char *[]){ help, NULL });
+	if (word[0] == '-')
+		frag_fail(&err, FRAG_EUSAGE,
+			  "unknown option '%.60s' before the command (cufrag --help)", word);
+	else
+		frag_commands_fail_unknown(word, &err);
+	return print_failure(&err);
+}
+
+int frag_cli_main(int argc, char **argv)
+{
+	const struct frag_cmd *cmd;
+	int status;
+
+	if (argc < 2) {
+		fputs("cufrag: no command given (cufrag --help)\n", stderr);
+		return FRAG_EXIT_USAGE;
+	}
+	cmd = frag_commands_find(argv[1]);
+	status = cmd ? run_command(cmd, argc - 1, argv + 1) : run_other(argv);
+	/* what is still buffered may meet a full disk */
+	if (fflush(stdout) || ferror(stdout)) {
+		fprintf(stderr, "cufrag: cannot write standard output: %s\n", strerror(errno));
+		return FRAG_EXIT_OUTPUT;
+	}
+	return status;
+}

@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The options that commands share, and what they mean: devices, cards, limits, outputs. */
+#include "common.h"
+
+#include <ctype.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <frag/opt.h>
+
+#define GPUS_MAX 64 /* for "did you mean" */
+
+/* ---- values that have a syntax of their own ---------------------------------------- */
+
+static int set_device(void *whole, const char *arg, struct frag_err *err)
+{
+	static const char *const names[] = { "sim", "cuda", "null", NULL };
+	static const enum frag_cli_device kinds[] = { FRAG_CLI_DEVICE_SIM, FRAG_CLI_DEVICE_CUDA,
+						      FRAG_CLI_DEVICE_NULL };
+	struct frag_cli *cli = whole;
+	const char *near;
+	char *end;
+
+	cli->device = FRAG_CLI_DEVICE_CUDA;
+	cli->ordinal = 0;
+	cli->ordinal_given = false;
+	if (!strncmp(arg, "cuda:", 5) && isdigit((unsigned char)arg[5])) {
+		cli->ordinal_given = true;
+		cli->ordinal = (int)strtoul(arg + 5, &end, 10);
+		if (!*end && end - arg <= 8)
+			return 0;
+	}
+	for (unsigned i = 0; names[i]; i++) {
+		if (!strcmp(arg, names[i])) {
+			cli->device = kinds[i];
+			return 0;
+		}
+	}
+	near = frag_nearest(arg, names);
+	if (near)
+		return frag_fail(err, FRAG_EUSAGE, "unknown device '%.60s'; did you mean '%s'?",
+				 arg, near);
+	return frag_fail(err, FRAG_EUSAGE,
+			 "unknown device '%.60s'; known are sim, cuda, cuda:N and null", arg);
+}
+
+/* 1: a fraction, 0: a size, <0: neither. */
+static int limit_kind(const char *text, double *fraction, uint64_t *bytes, struct frag_err *err)
+{
+	char *end;
+
+	*fraction = strtod(text, &end);
+	if (strchr(text, '.') && !text[strspn(text, "0123456789.")] && end != text && !*end) {
+		if (*fraction <= 1.0)
+			return 1;
+		return frag_fail(err, FRAG_EUSAGE,
+				 "limit '%.40s' is above the whole card; write a fraction up to "
+				 "1.0, "
+				 "or a size with its unit",
+				 text);
+	}
+	return frag_parse_bytes(text, bytes, err);
+}
+
+static int set_limit(void *field, const char *arg, struct frag_err *err)
+{
+	double fraction;
+	uint64_t bytes;
+
+	*(const char **)field = arg;
+	return FRAG_MIN(limit_kind(arg, &fraction, &bytes, err), 0);
+}
+
+/* idle, lag or lag=US */
+static int parse_work(const char *arg, struct frag_sim_config *card, struct frag_err *err)
+{
+	struct frag_opt lag[2] = {
+		{ .type = FRAG_OPT_T_UINT, .key = "--work lag", .min = 1, .max = 1000000000 }
+	};
+	uint64_t us = 0;
+
+	card->work_idle = !strcmp(arg, "idle");
+	card->work_lag_ns = 0;
+	if (card->work_idle || !strcmp(arg, "lag"))
+		return 0;
+	if (strncmp(arg, "lag=", 4) != 0)
+		return frag_fail(err, FRAG_EUSAGE,
+				 "unknown value '%.40s' of '--work'; known are idle, lag and "
+				 "lag=US",
+				 arg);
+	FRAG_TRY(frag_opt_set(lag, &us, lag->key, arg + 4, err));
+	card->work_lag_ns = us * 1000;
+	return 0;
+}
+
+uint64_t frag_cli_limit(const struct frag_cli *cli, uint64_t total_bytes)
+{
+	double fraction;
+	uint64_t bytes = UINT64_MAX;
+
+	if (cli->limit && limit_kind(cli->limit, &fraction, &bytes, NULL) == 1)
+		bytes = fraction < 1.0 ? (uint64_t)(fraction * (double)total_bytes) : UINT64_MAX;
+	return bytes;
+}
+
+static int find_gpu(const char *name, const struct frag_gpu **out, struct frag_err *err)
+{
+	const char *names[GPUS_MAX + 1];
+	const struct frag_gpu *gpus;
+	const char *near;
+	size_t n;
+
+	*out = frag_gpu_find(name);
+	if (*out)
+		return 0;
+	gpus = frag_gpu_list(&n);
+	n = FRAG_MIN(n, (size_t)GPUS_MAX);
+	for (size_t i = 0; i < n; i++)
+		names[i] = gpus[i].name;
+	names[n] = NULL;
+	near = frag_nearest(name, names);
+	if (near)
+		return frag_fail(err, FRAG_EUSAGE,
+				 "unknown gpu '%.60s'; did you mean '%s'? (cufrag list gpus)", name,
+				 near);
+	return frag_fail(err, FRAG_EUSAGE, "unknown gpu '%.60s' (cufrag list gpus)", name);
+}
+
+/* The profile of --cost; for the life of the program, as the options themselves. */
+static struct frag_cost *cost;
+
+int frag_cli_describe_card(struct frag_cli *cli, struct frag_err *err)
+{
+	const struct frag_gpu *gpu;
+
+	if (!(cli->cmd->shared & FRAG_CLI_CARD))
+		return 0;
+	FRAG_TRY(find_gpu(cli->gpu_ ? cli->gpu_ : "h200", &gpu, err));
+	if (cli->cost_ && !cost)
+		FRAG_TRY(frag_cost_load(cli->cost_, &cost, err));
+	cli->card_given = cli->gpu_ || cli->capacity_bytes || cli->context_bytes_ != UINT64_MAX;
+	cli->card = (struct frag_sim_config){ .name = gpu->name,
+					      .cost = cost,
+					      .total_bytes = gpu->total_bytes,
+					      .context_bytes = gpu->context_bytes };
+	if (cli->work)
+		FRAG_TRY(parse_work(cli->work, &cli->card, err));
+	if (cli->capacity_bytes)
+		cli->card.total_bytes = cli->capacity_bytes;
+	if (cli->context_bytes_ != UINT64_MAX)
+		cli->card.context_bytes = cli->context_bytes_;
+	if (cli->card.total_bytes < cli->card.context_bytes)
+		return frag_fail(err, FRAG_EUSAGE,
+				 "the card has less memory than its CUDA context takes: %llu of "
+				 "%llu bytes; set --context, too",
+				 (unsigned long long)cli->card.total_bytes,
+				 (unsigned long long)cli->card.context_bytes);
+	if (cli->capacity_bytes)
+		cli->card.name = "sim";
+	return 0;
+}
+
+/* ---- the tables -------------------------------------------------------------------- */
+
+#define AT(field) FRAG_ARG_AT(struct frag_cli, field)
+
+static const struct frag_arg device_args[] = {
+	{ FRAG_ARG_OWN, "device", .set = set_device, .value = "NAME", .def = "sim",
+	  .help = "sim, cuda, cuda:N or null" },
+	{ FRAG_ARG_BYTES, "managed-max", AT(managed_max_bytes), .value = "SIZE",
+	  .help = "on cuda: managed memory out at a time (default: a quarter of what is free)" },
+	{ 0 },
+};
+
+static const struct frag_arg card_args[] = {
+	{ FRAG_ARG_TEXT, "gpu", AT(gpu_), .value = "GPU",
+	  .help = "simulate this card (default: h200; cufrag list gpus)" },
+	{ FRAG_ARG_BYTES, "capacity", AT(capacity_bytes), .value = "SIZE", .min = 1,
+	  .help = "memory of the simulated card, as 24G (default: that of --gpu)" },
+	{ FRAG_ARG_BYTES, "context", AT(context_bytes_), .value = "SIZE",
+	  .help = "of it, what the CUDA context takes (default: that of --gpu)" },
+	{ FRAG_ARG_OWN, "limit", AT(limit), .set = set_limit, .value = "SIZE|FRACTION",
+	  .help = "most a process may reserve, as 8G or 0.9 of the card (default: none)" },
+	{ FRAG_ARG_TEXT, "cost", AT(cost_), .value = "FILE",
+	  .help = "what driver calls cost on the simulated card: a profile of cufrag bench "
+		  "(default: an H200's)" },
+	{ FRAG_ARG_TEXT, "work", AT(work), .value = "idle|lag[=US]",
+	  .help = "when the simulated card has done what is queued: idle = at once, lag = after so "
+		  "many microseconds of recorded time (default: lag, as long as the policy says)" },
+	{ 0 },
+};
+
+static const struct frag_arg json_args[] = {
+	{ FRAG_ARG_TEXT, "json", AT(json), .value = "FILE",
+	  .help = "write the results as JSON; - is standard output" },
+	{ 0 },
+};
+
+static const struct frag_arg csv_args[] = {
+	{ FRAG_ARG_TEXT, "csv", AT(csv), .value = "FILE",
+	  .help = "write the results as CSV; - is standard output" },
+	{ 0 },
+};
+
+static const struct frag_arg out_args[] = {
+	{ FRAG_ARG_TEXT, "out", AT(out), .value = "DIR",
+	  .help = "folder for tables, charts and report" },
+	{ 0 },
+};
+
+static const struct frag_arg seed_args[] = {
+	{ FRAG_ARG_UINT, "seed", AT(seed), .value = "N", .def = "0",
+	  .help = "seed of all random choices" },
+	{ 0 },
+};
+
+static const struct frag_arg threads_args[] = {
+	{ FRAG_ARG_UINT, "threads", AT(threads), .value = "N", .min = 1, .max = 1024,
+	  .help = "threads to use (default: one per processor)" },
+	{ 0 },
+};
+
+static const char *const color_words[] = { "auto", "always", "never", NULL };
+
+static const struct frag_arg general_args[] = {
+	{ FRAG_ARG_WORD, "color", AT(color), .words = color_words, .def = "auto",
+	  .help = "colour and bold letters; auto: on a terminal, unless NO_COLOR is set" },
+	{ FRAG_ARG_FLAG, "help", 'h', AT(help_), .help = "print this help" },
+	{ 0 },
+};
+
+static const struct {
+	unsigned set; /* 0 = every command */
+	const struct frag_arg *rows;
+	const char *heading;
+} shared[] = {
+	{ FRAG_CLI_DEVICE, device_args, "Device and card" },
+	{ FRAG_CLI_CARD, card_args, "Device and card" },
+	{ FRAG_CLI_JSON, json_args, "Output" },
+	{ FRAG_CLI_CSV, csv_args, "Output" },
+	{ FRAG_CLI_OUT, out_args, "Output" },
+	{ FRAG_CLI_SEED, seed_args, "General" },
+	{ FRAG_CLI_THREADS, threads_args, "General" },
+	{ 0, general_args, "General" },
+};
+
+void frag_cli_tables(const struct frag_cmd *cmd, void *options, struct frag_cli *cli,
+		     struct frag_arg_table *tables)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; cmd->options && cmd->options[i]; i++)
+		tables[n++] = (struct frag_arg_table){ cmd->options[i], options, "Options" };
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(shared); i++) {
+		FRAG_ASSERT(n + 1 < FRAG_ARG_TABLES_MAX);
+		if (!shared[i].set || (shared[i].set & cmd->shared))
+			tables[n++] =
+				(struct frag_arg_table){ shared[i].rows, cli, shared[i].heading };
+	}
+	tables[n] = (struct frag_arg_table){ 0 };
+}
