@@ -50,6 +50,9 @@ struct frag_cli {
 	bool card_given;	 /* one of --gpu, --capacity, --context */
 	const char *work;	 /* text of --work, NULL = not given */
 	uint64_t capacity_bytes; /* of --capacity, 0 = not given */
+	/* FRAG_CLI_CARDS; NULL = not given. headroom: the default unless --margin was given */
+	const char *cards, *vendor;
+	struct frag_headroom headroom;
 	/* the others; NULL = not given, "-" = standard output */
 	const char *json, *csv, *out;
 	uint64_t seed;

@@ -127,6 +127,27 @@ static int find_gpu(const char *name, const struct frag_gpu **out, struct frag_e
 	return frag_fail(err, FRAG_EUSAGE, "unknown gpu '%.60s' (cufrag list gpus)", name);
 }
 
+/* "1G", or "10%" of the card. */
+static int set_margin(void *field, const char *arg, struct frag_err *err)
+{
+	struct frag_headroom *h = field;
+	char *end;
+	double percent = strtod(arg, &end);
+
+	*h = (struct frag_headroom){ 0 };
+	if (end != arg && !strcmp(end, "%")) {
+		if (!(percent >= 0 && percent <= 90))
+			return frag_fail(err, FRAG_EUSAGE,
+					 "a margin of '%.40s' is not between 0%% and 90%%", arg);
+		h->ratio = percent / 100;
+		return 0;
+	}
+	FRAG_TRY(frag_parse_bytes(arg, &h->bytes, err));
+	if (h->bytes > FRAG_GIB << 20)
+		return frag_fail(err, FRAG_EUSAGE, "a margin of '%.40s' is above any card", arg);
+	return 0;
+}
+
 /* The profile of --cost; for the life of the program, as the options themselves. */
 static struct frag_cost *cost;
 
@@ -191,6 +212,19 @@ static const struct frag_arg card_args[] = {
 	{ 0 },
 };
 
+static const struct frag_arg cards_args[] = {
+	{ FRAG_ARG_TEXT, "cards", AT(cards), .value = "FILE",
+	  .help = "cards to choose from, as CSV: name, memory and, where wanted, context, "
+		  "price_per_hour, vendor (default: those of cufrag list gpus)" },
+	{ FRAG_ARG_TEXT, "vendor", AT(vendor), .value = "NAME",
+	  .help = "cards of this vendor; all = of every one (default: nvidia; with --cards all)" },
+	{ FRAG_ARG_OWN, "margin", AT(headroom), .set = set_margin, .value = "SIZE|PERCENT%",
+	  .def = "10%",
+	  .help = "memory of a card to keep free, for libraries and for inputs longer than those "
+		  "recorded: a size, or a part of the card" },
+	{ 0 },
+};
+
 static const struct frag_arg json_args[] = {
 	{ FRAG_ARG_TEXT, "json", AT(json), .value = "FILE",
 	  .help = "write the results as JSON; - is standard output" },
@@ -237,6 +271,7 @@ static const struct {
 } shared[] = {
 	{ FRAG_CLI_DEVICE, device_args, "Device and card" },
 	{ FRAG_CLI_CARD, card_args, "Device and card" },
+	{ FRAG_CLI_CARDS, cards_args, "Device and card" },
 	{ FRAG_CLI_JSON, json_args, "Output" },
 	{ FRAG_CLI_CSV, csv_args, "Output" },
 	{ FRAG_CLI_OUT, out_args, "Output" },

@@ -18,29 +18,30 @@
 #include <ctype.h>
 
 #define ASSUMED_CONTEXT (512 * FRAG_MIB)
-#define ASSUMED(name, label, bytes, source) \
+#define ASSUMED(name, vendor, label, bytes, source) \
 	{ \
-		name, label, bytes, ASSUMED_CONTEXT, source "; context assumed" \
+		name, vendor " " label, vendor, bytes, ASSUMED_CONTEXT, \
+			source "; context assumed", 0 \
 	}
 
 /* clang-format off */
 static const struct frag_gpu gpus[] = {
-	ASSUMED("t4", "NVIDIA Tesla T4 16 GB", 15843721216, "deviceQuery, CUDA 11.0"),
-	ASSUMED("l4", "NVIDIA L4 24 GB", 23583784960, "deviceQuery, CUDA 12.2"),
-	ASSUMED("a10g", "NVIDIA A10G 24 GB", 22587 * FRAG_MIB, "torch, CUDA 13.0"),
-	ASSUMED("a10", "NVIDIA A10 24 GB", 23028 * FRAG_MIB, "nvidia-smi"),
-	ASSUMED("rtx3090", "NVIDIA GeForce RTX 3090 24 GB", 24259 * FRAG_MIB, "torch"),
-	ASSUMED("rtx4090", "NVIDIA GeForce RTX 4090 24 GB", 24563 * FRAG_MIB, "torch"),
-	ASSUMED("rtx5090", "NVIDIA GeForce RTX 5090 32 GB", 33677180928, "deviceQuery, CUDA 12.8"),
-	ASSUMED("a100-40", "NVIDIA A100 SXM4 40 GB", 42298834944, "deviceQuery, CUDA 12.2"),
-	ASSUMED("l40s", "NVIDIA L40S 48 GB", 45589 * FRAG_MIB, "torch"),
-	ASSUMED("h100", "NVIDIA H100 SXM5 80 GB", 81089 * FRAG_MIB, "torch, CUDA 12.8"),
-	ASSUMED("a100-80", "NVIDIA A100 SXM4 80 GB", 81920 * FRAG_MIB, "nvidia-smi"),
-	{ "h200", "NVIDIA H200 141 GB", 150109880320, 552402944,
-	  "measured, driver 580.159.04, CUDA 13.0" },
-	ASSUMED("b200", "NVIDIA B200 180 GB", 182631 * FRAG_MIB, "torch, CUDA 12.8"),
-	ASSUMED("mi300x", "AMD Instinct MI300X 192 GB", 196592 * FRAG_MIB, "torch, ROCm 6.2"),
-	ASSUMED("mi325x", "AMD Instinct MI325X 256 GB", 256 * FRAG_GIB, "specification"),
+	ASSUMED("t4", "NVIDIA", "Tesla T4 16 GB", 15843721216, "deviceQuery, CUDA 11.0"),
+	ASSUMED("l4", "NVIDIA", "L4 24 GB", 23583784960, "deviceQuery, CUDA 12.2"),
+	ASSUMED("a10g", "NVIDIA", "A10G 24 GB", 22587 * FRAG_MIB, "torch, CUDA 13.0"),
+	ASSUMED("a10", "NVIDIA", "A10 24 GB", 23028 * FRAG_MIB, "nvidia-smi"),
+	ASSUMED("rtx3090", "NVIDIA", "GeForce RTX 3090 24 GB", 24259 * FRAG_MIB, "torch"),
+	ASSUMED("rtx4090", "NVIDIA", "GeForce RTX 4090 24 GB", 24563 * FRAG_MIB, "torch"),
+	ASSUMED("rtx5090", "NVIDIA", "GeForce RTX 5090 32 GB", 33677180928, "deviceQuery, CUDA 12.8"),
+	ASSUMED("a100-40", "NVIDIA", "A100 SXM4 40 GB", 42298834944, "deviceQuery, CUDA 12.2"),
+	ASSUMED("l40s", "NVIDIA", "L40S 48 GB", 45589 * FRAG_MIB, "torch"),
+	ASSUMED("h100", "NVIDIA", "H100 SXM5 80 GB", 81089 * FRAG_MIB, "torch, CUDA 12.8"),
+	ASSUMED("a100-80", "NVIDIA", "A100 SXM4 80 GB", 81920 * FRAG_MIB, "nvidia-smi"),
+	{ "h200", "NVIDIA H200 141 GB", "NVIDIA", 150109880320, 552402944,
+	  "measured, driver 580.159.04, CUDA 13.0", 0 },
+	ASSUMED("b200", "NVIDIA", "B200 180 GB", 182631 * FRAG_MIB, "torch, CUDA 12.8"),
+	ASSUMED("mi300x", "AMD", "Instinct MI300X 192 GB", 196592 * FRAG_MIB, "torch, ROCm 6.2"),
+	ASSUMED("mi325x", "AMD", "Instinct MI325X 256 GB", 256 * FRAG_GIB, "specification"),
 };
 /* clang-format on */
 

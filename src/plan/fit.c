@@ -122,6 +122,7 @@ static int find_upper(struct search *s, uint64_t *upper, bool *found)
 	if (!p.completed)
 		return 0;
 	s->task->fit.peak_reserved_bytes = p.peak_reserved_bytes;
+	s->task->fit.driver_ns = p.driver_ns;
 	*upper = FRAG_MAX((p.peak_reserved_bytes + FRAG_PAGE - 1) / FRAG_PAGE, 1u);
 	s->task->fit.ample_capacity_bytes = capacity_of(s, *upper);
 	while (!completed && *upper < AMPLE_PAGES) {

@@ -57,7 +57,9 @@ struct frag_section {
 	bool first_of_trace;
 	char *folder; /* of its own report inside of a larger one, or NULL */
 	struct frag_optimum optimum;
-	struct frag_layout *layouts; /* [layouts_count] for the address-space map */
+	const struct frag_catalog *catalog; /* cards that advice may name; NULL = the known ones */
+	struct frag_headroom headroom;	    /* what advice leaves free on a card */
+	struct frag_layout *layouts;	    /* [layouts_count] for the address-space map */
 	size_t layouts_count;
 	char *missing; /* what an interruption left out: "tlsf, buddy"; NULL = nothing */
 };
@@ -91,8 +93,19 @@ void frag_section_order(const struct frag_section *s, size_t *out);
 size_t frag_section_best(const struct frag_section *s);
 /* Did the replay end at its first out of memory (it may have been told to go on)? */
 bool frag_result_stopped(const struct frag_result *r);
-/* Smallest known card with room for `reserved_bytes` beside its own context, or NULL. */
-const struct frag_gpu *frag_report_smallest_card(uint64_t reserved_bytes);
+/* The cards to choose from: the section's, or the known ones in `known`, which needs no release. */
+const struct frag_catalog *frag_section_catalog(const struct frag_section *s,
+						struct frag_catalog *known);
+/* The card to take for `reserved_bytes`: room beside its own context and, unless `bare`, the
+ * headroom; the cheapest where all have a price, else the smallest. NULL = none. */
+const struct frag_gpu *frag_section_card(const struct frag_section *s, uint64_t reserved_bytes,
+					 bool bare);
+/* "the smallest known card", "the cheapest card of cards.csv": what frag_section_card chose. */
+void frag_section_card_kind(const struct frag_section *s, struct frag_text *out);
+/* "10 % of the card for libraries and longer inputs, 1.2 GiB outside …": what headroom is. */
+void frag_headroom_text(const struct frag_headroom *h, struct frag_text *out);
+/* What the job cost on this card for the time it was recorded; 0 = not known. */
+double frag_section_job_price(const struct frag_section *s, const struct frag_gpu *gpu);
 /* Largest lower bound among the results (those that stopped early saw less of the trace);
  * 0 = not to be shown. */
 uint64_t frag_section_bound(const struct frag_section *s);
@@ -109,8 +122,9 @@ struct frag_advice {
 	size_t least;		    /* of that which needs least of all, whatever it costs */
 	bool of_settings, of_cheap; /* it is the best of PyTorch's, of those that cost little */
 	const char *conf; /* for PYTORCH_CUDA_ALLOC_CONF, "" = the defaults; NULL = no setting */
-	const struct frag_gpu *card; /* the smallest known with room, or NULL */
-	uint64_t spare_bytes;	     /* left on it */
+	const struct frag_gpu *card;  /* with room and headroom, or NULL */
+	const struct frag_gpu *tight; /* smaller or cheaper, but without headroom; or NULL */
+	uint64_t spare_bytes;	      /* left on `card` */
 };
 void frag_section_advice(const struct frag_section *s, struct frag_advice *out);
 /* One sentence: what to take, what that saves, which known card it fits. */

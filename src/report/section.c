@@ -166,17 +166,57 @@ void frag_report_settings(const struct frag_report *r, struct frag_text *out)
 		frag_text_add(out, ", what cannot be served is skipped");
 }
 
-const struct frag_gpu *frag_report_smallest_card(uint64_t reserved)
+const struct frag_catalog *frag_section_catalog(const struct frag_section *s,
+						struct frag_catalog *known)
 {
-	size_t count;
-	const struct frag_gpu *gpus = frag_gpu_list(&count), *best = NULL;
+	if (s->catalog)
+		return s->catalog;
+	frag_catalog_init(known, NULL, NULL, NULL);
+	return known;
+}
 
-	for (size_t i = 0; i < count; i++) {
-		if (gpus[i].total_bytes < gpus[i].context_bytes ||
-		    gpus[i].total_bytes - gpus[i].context_bytes < reserved)
-			continue;
-		if (!best || gpus[i].total_bytes < best->total_bytes)
-			best = &gpus[i];
+const struct frag_gpu *frag_section_card(const struct frag_section *s, uint64_t reserved, bool bare)
+{
+	struct frag_headroom h = s->headroom;
+	struct frag_catalog known;
+
+	/* what others hold is no choice of ours */
+	if (bare)
+		h = (struct frag_headroom){ .outside_bytes = h.outside_bytes };
+	return frag_catalog_pick(frag_section_catalog(s, &known), reserved, &h);
+}
+
+void frag_section_card_kind(const struct frag_section *s, struct frag_text *out)
+{
+	struct frag_catalog known;
+	const struct frag_catalog *c = frag_section_catalog(s, &known);
+	bool priced = true;
+
+	for (size_t i = 0; i < c->count; i++)
+		priced &= c->cards[i]->price_per_hour > 0;
+	frag_text_addf(out, "the %s %s", priced ? "cheapest" : "smallest",
+		       c->path ? "card of the list" : "known card");
+}
+
+void frag_headroom_text(const struct frag_headroom *h, struct frag_text *out)
+{
+	size_t start = out->len;
+
+	if (h->outside_bytes) {
+		frag_text_add_bytes(out, h->outside_bytes);
+		frag_text_add(out, " for what was held outside of the allocator");
 	}
-	return best;
+	if (h->ratio > 0 || h->bytes) {
+		frag_text_add(out, out->len > start ? " and " : "");
+		if (h->ratio > 0)
+			frag_text_addf(out, "%g %% of the card", 100 * h->ratio);
+		else
+			frag_text_add_bytes(out, h->bytes);
+		frag_text_add(out, " for libraries and for inputs longer than those recorded");
+	}
+}
+
+double frag_section_job_price(const struct frag_section *s, const struct frag_gpu *gpu)
+{
+	return gpu ? gpu->price_per_hour * (double)s->duration_us / 3.6e9 : 0;
 }

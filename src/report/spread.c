@@ -199,7 +199,7 @@ void frag_spreads_answer(const struct frag_spreads *s, const struct frag_report 
 		frag_text_addf(out, "no policy completes on all %zu of them", s->units);
 		return;
 	}
-	card = frag_report_smallest_card(x->worst_bytes);
+	card = frag_section_card(&r->sections[x->worst], x->worst_bytes, false);
 	frag_text_addf(out, "the worst one decides: with '%s' that is ", x->policy);
 	frag_section_title(&r->sections[x->worst], out);
 	frag_text_add(out, " with ");
@@ -209,11 +209,13 @@ void frag_spreads_answer(const struct frag_spreads *s, const struct frag_report 
 	frag_section_title(&r->sections[x->least], out);
 	frag_text_add(out, " with ");
 	frag_text_add_bytes(out, x->least_bytes);
-	if (card)
-		frag_text_addf(out, "; the smallest known card with room for each of them is %s",
-			       card->label);
-	else
-		frag_text_add(out, "; no known card has room for all of them");
+	if (card) {
+		frag_text_add(out, "; ");
+		frag_section_card_kind(&r->sections[x->worst], out);
+		frag_text_addf(out, " with room for each of them is %s", card->label);
+	} else {
+		frag_text_add(out, "; no card has room for all of them");
+	}
 }
 
 /* ---- files ----------------------------------------------------------------------------- */

@@ -21,8 +21,6 @@ static const char *const defaults[] = {
 
 struct options {
 	struct frag_policy_texts policies;
-	uint64_t margin;
-	double margin_fraction;
 };
 
 /* ---- rows: one policy on all traces ---------------------------------------------- */
@@ -90,6 +88,7 @@ static void page_release(struct frag_fit_page *p)
 	frag_host_free(p->rows);
 	frag_host_free(p->tasks);
 	frag_units_release(&p->units);
+	frag_catalog_release(&p->catalog);
 }
 
 /* ---- the search ------------------------------------------------------------------ */
@@ -107,6 +106,7 @@ static void sum_row(struct frag_fit_page *p, struct frag_fit_row *row)
 		row->possible &= f->possible;
 		row->gpus &= row->tasks[i].gpus;
 		row->probes += f->probes_count;
+		row->costly |= frag_fit_costly(&p->units.list[i], f);
 		/* one that never completes is worse than any other */
 		if (possible && (!f->possible || f->min_capacity_bytes > row->min_bytes)) {
 			row->min_bytes = f->min_capacity_bytes;
@@ -150,25 +150,15 @@ static int search(struct frag_fit_page *p, const struct frag_cli *cli, struct fr
 								      .dev = p->units.list[i].dev };
 	}
 	frag_plan_env_init(&env, cli);
-	env.margin_fraction = p->margin_fraction;
 	snprintf(label, sizeof(label), "fitting %.80s", p->units.list[0].label);
 	frag_eta_begin(&eta, label, &env.watch);
-	rc = frag_fit_run(&env, p->margin, p->gpus, p->gpus_count, p->tasks, count, err);
+	rc = frag_fit_run(&env, 0, p->catalog.cards, p->catalog.count, p->tasks, count, err);
 	frag_eta_end(&eta);
 	if (!rc)
 		rc = first_error(p->tasks, count, err);
 	for (size_t r = 0; !rc && r < p->rows_count; r++)
 		sum_row(p, &p->rows[r]);
 	return rc;
-}
-
-static void list_gpus(struct frag_fit_page *p)
-{
-	size_t count;
-	const struct frag_gpu *all = frag_gpu_list(&count);
-
-	for (size_t i = 0; i < count && p->gpus_count < FRAG_ARRAY_LEN(p->gpus); i++)
-		p->gpus[p->gpus_count++] = &all[i];
 }
 
 static int fit(struct frag_fit_page *p, struct options *o, const struct frag_cli *cli,
@@ -187,9 +177,7 @@ static int fit(struct frag_fit_page *p, struct options *o, const struct frag_cli
 		frag_policy_spec_destroy(spec);
 	}
 	p->cli = cli;
-	p->margin = o->margin;
-	p->margin_fraction = o->margin_fraction;
-	list_gpus(p);
+	FRAG_TRY(frag_catalog_init(&p->catalog, cli->cards, cli->vendor, err));
 	FRAG_TRY(frag_units_read(&p->units, cli, err));
 	FRAG_TRY(make_rows(p, o, err));
 	FRAG_TRY(search(p, cli, err));
@@ -197,28 +185,6 @@ static int fit(struct frag_fit_page *p, struct options *o, const struct frag_cli
 }
 
 /* ---- the command ----------------------------------------------------------------- */
-
-/* "1G", or "10%" of the card. */
-static int set_margin(void *whole, const char *arg, struct frag_err *err)
-{
-	struct options *o = whole;
-	char *end;
-	double percent = strtod(arg, &end);
-
-	o->margin = 0;
-	o->margin_fraction = 0;
-	if (end != arg && !strcmp(end, "%")) {
-		if (!(percent >= 0 && percent <= 90))
-			return frag_fail(err, FRAG_EUSAGE,
-					 "a margin of '%.40s' is not between 0%% and 90%%", arg);
-		o->margin_fraction = percent / 100;
-		return 0;
-	}
-	FRAG_TRY(frag_parse_bytes(arg, &o->margin, err));
-	if (o->margin > FRAG_GIB << 20)
-		return frag_fail(err, FRAG_EUSAGE, "a margin of '%.40s' is above any card", arg);
-	return 0;
-}
 
 static const struct frag_arg options[] = {
 	{ FRAG_ARG_OWN, "policies", FRAG_ARG_AT(struct options, policies),
@@ -228,9 +194,6 @@ static const struct frag_arg options[] = {
 	{ FRAG_ARG_OWN, "policy", FRAG_ARG_AT(struct options, policies),
 	  .set = frag_policy_texts_set_one, .value = "POLICY",
 	  .help = "one policy; may be repeated; recorded = the settings of the recording" },
-	{ FRAG_ARG_OWN, "margin", .set = set_margin, .value = "SIZE|PERCENT%", .def = "0",
-	  .help = "memory of the card to keep free, for libraries and other processes: a size, or "
-		  "a part of the card as 10%" },
 	{ 0 },
 };
 
@@ -257,17 +220,20 @@ const struct frag_cmd frag_cmd_fit = {
 	.operands = "TRACE...",
 	.operands_min = 1,
 	.operands_max = 4096,
-	.about =
-		"Finds for each policy the smallest capacity of a card on which the trace "
-		"completes, to 2 MiB, by replays on simulated cards, and says which known cards "
-		"have it and with how much headroom. The capacity is the total that the runtime "
-		"reports: the CUDA context (--context, or that of --gpu) and the --margin are in "
-		"it. Caching policies may fail above a capacity at which they complete; where that "
-		"was seen, it is said. Several traces, ranks or devices: the worst decides. Exits "
-		"with 1 if no known card fits.",
+	.about = "Finds for each policy the smallest capacity of a card on which the trace "
+		 "completes, to 2 MiB, by replays on simulated cards. The capacity is the total "
+		 "that the runtime reports: the CUDA context (--context, or that of --gpu) is in "
+		 "it. A card fits if it has room for the peak, so that nothing is felt of it, and "
+		 "leaves the --margin free; one that completes with less is tight. Of the settings "
+		 "that fit and spend less than 1 % of the recorded time in the driver the one that "
+		 "reserves least is named. Caching policies may fail above a capacity at which "
+		 "they complete; where that was seen, it is said. Several traces, ranks or "
+		 "devices: the worst decides. Exits with 1 if no card fits.",
 	.examples = "  cufrag fit traces/gnn.default.cft --margin 1G\n"
+		    "  cufrag fit run.pickle --cards ours.csv\n"
 		    "  cufrag fit rank*.pickle --policies 'recorded; tlsf' --json fit.json\n",
-	.shared = FRAG_CLI_CARD | FRAG_CLI_JSON | FRAG_CLI_CSV | FRAG_CLI_SEED | FRAG_CLI_THREADS,
+	.shared = FRAG_CLI_CARD | FRAG_CLI_CARDS | FRAG_CLI_JSON | FRAG_CLI_CSV | FRAG_CLI_SEED |
+		  FRAG_CLI_THREADS,
 	.options = FRAG_CMD_OPTIONS(options),
 	.options_size = sizeof(struct options),
 	.run = run,

@@ -6,6 +6,7 @@
 
 #include <frag/opt.h>
 
+#include "report/report.h"
 #include "report/text/table.h"
 
 static const char *row_name(const struct frag_fit_row *row)
@@ -20,14 +21,6 @@ static char *size_text(uint64_t bytes, char buf[32])
 	return frag_format_bytes(bytes, buf, 32);
 }
 
-static const char *first_gpu(const struct frag_fit_page *p, const struct frag_fit_row *row)
-{
-	for (size_t i = 0; i < p->gpus_count; i++)
-		if (row->gpus >> i & 1)
-			return p->gpus[i]->name;
-	return "none";
-}
-
 static void policies_table(const struct frag_fit_page *p, struct frag_text *out)
 {
 	static const struct frag_table_column columns[] = {
@@ -37,7 +30,7 @@ static void policies_table(const struct frag_fit_page *p, struct frag_text *out)
 		{ "no failure from", "", false, "" },
 		{ "unconstrained from", "", false, "" },
 		{ "peak reserved", "", false, "" },
-		{ "smallest known card", "", true, "" },
+		{ "card", "", true, "" },
 		{ "replays", "", false, "" },
 	};
 	struct frag_table t = { 0 };
@@ -48,6 +41,7 @@ static void policies_table(const struct frag_fit_page *p, struct frag_text *out)
 	for (size_t r = 0; r < p->rows_count; r++) {
 		const struct frag_fit_row *row = &p->rows[r];
 		uint64_t peak = row->tasks[row->worst].fit.peak_reserved_bytes;
+		size_t card;
 		bool known = row->complete && row->possible;
 
 		frag_table_cell(&t, "%s", row_name(row));
@@ -59,73 +53,85 @@ static void policies_table(const struct frag_fit_page *p, struct frag_text *out)
 		frag_table_cell(&t, "%s", known ? size_text(row->safe_bytes, b) : "-");
 		frag_table_cell(&t, "%s", known ? size_text(row->ample_bytes, d) : "-");
 		frag_table_cell(&t, "%s", peak ? size_text(peak, c) : "-");
-		frag_table_cell(&t, "%s", known ? first_gpu(p, row) : "-");
+		card = known ? frag_fit_card(p, r) : SIZE_MAX;
+		frag_table_cell(&t, "%s",
+				!known		   ? "-"
+				: card == SIZE_MAX ? "none"
+						   : p->catalog.cards[card]->name);
 		frag_table_cell(&t, "%llu", (unsigned long long)row->probes);
 	}
 	frag_table_print(&t, out);
 	frag_table_release(&t);
 }
 
-/* Of the policies that complete on card g the one that needs least; SIZE_MAX = none. */
-static size_t best_row(const struct frag_fit_page *p, size_t g)
-{
-	size_t best = SIZE_MAX;
-
-	for (size_t r = 0; r < p->rows_count; r++)
-		if (p->rows[r].gpus >> g & 1 &&
-		    (best == SIZE_MAX || p->rows[r].min_bytes < p->rows[best].min_bytes))
-			best = r;
-	return best;
-}
-
-/* Capacity that card g needs for what fits into `bytes` with the context of the search: its own
- * context instead, and its own margin. */
-static uint64_t need_of(const struct frag_fit_page *p, uint64_t bytes, const struct frag_gpu *gpu)
-{
-	double share = p->margin_fraction;
-	uint64_t bare = bytes - (uint64_t)(share * (double)bytes) - p->cli->card.context_bytes +
-			gpu->context_bytes;
-
-	return share > 0 ? (uint64_t)((double)bare / (1 - share)) : bare;
-}
-
-/* The first row is what one has; the others are settings one may take. */
 static void gpus_table(const struct frag_fit_page *p, struct frag_text *out)
 {
 	static const struct frag_table_column columns[] = {
 		{ "card", "", true, "" },	   { "memory", "", false, "" },
 		{ "answer", "", true, "" },	   { "headroom", "", false, "" },
-		{ "of the card", "%", false, "" }, { "policy", "", true, "" },
+		{ "of the card", "%", false, "" }, { "best policy", "", true, "" },
+		{ "per hour", "", false, "" },	   { "this job", "", false, "" },
 	};
+	size_t width = FRAG_ARRAY_LEN(columns) - (frag_fit_priced(p) ? 0 : 2);
 	struct frag_table t = { 0 };
 	char a[32], b[32];
 
-	for (size_t i = 0; i < FRAG_ARRAY_LEN(columns); i++)
+	for (size_t i = 0; i < width; i++)
 		frag_table_column(&t, &columns[i]);
-	for (size_t g = 0; g < p->gpus_count; g++) {
-		const struct frag_gpu *gpu = p->gpus[g];
-		bool plain = p->rows[0].gpus >> g & 1;
-		size_t r = plain ? 0 : best_row(p, g);
-		uint64_t need, room;
+	for (size_t g = 0; g < p->catalog.count; g++) {
+		const struct frag_gpu *gpu = p->catalog.cards[g];
+		size_t r = frag_fit_best_row(p, g);
+		uint64_t room = frag_gpu_room(gpu, NULL);
 
 		frag_table_cell(&t, "%s", gpu->name);
 		frag_table_cell(&t, "%s", size_text(gpu->total_bytes, a));
-		if (r == SIZE_MAX) {
-			frag_table_cell(&t, "does not fit");
+		frag_table_cell(&t, "%s", frag_fit_answer(p, g));
+		if (r == SIZE_MAX || room < frag_fit_peak(p, &p->rows[r])) {
+			frag_table_cell(&t, r == SIZE_MAX ? "-" : "none");
 			frag_table_cell(&t, "-");
-			frag_table_cell(&t, "-");
-			frag_table_cell(&t, "-");
-			continue;
+		} else {
+			room -= frag_fit_peak(p, &p->rows[r]);
+			frag_table_cell(&t, "%s", size_text(room, b));
+			frag_table_cell(&t, "%.1f",
+					100.0 * (double)room / (double)gpu->total_bytes);
 		}
-		need = need_of(p, p->rows[r].min_bytes, gpu);
-		room = gpu->total_bytes > need ? gpu->total_bytes - need : 0;
-		frag_table_cell(&t, plain ? "fits" : "fits with another policy");
-		frag_table_cell(&t, "%s", size_text(room, b));
-		frag_table_cell(&t, "%.1f", 100.0 * (double)room / (double)gpu->total_bytes);
-		frag_table_cell(&t, "%s", row_name(&p->rows[r]));
+		frag_table_cell(&t, "%s", r == SIZE_MAX ? "-" : row_name(&p->rows[r]));
+		if (width < FRAG_ARRAY_LEN(columns))
+			continue;
+		frag_table_cell(&t, gpu->price_per_hour > 0 ? "%.2f" : "-", gpu->price_per_hour);
+		frag_table_cell(&t, frag_fit_job_price(p, gpu) > 0 ? "%.3g" : "-",
+				frag_fit_job_price(p, gpu));
 	}
 	frag_table_print(&t, out);
 	frag_table_release(&t);
+}
+
+/* One line: the card, the policy, why that one. */
+static void advice_line(const struct frag_fit_page *p, struct frag_text *out)
+{
+	size_t g = frag_fit_card(p, SIZE_MAX), r;
+	struct frag_text kept = { 0 };
+	char a[32], b[32];
+
+	frag_headroom_text(&p->cli->headroom, &kept);
+	if (g == SIZE_MAX) {
+		frag_text_addf(out, "advice: no card of the list has room%s%s\n",
+			       kept.len ? " and leaves " : "", frag_text_str(&kept));
+		frag_text_release(&kept);
+		return;
+	}
+	r = frag_fit_best_row(p, g);
+	frag_text_addf(out, "advice: %s with %s, which reserves %s of %s",
+		       p->catalog.cards[g]->label, row_name(&p->rows[r]),
+		       size_text(frag_fit_peak(p, &p->rows[r]), a),
+		       size_text(frag_gpu_room(p->catalog.cards[g], NULL), b));
+	if (kept.len)
+		frag_text_addf(out, "; kept free: %s", frag_text_str(&kept));
+	if (frag_fit_job_price(p, p->catalog.cards[g]) > 0)
+		frag_text_addf(out, "; what was recorded costs %.3g",
+			       frag_fit_job_price(p, p->catalog.cards[g]));
+	frag_text_add(out, "\n");
+	frag_text_release(&kept);
 }
 
 static void gap_lines(const struct frag_fit_page *p, const struct frag_fit_row *row,
@@ -194,25 +200,27 @@ static void spread_lines(const struct frag_fit_page *p, struct frag_text *out)
 
 static int print_text(const struct frag_fit_page *p, struct frag_err *err)
 {
-	struct frag_text out = { 0 };
-	char a[32], b[32];
+	struct frag_text out = { 0 }, kept = { 0 };
+	char a[32];
 	int rc;
 
 	frag_text_addf(&out, "# cufrag %s fit:", FRAG_VERSION);
 	for (size_t i = 0; i < p->units.count; i++)
 		frag_text_addf(&out, "%s %s", i ? "," : "", p->units.list[i].label);
-	frag_text_addf(&out, "\n# capacity = what the trace needs + context %s + margin ",
+	frag_text_addf(&out, "\n# capacity = what the trace needs + context %s",
 		       size_text(p->cli->card.context_bytes, a));
-	if (p->margin_fraction > 0)
-		frag_text_addf(&out, "%g %% of it", 100 * p->margin_fraction);
-	else
-		frag_text_add(&out, size_text(p->margin, b));
+	frag_headroom_text(&p->cli->headroom, &kept);
+	if (kept.len)
+		frag_text_addf(&out, "; cards: and %s", frag_text_str(&kept));
+	frag_text_release(&kept);
 	if (p->cli->limit)
 		frag_text_addf(&out, "; limit %s", p->cli->limit);
 	frag_text_addf(&out, "; seed %llu\n", (unsigned long long)p->cli->seed);
 	policies_table(p, &out);
 	frag_text_add(&out, "\n");
 	gpus_table(p, &out);
+	frag_text_add(&out, "\n");
+	advice_line(p, &out);
 	if (p->units.count > 1)
 		frag_text_add(&out, "\n");
 	spread_lines(p, &out);
@@ -260,41 +268,58 @@ static json_t *unit_json(const struct frag_unit *unit, const struct frag_fit_tas
 static json_t *row_json(const struct frag_fit_page *p, const struct frag_fit_row *row)
 {
 	bool known = row->complete && row->possible;
-	json_t *fits = json_array(), *units = json_array();
+	json_t *fits = json_array(), *tight = json_array(), *units = json_array();
 
-	for (size_t g = 0; g < p->gpus_count; g++)
+	for (size_t g = 0; g < p->catalog.count; g++)
 		if (row->gpus >> g & 1)
-			json_array_append_new(fits, json_string(p->gpus[g]->name));
+			json_array_append_new(frag_fit_roomy(p, row, g) ? fits : tight,
+					      json_string(p->catalog.cards[g]->name));
 	for (size_t i = 0; i < p->units.count; i++)
 		json_array_append_new(units, unit_json(&p->units.list[i], &row->tasks[i]));
-	return json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:b, s:o}", "policy", row->text, "params",
-			 row_name(row), "min_capacity_bytes", number_if(known, row->min_bytes),
-			 "safe_capacity_bytes", number_if(known, row->safe_bytes),
-			 "ample_capacity_bytes", number_if(known, row->ample_bytes), "fits", fits,
+	return json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:b, s:o}", "policy", row->text,
+			 "params", row_name(row), "min_capacity_bytes",
+			 number_if(known, row->min_bytes), "safe_capacity_bytes",
+			 number_if(known, row->safe_bytes), "ample_capacity_bytes",
+			 number_if(known, row->ample_bytes), "fits", fits, "tight", tight,
 			 "complete", row->complete, "traces", units);
+}
+
+static json_t *gpu_json(const struct frag_fit_page *p, size_t g)
+{
+	const struct frag_gpu *gpu = p->catalog.cards[g];
+	size_t r = frag_fit_best_row(p, g);
+	double price = frag_fit_job_price(p, gpu);
+
+	return json_pack(
+		"{s:s, s:s, s:s, s:I, s:I, s:s, s:s, s:o, s:o, s:o}", "name", gpu->name, "label",
+		gpu->label, "vendor", gpu->vendor, "total_bytes", (json_int_t)gpu->total_bytes,
+		"context_bytes", (json_int_t)gpu->context_bytes, "source", gpu->source, "answer",
+		frag_fit_answer(p, g), "policy",
+		r == SIZE_MAX ? json_null() : json_string(row_name(&p->rows[r])), "price_per_hour",
+		gpu->price_per_hour > 0 ? json_real(gpu->price_per_hour) : json_null(), "job_price",
+		price > 0 ? json_real(price) : json_null());
 }
 
 static json_t *gpus_json(const struct frag_fit_page *p)
 {
 	json_t *list = json_array();
 
-	for (size_t g = 0; g < p->gpus_count; g++) {
-		size_t r = p->rows[0].gpus >> g & 1 ? 0 : best_row(p, g);
-
-		json_array_append_new(
-			list, json_pack("{s:s, s:s, s:I, s:I, s:s, s:s, s:o}", "name",
-					p->gpus[g]->name, "label", p->gpus[g]->label, "total_bytes",
-					(json_int_t)p->gpus[g]->total_bytes, "context_bytes",
-					(json_int_t)p->gpus[g]->context_bytes, "source",
-					p->gpus[g]->source, "answer",
-					r == SIZE_MAX ? "does not fit"
-					: r == 0      ? "fits"
-						      : "fits with another policy",
-					"policy",
-					r == SIZE_MAX ? json_null()
-						      : json_string(row_name(&p->rows[r]))));
-	}
+	for (size_t g = 0; g < p->catalog.count; g++)
+		json_array_append_new(list, gpu_json(p, g));
 	return list;
+}
+
+/* The card to take and the policy on it; null where none has room. */
+static json_t *advice_json(const struct frag_fit_page *p)
+{
+	size_t g = frag_fit_card(p, SIZE_MAX), r;
+
+	if (g == SIZE_MAX)
+		return json_null();
+	r = frag_fit_best_row(p, g);
+	return json_pack("{s:s, s:s, s:I}", "card", p->catalog.cards[g]->name, "policy",
+			 row_name(&p->rows[r]), "reserved_bytes",
+			 (json_int_t)frag_fit_peak(p, &p->rows[r]));
 }
 
 static int write_json(const struct frag_fit_page *p, struct frag_err *err)
@@ -311,12 +336,13 @@ static int write_json(const struct frag_fit_page *p, struct frag_err *err)
 	json_object_set_new(root, "traces", traces);
 	json_object_set_new(root, "context_bytes",
 			    json_integer((json_int_t)p->cli->card.context_bytes));
-	json_object_set_new(root, "margin_bytes", json_integer((json_int_t)p->margin));
-	json_object_set_new(root, "margin_ratio", json_real(p->margin_fraction));
+	json_object_set_new(root, "margin_bytes", json_integer((json_int_t)p->cli->headroom.bytes));
+	json_object_set_new(root, "margin_ratio", json_real(p->cli->headroom.ratio));
 	json_object_set_new(root, "seed", json_integer((json_int_t)p->cli->seed));
 	json_object_set_new(root, "complete", json_boolean(complete));
 	json_object_set_new(root, "results", results);
 	json_object_set_new(root, "gpus", gpus_json(p));
+	json_object_set_new(root, "advice", advice_json(p));
 	return frag_cli_json_write(p->cli, root, err);
 }
 
@@ -346,10 +372,12 @@ static int write_csv(const struct frag_fit_page *p, struct frag_err *err)
 			frag_text_addf(&out, f->peak_reserved_bytes ? ",%llu" : ",",
 				       (unsigned long long)f->peak_reserved_bytes);
 			frag_text_addf(&out, known ? ",%zu," : ",,", f->gaps_seen);
-			for (size_t g = 0, n = 0; g < p->gpus_count; g++)
-				if (task->gpus >> g & 1)
+			for (size_t g = 0, n = 0; g < p->catalog.count; g++)
+				if (task->gpus >> g & 1 &&
+				    frag_gpu_room(p->catalog.cards[g], &p->cli->headroom) >=
+					    f->ample_capacity_bytes - p->cli->card.context_bytes)
 					frag_text_addf(&out, "%s%s", n++ ? " " : "",
-						       p->gpus[g]->name);
+						       p->catalog.cards[g]->name);
 			frag_text_add(&out, "\n");
 		}
 	}
@@ -376,11 +404,11 @@ int frag_fit_print(const struct frag_fit_page *p, struct frag_err *err)
 int frag_fit_status(const struct frag_fit_page *p)
 {
 	size_t missing = 0;
-	uint64_t any = 0;
+	bool any = false;
 
 	for (size_t r = 0; r < p->rows_count; r++) {
 		missing += !p->rows[r].complete;
-		any |= p->rows[r].gpus;
+		any |= frag_fit_card(p, r) != SIZE_MAX;
 	}
 	if (missing) {
 		frag_cli_note(p->cli, "interrupted: %zu of %zu policies are missing", missing,

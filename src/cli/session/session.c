@@ -141,6 +141,8 @@ static int take_section(struct frag_session *s, struct trace_runs *t, uint32_t d
 	FRAG_TRY(frag_section_init(sec, t->trace, d, err));
 	s->sections_count++;
 	sec->first_of_trace = d == 0;
+	sec->catalog = &s->catalog;
+	sec->headroom = s->cli->headroom;
 	if (t->file.source)
 		sec->events = NULL;
 	take_optimum(s, t, d, sec);
@@ -323,6 +325,7 @@ static int check_policies(const struct frag_session *s, struct frag_err *err)
 int frag_session_run(struct frag_session *s, struct frag_err *err)
 {
 	FRAG_TRY(check_policies(s, err));
+	FRAG_TRY(frag_catalog_init(&s->catalog, s->cli->cards, s->cli->vendor, err));
 	FRAG_TRY(describe_device(s, err));
 	/* before anything is written: are they all there? */
 	for (size_t i = 0; i < s->cli->operands_count; i++)

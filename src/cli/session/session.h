@@ -52,6 +52,7 @@ struct frag_session {
 	unsigned repeats;	   /* on the device, for --against-sim */
 	uint64_t given_back_bytes; /* by the last replay on a real card: see frag_dev_make_ready */
 	enum frag_stream_want stream; /* which traces are replayed while they are read */
+	struct frag_catalog catalog;  /* cards that advice may name */
 	/* results */
 	struct frag_section *sections;
 	size_t sections_count;

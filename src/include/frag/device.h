@@ -379,15 +379,59 @@ const struct frag_cost *frag_cost_builtin(void); /* H200, see docs/measuring.md 
 int frag_cost_load(const char *path, struct frag_cost **out, struct frag_err *err);
 void frag_cost_destroy(struct frag_cost *cost);
 
-/* Known cards (frag list gpus). */
+/* Known cards (cufrag list gpus). */
 struct frag_gpu {
 	const char *name;     /* "h200" */
 	const char *label;    /* "NVIDIA H200 141 GB" */
+	const char *vendor;   /* "NVIDIA"; "" = not said */
 	uint64_t total_bytes; /* as the runtime reports it */
 	uint64_t context_bytes;
-	const char *source; /* measured where, or which public specification */
+	const char *source;    /* measured where, or which public specification */
+	double price_per_hour; /* in whatever money the user counts; 0 = not known */
 };
 const struct frag_gpu *frag_gpu_list(size_t *count);
 const struct frag_gpu *frag_gpu_find(const char *name); /* NULL if unknown */
+
+/*
+ * What a card keeps free by default, as a part of its memory. No recording of an allocator shows
+ * what libraries (cuBLAS, cuDNN, NCCL) take beside it, nor an input longer than those recorded;
+ * a tenth is also what serving programs leave by default.
+ */
+#define FRAG_HEADROOM_RATIO 0.1
+
+/* The part of a card that advice does not count on, beside its context. */
+struct frag_headroom {
+	double ratio;		/* of its memory */
+	uint64_t bytes;		/* and so much more */
+	uint64_t outside_bytes; /* taken outside of the allocator while it was recorded */
+};
+
+#define FRAG_CARDS_MAX 64u /* one bit each in the results of fit */
+
+/* The cards that advice may name, in the order of what they leave to a process, then of price. */
+struct frag_catalog {
+	const struct frag_gpu *cards[FRAG_CARDS_MAX];
+	size_t count;
+	const char *path;     /* of the user's list, NULL = the known cards; borrowed */
+	struct frag_gpu *own; /* storage of the user's list */
+	char *texts;
+};
+
+/*
+ * path: CSV with a header line: name, memory and, where wanted, context, price_per_hour, vendor;
+ * NULL = the known cards. vendor: only theirs; "all"; NULL = NVIDIA's of the known cards, all of
+ * a list. Errors: FRAG_EINPUT with path and line, FRAG_EUSAGE (no card of that vendor),
+ * FRAG_ENOMEM.
+ */
+int frag_catalog_init(struct frag_catalog *c, const char *path, const char *vendor,
+		      struct frag_err *err);
+void frag_catalog_release(struct frag_catalog *c);
+
+/* What a process may reserve on this card beside context and headroom; 0 if nothing is left. */
+uint64_t frag_gpu_room(const struct frag_gpu *gpu, const struct frag_headroom *headroom);
+/* The first card with room for so much: the cheapest where all have a price, else the smallest;
+ * NULL = none. */
+const struct frag_gpu *frag_catalog_pick(const struct frag_catalog *c, uint64_t reserved_bytes,
+					 const struct frag_headroom *headroom);
 
 #endif

@@ -66,6 +66,7 @@ struct frag_fit {
 	uint64_t ample_capacity_bytes; /* room for this peak: nothing is given back or retried */
 	struct frag_fit_gap gaps[FRAG_FIT_GAPS]; /* failures seen above the minimum, ascending */
 	size_t gaps_count, gaps_seen;		 /* kept, and found */
+	uint64_t driver_ns;			 /* on that card */
 	uint64_t probes_count;
 };
 

@@ -4,54 +4,36 @@
 
 #include <inttypes.h>
 
-#define CARDS_MAX 13u /* columns that can be read */
+#define CARDS_MAX 9u /* columns that can be read */
 
 struct cards {
 	const struct frag_gpu *card[CARDS_MAX];
 	size_t count;
 };
 
-/* The card with `place` smaller ones (by memory, then by their order in the list). */
-static const struct frag_gpu *card_at(const struct frag_gpu *list, size_t count, size_t place)
-{
-	for (size_t i = 0; i < count; i++) {
-		size_t below = 0;
-
-		for (size_t k = 0; k < count; k++)
-			below += list[k].total_bytes < list[i].total_bytes ||
-				 (list[k].total_bytes == list[i].total_bytes && k < i);
-		if (below == place)
-			return &list[i];
-	}
-	return NULL;
-}
-
 static uint64_t usable(const struct frag_gpu *gpu)
 {
-	return gpu->total_bytes - FRAG_MIN(gpu->context_bytes, gpu->total_bytes);
+	return frag_gpu_room(gpu, NULL);
 }
 
-/* If there are too many: from three below the first that has room for the best policy. */
+/* If there are too many: from two below the first that has room for the best policy. */
 static void choose(const struct frag_chart_job *job, struct cards *out)
 {
-	size_t count, best = frag_section_best(job->section), skip = 0;
-	const struct frag_gpu *list = frag_gpu_list(&count);
+	size_t best = frag_section_best(job->section), skip = 0;
 	uint64_t need = best == SIZE_MAX ? 0 : job->section->results[best].m.peak_reserved_bytes;
+	struct frag_catalog known;
+	const struct frag_catalog *c = frag_section_catalog(job->section, &known);
 
-	while (skip + CARDS_MAX < count && skip + 3 < count &&
-	       usable(card_at(list, count, skip + 3)) < need)
+	while (skip + CARDS_MAX < c->count && usable(c->cards[skip + 2]) < need)
 		skip++;
 	out->count = 0;
-	for (size_t i = skip; i < count && out->count < CARDS_MAX; i++)
-		out->card[out->count++] = card_at(list, count, i);
+	for (size_t i = skip; i < c->count && out->count < CARDS_MAX; i++)
+		out->card[out->count++] = c->cards[i];
 }
 
 static bool wanted(const struct frag_chart_job *job)
 {
-	size_t count;
-
-	frag_gpu_list(&count);
-	return count > 0 && frag_section_best(job->section) != SIZE_MAX;
+	return frag_section_best(job->section) != SIZE_MAX;
 }
 
 /* A row per cell; only policies that completed have a need to compare. */

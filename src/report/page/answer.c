@@ -69,7 +69,9 @@ void frag_section_advice(const struct frag_section *s, struct frag_advice *out)
 	r = &s->results[out->pick];
 	if (s->conf && is_setting(r))
 		out->conf = r->policy[strlen("pytorch")] ? r->policy + strlen("pytorch:") : "";
-	out->card = frag_report_smallest_card(r->m.peak_reserved_bytes);
+	out->card = frag_section_card(s, r->m.peak_reserved_bytes, false);
+	out->tight = frag_section_card(s, r->m.peak_reserved_bytes, true);
+	out->tight = out->tight == out->card ? NULL : out->tight;
 	if (out->card)
 		out->spare_bytes = out->card->total_bytes - out->card->context_bytes -
 				   r->m.peak_reserved_bytes;
@@ -114,16 +116,31 @@ static void say_driver(const struct frag_section *s, const struct frag_result *r
 		       driver_share(s, r) < 0.1 ? 1 : 0, 100 * driver_share(s, r));
 }
 
-static void say_card(const struct frag_advice *a, struct frag_text *out)
+static void say_card(const struct frag_section *s, const struct frag_advice *a,
+		     struct frag_text *out)
 {
-	if (!a->card) {
-		frag_text_add(out, "; no known card has room for it");
+	bool margin = s->headroom.ratio > 0 || s->headroom.bytes;
+
+	if (!a->card && !a->tight) {
+		frag_text_add(out, s->catalog && s->catalog->path
+					   ? "; no card of the list has room for it"
+					   : "; no known card has room for it");
 		return;
 	}
-	frag_text_addf(out, "; the smallest known card with room for it is %s, with ",
+	frag_text_add(out, "; ");
+	frag_section_card_kind(s, out);
+	if (!a->card) {
+		frag_text_addf(out, " with room for it is %s, but none leaves the margin",
+			       a->tight->label);
+		return;
+	}
+	frag_text_addf(out, " with room for it%s is %s, with ", margin ? " and a margin" : "",
 		       a->card->label);
 	frag_text_add_bytes(out, a->spare_bytes);
 	frag_text_add(out, " to spare");
+	if (frag_section_job_price(s, a->card) > 0)
+		frag_text_addf(out, ", at %.2g an hour %.3g for what was recorded",
+			       a->card->price_per_hour, frag_section_job_price(s, a->card));
 }
 
 /* Nothing completed, or nothing was reserved. */
@@ -194,7 +211,7 @@ void frag_section_answer(const struct frag_section *s, struct frag_text *out)
 	frag_text_add_bytes(out, best->m.peak_reserved_bytes);
 	frag_text_add(out, " reserved at peak");
 	say_saving(s, best, a.of_cheap || a.of_settings, out);
-	say_card(&a, out);
+	say_card(s, &a, out);
 	if (s->count > 1 && driver_share(s, best) >= CHEAP_RATIO) {
 		frag_text_add(out, "; it spends ");
 		say_driver(s, best, out);

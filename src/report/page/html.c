@@ -115,35 +115,46 @@ void frag_html_answer(struct frag_text *t, struct frag_text *out)
 	frag_text_add(out, "</p>\n");
 }
 
-/* A card that is nearly full will fail on the first longer input. */
-#define COMFORT_RATIO 1.1
-
 static void add_cards(const struct frag_section *s, const struct frag_advice *a,
 		      struct frag_text *t)
 {
 	uint64_t need = s->results[a->pick].m.peak_reserved_bytes;
-	const struct frag_gpu *roomy =
-		frag_report_smallest_card((uint64_t)(COMFORT_RATIO * (double)need));
 
-	if (!a->card) {
-		frag_text_add(t, "No known card has room for it.");
+	frag_text_add_bytes(t, need);
+	if (!a->card && !a->tight) {
+		frag_text_add(t, " beside the CUDA context: no card has room for it.");
 		return;
 	}
-	frag_text_addf(t, "The smallest known card with room for it is %s: ", a->card->label);
+	if (!a->card) {
+		frag_text_addf(t, " beside the CUDA context: %s has room, but not with ",
+			       a->tight->label);
+		frag_headroom_text(&s->headroom, t);
+		frag_text_add(t, ".");
+		return;
+	}
+	frag_text_add(t, " beside the CUDA context: ");
+	frag_section_card_kind(s, t);
+	frag_text_addf(t, " with room for it is %s. It leaves ", a->card->label);
 	frag_text_add_bytes(t, a->spare_bytes);
-	frag_text_addf(t, " (%.1f %%) stay free beside the CUDA context.",
+	frag_text_addf(t, " (%.1f %%) free",
 		       100 * (double)a->spare_bytes / (double)a->card->total_bytes);
-	if (roomy == a->card)
-		frag_text_add(t, " That is more than 10 % of what is needed.");
-	else if (roomy)
-		frag_text_addf(t, " With 10 %% of headroom: %s.", roomy->label);
+	if (s->headroom.ratio > 0 || s->headroom.bytes || s->headroom.outside_bytes) {
+		frag_text_add(t, "; asked for: ");
+		frag_headroom_text(&s->headroom, t);
+	}
+	frag_text_add(t, ".");
+	if (a->tight)
+		frag_text_addf(t, " %s would just do, without that margin.", a->tight->label);
+	if (frag_section_job_price(s, a->card) > 0)
+		frag_text_addf(t, " At %g an hour what was recorded costs %.3g.",
+			       a->card->price_per_hour, frag_section_job_price(s, a->card));
 }
 
 /* Nothing completes: what is live at once says at least how large the card has to be. */
 static void add_least_card(const struct frag_section *s, struct frag_text *out)
 {
 	uint64_t bound = frag_section_bound(s);
-	const struct frag_gpu *card = frag_report_smallest_card(bound);
+	const struct frag_gpu *card = frag_section_card(s, bound, true);
 	struct frag_text t = { 0 };
 
 	if (!bound)

@@ -239,6 +239,13 @@ static json_t *advice_of(struct maker *mk, const struct frag_section *s)
 	put(mk, o, "reserved_bytes", number(s->results[a.pick].m.peak_reserved_bytes));
 	put(mk, o, "smallest_card", string(a.card ? a.card->name : NULL));
 	put(mk, o, "spare_bytes", a.card ? number(a.spare_bytes) : json_null());
+	put(mk, o, "tight_card", string(a.tight ? a.tight->name : NULL));
+	put(mk, o, "margin_ratio", json_real(s->headroom.ratio));
+	put(mk, o, "margin_bytes", number(s->headroom.bytes));
+	put(mk, o, "outside_bytes", number(s->headroom.outside_bytes));
+	put(mk, o, "job_price",
+	    frag_section_job_price(s, a.card) > 0 ? json_real(frag_section_job_price(s, a.card))
+						  : json_null());
 	return o;
 }
 

@@ -108,7 +108,7 @@ static void test_fit_brackets(void **state)
 
 static void test_fit_margin_and_gpus(void **state)
 {
-	struct frag_gpu small = { "small", "", 0, CONTEXT, "" }, large = small;
+	struct frag_gpu small = { .name = "small", .context_bytes = CONTEXT }, large = small;
 	const struct frag_gpu *gpus[] = { &small, &large };
 	struct frag_fit_task plain = { 0 }, more = { 0 };
 	struct frag_plan_env env = make_env(1);
