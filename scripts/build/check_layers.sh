@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Dependencies point one way:
-#	base <- device, trace, metrics <- replay <- verify <- plan <- report <- cli <- main
+#	base <- device, trace, metrics <- replay <- verify <- plan <- report <- explain <- cli <- main
 # Checks every #include of the sources against that:
 #	- a quoted include names a header beside the file, or one of a layer that is allowed
 #	- policies include <frag/…> and files of policies/ only
@@ -21,7 +21,8 @@ find src policies kernels \( -name '*.c' -o -name '*.h' -o -name '*.cu' -o -name
 		allowed["verify"] = "verify replay trace device metrics base"
 		allowed["plan"] = "plan verify replay trace device metrics base"
 		allowed["report"] = "report plan verify replay trace device metrics base"
-		allowed["cli"] = "cli report plan verify replay trace device metrics base"
+		allowed["explain"] = "explain report plan verify replay trace device metrics base"
+		allowed["cli"] = "cli explain report plan verify replay trace device metrics base"
 		allowed["main.c"] = "cli"
 		while (("find src policies kernels -name \"*.h\" -o -name \"*.cuh\" -o -name \"*.def\" -o -name \"*.inc\" 2> /dev/null" | getline path) > 0) {
 			n = split(path, part, "/")

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a program did over its steps, from its requests alone: nothing is replayed here. Live
+ * bytes are requests, each rounded up to 512 B.
+ *
+ * Words. step: from one end of an optimizer step to the next (marks of the recording); without
+ * marks from one occurrence of a request that comes at even distances to the next; else a
+ * window, one of 32 parts with equally many requests. kept: bytes live at the end of a step
+ * that were born before it began, so they outlived all of it: what accumulates is kept, what a larger
+ * batch needs is not. tail: what follows the last step, where programs let go of all they have.
+ *
+ * Memory follows live blocks, steps (at most FRAG_STEPS_MAX, then neighbours become one) and
+ * stacks, not the length of the trace. Ownership: the history owns its arrays.
+ */
+#ifndef FRAG_EXPLAIN_HISTORY_H
+#define FRAG_EXPLAIN_HISTORY_H
+
+#include "events.h"
+
+#define FRAG_STEPS_MAX 4096u
+#define FRAG_REFUSALS_KEPT 256u
+
+enum frag_steps_from { FRAG_STEPS_NONE, FRAG_STEPS_MARKS, FRAG_STEPS_PERIOD, FRAG_STEPS_WINDOWS };
+
+struct frag_step {
+	uint64_t first, end; /* events [first, end) */
+	uint64_t end_us;
+	uint64_t live_end, kept_end; /* bytes at its end */
+	uint64_t kept_blocks;
+	uint64_t peak_live, peak_event;
+	uint64_t flow_bytes;	 /* requested within it */
+	uint64_t optimizer_from; /* first mark of an optimizer step, UINT64_MAX = none */
+};
+
+/* A request that failed when it was recorded. */
+struct frag_refusal {
+	uint64_t event, time_us, bytes, step;
+	uint64_t live_bytes; /* then */
+	uint32_t stack;
+	uint16_t stream;
+};
+
+struct frag_trim {
+	uint64_t event, time_us;
+	uint64_t allocs_after; /* requests that still came */
+};
+
+struct frag_history {
+	enum frag_steps_from from;
+	uint32_t stride; /* marked steps per step */
+	struct frag_step *steps;
+	size_t count; /* complete ones; steps[count] is what follows, if `more` */
+	bool more;
+	uint64_t events, allocs, trims_count, refusals_count, duration_us;
+	uint64_t peak_live, peak_event, peak_us;
+	uint64_t last_alloc; /* event */
+	struct frag_refusal refusals[FRAG_REFUSALS_KEPT];
+	struct frag_trim trims[FRAG_REFUSALS_KEPT];
+	/* per stack, [stacks_count]: bytes kept at the end of the last step less those at the end
+	 * of step `half`, and bytes requested in between */
+	double *grew, *flow;
+	size_t stacks_count, half;
+};
+
+int frag_history_make(const struct frag_events *ev, struct frag_history *out, struct frag_err *err);
+void frag_history_release(struct frag_history *h);
+
+/* The step that event belongs to; h->count for what follows the last. */
+size_t frag_history_step(const struct frag_history *h, uint64_t event);
+
+/* Live bytes per stack ([stacks_count], zeroed by the caller) after event `at`. */
+int frag_history_live_at(const struct frag_events *ev, uint64_t at, size_t stacks_count,
+			 double *live, struct frag_err *err);
+
+/* Live bytes as the program sees them: what a request takes at least. */
+static inline uint64_t frag_live_bytes(uint64_t requested)
+{
+	return (requested + 511) & ~511ull;
+}
+
+#endif

@@ -1,0 +1,386 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Call sites of stacks; see sites.h. */
+#include "sites.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "trace/strings.h"
+
+static const char *const by_names[] = { [FRAG_BY_LINE] = "line",
+					[FRAG_BY_FUNCTION] = "function",
+					[FRAG_BY_FILE] = "file",
+					[FRAG_BY_MODULE] = "module",
+					[FRAG_BY_STACK] = "stack" };
+
+const char *frag_site_by_name(enum frag_site_by by)
+{
+	return by_names[by];
+}
+
+/* ---- whose frame it is ------------------------------------------------------------- */
+
+/* Parts of a path that only installed code has. */
+static const char *const library_parts[] = {
+	"site-packages/", "dist-packages/",	 "/lib/python3",       "/lib64/python3",
+	"importlib/",	  "<frozen ",		 "/torch/nn/",	       "/torch/autograd/",
+	"/torch/optim/",  "/torch/utils/",	 "/torch/distributed/", "/torch/cuda/",
+	"/torch/_",	  "/torch/amp/",	 "/torch/fx/",	       "/torch/csrc/",
+	"/torchgen/",	  "torchinductor_",	 "/aten/src/",	       "/c10/",
+	"/runpy.py",	  "multiprocessing/",	 "/threading.py",      "contextlib.py",
+};
+/* First folders of paths that are cut to the package-relative part. */
+static const char *const library_roots[] = {
+	"torch",    "torchvision", "torchaudio", "transformers", "accelerate", "peft",
+	"timm",	    "deepspeed",   "lightning",	 "torch_geometric", "diffusers", "datasets",
+	"triton",   "numpy",	   "xformers",	 "flash_attn",	 "apex",       "bitsandbytes",
+	"megatron", "trl",	   "torchtitan", "fairscale",	 "tqdm",       "pytorch_lightning",
+	"ignite",   "fastai",	   "jax",	 "cupy",	 "asyncio",    "concurrent",
+};
+
+static bool is_library(const char *file)
+{
+	size_t root = strcspn(file, "/");
+
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(library_parts); i++)
+		if (strstr(file, library_parts[i]))
+			return true;
+	for (size_t i = 0; file[root] == '/' && i < FRAG_ARRAY_LEN(library_roots); i++)
+		if (root == strlen(library_roots[i]) && !strncmp(file, library_roots[i], root))
+			return true;
+	return false;
+}
+
+static bool is_python(const char *file)
+{
+	size_t n = strlen(file);
+
+	return (n > 3 && !strcmp(file + n - 3, ".py")) || strstr(file, "ipython") ||
+	       strstr(file, "ipykernel") || !strcmp(file, "<stdin>") || !strcmp(file, "<string>");
+}
+
+/* C and C++ frames of a program: a source file with a line that is no library's. */
+static uint8_t own(const struct frag_trace *t, const struct frag_frame *f)
+{
+	const char *file = frag_trace_string(t, f->file);
+
+	if (is_python(file))
+		return is_library(file) ? 1 : 2;
+	return strchr(file, '/') && f->line && !is_library(file) ? 2 : 0;
+}
+
+const uint32_t *frag_stack_frames(const struct frag_trace *t, uint32_t stack, size_t *count)
+{
+	const struct frag_stacks *s = &t->stacks;
+
+	*count = 0;
+	if (!stack || stack >= s->count)
+		return NULL;
+	*count = (size_t)(s->first[stack + 1] - s->first[stack]);
+	return s->index + s->first[stack];
+}
+
+/* The frame that stands for a stack; UINT32_MAX for an empty one. */
+static uint32_t choose(const struct frag_sites *s, uint32_t stack, const char *frame)
+{
+	size_t n;
+	const uint32_t *f = frag_stack_frames(s->trace, stack, &n);
+	uint32_t best = UINT32_MAX;
+	uint8_t rank = 0;
+
+	if (!n)
+		return UINT32_MAX;
+	if (frame && !strcmp(frame, "inner"))
+		return f[0];
+	if (frame && !strcmp(frame, "outer"))
+		return f[n - 1];
+	if (frame && strcmp(frame, "user") != 0) {
+		for (size_t i = 0; i < n; i++)
+			if (strstr(frag_trace_string(s->trace, s->trace->stacks.frames[f[i]].file),
+				   frame))
+				return f[i];
+	}
+	for (size_t i = 0; i < n; i++) {
+		if (best != UINT32_MAX && s->frame_own[f[i]] <= rank)
+			continue;
+		best = f[i];
+		rank = s->frame_own[f[i]];
+	}
+	return best;
+}
+
+/* ---- names --------------------------------------------------------------------------- */
+
+/* Bytes of the well-formed character at p, 0 = none that may be shown. */
+static size_t good(const unsigned char *p)
+{
+	size_t n = *p < 0x80 ? 1 : *p >= 0xc2 && *p < 0xe0 ? 2 : *p >= 0xe0 && *p < 0xf0 ? 3 : 4;
+
+	if (*p < 0x20 || *p == 0x7f || (*p >= 0x80 && *p < 0xc2) || *p > 0xf4)
+		return 0;
+	for (size_t i = 1; i < n; i++)
+		if ((p[i] & 0xc0) != 0x80)
+			return 0;
+	if (*p == 0xc2 && p[1] < 0xa0)
+		return 0; /* C1 controls */
+	if (*p == 0xe2 && p[1] == 0x80 && ((p[2] >= 0x8e && p[2] <= 0x8f) || p[2] >= 0xaa) &&
+	    p[2] <= 0xae)
+		return 0; /* marks that turn the direction of writing */
+	return n;
+}
+
+static char *clean(char *text)
+{
+	unsigned char *p = (unsigned char *)text;
+
+	while (p && *p) {
+		size_t n = good(p);
+
+		if (!n)
+			*p = '?';
+		p += n ? n : 1;
+	}
+	return text;
+}
+
+char *frag_frame_name(const struct frag_trace *t, uint32_t frame)
+{
+	const struct frag_frame *f = &t->stacks.frames[frame];
+	const char *file = frag_trace_string(t, f->file), *name = frag_trace_string(t, f->name);
+	size_t room = strlen(file) + strlen(name) + 24;
+	char *out = frag_host_alloc(room);
+
+	if (out)
+		snprintf(out, room, "%s:%u%s%s", *file ? file : "?", f->line, *name ? " " : "",
+			 name);
+	return clean(out);
+}
+
+/* The folders of a file, as Python names a module: "torch/nn/modules/linear.py" -> "torch.nn.modules". */
+static char *module_name(const char *file)
+{
+	const char *slash = strrchr(file, '/');
+	char *out = frag_host_strdup(file);
+	size_t n = slash ? (size_t)(slash - file) : strlen(file);
+
+	if (!out)
+		return NULL;
+	out[n] = '\0';
+	if (*file != '/' && slash)
+		for (char *p = out; *p; p++)
+			*p = *p == '/' ? '.' : *p;
+	return clean(out);
+}
+
+static char *stack_name(const struct frag_trace *t, uint32_t stack)
+{
+	size_t n, len = 0, room;
+	const uint32_t *f = frag_stack_frames(t, stack, &n);
+	char *out;
+
+	room = 1;
+	for (size_t i = 0; i < n; i++) {
+		char *one = frag_frame_name(t, f[i]);
+
+		if (!one)
+			return NULL;
+		room += strlen(one) + 4;
+		frag_host_free(one);
+	}
+	out = frag_host_alloc(room);
+	for (size_t i = n; out && i-- > 0;) { /* outermost first */
+		char *one = frag_frame_name(t, f[i]);
+
+		if (one)
+			len += (size_t)snprintf(out + len, room - len, "%s%s", len ? " > " : "",
+						one);
+		frag_host_free(one);
+	}
+	return out;
+}
+
+static char *site_name(const struct frag_sites *s, uint32_t stack, uint32_t frame)
+{
+	const struct frag_trace *t = s->trace;
+	const struct frag_frame *f = &t->stacks.frames[frame];
+	const char *file = frag_trace_string(t, f->file);
+
+	switch (s->by) {
+	case FRAG_BY_FUNCTION: {
+		const char *name = frag_trace_string(t, f->name);
+		size_t room = strlen(file) + strlen(name) + 4;
+		char *out = frag_host_alloc(room);
+
+		if (out)
+			snprintf(out, room, "%s %s", file, name);
+		return clean(out);
+	}
+	case FRAG_BY_FILE:
+		return clean(frag_host_strdup(file));
+	case FRAG_BY_MODULE:
+		return module_name(file);
+	case FRAG_BY_STACK:
+		return stack_name(t, stack);
+	default:
+		return frag_frame_name(t, frame);
+	}
+}
+
+/* ---- the table -------------------------------------------------------------------------- */
+
+struct named {
+	char *name;
+	uint32_t stack;
+};
+
+static int by_name(const void *a, const void *b)
+{
+	const struct named *x = a, *y = b;
+	int order = strcmp(x->name, y->name);
+
+	return order ? order : (x->stack > y->stack) - (x->stack < y->stack);
+}
+
+/* Equal names become one site; in order of name, so that the numbers are those of any run. */
+static int merge(struct frag_sites *s, struct named *list, size_t n, struct frag_err *err)
+{
+	s->names = frag_host_calloc(n + 1, sizeof(*s->names));
+	if (!s->names || !(s->names[0] = frag_host_strdup("(no stack)")))
+		return frag_fail_nomem(err, "call sites");
+	s->count = 1;
+	qsort(list, n, sizeof(*list), by_name);
+	for (size_t i = 0; i < n; i++) {
+		if (!i || strcmp(list[i].name, s->names[s->count - 1]) != 0) {
+			s->names[s->count] = frag_host_strdup(list[i].name);
+			if (!s->names[s->count])
+				return frag_fail_nomem(err, "call sites");
+			s->count++;
+		}
+		s->of_stack[list[i].stack] = (uint32_t)(s->count - 1);
+	}
+	return 0;
+}
+
+static int name_all(struct frag_sites *s, const char *frame, struct frag_err *err)
+{
+	struct named *list = frag_host_calloc(s->stacks_count, sizeof(*list));
+	size_t n = 0;
+	int rc = list ? 0 : frag_fail_nomem(err, "call sites");
+
+	for (uint32_t i = 1; !rc && i < s->stacks_count; i++) {
+		uint32_t f = choose(s, i, frame);
+
+		if (f == UINT32_MAX)
+			continue;
+		list[n] = (struct named){ site_name(s, i, f), i };
+		if (!list[n].name)
+			rc = frag_fail_nomem(err, "call sites");
+		else
+			n++;
+	}
+	if (!rc)
+		rc = merge(s, list, n, err);
+	for (size_t i = 0; list && i < n; i++)
+		frag_host_free(list[i].name);
+	frag_host_free(list);
+	return rc;
+}
+
+int frag_sites_init(struct frag_sites *s, const struct frag_trace *trace, enum frag_site_by by,
+		    const char *frame, struct frag_err *err)
+{
+	int rc = 0;
+
+	*s = (struct frag_sites){ .trace = trace, .by = by };
+	s->stacks_count = FRAG_MAX(trace->stacks.count, (size_t)1);
+	s->of_stack = frag_host_calloc(s->stacks_count, sizeof(*s->of_stack));
+	s->frame_own = frag_host_calloc(trace->stacks.frames_count + 1, 1);
+	if (!s->of_stack || !s->frame_own)
+		rc = frag_fail_nomem(err, "call sites");
+	for (size_t i = 0; !rc && i < trace->stacks.frames_count; i++)
+		s->frame_own[i] = own(trace, &trace->stacks.frames[i]);
+	if (!rc)
+		rc = name_all(s, frame, err);
+	if (rc)
+		frag_sites_release(s);
+	return rc;
+}
+
+void frag_sites_release(struct frag_sites *s)
+{
+	for (size_t i = 0; s->names && i < s->count; i++)
+		frag_host_free(s->names[i]);
+	frag_host_free(s->names);
+	frag_host_free(s->of_stack);
+	frag_host_free(s->frame_own);
+	*s = (struct frag_sites){ 0 };
+}
+
+bool frag_sites_known(const struct frag_sites *s)
+{
+	return s->trace->stacks.count > 1;
+}
+
+/* ---- blame ---------------------------------------------------------------------------------- */
+
+struct through { /* one frame */
+	double gain, flow, depth;
+	uint32_t seen; /* stack that counted it last: a frame of a recursion counts once */
+};
+
+static void add_stack(const struct frag_sites *s, uint32_t stack, double gain, double flow,
+		      uint8_t least, struct through *frames)
+{
+	size_t n;
+	const uint32_t *f = frag_stack_frames(s->trace, stack, &n);
+
+	for (size_t i = 0; i < n; i++) {
+		struct through *t = &frames[f[i]];
+
+		if (s->frame_own[f[i]] < least || t->seen == stack)
+			continue;
+		t->seen = stack;
+		t->gain += gain;
+		t->flow += flow;
+		t->depth += gain > 0 ? gain * (double)i : 0;
+	}
+}
+
+uint32_t frag_blame(const struct frag_sites *s, const double *gain, const double *flow,
+		    double *share, struct frag_err *err)
+{
+	size_t frames_count = s->trace->stacks.frames_count;
+	struct through *frames = frag_host_calloc(frames_count + 1, sizeof(*frames));
+	double total = 0, best = 0;
+	uint32_t pick = UINT32_MAX;
+
+	*share = 0;
+	if (!frames) {
+		frag_fail_nomem(err, "call sites");
+		return UINT32_MAX;
+	}
+	for (size_t i = 0; i < s->stacks_count; i++)
+		total += gain[i] > 0 ? gain[i] : 0;
+	for (uint8_t least = 2; pick == UINT32_MAX && least--;) {
+		memset(frames, 0, frames_count * sizeof(*frames));
+		for (uint32_t i = 1; i < s->stacks_count; i++)
+			if (gain[i] != 0 || flow[i] != 0)
+				add_stack(s, i, gain[i], flow[i], (uint8_t)(least + 1), frames);
+		for (uint32_t i = 0; i < frames_count; i++) {
+			const struct through *t = &frames[i];
+			double score = t->gain > 0 && t->flow > 0 && total > 0
+					       ? t->gain / total * FRAG_MIN(t->gain / t->flow, 1.0)
+					       : 0;
+			/* deeper frames are better where nothing else tells two apart */
+			score *= 1 + 0.02 / (1 + (t->gain > 0 ? t->depth / t->gain : 0));
+			if (score <= best)
+				continue;
+			best = score;
+			pick = i;
+			*share = FRAG_MIN(t->gain / total, 1.0);
+		}
+	}
+	frag_host_free(frames);
+	return pick;
+}

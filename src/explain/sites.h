@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Call sites: to which line, function, file, module or stack an allocation belongs.
+ *
+ * Of a stack the first frame (innermost first) counts that is the user's own: a file that is not
+ * part of PyTorch, of an installed package, of Python itself. Where no frame is, the innermost
+ * Python frame, else the innermost. Names come from a file and are hostile: control
+ * characters and broken UTF-8 become '?' here, once.
+ *
+ * Ownership: the trace is borrowed; names are the table's.
+ */
+#ifndef FRAG_EXPLAIN_SITES_H
+#define FRAG_EXPLAIN_SITES_H
+
+#include <frag/trace.h>
+
+enum frag_site_by {
+	FRAG_BY_LINE,
+	FRAG_BY_FUNCTION,
+	FRAG_BY_FILE,
+	FRAG_BY_MODULE,
+	FRAG_BY_STACK,
+	FRAG_BY_COUNT
+};
+const char *frag_site_by_name(enum frag_site_by by);
+
+struct frag_sites {
+	const struct frag_trace *trace;
+	enum frag_site_by by;
+	char **names; /* [count]; 0 = "(no stack)" */
+	size_t count;
+	uint32_t *of_stack; /* [stacks_count] */
+	size_t stacks_count;
+	uint8_t *frame_own; /* [frames_count]: 2 the user's, 1 Python of others, 0 neither */
+};
+
+/*
+ * frame: NULL or "user", "inner" (the innermost), "outer" (the outermost), or text that the
+ * frame's file must contain. Errors: FRAG_ENOMEM.
+ */
+int frag_sites_init(struct frag_sites *s, const struct frag_trace *trace, enum frag_site_by by,
+		    const char *frame, struct frag_err *err);
+void frag_sites_release(struct frag_sites *s);
+static inline uint32_t frag_site_of(const struct frag_sites *s, uint32_t stack)
+{
+	return stack < s->stacks_count ? s->of_stack[stack] : 0;
+}
+/* Does the trace have stacks? */
+bool frag_sites_known(const struct frag_sites *s);
+
+/* Frames of stack i, innermost first. */
+const uint32_t *frag_stack_frames(const struct frag_trace *t, uint32_t stack, size_t *count);
+/* "file:line function" in new memory; NULL when it is short. */
+char *frag_frame_name(const struct frag_trace *t, uint32_t frame);
+
+/*
+ * The line to blame. Of every user's line a part of `gain` (what grew, or what is too much) and a part
+ * of `flow` (all that went through it) comes from the stacks that it is in; the best has much
+ * of the gain and little else: gain/total x gain/flow, the innermost of equals. gain, flow:
+ * [stacks_count] bytes. *share: its part of the gain. Returns a frame, UINT32_MAX = none.
+ */
+uint32_t frag_blame(const struct frag_sites *s, const double *gain, const double *flow,
+		    double *share, struct frag_err *err);
+
+#endif

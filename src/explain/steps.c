@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Ends of steps. Marks of an optimizer step where there are enough of them. Else a token (the
+ * stack of a request, without stacks its size) that comes back at even distances; of those
+ * the rarest, for it stands for the outermost loop. Else equal windows.
+ */
+#include "steps.h"
+
+#include <math.h>
+
+#define TOKENS_MAX 32768u /* different ones that are looked at */
+#define MARKS_MIN 4u
+#define COMES_BACK 10u	 /* times at least */
+#define UNEVEN_MAX 0.35 /* standard deviation of the distances over their mean */
+#define SPAN_MIN 0.7	 /* part of the requests from the first to the last */
+#define WINDOWS 32u
+#define WINDOW_ALLOCS 8u /* in a window, at least */
+
+struct token {
+	uint64_t key, count, first, last;
+	double mean, m2; /* distances in requests (Welford) */
+};
+
+struct survey {
+	struct token *tokens;
+	size_t tokens_count;
+	uint64_t event, allocs, step_marks, last_alloc;
+	bool stacks;
+	/* second pass: ends are written down */
+	struct frag_step_ends *ends;
+	uint64_t key, window, seen;
+	size_t room;
+};
+
+static struct token *token_of(struct survey *s, uint64_t key)
+{
+	size_t at = (size_t)((key * 0x9e3779b97f4a7c15ull) >> 40) & (2 * TOKENS_MAX - 1);
+
+	for (; s->tokens[at].count; at = (at + 1) & (2 * TOKENS_MAX - 1))
+		if (s->tokens[at].key == key)
+			return &s->tokens[at];
+	if (s->tokens_count == TOKENS_MAX)
+		return NULL;
+	s->tokens_count++;
+	s->tokens[at].key = key;
+	return &s->tokens[at];
+}
+
+static uint64_t key_of(const struct survey *s, const struct frag_event *e)
+{
+	return s->stacks ? e->stack : e->bytes;
+}
+
+static void note_token(struct survey *s, const struct frag_event *e)
+{
+	struct token *t = token_of(s, key_of(s, e));
+
+	if (!t)
+		return;
+	if (t->count) {
+		double gap = (double)(s->allocs - t->last), d = gap - t->mean;
+
+		t->mean += d / (double)t->count;
+		t->m2 += d * (gap - t->mean);
+	} else {
+		t->first = s->allocs;
+	}
+	t->count++;
+	t->last = s->allocs;
+}
+
+static int survey_batch(void *ctx, const struct frag_event *e, size_t n, uint64_t first,
+			struct frag_err *err)
+{
+	struct survey *s = ctx;
+
+	(void)first;
+	(void)err;
+	for (size_t i = 0; i < n; i++, s->event++) {
+		if (e[i].kind == FRAG_EV_ALLOC) {
+			if (!(e[i].flags & FRAG_EVF_SEED))
+				note_token(s, &e[i]);
+			s->last_alloc = s->event;
+			s->allocs++;
+		}
+		s->step_marks += e[i].kind == FRAG_EV_MARK && e[i].flags & FRAG_EVF_END &&
+				 e[i].flags & FRAG_EVF_STEP;
+	}
+	return 0;
+}
+
+/* The rarest token that comes back evenly over most of the requests. */
+static const struct token *even_token(const struct survey *s)
+{
+	const struct token *best = NULL;
+
+	for (size_t i = 0; i < 2 * TOKENS_MAX; i++) {
+		const struct token *t = &s->tokens[i];
+
+		if (t->count < COMES_BACK || t->mean < 2 || (s->stacks && !t->key))
+			continue;
+		if (sqrt(t->m2 / (double)(t->count - 1)) > UNEVEN_MAX * t->mean)
+			continue;
+		if ((double)(t->last - t->first) < SPAN_MIN * (double)s->allocs)
+			continue;
+		if (!best || t->count < best->count ||
+		    (t->count == best->count && t->first < best->first))
+			best = t;
+	}
+	return best;
+}
+
+static void note_end(struct survey *s, uint64_t event)
+{
+	struct frag_step_ends *ends = s->ends;
+
+	if (s->seen++ % ends->stride != ends->stride - 1 || ends->count >= s->room)
+		return;
+	if (!ends->count || event > ends->list[ends->count - 1])
+		ends->list[ends->count++] = event;
+}
+
+static int ends_batch(void *ctx, const struct frag_event *e, size_t n, uint64_t first,
+		      struct frag_err *err)
+{
+	struct survey *s = ctx;
+
+	(void)first;
+	(void)err;
+	for (size_t i = 0; i < n; i++, s->event++) {
+		bool alloc = e[i].kind == FRAG_EV_ALLOC;
+
+		if (s->ends->from == FRAG_STEPS_MARKS) {
+			if (e[i].kind == FRAG_EV_MARK && e[i].flags & FRAG_EVF_END &&
+			    e[i].flags & FRAG_EVF_STEP)
+				note_end(s, s->event + 1);
+		} else if (alloc && !(e[i].flags & FRAG_EVF_SEED)) {
+			if (s->ends->from == FRAG_STEPS_PERIOD ? key_of(s, &e[i]) == s->key
+							       : s->allocs && s->allocs % s->window == 0)
+				note_end(s, s->event);
+		}
+		s->allocs += alloc;
+	}
+	return 0;
+}
+
+static int collect(const struct frag_events *ev, struct survey *s, uint64_t many,
+		   struct frag_step_ends *out, struct frag_err *err)
+{
+	out->stride = (uint32_t)((many + FRAG_STEPS_MAX - 1) / FRAG_STEPS_MAX);
+	out->stride = FRAG_MAX(out->stride, 1u);
+	s->room = FRAG_STEPS_MAX;
+	s->ends = out;
+	out->list = frag_host_calloc(s->room + 1, sizeof(*out->list));
+	if (!out->list)
+		return frag_fail_nomem(err, "steps");
+	s->event = s->allocs = 0;
+	FRAG_TRY(frag_events_each(ev, ends_batch, s, err));
+	/* the rest up to the last request, where steps are not marked */
+	if (out->from == FRAG_STEPS_WINDOWS && out->count < s->room &&
+	    out->list[out->count - 1] <= out->last_alloc)
+		out->list[out->count++] = out->last_alloc + 1;
+	return 0;
+}
+
+int frag_step_ends_find(const struct frag_events *ev, struct frag_step_ends *out,
+			struct frag_err *err)
+{
+	struct survey s = { .stacks = ev->trace->stacks.count > 1 };
+	const struct token *even;
+	uint64_t many = 0;
+	int rc;
+
+	*out = (struct frag_step_ends){ .stride = 1 };
+	s.tokens = frag_host_calloc(2 * TOKENS_MAX, sizeof(*s.tokens));
+	if (!s.tokens)
+		return frag_fail_nomem(err, "steps");
+	rc = frag_events_each(ev, survey_batch, &s, err);
+	out->allocs = s.allocs;
+	out->last_alloc = s.last_alloc;
+	even = rc ? NULL : even_token(&s);
+	if (s.step_marks >= MARKS_MIN) {
+		out->from = FRAG_STEPS_MARKS;
+		many = s.step_marks;
+	} else if (even) {
+		out->from = FRAG_STEPS_PERIOD;
+		s.key = even->key;
+		many = even->count;
+	} else if (s.allocs >= WINDOWS * WINDOW_ALLOCS) {
+		out->from = FRAG_STEPS_WINDOWS;
+		s.window = s.allocs / WINDOWS;
+		many = WINDOWS;
+	}
+	if (!rc && out->from != FRAG_STEPS_NONE)
+		rc = collect(ev, &s, many, out, err);
+	frag_host_free(s.tokens);
+	if (rc) {
+		frag_host_free(out->list);
+		out->list = NULL;
+	}
+	return rc;
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Mann-Kendall and Theil-Sen; see trend.h. */
+#include "trend.h"
+
+#include <frag/base.h>
+
+#include <math.h>
+#include <stdlib.h>
+
+static int compare(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+double frag_quantile_of(double *y, size_t n, double q)
+{
+	double at = q * (double)(n ? n - 1 : 0), part;
+	size_t i = (size_t)at;
+
+	if (!n)
+		return 0;
+	qsort(y, n, sizeof(*y), compare);
+	part = at - (double)i;
+	return i + 1 < n ? y[i] * (1 - part) + y[i + 1] * part : y[i];
+}
+
+/* Variance of S without trend: n(n-1)(2n+5)/18, less what groups of equal values take. */
+static double variance(double *sorted, size_t n)
+{
+	double nn = (double)n, v = nn * (nn - 1) * (2 * nn + 5);
+
+	qsort(sorted, n, sizeof(*sorted), compare);
+	for (size_t i = 0, j; i < n; i = j) {
+		double t;
+
+		for (j = i; j < n && !(sorted[j] > sorted[i]); j++)
+			;
+		t = (double)(j - i);
+		v -= t * (t - 1) * (2 * t + 5);
+	}
+	return v / 18;
+}
+
+static void fill(const double *y, const double *x, size_t n, double *work, struct frag_trend *out)
+{
+	double s = 0, v;
+	size_t pairs = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		for (size_t j = i + 1; j < n; j++) {
+			s += (y[j] > y[i]) - (y[j] < y[i]);
+			work[pairs++] = (y[j] - y[i]) / (x[j] - x[i]);
+		}
+	}
+	out->tau = pairs ? s / (double)pairs : 0;
+	out->slope = frag_quantile_of(work, pairs, 0.5);
+	for (size_t i = 0; i < n; i++)
+		work[i] = y[i] - out->slope * x[i];
+	out->intercept = frag_quantile_of(work, n, 0.5);
+	for (size_t i = 0; i < n; i++)
+		work[i] = y[i];
+	v = variance(work, n);
+	if (n >= 4 && v > 0 && s != 0)
+		out->z = (s > 0 ? s - 1 : s + 1) / sqrt(v);
+	out->p = 0.5 * erfc(out->z / sqrt(2.0));
+}
+
+int frag_trend_of(const double *y, size_t n, struct frag_trend *out, struct frag_err *err)
+{
+	size_t m = FRAG_MIN(n, (size_t)FRAG_TREND_MAX);
+	double *space = frag_host_calloc(2 * m + m * m / 2 + 1, sizeof(*space));
+
+	*out = (struct frag_trend){ .n = n, .p = 1 };
+	if (!space)
+		return frag_fail_nomem(err, "trend");
+	for (size_t i = 0; i < m; i++) {
+		size_t at = i * n / m;
+
+		space[i] = y[at];
+		space[m + i] = (double)at;
+	}
+	if (m)
+		fill(space, space + m, m, space + 2 * m, out);
+	frag_host_free(space);
+	return 0;
+}
