@@ -78,7 +78,7 @@ static int survey_batch(void *ctx, const struct frag_event *e, size_t n, uint64_
 	(void)err;
 	for (size_t i = 0; i < n; i++, s->event++) {
 		if (e[i].kind == FRAG_EV_ALLOC) {
-			if (!(e[i].flags & FRAG_EVF_SEED))
+			if (!(e[i].flags & FRAG_EVF_INITIAL))
 				note_token(s, &e[i]);
 			s->last_alloc = s->event;
 			s->allocs++;
@@ -134,7 +134,7 @@ static int ends_batch(void *ctx, const struct frag_event *e, size_t n, uint64_t 
 			if (e[i].kind == FRAG_EV_MARK && e[i].flags & FRAG_EVF_END &&
 			    e[i].flags & FRAG_EVF_STEP)
 				note_end(s, s->event + 1);
-		} else if (alloc && !(e[i].flags & FRAG_EVF_SEED)) {
+		} else if (alloc && !(e[i].flags & FRAG_EVF_INITIAL)) {
 			if (s->ends->from == FRAG_STEPS_PERIOD ? key_of(s, &e[i]) == s->key
 							       : s->allocs && s->allocs % s->window == 0)
 				note_end(s, s->event);

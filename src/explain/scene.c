@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Blocks and the segments that they hold; see stage.h. The policy's walk gives segments in address
+ * order, and after each what is in it. An occupied piece of the walk is matched with the
+ * blocks of the replay by address: one, or several where a policy grants parts of a piece.
+ */
+#include "stage.h"
+
+#include <stdlib.h>
+
+struct walk {
+	struct frag_scene *scene;
+	struct frag_held *list;
+	size_t count, at; /* next block, by address */
+	/* the segment that is walked */
+	uint32_t segment;
+	frag_addr_t low, high;
+	uint64_t holes, hole, largest, releasable;
+	bool any;
+};
+
+static int by_address(const void *a, const void *b)
+{
+	const struct frag_held *x = a, *y = b;
+
+	if (x->addr != y->addr)
+		return x->addr < y->addr ? -1 : 1;
+	return (x->slot > y->slot) - (x->slot < y->slot);
+}
+
+/* First block at or above an address. Walks go upwards; a policy that does not is still right. */
+static size_t find(const struct walk *w, frag_addr_t addr)
+{
+	size_t low = 0, high = w->count;
+
+	if (w->at <= w->count && (!w->at || w->list[w->at - 1].addr < addr) &&
+	    (w->at == w->count || w->list[w->at].addr >= addr))
+		return w->at;
+	while (low < high) {
+		size_t mid = (low + high) / 2;
+
+		if (w->list[mid].addr < addr)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+static void end_segment(struct walk *w)
+{
+	size_t from, to;
+	uint64_t share, rest;
+
+	if (!w->any)
+		return;
+	from = find(w, w->low);
+	w->at = from;
+	to = find(w, w->high);
+	w->at = to;
+	w->scene->non_releasable += w->holes;
+	if (from == to)
+		w->scene->unheld += w->holes;
+	else if (w->holes)
+		w->scene->segments_held++;
+	share = from < to ? w->holes / (to - from) : 0;
+	rest = from < to ? w->holes % (to - from) : 0;
+	for (size_t i = from; i < to; i++) {
+		struct frag_held *h = &w->list[i];
+
+		h->strands = share + (i == from ? rest : 0);
+		h->segment_strands = w->holes;
+		h->largest_hole = w->largest;
+		h->segment = w->segment;
+		h->alone = to - from == 1;
+	}
+}
+
+static void on_segment(void *ctx, frag_addr_t addr, uint64_t bytes, uint32_t stream)
+{
+	struct walk *w = ctx;
+
+	(void)stream;
+	end_segment(w);
+	w->any = true;
+	w->segment = w->scene->segments_count++;
+	w->low = addr;
+	w->high = addr + bytes;
+	w->holes = w->largest = 0;
+}
+
+static void on_block(void *ctx, frag_addr_t addr, uint64_t bytes, enum frag_block_state state,
+		     uint64_t releasable)
+{
+	struct walk *w = ctx;
+
+	/* the addresses of a segment may be more than its bytes, where parts are not mapped */
+	w->high = FRAG_MAX(w->high, addr + bytes);
+	if (state != FRAG_STATE_FREE)
+		return;
+	w->scene->releasable += releasable;
+	w->scene->largest_free = FRAG_MAX(w->scene->largest_free, bytes);
+	if (bytes <= releasable)
+		return;
+	w->holes += bytes - releasable;
+	w->largest = FRAG_MAX(w->largest, bytes - releasable);
+}
+
+static size_t fill(const struct frag_stage *s, struct frag_held *list)
+{
+	const struct frag_run *run = s->run;
+	size_t n = 0;
+
+	for (uint32_t i = 0; i < run->slots_count; i++) {
+		const struct frag_run_slot *slot = &run->slots[i];
+
+		if (slot->state != SLOT_LIVE && slot->state != SLOT_PENDING &&
+		    slot->state != SLOT_HELD)
+			continue;
+		if (list)
+			list[n] = (struct frag_held){ .slot = i,
+						      .stack = s->births[i].stack,
+						      .waiting = slot->state != SLOT_LIVE,
+						      .requested = slot->b.requested,
+						      .granted = slot->b.granted,
+						      .addr = slot->b.addr,
+						      .born = s->births[i].event,
+						      .born_us = s->births[i].time_us };
+		n++;
+	}
+	return n;
+}
+
+int frag_scene_take(struct frag_stage *s, struct frag_scene *out, struct frag_err *err)
+{
+	struct walk w = { .scene = out };
+	struct frag_visitor v = { .ctx = &w, .segment = on_segment, .block = on_block };
+
+	*out = (struct frag_scene){ .count = fill(s, NULL) };
+	out->list = frag_host_calloc(out->count + 1, sizeof(*out->list));
+	if (!out->list)
+		return frag_fail_nomem(err, "blocks");
+	fill(s, out->list);
+	qsort(out->list, out->count, sizeof(*out->list), by_address);
+	w.list = out->list;
+	w.count = out->count;
+	if (s->run->policy.ops->visit)
+		s->run->policy.ops->visit(s->run->policy.self, &v);
+	end_segment(&w);
+	return 0;
+}
+
+void frag_scene_release(struct frag_scene *scene)
+{
+	frag_host_free(scene->list);
+	*scene = (struct frag_scene){ 0 };
+}

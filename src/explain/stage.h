@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A replay that stops wherever one wants to look: after any event the blocks that are there, by
+ * whom they were asked for, the segments that they hold, and where every byte is.
+ *
+ * Ownership: a stage owns its run, its card and the births of its blocks; events, spec are
+ * borrowed until frag_stage_close. Events go forward only.
+ */
+#ifndef FRAG_EXPLAIN_STAGE_H
+#define FRAG_EXPLAIN_STAGE_H
+
+#include <frag/replay.h>
+
+#include "events.h"
+#include "replay/hints.h"
+#include "replay/run.h"
+
+/* Who asked for what is in a slot. */
+struct frag_birth {
+	uint64_t event, time_us;
+	uint32_t stack;
+};
+
+struct frag_stage {
+	struct frag_events ev;
+	struct frag_device *dev;
+	struct frag_run *run;
+	struct frag_hints hints;
+	struct frag_birth *births; /* [slots_count] */
+	size_t births_count;
+	uint64_t next;	 /* the event that comes now */
+	uint64_t now_us; /* time of the last one */
+	/* of a file */
+	struct frag_source *source, *evidence;
+	struct frag_batch batch;
+	struct frag_err evidence_err;
+	int evidence_rc;
+};
+
+/* opt->skip_oom is set: a moment after a refusal can be asked for, too. The stage must not be
+ * moved (a card refers to it). Errors: those of a replay; nothing is left to close then. */
+int frag_stage_open(struct frag_stage *s, const struct frag_events *ev,
+		    const struct frag_policy_spec *spec, const struct frag_sim_config *card,
+		    const struct frag_run_options *opt, struct frag_err *err);
+/* Replays up to and including `event`, or to the end. */
+int frag_stage_to(struct frag_stage *s, uint64_t event, struct frag_err *err);
+void frag_stage_close(struct frag_stage *s);
+
+/* Where every byte is now. */
+void frag_stage_loss(struct frag_stage *s, struct frag_loss *out);
+/* Bytes reserved now. */
+uint64_t frag_stage_reserved(const struct frag_stage *s);
+
+/* ---- what is there ---------------------------------------------------------------- */
+
+struct frag_held {
+	uint32_t slot, stack, site; /* site is for the caller to fill in */
+	bool waiting;		    /* let go, another stream still uses it */
+	uint64_t requested, granted;
+	frag_addr_t addr;
+	uint64_t born, born_us;	  /* event and time */
+	uint64_t strands;	  /* its share of the non-releasable bytes of its segment */
+	uint64_t segment_strands; /* all of them */
+	uint64_t largest_hole;	  /* of them */
+	uint32_t segment;	  /* number, in address order */
+	bool alone;		  /* no other block is in its segment */
+};
+
+/*
+ * Blocks that are there, and what they keep from being given back. The non-releasable bytes
+ * of a segment are dealt out equally to the blocks in it, for any one of them would be enough, the rest of
+ * the division to the first: the shares add up to the byte. unheld: non-releasable bytes in
+ * segments without a block that the replay knows (what a policy keeps for itself).
+ */
+struct frag_scene {
+	struct frag_held *list; /* by address */
+	size_t count;
+	uint32_t segments_count, segments_held; /* all, and those with blocks and holes */
+	uint64_t non_releasable, unheld, releasable, largest_free;
+};
+int frag_scene_take(struct frag_stage *s, struct frag_scene *out, struct frag_err *err);
+void frag_scene_release(struct frag_scene *scene);
+
+#endif
