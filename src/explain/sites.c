@@ -23,20 +23,30 @@ const char *frag_site_by_name(enum frag_site_by by)
 
 /* Parts of a path that only installed code has. */
 static const char *const library_parts[] = {
-	"site-packages/", "dist-packages/",	 "/lib/python3",       "/lib64/python3",
-	"importlib/",	  "<frozen ",		 "/torch/nn/",	       "/torch/autograd/",
-	"/torch/optim/",  "/torch/utils/",	 "/torch/distributed/", "/torch/cuda/",
-	"/torch/_",	  "/torch/amp/",	 "/torch/fx/",	       "/torch/csrc/",
-	"/torchgen/",	  "torchinductor_",	 "/aten/src/",	       "/c10/",
-	"/runpy.py",	  "multiprocessing/",	 "/threading.py",      "contextlib.py",
+	"site-packages/", "dist-packages/",   "/lib/python3",	     "/lib64/python3",
+	"importlib/",	  "<frozen ",	      "/torch/nn/",	     "/torch/autograd/",
+	"/torch/optim/",  "/torch/utils/",    "/torch/distributed/", "/torch/cuda/",
+	"/torch/_",	  "/torch/amp/",      "/torch/fx/",	     "/torch/csrc/",
+	"/torchgen/",	  "torchinductor_",   "/aten/src/",	     "/c10/",
+	"/runpy.py",	  "multiprocessing/", "/threading.py",	     "contextlib.py",
 };
 /* First folders of paths that are cut to the package-relative part. */
 static const char *const library_roots[] = {
-	"torch",    "torchvision", "torchaudio", "transformers", "accelerate", "peft",
-	"timm",	    "deepspeed",   "lightning",	 "torch_geometric", "diffusers", "datasets",
-	"triton",   "numpy",	   "xformers",	 "flash_attn",	 "apex",       "bitsandbytes",
-	"megatron", "trl",	   "torchtitan", "fairscale",	 "tqdm",       "pytorch_lightning",
-	"ignite",   "fastai",	   "jax",	 "cupy",	 "asyncio",    "concurrent",
+	"torch",      "torchvision",
+	"torchaudio", "transformers",
+	"accelerate", "peft",
+	"timm",	      "deepspeed",
+	"lightning",  "torch_geometric",
+	"diffusers",  "datasets",
+	"triton",     "numpy",
+	"xformers",   "flash_attn",
+	"apex",	      "bitsandbytes",
+	"megatron",   "trl",
+	"torchtitan", "fairscale",
+	"tqdm",	      "pytorch_lightning",
+	"ignite",     "fastai",
+	"jax",	      "cupy",
+	"asyncio",    "concurrent",
 };
 
 static bool is_library(const char *file)

@@ -10,9 +10,9 @@
 
 #define TOKENS_MAX 32768u /* different ones that are looked at */
 #define MARKS_MIN 4u
-#define COMES_BACK 10u	 /* times at least */
+#define COMES_BACK 10u	/* times at least */
 #define UNEVEN_MAX 0.35 /* standard deviation of the distances over their mean */
-#define SPAN_MIN 0.7	 /* part of the requests from the first to the last */
+#define SPAN_MIN 0.7	/* part of the requests from the first to the last */
 #define WINDOWS 32u
 #define WINDOW_ALLOCS 8u /* in a window, at least */
 
@@ -135,8 +135,9 @@ static int ends_batch(void *ctx, const struct frag_event *e, size_t n, uint64_t 
 			    e[i].flags & FRAG_EVF_STEP)
 				note_end(s, s->event + 1);
 		} else if (alloc && !(e[i].flags & FRAG_EVF_INITIAL)) {
-			if (s->ends->from == FRAG_STEPS_PERIOD ? key_of(s, &e[i]) == s->key
-							       : s->allocs && s->allocs % s->window == 0)
+			if (s->ends->from == FRAG_STEPS_PERIOD
+				    ? key_of(s, &e[i]) == s->key
+				    : s->allocs && s->allocs % s->window == 0)
 				note_end(s, s->event);
 		}
 		s->allocs += alloc;
