@@ -23,9 +23,10 @@
 #include <frag/device.h>
 #include <frag/error.h>
 
+#include "base/interrupt.h"
 #include "base/outfile.h"
+#include "base/term.h"
 #include "cmd.h"
-#include "term.h"
 
 #define FRAG_JSON_SCHEMA 2 /* of all JSON documents */
 

@@ -5,10 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <frag/clock.h>
 #include <frag/opt.h>
 
-#include "cli/session/session.h"
+#include "policy_texts.h"
 #include "settle.h"
 
 /* ---- traces ---------------------------------------------------------------------- */
@@ -94,23 +93,10 @@ void frag_units_release(struct frag_units *u)
 int frag_unit_spec(const struct frag_unit *unit, const char *text, struct frag_policy_spec **out,
 		   struct frag_err *err)
 {
-	struct frag_session s = { 0 };
-	struct frag_policy_spec **specs = NULL;
-	size_t recorded;
-	int rc;
-
 	*out = NULL;
-	rc = frag_policy_texts_add(&s.policies, text, err);
-	if (!rc)
-		rc = frag_session_specs(&s, unit->trace, &specs, &recorded, err);
-	frag_policy_texts_release(&s.policies);
-	if (rc == FRAG_EUSAGE && !strcmp(text, "recorded"))
-		return 0;
-	if (rc)
-		return rc;
-	*out = specs[0];
-	frag_host_free(specs);
-	return 0;
+	if (strcmp(text, "recorded") != 0)
+		return frag_policy_spec_parse(text, out, err);
+	return frag_recorded_spec(unit->trace, out, err);
 }
 
 void frag_plan_env_init(struct frag_plan_env *env, const struct frag_cli *cli)
@@ -125,48 +111,4 @@ void frag_plan_env_init(struct frag_plan_env *env, const struct frag_cli *cli)
 		env->limit_fraction = strtod(cli->limit, NULL);
 		env->run.limit_bytes = UINT64_MAX;
 	}
-}
-
-/* ---- progress and Ctrl-C --------------------------------------------------------- */
-
-static volatile sig_atomic_t interrupted;
-
-static void on_interrupt(int sig)
-{
-	(void)sig;
-	interrupted = 1;
-}
-
-bool frag_interrupted(void)
-{
-	return interrupted;
-}
-
-/* The estimate assumes that the rest goes as the part that is done. */
-static void show(void *ctx, uint64_t done, uint64_t total)
-{
-	struct frag_eta *eta = ctx;
-	double past = (double)(frag_clock_ns() - eta->begin_ns) / 1e9;
-
-	if (done && total && past > 2)
-		snprintf(eta->label, sizeof(eta->label), "%.100s, about %.0f s left,", eta->what,
-			 past * (double)(total - done) / (double)done);
-	frag_progress_update(&eta->line, done, total);
-}
-
-void frag_eta_begin(struct frag_eta *eta, const char *what, struct frag_watch *watch)
-{
-	/* the default comes back with the first signal: a second Ctrl-C ends the program */
-	struct sigaction act = { .sa_handler = on_interrupt, .sa_flags = (int)SA_RESETHAND };
-
-	*eta = (struct frag_eta){ .what = what, .begin_ns = frag_clock_ns() };
-	snprintf(eta->label, sizeof(eta->label), "%.100s", what);
-	frag_progress_begin(&eta->line, eta->label);
-	sigaction(SIGINT, &act, NULL);
-	*watch = (struct frag_watch){ .progress = show, .ctx = eta, .stop = &interrupted };
-}
-
-void frag_eta_end(struct frag_eta *eta)
-{
-	frag_progress_end(&eta->line);
 }

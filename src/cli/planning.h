@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What fit, tune and plan share: all traces of the command line at once, policies by their
- * texts per trace, progress with an estimate, Ctrl-C.
+ * What fit, tune and plan share: all traces of the command line at once, and policies by their
+ * texts per trace.
  */
 #ifndef FRAG_CLI_PLANNING_H
 #define FRAG_CLI_PLANNING_H
@@ -38,18 +38,5 @@ int frag_unit_spec(const struct frag_unit *unit, const char *text, struct frag_p
 
 /* Fills card, limit, seed, threads from the shared options; sample replays as everywhere. */
 void frag_plan_env_init(struct frag_plan_env *env, const struct frag_cli *cli);
-
-/* "fit gnn.default 42 %, about 12 s left"; use as frag_watch. */
-struct frag_eta {
-	struct frag_progress line;
-	char label[160];
-	const char *what;
-	uint64_t begin_ns;
-};
-/* From now on Ctrl-C sets the flag of the watch; the second one ends the program. */
-void frag_eta_begin(struct frag_eta *eta, const char *what, struct frag_watch *watch);
-void frag_eta_end(struct frag_eta *eta);
-/* Was Ctrl-C pressed? */
-bool frag_interrupted(void);
 
 #endif

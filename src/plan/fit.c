@@ -13,7 +13,7 @@
  */
 #include <frag/plan.h>
 
-#include "parallel.h"
+#include "base/parallel.h"
 #include "probe.h"
 
 #define AMPLE_PAGES (1ull << 19) /* 1 TiB: more than any card */

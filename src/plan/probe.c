@@ -3,7 +3,7 @@
 #include "probe.h"
 
 #include "replay/hints.h"
-#include "parallel.h"
+#include "base/parallel.h"
 
 #define CHUNK 32768u /* events between two looks at the stop flag */
 #define WINDOWS 16u  /* only the peaks are asked for, and windows never lose them */

@@ -3,7 +3,8 @@
  * cufrag bench: what driver calls cost on a card, by size; with traces, what policies cost per
  * operation on it.
  */
-#include "cli/session/session.h"
+#include "cli/common.h"
+#include "cli/policy_texts.h"
 
 #include <string.h>
 

@@ -9,7 +9,7 @@
 #include <frag/opt.h>
 
 #include "fit_print.h"
-#include "cli/session/session.h"
+#include "cli/policy_texts.h"
 
 static const char *const defaults[] = {
 	"recorded",
@@ -136,7 +136,7 @@ static int search(struct frag_fit_page *p, const struct frag_cli *cli, struct fr
 {
 	size_t units = p->units.count, count = p->rows_count * units;
 	struct frag_plan_env env;
-	struct frag_eta eta;
+	struct frag_progress progress;
 	char label[128];
 	int rc;
 
@@ -151,9 +151,10 @@ static int search(struct frag_fit_page *p, const struct frag_cli *cli, struct fr
 	}
 	frag_plan_env_init(&env, cli);
 	snprintf(label, sizeof(label), "fitting %.80s", p->units.list[0].label);
-	frag_eta_begin(&eta, label, &env.watch);
+	frag_progress_begin(&progress, label);
+	env.watch = progress.watch;
 	rc = frag_fit_run(&env, 0, p->catalog.cards, p->catalog.count, p->tasks, count, err);
-	frag_eta_end(&eta);
+	frag_progress_end(&progress);
 	if (!rc)
 		rc = first_error(p->tasks, count, err);
 	for (size_t r = 0; !rc && r < p->rows_count; r++)
@@ -168,14 +169,7 @@ static int fit(struct frag_fit_page *p, struct options *o, const struct frag_cli
 
 	for (size_t i = 0; none && i < FRAG_ARRAY_LEN(defaults); i++)
 		FRAG_TRY(frag_policy_texts_add(&o->policies, defaults[i], err));
-	for (size_t i = 0; i < o->policies.count; i++) {
-		struct frag_policy_spec *spec;
-
-		if (!strcmp(o->policies.text[i], "recorded"))
-			continue;
-		FRAG_TRY(frag_policy_spec_parse(o->policies.text[i], &spec, err));
-		frag_policy_spec_destroy(spec);
-	}
+	FRAG_TRY(frag_policy_texts_check(&o->policies, err));
 	p->cli = cli;
 	FRAG_TRY(frag_catalog_init(&p->catalog, cli->cards, cli->vendor, err));
 	FRAG_TRY(frag_units_read(&p->units, cli, err));

@@ -36,6 +36,8 @@ static int take(void *ctx, const struct frag_event *events, size_t count, struct
 
 	o->done += count;
 	frag_progress_update(&o->progress, o->done, o->total);
+	if (frag_interrupted())
+		return frag_fail(err, FRAG_EINTR, "interrupted");
 	return frag_cft_stream_put(o->stream, events, count, err);
 }
 

@@ -32,17 +32,17 @@ struct options {
 struct work {
 	const struct frag_cli *cli;
 	const struct options *o;
-	struct frag_watch watch;
-	struct frag_eta eta;
-	char label[160];
+	struct frag_progress progress;
 };
 
 static const struct frag_watch *begin_work(struct work *w, const struct frag_plan_sheet *s,
 					   const char *what)
 {
-	snprintf(w->label, sizeof(w->label), "placing %.80s, %s", s->unit->label, what);
-	frag_eta_begin(&w->eta, w->label, &w->watch);
-	return &w->watch;
+	char label[160];
+
+	snprintf(label, sizeof(label), "placing %.80s, %s", s->unit->label, what);
+	frag_progress_begin(&w->progress, label);
+	return &w->progress.watch;
 }
 
 /* Every placement is checked before it counts. */
@@ -78,7 +78,7 @@ static int greedy(struct frag_plan_sheet *s, struct work *w, struct frag_err *er
 					   begin_work(w, s, rules[i].name), s->offsets, &height,
 					   err);
 
-		frag_eta_end(&w->eta);
+		frag_progress_end(&w->progress);
 		FRAG_TRY(rc);
 		FRAG_TRY(note(s, rules[i].name, height, frag_clock_ns() - begin, err));
 	}
@@ -99,7 +99,7 @@ static int improve(struct frag_plan_sheet *s, struct work *w, bool small, struct
 	};
 	int rc = frag_place_improve(&s->b, &opt, s->offsets, &height, err);
 
-	frag_eta_end(&w->eta);
+	frag_progress_end(&w->progress);
 	return rc ? rc : note(s, "improved order", height, frag_clock_ns() - begin, err);
 }
 
@@ -119,7 +119,7 @@ static int search(struct frag_plan_sheet *s, struct work *w, uint64_t spent_ns,
 
 	memcpy(s->offsets, s->best_offsets, s->b.count * sizeof(*s->offsets));
 	rc = frag_place_search(&s->b, &opt, s->offsets, &height, &s->answer, &s->nodes, err);
-	frag_eta_end(&w->eta);
+	frag_progress_end(&w->progress);
 	s->searched = !rc;
 	return rc ? rc : note(s, "branch and bound", height, frag_clock_ns() - begin, err);
 }
@@ -177,7 +177,7 @@ static int plan_steps(struct frag_plan_sheet *s, struct work *w, struct frag_err
 	int rc = frag_step_plan_make_with(s->unit->dev, &opt, &s->steps, err);
 	char comment[200];
 
-	frag_eta_end(&w->eta);
+	frag_progress_end(&w->progress);
 	FRAG_TRY(rc);
 	if (frag_interrupted())
 		return frag_fail(err, FRAG_EINTR, "interrupted"); /* a worse plan is none */

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Traces in, sections out; the outputs that compare and replay share. */
-#include "cli/planning.h"
 #include "session_optimum.h"
 #include "session_stream.h"
 
@@ -188,7 +187,7 @@ static int run_trace(struct frag_session *s, struct trace_runs *t, struct frag_e
 	/* again for a limit that was not given at import: it may explain releases better */
 	if (!t->file.settled || (s->cli->limit && !t->trace->settings.limit_known))
 		FRAG_TRY(frag_cli_settle(s->cli, s->run.limit_bytes, t->trace, err));
-	FRAG_TRY(frag_session_specs(s, t->trace, &t->specs, &t->recorded, err));
+	FRAG_TRY(frag_policy_texts_specs(&s->policies, t->trace, &t->specs, &t->recorded, err));
 	while (t->specs[t->specs_count])
 		t->specs_count++;
 	t->tasks = frag_host_calloc((t->specs_count + 1) * t->trace->devs_count, sizeof(*t->tasks));
@@ -308,23 +307,9 @@ static int do_trace(struct frag_session *s, const char *path, struct frag_err *e
 	return rc;
 }
 
-/* A mistyped policy is found before the first trace is read. */
-static int check_policies(const struct frag_session *s, struct frag_err *err)
-{
-	for (size_t i = 0; i < s->policies.count; i++) {
-		struct frag_policy_spec *spec;
-
-		if (!strcmp(s->policies.text[i], "recorded"))
-			continue;
-		FRAG_TRY(frag_policy_spec_parse(s->policies.text[i], &spec, err));
-		frag_policy_spec_destroy(spec);
-	}
-	return 0;
-}
-
 int frag_session_run(struct frag_session *s, struct frag_err *err)
 {
-	FRAG_TRY(check_policies(s, err));
+	FRAG_TRY(frag_policy_texts_check(&s->policies, err));
 	FRAG_TRY(frag_catalog_init(&s->catalog, s->cli->cards, s->cli->vendor, err));
 	FRAG_TRY(describe_device(s, err));
 	/* before anything is written: are they all there? */

@@ -14,13 +14,7 @@
 
 #include "report/report.h"
 #include "cli/common.h"
-
-/* Policies in the order asked for; "recorded" is replaced per trace. */
-struct frag_policy_texts {
-	char **text;
-	size_t count, cap;
-	bool all; /* "all": those that cannot run here are left out with a note */
-};
+#include "cli/policy_texts.h"
 
 /* What compare shows of the best possible. AUTO: a placement where it is quickly made. */
 enum frag_optimum_want {
@@ -67,21 +61,6 @@ void frag_session_init(void *session);
 void frag_session_release(void *session);
 /* The rest of the beginning, once the command line is read. Errors: FRAG_ENOMEM. */
 int frag_session_begin(struct frag_session *s, const struct frag_cli *cli, struct frag_err *err);
-
-/* Adds one policy text, or a list separated by ';' ("all" = every one that is listed). */
-int frag_policy_texts_add(struct frag_policy_texts *p, const char *text, struct frag_err *err);
-int frag_policy_texts_list(struct frag_policy_texts *p, const char *list, struct frag_err *err);
-void frag_policy_texts_release(struct frag_policy_texts *p);
-/* The same as values of options whose field is a struct frag_policy_texts. */
-int frag_policy_texts_set_one(void *texts, const char *text, struct frag_err *err);
-int frag_policy_texts_set_list(void *texts, const char *list, struct frag_err *err);
-
-/*
- * Specs for one trace, NULL-terminated, without repetitions; the caller destroys them.
- * *recorded: index of the recorded settings, SIZE_MAX = not among them.
- */
-int frag_session_specs(const struct frag_session *s, const struct frag_trace *trace,
-		       struct frag_policy_spec ***out, size_t *recorded, struct frag_err *err);
 
 /* Replays all traces of the command line and writes --out. */
 int frag_session_run(struct frag_session *s, struct frag_err *err);

@@ -8,8 +8,6 @@
  */
 #include "session_optimum.h"
 
-#include "cli/planning.h"
-
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "plan/parallel.h"
+#include "base/parallel.h"
 #include "session_optimum.h"
 #include "session_order.h"
 
@@ -60,14 +60,13 @@ int frag_session_order(const struct frag_session *s, struct frag_session_task *t
 		       unsigned threads, struct frag_session_task **order, struct frag_err *err)
 {
 	struct estimate e = { .session = s, .tasks = tasks };
-	struct frag_watch watch = { .stop = s->run.stop };
 	int rc = 0;
 
 	e.ns = frag_host_calloc(count, sizeof(*e.ns));
 	if (!e.ns)
 		return frag_fail_nomem(err, "threads");
 	if (threads > 1 && count > threads)
-		rc = frag_parallel(count, threads, estimate, &e, &watch, NULL, NULL, err);
+		rc = frag_parallel(count, threads, estimate, &e, NULL, NULL, NULL, err);
 	for (size_t i = 0; !rc && i < count; i++) {
 		size_t at = i;
 

@@ -4,27 +4,18 @@
  * task has its own device and policy, so nothing is shared and the results are
  * the same for any number of threads. On a real card there is one worker.
  */
-#include "cli/planning.h"
 #include "session_optimum.h"
 #include "session_order.h"
 #include "session_stream.h"
 
-#include <pthread.h>
-#include <stdatomic.h>
-#include <string.h>
-#include <time.h>
-
 #include <frag/base.h>
+
+#include "base/parallel.h"
 
 struct workers {
 	struct frag_session *session;
-	struct frag_session_task *tasks, **order; /* order: as they begin */
-	size_t count;
-	_Atomic size_t next;
-	_Atomic uint64_t events; /* replayed, of all tasks; those that ended early count whole */
-	pthread_mutex_t lock;	 /* of `live` */
-	pthread_cond_t changed;
-	size_t live;
+	struct frag_session_task **order; /* as they begin */
+	struct frag_ticks events; /* replayed, of all tasks; those that ended early count whole */
 };
 
 /* A real card runs one replay at a time, so `given_back_bytes` has one writer. */
@@ -123,11 +114,13 @@ static void count_events(void *ctx, uint64_t events)
 	struct share *share = ctx;
 
 	share->done += events;
-	atomic_fetch_add(&share->workers->events, events);
+	atomic_fetch_add(&share->workers->events.done, events);
 }
 
-static void run_task(struct workers *p, struct frag_session_task *t)
+static void run_task(void *workers, size_t i)
 {
+	struct workers *p = workers;
+	struct frag_session_task *t = p->order[i];
 	struct frag_session *s = p->session;
 	struct share share = { .workers = p };
 	struct frag_run_options opt = s->run;
@@ -135,9 +128,7 @@ static void run_task(struct workers *p, struct frag_session_task *t)
 
 	opt.progress = count_events;
 	opt.progress_ctx = &share;
-	if (frag_interrupted())
-		t->rc = frag_fail(&t->err, FRAG_EINTR, "interrupted");
-	else if (t->file && (!t->spec || frag_session_wants_plan(s, t->spec)))
+	if (t->file && (!t->spec || frag_session_wants_plan(s, t->spec)))
 		t->rc = frag_session_not_streamed(t);
 	else if (!t->spec)
 		t->rc = frag_session_place(s, t);
@@ -148,84 +139,30 @@ static void run_task(struct workers *p, struct frag_session_task *t)
 	count_events(&share, all - FRAG_MIN(all, share.done));
 }
 
-static void *work(void *ctx)
-{
-	struct workers *p = ctx;
-	size_t i;
-
-	while ((i = atomic_fetch_add(&p->next, 1)) < p->count)
-		run_task(p, p->order[i]);
-	pthread_mutex_lock(&p->lock);
-	p->live--;
-	pthread_cond_signal(&p->changed);
-	pthread_mutex_unlock(&p->lock);
-	return NULL;
-}
-
-/* Shows progress until the last worker has ended. */
-static void show_until_done(struct workers *p, const struct frag_watch *watch)
-{
-	uint64_t total = 0;
-
-	for (size_t i = 0; i < p->count; i++)
-		total += p->tasks[i].dev->events_count;
-	pthread_mutex_lock(&p->lock);
-	while (p->live) {
-		struct timespec until;
-
-		clock_gettime(CLOCK_REALTIME, &until);
-		until.tv_nsec += 100000000;
-		if (until.tv_nsec >= 1000000000) {
-			until.tv_nsec -= 1000000000;
-			until.tv_sec++;
-		}
-		pthread_cond_timedwait(&p->changed, &p->lock, &until);
-		watch->progress(watch->ctx, atomic_load(&p->events), total);
-	}
-	pthread_mutex_unlock(&p->lock);
-}
-
 int frag_session_run_tasks(struct frag_session *s, struct frag_session_task *tasks, size_t count,
 			   const char *label, struct frag_err *err)
 {
-	struct workers p = { .session = s, .tasks = tasks, .count = count };
 	bool alone = s->cli->device == FRAG_CLI_DEVICE_CUDA || s->against_sim;
-	size_t wanted = alone ? 1 : FRAG_MIN((size_t)FRAG_MAX(s->cli->threads, 1u), count);
-	pthread_t *threads = frag_host_calloc(wanted, sizeof(*threads));
-	struct frag_watch watch;
-	struct frag_eta eta;
-	size_t started = 0;
+	unsigned threads = alone ? 1 : s->cli->threads;
+	struct workers p = { .session = s };
+	struct frag_progress progress;
+	size_t begun = 0;
 	int rc;
 
 	p.order = frag_host_calloc(count, sizeof(*p.order));
-	if (!threads || !p.order) {
-		frag_host_free(threads);
-		frag_host_free(p.order);
+	if (!p.order)
 		return frag_fail_nomem(err, "threads");
-	}
-	pthread_mutex_init(&p.lock, NULL);
-	pthread_cond_init(&p.changed, NULL);
-	frag_eta_begin(&eta, label, &watch);
-	s->run.stop = watch.stop;
-	rc = frag_session_order(s, tasks, count, (unsigned)wanted, p.order, err);
-	if (rc)
-		p.count = wanted = 0;
-	p.live = wanted;
-	while (started < wanted && !pthread_create(&threads[started], NULL, work, &p))
-		started++;
-	pthread_mutex_lock(&p.lock);
-	p.live -= wanted - started; /* those that could not be started */
-	p.live += started == 0;
-	pthread_mutex_unlock(&p.lock);
-	if (started == 0)
-		work(&p);
-	show_until_done(&p, &watch);
-	for (size_t i = 0; i < started; i++)
-		pthread_join(threads[i], NULL);
-	frag_eta_end(&eta);
-	pthread_cond_destroy(&p.changed);
-	pthread_mutex_destroy(&p.lock);
+	for (size_t i = 0; i < count; i++)
+		p.events.total += tasks[i].dev->events_count;
+	frag_progress_begin(&progress, label);
+	s->run.stop = frag_interrupt_flag;
+	rc = frag_session_order(s, tasks, count, threads, p.order, err);
+	if (!rc)
+		rc = frag_parallel(count, threads, run_task, &p, &progress.watch, &p.events, &begun,
+				   err);
+	frag_progress_end(&progress);
+	for (size_t i = begun; !rc && i < count; i++)
+		p.order[i]->rc = frag_fail(&p.order[i]->err, FRAG_EINTR, "interrupted");
 	frag_host_free(p.order);
-	frag_host_free(threads);
 	return rc;
 }

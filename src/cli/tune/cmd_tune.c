@@ -4,7 +4,7 @@
 
 #include <frag/opt.h>
 
-#include "cli/session/session.h"
+#include "cli/policy_texts.h"
 #include "tune_print.h"
 
 struct options {
@@ -50,7 +50,7 @@ static int search(const struct frag_cli *cli, const struct options *o, const str
 	};
 	const struct frag_trace_dev **devs = frag_host_calloc(u->count, sizeof(*devs));
 	struct frag_plan_env env;
-	struct frag_eta eta;
+	struct frag_progress progress;
 	char label[128];
 	int rc;
 
@@ -62,9 +62,10 @@ static int search(const struct frag_cli *cli, const struct options *o, const str
 	if (o->cap)
 		env.run.limit_bytes = FRAG_MIN(env.run.limit_bytes, o->cap);
 	snprintf(label, sizeof(label), "tuning %.80s", u->list[0].label);
-	frag_eta_begin(&eta, label, &env.watch);
+	frag_progress_begin(&progress, label);
+	env.watch = progress.watch;
 	rc = frag_tune_run(&env, devs, u->count, &opt, out, err);
-	frag_eta_end(&eta);
+	frag_progress_end(&progress);
 	frag_host_free(devs);
 	return rc;
 }
@@ -78,12 +79,7 @@ static int tune(const struct frag_cli *cli, struct options *o, struct frag_tune 
 
 	if (!o->spaces.count)
 		FRAG_TRY(frag_policy_texts_add(&o->spaces, "pytorch", err));
-	for (size_t i = 0; i < o->spaces.count; i++) {
-		struct frag_policy_spec *spec;
-
-		FRAG_TRY(frag_policy_spec_parse(o->spaces.text[i], &spec, err));
-		frag_policy_spec_destroy(spec);
-	}
+	FRAG_TRY(frag_policy_texts_check(&o->spaces, err));
 	FRAG_TRY(frag_units_read(&units, cli, err));
 	if (!strcmp(o->baseline, "recorded"))
 		rc = find_baseline(&units, &baseline, err);

@@ -16,25 +16,13 @@
 #ifndef FRAG_PLAN_H
 #define FRAG_PLAN_H
 
-#include <signal.h>
-
 #include <frag/base.h>
 #include <frag/device.h>
 #include <frag/error.h>
 #include <frag/policy.h>
 #include <frag/replay.h>
 #include <frag/trace.h>
-
-/*
- * How long work is watched. progress: called now and then on the calling
- * thread, done <= total, total 0 = unknown. stop: non-zero ends the work early;
- * what was finished is kept and says so (`complete` false in the result).
- */
-struct frag_watch {
-	void (*progress)(void *ctx, uint64_t done, uint64_t total);
-	void *ctx;
-	const volatile sig_atomic_t *stop;
-};
+#include <frag/watch.h>
 
 /* The card a probe runs on, and the settings of every probe. */
 struct frag_plan_env {

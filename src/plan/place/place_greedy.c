@@ -11,7 +11,7 @@
 
 #include <frag/clock.h>
 
-#include "plan/parallel.h"
+#include "base/parallel.h"
 #include "place.h"
 
 #define STOP_EVERY 1024u /* placements between two looks at the stop flag */
@@ -304,7 +304,7 @@ static bool over(const struct climb *c)
 
 	if (w && w->progress)
 		w->progress(w->ctx, past / 1000000, c->opt->budget_ns / 1000000);
-	return c->height <= c->target || past >= c->opt->budget_ns || (w && frag_watch_stopped(w));
+	return c->height <= c->target || past >= c->opt->budget_ns || frag_watch_stopped(w);
 }
 
 /* Every order with every rule that fills gaps; the best is kept. */

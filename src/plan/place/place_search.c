@@ -18,7 +18,7 @@
 
 #include <frag/clock.h>
 
-#include "plan/parallel.h"
+#include "base/parallel.h"
 #include "place_tree.h"
 
 #define BUFFERS_MAX 6000u /* the tree is as deep, and walked by recursion */
@@ -218,7 +218,6 @@ int frag_place_search(const struct frag_buffers *b, const struct frag_search_opt
 		      uint64_t *offsets, uint64_t *height, enum frag_search_answer *answer,
 		      uint64_t *nodes, struct frag_err *err)
 {
-	static const struct frag_watch nobody;
 	struct search *s = frag_host_calloc(1, sizeof(*s));
 	bool fits = b->count <= BUFFERS_MAX;
 	int rc = 0;
@@ -228,7 +227,7 @@ int frag_place_search(const struct frag_buffers *b, const struct frag_search_opt
 	if (!s)
 		return frag_fail_nomem(err, "placement search");
 	s->opt = opt;
-	s->watch = opt->watch ? opt->watch : &nobody;
+	s->watch = opt->watch;
 	s->begin_ns = frag_clock_ns();
 	s->deadline_ns = s->begin_ns + opt->budget_ns;
 	s->ticks.total = opt->budget_ns / 1000000;

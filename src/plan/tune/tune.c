@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "plan/parallel.h"
+#include "base/parallel.h"
 #include "plan/probe.h"
 #include "tune_order.h"
 #include "tune_space.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The policy of external.c; at its tenth allocation it is as if Ctrl-C were pressed. It goes on. */
 #include <signal.h>
+#include <stdlib.h>
 
 #define frag_policy_external plain_policy
 #include "external.c"
@@ -9,10 +10,11 @@
 static int alloc_and_interrupt(void *self, const struct frag_request *req, struct frag_block *out,
 			       struct frag_err *err)
 {
+	const char *with = getenv("INTERRUPT_WITH"); /* a number; none: SIGINT */
 	static int calls;
 
 	if (++calls == 10)
-		raise(SIGINT);
+		raise(with ? atoi(with) : SIGINT);
 	return alloc(self, req, out, err);
 }
 

@@ -3,7 +3,7 @@
  * Which policies to replay: texts from the command line, "all", and
  * "recorded", which stands for the settings that a trace was recorded with.
  */
-#include "session.h"
+#include "policy_texts.h"
 
 #include <string.h>
 
@@ -43,6 +43,19 @@ int frag_policy_texts_set_one(void *texts, const char *text, struct frag_err *er
 int frag_policy_texts_set_list(void *texts, const char *list, struct frag_err *err)
 {
 	return frag_policy_texts_list(texts, list, err);
+}
+
+int frag_policy_texts_check(const struct frag_policy_texts *p, struct frag_err *err)
+{
+	for (size_t i = 0; i < p->count; i++) {
+		struct frag_policy_spec *spec;
+
+		if (!strcmp(p->text[i], "recorded"))
+			continue;
+		FRAG_TRY(frag_policy_spec_parse(p->text[i], &spec, err));
+		frag_policy_spec_destroy(spec);
+	}
+	return 0;
 }
 
 /* Every policy that can run on its own with its defaults on any trace;
@@ -99,16 +112,18 @@ void frag_policy_texts_release(struct frag_policy_texts *p)
 	*p = (struct frag_policy_texts){ 0 };
 }
 
-/* The recorded settings as a policy, its text as one would type it. */
-static int recorded_spec(const struct frag_trace *trace, struct frag_policy_spec **out,
-			 struct frag_err *err)
+int frag_recorded_spec(const struct frag_trace *trace, struct frag_policy_spec **out,
+		       struct frag_err *err)
 {
 	struct frag_policy_spec *raw;
 	char *text;
 	size_t n;
 	int rc;
 
-	FRAG_TRY(follow_spec(trace, NULL, &raw, err));
+	*out = NULL;
+	/* settings of an allocator that is not known here are as good as none */
+	if (!trace->settings.present || follow_spec(trace, NULL, &raw, NULL))
+		return 0;
 	text = frag_host_strdup(frag_policy_spec_text(raw));
 	frag_policy_spec_destroy(raw);
 	if (!text)
@@ -149,11 +164,11 @@ static size_t place(struct frag_policy_spec **specs, size_t *count, struct frag_
 	return (*count)++;
 }
 
-static int parse_texts(const struct frag_session *s, struct frag_policy_spec *recorded,
+static int parse_texts(const struct frag_policy_texts *p, struct frag_policy_spec *recorded,
 		       struct frag_policy_spec **specs, size_t *count, struct frag_err *err)
 {
-	for (size_t i = 0; i < s->policies.count; i++) {
-		const char *text = s->policies.text[i];
+	for (size_t i = 0; i < p->count; i++) {
+		const char *text = p->text[i];
 		struct frag_policy_spec *spec;
 
 		if (strcmp(text, "recorded") != 0) {
@@ -169,20 +184,20 @@ static int parse_texts(const struct frag_session *s, struct frag_policy_spec *re
 	return 0;
 }
 
-int frag_session_specs(const struct frag_session *s, const struct frag_trace *trace,
-		       struct frag_policy_spec ***out, size_t *recorded, struct frag_err *err)
+int frag_policy_texts_specs(const struct frag_policy_texts *p, const struct frag_trace *trace,
+			    struct frag_policy_spec ***out, size_t *recorded, struct frag_err *err)
 {
 	struct frag_policy_spec **specs =
-		frag_host_calloc(s->policies.count + 1, sizeof(struct frag_policy_spec *));
+		frag_host_calloc(p->count + 1, sizeof(struct frag_policy_spec *));
 	struct frag_policy_spec *own = NULL;
 	size_t count = 0;
 	int rc;
 
 	if (!specs)
 		return frag_fail_nomem(err, "list of policies");
-	if (trace->settings.present && recorded_spec(trace, &own, NULL))
+	if (frag_recorded_spec(trace, &own, NULL))
 		own = NULL;
-	rc = parse_texts(s, own, specs, &count, err);
+	rc = parse_texts(p, own, specs, &count, err);
 	*recorded = own ? find_same(specs, count, own) : SIZE_MAX;
 	frag_policy_spec_destroy(own);
 	if (!rc && !count)

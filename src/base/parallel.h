@@ -3,12 +3,14 @@
  * Many independent tasks over threads. Workers take the next number that
  * nobody has, so the tasks begun are always the first ones.
  */
-#ifndef FRAG_PLAN_PARALLEL_H
-#define FRAG_PLAN_PARALLEL_H
+#ifndef FRAG_BASE_PARALLEL_H
+#define FRAG_BASE_PARALLEL_H
 
 #include <stdatomic.h>
 
-#include <frag/plan.h>
+#include <frag/base.h>
+#include <frag/error.h>
+#include <frag/watch.h>
 
 /* Work done so far, in steps of the caller's choice; for the progress only. */
 struct frag_ticks {
@@ -16,13 +18,8 @@ struct frag_ticks {
 	uint64_t total; /* expected; done is cut off there */
 };
 
-static inline bool frag_watch_stopped(const struct frag_watch *w)
-{
-	return w->stop && *w->stop;
-}
-
 /*
- * Calls task(ctx, i) for every i < count, unless the watch says stop. ticks NULL: a
+ * Calls task(ctx, i) for every i < count, unless the watch (NULL: nobody) says stop. ticks NULL: a
  * tick per task. *begun (may be NULL): how many were begun; all these have ended.
  * Errors: FRAG_ENOMEM.
  */

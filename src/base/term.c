@@ -10,6 +10,8 @@
 #include <frag/base.h>
 #include <frag/clock.h>
 
+#include "interrupt.h"
+
 #define DELAY_NS 1000000000u
 #define EVERY_NS 100000000u
 
@@ -54,31 +56,42 @@ unsigned frag_term_columns(FILE *to)
 	return 80;
 }
 
-void frag_progress_begin(struct frag_progress *p, const char *label)
+static void update(void *ctx, uint64_t done, uint64_t total)
 {
-	*p = (struct frag_progress){ .label = label, .on = isatty(STDERR_FILENO) && !dumb() };
-	if (p->on) {
-		p->begin_ns = frag_clock_ns();
-		p->next_ns = p->begin_ns + DELAY_NS;
-	}
+	frag_progress_update(ctx, done, total);
 }
 
+void frag_progress_begin(struct frag_progress *p, const char *label)
+{
+	uint64_t now = frag_clock_ns();
+
+	*p = (struct frag_progress){ .on = isatty(STDERR_FILENO) && !dumb(),
+				     .begin_ns = now,
+				     .next_ns = now + DELAY_NS };
+	snprintf(p->label, sizeof(p->label), "%s", label);
+	p->watch = (struct frag_watch){ .progress = update, .ctx = p, .stop = frag_interrupt_flag };
+	frag_interrupt_catch();
+}
+
+/* The estimate assumes that the rest goes as the part that is done. */
 void frag_progress_update(struct frag_progress *p, uint64_t done, uint64_t total)
 {
 	uint64_t now;
+	double past;
 
-	if (!p->on)
-		return;
-	now = frag_clock_ns();
-	if (now < p->next_ns)
+	if (!p->on || (now = frag_clock_ns()) < p->next_ns)
 		return;
 	p->next_ns = now + EVERY_NS;
 	p->shown = true;
+	past = (double)(now - p->begin_ns) / 1e9;
+	fprintf(stderr, "\r%s", p->label);
+	if (total && done && past > 2)
+		fprintf(stderr, ", about %.0f s left,",
+			past * (double)(total - FRAG_MIN(done, total)) / (double)done);
 	if (total)
-		fprintf(stderr, "\r%s %3.0f %%\033[K", p->label,
-			100.0 * (double)done / (double)total);
+		fprintf(stderr, " %3.0f %%\033[K", 100.0 * (double)done / (double)total);
 	else
-		fprintf(stderr, "\r%s %llu\033[K", p->label, (unsigned long long)done);
+		fprintf(stderr, " %llu\033[K", (unsigned long long)done);
 	fflush(stderr);
 }
 

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The terminal: colour where it is wanted, and one line of progress on stderr. */
-#ifndef FRAG_CLI_TERM_H
-#define FRAG_CLI_TERM_H
+/* The terminal: colour where it is wanted, and one line of progress on stderr, the one thing
+ * below src/cli that is ever printed. */
+#ifndef FRAG_BASE_TERM_H
+#define FRAG_BASE_TERM_H
 
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+
+#include <frag/watch.h>
 
 enum frag_color { FRAG_COLOR_AUTO, FRAG_COLOR_ALWAYS, FRAG_COLOR_NEVER };
 
@@ -17,11 +20,14 @@ const char *frag_term_style(bool color, const char *style);
 unsigned frag_term_columns(FILE *to);
 
 /*
- * "reading 42 %": shown only if stderr is a terminal and the work takes longer
- * than a second; at most ten updates a second. Cheap enough to call per batch. One thread.
+ * "replaying gnn 42 %, about 12 s left": one line on stderr, shown only if that is a terminal and
+ * the work takes longer than a second; at most ten updates a second. Cheap enough to call per
+ * batch. One thread. From the begin on signals are taken (interrupt.h), and `watch`, for work that
+ * takes one, shows the progress and stops on them.
  */
 struct frag_progress {
-	const char *label;
+	struct frag_watch watch;
+	char label[160];
 	uint64_t begin_ns, next_ns;
 	bool on, shown;
 };

@@ -44,7 +44,7 @@ static void report(const struct crew *c)
 {
 	uint64_t done = atomic_load(&c->ticks->done);
 
-	if (c->watch->progress)
+	if (c->watch && c->watch->progress)
 		c->watch->progress(c->watch->ctx, FRAG_MIN(done, c->ticks->total), c->ticks->total);
 }
 

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Ctrl-C and its like (INT, TERM, HUP), for the whole program: the first one asks work to end
+ * where its results are whole, the second one ends the program as if nobody had asked.
+ */
+#ifndef FRAG_BASE_INTERRUPT_H
+#define FRAG_BASE_INTERRUPT_H
+
+#include <signal.h>
+#include <stdbool.h>
+
+/* From now on signals are taken. Work that begins here looks at the flag. */
+void frag_interrupt_catch(void);
+bool frag_interrupted(void);
+/* The signal that came, 0 = none. For frag_watch.stop and frag_run_options.stop. */
+extern const volatile sig_atomic_t *const frag_interrupt_flag;
+
+#endif

@@ -1,0 +1,12 @@
+# TERM and HUP end a run as Ctrl-C does: what was finished is there, and nothing else
+cc=${CC:-cc}
+command -v "$cc" > /dev/null || { echo 'no C compiler' >&2; exit 77; }
+"$cc" -std=gnu17 -O1 -shared -fPIC -I"$ROOT/src/include" -o interrupt.so "$ROOT/tests/cli/data/interrupt_at.c" || exit
+for signal in 15 1; do
+	INTERRUPT_WITH=$signal "$CUFRAG" compare "$TRACES/leak.frames.cft" --threads 1 --no-host --optimum bound \
+		--policies 'pytorch; ./interrupt.so; buddy' --csv out.csv > table 2> said
+	echo "signal $signal: exit $?"
+	cat said
+	cut -d, -f 1-3 out.csv
+done
+ls -A
