@@ -4,8 +4,8 @@
  * that places and refuses as the recording shows, event by event, up to the
  * first difference.
  */
-#ifndef FRAG_REPLAY_FOLLOW_H
-#define FRAG_REPLAY_FOLLOW_H
+#ifndef FRAG_VERIFY_FOLLOW_H
+#define FRAG_VERIFY_FOLLOW_H
 
 #include <frag/replay.h>
 
@@ -33,6 +33,7 @@ struct follow_report {
 	uint64_t event;	       /* of the difference */
 	size_t seen;	       /* evidence that was expected next */
 	frag_addr_t want, got; /* FOLLOW_ADDR, FOLLOW_SEGMENT */
+	uint64_t got_room;     /* FOLLOW_ADDR: bytes that were free from `got` on */
 	bool got_release;      /* FOLLOW_SEGMENT: the simulation gave `got` back */
 	char text[400];
 	uint64_t allocs, allocs_same, segments_same, ooms, ooms_same, finals, finals_same;

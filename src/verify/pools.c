@@ -7,6 +7,8 @@
 
 #include "follow.h"
 
+#define COLOURS (UINT16_MAX + 1u)
+
 /* ---- instances ---- */
 
 static int add_instance(struct pools *p, const struct pool_instance *i, uint32_t *out,
@@ -24,6 +26,7 @@ static int add_instance(struct pools *p, const struct pool_instance *i, uint32_t
 	*out = (uint32_t)p->count;
 	p->list[p->count] = *i;
 	p->list[p->count].same = *out;
+	p->list[p->count].first_edge = p->list[p->count].last_edge = POOLS_NONE;
 	p->count++;
 	return 0;
 }
@@ -181,38 +184,13 @@ static void name_finals(struct pools *p, const struct live *l)
 	}
 }
 
-int pools_init(struct pools *p, struct frag_trace_dev *td, uint64_t device_total_bytes,
-	       struct frag_err *err)
-{
-	struct live l = { 0 };
-	int rc;
-
-	*p = (struct pools){ .td = td };
-	p->range_bytes = frag_round_up(device_total_bytes + device_total_bytes / 8, 2 * FRAG_MIB);
-	p->of_seen = frag_host_alloc(td->seen_count * sizeof(*p->of_seen));
-	p->of_initial = frag_host_alloc(td->initial.segments_count * sizeof(*p->of_initial));
-	if (!p->of_seen || !p->of_initial) {
-		pools_release(p);
-		return frag_fail_nomem(err, "resolve: evidence");
-	}
-	memset(p->of_seen, 0xff, td->seen_count * sizeof(*p->of_seen));
-	rc = start_from_initial(p, &l, err);
-	for (size_t s = 0; s < td->seen_count && !rc; s++)
-		rc = walk_seen(p, &l, s, err);
-	if (!rc)
-		name_finals(p, &l);
-	frag_host_free(l.at);
-	if (rc)
-		pools_release(p);
-	return rc;
-}
-
 void pools_release(struct pools *p)
 {
 	frag_host_free(p->list);
 	frag_host_free(p->edges);
 	frag_host_free(p->of_seen);
 	frag_host_free(p->of_initial);
+	frag_host_free(p->colour_of);
 	*p = (struct pools){ 0 };
 }
 
@@ -232,20 +210,35 @@ uint32_t pools_at(const struct pools *p, frag_addr_t addr, uint64_t at)
 
 static uint32_t root(const struct pools *p, uint32_t a)
 {
-	while (p->list[a].same != a)
+	while (p->list[a].same != a) {
+		p->list[a].same = p->list[p->list[a].same].same; /* shorter the next time */
 		a = p->list[a].same;
+	}
 	return a;
 }
 
+/* a, b: roots. Looks at the edges of the one that has fewer. */
 static bool has_edge(const struct pools *p, uint32_t a, uint32_t b)
 {
-	for (size_t i = 0; i < p->edges_count; i++) {
-		uint32_t x = root(p, p->edges[i][0]), y = root(p, p->edges[i][1]);
+	uint32_t from = p->list[a].degree <= p->list[b].degree ? a : b;
+	uint32_t to = from == a ? b : a;
 
-		if ((x == a && y == b) || (x == b && y == a))
+	for (uint32_t e = p->list[from].first_edge; e != POOLS_NONE; e = p->edges[e].next)
+		if (root(p, p->edges[e].other) == to)
 			return true;
-	}
 	return false;
+}
+
+/* pre: room for it. */
+static void add_half(struct pools *p, uint32_t from, uint32_t to)
+{
+	struct pool_instance *n = &p->list[from];
+
+	p->edges[p->edges_count] = (struct pool_edge){ to, n->first_edge };
+	n->first_edge = (uint32_t)p->edges_count++;
+	if (n->last_edge == POOLS_NONE)
+		n->last_edge = n->first_edge;
+	n->degree++;
 }
 
 int pools_differ(struct pools *p, uint32_t a, uint32_t b, bool *news, struct frag_err *err)
@@ -257,19 +250,34 @@ int pools_differ(struct pools *p, uint32_t a, uint32_t b, bool *news, struct fra
 	b = root(p, b);
 	if (a == b || has_edge(p, a, b))
 		return 0;
-	if (p->edges_count == p->edges_cap) {
+	if (p->edges_count + 2 > p->edges_cap) {
 		size_t cap = p->edges_cap ? 2 * p->edges_cap : 64;
-		uint32_t(*edges)[2] = frag_host_realloc(p->edges, cap, sizeof(*edges));
+		struct pool_edge *edges = frag_host_realloc(p->edges, cap, sizeof(*edges));
 
 		if (!edges)
 			return frag_fail_nomem(err, "resolve: constraints");
 		p->edges = edges;
 		p->edges_cap = cap;
 	}
-	p->edges[p->edges_count][0] = a;
-	p->edges[p->edges_count++][1] = b;
+	add_half(p, a, b);
+	add_half(p, b, a);
 	*news = true;
 	return 0;
+}
+
+/* The edges of b become a's, too. */
+static void join_edges(struct pools *p, uint32_t a, uint32_t b)
+{
+	struct pool_instance *x = &p->list[a], *y = &p->list[b];
+
+	if (y->first_edge == POOLS_NONE)
+		return;
+	if (x->first_edge == POOLS_NONE)
+		x->first_edge = y->first_edge;
+	else
+		p->edges[x->last_edge].next = y->first_edge;
+	x->last_edge = y->last_edge;
+	x->degree += y->degree;
 }
 
 bool pools_same(struct pools *p, uint32_t a, uint32_t b)
@@ -287,6 +295,7 @@ bool pools_same(struct pools *p, uint32_t a, uint32_t b)
 		b = t;
 	}
 	p->list[b].same = a;
+	join_edges(p, a, b);
 	p->list[a].pin_default |= p->list[b].pin_default;
 	p->list[a].pin_private |= p->list[b].pin_private;
 	if (p->list[b].known && !p->list[a].known) {
@@ -332,19 +341,15 @@ static int add_pool(struct frag_trace_dev *td, struct frag_err *err)
 	return 0;
 }
 
-/* Is there an earlier neighbour of this colour (or a later one that is fixed)? */
-static bool taken(const struct pools *p, uint32_t i, uint16_t colour)
+/* Colours that instance i must not have: of earlier neighbours, and of later ones that are fixed. */
+static void mark_taken(struct pools *p, uint32_t i)
 {
-	for (size_t k = 0; k < p->edges_count; k++) {
-		uint32_t x = root(p, p->edges[k][0]), y = root(p, p->edges[k][1]);
-		uint32_t other = x == i ? y : y == i ? x : POOLS_NONE;
+	for (uint32_t e = p->list[i].first_edge; e != POOLS_NONE; e = p->edges[e].next) {
+		uint32_t other = root(p, p->edges[e].other);
 
-		if (other == POOLS_NONE)
-			continue;
-		if ((other < i || p->list[other].known) && p->list[other].pool == colour)
-			return true;
+		if (other < i || p->list[other].known)
+			p->colour_of[p->list[other].pool] = i;
 	}
-	return false;
 }
 
 static int colour_one(struct pools *p, uint32_t i, struct frag_err *err)
@@ -354,18 +359,29 @@ static int colour_one(struct pools *p, uint32_t i, struct frag_err *err)
 
 	if (n->known)
 		return 0;
-	if (n->pin_default)
+	if (n->pin_default) {
 		colour = 0;
-	else
-		while (taken(p, i, colour) && colour < UINT16_MAX - 1)
+	} else {
+		mark_taken(p, i);
+		while (p->colour_of[colour] == i && colour < UINT16_MAX - 1)
 			colour++;
+	}
 	while (colour >= p->td->pools_count)
 		FRAG_TRY(add_pool(p->td, err));
 	n->pool = colour;
 	return 0;
 }
 
-static int write_events(struct pools *p, struct frag_err *err)
+static void name_instance(struct pools *p, uint32_t i, uint16_t pool)
+{
+	if (p->list[i].known)
+		return;
+	p->list[i].known = true;
+	p->list[i].pool = pool;
+}
+
+/* name: instances get the pool that the file gives their requests; else requests get theirs. */
+static int walk_events(struct pools *p, bool name, struct frag_err *err)
 {
 	struct frag_trace_dev *td = p->td;
 	uint16_t *of_slot = frag_host_calloc(td->slots_count, sizeof(*of_slot));
@@ -375,7 +391,7 @@ static int write_events(struct pools *p, struct frag_err *err)
 
 	if (!of_slot)
 		return frag_fail_nomem(err, "resolve: slots");
-	for (size_t i = 0; i < td->initial.segments_count; i++)
+	for (size_t i = 0; i < td->initial.segments_count && !name; i++)
 		td->initial_segments[i].pool = pools_of(p, p->of_initial[i]);
 	for (size_t i = 0; i < p->initial_count && !rc; i++)
 		rc = live_add(p, &l, (uint32_t)i, err);
@@ -397,7 +413,9 @@ static int write_events(struct pools *p, struct frag_err *err)
 		if (ev->kind == FRAG_EV_ALLOC) {
 			uint32_t i = live_find(p, &l, td->addrs[e]);
 
-			if (i != POOLS_NONE)
+			if (i != POOLS_NONE && name)
+				name_instance(p, i, ev->pool);
+			else if (i != POOLS_NONE)
 				ev->pool = pools_of(p, i);
 			of_slot[ev->slot] = ev->pool;
 		} else if (ev->kind < FRAG_EV_TRIM) {
@@ -409,12 +427,53 @@ static int write_events(struct pools *p, struct frag_err *err)
 	return rc;
 }
 
+int pools_init(struct pools *p, struct frag_trace_dev *td, uint64_t device_total_bytes,
+	       struct frag_err *err)
+{
+	struct live l = { 0 };
+	int rc;
+
+	*p = (struct pools){ .td = td };
+	p->range_bytes = frag_round_up(device_total_bytes + device_total_bytes / 8, 2 * FRAG_MIB);
+	p->of_seen = frag_host_alloc(td->seen_count * sizeof(*p->of_seen));
+	p->of_initial = frag_host_alloc(td->initial.segments_count * sizeof(*p->of_initial));
+	p->colour_of = frag_host_alloc(COLOURS * sizeof(*p->colour_of));
+	if (!p->of_seen || !p->of_initial || !p->colour_of) {
+		pools_release(p);
+		return frag_fail_nomem(err, "resolve: evidence");
+	}
+	memset(p->of_seen, 0xff, td->seen_count * sizeof(*p->of_seen));
+	rc = start_from_initial(p, &l, err);
+	for (size_t s = 0; s < td->seen_count && !rc; s++)
+		rc = walk_seen(p, &l, s, err);
+	if (!rc)
+		name_finals(p, &l);
+	frag_host_free(l.at);
+	if (!rc && td->pools_named)
+		rc = walk_events(p, true, err);
+	if (rc)
+		pools_release(p);
+	return rc;
+}
+
+/* Pools that the final snapshot names; more are made up as they are needed. */
+static uint32_t named_pools(const struct frag_trace_dev *td)
+{
+	uint32_t named = td->pools_named ? td->pools_count : 1;
+
+	for (size_t i = 0; i < td->final_segments_count; i++)
+		named = FRAG_MAX(named, td->final_segments[i].pool + 1u);
+	return FRAG_MIN(named, td->pools_count);
+}
+
 int pools_colour(struct pools *p, struct frag_err *err)
 {
+	p->td->pools_count = named_pools(p->td);
+	memset(p->colour_of, 0xff, COLOURS * sizeof(*p->colour_of));
 	for (uint32_t i = 0; i < p->count; i++)
 		if (root(p, i) == i)
 			FRAG_TRY(colour_one(p, i, err));
-	return write_events(p, err);
+	return walk_events(p, false, err);
 }
 
 /* ---- learning from the order of releases ---- */
@@ -483,4 +542,20 @@ bool pools_learn_run(struct pools *p, size_t first, size_t end)
 		s = last;
 	}
 	return news;
+}
+
+int pools_learn_breaks(struct pools *p, size_t first, size_t end, bool *news, struct frag_err *err)
+{
+	for (size_t s = first; s + 1 < end; s++) {
+		uint32_t a = p->of_seen[s], b = p->of_seen[s + 1];
+		bool learnt;
+
+		if (a == POOLS_NONE || b == POOLS_NONE || p->list[a].small != p->list[b].small ||
+		    p->td->seen[s].kind != FRAG_SEEN_SEGMENT_FREE ||
+		    p->td->seen[s + 1].kind != FRAG_SEEN_SEGMENT_FREE || goes_on(p, s, s + 1))
+			continue;
+		FRAG_TRY(pools_differ(p, a, b, &learnt, err));
+		*news |= learnt;
+	}
+	return 0;
 }

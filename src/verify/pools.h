@@ -7,10 +7,11 @@
  * instances are in different pools (a request was served from one although the
  * other had the better fit), in the same pool, or (not) in the default pool.
  * Pools are then given to instances in order of creation, the smallest number
- * first that breaks no constraint.
+ * first that breaks no constraint. Where the file names the pool of each request (PyTorch 2.12
+ * and later) all instances are known, and nothing is inferred.
  */
-#ifndef FRAG_REPLAY_POOLS_H
-#define FRAG_REPLAY_POOLS_H
+#ifndef FRAG_VERIFY_POOLS_H
+#define FRAG_VERIFY_POOLS_H
 
 #include <frag/trace.h>
 
@@ -26,15 +27,19 @@ struct pool_instance {
 	bool known; /* the snapshot names the pool */
 	uint16_t pool;
 	bool pin_default, pin_private;
-	uint32_t same; /* union-find: parent */
+	uint32_t same;				/* union-find: parent */
+	uint32_t first_edge, last_edge, degree; /* of a root: its edges, POOLS_NONE = none */
 };
 
 struct pools {
 	struct frag_trace_dev *td;
 	struct pool_instance *list;
 	size_t count, cap;
-	uint32_t (*edges)[2]; /* in different pools */
+	struct pool_edge { /* one half: in another pool than `other` */
+		uint32_t other, next;
+	} * edges;
 	size_t edges_count, edges_cap;
+	uint32_t *colour_of;  /* [65536] scratch: the instance whose neighbour has that colour */
 	uint32_t *of_seen;    /* [seen_count] instance of a segment event, POOLS_NONE else */
 	uint32_t *of_initial; /* [initial.segments_count] instance of an initial segment */
 	size_t initial_count; /* the first instances: there from the start */
@@ -59,5 +64,10 @@ uint16_t pools_of(const struct pools *p, uint32_t instance);
  * first, private ones small first. Learns from that order.
  */
 bool pools_learn_run(struct pools *p, size_t first, size_t end);
+/*
+ * Only what is certain in such a run: two whole segments of one kind, one after the other against the
+ * order, are of different pools.
+ */
+int pools_learn_breaks(struct pools *p, size_t first, size_t end, bool *news, struct frag_err *err);
 
 #endif

@@ -6,23 +6,28 @@
  *
  *   - releases in front of a malloc were an empty_cache, not its own retry;
  *   - frees completed in the synchronisation inside a malloc, not before it;
- *   - two segments belong to different pools.
+ *   - a block that was there at the start is longer (ends.h);
+ *   - two segments belong to different pools (pools.h).
  *
  * What follows without a difference is exactly what was recorded, whatever
- * the guesses on the way were.
+ * the guesses on the way were. The events that may be followed are counted: some for each of
+ * the recording, and some to begin with. A file that asks for more is left as far as it came.
  */
 #include <frag/replay.h>
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "follow.h"
+#include "ends.h"
 #include "pools.h"
 
-#define ROUNDS_MAX 5000
+/* Steps that all rounds may take together: per event of the recording, and beside. */
+#define STEPS_PER_EVENT 64
+#define STEPS_MIN (8u << 20)
 
 struct resolve {
 	struct frag_trace_dev *td;
+	const struct frag_trace_settings *settings;
 	const struct frag_policy_spec *spec;
 	const struct frag_sim_config *card;
 	uint64_t total_bytes, limit_bytes;
@@ -30,6 +35,9 @@ struct resolve {
 	bool pools_known;
 	bool *trim_before;	  /* [events_count + 1]: releases of this event become a TRIM */
 	uint64_t peak_seen_bytes; /* largest total the recording reached */
+	uint64_t steps_left;
+	uint64_t *initial_sizes; /* as read; NULL = the sizes stay */
+	bool sizes_changed, breaks_learnt;
 };
 
 static size_t first_seen_of(const struct frag_trace_dev *td, uint64_t event)
@@ -258,6 +266,29 @@ static void trim_run(const struct frag_trace_dev *td, uint64_t event, size_t *fi
 		(*end)--;
 }
 
+/* With these settings no malloc gives back only some of its cache, in an order of its own. */
+static bool whole_caches_only(const struct frag_trace_settings *s)
+{
+	return !s->present || (s->max_split_bytes == UINT64_MAX && !(s->gc_threshold > 0));
+}
+
+/* What all trims show for certain, at once: there may be many, and each is a round otherwise. */
+static int learn_breaks(struct resolve *r, bool *news, struct frag_err *err)
+{
+	size_t first, end;
+
+	for (uint64_t i = 0; i < r->td->events_count; i++) {
+		if (r->td->events[i].kind != FRAG_EV_TRIM)
+			continue;
+		trim_run(r->td, i, &first, &end);
+		FRAG_TRY(pools_learn_breaks(&r->pools, first, end, news, err));
+		while (i + 1 < r->td->events_count && r->td->events[i + 1].kind == FRAG_EV_TRIM)
+			i++;
+	}
+	r->breaks_learnt = true;
+	return 0;
+}
+
 static int explain_trim(struct resolve *r, const struct follow_report *rep, bool *news,
 			struct frag_err *err)
 {
@@ -265,6 +296,10 @@ static int explain_trim(struct resolve *r, const struct follow_report *rep, bool
 	uint32_t got;
 
 	FRAG_TRY(know_pools(r, err));
+	if (!r->breaks_learnt && whole_caches_only(r->settings))
+		FRAG_TRY(learn_breaks(r, news, err));
+	if (*news)
+		return 0;
 	trim_run(r->td, rep->event, &first, &end);
 	*news = pools_learn_run(&r->pools, first, end);
 	if (*news || rep->got == FRAG_NO_ADDR)
@@ -333,6 +368,10 @@ static int explain(struct resolve *r, const struct follow_report *rep, bool *new
 		return explain_release(r, rep, news, err);
 	if (leading_releases(r->td, rep->event, &first, &end) && !r->trim_before[rep->event]) {
 		r->trim_before[rep->event] = *news = true;
+		return 0;
+	}
+	if (r->initial_sizes && ends_explain(r->td, r->settings, rep)) {
+		r->sizes_changed = *news = true;
 		return 0;
 	}
 	if (grew(r->td, rep->event) || kind == FRAG_EV_REFUSED)
@@ -409,53 +448,104 @@ static int apply(struct resolve *r, struct frag_err *err)
 /* Only what the final snapshot says of pools is known; the rest is found again. */
 static int forget_guessed_pools(struct resolve *r, struct frag_err *err)
 {
-	uint32_t named = 1;
-
-	for (size_t i = 0; i < r->td->final_segments_count; i++)
-		named = FRAG_MAX(named, r->td->final_segments[i].pool + 1u);
-	r->td->pools_count = FRAG_MIN(named, r->td->pools_count);
 	FRAG_TRY(know_pools(r, err));
 	return apply(r, err);
 }
 
-static int rounds(struct resolve *r, struct frag_err *err)
+/* A round costs what it follows, and a look at everything where something was learnt. */
+static bool affordable(struct resolve *r, uint64_t followed)
 {
-	for (unsigned n = 0; n < ROUNDS_MAX; n++) {
+	uint64_t cost = followed + (r->td->events_count + r->td->seen_count) / 4 + 1;
+
+	if (cost > r->steps_left)
+		return false;
+	r->steps_left -= cost;
+	return true;
+}
+
+/* *same: nothing differs, and nothing was refused that need not be. */
+static int rounds(struct resolve *r, bool *same, struct frag_err *err)
+{
+	for (*same = false;;) {
 		struct follow_report rep;
+		uint64_t followed;
 		bool news;
-		int rc;
+		int rc = 0;
 
 		FRAG_TRY(follow_recording(r->td, r->spec, r->card, r->limit_bytes, &rep, err));
-		if (rep.diff == FOLLOW_SAME) {
+		followed = rep.diff == FOLLOW_SAME ? r->td->events_count : rep.event;
+		if (rep.diff == FOLLOW_SAME)
 			news = unforced_retries(r, &rep);
-			rc = 0;
-		} else {
+		else
 			rc = explain(r, &rep, &news, err);
-		}
+		*same = !rc && rep.diff == FOLLOW_SAME && !news;
 		follow_report_release(&rep);
 		FRAG_TRY(rc);
-		if (!news)
+		if (!news || !affordable(r, followed))
 			return 0;
 		FRAG_TRY(apply(r, err));
 	}
+}
+
+/* Begins again with what the file says. */
+static int start_over(struct resolve *r, struct frag_err *err)
+{
+	if (r->pools_known)
+		pools_release(&r->pools);
+	r->pools_known = r->breaks_learnt = r->sizes_changed = false;
+	undo_guesses(r->td);
+	frag_host_free(r->trim_before);
+	r->trim_before = frag_host_calloc(r->td->events_count + 1, sizeof(*r->trim_before));
+	if (!r->trim_before)
+		return frag_fail_nomem(err, "resolve");
+	return r->td->pools_count > 1 ? forget_guessed_pools(r, err) : 0;
+}
+
+static int save_initial_sizes(struct resolve *r, struct frag_err *err)
+{
+	size_t n = r->td->initial.blocks_count;
+
+	if (!r->td->initial.segments_count)
+		return 0;
+	r->initial_sizes = frag_host_alloc((n + 1) * sizeof(*r->initial_sizes));
+	if (!r->initial_sizes)
+		return frag_fail_nomem(err, "resolve");
+	for (size_t i = 0; i < n; i++)
+		r->initial_sizes[i] = r->td->initial_blocks[i].bytes;
 	return 0;
 }
 
-/* The reader may have found the private pools already: then nothing needs to be guessed here. */
+/* The sizes of initial blocks did not explain it: once more without touching them. */
+static int retry_without_sizes(struct resolve *r, struct frag_err *err)
+{
+	bool same;
+
+	for (size_t i = 0; i < r->td->initial.blocks_count; i++)
+		r->td->initial_blocks[i].bytes = r->initial_sizes[i];
+	frag_host_free(r->initial_sizes);
+	r->initial_sizes = NULL;
+	FRAG_TRY(start_over(r, err));
+	return rounds(r, &same, err);
+}
+
+/* A trace that was settled before (a .cft) may need nothing. */
 static int settle(struct resolve *r, struct frag_err *err)
 {
+	bool same;
+
 	if (r->td->pools_count > 1) {
 		struct follow_report rep;
-		bool same;
 
 		FRAG_TRY(follow_recording(r->td, r->spec, r->card, r->limit_bytes, &rep, err));
 		same = rep.diff == FOLLOW_SAME;
 		follow_report_release(&rep);
 		if (same)
 			return 0;
-		FRAG_TRY(forget_guessed_pools(r, err));
 	}
-	return rounds(r, err);
+	FRAG_TRY(start_over(r, err));
+	FRAG_TRY(save_initial_sizes(r, err));
+	FRAG_TRY(rounds(r, &same, err));
+	return same || !r->sizes_changed ? 0 : retry_without_sizes(r, err);
 }
 
 uint64_t frag_recorded_peak(const struct frag_trace_dev *td)
@@ -482,10 +572,11 @@ int frag_resolve(struct frag_trace *trace, uint32_t dev, const struct frag_sim_c
 {
 	struct frag_sim_config h200 = { .context_bytes = UINT64_MAX };
 	struct resolve r = { .td = &trace->devs[dev],
+			     .settings = &trace->settings,
 			     .card = card ? card : &h200,
 			     .limit_bytes = limit_bytes };
 	struct frag_policy_spec *spec;
-	int rc = 0;
+	int rc;
 
 	/* without evidence there is nothing to follow; with settings of an allocator that is
 	 * not known here, nothing can be */
@@ -496,14 +587,12 @@ int frag_resolve(struct frag_trace *trace, uint32_t dev, const struct frag_sim_c
 		r.card->total_bytes ? r.card->total_bytes : frag_gpu_find("h200")->total_bytes;
 	undo_guesses(r.td);
 	r.peak_seen_bytes = frag_recorded_peak(r.td);
-	r.trim_before = frag_host_calloc(r.td->events_count + 1, sizeof(*r.trim_before));
-	if (!r.trim_before)
-		rc = frag_fail_nomem(err, "resolve");
-	if (!rc)
-		rc = settle(&r, err);
+	r.steps_left = STEPS_MIN + STEPS_PER_EVENT * r.td->events_count;
+	rc = settle(&r, err);
 	if (r.pools_known)
 		pools_release(&r.pools);
 	frag_host_free(r.trim_before);
+	frag_host_free(r.initial_sizes);
 	frag_policy_spec_destroy(spec);
 	return rc;
 }

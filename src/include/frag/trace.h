@@ -100,6 +100,7 @@ struct frag_trace_dev {
 	uint32_t streams_count;
 	struct frag_pool_id *pools; /* [0] = {0,0} */
 	uint32_t pools_count;
+	bool pools_named; /* the file named the pool of each request: nothing is inferred (not kept in .cft) */
 
 	/* evidence; has_evidence false: none was recorded (or it was dropped) */
 	bool has_evidence;

@@ -138,13 +138,12 @@ static int take_slot(struct frag_builder *b, uint32_t *slot)
 	return 0;
 }
 
+/* What the file names; where it names none, resolving finds it (src/verify/pools.h). */
 static inline uint16_t entry_pool(const struct frag_builder *b, size_t i)
 {
 	uint16_t pool = b->raw->entries[i].pool;
 
-	if (FRAG_UNLIKELY(pool != FRAG_RAW_NO_POOL))
-		return pool;
-	return FRAG_UNLIKELY(b->pools.entry_pool != NULL) ? b->pools.entry_pool[i] : 0;
+	return FRAG_LIKELY(pool == FRAG_RAW_NO_POOL) ? 0 : pool;
 }
 
 static int alloc(struct frag_builder *b, size_t i)
@@ -283,20 +282,11 @@ static int trim_group(struct frag_builder *b, const struct group *g)
 				emit(b, ev, FRAG_NO_ADDR);
 			}
 			emit_seen(b, &e[i], trim);
-			FRAG_TRY(frag_doubt_segment(b, i, false));
 		} else if (e[i].action == FRAG_RAW_SNAPSHOT) {
 			emit_seen(b, &e[i], b->out->events_count);
 		}
 	}
 	return 0;
-}
-
-static uint64_t request_bytes(const struct frag_builder *b, size_t i)
-{
-	const struct frag_trace_settings *set = b->raw->settings;
-	uint64_t bytes = b->raw->entries[i].bytes;
-
-	return bytes > FRAG_MAX_REQUEST ? 0 : frag_torch_round(bytes, set ? set->roundup : NULL);
 }
 
 /*
@@ -306,18 +296,11 @@ static uint64_t request_bytes(const struct frag_builder *b, size_t i)
 static int serve_group(struct frag_builder *b, const struct group *g)
 {
 	const struct frag_raw_entry *e = b->raw->entries;
-	uint64_t rounded = g->closer == FRAG_RAW_ALLOC ? request_bytes(b, g->last) : 0;
-	bool certain = rounded && !g->releases && !g->completes;
 	size_t seen = b->out->seen_count;
 	bool released = false;
 
 	for (size_t i = g->first; i < g->last; i++) {
 		unsigned action = (unsigned)e[i].action;
-
-		if (certain && action == FRAG_RAW_SEGMENT_ALLOC)
-			FRAG_TRY(frag_doubt_growth(b, i, rounded));
-		FRAG_TRY(frag_doubt_segment(
-			b, i, rounded ? rounded <= FRAG_MIB : e[i].bytes == FRAG_PAGE));
 
 		if (action == FRAG_RAW_FREE_COMPLETED)
 			FRAG_TRY(complete(b, i, released ? FRAG_EVF_AT_SYNC : 0));

@@ -64,7 +64,7 @@ static int sort_streams(struct frag_builder *b)
 		unsigned action = (unsigned)raw->entries[i].action;
 
 		b->kinds[action]++;
-		b->pools_named |= raw->entries[i].pool != FRAG_RAW_NO_POOL;
+		out->pools_named |= raw->entries[i].pool != FRAG_RAW_NO_POOL;
 		if (FRAG_UNLIKELY(frag_raw_is_growth(action)))
 			b->grown_bytes += raw->entries[i].bytes;
 		else if (FRAG_UNLIKELY(frag_raw_is_release(action)))
@@ -242,65 +242,8 @@ static int rewind_initial(struct frag_builder *b)
 	out->initial.blocks = r.blocks;
 	out->initial.blocks_count = r.blocks_count;
 	out->uncertain_blocks = r.uncertain;
-	frag_host_free(r.open);
 	out->truncated = (r.blocks_count || r.segments_count) && looks_truncated(b);
 	return 0;
-}
-
-/* Names for pools that only the inference knows, and the pools of the initial state. */
-static int apply_pools(struct frag_builder *b)
-{
-	struct frag_trace_dev *out = b->out;
-	uint32_t known = out->pools_count;
-	struct frag_pool_id *pools;
-
-	if (!b->pools.entry_pool)
-		return 0;
-	pools = frag_host_realloc(out->pools, known + b->pools.invented, sizeof(*pools));
-	if (!pools)
-		return frag_fail_nomem(b->err, "pools");
-	out->pools = pools;
-	for (uint32_t i = 0; i < b->pools.invented; i++)
-		pools[known + i] = (struct frag_pool_id){ UINT64_MAX, i + 1 };
-	out->pools_count = known + b->pools.invented;
-	for (size_t i = 0; i < out->initial.segments_count; i++)
-		out->initial_segments[i].pool = b->pools.initial_pool[i];
-	return 0;
-}
-
-static int infer_pools(struct frag_builder *b)
-{
-	struct frag_trace_dev *out = b->out;
-
-	FRAG_TRY(frag_pools_infer(b->raw, b->stream_of, out->initial_segments,
-				  out->initial.segments_count, out->initial_blocks, &b->pools,
-				  b->err));
-	return apply_pools(b);
-}
-
-static bool private_finals(const struct frag_raw_dev *raw)
-{
-	for (size_t i = 0; i < raw->segments_count; i++)
-		if (raw->segments[i].pool)
-			return true;
-	return false;
-}
-
-/* Forgets what was emitted. */
-static void start_over(struct frag_builder *b)
-{
-	b->out->events_count = b->out->seen_count = b->out->slots_count = 0;
-	b->free_count = b->next_mark = 0;
-	b->last_us = 0;
-	b->mark_us = b->raw->marks_count ? b->raw->marks[0].time_us : UINT64_MAX;
-	frag_addr_map_release(&b->live);
-}
-
-static int emit_all(struct frag_builder *b)
-{
-	FRAG_TRY(frag_build_initial(b));
-	FRAG_TRY(frag_doubt_initial(b));
-	return frag_build_entries(b);
 }
 
 /*
@@ -322,24 +265,13 @@ static void finish_initial(struct frag_trace_dev *out)
 
 static int build(struct frag_builder *b)
 {
-	bool private;
-
 	FRAG_TRY(sort_streams(b));
 	FRAG_TRY(copy_pools(b));
 	FRAG_TRY(copy_finals(b));
 	FRAG_TRY(rewind_initial(b));
-	private = private_finals(b->raw);
-	if (private && !b->pools_named)
-		FRAG_TRY(infer_pools(b));
-	b->doubt.off = private || b->pools_named;
 	FRAG_TRY(allocate(b, b->out->initial.blocks_count));
-	FRAG_TRY(emit_all(b));
-	if (b->doubt.found) {
-		FRAG_TRY(infer_pools(b));
-		start_over(b);
-		FRAG_TRY(frag_addr_map_init(&b->live, b->err));
-		FRAG_TRY(emit_all(b));
-	}
+	FRAG_TRY(frag_build_initial(b));
+	FRAG_TRY(frag_build_entries(b));
 	finish_initial(b->out);
 	trim_arrays(b);
 	b->out->recorded_count = b->raw->recorded_count;
@@ -358,8 +290,6 @@ int frag_build_dev(const struct frag_raw_dev *raw, struct frag_trace_dev *out, s
 	frag_host_free(b.slots);
 	frag_host_free(b.free_slots);
 	frag_addr_map_release(&b.live);
-	frag_pool_map_release(&b.pools);
-	frag_doubt_release(&b.doubt);
 	if (rc) {
 		frag_trace_dev_release(out);
 		*out = (struct frag_trace_dev){ 0 };

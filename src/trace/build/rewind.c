@@ -422,8 +422,7 @@ static int rewind_all(struct rewinder *w)
 		drop_layout(w);
 		return 0;
 	}
-	FRAG_TRY(frag_rewind_sizes(w->raw, w->no_completed, out, w->err));
-	return frag_rewind_narrow(w->raw, w->stream_of, out, w->err);
+	return frag_rewind_sizes(w->raw, w->no_completed, out, w->err);
 }
 
 int frag_rewind(const struct frag_raw_dev *raw, const uint16_t *stream_of, struct frag_rewound *out,
@@ -463,6 +462,5 @@ void frag_rewound_release(struct frag_rewound *r)
 {
 	frag_host_free(r->segments);
 	frag_host_free(r->blocks);
-	frag_host_free(r->open);
 	*r = (struct frag_rewound){ 0 };
 }

@@ -11,20 +11,12 @@
 
 #include "build.h"
 
-/* A block of the large pool whose end no alloc shows while it lives. */
-struct frag_open_end {
-	uint64_t block;	    /* index into blocks */
-	uint64_t max_bytes; /* it is not longer than that */
-};
-
 struct frag_rewound {
 	struct frag_initial_segment *segments; /* by address; none if they cannot be known */
 	size_t segments_count;
 	struct frag_initial_block *blocks; /* by address; slot = index */
 	size_t blocks_count;
-	struct frag_open_end *open; /* of these the size is the least possible */
-	size_t open_count;
-	uint64_t uncertain; /* blocks whose size the file does not determine */
+	uint64_t uncertain; /* blocks that may be longer than `bytes`: the file does not say */
 };
 
 /* stream_of[raw stream] = dense index. Errors: FRAG_EINPUT with the entry that contradicts
@@ -38,9 +30,6 @@ int frag_rewind(const struct frag_raw_dev *raw, const uint16_t *stream_of, struc
  */
 int frag_rewind_sizes(const struct frag_raw_dev *raw, bool no_completed, struct frag_rewound *out,
 		      struct frag_err *err);
-/* Third part: makes the sizes of open blocks agree with what the allocator chose. */
-int frag_rewind_narrow(const struct frag_raw_dev *raw, const uint16_t *stream_of,
-		       struct frag_rewound *r, struct frag_err *err);
 void frag_rewound_release(struct frag_rewound *r);
 
 #endif

@@ -6,7 +6,8 @@
  * A block of the small pool or of an expandable segment is its rounded request.
  * In the large pool it may own up to 1 MiB more, because a rest that short
  * is not split off: so a shorter gap behind a block is its own, and a
- * longer one tells nothing until somebody allocates in it.
+ * longer one tells nothing until somebody allocates in it. What stays open begins
+ * with the least size; resolving makes it longer where a request shows that (src/verify/ends.h).
  *
  * Source of the split rule: PyTorch 2.11, should_split.
  */
@@ -107,12 +108,13 @@ static struct open_end *open_below(struct sizer *z, frag_addr_t at)
 
 /*
  * Allocations start at the low end of a free block, so the first one that
- * lands in the doubtful part while the block still lives shows where it ends.
+ * lands in the doubtful part while the block still lives shows where it ends. Returns how many
+ * stay open.
  */
-static void bound_open(struct sizer *z)
+static size_t bound_open(struct sizer *z)
 {
 	const struct frag_raw_dev *raw = z->raw;
-	size_t left = z->open_count;
+	size_t left = z->open_count, uncertain = z->open_count;
 
 	if (left)
 		qsort(z->open, left, sizeof(*z->open), open_order);
@@ -134,25 +136,11 @@ static void bound_open(struct sizer *z)
 		} else {
 			z->out->blocks[o->block].bytes = e->addr - o->addr;
 			o->known = true;
+			uncertain--;
 		}
 		left--;
 	}
-}
-
-static int keep_open(struct sizer *z)
-{
-	struct frag_rewound *out = z->out;
-
-	out->open = frag_host_realloc(NULL, z->open_count, sizeof(*out->open));
-	if (!out->open)
-		return frag_fail_nomem(z->err, "rewind");
-	for (size_t i = 0; i < z->open_count; i++)
-		if (!z->open[i].known)
-			out->open[out->open_count++] =
-				(struct frag_open_end){ z->open[i].block,
-							z->open[i].high - z->open[i].addr };
-	out->uncertain = out->open_count;
-	return 0;
+	return uncertain;
 }
 
 /* ---- expandable segments ------------------------------------------------------ */
@@ -259,10 +247,8 @@ int frag_rewind_sizes(const struct frag_raw_dev *raw, bool no_completed, struct 
 	rc = 0;
 	for (size_t i = 0; i < out->segments_count && !rc; i++)
 		rc = size_blocks(&z, &out->segments[i]);
-	if (!rc) {
-		bound_open(&z);
-		rc = keep_open(&z);
-	}
+	if (!rc)
+		out->uncertain = bound_open(&z);
 	frag_host_free(z.open);
 	return rc;
 }

@@ -404,63 +404,6 @@ static void test_recorded_pools(void **state)
 	frag_trace_dev_release(&dev);
 }
 
-/*
- * A second segment was taken while the first had room for the request, and the
- * first was released first, small before large: two pools.
- */
-static void test_inferred_pools(void **state)
-{
-	static const struct frag_raw_entry list[] = {
-		E(SEGMENT_ALLOC, S0, 20 * MIB),
-		E(ALLOC, S0, 2 * MIB),
-		E(SEGMENT_ALLOC, S1, 20 * MIB),
-		E(ALLOC, S1, 3 * MIB),
-		E(ALLOC, S0 + 2 * MIB, 4 * MIB),
-		E(ALLOC, S1 + 3 * MIB, 2 * MIB),
-		E(FREE, S0, 2 * MIB),
-		E(FREE, S0 + 2 * MIB, 4 * MIB),
-		E(SEGMENT_FREE, S0, 20 * MIB), /* empty_cache: S1 is in use */
-		E(FREE, S1, 3 * MIB),
-		E(FREE, S1 + 3 * MIB, 2 * MIB),
-	};
-	static const uint16_t pool_of[] = { 0, 1, 0, 1, 0, 0, 0, 1, 1 };
-	static const struct frag_final_block blocks[] = { { S1, 20 * MIB, 0, FRAG_STATE_FREE } };
-	static const struct frag_raw_segment segments[] = { { S1, 20 * MIB, 0, 1, 0, 1, false,
-							      false } };
-	struct frag_raw_dev raw = raw_of(list, FRAG_ARRAY_LEN(list));
-	struct frag_trace_dev dev;
-
-	(void)state;
-	raw.finals_known = true;
-	raw.segments = segments;
-	raw.segments_count = 1;
-	raw.blocks = blocks;
-	raw.pools_count = 2;
-	dev = build(&raw);
-	assert_int_equal(dev.events_count, 9);
-	for (size_t i = 0; i < 9; i++)
-		assert_int_equal(dev.events[i].pool, pool_of[i]);
-	assert_int_equal(dev.pools_count, 2);
-	assert_int_equal(dev.final_segments[0].pool, 1);
-	frag_trace_dev_release(&dev);
-	/* the same, with everything released at the end: nothing names a pool any more */
-	{
-		struct frag_raw_entry all[FRAG_ARRAY_LEN(list) + 1];
-
-		memcpy(all, list, sizeof(list));
-		all[FRAG_ARRAY_LEN(list)] = (struct frag_raw_entry)E(SEGMENT_FREE, S1, 20 * MIB);
-		raw = raw_of(all, FRAG_ARRAY_LEN(all));
-		raw.finals_known = true;
-		dev = build(&raw);
-		assert_int_equal(dev.pools_count, 2);
-		assert_true(dev.pools[1].a == UINT64_MAX);
-		assert_int_not_equal(dev.events[0].pool, dev.events[1].pool);
-		assert_int_equal(dev.events[0].pool, dev.events[2].pool);
-		assert_int_equal(dev.events[1].pool, dev.events[3].pool);
-		frag_trace_dev_release(&dev);
-	}
-}
-
 /* ---- contradictions ---------------------------------------------------------------------- */
 
 static void test_contradictions(void **state)
@@ -542,7 +485,6 @@ int main(void)
 		cmocka_unit_test(test_times_and_marks),
 		cmocka_unit_test(test_marks_keep_out_of_groups),
 		cmocka_unit_test(test_recorded_pools),
-		cmocka_unit_test(test_inferred_pools),
 		cmocka_unit_test(test_contradictions),
 		cmocka_unit_test(test_nothing),
 		cmocka_unit_test(test_out_of_memory),

@@ -468,32 +468,6 @@ static void test_size_from_the_gap(void **state)
 	frag_rewound_release(&r);
 }
 
-/* A request that went elsewhere although the gap seemed to hold it: the gap is shorter. */
-static void test_size_from_what_was_not_chosen(void **state)
-{
-	static const struct frag_final_block blocks[] = { { S, 20 * MIB, 0, FRAG_STATE_FREE },
-							  { S + 64 * MIB, 30 * MIB, 18 * MIB,
-							    FRAG_STATE_LIVE } };
-	static const struct frag_raw_segment segments[] = {
-		{ S, 20 * MIB, 0, 1, 0, 0, false, false },
-		{ S + 64 * MIB, 30 * MIB, 1, 1, 0, 0, false, false },
-	};
-	static const struct frag_raw_entry list[] = {
-		/* 20 - 3 = 17 MiB seem free, yet 16.5 MiB are served by another segment */
-		ENTRY(ALLOC, S + 64 * MIB, 16 * MIB + MIB / 2),
-		ENTRY(FREE, S, 3 * MIB),
-		ENTRY(FREE, S + 64 * MIB, 16 * MIB + MIB / 2),
-		ENTRY(ALLOC, S + 64 * MIB, 18 * MIB),
-	};
-	struct frag_rewound r = rewind_list(list, FRAG_ARRAY_LEN(list), segments, 2, blocks);
-
-	(void)state;
-	assert_int_equal(r.blocks_count, 1);
-	assert_true(r.blocks[0].bytes == 3 * MIB + MIB / 2 + 512);
-	assert_int_equal(r.uncertain, 1);
-	frag_rewound_release(&r);
-}
-
 /* A short gap is the block's own, a small block is its request, a whole segment too. */
 static void test_sizes_without_doubt(void **state)
 {
@@ -581,7 +555,6 @@ int main(void)
 		cmocka_unit_test(test_cut_everywhere),
 		cmocka_unit_test(test_cut_everywhere_expandable),
 		cmocka_unit_test(test_size_from_the_gap),
-		cmocka_unit_test(test_size_from_what_was_not_chosen),
 		cmocka_unit_test(test_sizes_without_doubt),
 		cmocka_unit_test(test_no_finals),
 		cmocka_unit_test(test_contradictions),

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a recording leaves open is found by following it: small histories made here. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <frag/replay.h>
+
+#include "trace/build/build.h"
+
+#define MIB FRAG_MIB
+#define S 0x7f0000000000ull
+#define ENTRY(kind, at, size) \
+	{ \
+		.addr = (at), .bytes = (size), .action = FRAG_RAW_##kind, .pool = FRAG_RAW_NO_POOL \
+	}
+
+static struct frag_trace_settings no_settings = { .conf = (char *)"",
+						  .max_split_bytes = UINT64_MAX,
+						  .limit_bytes = UINT64_MAX };
+
+/* Builds the device, resolves and verifies it. */
+static void verify_list(struct frag_raw_dev raw, struct frag_trace_dev *dev,
+			struct frag_verify_result *out)
+{
+	static const uint64_t stream = 0;
+	struct frag_trace trace = {
+		.name = (char *)"made", .devs = dev, .devs_count = 1, .settings = no_settings
+	};
+	struct frag_err err = { 0 };
+
+	raw.recorded_count = raw.entries_count;
+	raw.streams = &stream;
+	raw.streams_count = 1;
+	raw.finals_known = true;
+	if (frag_build_dev(&raw, dev, &err) ||
+	    frag_verify(&trace, 0, NULL, UINT64_MAX, NULL, out, &err))
+		fail_msg("%s", err.msg);
+}
+
+/* A request that went elsewhere although the gap seemed to hold it: the gap is shorter. */
+static void test_size_from_what_was_not_chosen(void **state)
+{
+	static const struct frag_final_block blocks[] = {
+		{ S, 20 * MIB, 0, FRAG_STATE_FREE }, { S + 64 * MIB, 30 * MIB, 0, FRAG_STATE_FREE }
+	};
+	static const struct frag_raw_segment segments[] = {
+		{ S, 20 * MIB, 0, 1, 0, 0, false, false },
+		{ S + 64 * MIB, 30 * MIB, 1, 1, 0, 0, false, false },
+	};
+	static const struct frag_raw_entry list[] = {
+		/* 20 - 3 = 17 MiB seem free, yet 16.5 MiB are served by another segment */
+		ENTRY(ALLOC, S + 64 * MIB, 16 * MIB + MIB / 2),
+		ENTRY(FREE, S, 3 * MIB),
+		ENTRY(FREE, S + 64 * MIB, 16 * MIB + MIB / 2),
+	};
+	struct frag_raw_dev raw = { .entries = list,
+				    .entries_count = FRAG_ARRAY_LEN(list),
+				    .segments = segments,
+				    .segments_count = 2,
+				    .blocks = blocks };
+	struct frag_verify_result r;
+	struct frag_trace_dev dev;
+
+	(void)state;
+	verify_list(raw, &dev, &r);
+	assert_string_equal(r.first_difference, "");
+	assert_true(r.identical);
+	assert_int_equal(r.pools, 0);
+	assert_int_equal(r.uncertain, 1);
+	assert_true(dev.initial_blocks[0].bytes == 3 * MIB + MIB / 2 + 512);
+	frag_verify_result_release(&r);
+	frag_trace_dev_release(&dev);
+}
+
+/*
+ * A second segment was taken while the first had room for the request, and the
+ * first was released first, small before large: two pools.
+ */
+static void test_inferred_pools(void **state)
+{
+	static const frag_addr_t S0 = S, S1 = S + 64 * MIB;
+	const struct frag_raw_entry list[] = {
+		ENTRY(SEGMENT_ALLOC, S0, 20 * MIB),
+		ENTRY(ALLOC, S0, 2 * MIB),
+		ENTRY(SEGMENT_ALLOC, S1, 20 * MIB),
+		ENTRY(ALLOC, S1, 3 * MIB),
+		ENTRY(ALLOC, S0 + 2 * MIB, 4 * MIB),
+		ENTRY(ALLOC, S1 + 3 * MIB, 2 * MIB),
+		ENTRY(FREE, S0, 2 * MIB),
+		ENTRY(FREE, S0 + 2 * MIB, 4 * MIB),
+		ENTRY(SEGMENT_FREE, S0, 20 * MIB), /* empty_cache: S1 is in use */
+		ENTRY(FREE, S1, 3 * MIB),
+		ENTRY(FREE, S1 + 3 * MIB, 2 * MIB),
+		ENTRY(SEGMENT_FREE, S1, 20 * MIB), /* nothing names a pool any more */
+	};
+	struct frag_raw_dev raw = { .entries = list, .entries_count = FRAG_ARRAY_LEN(list) };
+	struct frag_verify_result r;
+	struct frag_trace_dev dev;
+
+	(void)state;
+	verify_list(raw, &dev, &r);
+	assert_string_equal(r.first_difference, "");
+	assert_int_equal(dev.pools_count, 2);
+	assert_true(dev.pools[1].a == UINT64_MAX);
+	assert_int_not_equal(dev.events[0].pool, dev.events[1].pool);
+	assert_int_equal(dev.events[0].pool, dev.events[2].pool);
+	assert_int_equal(dev.events[1].pool, dev.events[3].pool);
+	frag_verify_result_release(&r);
+	frag_trace_dev_release(&dev);
+}
+
+/* A pool that the file names is taken as it is, whatever else would explain the history. */
+static void test_named_pools(void **state)
+{
+	static const struct frag_pool_id pools[] = { { 0, 0 }, { 7, 0 }, { 0, 3 } };
+	struct frag_raw_entry list[] = {
+		ENTRY(SEGMENT_ALLOC, S, 2 * MIB),
+		ENTRY(ALLOC, S, 512),
+		ENTRY(SEGMENT_ALLOC, S + 4 * MIB, 2 * MIB),
+		ENTRY(ALLOC, S + 4 * MIB, 512),
+		ENTRY(FREE, S, 512),
+		ENTRY(FREE, S + 4 * MIB, 512),
+		ENTRY(SEGMENT_FREE, S + 4 * MIB, 2 * MIB),
+		ENTRY(SEGMENT_FREE, S, 2 * MIB),
+	};
+	static const uint16_t of[] = { 0, 0, 2, 2, 0, 2, 2, 0 };
+	struct frag_raw_dev raw = { .entries = list,
+				    .entries_count = FRAG_ARRAY_LEN(list),
+				    .pools = pools,
+				    .pools_count = 3 };
+	struct frag_verify_result r;
+	struct frag_trace_dev dev;
+
+	(void)state;
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(list); i++)
+		list[i].pool = of[i];
+	verify_list(raw, &dev, &r);
+	assert_string_equal(r.first_difference, "");
+	assert_int_equal(dev.pools_count, 3);
+	assert_int_equal(dev.events[0].pool, 0);
+	assert_int_equal(dev.events[1].pool, 2);
+	frag_verify_result_release(&r);
+	frag_trace_dev_release(&dev);
+}
+
+/*
+ * Pairs of segments of which the second is given back first: two pools each time. n pairs must
+ * not cost n rounds.
+ */
+static void descending_releases(size_t pairs)
+{
+	struct frag_raw_entry *list = calloc(8 * pairs, sizeof(*list));
+	struct frag_raw_dev raw = { .entries = list, .entries_count = 8 * pairs };
+	struct frag_verify_result r;
+	struct frag_trace_dev dev;
+
+	for (size_t i = 0; i < pairs; i++) {
+		frag_addr_t a = S + i * 4 * MIB, b = a + 2 * MIB;
+		const struct frag_raw_entry group[8] = {
+			ENTRY(SEGMENT_ALLOC, a, 2 * MIB),
+			ENTRY(ALLOC, a, 512),
+			ENTRY(SEGMENT_ALLOC, b, 2 * MIB),
+			ENTRY(ALLOC, b, 512),
+			ENTRY(FREE, a, 512),
+			ENTRY(FREE, b, 512),
+			ENTRY(SEGMENT_FREE, b, 2 * MIB),
+			ENTRY(SEGMENT_FREE, a, 2 * MIB),
+		};
+
+		memcpy(&list[8 * i], group, sizeof(group));
+	}
+	verify_list(raw, &dev, &r);
+	assert_string_equal(r.first_difference, "");
+	assert_true(r.identical);
+	assert_int_equal(r.segments_same, 4 * pairs);
+	assert_int_equal(r.pools, 1);
+	frag_verify_result_release(&r);
+	frag_trace_dev_release(&dev);
+	free(list);
+}
+
+static void test_descending_releases(void **state)
+{
+	(void)state;
+	descending_releases(1);
+	descending_releases(40);
+	descending_releases(200);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_size_from_what_was_not_chosen),
+		cmocka_unit_test(test_inferred_pools),
+		cmocka_unit_test(test_named_pools),
+		cmocka_unit_test(test_descending_releases),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
