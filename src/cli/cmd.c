@@ -13,6 +13,7 @@
 #include <frag/base.h>
 #include <frag/opt.h>
 
+#include "base/clean.h"
 #include "common.h"
 
 #define FRAG_ENTRY(name) extern const struct frag_cmd frag_cmd_##name;
@@ -124,7 +125,7 @@ static int run_command(const struct frag_cmd *cmd, int argc, char **argv)
 		frag_cli_help(cmd, stdout);
 	else if (!rc)
 		rc = cmd->run(&cli, options, &err);
-	if (rc < 0)
+	if (rc < 0 || rc > FRAG_EXIT_OUTPUT)
 		rc = frag_cli_fail(&cli, &err);
 	if (options && cmd->release)
 		cmd->release(options);
@@ -137,7 +138,10 @@ static int run_command(const struct frag_cmd *cmd, int argc, char **argv)
 
 static int print_failure(const struct frag_err *err)
 {
-	fprintf(stderr, "cufrag: %s\n", err->msg);
+	char msg[sizeof(err->msg)];
+
+	snprintf(msg, sizeof(msg), "%s", err->msg);
+	fprintf(stderr, "cufrag: %s\n", frag_clean_text(msg, strlen(msg)));
 	return frag_code_exit(err->code);
 }
 
@@ -146,7 +150,7 @@ static int run_other(char **argv)
 {
 	static char help[] = "help";
 	char *const word = argv[1];
-	struct frag_err err;
+	struct frag_err err = { 0 };
 
 	if (!strcmp(word, "--version") || !strcmp(word, "-V")) {
 		printf("cufrag %s\n", FRAG_VERSION);

@@ -2,6 +2,8 @@
 /* Messages, devices and JSON documents of the commands. */
 #include "common.h"
 
+#include "base/clean.h"
+
 #include <stdarg.h>
 #include <string.h>
 
@@ -9,8 +11,17 @@ int frag_cli_fail(const struct frag_cli *cli, const struct frag_err *err)
 {
 	const char *hint =
 		err->code == FRAG_EUSAGE && !strstr(err->msg, "(cufrag ") ? cli->cmd->name : NULL;
+	char msg[sizeof(err->msg)];
 
-	fprintf(stderr, "cufrag %s: %s", cli->cmd->name, err->msg);
+	/* a failure without a reason is a mistake of ours, never a success */
+	if (!frag_code_exit(err->code) || !*err->msg) {
+		fprintf(stderr,
+			"cufrag %s: internal error: it failed and gave no reason (code %d)\n",
+			cli->cmd->name, err->code);
+		return FRAG_EXIT_DEVICE;
+	}
+	snprintf(msg, sizeof(msg), "%s", err->msg);
+	fprintf(stderr, "cufrag %s: %s", cli->cmd->name, frag_clean_text(msg, strlen(msg)));
 	if (hint)
 		fprintf(stderr, " (cufrag %s --help)", hint);
 	fputc('\n', stderr);
@@ -19,13 +30,13 @@ int frag_cli_fail(const struct frag_cli *cli, const struct frag_err *err)
 
 void frag_cli_note(const struct frag_cli *cli, const char *fmt, ...)
 {
+	char text[2048];
 	va_list ap;
 
-	fprintf(stderr, "cufrag %s: ", cli->cmd->name);
 	va_start(ap, fmt);
-	vfprintf(stderr, fmt, ap);
+	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	fputc('\n', stderr);
+	fprintf(stderr, "cufrag %s: %s\n", cli->cmd->name, frag_clean_text(text, strlen(text)));
 }
 
 static int open_cuda(const struct frag_cli *cli, int ordinal, struct frag_device **out,

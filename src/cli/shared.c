@@ -9,6 +9,8 @@
 
 #include <frag/opt.h>
 
+#include "trace/input/input.h"
+
 #define GPUS_MAX 64 /* for "did you mean" */
 
 /* ---- values that have a syntax of their own ---------------------------------------- */
@@ -91,6 +93,16 @@ static int parse_work(const char *arg, struct frag_sim_config *card, struct frag
 				 arg);
 	FRAG_TRY(frag_opt_set(lag, &us, lag->key, arg + 4, err));
 	card->work_lag_ns = us * 1000;
+	return 0;
+}
+
+static int set_unpack_max(void *whole, const char *arg, struct frag_err *err)
+{
+	uint64_t bytes = 0;
+
+	(void)whole;
+	FRAG_TRY(frag_parse_bytes(arg, &bytes, err));
+	frag_input_set_unpack_max(FRAG_MAX(bytes, (uint64_t)1));
 	return 0;
 }
 
@@ -260,6 +272,9 @@ static const char *const color_words[] = { "auto", "always", "never", NULL };
 static const struct frag_arg general_args[] = {
 	{ FRAG_ARG_WORD, "color", AT(color), .words = color_words, .def = "auto",
 	  .help = "colour and bold letters; auto: on a terminal, unless NO_COLOR is set" },
+	{ FRAG_ARG_OWN, "unpack-max", .set = set_unpack_max, .value = "SIZE",
+	  .help = "most that a compressed file may unpack to (default: 64M and 500 times its "
+		  "size)" },
 	{ FRAG_ARG_FLAG, "help", 'h', AT(help_), .help = "print this help" },
 	{ 0 },
 };

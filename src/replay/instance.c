@@ -8,6 +8,7 @@
 
 #include <string.h>
 
+#include "foreign.h"
 #include "spec.h"
 
 static int check_needs(const struct frag_policy_ops *ops, const struct frag_device *dev,
@@ -32,7 +33,9 @@ int frag_policy_create(const struct frag_policy_spec *spec, const struct frag_po
 	*out = (struct frag_policy){ .ops = spec->ops, .env = *env };
 	out->env.inner = spec->inner ? spec->inner->text : NULL;
 	rc = check_needs(spec->ops, env->dev, err);
-	if (!rc)
+	if (!rc && spec->library)
+		rc = frag_foreign_create(spec->ops, spec->params, out, err);
+	else if (!rc)
 		rc = spec->ops->create(&out->env, spec->params, &out->self, err);
 	if (rc)
 		*out = (struct frag_policy){ 0 };

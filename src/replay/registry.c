@@ -124,7 +124,7 @@ static bool proper_name(const char *name)
 
 int frag_policy_ops_check(const struct frag_policy_ops *ops, struct frag_err *err)
 {
-	struct frag_err detail;
+	struct frag_err detail = { 0 };
 
 	/* the abi comes first: with another one no other field means what it says */
 	if (ops->abi != FRAG_POLICY_ABI)

@@ -103,7 +103,7 @@ static const char *inner_slash(const char *text)
 
 static int open_external(struct frag_policy_spec *spec, const char *path, struct frag_err *err)
 {
-	struct frag_err detail;
+	struct frag_err detail = { 0 };
 	const char *why;
 
 	if (!strchr(path, '/'))

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "base/clean.h"
 #include "trace/build/build.h"
 #include "trace/input/input.h"
 #include "stacks.h"
@@ -82,6 +83,8 @@ static int read_input(struct frag_input *in, const char *path, const char *optio
 	FRAG_TRY(reader->read(in, options, &trace, err));
 	if (!trace->name)
 		trace->name = short_name(path);
+	if (trace->name)
+		frag_clean_text(trace->name, strlen(trace->name));
 	if (!trace->format)
 		trace->format = frag_host_strdup(reader->name);
 	if (!trace->file_bytes)

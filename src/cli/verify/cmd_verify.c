@@ -217,6 +217,8 @@ static int verify_trace(const struct frag_cli *cli, const struct options *o, con
 		printf("trace %s\n", trace->name ? trace->name : path);
 	if (!rc)
 		rc = verify_all(cli, o, trace, devices, same, err);
+	if (rc == FRAG_EINPUT && !strstr(err->msg, path))
+		frag_err_prefix(err, "'%.150s'", path);
 	if (!rc)
 		json_array_append_new(traces, trace_json(cli, o, trace, devices, *same));
 	json_decref(devices);

@@ -209,7 +209,7 @@ static void run_task(void *ctx, size_t i)
 {
 	struct tune *t = ctx;
 	const struct entry *e = &t->list[t->evaluated + i / t->units_count];
-	struct frag_err err;
+	struct frag_err err = { 0 };
 	int none = 0, rc = try_unit(t, e->spec, i % t->units_count, &t->results[i], &err);
 
 	t->results[i].done = !rc || rc == FRAG_ENOTSUP;

@@ -11,6 +11,7 @@
 
 #include <string.h>
 
+#include "base/clean.h"
 #include "trace/pages.h"
 
 #define FIRST_BYTES ((size_t)32 << 20) /* of an array, at most, before more has arrived */
@@ -191,6 +192,7 @@ static int read_text(struct frag_cft_parser *p, char **out, struct frag_err *err
 	rc = frag_cft_unpack_raw(&p->unpacker, text, len, 1, err);
 	if (!rc && strlen(text) != len)
 		rc = frag_cft_bad(err, at, "a text with a zero byte");
+	frag_clean_text(text, len); /* names and settings are shown */
 	if (!there)
 		frag_host_free(text);
 	return rc;
@@ -237,6 +239,8 @@ static int read_some_strings(struct frag_cft_parser *p, struct frag_err *err)
 
 		if (len > bytes - at)
 			rc = frag_cft_bad(err, p->offset, "a string longer than its block");
+		else if (!frag_clean_is(text + at, (size_t)len)) /* every reader cleans them */
+			rc = frag_cft_bad(err, p->offset, "a string that is no plain text");
 		else
 			rc = frag_strings_intern(strings, text + at, len, &index, err);
 		if (!rc && index != expected)

@@ -4,6 +4,7 @@
 
 #include <dlfcn.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <frag/base.h>
@@ -20,16 +21,28 @@ static const struct {
 static struct {
 	pthread_once_t once;
 	bool there;
+	char fault[256]; /* what the loader said last */
 	struct frag_archive_lib lib;
 } shared = { .once = PTHREAD_ONCE_INIT };
+
+/* The first reason is the telling one: the second name is a mere fallback. */
+static void note_fault(void)
+{
+	const char *said = dlerror();
+
+	if (!*shared.fault)
+		snprintf(shared.fault, sizeof(shared.fault), "%s", said ? said : "no reason given");
+}
 
 static bool find_all(void *library)
 {
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(symbols); i++) {
 		void *symbol = dlsym(library, symbols[i].name);
 
-		if (!symbol)
+		if (!symbol) {
+			note_fault();
 			return false;
+		}
 		/* a data pointer holds a function's address on every system that has dlsym */
 		memcpy((char *)&shared.lib + symbols[i].offset, &symbol, sizeof(symbol));
 	}
@@ -43,8 +56,10 @@ static void start(void)
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(names) && !shared.there; i++) {
 		void *library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
 
-		if (!library)
+		if (!library) {
+			note_fault();
 			continue;
+		}
 		shared.there = find_all(library);
 		if (!shared.there)
 			dlclose(library);
@@ -55,4 +70,9 @@ const struct frag_archive_lib *frag_archive_lib(void)
 {
 	pthread_once(&shared.once, start);
 	return shared.there ? &shared.lib : NULL;
+}
+
+const char *frag_archive_lib_fault(void)
+{
+	return shared.fault;
 }

@@ -32,5 +32,7 @@ struct frag_archive_lib {
 
 /* To the end of the process; NULL if it is not installed. Any thread. */
 const struct frag_archive_lib *frag_archive_lib(void);
+/* After that NULL: what the loader said. Not only a missing package: memory or files may be short. */
+const char *frag_archive_lib_fault(void);
 
 #endif

@@ -13,6 +13,8 @@
  */
 #include "input.h"
 
+#include <frag/opt.h>
+
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -26,6 +28,8 @@
 #define BUFFER_BYTES (256u * 1024u) /* fits the second-level cache beside the reader's own data */
 #define RAW_BYTES (64u * 1024u)	    /* compressed bytes handed over at a time */
 #define MAGIC_BYTES 6u
+#define UNPACK_FLOOR (64u << 20)
+#define UNPACK_RATIO 500u
 #define AHEAD_FROM (1u << 20) /* plain bytes after which a thread reads ahead */
 
 struct frag_input_source {
@@ -41,7 +45,8 @@ struct frag_input_source {
 	size_t raw_seen;
 	struct frag_gzip_check *gzip; /* NULL: not gzip */
 
-	uint64_t plain; /* bytes that came out so far */
+	uint64_t plain;	 /* bytes that came out so far */
+	uint64_t stored; /* bytes that went in */
 	bool may_read_ahead;
 	struct frag_input_ahead *ahead; /* NULL: read in line */
 
@@ -82,6 +87,7 @@ static la_ssize_t archive_pull(struct archive *a, void *ctx, const void **block)
 		src->lib->archive_set_error(a, errno, "%s", strerror(errno));
 		return ARCHIVE_FATAL;
 	}
+	src->stored += (uint64_t)n;
 	if (src->gzip)
 		frag_gzip_check_stored(src->gzip, src->raw, (size_t)n);
 	return n;
@@ -99,6 +105,27 @@ static int archive_fault(const struct frag_input_source *src, struct frag_err *e
 	const char *why = src->lib->archive_error_string(src->archive);
 
 	return fault(src, "decompress", why ? why : "damaged data", err);
+}
+
+static uint64_t unpack_max; /* 0: by the size of the file; set before anything is read */
+
+void frag_input_set_unpack_max(uint64_t bytes)
+{
+	unpack_max = bytes;
+}
+
+/* A few bytes can unpack to all the memory there is. */
+static int check_unpacked(const struct frag_input_source *src, struct frag_err *err)
+{
+	uint64_t most = unpack_max ? unpack_max : UNPACK_FLOOR + UNPACK_RATIO * src->stored;
+	char text[32];
+
+	if (src->plain <= most)
+		return 0;
+	return frag_fail_at(err, FRAG_EINPUT, src->plain,
+			    "'%s' unpacks to more than %s, which is more than such files do; "
+			    "--unpack-max SIZE raises the limit",
+			    src->name, frag_format_bytes(most, text, sizeof(text)));
 }
 
 /* Up to `room` plain bytes: frag_input_read_fn. */
@@ -125,7 +152,7 @@ static int plain_read(void *ctx, unsigned char *dst, size_t room, size_t *got, s
 	}
 	src->plain += (uint64_t)n;
 	*got = (size_t)n;
-	return 0;
+	return src->archive ? check_unpacked(src, err) : 0;
 }
 
 /* From here on a thread reads: it pays for files that are not small. To copy a plain file is a
@@ -278,9 +305,9 @@ static int open_archive(struct frag_input *in)
 
 	if (!lib)
 		return src->failed = frag_fail(&src->fault, FRAG_EINPUT,
-					       "cannot decompress '%s': libarchive is not "
-					       "installed (or decompress the file first)",
-					       src->name);
+					       "cannot decompress '%s': libarchive cannot be "
+					       "loaded: %s (or decompress the file first)",
+					       src->name, frag_archive_lib_fault());
 	src->raw = frag_host_alloc(RAW_BYTES);
 	a = src->archive = src->raw ? lib->archive_read_new() : NULL;
 	if (!a)

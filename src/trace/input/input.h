@@ -40,6 +40,12 @@ int frag_input_open_memory(const char *name, const void *bytes, size_t len, stru
 			   struct frag_err *err);
 void frag_input_close(struct frag_input *in); /* NULL is allowed */
 
+/*
+ * What a compressed file may unpack to, for all inputs of the process; 0: the default, which is
+ * 64 MiB and 500 times its size (recordings of PyTorch reach 30 times). Errors name the limit.
+ */
+void frag_input_set_unpack_max(uint64_t bytes);
+
 /* The path as given, or the name. Borrowed. */
 const char *frag_input_name(const struct frag_input *in);
 

@@ -101,6 +101,24 @@ static int mark_order(const void *a, const void *b)
 	return x->order < y->order ? -1 : x->order > y->order;
 }
 
+/* Each device gets every annotation: so many events a small file may mean, and one more for so
+ * many of its bytes. */
+#define SHARED_MARKS_MAX (1u << 22)
+#define SHARED_MARK_BYTES 32u
+
+static int check_marks(struct frag_torch *t, const struct slice *slices, size_t count, size_t marks)
+{
+	size_t most = SHARED_MARKS_MAX + t->trace->file_bytes / SHARED_MARK_BYTES, devices = 0;
+
+	for (size_t i = 0; i < count; i++)
+		devices += slices[i].count && (t->only_device < 0 || t->only_device == (int64_t)i);
+	if (!devices || marks <= most / devices)
+		return 0;
+	return frag_fail(t->err, FRAG_EINPUT,
+			 "%zu annotations for each of %zu devices are more than is believable",
+			 marks, devices);
+}
+
 /* What all devices share: marks in order, those from before the first entry left out. */
 struct shared {
 	struct frag_raw_mark *marks;
@@ -131,24 +149,35 @@ static int share(struct frag_torch *t, const struct slice *slices, size_t count,
 		else
 			sh->early_marks = true;
 	}
+	return check_marks(t, slices, count, sh->marks_count);
+}
+
+/* Segments in the order of their devices; first[d] to first[d + 1] are those of d. */
+struct by_device {
+	struct frag_raw_segment *segments;
+	size_t *first;
+};
+
+static int sort_segments(struct frag_torch *t, size_t devices, struct by_device *out)
+{
+	size_t *at = frag_host_calloc(devices + 2, sizeof(*at));
+
+	out->first = at;
+	out->segments = frag_host_realloc(NULL, t->segments_count, sizeof(*out->segments));
+	if (!at || !out->segments)
+		return frag_fail_nomem(t->err, "segments");
+	/* at[d + 1] counts on until it is the end of d, which is the beginning of d + 1 */
+	for (size_t i = 0; i < t->segments_count; i++)
+		at[t->segment_devs[i] + 2]++;
+	for (size_t d = 2; d < devices + 2; d++)
+		at[d] += at[d - 1];
+	for (size_t i = 0; i < t->segments_count; i++)
+		out->segments[at[t->segment_devs[i] + 1]++] = t->segments[i];
 	return 0;
 }
 
-/* Segments of one device moved together; *taken counts them. */
-static struct frag_raw_segment *segments_of(const struct frag_torch *t, uint32_t ordinal,
-					    size_t *taken)
-{
-	struct frag_raw_segment *out = frag_host_realloc(NULL, t->segments_count, sizeof(*out));
-
-	*taken = 0;
-	for (size_t i = 0; out && i < t->segments_count; i++)
-		if (t->segment_devs[i] == ordinal)
-			out[(*taken)++] = t->segments[i];
-	return out;
-}
-
 static int build_one(struct frag_torch *t, uint32_t ordinal, const struct slice *s,
-		     const struct shared *sh)
+		     const struct shared *sh, const struct by_device *segments)
 {
 	struct frag_raw_dev raw = {
 		.ordinal = ordinal,
@@ -163,18 +192,14 @@ static int build_one(struct frag_torch *t, uint32_t ordinal, const struct slice 
 		.marks_count = s->count ? sh->marks_count : 0,
 		.early_marks = sh->early_marks,
 		.finals_known = t->segments_listed,
+		.segments = segments->segments + segments->first[ordinal],
+		.segments_count = segments->first[ordinal + 1] - segments->first[ordinal],
 		.blocks = t->blocks,
 		.settings = &t->trace->settings,
 		.start_us = sh->start_us,
 	};
-	struct frag_raw_segment *segments = segments_of(t, ordinal, &raw.segments_count);
-	int rc;
+	int rc = frag_build_dev(&raw, &t->trace->devs[t->trace->devs_count], t->err);
 
-	if (!segments)
-		return frag_fail_nomem(t->err, "segments");
-	raw.segments = segments;
-	rc = frag_build_dev(&raw, &t->trace->devs[t->trace->devs_count], t->err);
-	frag_host_free(segments);
 	t->trace->devs_count += !rc;
 	return rc;
 }
@@ -182,6 +207,7 @@ static int build_one(struct frag_torch *t, uint32_t ordinal, const struct slice 
 static int build_all(struct frag_torch *t, const struct slice *slices, size_t count)
 {
 	struct shared sh = { 0 };
+	struct by_device segments = { 0 };
 	int rc;
 
 	t->trace->devs = frag_host_calloc(count, sizeof(*t->trace->devs));
@@ -189,10 +215,14 @@ static int build_all(struct frag_torch *t, const struct slice *slices, size_t co
 		return frag_fail_nomem(t->err, "devices");
 	rc = share(t, slices, count, &sh);
 	t->trace->start_us = sh.start_us;
+	if (!rc)
+		rc = sort_segments(t, count, &segments);
 	for (size_t i = 0; i < count && !rc; i++)
 		if ((slices[i].count || slices[i].has_segments) &&
 		    (t->only_device < 0 || t->only_device == (int64_t)i))
-			rc = build_one(t, (uint32_t)i, &slices[i], &sh);
+			rc = build_one(t, (uint32_t)i, &slices[i], &sh, &segments);
+	frag_host_free(segments.segments);
+	frag_host_free(segments.first);
 	frag_host_free(sh.marks);
 	if (rc || t->trace->devs_count)
 		return rc;
@@ -276,7 +306,11 @@ static int read_input(struct frag_torch *t, struct frag_input *in)
 	frag_pv root = FRAG_PV_NONE;
 	int rc;
 
-	FRAG_TRY(frag_pickle_read(t->pickle, in, &root, t->err));
+	rc = frag_pickle_read(t->pickle, in, &root, t->err);
+	if (rc) /* the pickle's own messages name the file */
+		return t->err && strstr(t->err->msg, frag_input_name(in))
+			       ? rc
+			       : frag_err_prefix(t->err, "'%s'", frag_input_name(in));
 	t->trace->file_bytes = frag_input_offset(in);
 	rc = read_parts(t, root, &slices, &count);
 	frag_pickle_destroy(t->pickle);
@@ -342,6 +376,7 @@ static int read_torch(struct frag_input *in, const char *options, struct frag_tr
 	frag_host_free(t.segment_devs);
 	frag_host_free(t.blocks);
 	frag_host_free(t.marks);
+	frag_host_free(t.names);
 	if (rc)
 		frag_trace_destroy(t.trace);
 	else

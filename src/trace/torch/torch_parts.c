@@ -9,8 +9,11 @@
 
 #include <string.h>
 
+#include "base/clean.h"
+
 #define NAME_MAX_BYTES 65536u
 #define POOLS_MAX 1024u
+#define HISTORY_PAIRS_MAX 16u /* three in real files */
 
 int frag_torch_stream(struct frag_torch *t, uint64_t handle, uint16_t *index)
 {
@@ -64,55 +67,54 @@ int frag_torch_pool(struct frag_torch *t, frag_pv id, uint16_t *index)
 	return 0;
 }
 
-/* Bytes of the well-formed UTF-8 character at s, 0 if it is none or a control character. */
-static size_t utf8_len(const unsigned char *s, size_t left)
+/* The number of a text's clean name, by number of the text in the pickle; 0: not asked yet. */
+static uint32_t *name_cell(struct frag_torch *t, frag_pv text)
 {
-	size_t n = s[0] < 0x80	 ? 1
-		   : s[0] < 0xc2 ? 0
-		   : s[0] < 0xe0 ? 2
-		   : s[0] < 0xf0 ? 3
-		   : s[0] < 0xf5 ? 4
-				 : 0;
+	size_t i = frag_pv_index(text), cap = t->names_cap ? t->names_cap : 1024;
+	uint32_t *names;
 
-	if (!n || n > left || s[0] < 0x20 || s[0] == 0x7f)
-		return 0;
-	for (size_t i = 1; i < n; i++)
-		if ((s[i] & 0xc0) != 0x80)
-			return 0;
-	if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) ||
-	    (s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f))
-		return 0;
-	return n;
+	if (i < t->names_cap)
+		return &t->names[i];
+	while (cap <= i)
+		cap *= 2;
+	names = frag_host_realloc(t->names, cap, sizeof(*names));
+	if (!names)
+		return NULL;
+	memset(names + t->names_cap, 0, (cap - t->names_cap) * sizeof(*names));
+	t->names = names;
+	t->names_cap = cap;
+	return &t->names[i];
 }
 
 int frag_torch_name(struct frag_torch *t, frag_pv text, uint32_t *index)
 {
-	size_t len = 0, bad = 0;
+	size_t len = 0;
 	const char *s = frag_pickle_text(t->pickle, text, &len);
+	uint32_t *cell;
 	char *copy;
 	int rc;
 
 	*index = 0;
 	if (!s)
 		return 0;
-	len = FRAG_MIN(len, NAME_MAX_BYTES);
-	for (size_t i = 0, n; i < len; i += n ? n : 1) {
-		n = utf8_len((const unsigned char *)s + i, len - i);
-		bad += !n;
+	/* a long text may be named by every frame: it is looked at once */
+	cell = name_cell(t, text);
+	if (!cell)
+		return frag_fail_nomem(t->err, "names");
+	if (*cell) {
+		*index = *cell - 1;
+		return 0;
 	}
-	if (!bad)
-		return frag_strings_intern(t->trace->strings, s, len, index, t->err);
-	copy = frag_host_alloc(len);
+	len = FRAG_MIN(len, NAME_MAX_BYTES);
+	copy = frag_host_alloc(len + 1);
 	if (!copy)
 		return frag_fail_nomem(t->err, "name");
 	memcpy(copy, s, len);
-	for (size_t i = 0, n; i < len; i += n ? n : 1) {
-		n = utf8_len((const unsigned char *)s + i, len - i);
-		if (!n)
-			copy[i] = '?';
-	}
+	frag_clean_text(copy, len);
 	rc = frag_strings_intern(t->trace->strings, copy, len, index, t->err);
 	frag_host_free(copy);
+	if (!rc)
+		*cell = *index + 1;
 	return rc;
 }
 
@@ -158,7 +160,8 @@ static int read_block(struct frag_torch *t, frag_pv v, frag_addr_t addr)
 	b->requested = get_u64(t, node, FRAG_W_REQUESTED_SIZE, b->bytes);
 	history = frag_pickle_list(t->pickle, frag_node_get(node, FRAG_W_HISTORY));
 	newest = history && history->count ? frag_pickle_node(t->pickle, history->items[0]) : NULL;
-	if (newest) /* format of 2.0 */
+	/* format of 2.0. Blocks may share a history: one with more than it can have is not searched */
+	if (newest && newest->count <= HISTORY_PAIRS_MAX)
 		b->requested = get_u64(t, newest, FRAG_W_REAL_SIZE, b->requested);
 	state = get_word(node, FRAG_W_STATE);
 	b->state = state == FRAG_W_ACTIVE_ALLOCATED ? FRAG_STATE_LIVE
@@ -197,6 +200,15 @@ static int read_blocks(struct frag_torch *t, frag_pv v, struct frag_raw_segment 
 	return 0;
 }
 
+/* 0 where the file has none (lists of segments of old releases); a value that is none stays wrong. */
+static uint64_t get_device(struct frag_torch *t, const struct frag_pickle_node *node)
+{
+	frag_pv v = frag_node_get(node, FRAG_W_DEVICE);
+
+	return v == FRAG_PV_HOLE || v == FRAG_PV_NONE ? 0
+						      : get_u64(t, node, FRAG_W_DEVICE, UINT64_MAX);
+}
+
 static int read_segment(struct frag_torch *t, frag_pv v)
 {
 	const struct frag_pickle_node *node = frag_pickle_node(t->pickle, v);
@@ -208,9 +220,13 @@ static int read_segment(struct frag_torch *t, frag_pv v)
 		return frag_fail(t->err, FRAG_EINPUT, "a segment is not a dict");
 	if (frag_pickle_note(t->pickle, v, 1))
 		return twice(t, "a segment");
-	device = get_u64(t, node, FRAG_W_DEVICE, 0);
+	device = get_device(t, node);
 	s.addr = get_u64(t, node, FRAG_W_ADDRESS, UINT64_MAX);
 	s.bytes = get_u64(t, node, FRAG_W_TOTAL_SIZE, 0);
+	if (device == UINT64_MAX)
+		return frag_fail(t->err, FRAG_EINPUT,
+				 "segment 0x%llx is on a device that is no device's number",
+				 (unsigned long long)s.addr);
 	if (device >= FRAG_TORCH_DEVICES_MAX || !s.bytes || s.bytes > INT64_MAX ||
 	    s.addr > INT64_MAX)
 		return frag_fail(t->err, FRAG_EINPUT,
@@ -292,7 +308,10 @@ int frag_torch_read_settings(struct frag_torch *t, frag_pv v)
 		read_roundup(t, frag_node_get(node, FRAG_W_ROUNDUP), set->roundup);
 	}
 	set->conf = frag_host_strdup(conf ? conf : "");
-	return set->conf ? 0 : frag_fail_nomem(t->err, "settings");
+	if (!set->conf)
+		return frag_fail_nomem(t->err, "settings");
+	frag_clean_text(set->conf, strlen(set->conf));
+	return 0;
 }
 
 /* ---- annotations ---------------------------------------------------------------------- */

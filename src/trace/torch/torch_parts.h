@@ -99,6 +99,8 @@ struct frag_torch {
 	size_t pools_count, pools_cap;
 
 	struct frag_stack_table *stacks;
+	uint32_t *names; /* by number of a text in the pickle; see frag_torch_name */
+	size_t names_cap;
 
 	struct frag_raw_segment *segments; /* of all devices */
 	uint32_t *segment_devs;

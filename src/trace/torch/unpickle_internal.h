@@ -6,7 +6,8 @@
  *
  * Bounds against hostile files: nothing is allocated for a claimed length
  * before the bytes are there; a memo index must be below the number of bytes
- * read; stack and mark depth are capped. So memory stays within a constant
+ * read; stack and mark depth are capped; and of each kind of object there are at most as many as a
+ * writer could have meant by so many bytes (frag_pickle_believe). So memory stays within a small
  * factor of the plain size.
  *
  * Functions that return int and set p->err are called with in->cur behind the
@@ -215,8 +216,14 @@ int frag_pickle_refuse(struct frag_pickle *p, unsigned op);
 /* ---- objects ------------------------------------------------------------------ */
 
 int frag_pickle_grow_stack(struct frag_pickle *p);
-/* Doubles an array of objects. */
-int frag_pickle_grow(struct frag_pickle *p, void *array_ptr, size_t *cap, size_t unit);
+/*
+ * FRAG_EINPUT if `count` objects are more than one per `bytes` of what was read: no writer
+ * makes so many of so little. The first 65,536 are nobody's concern. Asked where an array grows.
+ */
+int frag_pickle_believe(struct frag_pickle *p, size_t count, unsigned bytes);
+/* Doubles an array of objects, of which a file has at most one per `bytes`. */
+int frag_pickle_grow(struct frag_pickle *p, void *array_ptr, size_t *cap, size_t unit,
+		     unsigned bytes);
 
 static inline int frag_pickle_push(struct frag_pickle *p, frag_pv v)
 {

@@ -61,10 +61,20 @@ __attribute__((cold)) int frag_pickle_refuse(struct frag_pickle *p, unsigned op)
 
 /* ---- growing arrays -------------------------------------------------------- */
 
-int frag_pickle_grow(struct frag_pickle *p, void *array_ptr, size_t *cap, size_t unit)
+int frag_pickle_believe(struct frag_pickle *p, size_t count, unsigned bytes)
+{
+	if (count <= 65536 || count <= frag_input_offset(p->in) / bytes)
+		return 0;
+	return frag_pickle_broken(p, "more objects than are believable");
+}
+
+int frag_pickle_grow(struct frag_pickle *p, void *array_ptr, size_t *cap, size_t unit,
+		     unsigned bytes)
 {
 	size_t want = *cap ? *cap * 2 : 256;
 	void *old, *new;
+
+	FRAG_TRY(frag_pickle_believe(p, *cap, bytes));
 
 	if (want > FRAG_PICKLE_OBJECTS_MAX)
 		return frag_pickle_broken(p, "more objects than are believable");
@@ -84,6 +94,7 @@ int frag_pickle_grow_stack(struct frag_pickle *p)
 
 	if (n >= FRAG_PICKLE_STACK_MAX)
 		return frag_pickle_broken(p, "stack too deep");
+	FRAG_TRY(frag_pickle_believe(p, n, 8));
 	stack = frag_host_realloc(p->stack, cap, sizeof(*stack));
 	if (!stack)
 		return frag_fail_nomem(p->err, "pickle stack");
@@ -98,7 +109,7 @@ int frag_pickle_add_big(struct frag_pickle *p, uint64_t value, enum frag_big_kin
 			uint64_t *index)
 {
 	if (p->bigs_count == p->bigs_cap)
-		FRAG_TRY(frag_pickle_grow(p, &p->bigs, &p->bigs_cap, sizeof(*p->bigs)));
+		FRAG_TRY(frag_pickle_grow(p, &p->bigs, &p->bigs_cap, sizeof(*p->bigs), 8));
 	p->bigs[p->bigs_count].value = value;
 	p->bigs[p->bigs_count].kind = kind;
 	*index = p->bigs_count++;
@@ -144,7 +155,7 @@ int frag_pickle_push_float(struct frag_pickle *p, const unsigned char *b)
 	uint64_t bits;
 
 	if (p->floats_count == p->floats_cap)
-		FRAG_TRY(frag_pickle_grow(p, &p->floats, &p->floats_cap, sizeof(*p->floats)));
+		FRAG_TRY(frag_pickle_grow(p, &p->floats, &p->floats_cap, sizeof(*p->floats), 8));
 	memcpy(&bits, b, 8);
 	bits = __builtin_bswap64(bits);
 	memcpy(&p->floats[p->floats_count], &bits, 8);
@@ -226,7 +237,7 @@ int frag_pickle_push_long_text(struct frag_pickle *p, uint64_t n)
 int frag_pickle_new_list(struct frag_pickle *p, enum frag_pv_tag tag, frag_pv *out)
 {
 	if (p->lists_count == p->lists_cap)
-		FRAG_TRY(frag_pickle_grow(p, &p->lists, &p->lists_cap, sizeof(*p->lists)));
+		FRAG_TRY(frag_pickle_grow(p, &p->lists, &p->lists_cap, sizeof(*p->lists), 6));
 	p->lists[p->lists_count] = (struct frag_pickle_list){ 0 };
 	*out = frag_pv_of(tag, p->lists_count++);
 	return 0;
@@ -316,7 +327,8 @@ static int node_extend(struct frag_pickle *p, uint32_t *dict, const frag_pv *pai
 
 	if (FRAG_DICT_KIND(*dict) == FRAG_DICT_EMPTY) {
 		if (p->nodes_count == p->nodes_cap)
-			FRAG_TRY(frag_pickle_grow(p, &p->nodes, &p->nodes_cap, sizeof(*p->nodes)));
+			FRAG_TRY(frag_pickle_grow(p, &p->nodes, &p->nodes_cap, sizeof(*p->nodes),
+						  12));
 		p->nodes[p->nodes_count] = (struct frag_pickle_node){ 0 };
 		*dict = FRAG_DICT_OF(FRAG_DICT_NODE, (uint32_t)p->nodes_count++);
 	}

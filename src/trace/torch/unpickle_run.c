@@ -55,6 +55,7 @@ static int grow_memo(struct frag_pickle *p, size_t index)
 
 	if (index < cap)
 		return 0;
+	FRAG_TRY(frag_pickle_believe(p, index, 3));
 	cap = FRAG_MAX(cap ? cap * 2 : 4096, index + 1);
 	memo = frag_pages_grow(p->memo, (size_t)(p->memo_end - p->memo), cap, sizeof(*memo));
 	if (!memo)
@@ -173,6 +174,7 @@ static int grow_dicts(struct frag_pickle *p)
 
 	if (cap > FRAG_PICKLE_OBJECTS_MAX)
 		return frag_pickle_broken(p, "more objects than are believable");
+	FRAG_TRY(frag_pickle_believe(p, p->dicts_cap, 4));
 	dicts = frag_pages_grow(p->dicts, p->dicts_cap, cap, sizeof(*dicts));
 	if (!dicts)
 		return frag_fail_nomem(p->err, "pickle");

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a policy of somebody else's returns is input. Between it and the engine stands a table
+ * of calls with the same name, which looks at every result:
+ *
+ *	- a return code is 0, FRAG_OOM where that is allowed, or one of cufrag's with a message;
+ *	- a granted block is not shorter than its request, overlaps no other one, has a class
+ *	  that exists; all of them together are not more than the device has given.
+ *
+ * Structure: the blocks in use in a search tree of disjoint ranges, in which those that overlap are
+ * equal, so that one search both finds the neighbour in the way and the place. Cost:
+ * O(log n) per call. `check/` looks deeper; this much is never left out.
+ */
+#include "foreign.h"
+
+#include <search.h>
+#include <string.h>
+
+struct range {
+	frag_addr_t from, to; /* to: behind it */
+};
+
+struct foreign {
+	struct frag_policy_ops ops; /* as the policy's own, with these calls in between */
+	const struct frag_policy_ops *theirs;
+	void *self;
+	struct frag_device *dev;
+	void *ranges;	      /* tsearch(3) */
+	uint64_t granted_sum; /* of all of them, bytes */
+};
+
+#define LL(x) ((unsigned long long)(x))
+
+static int compare(const void *a, const void *b)
+{
+	const struct range *x = a, *y = b;
+
+	return x->to <= y->from ? -1 : x->from >= y->to;
+}
+
+/* What comes out of a call: their code and message, or what is wrong with them. */
+static int answer(const char *call, int rc, bool may_oom, const struct frag_err *said,
+		  struct frag_err *err)
+{
+	if (!rc || (rc == FRAG_OOM && may_oom))
+		return rc;
+	if (rc > 0 || !strcmp(frag_code_name(rc), "?"))
+		return frag_fail(err, FRAG_EPOLICY, "its '%s' returned %d, which is no code", call,
+				 rc);
+	if (said->code != rc || !memchr(said->msg, 0, sizeof(said->msg)) || !*said->msg)
+		return frag_fail(err, FRAG_EPOLICY, "its '%s' failed with %s and gave no reason",
+				 call, frag_code_name(rc));
+	if (err)
+		*err = *said;
+	return rc;
+}
+
+/* Notes the block as in use, unless it cannot be one. */
+static int take(struct foreign *f, const struct frag_request *req, const struct frag_block *b,
+		struct frag_err *err)
+{
+	struct range *r, **found;
+
+	if (b->granted < req->bytes || b->granted > UINT64_MAX - b->addr)
+		return frag_fail(err, FRAG_EPOLICY,
+				 "it granted %llu bytes at 0x%llx where %llu were requested",
+				 LL(b->granted), LL(b->addr), LL(req->bytes));
+	if (b->cls >= FRAG_CLASS_COUNT)
+		return frag_fail(err, FRAG_EPOLICY, "it returned a block of class %u; there are %u",
+				 b->cls, (unsigned)FRAG_CLASS_COUNT);
+	if (b->granted > f->dev->reserved_bytes ||
+	    f->granted_sum > f->dev->reserved_bytes - b->granted)
+		return frag_fail(err, FRAG_EPOLICY,
+				 "it granted %llu bytes at 0x%llx, more than it holds of the "
+				 "device",
+				 LL(b->granted), LL(b->addr));
+	r = frag_host_alloc(sizeof(*r));
+	if (!r)
+		return frag_fail_nomem(err, "blocks of a policy");
+	*r = (struct range){ b->addr, b->addr + b->granted };
+	found = tsearch(r, &f->ranges, compare);
+	if (found && *found == r) {
+		f->granted_sum += b->granted;
+		return 0;
+	}
+	frag_host_free(r);
+	if (!found)
+		return frag_fail_nomem(err, "blocks of a policy");
+	return frag_fail(err, FRAG_EPOLICY, "its block 0x%llx overlaps the one at 0x%llx",
+			 LL(b->addr), LL((*found)->from));
+}
+
+static void let_go(struct foreign *f, const struct frag_block *b)
+{
+	struct range key = { b->addr, b->addr + 1 }, **found, *r;
+
+	found = tfind(&key, &f->ranges, compare);
+	if (!found)
+		return;
+	r = *found;
+	f->granted_sum -= r->to - r->from;
+	tdelete(&key, &f->ranges, compare);
+	frag_host_free(r);
+}
+
+static int foreign_alloc(void *self, const struct frag_request *req, struct frag_block *out,
+			 struct frag_err *err)
+{
+	struct foreign *f = self;
+	struct frag_err said = { 0 };
+	int rc = answer("alloc", f->theirs->alloc(f->self, req, out, &said), true, &said, err);
+
+	return rc ? rc : take(f, req, out, err);
+}
+
+static int foreign_free(void *self, const struct frag_block *block, struct frag_err *err)
+{
+	struct foreign *f = self;
+	struct frag_err said = { 0 };
+
+	let_go(f, block);
+	return answer("free", f->theirs->free(f->self, block, &said), false, &said, err);
+}
+
+static void foreign_free_requested(void *self, const struct frag_block *block)
+{
+	struct foreign *f = self;
+
+	f->theirs->free_requested(f->self, block);
+}
+
+static int foreign_trim(void *self, uint16_t pool, struct frag_err *err)
+{
+	struct foreign *f = self;
+	struct frag_err said = { 0 };
+
+	return answer("trim", f->theirs->trim(f->self, pool, &said), false, &said, err);
+}
+
+static int foreign_synced(void *self, struct frag_err *err)
+{
+	struct foreign *f = self;
+	struct frag_err said = { 0 };
+
+	return answer("synced", f->theirs->synced(f->self, &said), false, &said, err);
+}
+
+static void foreign_mark(void *self, bool begins)
+{
+	struct foreign *f = self;
+
+	f->theirs->mark(f->self, begins);
+}
+
+static void foreign_visit(void *self, const struct frag_visitor *v)
+{
+	struct foreign *f = self;
+
+	f->theirs->visit(f->self, v);
+}
+
+static int foreign_check(void *self, struct frag_err *err)
+{
+	struct foreign *f = self;
+	struct frag_err said = { 0 };
+
+	return answer("check", f->theirs->check(f->self, &said), false, &said, err);
+}
+
+static void foreign_usage(void *self, struct frag_usage *out)
+{
+	struct foreign *f = self;
+
+	f->theirs->usage(f->self, out);
+}
+
+static void foreign_counters(void *self, frag_counter_fn fn, void *ctx)
+{
+	struct foreign *f = self;
+
+	f->theirs->counters(f->self, fn, ctx);
+}
+
+static int foreign_seed(void *self, const struct frag_seed *seed, uint64_t *handles,
+			struct frag_err *err)
+{
+	struct foreign *f = self;
+	struct frag_err said = { 0 };
+
+	return answer("seed", f->theirs->seed(f->self, seed, handles, &said), true, &said, err);
+}
+
+static void forget_range(void *range)
+{
+	frag_host_free(range);
+}
+
+static void foreign_destroy(void *self)
+{
+	struct foreign *f = self;
+
+	f->theirs->destroy(f->self);
+	tdestroy(f->ranges, forget_range);
+	frag_host_free(f);
+}
+
+/* A call that they leave out is left out here. */
+static struct frag_policy_ops watched(const struct frag_policy_ops *theirs)
+{
+	struct frag_policy_ops ops = *theirs;
+
+	ops.destroy = foreign_destroy;
+	ops.alloc = foreign_alloc;
+	ops.free = foreign_free;
+	ops.free_requested = theirs->free_requested ? foreign_free_requested : NULL;
+	ops.trim = theirs->trim ? foreign_trim : NULL;
+	ops.synced = theirs->synced ? foreign_synced : NULL;
+	ops.mark = theirs->mark ? foreign_mark : NULL;
+	ops.visit = theirs->visit ? foreign_visit : NULL;
+	ops.check = theirs->check ? foreign_check : NULL;
+	ops.usage = theirs->usage ? foreign_usage : NULL;
+	ops.counters = theirs->counters ? foreign_counters : NULL;
+	ops.seed = theirs->seed ? foreign_seed : NULL;
+	return ops;
+}
+
+int frag_foreign_create(const struct frag_policy_ops *ops, const void *params,
+			struct frag_policy *policy, struct frag_err *err)
+{
+	struct foreign *f = frag_host_calloc(1, sizeof(*f));
+	struct frag_err said = { 0 };
+	int rc;
+
+	if (!f)
+		return frag_fail_nomem(err, "policy");
+	f->theirs = ops;
+	f->ops = watched(ops);
+	f->dev = policy->env.dev;
+	rc = answer("create", ops->create(&policy->env, params, &f->self, &said), false, &said,
+		    err);
+	if (rc) {
+		frag_host_free(f);
+		return rc;
+	}
+	policy->ops = &f->ops;
+	policy->self = f;
+	return 0;
+}

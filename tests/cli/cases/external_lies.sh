@@ -1,0 +1,13 @@
+# what a policy of somebody else's returns is not believed
+cc=${CC:-cc}
+command -v "$cc" > /dev/null || { echo 'no C compiler' >&2; exit 77; }
+"$cc" -std=gnu17 -O1 -shared -fPIC -I"$ROOT/src/include" -o liar.so "$ROOT/tests/cli/data/liar.c" || exit
+for lie in code negative silent class overlap short long endless free; do
+	for policy in ./liar.so check:walk=false/./liar.so; do
+		echo "$lie $policy"
+		LIE=$lie "$CUFRAG" replay "$TRACES/leak.frames.cft" --policy "$policy" 2>&1 | sed 's/0x[0-9a-f]*/ADDRESS/g'
+		LIE=$lie "$CUFRAG" replay "$TRACES/leak.frames.cft" --policy "$policy" > /dev/null 2>&1
+		echo "exit $?"
+	done
+done
+"$CUFRAG" replay "$TRACES/leak.frames.cft" --policy ./liar.so > /dev/null && echo 'without a lie: done'

@@ -1,0 +1,19 @@
+# files made to mislead: each is refused with a reason, or read at a cost that is linear in its size
+command -v python3 > /dev/null || { echo 'no python3' >&2; exit 77; }
+command -v xz > /dev/null || { echo 'no xz' >&2; exit 77; }
+for name in seg_huge seg_wrap seg_addr0 seg_twice device_minus conf_garbage shellquote; do
+	python3 "$ROOT/tests/cli/data/hostile.py" "$name" > "$name.pickle" || exit
+	"$CUFRAG" verify "$name.pickle" 2>&1
+	"$CUFRAG" verify "$name.pickle" > /dev/null 2>&1
+	echo "exit $?"
+done
+for name in names devices history; do
+	python3 "$ROOT/tests/cli/data/hostile.py" "$name" > "$name.pickle" || exit
+	timeout 20 "$CUFRAG" info "$name.pickle" > /dev/null 2> said
+	echo "$name: exit $? $(cat said)"
+done
+# half a gigabyte in 75 KiB
+head -c 500000000 /dev/zero | tr '\0' N | { printf '\200\004('; cat; } | xz -0 > bomb.pickle.xz
+"$CUFRAG" info bomb.pickle.xz 2>&1
+"$CUFRAG" info --unpack-max 100K "$ROOT/tests/cli/data/seeddemo.pickle.xz" > /dev/null 2>&1 && echo 'small: read'
+"$CUFRAG" info --unpack-max 100 "$ROOT/tests/cli/data/seeddemo.pickle.xz" 2>&1 | sed "s,$ROOT/,,"
