@@ -181,13 +181,14 @@ static void foreign_counters(void *self, frag_counter_fn fn, void *ctx)
 	f->theirs->counters(f->self, fn, ctx);
 }
 
-static int foreign_seed(void *self, const struct frag_seed *seed, uint64_t *handles,
-			struct frag_err *err)
+static int foreign_restore(void *self, const struct frag_initial_state *initial, uint64_t *handles,
+			   struct frag_err *err)
 {
 	struct foreign *f = self;
 	struct frag_err said = { 0 };
 
-	return answer("seed", f->theirs->seed(f->self, seed, handles, &said), true, &said, err);
+	return answer("restore", f->theirs->restore(f->self, initial, handles, &said), true, &said,
+		      err);
 }
 
 static void forget_range(void *range)
@@ -220,7 +221,7 @@ static struct frag_policy_ops watched(const struct frag_policy_ops *theirs)
 	ops.check = theirs->check ? foreign_check : NULL;
 	ops.usage = theirs->usage ? foreign_usage : NULL;
 	ops.counters = theirs->counters ? foreign_counters : NULL;
-	ops.seed = theirs->seed ? foreign_seed : NULL;
+	ops.restore = theirs->restore ? foreign_restore : NULL;
 	return ops;
 }
 

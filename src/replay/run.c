@@ -14,12 +14,8 @@ void frag_run_options_defaults(struct frag_run_options *o)
 	*o = (struct frag_run_options){ .limit_bytes = UINT64_MAX, .windows_max = 1024 };
 }
 
-<<<<<<< HEAD
-static int restore_state(struct frag_run *run, const struct frag_initial_state *initial,
-			 struct frag_err *err)
-=======
 /* The card has less than the recording began with: nothing can be replayed from there. */
-static int does_not_fit(const struct frag_run *run, const struct frag_seed *seed,
+static int does_not_fit(const struct frag_run *run, const struct frag_initial_state *initial,
 			struct frag_err *err)
 {
 	struct frag_device_info info;
@@ -27,38 +23,30 @@ static int does_not_fit(const struct frag_run *run, const struct frag_seed *seed
 	char held[32], total[32];
 
 	frag_dev_info(run->dev, &info);
-	for (size_t i = 0; i < seed->segments_count; i++)
-		if (__builtin_add_overflow(bytes, seed->segments[i].bytes, &bytes))
+	for (size_t i = 0; i < initial->segments_count; i++)
+		if (__builtin_add_overflow(bytes, initial->segments[i].bytes, &bytes))
 			bytes = UINT64_MAX;
 	return frag_fail(err, FRAG_EINPUT,
 			 "the %zu segments that the recording began with, %s, do not fit a card "
 			 "of %s",
-			 seed->segments_count, frag_format_bytes(bytes, held, sizeof(held)),
+			 initial->segments_count, frag_format_bytes(bytes, held, sizeof(held)),
 			 frag_format_bytes(info.total_bytes, total, sizeof(total)));
 }
 
-static int seed_run(struct frag_run *run, const struct frag_seed *seed, struct frag_err *err)
->>>>>>> 13a5ca4 (trace, replay: hostile files and policies cost what they weigh and are refused with a reason)
+static int restore_state(struct frag_run *run, const struct frag_initial_state *initial,
+			 struct frag_err *err)
 {
 	uint64_t *handles = frag_host_calloc(initial->blocks_count, sizeof(*handles));
 	int rc;
 
 	if (!handles)
-<<<<<<< HEAD
 		return frag_fail_nomem(err, "replay: initial state");
 	rc = run->policy.ops->restore(run->policy.self, initial, handles, err);
+	if (rc == FRAG_OOM)
+		rc = does_not_fit(run, initial, err);
 	for (size_t i = 0; !rc && i < initial->blocks_count; i++) {
 		const struct frag_initial_block *b = &initial->blocks[i];
 		struct frag_run_slot *s = &run->slots[b->slot];
-=======
-		return frag_fail_nomem(err, "replay: seed");
-	rc = run->policy.ops->seed(run->policy.self, seed, handles, err);
-	if (rc == FRAG_OOM)
-		rc = does_not_fit(run, seed, err);
-	for (size_t i = 0; !rc && i < seed->blocks_count; i++) {
-		const struct frag_seed_block *b = &seed->blocks[i];
-		struct frag_slot *s = &run->slots[b->slot];
->>>>>>> 13a5ca4 (trace, replay: hostile files and policies cost what they weigh and are refused with a reason)
 
 		s->b = (struct frag_block){ .addr = b->addr,
 					    .granted = b->bytes,

@@ -438,15 +438,11 @@ int follow_recording(const struct frag_trace_dev *td, const struct frag_policy_s
 		rc = walk(&f, err);
 	if (!rc)
 		rc = frag_run_counters(f.run, &out->counters, err);
-<<<<<<< HEAD
-	f.restoring = true; /* what the end frees is nobody's evidence */
-=======
 	/* the card has no will of its own here: what it could not do is what the file asked of it */
 	if (rc == FRAG_EDEVICE || rc == FRAG_EPOLICY)
 		rc = frag_fail(err, FRAG_EINPUT, "what was recorded is not possible: %s",
 			       err ? err->msg : "");
-	f.seeding = true; /* what the end frees is nobody's evidence */
->>>>>>> 13a5ca4 (trace, replay: hostile files and policies cost what they weigh and are refused with a reason)
+	f.restoring = true; /* what the end frees is nobody's evidence */
 	frag_run_destroy(f.run);
 	frag_dev_close(f.dev);
 	frag_host_free(f.ranges);
