@@ -117,8 +117,10 @@ int rig_open(struct rig *r, const char *text, const struct rig_options *o)
 		env.seed = o->seed;
 		rc = frag_policy_create(r->spec, &env, &r->policy, &r->err);
 	}
-	if (!rc)
+	if (!rc) {
+		r->ops = r->policy.ops; /* one from a shared object is called through its checks */
 		return 0;
+	}
 	if (r->dev)
 		PROMISE(r, !frag_dev_leaks(r->dev),
 			"create failed (%s) and left %llu things behind", r->err.msg,

@@ -307,10 +307,10 @@ static int read_input(struct frag_torch *t, struct frag_input *in)
 	int rc;
 
 	rc = frag_pickle_read(t->pickle, in, &root, t->err);
-	if (rc) /* the pickle's own messages name the file */
-		return t->err && strstr(t->err->msg, frag_input_name(in))
-			       ? rc
-			       : frag_err_prefix(t->err, "'%s'", frag_input_name(in));
+	/* the pickle's own messages name the file */
+	if (rc == FRAG_EINPUT && t->err && !strstr(t->err->msg, frag_input_name(in)))
+		frag_err_prefix(t->err, "'%s'", frag_input_name(in));
+	FRAG_TRY(rc);
 	t->trace->file_bytes = frag_input_offset(in);
 	rc = read_parts(t, root, &slices, &count);
 	frag_pickle_destroy(t->pickle);
