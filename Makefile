@@ -93,7 +93,7 @@ endif
 
 # ---- sources: what is in the folders is built ---------------------------------
 # folders of the library, two levels deep; a new folder needs no edit
-LIB_DIRS   := base device trace replay verify metrics plan report explain
+LIB_DIRS   := base lib device trace replay verify metrics plan report explain
 CUDA_SRC   := $(sort $(filter-out src/device/cuda/cuda_absent.c,$(wildcard src/device/cuda/*.c)))
 LIB_SRC    := $(sort $(filter-out $(CUDA_SRC) src/device/cuda/cuda_absent.c,\
               $(foreach d,$(LIB_DIRS),$(wildcard src/$(d)/*.c src/$(d)/*/*.c))))

@@ -25,6 +25,8 @@
 
 #include <inttypes.h>
 
+#include "lib/grow.h"
+
 #define ALIGNMENT 128u
 
 struct params {
@@ -129,15 +131,7 @@ static int reserve(struct self *s, uint32_t stream, struct pool **out, struct fr
 			q[s->pools_count++] = (struct pool){ 0 };
 	}
 	q = &s->pools[stream];
-	if (q->count == q->cap) {
-		size_t cap = q->cap ? 2 * q->cap : 64;
-		struct block *blocks = frag_host_realloc(q->blocks, cap, sizeof(*blocks));
-
-		if (!blocks)
-			return frag_fail_nomem(err, "policy ggml-vmm");
-		q->blocks = blocks;
-		q->cap = cap;
-	}
+	FRAG_TRY(FRAG_GROW(q->blocks, q->count, q->cap, "policy ggml-vmm", err));
 	if (!q->base)
 		FRAG_TRY(frag_dev_reserve(s->env.dev, s->space, 0, &q->base, err));
 	*out = q;

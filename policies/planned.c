@@ -219,14 +219,14 @@ static int alloc(void *self, const struct frag_request *req, struct frag_block *
 	if (s->plan.phases_count && !req->pool)
 		offset = find_place(s, bytes);
 	if (offset != UINT64_MAX) {
-		uint32_t node = occupied_put(&s->used, offset, offset + bytes);
+		struct occupied_range *range = occupied_put(&s->used, offset, offset + bytes);
 
-		if (node == OCCUPIED_NONE)
+		if (!range)
 			return frag_fail_nomem(err, "policy planned");
 		s->used_bytes += bytes;
 		*out = (struct frag_block){ .addr = s->base + offset,
 					    .granted = bytes,
-					    .handle = node,
+					    .handle = (uintptr_t)range,
 					    .cls = FRAG_CLASS_HIT };
 		return 0;
 	}
@@ -242,14 +242,14 @@ static int release(void *self, const struct frag_block *block, struct frag_err *
 {
 	struct planned *s = self;
 	const struct frag_policy *p = &s->inner.policy;
-	uint32_t node = (uint32_t)block->handle;
+	struct occupied_range *range = (struct occupied_range *)(uintptr_t)block->handle;
 
 	if (!is_planned(s, block->addr))
 		return p->ops->free(p->self, block, err);
 	s->used_bytes -= block->granted;
-	if (s->used.nodes[node].waiting)
+	if (range->waiting)
 		s->waiting_bytes -= block->granted;
-	occupied_remove(&s->used, node);
+	occupied_remove(&s->used, range);
 	return 0;
 }
 
@@ -259,7 +259,7 @@ static void free_requested(void *self, const struct frag_block *block)
 	const struct frag_policy *p = &s->inner.policy;
 
 	if (is_planned(s, block->addr)) {
-		s->used.nodes[(uint32_t)block->handle].waiting = true;
+		((struct occupied_range *)(uintptr_t)block->handle)->waiting = true;
 		s->waiting_bytes += block->granted;
 	} else if (p->ops->free_requested) {
 		p->ops->free_requested(p->self, block);
@@ -294,17 +294,6 @@ struct visit {
 	bool shown;
 };
 
-static void visit_range(void *ctx, const struct occupied_node *n)
-{
-	struct visit *w = ctx;
-
-	if (n->from > w->at)
-		w->v->block(w->v->ctx, w->s->base + w->at, n->from - w->at, FRAG_STATE_FREE, 0);
-	w->v->block(w->v->ctx, w->s->base + n->from, n->to - n->from,
-		    n->waiting ? FRAG_STATE_WAITING : FRAG_STATE_LIVE, 0);
-	w->at = n->to;
-}
-
 static void visit_planned(struct visit *w)
 {
 	uint64_t bytes = w->s->plan.reserve_bytes;
@@ -313,7 +302,17 @@ static void visit_planned(struct visit *w)
 	if (!bytes)
 		return;
 	w->v->segment(w->v->ctx, w->s->base, bytes, 0);
-	occupied_walk(&w->s->used, visit_range, w);
+	for (const struct occupied_range *r = occupied_next(&w->s->used, NULL); r;
+	     r = occupied_next(&w->s->used, r)) {
+		uint64_t from = r->node.key;
+
+		if (from > w->at)
+			w->v->block(w->v->ctx, w->s->base + w->at, from - w->at, FRAG_STATE_FREE,
+				    0);
+		w->v->block(w->v->ctx, w->s->base + from, r->to - from,
+			    r->waiting ? FRAG_STATE_WAITING : FRAG_STATE_LIVE, 0);
+		w->at = r->to;
+	}
 	if (w->at < bytes)
 		w->v->block(w->v->ctx, w->s->base + w->at, bytes - w->at, FRAG_STATE_FREE, 0);
 }
@@ -375,33 +374,27 @@ static void usage(void *self, struct frag_usage *out)
 
 /* ---- check ----------------------------------------------------------------------- */
 
-struct sums {
-	uint64_t end, bytes, waiting, limit;
-	bool broken;
-};
-
-static void check_range(void *ctx, const struct occupied_node *n)
-{
-	struct sums *t = ctx;
-
-	t->broken |= n->from < t->end || n->to <= n->from || n->to > t->limit;
-	t->end = n->to;
-	t->bytes += n->to - n->from;
-	t->waiting += n->waiting ? n->to - n->from : 0;
-}
-
 static int check(void *self, struct frag_err *err)
 {
 	struct planned *s = self;
 	const struct frag_policy *p = &s->inner.policy;
-	struct sums t = { .limit = s->plan.reserve_bytes };
+	const char *broken = frag_tree_broken(&s->used.tree);
+	uint64_t end = 0, bytes = 0, waiting = 0;
 
 	if (!s->started)
 		return 0;
-	occupied_walk(&s->used, check_range, &t);
-	if (t.broken)
-		return frag_fail(err, FRAG_ECHECK, "planned ranges overlap or leave the segment");
-	if (t.bytes != s->used_bytes || t.waiting != s->waiting_bytes)
+	if (broken)
+		return frag_fail(err, FRAG_ECHECK, "planned ranges: %s", broken);
+	for (const struct occupied_range *r = occupied_next(&s->used, NULL); r;
+	     r = occupied_next(&s->used, r)) {
+		if (r->node.key < end || r->to <= r->node.key || r->to > s->plan.reserve_bytes)
+			return frag_fail(err, FRAG_ECHECK,
+					 "planned ranges overlap or leave the segment");
+		end = r->to;
+		bytes += end - r->node.key;
+		waiting += r->waiting ? end - r->node.key : 0;
+	}
+	if (bytes != s->used_bytes || waiting != s->waiting_bytes)
 		return frag_fail(err, FRAG_ECHECK, "planned bytes are not those of the ranges");
 	return p->ops->check ? p->ops->check(p->self, err) : 0;
 }

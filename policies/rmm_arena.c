@@ -138,7 +138,7 @@ static struct ra_span *try_alloc(struct arenas *a, struct ra_arena *own, uint64_
 		s = ra_heap_fit(&a->heap, size);
 		return s ? ra_super_take(&a->heap, s, size, was) : NULL;
 	}
-	s = (struct ra_super *)frag_fitset_first(&own->supers, size);
+	s = (struct ra_super *)frag_tree_first_fit(&own->supers, size);
 	if (!s) {
 		s = ra_heap_fit(&a->heap, size);
 		if (!s)
@@ -199,7 +199,7 @@ static int arena_alloc(void *self, const struct frag_request *req, struct frag_b
 		cls = FRAG_CLASS_SPLIT;
 	n->stream = req->stream;
 	a->live_bytes += size;
-	out->addr = n->fit.addr;
+	out->addr = n->fit.key;
 	out->granted = size;
 	out->handle = (uintptr_t)n;
 	out->cls = (uint8_t)cls;
@@ -220,8 +220,8 @@ static void arena_free_requested(void *self, const struct frag_block *block)
 
 	FRAG_ASSERT(n->state == FRAG_STATE_LIVE);
 	n->state = FRAG_STATE_WAITING;
-	a->live_bytes -= n->fit.size;
-	a->waiting_bytes += n->fit.size;
+	a->live_bytes -= n->fit.weight;
+	a->waiting_bytes += n->fit.weight;
 }
 
 /* How often the host waits for the stream: before it looks into the global arena for a large
@@ -231,7 +231,7 @@ static unsigned syncs_of(const struct arenas *a, const struct ra_span *n)
 	bool in_global = n->super->owner == &a->heap.global;
 	bool in_own = n->super->owner == a->streams.list[n->stream];
 
-	if (is_large(n->fit.size))
+	if (is_large(n->fit.weight))
 		return in_global || in_own ? 1 : 2;
 	return in_own ? 0 : 1;
 }
@@ -246,7 +246,7 @@ static int arena_free(void *self, const struct frag_block *block, struct frag_er
 	FRAG_ASSERT(n->state != FRAG_STATE_FREE);
 	for (unsigned i = syncs_of(a, n); i && !rc; i--)
 		rc = frag_dev_sync(a->up.env.dev, n->stream, err);
-	*(n->state == FRAG_STATE_LIVE ? &a->live_bytes : &a->waiting_bytes) -= n->fit.size;
+	*(n->state == FRAG_STATE_LIVE ? &a->live_bytes : &a->waiting_bytes) -= n->fit.weight;
 	ra_super_give(&a->heap, n);
 	if (s->owner == &a->heap.global)
 		ra_heap_coalesce(&a->heap, s);
@@ -262,7 +262,7 @@ static void inside(void *self, const struct frag_chunk *c, const struct frag_vis
 	(void)c;
 	for (const struct ra_super *s = a->heap.first; s; s = s->next)
 		for (const struct ra_span *n = s->first; n; n = n->next)
-			v->block(v->ctx, n->fit.addr, n->fit.size, (enum frag_block_state)n->state,
+			v->block(v->ctx, n->fit.key, n->fit.weight, (enum frag_block_state)n->state,
 				 0);
 }
 
@@ -277,7 +277,7 @@ static void arena_usage(void *self, struct frag_usage *out)
 {
 	struct arenas *a = self;
 	uint64_t free_bytes = a->up.bytes - a->live_bytes - a->waiting_bytes;
-	uint64_t largest = frag_fit_largest(&a->heap.global.supers);
+	uint64_t largest = frag_tree_max(&a->heap.global.supers);
 	bool known;
 
 	frag_upstream_usage(&a->up, out, &known);
@@ -290,7 +290,7 @@ static void arena_usage(void *self, struct frag_usage *out)
 		const struct ra_arena *arena = a->streams.list[i];
 
 		if (arena)
-			largest = FRAG_MAX(largest, frag_fit_largest(&arena->supers));
+			largest = FRAG_MAX(largest, frag_tree_max(&arena->supers));
 	}
 	out->largest_free_bytes = known ? FRAG_MAX(out->largest_free_bytes, largest) : 0;
 }
@@ -299,14 +299,14 @@ static int arena_check(void *self, struct frag_err *err)
 {
 	struct arenas *a = self;
 	size_t supers = a->heap.global.supers.count;
-	const char *broken = frag_fit_broken(&a->heap.global.supers);
+	const char *broken = frag_tree_broken(&a->heap.global.supers);
 	uint64_t live, waiting;
 
 	FRAG_TRY(frag_upstream_check(&a->up, err));
 	for (uint32_t i = 0; i < a->streams.count && !broken; i++) {
 		const struct ra_arena *arena = a->streams.list[i];
 
-		broken = arena ? frag_fit_broken(&arena->supers) : NULL;
+		broken = arena ? frag_tree_broken(&arena->supers) : NULL;
 		supers += arena ? arena->supers.count : 0;
 	}
 	if (broken)

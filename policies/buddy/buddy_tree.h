@@ -18,7 +18,7 @@
 #include <frag/policy.h>
 
 #include "arenas.h"
-#include "objslab.h"
+#include "lib/slab.h"
 
 #define FRAG_BUDDY_ORDERS 56u /* largest arena 2^55 */
 #define FRAG_BUDDY_SPLIT 3u   /* a state beside those of enum frag_block_state */

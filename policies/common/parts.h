@@ -12,7 +12,7 @@
 #ifndef FRAG_COMMON_PARTS_H
 #define FRAG_COMMON_PARTS_H
 
-#include "objslab.h"
+#include "lib/slab.h"
 #include "upstream.h"
 
 struct frag_part {

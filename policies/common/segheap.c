@@ -4,6 +4,7 @@
  * The array of segments is sorted only when somebody walks it.
  */
 #include "segheap.h"
+#include "lib/grow.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -44,16 +45,8 @@ void frag_heap_release(struct frag_heap *h)
 /* Room for one segment more, with its first piece. */
 static int reserve_seg(struct frag_heap *h)
 {
-	if (h->segs_count == h->segs_cap) {
-		size_t cap = h->segs_cap ? 2 * h->segs_cap : 64;
-		struct frag_seg **segs = frag_host_realloc(h->segs, cap, sizeof(*segs));
-
-		if (!segs)
-			return FRAG_ENOMEM;
-		h->segs = segs;
-		h->segs_cap = cap;
-	}
-	if (frag_slab_reserve(&h->seg_slab, 1))
+	if (FRAG_GROW(h->segs, h->segs_count, h->segs_cap, "segments", NULL) ||
+	    frag_slab_reserve(&h->seg_slab, 1))
 		return FRAG_ENOMEM;
 	return frag_heap_reserve(h, 1);
 }

@@ -24,7 +24,7 @@
 
 #include <frag/policy.h>
 
-#include "objslab.h"
+#include "lib/slab.h"
 
 struct frag_seg;
 

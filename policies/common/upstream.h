@@ -20,7 +20,7 @@
 #include <frag/policy.h>
 
 #include "bset.h"
-#include "objslab.h"
+#include "lib/slab.h"
 
 /* No card has more; larger requests are refused before sums can overflow. */
 #define FRAG_UPSTREAM_MAX (1ull << 48)

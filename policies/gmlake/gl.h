@@ -27,7 +27,7 @@
 #include <frag/policy.h>
 
 #include <bset.h>
-#include <objslab.h>
+#include "lib/slab.h"
 #include <segheap.h>
 
 #define GL_PAGE FRAG_PAGE

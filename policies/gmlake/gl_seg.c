@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Segments of `gmlake` and their pieces, see gl.h. */
 #include "gl.h"
+#include "lib/grow.h"
 
 #include <stdlib.h>
 
@@ -222,16 +223,9 @@ static int fill(struct gl *g, struct gl_seg *seg, struct frag_err *err)
 
 static int room_for_seg(struct gl *g)
 {
-	if (g->segs_count == g->segs_cap) {
-		size_t cap = g->segs_cap ? 2 * g->segs_cap : 64;
-		struct gl_seg **segs = frag_host_realloc(g->segs, cap, sizeof(*segs));
+	int rc = FRAG_GROW(g->segs, g->segs_count, g->segs_cap, "segments", NULL);
 
-		if (!segs)
-			return FRAG_ENOMEM;
-		g->segs = segs;
-		g->segs_cap = cap;
-	}
-	return gl_room(g, 2);
+	return rc ? rc : gl_room(g, 2);
 }
 
 static struct gl_piece *add_seg(struct gl *g, struct gl_seg *seg)

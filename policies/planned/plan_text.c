@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Plan files; see plan_text.h. */
 #include "plan_text.h"
+#include "lib/bisect.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -150,15 +151,8 @@ void plan_release(struct plan *p)
 struct plan_size *plan_find(struct plan *p, uint32_t phase, uint64_t bytes)
 {
 	struct plan_size *s = p->sizes + p->phases[phase].sizes_first;
-	uint32_t lo = 0, hi = p->phases[phase].sizes_count;
+	uint32_t at;
 
-	while (lo < hi) {
-		uint32_t mid = lo + (hi - lo) / 2;
-
-		if (s[mid].bytes < bytes)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo < p->phases[phase].sizes_count && s[lo].bytes == bytes ? &s[lo] : NULL;
+	FRAG_BISECT(at, 0, p->phases[phase].sizes_count, s[at].bytes < bytes);
+	return at < p->phases[phase].sizes_count && s[at].bytes == bytes ? &s[at] : NULL;
 }

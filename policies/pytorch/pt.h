@@ -29,7 +29,7 @@
 #include <frag/policy.h>
 
 #include <binset.h>
-#include <objslab.h>
+#include "lib/slab.h"
 
 #define PT_MIN_BLOCK 512ull
 #define PT_SMALL_LIMIT FRAG_MIB /* rounded size <= this: small pool */

@@ -6,7 +6,7 @@
  *
  * Structure. Free and unmapped blocks in turn, without a live one between them, are an
  * idle run. Each unmapped block has a bound, and each segment a tournament over its pages, at
- * which unmapped blocks begin, of these bounds (frag/tournament.h; 0 where none begins). A
+ * which unmapped blocks begin, of these bounds (lib/tournament.h; 0 where none begins). A
  * search that looks at a run in vain writes its length to all bounds in it; a block that is
  * freed beside unmapped ones makes a nearest bound unknown. A run that is cut in two needs
  * nothing: what has grown on either side of the cut has left its mark there. So a look costs
@@ -18,7 +18,7 @@
  */
 #include "pt.h"
 
-#include <frag/tournament.h>
+#include "lib/tournament.h"
 
 #include <string.h>
 

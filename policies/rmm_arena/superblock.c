@@ -28,7 +28,7 @@ static struct ra_span *span_new(struct ra_heap *h, struct ra_super *s, struct ra
 {
 	struct ra_span *n = frag_slab_alloc(&h->spans);
 
-	*n = (struct ra_span){ .fit = { .addr = addr, .size = size },
+	*n = (struct ra_span){ .fit = { .key = addr, .weight = size },
 			       .prev = prev,
 			       .super = s,
 			       .state = FRAG_STATE_FREE };
@@ -40,7 +40,7 @@ static struct ra_span *span_new(struct ra_heap *h, struct ra_super *s, struct ra
 	}
 	if (n->next)
 		n->next->prev = n;
-	frag_fitset_insert(&s->free, &n->fit);
+	frag_tree_insert(&s->free, &n->fit);
 	return n;
 }
 
@@ -50,7 +50,7 @@ static struct ra_super *super_new(struct ra_heap *h, struct ra_super *prev, frag
 {
 	struct ra_super *s = frag_slab_alloc(&h->supers);
 
-	*s = (struct ra_super){ .fit = { .addr = addr, .size = bytes },
+	*s = (struct ra_super){ .fit = { .key = addr, .weight = bytes },
 				.bytes = bytes,
 				.prev = prev,
 				.owner = &h->global };
@@ -63,7 +63,7 @@ static struct ra_super *super_new(struct ra_heap *h, struct ra_super *prev, frag
 	if (s->next)
 		s->next->prev = s;
 	span_new(h, s, NULL, addr, bytes);
-	frag_fitset_insert(&h->global.supers, &s->fit);
+	frag_tree_insert(&h->global.supers, &s->fit);
 	return s;
 }
 
@@ -77,42 +77,45 @@ int ra_heap_start(struct ra_heap *h, frag_addr_t addr, uint64_t bytes, struct fr
 /* The largest free span has changed. */
 static void super_refresh(struct ra_super *s)
 {
-	frag_fitset_resize(&s->fit, frag_fit_largest(&s->free));
+	uint64_t largest = frag_tree_max(&s->free);
+
+	if (largest != s->fit.weight)
+		frag_tree_update(&s->owner->supers, &s->fit, s->fit.key, largest);
 }
 
 struct ra_super *ra_heap_fit(struct ra_heap *h, uint64_t size)
 {
-	struct ra_super *s = (struct ra_super *)frag_fitset_first(&h->global.supers, size);
+	struct ra_super *s = (struct ra_super *)frag_tree_first_fit(&h->global.supers, size);
 	uint64_t head = FRAG_MAX(size, RA_SUPERBLOCK_MIN), bytes;
 
 	if (!s || !ra_super_is_empty(s) || s->bytes < head + RA_SUPERBLOCK_MIN)
 		return s;
 	bytes = s->bytes;
 	s->bytes = head;
-	frag_fitset_resize(&s->first->fit, head);
+	frag_tree_update(&s->free, &s->first->fit, s->first->fit.key, head);
 	super_refresh(s);
-	super_new(h, s, s->fit.addr + head, bytes - head);
+	super_new(h, s, s->fit.key + head, bytes - head);
 	return s;
 }
 
 void ra_super_move(struct ra_super *s, struct ra_arena *to)
 {
-	frag_fitset_erase(&s->owner->supers, &s->fit);
+	frag_tree_remove(&s->owner->supers, &s->fit);
 	s->owner = to;
-	frag_fitset_insert(&to->supers, &s->fit);
+	frag_tree_insert(&to->supers, &s->fit);
 }
 
 struct ra_span *ra_super_take(struct ra_heap *h, struct ra_super *s, uint64_t size, uint64_t *was)
 {
-	struct ra_span *n = (struct ra_span *)frag_fitset_first(&s->free, size);
+	struct ra_span *n = (struct ra_span *)frag_tree_first_fit(&s->free, size);
 
 	FRAG_ASSERT(n);
-	*was = n->fit.size;
-	frag_fitset_erase(&s->free, &n->fit);
+	*was = n->fit.weight;
+	frag_tree_remove(&s->free, &n->fit);
 	n->state = FRAG_STATE_LIVE;
-	if (n->fit.size > size) {
-		span_new(h, s, n, n->fit.addr + size, n->fit.size - size);
-		n->fit.size = size;
+	if (n->fit.weight > size) {
+		span_new(h, s, n, n->fit.key + size, n->fit.weight - size);
+		n->fit.weight = size;
 	}
 	s->used_count++;
 	super_refresh(s);
@@ -124,7 +127,7 @@ static void absorb_next(struct ra_heap *h, struct ra_span *n)
 {
 	struct ra_span *gone = n->next;
 
-	n->fit.size += gone->fit.size;
+	n->fit.weight += gone->fit.weight;
 	n->next = gone->next;
 	if (n->next)
 		n->next->prev = n;
@@ -137,15 +140,15 @@ void ra_super_give(struct ra_heap *h, struct ra_span *n)
 
 	n->state = FRAG_STATE_FREE;
 	if (n->next && n->next->state == FRAG_STATE_FREE) {
-		frag_fitset_erase(&s->free, &n->next->fit);
+		frag_tree_remove(&s->free, &n->next->fit);
 		absorb_next(h, n);
 	}
 	if (n->prev && n->prev->state == FRAG_STATE_FREE) {
 		n = n->prev;
-		frag_fitset_erase(&s->free, &n->fit);
+		frag_tree_remove(&s->free, &n->fit);
 		absorb_next(h, n);
 	}
-	frag_fitset_insert(&s->free, &n->fit);
+	frag_tree_insert(&s->free, &n->fit);
 	s->used_count--;
 	super_refresh(s);
 }
@@ -160,12 +163,12 @@ static void join_next(struct ra_heap *h, struct ra_super *s)
 {
 	struct ra_super *gone = s->next;
 
-	frag_fitset_erase(&h->global.supers, &gone->fit);
+	frag_tree_remove(&h->global.supers, &gone->fit);
 	s->bytes += gone->bytes;
 	s->next = gone->next;
 	if (s->next)
 		s->next->prev = s;
-	frag_fitset_resize(&s->first->fit, s->bytes);
+	frag_tree_update(&s->free, &s->first->fit, s->first->fit.key, s->bytes);
 	frag_slab_free(&h->spans, gone->first);
 	frag_slab_free(&h->supers, gone);
 	super_refresh(s);
@@ -187,50 +190,50 @@ static int check_spans(const struct ra_super *s, size_t *spans, uint64_t *live, 
 		       struct frag_err *err)
 {
 	size_t used = 0, listed = 0;
-	frag_addr_t at = s->fit.addr;
+	frag_addr_t at = s->fit.key;
 
 	for (const struct ra_span *n = s->first; n; n = n->next) {
 		bool is_free = n->state == FRAG_STATE_FREE;
 
-		if (n->fit.addr != at || n->super != s || (n->next && n->next->prev != n) ||
+		if (n->fit.key != at || n->super != s || (n->next && n->next->prev != n) ||
 		    n->state > FRAG_STATE_FREE)
 			return frag_fail(err, FRAG_ECHECK,
 					 "span 0x%llx does not join the one before",
-					 (unsigned long long)n->fit.addr);
+					 (unsigned long long)n->fit.key);
 		if (is_free && n->next && n->next->state == FRAG_STATE_FREE)
 			return frag_fail(err, FRAG_ECHECK, "free neighbours at 0x%llx",
-					 (unsigned long long)n->fit.addr);
+					 (unsigned long long)n->fit.key);
 		used += !is_free;
 		listed += is_free;
-		*live += n->state == FRAG_STATE_LIVE ? n->fit.size : 0;
-		*waiting += n->state == FRAG_STATE_WAITING ? n->fit.size : 0;
-		at += n->fit.size;
+		*live += n->state == FRAG_STATE_LIVE ? n->fit.weight : 0;
+		*waiting += n->state == FRAG_STATE_WAITING ? n->fit.weight : 0;
+		at += n->fit.weight;
 		++*spans;
 	}
-	if (at != s->fit.addr + s->bytes || used != s->used_count || listed != s->free.count ||
-	    s->fit.size != frag_fit_largest(&s->free))
+	if (at != s->fit.key + s->bytes || used != s->used_count || listed != s->free.count ||
+	    s->fit.weight != frag_tree_max(&s->free))
 		return frag_fail(err, FRAG_ECHECK, "superblock 0x%llx differs from its spans",
-				 (unsigned long long)s->fit.addr);
+				 (unsigned long long)s->fit.key);
 	return 0;
 }
 
 int ra_heap_check(struct ra_heap *h, uint64_t bytes, uint64_t *live, uint64_t *waiting,
 		  struct frag_err *err)
 {
-	frag_addr_t at = h->first ? h->first->fit.addr : 0, end = at + bytes;
+	frag_addr_t at = h->first ? h->first->fit.key : 0, end = at + bytes;
 	size_t supers = 0, spans = 0;
 	const char *broken;
 
 	*live = *waiting = 0;
 	for (const struct ra_super *s = h->first; s; s = s->next) {
-		if (s->fit.addr != at || (s->next && s->next->prev != s) ||
+		if (s->fit.key != at || (s->next && s->next->prev != s) ||
 		    s->bytes < RA_SUPERBLOCK_MIN)
 			return frag_fail(err, FRAG_ECHECK, "superblock 0x%llx does not join",
-					 (unsigned long long)s->fit.addr);
+					 (unsigned long long)s->fit.key);
 		if (joins(h, s) && joins(h, s->next))
 			return frag_fail(err, FRAG_ECHECK, "empty neighbours at 0x%llx",
-					 (unsigned long long)s->fit.addr);
-		broken = frag_fit_broken(&s->free);
+					 (unsigned long long)s->fit.key);
+		broken = frag_tree_broken(&s->free);
 		if (broken)
 			return frag_fail(err, FRAG_ECHECK, "free spans: %s", broken);
 		FRAG_TRY(check_spans(s, &spans, live, waiting, err));

@@ -17,27 +17,27 @@
 
 #include <frag/policy.h>
 
-#include <fitset.h>
-#include <objslab.h>
+#include "lib/slab.h"
+#include "lib/tree.h"
 
 #define RA_SUPERBLOCK_MIN FRAG_MIB
 
 struct ra_arena {
-	struct frag_fitset supers;
+	struct frag_tree supers;
 };
 
 struct ra_super {
-	struct frag_fitset_node fit; /* first. addr; size: of the largest free span */
+	struct frag_tree_node fit; /* first. key: address; weight: of the largest free span */
 	uint64_t bytes;
 	struct ra_super *prev, *next; /* neighbours in memory */
 	struct ra_arena *owner;
-	struct frag_fitset free; /* spans */
+	struct frag_tree free; /* spans */
 	struct ra_span *first;
 	size_t used_count; /* spans that are live or waiting */
 };
 
 struct ra_span {
-	struct frag_fitset_node fit; /* first. addr, size; in a set only if free */
+	struct frag_tree_node fit; /* first. key: address; weight: bytes; in a tree only if free */
 	struct ra_span *prev, *next;
 	struct ra_super *super;
 	uint32_t stream; /* of its last request */

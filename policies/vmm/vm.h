@@ -32,7 +32,7 @@
 #include <frag/policy.h>
 
 #include <bset.h>
-#include <objslab.h>
+#include "lib/slab.h"
 
 /* held: about to be live, in no set */
 enum vm_state { VM_FREE, VM_LIVE, VM_WAITING, VM_HELD };

@@ -1,35 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Finding memory that can move, and giving back what is not needed. The steps are in vm_move.h. */
 #include "vm_move.h"
+#include "lib/grow.h"
 
 #define SCAN_MAX 4096u /* handles looked at per request when many cannot move */
 
 int vm_spare_room(struct vm_spares *s, struct frag_err *err)
 {
-	size_t want = FRAG_MAX(2 * s->cap, 16u);
-	struct vm_handle **list;
-
-	if (s->count < s->cap)
-		return 0;
-	list = frag_host_realloc(s->list, want, sizeof(struct vm_handle *));
-	if (!list)
-		return frag_fail_nomem(err, "vmm: spare handles");
-	s->list = list;
-	s->cap = want;
-	return 0;
+	return FRAG_GROW(s->list, s->count, s->cap, "vmm: spare handles", err);
 }
 
 static int claim_add(struct vm_claims *c, struct vm_block *b, size_t page, struct frag_err *err)
 {
-	if (c->count == c->cap) {
-		size_t want = FRAG_MAX(2 * c->cap, 16u);
-		struct vm_claim *list = frag_host_realloc(c->list, want, sizeof(*list));
-
-		if (!list)
-			return frag_fail_nomem(err, "vmm: moving handles");
-		c->list = list;
-		c->cap = want;
-	}
+	FRAG_TRY(FRAG_GROW(c->list, c->count, c->cap, "vmm: moving handles", err));
 	c->list[c->count++] = (struct vm_claim){ b, page };
 	b->arena->pages[page].claimed = true;
 	return 0;

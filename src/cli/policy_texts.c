@@ -5,6 +5,8 @@
  */
 #include "policy_texts.h"
 
+#include "lib/grow.h"
+
 #include <string.h>
 
 #include <frag/opt.h>
@@ -13,19 +15,10 @@
 
 static int push(struct frag_policy_texts *p, char *text, struct frag_err *err)
 {
-	if (text && p->count == p->cap) {
-		size_t cap = p->cap ? 2 * p->cap : 8;
-		char **list = frag_host_realloc(p->text, cap, sizeof(*list));
-
-		if (!list) {
-			frag_host_free(text);
-			return frag_fail_nomem(err, "list of policies");
-		}
-		p->text = list;
-		p->cap = cap;
-	}
-	if (!text)
+	if (!text || FRAG_GROW(p->text, p->count, p->cap, "list of policies", NULL)) {
+		frag_host_free(text);
 		return frag_fail_nomem(err, "list of policies");
+	}
 	p->text[p->count++] = text;
 	return 0;
 }

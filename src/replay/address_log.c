@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Addresses written down and given again: see address_log.h. */
 #include "address_log.h"
+#include "lib/grow.h"
 
 static void on_placed(void *ctx, enum frag_call call, uint64_t bytes, frag_addr_t addr)
 {
@@ -8,15 +9,9 @@ static void on_placed(void *ctx, enum frag_call call, uint64_t bytes, frag_addr_
 
 	if (t->before)
 		t->before(t->before_ctx, call, bytes, addr);
-	if (t->count == t->cap) {
-		size_t cap = t->cap ? 2 * t->cap : 256;
-		struct given_address *grown = frag_host_realloc(t->given, cap, sizeof(*grown));
-
-		t->short_of_memory |= !grown;
-		if (!grown)
-			return;
-		t->given = grown;
-		t->cap = cap;
+	if (FRAG_GROW(t->given, t->count, t->cap, "addresses", NULL)) {
+		t->short_of_memory = true;
+		return;
 	}
 	t->given[t->count++] =
 		(struct given_address){ .bytes = bytes, .addr = addr, .call = (uint8_t)call };

@@ -7,6 +7,7 @@
  * and the events of its alloc and free.
  */
 #include "contents.h"
+#include "lib/grow.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -32,7 +33,8 @@ struct frag_contents {
 	uint32_t *current; /* slot -> number of its life, 0 = none */
 	uint32_t slots_count;
 	struct life *lives; /* by number, from 1 */
-	uint32_t lives_count, lives_cap;
+	uint32_t lives_count;
+	size_t lives_cap;
 };
 
 int frag_contents_create(const struct frag_run_options *opt, struct frag_device *dev,
@@ -102,16 +104,7 @@ static int grow(struct frag_contents *c, uint32_t slot, struct frag_err *err)
 		c->current = current;
 		c->slots_count = count;
 	}
-	if (c->lives_count + 1 >= c->lives_cap) {
-		uint32_t cap = c->lives_cap ? 2 * c->lives_cap : 1024;
-		struct life *lives = frag_host_realloc(c->lives, cap, sizeof(*lives));
-
-		if (!lives)
-			return frag_fail_nomem(err, "contents of blocks");
-		c->lives = lives;
-		c->lives_cap = cap;
-	}
-	return 0;
+	return FRAG_GROW(c->lives, c->lives_count + 1, c->lives_cap, "contents of blocks", err);
 }
 
 static struct frag_content content_of(const struct frag_block *b, uint32_t slot, uint32_t number)

@@ -8,6 +8,7 @@
  * plain allocs and frees go through engine_quick.c; here is what every event may need.
  */
 #include "run.h"
+#include "lib/grow.h"
 
 #include <frag/clock.h>
 
@@ -249,15 +250,8 @@ static int do_free_completed(struct frag_run *run, const struct frag_event *e)
 	if (!(e->flags & FRAG_EVF_AT_SYNC))
 		return complete(run, e->slot);
 	s->state = SLOT_HELD;
-	if (run->held_count == run->held_cap) {
-		uint32_t cap = run->held_cap ? 2 * run->held_cap : 64;
-		uint32_t *held = frag_host_realloc(run->held, cap, sizeof(*held));
-
-		if (!held)
-			return frag_fail_nomem(run->err, "replay: held frees");
-		run->held = held;
-		run->held_cap = cap;
-	}
+	FRAG_TRY(FRAG_GROW(run->held, run->held_count, run->held_cap, "replay: held frees",
+			   run->err));
 	run->held[run->held_count++] = e->slot;
 	return 0;
 }

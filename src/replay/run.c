@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A run's beginning and end, and whole replays on a simulated card. */
 #include "run.h"
+#include "lib/grow.h"
 
 #include "card.h"
 
@@ -178,16 +179,9 @@ static void add_counter(void *ctx, const char *name, int64_t value)
 
 	if (c->failed)
 		return;
-	if (c->count + 1 >= c->cap) {
-		size_t cap = c->cap ? 2 * c->cap : 64;
-		char *(*list)[2] = frag_host_realloc(c->list, cap, sizeof(*list));
-
-		if (!list) {
-			c->failed = true;
-			return;
-		}
-		c->list = list;
-		c->cap = cap;
+	if (FRAG_GROW(c->list, c->count + 1, c->cap, "counters", NULL)) {
+		c->failed = true;
+		return;
 	}
 	snprintf(text, sizeof(text), "%lld", (long long)value);
 	c->list[c->count][0] = frag_host_strdup(name);

@@ -38,7 +38,8 @@ struct frag_run {
 	uint32_t slots_count;
 	uint32_t pending_first, pending_last;
 	uint32_t *held; /* slots whose completion is held, in recorded order */
-	uint32_t held_count, held_cap;
+	uint32_t held_count;
+	size_t held_cap;
 
 	/* bytes now; active is allocated + waiting */
 	uint64_t requested, allocated, waiting, bound;

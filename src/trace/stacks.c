@@ -10,7 +10,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#include "grow.h"
+#include "lib/grow.h"
 
 #define STACKS_MAX (1u << 24) /* an event has 24 bits for its stack */
 
@@ -114,8 +114,7 @@ int frag_stack_table_frame(struct frag_stack_table *t, struct frag_frame frame, 
 		*number = cell - 1;
 		return 0;
 	}
-	FRAG_TRY(frag_grow(&t->s.frames, t->s.frames_count, &t->frames_cap, sizeof(frame), "frames",
-			   err));
+	FRAG_TRY(FRAG_GROW(t->s.frames, t->s.frames_count, t->frames_cap, "frames", err));
 	t->s.frames[t->s.frames_count++] = frame;
 	*number = (uint32_t)(t->s.frames_count - 1);
 	t->by_frame.cells[at] = *number + 1;
@@ -144,10 +143,8 @@ int frag_stack_table_stack(struct frag_stack_table *t, const uint32_t *frames, s
 	if (s->count == STACKS_MAX)
 		return 0;
 	while (s->index_count + n > t->index_cap)
-		FRAG_TRY(frag_grow(&s->index, t->index_cap, &t->index_cap, sizeof(*s->index),
-				   "stacks", err));
-	FRAG_TRY(frag_grow(&s->first, s->count + 1, &t->first_cap, sizeof(*s->first), "stacks",
-			   err));
+		FRAG_TRY(FRAG_GROW(s->index, t->index_cap, t->index_cap, "stacks", err));
+	FRAG_TRY(FRAG_GROW(s->first, s->count + 1, t->first_cap, "stacks", err));
 	memcpy(s->index + s->index_count, frames, bytes);
 	s->index_count += n;
 	*stack = (uint32_t)s->count++;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The first request that addresses serve otherwise: see tie.h. */
 #include "tie.h"
+#include "lib/grow.h"
+#include "lib/bisect.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -13,32 +15,18 @@
 /* Index of the first that begins above addr. */
 static size_t above(const struct numbered_segments *s, frag_addr_t addr)
 {
-	size_t lo = 0, hi = s->count;
+	size_t at;
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (s->items[mid].addr <= addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
+	FRAG_BISECT(at, 0, s->count, s->items[at].addr <= addr);
+	return at;
 }
 
 static bool take(struct numbered_segments *s, frag_addr_t addr, uint64_t bytes)
 {
 	size_t at = above(s, addr);
 
-	if (s->count == s->cap) {
-		size_t cap = s->cap ? 2 * s->cap : 64;
-		struct numbered_segment *grown = frag_host_realloc(s->items, cap, sizeof(*grown));
-
-		if (!grown)
-			return false;
-		s->items = grown;
-		s->cap = cap;
-	}
+	if (FRAG_GROW(s->items, s->count, s->cap, "segments", NULL))
+		return false;
 	memmove(s->items + at + 1, s->items + at, (s->count - at) * sizeof(*s->items));
 	s->items[at] =
 		(struct numbered_segment){ .addr = addr, .bytes = bytes, .number = s->taken++ };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A replay under watch: see watch.h. */
 #include "watch.h"
+#include "lib/grow.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -12,15 +13,8 @@ _Static_assert(FRAG_SEGMENT_UNMAP < CHANGE_REFUSED, "kinds of change are distinc
 
 bool changes_add(struct change_list *list, const struct change *change)
 {
-	if (list->count == list->cap) {
-		size_t cap = list->cap ? 2 * list->cap : 64;
-		struct change *grown = frag_host_realloc(list->items, cap, sizeof(*grown));
-
-		if (!grown)
-			return false;
-		list->items = grown;
-		list->cap = cap;
-	}
+	if (FRAG_GROW(list->items, list->count, list->cap, "changes", NULL))
+		return false;
 	list->items[list->count++] = *change;
 	return true;
 }

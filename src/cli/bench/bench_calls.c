@@ -6,6 +6,7 @@
  * allocation is one that grows, and is given back in the same order.
  */
 #include "bench.h"
+#include "lib/grow.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -30,15 +31,8 @@ static struct frag_bench_row *row_of(struct frag_bench *b, const char *item, boo
 		if (r->bytes == bytes && r->handles == handles && !strcmp(r->item, item))
 			return r;
 	}
-	if (b->rows_count == b->rows_cap) {
-		size_t cap = b->rows_cap ? 2 * b->rows_cap : 64;
-		struct frag_bench_row *rows = frag_host_realloc(b->rows, cap, sizeof(*rows));
-
-		if (!rows)
-			return NULL;
-		b->rows = rows;
-		b->rows_cap = cap;
-	}
+	if (FRAG_GROW(b->rows, b->rows_count, b->rows_cap, "samples", NULL))
+		return NULL;
 	b->rows[b->rows_count] = (struct frag_bench_row){
 		.item = item, .profile = profile, .bytes = bytes, .handles = handles
 	};
@@ -53,17 +47,9 @@ int frag_bench_add(struct frag_bench *b, const char *item, bool profile, uint64_
 	if (!b->warm)
 		return 0;
 	r = row_of(b, item, profile, bytes, handles);
-	if (r && r->count == r->cap) {
-		size_t cap = r->cap ? 2 * r->cap : 64;
-		uint64_t *all = frag_host_realloc(r->ns, cap, sizeof(*all));
-
-		if (!all)
-			return frag_fail_nomem(err, "samples");
-		r->ns = all;
-		r->cap = cap;
-	}
 	if (!r)
 		return frag_fail_nomem(err, "samples");
+	FRAG_TRY(FRAG_GROW(r->ns, r->count, r->cap, "samples", err));
 	r->ns[r->count++] = ns;
 	return 0;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `cufrag info` of several traces: one line a device, the largest and the spread. */
 #include "info_ranks.h"
+#include "lib/grow.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -11,20 +12,10 @@
 
 static int make_room(struct frag_info_ranks *r, struct frag_err *err)
 {
-	size_t cap = r->cap ? 2 * r->cap : 16;
-	void *grown;
+	size_t cap = r->cap;
 
-	if (r->count < r->cap)
-		return 0;
-	grown = frag_host_realloc(r->peaks, cap, sizeof(*r->peaks));
-	if (!grown)
-		return frag_fail_nomem(err, "table of traces");
-	r->peaks = grown;
-	grown = frag_host_realloc(r->names, cap, sizeof(*r->names));
-	if (!grown)
-		return frag_fail_nomem(err, "table of traces");
-	r->names = grown;
-	r->cap = cap;
+	FRAG_TRY(FRAG_GROW(r->peaks, r->count, cap, "table of traces", err));
+	FRAG_TRY(FRAG_GROW(r->names, r->count, r->cap, "table of traces", err));
 	return 0;
 }
 

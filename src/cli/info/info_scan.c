@@ -5,6 +5,7 @@
  * the trace.
  */
 #include "info_scan.h"
+#include "lib/grow.h"
 
 #include <string.h>
 
@@ -33,17 +34,13 @@ void frag_info_release(struct frag_info *info)
 /* Makes (*array)[index] exist; new elements are zero. */
 static int reach(void *array_ptr, size_t *cap, size_t index, size_t unit, struct frag_err *err)
 {
-	unsigned char **array = array_ptr, *more;
-	size_t want = FRAG_MAX(index + 1, FRAG_MAX(*cap * 2, (size_t)64));
+	unsigned char **array = array_ptr;
+	size_t had = *cap;
 
-	if (FRAG_LIKELY(index < *cap))
+	if (FRAG_LIKELY(index < had))
 		return 0;
-	more = frag_host_realloc(*array, want, unit);
-	if (!more)
-		return frag_fail_nomem(err, "statistics of the trace");
-	memset(more + *cap * unit, 0, (want - *cap) * unit);
-	*array = more;
-	*cap = want;
+	FRAG_TRY(frag_grow_to(array, index + 1, cap, unit, "statistics of the trace", err));
+	memset(*array + had * unit, 0, (*cap - had) * unit);
 	return 0;
 }
 

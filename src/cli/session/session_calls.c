@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Replays with every driver call written down. */
 #include "session_calls.h"
+#include "lib/grow.h"
 
 #include <frag/base.h>
 #include <frag/clock.h>
@@ -26,15 +27,9 @@ static void on_call(void *ctx, enum frag_call call, uint64_t bytes, int result)
 {
 	struct call_log *t = ctx;
 
-	if (t->count == t->cap) {
-		size_t cap = t->cap ? 2 * t->cap : 4096;
-		struct logged_call *calls = frag_host_realloc(t->calls, cap, sizeof(*calls));
-
-		t->short_of_memory |= !calls;
-		if (!calls)
-			return;
-		t->calls = calls;
-		t->cap = cap;
+	if (FRAG_GROW(t->calls, t->count, t->cap, "calls", NULL)) {
+		t->short_of_memory = true;
+		return;
 	}
 	t->calls[t->count++] = (struct logged_call){ .kind = (uint8_t)call,
 						     .result = (int8_t)(result < 0 ? -1 : result),

@@ -304,8 +304,8 @@ int frag_cuda_open_config(const struct frag_cuda_config *cfg, struct frag_device
 	if (!c)
 		return frag_fail_nomem(err, "card");
 	c->cfg = *cfg;
-	frag_simslab_init(&c->pieces, sizeof(struct cuda_piece));
-	frag_simslab_init(&c->handle_slab, sizeof(struct cuda_handle));
+	frag_slab_init(&c->pieces, sizeof(struct cuda_piece));
+	frag_slab_init(&c->handle_slab, sizeof(struct cuda_handle));
 	frag_uvm_resident_init(&c->managed);
 	rc = open_card(c, err);
 	if (!rc)

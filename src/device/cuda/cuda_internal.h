@@ -23,7 +23,8 @@
 #include <frag/device.h>
 
 #include "nvml.h"
-#include "device/sim/sim_store.h"
+#include "lib/addr_map.h"
+#include "lib/slab.h"
 #include "device/sim/uvm_resident.h"
 
 /* Driver functions in use; all are there since CUDA 11. */
@@ -108,10 +109,10 @@ struct cuda {
 	bool concurrent_managed;
 
 	/* cudaMalloc */
-	struct slab pieces;
-	struct addr_map segments; /* address -> cuda_piece */
-	struct addr_map pages;	  /* page that several pieces may share -> count */
-	uint64_t segment_bytes;	  /* pages under segments */
+	struct frag_slab pieces;
+	struct frag_addr_map segments; /* address -> cuda_piece */
+	struct frag_addr_map pages;    /* page that several pieces may share -> count */
+	uint64_t segment_bytes;	       /* pages under segments */
 
 	/* managed memory */
 	struct uvm_resident managed;
@@ -120,9 +121,9 @@ struct cuda {
 	struct frag_managed_usage usage;
 
 	/* virtual memory management */
-	struct slab handle_slab;
-	struct addr_map handles;  /* id -> cuda_handle */
-	struct addr_map mappings; /* address -> cuda_handle */
+	struct frag_slab handle_slab;
+	struct frag_addr_map handles;  /* id -> cuda_handle */
+	struct frag_addr_map mappings; /* address -> cuda_handle */
 	uint64_t last_handle;
 	uint64_t handle_bytes;
 
@@ -193,7 +194,7 @@ int frag_cuda_malloc(void *priv, uint64_t bytes, frag_addr_t *out, uint64_t *ns,
 		     struct frag_err *err);
 int frag_cuda_free(void *priv, frag_addr_t addr, uint64_t *ns, struct frag_err *err);
 /* cudaFree for every address of a map, which stays as it is. */
-void frag_cuda_free_all(const struct addr_map *map);
+void frag_cuda_free_all(const struct frag_addr_map *map);
 void frag_cuda_malloc_release(struct cuda *c);
 
 /* cuda_managed.c */

@@ -14,33 +14,31 @@
 /* One more, or one less, of the pieces on a page. Returns the bytes that the card gains. */
 static int64_t page_more(struct cuda *c, uint64_t page)
 {
-	struct addr_slot *s = frag_simmap_slot(&c->pages, page);
+	struct frag_addr_cell *s = frag_addr_map_find(&c->pages, page);
 
 	if (s) {
-		s->value = (void *)((uintptr_t)s->value + 1);
+		s->value++;
 		return 0;
 	}
-	frag_simmap_put(&c->pages, page, (void *)(uintptr_t)1);
+	frag_addr_map_put(&c->pages, page, (void *)(uintptr_t)1);
 	return (int64_t)c->granule_bytes;
 }
 
 static int64_t page_less(struct cuda *c, uint64_t page)
 {
-	struct addr_slot *s = frag_simmap_slot(&c->pages, page);
-	uintptr_t left = (uintptr_t)s->value - 1;
+	struct frag_addr_cell *s = frag_addr_map_find(&c->pages, page);
 
-	s->value = (void *)left;
-	if (left)
+	if (--s->value)
 		return 0;
-	frag_simmap_take(&c->pages, page);
+	frag_addr_map_remove(&c->pages, s);
 	return -(int64_t)c->granule_bytes;
 }
 
 /* Room in the table for the two ends of a piece. */
 static bool pages_reserve(struct cuda *c)
 {
-	/* a table is never more than half full, so room for one more is room for two */
-	return frag_simmap_reserve(&c->pages);
+	/* a table is never more than a quarter full, so room for one more is room for two */
+	return !frag_addr_map_reserve(&c->pages);
 }
 
 /* Counts (or no longer counts) the pages under [addr, addr + bytes). */
@@ -57,7 +55,7 @@ static int64_t count_pages(struct cuda *c, frag_addr_t addr, uint64_t bytes, boo
 
 static int room(struct cuda *c, struct frag_err *err)
 {
-	if (frag_simslab_reserve(&c->pieces, 1) && frag_simmap_reserve(&c->segments) &&
+	if (!frag_slab_reserve(&c->pieces, 1) && !frag_addr_map_reserve(&c->segments) &&
 	    pages_reserve(c))
 		return 0;
 	return frag_fail_nomem(err, "segments of the card");
@@ -65,10 +63,10 @@ static int room(struct cuda *c, struct frag_err *err)
 
 static void add_piece(struct cuda *c, frag_addr_t addr, uint64_t bytes)
 {
-	struct cuda_piece *p = frag_simslab_take(&c->pieces);
+	struct cuda_piece *p = frag_slab_alloc(&c->pieces);
 
 	*p = (struct cuda_piece){ .addr = addr, .bytes = bytes };
-	frag_simmap_put(&c->segments, addr, p);
+	frag_addr_map_put(&c->segments, addr, p);
 }
 
 int frag_cuda_malloc(void *priv, uint64_t bytes, frag_addr_t *out, uint64_t *ns,
@@ -101,7 +99,7 @@ int frag_cuda_malloc(void *priv, uint64_t bytes, frag_addr_t *out, uint64_t *ns,
 int frag_cuda_free(void *priv, frag_addr_t addr, uint64_t *ns, struct frag_err *err)
 {
 	struct cuda *c = priv;
-	struct cuda_piece *p = frag_simmap_find(&c->segments, addr);
+	struct cuda_piece *p = frag_addr_map_get(&c->segments, addr);
 	uint64_t since;
 
 	if (!p)
@@ -110,24 +108,24 @@ int frag_cuda_free(void *priv, frag_addr_t addr, uint64_t *ns, struct frag_err *
 	since = frag_cuda_quiesce(c);
 	FRAG_TRY(RT(err, cudaFree, (void *)(uintptr_t)addr));
 	frag_cuda_took(since, ns);
-	frag_simmap_take(&c->segments, addr);
+	frag_addr_map_take(&c->segments, addr);
 	c->segment_bytes += (uint64_t)count_pages(c, addr, p->bytes, false);
-	frag_simslab_give(&c->pieces, p);
+	frag_slab_free(&c->pieces, p);
 	return 0;
 }
 
-void frag_cuda_free_all(const struct addr_map *map)
+void frag_cuda_free_all(const struct frag_addr_map *map)
 {
 	for (size_t i = 0; map->mask && i <= map->mask; i++) {
-		if (map->slots[i].key)
-			(void)cudaFree((void *)(uintptr_t)map->slots[i].key);
+		if (map->cells[i].value)
+			(void)cudaFree((void *)(uintptr_t)map->cells[i].addr);
 	}
 }
 
 void frag_cuda_malloc_release(struct cuda *c)
 {
 	frag_cuda_free_all(&c->segments);
-	frag_simmap_release(&c->segments);
-	frag_simmap_release(&c->pages);
-	frag_simslab_release(&c->pieces);
+	frag_addr_map_release(&c->segments);
+	frag_addr_map_release(&c->pages);
+	frag_slab_release(&c->pieces);
 }

@@ -64,15 +64,15 @@ int frag_cuda_create(void *priv, uint64_t bytes, uint64_t *handle, uint64_t *ns,
 	(void)ns;
 	if (!frag_cuda_room(c, frag_cuda_held(c), bytes))
 		return FRAG_OOM;
-	if (!frag_simslab_reserve(&c->handle_slab, 1) || !frag_simmap_reserve(&c->handles))
+	if (frag_slab_reserve(&c->handle_slab, 1) || frag_addr_map_reserve(&c->handles))
 		return frag_fail_nomem(err, "physical handle");
 	rc = c->cu.cuMemCreate(&raw, bytes, &prop, 0);
 	if (rc == CUDA_ERROR_OUT_OF_MEMORY)
 		return FRAG_OOM;
 	FRAG_TRY(frag_cuda_cu_check(c, rc, "cuMemCreate", err));
-	h = frag_simslab_take(&c->handle_slab);
+	h = frag_slab_alloc(&c->handle_slab);
 	*h = (struct cuda_handle){ .handle = raw, .bytes = bytes };
-	frag_simmap_put(&c->handles, ++c->last_handle, h);
+	frag_addr_map_put(&c->handles, ++c->last_handle, h);
 	c->handle_bytes += bytes;
 	*handle = c->last_handle;
 	return 0;
@@ -83,13 +83,13 @@ static void drop_if_unused(struct cuda *c, struct cuda_handle *h)
 	if (!h->released || h->mappings)
 		return;
 	c->handle_bytes -= h->bytes;
-	frag_simslab_give(&c->handle_slab, h);
+	frag_slab_free(&c->handle_slab, h);
 }
 
 static int find_handle(struct cuda *c, const char *call, uint64_t handle, struct cuda_handle **out,
 		       struct frag_err *err)
 {
-	*out = frag_simmap_find(&c->handles, handle);
+	*out = frag_addr_map_get(&c->handles, handle);
 	if (*out)
 		return 0;
 	return frag_fail(err, FRAG_EDEVICE, "%s: unknown or released handle %llu", call,
@@ -104,7 +104,7 @@ int frag_cuda_release(void *priv, uint64_t handle, uint64_t *ns, struct frag_err
 	(void)ns;
 	FRAG_TRY(find_handle(c, "cuMemRelease", handle, &h, err));
 	FRAG_TRY(CU(c, err, cuMemRelease, h->handle));
-	frag_simmap_take(&c->handles, handle);
+	frag_addr_map_take(&c->handles, handle);
 	h->released = true;
 	drop_if_unused(c, h);
 	return 0;
@@ -117,10 +117,10 @@ int frag_cuda_map(void *priv, frag_addr_t addr, uint64_t handle, uint64_t *ns, s
 
 	(void)ns;
 	FRAG_TRY(find_handle(c, "cuMemMap", handle, &h, err));
-	if (!frag_simmap_reserve(&c->mappings))
+	if (frag_addr_map_reserve(&c->mappings))
 		return frag_fail_nomem(err, "mapping");
 	FRAG_TRY(CU(c, err, cuMemMap, addr, h->bytes, 0, h->handle, 0));
-	frag_simmap_put(&c->mappings, addr, h);
+	frag_addr_map_put(&c->mappings, addr, h);
 	h->mappings++;
 	return 0;
 }
@@ -148,7 +148,7 @@ int frag_cuda_unmap(void *priv, frag_addr_t addr, uint64_t bytes, uint64_t *ns,
 	FRAG_TRY(CU(c, err, cuMemUnmap, addr, bytes));
 	frag_cuda_took(since, ns);
 	for (uint64_t at = 0; at < bytes;) {
-		struct cuda_handle *h = frag_simmap_take(&c->mappings, addr + at);
+		struct cuda_handle *h = frag_addr_map_take(&c->mappings, addr + at);
 
 		if (!h)
 			return frag_fail(err, FRAG_EDEVICE,
@@ -165,18 +165,20 @@ int frag_cuda_unmap(void *priv, frag_addr_t addr, uint64_t bytes, uint64_t *ns,
 void frag_cuda_vmm_release(struct cuda *c)
 {
 	for (size_t i = 0; c->mappings.mask && i <= c->mappings.mask; i++) {
-		const struct addr_slot *s = &c->mappings.slots[i];
+		const struct frag_addr_cell *s = &c->mappings.cells[i];
 
-		if (s->key)
-			(void)c->cu.cuMemUnmap(s->key, ((struct cuda_handle *)s->value)->bytes);
+		if (s->value)
+			(void)c->cu.cuMemUnmap(s->addr,
+					       ((struct cuda_handle *)(uintptr_t)s->value)->bytes);
 	}
 	for (size_t i = 0; c->handles.mask && i <= c->handles.mask; i++) {
-		const struct addr_slot *s = &c->handles.slots[i];
+		const struct frag_addr_cell *s = &c->handles.cells[i];
 
-		if (s->key)
-			(void)c->cu.cuMemRelease(((struct cuda_handle *)s->value)->handle);
+		if (s->value)
+			(void)c->cu.cuMemRelease(
+				((struct cuda_handle *)(uintptr_t)s->value)->handle);
 	}
-	frag_simmap_release(&c->mappings);
-	frag_simmap_release(&c->handles);
-	frag_simslab_release(&c->handle_slab);
+	frag_addr_map_release(&c->mappings);
+	frag_addr_map_release(&c->handles);
+	frag_slab_release(&c->handle_slab);
 }

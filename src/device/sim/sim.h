@@ -16,32 +16,34 @@
 #include "cost.h"
 #include "sim_heap.h"
 #include "sim_place.h"
-#include "sim_store.h"
+#include "lib/addr_map.h"
+#include "lib/slab.h"
+#include "lib/tree.h"
 
 /* cudaMalloc (sim_malloc.c) */
 struct sim_malloc {
-	struct addr_map small; /* address -> heap_piece */
-	struct addr_map big;   /* address -> piece */
+	struct frag_addr_map small; /* address -> heap_piece */
+	struct frag_addr_map big;   /* address -> piece */
 	struct heap heap;
 	/* small ones at given addresses: address -> page that they share */
-	struct addr_map given;
-	struct addr_map given_pages; /* its address -> the same */
-	struct slab given_slab;
+	struct frag_addr_map given;
+	struct frag_addr_map given_pages; /* its address -> the same */
+	struct frag_slab given_slab;
 };
 
 /* virtual memory management (sim_vmm.c) */
 struct sim_vmm {
-	struct tree ranges;   /* struct range by address */
-	struct tree mappings; /* struct mapping by address */
-	struct addr_map handles;
-	struct slab range_slab, mapping_slab, handle_slab;
+	struct frag_tree ranges;   /* struct range by address */
+	struct frag_tree mappings; /* struct mapping by address */
+	struct frag_addr_map handles;
+	struct frag_slab range_slab, mapping_slab, handle_slab;
 	uint64_t last_handle;
 };
 
 /* cudaMallocManaged (sim_managed.c) */
 struct sim_managed {
-	struct tree regions;		/* by address */
-	struct addr_map small;		/* address -> heap_piece */
+	struct frag_tree regions;	/* by address */
+	struct frag_addr_map small;	/* address -> heap_piece */
 	struct heap heap;		/* regions cut for small requests */
 	struct vblock *oldest, *newest; /* populated blocks, in order of population */
 	struct frag_managed_usage usage;
@@ -50,7 +52,7 @@ struct sim_managed {
 /* cudaMemPool (sim_mempool.c) */
 struct sim_mempools {
 	struct sim_mempool *first;
-	struct addr_map by_id;
+	struct frag_addr_map by_id;
 	uint64_t last_id;
 };
 

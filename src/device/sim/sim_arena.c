@@ -8,7 +8,7 @@
  */
 #include "sim_arena.h"
 
-#include <frag/tournament.h>
+#include "lib/tournament.h"
 
 #define AGES_FIRST 64u
 #define AGES_SPARE 4u /* a call opens its own chunk and, the first one, those of the context */
@@ -81,21 +81,21 @@ static bool ages_reserve(struct ages *g)
 void frag_simarena_init(struct arena *a)
 {
 	*a = (struct arena){ 0 };
-	frag_simslab_init(&a->chunks, sizeof(struct chunk));
-	frag_simslab_init(&a->pieces, sizeof(struct piece));
+	frag_slab_init(&a->chunks, sizeof(struct chunk));
+	frag_slab_init(&a->pieces, sizeof(struct piece));
 }
 
 void frag_simarena_release(struct arena *a)
 {
 	ages_release(&a->ages);
-	frag_simslab_release(&a->chunks);
-	frag_simslab_release(&a->pieces);
+	frag_slab_release(&a->chunks);
+	frag_slab_release(&a->pieces);
 }
 
 bool frag_simarena_reserve(struct arena *a)
 {
 	/* the hole of a new chunk, and a hole on either side of what is cut */
-	return frag_simslab_reserve(&a->chunks, 1) && frag_simslab_reserve(&a->pieces, 3) &&
+	return !frag_slab_reserve(&a->chunks, 1) && !frag_slab_reserve(&a->pieces, 3) &&
 	       ages_reserve(&a->ages);
 }
 
@@ -105,12 +105,12 @@ static void hole_insert(struct piece *p)
 	p->by_size.key = p->bytes;
 	p->by_size.tie = p->addr;
 	p->by_size.weight = 0;
-	frag_simtree_insert(&p->chunk->holes, &p->by_size);
+	frag_tree_insert(&p->chunk->holes, &p->by_size);
 }
 
 static void hole_remove(struct piece *p)
 {
-	frag_simtree_remove(&p->chunk->holes, &p->by_size);
+	frag_tree_remove(&p->chunk->holes, &p->by_size);
 }
 
 /* A hole has changed place or size. Most chunks have one only, which keeps its node. */
@@ -132,8 +132,8 @@ static void hole_moved(struct piece *p, frag_addr_t addr, uint64_t bytes)
 
 static void note_greatest_hole(struct arena *a, struct chunk *c)
 {
-	struct tree_node *n =
-		c->holes.count > 1 ? frag_simtree_floor(&c->holes, UINT64_MAX) : c->holes.root;
+	struct frag_tree_node *n =
+		c->holes.count > 1 ? frag_tree_floor(&c->holes, UINT64_MAX) : c->holes.root;
 	uint64_t greatest = n ? n->key : 0;
 
 	if (greatest == c->greatest)
@@ -144,7 +144,7 @@ static void note_greatest_hole(struct arena *a, struct chunk *c)
 
 static struct piece *piece_new(struct arena *a, struct chunk *c, frag_addr_t addr, uint64_t bytes)
 {
-	struct piece *p = frag_simslab_take(&a->pieces);
+	struct piece *p = frag_slab_alloc(&a->pieces);
 
 	*p = (struct piece){ .addr = addr, .bytes = bytes, .chunk = c };
 	return p;
@@ -167,12 +167,12 @@ static void absorb(struct arena *a, struct piece *keep, struct piece *gone)
 	keep->next = gone->next;
 	if (keep->next)
 		keep->next->prev = keep;
-	frag_simslab_give(&a->pieces, gone);
+	frag_slab_free(&a->pieces, gone);
 }
 
 struct chunk *frag_simarena_open(struct arena *a, frag_addr_t addr, uint64_t bytes, void *owner)
 {
-	struct chunk *c = frag_simslab_take(&a->chunks);
+	struct chunk *c = frag_slab_alloc(&a->chunks);
 
 	*c = (struct chunk){ .addr = addr, .bytes = bytes, .owner = owner };
 	c->first = piece_new(a, c, addr, bytes);
@@ -191,8 +191,8 @@ void frag_simarena_close(struct arena *a, struct chunk *c)
 	ages_set(&a->ages, c->age, 0);
 	a->ages.chunks[c->age] = NULL;
 	a->ages.open--;
-	frag_simslab_give(&a->pieces, c->first);
-	frag_simslab_give(&a->chunks, c);
+	frag_slab_free(&a->pieces, c->first);
+	frag_slab_free(&a->chunks, c);
 }
 
 struct chunk *frag_simarena_find(const struct arena *a, uint64_t bytes)
@@ -261,11 +261,11 @@ static struct piece *cut_from(struct arena *a, struct piece *p, frag_addr_t addr
 
 struct piece *frag_simarena_cut(struct arena *a, struct chunk *c, uint64_t bytes)
 {
-	struct tree_node *n = frag_simtree_ceil(&c->holes, bytes, 0);
+	struct frag_tree_node *n = frag_tree_ceil(&c->holes, bytes, 0);
 	struct piece *p;
 
 	FRAG_ASSERT(n != NULL);
-	p = TREE_OF(n, struct piece, by_size);
+	p = FRAG_TREE_OF(n, struct piece, by_size);
 	return cut_from(a, p, p->addr, bytes);
 }
 
@@ -311,7 +311,7 @@ bool frag_simarena_give(struct arena *a, struct piece *p)
 		else
 			c->first = hole;
 		hole_moved(hole, p->addr, hole->bytes + p->bytes);
-		frag_simslab_give(&a->pieces, p);
+		frag_slab_free(&a->pieces, p);
 		note_greatest_hole(a, c);
 		return !c->live_count;
 	}

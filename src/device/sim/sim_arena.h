@@ -15,8 +15,8 @@
 #ifndef FRAG_DEVICE_SIM_ARENA_H
 #define FRAG_DEVICE_SIM_ARENA_H
 
-#include "sim_store.h"
-#include "sim_tree.h"
+#include "lib/slab.h"
+#include "lib/tree.h"
 
 struct chunk;
 
@@ -25,8 +25,8 @@ struct piece {
 	frag_addr_t addr;
 	uint64_t bytes;
 	struct chunk *chunk;
-	struct piece *prev, *next; /* in address order inside the chunk */
-	struct tree_node by_size;  /* holes: (bytes, addr) */
+	struct piece *prev, *next;     /* in address order inside the chunk */
+	struct frag_tree_node by_size; /* holes: (bytes, addr) */
 	bool live;
 };
 
@@ -35,15 +35,15 @@ struct chunk {
 	uint64_t bytes;
 	void *owner; /* the caller's own */
 	struct piece *first;
-	struct tree holes;
-	uint64_t greatest;	  /* hole */
-	uint32_t age;		  /* place in arena->ages */
-	struct tree_node by_addr; /* the caller's own index */
+	struct frag_tree holes;
+	uint64_t greatest;	       /* hole */
+	uint32_t age;		       /* place in arena->ages */
+	struct frag_tree_node by_addr; /* the caller's own index */
 	uint64_t live_count;
 };
 
 /*
- * Chunks in order of opening, with a tournament over their greatest holes (frag/tournament.h).
+ * Chunks in order of opening, with a tournament over their greatest holes (lib/tournament.h).
  * Closed chunks leave empty leaves until the next packing.
  */
 struct ages {
@@ -55,7 +55,7 @@ struct ages {
 
 struct arena {
 	struct ages ages;
-	struct slab chunks, pieces;
+	struct frag_slab chunks, pieces;
 };
 
 void frag_simarena_init(struct arena *a);

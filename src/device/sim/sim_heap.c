@@ -24,19 +24,19 @@ _Static_assert(HEAP_WORDS == 64, "the upper level of the bitmap is one word");
 void frag_simheap_init(struct heap *h)
 {
 	*h = (struct heap){ 0 };
-	frag_simslab_init(&h->pages, sizeof(struct heap_page));
-	frag_simslab_init(&h->pieces, sizeof(struct heap_piece));
+	frag_slab_init(&h->pages, sizeof(struct heap_page));
+	frag_slab_init(&h->pieces, sizeof(struct heap_piece));
 }
 
 void frag_simheap_release(struct heap *h)
 {
-	frag_simslab_release(&h->pages);
-	frag_simslab_release(&h->pieces);
+	frag_slab_release(&h->pages);
+	frag_slab_release(&h->pieces);
 }
 
 bool frag_simheap_reserve(struct heap *h)
 {
-	return frag_simslab_reserve(&h->pages, 1) && frag_simslab_reserve(&h->pieces, 2);
+	return !frag_slab_reserve(&h->pages, 1) && !frag_slab_reserve(&h->pieces, 2);
 }
 
 /* ---- holes by size ---------------------------------------------------------- */
@@ -104,8 +104,8 @@ static struct heap_piece *best_hole(const struct heap *h, uint32_t units)
 
 void frag_simheap_open(struct heap *h, frag_addr_t addr, void *owner)
 {
-	struct heap_page *page = frag_simslab_take(&h->pages);
-	struct heap_piece *p = frag_simslab_take(&h->pieces);
+	struct heap_page *page = frag_slab_alloc(&h->pages);
+	struct heap_piece *p = frag_slab_alloc(&h->pieces);
 
 	*page = (struct heap_page){ .owner = owner };
 	*p = (struct heap_piece){ .addr = addr, .page = page, .units = HEAP_UNITS };
@@ -125,7 +125,7 @@ struct heap_piece *frag_simheap_cut(struct heap *h, uint64_t bytes)
 	FRAG_ASSERT(p != NULL);
 	hole_remove(h, p);
 	if (p->units > units) {
-		struct heap_piece *rest = frag_simslab_take(&h->pieces);
+		struct heap_piece *rest = frag_slab_alloc(&h->pieces);
 
 		*rest = (struct heap_piece){ .addr = p->addr + (uint64_t)units * HEAP_UNIT,
 					     .page = p->page,
@@ -150,7 +150,7 @@ static void absorb(struct heap *h, struct heap_piece *keep, struct heap_piece *g
 	keep->next = gone->next;
 	if (keep->next)
 		keep->next->prev = keep;
-	frag_simslab_give(&h->pieces, gone);
+	frag_slab_free(&h->pieces, gone);
 }
 
 void *frag_simheap_give(struct heap *h, struct heap_piece *p)
@@ -174,7 +174,7 @@ void *frag_simheap_give(struct heap *h, struct heap_piece *p)
 		return NULL;
 	}
 	owner = page->owner;
-	frag_simslab_give(&h->pieces, p);
-	frag_simslab_give(&h->pages, page);
+	frag_slab_free(&h->pieces, p);
+	frag_slab_free(&h->pages, page);
 	return owner;
 }

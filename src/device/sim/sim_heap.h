@@ -9,7 +9,7 @@
 #ifndef FRAG_DEVICE_SIM_HEAP_H
 #define FRAG_DEVICE_SIM_HEAP_H
 
-#include "sim_store.h"
+#include "lib/slab.h"
 
 #define HEAP_UNIT 512u
 #define HEAP_UNITS ((uint32_t)(FRAG_PAGE / HEAP_UNIT))
@@ -38,7 +38,7 @@ struct heap {
 	struct heap_bin bins[HEAP_UNITS]; /* holes of i + 1 units */
 	uint64_t some[HEAP_WORDS];	  /* bit per bin that is not empty */
 	uint64_t words;			  /* bit per word of `some` */
-	struct slab pages, pieces;
+	struct frag_slab pages, pieces;
 };
 
 void frag_simheap_init(struct heap *h);

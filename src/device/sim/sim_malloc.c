@@ -22,17 +22,17 @@ struct given_page {
 void frag_sim_malloc_init(struct sim *sim)
 {
 	frag_simheap_init(&sim->malloc.heap);
-	frag_simslab_init(&sim->malloc.given_slab, sizeof(struct given_page));
+	frag_slab_init(&sim->malloc.given_slab, sizeof(struct given_page));
 }
 
 void frag_sim_malloc_release(struct sim *sim)
 {
 	frag_simheap_release(&sim->malloc.heap);
-	frag_simmap_release(&sim->malloc.small);
-	frag_simmap_release(&sim->malloc.big);
-	frag_simmap_release(&sim->malloc.given);
-	frag_simmap_release(&sim->malloc.given_pages);
-	frag_simslab_release(&sim->malloc.given_slab);
+	frag_addr_map_release(&sim->malloc.small);
+	frag_addr_map_release(&sim->malloc.big);
+	frag_addr_map_release(&sim->malloc.given);
+	frag_addr_map_release(&sim->malloc.given_pages);
+	frag_slab_release(&sim->malloc.given_slab);
 }
 
 /* Whole pages, by the driver's rule or at *at (a wish: there if that is free). */
@@ -61,11 +61,11 @@ static int take_big(struct sim *sim, uint64_t bytes, const frag_addr_t *at, bool
 {
 	struct piece *p = NULL;
 
-	if (!frag_simmap_reserve(&sim->malloc.big))
+	if (frag_addr_map_reserve(&sim->malloc.big))
 		return frag_fail_nomem(err, "segments of the simulated card");
 	FRAG_TRY(take_pages(sim, bytes, at, wish, &p, ns, err));
 	*ns += frag_sim_cost(sim, FRAG_CALL_MALLOC, p->bytes);
-	frag_simmap_put(&sim->malloc.big, p->addr, p);
+	frag_addr_map_put(&sim->malloc.big, p->addr, p);
 	*out = p->addr;
 	return 0;
 }
@@ -95,7 +95,7 @@ static int take_small(struct sim *sim, uint64_t bytes, frag_addr_t *out, uint64_
 	bool hit = frag_simheap_fits(&m->heap, bytes);
 	struct heap_piece *p;
 
-	if (!frag_simheap_reserve(&m->heap) || !frag_simmap_reserve(&m->small))
+	if (!frag_simheap_reserve(&m->heap) || frag_addr_map_reserve(&m->small))
 		return frag_fail_nomem(err, "segments of the simulated card");
 	if (!hit) {
 		struct piece *page = NULL;
@@ -105,7 +105,7 @@ static int take_small(struct sim *sim, uint64_t bytes, frag_addr_t *out, uint64_
 	}
 	*ns += frag_sim_cost(sim, small_price(bytes, !hit, FRAG_CALL_MALLOC), bytes);
 	p = frag_simheap_cut(&m->heap, bytes);
-	frag_simmap_put(&m->small, p->addr, p);
+	frag_addr_map_put(&m->small, p->addr, p);
 	*out = p->addr;
 	return 0;
 }
@@ -122,13 +122,13 @@ static int take_given(struct sim *sim, uint64_t bytes, frag_addr_t addr, uint64_
 {
 	struct sim_malloc *m = &sim->malloc;
 	frag_addr_t base = addr - addr % FRAG_PAGE;
-	struct given_page *page = frag_simmap_find(&m->given_pages, base);
+	struct given_page *page = frag_addr_map_get(&m->given_pages, base);
 	unsigned item = page ? FRAG_COST_MALLOC_HIT : FRAG_COST_MALLOC_PAGE;
 
-	if (!frag_simslab_reserve(&m->given_slab, 1) || !frag_simmap_reserve(&m->given) ||
-	    !frag_simmap_reserve(&m->given_pages))
+	if (frag_slab_reserve(&m->given_slab, 1) || frag_addr_map_reserve(&m->given) ||
+	    frag_addr_map_reserve(&m->given_pages))
 		return frag_fail_nomem(err, "segments of the simulated card");
-	if (frag_simmap_find(&m->given, addr))
+	if (frag_addr_map_get(&m->given, addr))
 		return frag_fail(err, FRAG_EDEVICE,
 				 "cudaMalloc: the given address 0x%llx is that of a live segment",
 				 (unsigned long long)addr);
@@ -136,12 +136,12 @@ static int take_given(struct sim *sim, uint64_t bytes, frag_addr_t addr, uint64_
 		struct piece *piece = NULL;
 
 		FRAG_TRY(take_pages(sim, FRAG_PAGE, &base, false, &piece, ns, err));
-		page = frag_simslab_take(&m->given_slab);
+		page = frag_slab_alloc(&m->given_slab);
 		*page = (struct given_page){ .piece = piece };
-		frag_simmap_put(&m->given_pages, base, page);
+		frag_addr_map_put(&m->given_pages, base, page);
 	}
 	page->live_count++;
-	frag_simmap_put(&m->given, addr, page);
+	frag_addr_map_put(&m->given, addr, page);
 	*ns += frag_sim_cost(sim, item, bytes);
 	return 0;
 }
@@ -155,9 +155,9 @@ static void free_given(struct sim *sim, struct given_page *page, uint64_t *ns)
 	*ns += frag_sim_cost(sim, page->live_count ? FRAG_COST_FREE_HIT : FRAG_COST_FREE_PAGE, 0);
 	if (page->live_count)
 		return;
-	frag_simmap_take(&m->given_pages, page->piece->addr);
+	frag_addr_map_take(&m->given_pages, page->piece->addr);
 	give_pages(sim, page->piece);
-	frag_simslab_give(&m->given_slab, page);
+	frag_slab_free(&m->given_slab, page);
 }
 
 /* ---- the calls -------------------------------------------------------------------- */
@@ -213,7 +213,7 @@ static void free_small(struct sim *sim, struct heap_piece *p, uint64_t *ns)
 int frag_sim_free(void *priv, frag_addr_t addr, uint64_t *ns, struct frag_err *err)
 {
 	struct sim *sim = priv;
-	struct heap_piece *small = frag_simmap_take(&sim->malloc.small, addr);
+	struct heap_piece *small = frag_addr_map_take(&sim->malloc.small, addr);
 	struct given_page *given;
 	struct piece *big;
 
@@ -222,12 +222,12 @@ int frag_sim_free(void *priv, frag_addr_t addr, uint64_t *ns, struct frag_err *e
 		free_small(sim, small, ns);
 		return 0;
 	}
-	given = frag_simmap_take(&sim->malloc.given, addr);
+	given = frag_addr_map_take(&sim->malloc.given, addr);
 	if (given) {
 		free_given(sim, given, ns);
 		return 0;
 	}
-	big = frag_simmap_take(&sim->malloc.big, addr);
+	big = frag_addr_map_take(&sim->malloc.big, addr);
 	if (!big)
 		return frag_fail(err, FRAG_EDEVICE,
 				 "cudaFree: 0x%llx is not the start of a live segment",

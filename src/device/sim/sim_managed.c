@@ -41,7 +41,7 @@ struct vblock {
 
 /* Addresses from one place: a big allocation, or a page for small ones. */
 struct region {
-	struct tree_node node; /* key: address */
+	struct frag_tree_node node; /* key: address */
 	uint64_t bytes;
 	struct piece *piece;
 	bool shared; /* by small requests */
@@ -56,9 +56,9 @@ void frag_sim_managed_init(struct sim *sim)
 	frag_simheap_init(&sim->managed.heap);
 }
 
-static struct region *region_of(const struct tree_node *n)
+static struct region *region_of(const struct frag_tree_node *n)
 {
-	return n ? TREE_OF(n, struct region, node) : NULL;
+	return n ? FRAG_TREE_OF(n, struct region, node) : NULL;
 }
 
 void frag_sim_managed_release(struct sim *sim)
@@ -68,11 +68,11 @@ void frag_sim_managed_release(struct sim *sim)
 	while (m->regions.root) {
 		struct region *r = region_of(m->regions.root);
 
-		frag_simtree_remove(&m->regions, &r->node);
+		frag_tree_remove(&m->regions, &r->node);
 		frag_host_free(r);
 	}
 	frag_simheap_release(&m->heap);
-	frag_simmap_release(&m->small);
+	frag_addr_map_release(&m->small);
 }
 
 /* ---- residency -------------------------------------------------------------- */
@@ -157,7 +157,7 @@ void frag_sim_managed_evict(struct sim *sim, uint64_t bytes, uint64_t *ns)
 		uint64_t out;
 
 		if (!b->valid) {
-			spread_out(m, TREE_OF(b, struct region, whole));
+			spread_out(m, FRAG_TREE_OF(b, struct region, whole));
 			continue;
 		}
 		b->on_host |= b->resident;
@@ -269,7 +269,7 @@ int frag_sim_managed_touch(void *priv, frag_addr_t addr, uint64_t bytes, bool pr
 			   uint64_t *ns, struct frag_err *err)
 {
 	struct sim *sim = priv;
-	struct region *r = region_of(frag_simtree_floor(&sim->managed.regions, addr));
+	struct region *r = region_of(frag_tree_floor(&sim->managed.regions, addr));
 	uint64_t start, faults = sim->managed.usage.faults;
 	int rc;
 
@@ -312,8 +312,8 @@ static int region_open(struct sim *sim, uint64_t bytes, bool shared, struct regi
 	r->spread = false;
 	r->count = count;
 	r->whole = (struct vblock){ 0 };
-	r->node = (struct tree_node){ .key = r->piece->addr };
-	frag_simtree_insert(&sim->managed.regions, &r->node);
+	r->node = (struct frag_tree_node){ .key = r->piece->addr };
+	frag_tree_insert(&sim->managed.regions, &r->node);
 	*out = r;
 	return 0;
 }
@@ -329,7 +329,7 @@ static void region_close(struct sim *sim, struct region *r)
 		sim->managed.usage.resident_bytes -= bytes;
 		frag_sim_give(sim, bytes);
 	}
-	frag_simtree_remove(&sim->managed.regions, &r->node);
+	frag_tree_remove(&sim->managed.regions, &r->node);
 	frag_simplace_give(&sim->place, r->piece);
 	frag_host_free(r);
 }
@@ -339,7 +339,7 @@ static int alloc_small(struct sim *sim, uint64_t bytes, frag_addr_t *out, struct
 	struct sim_managed *m = &sim->managed;
 	struct heap_piece *p;
 
-	if (!frag_simheap_reserve(&m->heap) || !frag_simmap_reserve(&m->small))
+	if (!frag_simheap_reserve(&m->heap) || frag_addr_map_reserve(&m->small))
 		return frag_fail_nomem(err, "managed memory");
 	if (!frag_simheap_fits(&m->heap, bytes)) {
 		struct region *r = NULL;
@@ -348,7 +348,7 @@ static int alloc_small(struct sim *sim, uint64_t bytes, frag_addr_t *out, struct
 		frag_simheap_open(&m->heap, r->node.key, r);
 	}
 	p = frag_simheap_cut(&m->heap, bytes);
-	frag_simmap_put(&m->small, p->addr, p);
+	frag_addr_map_put(&m->small, p->addr, p);
 	*out = p->addr;
 	return 0;
 }
@@ -371,14 +371,14 @@ int frag_sim_managed_free(void *priv, frag_addr_t addr, uint64_t *ns, struct fra
 {
 	struct sim *sim = priv;
 	struct sim_managed *m = &sim->managed;
-	struct heap_piece *p = frag_simmap_take(&m->small, addr);
+	struct heap_piece *p = frag_addr_map_take(&m->small, addr);
 	struct region *r;
 
 	*ns = 0;
 	if (p)
 		r = frag_simheap_give(&m->heap, p); /* NULL: others are left in it */
 	else
-		r = region_of(frag_simtree_find(&m->regions, addr, 0));
+		r = region_of(frag_tree_find(&m->regions, addr, 0));
 	if (!p && (!r || r->shared))
 		return frag_fail(err, FRAG_EDEVICE, "cudaFree: 0x%llx is not live managed memory",
 				 LLU(addr));

@@ -47,7 +47,7 @@ static void pool_delete(struct sim *sim, struct sim_mempool *p)
 		sim->pools.first = p->next;
 	if (p->next)
 		p->next->prev = p->prev;
-	frag_simmap_take(&sim->pools.by_id, p->id);
+	frag_addr_map_take(&sim->pools.by_id, p->id);
 	frag_simplace_unreserve(&sim->place, p->base);
 	frag_sim_give(sim, p->model.pages * p->model.page_bytes);
 	frag_simmempool_release(&p->model);
@@ -58,13 +58,13 @@ void frag_sim_mempools_release(struct sim *sim)
 {
 	while (sim->pools.first)
 		pool_delete(sim, sim->pools.first);
-	frag_simmap_release(&sim->pools.by_id);
+	frag_addr_map_release(&sim->pools.by_id);
 }
 
 static int find_pool(struct sim *sim, enum frag_call call, uint64_t id, struct sim_mempool **out,
 		     struct frag_err *err)
 {
-	*out = frag_simmap_find(&sim->pools.by_id, id);
+	*out = frag_addr_map_get(&sim->pools.by_id, id);
 	if (*out)
 		return 0;
 	return frag_fail(err, FRAG_EDEVICE, "%s: unknown or destroyed pool %llu",
@@ -106,7 +106,7 @@ int frag_sim_mempool_create(void *priv, const struct frag_mempool_attr *attr, ui
 	int rc;
 
 	*ns = frag_sim_cost(sim, FRAG_CALL_POOL_CREATE, 0);
-	if (!frag_simmap_reserve(&all->by_id))
+	if (frag_addr_map_reserve(&all->by_id))
 		return frag_fail_nomem(err, "pools");
 	p = frag_host_calloc(1, sizeof(*p));
 	if (!p)
@@ -125,7 +125,7 @@ int frag_sim_mempool_create(void *priv, const struct frag_mempool_attr *attr, ui
 	if (p->next)
 		p->next->prev = p;
 	all->first = p;
-	frag_simmap_put(&all->by_id, p->id, p);
+	frag_addr_map_put(&all->by_id, p->id, p);
 	*pool = p->id;
 	return 0;
 }
@@ -256,7 +256,7 @@ void frag_sim_mempools_sync(struct sim *sim, uint32_t stream, bool whole_device,
 void frag_sim_mempool_usage(void *priv, uint64_t pool, struct frag_mempool_usage *out)
 {
 	struct sim *sim = priv;
-	const struct sim_mempool *p = frag_simmap_find(&sim->pools.by_id, pool);
+	const struct sim_mempool *p = frag_addr_map_get(&sim->pools.by_id, pool);
 
 	if (!p)
 		return;

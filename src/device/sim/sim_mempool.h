@@ -11,8 +11,9 @@
 
 #include <frag/error.h>
 
-#include "sim_store.h"
-#include "sim_tree.h"
+#include "lib/addr_map.h"
+#include "lib/slab.h"
+#include "lib/tree.h"
 
 enum pool_state { POOL_LIVE, POOL_RECENT, POOL_IDLE };
 
@@ -23,8 +24,8 @@ struct pool_block {
 	uint64_t freed_ns;		  /* recent: when, in recorded time */
 	struct pool_block *prev, *next;	  /* address neighbours */
 	struct pool_block *newer, *older; /* recent: order of freeing on its stream */
-	struct tree_node by_size;	  /* recent, full or part: (bytes, when it got that size) */
-	struct tree_node by_addr;	  /* idle with pages that can be taken: in `whole` */
+	struct frag_tree_node by_size;	  /* recent, full or part: (bytes, when it got that size) */
+	struct frag_tree_node by_addr;	  /* idle with pages that can be taken: in `whole` */
 	uint32_t stream;		  /* recent: where it was freed */
 	uint8_t state;
 	bool in_whole;
@@ -32,7 +33,7 @@ struct pool_block {
 
 /* Pieces freed on one stream since its last flush. */
 struct pool_stream {
-	struct tree recent;
+	struct frag_tree recent;
 	struct pool_block *newest;
 };
 
@@ -44,13 +45,13 @@ struct pool {
 	uint64_t ticks;
 	uint64_t *mapped; /* bit per page */
 	size_t mapped_words;
-	struct tree full, part; /* idle blocks: all their pages mapped, or not */
-	struct tree whole;	/* idle blocks with takeable pages, by address */
+	struct frag_tree full, part; /* idle blocks: all their pages mapped, or not */
+	struct frag_tree whole;	     /* idle blocks with takeable pages, by address */
 	struct pool_stream *streams;
 	uint32_t streams_count;
 	uint64_t recent_count;
-	struct addr_map live;
-	struct slab blocks;
+	struct frag_addr_map live;
+	struct frag_slab blocks;
 };
 
 /* What one allocation did to the pages. */

@@ -39,9 +39,9 @@
 #define UNIT 512u
 #define POOL_PAGE (32 * FRAG_MIB)
 
-static struct pool_block *sized(struct tree_node *n)
+static struct pool_block *sized(struct frag_tree_node *n)
 {
-	return n ? TREE_OF(n, struct pool_block, by_size) : NULL;
+	return n ? FRAG_TREE_OF(n, struct pool_block, by_size) : NULL;
 }
 
 static bool is_mapped(const struct pool *p, uint64_t page)
@@ -60,18 +60,18 @@ static void set_mapped(struct pool *p, uint64_t page, bool on)
 }
 
 /* Smallest piece that fits; among equals the one that got its size first. */
-static struct pool_block *best_fit(const struct tree *t, uint64_t bytes)
+static struct pool_block *best_fit(const struct frag_tree *t, uint64_t bytes)
 {
-	return sized(frag_simtree_ceil(t, bytes, 0));
+	return sized(frag_tree_ceil(t, bytes, 0));
 }
 
-static void index_size(struct tree *t, struct pool_block *b, bool resized, uint64_t *ticks)
+static void index_size(struct frag_tree *t, struct pool_block *b, bool resized, uint64_t *ticks)
 {
 	if (resized)
 		b->by_size.tie = ++*ticks;
 	b->by_size.key = b->bytes;
 	b->by_size.weight = 0;
-	frag_simtree_insert(t, &b->by_size);
+	frag_tree_insert(t, &b->by_size);
 }
 
 /* ---- recent pieces ---------------------------------------------------------- */
@@ -95,7 +95,7 @@ static void recent_remove(struct pool *p, struct pool_block *b)
 {
 	struct pool_stream *s = &p->streams[b->stream];
 
-	frag_simtree_remove(&s->recent, &b->by_size);
+	frag_tree_remove(&s->recent, &b->by_size);
 	p->recent_count--;
 	if (b->newer)
 		b->newer->older = b->older;
@@ -116,7 +116,7 @@ static uint64_t takeable(const struct pool *p, const struct pool_block *b)
 	return end > first ? end - first - b->unmapped : 0;
 }
 
-static struct tree *idle_tree(struct pool *p, const struct pool_block *b)
+static struct frag_tree *idle_tree(struct pool *p, const struct pool_block *b)
 {
 	return b->unmapped || !b->next ? &p->part : &p->full;
 }
@@ -133,15 +133,15 @@ static void idle_add(struct pool *p, struct pool_block *b, bool resized)
 		return;
 	b->by_addr.key = b->addr;
 	b->by_addr.tie = b->by_addr.weight = 0;
-	frag_simtree_insert(&p->whole, &b->by_addr);
+	frag_tree_insert(&p->whole, &b->by_addr);
 }
 
 static void idle_remove(struct pool *p, struct pool_block *b)
 {
 	p->takeable -= takeable(p, b);
-	frag_simtree_remove(idle_tree(p, b), &b->by_size);
+	frag_tree_remove(idle_tree(p, b), &b->by_size);
 	if (b->in_whole)
-		frag_simtree_remove(&p->whole, &b->by_addr);
+		frag_tree_remove(&p->whole, &b->by_addr);
 }
 
 /* Joins two neighbours that are in no index. */
@@ -152,7 +152,7 @@ static struct pool_block *join(struct pool *p, struct pool_block *a, struct pool
 	a->next = b->next;
 	if (a->next)
 		a->next->prev = a;
-	frag_simslab_give(&p->blocks, b);
+	frag_slab_free(&p->blocks, b);
 	return a;
 }
 
@@ -209,8 +209,8 @@ static uint64_t last_mapped(const struct pool *p, uint64_t page)
 /* Takes up to n wholly free pages off the highest idle piece that has some. */
 static uint64_t take_pages(struct pool *p, uint64_t n)
 {
-	struct tree_node *node = frag_simtree_floor(&p->whole, UINT64_MAX);
-	struct pool_block *b = TREE_OF(node, struct pool_block, by_addr);
+	struct frag_tree_node *node = frag_tree_floor(&p->whole, UINT64_MAX);
+	struct pool_block *b = FRAG_TREE_OF(node, struct pool_block, by_addr);
 	uint64_t page = FRAG_MIN((b->addr + b->bytes) / p->page_bytes, p->top);
 
 	n = FRAG_MIN(n, takeable(p, b));
@@ -256,7 +256,7 @@ static uint64_t count_unmapped(const struct pool *p, uint64_t first, uint64_t en
 /* Cuts the first bytes off b; b keeps the rest and its place in lists. */
 static struct pool_block *cut(struct pool *p, struct pool_block *b, uint64_t bytes)
 {
-	struct pool_block *a = frag_simslab_take(&p->blocks);
+	struct pool_block *a = frag_slab_alloc(&p->blocks);
 
 	*a = (struct pool_block){ .addr = b->addr, .bytes = bytes, .prev = b->prev, .next = b };
 	if (a->prev)
@@ -269,14 +269,14 @@ static struct pool_block *cut(struct pool *p, struct pool_block *b, uint64_t byt
 
 static struct pool_block *from_recent(struct pool *p, struct pool_block *b, uint64_t bytes)
 {
-	struct tree *recent = &p->streams[b->stream].recent;
+	struct frag_tree *recent = &p->streams[b->stream].recent;
 	struct pool_block *a;
 
 	if (b->bytes == bytes) {
 		recent_remove(p, b);
 		return b;
 	}
-	frag_simtree_remove(recent, &b->by_size);
+	frag_tree_remove(recent, &b->by_size);
 	a = cut(p, b, bytes);
 	index_size(recent, b, true, &p->ticks);
 	return a;
@@ -367,7 +367,7 @@ int frag_simmempool_alloc(struct pool *p, uint64_t bytes, uint32_t stream, uint6
 	if (bytes > p->window_bytes)
 		return FRAG_OOM;
 	size = frag_round_up(bytes, UNIT);
-	if (!frag_simslab_reserve(&p->blocks, 1) || !frag_simmap_reserve(&p->live))
+	if (frag_slab_reserve(&p->blocks, 1) || frag_addr_map_reserve(&p->live))
 		return frag_fail_nomem(err, "blocks of a pool");
 	if (stream < p->streams_count)
 		b = best_fit(&p->streams[stream].recent, size);
@@ -384,7 +384,7 @@ int frag_simmempool_alloc(struct pool *p, uint64_t bytes, uint32_t stream, uint6
 	b->unmapped = 0;
 	b->asked = bytes;
 	p->used_bytes += bytes;
-	frag_simmap_put(&p->live, b->addr + UNIT, b); /* a key is never zero */
+	frag_addr_map_put(&p->live, b->addr + UNIT, b); /* a key is never zero */
 	*addr = b->addr;
 	return 0;
 }
@@ -417,7 +417,7 @@ int frag_simmempool_free(struct pool *p, uint64_t addr, uint32_t stream, uint64_
 
 	FRAG_TRY(grow_streams(p, stream, err));
 	*asked = 0;
-	b = frag_simmap_take(&p->live, addr + UNIT);
+	b = frag_addr_map_take(&p->live, addr + UNIT);
 	if (!b)
 		return 0;
 	*asked = b->asked;
@@ -461,10 +461,10 @@ int frag_simmempool_init(struct pool *p, uint64_t window_bytes, struct frag_err 
 	struct pool_block *tail;
 
 	*p = (struct pool){ .page_bytes = POOL_PAGE, .window_bytes = window_bytes };
-	frag_simslab_init(&p->blocks, sizeof(struct pool_block));
-	if (!frag_simslab_reserve(&p->blocks, 1))
+	frag_slab_init(&p->blocks, sizeof(struct pool_block));
+	if (frag_slab_reserve(&p->blocks, 1))
 		return frag_fail_nomem(err, "blocks of a pool");
-	tail = frag_simslab_take(&p->blocks);
+	tail = frag_slab_alloc(&p->blocks);
 	*tail = (struct pool_block){ .bytes = window_bytes };
 	idle_add(p, tail, true);
 	return 0;
@@ -472,8 +472,8 @@ int frag_simmempool_init(struct pool *p, uint64_t window_bytes, struct frag_err 
 
 void frag_simmempool_release(struct pool *p)
 {
-	frag_simslab_release(&p->blocks);
-	frag_simmap_release(&p->live);
+	frag_slab_release(&p->blocks);
+	frag_addr_map_release(&p->live);
 	frag_host_free(p->streams);
 	frag_host_free(p->mapped);
 }

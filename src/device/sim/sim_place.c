@@ -41,70 +41,69 @@
 /* User addresses of x86-64 end here. */
 #define ADDR_END (1ull << 47)
 
-static struct chunk *chunk_of(const struct tree_node *n)
+static struct chunk *chunk_of(const struct frag_tree_node *n)
 {
-	return n ? TREE_OF(n, struct chunk, by_addr) : NULL;
+	return n ? FRAG_TREE_OF(n, struct chunk, by_addr) : NULL;
 }
 
 /* ---- ranges: begin -> bytes, neighbours joined ------------------------------ */
 
-static void range_insert(struct place *p, struct tree *t, uint64_t begin, uint64_t end)
+static void range_insert(struct place *p, struct frag_tree *t, uint64_t begin, uint64_t end)
 {
-	struct tree_node *n = frag_simslab_take(&p->nodes);
+	struct frag_tree_node *n = frag_slab_alloc(&p->nodes);
 
-	*n = (struct tree_node){ .key = begin, .weight = end - begin };
-	frag_simtree_insert(t, n);
+	*n = (struct frag_tree_node){ .key = begin, .weight = end - begin };
+	frag_tree_insert(t, n);
 }
 
-static void range_remove(struct place *p, struct tree *t, struct tree_node *n)
+static void range_remove(struct place *p, struct frag_tree *t, struct frag_tree_node *n)
 {
-	frag_simtree_remove(t, n);
-	frag_simslab_give(&p->nodes, n);
+	frag_tree_remove(t, n);
+	frag_slab_free(&p->nodes, n);
 }
 
-static inline uint64_t range_end(const struct tree_node *n)
+static inline uint64_t range_end(const struct frag_tree_node *n)
 {
 	return n->key + n->weight;
 }
 
 /* Adds [begin, end), which touches no range inside, and joins it with its neighbours. */
-static void range_add(struct place *p, struct tree *t, uint64_t begin, uint64_t end)
+static void range_add(struct place *p, struct frag_tree *t, uint64_t begin, uint64_t end)
 {
-	struct tree_node *left = frag_simtree_floor(t, begin),
-			 *right = frag_simtree_ceil(t, end, 0);
+	struct frag_tree_node *left = frag_tree_floor(t, begin), *right = frag_tree_ceil(t, end, 0);
 
 	if (right && right->key == end) {
 		end = range_end(right);
 		range_remove(p, t, right);
 	}
 	if (left && range_end(left) == begin)
-		frag_simtree_update(t, left, left->key, end - left->key);
+		frag_tree_update(t, left, left->key, end - left->key);
 	else
 		range_insert(p, t, begin, end);
 }
 
 /* Removes [begin, end) from whatever ranges it touches. At most one node more than before. */
-static void range_cut(struct place *p, struct tree *t, uint64_t begin, uint64_t end)
+static void range_cut(struct place *p, struct frag_tree *t, uint64_t begin, uint64_t end)
 {
-	struct tree_node *n = frag_simtree_floor(t, begin);
+	struct frag_tree_node *n = frag_tree_floor(t, begin);
 
 	if (!n || range_end(n) <= begin)
-		n = frag_simtree_ceil(t, begin, 0);
+		n = frag_tree_ceil(t, begin, 0);
 	while (n && n->key < end) {
 		uint64_t key = n->key, last = range_end(n);
 
 		/* what is left of a range keeps its node, and its rank */
 		if (key < begin)
-			frag_simtree_update(t, n, key, begin - key);
+			frag_tree_update(t, n, key, begin - key);
 		else if (last > end)
-			frag_simtree_update(t, n, end, last - end);
+			frag_tree_update(t, n, end, last - end);
 		else
 			range_remove(p, t, n);
 		if (key < begin && last > end)
 			range_insert(p, t, end, last);
 		if (last >= end)
 			return;
-		n = frag_simtree_ceil(t, begin, 0);
+		n = frag_tree_ceil(t, begin, 0);
 	}
 }
 
@@ -113,8 +112,8 @@ static void range_cut(struct place *p, struct tree *t, uint64_t begin, uint64_t 
 /* Is [addr, end) free of chunks and reservations? */
 static bool is_free(const struct place *p, frag_addr_t addr, frag_addr_t end)
 {
-	const struct chunk *c = chunk_of(frag_simtree_floor(&p->chunks, end - 1));
-	const struct tree_node *n = frag_simtree_floor(&p->spans, end - 1);
+	const struct chunk *c = chunk_of(frag_tree_floor(&p->chunks, end - 1));
+	const struct frag_tree_node *n = frag_tree_floor(&p->spans, end - 1);
 
 	return !(c && c->addr + c->bytes > addr) && !(n && range_end(n) > addr);
 }
@@ -123,7 +122,7 @@ static bool is_free(const struct place *p, frag_addr_t addr, frag_addr_t end)
 static int reserve_nodes(struct place *p, struct frag_err *err)
 {
 	if (!frag_simarena_reserve(&p->arena) ||
-	    !frag_simslab_reserve(&p->nodes, p->chunks_open + p->spans_open + 8))
+	    frag_slab_reserve(&p->nodes, p->chunks_open + p->spans_open + 8))
 		return frag_fail_nomem(err, "address space of the simulated card");
 	return 0;
 }
@@ -135,7 +134,7 @@ static struct chunk *chunk_open(struct place *p, frag_addr_t addr, frag_addr_t e
 	range_cut(p, &p->gaps, addr, end);
 	c->by_addr.key = addr;
 	c->by_addr.weight = 0;
-	frag_simtree_insert(&p->chunks, &c->by_addr);
+	frag_tree_insert(&p->chunks, &c->by_addr);
 	p->low = FRAG_MIN(p->low, addr);
 	p->chunks_open++;
 	return c;
@@ -144,13 +143,13 @@ static struct chunk *chunk_open(struct place *p, frag_addr_t addr, frag_addr_t e
 static void chunk_close(struct place *p, struct chunk *c)
 {
 	frag_addr_t addr = c->addr, end = c->addr + c->bytes;
-	struct tree_node *lowest;
+	struct frag_tree_node *lowest;
 
-	frag_simtree_remove(&p->chunks, &c->by_addr);
+	frag_tree_remove(&p->chunks, &c->by_addr);
 	frag_simarena_close(&p->arena, c);
 	p->chunks_open--;
 	range_add(p, &p->gaps, addr, end);
-	lowest = frag_simtree_first(&p->gaps);
+	lowest = frag_tree_first(&p->gaps);
 	if (lowest->key == p->low) { /* the lowest chunk went: open space again */
 		p->low = range_end(lowest);
 		range_remove(p, &p->gaps, lowest);
@@ -174,9 +173,9 @@ int frag_simplace_init(struct place *p, struct frag_err *err)
 {
 	*p = (struct place){ .low = CONTEXT_BASE + GRAIN, .top = RESERVE_BASE };
 	frag_simarena_init(&p->arena);
-	frag_simslab_init(&p->nodes, sizeof(struct tree_node));
-	if (reserve_nodes(p, err) || !frag_simslab_reserve(&p->arena.pieces, 8) ||
-	    !frag_simslab_reserve(&p->arena.chunks, 2)) {
+	frag_slab_init(&p->nodes, sizeof(struct frag_tree_node));
+	if (reserve_nodes(p, err) || frag_slab_reserve(&p->arena.pieces, 8) ||
+	    frag_slab_reserve(&p->arena.chunks, 2)) {
 		frag_simplace_release(p);
 		return frag_fail_nomem(err, "address space of the simulated card");
 	}
@@ -186,13 +185,13 @@ int frag_simplace_init(struct place *p, struct frag_err *err)
 void frag_simplace_release(struct place *p)
 {
 	frag_simarena_release(&p->arena);
-	frag_simslab_release(&p->nodes);
+	frag_slab_release(&p->nodes);
 }
 
 /* Base of a fresh chunk, 0 = no address space. */
 static frag_addr_t fresh_base(struct place *p, uint64_t bytes)
 {
-	struct tree_node *n = frag_simtree_last_fit(&p->gaps, bytes + SLACK);
+	struct frag_tree_node *n = frag_tree_last_fit(&p->gaps, bytes + SLACK);
 
 	if (n)
 		return frag_round_down(range_end(n) - bytes, GRAIN);
@@ -202,7 +201,7 @@ static frag_addr_t fresh_base(struct place *p, uint64_t bytes)
 		if (p->low < p->top || p->low - p->top < bytes + GRAIN)
 			return 0;
 		base = frag_round_down(p->low - bytes, GRAIN);
-		n = frag_simtree_floor(&p->spans, p->low - 1);
+		n = frag_tree_floor(&p->spans, p->low - 1);
 		if (!n || range_end(n) <= base)
 			return base;
 		p->low = n->key; /* a recorded reservation is in the way */
@@ -270,7 +269,7 @@ int frag_simplace_claim(struct place *p, frag_addr_t addr, uint64_t bytes, bool 
 		return frag_fail(err, FRAG_EDEVICE,
 				 "cudaMalloc: no segment of %llu bytes fits at 0x%llx",
 				 (unsigned long long)bytes, (unsigned long long)addr);
-	c = chunk_of(frag_simtree_floor(&p->chunks, addr));
+	c = chunk_of(frag_tree_floor(&p->chunks, addr));
 	if (c && c->addr + c->bytes <= addr)
 		c = NULL;
 	if (wish)
@@ -313,11 +312,11 @@ static void span_open(struct place *p, frag_addr_t addr, frag_addr_t end)
 static frag_addr_t span_base(struct place *p, uint64_t bytes)
 {
 	for (;;) {
-		struct tree_node *n;
+		struct frag_tree_node *n;
 
 		if (p->low < p->top || p->low - p->top < bytes + GRAIN)
 			return 0;
-		n = frag_simtree_floor(&p->spans, p->top + bytes - 1);
+		n = frag_tree_floor(&p->spans, p->top + bytes - 1);
 		if (!n || range_end(n) <= p->top)
 			return p->top;
 		p->top = range_end(n); /* a recorded one that lies high above */
@@ -326,13 +325,13 @@ static frag_addr_t span_base(struct place *p, uint64_t bytes)
 
 int frag_simplace_reserve(struct place *p, uint64_t bytes, frag_addr_t *out, struct frag_err *err)
 {
-	struct tree_node *n;
+	struct frag_tree_node *n;
 
 	FRAG_TRY(reserve_nodes(p, err));
 	if (bytes > ADDR_END)
 		return FRAG_OOM;
 	bytes = frag_round_up(bytes, GRAIN);
-	n = frag_simtree_first_fit(&p->span_gaps, bytes);
+	n = frag_tree_first_fit(&p->span_gaps, bytes);
 	*out = n ? n->key : span_base(p, bytes);
 	if (!*out)
 		return FRAG_OOM;
@@ -354,7 +353,7 @@ int frag_simplace_reserve_at(struct place *p, frag_addr_t addr, uint64_t bytes,
 
 void frag_simplace_unreserve(struct place *p, frag_addr_t addr)
 {
-	struct tree_node *n = frag_simtree_find(&p->spans, addr, 0);
+	struct frag_tree_node *n = frag_tree_find(&p->spans, addr, 0);
 	frag_addr_t end;
 
 	FRAG_ASSERT(n != NULL);
@@ -364,7 +363,7 @@ void frag_simplace_unreserve(struct place *p, frag_addr_t addr)
 	if (end > p->top)
 		return;
 	range_add(p, &p->span_gaps, addr, end);
-	n = frag_simtree_floor(&p->span_gaps, UINT64_MAX);
+	n = frag_tree_floor(&p->span_gaps, UINT64_MAX);
 	if (range_end(n) == p->top) { /* the highest went */
 		p->top = n->key;
 		range_remove(p, &p->span_gaps, n);

@@ -15,14 +15,14 @@
 #include "sim_arena.h"
 
 struct place {
-	struct arena arena;    /* chunks */
-	struct tree chunks;    /* by address */
-	struct tree gaps;      /* free address space above `low`: address -> bytes */
-	struct tree spans;     /* reservations by address */
-	struct tree span_gaps; /* free address space between them */
-	struct slab nodes;     /* of gaps, span_gaps and spans */
-	frag_addr_t low;       /* below it no chunk was ever put */
-	frag_addr_t top;       /* above it no reservation is */
+	struct arena arena;	    /* chunks */
+	struct frag_tree chunks;    /* by address */
+	struct frag_tree gaps;	    /* free address space above `low`: address -> bytes */
+	struct frag_tree spans;	    /* reservations by address */
+	struct frag_tree span_gaps; /* free address space between them */
+	struct frag_slab nodes;	    /* of gaps, span_gaps and spans */
+	frag_addr_t low;	    /* below it no chunk was ever put */
+	frag_addr_t top;	    /* above it no reservation is */
 	uint64_t chunks_open, spans_open;
 	bool started; /* own rule used once: the context has its place */
 };

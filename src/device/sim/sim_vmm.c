@@ -22,7 +22,7 @@
 #include "sim.h"
 
 struct range {
-	struct tree_node node; /* key: address */
+	struct frag_tree_node node; /* key: address */
 	uint64_t bytes;
 	uint64_t mappings;
 };
@@ -35,7 +35,7 @@ struct handle {
 };
 
 struct mapping {
-	struct tree_node node; /* key: address */
+	struct frag_tree_node node; /* key: address */
 	struct handle *handle;
 	struct range *range;
 };
@@ -44,17 +44,17 @@ struct mapping {
 
 void frag_sim_vmm_init(struct sim *sim)
 {
-	frag_simslab_init(&sim->vmm.range_slab, sizeof(struct range));
-	frag_simslab_init(&sim->vmm.mapping_slab, sizeof(struct mapping));
-	frag_simslab_init(&sim->vmm.handle_slab, sizeof(struct handle));
+	frag_slab_init(&sim->vmm.range_slab, sizeof(struct range));
+	frag_slab_init(&sim->vmm.mapping_slab, sizeof(struct mapping));
+	frag_slab_init(&sim->vmm.handle_slab, sizeof(struct handle));
 }
 
 void frag_sim_vmm_release(struct sim *sim)
 {
-	frag_simslab_release(&sim->vmm.range_slab);
-	frag_simslab_release(&sim->vmm.mapping_slab);
-	frag_simslab_release(&sim->vmm.handle_slab);
-	frag_simmap_release(&sim->vmm.handles);
+	frag_slab_release(&sim->vmm.range_slab);
+	frag_slab_release(&sim->vmm.mapping_slab);
+	frag_slab_release(&sim->vmm.handle_slab);
+	frag_addr_map_release(&sim->vmm.handles);
 }
 
 static int check_granule(enum frag_call call, frag_addr_t addr, uint64_t bytes,
@@ -70,15 +70,15 @@ static int check_granule(enum frag_call call, frag_addr_t addr, uint64_t bytes,
 /* The range that holds [addr, addr + bytes), or NULL. */
 static struct range *range_of(const struct sim_vmm *v, frag_addr_t addr, uint64_t bytes)
 {
-	struct tree_node *n = frag_simtree_floor(&v->ranges, addr);
-	struct range *r = n ? TREE_OF(n, struct range, node) : NULL;
+	struct frag_tree_node *n = frag_tree_floor(&v->ranges, addr);
+	struct range *r = n ? FRAG_TREE_OF(n, struct range, node) : NULL;
 
 	return r && bytes <= r->bytes && addr - n->key <= r->bytes - bytes ? r : NULL;
 }
 
-static struct mapping *mapping_of(struct tree_node *n)
+static struct mapping *mapping_of(struct frag_tree_node *n)
 {
-	return n ? TREE_OF(n, struct mapping, node) : NULL;
+	return n ? FRAG_TREE_OF(n, struct mapping, node) : NULL;
 }
 
 /* ---- ranges ----------------------------------------------------------------- */
@@ -117,12 +117,12 @@ int frag_sim_reserve(void *priv, uint64_t bytes, frag_addr_t hint, frag_addr_t *
 
 	*ns = frag_sim_cost(sim, FRAG_CALL_RESERVE, bytes);
 	FRAG_TRY(check_granule(FRAG_CALL_RESERVE, 0, bytes, err));
-	if (!frag_simslab_reserve(&sim->vmm.range_slab, 1))
+	if (frag_slab_reserve(&sim->vmm.range_slab, 1))
 		return frag_fail_nomem(err, "address range");
 	FRAG_TRY(place_range(sim, bytes, hint, out, err));
-	r = frag_simslab_take(&sim->vmm.range_slab);
+	r = frag_slab_alloc(&sim->vmm.range_slab);
 	*r = (struct range){ .node.key = *out, .bytes = bytes };
-	frag_simtree_insert(&sim->vmm.ranges, &r->node);
+	frag_tree_insert(&sim->vmm.ranges, &r->node);
 	return 0;
 }
 
@@ -143,8 +143,8 @@ int frag_sim_unreserve(void *priv, frag_addr_t addr, uint64_t bytes, uint64_t *n
 				 "cuMemAddressFree: range 0x%llx still has %llu mappings; unmap "
 				 "first",
 				 LLU(addr), LLU(r->mappings));
-	frag_simtree_remove(&sim->vmm.ranges, &r->node);
-	frag_simslab_give(&sim->vmm.range_slab, r);
+	frag_tree_remove(&sim->vmm.ranges, &r->node);
+	frag_slab_free(&sim->vmm.range_slab, r);
 	frag_simplace_unreserve(&sim->place, addr);
 	return 0;
 }
@@ -162,7 +162,7 @@ int frag_sim_create(void *priv, uint64_t bytes, uint64_t *handle, uint64_t *ns,
 
 	*ns = 0;
 	FRAG_TRY(check_granule(FRAG_CALL_CREATE, 0, bytes, err));
-	if (!frag_simslab_reserve(&v->handle_slab, 1) || !frag_simmap_reserve(&v->handles))
+	if (frag_slab_reserve(&v->handle_slab, 1) || frag_addr_map_reserve(&v->handles))
 		return frag_fail_nomem(err, "physical handle");
 	rc = frag_sim_hook(sim, FRAG_CALL_CREATE, bytes, &unused);
 	if (rc != FRAG_OOM)
@@ -171,9 +171,9 @@ int frag_sim_create(void *priv, uint64_t bytes, uint64_t *handle, uint64_t *ns,
 		*ns += frag_sim_cost(sim, FRAG_COST_CREATE_REFUSED, bytes);
 		return rc;
 	}
-	h = frag_simslab_take(&v->handle_slab);
+	h = frag_slab_alloc(&v->handle_slab);
 	*h = (struct handle){ .id = ++v->last_handle, .bytes = bytes };
-	frag_simmap_put(&v->handles, h->id, h);
+	frag_addr_map_put(&v->handles, h->id, h);
 	*handle = h->id;
 	*ns += frag_sim_cost(sim, FRAG_CALL_CREATE, bytes);
 	return 0;
@@ -187,14 +187,14 @@ static uint64_t drop_if_unused(struct sim *sim, struct handle *h)
 	if (!h->released || h->mappings)
 		return 0;
 	frag_sim_give(sim, bytes);
-	frag_simslab_give(&sim->vmm.handle_slab, h);
+	frag_slab_free(&sim->vmm.handle_slab, h);
 	return frag_sim_cost(sim, FRAG_CALL_RELEASE, bytes);
 }
 
 int frag_sim_release(void *priv, uint64_t handle, uint64_t *ns, struct frag_err *err)
 {
 	struct sim *sim = priv;
-	struct handle *h = frag_simmap_take(&sim->vmm.handles, handle);
+	struct handle *h = frag_addr_map_take(&sim->vmm.handles, handle);
 
 	*ns = 0;
 	if (!h)
@@ -219,7 +219,7 @@ static int check_map(const struct sim_vmm *v, frag_addr_t addr, const struct han
 				 "cuMemMap: 0x%llx with %llu bytes is not inside one reserved "
 				 "range",
 				 LLU(addr), LLU(h->bytes));
-	before = mapping_of(frag_simtree_floor(&v->mappings, addr + h->bytes - 1));
+	before = mapping_of(frag_tree_floor(&v->mappings, addr + h->bytes - 1));
 	if (before && before->node.key + before->handle->bytes > addr)
 		return frag_fail(err, FRAG_EDEVICE,
 				 "cuMemMap: 0x%llx with %llu bytes overlaps the mapping at 0x%llx",
@@ -231,7 +231,7 @@ int frag_sim_map(void *priv, frag_addr_t addr, uint64_t handle, uint64_t *ns, st
 {
 	struct sim *sim = priv;
 	struct sim_vmm *v = &sim->vmm;
-	struct handle *h = frag_simmap_find(&v->handles, handle);
+	struct handle *h = frag_addr_map_get(&v->handles, handle);
 	struct mapping *m;
 
 	*ns = 0;
@@ -239,13 +239,13 @@ int frag_sim_map(void *priv, frag_addr_t addr, uint64_t handle, uint64_t *ns, st
 		return frag_fail(err, FRAG_EDEVICE, "cuMemMap: unknown or released handle %llu",
 				 LLU(handle));
 	FRAG_TRY(check_map(v, addr, h, err));
-	if (!frag_simslab_reserve(&v->mapping_slab, 1))
+	if (frag_slab_reserve(&v->mapping_slab, 1))
 		return frag_fail_nomem(err, "mapping");
-	m = frag_simslab_take(&v->mapping_slab);
+	m = frag_slab_alloc(&v->mapping_slab);
 	*m = (struct mapping){ .node.key = addr,
 			       .handle = h,
 			       .range = range_of(v, addr, h->bytes) };
-	frag_simtree_insert(&v->mappings, &m->node);
+	frag_tree_insert(&v->mappings, &m->node);
 	h->mappings++;
 	m->range->mappings++;
 	*ns = frag_sim_cost(sim, FRAG_CALL_MAP, h->bytes);
@@ -259,15 +259,15 @@ int frag_sim_map(void *priv, frag_addr_t addr, uint64_t handle, uint64_t *ns, st
 static int check_whole(const struct sim *sim, enum frag_call call, unsigned next, frag_addr_t addr,
 		       uint64_t bytes, uint64_t *ns, struct frag_err *err)
 {
-	const struct tree *t = &sim->vmm.mappings;
+	const struct frag_tree *t = &sim->vmm.mappings;
 	frag_addr_t at = addr, end = addr + bytes;
 	unsigned item = call;
 
 	*ns = 0;
 	FRAG_TRY(check_granule(call, addr, bytes, err));
-	for (const struct tree_node *n = frag_simtree_find(t, addr, 0); at < end;
-	     n = frag_simtree_next(t, n)) {
-		const struct mapping *m = n ? TREE_OF(n, struct mapping, node) : NULL;
+	for (const struct frag_tree_node *n = frag_tree_find(t, addr, 0); at < end;
+	     n = frag_tree_next(t, n)) {
+		const struct mapping *m = n ? FRAG_TREE_OF(n, struct mapping, node) : NULL;
 
 		if (!m || n->key != at || m->handle->bytes > end - at)
 			return frag_fail(err, FRAG_EDEVICE,
@@ -295,14 +295,14 @@ int frag_sim_unmap(void *priv, frag_addr_t addr, uint64_t bytes, uint64_t *ns, s
 
 	FRAG_TRY(check_whole(sim, FRAG_CALL_UNMAP, FRAG_COST_UNMAP_NEXT, addr, bytes, ns, err));
 	for (frag_addr_t at = addr; at < addr + bytes;) {
-		struct mapping *m = mapping_of(frag_simtree_find(&v->mappings, at, 0));
+		struct mapping *m = mapping_of(frag_tree_find(&v->mappings, at, 0));
 		struct handle *h = m->handle;
 
 		at += h->bytes;
-		frag_simtree_remove(&v->mappings, &m->node);
+		frag_tree_remove(&v->mappings, &m->node);
 		m->range->mappings--;
 		h->mappings--;
-		frag_simslab_give(&v->mapping_slab, m);
+		frag_slab_free(&v->mapping_slab, m);
 		*ns += drop_if_unused(sim, h);
 	}
 	return 0;

@@ -15,25 +15,25 @@
 void frag_uvm_resident_init(struct uvm_resident *b)
 {
 	*b = (struct uvm_resident){ 0 };
-	frag_simslab_init(&b->piece_slab, sizeof(struct uvm_piece));
-	frag_simslab_init(&b->page_slab, sizeof(struct uvm_page));
+	frag_slab_init(&b->piece_slab, sizeof(struct uvm_piece));
+	frag_slab_init(&b->page_slab, sizeof(struct uvm_page));
 	frag_uvmroots_init(&b->roots);
 }
 
 void frag_uvm_resident_release(struct uvm_resident *b)
 {
-	frag_simmap_release(&b->live);
-	frag_simmap_release(&b->pages);
-	frag_simslab_release(&b->piece_slab);
-	frag_simslab_release(&b->page_slab);
+	frag_addr_map_release(&b->live);
+	frag_addr_map_release(&b->pages);
+	frag_slab_release(&b->piece_slab);
+	frag_slab_release(&b->page_slab);
 	frag_uvmroots_release(&b->roots);
 	frag_uvm_resident_init(b);
 }
 
 bool frag_uvm_resident_reserve(struct uvm_resident *b)
 {
-	return frag_simslab_reserve(&b->piece_slab, 1) && frag_simmap_reserve(&b->live) &&
-	       frag_simslab_reserve(&b->page_slab, 1) && frag_simmap_reserve(&b->pages) &&
+	return !frag_slab_reserve(&b->piece_slab, 1) && !frag_addr_map_reserve(&b->live) &&
+	       !frag_slab_reserve(&b->page_slab, 1) && !frag_addr_map_reserve(&b->pages) &&
 	       frag_uvmroots_reserve(&b->roots);
 }
 
@@ -106,7 +106,7 @@ static void touch_page(struct uvm_resident *b, struct uvm_page *page, uint32_t w
 void frag_uvm_resident_touch(struct uvm_resident *b, frag_addr_t addr, uint64_t bytes,
 			     bool prefetch)
 {
-	struct uvm_piece *p = frag_simmap_find(&b->live, addr);
+	struct uvm_piece *p = frag_addr_map_get(&b->live, addr);
 	uint64_t at = addr % UVM_BLOCK;
 
 	if (p->page)
@@ -120,22 +120,22 @@ void frag_uvm_resident_touch(struct uvm_resident *b, frag_addr_t addr, uint64_t 
 
 static struct uvm_page *page_of(struct uvm_resident *b, uint64_t number)
 {
-	struct uvm_page *page = frag_simmap_find(&b->pages, number);
+	struct uvm_page *page = frag_addr_map_get(&b->pages, number);
 
 	if (page)
 		return page;
-	page = frag_simslab_take(&b->page_slab);
+	page = frag_slab_alloc(&b->page_slab);
 	*page = (struct uvm_page){ 0 };
-	frag_simmap_put(&b->pages, number, page);
+	frag_addr_map_put(&b->pages, number, page);
 	return page;
 }
 
 void frag_uvm_resident_add(struct uvm_resident *b, frag_addr_t addr, uint64_t bytes)
 {
-	struct uvm_piece *p = frag_simslab_take(&b->piece_slab);
+	struct uvm_piece *p = frag_slab_alloc(&b->piece_slab);
 
 	*p = (struct uvm_piece){ .bytes = bytes };
-	frag_simmap_put(&b->live, addr, p);
+	frag_addr_map_put(&b->live, addr, p);
 	/* one of 2 MiB or less never crosses a page on the cards known; elsewhere it stands alone */
 	if (addr % UVM_BLOCK + bytes <= UVM_BLOCK) {
 		p->page = page_of(b, addr / UVM_BLOCK);
@@ -145,7 +145,7 @@ void frag_uvm_resident_add(struct uvm_resident *b, frag_addr_t addr, uint64_t by
 
 void frag_uvm_resident_free(struct uvm_resident *b, frag_addr_t addr)
 {
-	struct uvm_piece *p = frag_simmap_take(&b->live, addr);
+	struct uvm_piece *p = frag_addr_map_take(&b->live, addr);
 	struct uvm_page *page = p->page;
 
 	b->resident_bytes -= p->groups * UVM_GROUP;
@@ -154,8 +154,8 @@ void frag_uvm_resident_free(struct uvm_resident *b, frag_addr_t addr)
 	if (page && !--page->live_count) {
 		b->resident_bytes -= frag_uvm_count(page->resident) * UVM_GROUP;
 		frag_uvmroots_give(&b->roots, page->resident != 0);
-		frag_simmap_take(&b->pages, addr / UVM_BLOCK);
-		frag_simslab_give(&b->page_slab, page);
+		frag_addr_map_take(&b->pages, addr / UVM_BLOCK);
+		frag_slab_free(&b->page_slab, page);
 	}
-	frag_simslab_give(&b->piece_slab, p);
+	frag_slab_free(&b->piece_slab, p);
 }

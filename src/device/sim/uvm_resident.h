@@ -14,7 +14,8 @@
 #ifndef FRAG_DEVICE_UVM_RESIDENT_H
 #define FRAG_DEVICE_UVM_RESIDENT_H
 
-#include "sim_store.h"
+#include "lib/addr_map.h"
+#include "lib/slab.h"
 #include "uvm_groups.h"
 #include "uvm_roots.h"
 
@@ -36,9 +37,9 @@ struct uvm_resident {
 	uint64_t resident_bytes;
 	struct uvm_roots roots;
 
-	struct addr_map live;  /* address -> uvm_piece */
-	struct addr_map pages; /* number of the page -> uvm_page */
-	struct slab piece_slab, page_slab;
+	struct frag_addr_map live;  /* address -> uvm_piece */
+	struct frag_addr_map pages; /* number of the page -> uvm_page */
+	struct frag_slab piece_slab, page_slab;
 };
 
 /* Empty; the driver holds nothing. release: forgets everything. */
@@ -60,7 +61,7 @@ void frag_uvm_resident_free(struct uvm_resident *b, frag_addr_t addr);
 static inline const struct uvm_piece *frag_uvm_resident_find(const struct uvm_resident *b,
 							     frag_addr_t addr)
 {
-	return frag_simmap_find(&b->live, addr);
+	return frag_addr_map_get(&b->live, addr);
 }
 
 #endif

@@ -32,24 +32,22 @@ void frag_uvmroots_init(struct uvm_roots *m)
 	const size_t part = sizeof(struct uvm_chunk);
 
 	*m = (struct uvm_roots){ 0 };
-	frag_simslab_init(&m->cut_slab[UVM_CHUNK_GROUP],
-			  sizeof(struct uvm_cut) + UVM_GROUPS * part);
-	frag_simslab_init(&m->cut_slab[UVM_CHUNK_PAGE],
-			  sizeof(struct uvm_cut) + GROUP_PAGES * part);
+	frag_slab_init(&m->cut_slab[UVM_CHUNK_GROUP], sizeof(struct uvm_cut) + UVM_GROUPS * part);
+	frag_slab_init(&m->cut_slab[UVM_CHUNK_PAGE], sizeof(struct uvm_cut) + GROUP_PAGES * part);
 }
 
 void frag_uvmroots_release(struct uvm_roots *m)
 {
 	for (unsigned i = 0; i < UVM_CHUNK_SIZES; i++)
-		frag_simslab_release(&m->cut_slab[i]);
+		frag_slab_release(&m->cut_slab[i]);
 	frag_uvmroots_init(m);
 }
 
 bool frag_uvmroots_reserve(struct uvm_roots *m)
 {
 	/* up to 31 groups and 15 pages, which begin one root and one of its groups at most */
-	return frag_simslab_reserve(&m->cut_slab[UVM_CHUNK_GROUP], 1) &&
-	       frag_simslab_reserve(&m->cut_slab[UVM_CHUNK_PAGE], 1);
+	return !frag_slab_reserve(&m->cut_slab[UVM_CHUNK_GROUP], 1) &&
+	       !frag_slab_reserve(&m->cut_slab[UVM_CHUNK_PAGE], 1);
 }
 
 void frag_uvmroots_take(struct uvm_roots *m, uint64_t count)
@@ -92,8 +90,8 @@ static struct uvm_chunk *use_first(struct uvm_roots *m, enum uvm_chunk_size size
 /* whole: a chunk of the next size that is in use; NULL: a root. */
 static void cut_up(struct uvm_roots *m, struct uvm_chunk *whole)
 {
-	struct slab *slab = &m->cut_slab[whole ? UVM_CHUNK_PAGE : UVM_CHUNK_GROUP];
-	struct uvm_cut *cut = frag_simslab_take(slab);
+	struct frag_slab *slab = &m->cut_slab[whole ? UVM_CHUNK_PAGE : UVM_CHUNK_GROUP];
+	struct uvm_cut *cut = frag_slab_alloc(slab);
 
 	cut->whole = whole;
 	cut->used_count = 0;
@@ -135,7 +133,7 @@ static struct uvm_chunk *merge(struct uvm_roots *m, struct uvm_cut *cut)
 
 	for (unsigned i = 0; i < parts_count(cut); i++)
 		remove_free(m, &cut->parts[i]);
-	frag_simslab_give(&m->cut_slab[parts_size(cut)], cut);
+	frag_slab_free(&m->cut_slab[parts_size(cut)], cut);
 	return whole;
 }
 

@@ -19,7 +19,7 @@
 #ifndef FRAG_DEVICE_UVM_ROOTS_H
 #define FRAG_DEVICE_UVM_ROOTS_H
 
-#include "sim_store.h"
+#include "lib/slab.h"
 #include "uvm_groups.h"
 
 #define UVM_BATCH 64u /* roots; uvm_perf_pma_batch_nonpinned_order is 6 */
@@ -40,7 +40,7 @@ struct uvm_roots {
 	uint64_t spare_count; /* taken from the card, not in use */
 
 	struct uvm_chunks free[UVM_CHUNK_SIZES];
-	struct slab cut_slab[UVM_CHUNK_SIZES]; /* by the size of the parts */
+	struct frag_slab cut_slab[UVM_CHUNK_SIZES]; /* by the size of the parts */
 };
 
 /* Nothing taken. release: forgets everything. */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Placed buffers and the gaps between them; see place.h. */
 #include "place.h"
+#include "lib/bisect.h"
+#include "lib/grow.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -23,17 +25,9 @@ static void count_before(struct frag_placer *p)
 
 	for (size_t i = 0; i < n; i++) {
 		uint64_t upper = p->b->list[i].upper;
-		size_t lo = 0, hi = n;
 
-		while (lo < hi) {
-			size_t mid = lo + (hi - lo) / 2;
-
-			if (p->b->list[p->by_lower[mid]].lower < upper)
-				lo = mid + 1;
-			else
-				hi = mid;
-		}
-		p->before[i] = (uint32_t)lo;
+		FRAG_BISECT(p->before[i], 0, n,
+			    p->b->list[p->by_lower[p->before[i]]].lower < upper);
 	}
 }
 
@@ -188,17 +182,7 @@ static void mark_placed(struct frag_placer *p, uint32_t i)
 
 static int reserve(struct frag_placer *p, size_t want, struct frag_err *err)
 {
-	struct frag_span *met;
-
-	if (p->met_cap >= want)
-		return 0;
-	want = FRAG_MAX(want, 2 * p->met_cap);
-	met = frag_host_realloc(p->met, want, sizeof(*met));
-	if (!met)
-		return frag_fail_nomem(err, "placement");
-	p->met = met;
-	p->met_cap = want;
-	return 0;
+	return frag_grow_to(&p->met, want, &p->met_cap, sizeof(*p->met), "placement", err);
 }
 
 int frag_placer_put(struct frag_placer *p, uint32_t i, enum frag_gap_rule rule,

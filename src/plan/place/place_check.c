@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The independent check of a placement: a sweep over time with the set of
- * occupied ranges in a treap by offset. A buffer that begins must not reach into
+ * occupied ranges in a tree by offset. A buffer that begins must not reach into
  * its neighbours in that set; as the set never overlaps, the two neighbours are
  * all there is to compare. Nothing here is shared with what makes placements.
  */
@@ -10,97 +10,38 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#define NIL UINT32_MAX
-
-/* Node i of the treap is buffer i. */
-struct node {
-	uint64_t from;
-	uint32_t left, right, heat; /* heat: random, largest at the root */
-};
+#include "lib/tree.h"
 
 struct sweep {
 	const struct frag_buffers *b;
-	struct node *nodes;
-	uint32_t root;
+	struct frag_tree tree;
+	struct frag_tree_node *nodes; /* of each buffer; key: its offset */
 };
 
-/* Splits by offset: below `from` to *a, the rest to *b. */
-static void split(struct node *n, uint32_t t, uint64_t from, uint32_t *a, uint32_t *b)
+static uint64_t end_of(const struct sweep *s, size_t i)
 {
-	while (t != NIL) {
-		if (n[t].from < from) {
-			*a = t;
-			a = &n[t].right;
-			t = n[t].right;
-		} else {
-			*b = t;
-			b = &n[t].left;
-			t = n[t].left;
-		}
-	}
-	*a = *b = NIL;
+	return s->nodes[i].key + s->b->list[i].bytes;
 }
 
-/* All of a are below all of b. */
-static uint32_t join(struct node *n, uint32_t a, uint32_t b)
-{
-	uint32_t root = NIL, *at = &root;
-
-	while (a != NIL && b != NIL) {
-		if (n[a].heat > n[b].heat) {
-			*at = a;
-			at = &n[a].right;
-			a = n[a].right;
-		} else {
-			*at = b;
-			at = &n[b].left;
-			b = n[b].left;
-		}
-	}
-	*at = a != NIL ? a : b;
-	return root;
-}
-
-static uint64_t end_of(const struct sweep *s, uint32_t i)
-{
-	return s->nodes[i].from + s->b->list[i].bytes;
-}
-
-static int fail_pair(const struct sweep *s, uint32_t i, uint32_t k, struct frag_err *err)
+static int fail_pair(const struct sweep *s, size_t i, size_t k, struct frag_err *err)
 {
 	return frag_fail(err, FRAG_ECHECK,
-			 "buffers %u and %u overlap: offsets %" PRIu64 " to %" PRIu64
+			 "buffers %zu and %zu overlap: offsets %" PRIu64 " to %" PRIu64
 			 " and %" PRIu64 " to %" PRIu64,
-			 i, k, s->nodes[i].from, end_of(s, i), s->nodes[k].from, end_of(s, k));
+			 i, k, s->nodes[i].key, end_of(s, i), s->nodes[k].key, end_of(s, k));
 }
 
-static int begin(struct sweep *s, uint32_t i, struct frag_err *err)
+static int begin(struct sweep *s, size_t i, struct frag_err *err)
 {
-	struct node *n = s->nodes;
-	uint32_t below = NIL, above = NIL, last, first;
+	struct frag_tree_node *n = &s->nodes[i], *last = frag_tree_floor(&s->tree, n->key),
+			      *first = frag_tree_ceil(&s->tree, n->key, 0);
 
-	split(n, s->root, n[i].from, &below, &above);
-	for (last = below; last != NIL && n[last].right != NIL;)
-		last = n[last].right;
-	for (first = above; first != NIL && n[first].left != NIL;)
-		first = n[first].left;
-	if (last != NIL && end_of(s, last) > n[i].from)
-		return fail_pair(s, last, i, err);
-	if (first != NIL && end_of(s, i) > n[first].from)
-		return fail_pair(s, first, i, err);
-	n[i].left = n[i].right = NIL;
-	s->root = join(n, join(n, below, i), above);
+	if (last && end_of(s, (size_t)(last - s->nodes)) > n->key)
+		return fail_pair(s, (size_t)(last - s->nodes), i, err);
+	if (first && end_of(s, i) > first->key)
+		return fail_pair(s, (size_t)(first - s->nodes), i, err);
+	frag_tree_insert(&s->tree, n);
 	return 0;
-}
-
-static void end(struct sweep *s, uint32_t i)
-{
-	uint32_t below = NIL, above = NIL, self = NIL, rest = NIL;
-
-	split(s->nodes, s->root, s->nodes[i].from, &below, &above);
-	split(s->nodes, above, s->nodes[i].from + 1, &self, &rest);
-	FRAG_ASSERT(self == i);
-	s->root = join(s->nodes, below, rest);
 }
 
 /* Order of the sweep: by moment, ends before beginnings. */
@@ -149,7 +90,7 @@ static int sweep(struct sweep *s, struct moment *moments, size_t count, struct f
 		if (moments[k].begins)
 			FRAG_TRY(begin(s, moments[k].buffer, err));
 		else
-			end(s, moments[k].buffer);
+			frag_tree_remove(&s->tree, &s->nodes[moments[k].buffer]);
 	}
 	return 0;
 }
@@ -157,13 +98,12 @@ static int sweep(struct sweep *s, struct moment *moments, size_t count, struct f
 int frag_place_check(const struct frag_buffers *b, const uint64_t *offsets, uint64_t align,
 		     uint64_t height, struct frag_err *err)
 {
-	struct sweep s = { .b = b, .root = NIL };
+	struct sweep s = { .b = b };
 	struct moment *moments;
-	uint32_t heat = 2463534242u;
 	int rc;
 
 	FRAG_TRY(check_each(b, offsets, align, height, err));
-	if (b->count >= NIL)
+	if (b->count >= UINT32_MAX)
 		return frag_fail(err, FRAG_ECHECK, "too many buffers to check");
 	s.nodes = frag_host_calloc(b->count + 1, sizeof(*s.nodes));
 	moments = frag_host_calloc(2 * b->count + 1, sizeof(*moments));
@@ -171,10 +111,7 @@ int frag_place_check(const struct frag_buffers *b, const uint64_t *offsets, uint
 		rc = frag_fail_nomem(err, "check of a placement");
 	} else {
 		for (uint32_t i = 0; i < b->count; i++) {
-			heat ^= heat << 13; /* xorshift32 */
-			heat ^= heat >> 17;
-			heat ^= heat << 5;
-			s.nodes[i] = (struct node){ offsets[i], NIL, NIL, heat };
+			s.nodes[i].key = offsets[i];
 			moments[2 * i] = (struct moment){ b->list[i].lower, i, 1 };
 			moments[2 * i + 1] = (struct moment){ b->list[i].upper, i, 0 };
 		}

@@ -17,6 +17,7 @@
  * the static orders are MiniMalloc's (google/minimalloc, src/solver.cc; the ideas only).
  */
 #include "place_tree.h"
+#include "lib/grow.h"
 
 #include <string.h>
 
@@ -91,15 +92,9 @@ static size_t list_candidates(struct tree *t, uint32_t section, size_t base)
 	const struct tree_problem *p = t->p;
 	size_t n = 0, most = p->at[section + 1] - p->at[section];
 
-	if (base + most > t->choices_cap) {
-		size_t cap = FRAG_MAX(base + most, 2 * t->choices_cap);
-		uint32_t *list = frag_host_realloc(t->choices, cap, sizeof(*list));
-
-		if (!list)
-			return SIZE_MAX;
-		t->choices = list;
-		t->choices_cap = cap;
-	}
+	if (frag_grow_to(&t->choices, base + most, &t->choices_cap, sizeof(*t->choices), "choices",
+			 NULL))
+		return SIZE_MAX;
 	for (uint32_t k = p->at[section]; k < p->at[section + 1]; k++) {
 		const struct tree_spot *s = &t->spots[p->within[k]];
 

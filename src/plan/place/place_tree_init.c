@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The placement search: sections, who meets whom, orders. See place_tree.h. */
 #include "place_tree.h"
+#include "lib/bisect.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -28,17 +29,10 @@ static uint32_t find_cuts(const struct frag_buffers *b, struct frag_edge *edges,
 /* Number of the first cut at or after a moment. */
 static uint32_t cut_of(const uint64_t *cuts, uint32_t count, uint64_t when)
 {
-	uint32_t lo = 0, hi = count;
+	uint32_t at;
 
-	while (lo < hi) {
-		uint32_t mid = lo + (hi - lo) / 2;
-
-		if (cuts[mid] < when)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
+	FRAG_BISECT(at, 0, count, cuts[at] < when);
+	return at;
 }
 
 static int make_items(struct tree_problem *p, struct frag_err *err)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The placement search: decisions, what follows from them, and taking them back. */
 #include "place_tree.h"
+#include "lib/grow.h"
 
 #include <string.h>
 
@@ -71,16 +72,9 @@ void tree_clear(struct tree *t)
 /* Room for one more. On failure the entry is lost and the attempt must end. */
 static struct tree_undo *undo_next(struct tree *t)
 {
-	if (t->undo_count == t->undo_cap) {
-		size_t cap = FRAG_MAX(2 * t->undo_cap, (size_t)1024);
-		struct tree_undo *list = frag_host_realloc(t->undo, cap, sizeof(*list));
-
-		if (!list) {
-			t->out_of_memory = true;
-			return NULL;
-		}
-		t->undo = list;
-		t->undo_cap = cap;
+	if (FRAG_GROW(t->undo, t->undo_count, t->undo_cap, "undo", NULL)) {
+		t->out_of_memory = true;
+		return NULL;
 	}
 	return &t->undo[t->undo_count++];
 }
@@ -109,16 +103,10 @@ static void keep_reason(struct tree *t, uint32_t section)
 	size_t words = t->p->words + 1;
 	uint64_t *to;
 
-	if (t->kept_count == t->kept_cap) {
-		size_t cap = FRAG_MAX(2 * t->kept_cap, (size_t)256);
-		uint64_t *kept = frag_host_realloc(t->kept, cap, words * sizeof(*kept));
-
-		if (!kept) {
-			t->out_of_memory = true;
-			return;
-		}
-		t->kept = kept;
-		t->kept_cap = cap;
+	if (frag_grow(&t->kept, t->kept_count, &t->kept_cap, words * sizeof(*t->kept), "reasons",
+		      NULL)) {
+		t->out_of_memory = true;
+		return;
 	}
 	to = &t->kept[t->kept_count++ * words];
 	memcpy(to, tree_reason(t, section), t->p->words * sizeof(*to));

@@ -4,6 +4,7 @@
  * beginning, and what lives there is placed. See step_plan.c.
  */
 #include "step_plan.h"
+#include "lib/bisect.h"
 
 #include <stdlib.h>
 
@@ -63,16 +64,9 @@ static size_t list_entrants(const struct step_maker *m, const struct step_window
 static uint32_t take_entrant(struct entrant *list, size_t n, uint64_t upper, uint64_t bytes)
 {
 	struct entrant key = { upper, bytes, 0 };
-	size_t lo = 0, hi = n;
+	size_t lo;
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (compare_entrants(&list[mid], &key) < 0)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
+	FRAG_BISECT(lo, 0, n, compare_entrants(&list[lo], &key) < 0);
 	for (; lo < n && list[lo].upper == upper && list[lo].bytes == bytes; lo++) {
 		uint32_t request = list[lo].request;
 

@@ -5,6 +5,8 @@
  * ragged is made coarser until the boxes are few enough to draw.
  */
 #include "layout.h"
+#include "lib/grow.h"
+#include "lib/bisect.h"
 
 #include "replay/hints.h"
 #include "replay/run.h"
@@ -78,15 +80,9 @@ static void add_range(struct grid *g, frag_addr_t from, frag_addr_t to)
 		g->ranges[g->count - 1].to = to;
 		return;
 	}
-	if (g->count == g->cap) {
-		size_t cap = g->cap ? 2 * g->cap : 1024;
-		struct range *list = frag_host_realloc(g->ranges, cap, sizeof(*list));
-
-		g->failed |= !list;
-		if (!list)
-			return;
-		g->ranges = list;
-		g->cap = cap;
+	if (FRAG_GROW(g->ranges, g->count, g->cap, "ranges", NULL)) {
+		g->failed = true;
+		return;
 	}
 	g->ranges[g->count++] = (struct range){ from, to, 0 };
 }
@@ -104,17 +100,10 @@ static void fold(struct grid *g)
 
 static const struct range *range_of(const struct grid *g, frag_addr_t addr)
 {
-	size_t lo = 0, hi = g->count;
+	size_t above;
 
-	while (lo + 1 < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (g->ranges[mid].from <= addr)
-			lo = mid;
-		else
-			hi = mid;
-	}
-	return &g->ranges[lo];
+	FRAG_BISECT(above, 1, g->count, g->ranges[above].from <= addr);
+	return &g->ranges[above - 1];
 }
 
 /* Row r covers the bytes [r, r + 1) * span / rows. */

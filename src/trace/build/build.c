@@ -10,6 +10,7 @@
  */
 #include "build_internal.h"
 #include "trace/event_words.h"
+#include "lib/bisect.h"
 
 #define PENDING UINT64_MAX /* evidence that waits for the index of its event */
 #define MAX_TIME ((1ull << 40) - 1)
@@ -127,11 +128,9 @@ static int take_slot(struct frag_builder *b, uint32_t *slot)
 	if (out->slots_count == b->slots_cap) {
 		size_t cap = b->slots_cap;
 
-		FRAG_TRY(frag_grow(&b->slots, out->slots_count, &cap, sizeof(*b->slots), "slots",
-				   b->err));
+		FRAG_TRY(FRAG_GROW(b->slots, out->slots_count, cap, "slots", b->err));
 		cap = b->slots_cap;
-		FRAG_TRY(frag_grow(&b->free_slots, out->slots_count, &cap, sizeof(*b->free_slots),
-				   "slots", b->err));
+		FRAG_TRY(FRAG_GROW(b->free_slots, out->slots_count, cap, "slots", b->err));
 		b->slots_cap = cap;
 	}
 	*slot = out->slots_count++;
@@ -155,8 +154,9 @@ static int alloc(struct frag_builder *b, size_t i)
 	if (FRAG_UNLIKELY(!e->bytes || e->bytes > FRAG_MAX_REQUEST))
 		return bad_entry(b, i, "alloc of an impossible size");
 	FRAG_TRY(take_slot(b, &slot));
-	FRAG_TRY(frag_addr_map_reserve(&b->live, b->err));
-	if (FRAG_UNLIKELY(!frag_addr_map_add(&b->live, e->addr, slot)))
+	if (frag_addr_map_reserve(&b->live))
+		return frag_fail_nomem(b->err, "live blocks");
+	if (FRAG_UNLIKELY(!frag_addr_map_add(&b->live, e->addr, slot + 1ull)))
 		return bad_entry(b, i, "alloc at an address that is still live");
 	emit_words(b,
 		   (struct frag_event_words){
@@ -183,8 +183,10 @@ static inline void emit_free(struct frag_builder *b, const struct frag_raw_entry
 
 static inline void end_slot(struct frag_builder *b, struct frag_addr_cell *cell)
 {
-	b->free_slots[b->free_count++] = cell->value;
-	b->slots[cell->value].used = false;
+	uint32_t slot = frag_addr_number(cell);
+
+	b->free_slots[b->free_count++] = slot;
+	b->slots[slot].used = false;
 	frag_addr_map_remove(&b->live, cell);
 }
 
@@ -196,14 +198,14 @@ static int let_go(struct frag_builder *b, size_t i)
 
 	if (FRAG_UNLIKELY(!cell))
 		return bad_entry(b, i, "free of an address that is not live");
-	if (FRAG_UNLIKELY(b->slots[cell->value].waiting))
+	if (FRAG_UNLIKELY(b->slots[frag_addr_number(cell)].waiting))
 		return bad_entry(b, i, "free of an address that was freed before");
 	if (FRAG_LIKELY(e->action == FRAG_RAW_FREE || b->one_free_kind)) {
-		emit_free(b, e, cell->value, FRAG_EV_FREE, 0);
+		emit_free(b, e, frag_addr_number(cell), FRAG_EV_FREE, 0);
 		end_slot(b, cell);
 	} else {
-		emit_free(b, e, cell->value, FRAG_EV_FREE_REQUESTED, 0);
-		b->slots[cell->value].waiting = true;
+		emit_free(b, e, frag_addr_number(cell), FRAG_EV_FREE_REQUESTED, 0);
+		b->slots[frag_addr_number(cell)].waiting = true;
 	}
 	return 0;
 }
@@ -215,10 +217,10 @@ static int complete(struct frag_builder *b, size_t i, unsigned flags)
 
 	if (!cell)
 		return bad_entry(b, i, "completed free of an address that is not live");
-	if (!b->slots[cell->value].waiting && !b->one_free_kind)
+	if (!b->slots[frag_addr_number(cell)].waiting && !b->one_free_kind)
 		return bad_entry(b, i, "completed free that nobody requested");
-	emit_free(b, e, cell->value, b->one_free_kind ? FRAG_EV_FREE : FRAG_EV_FREE_COMPLETED,
-		  flags);
+	emit_free(b, e, frag_addr_number(cell),
+		  b->one_free_kind ? FRAG_EV_FREE : FRAG_EV_FREE_COMPLETED, flags);
 	end_slot(b, cell);
 	return 0;
 }
@@ -372,18 +374,12 @@ int frag_build_entries(struct frag_builder *b)
 /* Pool of the segment that initial block i lies in. */
 static uint16_t pool_of_initial(const struct frag_trace_dev *out, size_t i)
 {
-	size_t low = 0, high = out->initial.segments_count;
+	size_t low;
 
-	while (low < high) {
-		size_t mid = (low + high) / 2;
-
-		if (out->initial_segments[mid].first_block +
-			    out->initial_segments[mid].blocks_count <=
-		    i)
-			low = mid + 1;
-		else
-			high = mid;
-	}
+	FRAG_BISECT(low, 0, out->initial.segments_count,
+		    out->initial_segments[low].first_block +
+				    out->initial_segments[low].blocks_count <=
+			    i);
 	return low < out->initial.segments_count ? out->initial_segments[low].pool : 0;
 }
 
@@ -398,7 +394,8 @@ int frag_build_initial(struct frag_builder *b)
 		uint32_t slot = 0;
 
 		FRAG_TRY(take_slot(b, &slot));
-		FRAG_TRY(frag_addr_map_put(&b->live, s->addr, slot, b->err));
+		if (frag_addr_map_number(&b->live, s->addr, slot))
+			return frag_fail_nomem(b->err, "live blocks");
 		FRAG_ASSERT(slot == s->slot);
 		b->slots[slot] = (struct frag_build_slot){
 			s->addr, s->requested, (uint16_t)s->stream, pool_of_initial(out, i),

@@ -11,7 +11,7 @@
 
 #include <frag/trace.h>
 
-#include "trace/grow.h"
+#include "lib/grow.h"
 
 enum frag_raw_action {
 	FRAG_RAW_OTHER, /* unknown kinds: no-ops */

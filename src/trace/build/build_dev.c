@@ -111,7 +111,7 @@ static int allocate(struct frag_builder *b, size_t initial)
 	b->one_free_kind =
 		!k[FRAG_RAW_FREE] && (!k[FRAG_RAW_FREE_REQUESTED] || !k[FRAG_RAW_FREE_COMPLETED]);
 	b->mark_us = b->raw->marks_count ? b->raw->marks[0].time_us : UINT64_MAX;
-	return frag_addr_map_init(&b->live, b->err);
+	return 0;
 }
 
 /* Gives back what `allocate` asked for too much. A little of it was never touched and is no memory

@@ -5,7 +5,7 @@
 #ifndef FRAG_TRACE_BUILD_INTERNAL_H
 #define FRAG_TRACE_BUILD_INTERNAL_H
 
-#include "addr_map.h"
+#include "lib/addr_map.h"
 #include "build.h"
 
 struct frag_build_slot {

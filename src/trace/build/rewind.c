@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "addr_map.h"
+#include "lib/addr_map.h"
 
 struct cell {
 	frag_addr_t addr;
@@ -63,10 +63,11 @@ static int contradiction(struct rewinder *w, size_t i, const char *what)
 
 static int add_cell(struct rewinder *w, struct cell c)
 {
-	FRAG_TRY(frag_grow(&w->cells, w->cells_count, &w->cells_cap, sizeof(*w->cells), "rewind",
-			   w->err));
+	FRAG_TRY(FRAG_GROW(w->cells, w->cells_count, w->cells_cap, "rewind", w->err));
 	w->cells[w->cells_count] = c;
-	return frag_addr_map_put(&w->blocks, c.addr, (uint32_t)w->cells_count++, w->err);
+	if (frag_addr_map_number(&w->blocks, c.addr, w->cells_count++))
+		return frag_fail_nomem(w->err, "rewind");
+	return 0;
 }
 
 static int load_blocks(struct rewinder *w)
@@ -106,7 +107,7 @@ static int undo_alloc(struct rewinder *w, size_t i)
 							    "alloc of a block that is gone "
 							    "without a free")
 					    : 0;
-	w->cells[at->value].dead = true;
+	w->cells[frag_addr_number(at)].dead = true;
 	frag_addr_map_remove(&w->blocks, at);
 	return 0;
 }
@@ -134,10 +135,10 @@ static int undo_requested(struct rewinder *w, size_t i)
 		FRAG_TRY(undo_completed(w, i));
 		at = frag_addr_map_find(&w->blocks, e->addr);
 	}
-	if (!at || !w->cells[at->value].waiting)
+	if (!at || !w->cells[frag_addr_number(at)].waiting)
 		return contradiction(w, i,
 				     "requested free of a block that is not waiting behind it");
-	w->cells[at->value].waiting = false;
+	w->cells[frag_addr_number(at)].waiting = false;
 	return 0;
 }
 
@@ -147,8 +148,7 @@ static int add_edges(struct rewinder *w, uint64_t addr, uint64_t bytes, int chan
 		     int32_t segment)
 {
 	for (int end = 0; end < 2; end++) {
-		FRAG_TRY(frag_grow(&w->edges, w->edges_count, &w->edges_cap, sizeof(*w->edges),
-				   "rewind", w->err));
+		FRAG_TRY(FRAG_GROW(w->edges, w->edges_count, w->edges_cap, "rewind", w->err));
 		w->edges[w->edges_count++] = (struct edge){ .addr = end ? addr + bytes : addr,
 							    .change = end ? -change : change,
 							    .segment = segment,
@@ -159,10 +159,11 @@ static int add_edges(struct rewinder *w, uint64_t addr, uint64_t bytes, int chan
 
 static int add_whole(struct rewinder *w, struct frag_initial_segment s)
 {
-	FRAG_TRY(frag_grow(&w->whole, w->whole_count, &w->whole_cap, sizeof(*w->whole), "rewind",
-			   w->err));
+	FRAG_TRY(FRAG_GROW(w->whole, w->whole_count, w->whole_cap, "rewind", w->err));
 	w->whole[w->whole_count] = s;
-	return frag_addr_map_put(&w->segments, s.addr, (uint32_t)w->whole_count++, w->err);
+	if (frag_addr_map_number(&w->segments, s.addr, w->whole_count++))
+		return frag_fail_nomem(w->err, "rewind");
+	return 0;
 }
 
 static int load_segments(struct rewinder *w)
@@ -199,9 +200,9 @@ static int undo_segment(struct rewinder *w, size_t i)
 		return contradiction(w, i, "segment of an impossible size");
 	switch (e->action) {
 	case FRAG_RAW_SEGMENT_ALLOC:
-		if (!at || w->whole[at->value].bytes != e->bytes)
+		if (!at || w->whole[frag_addr_number(at)].bytes != e->bytes)
 			return contradiction(w, i, "new segment that is gone without a release");
-		w->whole[at->value].bytes = 0;
+		w->whole[frag_addr_number(at)].bytes = 0;
 		frag_addr_map_remove(&w->segments, at);
 		return 0;
 	case FRAG_RAW_SEGMENT_FREE:
@@ -295,8 +296,7 @@ static int add_run(struct rewinder *w, frag_addr_t addr, frag_addr_t end, uint16
 		last->bytes += s.bytes;
 		return 0;
 	}
-	FRAG_TRY(frag_grow(&w->whole, w->whole_count, &w->whole_cap, sizeof(*w->whole), "rewind",
-			   w->err));
+	FRAG_TRY(FRAG_GROW(w->whole, w->whole_count, w->whole_cap, "rewind", w->err));
 	w->whole[w->whole_count++] = s;
 	return 0;
 }
@@ -443,11 +443,7 @@ int frag_rewind(const struct frag_raw_dev *raw, const uint16_t *stream_of, struc
 		w.no_requested &= a != FRAG_RAW_FREE && a != FRAG_RAW_FREE_REQUESTED;
 		w.no_completed &= a != FRAG_RAW_FREE && a != FRAG_RAW_FREE_COMPLETED;
 	}
-	rc = frag_addr_map_init(&w.blocks, err);
-	if (!rc)
-		rc = frag_addr_map_init(&w.segments, err);
-	if (!rc)
-		rc = rewind_all(&w);
+	rc = rewind_all(&w);
 	frag_addr_map_release(&w.blocks);
 	frag_addr_map_release(&w.segments);
 	frag_host_free(w.cells);

@@ -12,6 +12,7 @@
  * Source of the split rule: PyTorch 2.11, should_split.
  */
 #include "rewind.h"
+#include "lib/bisect.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -43,7 +44,7 @@ static uint64_t open_size(struct sizer *z, size_t block, uint64_t rounded, uint6
 
 	if (gap <= SLACK)
 		return rounded + gap;
-	if (frag_grow(&z->open, z->open_count, &z->open_cap, sizeof(*z->open), "rewind", z->err))
+	if (FRAG_GROW(z->open, z->open_count, z->open_cap, "rewind", z->err))
 		return 0;
 	z->open[z->open_count++] = (struct open_end){ .addr = s->addr,
 						      .low = s->addr + rounded,
@@ -93,17 +94,10 @@ static int open_order(const void *a, const void *b)
 /* The open end with the largest addr <= at. */
 static struct open_end *open_below(struct sizer *z, frag_addr_t at)
 {
-	size_t low = 0, high = z->open_count;
+	size_t above;
 
-	while (low < high) {
-		size_t mid = (low + high) / 2;
-
-		if (z->open[mid].addr <= at)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low ? &z->open[low - 1] : NULL;
+	FRAG_BISECT(above, 0, z->open_count, z->open[above].addr <= at);
+	return above ? &z->open[above - 1] : NULL;
 }
 
 /*

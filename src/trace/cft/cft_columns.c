@@ -10,6 +10,7 @@
  * caller's own count allows.
  */
 #include "cft_columns.h"
+#include "lib/grow.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -70,17 +71,7 @@ void frag_cft_packer_clear(struct frag_cft_packer *p)
 
 static int grow(unsigned char **buf, size_t *cap, size_t need, struct frag_err *err)
 {
-	size_t want = FRAG_MAX(need, *cap * 2);
-	unsigned char *more;
-
-	if (need <= *cap)
-		return 0;
-	more = frag_host_realloc(*buf, want, 1);
-	if (!more)
-		return frag_fail_nomem(err, "trace column");
-	*buf = more;
-	*cap = want;
-	return 0;
+	return frag_grow_to(buf, need, cap, 1, "trace column", err);
 }
 
 /* Appends a column of `bytes` plain bytes, compressed if that is smaller. */

@@ -154,7 +154,7 @@ static int read_buffer(struct reader *r, struct frag_err *err)
 				    "line %llu: a buffer needs a size, and an upper above its "
 				    "lower",
 				    (unsigned long long)r->line);
-	FRAG_TRY(frag_grow(&r->list, r->count, &r->cap, sizeof(*r->list), "buffers", err));
+	FRAG_TRY(FRAG_GROW(r->list, r->count, r->cap, "buffers", err));
 	r->list[r->count++] = (struct buffer){ value[LOWER], value[UPPER], value[SIZE] };
 	return 0;
 }

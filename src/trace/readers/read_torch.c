@@ -348,9 +348,8 @@ static int prepare(struct frag_torch *t, const char *options)
 		return frag_fail_nomem(t->err, "trace");
 	FRAG_TRY(frag_strings_create(&t->trace->strings, t->err));
 	FRAG_TRY(frag_stack_table_create(&t->stacks, t->err));
-	FRAG_TRY(frag_addr_map_init(&t->stream_index, t->err));
 	FRAG_TRY(frag_torch_stream(t, 0, &index)); /* every zeroed entry has a stream */
-	FRAG_TRY(frag_grow(&t->pools, 0, &t->pools_cap, sizeof(*t->pools), "pools", t->err));
+	FRAG_TRY(FRAG_GROW(t->pools, 0, t->pools_cap, "pools", t->err));
 	t->pools[t->pools_count++] = (struct frag_pool_id){ 0, 0 };
 	FRAG_TRY(frag_pickle_create(words, FRAG_ARRAY_LEN(words), frag_torch_take_entry, t,
 				    &t->pickle, t->err));

@@ -25,15 +25,15 @@ int frag_torch_stream(struct frag_torch *t, uint64_t handle, uint16_t *index)
 			if (t->streams_count == UINT16_MAX)
 				return frag_fail(t->err, FRAG_EINPUT, "more than %u streams",
 						 UINT16_MAX);
-			FRAG_TRY(frag_grow(&t->streams, t->streams_count, &t->streams_cap,
-					   sizeof(*t->streams), "streams", t->err));
-			FRAG_TRY(frag_addr_map_put(&t->stream_index, handle,
-						   (uint32_t)t->streams_count, t->err));
+			FRAG_TRY(FRAG_GROW(t->streams, t->streams_count, t->streams_cap, "streams",
+					   t->err));
+			if (frag_addr_map_number(&t->stream_index, handle, t->streams_count))
+				return frag_fail_nomem(t->err, "streams");
 			t->streams[t->streams_count++] = handle;
 			cell = frag_addr_map_find(&t->stream_index, handle);
 		}
 		t->last_stream = handle;
-		t->last_stream_index = (uint16_t)cell->value;
+		t->last_stream_index = (uint16_t)frag_addr_number(cell);
 	}
 	*index = t->last_stream_index;
 	return 0;
@@ -57,8 +57,7 @@ int frag_torch_pool(struct frag_torch *t, frag_pv id, uint16_t *index)
 			if (i == POOLS_MAX)
 				return frag_fail(t->err, FRAG_EINPUT, "more than %u pools",
 						 POOLS_MAX);
-			FRAG_TRY(frag_grow(&t->pools, i, &t->pools_cap, sizeof(*t->pools), "pools",
-					   t->err));
+			FRAG_TRY(FRAG_GROW(t->pools, i, t->pools_cap, "pools", t->err));
 			t->pools[t->pools_count++] = pool;
 		}
 		tuple->note = (uint32_t)i + 1;
@@ -152,8 +151,7 @@ static int read_block(struct frag_torch *t, frag_pv v, frag_addr_t addr)
 		return frag_fail(t->err, FRAG_EINPUT, "a block of the segments is not a dict");
 	if (frag_pickle_note(t->pickle, v, 1))
 		return twice(t, "a block");
-	FRAG_TRY(frag_grow(&t->blocks, t->blocks_count, &t->blocks_cap, sizeof(*t->blocks),
-			   "blocks", t->err));
+	FRAG_TRY(FRAG_GROW(t->blocks, t->blocks_count, t->blocks_cap, "blocks", t->err));
 	b = &t->blocks[t->blocks_count++];
 	b->addr = get_u64(t, node, FRAG_W_ADDRESS, addr);
 	b->bytes = get_u64(t, node, FRAG_W_SIZE, 0);
@@ -241,10 +239,9 @@ static int read_segment(struct frag_torch *t, frag_pv v)
 	flag = frag_node_get(node, FRAG_W_IS_EXPANDABLE);
 	s.expandable = flag == FRAG_PV_TRUE;
 	FRAG_TRY(read_blocks(t, frag_node_get(node, FRAG_W_BLOCKS), &s));
-	FRAG_TRY(frag_grow(&t->segments, t->segments_count, &t->segments_cap, sizeof(s), "segments",
+	FRAG_TRY(FRAG_GROW(t->segments, t->segments_count, t->segments_cap, "segments", t->err));
+	FRAG_TRY(FRAG_GROW(t->segment_devs, t->segments_count, t->segment_devs_cap, "segments",
 			   t->err));
-	FRAG_TRY(frag_grow(&t->segment_devs, t->segments_count, &t->segment_devs_cap,
-			   sizeof(*t->segment_devs), "segments", t->err));
 	t->segments[t->segments_count] = s;
 	t->segment_devs[t->segments_count++] = (uint32_t)device;
 	return 0;
@@ -337,8 +334,7 @@ static int read_mark(struct frag_torch *t, frag_pv v)
 		m.mark.flags |= FRAG_EVF_STEP;
 	FRAG_TRY(frag_torch_name(t, frag_node_get(node, FRAG_W_NAME), &m.mark.name));
 	m.order = (uint32_t)t->marks_count;
-	FRAG_TRY(frag_grow(&t->marks, t->marks_count, &t->marks_cap, sizeof(m), "annotations",
-			   t->err));
+	FRAG_TRY(FRAG_GROW(t->marks, t->marks_count, t->marks_cap, "annotations", t->err));
 	t->marks[t->marks_count++] = m;
 	return 0;
 }

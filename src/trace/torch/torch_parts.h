@@ -6,7 +6,7 @@
 #ifndef FRAG_TRACE_TORCH_PARTS_H
 #define FRAG_TRACE_TORCH_PARTS_H
 
-#include "trace/build/addr_map.h"
+#include "lib/addr_map.h"
 #include "trace/build/build.h"
 #include "trace/stacks.h"
 #include "trace/strings.h"

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "policies/common/bset.h"
-#include "policies/common/objslab.h"
+#include "lib/slab.h"
 
 /* ---- oracle: sorted array of keys --------------------------------------------- */
 

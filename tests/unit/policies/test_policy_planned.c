@@ -36,7 +36,8 @@ static uint64_t lowest_gap(const uint8_t *used, uint64_t n)
 static void test_occupied(void **state)
 {
 	uint8_t used[UNITS] = { 0 };
-	uint32_t nodes[UNITS], count = 0;
+	struct occupied_range *ranges[UNITS];
+	uint32_t count = 0;
 	struct occupied o;
 	uint64_t rng = 1;
 
@@ -54,15 +55,16 @@ static void test_occupied(void **state)
 			free &= !used[from + k];
 		assert_int_equal(occupied_is_free(&o, from, from + n), free);
 		if (free && rng >> 60 < 9) {
-			nodes[count] = occupied_put(&o, from, from + n);
-			assert_int_not_equal(nodes[count++], OCCUPIED_NONE);
+			ranges[count] = occupied_put(&o, from, from + n);
+			assert_non_null(ranges[count++]);
 			memset(used + from, 1, n);
 		} else if (count) {
-			uint32_t k = (uint32_t)(rng >> 50) % count, node = nodes[k];
+			uint32_t k = (uint32_t)(rng >> 50) % count;
+			struct occupied_range *r = ranges[k];
 
-			memset(used + o.nodes[node].from, 0, o.nodes[node].to - o.nodes[node].from);
-			occupied_remove(&o, node);
-			nodes[k] = nodes[--count];
+			memset(used + r->node.key, 0, r->to - r->node.key);
+			occupied_remove(&o, r);
+			ranges[k] = ranges[--count];
 		}
 	}
 	occupied_release(&o);

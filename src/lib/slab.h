@@ -8,8 +8,8 @@
  * live or not. Objects keep their address until they are freed. Contents are
  * not initialised. The struct may be moved in memory.
  */
-#ifndef FRAG_COMMON_OBJSLAB_H
-#define FRAG_COMMON_OBJSLAB_H
+#ifndef FRAG_LIB_SLAB_H
+#define FRAG_LIB_SLAB_H
 
 #include <frag/base.h>
 

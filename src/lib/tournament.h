@@ -4,8 +4,8 @@
  * much, while single ones change. max[i] is the greater of max[2i] and max[2i + 1]; leaf k
  * is max[leaves + k], leaves a power of two, max[0] unused. The arrays are the caller's.
  */
-#ifndef FRAG_TOURNAMENT_H
-#define FRAG_TOURNAMENT_H
+#ifndef FRAG_LIB_TOURNAMENT_H
+#define FRAG_LIB_TOURNAMENT_H
 
 #include <frag/base.h>
 

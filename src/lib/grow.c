@@ -3,13 +3,15 @@
 
 #include <string.h>
 
-int frag_grow(void *array_ptr, size_t count, size_t *cap, size_t unit, const char *what,
-	      struct frag_err *err)
+#define FIRST 64u
+
+int frag_grow_to(void *array_ptr, size_t need, size_t *cap, size_t unit, const char *what,
+		 struct frag_err *err)
 {
-	size_t want = *cap ? *cap * 2 : 64;
+	size_t want = FRAG_MAX(need, *cap ? *cap * 2 : FIRST);
 	void *old, *more;
 
-	if (count < *cap)
+	if (need <= *cap)
 		return 0;
 	memcpy(&old, array_ptr, sizeof(old));
 	more = frag_host_realloc(old, want, unit);

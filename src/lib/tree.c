@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Treap with the greatest weight per subtree (see sim_tree.h).
+ * Treap with the greatest weight per subtree (see tree.h).
  *
  * Invariants: (key, tie) ascends in order; prio of a node is not below that of
  * its children; max = greatest of the node's weight and its children's max.
@@ -8,7 +8,7 @@
  * recursion there; descents are loops. Most trees have no weights at all: below a node whose max
  * is 0 nothing is to be refreshed, and split and merge are loops too.
  */
-#include "sim_tree.h"
+#include "tree.h"
 
 /* Longest path that update and remove remember. A treap of 2^40 nodes is deeper
  * than this with a chance below 2^-60: depth follows 4.3 ln n at the outside. */
@@ -22,25 +22,25 @@ static uint64_t mix(uint64_t x)
 	return x ^ (x >> 31);
 }
 
-static inline bool before(const struct tree_node *n, uint64_t key, uint64_t tie)
+static inline bool before(const struct frag_tree_node *n, uint64_t key, uint64_t tie)
 {
 	return n->key < key || (n->key == key && n->tie < tie);
 }
 
-static inline uint64_t max_of(const struct tree_node *n)
+static inline uint64_t max_of(const struct frag_tree_node *n)
 {
 	return n ? n->max : 0;
 }
 
-static inline void refresh(struct tree_node *n)
+static inline void refresh(struct frag_tree_node *n)
 {
 	uint64_t kids = FRAG_MAX(max_of(n->kid[0]), max_of(n->kid[1]));
 
 	n->max = FRAG_MAX(n->weight, kids);
 }
 
-static void split_plain(struct tree_node *t, uint64_t key, uint64_t tie, struct tree_node **lo,
-			struct tree_node **hi)
+static void split_plain(struct frag_tree_node *t, uint64_t key, uint64_t tie,
+			struct frag_tree_node **lo, struct frag_tree_node **hi)
 {
 	while (t) {
 		if (before(t, key, tie)) {
@@ -56,8 +56,8 @@ static void split_plain(struct tree_node *t, uint64_t key, uint64_t tie, struct 
 	*lo = *hi = NULL;
 }
 
-static void split(struct tree_node *t, uint64_t key, uint64_t tie, struct tree_node **lo,
-		  struct tree_node **hi)
+static void split(struct frag_tree_node *t, uint64_t key, uint64_t tie, struct frag_tree_node **lo,
+		  struct frag_tree_node **hi)
 {
 	if (!max_of(t)) {
 		split_plain(t, key, tie, lo, hi);
@@ -73,9 +73,9 @@ static void split(struct tree_node *t, uint64_t key, uint64_t tie, struct tree_n
 	refresh(t);
 }
 
-static struct tree_node *merge_plain(struct tree_node *lo, struct tree_node *hi)
+static struct frag_tree_node *merge_plain(struct frag_tree_node *lo, struct frag_tree_node *hi)
 {
-	struct tree_node *root, **link = &root;
+	struct frag_tree_node *root, **link = &root;
 
 	while (lo && hi) {
 		if (lo->prio >= hi->prio) {
@@ -92,7 +92,7 @@ static struct tree_node *merge_plain(struct tree_node *lo, struct tree_node *hi)
 	return root;
 }
 
-static struct tree_node *merge(struct tree_node *lo, struct tree_node *hi)
+static struct frag_tree_node *merge(struct frag_tree_node *lo, struct frag_tree_node *hi)
 {
 	if (!lo || !hi)
 		return lo ? lo : hi;
@@ -106,13 +106,13 @@ static struct tree_node *merge(struct tree_node *lo, struct tree_node *hi)
 	return hi;
 }
 
-void frag_simtree_insert(struct tree *t, struct tree_node *n)
+void frag_tree_insert(struct frag_tree *t, struct frag_tree_node *n)
 {
-	struct tree_node **link = &t->root;
+	struct frag_tree_node **link = &t->root;
 
 	n->prio = mix(t->ticks++);
 	while (*link && (*link)->prio >= n->prio) {
-		struct tree_node *p = *link;
+		struct frag_tree_node *p = *link;
 
 		p->max = FRAG_MAX(p->max, n->weight);
 		link = &p->kid[before(p, n->key, n->tie)];
@@ -124,9 +124,9 @@ void frag_simtree_insert(struct tree *t, struct tree_node *n)
 }
 
 /* The link that points at n. */
-static struct tree_node **link_of(struct tree *t, const struct tree_node *n)
+static struct frag_tree_node **link_of(struct frag_tree *t, const struct frag_tree_node *n)
 {
-	struct tree_node **link = &t->root;
+	struct frag_tree_node **link = &t->root;
 
 	while (*link != n) {
 		FRAG_ASSERT(*link);
@@ -136,9 +136,10 @@ static struct tree_node **link_of(struct tree *t, const struct tree_node *n)
 }
 
 /* Links from the root down to the one that points at n. */
-static unsigned path_to(struct tree *t, const struct tree_node *n, struct tree_node ***path)
+static unsigned path_to(struct frag_tree *t, const struct frag_tree_node *n,
+			struct frag_tree_node ***path)
 {
-	struct tree_node **link = &t->root;
+	struct frag_tree_node **link = &t->root;
 	unsigned depth = 0;
 
 	for (;;) {
@@ -151,10 +152,10 @@ static unsigned path_to(struct tree *t, const struct tree_node *n, struct tree_n
 }
 
 /* Maxima above path[depth], until one does not change. */
-static void refresh_up(struct tree_node ***path, unsigned depth)
+static void refresh_up(struct frag_tree_node ***path, unsigned depth)
 {
 	while (depth) {
-		struct tree_node *p = *path[--depth];
+		struct frag_tree_node *p = *path[--depth];
 		uint64_t old = p->max;
 
 		refresh(p);
@@ -163,9 +164,9 @@ static void refresh_up(struct tree_node ***path, unsigned depth)
 	}
 }
 
-void frag_simtree_remove(struct tree *t, struct tree_node *n)
+void frag_tree_remove(struct frag_tree *t, struct frag_tree_node *n)
 {
-	struct tree_node **path[PATH_MAX_NODES];
+	struct frag_tree_node **path[PATH_MAX_NODES];
 	unsigned depth;
 
 	t->count--;
@@ -178,9 +179,9 @@ void frag_simtree_remove(struct tree *t, struct tree_node *n)
 	refresh_up(path, depth - 1);
 }
 
-void frag_simtree_update(struct tree *t, struct tree_node *n, uint64_t key, uint64_t weight)
+void frag_tree_update(struct frag_tree *t, struct frag_tree_node *n, uint64_t key, uint64_t weight)
 {
-	struct tree_node **path[PATH_MAX_NODES];
+	struct frag_tree_node **path[PATH_MAX_NODES];
 	unsigned depth = path_to(t, n, path);
 
 	n->key = key;
@@ -188,18 +189,18 @@ void frag_simtree_update(struct tree *t, struct tree_node *n, uint64_t key, uint
 	refresh_up(path, depth);
 }
 
-struct tree_node *frag_simtree_find(const struct tree *t, uint64_t key, uint64_t tie)
+struct frag_tree_node *frag_tree_find(const struct frag_tree *t, uint64_t key, uint64_t tie)
 {
-	struct tree_node *n = t->root;
+	struct frag_tree_node *n = t->root;
 
 	while (n && (n->key != key || n->tie != tie))
 		n = n->kid[before(n, key, tie)];
 	return n;
 }
 
-struct tree_node *frag_simtree_floor(const struct tree *t, uint64_t key)
+struct frag_tree_node *frag_tree_floor(const struct frag_tree *t, uint64_t key)
 {
-	struct tree_node *n = t->root, *best = NULL;
+	struct frag_tree_node *n = t->root, *best = NULL;
 
 	while (n) {
 		if (n->key <= key) {
@@ -212,9 +213,9 @@ struct tree_node *frag_simtree_floor(const struct tree *t, uint64_t key)
 	return best;
 }
 
-struct tree_node *frag_simtree_ceil(const struct tree *t, uint64_t key, uint64_t tie)
+struct frag_tree_node *frag_tree_ceil(const struct frag_tree *t, uint64_t key, uint64_t tie)
 {
-	struct tree_node *n = t->root, *best = NULL;
+	struct frag_tree_node *n = t->root, *best = NULL;
 
 	while (n) {
 		if (before(n, key, tie)) {
@@ -227,9 +228,9 @@ struct tree_node *frag_simtree_ceil(const struct tree *t, uint64_t key, uint64_t
 	return best;
 }
 
-static struct tree_node *fit(const struct tree *t, uint64_t weight, int side)
+static struct frag_tree_node *fit(const struct frag_tree *t, uint64_t weight, int side)
 {
-	struct tree_node *n = t->root;
+	struct frag_tree_node *n = t->root;
 
 	if (!n || n->max < weight)
 		return NULL;
@@ -243,12 +244,45 @@ static struct tree_node *fit(const struct tree *t, uint64_t weight, int side)
 	}
 }
 
-struct tree_node *frag_simtree_first_fit(const struct tree *t, uint64_t weight)
+struct frag_tree_node *frag_tree_first_fit(const struct frag_tree *t, uint64_t weight)
 {
 	return fit(t, weight, 0);
 }
 
-struct tree_node *frag_simtree_last_fit(const struct tree *t, uint64_t weight)
+struct frag_tree_node *frag_tree_last_fit(const struct frag_tree *t, uint64_t weight)
 {
 	return fit(t, weight, 1);
+}
+
+/* ---- check ---------------------------------------------------------------------- */
+
+static const char *node_broken(const struct frag_tree_node *n)
+{
+	for (int side = 0; side < 2; side++) {
+		const struct frag_tree_node *kid = n->kid[side];
+
+		if (kid && kid->prio > n->prio)
+			return "priorities out of order";
+		if (kid && before(kid, n->key, n->tie) != !side)
+			return "keys out of order";
+	}
+	if (n->max != FRAG_MAX(n->weight, FRAG_MAX(max_of(n->kid[0]), max_of(n->kid[1]))))
+		return "greatest weight out of step";
+	return NULL;
+}
+
+const char *frag_tree_broken(const struct frag_tree *t)
+{
+	const struct frag_tree_node *last = NULL;
+	const char *broken = NULL;
+	size_t count = 0;
+
+	for (const struct frag_tree_node *n = frag_tree_first(t); n && !broken && count <= t->count;
+	     n = frag_tree_next(t, n), count++) {
+		broken = node_broken(n);
+		if (!broken && last && !before(last, n->key, n->tie))
+			broken = "keys out of order";
+		last = n;
+	}
+	return broken ? broken : count == t->count ? NULL : "wrong count";
 }

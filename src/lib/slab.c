@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Chunks for objslab.h. A chunk is a header with the link to the older chunk,
+ * Chunks for slab.h. A chunk is a header with the link to the older chunk,
  * then objects. Invariant: spare_count = length of the free chain + fresh ones.
  */
-#include "objslab.h"
+#include "slab.h"
 
 #include <frag/error.h>
 

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Ordered sets: a treap whose nodes live inside the
+ * objects of the caller, ordered by (key, tie), each node knowing the greatest
+ * weight below it. One structure serves address order (floor, next), best fit
+ * (key = size, tie = address) and first or last fit (weight = size).
+ *
+ * Ownership: nodes are the caller's; a node is in one tree at a time. All calls
+ * are O(log n) expected and need no memory. Priorities come from a counter
+ * that is mixed, so the shape depends on nothing but the order of calls.
+ */
+#ifndef FRAG_LIB_TREE_H
+#define FRAG_LIB_TREE_H
+
+#include <frag/base.h>
+
+struct frag_tree_node {
+	struct frag_tree_node *kid[2];
+	uint64_t key, tie;
+	uint64_t weight, max; /* own, and the greatest in the subtree */
+	uint64_t prio;
+};
+
+struct frag_tree {
+	struct frag_tree_node *root;
+	uint64_t ticks; /* nodes inserted so far */
+	size_t count;
+};
+
+#define FRAG_TREE_OF(node, type, field) ((type *)(void *)((char *)(node)-offsetof(type, field)))
+
+/* pre: key, tie and weight are set, no node with the same (key, tie) is in. */
+void frag_tree_insert(struct frag_tree *t, struct frag_tree_node *n);
+/* pre: n is in t and its key and tie are unchanged. */
+void frag_tree_remove(struct frag_tree *t, struct frag_tree_node *n);
+/* Sets weight and key of a node that stays at its rank. */
+void frag_tree_update(struct frag_tree *t, struct frag_tree_node *n, uint64_t key, uint64_t weight);
+
+/* NULL where there is none. */
+struct frag_tree_node *frag_tree_find(const struct frag_tree *t, uint64_t key, uint64_t tie);
+struct frag_tree_node *frag_tree_floor(const struct frag_tree *t,
+				       uint64_t key); /* last with key <= */
+/* First with (key, tie) >= the given. */
+struct frag_tree_node *frag_tree_ceil(const struct frag_tree *t, uint64_t key, uint64_t tie);
+/* First or last in order whose weight is at least `weight`. */
+struct frag_tree_node *frag_tree_first_fit(const struct frag_tree *t, uint64_t weight);
+struct frag_tree_node *frag_tree_last_fit(const struct frag_tree *t, uint64_t weight);
+
+/* NULL, or what is broken. O(n). */
+const char *frag_tree_broken(const struct frag_tree *t);
+
+/* Greatest weight of all; 0 where there is none. */
+static inline uint64_t frag_tree_max(const struct frag_tree *t)
+{
+	return t->root ? t->root->max : 0;
+}
+
+/* Next in order. O(log n). */
+static inline struct frag_tree_node *frag_tree_next(const struct frag_tree *t,
+						    const struct frag_tree_node *n)
+{
+	return frag_tree_ceil(t, n->key, n->tie + 1);
+}
+
+static inline struct frag_tree_node *frag_tree_first(const struct frag_tree *t)
+{
+	return frag_tree_ceil(t, 0, 0);
+}
+
+#endif

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The containers of src/lib against plain arrays. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <string.h>
+
+#include <frag/error.h>
+
+#include "lib/addr_map.h"
+#include "lib/bisect.h"
+#include "lib/grow.h"
+#include "lib/slab.h"
+#include "lib/tree.h"
+
+#define NODES 200
+
+static uint64_t next_random(uint64_t *seed)
+{
+	*seed = *seed * 6364136223846793005ull + 1442695040888963407ull;
+	return *seed >> 33;
+}
+
+struct set {
+	struct frag_tree tree;
+	struct frag_tree_node nodes[NODES];
+	bool in[NODES];
+};
+
+static bool before(const struct frag_tree_node *n, uint64_t key, uint64_t tie)
+{
+	return n->key < key || (n->key == key && n->tie < tie);
+}
+
+/* Walks the list: the last node before (key, tie) + 1, the first one from it on, and fits. */
+static void check_queries(const struct set *s, uint64_t key, uint64_t tie, uint64_t weight)
+{
+	const struct frag_tree_node *floor = NULL, *ceil = NULL, *first = NULL, *last = NULL,
+				    *find = NULL;
+
+	for (int i = 0; i < NODES; i++) {
+		const struct frag_tree_node *n = &s->nodes[i];
+
+		if (!s->in[i])
+			continue;
+		if (n->key == key && n->tie == tie)
+			find = n;
+		if (n->key <= key && (!floor || before(floor, n->key, n->tie)))
+			floor = n;
+		if (!before(n, key, tie) && (!ceil || before(n, ceil->key, ceil->tie)))
+			ceil = n;
+		if (n->weight < weight)
+			continue;
+		if (!first || before(n, first->key, first->tie))
+			first = n;
+		if (!last || before(last, n->key, n->tie))
+			last = n;
+	}
+	assert_ptr_equal(frag_tree_find(&s->tree, key, tie), find);
+	assert_ptr_equal(frag_tree_floor(&s->tree, key), floor);
+	assert_ptr_equal(frag_tree_ceil(&s->tree, key, tie), ceil);
+	assert_ptr_equal(frag_tree_first_fit(&s->tree, weight), first);
+	assert_ptr_equal(frag_tree_last_fit(&s->tree, weight), last);
+	assert_null(frag_tree_broken(&s->tree));
+}
+
+static void test_tree(void **state)
+{
+	static struct set s;
+	uint64_t seed = 11;
+
+	(void)state;
+	check_queries(&s, 5, 5, 1);
+	for (int n = 0; n < 20000; n++) {
+		int i = (int)(next_random(&seed) % NODES);
+		struct frag_tree_node *x = &s.nodes[i];
+
+		if (!s.in[i]) {
+			x->key = next_random(&seed) % 50;
+			x->tie = (uint64_t)i; /* unique */
+			x->weight = next_random(&seed) % 1000 + 1;
+			frag_tree_insert(&s.tree, x);
+			s.in[i] = true;
+		} else if (next_random(&seed) % 3) {
+			frag_tree_remove(&s.tree, x);
+			s.in[i] = false;
+		} else {
+			frag_tree_update(&s.tree, x, x->key, next_random(&seed) % 1000 + 1);
+		}
+		check_queries(&s, next_random(&seed) % 52, next_random(&seed) % NODES,
+			      next_random(&seed) % 1100 + 1);
+	}
+	assert_true(frag_tree_max(&s.tree) > 0);
+	seed = 0;
+	for (struct frag_tree_node *x = frag_tree_first(&s.tree); x; x = frag_tree_next(&s.tree, x))
+		seed++;
+	assert_int_equal(seed, s.tree.count);
+}
+
+/* A weight or key that is out of step with the tree is found. */
+static void test_tree_damage(void **state)
+{
+	struct frag_tree t = { 0 };
+	struct frag_tree_node node[10];
+
+	(void)state;
+	assert_int_equal(frag_tree_max(&t), 0);
+	for (unsigned i = 0; i < 10; i++) {
+		node[i] = (struct frag_tree_node){ .key = 256 * i, .weight = 100 + i };
+		frag_tree_insert(&t, &node[i]);
+	}
+	assert_null(frag_tree_broken(&t));
+	assert_int_equal(frag_tree_max(&t), 109);
+	node[4].weight = 1000;
+	assert_non_null(frag_tree_broken(&t));
+	node[4].weight = 104;
+	node[4].key = 256 * 20;
+	assert_non_null(frag_tree_broken(&t));
+	node[4].key = 256 * 4;
+	t.count++;
+	assert_non_null(frag_tree_broken(&t));
+}
+
+static void test_grow(void **state)
+{
+	uint64_t *list = NULL;
+	size_t cap = 0;
+	struct frag_err err = { 0 };
+
+	(void)state;
+	for (uint64_t i = 0; i < 5000; i++) {
+		assert_int_equal(FRAG_GROW(list, i, cap, "numbers", &err), 0);
+		list[i] = i;
+	}
+	assert_int_equal(frag_grow_to(&list, 20000, &cap, sizeof(*list), "numbers", &err), 0);
+	assert_int_equal(cap, 20000);
+	for (uint64_t i = 0; i < 5000; i++)
+		assert_int_equal(list[i], i);
+	frag_host_fail_after(1);
+	assert_int_equal(FRAG_GROW(list, 20000, cap, "numbers", &err), FRAG_ENOMEM);
+	frag_host_fail_after(0);
+	assert_non_null(strstr(err.msg, "numbers"));
+	assert_int_equal(cap, 20000);
+	frag_host_free(list);
+}
+
+static void test_bisect(void **state)
+{
+	static const int sorted[] = { 1, 3, 3, 8, 20 };
+	size_t at;
+
+	(void)state;
+	for (int want = 0; want < 22; want++) {
+		size_t first = 0;
+
+		while (first < 5 && sorted[first] < want)
+			first++;
+		FRAG_BISECT(at, 0, 5, sorted[at] < want);
+		assert_int_equal(at, first);
+		FRAG_BISECT(at, 2, 2, sorted[at] < want);
+		assert_int_equal(at, 2);
+	}
+}
+
+static void test_map(void **state)
+{
+	static uint64_t want[500];
+	static char values[500];
+	struct frag_addr_map m = { 0 };
+	uint64_t seed = 5, count = 0;
+
+	(void)state;
+	assert_null(frag_addr_map_get(&m, 7));
+	assert_null(frag_addr_map_take(&m, 7));
+	for (int n = 0; n < 50000; n++) {
+		size_t i = next_random(&seed) % 500;
+		uint64_t key = (i + 1) * 512; /* like addresses */
+
+		assert_true(!frag_addr_map_reserve(&m));
+		if (!want[i]) {
+			frag_addr_map_put(&m, key, &values[i]);
+			want[i] = 1;
+			count++;
+		} else {
+			assert_ptr_equal(frag_addr_map_take(&m, key), &values[i]);
+			want[i] = 0;
+			count--;
+		}
+		i = next_random(&seed) % 500;
+		assert_ptr_equal(frag_addr_map_get(&m, (i + 1) * 512), want[i] ? &values[i] : NULL);
+		assert_int_equal(m.count, count);
+	}
+	assert_null(frag_addr_map_get(&m, 0));
+	frag_addr_map_release(&m);
+}
+
+static void test_slab(void **state)
+{
+	struct frag_slab s;
+	uint64_t *obj[1000];
+
+	(void)state;
+	frag_slab_init(&s, 24);
+	assert_true(!frag_slab_reserve(&s, 0));
+	for (uint64_t i = 0; i < 1000; i++) {
+		assert_true(!frag_slab_reserve(&s, 1));
+		obj[i] = frag_slab_alloc(&s);
+		obj[i][0] = obj[i][1] = obj[i][2] = i;
+	}
+	for (uint64_t i = 0; i < 1000; i++)
+		assert_true(obj[i][0] == i && obj[i][1] == i && obj[i][2] == i);
+	for (int i = 0; i < 1000; i += 2)
+		frag_slab_free(&s, obj[i]);
+	assert_true(!frag_slab_reserve(&s, 5000));
+	assert_true(s.spare_count >= 5000);
+	frag_host_fail_after(1);
+	assert_false(!frag_slab_reserve(&s, 1000000));
+	frag_host_fail_after(0);
+	frag_slab_release(&s);
+	assert_int_equal(s.spare_count + s.live_count, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_tree), cmocka_unit_test(test_tree_damage),
+		cmocka_unit_test(test_grow), cmocka_unit_test(test_bisect),
+		cmocka_unit_test(test_map),  cmocka_unit_test(test_slab),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
