@@ -14,18 +14,18 @@ S = scale_of(STATS_max)
 U = unit_of(STATS_max)
 top = STATS_max / S
 
-PANEL = 250
-PITCH = PANEL + 56
-eval sheet(900, HEAD + COUNT * PITCH + 58)
+PANEL = 220
+PITCH = PANEL + 54
+eval sheet(560, HEAD + COUNT * PITCH + 26 + LEGEND_ROW * 2)
 eval open_output
 set multiplot
 eval head
-set lmargin at screen px(88)
-set rmargin at screen px(W - 24)
+set lmargin at screen px(68)
+set rmargin at screen px(W - 14)
 set xrange [0:last] noextend
+set xtics step(last, 7)
 set grid noxtics noytics
-set style fill solid 1.0 noborder
-# live, waiting, non_releasable, releasable: causes 1, 3, 4 and 5 of style.gp
+# live, waiting, non-releasable, releasable: causes 1, 3, 4 and 5 of style.gp
 USES = "live waiting non_releasable releasable"
 array USE_NAME[4] = ["in use", "waiting for a stream", "free, non-releasable", "free, releasable"]
 array USE_CAUSE[4] = [1, 3, 4, 5]
@@ -35,15 +35,15 @@ do for [i = 0:COUNT - 1] {
 	set bmargin at screen py(up + PANEL)
 	set yrange [0:top] noextend
 	eval left_title("address (".U.")", up + PANEL / 2)
-	set label 1 cut(NAME[i + 1], 90) at graph 0, graph 1 left offset 0, character 0.6 font FONT." Bold,13" tc rgb INK
+	set label 1 cut(NAME[i + 1], 60) at graph 0, graph 1 left offset 0, character 0.6 tc rgb INK
 	if (i == COUNT - 1) {
 		set xlabel (EXTRA eq "s" ? "recorded time (s)" : "trace event (number)") tc rgb INK
-		set key at screen px(20), py(up + PANEL + 64) left top Left reverse vertical maxrows 1 samplen 1.6
+		set key at screen px(10), py(up + PANEL + 54) left top Left reverse vertical maxrows 2 samplen 2 spacing 1.05 font FONT.",13.3"
 	} else {
 		set xlabel ""
 		unset key
 	}
-	plot for [k = 1:4] CSV using (column("panel") == i && strcol("use") eq word(USES, k) ? column(FROM) : NaN):(column("low_bytes") / S):(column(FROM)):(column(TO)):(column("low_bytes") / S):(column("high_bytes") / S) with boxxyerror lc rgb CAUSE_COLOR[USE_CAUSE[k]] title USE_NAME[k]
+	plot for [k = 1:4] CSV using (column("panel") == i && strcol("use") eq word(USES, k) ? column(FROM) : NaN):(column("low_bytes") / S):(column(FROM)):(column(TO)):(column("low_bytes") / S):(column("high_bytes") / S) with boxxyerror fs solid 1.0 noborder lc rgb CAUSE_COLOR[USE_CAUSE[k]] title USE_NAME[k]
 	unset label 1001
 	unset label 1002
 }

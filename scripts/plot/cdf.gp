@@ -13,40 +13,51 @@ set table $notes
 plot CSV using (note(column("ns"), column("share_beyond"))) with table
 unset table
 
-LONGEST = LONGEST > LEGEND_NAME ? LEGEND_NAME : LONGEST
-rows = legend_rows(COUNT, LONGEST)
-eval sheet(900, HEAD + 300 + 76 + 22 * rows)
+title_of(i) = letter(i)."  ".cut(NAME[i + 1], LEGEND_NAME)
+rows = legend_rows(COUNT, LONGEST + 3)
+panels = (hosts > 0) + (waits > 0)
+TALL = 220
+PITCH = TALL + 62
+eval sheet(560, HEAD + PITCH * panels + 8 + LEGEND_ROW * rows)
 eval open_output
 set multiplot
 eval head
-set tmargin at screen py(HEAD)
-set bmargin at screen py(HEAD + 300)
 set logscale x
 set format x "%.0s %cs"
-set xtics 100
 set grid xtics ytics lc rgb GRID lt 1 lw 1
-set key at screen px(20), py(HEAD + 300 + 68) left top Left reverse vertical maxrows rows samplen 4 spacing 1.02
+set lmargin at screen px(84)
+set rmargin at screen px(W - 26)
+set key at screen px(10), py(HEAD + PITCH * panels + 2) left top Left reverse vertical maxrows rows samplen 3 spacing 1.05 font FONT.",13.3"
 from(name, i) = strcol("clock") eq name && column("series") == i && column("ns") > 0 ? column("ns") / 1e9 : NaN
+# marks on every so many rows
+mark(i, row, v) = int(row) % 23 == int(i * 7) % 23 ? v : NaN
+up = HEAD
 
 if (hosts) {
-	set lmargin at screen px(72)
-	set rmargin at screen px(waits ? W / 2 - 30 : W - 36)
+	set tmargin at screen py(up)
+	set bmargin at screen py(up + TALL)
 	set xlabel "host time, measured (log)" tc rgb INK
-	set ylabel "allocs within this time (%)" tc rgb INK
+	eval left_title("allocs within this time (%)", up + TALL / 2)
 	set yrange [0:100]
-	plot for [i = 0:COUNT - 1] CSV using (from("host", i)):(100 * column("share_up_to")) with steps lw 2 dt pdash(i) lc rgb pcolor(i) title cut(NAME[i + 1], LEGEND_NAME)
+	plot for [i = 0:COUNT - 1] CSV using (from("host", i)):(100 * column("share_up_to")) with steps lw 2 lc rgb pcolor(i) notitle, \
+		for [i = 0:COUNT - 1] CSV using (mark(i, column(0), from("host", i))):(100 * column("share_up_to")) with points pt ppoint(i) ps DOT lc rgb pcolor(i) notitle, \
+		for [i = 0:COUNT - 1] keyentry with linespoints lw 2 pt ppoint(i) ps DOT lc rgb pcolor(i) title title_of(i)
 	unset label 1001
 	unset label 1002
 	unset key
+	up = up + PITCH
 }
 if (waits) {
-	set lmargin at screen px(hosts ? W / 2 + 62 : 82)
-	set rmargin at screen px(W - 36)
+	set tmargin at screen py(up)
+	set bmargin at screen py(up + TALL)
 	set xlabel "driver time, ".EXTRA." (log)" tc rgb INK
-	set ylabel "share of allocs that wait longer (log)" tc rgb INK
+	eval left_title("share of allocs that wait longer (log)", up + TALL / 2)
 	set logscale y
 	set format y "%g"
 	set yrange [*:1]
-	plot for [i = 0:COUNT - 1] CSV using (from("driver", i)):(column("share_beyond") > 0 ? column("share_beyond") : NaN) with steps lw 2 dt pdash(i) lc rgb pcolor(i) title cut(NAME[i + 1], LEGEND_NAME)
+	y(v) = column("share_beyond") > 0 ? column("share_beyond") : NaN
+	plot for [i = 0:COUNT - 1] CSV using (from("driver", i)):(y(0)) with steps lw 2 lc rgb pcolor(i) notitle, \
+		for [i = 0:COUNT - 1] CSV using (mark(i, column(0), from("driver", i))):(y(0)) with points pt ppoint(i) ps DOT lc rgb pcolor(i) notitle, \
+		for [i = 0:COUNT - 1] keyentry with linespoints lw 2 pt ppoint(i) ps DOT lc rgb pcolor(i) title title_of(i)
 }
 unset multiplot

@@ -15,13 +15,14 @@ set table $notes
 plot CSV using (note(int(column("row")), strcol("class"), strcol("clock"), column("max_ns"))) with table
 unset table
 
-ROW = 17
+ROW = 19
 body = ROW * ROWS + 8
-eval sheet(900, HEAD + body + 66)
+eval sheet(560, HEAD + body + 62)
 eval open_output
 set multiplot
 eval head
-left = 40 + 7.0 * (LONGEST < NAME_WIDTH ? LONGEST : NAME_WIDTH)
+NAME_WIDTH = 27
+left = 18 + 8.0 * (LONGEST < NAME_WIDTH ? LONGEST : NAME_WIDTH)
 middle = (left + W) / 2.0
 set tmargin at screen py(HEAD)
 set bmargin at screen py(HEAD + body)
@@ -32,15 +33,17 @@ set border 1
 set grid noytics xtics lc rgb GRID lt 1 lw 1
 set logscale x
 set format x "%.0s %cs"
-set xtics 100
+set xtics 1000
+# what names have in common is the first to go
+short(s) = strlen(s) <= NAME_WIDTH ? s : s[1:8] eq "pytorch:" ? "…".cut(s[9:*], NAME_WIDTH - 1) : cut(s, NAME_WIDTH)
 heading = ""
 do for [r = 1:ROWS] {
 	if (NAME[r] ne "") {
-		set label r cut(NAME[r], NAME_WIDTH) at screen px(left - 10), first -(r - 1) right font FONT.",11.5" tc rgb INK
+		set label r short(NAME[r]) at screen px(left - 8), first -(r - 1) right font FONT.",13.3" tc rgb INK
 		if (CLASS[r] ne heading) {
 			heading = CLASS[r]
-			set label 600 + r heading at screen px(14), first -(r - 2) left font FONT." Bold,12.5" tc rgb INK
-			set arrow 600 + r from screen px(14), first -(r - 2) - 0.5 to screen px(W - 24), first -(r - 2) - 0.5 nohead lc rgb GRID
+			set label 600 + r heading at screen px(12), first -(r - 2) left font FONT." Bold,13.3" tc rgb INK
+			set arrow 600 + r from screen px(12), first -(r - 2) - 0.5 to screen px(W - 12), first -(r - 2) - 0.5 nohead lc rgb GRID
 		}
 	}
 }
@@ -50,20 +53,20 @@ mid(name) = strcol("clock") eq name && column("row") >= 0 && column("max_ns") > 
 
 if (hosts) {
 	set lmargin at screen px(left)
-	set rmargin at screen px(drivers ? middle - 30 : W - 36)
-	set xlabel "host time per call, measured (log)" tc rgb INK
-	plot CSV using (low("host")):(-column("row")):(of("host", "max_ns") - low("host")):(0) with vectors nohead lw 1.4 lc rgb SKY, \
-		CSV using (mid("host")):(-column("row")):(of("host", "p99_ns") - mid("host")):(0) with vectors nohead lw 5 lc rgb SKY, \
-		CSV using (mid("host")):(-column("row")) with points pt 7 ps 0.8 * DOT lc rgb BLUE
+	set rmargin at screen px(drivers ? middle - 12 : W - 16)
+	set xlabel "host time, measured (log)" tc rgb INK
+	plot CSV using (low("host")):(-column("row")):(of("host", "max_ns") - low("host")):(0) with vectors nohead lw 1.4 lc rgb MID, \
+		CSV using (mid("host")):(-column("row")):(of("host", "p99_ns") - mid("host")):(0) with vectors nohead lw 5 lc rgb MID, \
+		CSV using (mid("host")):(-column("row")) with points pt 7 ps 0.8 * DOT lc rgb AXIS
 	unset for [i = 1:1200] label i
 	unset for [i = 601:1199] arrow i
 }
 if (drivers) {
-	set lmargin at screen px(hosts ? middle + 16 : left)
-	set rmargin at screen px(W - 36)
-	set xlabel "driver time per call, ".EXTRA." (log)" tc rgb INK
-	plot CSV using (low("driver")):(-column("row")):(of("driver", "max_ns") - low("driver")):(0) with vectors nohead lw 1.4 lc rgb ORANGE, \
-		CSV using (mid("driver")):(-column("row")):(of("driver", "p99_ns") - mid("driver")):(0) with vectors nohead lw 5 lc rgb ORANGE, \
-		CSV using (mid("driver")):(-column("row")) with points pt 5 ps 0.8 * DOT lc rgb VERMILLION
+	set lmargin at screen px(hosts ? middle + 12 : left)
+	set rmargin at screen px(W - 16)
+	set xlabel "driver, ".EXTRA." (log)" tc rgb INK
+	plot CSV using (low("driver")):(-column("row")):(of("driver", "max_ns") - low("driver")):(0) with vectors nohead lw 1.4 lc rgb MID, \
+		CSV using (mid("driver")):(-column("row")):(of("driver", "p99_ns") - mid("driver")):(0) with vectors nohead lw 5 lc rgb MID, \
+		CSV using (mid("driver")):(-column("row")) with points pt 5 ps 0.8 * DOT lc rgb AXIS
 }
 unset multiplot

@@ -5,23 +5,24 @@ eval arguments
 eval measure_head
 
 XCOL = EXTRA eq "s" ? "time_s" : "event"
-array ENDED[256]
-array END_X[256]
-array END_Y[256]
+array ENDED[512]
+array END_X[512]
+array END_Y[512]
+array PEAK[512]
+do for [i = 1:512] { PEAK[i] = 0 }
 bound = 0
 place = 0
-note_end(i, s, xx, yy) = (ENDED[int(i) + 1] = s, END_X[int(i) + 1] = xx, END_Y[int(i) + 1] = yy, bound = column("lower_bound_bytes"), place = column("placement_bytes"), 0)
+room = 0
+card = 0
+card_name = ""
+last_x = 0
+steps = 0
+row(i) = i < 0 ? (steps = steps + 1, 0) : (v_ = column("reserved_max_bytes"), PEAK[i + 1] = v_ > PEAK[i + 1] ? v_ : PEAK[i + 1], ENDED[i + 1] = strcol("state"), END_X[i + 1] = column(XCOL), END_Y[i + 1] = v_, last_x = column(XCOL) > last_x ? column(XCOL) : last_x, bound = column("lower_bound_bytes"), place = column("placement_bytes"), room = column("capacity_bytes"), card = column("card_bytes"), card_name = strcol("card"), 0)
 eval read_names
 set table $ends
-plot CSV using (note_end(column("series"), strcol("state"), column(XCOL), column("reserved_max_bytes"))) with table
+plot CSV using (row(int(column("series")))) with table
 unset table
-place = place == place ? place : 0
-array PEAK[256]
-do for [i = 1:COUNT] { PEAK[i] = 0 }
-note_peak(i, v) = (PEAK[i + 1] = v > PEAK[i + 1] ? v : PEAK[i + 1], 0)
-set table $peaks
-plot CSV using (note_peak(int(column("series")), column("reserved_max_bytes"))) with table
-unset table
+bound = known(bound); place = known(place); room = known(room); card = known(card)
 # Lines far above all others would press them flat: they leave the sheet, and the legend says
 # where to. What is far: three times the median.
 median = 0
@@ -30,60 +31,86 @@ do for [i = 1:COUNT] {
 	median = below <= COUNT / 2 && PEAK[i] > median ? PEAK[i] : median
 }
 far = COUNT > 2 ? 3 * median : 1e30
-top = 0
+top = bound > place ? bound : place
 clipped = 0
 do for [i = 1:COUNT] {
 	top = PEAK[i] <= far && PEAK[i] > top ? PEAK[i] : top
 	clipped = clipped || PEAK[i] > far
 }
 top = top > 0 ? top : MIB
+# what a card has is drawn where it is not far away, and said where it is
+near(v) = v > 0 && v < 1.3 * top
+high = top
+if (near(room) && room > high) { high = room }
+if (near(card) && card > high) { high = card }
 stats CSV using (column("reserved_max_bytes")) nooutput
 S = scale_of(top)
 U = unit_of(top)
-beyond(i) = PEAK[i + 1] > far ? ", up to ".amount(PEAK[i + 1], scale_of(PEAK[i + 1])) : ""
 oom(i) = ENDED[i + 1] eq "oom"
-more(i) = (oom(i) ? " (out of memory)" : "").beyond(i)
-title_of(i) = cut(NAME[i + 1], LEGEND_NAME - strlen(more(i))).more(i)
+title_of(i) = letter(i)."  ".cut(NAME[i + 1], LEGEND_NAME - 20).", ".amount(PEAK[i + 1], scale_of(PEAK[i + 1])).(oom(i) ? ", out of memory" : PEAK[i + 1] > far ? " (beyond)" : "")
+LONGEST = 0
 do for [i = 0:COUNT - 1] { LONGEST = strlen(title_of(i)) > LONGEST ? strlen(title_of(i)) : LONGEST }
-LONGEST = LONGEST > LEGEND_NAME ? LEGEND_NAME : LONGEST
-
 same = alike(bound, place, top)
 bound_title = same ? both(bound, place, scale_of(bound)) : "lower bound ".amount(bound, scale_of(bound))
 place = same ? 0 : place
 LONGEST = bound > 0 && strlen(bound_title) > LONGEST ? strlen(bound_title) : LONGEST
-rows = legend_rows(COUNT + 2 + (bound > 0) + (place > 0), LONGEST)
-eval sheet(900, HEAD + 350 + 74 + 22 * rows)
+room_title = "limit of this replay ".amount(room, scale_of(room)).(near(room) ? "" : " (above)")
+card_title = card_name.": ".amount(card, scale_of(card)).(near(card) ? "" : " (above)")
+has_room = room > 0
+has_card = card > 0 && card != room
+LONGEST = has_card && strlen(card_title) > LONGEST ? strlen(card_title) : LONGEST
+entries = COUNT + 2 + (bound > 0) + (place > 0) + has_room + has_card + (steps > 0)
+rows = legend_rows(entries, LONGEST)
+TALL = 280
+eval sheet(560, HEAD + TALL + 64 + LEGEND_ROW * rows)
 eval open_output
 eval head
-set lmargin at screen px(88)
-set rmargin at screen px(W - 24)
+set lmargin at screen px(68)
+set rmargin at screen px(W - 30)
 set tmargin at screen py(HEAD)
-set bmargin at screen py(HEAD + 350)
-set key at screen px(20), py(HEAD + 350 + 66) left top Left reverse vertical maxrows rows samplen 3.2 spacing 1.02
-eval left_title("reserved memory (".U.")", HEAD + 175)
+set bmargin at screen py(HEAD + TALL)
+set key at screen px(10), py(HEAD + TALL + 54) left top Left reverse vertical maxrows rows samplen 2.6 spacing 1.05 font FONT.",13.3"
+eval left_title("reserved memory (".U.")", HEAD + TALL / 2)
 set xlabel (EXTRA eq "s" ? "recorded time (s)" : "trace event (number)") tc rgb INK
-if (clipped || STATS_max <= 0) { set yrange [0:top / S * 1.25] } else { set yrange [0:*] }
-most = bound > place ? bound : place
-if (!clipped && most > STATS_max) { set yrange [0:most / S * 1.08] }
-set xrange [0:*] noextend
+most = high / S * (clipped ? 1.25 : 1.08)
+set yrange [0:most]
+set xrange [0:last_x > 0 ? last_x : 1]
+set xtics step(last_x, 7)
 y(c) = column(c) / S
 of(i, v) = column("series") == i ? v : NaN
 base = 0
 do for [i = 0:COUNT - 1] { if (oom(base)) { base = i } }
-# what is possible: lines across the sheet, their sizes in the legend
+# lines across the sheet, their sizes in the legend
 if (bound > 0) { set arrow 1 from graph 0, first bound / S to graph 1, first bound / S nohead lw 2 dt 2 lc rgb INK front }
 if (place > 0) { set arrow 2 from graph 0, first place / S to graph 1, first place / S nohead lw 2 dt 3 lc rgb INK front }
+if (has_room && near(room)) { set arrow 3 from graph 0, first room / S to graph 1, first room / S nohead lw 3 dt 1 lc rgb INK front }
+if (has_card && near(card)) { set arrow 4 from graph 0, first card / S to graph 1, first card / S nohead lw 2.5 dt 1 lc rgb SKY front }
+# letters where the curves end, moved apart
+LABELS = COUNT
+GAP = 15
+do for [i = 1:COUNT] { v = END_Y[i] / S; Y[i] = HEAD + TALL * (1 - (v < most ? v / most : 1)) }
+eval spread_labels
+do for [i = 1:COUNT] {
+	if (oom(i - 1)) {
+		set label 100 + i letter(i - 1) at first END_X[i], first (END_Y[i] < high * 1.2 ? END_Y[i] : high * 1.2) / S left offset character 0.9, character 0.4 font FONT." Bold,13.5" tc rgb pcolor(i - 1) front
+	} else {
+		set label 100 + i letter(i - 1) at screen px(W - 26), py(Y[i]) left font FONT." Bold,13.5" tc rgb pcolor(i - 1) front
+	}
+}
 # (a loop that never runs would still take a place in the legend)
-BOUND_ENTRY = bound > 0 ? ', keyentry with lines lw 2 dt 2 lc rgb INK title bound_title' : ''
-PLACE_ENTRY = place > 0 ? ', keyentry with lines lw 2 dt 3 lc rgb INK title "offline placement ".amount(place, scale_of(place))' : ''
-# more policies than colours: marks on the lines tell them apart
-marked = COUNT > 7
-stride = STATS_records / COUNT / 7 + 1
-mark(i, row, v) = marked && int(row) % stride == int(i * stride / COUNT) ? of(i, v) : NaN
+BOUND_ENTRY = entry(bound > 0, 'with lines lw 2 dt 2 lc rgb INK title bound_title')
+PLACE_ENTRY = entry(place > 0, 'with lines lw 2 dt 3 lc rgb INK title "offline placement ".amount(place, scale_of(place))')
+ROOM_ENTRY = entry(has_room, 'with lines lw 3 dt 1 lc rgb INK title room_title')
+CARD_ENTRY = entry(has_card, 'with lines lw 2.5 dt 1 lc rgb SKY title card_title')
+STEP_ENTRY = entry(steps > 0, 'with points pt 1 ps DOT lw 1 lc rgb AXIS title "a step begins"')
+# marks on the lines repeat what their colours say
+stride = int(STATS_records / COUNT / 5) + 1
+mark(i, row, v) = int(row) % stride == int(i * stride / COUNT) ? of(i, v) : NaN
 
 plot CSV using (of(base, column(XCOL))):(y("requested_max_bytes")) with fillsteps fs solid 1.0 noborder lc rgb AREA title "requested by the program", \
-	CSV using (of(base, column(XCOL))):(y("active_max_bytes")) with steps lw 1 lc rgb AXIS title "active (".cut(NAME[base + 1], 40).")", \
+	CSV using (of(base, column(XCOL))):(y("active_max_bytes")) with steps lw 1 lc rgb AXIS title "active (".letter(base).")", \
 	for [i = 0:COUNT - 1] CSV using (of(i, column(XCOL))):(y("reserved_max_bytes")) with steps lw 2.2 dt 1 lc rgb pcolor(i) notitle, \
 	for [i = 0:COUNT - 1] CSV using (mark(i, column(0), column(XCOL))):(y("reserved_max_bytes")) with points pt ppoint(i) ps 1 * DOT lc rgb pcolor(i) notitle, \
 	for [i = 0:COUNT - 1] CSV using (strcol("state") eq "oom" ? of(i, column(XCOL)) : NaN):(y("reserved_max_bytes")) with points pt 2 ps 1.6 * DOT lw 3 lc rgb pcolor(i) notitle, \
-	for [i = 0:COUNT - 1] keyentry with linespoints lw 2.2 dt 1 pt ppoint(i) ps (marked ? DOT : 0) lc rgb pcolor(i) title title_of(i) @BOUND_ENTRY @PLACE_ENTRY
+	CSV using (column("series") < 0 ? column(XCOL) : NaN):(most):(0.0):(-0.03 * most) with vectors nohead lw 1.2 lc rgb INK notitle, \
+	for [i = 0:COUNT - 1] keyentry with linespoints lw 2.2 dt 1 pt ppoint(i) ps DOT lc rgb pcolor(i) title title_of(i) @BOUND_ENTRY @PLACE_ENTRY @ROOM_ENTRY @CARD_ENTRY @STEP_ENTRY

@@ -22,22 +22,23 @@ top = top > 2 * MIB ? top : 2 * MIB
 stats CSV using (column("driver_ns") > 0 ? column("driver_ns") : 1000) nooutput
 least = STATS_min
 most = STATS_max
-title_of(i) = cut(NAME[i + 1], DONE[i + 1] ? LEGEND_NAME : LEGEND_NAME - 16).(DONE[i + 1] ? "" : " (out of memory)")
+title_of(i) = letter(i)."  ".cut(NAME[i + 1], DONE[i + 1] ? LEGEND_NAME : LEGEND_NAME - 16).(DONE[i + 1] ? "" : " (out of memory)")
+LONGEST = 20
 do for [i = 0:COUNT - 1] { LONGEST = strlen(title_of(i)) > LONGEST ? strlen(title_of(i)) : LONGEST }
-LONGEST = LONGEST > LEGEND_NAME ? LEGEND_NAME : LONGEST
 
 rows = legend_rows(COUNT + 1, LONGEST)
-eval sheet(900, HEAD + 340 + 76 + 22 * rows)
+eval sheet(560, HEAD + 280 + 66 + LEGEND_ROW * rows)
 eval open_output
 eval head
-set lmargin at screen px(88)
-set rmargin at screen px(W - 36)
+set lmargin at screen px(68)
+set rmargin at screen px(W - 24)
 set tmargin at screen py(HEAD)
-set bmargin at screen py(HEAD + 340)
-set key at screen px(20), py(HEAD + 340 + 68) left top Left reverse vertical maxrows rows samplen 1 spacing 1.02
+set bmargin at screen py(HEAD + 280)
+set key at screen px(10), py(HEAD + 280 + 56) left top Left reverse vertical maxrows rows samplen 1.4 spacing 1.05 font FONT.",13.3"
 set xlabel "driver time of the whole trace, ".EXTRA." (log)" tc rgb INK
 set logscale x
 set format x "%.0s %cs"
+set xtics decades(least, most, 4)
 set xrange [10 ** floor(log10(least) - 0.1) / 1e9:10 ** ceil(log10(most) + 0.1) / 1e9]
 if (top > 6 * low) {
 	set logscale y
@@ -46,13 +47,15 @@ if (top > 6 * low) {
 	# room below the bound for its label
 	set yrange [(low - 0.13 * (top - 0.8 * low)) / S:(top + 0.05 * (top - 0.8 * low)) / S]
 }
-eval left_title("peak reserved memory (".U.(top > 6 * low ? ", log)" : ")"), HEAD + 170)
+eval left_title("peak reserved memory (".U.(top > 6 * low ? ", log)" : ")"), HEAD + 140)
 set grid xtics ytics lc rgb GRID lt 1 lw 1
 if (bound > 0) {
 	set arrow 1 from graph 0, first bound / S to graph 1, first bound / S nohead lw 2 dt 2 lc rgb AXIS
-	set label 901 "lower bound ".amount(bound, S) at graph 1, first bound / S right offset character -0.5, character -0.8 font FONT.",12.5" tc rgb INK
+	set label 901 "lower bound ".amount(bound, S) at graph 1, first bound / S right offset character -0.5, character -0.8 tc rgb INK
 }
 seconds(ns) = (ns > 0 ? ns : 1000) / 1e9
 of(i) = column("series") == i ? seconds(column("driver_ns")) : NaN
-plot CSV using (column("front") == 1 ? seconds(column("driver_ns")) : NaN):(column("peak_reserved_bytes") / S) with points pt 6 ps 2.2 * DOT lw 1.6 lc rgb AXIS title "no other is better in both", \
-	for [i = 0:COUNT - 1] CSV using (of(i)):(column("peak_reserved_bytes") / S) with points pt (DONE[i + 1] ? ppoint(i) : 2) ps 1.3 * DOT lw 1.5 lc rgb pcolor(i) title title_of(i)
+y(c) = column(c) / S
+plot CSV using (column("front") == 1 ? seconds(column("driver_ns")) : NaN):(y("peak_reserved_bytes")) with points pt 6 ps 2.2 * DOT lw 1.6 lc rgb AXIS title "no other is better in both", \
+	for [i = 0:COUNT - 1] CSV using (of(i)):(y("peak_reserved_bytes")) with points pt (DONE[i + 1] ? ppoint(i) : 2) ps 1.3 * DOT lw 1.5 lc rgb pcolor(i) title title_of(i), \
+	for [i = 0:COUNT - 1] CSV using (of(i)):(y("peak_reserved_bytes")):(letter(i)) with labels left offset character 1, character 0.5 font FONT." Bold,13.3" tc rgb pcolor(i) notitle

@@ -4,59 +4,82 @@ load ARG0[1:strlen(ARG0)-strlen("peak.gp")]."style.gp"
 eval arguments
 eval measure_head
 
-array DONE[256]
-array PEAK[256]
+array DONE[512]
+array PEAK[512]
 bound = 0
 place = 0
-note(i) = (DONE[int(i) + 1] = int(column("completed")), PEAK[int(i) + 1] = column("peak_reserved_bytes"), bound = column("lower_bound_bytes"), place = column("placement_bytes"), 0)
+room = 0
+card = 0
+card_name = ""
+note(i) = (DONE[int(i) + 1] = int(column("completed")), PEAK[int(i) + 1] = column("peak_reserved_bytes"), bound = column("lower_bound_bytes"), place = column("placement_bytes"), room = column("capacity_bytes"), card = column("card_bytes"), card_name = strcol("card"), 0)
 eval read_names
 set table $notes
 plot CSV using (note(column("rank"))) with table
 unset table
-place = place == place ? place : 0
+bound = known(bound); place = known(place); room = known(room); card = known(card)
+median = 0
+failed = 0
+do for [i = 1:COUNT] {
+	below = sum [k = 1:COUNT] (PEAK[k] < PEAK[i])
+	median = below <= COUNT / 2 && PEAK[i] > median ? PEAK[i] : median
+	failed = failed || !DONE[i]
+}
+# a bar far longer than the others is cut, with an arrow; what is far: three times the median
+far = COUNT > 2 ? 3 * median : 1e30
 top = bound > place ? bound : place
-do for [i = 1:COUNT] { top = PEAK[i] > top ? PEAK[i] : top }
+do for [i = 1:COUNT] { top = PEAK[i] <= far && PEAK[i] > top ? PEAK[i] : top }
 top = top > 0 ? top : MIB
+near(v) = v > 0 && v < 1.2 * top
 S = scale_of(top)
 U = unit_of(top)
+same = alike(bound, place, top)
+bound_title = same ? both(bound, place, S) : "lower bound ".amount(bound, S)
+place = same ? 0 : place
+has_room = near(room)
+has_card = near(card) && card != room
 
-ROW = 30
-body = ROW * COUNT + 14
-eval sheet(900, HEAD + 24 + body + 118)
+ROW = 34
+NOTES = 20 * ((bound > 0) + (place > 0) + has_room + has_card)
+body = ROW * COUNT + 12
+eval sheet(560, HEAD + NOTES + body + 58 + LEGEND_ROW * 3)
 eval open_output
 eval head
-left = 30 + 7.9 * (LONGEST < NAME_WIDTH ? LONGEST : NAME_WIDTH)
+left = name_room(LONGEST)
 set lmargin at screen px(left)
-set rmargin at screen px(W - 24)
-set tmargin at screen py(HEAD + 24)
-set bmargin at screen py(HEAD + 24 + body)
-set key at screen px(20), py(HEAD + 24 + body + 68) left top Left reverse vertical maxrows 2 samplen 1.6
+set rmargin at screen px(W - 14)
+set tmargin at screen py(HEAD + NOTES)
+set bmargin at screen py(HEAD + NOTES + body)
+set key at screen px(10), py(HEAD + NOTES + body + 54) left top Left reverse vertical maxrows 3 samplen 2 spacing 1.05 font FONT.",13.3"
 set xlabel "peak reserved memory (".U.")" tc rgb INK
-failed = 0
-do for [i = 1:COUNT] { failed = failed || !DONE[i] }
-set xrange [0:top / S * (failed ? 1.5 : 1.2)]
+most = top / S * (failed ? 2.1 : 1.4)
+set xrange [0:most]
+set xtics step(most, 6)
 set yrange [-COUNT + 0.4:0.6]
 unset ytics
 set grid noytics xtics lc rgb GRID lt 1 lw 1
 set border 1
+cut_at = top / S * 1.08
+ends(v) = v > far ? cut_at : v / S
 do for [i = 0:COUNT - 1] {
-	set label i + 1 fold(NAME[i + 1]) at first 0, first -i right offset character -0.8, character (strlen(NAME[i + 1]) > NAME_WIDTH ? 0.45 : 0) font FONT.",13" tc rgb INK
-	set label i + 301 amount(PEAK[i + 1], S).(DONE[i + 1] ? "" : ", out of memory") at first PEAK[i + 1] / S, first -i left offset character (DONE[i + 1] ? 0.6 : 1.4), 0 font FONT.",13" tc rgb INK
+	set label i + 1 fold(NAME[i + 1]) at first 0, first -i right offset character -0.7, character (folded(NAME[i + 1]) ? 0.5 : 0) tc rgb INK
+	set label i + 301 (PEAK[i + 1] > far ? "→ " : "").amount(PEAK[i + 1], S).(DONE[i + 1] ? "" : ", out of memory") at first ends(PEAK[i + 1]), first -i left offset character (DONE[i + 1] ? 0.6 : 1.4), 0 tc rgb INK
 }
-# one label to each side, or one for both
-same = alike(bound, place, top)
-if (bound > 0) {
-	set arrow 1 from first bound / S, graph 0 to first bound / S, graph 1 nohead lw 2 dt 2 lc rgb INK front
-	set label 901 (same ? both(bound, place, S) : "lower bound ".amount(bound, S)) at first bound / S, graph 1 right offset character (same ? 15 : 0.4), character 0.6 font FONT.",12.5" tc rgb INK
-}
-if (place > 0 && !same) {
-	set arrow 2 from first place / S, graph 0 to first place / S, graph 1 nohead lw 2 dt 3 lc rgb INK front
-	set label 902 "offline placement ".amount(place, S) at first place / S, graph 1 left offset character 1.2, character 0.6 font FONT.",12.5" tc rgb INK
-}
+# lines across the bars, each with its name on a row above
+NOTE = 0
+XPOS(v) = left + (W - 14 - left) * v / S / most
+note_line = "NOTE = NOTE + 1; X_ = XPOS(V); ".\
+	"set arrow NOTE from first V / S, graph 0 to screen px(X_), py(HEAD + 20 * NOTE - 4) nohead lw LW dt DT lc rgb COLOR front; ".\
+	"RIGHT = X_ > W / 2; set label 900 + NOTE TEXT at screen px(X_ + (RIGHT ? -5 : 5)), py(HEAD + 20 * NOTE - 10) left tc rgb INK"
+flush = "if (RIGHT) { set label 900 + NOTE right }"
+if (bound > 0) { V = bound; LW = 2; DT = 2; COLOR = INK; TEXT = bound_title; eval note_line; eval flush }
+if (place > 0) { V = place; LW = 2; DT = 3; COLOR = INK; TEXT = "offline placement ".amount(place, S); eval note_line; eval flush }
+if (has_card) { V = card; LW = 2.5; DT = 1; COLOR = SKY; TEXT = card_name.": ".amount(card, S); eval note_line; eval flush }
+if (has_room) { V = room; LW = 3; DT = 1; COLOR = INK; TEXT = "limit of this replay ".amount(room, S); eval note_line; eval flush }
 
-array SUM[7]
 upto(n) = (sum [k = 1:n] column(word(CAUSES, k))) / S
-half = 0.36
-set style fill solid 1.0 noborder
-plot for [k = 1:6] CSV using (upto(k)):(-column("rank")):(k == 1 ? 0 : upto(k - 1)):(upto(k)):(-column("rank") - half):(-column("rank") + half) with boxxyerror lc rgb CAUSE_COLOR[k] title CAUSE_NAME[k], \
-	CSV using (column("completed") == 1 ? NaN : upto(6)):(-column("rank")) with points pt 2 ps 1.3 * DOT lw 3 lc rgb AXIS notitle
+held(v) = v > cut_at ? cut_at : v
+half = 0.34
+plot for [k = 1:6] CSV using (held(upto(k))):(-column("rank")):(k == 1 ? 0 : held(upto(k - 1))):(held(upto(k))):(-column("rank") - half):(-column("rank") + half) with boxxyerror fs solid 1.0 noborder lc rgb CAUSE_COLOR[k] notitle, \
+	CSV using (held(upto(5))):(-column("rank")):(held(upto(4))):(held(upto(5))):(-column("rank") - half):(-column("rank") + half) with boxxyerror fs transparent pattern 5 noborder lc rgb HATCH notitle, \
+	CSV using (column("completed") == 1 ? NaN : held(upto(6))):(-column("rank")) with points pt 2 ps 1.3 * DOT lw 3 lc rgb AXIS notitle, \
+	@CAUSE_KEY

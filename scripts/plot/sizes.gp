@@ -16,50 +16,51 @@ set table $notes
 plot CSV using (add(strcol("kind") eq "size_bytes" ? 1 : 2)) with table
 unset table
 
-eval sheet(900, HEAD + 300 + 98)
+TALL = 240
+eval sheet(560, HEAD + TALL + 66 + LEGEND_ROW)
 eval open_output
 set multiplot
 eval head
 set tmargin at screen py(HEAD)
-set bmargin at screen py(HEAD + 300)
-set ylabel "share (%)" tc rgb INK
+set bmargin at screen py(HEAD + TALL)
+eval left_title("share (%)", HEAD + TALL / 2)
 set yrange [0:*]
-set style fill solid 1.0 noborder
-set key at screen px(20), py(HEAD + 300 + 68) left top Left reverse vertical maxrows 1 samplen 1.6
+set key at screen px(20), py(HEAD + TALL + 60) left top Left reverse vertical maxrows 1 samplen 2 font FONT.",13.3"
 of(k, c) = strcol("kind") eq k ? column(c) : NaN
 # a bar covers this part of its bin on the logarithmic axis
 at(k, f) = of(k, "low") * (column("high") / column("low")) ** f
 share(c, sum) = sum > 0 ? 100.0 * column(c) / sum : 0
 
-set lmargin at screen px(80)
-set rmargin at screen px(W / 2 - 28)
+set lmargin at screen px(58)
+set rmargin at screen px(W / 2 - 14)
 set logscale x 2
 set xlabel "request size (log)" tc rgb INK
 set xrange [LOW:HIGH]
 octaves = log(HIGH / LOW) / log(2)
-every = octaves <= 6 ? 1 : octaves <= 14 ? 3 : 6
+every = octaves <= 4 ? 1 : octaves <= 9 ? 3 : octaves <= 18 ? 5 : 10
 named(e) = sprintf("%d %s", 2 ** (e % 10), word("B KiB MiB GiB TiB", e / 10 + 1))
 set xtics ()
 do for [e = 0:48:every] { set xtics add (named(e) 2 ** e) }
-plot CSV using (at("size_bytes", 0.28)):(share("count", COUNTS[1])):(at("size_bytes", 0.06)):(at("size_bytes", 0.5)):(0):(share("count", COUNTS[1])) with boxxyerror lc rgb BLUE title "of the requests", \
-	CSV using (at("size_bytes", 0.72)):(share("bytes", BYTES[1])):(at("size_bytes", 0.5)):(at("size_bytes", 0.94)):(0):(share("bytes", BYTES[1])) with boxxyerror lc rgb ORANGE title "of their bytes"
+plot CSV using (at("size_bytes", 0.28)):(share("count", COUNTS[1])):(at("size_bytes", 0.06)):(at("size_bytes", 0.5)):(0):(share("count", COUNTS[1])) with boxxyerror fs solid 1.0 noborder lc rgb AXIS title "of the requests", \
+	CSV using (at("size_bytes", 0.72)):(share("bytes", BYTES[1])):(at("size_bytes", 0.5)):(at("size_bytes", 0.94)):(0):(share("bytes", BYTES[1])) with boxxyerror fs pattern 5 border rgb MID lc rgb MID title "of their bytes"
 unset label 1001
 unset label 1002
+unset label 1003
 unset key
 
 if (lives) {
-	set lmargin at screen px(W / 2 + 56)
-	set rmargin at screen px(W - 36)
+	set lmargin at screen px(W / 2 + 34)
+	set rmargin at screen px(W - 20)
 	unset logscale x
 	set xrange [*:*]
 	set logscale x 10
 	if (EXTRA eq "s") { set format x "%.0s %cs" } else { set format x "%.0s%c" }
 	unset xtics
 	set xtics nomirror out scale 0.6 textcolor rgb INK autofreq
-	many = lives > 9 ? 100 : 10
+	many = lives > 8 ? 1000 : lives > 5 ? 100 : 10
 	set xtics many
-	set xlabel (EXTRA eq "s" ? "lifetime of a request (log)" : "lifetime of a request (trace events, log)") tc rgb INK
-	plot CSV using (at(life, 0.28)):(share("count", COUNTS[2])):(at(life, 0.06)):(at(life, 0.5)):(0):(share("count", COUNTS[2])) with boxxyerror lc rgb BLUE, \
-		CSV using (at(life, 0.72)):(share("bytes", BYTES[2])):(at(life, 0.5)):(at(life, 0.94)):(0):(share("bytes", BYTES[2])) with boxxyerror lc rgb ORANGE
+	set xlabel (EXTRA eq "s" ? "lifetime (log)" : "lifetime (trace events, log)") tc rgb INK
+	plot CSV using (at(life, 0.28)):(share("count", COUNTS[2])):(at(life, 0.06)):(at(life, 0.5)):(0):(share("count", COUNTS[2])) with boxxyerror fs solid 1.0 noborder lc rgb AXIS, \
+		CSV using (at(life, 0.72)):(share("bytes", BYTES[2])):(at(life, 0.5)):(at(life, 0.94)):(0):(share("bytes", BYTES[2])) with boxxyerror fs pattern 5 border rgb MID lc rgb MID
 }
 unset multiplot

@@ -8,9 +8,13 @@
 #
 #	gnuplot -c scripts/plot/name.gp CSV OUTPUT svg|png|pdf TITLE SUBTITLE [EXTRA]
 #
-# Colours: Okabe and Ito's set, told apart also without full colour vision; dashes
-# and point shapes repeat the distinction. report.html restyles exactly the inks below
-# for dark screens, so scripts use these names and no other black or grey.
+# A sheet is 560 pixels wide and no letter is smaller than 13.3 of them: on a telephone of 400
+# pixels that is 9, and a report takes two sheets side by side.
+#
+# One colour, one meaning, in all charts: policies have hues of Okabe and Ito's set, causes of
+# loss have grey and the reds, cards the blue of the sky, and everything else is neutral. What a
+# colour says is said again by a mark, a letter or hatching. report.html restyles exactly the inks
+# below for dark screens, so scripts use these names and no other black or grey.
 
 # (not here: while a file is loaded, ARG1… are its own)
 # All charts in one PDF: a script sets these itself, and ONE_PDF, and calls one after the other.
@@ -18,9 +22,10 @@ arguments = 'if (!exists("ONE_PDF")) { CSV = ARG1; OUTPUT = ARG2; FORMAT = ARG3;
 open_output = 'if (!exists("ONE_PDF")) { set output OUTPUT }'
 
 INK = "#222222"		# text
-AXIS = "#444444"	# axes and reference lines
+AXIS = "#444444"	# axes and reference lines; the first of two neutral series
 GRID = "#dddddd"
-AREA = "#c8ccd0"	# memory in use
+AREA = "#b4bac0"	# memory in use
+MID = "#8f979e"		# the second of two neutral series
 
 BLUE = "#0072b2"
 VERMILLION = "#d55e00"
@@ -28,18 +33,24 @@ GREEN = "#009e73"
 ORANGE = "#e69f00"
 PURPLE = "#cc79a7"
 SKY = "#56b4e9"
-YELLOW = "#f0e442"
 
-array POLICY_COLOR[7] = [BLUE, VERMILLION, GREEN, ORANGE, PURPLE, SKY, "#7a5230"]
-array POLICY_POINT[7] = [7, 5, 9, 11, 13, 15, 2]
-pcolor(i) = POLICY_COLOR[int(i) % 7 + 1]
+# policies: number i (from 0) has a colour, a mark and a letter everywhere
+array POLICY_COLOR[6] = [BLUE, ORANGE, GREEN, PURPLE, "#7a5230", "#3d348b"]
+array POLICY_POINT[7] = [7, 5, 9, 11, 13, 15, 4]
+LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+pcolor(i) = POLICY_COLOR[int(i) % 6 + 1]
 ppoint(i) = POLICY_POINT[(int(i) + int(i) / 7) % 7 + 1]
-pdash(i) = int(i) / 7 % 3 + 1
+letter(i) = i < 26 ? LETTERS[int(i) + 1:int(i) + 1] : sprintf("%d", int(i) + 1)
 
-# causes, in the order of stacking
+# causes, in the order of stacking; free and releasable memory is hatched over its colour
 CAUSES = "requested_bytes rounding_bytes waiting_bytes non_releasable_bytes releasable_bytes other_bytes"
 array CAUSE_NAME[6] = ["requested", "rounding", "waiting for a stream", "free, non-releasable", "free, releasable", "driver rounding"]
-array CAUSE_COLOR[6] = [AREA, YELLOW, SKY, VERMILLION, GREEN, PURPLE]
+array CAUSE_COLOR[6] = [AREA, "#6b2c00", "#a8887a", VERMILLION, "#fbe3d3", "#59626d"]
+HATCHED = 5
+HATCH = "#b06030"
+# their legend (use as the last element of a plot: @CAUSE_KEY)
+CAUSE_KEY = 'for [k = 1:4] keyentry with boxes fs solid 1.0 noborder lc rgb CAUSE_COLOR[k] title CAUSE_NAME[k], '.\
+	'keyentry with boxes fs pattern 5 noborder lc rgb HATCH title CAUSE_NAME[5], keyentry with boxes fs solid 1.0 noborder lc rgb CAUSE_COLOR[6] title CAUSE_NAME[6]'
 
 set datafile separator comma
 set datafile columnheaders
@@ -53,27 +64,34 @@ set micro
 FONT = "sans-serif"
 # points are drawn larger by the SVG terminal (use: ps 1.2 * DOT)
 set_dot = "DOT = FORMAT eq 'svg' ? 0.6 : 1.0"
-# In one PDF a sheet is the upper part of a page of A4, 110 pixels to the inch.
-PAGE_W = 910
-PAGE_H = 1286
+# In one PDF a sheet is the upper part of a page of A4, 73 pixels to the inch.
+PAGE_W = 600
+PAGE_H = 848
 sheet(w, h) = exists("ONE_PDF") ? sprintf("W=%d; H=%d; FOOT=%d", PAGE_W, h > PAGE_H ? h : PAGE_H, h) : sprintf("W=%d; H=%d; FOOT=%d; ", w, h, h).( \
 	FORMAT eq "png" ? sprintf("set term pngcairo size %d,%d fontscale 1.3125 linewidth 1.75 pointscale 1.75", int(1.75 * w), int(1.75 * h)) : \
 	FORMAT eq "pdf" ? sprintf("set term pdfcairo size %.3fin,%.3fin fontscale 0.5 linewidth 0.8 pointscale 0.5", w / 110.0, h / 110.0) : \
 	sprintf("set term svg size %d,%d", w, h)). \
-	" font '".FONT.",14' noenhanced rounded background '#ffffff'"
+	" font '".FONT.",13.5' noenhanced rounded background '#ffffff'"
 
 # pixels to screen coordinates; y counts from the top
 px(x) = (x) / (1.0 * W)
 py(y) = 1.0 - (y) / (1.0 * H)
 
+# a number, 0 for a field that is empty
+known(v) = v == v ? v : 0
+# an entry of the legend that is not always there
+entry(there, what) = there ? ", keyentry ".what : ""
+
+# lines of a text
+lines(s) = strstrt(s, "\n") ? 1 + lines(s[strstrt(s, "\n") + 1:*]) : strlen(s) > 0
 # height of title and subtitle, and DOT (use: eval measure_head)
-measure_head = "eval set_dot; HEAD = strstrt(SUBTITLE, \"\\n\") ? 84 : 68"
+measure_head = "eval set_dot; SUB_AT = 10 + 20 * lines(TITLE) + 11; HEAD = SUB_AT + 17 * lines(SUBTITLE) + 10"
 # title and subtitle (use: eval head)
-head = "set label 1001 TITLE at screen px(14), py(20) left font '".FONT." Bold,17' tc rgb INK; set label 1002 SUBTITLE at screen px(14), py(42) left font '".FONT.",12.5' tc rgb INK"
+head = "set label 1001 TITLE at screen px(12), py(20) left font '".FONT." Bold,15.5' tc rgb INK; set label 1002 SUBTITLE at screen px(12), py(SUB_AT + 4) left font '".FONT.",13.3' tc rgb INK"
 
 # What the left axis shows, at a place of its own: gnuplot would guess how wide the figures beside
 # it come out. mid: pixels from the top (use: eval left_title("memory (GiB)", mid)).
-left_title(text, mid) = sprintf("set label 1003 \"%s\" at screen px(18), py(%d) center rotate by 90 tc rgb INK font FONT.',13'", text, int(mid))
+left_title(text, mid) = sprintf("set label 1003 \"%s\" at screen px(12), py(%d) center rotate by 90 tc rgb INK font FONT.',13.5'", text, int(mid))
 
 set border 3 lc rgb AXIS
 set tics nomirror out scale 0.6 textcolor rgb INK
@@ -105,19 +123,34 @@ read_names = "set table $names; ".\
 	"set datafile separator '\"'; unset datafile columnheaders; ".\
 	"plot CSV skip 1 using (quoted(strcol(1)) ? remember(first(strcol(1)), strcol(2)) : 0) with table; ".\
 	"unset table; set datafile separator comma; set datafile columnheaders"
-NAME_WIDTH = 40
+NAME_WIDTH = 22
 cut(s, n) = strlen(s) <= n ? s : s[1:n - 1]."…"
-fold(s) = strlen(s) <= NAME_WIDTH ? s : s[1:NAME_WIDTH]."\n".cut(s[NAME_WIDTH + 1:*], NAME_WIDTH)
+# two lines, broken behind a sign where there is one
+sign_(s, n) = n < 6 ? 0 : strstrt(":,_", s[n:n]) ? n : sign_(s, n - 1)
+break_(s) = (at_ = sign_(s, NAME_WIDTH), at_ > 0 ? at_ : NAME_WIDTH)
+fold(s) = strlen(s) <= NAME_WIDTH ? s : s[1:break_(s)]."\n".cut(s[break_(s) + 1:*], NAME_WIDTH)
+folded(s) = strlen(s) > NAME_WIDTH
+# pixels for names on the left
+name_room(longest) = 22 + 8.1 * (longest < NAME_WIDTH ? longest : NAME_WIDTH)
 array NAME[512]
 do for [i = 1:512] { NAME[i] = "" }
 COUNT = 0
 LONGEST = 0
 remember(i, s) = i < 0 ? 0 : (NAME[i + 1] = s, COUNT = i + 1 > COUNT ? i + 1 : COUNT, LONGEST = strlen(s) > LONGEST ? strlen(s) : LONGEST, 0)
 
-# Legend below the plot: rows for n entries, the longest of `longest` letters, on 900 pixels.
-LEGEND_NAME = 42
-legend_cols(n, longest) = (cols_ = int(860 / (longest * 8.6 + 58)), cols_ < 1 ? 1 : cols_ > n ? n : cols_)
+# Legend below the plot: rows for n entries, the longest of `longest` letters.
+LEGEND_NAME = 52
+legend_cols(n, longest) = (cols_ = int(536 / (longest * 8.1 + 62)), cols_ < 1 ? 1 : cols_ > n ? n : cols_)
 legend_rows(n, longest) = int(ceil(n / (1.0 * legend_cols(n, longest))))
+LEGEND_ROW = 21
+
+# Places for labels beside marks at heights Y[1..n] (pixels): none nearer to the next than `gap`
+# (use: eval spread_labels; reads LABELS, Y, GAP and the array ORDER, writes Y)
+array Y[512]
+array ORDER[512]
+spread_labels = "do for [a_ = 1:LABELS] { ORDER[a_] = a_ }; ".\
+	"do for [a_ = 2:LABELS] { do for [b_ = a_:2:-1] { if (Y[ORDER[b_]] < Y[ORDER[b_ - 1]]) { c_ = ORDER[b_]; ORDER[b_] = ORDER[b_ - 1]; ORDER[b_ - 1] = c_ } } }; ".\
+	"do for [k_ = 1:12] { do for [a_ = 2:LABELS] { d_ = GAP - (Y[ORDER[a_]] - Y[ORDER[a_ - 1]]); if (d_ > 0) { Y[ORDER[a_]] = Y[ORDER[a_]] + d_ / 2; Y[ORDER[a_ - 1]] = Y[ORDER[a_ - 1]] - d_ / 2 } } }"
 
 # Ticks of a logarithmic axis: every decade, or every other where there are many.
 decades(low, high, many) = ceil(log10(high)) - floor(log10(low)) > many ? 100 : 10

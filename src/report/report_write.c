@@ -112,15 +112,19 @@ static int add_chart(struct writer *w, size_t section, const struct frag_chart_o
 	} formats[FORMATS] = { { FRAG_FORMAT_SVG, "svg" },
 			       { FRAG_FORMAT_PNG, "png" },
 			       { FRAG_FORMAT_PDF, "pdf" } };
-	struct frag_text csv = { 0 }, base = { 0 }, title = { 0 }, subtitle = { 0 };
+	struct frag_text csv = { 0 }, base = { 0 }, title = { 0 }, subtitle = { 0 }, words = { 0 };
 	struct frag_plot plot = { .script = ops->name };
 	struct frag_figure *f = &w->figures[w->figures_count];
 	const char *name = NULL;
 	char file[128];
 
 	base_name(w, section, ops->name, &base);
-	frag_chart_title(ops, job, &title);
-	frag_chart_subtitle(job, &subtitle);
+	frag_chart_title(ops, job, &words);
+	frag_plot_wrap(frag_text_str(&words), FRAG_PLOT_TITLE, &title);
+	frag_text_release(&words);
+	frag_chart_subtitle(ops, job, &words);
+	frag_plot_wrap(frag_text_str(&words), FRAG_PLOT_SUBTITLE, &subtitle);
+	frag_text_release(&words);
 	FRAG_TRY(take_text(w, &base, &name, err));
 	FRAG_TRY(take_text(w, &title, &plot.title, err));
 	FRAG_TRY(take_text(w, &subtitle, &plot.subtitle, err));

@@ -37,20 +37,75 @@ const struct frag_chart_ops *frag_chart_at(size_t place)
 void frag_chart_title(const struct frag_chart_ops *ops, const struct frag_chart_job *job,
 		      struct frag_text *out)
 {
+	size_t start = out->len;
+
+	if (ops->finding)
+		ops->finding(job, out);
+	if (out->len > start)
+		return;
 	frag_text_addf(out, "%s: ", ops->heading);
 	frag_section_title(job->section, out);
 }
 
-/* Two lines at most, broken between the halves where one would be too long. */
-void frag_chart_subtitle(const struct frag_chart_job *job, struct frag_text *out)
+void frag_chart_subtitle(const struct frag_chart_ops *ops, const struct frag_chart_job *job,
+			 struct frag_text *out)
 {
-	size_t start = out->len;
-
+	frag_text_addf(out, "%s of ", ops->heading);
+	frag_section_title(job->section, out);
+	frag_text_add(out, ", ");
 	frag_section_recorded(job->section, out);
-	frag_text_add(out, out->len - start > 55 ? "\n" : "; ");
-	frag_text_add_grouped(out, job->section->events_count);
-	frag_text_add(out, " events; ");
-	frag_report_settings(job->report, out);
+	frag_text_addf(out, "; replayed on %s", job->report->card.name);
+	if (job->report->limit_bytes != UINT64_MAX) {
+		frag_text_add(out, ", limit ");
+		frag_text_add_bytes(out, job->report->limit_bytes);
+	}
+}
+
+void frag_chart_advised(const struct frag_chart_job *job, struct frag_text *out)
+{
+	const struct frag_section *s = job->section;
+	const struct frag_result *base = &s->results[s->baseline], *r;
+	struct frag_advice a;
+	uint64_t x, y;
+
+	frag_section_advice(s, &a);
+	if (a.pick == SIZE_MAX) {
+		frag_text_add(out, "Every policy runs out of memory");
+		return;
+	}
+	r = &s->results[a.pick];
+	x = r->m.peak_reserved_bytes;
+	y = base->m.peak_reserved_bytes;
+	frag_text_addf(out, "%s peaks at ", r->policy);
+	frag_text_add_bytes(out, x);
+	if (r == base) {
+		frag_text_add(out, s->count > 1 ? ", the least of what is advised" : "");
+	} else if (!base->completed) {
+		frag_text_addf(out, "; %s runs out of memory", base->policy);
+	} else if (x != y && y) {
+		frag_text_add(out, ", ");
+		frag_text_add_bytes(out, x < y ? y - x : x - y);
+		frag_text_addf(out, " (%.0f %%) %s %s",
+			       100.0 * (double)(x < y ? y - x : x - y) / (double)y,
+			       x < y ? "below" : "above", base->policy);
+	}
+}
+
+void frag_chart_add_room(const struct frag_chart_job *job, struct frag_text *out)
+{
+	const struct frag_device_info *card = &job->report->card;
+	uint64_t room = card->total_bytes - FRAG_MIN(card->context_bytes, card->total_bytes);
+	struct frag_advice a;
+
+	room = FRAG_MIN(room, job->report->limit_bytes);
+	frag_section_advice(job->section, &a);
+	frag_text_addf(out, "%" PRIu64 ",", room);
+	if (a.card) {
+		frag_text_addf(out, "%" PRIu64 ",", frag_gpu_room(a.card, NULL));
+		frag_text_add_csv(out, a.card->label);
+	} else {
+		frag_text_add(out, ",");
+	}
 }
 
 void frag_chart_list_peaks(const struct frag_chart_job *job, struct frag_text *out)

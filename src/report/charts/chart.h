@@ -23,6 +23,9 @@ struct frag_chart_ops {
 	const char *name;
 	unsigned rank;	     /* place on the page */
 	const char *heading; /* "Memory over time" */
+	/* Optional: what the chart shows of this job, a sentence without its full stop, as the title;
+	 * else the heading. */
+	void (*finding)(const struct frag_chart_job *job, struct frag_text *out);
 	/* Optional: is there anything to show? */
 	bool (*wanted)(const struct frag_chart_job *job);
 	/* Header line and rows. Byte values exact, times as stated by the column name. */
@@ -38,10 +41,11 @@ struct frag_chart_ops {
 /* Chart at this place of the page, NULL after the last. */
 const struct frag_chart_ops *frag_chart_at(size_t place);
 
-/* "sample.default: Memory over time" and the line below it. */
+/* The finding, or heading and trace; and the lines below it: heading, trace, card. */
 void frag_chart_title(const struct frag_chart_ops *ops, const struct frag_chart_job *job,
 		      struct frag_text *out);
-void frag_chart_subtitle(const struct frag_chart_job *job, struct frag_text *out);
+void frag_chart_subtitle(const struct frag_chart_ops *ops, const struct frag_chart_job *job,
+			 struct frag_text *out);
 
 /* Pieces that charts share. */
 /* "a needs 9.65 GiB, b needs …" of all results, best first. */
@@ -52,5 +56,12 @@ void frag_chart_list_optimum(const struct frag_chart_job *job, struct frag_text 
 void frag_chart_add_seconds(const struct frag_chart_job *job, uint64_t us, struct frag_text *out);
 /* "s" or "events" */
 const char *frag_chart_x_unit(const struct frag_chart_job *job);
+
+/* "'a' peaks at 9.65 GiB, 4.78 GiB (33 %) below the recorded 14.43 GiB": of what is advised. */
+void frag_chart_advised(const struct frag_chart_job *job, struct frag_text *out);
+/* ",capacity_bytes,card_bytes,card" and their fields: what this replay could have, and what a process
+ * has of the card that is advised; empty where there is none. */
+#define FRAG_CHART_ROOM_HEAD "capacity_bytes,card_bytes,card"
+void frag_chart_add_room(const struct frag_chart_job *job, struct frag_text *out);
 
 #endif

@@ -43,6 +43,22 @@ static void csv(const struct frag_chart_job *job, struct frag_text *out)
 	}
 }
 
+static void finding(const struct frag_chart_job *job, struct frag_text *out)
+{
+	bool said = false;
+
+	for (size_t i = 0; i < job->section->layouts_count; i++) {
+		const struct frag_layout *l = &job->section->layouts[i];
+
+		frag_text_addf(out, "%s%s %s", said ? ", " : "", l->policy,
+			       said ? "" : "spreads over ");
+		frag_text_add_bytes(out, l->span_bytes);
+		said = true;
+	}
+	if (said)
+		frag_text_add(out, " of addresses");
+}
+
 static void caption(const struct frag_chart_job *job, struct frag_text *out)
 {
 	const struct frag_layout *l = &job->section->layouts[0];
@@ -73,6 +89,7 @@ const struct frag_chart_ops frag_chart_addresses = {
 	.name = "addresses",
 	.rank = 32,
 	.heading = "Address-space map",
+	.finding = finding,
 	.wanted = wanted,
 	.csv = csv,
 	.caption = caption,

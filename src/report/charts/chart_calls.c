@@ -38,6 +38,23 @@ static void csv(const struct frag_chart_job *job, struct frag_text *out)
 	}
 }
 
+static void finding(const struct frag_chart_job *job, struct frag_text *out)
+{
+	const struct frag_section *s = job->section;
+	const struct frag_result *most = &s->results[0];
+
+	for (size_t i = 1; i < s->count; i++)
+		if (s->results[i].m.modelled_ns > most->m.modelled_ns)
+			most = &s->results[i];
+	if (!most->m.modelled_ns)
+		return;
+	frag_text_addf(out, "%s spends most in the driver: ", most->policy);
+	frag_text_add_ns(out, most->m.modelled_ns);
+	if (s->duration_us)
+		frag_text_addf(out, ", %.2g %% of the recorded time",
+			       (double)most->m.modelled_ns / 10.0 / (double)s->duration_us);
+}
+
 static void caption(const struct frag_chart_job *job, struct frag_text *out)
 {
 	(void)job;
@@ -70,6 +87,7 @@ const struct frag_chart_ops frag_chart_calls = {
 	.name = "calls",
 	.rank = 40,
 	.heading = "Driver calls and driver time",
+	.finding = finding,
 	.csv = csv,
 	.caption = caption,
 	.alt = alt,

@@ -87,6 +87,21 @@ static void csv(const struct frag_chart_job *job, struct frag_text *out)
 	frag_host_free(all);
 }
 
+/* How few of the baseline's allocs wait for the driver at all. */
+static void finding(const struct frag_chart_job *job, struct frag_text *out)
+{
+	const struct frag_result *r = &job->section->results[job->section->baseline];
+	uint64_t all = 0, hit = 0;
+
+	for (int c = 0; c < FRAG_CLASS_COUNT; c++) {
+		all += r->alloc_modelled_ns[c].count;
+		hit += r->alloc_modelled_ns[c].max ? 0 : r->alloc_modelled_ns[c].count;
+	}
+	if (all)
+		frag_text_addf(out, "With %s %.2f %% of the allocs are served without the driver",
+			       r->policy, 100.0 * (double)hit / (double)all);
+}
+
 static void caption(const struct frag_chart_job *job, struct frag_text *out)
 {
 	if (!job->report->omit_host)
@@ -127,6 +142,7 @@ const struct frag_chart_ops frag_chart_cdf = {
 	.name = "cdf",
 	.rank = 70,
 	.heading = "Distribution of alloc time",
+	.finding = finding,
 	.wanted = wanted,
 	.csv = csv,
 	.caption = caption,

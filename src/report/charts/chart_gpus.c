@@ -67,13 +67,27 @@ static void csv(const struct frag_chart_job *job, struct frag_text *out)
 	}
 }
 
+static void finding(const struct frag_chart_job *job, struct frag_text *out)
+{
+	struct frag_advice a;
+
+	frag_section_advice(job->section, &a);
+	if (a.pick == SIZE_MAX || !(a.card || a.tight))
+		return;
+	frag_text_addf(out, "%s runs on %s", job->section->results[a.pick].policy,
+		       (a.card ? a.card : a.tight)->label);
+	if (a.card)
+		frag_text_addf(out, " with %.0f %% to spare",
+			       100.0 * (double)a.spare_bytes / (double)a.card->total_bytes);
+}
+
 static void caption(const struct frag_chart_job *job, struct frag_text *out)
 {
 	(void)job;
 	frag_text_add(out,
 		      "Peak reserved memory in percent of what a card has left beside the CUDA "
-		      "context. Blue: it fits; the paler, the more headroom. Orange: it does "
-		      "not fit as it ran here. A policy that gives cached memory back under "
+		      "context. Blue: it fits; the paler, the more headroom. Hatched: it "
+		      "does not fit as it ran here. A policy that gives cached memory back under "
 		      "pressure may still run on a smaller card: cufrag fit finds out.");
 }
 
@@ -101,6 +115,7 @@ const struct frag_chart_ops frag_chart_gpus = {
 	.name = "gpus",
 	.rank = 35,
 	.heading = "Which card has room",
+	.finding = finding,
 	.wanted = wanted,
 	.csv = csv,
 	.caption = caption,

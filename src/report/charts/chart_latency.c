@@ -86,6 +86,19 @@ static void csv(const struct frag_chart_job *job, struct frag_text *out)
 	}
 }
 
+/* What new memory costs with the baseline. */
+static void finding(const struct frag_chart_job *job, struct frag_text *out)
+{
+	const struct frag_result *r = &job->section->results[job->section->baseline];
+	const struct frag_hist *grow = &r->alloc_modelled_ns[FRAG_CLASS_GROW];
+
+	if (!grow->count || !grow->max)
+		return;
+	frag_text_addf(out, "With %s new memory costs ", r->policy);
+	frag_text_add_ns(out, frag_hist_quantile(grow, 0.5));
+	frag_text_add(out, " in the driver (median)");
+}
+
 static void caption(const struct frag_chart_job *job, struct frag_text *out)
 {
 	frag_text_addf(out,
@@ -128,6 +141,7 @@ const struct frag_chart_ops frag_chart_latency = {
 	.name = "latency",
 	.rank = 60,
 	.heading = "Latency by class",
+	.finding = finding,
 	.wanted = wanted,
 	.csv = csv,
 	.caption = caption,

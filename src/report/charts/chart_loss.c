@@ -7,7 +7,7 @@
 #define PANELS_MAX 12u /* more would be too small to read */
 /* Samples drawn, all panels together: a panel has about as many pixels across, and each
  * sample costs six rectangles in the picture. */
-#define SAMPLES_MAX 1200u
+#define SAMPLES_MAX 720u
 
 static bool wanted(const struct frag_chart_job *job)
 {
@@ -50,6 +50,22 @@ static void add_end(const struct frag_chart_job *job, size_t panel, const struct
 	add_row(job, panel, r->policy, &end, out);
 }
 
+/* Of `step` samples from i on the one that shows most. */
+static const struct frag_loss *highest(const struct frag_series *s, size_t i, size_t step)
+{
+	const struct frag_loss *best = &s->losses[i];
+
+	for (size_t k = i; k < i + step && k < s->losses_count; k++) {
+		const struct frag_loss *l = &s->losses[k];
+
+		if (l->reserved_bytes > best->reserved_bytes ||
+		    (l->reserved_bytes == best->reserved_bytes &&
+		     l->requested_bytes > best->requested_bytes))
+			best = l;
+	}
+	return best;
+}
+
 /* Samples at window ends, with the moment of the peak put in where it belongs. */
 static void add_policy(const struct frag_chart_job *job, size_t panel, size_t samples,
 		       const struct frag_result *r, struct frag_text *out)
@@ -57,11 +73,9 @@ static void add_policy(const struct frag_chart_job *job, size_t panel, size_t sa
 	size_t step = (r->series.losses_count + samples - 1) / samples;
 	bool peak_done = r->peak.reserved_bytes == 0;
 
-	for (size_t i = 0; i < r->series.losses_count; i++) {
-		const struct frag_loss *l = &r->series.losses[i];
+	for (size_t i = 0; i < r->series.losses_count; i += step) {
+		const struct frag_loss *l = highest(&r->series, i, step);
 
-		if (i % step)
-			continue;
 		if (!peak_done && r->peak.event <= l->event) {
 			if (r->peak.event < l->event)
 				add_row(job, panel, r->policy, &r->peak, out);
@@ -84,6 +98,22 @@ static void csv(const struct frag_chart_job *job, struct frag_text *out)
 	for (size_t i = 0; i < panels; i++)
 		add_policy(job, i, SAMPLES_MAX / panels, &job->section->results[job->order[i]],
 			   out);
+}
+
+/* How much the baseline holds that is free and cannot be given back. */
+static void finding(const struct frag_chart_job *job, struct frag_text *out)
+{
+	const struct frag_section *s = job->section;
+	const struct frag_result *r = &s->results[s->baseline];
+	uint64_t most = 0;
+
+	for (size_t i = 0; i < r->series.losses_count; i++)
+		most = FRAG_MAX(most, r->series.losses[i].non_releasable_bytes);
+	if (!r->series.losses_count)
+		return;
+	frag_text_addf(out, "With %s up to ", r->policy);
+	frag_text_add_bytes(out, most);
+	frag_text_add(out, " are free but cannot be given back");
 }
 
 static void caption(const struct frag_chart_job *job, struct frag_text *out)
@@ -114,6 +144,7 @@ const struct frag_chart_ops frag_chart_loss = {
 	.name = "loss",
 	.rank = 30,
 	.heading = "Where reserved memory goes",
+	.finding = finding,
 	.wanted = wanted,
 	.csv = csv,
 	.caption = caption,

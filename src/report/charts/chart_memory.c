@@ -20,7 +20,34 @@ static void add_end(const struct frag_chart_job *job, size_t k, uint64_t event, 
 		       w->reserved_min, w->reserved_max, state, frag_section_bound(job->section));
 	if (job->section->optimum.placed)
 		frag_text_addf(out, "%" PRIu64, job->section->optimum.place_bytes);
+	frag_text_add(out, ",");
+	frag_chart_add_room(job, out);
 	frag_text_add(out, "\n");
+}
+
+/* More would run into each other. */
+#define STEPS_MAX 100u
+
+static bool is_step(const struct frag_event *ev)
+{
+	return ev->kind == FRAG_EV_MARK && ev->flags & FRAG_EVF_STEP && !(ev->flags & FRAG_EVF_END);
+}
+
+/* A row of series -1 where a step begins; every n-th where there are many. */
+static void add_steps(const struct frag_chart_job *job, struct frag_text *out)
+{
+	const struct frag_trace_dev *d = job->section->events;
+	size_t count = 0, seen = 0;
+
+	for (size_t i = 0; d && d->events && i < d->events_count; i++)
+		count += is_step(&d->events[i]);
+	for (size_t i = 0; count && i < d->events_count; i++) {
+		if (!is_step(&d->events[i]) || seen++ % ((count + STEPS_MAX - 1) / STEPS_MAX))
+			continue;
+		frag_text_addf(out, "-1,step,%zu,", i);
+		frag_chart_add_seconds(job, d->events[i].time_us, out);
+		frag_text_add(out, ",,,,,,,step,,,,,\n");
+	}
 }
 
 /*
@@ -32,7 +59,8 @@ static void csv(const struct frag_chart_job *job, struct frag_text *out)
 {
 	frag_text_add(out, "series,policy,event,time_s,requested_min_bytes,requested_max_bytes,"
 			   "active_min_bytes,active_max_bytes,reserved_min_bytes,"
-			   "reserved_max_bytes,state,lower_bound_bytes,placement_bytes\n");
+			   "reserved_max_bytes,state,lower_bound_bytes,placement_"
+			   "bytes," FRAG_CHART_ROOM_HEAD "\n");
 	for (size_t k = 0; k < job->section->count; k++) {
 		const struct frag_result *r = &job->section->results[k];
 		const struct frag_window *w = r->series.windows;
@@ -50,6 +78,7 @@ static void csv(const struct frag_chart_job *job, struct frag_text *out)
 				frag_result_stopped(r) ? "oom" : "end", out);
 		}
 	}
+	add_steps(job, out);
 }
 
 static bool wanted(const struct frag_chart_job *job)
@@ -92,6 +121,7 @@ const struct frag_chart_ops frag_chart_memory = {
 	.name = "memory",
 	.rank = 10,
 	.heading = "Memory over time",
+	.finding = frag_chart_advised,
 	.wanted = wanted,
 	.csv = csv,
 	.caption = caption,

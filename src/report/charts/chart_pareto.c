@@ -40,6 +40,18 @@ static void csv(const struct frag_chart_job *job, struct frag_text *out)
 	}
 }
 
+static void finding(const struct frag_chart_job *job, struct frag_text *out)
+{
+	size_t front = 0;
+
+	for (size_t k = 0; k < job->section->count; k++)
+		front += on_front(job->section, k);
+	if (front)
+		frag_text_addf(out,
+			       "%zu of %zu policies are not beaten in both memory and driver time",
+			       front, job->section->count);
+}
+
 static void caption(const struct frag_chart_job *job, struct frag_text *out)
 {
 	bool said = false;
@@ -85,6 +97,7 @@ const struct frag_chart_ops frag_chart_pareto = {
 	.name = "pareto",
 	.rank = 50,
 	.heading = "Memory against driver time",
+	.finding = finding,
 	.wanted = wanted,
 	.csv = csv,
 	.caption = caption,

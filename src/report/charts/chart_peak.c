@@ -8,9 +8,10 @@ static void csv(const struct frag_chart_job *job, struct frag_text *out)
 {
 	uint64_t bound = frag_section_bound(job->section);
 
-	frag_text_add(out, "rank,policy,completed,peak_reserved_bytes,requested_bytes,"
-			   "rounding_bytes,waiting_bytes,non_releasable_bytes,releasable_bytes,"
-			   "other_bytes,lower_bound_bytes,placement_bytes\n");
+	frag_text_add(out,
+		      "rank,policy,completed,peak_reserved_bytes,requested_bytes,"
+		      "rounding_bytes,waiting_bytes,non_releasable_bytes,releasable_bytes,"
+		      "other_bytes,lower_bound_bytes,placement_bytes," FRAG_CHART_ROOM_HEAD "\n");
 	for (size_t i = 0; i < job->section->count; i++) {
 		const struct frag_result *r = &job->section->results[job->order[i]];
 		const struct frag_loss *l = &r->peak;
@@ -25,8 +26,27 @@ static void csv(const struct frag_chart_job *job, struct frag_text *out)
 			       l->releasable_bytes, l->other_bytes, bound);
 		if (job->section->optimum.placed)
 			frag_text_addf(out, "%" PRIu64, job->section->optimum.place_bytes);
+		frag_text_add(out, ",");
+		frag_chart_add_room(job, out);
 		frag_text_add(out, "\n");
 	}
+}
+
+/* What the baseline loses, and to what. */
+static void finding(const struct frag_chart_job *job, struct frag_text *out)
+{
+	const struct frag_section *s = job->section;
+	const struct frag_result *r = &s->results[s->baseline];
+	uint64_t kept = r->peak.non_releasable_bytes, cache = r->peak.releasable_bytes;
+
+	if (!r->m.peak_reserved_bytes)
+		return;
+	frag_text_addf(out, "At its peak %s holds ", r->policy);
+	frag_text_add_bytes(out, r->m.peak_reserved_bytes);
+	frag_text_add(out, ", of which ");
+	frag_text_add_bytes(out, kept + cache);
+	frag_text_addf(out, " (%.0f %%) are free",
+		       100.0 * (double)(kept + cache) / (double)r->m.peak_reserved_bytes);
 }
 
 static void caption(const struct frag_chart_job *job, struct frag_text *out)
@@ -57,6 +77,7 @@ const struct frag_chart_ops frag_chart_peak = {
 	.name = "peak",
 	.rank = 20,
 	.heading = "Peak reserved memory by cause",
+	.finding = finding,
 	.csv = csv,
 	.caption = caption,
 	.alt = alt,

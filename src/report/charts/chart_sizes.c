@@ -126,13 +126,35 @@ static void csv(const struct frag_chart_job *job, struct frag_text *out)
 	}
 }
 
+/* From which size on requests hold half of all bytes that were asked for. */
+static void finding(const struct frag_chart_job *job, struct frag_text *out)
+{
+	uint64_t sum = 0, above = 0;
+	unsigned bin = SIZE_BINS;
+	struct bins b;
+
+	if (!fill(job->section, &b))
+		return;
+	for (unsigned i = 0; i < SIZE_BINS; i++)
+		sum += b.bytes[i];
+	while (bin && above < sum / 2)
+		above += b.bytes[--bin];
+	if (!sum)
+		return;
+	frag_text_add(out, "Requests of ");
+	frag_text_add_bytes(out, 1ull << bin);
+	frag_text_addf(out, " and more make up %.0f %% of the bytes",
+		       100.0 * (double)above / (double)sum);
+}
+
 static void caption(const struct frag_chart_job *job, struct frag_text *out)
 {
 	struct bins b;
 
-	frag_text_add(out, "Left: sizes of the requests. Right: how long they live. Blue counts "
-			   "requests, orange weighs them by bytes: many small blocks that live "
-			   "long between few large ones are what pins memory.");
+	frag_text_add(out,
+		      "Left: sizes of the requests. Right: how long they live. Solid bars count "
+		      "requests, hatched ones weigh them by bytes: many small blocks that live "
+		      "long between few large ones are what pins memory.");
 	if (fill(job->section, &b) && b.never_freed) {
 		frag_text_add(out, " ");
 		frag_text_add_grouped(out, b.never_freed);
@@ -164,6 +186,7 @@ const struct frag_chart_ops frag_chart_sizes = {
 	.name = "sizes",
 	.rank = 80,
 	.heading = "Sizes and lifetimes of requests",
+	.finding = finding,
 	.wanted = wanted,
 	.csv = csv,
 	.caption = caption,

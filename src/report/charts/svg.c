@@ -12,10 +12,9 @@ static const struct {
 	int r, g, b;
 	const char *css;
 } inks[] = {
-	{ 0x22, 0x22, 0x22, "var(--ink)" },
-	{ 0x44, 0x44, 0x44, "var(--axis)" },
-	{ 0xdd, 0xdd, 0xdd, "var(--grid)" },
-	{ 0xc8, 0xcc, 0xd0, "var(--area)" },
+	{ 0x22, 0x22, 0x22, "var(--ink)" },   { 0x44, 0x44, 0x44, "var(--axis)" },
+	{ 0xdd, 0xdd, 0xdd, "var(--grid)" },  { 0xb4, 0xba, 0xc0, "var(--area)" },
+	{ 0xfb, 0xe3, 0xd3, "var(--spare)" },
 };
 
 static const char *const references[] = { " id=\"", " id='", "href=\"#", "href='#", "url(#" };

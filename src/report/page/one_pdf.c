@@ -27,8 +27,8 @@ void frag_one_pdf_script(const struct frag_plot *plots, size_t count, const char
 			 const char *output, struct frag_text *out)
 {
 	frag_text_add(out, "ONE_PDF = 1\nFORMAT = 'one_pdf'\nCHARTS = ''\nOUTPUT = ''\n"
-			   "set term pdfcairo size 8.268in,11.693in fontscale 0.5 linewidth 0.8 "
-			   "pointscale 0.5 font 'sans-serif,14' noenhanced rounded background "
+			   "set term pdfcairo size 8.268in,11.693in fontscale 0.757 linewidth 1.2 "
+			   "pointscale 0.757 font 'sans-serif,14' noenhanced rounded background "
 			   "'#ffffff'\n");
 	add_literal("CHARTS", output, out);
 	frag_text_add(out, "set output CHARTS\n");
