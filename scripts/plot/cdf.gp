@@ -27,7 +27,7 @@ set format x "%.0s %cs"
 set grid xtics ytics lc rgb GRID lt 1 lw 1
 set lmargin at screen px(84)
 set rmargin at screen px(W - 26)
-set key at screen px(10), py(HEAD + PITCH * panels + 2) left top Left reverse vertical maxrows rows samplen 3 spacing 1.05 font FONT.",13.3"
+unset key
 from(name, i) = strcol("clock") eq name && column("series") == i && column("ns") > 0 ? column("ns") / 1e9 : NaN
 # marks on every so many rows
 mark(i, row, v) = int(row) % 23 == int(i * 7) % 23 ? v : NaN
@@ -40,11 +40,9 @@ if (hosts) {
 	eval left_title("allocs within this time (%)", up + TALL / 2)
 	set yrange [0:100]
 	plot for [i = 0:COUNT - 1] CSV using (from("host", i)):(100 * column("share_up_to")) with steps lw 2 lc rgb pcolor(i) notitle, \
-		for [i = 0:COUNT - 1] CSV using (mark(i, column(0), from("host", i))):(100 * column("share_up_to")) with points pt ppoint(i) ps DOT lc rgb pcolor(i) notitle, \
-		for [i = 0:COUNT - 1] keyentry with linespoints lw 2 pt ppoint(i) ps DOT lc rgb pcolor(i) title title_of(i)
+		for [i = 0:COUNT - 1] CSV using (mark(i, column(0), from("host", i))):(100 * column("share_up_to")) with points pt ppoint(i) ps DOT lc rgb pcolor(i) notitle
 	unset label 1001
 	unset label 1002
-	unset key
 	up = up + PITCH
 }
 if (waits) {
@@ -57,7 +55,9 @@ if (waits) {
 	set yrange [*:1]
 	y(v) = column("share_beyond") > 0 ? column("share_beyond") : NaN
 	plot for [i = 0:COUNT - 1] CSV using (from("driver", i)):(y(0)) with steps lw 2 lc rgb pcolor(i) notitle, \
-		for [i = 0:COUNT - 1] CSV using (mark(i, column(0), from("driver", i))):(y(0)) with points pt ppoint(i) ps DOT lc rgb pcolor(i) notitle, \
-		for [i = 0:COUNT - 1] keyentry with linespoints lw 2 pt ppoint(i) ps DOT lc rgb pcolor(i) title title_of(i)
+		for [i = 0:COUNT - 1] CSV using (mark(i, column(0), from("driver", i))):(y(0)) with points pt ppoint(i) ps DOT lc rgb pcolor(i) notitle
 }
+LEGEND_AT = HEAD + PITCH * panels + 2
+eval legend_area
+plot NaN notitle, for [i = 0:COUNT - 1] keyentry with linespoints lw 2 pt ppoint(i) ps DOT lc rgb pcolor(i) title title_of(i)
 unset multiplot

@@ -64,12 +64,13 @@ rows = legend_rows(entries, LONGEST)
 TALL = 280
 eval sheet(560, HEAD + TALL + 64 + LEGEND_ROW * rows)
 eval open_output
+set multiplot
+unset key
 eval head
 set lmargin at screen px(68)
 set rmargin at screen px(W - 30)
 set tmargin at screen py(HEAD)
 set bmargin at screen py(HEAD + TALL)
-set key at screen px(10), py(HEAD + TALL + 54) left top Left reverse vertical maxrows rows samplen 2.6 spacing 1.05 font FONT.",13.3"
 eval left_title("reserved memory (".U.")", HEAD + TALL / 2)
 set xlabel (EXTRA eq "s" ? "recorded time (s)" : "trace event (number)") tc rgb INK
 most = high / S * (clipped ? 1.25 : 1.08)
@@ -97,20 +98,26 @@ do for [i = 1:COUNT] {
 		set label 100 + i letter(i - 1) at screen px(W - 26), py(Y[i]) left font FONT." Bold,13.5" tc rgb pcolor(i - 1) front
 	}
 }
+# marks on the lines repeat what their colours say
+stride = int(STATS_records / COUNT / 5) + 1
+mark(i, row, v) = int(row) % stride == int(i * stride / COUNT) ? of(i, v) : NaN
+
+plot CSV using (of(base, column(XCOL))):(y("requested_max_bytes")) with fillsteps fs solid 1.0 noborder lc rgb AREA notitle, \
+	CSV using (of(base, column(XCOL))):(y("active_max_bytes")) with steps lw 1 lc rgb AXIS notitle, \
+	for [i = 0:COUNT - 1] CSV using (of(i, column(XCOL))):(y("reserved_max_bytes")) with steps lw 2.2 dt 1 lc rgb pcolor(i) notitle, \
+	for [i = 0:COUNT - 1] CSV using (mark(i, column(0), column(XCOL))):(y("reserved_max_bytes")) with points pt ppoint(i) ps 1 * DOT lc rgb pcolor(i) notitle, \
+	for [i = 0:COUNT - 1] CSV using (strcol("state") eq "oom" ? of(i, column(XCOL)) : NaN):(y("reserved_max_bytes")) with points pt 2 ps 1.6 * DOT lw 3 lc rgb pcolor(i) notitle, \
+	CSV using (column("series") < 0 ? column(XCOL) : NaN):(most):(0.0):(-0.03 * most) with vectors nohead lw 1.2 lc rgb INK notitle
+
+LEGEND_AT = HEAD + TALL + 54
+eval legend_area
 # (a loop that never runs would still take a place in the legend)
 BOUND_ENTRY = entry(bound > 0, 'with lines lw 2 dt 2 lc rgb INK title bound_title')
 PLACE_ENTRY = entry(place > 0, 'with lines lw 2 dt 3 lc rgb INK title "offline placement ".amount(place, scale_of(place))')
 ROOM_ENTRY = entry(has_room, 'with lines lw 3 dt 1 lc rgb INK title room_title')
 CARD_ENTRY = entry(has_card, 'with lines lw 2.5 dt 1 lc rgb SKY title card_title')
 STEP_ENTRY = entry(steps > 0, 'with points pt 1 ps DOT lw 1 lc rgb AXIS title "a step begins"')
-# marks on the lines repeat what their colours say
-stride = int(STATS_records / COUNT / 5) + 1
-mark(i, row, v) = int(row) % stride == int(i * stride / COUNT) ? of(i, v) : NaN
-
-plot CSV using (of(base, column(XCOL))):(y("requested_max_bytes")) with fillsteps fs solid 1.0 noborder lc rgb AREA title "requested by the program", \
-	CSV using (of(base, column(XCOL))):(y("active_max_bytes")) with steps lw 1 lc rgb AXIS title "active (".letter(base).")", \
-	for [i = 0:COUNT - 1] CSV using (of(i, column(XCOL))):(y("reserved_max_bytes")) with steps lw 2.2 dt 1 lc rgb pcolor(i) notitle, \
-	for [i = 0:COUNT - 1] CSV using (mark(i, column(0), column(XCOL))):(y("reserved_max_bytes")) with points pt ppoint(i) ps 1 * DOT lc rgb pcolor(i) notitle, \
-	for [i = 0:COUNT - 1] CSV using (strcol("state") eq "oom" ? of(i, column(XCOL)) : NaN):(y("reserved_max_bytes")) with points pt 2 ps 1.6 * DOT lw 3 lc rgb pcolor(i) notitle, \
-	CSV using (column("series") < 0 ? column(XCOL) : NaN):(most):(0.0):(-0.03 * most) with vectors nohead lw 1.2 lc rgb INK notitle, \
+plot NaN notitle, keyentry with boxes fs solid 1.0 noborder lc rgb AREA title "requested by the program", \
+	keyentry with lines lw 1 lc rgb AXIS title "active (".letter(base).")", \
 	for [i = 0:COUNT - 1] keyentry with linespoints lw 2.2 dt 1 pt ppoint(i) ps DOT lc rgb pcolor(i) title title_of(i) @BOUND_ENTRY @PLACE_ENTRY @ROOM_ENTRY @CARD_ENTRY @STEP_ENTRY
+unset multiplot

@@ -29,12 +29,13 @@ do for [i = 0:COUNT - 1] { LONGEST = strlen(title_of(i)) > LONGEST ? strlen(titl
 rows = legend_rows(COUNT + 1, LONGEST)
 eval sheet(560, HEAD + 280 + 66 + LEGEND_ROW * rows)
 eval open_output
+set multiplot
 eval head
 set lmargin at screen px(68)
 set rmargin at screen px(W - 24)
 set tmargin at screen py(HEAD)
 set bmargin at screen py(HEAD + 280)
-set key at screen px(10), py(HEAD + 280 + 56) left top Left reverse vertical maxrows rows samplen 1.4 spacing 1.05 font FONT.",13.3"
+unset key
 set xlabel "driver time of the whole trace, ".EXTRA." (log)" tc rgb INK
 set logscale x
 set format x "%.0s %cs"
@@ -56,6 +57,11 @@ if (bound > 0) {
 seconds(ns) = (ns > 0 ? ns : 1000) / 1e9
 of(i) = column("series") == i ? seconds(column("driver_ns")) : NaN
 y(c) = column(c) / S
-plot CSV using (column("front") == 1 ? seconds(column("driver_ns")) : NaN):(y("peak_reserved_bytes")) with points pt 6 ps 2.2 * DOT lw 1.6 lc rgb AXIS title "no other is better in both", \
-	for [i = 0:COUNT - 1] CSV using (of(i)):(y("peak_reserved_bytes")) with points pt (DONE[i + 1] ? ppoint(i) : 2) ps 1.3 * DOT lw 1.5 lc rgb pcolor(i) title title_of(i), \
+plot CSV using (column("front") == 1 ? seconds(column("driver_ns")) : NaN):(y("peak_reserved_bytes")) with points pt 6 ps 2.2 * DOT lw 1.6 lc rgb AXIS notitle, \
+	for [i = 0:COUNT - 1] CSV using (of(i)):(y("peak_reserved_bytes")) with points pt (DONE[i + 1] ? ppoint(i) : 2) ps 1.3 * DOT lw 1.5 lc rgb pcolor(i) notitle, \
 	for [i = 0:COUNT - 1] CSV using (of(i)):(y("peak_reserved_bytes")):(letter(i)) with labels left offset character 1, character 0.5 font FONT." Bold,13.3" tc rgb pcolor(i) notitle
+LEGEND_AT = HEAD + 280 + 56
+eval legend_area
+plot NaN notitle, keyentry with points pt 6 ps 2 * DOT lw 1.6 lc rgb AXIS title "no other is better in both", \
+	for [i = 0:COUNT - 1] keyentry with points pt (DONE[i + 1] ? ppoint(i) : 2) ps 1.3 * DOT lw 1.5 lc rgb pcolor(i) title title_of(i)
+unset multiplot

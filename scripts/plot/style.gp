@@ -144,6 +144,12 @@ legend_cols(n, longest) = (cols_ = int(536 / (longest * 8.1 + 62)), cols_ < 1 ? 
 legend_rows(n, longest) = int(ceil(n / (1.0 * legend_cols(n, longest))))
 LEGEND_ROW = 21
 
+# The legend as a plot of its own below the others, since gnuplot makes no legend higher than the
+# plot it belongs to (use: LEGEND_AT = pixels; eval legend_area; plot NaN notitle, keyentry …)
+legend_area = "unset label; unset arrow; unset border; unset tics; unset grid; unset logscale; unset xlabel; unset ylabel; ".\
+	"set lmargin at screen 0; set rmargin at screen 1; set tmargin at screen py(LEGEND_AT); set bmargin at screen 0; ".\
+	"set xrange [0:1]; set yrange [0:1]; set key at screen px(10), py(LEGEND_AT) left top Left reverse vertical maxrows rows samplen 2.6 spacing 1.05 font '".FONT.",13.3'"
+
 # Places for labels beside marks at heights Y[1..n] (pixels): none nearer to the next than `gap`
 # (use: eval spread_labels; reads LABELS, Y, GAP and the array ORDER, writes Y)
 array Y[512]

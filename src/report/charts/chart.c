@@ -79,7 +79,7 @@ void frag_chart_advised(const struct frag_chart_job *job, struct frag_text *out)
 	frag_text_addf(out, "%s peaks at ", r->policy);
 	frag_text_add_bytes(out, x);
 	if (r == base) {
-		frag_text_add(out, s->count > 1 ? ", the least of what is advised" : "");
+		frag_text_add(out, s->count > 1 ? ", and none of its kind needs less" : "");
 	} else if (!base->completed) {
 		frag_text_addf(out, "; %s runs out of memory", base->policy);
 	} else if (x != y && y) {
