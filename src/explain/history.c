@@ -160,7 +160,8 @@ static void follow_event(struct follow *f, const struct frag_event *e)
 	case FRAG_EV_TRIM:
 		if (h->trims_count < FRAG_REFUSALS_KEPT)
 			h->trims[h->trims_count] =
-				(struct frag_trim){ f->event, e->time_us, h->allocs - f->allocs };
+				(struct frag_trim){ f->event, e->time_us, h->allocs - f->allocs,
+						    (e->flags & FRAG_EVF_UNSURE) != 0 };
 		h->trims_count++;
 		break;
 	case FRAG_EV_MARK:

@@ -43,6 +43,7 @@ struct frag_refusal {
 struct frag_trim {
 	uint64_t event, time_us;
 	uint64_t allocs_after; /* requests that still came */
+	bool unsure;	       /* it may have been the retry of a malloc */
 };
 
 struct frag_history {

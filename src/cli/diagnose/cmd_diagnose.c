@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cufrag diagnose: leak, fragmentation, spike, or nothing at all; and the lines. */
+#include <math.h>
+#include <string.h>
+
+#include "cli/common.h"
+#include "cli/opened.h"
+#include "explain/diagnose.h"
+#include "explain/memlog.h"
+
+struct options {
+	const char *policy;
+	unsigned fail_on; /* 1 << enum frag_finding_kind */
+	bool fail_on_oom;
+};
+
+static const char *const fail_words[] = {
+#define FRAG_X_(name, text, word) word,
+	FRAG_FINDING_LIST(FRAG_X_)
+#undef FRAG_X_
+		NULL
+};
+
+/* All that was read: ranks are compared at the end. */
+struct job {
+	const struct frag_cli *cli;
+	const struct options *opt;
+	struct frag_findings findings;
+	char **names;
+	uint64_t *peaks;
+	size_t count, cap;
+};
+
+static int note_rank(struct job *j, char *name, uint64_t peak, struct frag_err *err)
+{
+	if (!name)
+		return frag_fail_nomem(err, "diagnosis");
+	if (j->count == j->cap) {
+		size_t cap = j->cap ? 2 * j->cap : 8;
+		char **names = frag_host_realloc(j->names, cap, sizeof(char *));
+		uint64_t *peaks = names ? frag_host_realloc(j->peaks, cap, sizeof(*peaks)) : NULL;
+
+		if (names)
+			j->names = names;
+		if (!peaks) {
+			frag_host_free(name);
+			return frag_fail_nomem(err, "diagnosis");
+		}
+		j->peaks = peaks;
+		j->cap = cap;
+	}
+	j->names[j->count] = name;
+	j->peaks[j->count++] = peak;
+	return 0;
+}
+
+static int of_device(struct job *j, const struct frag_opened *o, uint32_t dev, struct frag_err *err)
+{
+	struct frag_events ev = frag_opened_events(o, dev);
+	struct frag_policy_spec *spec;
+	char *label = frag_opened_label(o, dev);
+	uint64_t peak = 0;
+	int rc = label ? frag_opened_spec(o, j->cli, j->opt->policy, &spec, err)
+		       : frag_fail_nomem(err, "diagnosis");
+
+	if (!rc) {
+		rc = frag_diagnose(&ev, label, spec, &j->cli->card, frag_opened_limit(o, j->cli),
+				   j->cli->seed, &j->findings, &peak, err);
+		frag_policy_spec_destroy(spec);
+	}
+	if (rc) {
+		frag_host_free(label);
+		return rc;
+	}
+	return note_rank(j, label, peak, err);
+}
+
+static int of_path(struct job *j, const char *path, struct frag_err *err)
+{
+	struct frag_opened o;
+	int rc = frag_memlog_probe(path, err);
+
+	if (rc == 1) {
+		struct frag_memlog log;
+
+		FRAG_TRY(frag_memlog_read(path, &log, err));
+		rc = frag_diagnose_log(&log, &j->findings, err);
+		frag_memlog_release(&log);
+		return rc;
+	}
+	FRAG_TRY(rc);
+	FRAG_TRY(frag_opened_read(&o, j->cli, path, err));
+	for (uint32_t d = 0; !rc && d < o.trace->devs_count; d++)
+		rc = of_device(j, &o, d, err);
+	frag_opened_release(&o);
+	return rc;
+}
+
+/* ---- output ------------------------------------------------------------------------------ */
+
+static bool is_whole(double v)
+{
+	return fabs(v) < 1e15 && v == floor(v);
+}
+
+static void print(const struct job *j)
+{
+	const struct frag_findings *f = &j->findings;
+	const char *about = NULL;
+
+	for (size_t i = 0; i < f->count; i++)
+		about = i && strcmp(f->list[i].about, f->list[0].about) != 0 ? "" : about;
+	printf("verdict: %s\n", frag_finding_text(f->list[0].kind));
+	for (size_t i = 0; i < f->count; i++) {
+		const struct frag_finding *one = &f->list[i];
+
+		printf("\n%s%s%s: %s\n", about ? one->about : "", about ? ": " : "",
+		       frag_finding_text(one->kind), frag_text_str(&one->text));
+		for (size_t k = 0; k < FRAG_FINDING_LINES && one->lines[k]; k++)
+			printf("  at %s\n", one->lines[k]);
+		for (size_t k = 0; k < one->numbers_count; k++) {
+			double v = one->numbers[k].value;
+
+			printf("  %-30s %.*g\n", one->numbers[k].name, is_whole(v) ? 15 : 4, v);
+		}
+	}
+	if (f->notes.len) {
+		puts("");
+		for (const char *p = f->notes.s; *p;) {
+			size_t n = strcspn(p, "\n");
+
+			printf("# %.*s\n", (int)n, p);
+			p += n + (p[n] == '\n');
+		}
+	}
+}
+
+static json_t *finding_json(const struct frag_finding *f)
+{
+	json_t *o = json_object(), *lines = json_array(), *numbers = json_object();
+
+	for (size_t k = 0; k < FRAG_FINDING_LINES && f->lines[k]; k++)
+		json_array_append_new(lines, json_string(f->lines[k]));
+	for (size_t k = 0; k < f->numbers_count; k++) {
+		double v = f->numbers[k].value;
+
+		json_object_set_new(numbers, f->numbers[k].name,
+				    is_whole(v) ? json_integer((json_int_t)v) : json_real(v));
+	}
+	json_object_set_new(o, "verdict", json_string(frag_finding_text(f->kind)));
+	json_object_set_new(o, "about", json_string(f->about));
+	json_object_set_new(o, "text", json_string(frag_text_str(&f->text)));
+	json_object_set_new(o, "lines", lines);
+	json_object_set_new(o, "numbers", numbers);
+	return o;
+}
+
+static int write_json(const struct job *j, struct frag_err *err)
+{
+	json_t *root = frag_cli_json_head(j->cli), *list = json_array();
+
+	for (size_t i = 0; i < j->findings.count; i++)
+		json_array_append_new(list, finding_json(&j->findings.list[i]));
+	if (root) {
+		json_object_set_new(root, "verdict",
+				    json_string(frag_finding_text(j->findings.list[0].kind)));
+		json_object_set_new(root, "findings", list);
+		json_object_set_new(root, "notes", json_string(frag_text_str(&j->findings.notes)));
+	}
+	return frag_cli_json_write(j->cli, root, err);
+}
+
+static int status(const struct job *j)
+{
+	for (size_t i = 0; i < j->findings.count; i++)
+		if (j->opt->fail_on & 1u << j->findings.list[i].kind)
+			return FRAG_EXIT_CONDITION;
+	return FRAG_EXIT_DONE;
+}
+
+static int diagnose(struct job *j, struct frag_err *err)
+{
+	for (size_t i = 0; i < j->cli->operands_count; i++)
+		FRAG_TRY(of_path(j, j->cli->operands[i], err));
+	FRAG_TRY(frag_diagnose_ranks(j->names, j->peaks, j->count, &j->findings, err));
+	FRAG_TRY(frag_findings_finish(&j->findings, err));
+	if (j->cli->json)
+		FRAG_TRY(write_json(j, err));
+	if (!j->cli->json || strcmp(j->cli->json, "-") != 0)
+		print(j);
+	return 0;
+}
+
+/* ---- the command ----------------------------------------------------------------- */
+
+static const struct frag_arg options[] = {
+	{ FRAG_ARG_TEXT, "policy", FRAG_ARG_AT(struct options, policy), .value = "POLICY",
+	  .help = "as it would be under this policy (default: recorded, the settings of the "
+		  "recording)" },
+	{ FRAG_ARG_SET, "fail-on", FRAG_ARG_AT(struct options, fail_on), .words = fail_words,
+	  .help = "exit with 1 if one of these is found: for use in CI" },
+	{ 0 },
+};
+
+static int run(struct frag_cli *cli, void *values, struct frag_err *err)
+{
+	struct job j = { .cli = cli, .opt = values };
+	int rc = diagnose(&j, err);
+
+	if (!rc)
+		rc = status(&j);
+	for (size_t i = 0; i < j.count; i++)
+		frag_host_free(j.names[i]);
+	frag_host_free(j.names);
+	frag_host_free(j.peaks);
+	frag_findings_release(&j.findings);
+	return rc;
+}
+
+const struct frag_cmd frag_cmd_diagnose = {
+	.name = "diagnose",
+	.summary = "is it a leak, fragmentation, a spike, or nothing at all; which lines",
+	.group = FRAG_GROUP_TRACE,
+	.operands = "TRACE|LOG...",
+	.operands_min = 1,
+	.operands_max = 4096,
+	.about =
+		"Looks for what is wrong with the memory of a program and says it with the numbers "
+		"that it rests on and the lines of the program: out of memory (by fragmentation, "
+		"or "
+		"because the program needs it), a leak (memory that outlives its step grows), a "
+		"spike (one step needs far more than all others), fragmentation (much more is "
+		"reserved than was ever live, and a setting helps), a cache that is given back too "
+		"eagerly, or was released in the middle, ranks out of balance, or steady. The "
+		"rules "
+		"are in docs/explain.md. Besides recordings it reads logs of nvidia-smi "
+		"(--query-gpu with --format=csv, dmon) and CSV with a time and a bytes column.",
+	.examples = "  cufrag diagnose traces/leak.frames.cft\n"
+		    "  cufrag diagnose rank*.pickle --fail-on leak,oom-needed --json found.json\n"
+		    "  nvidia-smi --query-gpu=timestamp,index,memory.used --format=csv -l 1 > "
+		    "gpu.csv; cufrag diagnose gpu.csv\n",
+	.shared = FRAG_CLI_CARD | FRAG_CLI_JSON | FRAG_CLI_SEED,
+	.options = FRAG_CMD_OPTIONS(options),
+	.options_size = sizeof(struct options),
+	.run = run,
+};

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Leak: bytes kept at the ends of steps climb, and still do in the second half. What only a
+ * larger batch needs is not kept; a cache that fills up fades. The line to blame is the one
+ * whose bytes stay (frag_blame), the slope is Theil's and Sen's.
+ */
+#include "diagnose.h"
+
+#include <string.h>
+
+#define STEPS_MIN 8u
+#define WARM_UP 10u /* one step of so many is left out at the beginning, at least one */
+#define P_MAX 0.001
+#define Z_HALF_MIN 2.3	/* of the second half: p < 0.01 */
+#define PACE_MIN 0.33	/* second half against first */
+#define TAU_STRICT 0.85 /* where the points are not ends of steps */
+#define FLOOR_MIN 0.3	/* of the growth, that the feet of the series must rise */
+#define GROWN_PART 0.005
+
+/* The least of the last third less the least of the first: saw teeth rise, their feet do not. */
+static double floor_rise(const double *y, size_t n)
+{
+	double first = y[0], last = y[n - 1];
+
+	for (size_t i = 0; i < n / 3; i++) {
+		first = FRAG_MIN(first, y[i]);
+		last = FRAG_MIN(last, y[n - 1 - i]);
+	}
+	return last - first;
+}
+
+int frag_climbs(const double *kept, size_t n, bool strict, double least_bytes,
+		struct frag_climb *out, bool *climbs, struct frag_err *err)
+{
+	struct frag_trend all, first, second;
+
+	*climbs = false;
+	*out = (struct frag_climb){ .p = 1 };
+	if (n < STEPS_MIN)
+		return 0;
+	FRAG_TRY(frag_trend_of(kept, n, &all, err));
+	FRAG_TRY(frag_trend_of(kept, n / 2, &first, err));
+	FRAG_TRY(frag_trend_of(kept + n / 2, n - n / 2, &second, err));
+	*out = (struct frag_climb){ .per_step = all.slope,
+				    .first_half = first.slope,
+				    .second_half = second.slope,
+				    .z = all.z,
+				    .p = all.p,
+				    .tau = all.tau,
+				    .grown = all.slope * (double)(n - 1) };
+	*climbs = all.p < P_MAX && second.z > (n < 16 ? 1.6 : Z_HALF_MIN) && all.slope > 0 &&
+		  second.slope >= PACE_MIN * first.slope && second.slope > 0 &&
+		  out->grown >= least_bytes && floor_rise(kept, n) >= FLOOR_MIN * out->grown &&
+		  (!strict || all.tau >= TAU_STRICT);
+	return 0;
+}
+
+static void tell_lines(const struct frag_case *c, struct frag_finding *f, double share,
+		       double grown)
+{
+	if (f->lines[0])
+		frag_text_addf(&f->text, "; %.0f %% of it is asked for at %s", 100 * share,
+			       f->lines[0]);
+	else if (frag_sites_known(&c->sites))
+		frag_text_add(&f->text, "; it comes from requests without a Python stack "
+					"(the backward pass)");
+	else
+		frag_text_add(&f->text, "; record with stacks to see where "
+					"(torch.cuda.memory._record_memory_history(stacks="
+					"\"python\"))");
+	(void)grown;
+}
+
+/* When is the card full? Never more than a guess: the slope goes on. */
+static void tell_end(const struct frag_case *c, struct frag_finding *f, double slope)
+{
+	uint64_t peak = c->result.m.peak_reserved_bytes, room = c->limit_bytes;
+	struct frag_device_info info;
+	struct frag_device *dev;
+	double steps;
+
+	if (room == UINT64_MAX) {
+		if (frag_sim_open(&c->card, &dev, NULL))
+			return;
+		frag_dev_info(dev, &info);
+		frag_dev_close(dev);
+		room = info.total_bytes - info.context_bytes;
+	} else if (c->limit_guessed) {
+		return;
+	}
+	if (room <= peak || slope <= 0)
+		return;
+	steps = (double)(room - peak) / slope;
+	frag_finding_number(f, "steps_until_full", steps);
+	if (steps < 1e9)
+		frag_text_addf(&f->text, "; at this pace %s is full after %.0f more steps",
+			       c->limit_bytes == UINT64_MAX ? "the card" : "the limit", steps);
+}
+
+static int tell(struct frag_case *c, const struct frag_climb *climb, struct frag_findings *out,
+		struct frag_err *err)
+{
+	const struct frag_history *h = &c->history;
+	struct frag_finding *f = frag_findings_add(out, FRAG_FOUND_LEAK, c->about, err);
+	double slope = climb->per_step / h->stride, share;
+	uint32_t frame;
+
+	if (!f)
+		return FRAG_ENOMEM;
+	frame = frag_blame(&c->sites, h->grew, h->flow, &share, err);
+	if (frame != UINT32_MAX && share >= 0.3)
+		frag_finding_line(f, frag_frame_name(c->ev.trace, frame));
+	frag_text_add(&f->text, "memory that outlives its step grows by ");
+	frag_text_add_bytes(&f->text, (uint64_t)(slope + 0.5));
+	frag_text_addf(&f->text, " a step, ");
+	frag_text_add_bytes(&f->text, (uint64_t)(climb->grown + 0.5));
+	frag_text_addf(&f->text, " over %zu steps (Mann-Kendall z = %.1f, Theil-Sen slope)",
+		       h->count * h->stride, climb->z);
+	tell_lines(c, f, share, climb->grown);
+	tell_end(c, f, slope);
+	frag_finding_number(f, "bytes_per_step", slope);
+	frag_finding_number(f, "grown_bytes", climb->grown);
+	frag_finding_number(f, "steps_count", (double)(h->count * h->stride));
+	frag_finding_number(f, "mann_kendall_z", climb->z);
+	frag_finding_number(f, "mann_kendall_p", climb->p);
+	frag_finding_number(f, "second_half_bytes_per_step", climb->second_half / h->stride);
+	frag_finding_number(f, "line_share_ratio", share);
+	return 0;
+}
+
+int frag_find_leak(struct frag_case *c, struct frag_findings *out, struct frag_err *err)
+{
+	const struct frag_history *h = &c->history;
+	size_t skip = 1 + h->count / WARM_UP, n = 0;
+	double *kept, least;
+	struct frag_climb climb;
+	bool climbs;
+	int rc;
+
+	if (h->count < STEPS_MIN)
+		return 0;
+	kept = frag_host_calloc(h->count, sizeof(*kept));
+	if (!kept)
+		return frag_fail_nomem(err, "diagnosis");
+	for (size_t i = FRAG_MIN(skip, h->count / 2); i < h->count; i++)
+		kept[n++] = (double)h->steps[i].kept_end;
+	least = FRAG_MAX(GROWN_PART * (double)h->peak_live, (double)FRAG_MIB);
+	rc = frag_climbs(kept, n, h->from == FRAG_STEPS_WINDOWS, least, &climb, &climbs, err);
+	frag_host_free(kept);
+	if (rc || !climbs)
+		return rc;
+	return tell(c, &climb, out, err);
+}

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Logs: what a card or process has in use, over time. It is what the allocator reserved, so a leak
+ * shows when the cache is used up, and fragmentation looks like one; the text says so. The
+ * start of the program is left out: everything before it first has half of what it needs most.
+ */
+#include "diagnose.h"
+
+#include "memlog.h"
+
+#include <string.h>
+
+#define PARTS 32u
+#define SAMPLES_MIN 12u
+#define FULL_PART 0.97
+#define CLIMB_PART 0.02 /* of the largest value */
+
+/* Samples after the program has begun, and before it ends. */
+static void running(const struct frag_memlog_series *s, size_t *from, size_t *to)
+{
+	double low = 0.05 * s->most;
+	size_t first = 0, last = s->count;
+
+	while (first < last && s->bytes[first] <= low)
+		first++;
+	while (last > first && s->bytes[last - 1] <= low)
+		last--;
+	*from = first;
+	*to = last;
+}
+
+/* The least of each of at most PARTS equal parts. Returns their number. */
+static size_t floors(const double *y, size_t n, double *out)
+{
+	size_t parts = FRAG_MIN(n, (size_t)PARTS);
+
+	for (size_t p = 0; p < parts; p++) {
+		size_t a = p * n / parts, b = (p + 1) * n / parts;
+
+		out[p] = y[a];
+		for (size_t i = a; i < b; i++)
+			out[p] = FRAG_MIN(out[p], y[i]);
+	}
+	return parts;
+}
+
+static int tell_leak(const struct frag_memlog_series *s, size_t from, size_t to, size_t parts,
+		     const struct frag_climb *climb, struct frag_findings *out,
+		     struct frag_err *err)
+{
+	struct frag_finding *f = frag_findings_add(out, FRAG_FOUND_LEAK, s->name, err);
+	double seconds = s->times[to - 1] - s->times[from];
+	double pace = seconds > 0 ? climb->per_step * (double)parts / seconds : 0;
+
+	if (!f)
+		return FRAG_ENOMEM;
+	frag_text_add(&f->text, "memory in use climbs all the time: ");
+	frag_text_add_bytes(&f->text, (uint64_t)climb->grown);
+	frag_text_addf(&f->text, " in %.0f s (Mann-Kendall z = %.1f, Theil-Sen slope ", seconds,
+		       climb->z);
+	frag_text_add_bytes(&f->text, (uint64_t)(pace * 60));
+	frag_text_add(&f->text, " a minute)");
+	if (s->total > s->most && pace > 0)
+		frag_text_addf(&f->text, "; the card is full in %.0f minutes",
+			       (s->total - s->most) / pace / 60);
+	frag_text_add(&f->text, ". A log shows what the allocator reserved: a leak, or "
+				"fragmentation that grows; a recording tells which");
+	frag_finding_number(f, "bytes_per_s", pace);
+	frag_finding_number(f, "grown_bytes", climb->grown);
+	frag_finding_number(f, "mann_kendall_z", climb->z);
+	frag_finding_number(f, "most_bytes", s->most);
+	return 0;
+}
+
+static int tell_steady(const struct frag_memlog_series *s, size_t n, struct frag_findings *out,
+		       struct frag_err *err)
+{
+	bool full = s->total > 0 && s->most >= FULL_PART * s->total;
+	struct frag_finding *f = frag_findings_add(out, FRAG_FOUND_STEADY, s->name, err);
+
+	if (!f)
+		return FRAG_ENOMEM;
+	frag_text_add(&f->text, "memory in use does not climb: at most ");
+	frag_text_add_bytes(&f->text, (uint64_t)s->most);
+	frag_text_addf(&f->text, " in %zu samples after the start", n);
+	if (n < SAMPLES_MIN)
+		frag_text_add(&f->text, ", too few to tell a trend");
+	if (full)
+		frag_text_add(&f->text, "; the card is full, which a caching allocator may do "
+					"without need: record it to see");
+	frag_finding_number(f, "most_bytes", s->most);
+	frag_finding_number(f, "samples_count", (double)n);
+	return 0;
+}
+
+static int judge(const struct frag_memlog_series *s, struct frag_findings *out, double *work,
+		 struct frag_err *err)
+{
+	struct frag_climb climb;
+	size_t from, to, parts, half;
+	bool climbs = false;
+
+	running(s, &from, &to);
+	for (half = from; half < to && s->bytes[half] < 0.5 * s->most; half++)
+		;
+	parts = floors(s->bytes + half, to - half, work);
+	if (to - half >= SAMPLES_MIN)
+		FRAG_TRY(frag_climbs(work, parts, false, CLIMB_PART * s->most, &climb, &climbs,
+				     err));
+	if (climbs)
+		return tell_leak(s, half, to, parts, &climb, out, err);
+	return tell_steady(s, to - half, out, err);
+}
+
+int frag_diagnose_log(const struct frag_memlog *log, struct frag_findings *out,
+		      struct frag_err *err)
+{
+	char **names = frag_host_calloc(log->count, sizeof(char *));
+	uint64_t *peaks = frag_host_calloc(log->count, sizeof(*peaks));
+	double *work = frag_host_calloc(FRAG_MEMLOG_SAMPLES + 1, sizeof(*work));
+	size_t used = 0;
+	int rc = names && peaks && work ? 0 : frag_fail_nomem(err, "diagnosis");
+
+	frag_text_addf(&out->notes, "%s, %zu series\n", log->format, log->count);
+	for (size_t i = 0; !rc && i < log->count; i++) {
+		struct frag_memlog_series *s = &log->list[i];
+
+		rc = judge(s, out, work, err);
+		/* a card that nobody uses is not out of balance */
+		if (s->most < 64 * (double)FRAG_MIB)
+			continue;
+		names[used] = s->name;
+		peaks[used++] = (uint64_t)s->most;
+	}
+	if (!rc)
+		rc = frag_diagnose_ranks(names, peaks, used, out, err);
+	frag_host_free(names);
+	frag_host_free(peaks);
+	frag_host_free(work);
+	return rc;
+}

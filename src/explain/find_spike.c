@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Spike: one step needs far more than all others; or a few, at most one in ten. Where the excess
+ * comes from stacks that other steps do not have at their peaks, 1.3 times the next is enough; else
+ * inputs of different sizes may do that, and it takes 1.6 times (2 times for parts of a
+ * recording without steps). The first two steps warm up: a peak there is only noted.
+ */
+#include "diagnose.h"
+
+#include <stdlib.h>
+
+#define STEPS_MIN 6u
+#define WARM_UP 2u
+#define RATIO_NEW 1.3
+#define RATIO_SAME 1.6
+#define RATIO_PARTS 2.0
+#define EXCESS_NEW 0.5 /* part of the excess that new stacks must have */
+#define EXCESS_MIN (64 * FRAG_MIB)
+
+struct peak {
+	uint64_t live, event;
+	size_t step;
+};
+
+static int largest_first(const void *a, const void *b)
+{
+	const struct peak *x = a, *y = b;
+
+	if (x->live != y->live)
+		return x->live > y->live ? -1 : 1;
+	return (x->step > y->step) - (x->step < y->step);
+}
+
+/* What is live at the peak and not at that of an ordinary step; *fresh: part of it from stacks
+ * that hold next to nothing there. */
+static int excess_of(struct frag_case *c, const struct peak *top, const struct peak *usual,
+		     double *gain, double *flow, double *fresh, struct frag_err *err)
+{
+	size_t n = c->history.stacks_count;
+	double *other = frag_host_calloc(n, sizeof(*other)), total = 0;
+	int rc = other ? 0 : frag_fail_nomem(err, "diagnosis");
+
+	*fresh = 0;
+	if (!rc)
+		rc = frag_history_live_at(&c->ev, top->event, n, flow, err);
+	if (!rc)
+		rc = frag_history_live_at(&c->ev, usual->event, n, other, err);
+	for (size_t i = 0; !rc && i < n; i++) {
+		gain[i] = flow[i] > other[i] ? flow[i] - other[i] : 0;
+		total += gain[i];
+		*fresh += i && other[i] < 0.05 * flow[i] ? gain[i] : 0;
+	}
+	*fresh = total > 0 ? *fresh / total : 0;
+	frag_host_free(other);
+	return rc;
+}
+
+static int tell(struct frag_case *c, const struct peak *list, size_t k, const double *gain,
+		const double *flow, double fresh, struct frag_findings *out, struct frag_err *err)
+{
+	struct frag_finding *f = frag_findings_add(out, FRAG_FOUND_SPIKE, c->about, err);
+	double share;
+	uint32_t frame;
+
+	if (!f)
+		return FRAG_ENOMEM;
+	frame = frag_blame(&c->sites, gain, flow, &share, err);
+	if (frame != UINT32_MAX && share >= 0.3)
+		frag_finding_line(f, frag_frame_name(c->ev.trace, frame));
+	frag_step_words(&c->history, list[0].step, &f->text);
+	frag_text_add(&f->text, " needs ");
+	frag_text_add_bytes(&f->text, list[0].live);
+	if (k > 1)
+		frag_text_addf(&f->text, " (and %zu more like it)", k - 1);
+	frag_text_add(&f->text, ", all others at most ");
+	frag_text_add_bytes(&f->text, list[k].live);
+	if (f->lines[0])
+		frag_text_addf(&f->text, "; %.0f %% of the excess is asked for at %s", 100 * share,
+			       f->lines[0]);
+	frag_finding_number(f, "step", (double)(list[0].step * c->history.stride + 1));
+	frag_finding_number(f, "event", (double)list[0].event);
+	frag_finding_number(f, "peak_live_bytes", (double)list[0].live);
+	frag_finding_number(f, "other_peak_live_bytes", (double)list[k].live);
+	frag_finding_number(f, "excess_of_new_stacks_ratio", fresh);
+	frag_finding_number(f, "line_share_ratio", share);
+	return 0;
+}
+
+static void note_warm_up(const struct frag_case *c, const struct peak *top, uint64_t next,
+			 struct frag_findings *out)
+{
+	frag_text_addf(&out->notes, "%s: the peak of ", c->about);
+	frag_text_add_bytes(&out->notes, top->live);
+	frag_text_add(&out->notes, " is in ");
+	frag_step_words(&c->history, top->step, &out->notes);
+	frag_text_add(&out->notes, ", the warm-up; later steps need at most ");
+	frag_text_add_bytes(&out->notes, next);
+	frag_text_add(&out->notes, "\n");
+}
+
+/* How many of the n largest stand out, 0 = none: at most a tenth, by the ratio to the next. */
+static size_t outstanding(const struct peak *list, size_t n, double ratio)
+{
+	for (size_t k = 1; k <= FRAG_MAX(n / 10, (size_t)1) && k < n; k++)
+		if ((double)list[k - 1].live >= ratio * (double)list[k].live &&
+		    list[k - 1].live - list[k].live >= EXCESS_MIN)
+			return k;
+	return 0;
+}
+
+static int judge(struct frag_case *c, struct peak *list, size_t n, struct frag_findings *out,
+		 struct frag_err *err)
+{
+	bool parts = c->history.from == FRAG_STEPS_WINDOWS;
+	size_t stacks = c->history.stacks_count;
+	size_t k = outstanding(list, n, parts ? RATIO_PARTS : RATIO_NEW);
+	double *gain, *flow, fresh = 0;
+	int rc;
+
+	if (!k)
+		return 0;
+	for (size_t i = 0; i < k; i++) {
+		if (list[i].step >= WARM_UP)
+			continue;
+		note_warm_up(c, &list[i], list[k].live, out);
+		return 0;
+	}
+	gain = frag_host_calloc(2 * stacks, sizeof(*gain));
+	if (!gain)
+		return frag_fail_nomem(err, "diagnosis");
+	flow = gain + stacks;
+	rc = excess_of(c, &list[0], &list[k], gain, flow, &fresh, err);
+	if (!rc && (fresh >= EXCESS_NEW || outstanding(list, n, RATIO_SAME)))
+		rc = tell(c, list, k, gain, flow, fresh, out, err);
+	frag_host_free(gain);
+	return rc;
+}
+
+int frag_find_spike(struct frag_case *c, struct frag_findings *out, struct frag_err *err)
+{
+	const struct frag_history *h = &c->history;
+	/* what follows the last step is one only where steps are known for sure */
+	size_t n = h->count + (h->more && h->from == FRAG_STEPS_MARKS);
+	struct peak *list;
+	int rc;
+
+	if (h->count < STEPS_MIN)
+		return 0;
+	list = frag_host_calloc(n, sizeof(*list));
+	if (!list)
+		return frag_fail_nomem(err, "diagnosis");
+	for (size_t i = 0; i < n; i++)
+		list[i] = (struct peak){ h->steps[i].peak_live, h->steps[i].peak_event, i };
+	qsort(list, n, sizeof(*list), largest_first);
+	rc = judge(c, list, n, out, err);
+	frag_host_free(list);
+	return rc;
+}

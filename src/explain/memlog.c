@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Logs of memory in use; see memlog.h. */
+#include "memlog.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "trace/grow.h"
+#include "trace/input/input.h"
+
+#define LINE_MAX_BYTES 8192u
+#define COLUMNS_MAX 64u
+
+enum role { OTHER, TIME, DATE, KEY, BYTES, TOTAL };
+
+struct layout {
+	const char *format;
+	bool blanks;	/* columns are parted by blanks (dmon), else by commas */
+	bool processes; /* keys are processes, else cards */
+	enum role roles[COLUMNS_MAX];
+	double units[COLUMNS_MAX]; /* of BYTES and TOTAL where the value says none */
+	size_t columns, bytes;	   /* number, and the column that is read */
+	char name[64];		   /* of the series, where no column is the key */
+};
+
+struct reader {
+	struct frag_input *in;
+	struct frag_memlog *log;
+	struct layout lay;
+	uint64_t line;
+	char text[LINE_MAX_BYTES];
+};
+
+/* ---- lines and fields ----------------------------------------------------------------- */
+
+/* 1: a line without its end and outer blanks; 0: the end. Empty lines are passed over. */
+static int next_line(struct reader *r, struct frag_err *err)
+{
+	for (;;) {
+		size_t n = 0;
+		int c;
+
+		r->line++;
+		while ((c = frag_input_get(r->in, err)) >= 0 && c != '\n') {
+			if (n + 1 >= sizeof(r->text))
+				return frag_fail_at(err, FRAG_EINPUT, r->line,
+						    "line %llu is too long for a log of memory",
+						    (unsigned long long)r->line);
+			r->text[n++] = (char)(c ? c : '?');
+		}
+		if (c < 0 && c != FRAG_INPUT_EOF)
+			return c;
+		while (n && isspace((unsigned char)r->text[n - 1]))
+			n--;
+		r->text[n] = '\0';
+		if (n)
+			return 1;
+		if (c == FRAG_INPUT_EOF)
+			return 0;
+	}
+}
+
+/* Cuts the next field off. NULL: there is none. */
+static char *next_field(const struct layout *lay, char **at)
+{
+	char *field = *at, *end;
+
+	if (!field)
+		return NULL;
+	field += strspn(field, " \t\"");
+	if (lay->blanks && !*field)
+		return NULL;
+	end = field + strcspn(field, lay->blanks ? " \t" : ",");
+	*at = *end ? end + 1 : NULL;
+	*end = '\0';
+	while (end > field && strchr(" \t\"", end[-1]))
+		*--end = '\0';
+	return field;
+}
+
+/* Bytes of a unit at the end of a word: "[MiB]", "_gib", " KiB"; 0 = none. */
+static double unit_of(const char *text)
+{
+	static const struct {
+		const char *word;
+		double bytes;
+	} units[] = { { "KiB", 1024 }, { "MiB", 1048576 }, { "GiB", 1073741824 }, { "bytes", 1 },
+		      { "KB", 1000 },  { "MB", 1048576 },  { "GB", 1000000000 },  { "B", 1 } };
+	size_t n = strlen(text);
+
+	while (n && strchr("]) ", text[n - 1]))
+		n--;
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(units); i++) {
+		size_t w = strlen(units[i].word);
+
+		if (n >= w && !strncasecmp(text + n - w, units[i].word, w) &&
+		    (n == w || !isalpha((unsigned char)text[n - w - 1])))
+			return units[i].bytes;
+	}
+	return 0;
+}
+
+static bool has(const char *text, const char *word)
+{
+	return strcasestr(text, word) != NULL;
+}
+
+/* "2026/11/22 01:47:11.433", "2026-11-22T01:47:11Z", "20261122", "01:47:11", "12.5". NAN = none. */
+static double time_of(const char *text)
+{
+	int y, mo, d, h = 0, mi = 0, used = 0;
+	double s = 0;
+	char *end;
+
+	if (sscanf(text, "%d%*[-/]%d%*[-/]%d%n", &y, &mo, &d, &used) == 3 && used) {
+		sscanf(text + used, "%*[ T]%d:%d:%lf", &h, &mi, &s);
+		/* days since some day: months as of March, so that leap days come last */
+		if (mo < 3) {
+			mo += 12;
+			y--;
+		}
+		return (365.0 * y + floor(y / 4.0) - floor(y / 100.0) + floor(y / 400.0) +
+			floor((153 * (mo - 3) + 2) / 5.0) + d) *
+			       86400.0 +
+		       h * 3600 + mi * 60 + s;
+	}
+	if (sscanf(text, "%d:%d:%lf", &h, &mi, &s) == 3)
+		return h * 3600 + mi * 60 + s;
+	s = strtod(text, &end);
+	return end == text || !isfinite(s) ? NAN : s;
+}
+
+/* ---- the header --------------------------------------------------------------------------- */
+
+static enum role role_of(const char *name, bool smi)
+{
+	static const char *const times[] = { "time",	"timestamp", "t",	"seconds", "time_s",
+					     "time_ms", "time_us",   "time_ns", "elapsed", "step",
+					     "event",	"iteration", "date",	"epoch" };
+	char word[64];
+	size_t n = strcspn(name, " [(");
+
+	snprintf(word, sizeof(word), "%.*s", (int)FRAG_MIN(n, sizeof(word) - 1), name);
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(times); i++)
+		if (!strcasecmp(word, times[i]))
+			return TIME;
+	if (!strcasecmp(word, "index") || !strcasecmp(word, "gpu") || !strcasecmp(word, "pid") ||
+	    !strcasecmp(word, "gpu_index") || !strcasecmp(word, "rank"))
+		return KEY;
+	if (has(word, "total"))
+		return TOTAL;
+	if (smi)
+		return !strcasecmp(word, "memory.used") || !strcasecmp(word, "used_gpu_memory") ||
+				       !strcasecmp(word, "used_memory")
+			       ? BYTES
+			       : OTHER;
+	if (has(word, "free") && !has(word, "alloc"))
+		return OTHER;
+	return has(word, "bytes") || has(word, "mem") || has(word, "used") ||
+			       has(word, "reserved") || has(word, "allocated") || unit_of(name) > 1
+		       ? BYTES
+		       : OTHER;
+}
+
+/* Takes a header apart. False: it is none of a log. */
+static bool read_header(struct layout *lay, char *text)
+{
+	bool smi = has(text, "memory.used") || has(text, "used_gpu_memory") ||
+		   has(text, "used_memory");
+	bool timed = false, found = false;
+	char *at = text, *field;
+
+	*lay = (struct layout){ .format = smi ? "nvidia-smi CSV" : "CSV with time and bytes" };
+	if (text[0] == '#' && has(text, "gpu") && has(text, "fb")) {
+		lay->format = "nvidia-smi dmon";
+		lay->blanks = true;
+		at = text + 1;
+	} else if (has(text, "Action") && has(text, "Pointer")) {
+		return false; /* a trace: RMM's log */
+	}
+	while (lay->columns < COLUMNS_MAX && (field = next_field(lay, &at))) {
+		enum role role = lay->blanks ? OTHER : role_of(field, smi);
+		size_t c = lay->columns++;
+
+		if (lay->blanks)
+			role = !strcasecmp(field, "gpu")    ? KEY
+			       : !strcmp(field, "fb")	    ? BYTES
+			       : !strcasecmp(field, "Time") ? TIME
+			       : !strcasecmp(field, "Date") ? DATE
+							    : OTHER;
+		if (role == BYTES && found)
+			role = OTHER;
+		lay->roles[c] = role;
+		lay->units[c] = unit_of(field);
+		if (role == KEY)
+			lay->processes = !strcasecmp(field, "pid");
+		timed |= role == TIME;
+		if (role != BYTES)
+			continue;
+		found = true;
+		lay->bytes = c;
+		snprintf(lay->name, sizeof(lay->name), "%.60s", field);
+		if (!lay->units[c])
+			lay->units[c] = smi || lay->blanks ? 1048576 : 1;
+	}
+	return found && (timed || smi || lay->blanks);
+}
+
+/* ---- samples -------------------------------------------------------------------------------- */
+
+static int series_of(struct frag_memlog *log, const char *name, struct frag_memlog_series **out,
+		     struct frag_err *err)
+{
+	for (size_t i = 0; i < log->count; i++) {
+		if (!strcmp(log->list[i].name, name)) {
+			*out = &log->list[i];
+			return 0;
+		}
+	}
+	*out = NULL;
+	if (log->count == FRAG_MEMLOG_SERIES)
+		return 0;
+	FRAG_TRY(frag_grow(&log->list, log->count, &log->cap, sizeof(*log->list), "log", err));
+	*out = &log->list[log->count++];
+	**out = (struct frag_memlog_series){ .stride = 1 };
+	snprintf((*out)->name, sizeof((*out)->name), "%.63s", name);
+	for (char *p = (*out)->name; *p; p++)
+		*p = (unsigned char)*p < 0x20 || (unsigned char)*p >= 0x7f ? '?' : *p;
+	return 0;
+}
+
+static int add_sample(struct frag_memlog_series *s, double time, double bytes, struct frag_err *err)
+{
+	s->most = FRAG_MAX(s->most, bytes);
+	if (s->seen++ % s->stride)
+		return 0;
+	if (s->count == FRAG_MEMLOG_SAMPLES) {
+		for (size_t i = 0; i < s->count / 2; i++) {
+			s->bytes[i] = s->bytes[2 * i];
+			s->times[i] = s->times[2 * i];
+		}
+		s->count /= 2;
+		s->stride *= 2;
+	}
+	if (s->count == s->cap) {
+		size_t cap = s->cap ? 2 * s->cap : 256;
+		double *more = frag_host_realloc(s->bytes, cap, sizeof(*more));
+
+		if (more)
+			s->bytes = more;
+		if (more)
+			more = frag_host_realloc(s->times, cap, sizeof(*more));
+		if (!more)
+			return frag_fail_nomem(err, "log");
+		s->times = more;
+		s->cap = cap;
+	}
+	s->bytes[s->count] = bytes;
+	s->times[s->count++] = time;
+	return 0;
+}
+
+/* A number with an optional unit; NAN for "[N/A]", "-" and the like. */
+static double bytes_of(const char *text, double unit)
+{
+	char *end;
+	double v = strtod(text, &end), own;
+
+	if (end == text || !isfinite(v) || v < 0)
+		return NAN;
+	end += strspn(end, " ");
+	own = *end ? unit_of(end) : 0;
+	return v * (own > 0 ? own : unit);
+}
+
+static int take_line(struct reader *r, struct frag_err *err)
+{
+	struct layout *lay = &r->lay;
+	double time = NAN, day = 0, bytes = NAN, total = 0;
+	char name[sizeof(lay->name) + 16], *at = r->text, *field;
+	struct frag_memlog_series *s;
+
+	snprintf(name, sizeof(name), "%s", lay->name);
+	for (size_t c = 0; c < lay->columns && (field = next_field(lay, &at)); c++) {
+		switch (lay->roles[c]) {
+		case DATE:
+			day = strtod(field, NULL) * 86400;
+			break;
+		case TIME:
+			time = time_of(field);
+			break;
+		case KEY:
+			snprintf(name, sizeof(name), "%s %.40s", lay->processes ? "process" : "GPU",
+				 field);
+			break;
+		case BYTES:
+			bytes = bytes_of(field, lay->units[c]);
+			break;
+		case TOTAL:
+			total = bytes_of(field, lay->units[c] > 0 ? lay->units[c]
+								  : lay->units[lay->bytes]);
+			break;
+		default:
+			break;
+		}
+	}
+	if (isnan(bytes))
+		return 0;
+	FRAG_TRY(series_of(r->log, name, &s, err));
+	if (!s)
+		return 0;
+	if (isnan(time))
+		time = (double)s->seen;
+	else
+		time += day;
+	if (!r->log->timed) {
+		r->log->first_time = time;
+		r->log->timed = true;
+	}
+	if (total > 0)
+		s->total = total;
+	return add_sample(s, time - r->log->first_time, bytes, err);
+}
+
+static int read_lines(struct reader *r, struct frag_err *err)
+{
+	int rc;
+
+	while ((rc = next_line(r, err)) == 1) {
+		struct layout again;
+
+		if (r->text[0] == '#') /* dmon repeats its head */
+			continue;
+		if (!r->lay.blanks && has(r->text, "memory.used") && read_header(&again, r->text))
+			continue; /* so do logs that were appended to */
+		FRAG_TRY(take_line(r, err));
+	}
+	FRAG_TRY(rc);
+	if (!r->log->count)
+		return frag_fail_at(err, FRAG_EINPUT, r->line, "%s without a single value",
+				    r->lay.format);
+	return 0;
+}
+
+/* ---- the file --------------------------------------------------------------------------------- */
+
+/* Opens the file and reads up to its header; 1: it is a log. */
+static int begin(struct reader *r, const char *path, struct frag_err *err)
+{
+	int rc;
+
+	FRAG_TRY(frag_input_open(path, &r->in, err));
+	rc = next_line(r, err);
+	if (rc != 1)
+		return FRAG_MIN(rc, 0);
+	return read_header(&r->lay, r->text);
+}
+
+int frag_memlog_probe(const char *path, struct frag_err *err)
+{
+	struct reader r = { 0 };
+	int rc;
+
+	if (!strcmp(path, "-"))
+		return 0; /* what was looked at would be gone */
+	rc = begin(&r, path, err);
+	if (rc < 0 && r.in)
+		rc = 0; /* not text: a trace, whose reader says what is wrong with it */
+	frag_input_close(r.in);
+	return rc;
+}
+
+int frag_memlog_read(const char *path, struct frag_memlog *out, struct frag_err *err)
+{
+	struct reader r = { .log = out };
+	int rc;
+
+	*out = (struct frag_memlog){ 0 };
+	rc = begin(&r, path, err);
+	if (!rc)
+		rc = frag_fail(err, FRAG_EINPUT, "'%.200s' is no log of memory in use", path);
+	if (rc == 1) {
+		out->format = r.lay.format;
+		rc = read_lines(&r, err);
+		if (rc)
+			frag_err_prefix(err, "'%.200s'", path);
+	}
+	frag_input_close(r.in);
+	if (rc)
+		frag_memlog_release(out);
+	return rc;
+}
+
+void frag_memlog_release(struct frag_memlog *log)
+{
+	for (size_t i = 0; i < log->count; i++) {
+		frag_host_free(log->list[i].bytes);
+		frag_host_free(log->list[i].times);
+	}
+	frag_host_free(log->list);
+	*log = (struct frag_memlog){ 0 };
+}

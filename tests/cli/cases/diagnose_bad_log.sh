@@ -1,0 +1,2 @@
+printf 'timestamp, memory.used [MiB]\nnow, [N/A]\n' > empty.csv
+"$CUFRAG" diagnose empty.csv

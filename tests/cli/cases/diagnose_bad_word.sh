@@ -1,0 +1,1 @@
+"$CUFRAG" diagnose "$TRACES/leak.frames.cft" --fail-on leek

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Trends by hand, what is a leak and what only fills up, and the line to blame. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "explain/diagnose.h"
+
+#include <math.h>
+
+static double y[100];
+
+/* 1 2 3 … 10: S = 45, variance 10 * 9 * 25 / 18 = 125, z = 44 / sqrt(125). */
+static void by_hand(void **state)
+{
+	struct frag_trend t;
+
+	(void)state;
+	for (int i = 0; i < 10; i++)
+		y[i] = i + 1;
+	assert_int_equal(frag_trend_of(y, 10, &t, NULL), 0);
+	assert_true(fabs(t.z - 44 / sqrt(125)) < 1e-9);
+	assert_true(fabs(t.slope - 1) < 1e-12 && fabs(t.intercept - 1) < 1e-12);
+	assert_true(fabs(t.tau - 1) < 1e-12 && t.p < 1e-4);
+}
+
+/* 1 1 2 2: S = 4, ties take 2 * (2 * 1 * 9) from 4 * 3 * 13 = 156: variance 120 / 18. */
+static void ties(void **state)
+{
+	const double four[] = { 1, 1, 2, 2 };
+	struct frag_trend t;
+
+	(void)state;
+	assert_int_equal(frag_trend_of(four, 4, &t, NULL), 0);
+	assert_true(fabs(t.z - 3 / sqrt(120.0 / 18)) < 1e-9);
+	for (int i = 0; i < 20; i++)
+		y[i] = 7;
+	assert_int_equal(frag_trend_of(y, 20, &t, NULL), 0);
+	assert_true(t.z == 0 && t.slope == 0);
+}
+
+static bool climbs(size_t n, bool strict)
+{
+	struct frag_climb c;
+	bool is;
+
+	assert_int_equal(frag_climbs(y, n, strict, 1, &c, &is, NULL), 0);
+	return is;
+}
+
+static void leak_or_not(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 60; i++)
+		y[i] = 100 + 3 * (i / 3);
+	assert_true(climbs(60, false)); /* stairs */
+	for (int i = 0; i < 60; i++)
+		y[i] = 100 + 3 * i + 9 * ((i * 7) % 11);
+	assert_true(climbs(60, false)); /* below noise */
+	for (int i = 0; i < 60; i++)
+		y[i] = 1000 * (1 - exp(-i / 8.0));
+	assert_false(climbs(60, false)); /* a cache that fills up */
+	for (int i = 0; i < 60; i++)
+		y[i] = i < 30 ? 10 * i : 300;
+	assert_false(climbs(60, false)); /* and one that is full */
+	for (int i = 0; i < 60; i++)
+		y[i] = i % 20 * 10;
+	assert_false(climbs(60, false)); /* saw teeth */
+	for (int i = 0; i < 60; i++)
+		y[i] = i < 30 ? 0 : 10 * (i - 30);
+	assert_true(climbs(60, false)); /* begins late */
+	for (int i = 0; i < 5; i++)
+		y[i] = i;
+	assert_false(climbs(5, false)); /* too little to tell */
+}
+
+static void refusals(void **state)
+{
+	(void)state;
+	/* live and request fit by far; by nothing at all; not */
+	assert_true(frag_oom_is_fragmentation(600 << 20, 100 << 20, 900 << 20, 1000 << 20));
+	assert_false(frag_oom_is_fragmentation(895 << 20, 104 << 20, 920 << 20, 1000 << 20));
+	assert_false(frag_oom_is_fragmentation(950 << 20, 100 << 20, 950 << 20, 1000 << 20));
+	/* hardly, but what lies free would have held it */
+	assert_true(frag_oom_is_fragmentation(895 << 20, 104 << 20, 1000 << 20, 1000 << 20));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(by_hand),
+		cmocka_unit_test(ties),
+		cmocka_unit_test(leak_or_not),
+		cmocka_unit_test(refusals),
+	};
+
+	return cmocka_run_group_tests_name("trend", tests, NULL, NULL);
+}
