@@ -11,7 +11,6 @@
 struct options {
 	const char *policy;
 	unsigned fail_on; /* 1 << enum frag_finding_kind */
-	bool fail_on_oom;
 };
 
 static const char *const fail_words[] = {
@@ -198,7 +197,9 @@ static const struct frag_arg options[] = {
 	  .help = "as it would be under this policy (default: recorded, the settings of the "
 		  "recording)" },
 	{ FRAG_ARG_SET, "fail-on", FRAG_ARG_AT(struct options, fail_on), .words = fail_words,
-	  .help = "exit with 1 if one of these is found: for use in CI" },
+	  .value = "KIND,...",
+	  .help = "exit with 1 if one of these is found, for use in CI: oom-fragmentation, "
+		  "oom-needed, leak, spike, fragmentation, cache, released, imbalance" },
 	{ 0 },
 };
 
@@ -237,8 +238,7 @@ const struct frag_cmd frag_cmd_diagnose = {
 		"(--query-gpu with --format=csv, dmon) and CSV with a time and a bytes column.",
 	.examples = "  cufrag diagnose traces/leak.frames.cft\n"
 		    "  cufrag diagnose rank*.pickle --fail-on leak,oom-needed --json found.json\n"
-		    "  nvidia-smi --query-gpu=timestamp,index,memory.used --format=csv -l 1 > "
-		    "gpu.csv; cufrag diagnose gpu.csv\n",
+		    "  nvidia-smi dmon -s m > gpu.txt; cufrag diagnose gpu.txt\n",
 	.shared = FRAG_CLI_CARD | FRAG_CLI_JSON | FRAG_CLI_SEED,
 	.options = FRAG_CMD_OPTIONS(options),
 	.options_size = sizeof(struct options),
