@@ -9,7 +9,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "trace/grow.h"
+#include "lib/grow.h"
 #include "trace/input/input.h"
 
 #define LINE_MAX_BYTES 8192u

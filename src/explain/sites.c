@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trace/strings.h"
+#include "base/clean.h"
 
 static const char *const by_names[] = { [FRAG_BY_LINE] = "line",
 					[FRAG_BY_FUNCTION] = "function",
@@ -122,36 +122,9 @@ static uint32_t choose(const struct frag_sites *s, uint32_t stack, const char *f
 
 /* ---- names --------------------------------------------------------------------------- */
 
-/* Bytes of the well-formed character at p, 0 = none that may be shown. */
-static size_t good(const unsigned char *p)
-{
-	size_t n = *p < 0x80 ? 1 : *p >= 0xc2 && *p < 0xe0 ? 2 : *p >= 0xe0 && *p < 0xf0 ? 3 : 4;
-
-	if (*p < 0x20 || *p == 0x7f || (*p >= 0x80 && *p < 0xc2) || *p > 0xf4)
-		return 0;
-	for (size_t i = 1; i < n; i++)
-		if ((p[i] & 0xc0) != 0x80)
-			return 0;
-	if (*p == 0xc2 && p[1] < 0xa0)
-		return 0; /* C1 controls */
-	if (*p == 0xe2 && p[1] == 0x80 && ((p[2] >= 0x8e && p[2] <= 0x8f) || p[2] >= 0xaa) &&
-	    p[2] <= 0xae)
-		return 0; /* marks that turn the direction of writing */
-	return n;
-}
-
 static char *clean(char *text)
 {
-	unsigned char *p = (unsigned char *)text;
-
-	while (p && *p) {
-		size_t n = good(p);
-
-		if (!n)
-			*p = '?';
-		p += n ? n : 1;
-	}
-	return text;
+	return text ? frag_clean_text(text, strlen(text)) : NULL;
 }
 
 char *frag_frame_name(const struct frag_trace *t, uint32_t frame)
