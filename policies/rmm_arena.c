@@ -266,21 +266,12 @@ static void inside(void *self, const struct frag_chunk *c, const struct frag_vis
 				 0);
 }
 
-static void arena_visit(void *self, const struct frag_visitor *v)
-{
-	struct arenas *a = self;
-
-	frag_upstream_visit(&a->up, v, inside, a);
-}
-
 static void arena_usage(void *self, struct frag_usage *out)
 {
 	struct arenas *a = self;
 	uint64_t free_bytes = a->up.bytes - a->live_bytes - a->waiting_bytes;
 	uint64_t largest = frag_tree_max(&a->heap.global.supers);
-	bool known;
 
-	frag_upstream_usage(&a->up, out, &known);
 	out->allocated_bytes += a->live_bytes;
 	out->waiting_bytes += a->waiting_bytes;
 	out->free_bytes += free_bytes;
@@ -292,7 +283,7 @@ static void arena_usage(void *self, struct frag_usage *out)
 		if (arena)
 			largest = FRAG_MAX(largest, frag_tree_max(&arena->supers));
 	}
-	out->largest_free_bytes = known ? FRAG_MAX(out->largest_free_bytes, largest) : 0;
+	out->largest_free_bytes = FRAG_MAX(out->largest_free_bytes, largest);
 }
 
 static int arena_check(void *self, struct frag_err *err)
@@ -302,7 +293,6 @@ static int arena_check(void *self, struct frag_err *err)
 	const char *broken = frag_tree_broken(&a->heap.global.supers);
 	uint64_t live, waiting;
 
-	FRAG_TRY(frag_upstream_check(&a->up, err));
 	for (uint32_t i = 0; i < a->streams.count && !broken; i++) {
 		const struct ra_arena *arena = a->streams.list[i];
 
@@ -328,35 +318,29 @@ static int validate(const void *params, struct frag_err *err)
 	return 0;
 }
 
-static int create(const struct frag_policy_env *env, const void *params, void **self,
-		  struct frag_err *err)
-{
-	const struct params *p = params;
-	struct arenas *a = frag_host_calloc(1, sizeof(*a));
-	int rc;
-
-	if (!a)
-		return frag_fail_nomem(err, "rmm-arena");
-	a->p = p;
-	rc = frag_upstream_open(&a->up, env, env->inner ? env->inner : p->upstream, err);
-	if (rc) {
-		frag_host_free(a);
-		return rc;
-	}
-	ra_heap_init(&a->heap);
-	frag_streams_init(&a->streams, &table_ops, a, env->dev);
-	*self = a;
-	return 0;
-}
-
-static void destroy(void *self)
+static void release(void *self)
 {
 	struct arenas *a = self;
 
 	frag_streams_release(&a->streams);
 	ra_heap_release(&a->heap);
-	frag_upstream_close(&a->up);
-	frag_host_free(a);
+}
+
+static int create(const struct frag_policy_env *env, const void *params, void **self,
+		  struct frag_err *err)
+{
+	static const struct frag_upstream_parts parts = {
+		sizeof(struct arenas), release, inside, arena_usage, arena_check,
+	};
+	const struct params *p = params;
+	struct arenas *a;
+
+	FRAG_TRY(frag_upstream_create(env, p->upstream, &parts, self, err));
+	a = *self;
+	a->p = p;
+	ra_heap_init(&a->heap);
+	frag_streams_init(&a->streams, &table_ops, a, env->dev);
+	return 0;
 }
 
 const struct frag_policy_ops frag_policy_rmm_arena = {
@@ -364,19 +348,13 @@ const struct frag_policy_ops frag_policy_rmm_arena = {
 	.name = "rmm-arena",
 	.summary = "RMM's arenas: first fit in superblocks of one block taken at the start",
 	.source = "rapidsai/rmm cpp/include/rmm/mr/detail/arena.hpp, 2026",
-	.needs = FRAG_CAN_MALLOC,
+	FRAG_UPSTREAM_OPS,
 	.opts = opts,
 	.params_size = sizeof(struct params),
 	.validate = validate,
 	.create = create,
-	.destroy = destroy,
 	.alloc = arena_alloc,
 	.free = arena_free,
 	.free_requested = arena_free_requested,
 	.trim = frag_upstream_op_trim,
-	.synced = frag_upstream_op_synced,
-	.mark = frag_upstream_op_mark,
-	.visit = arena_visit,
-	.check = arena_check,
-	.usage = arena_usage,
 };

@@ -52,12 +52,12 @@ struct binning {
 };
 
 /* The bin of a request not above the largest. */
-static struct frag_fixed *bin_of(struct binning *a, uint64_t bytes)
+static struct frag_equal *bin_of(struct binning *a, uint64_t bytes)
 {
 	uint64_t first = a->p->min_exponent;
 	unsigned power = bytes > 1 ? frag_log2(bytes - 1) + 1 : 0; /* 2^power >= bytes */
 
-	return &a->bins[power > first ? power - first : 0];
+	return &a->bins[power > first ? power - first : 0].e;
 }
 
 /* ---- straight through --------------------------------------------------------------- */
@@ -126,11 +126,16 @@ static int direct_free(struct binning *a, const struct frag_block *block, struct
 
 /* ---- the policy --------------------------------------------------------------------- */
 
+static const struct frag_equal_ops *fixed_ops(const struct binning *a)
+{
+	return a->bins[0].e.ops;
+}
+
 /* The constructor's chunks, smallest bin first. Goes on where it was refused. */
 static int start(struct binning *a, struct frag_err *err)
 {
 	for (; a->started_count < a->bins_count; a->started_count++)
-		FRAG_TRY(frag_fixed_start(&a->bins[a->started_count], err));
+		FRAG_TRY(fixed_ops(a)->start(&a->bins[a->started_count].e, err));
 	return 0;
 }
 
@@ -145,7 +150,7 @@ static int binning_alloc(void *self, const struct frag_request *req, struct frag
 	if (req->bytes > a->largest)
 		FRAG_TRY(direct_alloc(a, req, out, err));
 	else
-		FRAG_TRY(frag_fixed_alloc(bin_of(a, req->bytes), req->stream, out, err));
+		FRAG_TRY(fixed_ops(a)->alloc(bin_of(a, req->bytes), req->stream, out, err));
 	if (FRAG_UNLIKELY(starts))
 		out->cls = FRAG_CLASS_GROW;
 	return 0;
@@ -158,7 +163,7 @@ static void binning_free_requested(void *self, const struct frag_block *block)
 	if (block->granted > a->largest)
 		direct_free_requested(a, block);
 	else
-		frag_fixed_free_requested(bin_of(a, block->granted), block);
+		fixed_ops(a)->free_requested(bin_of(a, block->granted), block);
 }
 
 static int binning_free(void *self, const struct frag_block *block, struct frag_err *err)
@@ -167,7 +172,7 @@ static int binning_free(void *self, const struct frag_block *block, struct frag_
 
 	if (block->granted > a->largest)
 		return direct_free(a, block, err);
-	frag_fixed_free(bin_of(a, block->granted), block);
+	fixed_ops(a)->free(bin_of(a, block->granted), block);
 	return 0;
 }
 
@@ -175,32 +180,23 @@ static void inside(void *self, const struct frag_chunk *c, const struct frag_vis
 {
 	(void)self;
 	if (c->owner)
-		frag_fixed_visit(c, v);
+		frag_equal_inside(c, v);
 	else
 		v->block(v->ctx, c->addr, c->bytes, direct_state(c), 0);
-}
-
-static void binning_visit(void *self, const struct frag_visitor *v)
-{
-	struct binning *a = self;
-
-	frag_upstream_visit(&a->up, v, inside, a);
 }
 
 static void binning_usage(void *self, struct frag_usage *out)
 {
 	struct binning *a = self;
-	bool known;
 
-	frag_upstream_usage(&a->up, out, &known);
 	for (uint32_t i = 0; i < a->bins_count; i++)
-		frag_fixed_usage(&a->bins[i], out);
+		frag_equal_usage(&a->bins[i].e, out);
 	out->allocated_bytes += a->direct_bytes[FRAG_STATE_LIVE];
 	out->waiting_bytes += a->direct_bytes[FRAG_STATE_WAITING];
 	out->free_bytes += a->direct_bytes[FRAG_STATE_FREE];
 	out->non_releasable_bytes += a->direct_bytes[FRAG_STATE_FREE];
 	out->blocks_count += a->direct_count;
-	if (!known || a->direct_bytes[FRAG_STATE_FREE])
+	if (a->direct_bytes[FRAG_STATE_FREE])
 		out->largest_free_bytes = 0;
 }
 
@@ -228,9 +224,8 @@ static int binning_check(void *self, struct frag_err *err)
 {
 	struct binning *a = self;
 
-	FRAG_TRY(frag_upstream_check(&a->up, err));
 	for (uint32_t i = 0; i < a->bins_count; i++)
-		FRAG_TRY(frag_fixed_check(&a->bins[i], err));
+		FRAG_TRY(frag_equal_check(&a->bins[i].e, err));
 	return check_direct(a, err);
 }
 
@@ -243,38 +238,32 @@ static int validate(const void *params, struct frag_err *err)
 	return 0;
 }
 
-static int create(const struct frag_policy_env *env, const void *params, void **self,
-		  struct frag_err *err)
-{
-	const struct params *p = params;
-	struct binning *a = frag_host_calloc(1, sizeof(*a));
-	int rc;
-
-	if (!a)
-		return frag_fail_nomem(err, "rmm-binning");
-	a->p = p;
-	rc = frag_upstream_open(&a->up, env, env->inner ? env->inner : p->upstream, err);
-	if (rc) {
-		frag_host_free(a);
-		return rc;
-	}
-	a->bins_count = (uint32_t)(p->max_exponent - p->min_exponent + 1);
-	for (uint32_t i = 0; i < a->bins_count; i++)
-		frag_fixed_init(&a->bins[i], &a->up, 1ull << (p->min_exponent + i),
-				p->chunk_blocks);
-	a->largest = a->bins[a->bins_count - 1].block_bytes;
-	*self = a;
-	return 0;
-}
-
-static void destroy(void *self)
+static void release(void *self)
 {
 	struct binning *a = self;
 
 	for (uint32_t i = 0; i < a->bins_count; i++)
-		frag_fixed_release(&a->bins[i]);
-	frag_upstream_close(&a->up);
-	frag_host_free(a);
+		frag_equal_release(&a->bins[i].e);
+}
+
+static int create(const struct frag_policy_env *env, const void *params, void **self,
+		  struct frag_err *err)
+{
+	static const struct frag_upstream_parts parts = {
+		sizeof(struct binning), release, inside, binning_usage, binning_check,
+	};
+	const struct params *p = params;
+	struct binning *a;
+
+	FRAG_TRY(frag_upstream_create(env, p->upstream, &parts, self, err));
+	a = *self;
+	a->p = p;
+	a->bins_count = (uint32_t)(p->max_exponent - p->min_exponent + 1);
+	for (uint32_t i = 0; i < a->bins_count; i++)
+		frag_fixed_init(&a->bins[i], &a->up, 1ull << (p->min_exponent + i),
+				p->chunk_blocks);
+	a->largest = a->bins[a->bins_count - 1].e.block_bytes;
+	return 0;
 }
 
 const struct frag_policy_ops frag_policy_rmm_binning = {
@@ -282,19 +271,13 @@ const struct frag_policy_ops frag_policy_rmm_binning = {
 	.name = "rmm-binning",
 	.summary = "RMM's bins of fixed-size blocks for small requests, a pool for the rest",
 	.source = "rapidsai/rmm cpp/src/mr/detail/binning_memory_resource_impl.cpp, 2026",
-	.needs = FRAG_CAN_MALLOC,
+	FRAG_UPSTREAM_OPS,
 	.opts = opts,
 	.params_size = sizeof(struct params),
 	.validate = validate,
 	.create = create,
-	.destroy = destroy,
 	.alloc = binning_alloc,
 	.free = binning_free,
 	.free_requested = binning_free_requested,
 	.trim = frag_upstream_op_trim,
-	.synced = frag_upstream_op_synced,
-	.mark = frag_upstream_op_mark,
-	.visit = binning_visit,
-	.check = binning_check,
-	.usage = binning_usage,
 };

@@ -11,7 +11,6 @@
 #include <frag/policy.h>
 
 #include <fixedblocks.h>
-#include <upstream.h>
 
 struct params {
 	uint64_t block, chunk_blocks;
@@ -28,94 +27,19 @@ static const struct frag_opt opts[] = {
 };
 
 struct fixed {
-	struct frag_upstream up; /* first: see upstream.h */
-	struct frag_fixed blocks;
+	struct frag_upstream up; /* as struct frag_equal_policy */
+	struct frag_fixed pool;
 };
-
-static int fixed_alloc(void *self, const struct frag_request *req, struct frag_block *out,
-		       struct frag_err *err)
-{
-	struct fixed *a = self;
-
-	if (req->bytes > a->blocks.block_bytes)
-		return FRAG_OOM;
-	return frag_fixed_alloc(&a->blocks, req->stream, out, err);
-}
-
-static void fixed_free_requested(void *self, const struct frag_block *block)
-{
-	struct fixed *a = self;
-
-	frag_fixed_free_requested(&a->blocks, block);
-}
-
-static int fixed_free(void *self, const struct frag_block *block, struct frag_err *err)
-{
-	struct fixed *a = self;
-
-	(void)err;
-	frag_fixed_free(&a->blocks, block);
-	return 0;
-}
-
-static void inside(void *self, const struct frag_chunk *c, const struct frag_visitor *v)
-{
-	(void)self;
-	frag_fixed_visit(c, v);
-}
-
-static void fixed_visit(void *self, const struct frag_visitor *v)
-{
-	struct fixed *a = self;
-
-	frag_upstream_visit(&a->up, v, inside, a);
-}
-
-static void fixed_usage(void *self, struct frag_usage *out)
-{
-	struct fixed *a = self;
-	bool known;
-
-	frag_upstream_usage(&a->up, out, &known);
-	frag_fixed_usage(&a->blocks, out);
-	if (!known)
-		out->largest_free_bytes = 0;
-}
-
-static int fixed_check(void *self, struct frag_err *err)
-{
-	struct fixed *a = self;
-
-	FRAG_TRY(frag_upstream_check(&a->up, err));
-	return frag_fixed_check(&a->blocks, err);
-}
 
 static int create(const struct frag_policy_env *env, const void *params, void **self,
 		  struct frag_err *err)
 {
+	static const struct frag_upstream_parts parts = FRAG_EQUAL_PARTS(struct fixed);
 	const struct params *p = params;
-	struct fixed *a = frag_host_calloc(1, sizeof(*a));
-	int rc;
 
-	if (!a)
-		return frag_fail_nomem(err, "rmm-fixed");
-	rc = frag_upstream_open(&a->up, env, env->inner ? env->inner : p->upstream, err);
-	if (rc) {
-		frag_host_free(a);
-		return rc;
-	}
-	frag_fixed_init(&a->blocks, &a->up, p->block, p->chunk_blocks);
-	*self = a;
+	FRAG_TRY(frag_upstream_create(env, p->upstream, &parts, self, err));
+	frag_fixed_init(&((struct fixed *)*self)->pool, *self, p->block, p->chunk_blocks);
 	return 0;
-}
-
-static void destroy(void *self)
-{
-	struct fixed *a = self;
-
-	frag_fixed_release(&a->blocks);
-	frag_upstream_close(&a->up);
-	frag_host_free(a);
 }
 
 const struct frag_policy_ops frag_policy_rmm_fixed = {
@@ -123,18 +47,8 @@ const struct frag_policy_ops frag_policy_rmm_fixed = {
 	.name = "rmm-fixed",
 	.summary = "RMM's fixed-size blocks: larger requests are refused, nothing is merged",
 	.source = "rapidsai/rmm cpp/src/mr/detail/fixed_size_memory_resource_impl.cpp, 2026",
-	.needs = FRAG_CAN_MALLOC,
 	.opts = opts,
 	.params_size = sizeof(struct params),
 	.create = create,
-	.destroy = destroy,
-	.alloc = fixed_alloc,
-	.free = fixed_free,
-	.free_requested = fixed_free_requested,
-	.trim = frag_upstream_op_trim,
-	.synced = frag_upstream_op_synced,
-	.mark = frag_upstream_op_mark,
-	.visit = fixed_visit,
-	.check = fixed_check,
-	.usage = fixed_usage,
+	FRAG_EQUAL_OPS,
 };

@@ -340,26 +340,17 @@ static void inside(void *self, const struct frag_chunk *c, const struct frag_vis
 	frag_parts_visit(c, v, false);
 }
 
-static void pool_visit(void *self, const struct frag_visitor *v)
-{
-	struct pool *a = self;
-
-	frag_upstream_visit(&a->up, v, inside, a);
-}
-
 static void pool_usage(void *self, struct frag_usage *out)
 {
 	struct pool *a = self;
 	uint64_t free_bytes = a->up.bytes - a->live_bytes - a->waiting_bytes;
-	bool known;
 
-	frag_upstream_usage(&a->up, out, &known);
 	out->allocated_bytes += a->live_bytes;
 	out->waiting_bytes += a->waiting_bytes;
 	out->free_bytes += free_bytes;
 	out->non_releasable_bytes += free_bytes;
 	out->blocks_count += frag_slab_live(&a->parts);
-	for (uint32_t i = 0; known && i < a->streams.count; i++) {
+	for (uint32_t i = 0; i < a->streams.count; i++) {
 		const struct list *l = a->streams.list[i];
 		struct frag_bset_pos last = { NULL, 0 };
 
@@ -369,8 +360,6 @@ static void pool_usage(void *self, struct frag_usage *out)
 			out->largest_free_bytes =
 				FRAG_MAX(out->largest_free_bytes, frag_bset_size(last));
 	}
-	if (!known)
-		out->largest_free_bytes = 0;
 }
 
 static int check_free(void *self, const struct frag_part *p, struct frag_err *err)
@@ -394,7 +383,6 @@ static int pool_check(void *self, struct frag_err *err)
 	struct frag_parts_tally t;
 	size_t listed = 0;
 
-	FRAG_TRY(frag_upstream_check(&a->up, err));
 	FRAG_TRY(frag_parts_check(&a->up, NULL, check_free, a, &t, err));
 	for (uint32_t i = 0; i < a->streams.count; i++) {
 		const struct list *l = a->streams.list[i];
@@ -422,37 +410,31 @@ static int validate(const void *params, struct frag_err *err)
 	return 0;
 }
 
-static int create(const struct frag_policy_env *env, const void *params, void **self,
-		  struct frag_err *err)
-{
-	const struct params *p = params;
-	struct pool *a = frag_host_calloc(1, sizeof(*a));
-	int rc;
-
-	if (!a)
-		return frag_fail_nomem(err, "rmm-pool");
-	a->p = p;
-	rc = frag_upstream_open(&a->up, env, env->inner ? env->inner : p->upstream, err);
-	if (rc) {
-		frag_host_free(a);
-		return rc;
-	}
-	frag_slab_init(&a->parts, sizeof(struct frag_part));
-	frag_bset_nodes_init(&a->nodes);
-	frag_streams_init(&a->streams, &list_ops, a, env->dev);
-	*self = a;
-	return 0;
-}
-
-static void destroy(void *self)
+static void release(void *self)
 {
 	struct pool *a = self;
 
 	frag_streams_release(&a->streams);
 	frag_bset_nodes_release(&a->nodes);
 	frag_slab_release(&a->parts);
-	frag_upstream_close(&a->up);
-	frag_host_free(a);
+}
+
+static int create(const struct frag_policy_env *env, const void *params, void **self,
+		  struct frag_err *err)
+{
+	static const struct frag_upstream_parts parts = {
+		sizeof(struct pool), release, inside, pool_usage, pool_check,
+	};
+	const struct params *p = params;
+	struct pool *a;
+
+	FRAG_TRY(frag_upstream_create(env, p->upstream, &parts, self, err));
+	a = *self;
+	a->p = p;
+	frag_slab_init(&a->parts, sizeof(struct frag_part));
+	frag_bset_nodes_init(&a->nodes);
+	frag_streams_init(&a->streams, &list_ops, a, env->dev);
+	return 0;
 }
 
 const struct frag_policy_ops frag_policy_rmm_pool = {
@@ -460,19 +442,13 @@ const struct frag_policy_ops frag_policy_rmm_pool = {
 	.name = "rmm-pool",
 	.summary = "RMM's pool: best fit with a free list per stream, doubles, keeps its chunks",
 	.source = "rapidsai/rmm cpp/src/mr/detail/pool_memory_resource_impl.cpp, 2026",
-	.needs = FRAG_CAN_MALLOC,
+	FRAG_UPSTREAM_OPS,
 	.opts = opts,
 	.params_size = sizeof(struct params),
 	.validate = validate,
 	.create = create,
-	.destroy = destroy,
 	.alloc = pool_alloc,
 	.free = pool_free,
 	.free_requested = pool_free_requested,
 	.trim = frag_upstream_op_trim,
-	.synced = frag_upstream_op_synced,
-	.mark = frag_upstream_op_mark,
-	.visit = pool_visit,
-	.check = pool_check,
-	.usage = pool_usage,
 };

@@ -11,7 +11,6 @@
 #include <frag/policy.h>
 
 #include <slotpool.h>
-#include <upstream.h>
 
 struct params {
 	uint64_t object, objects;
@@ -27,88 +26,19 @@ static const struct frag_opt opts[] = {
 };
 
 struct fixed {
-	struct frag_upstream up; /* first: see upstream.h */
-	struct frag_slotpool s;
+	struct frag_upstream up; /* as struct frag_equal_policy */
+	struct frag_slotpool pool;
 };
-
-static int fixed_alloc(void *self, const struct frag_request *req, struct frag_block *out,
-		       struct frag_err *err)
-{
-	struct fixed *a = self;
-
-	if (req->bytes > a->s.object_bytes)
-		return FRAG_OOM;
-	return frag_slotpool_alloc(&a->s, req->stream, out, err);
-}
-
-static void fixed_free_requested(void *self, const struct frag_block *block)
-{
-	frag_slotpool_free_requested(&((struct fixed *)self)->s, block);
-}
-
-static int fixed_free(void *self, const struct frag_block *block, struct frag_err *err)
-{
-	(void)err;
-	frag_slotpool_free(&((struct fixed *)self)->s, block);
-	return 0;
-}
-
-static void inside(void *self, const struct frag_chunk *c, const struct frag_visitor *v)
-{
-	(void)self;
-	frag_slotpool_visit(c, v);
-}
-
-static void fixed_visit(void *self, const struct frag_visitor *v)
-{
-	frag_upstream_visit(self, v, inside, self);
-}
-
-static void fixed_usage(void *self, struct frag_usage *out)
-{
-	struct fixed *a = self;
-	bool known;
-
-	frag_upstream_usage(&a->up, out, &known);
-	frag_slotpool_usage(&a->s, out);
-	if (!known)
-		out->largest_free_bytes = 0;
-}
-
-static int fixed_check(void *self, struct frag_err *err)
-{
-	struct fixed *a = self;
-
-	FRAG_TRY(frag_upstream_check(&a->up, err));
-	return frag_slotpool_check(&a->s, err);
-}
 
 static int create(const struct frag_policy_env *env, const void *params, void **self,
 		  struct frag_err *err)
 {
+	static const struct frag_upstream_parts parts = FRAG_EQUAL_PARTS(struct fixed);
 	const struct params *p = params;
-	struct fixed *a = frag_host_calloc(1, sizeof(*a));
-	int rc;
 
-	if (!a)
-		return frag_fail_nomem(err, "umpire-fixed");
-	rc = frag_upstream_open(&a->up, env, env->inner ? env->inner : p->upstream, err);
-	if (rc) {
-		frag_host_free(a);
-		return rc;
-	}
-	frag_slotpool_init(&a->s, &a->up, p->object, p->objects);
-	*self = a;
+	FRAG_TRY(frag_upstream_create(env, p->upstream, &parts, self, err));
+	frag_slotpool_init(&((struct fixed *)*self)->pool, *self, p->object, p->objects);
 	return 0;
-}
-
-static void destroy(void *self)
-{
-	struct fixed *a = self;
-
-	frag_slotpool_release(&a->s);
-	frag_upstream_close(&a->up);
-	frag_host_free(a);
 }
 
 const struct frag_policy_ops frag_policy_umpire_fixed = {
@@ -116,18 +46,8 @@ const struct frag_policy_ops frag_policy_umpire_fixed = {
 	.name = "umpire-fixed",
 	.summary = "Umpire's FixedPool: objects of one size, larger requests are refused",
 	.source = "LLNL/Umpire src/umpire/strategy/FixedPool.cpp, 2026",
-	.needs = FRAG_CAN_MALLOC,
 	.opts = opts,
 	.params_size = sizeof(struct params),
 	.create = create,
-	.destroy = destroy,
-	.alloc = fixed_alloc,
-	.free = fixed_free,
-	.free_requested = fixed_free_requested,
-	.trim = frag_upstream_op_trim,
-	.synced = frag_upstream_op_synced,
-	.mark = frag_upstream_op_mark,
-	.visit = fixed_visit,
-	.check = fixed_check,
-	.usage = fixed_usage,
+	FRAG_EQUAL_OPS,
 };

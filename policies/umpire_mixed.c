@@ -68,17 +68,17 @@ struct mixed {
 /* ---- which pool -------------------------------------------------------------------------- */
 
 /* The smallest fixed pool for a request, or NULL: the QuickPool. O(fixed pools). */
-static struct frag_slotpool *fixed_for(struct mixed *a, uint64_t bytes)
+static struct frag_equal *fixed_for(struct mixed *a, uint64_t bytes)
 {
 	for (uint32_t i = 0; i < a->fixed_count; i++)
-		if (bytes <= a->fixed[i].object_bytes)
-			return &a->fixed[i];
+		if (bytes <= a->fixed[i].e.block_bytes)
+			return &a->fixed[i].e;
 	return NULL;
 }
 
 /* The fixed pool of a block and the block with the pool's own handle; NULL: the QuickPool. */
-static struct frag_slotpool *fixed_of(struct mixed *a, const struct frag_block *block,
-				      struct frag_block *own)
+static struct frag_equal *fixed_of(struct mixed *a, const struct frag_block *block,
+				   struct frag_block *own)
 {
 	if (!(block->handle & FIXED_TAG))
 		return NULL;
@@ -91,7 +91,7 @@ static struct frag_slotpool *fixed_of(struct mixed *a, const struct frag_block *
 static int start(struct mixed *a, struct frag_err *err)
 {
 	for (; a->started_count < a->fixed_count; a->started_count++)
-		FRAG_TRY(frag_slotpool_start(&a->fixed[a->started_count], err));
+		FRAG_TRY(a->fixed[0].e.ops->start(&a->fixed[a->started_count].e, err));
 	return 0;
 }
 
@@ -100,13 +100,13 @@ static int mixed_alloc(void *self, const struct frag_request *req, struct frag_b
 {
 	struct mixed *a = self;
 	bool starts = a->started_count < a->fixed_count;
-	struct frag_slotpool *s;
+	struct frag_equal *s;
 
 	if (FRAG_UNLIKELY(starts))
 		FRAG_TRY(start(a, err));
 	s = fixed_for(a, req->bytes);
 	if (s) {
-		FRAG_TRY(frag_slotpool_alloc(s, req->stream, out, err));
+		FRAG_TRY(s->ops->alloc(s, req->stream, out, err));
 		out->handle += FIXED_TAG;
 	} else {
 		FRAG_TRY(frag_quick_alloc(&a->q, req, out, err));
@@ -120,10 +120,10 @@ static void mixed_free_requested(void *self, const struct frag_block *block)
 {
 	struct mixed *a = self;
 	struct frag_block own;
-	struct frag_slotpool *s = fixed_of(a, block, &own);
+	struct frag_equal *s = fixed_of(a, block, &own);
 
 	if (s)
-		frag_slotpool_free_requested(s, &own);
+		s->ops->free_requested(s, &own);
 	else
 		frag_quick_free_requested(&a->q, block);
 }
@@ -132,11 +132,11 @@ static int mixed_free(void *self, const struct frag_block *block, struct frag_er
 {
 	struct mixed *a = self;
 	struct frag_block own;
-	struct frag_slotpool *s = fixed_of(a, block, &own);
+	struct frag_equal *s = fixed_of(a, block, &own);
 
 	if (!s)
 		return frag_quick_free(&a->q, block, err);
-	frag_slotpool_free(s, &own);
+	s->ops->free(s, &own);
 	return 0;
 }
 
@@ -154,34 +154,24 @@ static void inside(void *self, const struct frag_chunk *c, const struct frag_vis
 	if (c->owner == &((struct mixed *)self)->q)
 		frag_quick_visit(c, v);
 	else
-		frag_slotpool_visit(c, v);
-}
-
-static void mixed_visit(void *self, const struct frag_visitor *v)
-{
-	frag_upstream_visit(self, v, inside, self);
+		frag_equal_inside(c, v);
 }
 
 static void mixed_usage(void *self, struct frag_usage *out)
 {
 	struct mixed *a = self;
-	bool known;
 
-	frag_upstream_usage(&a->up, out, &known);
 	for (uint32_t i = 0; i < a->fixed_count; i++)
-		frag_slotpool_usage(&a->fixed[i], out);
+		frag_equal_usage(&a->fixed[i].e, out);
 	frag_quick_usage(&a->q, out);
-	if (!known)
-		out->largest_free_bytes = 0;
 }
 
 static int mixed_check(void *self, struct frag_err *err)
 {
 	struct mixed *a = self;
 
-	FRAG_TRY(frag_upstream_check(&a->up, err));
 	for (uint32_t i = 0; i < a->fixed_count; i++)
-		FRAG_TRY(frag_slotpool_check(&a->fixed[i], err));
+		FRAG_TRY(frag_equal_check(&a->fixed[i].e, err));
 	return frag_quick_check(&a->q, err);
 }
 
@@ -204,37 +194,29 @@ static void make_pools(struct mixed *a, const struct params *p)
 			break;
 		frag_slotpool_init(&a->fixed[a->fixed_count++], &a->up, object, objects);
 	}
-	frag_quick_init(&a->q, &a->up, &p->pool);
+	frag_quick_init(&a->q, &a->up, &p->pool, false);
+}
+
+static void release(void *self)
+{
+	struct mixed *a = self;
+
+	for (uint32_t i = 0; i < a->fixed_count; i++)
+		frag_equal_release(&a->fixed[i].e);
+	frag_quick_release(&a->q);
 }
 
 static int create(const struct frag_policy_env *env, const void *params, void **self,
 		  struct frag_err *err)
 {
+	static const struct frag_upstream_parts parts = {
+		sizeof(struct mixed), release, inside, mixed_usage, mixed_check,
+	};
 	const struct params *p = params;
-	struct mixed *a = frag_host_calloc(1, sizeof(*a));
-	int rc;
 
-	if (!a)
-		return frag_fail_nomem(err, "umpire-mixed");
-	rc = frag_upstream_open(&a->up, env, env->inner ? env->inner : p->upstream, err);
-	if (rc) {
-		frag_host_free(a);
-		return rc;
-	}
-	make_pools(a, p);
-	*self = a;
+	FRAG_TRY(frag_upstream_create(env, p->upstream, &parts, self, err));
+	make_pools(*self, p);
 	return 0;
-}
-
-static void destroy(void *self)
-{
-	struct mixed *a = self;
-
-	for (uint32_t i = 0; i < a->fixed_count; i++)
-		frag_slotpool_release(&a->fixed[i]);
-	frag_quick_release(&a->q);
-	frag_upstream_close(&a->up);
-	frag_host_free(a);
 }
 
 const struct frag_policy_ops frag_policy_umpire_mixed = {
@@ -242,19 +224,13 @@ const struct frag_policy_ops frag_policy_umpire_mixed = {
 	.name = "umpire-mixed",
 	.summary = "Umpire's MixedPool: fixed pools for small requests, a QuickPool for the rest",
 	.source = "LLNL/Umpire src/umpire/strategy/MixedPool.cpp, 2026",
-	.needs = FRAG_CAN_MALLOC,
+	FRAG_UPSTREAM_OPS,
 	.opts = opts,
 	.params_size = sizeof(struct params),
 	.validate = validate,
 	.create = create,
-	.destroy = destroy,
 	.alloc = mixed_alloc,
 	.free = mixed_free,
 	.free_requested = mixed_free_requested,
 	.trim = mixed_trim,
-	.synced = frag_upstream_op_synced,
-	.mark = frag_upstream_op_mark,
-	.visit = mixed_visit,
-	.check = mixed_check,
-	.usage = mixed_usage,
 };

@@ -85,51 +85,33 @@ static struct frag_fixed_slot *take(struct queue *q)
 	return s;
 }
 
-void frag_fixed_init(struct frag_fixed *f, struct frag_upstream *up, uint64_t block_bytes,
-		     uint64_t chunk_blocks)
-{
-	*f = (struct frag_fixed){ .up = up,
-				  .block_bytes = frag_round_up(block_bytes, FRAG_FIXED_ALIGNMENT),
-				  .chunk_blocks = chunk_blocks };
-	frag_streams_init(&f->streams, &queue_ops, f, up->env.dev);
-}
-
-void frag_fixed_release(struct frag_fixed *f)
-{
-	struct frag_chunk *c;
-
-	for (c = frag_upstream_first(f->up); c; c = frag_upstream_next(f->up, c))
-		if (c->owner == f)
-			frag_host_free(c->head);
-	frag_streams_release(&f->streams);
-}
-
 static int grow(struct frag_fixed *f, uint32_t stream, struct queue *q, struct frag_err *err)
 {
-	struct frag_fixed_slot *slots = frag_host_calloc(f->chunk_blocks, sizeof(*slots));
+	struct frag_fixed_slot *slots = frag_host_calloc(f->e.chunk_blocks, sizeof(*slots));
 	struct frag_chunk *c;
 	int rc;
 
 	if (!slots)
 		return frag_fail_nomem(err, "blocks of a chunk");
-	rc = frag_upstream_take(f->up, f->block_bytes * f->chunk_blocks, stream, &c, err);
+	rc = frag_upstream_take(f->e.up, f->e.block_bytes * f->e.chunk_blocks, stream, &c, err);
 	if (rc) {
 		frag_host_free(slots);
 		return rc;
 	}
 	c->owner = f;
 	c->head = slots;
-	for (uint64_t i = 0; i < f->chunk_blocks; i++) {
+	for (uint64_t i = 0; i < f->e.chunk_blocks; i++) {
 		slots[i].chunk = c;
 		slots[i].stream = stream;
 		put(q, &slots[i]);
 	}
-	f->chunks_count++;
+	f->e.chunks_count++;
 	return 0;
 }
 
-int frag_fixed_start(struct frag_fixed *f, struct frag_err *err)
+static int start(struct frag_equal *e, struct frag_err *err)
 {
+	struct frag_fixed *f = (struct frag_fixed *)e;
 	struct queue *q;
 
 	if (f->started)
@@ -142,23 +124,24 @@ int frag_fixed_start(struct frag_fixed *f, struct frag_err *err)
 	return 0;
 }
 
-int frag_fixed_alloc(struct frag_fixed *f, uint32_t stream, struct frag_block *out,
-		     struct frag_err *err)
+static int alloc(struct frag_equal *e, uint32_t stream, struct frag_block *out,
+		 struct frag_err *err)
 {
+	struct frag_fixed *f = (struct frag_fixed *)e;
 	enum frag_class cls = FRAG_CLASS_HIT;
 	struct frag_fixed_slot *s;
 	struct queue *q;
 	void *from;
 
 	if (FRAG_UNLIKELY(!f->started)) {
-		FRAG_TRY(frag_fixed_start(f, err));
+		FRAG_TRY(start(e, err));
 		cls = FRAG_CLASS_GROW;
 	}
 	q = frag_streams_get(&f->streams, stream, err);
 	if (FRAG_UNLIKELY(!q))
 		return FRAG_ENOMEM;
 	if (FRAG_UNLIKELY(!q->count)) {
-		FRAG_TRY(frag_streams_steal(&f->streams, stream, f->block_bytes, &from, err));
+		FRAG_TRY(frag_streams_steal(&f->streams, stream, e->block_bytes, &from, err));
 		if (from) {
 			q = from;
 		} else {
@@ -169,10 +152,10 @@ int frag_fixed_alloc(struct frag_fixed *f, uint32_t stream, struct frag_block *o
 	s = take(q);
 	s->state = FRAG_STATE_LIVE;
 	s->stream = stream;
-	f->live_count++;
+	e->live_count++;
 	out->addr = s->chunk->addr +
-		    (uint64_t)(s - (struct frag_fixed_slot *)s->chunk->head) * f->block_bytes;
-	out->granted = f->block_bytes;
+		    (uint64_t)(s - (struct frag_fixed_slot *)s->chunk->head) * e->block_bytes;
+	out->granted = e->block_bytes;
 	out->handle = (uintptr_t)s;
 	out->cls = (uint8_t)cls;
 	return 0;
@@ -183,88 +166,66 @@ static struct frag_fixed_slot *slot_of(const struct frag_block *b)
 	return (struct frag_fixed_slot *)(uintptr_t)b->handle;
 }
 
-void frag_fixed_free_requested(struct frag_fixed *f, const struct frag_block *block)
+static void free_requested(struct frag_equal *e, const struct frag_block *block)
 {
 	struct frag_fixed_slot *s = slot_of(block);
 
 	FRAG_ASSERT(s->state == FRAG_STATE_LIVE);
 	s->state = FRAG_STATE_WAITING;
-	f->live_count--;
-	f->waiting_count++;
+	e->live_count--;
+	e->waiting_count++;
 }
 
-void frag_fixed_free(struct frag_fixed *f, const struct frag_block *block)
+static void release_block(struct frag_equal *e, const struct frag_block *block)
 {
+	struct frag_fixed *f = (struct frag_fixed *)e;
 	struct frag_fixed_slot *s = slot_of(block);
 
 	FRAG_ASSERT(s->state != FRAG_STATE_FREE);
-	--*(s->state == FRAG_STATE_LIVE ? &f->live_count : &f->waiting_count);
+	--*(s->state == FRAG_STATE_LIVE ? &e->live_count : &e->waiting_count);
 	put(f->streams.list[s->stream], s);
 }
 
 /* ---- looking at it ---------------------------------------------------------------- */
 
-void frag_fixed_visit(const struct frag_chunk *c, const struct frag_visitor *v)
+static enum frag_block_state state_of(const struct frag_chunk *c, uint64_t number)
 {
-	const struct frag_fixed *f = c->owner;
-	const struct frag_fixed_slot *slots = c->head;
-
-	for (uint64_t i = 0; i < f->chunk_blocks; i++)
-		v->block(v->ctx, c->addr + i * f->block_bytes, f->block_bytes,
-			 (enum frag_block_state)slots[i].state, 0);
+	return (enum frag_block_state)((const struct frag_fixed_slot *)c->head)[number].state;
 }
 
-void frag_fixed_usage(const struct frag_fixed *f, struct frag_usage *out)
+/* Blocks by state. */
+static int count_states(const struct frag_equal *e, uint64_t *count, struct frag_err *err)
 {
-	uint64_t blocks = f->chunks_count * f->chunk_blocks;
-	uint64_t free_count = blocks - f->live_count - f->waiting_count;
+	for (struct frag_chunk *c = frag_upstream_first(e->up); c;
+	     c = frag_upstream_next(e->up, c)) {
+		const struct frag_fixed_slot *slots = c->head;
 
-	out->allocated_bytes += f->live_count * f->block_bytes;
-	out->waiting_bytes += f->waiting_count * f->block_bytes;
-	out->free_bytes += free_count * f->block_bytes;
-	out->non_releasable_bytes += free_count * f->block_bytes;
-	out->blocks_count += blocks;
-	if (free_count)
-		out->largest_free_bytes = FRAG_MAX(out->largest_free_bytes, f->block_bytes);
-}
-
-struct tally {
-	uint64_t chunks, state[FRAG_STATE_FREE + 1];
-};
-
-static int check_chunk(const struct frag_fixed *f, const struct frag_chunk *c, struct tally *t,
-		       struct frag_err *err)
-{
-	const struct frag_fixed_slot *slots = c->head;
-
-	t->chunks++;
-	if (c->bytes != f->block_bytes * f->chunk_blocks)
-		return frag_fail(err, FRAG_ECHECK, "chunk 0x%llx has a wrong size",
-				 (unsigned long long)c->addr);
-	for (uint64_t i = 0; i < f->chunk_blocks; i++) {
-		if (slots[i].chunk != c || slots[i].state > FRAG_STATE_FREE)
-			return frag_fail(err, FRAG_ECHECK, "block %llu of chunk 0x%llx is broken",
-					 (unsigned long long)i, (unsigned long long)c->addr);
-		t->state[slots[i].state]++;
+		for (uint64_t i = 0; c->owner == e && i < e->chunk_blocks; i++) {
+			if (slots[i].chunk != c || slots[i].state > FRAG_STATE_FREE)
+				return frag_fail(
+					err, FRAG_ECHECK, "block %llu of chunk 0x%llx is broken",
+					(unsigned long long)i, (unsigned long long)c->addr);
+			count[slots[i].state]++;
+		}
 	}
 	return 0;
 }
 
-int frag_fixed_check(const struct frag_fixed *f, struct frag_err *err)
+static int check(struct frag_equal *e, uint64_t *live, uint64_t *waiting, struct frag_err *err)
 {
-	struct tally t = { 0 };
-	uint64_t listed = 0;
+	const struct frag_fixed *f = (struct frag_fixed *)e;
+	uint64_t count[FRAG_STATE_FREE + 1] = { 0 }, listed = 0;
 
-	for (struct frag_chunk *c = frag_upstream_first(f->up); c; c = frag_upstream_next(f->up, c))
-		if (c->owner == f)
-			FRAG_TRY(check_chunk(f, c, &t, err));
+	FRAG_TRY(count_states(e, count, err));
+	*live = count[FRAG_STATE_LIVE];
+	*waiting = count[FRAG_STATE_WAITING];
 	for (uint32_t i = 0; i < f->streams.count; i++) {
 		const struct queue *q = f->streams.list[i];
 		const struct frag_fixed_slot *s = q ? q->first : NULL, *last = NULL;
 		uint64_t n = 0;
 
 		/* a list longer than all free blocks together goes round */
-		for (; s && n <= t.state[FRAG_STATE_FREE]; s = s->next, n++) {
+		for (; s && n <= count[FRAG_STATE_FREE]; s = s->next, n++) {
 			if (s->state != FRAG_STATE_FREE)
 				return frag_fail(err, FRAG_ECHECK,
 						 "a used block is in a free list");
@@ -274,10 +235,33 @@ int frag_fixed_check(const struct frag_fixed *f, struct frag_err *err)
 			return frag_fail(err, FRAG_ECHECK, "free list of stream %u is broken", i);
 		listed += n;
 	}
-	if (listed != t.state[FRAG_STATE_FREE] || t.chunks != f->chunks_count ||
-	    t.state[FRAG_STATE_LIVE] != f->live_count ||
-	    t.state[FRAG_STATE_WAITING] != f->waiting_count)
-		return frag_fail(err, FRAG_ECHECK, "counters differ from the blocks of %llu bytes",
-				 (unsigned long long)f->block_bytes);
+	if (listed != count[FRAG_STATE_FREE])
+		return frag_fail(err, FRAG_ECHECK, "a free block is in no list");
 	return 0;
+}
+
+static void release(struct frag_equal *e)
+{
+	frag_streams_release(&((struct frag_fixed *)e)->streams);
+}
+
+static const struct frag_equal_ops fixed_ops = {
+	.start = start,
+	.alloc = alloc,
+	.free_requested = free_requested,
+	.free = release_block,
+	.state = state_of,
+	.check = check,
+	.release = release,
+};
+
+void frag_fixed_init(struct frag_fixed *f, struct frag_upstream *up, uint64_t block_bytes,
+		     uint64_t chunk_blocks)
+{
+	*f = (struct frag_fixed){ .e = { .ops = &fixed_ops,
+					 .up = up,
+					 .block_bytes =
+						 frag_round_up(block_bytes, FRAG_FIXED_ALIGNMENT),
+					 .chunk_blocks = chunk_blocks } };
+	frag_streams_init(&f->streams, &queue_ops, f, up->env.dev);
 }

@@ -19,8 +19,8 @@
 #ifndef FRAG_COMMON_FIXEDBLOCKS_H
 #define FRAG_COMMON_FIXEDBLOCKS_H
 
+#include "equalblocks.h"
 #include "streamlists.h"
-#include "upstream.h"
 
 #define FRAG_FIXED_ALIGNMENT 256u
 
@@ -32,29 +32,12 @@ struct frag_fixed_slot {
 };
 
 struct frag_fixed {
-	struct frag_upstream *up;
-	uint64_t block_bytes;  /* a multiple of 256 */
-	uint64_t chunk_blocks; /* blocks of a chunk */
+	struct frag_equal e; /* block_bytes: a multiple of 256 */
 	struct frag_streams streams;
-	uint64_t chunks_count, live_count, waiting_count;
 	bool started;
 };
 
 void frag_fixed_init(struct frag_fixed *f, struct frag_upstream *up, uint64_t block_bytes,
 		     uint64_t chunk_blocks);
-/* pre: the upstream is still open. Chunks stay with it. */
-void frag_fixed_release(struct frag_fixed *f);
-/* The first chunk, unless it is there. 0, FRAG_OOM or an error. */
-int frag_fixed_start(struct frag_fixed *f, struct frag_err *err);
-/* One block. pre: the request is not above block_bytes. */
-int frag_fixed_alloc(struct frag_fixed *f, uint32_t stream, struct frag_block *out,
-		     struct frag_err *err);
-void frag_fixed_free_requested(struct frag_fixed *f, const struct frag_block *block);
-void frag_fixed_free(struct frag_fixed *f, const struct frag_block *block);
-/* The blocks of one chunk, for frag_upstream_visit. */
-void frag_fixed_visit(const struct frag_chunk *c, const struct frag_visitor *v);
-/* Adds the blocks to what the upstream holds besides. */
-void frag_fixed_usage(const struct frag_fixed *f, struct frag_usage *out);
-int frag_fixed_check(const struct frag_fixed *f, struct frag_err *err);
 
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The pool of quickcore.h; Umpire's heuristics are at the end. */
+/* The pool of quickcore.h; the heuristics and the policy around a pool are at the end. */
 #include "quickcore.h"
 
 void frag_quick_init(struct frag_quick *q, struct frag_upstream *up,
-		     const struct frag_quick_params *p)
+		     const struct frag_quick_params *p, bool by_address)
 {
-	*q = (struct frag_quick){ .up = up, .p = *p };
+	*q = (struct frag_quick){ .up = up, .p = *p, .by_address = by_address };
 	frag_slab_init(&q->parts, sizeof(struct frag_part));
 	frag_bset_init(&q->free);
 	frag_bset_init(&q->whole);
@@ -31,13 +31,19 @@ static int room(struct frag_quick *q, struct frag_err *err)
 	return 0;
 }
 
+/* In `whole`. */
+static uint64_t whole_key(const struct frag_quick *q, const struct frag_part *p)
+{
+	return q->by_address ? 0 : p->size;
+}
+
 static void insert(struct frag_quick *q, struct frag_part *p)
 {
 	p->state = FRAG_STATE_FREE;
-	p->stamp = q->stamp++;
+	p->stamp = q->by_address ? p->addr : q->stamp++;
 	frag_bset_insert(&q->free, p->size, p->stamp, p);
 	if (frag_part_is_whole(p)) {
-		frag_bset_insert(&q->whole, p->size, p->stamp, p);
+		frag_bset_insert(&q->whole, whole_key(q, p), p->stamp, p);
 		q->releasable_bytes += p->size;
 	}
 }
@@ -46,7 +52,7 @@ static void erase(struct frag_quick *q, struct frag_part *p)
 {
 	frag_bset_erase(&q->free, p->size, p->stamp);
 	if (frag_part_is_whole(p)) {
-		frag_bset_erase(&q->whole, p->size, p->stamp);
+		frag_bset_erase(&q->whole, whole_key(q, p), p->stamp);
 		q->releasable_bytes -= p->size;
 	}
 }
@@ -190,7 +196,9 @@ static int coalesce(struct frag_quick *q, uint64_t size, struct frag_err *err)
 	struct frag_part *p;
 	int rc;
 
-	if (!frag_bset_count(&q->whole) || frag_bset_count(&q->free) <= 1 || rebuilds(q, size))
+	if (q->by_address ? frag_bset_count(&q->whole) <= 1
+			  : !frag_bset_count(&q->whole) || frag_bset_count(&q->free) <= 1 ||
+				    rebuilds(q, size))
 		return 0;
 	FRAG_TRY(frag_quick_give_back(q, err));
 	if (q->actual_bytes >= size)
@@ -255,7 +263,7 @@ static int check_free(void *self, const struct frag_part *p, struct frag_err *er
 {
 	struct frag_quick *q = self;
 	struct frag_bset_pos at = frag_bset_lower(&q->free, p->size, p->stamp);
-	struct frag_bset_pos in_whole = frag_bset_lower(&q->whole, p->size, p->stamp);
+	struct frag_bset_pos in_whole = frag_bset_lower(&q->whole, whole_key(q, p), p->stamp);
 	bool listed = in_whole.leaf && frag_bset_value(in_whole) == p;
 
 	if (!at.leaf || frag_bset_value(at) != p || listed != frag_part_is_whole(p))
@@ -319,5 +327,79 @@ int frag_quick_validate(const struct frag_quick_params *p, struct frag_err *err)
 {
 	if (!frag_is_pow2(p->alignment))
 		return frag_fail(err, FRAG_EUSAGE, "alignment is not a power of two");
+	return 0;
+}
+
+/* ---- a policy around one ------------------------------------------------------------------- */
+
+struct quickpool {
+	struct frag_upstream up; /* first: see upstream.h */
+	struct frag_quick q;
+};
+
+static struct frag_quick *pool_of(void *self)
+{
+	return &((struct quickpool *)self)->q;
+}
+
+int frag_quick_op_alloc(void *self, const struct frag_request *req, struct frag_block *out,
+			struct frag_err *err)
+{
+	return frag_quick_alloc(pool_of(self), req, out, err);
+}
+
+int frag_quick_op_free(void *self, const struct frag_block *block, struct frag_err *err)
+{
+	return frag_quick_free(pool_of(self), block, err);
+}
+
+void frag_quick_op_free_requested(void *self, const struct frag_block *block)
+{
+	frag_quick_free_requested(pool_of(self), block);
+}
+
+int frag_quick_op_trim(void *self, uint16_t pool, struct frag_err *err)
+{
+	/* it knows no private pools: an empty_cache of one is of all */
+	FRAG_TRY(frag_quick_give_back(pool_of(self), err));
+	return frag_upstream_op_trim(self, pool, err);
+}
+
+static void release(void *self)
+{
+	frag_quick_release(pool_of(self));
+}
+
+static void inside(void *self, const struct frag_chunk *c, const struct frag_visitor *v)
+{
+	(void)self;
+	frag_quick_visit(c, v);
+}
+
+static void usage(void *self, struct frag_usage *out)
+{
+	frag_quick_usage(pool_of(self), out);
+}
+
+static int check(void *self, struct frag_err *err)
+{
+	return frag_quick_check(pool_of(self), err);
+}
+
+int frag_quick_op_validate(const void *params, struct frag_err *err)
+{
+	return frag_quick_validate(&((const struct frag_quick_policy_params *)params)->pool, err);
+}
+
+int frag_quick_create(const struct frag_policy_env *env, const void *params, bool by_address,
+		      void **self, struct frag_err *err)
+{
+	static const struct frag_upstream_parts parts = {
+		sizeof(struct quickpool), release, inside, usage, check,
+	};
+	const struct frag_quick_policy_params *p = params;
+
+	FRAG_TRY(frag_upstream_create(env, p->upstream, &parts, self, err));
+	frag_quick_init(pool_of(*self), *self, &p->pool, by_address);
 	return 0;
 }

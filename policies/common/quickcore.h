@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Umpire's QuickPool (LLNL/Umpire src/umpire/strategy/QuickPool.cpp, 2026), as a part
- * of the policies quickpool and umpire-mixed; and the coalescing heuristics, which
- * dynamicpool shares.
+ * Umpire's pools with coalescing heuristics (LLNL/Umpire src/umpire/strategy/QuickPool.cpp,
+ * DynamicPoolList.cpp, DynamicSizePool.hpp, 2026): the policies quickpool and dynamicpool, and a
+ * part of umpire-mixed.
  *
  *	Sizes are rounded up to the alignment (16 B). Best fit over all free parts;
- *	among equals the one that has been free the longest. Every fit is split
+ *	among equals the one that has been free the longest (QuickPool) or the lowest
+ *	(DynamicPoolList, which walks a list in order of address). Every fit is split
  *	exactly. On a miss a chunk of the larger of the request and a minimum (512 MiB if
  *	the pool holds nothing, else 1 MiB) is taken, with the alignment on top; when
  *	that is refused all wholly free chunks are released and the same is tried once
@@ -13,14 +14,16 @@
  *	of its chunk.
  *
  *	After a free the heuristic is asked for a size; if it names one, the pool is
- *	coalesced to it: if there is a releasable chunk, and more than one free part, all
+ *	coalesced to it. QuickPool: if there is a releasable chunk, and more than one free part, all
  *	releasable chunks are released, and if the pool is then smaller than the size,
  *	the difference is allocated as one part and freed. Nothing is done if a chunk
  *	would only be replaced by one of its size: the source, which asks the heuristic
- *	again afterwards, would go on with that for ever.
+ *	again afterwards, would go on with that for ever. DynamicPoolList: the same if there are
+ *	two releasable chunks or more. Chunks are released smallest first, oldest among
+ *	equals (QuickPool), or in order of address (DynamicPoolList).
  *
  * Structure: parts of chunks (parts.h); all free ones in a set by (size, stamp),
- * those that are whole chunks in a second one. A stamp counts insertions.
+ * those that are whole chunks in a second one. A stamp counts insertions, or is the address.
  *
  * Invariants: no two neighbours are free; the counters are those of the parts.
  */
@@ -54,7 +57,7 @@ struct frag_coalesce_state {
 /* 0: do nothing; else the size to coalesce to. */
 uint64_t frag_coalesce_size(const struct frag_coalesce *c, const struct frag_coalesce_state *s);
 
-/* The options of both policies. params: a struct with a member `pool` of this type. */
+/* The options of both. params: a struct with a member `pool` of this type. */
 struct frag_quick_params {
 	uint64_t first, next; /* minimum chunk sizes */
 	uint64_t alignment;
@@ -85,7 +88,8 @@ struct frag_quick {
 	struct frag_quick_params p;
 	struct frag_slab parts;
 	struct frag_bset free;	/* (size, stamp) */
-	struct frag_bset whole; /* of these, the whole chunks */
+	struct frag_bset whole; /* of these, the whole chunks; by_address: (0, addr) */
+	bool by_address;	/* DynamicPoolList */
 	uint64_t stamp;
 	uint64_t actual_bytes; /* in chunks, without the alignment on top */
 	uint64_t live_bytes, waiting_bytes;
@@ -95,7 +99,7 @@ struct frag_quick {
 };
 
 void frag_quick_init(struct frag_quick *q, struct frag_upstream *up,
-		     const struct frag_quick_params *p);
+		     const struct frag_quick_params *p, bool by_address);
 /* Chunks stay with the upstream. */
 void frag_quick_release(struct frag_quick *q);
 int frag_quick_alloc(struct frag_quick *q, const struct frag_request *req, struct frag_block *out,
@@ -103,11 +107,32 @@ int frag_quick_alloc(struct frag_quick *q, const struct frag_request *req, struc
 void frag_quick_free_requested(struct frag_quick *q, const struct frag_block *block);
 /* Also coalesces. Errors: of the upstream; the block is free all the same. */
 int frag_quick_free(struct frag_quick *q, const struct frag_block *block, struct frag_err *err);
-/* Umpire's release(): gives all wholly free chunks back, smallest first. */
+/* Umpire's release(): gives all wholly free chunks back. */
 int frag_quick_give_back(struct frag_quick *q, struct frag_err *err);
 void frag_quick_usage(const struct frag_quick *q, struct frag_usage *out);
-/* The parts of one chunk of this pool, for frag_upstream_visit. */
+/* The parts of one chunk of this pool. */
 void frag_quick_visit(const struct frag_chunk *c, const struct frag_visitor *v);
 int frag_quick_check(struct frag_quick *q, struct frag_err *err);
+
+/* ---- a policy around one such pool ---- */
+
+struct frag_quick_policy_params {
+	struct frag_quick_params pool;
+	char upstream[FRAG_OPT_STRING_MAX];
+};
+int frag_quick_op_validate(const void *params, struct frag_err *err);
+int frag_quick_create(const struct frag_policy_env *env, const void *params, bool by_address,
+		      void **self, struct frag_err *err);
+int frag_quick_op_alloc(void *self, const struct frag_request *req, struct frag_block *out,
+			struct frag_err *err);
+int frag_quick_op_free(void *self, const struct frag_block *block, struct frag_err *err);
+void frag_quick_op_free_requested(void *self, const struct frag_block *block);
+int frag_quick_op_trim(void *self, uint16_t pool, struct frag_err *err);
+#define FRAG_QUICK_OPS \
+	FRAG_UPSTREAM_OPS, .params_size = sizeof(struct frag_quick_policy_params), \
+			   .validate = frag_quick_op_validate, .alloc = frag_quick_op_alloc, \
+			   .free = frag_quick_op_free, \
+			   .free_requested = frag_quick_op_free_requested, \
+			   .trim = frag_quick_op_trim
 
 #endif

@@ -20,55 +20,39 @@ struct subpool {
 	uint64_t free[]; /* bitmap */
 };
 
-void frag_slotpool_init(struct frag_slotpool *s, struct frag_upstream *up, uint64_t object_bytes,
-			uint64_t objects)
+static int grow(struct frag_equal *e, uint32_t stream, struct frag_err *err)
 {
-	*s = (struct frag_slotpool){ .up = up, .object_bytes = object_bytes, .objects = objects };
-	frag_bset_init(&s->open);
-}
-
-void frag_slotpool_release(struct frag_slotpool *s)
-{
-	struct frag_chunk *c;
-
-	for (c = frag_upstream_first(s->up); c; c = frag_upstream_next(s->up, c))
-		if (c->owner == s)
-			frag_host_free(c->head);
-	frag_bset_release(&s->open);
-}
-
-static int grow(struct frag_slotpool *s, uint32_t stream, struct frag_err *err)
-{
-	uint64_t words = (s->objects + WORD_BITS - 1) / WORD_BITS;
+	struct frag_slotpool *s = (struct frag_slotpool *)e;
+	uint64_t words = (e->chunk_blocks + WORD_BITS - 1) / WORD_BITS;
 	struct subpool *p = frag_host_calloc(1, sizeof(*p) + 2 * words * sizeof(p->free[0]));
 	int rc = 0;
 
-	if (!p || frag_bset_reserve(&s->open, s->subpools_count + 1))
+	if (!p || frag_bset_reserve(&s->open, e->chunks_count + 1))
 		rc = frag_fail_nomem(err, "objects of a pool");
 	if (!rc)
-		rc = frag_upstream_take(s->up, s->object_bytes * s->objects, stream, &p->chunk,
+		rc = frag_upstream_take(e->up, e->block_bytes * e->chunk_blocks, stream, &p->chunk,
 					err);
 	if (rc) {
 		frag_host_free(p);
 		return rc;
 	}
-	p->chunk->owner = s;
+	p->chunk->owner = e;
 	p->chunk->head = p;
-	p->number = s->subpools_count++;
-	p->free_count = s->objects;
+	p->number = e->chunks_count++;
+	p->free_count = e->chunk_blocks;
 	p->words_count = words;
 	p->waits = p->free + words;
 	for (uint64_t i = 0; i < words; i++)
 		p->free[i] = UINT64_MAX;
-	if (s->objects % WORD_BITS)
-		p->free[words - 1] = (1ull << s->objects % WORD_BITS) - 1;
+	if (e->chunk_blocks % WORD_BITS)
+		p->free[words - 1] = (1ull << e->chunk_blocks % WORD_BITS) - 1;
 	frag_bset_insert(&s->open, p->number, 0, p);
 	return 0;
 }
 
-int frag_slotpool_start(struct frag_slotpool *s, struct frag_err *err)
+static int start(struct frag_equal *e, struct frag_err *err)
 {
-	return s->subpools_count ? 0 : grow(s, 0, err);
+	return e->chunks_count ? 0 : grow(e, 0, err);
 }
 
 static uint64_t take_lowest(struct subpool *p)
@@ -84,60 +68,62 @@ static uint64_t take_lowest(struct subpool *p)
 	return i * WORD_BITS + bit;
 }
 
-int frag_slotpool_alloc(struct frag_slotpool *s, uint32_t stream, struct frag_block *out,
-			struct frag_err *err)
+static int alloc(struct frag_equal *e, uint32_t stream, struct frag_block *out,
+		 struct frag_err *err)
 {
+	struct frag_slotpool *s = (struct frag_slotpool *)e;
 	struct frag_bset_pos at = frag_bset_last(&s->open);
 	enum frag_class cls = FRAG_CLASS_HIT;
 	struct subpool *p;
 
 	if (FRAG_UNLIKELY(!at.leaf)) {
-		FRAG_TRY(grow(s, stream, err));
+		FRAG_TRY(grow(e, stream, err));
 		at = frag_bset_last(&s->open);
 		cls = FRAG_CLASS_GROW;
 	}
 	p = frag_bset_value(at);
-	out->addr = p->chunk->addr + take_lowest(p) * s->object_bytes;
+	out->addr = p->chunk->addr + take_lowest(p) * e->block_bytes;
 	if (!p->free_count)
 		frag_bset_erase_at(&s->open, at);
-	s->live_count++;
-	out->granted = s->object_bytes;
+	e->live_count++;
+	out->granted = e->block_bytes;
 	out->handle = (uintptr_t)p;
 	out->cls = (uint8_t)cls;
 	return 0;
 }
 
 /* Sub-pool, word and bit of a block. */
-static struct subpool *locate(const struct frag_slotpool *s, const struct frag_block *b,
+static struct subpool *locate(const struct frag_equal *e, const struct frag_block *b,
 			      uint64_t *word, uint64_t *bit)
 {
 	struct subpool *p = (struct subpool *)(uintptr_t)b->handle;
-	uint64_t i = (b->addr - p->chunk->addr) / s->object_bytes;
+	uint64_t i = (b->addr - p->chunk->addr) / e->block_bytes;
 
-	FRAG_ASSERT(i < s->objects);
+	FRAG_ASSERT(i < e->chunk_blocks);
 	*word = i / WORD_BITS;
 	*bit = 1ull << i % WORD_BITS;
 	return p;
 }
 
-void frag_slotpool_free_requested(struct frag_slotpool *s, const struct frag_block *block)
+static void free_requested(struct frag_equal *e, const struct frag_block *block)
 {
 	uint64_t word, bit;
-	struct subpool *p = locate(s, block, &word, &bit);
+	struct subpool *p = locate(e, block, &word, &bit);
 
 	FRAG_ASSERT(!((p->free[word] | p->waits[word]) & bit));
 	p->waits[word] |= bit;
-	s->live_count--;
-	s->waiting_count++;
+	e->live_count--;
+	e->waiting_count++;
 }
 
-void frag_slotpool_free(struct frag_slotpool *s, const struct frag_block *block)
+static void release_object(struct frag_equal *e, const struct frag_block *block)
 {
+	struct frag_slotpool *s = (struct frag_slotpool *)e;
 	uint64_t word, bit;
-	struct subpool *p = locate(s, block, &word, &bit);
+	struct subpool *p = locate(e, block, &word, &bit);
 
 	FRAG_ASSERT(!(p->free[word] & bit));
-	--*(p->waits[word] & bit ? &s->waiting_count : &s->live_count);
+	--*(p->waits[word] & bit ? &e->waiting_count : &e->live_count);
 	p->waits[word] &= ~bit;
 	p->free[word] |= bit;
 	p->lowest = FRAG_MIN(p->lowest, word);
@@ -147,39 +133,21 @@ void frag_slotpool_free(struct frag_slotpool *s, const struct frag_block *block)
 
 /* ---- looking at it ------------------------------------------------------------------ */
 
-void frag_slotpool_visit(const struct frag_chunk *c, const struct frag_visitor *v)
+static enum frag_block_state state_of(const struct frag_chunk *c, uint64_t number)
 {
-	const struct frag_slotpool *s = c->owner;
 	const struct subpool *p = c->head;
+	uint64_t word = number / WORD_BITS, bit = 1ull << number % WORD_BITS;
 
-	for (uint64_t i = 0; i < s->objects; i++) {
-		uint64_t word = i / WORD_BITS, bit = 1ull << i % WORD_BITS;
-		enum frag_block_state state = p->free[word] & bit    ? FRAG_STATE_FREE
-					      : p->waits[word] & bit ? FRAG_STATE_WAITING
-								     : FRAG_STATE_LIVE;
-
-		v->block(v->ctx, c->addr + i * s->object_bytes, s->object_bytes, state, 0);
-	}
+	return p->free[word] & bit    ? FRAG_STATE_FREE
+	       : p->waits[word] & bit ? FRAG_STATE_WAITING
+				      : FRAG_STATE_LIVE;
 }
 
-void frag_slotpool_usage(const struct frag_slotpool *s, struct frag_usage *out)
-{
-	uint64_t objects = s->subpools_count * s->objects;
-	uint64_t free_count = objects - s->live_count - s->waiting_count;
-
-	out->allocated_bytes += s->live_count * s->object_bytes;
-	out->waiting_bytes += s->waiting_count * s->object_bytes;
-	out->free_bytes += free_count * s->object_bytes;
-	out->non_releasable_bytes += free_count * s->object_bytes;
-	out->blocks_count += objects;
-	if (free_count)
-		out->largest_free_bytes = FRAG_MAX(out->largest_free_bytes, s->object_bytes);
-}
-
-static int check_subpool(const struct frag_slotpool *s, const struct subpool *p, uint64_t *live,
+static int check_subpool(const struct frag_equal *e, const struct subpool *p, uint64_t *live,
 			 uint64_t *waiting, struct frag_err *err)
 {
-	struct frag_bset_pos at = frag_bset_lower(&s->open, p->number, 0);
+	struct frag_bset_pos at =
+		frag_bset_lower(&((const struct frag_slotpool *)e)->open, p->number, 0);
 	bool listed = at.leaf && frag_bset_value(at) == p;
 	uint64_t free_count = 0, waits = 0;
 
@@ -190,32 +158,48 @@ static int check_subpool(const struct frag_slotpool *s, const struct subpool *p,
 			return frag_fail(err, FRAG_ECHECK, "bitmaps of sub-pool %llu disagree",
 					 (unsigned long long)p->number);
 	}
-	if (free_count != p->free_count || free_count + waits > s->objects ||
+	if (free_count != p->free_count || free_count + waits > e->chunk_blocks ||
 	    listed != (free_count > 0))
 		return frag_fail(err, FRAG_ECHECK, "sub-pool %llu differs from its bitmap",
 				 (unsigned long long)p->number);
 	*waiting += waits;
-	*live += s->objects - free_count - waits;
+	*live += e->chunk_blocks - free_count - waits;
 	return 0;
 }
 
-int frag_slotpool_check(const struct frag_slotpool *s, struct frag_err *err)
+static int check(struct frag_equal *e, uint64_t *live, uint64_t *waiting, struct frag_err *err)
 {
-	uint64_t live = 0, waiting = 0, count = 0;
-	const char *broken = frag_bset_broken(&s->open);
+	const char *broken = frag_bset_broken(&((const struct frag_slotpool *)e)->open);
 
 	if (broken)
 		return frag_fail(err, FRAG_ECHECK, "open sub-pools: %s", broken);
-	for (struct frag_chunk *c = frag_upstream_first(s->up); c;
-	     c = frag_upstream_next(s->up, c)) {
-		if (c->owner != s)
-			continue;
-		FRAG_TRY(check_subpool(s, c->head, &live, &waiting, err));
-		count++;
-	}
-	if (live != s->live_count || waiting != s->waiting_count || count != s->subpools_count)
-		return frag_fail(err, FRAG_ECHECK,
-				 "counters differ from the sub-pools of %llu bytes",
-				 (unsigned long long)s->object_bytes);
+	for (struct frag_chunk *c = frag_upstream_first(e->up); c; c = frag_upstream_next(e->up, c))
+		if (c->owner == e)
+			FRAG_TRY(check_subpool(e, c->head, live, waiting, err));
 	return 0;
+}
+
+static void release(struct frag_equal *e)
+{
+	frag_bset_release(&((struct frag_slotpool *)e)->open);
+}
+
+static const struct frag_equal_ops slot_ops = {
+	.start = start,
+	.alloc = alloc,
+	.free_requested = free_requested,
+	.free = release_object,
+	.state = state_of,
+	.check = check,
+	.release = release,
+};
+
+void frag_slotpool_init(struct frag_slotpool *s, struct frag_upstream *up, uint64_t object_bytes,
+			uint64_t objects)
+{
+	*s = (struct frag_slotpool){ .e = { .ops = &slot_ops,
+					    .up = up,
+					    .block_bytes = object_bytes,
+					    .chunk_blocks = objects } };
+	frag_bset_init(&s->open);
 }

@@ -17,28 +17,14 @@
 #define FRAG_COMMON_SLOTPOOL_H
 
 #include "bset.h"
-#include "upstream.h"
+#include "equalblocks.h"
 
 struct frag_slotpool {
-	struct frag_upstream *up;
-	uint64_t object_bytes, objects; /* of a sub-pool */
-	uint64_t subpools_count, live_count, waiting_count;
+	struct frag_equal e;   /* a block: an object, a chunk: a sub-pool */
 	struct frag_bset open; /* (number, 0) -> sub-pool with a free object */
 };
 
 void frag_slotpool_init(struct frag_slotpool *s, struct frag_upstream *up, uint64_t object_bytes,
 			uint64_t objects);
-/* pre: the upstream is still open. Chunks stay with it. */
-void frag_slotpool_release(struct frag_slotpool *s);
-/* The first sub-pool, unless it is there. */
-int frag_slotpool_start(struct frag_slotpool *s, struct frag_err *err);
-/* One object. pre: the request is not above object_bytes. */
-int frag_slotpool_alloc(struct frag_slotpool *s, uint32_t stream, struct frag_block *out,
-			struct frag_err *err);
-void frag_slotpool_free_requested(struct frag_slotpool *s, const struct frag_block *block);
-void frag_slotpool_free(struct frag_slotpool *s, const struct frag_block *block);
-void frag_slotpool_visit(const struct frag_chunk *c, const struct frag_visitor *v);
-void frag_slotpool_usage(const struct frag_slotpool *s, struct frag_usage *out);
-int frag_slotpool_check(const struct frag_slotpool *s, struct frag_err *err);
 
 #endif

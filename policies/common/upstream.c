@@ -9,21 +9,35 @@
 
 #include <string.h>
 
-int frag_upstream_open(struct frag_upstream *up, const struct frag_policy_env *env,
-		       const char *text, struct frag_err *err)
+int frag_upstream_create(const struct frag_policy_env *env, const char *text,
+			 const struct frag_upstream_parts *parts, void **self, struct frag_err *err)
 {
-	*up = (struct frag_upstream){ .env = *env };
-	if (text && *text && strcmp(text, "device") != 0)
-		FRAG_TRY(frag_inner_open(text, env, &up->inner, err));
+	struct frag_upstream *up = frag_host_calloc(1, parts->bytes);
+	int rc = 0;
+
+	if (!up)
+		return frag_fail_nomem(err, "pool");
+	*up = (struct frag_upstream){ .env = *env, .parts = parts };
+	if (env->inner)
+		text = env->inner;
+	if (*text && strcmp(text, "device") != 0)
+		rc = frag_inner_open(text, env, &up->inner, err);
+	if (rc) {
+		frag_host_free(up);
+		return rc;
+	}
 	frag_slab_init(&up->chunks, sizeof(struct frag_chunk));
 	frag_bset_init(&up->by_addr);
+	*self = up;
 	return 0;
 }
 
-void frag_upstream_close(struct frag_upstream *up)
+void frag_upstream_op_destroy(void *self)
 {
+	struct frag_upstream *up = self;
 	struct frag_chunk *c;
 
+	up->parts->release(self);
 	/* an inner policy gives back its segments, whatever is live in them */
 	if (frag_upstream_is_device(up))
 		for (c = frag_upstream_first(up); c; c = frag_upstream_next(up, c))
@@ -32,6 +46,7 @@ void frag_upstream_close(struct frag_upstream *up)
 		frag_inner_close(&up->inner);
 	frag_bset_release(&up->by_addr);
 	frag_slab_release(&up->chunks);
+	frag_host_free(up);
 }
 
 static void journal(const struct frag_upstream *up, enum frag_segment_event kind,
@@ -156,8 +171,6 @@ struct frag_chunk *frag_upstream_next(const struct frag_upstream *up,
 struct relay {
 	struct frag_upstream *up;
 	const struct frag_visitor *v;
-	frag_upstream_inside inside;
-	void *self;
 };
 
 static void relay_segment(void *ctx, frag_addr_t addr, uint64_t bytes, uint32_t stream)
@@ -184,16 +197,16 @@ static void relay_block(void *ctx, frag_addr_t addr, uint64_t bytes, enum frag_b
 	}
 	if (c->addr > addr)
 		r->v->block(r->v->ctx, addr, c->addr - addr, FRAG_STATE_FREE, 0);
-	r->inside(r->self, c, r->v);
+	r->up->parts->inside(r->up, c, r->v);
 	end = c->addr + c->bytes;
 	if (addr + bytes > end)
 		r->v->block(r->v->ctx, end, addr + bytes - end, FRAG_STATE_FREE, 0);
 }
 
-void frag_upstream_visit(struct frag_upstream *up, const struct frag_visitor *v,
-			 frag_upstream_inside inside, void *self)
+void frag_upstream_op_visit(void *self, const struct frag_visitor *v)
 {
-	struct relay r = { up, v, inside, self };
+	struct frag_upstream *up = self;
+	struct relay r = { up, v };
 	struct frag_visitor hook = { .ctx = &r, .segment = relay_segment, .block = relay_block };
 	const struct frag_policy *p = &up->inner.policy;
 	struct frag_chunk *c;
@@ -207,11 +220,13 @@ void frag_upstream_visit(struct frag_upstream *up, const struct frag_visitor *v,
 		if (v->segment)
 			v->segment(v->ctx, c->addr, c->bytes, c->stream);
 		if (v->block)
-			inside(self, c, v);
+			up->parts->inside(self, c, v);
 	}
 }
 
-void frag_upstream_usage(struct frag_upstream *up, struct frag_usage *out, bool *largest_known)
+/* What the upstream holds besides the chunks. *largest_known: false if the inner policy does not
+ * tell its largest free block. */
+static void usage_besides(struct frag_upstream *up, struct frag_usage *out, bool *largest_known)
 {
 	struct frag_policy *p = &up->inner.policy;
 	uint64_t slack = up->granted - up->bytes;
@@ -235,8 +250,20 @@ void frag_upstream_usage(struct frag_upstream *up, struct frag_usage *out, bool 
 	*largest_known = *largest_known && !slack;
 }
 
-int frag_upstream_check(struct frag_upstream *up, struct frag_err *err)
+void frag_upstream_op_usage(void *self, struct frag_usage *out)
 {
+	struct frag_upstream *up = self;
+	bool known;
+
+	usage_besides(up, out, &known);
+	up->parts->usage(self, out);
+	if (!known)
+		out->largest_free_bytes = 0;
+}
+
+int frag_upstream_op_check(void *self, struct frag_err *err)
+{
+	struct frag_upstream *up = self;
 	const struct frag_policy *p = &up->inner.policy;
 	uint64_t bytes = 0, granted = 0, end = 0;
 	const char *broken = frag_bset_broken(&up->by_addr);
@@ -256,9 +283,8 @@ int frag_upstream_check(struct frag_upstream *up, struct frag_err *err)
 	if (bytes != up->bytes || granted != up->granted ||
 	    frag_slab_live(&up->chunks) != frag_upstream_count(up))
 		return frag_fail(err, FRAG_ECHECK, "counters of chunks differ from the chunks");
-	if (frag_upstream_is_device(up) || !p->ops->check)
-		return 0;
-	return p->ops->check(p->self, err);
+	FRAG_TRY(up->parts->check(self, err));
+	return !frag_upstream_is_device(up) && p->ops->check ? p->ops->check(p->self, err) : 0;
 }
 
 /* ---- passed on ------------------------------------------------------------------- */

@@ -33,8 +33,11 @@ struct frag_chunk {
 	uint32_t stream;
 };
 
+struct frag_upstream_parts;
+
 struct frag_upstream {
 	struct frag_policy_env env;
+	const struct frag_upstream_parts *parts;
 	struct frag_inner inner; /* policy.ops NULL: the device */
 	struct frag_slab chunks;
 	struct frag_bset by_addr; /* (block.addr, 0) -> chunk */
@@ -43,11 +46,23 @@ struct frag_upstream {
 	size_t slack_count;	  /* parts of chunks, before or behind, that the pool cannot use */
 };
 
-/* text: a policy, or "device". Errors: those of the inner policy. */
-int frag_upstream_open(struct frag_upstream *up, const struct frag_policy_env *env,
-		       const char *text, struct frag_err *err);
-/* Gives every chunk back. */
-void frag_upstream_close(struct frag_upstream *up);
+/* What a policy over an upstream adds; self is its state, of `bytes`, the upstream first. */
+struct frag_upstream_parts {
+	size_t bytes;
+	void (*release)(void *self); /* before the chunks go */
+	/* Reports the blocks of one chunk by v->block, gapless. */
+	void (*inside)(void *self, const struct frag_chunk *chunk, const struct frag_visitor *v);
+	/* Adds what is inside the chunks. */
+	void (*usage)(void *self, struct frag_usage *out);
+	int (*check)(void *self, struct frag_err *err);
+};
+/*
+ * Zeroed state with its upstream open. text: a policy, or "device"; what stands behind the
+ * policy's name in a specification goes before it. Errors: those of the inner policy.
+ */
+int frag_upstream_create(const struct frag_policy_env *env, const char *text,
+			 const struct frag_upstream_parts *parts, void **self,
+			 struct frag_err *err);
 /* A chunk of `bytes` > 0. 0, FRAG_OOM (also where the process limit would be exceeded) or an
  * error; nothing has changed unless 0. O(log chunks). */
 int frag_upstream_take(struct frag_upstream *up, uint64_t bytes, uint32_t stream,
@@ -73,23 +88,22 @@ static inline bool frag_upstream_is_device(const struct frag_upstream *up)
 	return !up->inner.policy.ops;
 }
 
-/* Walks what is held. inside: reports the blocks of one chunk by v->block, gapless. */
-typedef void (*frag_upstream_inside)(void *self, const struct frag_chunk *chunk,
-				     const struct frag_visitor *v);
-void frag_upstream_visit(struct frag_upstream *up, const struct frag_visitor *v,
-			 frag_upstream_inside inside, void *self);
-/*
- * What the upstream holds besides the chunks; the pool adds what is inside them.
- * *largest_known: false if the inner policy does not tell its largest free block.
- */
-void frag_upstream_usage(struct frag_upstream *up, struct frag_usage *out, bool *largest_known);
-/* Sums, order and overlap of chunks, and the inner policy's own check. */
-int frag_upstream_check(struct frag_upstream *up, struct frag_err *err);
-
-/* For a table of operations: passed on to the inner policy, nothing on the device. */
+/* For a table of operations. The first three are passed on to the inner policy. */
 int frag_upstream_op_trim(void *self, uint16_t pool, struct frag_err *err);
 int frag_upstream_op_synced(void *self, struct frag_err *err);
 void frag_upstream_op_mark(void *self, bool begins);
+/* Segments of the device, and in them what the parts report. */
+void frag_upstream_op_visit(void *self, const struct frag_visitor *v);
+void frag_upstream_op_usage(void *self, struct frag_usage *out);
+/* Sums, order and overlap of chunks, the parts, and the inner policy's own check. */
+int frag_upstream_op_check(void *self, struct frag_err *err);
+/* Gives every chunk back. */
+void frag_upstream_op_destroy(void *self);
+#define FRAG_UPSTREAM_OPS \
+	.needs = FRAG_CAN_MALLOC, .destroy = frag_upstream_op_destroy, \
+	.synced = frag_upstream_op_synced, .mark = frag_upstream_op_mark, \
+	.visit = frag_upstream_op_visit, .check = frag_upstream_op_check, \
+	.usage = frag_upstream_op_usage
 
 /* The option that names it. */
 #define FRAG_UPSTREAM_OPT(params, field, def) \
