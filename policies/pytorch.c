@@ -2,12 +2,12 @@
 /*
  * PyTorch's CUDA caching allocator, complete: malloc, free, the policy table.
  *
- * Rules in short (pytorch/pytorch c10/cuda/CUDACachingAllocator.cpp, release
- * 2.11). A request is rounded to 512 B (or to a fraction of a power of two);
+ * Rules in short (pytorch/pytorch c10/cuda/CUDACachingAllocator.cpp, releases
+ * 2.1 to 2.15). A request is rounded to 512 B (or to a fraction of a power of two);
  * up to 1 MiB goes to the small pool (2 MiB segments), the rest to the large
  * pool (20 MiB segments, from 10 MiB on a segment of its own). The search takes
- * the first free block of the same stream that is not smaller, lowest address
- * among equals, and may give up on it (max_split_size). A miss collects
+ * the first free block of the same stream that is not smaller, and among equals
+ * the one that its release puts first, and may give up on it (max_split_size). A miss collects
  * garbage, asks the driver, releases oversize blocks, then everything cached,
  * and asks again; it never searches a second time. Blocks are split from the
  * front. With expandable segments memory comes as pages mapped into a reservation.
@@ -133,13 +133,20 @@ static inline bool should_split(const struct pt *a, const struct pt_block *b, ui
 static inline struct pt_block *split(struct pt *a, struct pt_block *rest, uint64_t size,
 				     bool cached)
 {
-	struct pt_block *low = pt_block_new(a, rest->seg, rest->addr, size);
+	uint64_t low_rank = rest->rank, rank = low_rank + size / PT_MIN_BLOCK;
 	bool was_split = pt_is_split(rest);
+	struct pt_block *low;
 
+	if (FRAG_UNLIKELY(a->order == PT_BY_BLOCK)) {
+		rank = low_rank;
+		low_rank = ++a->made;
+	}
+	low = pt_block_ranked(a, rest->seg, rest->addr, size, low_rank);
 	pt_link_before(low, rest);
 	if (FRAG_LIKELY(cached)) {
-		pt_free_rekey(a, rest, rest->addr + size, rest->size - size);
+		pt_free_rekey(a, rest, rest->addr + size, rest->size - size, rank);
 	} else {
+		rest->rank = rank;
 		rest->addr += size;
 		rest->size -= size;
 		pt_free_insert(a, rest);
@@ -231,15 +238,16 @@ static void pt_free_requested(void *self, const struct frag_block *block)
 
 /*
  * A block becomes free: a free neighbour takes it in, and keeps its place among
- * the free blocks where it can. *count, *bytes: what was free beside it. Returns
- * the free block.
+ * the free blocks where it can. In the source it is the block freed that survives, which
+ * matters to PT_BY_BLOCK only: its rank is taken over. *count, *bytes: what was free
+ * beside it. Returns the free block.
  */
 static inline struct pt_block *set_free(struct pt *a, struct pt_block *b, int64_t *count,
 					int64_t *bytes)
 {
 	struct pt_block *before = b->prev, *after = b->next;
 	frag_addr_t addr = b->addr;
-	uint64_t size = b->size;
+	uint64_t size = b->size, rank = b->rank;
 
 	*count = *bytes = 0;
 	if (after && after->state == PT_FREE) {
@@ -257,12 +265,14 @@ static inline struct pt_block *set_free(struct pt *a, struct pt_block *b, int64_
 			pt_unlink(a, after);
 		}
 		pt_unlink(a, b);
-		pt_free_rekey(a, before, before->addr, before->size + size);
+		if (FRAG_LIKELY(a->order != PT_BY_BLOCK))
+			rank = before->rank;
+		pt_free_rekey(a, before, before->addr, before->size + size, rank);
 		return before;
 	}
 	if (after) {
 		pt_unlink(a, b);
-		pt_free_rekey(a, after, addr, after->size + size);
+		pt_free_rekey(a, after, addr, after->size + size, rank);
 		return after;
 	}
 	pt_free_insert(a, b);
@@ -328,6 +338,12 @@ static int pt_trim(void *self, uint16_t pool, struct frag_err *err)
 static int take_settings(struct pt *a, const struct pt_conf *conf, struct frag_err *err)
 {
 	a->conf = *conf;
+	FRAG_TRY(pt_conf_release(conf, a->env.source_release, &a->release, err));
+	a->order = a->release < FRAG_TORCH(2, 12)   ? PT_BY_ADDRESS
+		   : a->release < FRAG_TORCH(2, 13) ? PT_BY_BLOCK
+						    : PT_BY_SEGMENT;
+	/* places of 512 bytes in the largest segment that there can be, with room to spare */
+	a->rank_bits = FRAG_MIN(frag_log2(a->env.device_total_bytes >> 9 | 1) + 2, 44u);
 	a->max_split =
 		conf->max_split_mb == UINT64_MAX ? PT_UNLIMITED : conf->max_split_mb * FRAG_MIB;
 	a->large_segment = conf->large_segment_mb * FRAG_MIB;
@@ -337,8 +353,9 @@ static int take_settings(struct pt *a, const struct pt_conf *conf, struct frag_e
 	a->limit = a->env.limit_bytes;
 	if (a->limit == UINT64_MAX && conf->memory_fraction < 1.0)
 		a->limit = (uint64_t)(conf->memory_fraction * (double)a->env.device_total_bytes);
+	FRAG_TRY(pt_conf_reserve(conf, a->env.device_total_bytes, &a->range_bytes, err));
 	a->ages = a->limit != UINT64_MAX && conf->gc_threshold > 0;
-	FRAG_TRY(pt_conf_roundup(conf->roundup_text, a->roundup, err));
+	FRAG_TRY(pt_conf_roundup(conf->roundup_text, a->release, a->roundup, err));
 	a->plain_rounding = true;
 	for (unsigned i = 0; i < PT_ROUNDUPS; i++)
 		if (a->roundup[i] > 1)
@@ -392,7 +409,7 @@ const struct frag_policy_ops frag_policy_pytorch = {
 	.abi = FRAG_POLICY_ABI,
 	.name = "pytorch",
 	.summary = "PyTorch's caching allocator, with or without expandable segments",
-	.source = "pytorch/pytorch c10/cuda/CUDACachingAllocator.cpp, release 2.11",
+	.source = "pytorch/pytorch c10/cuda/CUDACachingAllocator.cpp, releases 2.1 to 2.15",
 	.needs = FRAG_CAN_MALLOC,
 	.opts = pt_opts,
 	.params_size = sizeof(struct pt_conf),

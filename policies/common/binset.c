@@ -47,7 +47,7 @@ static struct frag_bin_node *of_bin(struct frag_bset_pos at, unsigned bin)
 
 void frag_binset_insert_tree(struct frag_binset *s, struct frag_bin_node *n)
 {
-	frag_bset_insert(&s->tree, n->size, n->addr, n);
+	frag_bset_insert(&s->tree, n->size, n->rank, n);
 }
 
 void frag_binset_crowd(struct frag_binset *s, unsigned bin)
@@ -57,7 +57,7 @@ void frag_binset_crowd(struct frag_binset *s, unsigned bin)
 	if (n == FRAG_BINSET_TREE)
 		return;
 	for (; n; n = n->bin_next)
-		frag_bset_insert(&s->tree, n->size, n->addr, n);
+		frag_bset_insert(&s->tree, n->size, n->rank, n);
 	s->heads[bin] = FRAG_BINSET_TREE;
 }
 
@@ -69,7 +69,7 @@ static struct frag_bin_node *lower_in(const struct frag_binset *s, unsigned bin,
 
 void frag_binset_erase_tree(struct frag_binset *s, struct frag_bin_node *n)
 {
-	bool found = frag_bset_erase(&s->tree, n->size, n->addr);
+	bool found = frag_bset_erase(&s->tree, n->size, n->rank);
 	unsigned bin = n->bin;
 
 	FRAG_ASSERT(found);
@@ -144,7 +144,7 @@ struct frag_bin_node *frag_binset_next(const struct frag_binset *s, const struct
 	if (s->heads[bin] != FRAG_BINSET_TREE)
 		next = n->bin_next;
 	else
-		next = of_bin(frag_bset_next(frag_bset_lower(&s->tree, n->size, n->addr)), bin);
+		next = of_bin(frag_bset_next(frag_bset_lower(&s->tree, n->size, n->rank)), bin);
 	return next ? next : first_of(s, frag_binset_used_from(s, bin + 1));
 }
 
@@ -156,7 +156,7 @@ struct frag_bin_node *frag_binset_prev(const struct frag_binset *s, const struct
 	if (s->heads[bin] != FRAG_BINSET_TREE)
 		prev = n->bin_prev;
 	else
-		prev = of_bin(frag_bset_prev(frag_bset_lower(&s->tree, n->size, n->addr)), bin);
+		prev = of_bin(frag_bset_prev(frag_bset_lower(&s->tree, n->size, n->rank)), bin);
 	if (prev)
 		return prev;
 	before = used_before(s, bin);

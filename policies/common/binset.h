@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Ordered set of blocks by (size, address) for the hottest paths: the nodes are
+ * Ordered set of blocks by (size, rank) for the hottest paths: the nodes are
  * part of the blocks, and sizes are sorted into bins, so that a change or a search
  * is a few instructions where bset.h walks a tree.
  *
@@ -25,12 +25,15 @@
 #define FRAG_BINSET_WORDS (FRAG_BINSET_BINS / 64u)
 
 struct frag_bin_node {
-	frag_addr_t addr;
+	uint64_t
+		rank; /* order among equal sizes, unique there: the address, or what the owner likes */
 	uint64_t size;
 	struct frag_bin_node *bin_prev, *bin_next; /* inside a list bin */
 	/* written by the set: the bin, and the lowest bit of the size that tells bins apart */
 	uint16_t bin;
 	uint8_t bin_bit;
+	uint8_t owner
+		[5]; /* never looked at: room that would be padding, for small fields of the owner */
 };
 
 struct frag_binset {
@@ -111,7 +114,7 @@ static inline void frag_binset_unmark(struct frag_binset *s, unsigned bin)
 
 static inline bool frag_bin_before(const struct frag_bin_node *a, const struct frag_bin_node *b)
 {
-	return a->size < b->size || (a->size == b->size && a->addr < b->addr);
+	return a->size < b->size || (a->size == b->size && a->rank < b->rank);
 }
 
 /* pre: reserved, not in the set. */
@@ -169,20 +172,20 @@ static inline void frag_binset_erase(struct frag_binset *s, struct frag_bin_node
 }
 
 /* Gives a node of the set another key: where its place in the list stays, nothing moves. */
-static inline void frag_binset_rekey(struct frag_binset *s, struct frag_bin_node *n,
-				     frag_addr_t addr, uint64_t size)
+static inline void frag_binset_rekey(struct frag_binset *s, struct frag_bin_node *n, uint64_t rank,
+				     uint64_t size)
 {
-	struct frag_bin_node key = { .addr = addr, .size = size };
+	struct frag_bin_node key = { .rank = rank, .size = size };
 
 	if (!((n->size ^ size) >> n->bin_bit) && s->heads[n->bin] != FRAG_BINSET_TREE &&
 	    (!n->bin_prev || frag_bin_before(n->bin_prev, &key)) &&
 	    (!n->bin_next || frag_bin_before(&key, n->bin_next))) {
-		n->addr = addr;
+		n->rank = rank;
 		n->size = size;
 		return;
 	}
 	frag_binset_erase(s, n);
-	n->addr = addr;
+	n->rank = rank;
 	n->size = size;
 	frag_binset_insert(s, n);
 }

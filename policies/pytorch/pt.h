@@ -2,7 +2,9 @@
 /*
  * PyTorch's CUDA caching allocator: data structures shared by its parts.
  *
- *   pt_conf.c     settings text (PYTORCH_CUDA_ALLOC_CONF)
+ *   pt_conf.c     settings text (PYTORCH_CUDA_ALLOC_CONF), which release knows what
+ *   pt_words.c    its words
+ *   pt_roundup.c  one of its values
  *   pt_block.c    blocks, sets and segments as objects
  *   pt_segment.c  new segments, giving memory back, garbage collection
  *   pt_range.c    expandable segments
@@ -14,19 +16,24 @@
  *
  * Structure. A block is a contiguous piece of a segment (or of an expandable
  * reservation, a "range"); prev/next link neighbours by address. Free blocks
- * are in the set of their (pool, stream), by size then address; unmapped pieces of
+ * are in the set of their (pool, stream), by size then rank; unmapped pieces of
  * ranges in another, by address. Live and waiting blocks are in neither.
+ *
+ * Order. Which of several free blocks of one size comes first has changed twice
+ * (enum pt_order). Every block therefore has a rank, kept up to date also while it is
+ * live: the free sets sort by (size, rank), and nothing else asks for the order.
  *
  * Invariants: two free mapped neighbours never coexist, nor two unmapped ones;
  * a block without neighbours is a whole segment (or a whole range).
  *
  * Source of the rules: pytorch/pytorch c10/cuda/CUDACachingAllocator.cpp and
- * c10/core/AllocatorConfig.cpp as of release 2.11.
+ * c10/core/AllocatorConfig.cpp, releases 2.1 to 2.15.
  */
 #ifndef FRAG_PT_H
 #define FRAG_PT_H
 
 #include <frag/policy.h>
+#include <frag/torch.h>
 
 #include <binset.h>
 #include "lib/slab.h"
@@ -50,12 +57,28 @@ struct pt_conf {
 	bool expandable;
 	bool search_again; /* not PyTorch: search the free blocks again after a release */
 	char roundup_text[FRAG_OPT_STRING_MAX];
+	char reserve_text[FRAG_OPT_STRING_MAX]; /* expandable_segments_reserve, "" = all */
+	char version_text[FRAG_OPT_STRING_MAX]; /* "" = not given */
+	const struct pt_key *newest; /* of the keys that were given as text; see pt_conf.c */
 };
 extern const struct frag_opt pt_opts[];
 int pt_conf_parse(const char *text, void *params, struct frag_err *err);
 int pt_conf_validate(const void *params, struct frag_err *err);
+/* The release whose rules hold. recorded: of the recording, 0 = not known. Errors: FRAG_EUSAGE
+ * for a key that this release does not know. */
+int pt_conf_release(const struct pt_conf *c, unsigned recorded, unsigned *release,
+		    struct frag_err *err);
+/* Bytes of address space that an expandable segment takes, before rounding to pages. */
+int pt_conf_reserve(const struct pt_conf *c, uint64_t total, uint64_t *bytes, struct frag_err *err);
 /* Divisions per power of two from 1 MiB up: table has PT_ROUNDUPS places. "" = all off. */
-int pt_conf_roundup(const char *text, uint32_t *table, struct frag_err *err);
+int pt_conf_roundup(const char *text, unsigned release, uint32_t *table, struct frag_err *err);
+
+/* Among free blocks of one size on one stream. */
+enum pt_order {
+	PT_BY_ADDRESS, /* up to 2.11 */
+	PT_BY_BLOCK,   /* 2.12: in the order in which the source made its Block objects */
+	PT_BY_SEGMENT, /* from 2.13: in the order in which segments were made, then by address */
+};
 
 enum pt_state { PT_FREE, PT_LIVE, PT_WAITING, PT_UNMAPPED };
 
@@ -73,6 +96,7 @@ struct pt_seg {
 	uint64_t *max; /* expandable: see pt_room.c; max[leaves + page] */
 	size_t leaves;
 	struct pt_set *set;
+	uint64_t rank;		    /* of a block: this plus address / 512; see pt_rank_at */
 	uint8_t kind;		    /* of its pool */
 	struct pt_block *first;	    /* the rest by block->next */
 	struct pt_seg *prev, *next; /* all segments of the allocator */
@@ -80,16 +104,20 @@ struct pt_seg {
 
 struct pt_block {
 	union {
-		struct frag_bin_node bin; /* its place in `free`; the key are addr and size */
+		struct frag_bin_node bin; /* its place in `free`; the key are size and rank */
 		struct {
-			frag_addr_t addr;
+			uint64_t rank;
 			uint64_t size;
+			struct frag_bin_node *bin_[2];
+			uint16_t bin_number_;
+			uint8_t bin_bit_;
+			uint8_t state; /* enum pt_state */
+			uint8_t kind;  /* of its pool: PT_SMALL or PT_LARGE */
+			bool ranged;   /* its segment is expandable */
 		};
 	};
+	frag_addr_t addr;
 	struct pt_block *prev, *next;
-	uint8_t state; /* enum pt_state */
-	uint8_t kind;  /* of its pool: PT_SMALL or PT_LARGE */
-	bool ranged;   /* its segment is expandable */
 	union {
 		uint64_t requested; /* while live or waiting */
 		uint64_t gc_base;   /* while free: pool->calls when it was put into `free` */
@@ -101,10 +129,12 @@ struct pt_block {
 	struct pt_set *set;
 	struct pt_seg *seg;
 };
+_Static_assert(offsetof(struct pt_block, state) == offsetof(struct frag_bin_node, owner),
+	       "small fields lie where the set does not look");
 
 /* The free and unmapped blocks of one stream in one pool. */
 struct pt_set {
-	struct frag_binset free;   /* (size, addr) */
+	struct frag_binset free;   /* (size, rank) */
 	struct frag_bset unmapped; /* (0, addr) */
 	struct pt_pool *pool;
 	uint32_t stream;
@@ -176,12 +206,17 @@ struct pt {
 	struct pt_conf conf;
 	uint64_t max_split, non_split_round, large_segment; /* bytes */
 	uint64_t limit;					    /* bytes, UINT64_MAX = none in force */
-	bool ages;					    /* gc can run: count searches */
-	bool plain_rounding;				    /* no divisions anywhere */
-	uint32_t roundup[PT_ROUNDUPS];			    /* divisions from 1 MiB up, 0/1 = off */
-	uint64_t total;					    /* bytes held, all pools */
-	uint64_t releasable;				    /* sum over the free blocks */
-	struct pt_pool *pools;				    /* [2 * id] small, [2 * id + 1] large */
+	uint64_t range_bytes; /* of an expandable segment, before rounding to pages */
+	bool ages;	      /* gc can run: count searches */
+	bool plain_rounding;  /* no divisions anywhere */
+	enum pt_order order;
+	unsigned release;	       /* of PyTorch, as FRAG_TORCH has it */
+	unsigned rank_bits;	       /* PT_BY_SEGMENT: of the places in a segment */
+	uint64_t made;		       /* PT_BY_SEGMENT: segments, PT_BY_BLOCK: blocks */
+	uint32_t roundup[PT_ROUNDUPS]; /* divisions from 1 MiB up, 0/1 = off */
+	uint64_t total;		       /* bytes held, all pools */
+	uint64_t releasable;	       /* sum over the free blocks */
+	struct pt_pool *pools;	       /* [2 * id] small, [2 * id + 1] large */
 	uint32_t pools_count;
 	struct pt_seg *segs;
 	size_t segs_count;
@@ -335,11 +370,27 @@ static inline void pt_free_erase(struct pt *a, struct pt_block *b)
 }
 
 /* Erase, another place and size, and insert, in one. Its neighbours are linked already. */
-static inline void pt_free_rekey(struct pt *a, struct pt_block *b, frag_addr_t addr, uint64_t size)
+static inline void pt_free_rekey(struct pt *a, struct pt_block *b, frag_addr_t addr, uint64_t size,
+				 uint64_t rank)
 {
 	a->releasable -= b->releasable;
-	frag_binset_rekey(&b->set->free, &b->bin, addr, size);
+	b->addr = addr;
+	frag_binset_rekey(&b->set->free, &b->bin, rank, size);
 	pt_free_note(a, b);
+}
+
+/* Rank of a new block at addr. */
+static inline uint64_t pt_rank_at(struct pt *a, const struct pt_seg *seg, frag_addr_t addr)
+{
+	if (FRAG_UNLIKELY(a->order == PT_BY_BLOCK))
+		return ++a->made;
+	return seg->rank + addr / PT_MIN_BLOCK;
+}
+
+/* Rank of `b` when `bytes` at its front are no longer its. */
+static inline uint64_t pt_rank_behind(const struct pt *a, const struct pt_block *b, uint64_t bytes)
+{
+	return FRAG_UNLIKELY(a->order == PT_BY_BLOCK) ? b->rank : b->rank + bytes / PT_MIN_BLOCK;
 }
 
 static inline void pt_journal(struct pt *a, enum frag_segment_event kind, frag_addr_t addr,
@@ -349,23 +400,33 @@ static inline void pt_journal(struct pt *a, enum frag_segment_event kind, frag_a
 		a->env.journal(a->env.journal_ctx, kind, addr, bytes, stream);
 }
 
-/* pre: pt_room. Linked nowhere, state PT_FREE but in no set. */
-static inline struct pt_block *pt_block_new(struct pt *a, struct pt_seg *seg, frag_addr_t addr,
-					    uint64_t size)
+/* pre: pt_room. Linked nowhere, state PT_FREE but in no set; pt_block_ranked: what depends on the
+ * state is not set. */
+static inline struct pt_block *pt_block_ranked(struct pt *a, struct pt_seg *seg, frag_addr_t addr,
+					       uint64_t size, uint64_t rank)
 {
 	struct pt_block *b = frag_slab_alloc(&a->blocks);
 
 	FRAG_ASSERT(b);
 	b->addr = addr;
 	b->size = size;
+	b->rank = rank;
 	b->prev = b->next = NULL;
 	b->state = PT_FREE;
 	b->kind = seg->kind;
 	b->ranged = seg->page != 0;
-	b->requested = b->releasable = 0;
 	b->set = seg->set;
 	b->seg = seg;
 	seg->set->blocks++;
+	return b;
+}
+
+static inline struct pt_block *pt_block_new(struct pt *a, struct pt_seg *seg, frag_addr_t addr,
+					    uint64_t size)
+{
+	struct pt_block *b = pt_block_ranked(a, seg, addr, size, pt_rank_at(a, seg, addr));
+
+	b->requested = b->releasable = 0;
 	return b;
 }
 
@@ -410,10 +471,13 @@ int pt_set_make(struct pt *a, uint16_t pool, bool small, uint32_t stream, struct
 void pt_sets_release(struct pt *a);
 /* Links `n` after `b` in the chain of their segment. */
 void pt_link_after(struct pt_block *n, struct pt_block *b);
-/* Absorbs a neighbour of `b`; both are in no set. */
+/* Absorbs a neighbour of `b`; both are in no set. PT_BY_BLOCK: `b` keeps its rank. */
 void pt_absorb(struct pt *a, struct pt_block *b, struct pt_block *n);
-struct pt_seg *pt_seg_new(struct pt *a, struct pt_set *set, frag_addr_t base, uint64_t bytes,
-			  uint64_t page);
+/* pt_seg_place follows. */
+struct pt_seg *pt_seg_new(struct pt *a, struct pt_set *set, uint64_t bytes, uint64_t page);
+/* Where it lies: from now on its blocks have ranks. The segments of an allocator are placed in
+ * the order in which they are made. */
+void pt_seg_place(struct pt *a, struct pt_seg *g, frag_addr_t base);
 /* Forgets a segment whose blocks are gone. */
 void pt_seg_drop(struct pt *a, struct pt_seg *g);
 

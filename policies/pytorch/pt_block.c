@@ -106,6 +106,8 @@ void pt_absorb(struct pt *a, struct pt_block *b, struct pt_block *n)
 {
 	if (n == b->prev) {
 		b->addr = n->addr;
+		if (a->order != PT_BY_BLOCK)
+			b->rank = n->rank;
 		b->prev = n->prev;
 		if (b->prev)
 			b->prev->next = b;
@@ -120,14 +122,12 @@ void pt_absorb(struct pt *a, struct pt_block *b, struct pt_block *n)
 	pt_block_drop(a, n);
 }
 
-struct pt_seg *pt_seg_new(struct pt *a, struct pt_set *set, frag_addr_t base, uint64_t bytes,
-			  uint64_t page)
+struct pt_seg *pt_seg_new(struct pt *a, struct pt_set *set, uint64_t bytes, uint64_t page)
 {
 	struct pt_seg *g = frag_host_calloc(1, sizeof(*g));
 
 	if (!g)
 		return NULL;
-	g->base = base;
 	g->bytes = bytes;
 	g->page = page;
 	g->set = set;
@@ -138,6 +138,49 @@ struct pt_seg *pt_seg_new(struct pt *a, struct pt_set *set, frag_addr_t base, ui
 	a->segs = g;
 	a->segs_count++;
 	return g;
+}
+
+/* Gives a segment and its blocks another place in the order. */
+static void move_in_order(struct pt_seg *g, uint64_t rank)
+{
+	uint64_t by = rank - g->rank;
+
+	g->rank = rank;
+	for (struct pt_block *b = g->first; b; b = b->next) {
+		if (b->state == PT_FREE)
+			frag_binset_rekey(&b->set->free, &b->bin, b->rank + by, b->size);
+		else
+			b->rank += by;
+	}
+}
+
+static uint64_t seg_rank(const struct pt *a, uint64_t number, frag_addr_t base)
+{
+	return (number << a->rank_bits) - base / PT_MIN_BLOCK;
+}
+
+/* The numbers are used up: those of the segments that are left close ranks. No number grows, so
+ * that none meets one that has not moved yet. */
+static void renumber(struct pt *a)
+{
+	struct pt_seg *g = a->segs;
+
+	a->made = 0;
+	while (g && g->next)
+		g = g->next;
+	for (; g; g = g->prev)
+		if (g->first)
+			move_in_order(g, seg_rank(a, ++a->made, g->base));
+}
+
+void pt_seg_place(struct pt *a, struct pt_seg *g, frag_addr_t base)
+{
+	g->base = base;
+	if (a->order != PT_BY_SEGMENT)
+		return;
+	if (FRAG_UNLIKELY(a->made >= UINT64_MAX >> a->rank_bits))
+		renumber(a);
+	g->rank = seg_rank(a, ++a->made, base);
 }
 
 void pt_seg_drop(struct pt *a, struct pt_seg *g)

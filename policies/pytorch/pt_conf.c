@@ -1,22 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Settings text of the PyTorch allocator: what PYTORCH_CUDA_ALLOC_CONF takes,
- * with the errors PyTorch raises. White space is ignored; tokens end at
- * ',' ':' '[' ']' (and at '=', so that "key=value" works too). The kind of a separator
- * between key and value is not checked, as in the source. Parsed integers
- * follow strtoull: "21.7" is 21, a leading minus wraps around.
+ * Settings text of the PyTorch allocator: what PYTORCH_CUDA_ALLOC_CONF takes, with the
+ * errors PyTorch raises, and which release knows what. The kind of a separator between key
+ * and value is not checked, as in the source.
  *
- * Source: pytorch/pytorch c10/core/AllocatorConfig.cpp, release 2.11.
+ * Source: pytorch/pytorch c10/core/AllocatorConfig.cpp and c10/cuda/CUDAAllocatorConfig.cpp,
+ * releases 2.1 to 2.15.
  */
-#include "pt.h"
-
-#include <ctype.h>
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include <frag/trace.h>
+
+#include "pt.h"
+#include "pt_words.h"
+
 const struct frag_opt pt_opts[] = {
+	{ .type = FRAG_OPT_T_STRING,
+	  .key = "version",
+	  .sdef = "",
+	  .offset = offsetof(struct pt_conf, version_text),
+	  .help = "release of PyTorch, 2.1 to 2.15 (default: the one that made the recording, else "
+		  "the newest)" },
 	{ .type = FRAG_OPT_T_UINT,
 	  .key = "max_split_size_mb",
 	  .def = UINT64_MAX,
@@ -67,6 +73,13 @@ const struct frag_opt pt_opts[] = {
 	  .offset = offsetof(struct pt_conf, expandable),
 	  .help = "map pages into large reservations instead of cudaMalloc",
 	  .tune = "True" },
+	{ .type = FRAG_OPT_T_STRING,
+	  .key = "expandable_segments_reserve",
+	  .sdef = "",
+	  .offset = offsetof(struct pt_conf, reserve_text),
+	  .help = "address space per expandable segment: a fraction of the card (0.5) or GiB "
+		  "(40G); "
+		  "default nine eighths of the card" },
 	{ .type = FRAG_OPT_T_BOOL,
 	  .key = "search_again",
 	  .max = 1,
@@ -76,168 +89,77 @@ const struct frag_opt pt_opts[] = {
 	FRAG_OPT_END
 };
 
-struct tokens {
-	const char *at;
-	char word[FRAG_OPT_STRING_MAX];
+/* ---- keys ---- */
+
+enum key_kind {
+	KEY_VERSION,
+	KEY_MIB,      /* a size in MiB, into the settings */
+	KEY_THREADS,  /* a power of two up to 128; no effect on device memory */
+	KEY_POSITIVE, /* a number above 0; no effect on device memory */
+	KEY_FRACTION,
+	KEY_FLAG, /* offset 0: no effect on what is simulated */
+	KEY_BACKEND,
+	KEY_LIST,
+	KEY_CLASSES, /* checked; streams get classes from C++ only */
 };
 
-static bool is_mark(char c)
+struct pt_key {
+	const char *name;
+	enum key_kind kind;
+	unsigned since; /* release, 0 = all, or none of PyTorch's */
+	size_t offset;	/* into struct pt_conf */
+};
+
+static const struct pt_key keys[] = {
+	{ "version", KEY_VERSION, 0, 0 },
+	{ "backend", KEY_BACKEND, 0, 0 },
+	{ "search_again", KEY_FLAG, 0, offsetof(struct pt_conf, search_again) },
+	{ "max_split_size_mb", KEY_MIB, 0, offsetof(struct pt_conf, max_split_mb) },
+	{ "garbage_collection_threshold", KEY_FRACTION, 0, offsetof(struct pt_conf, gc_threshold) },
+	{ "roundup_power2_divisions", KEY_LIST, 0, offsetof(struct pt_conf, roundup_text) },
+	{ "expandable_segments", KEY_FLAG, 0, offsetof(struct pt_conf, expandable) },
+	{ "release_lock_on_cudamalloc", KEY_FLAG, FRAG_TORCH(2, 2), 0 },
+	{ "release_lock_on_hipmalloc", KEY_FLAG, FRAG_TORCH(2, 2), 0 },
+	{ "pinned_use_cuda_host_register", KEY_FLAG, FRAG_TORCH(2, 2), 0 },
+	{ "pinned_use_hip_host_register", KEY_FLAG, FRAG_TORCH(2, 2), 0 },
+	{ "pinned_num_register_threads", KEY_THREADS, FRAG_TORCH(2, 2), 0 },
+	{ "max_non_split_rounding_mb", KEY_MIB, FRAG_TORCH(2, 6),
+	  offsetof(struct pt_conf, max_non_split_round_mb) },
+	{ "pinned_use_background_threads", KEY_FLAG, FRAG_TORCH(2, 6), 0 },
+	{ "graph_capture_record_stream_reuse", KEY_FLAG, FRAG_TORCH(2, 9), 0 },
+	{ "per_process_memory_fraction", KEY_FRACTION, FRAG_TORCH(2, 10),
+	  offsetof(struct pt_conf, memory_fraction) },
+	{ "pinned_reserve_segment_size_mb", KEY_POSITIVE, FRAG_TORCH(2, 10), 0 },
+	{ "large_segment_size_mb", KEY_MIB, FRAG_TORCH(2, 11),
+	  offsetof(struct pt_conf, large_segment_mb) },
+	{ "throw_on_cudamalloc_oom", KEY_FLAG, FRAG_TORCH(2, 12), 0 },
+	{ "pinned_free_catch_all", KEY_FLAG, FRAG_TORCH(2, 12), 0 },
+	{ "pinned_max_cached_size_mb", KEY_POSITIVE, FRAG_TORCH(2, 13), 0 },
+	{ "pinned_max_round_threshold_mb", KEY_POSITIVE, FRAG_TORCH(2, 13), 0 },
+	{ "expandable_segments_reserve", KEY_LIST, FRAG_TORCH(2, 15),
+	  offsetof(struct pt_conf, reserve_text) },
+	{ "expandable_segments_reserve_by_class", KEY_CLASSES, FRAG_TORCH(2, 15), 0 },
+};
+
+static const struct pt_key *find_key(const char *name)
 {
-	return c == ',' || c == ':' || c == '[' || c == ']' || c == '=';
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(keys); i++)
+		if (!strcmp(keys[i].name, name))
+			return &keys[i];
+	return NULL;
 }
 
-/* Next token (a word, or one of the marks as a word of its own); false at the end. */
-static bool next_token(struct tokens *t)
+static int unknown_key(const char *key, struct frag_err *err)
 {
-	size_t n = 0;
+	const char *names[FRAG_ARRAY_LEN(keys) + 1], *near;
 
-	while (isspace((unsigned char)*t->at))
-		t->at++;
-	if (!*t->at)
-		return false;
-	if (is_mark(*t->at)) {
-		t->word[n++] = *t->at++;
-	} else {
-		for (; *t->at && !is_mark(*t->at); t->at++)
-			if (!isspace((unsigned char)*t->at) && n + 1 < sizeof(t->word))
-				t->word[n++] = *t->at;
-	}
-	t->word[n] = 0;
-	return true;
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(keys); i++)
+		names[i] = keys[i].name;
+	names[FRAG_ARRAY_LEN(keys)] = NULL;
+	near = frag_nearest(key, names);
+	return frag_fail(err, FRAG_EUSAGE, "unrecognized key '%s' in the allocator config%s%s%s",
+			 key, near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
 }
-
-static int want_uint(const char *key, const char *word, uint64_t *out, struct frag_err *err)
-{
-	char *end;
-
-	errno = 0;
-	*out = strtoull(word, &end, 10);
-	if (end == word || errno == ERANGE)
-		return frag_fail(err, FRAG_EUSAGE, "option '%s' wants an integer, not '%s'", key,
-				 word);
-	return 0;
-}
-
-static int want_double(const char *key, const char *word, double *out, struct frag_err *err)
-{
-	char *end;
-
-	*out = strtod(word, &end);
-	if (end == word)
-		return frag_fail(err, FRAG_EUSAGE, "option '%s' wants a number, not '%s'", key,
-				 word);
-	return 0;
-}
-
-static int want_bool(const char *key, const char *word, bool *out, struct frag_err *err)
-{
-	*out = !strcmp(word, "True");
-	if (!*out && strcmp(word, "False") != 0)
-		return frag_fail(err, FRAG_EUSAGE, "option '%s' wants True or False, not '%s'", key,
-				 word);
-	return 0;
-}
-
-/* ---- roundup_power2_divisions ---- */
-
-static unsigned bucket_of(uint64_t mb)
-{
-	return FRAG_MIN(frag_log2(mb), PT_ROUNDUPS - 1u);
-}
-
-static int want_division(const char *word, bool list, uint32_t *out, struct frag_err *err)
-{
-	uint64_t d;
-
-	FRAG_TRY(want_uint("roundup_power2_divisions", word, &d, err));
-	if ((d && !frag_is_pow2(d)) || (!d && !list) || d > UINT32_MAX)
-		return frag_fail(err, FRAG_EUSAGE,
-				 "roundup_power2_divisions: '%s' is no power of two", word);
-	*out = (uint32_t)d;
-	return 0;
-}
-
-/* One item "M:d" or ">:d" of the list; `first`, `last`: what has been listed before. */
-static int roundup_item(struct tokens *t, uint32_t *table, bool *first, unsigned *last,
-			struct frag_err *err)
-{
-	bool rest = !strcmp(t->word, ">");
-	uint64_t mb = 0;
-	uint32_t d;
-
-	if (!rest) {
-		FRAG_TRY(want_uint("roundup_power2_divisions", t->word, &mb, err));
-		if (!frag_is_pow2(mb))
-			return frag_fail(err, FRAG_EUSAGE,
-					 "roundup_power2_divisions: interval '%s' is no power of "
-					 "two",
-					 t->word);
-	}
-	if (!next_token(t) || !next_token(t))
-		return frag_fail(err, FRAG_EUSAGE, "roundup_power2_divisions: the list ends early");
-	FRAG_TRY(want_division(t->word, true, &d, err));
-	if (rest) {
-		for (unsigned i = *last + 1; i < PT_ROUNDUPS; i++)
-			table[i] = d;
-		return 0;
-	}
-	*last = bucket_of(mb);
-	/* the first one listed also serves everything below it */
-	for (unsigned i = *first ? 0 : *last; i <= *last; i++)
-		table[i] = d;
-	*first = false;
-	return 0;
-}
-
-int pt_conf_roundup(const char *text, uint32_t *table, struct frag_err *err)
-{
-	struct tokens t = { .at = text };
-	bool first = true;
-	unsigned last = 0;
-	uint32_t d;
-
-	memset(table, 0, PT_ROUNDUPS * sizeof(*table));
-	if (!next_token(&t))
-		return 0;
-	if (strcmp(t.word, "[") != 0) {
-		FRAG_TRY(want_division(t.word, false, &d, err));
-		for (unsigned i = 0; i < PT_ROUNDUPS; i++)
-			table[i] = d;
-		return 0;
-	}
-	while (next_token(&t) && strcmp(t.word, "]") != 0)
-		if (strcmp(t.word, ",") != 0)
-			FRAG_TRY(roundup_item(&t, table, &first, &last, err));
-	return 0;
-}
-
-/* The value of roundup_power2_divisions as text: one word, or all up to the bracket. */
-static int roundup_value(struct tokens *t, struct pt_conf *conf, struct frag_err *err)
-{
-	uint32_t table[PT_ROUNDUPS];
-	const char *from = t->at;
-	size_t n;
-
-	if (!strcmp(t->word, "[")) {
-		const char *close = strchr(from, ']');
-
-		if (!close)
-			return frag_fail(err, FRAG_EUSAGE,
-					 "roundup_power2_divisions: ']' is missing");
-		n = (size_t)(close - from) + 2;
-		if (n >= sizeof(conf->roundup_text))
-			return frag_fail(err, FRAG_EUSAGE,
-					 "roundup_power2_divisions: list too long");
-		snprintf(conf->roundup_text, sizeof(conf->roundup_text), "[%.*s]",
-			 (int)(close - from), from);
-		t->at = close + 1;
-	} else {
-		snprintf(conf->roundup_text, sizeof(conf->roundup_text), "%s", t->word);
-	}
-	return pt_conf_roundup(conf->roundup_text, table, err);
-}
-
-/* ---- keys ---- */
 
 static int set_backend(const char *word, struct frag_err *err)
 {
@@ -251,155 +173,199 @@ static int set_backend(const char *word, struct frag_err *err)
 			 "unknown allocator backend '%s': native or cudaMallocAsync", word);
 }
 
-static int set_number(struct pt_conf *c, const char *key, const char *word, struct frag_err *err)
+static int set_number(const struct pt_key *key, const char *word, uint64_t *out,
+		      struct frag_err *err)
 {
 	uint64_t n;
 
-	FRAG_TRY(want_uint(key, word, &n, err));
-	n = FRAG_MIN(n, UINT64_MAX / FRAG_MIB);
-	if (!strcmp(key, "max_split_size_mb"))
-		c->max_split_mb = n;
-	else if (!strcmp(key, "max_non_split_rounding_mb"))
-		c->max_non_split_round_mb = n;
-	else if (!strcmp(key, "large_segment_size_mb"))
-		c->large_segment_mb = n;
-	/* pinned memory is the host's: checked, without effect here */
-	else if (!strcmp(key, "pinned_num_register_threads") && (!frag_is_pow2(n) || n > 128))
-		return frag_fail(err, FRAG_EUSAGE,
-				 "pinned_num_register_threads wants a power of two up to 128");
-	else if (!strcmp(key, "pinned_reserve_segment_size_mb") && !n)
-		return frag_fail(err, FRAG_EUSAGE,
-				 "pinned_reserve_segment_size_mb wants a positive number");
+	FRAG_TRY(pt_want_uint(key->name, word, &n, err));
+	if (key->kind == KEY_THREADS && (!frag_is_pow2(n) || n > 128))
+		return frag_fail(err, FRAG_EUSAGE, "%s wants a power of two up to 128", key->name);
+	if (key->kind == KEY_POSITIVE && !n)
+		return frag_fail(err, FRAG_EUSAGE, "%s wants a positive number", key->name);
+	if (key->kind == KEY_MIB)
+		*out = FRAG_MIN(n, UINT64_MAX / FRAG_MIB);
 	return 0;
 }
 
-static int set_fraction(struct pt_conf *c, const char *key, const char *word, struct frag_err *err)
+static int set_fraction(const struct pt_key *key, const char *word, double *out,
+			struct frag_err *err)
 {
+	bool open = key->offset == offsetof(struct pt_conf, gc_threshold);
 	double x;
 
-	FRAG_TRY(want_double(key, word, &x, err));
-	if (!strcmp(key, "garbage_collection_threshold")) {
-		if (!(x > 0 && x < 1))
-			return frag_fail(err, FRAG_EUSAGE,
-					 "garbage_collection_threshold %s is not in (0.0, 1.0)",
-					 word);
-		c->gc_threshold = x;
-	} else {
-		if (!(x >= 0 && x <= 1))
-			return frag_fail(err, FRAG_EUSAGE,
-					 "per_process_memory_fraction %s is not in [0.0, 1.0]",
-					 word);
-		c->memory_fraction = x;
-	}
+	FRAG_TRY(pt_want_double(key->name, word, &x, err));
+	if (open ? !(x > 0 && x < 1) : !(x >= 0 && x <= 1))
+		return frag_fail(err, FRAG_EUSAGE, "%s %s is not in %s", key->name, word,
+				 open ? "(0.0, 1.0)" : "[0.0, 1.0]");
+	*out = x;
 	return 0;
 }
 
-static int set_flag(struct pt_conf *c, const char *key, const char *word, struct frag_err *err)
+/* The value begins with the current word. */
+static int set_value(struct pt_conf *c, const struct pt_key *key, struct pt_words *t,
+		     struct frag_err *err)
 {
-	bool on;
+	char list[FRAG_OPT_STRING_MAX];
+	void *field = (char *)c + key->offset;
+	bool flag;
 
-	FRAG_TRY(want_bool(key, word, &on, err));
-	if (!strcmp(key, "expandable_segments"))
-		c->expandable = on;
-	else if (!strcmp(key, "search_again"))
-		c->search_again = on;
-	return 0;
-}
-
-enum key_kind { KEY_NUMBER, KEY_FRACTION, KEY_FLAG, KEY_BACKEND, KEY_ROUNDUP, KEY_COUNT };
-
-static const char *const numbers[] = {
-	"max_split_size_mb",	       "max_non_split_rounding_mb",	 "large_segment_size_mb",
-	"pinned_num_register_threads", "pinned_reserve_segment_size_mb", NULL
-};
-static const char *const fractions[] = { "garbage_collection_threshold",
-					 "per_process_memory_fraction", NULL };
-static const char *const flags[] = { "expandable_segments",
-				     "search_again",
-				     "release_lock_on_cudamalloc",
-				     "release_lock_on_hipmalloc",
-				     "graph_capture_record_stream_reuse",
-				     "pinned_use_cuda_host_register",
-				     "pinned_use_hip_host_register",
-				     "pinned_use_background_threads",
-				     NULL };
-static const char *const backends[] = { "backend", NULL };
-static const char *const roundups[] = { "roundup_power2_divisions", NULL };
-static const char *const *const keys[KEY_COUNT] = { numbers, fractions, flags, backends, roundups };
-
-static int unknown_key(const char *key, struct frag_err *err)
-{
-	const char *near = NULL;
-
-	for (unsigned k = 0; k < KEY_COUNT && !near; k++)
-		near = frag_nearest(key, keys[k]);
-	if (near)
-		return frag_fail(err, FRAG_EUSAGE,
-				 "unrecognized key '%s' in the allocator config; did you mean "
-				 "'%s'?",
-				 key, near);
-	return frag_fail(err, FRAG_EUSAGE, "unrecognized key '%s' in the allocator config", key);
-}
-
-static int set_key(struct pt_conf *c, struct tokens *t, struct frag_err *err)
-{
-	char key[FRAG_OPT_STRING_MAX];
-	unsigned kind;
-
-	snprintf(key, sizeof(key), "%s", t->word);
-	for (kind = 0; kind < KEY_COUNT; kind++) {
-		const char *const *k = keys[kind];
-
-		while (*k && strcmp(*k, key) != 0)
-			k++;
-		if (*k)
-			break;
-	}
-	if (kind == KEY_COUNT)
-		return unknown_key(key, err);
-	if (!next_token(t) || !next_token(t))
-		return frag_fail(err, FRAG_EUSAGE, "option '%s' has no value", key);
-	switch (kind) {
-	case KEY_NUMBER:
-		return set_number(c, key, t->word, err);
+	switch (key->kind) {
+	case KEY_VERSION:
+		snprintf(c->version_text, sizeof(c->version_text), "%s", t->word);
+		return 0;
+	case KEY_MIB:
+	case KEY_THREADS:
+	case KEY_POSITIVE:
+		return set_number(key, t->word, field, err);
 	case KEY_FRACTION:
-		return set_fraction(c, key, t->word, err);
+		return set_fraction(key, t->word, field, err);
 	case KEY_FLAG:
-		return set_flag(c, key, t->word, err);
+		FRAG_TRY(pt_want_bool(key->name, t->word, &flag, err));
+		if (key->offset)
+			*(bool *)field = flag;
+		return 0;
 	case KEY_BACKEND:
 		return set_backend(t->word, err);
+	case KEY_LIST:
+		return pt_list_text(t, key->name, field, FRAG_OPT_STRING_MAX, err);
 	default:
-		return roundup_value(t, c, err);
+		return pt_list_text(t, key->name, list, sizeof(list), err);
 	}
+}
+
+int pt_conf_parse(const char *text, void *params, struct frag_err *err)
+{
+	struct pt_words t = { .at = text };
+	struct pt_conf *c = params;
+
+	while (pt_next_word(&t)) {
+		const struct pt_key *key;
+
+		if (pt_is_mark(t.word[0]))
+			continue;
+		key = find_key(t.word);
+		if (!key)
+			return unknown_key(t.word, err);
+		if (!pt_next_word(&t) || !pt_next_word(&t))
+			return frag_fail(err, FRAG_EUSAGE, "option '%s' has no value", key->name);
+		if (!c->newest || key->since > c->newest->since)
+			c->newest = key;
+		FRAG_TRY(set_value(c, key, &t, err));
+	}
+	return 0;
+}
+
+/* ---- what a release knows ---- */
+
+/* The key among those given that came last. */
+static const struct pt_key *newest_key(const struct pt_conf *c)
+{
+	const char *name = *c->reserve_text			     ? "expandable_segments_reserve"
+			   : c->large_segment_mb != 20		     ? "large_segment_size_mb"
+			   : c->memory_fraction != 1		     ? "per_process_memory_fraction"
+			   : c->max_non_split_round_mb != UINT64_MAX ? "max_non_split_rounding_mb"
+								     : "version";
+	const struct pt_key *key = find_key(name);
+
+	return c->newest && c->newest->since > key->since ? c->newest : key;
+}
+
+static int check_sizes(const struct pt_conf *c, unsigned release, struct frag_err *err)
+{
+	/* both have to be larger than the segment, later as large as it */
+	uint64_t split = c->large_segment_mb + (release < FRAG_TORCH(2, 9));
+	uint64_t round = c->large_segment_mb + (release < FRAG_TORCH(2, 10));
+
+	if (c->large_segment_mb <= 10)
+		return frag_fail(err, FRAG_EUSAGE, "option large_segment_size_mb must be > 10 MB");
+	if (c->max_split_mb < split)
+		return frag_fail(err, FRAG_EUSAGE,
+				 "option max_split_size_mb too small, must be >= %llu",
+				 (unsigned long long)split);
+	if (c->max_non_split_round_mb < round)
+		return frag_fail(err, FRAG_EUSAGE,
+				 "option max_non_split_rounding_mb too small, must be >= %llu",
+				 (unsigned long long)round);
+	return 0;
+}
+
+/* "0.5": a fraction of the card; "40G": GiB. *bytes may be NULL. */
+static int reserve_value(const char *text, uint64_t total, uint64_t *bytes, struct frag_err *err)
+{
+	char *end;
+	double x = strtod(text, &end);
+	bool gib = *end == 'G' && !end[1];
+
+	if (end == text || (*end && !gib) || !(x > 0) || (!gib && x > 1))
+		return frag_fail(err, FRAG_EUSAGE,
+				 "expandable_segments_reserve '%s' is neither a fraction of the "
+				 "card (0.5) nor GiB (40G)",
+				 text);
+	x *= gib ? (double)FRAG_GIB : (double)total;
+	*bytes = x >= 0x1p63 ? INT64_MAX : (uint64_t)x;
+	return 0;
+}
+
+int pt_conf_reserve(const struct pt_conf *c, uint64_t total, uint64_t *bytes, struct frag_err *err)
+{
+	uint64_t value = 0;
+
+	*bytes = total + total / 8;
+	if (!*c->reserve_text)
+		return 0;
+	FRAG_TRY(reserve_value(c->reserve_text, total, &value, err));
+	*bytes = FRAG_MIN(*bytes, value);
+	return 0;
+}
+
+int pt_conf_release(const struct pt_conf *c, unsigned recorded, unsigned *release,
+		    struct frag_err *err)
+{
+	const struct pt_key *key = newest_key(c);
+	char has[16], is[16];
+	bool given = *c->version_text;
+
+	*release = recorded ? recorded : FRAG_TORCH_NEWEST;
+	if (given)
+		FRAG_TRY(frag_torch_parse(c->version_text, release, err));
+	if (key->since <= *release)
+		return 0;
+	frag_torch_format(key->since, has, sizeof(has));
+	return frag_fail(err, FRAG_EUSAGE,
+			 "PyTorch %s%s does not know the key '%s', which came with %s%s%s",
+			 frag_torch_format(*release, is, sizeof(is)),
+			 given ? "" : ", which made the recording,", key->name, has,
+			 given ? "" : "; what if: version=", given ? "" : has);
+}
+
+int frag_torch_settings(const char *conf, unsigned release, struct frag_trace_settings *out,
+			struct frag_err *err)
+{
+	struct pt_conf c = { 0 };
+
+	frag_opt_defaults(pt_opts, &c);
+	FRAG_TRY(pt_conf_parse(conf, &c, err));
+	FRAG_TRY(pt_conf_release(&c, release, &release, err));
+	FRAG_TRY(check_sizes(&c, release, err));
+	FRAG_TRY(pt_conf_roundup(c.roundup_text, release, out->roundup, err));
+	out->present = true;
+	out->max_split_bytes =
+		c.max_split_mb == UINT64_MAX ? UINT64_MAX : c.max_split_mb * FRAG_MIB;
+	out->gc_threshold = c.gc_threshold;
+	out->expandable = c.expandable;
+	return 0;
 }
 
 int pt_conf_validate(const void *params, struct frag_err *err)
 {
 	const struct pt_conf *c = params;
 	uint32_t table[PT_ROUNDUPS];
+	unsigned release;
+	uint64_t bytes;
 
-	if (c->large_segment_mb <= 10)
-		return frag_fail(err, FRAG_EUSAGE, "option large_segment_size_mb must be > 10 MB");
-	if (c->max_split_mb < c->large_segment_mb)
-		return frag_fail(err, FRAG_EUSAGE,
-				 "option max_split_size_mb too small, must be >= %llu",
-				 (unsigned long long)c->large_segment_mb);
-	if (c->max_non_split_round_mb < c->large_segment_mb)
-		return frag_fail(err, FRAG_EUSAGE,
-				 "option max_non_split_rounding_mb too small, must be >= %llu",
-				 (unsigned long long)c->large_segment_mb);
-	return pt_conf_roundup(c->roundup_text, table, err);
-}
-
-int pt_conf_parse(const char *text, void *params, struct frag_err *err)
-{
-	struct pt_conf *c = params;
-	struct tokens t = { .at = text };
-
-	while (next_token(&t)) {
-		if (is_mark(t.word[0]))
-			continue;
-		FRAG_TRY(set_key(c, &t, err));
-	}
-	return 0;
+	FRAG_TRY(pt_conf_release(c, 0, &release, err));
+	FRAG_TRY(check_sizes(c, release, err));
+	FRAG_TRY(pt_conf_reserve(c, FRAG_GIB, &bytes, err));
+	return pt_conf_roundup(c->roundup_text, release, table, err);
 }

@@ -16,10 +16,7 @@ uint64_t pt_range_page(const struct pt *a, bool small)
 
 uint64_t pt_range_bytes(const struct pt *a, bool small)
 {
-	uint64_t total = a->env.device_total_bytes;
-
-	/* an eighth more than the card, in whole pages */
-	return frag_round_up(total + total / 8, pt_range_page(a, small));
+	return frag_round_up(a->range_bytes, pt_range_page(a, small));
 }
 
 static int handles_room(struct pt_seg *g, size_t pages, struct frag_err *err)
@@ -106,15 +103,16 @@ int pt_range_add(struct pt *a, struct pt_set *set, frag_addr_t base, struct pt_b
 	int rc;
 
 	FRAG_TRY(pt_room(a, set, 4, err));
-	g = pt_seg_new(a, set, base, bytes, page);
+	g = pt_seg_new(a, set, bytes, page);
 	if (!g)
 		return frag_fail_nomem(err, "pytorch: expandable segment");
-	rc = frag_dev_reserve(a->dev, bytes, base, &g->base, err);
+	rc = frag_dev_reserve(a->dev, bytes, base, &base, err);
 	if (rc) {
 		pt_seg_drop(a, g);
 		return rc;
 	}
-	g->first = *out = pt_block_new(a, g, g->base, bytes);
+	pt_seg_place(a, g, base);
+	g->first = *out = pt_block_new(a, g, base, bytes);
 	pt_unmapped_insert(*out);
 	return 0;
 }
@@ -202,6 +200,7 @@ static void cut_out(struct pt *a, struct pt_block *b, frag_addr_t lo, frag_addr_
 		pt_link_after(n, b);
 		pt_free_insert(a, n);
 	}
+	b->rank = pt_rank_behind(a, b, lo - b->addr);
 	b->addr = lo;
 	b->size = hi - lo;
 }

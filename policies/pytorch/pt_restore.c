@@ -100,19 +100,21 @@ static int restore_segment(struct restoring *s, const struct frag_initial_segmen
 			   struct pt_set *set)
 {
 	struct pt *a = s->a;
-	struct pt_seg *g = pt_seg_new(a, set, sg->addr, sg->bytes, 0);
+	struct pt_seg *g = pt_seg_new(a, set, sg->bytes, 0);
 	struct pt_block *last = NULL;
 	unsigned kind = pt_kind_of(set->pool);
+	frag_addr_t base;
 	int rc;
 
 	if (!g)
 		return frag_fail_nomem(s->err, "pytorch: segment");
-	rc = frag_dev_alloc(a->dev, sg->bytes, &g->base, s->err);
+	rc = frag_dev_alloc(a->dev, sg->bytes, &base, s->err);
 	if (rc) {
 		pt_seg_drop(a, g);
 		return rc;
 	}
-	if (g->base != sg->addr)
+	pt_seg_place(a, g, base);
+	if (base != sg->addr)
 		return frag_fail(s->err, FRAG_EPOLICY,
 				 "the device did not place an initial segment at 0x%llx",
 				 (unsigned long long)sg->addr);
@@ -157,6 +159,7 @@ static int cut_run(struct restoring *s, struct pt_block *u, frag_addr_t addr, ui
 		*before = n;
 	}
 	*after = u;
+	u->rank = pt_rank_behind(a, u, addr + bytes - u->addr);
 	u->addr = addr + bytes;
 	u->size = end - u->addr;
 	if (u->size) {

@@ -19,7 +19,7 @@ static int segment_malloc(struct pt *a, struct pt_set *set, uint64_t bytes, stru
 {
 	unsigned kind = pt_kind_of(set->pool);
 	frag_addr_t addr;
-	struct pt_seg *g = pt_seg_new(a, set, 0, bytes, 0);
+	struct pt_seg *g = pt_seg_new(a, set, bytes, 0);
 	int rc;
 
 	if (!g)
@@ -29,7 +29,7 @@ static int segment_malloc(struct pt *a, struct pt_set *set, uint64_t bytes, stru
 		pt_seg_drop(a, g);
 		return rc;
 	}
-	g->base = addr;
+	pt_seg_place(a, g, addr);
 	g->first = *out = pt_block_new(a, g, addr, bytes);
 	a->total += bytes;
 	pt_up2(a, kind, PT_SEGMENT, 1);
@@ -105,7 +105,7 @@ int pt_release_oversize(struct pt *a, struct pt_set *set, uint64_t size, bool *e
 	return 0;
 }
 
-/* Free blocks of a pool in the order of the source (stream, size, address): those that
+/* Free blocks of a pool in the order of the source (stream, size, rank): those that
  * a release would look at. Ranged ones go behind the others. */
 static int collect(struct pt_pool *pool, struct pt_block ***out, size_t *segments, size_t *ranged,
 		   struct frag_err *err)

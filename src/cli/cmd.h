@@ -35,7 +35,7 @@ enum frag_cmd_group {
 };
 
 /* sets of shared options a command takes (struct frag_cli has their values) */
-#define FRAG_CLI_CARD (1u << 0)	   /* --gpu --capacity --context --cost --work --limit */
+#define FRAG_CLI_CARD (1u << 0)	   /* --gpu --capacity --context --cost --work --limit --torch */
 #define FRAG_CLI_DEVICE (1u << 1)  /* --device --managed-max */
 #define FRAG_CLI_JSON (1u << 2)	   /* --json */
 #define FRAG_CLI_CSV (1u << 3)	   /* --csv */

@@ -47,6 +47,7 @@ struct frag_cli {
 	uint64_t managed_max_bytes; /* 0 = the device's own rule */
 	/* FRAG_CLI_CARD: complete, whatever was given */
 	struct frag_sim_config card;
+	unsigned torch;		 /* --torch, 0 = not given */
 	const char *limit;	 /* text of --limit, NULL = none; see frag_cli_limit */
 	bool card_given;	 /* one of --gpu, --capacity, --context */
 	const char *work;	 /* text of --work, NULL = not given */
@@ -96,6 +97,9 @@ void frag_cli_note_cards(const struct frag_cli *cli, uint32_t devices);
  * it. UINT64_MAX if there is none. The text was checked when it was parsed.
  */
 uint64_t frag_cli_limit(const struct frag_cli *cli, uint64_t total_bytes);
+
+/* For FRAG_ARG_OWN: a text of settings that some release of PyTorch takes. */
+int frag_cli_set_conf(void *field, const char *arg, struct frag_err *err);
 
 /* A new object with "schema", "version", "command"; NULL if memory is short. */
 json_t *frag_cli_json_head(const struct frag_cli *cli);

@@ -103,6 +103,7 @@ void frag_plan_env_init(struct frag_plan_env *env, const struct frag_cli *cli)
 {
 	*env = (struct frag_plan_env){ .threads = cli->threads, .card = cli->card };
 	frag_run_options_defaults(&env->run);
+	env->run.source_release = cli->torch;
 	env->run.seed = cli->seed;
 	env->run.limit_bytes = frag_cli_limit(cli, cli->card.total_bytes);
 	/* a fraction is one of every card that is tried */

@@ -8,6 +8,8 @@
 #include <string.h>
 
 #include <frag/opt.h>
+#include <frag/torch.h>
+#include <frag/trace.h>
 
 #include "trace/input/input.h"
 
@@ -104,6 +106,19 @@ static int set_unpack_max(void *whole, const char *arg, struct frag_err *err)
 	FRAG_TRY(frag_parse_bytes(arg, &bytes, err));
 	frag_input_set_unpack_max(FRAG_MAX(bytes, (uint64_t)1));
 	return 0;
+}
+
+static int set_torch(void *field, const char *arg, struct frag_err *err)
+{
+	return frag_torch_parse(arg, field, err);
+}
+
+int frag_cli_set_conf(void *field, const char *arg, struct frag_err *err)
+{
+	struct frag_trace_settings unused;
+
+	*(const char **)field = arg;
+	return frag_torch_settings(arg, FRAG_TORCH_NEWEST, &unused, err);
 }
 
 uint64_t frag_cli_limit(const struct frag_cli *cli, uint64_t total_bytes)
@@ -215,6 +230,9 @@ static const struct frag_arg card_args[] = {
 	  .help = "of it, what the CUDA context takes (default: that of --gpu)" },
 	{ FRAG_ARG_OWN, "limit", AT(limit), .set = set_limit, .value = "SIZE|FRACTION",
 	  .help = "most a process may reserve, as 8G or 0.9 of the card (default: none)" },
+	{ FRAG_ARG_OWN, "torch", AT(torch), .set = set_torch, .value = "RELEASE",
+	  .help = "the release of PyTorch whose rules hold, as 2.13 (default: the recording's, "
+		  "else the newest known)" },
 	{ FRAG_ARG_TEXT, "cost", AT(cost_), .value = "FILE",
 	  .help = "what driver calls cost on the simulated card: a profile of cufrag bench "
 		  "(default: an H200's)" },

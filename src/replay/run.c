@@ -90,7 +90,10 @@ static int open_policy(struct frag_run *run, const struct frag_trace_dev *hdr,
 					.seed = run->opt.seed,
 					.streams_count = hdr->streams_count,
 					.sync = frag_run_sync,
-					.sync_ctx = run };
+					.sync_ctx = run,
+					.source_release = run->opt.source_release
+								  ? run->opt.source_release
+								  : hdr->source_release };
 	if (hooks) {
 		env.journal = hooks->journal;
 		env.journal_ctx = hooks->journal_ctx;

@@ -60,7 +60,9 @@ static void small_head(struct frag_trace *t)
 						    .gc_threshold = 0.6,
 						    .expandable = true,
 						    .roundup = { 1, 2, 4, 8 },
-						    .limit_bytes = UINT64_MAX };
+						    .limit_bytes = UINT64_MAX,
+						    .torch_first = 205,
+						    .torch_last = 207 };
 	COPY(t->stacks.frames, frames);
 	t->stacks.frames_count = FRAG_ARRAY_LEN(frames);
 	COPY(t->stacks.index, index);
@@ -470,6 +472,8 @@ static const char *head_difference(const struct frag_trace *a, const struct frag
 	SAME(settings.expandable);
 	SAME(settings.limit_bytes);
 	SAME(settings.limit_known);
+	SAME(settings.torch_first);
+	SAME(settings.torch_last);
 	SAME_ARRAY(settings.roundup, FRAG_ARRAY_LEN(a->settings.roundup));
 	SAME(stacks.frames_count);
 	SAME(stacks.index_count);

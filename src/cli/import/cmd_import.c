@@ -4,6 +4,7 @@
  * one .cft. What a recording leaves open is settled by simulating it before
  * it is written, so that whoever reads the result need not do it again.
  */
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -15,18 +16,23 @@
 #include "cli/settle.h"
 
 struct options {
-	const char *output, *device;
+	const char *output, *device, *conf;
 	bool no_evidence;
 };
 
 static int read_part(const struct options *o, const char *path, struct frag_trace **out,
 		     struct frag_err *err)
 {
-	char option[32] = "";
+	char *option = NULL;
+	int rc;
 
-	if (o->device)
-		snprintf(option, sizeof(option), "device=%.20s", o->device);
-	return frag_trace_read(path, option, out, err);
+	if (asprintf(&option, "%s%.20s%s%s%s", o->device ? "device=" : "",
+		     o->device ? o->device : "", o->device && o->conf ? ";" : "",
+		     o->conf ? "conf=" : "", o->conf ? o->conf : "") < 0)
+		return frag_fail_nomem(err, "options");
+	rc = frag_trace_read(path, option, out, err);
+	free(option);
+	return rc;
 }
 
 /* All operands as one trace. */
@@ -158,6 +164,10 @@ static const struct frag_arg options[] = {
 		  "MiniMalloc" },
 	{ FRAG_ARG_OWN, "device", FRAG_ARG_AT(struct options, device), .set = set_device,
 	  .value = "N", .help = "only the device of this number (default: all)" },
+	{ FRAG_ARG_OWN, "conf", FRAG_ARG_AT(struct options, conf), .set = frag_cli_set_conf,
+	  .value = "SETTINGS",
+	  .help = "settings as in PYTORCH_CUDA_ALLOC_CONF, for recordings that do not hold them "
+		  "(PyTorch 2.1 and 2.2)" },
 	{ FRAG_ARG_FLAG, "no-evidence", FRAG_ARG_AT(struct options, no_evidence),
 	  .help = "leave out what the recorder saw of its own allocator; verify then has nothing "
 		  "to compare with" },

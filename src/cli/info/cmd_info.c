@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include <frag/opt.h>
+#include <frag/torch.h>
 #include <frag/trace.h>
 
 #include "trace/source.h"
@@ -53,6 +54,20 @@ static char *duration(uint64_t us, char *buf, size_t cap)
 	return buf;
 }
 
+/* "2.13", "2.5 to 2.7": files tell some releases from others. */
+static void print_release(const struct frag_trace_settings *s)
+{
+	char first[16], last[16];
+
+	if (!s->torch_last)
+		return;
+	label(0, "recorded by");
+	printf("PyTorch %s", frag_torch_format(s->torch_first, first, sizeof(first)));
+	if (s->torch_first != s->torch_last)
+		printf(" to %s", frag_torch_format(s->torch_last, last, sizeof(last)));
+	putchar('\n');
+}
+
 static void print_settings(const struct frag_trace_settings *s)
 {
 	char buf[32];
@@ -89,6 +104,7 @@ static void print_head(const struct frag_trace *t)
 		label(0, "recorded");
 		printf("%s\n", buf);
 	}
+	print_release(&t->settings);
 	print_settings(&t->settings);
 	if (t->stacks.count > 1) {
 		label(0, "stacks");
@@ -282,6 +298,17 @@ static int print_device(const struct frag_info *info, const struct frag_trace *t
 
 /* ---- JSON ---------------------------------------------------------------------- */
 
+/* ["2.5", "2.7"]: first and last that it can be; null where none made the trace. */
+static json_t *release_json(const struct frag_trace_settings *s)
+{
+	char first[16], last[16];
+
+	if (!s->torch_last)
+		return json_null();
+	return json_pack("[s, s]", frag_torch_format(s->torch_first, first, sizeof(first)),
+			 frag_torch_format(s->torch_last, last, sizeof(last)));
+}
+
 static json_t *trace_json(const struct frag_trace *t, const struct frag_info *infos,
 			  const struct frag_source *src)
 {
@@ -297,6 +324,7 @@ static json_t *trace_json(const struct frag_trace *t, const struct frag_info *in
 	json_object_set_new(o, "format", json_string(t->format ? t->format : ""));
 	json_object_set_new(o, "start_us",
 			    t->start_us ? frag_info_number(t->start_us) : json_null());
+	json_object_set_new(o, "torch", release_json(&t->settings));
 	json_object_set_new(o, "settings", frag_info_settings_json(&t->settings));
 	json_object_set_new(o, "limit_bytes",
 			    t->settings.limit_known ? frag_info_number(t->settings.limit_bytes)

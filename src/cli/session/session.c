@@ -35,6 +35,7 @@ static int describe_device(struct frag_session *s, struct frag_err *err)
 			snprintf(card->name, sizeof(card->name), "card of %s",
 				 frag_format_bytes(card->total_bytes, size, sizeof(size)));
 	}
+	s->run.source_release = s->cli->torch;
 	s->run.limit_bytes = frag_cli_limit(s->cli, card->total_bytes);
 	s->run.seed = s->cli->seed;
 	s->report.device = names[s->cli->device];

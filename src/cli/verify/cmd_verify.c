@@ -202,6 +202,22 @@ static int write_json(const struct frag_cli *cli, json_t *traces, bool same, str
 	return frag_cli_json_write(cli, root, err);
 }
 
+/* The settings reach the import: what releases were is decided there. */
+static int read_with_conf(const char *path, const char *conf, struct frag_trace **out,
+			  struct frag_err *err)
+{
+	char *option = NULL;
+	int rc;
+
+	if (!conf)
+		return frag_trace_read(path, NULL, out, err);
+	if (asprintf(&option, "conf=%s", conf) < 0)
+		return frag_fail_nomem(err, "options");
+	rc = frag_trace_read(path, option, out, err);
+	free(option);
+	return rc;
+}
+
 static int verify_trace(const struct frag_cli *cli, const struct options *o, const char *path,
 			json_t *traces, bool *same, struct frag_err *err)
 {
@@ -210,7 +226,9 @@ static int verify_trace(const struct frag_cli *cli, const struct options *o, con
 	json_t *devices;
 	int rc;
 
-	FRAG_TRY(frag_trace_read(path, NULL, &trace, err));
+	FRAG_TRY(read_with_conf(path, o->conf, &trace, err));
+	if (cli->torch)
+		frag_trace_set_torch(trace, cli->torch, cli->torch);
 	devices = json_array();
 	rc = check_evidence(trace, path, err);
 	if (!rc && text && cli->operands_count > 1)
@@ -249,7 +267,8 @@ static int verify(const struct frag_cli *cli, const struct options *o, bool *sam
 }
 
 static const struct frag_arg options[] = {
-	{ FRAG_ARG_TEXT, "conf", FRAG_ARG_AT(struct options, conf), .value = "TEXT",
+	{ FRAG_ARG_OWN, "conf", FRAG_ARG_AT(struct options, conf), .set = frag_cli_set_conf,
+	  .value = "TEXT",
 	  .help = "settings as in PYTORCH_CUDA_ALLOC_CONF (default: those recorded)" },
 	{ FRAG_ARG_FLAG, "counters", FRAG_ARG_AT(struct options, counters),
 	  .help = "print the allocator's own statistics, too" },

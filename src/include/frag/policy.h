@@ -122,6 +122,9 @@ struct frag_policy_env {
 	void *sync_ctx;
 	frag_journal_fn journal; /* NULL: nobody listens */
 	void *journal_ctx;
+	/* Release of the allocator that made the recording, as that policy numbers releases
+	 * (PyTorch: frag/torch.h); 0 = not known, or no recording. */
+	unsigned source_release;
 };
 
 /* flags of a policy */

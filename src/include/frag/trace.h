@@ -119,6 +119,7 @@ struct frag_trace_dev {
 	struct frag_initial_segment *initial_segments; /* storage behind initial */
 	struct frag_initial_block *initial_blocks;
 	uint64_t recorded_count;   /* entries of the recording (frees count twice, segments too) */
+	unsigned source_release;   /* settings.torch_last; here for whoever has only the device */
 	bool truncated;		   /* the recorder's ring lost its oldest entries */
 	uint64_t uncertain_blocks; /* initial blocks whose size the file does not determine */
 };
@@ -133,6 +134,9 @@ struct frag_trace_settings {
 	uint32_t roundup[16]; /* divisions per power of two from 1 MiB */
 	uint64_t limit_bytes; /* UINT64_MAX = not recorded (PyTorch does not) */
 	bool limit_known;
+	/* The release of PyTorch is one of these (frag/torch.h): files do not name it, but tell
+	 * some releases from others. 0 = not recorded by PyTorch, or not known. */
+	unsigned torch_first, torch_last;
 };
 
 /* Frames and stacks, interned. Stack i (from 1) = frames stack_first[i] .. + stack_len[i] of stack_frames. */
@@ -167,11 +171,14 @@ struct frag_trace {
  * Reads a whole trace of any known format, detected by content; gzip, xz and
  * zstd are opened transparently; "-" is standard input. Errors: FRAG_EINPUT
  * with the byte offset in the plain data, FRAG_ENOMEM; nothing is left behind.
- * Reader-specific options (may be NULL): "device=N" keeps one device.
+ * Reader-specific options (may be NULL): "device=N" keeps one device, "conf=…" (to the end of
+ * the text) are the settings of a PyTorch recording that does not hold them.
  */
 int frag_trace_read(const char *path, const char *options, struct frag_trace **out,
 		    struct frag_err *err);
 void frag_trace_destroy(struct frag_trace *trace);
+/* Which release of PyTorch made the recording: the trace and its devices. */
+void frag_trace_set_torch(struct frag_trace *trace, unsigned first, unsigned last);
 /* Text of string i; "" for 0 or out of range. Borrowed. */
 const char *frag_trace_string(const struct frag_trace *trace, uint32_t i);
 

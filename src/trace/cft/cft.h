@@ -26,7 +26,8 @@
 	"\x93" \
 	"cft\r\n\x1a\n"
 #define FRAG_CFT_MAGIC_BYTES 8u
-#define FRAG_CFT_VERSION 1u
+/* 2: the head ends with the releases of PyTorch. Traces without any are written as 1. */
+#define FRAG_CFT_VERSION 2u
 #define FRAG_CFT_PREAMBLE 16u /* magic, version, zero */
 
 #define FRAG_CFT_BATCH 65536u		 /* most events or records in a block */

@@ -11,6 +11,8 @@
 
 #include <string.h>
 
+#include <frag/torch.h>
+
 #include "base/clean.h"
 #include "trace/pages.h"
 
@@ -155,19 +157,19 @@ int frag_cft_parser_end(struct frag_cft_parser *p, struct frag_err *err)
 static int read_preamble(struct frag_cft_parser *p, struct frag_err *err)
 {
 	unsigned char bytes[FRAG_CFT_PREAMBLE];
-	uint32_t version, zero;
+	uint32_t zero;
 
 	FRAG_TRY(frag_input_read(p->in, bytes, sizeof(bytes), err));
-	memcpy(&version, bytes + FRAG_CFT_MAGIC_BYTES, sizeof(version));
+	memcpy(&p->version, bytes + FRAG_CFT_MAGIC_BYTES, sizeof(p->version));
 	memcpy(&zero, bytes + FRAG_CFT_MAGIC_BYTES + 4, sizeof(zero));
 	if (!frag_cft_is_magic(bytes, sizeof(bytes)))
 		return frag_cft_bad(err, 0, "no .cft file");
-	if (version != FRAG_CFT_VERSION || zero)
+	if (!p->version || p->version > FRAG_CFT_VERSION || zero)
 		return frag_fail_at(err, FRAG_EINPUT, FRAG_CFT_MAGIC_BYTES,
 				    "unknown version %u of the .cft format at byte %u; this "
 				    "program "
-				    "reads version %u",
-				    version, FRAG_CFT_MAGIC_BYTES, FRAG_CFT_VERSION);
+				    "reads versions 1 to %u",
+				    p->version, FRAG_CFT_MAGIC_BYTES, FRAG_CFT_VERSION);
 	return 0;
 }
 
@@ -198,6 +200,37 @@ static int read_text(struct frag_cft_parser *p, char **out, struct frag_err *err
 	return rc;
 }
 
+static int read_releases(struct frag_cft_parser *p, struct frag_err *err)
+{
+	struct frag_trace_settings *set = &p->trace->settings;
+	uint64_t release[2], at = frag_cft_unpacker_at(&p->unpacker);
+
+	if (p->version < 2) {
+		/* written when recordings were verified by the rules of 2.1 to 2.11 */
+		set->torch_first = set->present ? FRAG_TORCH(2, 3) : FRAG_TORCH_OLDEST;
+		set->torch_last = FRAG_TORCH(2, 11);
+		return 0;
+	}
+	FRAG_TRY(frag_cft_unpack_numbers(&p->unpacker, release, 2, err));
+	if (release[0] < FRAG_TORCH_OLDEST || release[0] > release[1] ||
+	    release[1] > FRAG_TORCH_NEWEST)
+		return frag_cft_bad(err, at, "a release of PyTorch that is not known here");
+	set->torch_first = (unsigned)release[0];
+	set->torch_last = (unsigned)release[1];
+	return 0;
+}
+
+/* A .cft of version 1 does not say so, but only a recording of PyTorch has these. */
+static void settle_releases(struct frag_trace *t)
+{
+	bool recorded = t->settings.present;
+
+	for (uint32_t d = 0; d < t->devs_count; d++)
+		recorded |= t->devs[d].has_evidence;
+	frag_trace_set_torch(t, recorded ? t->settings.torch_first : 0,
+			     recorded ? t->settings.torch_last : 0);
+}
+
 /* *v: the counts that the file declares. */
 static int read_head(struct frag_cft_parser *p, struct frag_cft_head_values *v,
 		     struct frag_err *err)
@@ -212,6 +245,7 @@ static int read_head(struct frag_cft_parser *p, struct frag_cft_head_values *v,
 	FRAG_TRY(read_text(p, &t->name, err));
 	FRAG_TRY(read_text(p, &t->format, err));
 	FRAG_TRY(read_text(p, &t->settings.conf, err));
+	FRAG_TRY(read_releases(p, err));
 	FRAG_TRY(frag_cft_unpack_end(&p->unpacker, err));
 	if (v->trace.devs_count > FRAG_CFT_DEVICES_MAX)
 		return frag_cft_bad(err, p->offset, "%u devices", v->trace.devs_count);
@@ -380,7 +414,9 @@ int frag_cft_parser_open(struct frag_cft_parser *p, struct frag_input *in, struc
 	wrong = frag_cft_check_head(p->trace);
 	if (wrong)
 		return frag_cft_bad(err, p->offset, "%s", wrong);
-	return read_devices(p, head.trace.devs_count, err);
+	FRAG_TRY(read_devices(p, head.trace.devs_count, err));
+	settle_releases(p->trace);
+	return 0;
 }
 
 void frag_cft_parser_release(struct frag_cft_parser *p)

@@ -17,6 +17,7 @@ struct frag_cft_parser {
 	struct frag_trace *trace;		 /* take it and set this to NULL */
 	struct frag_cft_device_values *declared; /* [trace->devs_count] */
 	struct frag_cft_block block;		 /* the current one */
+	uint32_t version;			 /* of the format */
 	uint64_t offset;			 /* where it began */
 	uint64_t blocks, events;		 /* read so far */
 	unsigned char *payload;

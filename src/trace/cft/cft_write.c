@@ -80,6 +80,11 @@ static int put_head(struct frag_cft_writer *w, const struct frag_trace *t, struc
 	FRAG_TRY(pack_text(w, t->name, err));
 	FRAG_TRY(pack_text(w, t->format, err));
 	FRAG_TRY(pack_text(w, t->settings.conf, err));
+	if (t->settings.torch_last) {
+		uint64_t releases[2] = { t->settings.torch_first, t->settings.torch_last };
+
+		FRAG_TRY(frag_cft_pack_numbers(&w->packer, releases, 2, false, err));
+	}
 	return put_block(w, FRAG_CFT_HEAD, 0, 1, err);
 }
 
@@ -233,7 +238,7 @@ static int check(const struct frag_trace *t, struct frag_err *err)
 int frag_cft_writer_begin(struct frag_cft_writer *w, const struct frag_trace *t, FILE *to,
 			  struct frag_err *err)
 {
-	static const uint32_t preamble[2] = { FRAG_CFT_VERSION, 0 };
+	uint32_t preamble[2] = { t->settings.torch_last ? FRAG_CFT_VERSION : 1, 0 };
 
 	memset(w, 0, sizeof(*w));
 	w->to = to;

@@ -5,11 +5,11 @@
  */
 #include <frag/trace.h>
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "trace/build/build.h"
 #include "trace/cft/cft_parse.h"
+#include "trace/trace_options.h"
 
 static int probe(const unsigned char *bytes, size_t len)
 {
@@ -82,22 +82,7 @@ static int read_all(struct frag_cft_parser *p, struct frag_err *err)
 	return frag_cft_parser_end(p, err);
 }
 
-/* "device=N": leaves only the device of that ordinal. */
-static int parse_options(const char *options, int64_t *only, struct frag_err *err)
-{
-	char *end = NULL;
-
-	*only = -1;
-	if (!options || !*options)
-		return 0;
-	if (!strncmp(options, "device=", 7) && options[7] >= '0' && options[7] <= '9')
-		*only = strtoll(options + 7, &end, 10);
-	if (!end || *end || *only > UINT32_MAX)
-		return frag_fail(err, FRAG_EUSAGE,
-				 "unknown option '%s' of a .cft trace; known is device=N", options);
-	return 0;
-}
-
+/* Leaves only the device of that ordinal. */
 static int keep_device(struct frag_trace *t, int64_t only, struct frag_err *err)
 {
 	uint32_t kept = 0;
@@ -118,15 +103,17 @@ static int read_trace(struct frag_input *in, const char *options, struct frag_tr
 		      struct frag_err *err)
 {
 	struct frag_cft_parser p;
-	int64_t only;
+	struct frag_trace_options o;
 	int rc;
 
-	FRAG_TRY(parse_options(options, &only, err));
+	FRAG_TRY(frag_trace_options_parse(options, &o, err));
 	rc = frag_cft_parser_open(&p, in, err);
 	if (!rc)
 		rc = read_all(&p, err);
-	if (!rc && only >= 0)
-		rc = keep_device(p.trace, only, err);
+	if (!rc && o.device >= 0)
+		rc = keep_device(p.trace, o.device, err);
+	if (!rc)
+		rc = frag_trace_take_conf(p.trace, o.conf, err);
 	if (!rc) {
 		*out = p.trace;
 		p.trace = NULL;

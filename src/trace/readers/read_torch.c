@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Snapshots of PyTorch's CUDA caching allocator (torch.cuda.memory._dump_snapshot
- * and the pickles of libtorch), versions 2.0 to 2.12. The unpickler hands every
+ * and the pickles of libtorch), versions 2.0 to 2.15. The unpickler hands every
  * dict that looks like a trace entry to torch_entries.c while it streams; the
  * rest (a few thousand dicts) is walked afterwards, level by level, and the pickle is
  * dropped before the events are built.
@@ -111,7 +111,8 @@ static int check_marks(struct frag_torch *t, const struct slice *slices, size_t 
 	size_t most = SHARED_MARKS_MAX + t->trace->file_bytes / SHARED_MARK_BYTES, devices = 0;
 
 	for (size_t i = 0; i < count; i++)
-		devices += slices[i].count && (t->only_device < 0 || t->only_device == (int64_t)i);
+		devices += slices[i].count &&
+			   (t->options.device < 0 || t->options.device == (int64_t)i);
 	if (!devices || marks <= most / devices)
 		return 0;
 	return frag_fail(t->err, FRAG_EINPUT,
@@ -219,16 +220,18 @@ static int build_all(struct frag_torch *t, const struct slice *slices, size_t co
 		rc = sort_segments(t, count, &segments);
 	for (size_t i = 0; i < count && !rc; i++)
 		if ((slices[i].count || slices[i].has_segments) &&
-		    (t->only_device < 0 || t->only_device == (int64_t)i))
+		    (t->options.device < 0 || t->options.device == (int64_t)i))
 			rc = build_one(t, (uint32_t)i, &slices[i], &sh, &segments);
 	frag_host_free(segments.segments);
 	frag_host_free(segments.first);
 	frag_host_free(sh.marks);
+	frag_trace_set_torch(t->trace, t->trace->settings.torch_first,
+			     t->trace->settings.torch_last);
 	if (rc || t->trace->devs_count)
 		return rc;
-	if (t->only_device >= 0)
+	if (t->options.device >= 0)
 		return frag_fail(t->err, FRAG_EUSAGE, "nothing was recorded on device %lld",
-				 (long long)t->only_device);
+				 (long long)t->options.device);
 	return frag_fail(t->err, FRAG_EINPUT,
 			 "nothing was recorded: no entries and no segments "
 			 "(was torch.cuda.memory._record_memory_history called?)");
@@ -267,14 +270,15 @@ static int read_parts(struct frag_torch *t, frag_pv root, struct slice **slices,
 {
 	const struct frag_pickle_node *top = frag_pickle_node(t->pickle, root);
 	struct frag_pickle_list *traces = NULL;
-	frag_pv segments = root, v;
+	frag_pv segments = root, settings, v;
 
 	if (!top && !frag_pickle_list(t->pickle, root))
 		return frag_fail(t->err, FRAG_EINPUT,
 				 "this pickle is neither a snapshot (a dict) nor "
 				 "a list of segments");
-	FRAG_TRY(frag_torch_read_settings(t, top ? frag_node_get(top, FRAG_W_ALLOCATOR_SETTINGS)
-						 : FRAG_PV_NONE));
+	settings = top ? frag_node_get(top, FRAG_W_ALLOCATOR_SETTINGS) : FRAG_PV_NONE;
+	frag_torch_note_file(&t->seen, top, frag_pickle_node(t->pickle, settings));
+	FRAG_TRY(frag_torch_read_settings(t, settings));
 	if (top) {
 		segments = frag_node_get(top, FRAG_W_SEGMENTS);
 		v = frag_node_get(top, FRAG_W_DEVICE_TRACES);
@@ -316,6 +320,12 @@ static int read_input(struct frag_torch *t, struct frag_input *in)
 	frag_pickle_destroy(t->pickle);
 	t->pickle = NULL;
 	if (!rc) {
+		struct frag_trace_settings *set = &t->trace->settings;
+
+		frag_torch_releases(&t->seen, &set->torch_first, &set->torch_last);
+		rc = frag_trace_take_conf(t->trace, t->options.conf, t->err);
+	}
+	if (!rc) {
 		frag_stack_table_take(t->stacks, &t->trace->stacks);
 		rc = build_all(t, slices, count);
 	}
@@ -332,17 +342,7 @@ static int prepare(struct frag_torch *t, const char *options)
 	static const struct frag_shape_ops shapes = { frag_torch_shape, frag_torch_take_rows };
 	uint16_t index;
 
-	t->only_device = -1;
-	if (options && *options) {
-		char *end = NULL;
-
-		if (!strncmp(options, "device=", 7))
-			t->only_device = strtol(options + 7, &end, 10);
-		if (!end || end == options + 7 || *end || t->only_device < 0)
-			return frag_fail(t->err, FRAG_EUSAGE,
-					 "unknown option '%s' of a snapshot; known is device=N",
-					 options);
-	}
+	FRAG_TRY(frag_trace_options_parse(options, &t->options, t->err));
 	t->trace = frag_host_calloc(1, sizeof(*t->trace));
 	if (!t->trace)
 		return frag_fail_nomem(t->err, "trace");

@@ -203,6 +203,8 @@ int frag_torch_take_entry(void *ctx, const frag_pv *pairs, size_t n, uint32_t *r
 	unsigned seen = gather(pairs, n, v);
 
 	(void)err; /* the same as t->err */
+	if (FRAG_UNLIKELY(!t->entries_count && seen & 1u << FRAG_W_ACTION))
+		frag_torch_note_entry(&t->seen, pairs, n);
 	if (FRAG_UNLIKELY(*record != UINT32_MAX))
 		return change_entry(t, v, seen, *record);
 	if (!(seen & 1u << FRAG_W_ACTION))
@@ -350,6 +352,8 @@ int frag_torch_entry(struct frag_torch *t, frag_pv item, size_t at, uint32_t *re
 	seen = gather(node->pairs, node->count, v);
 	if (!(seen & 1u << FRAG_W_ACTION))
 		return frag_fail_at(t->err, FRAG_EINPUT, at, "trace entry %zu has no action", at);
+	if (!t->entries_count)
+		frag_torch_note_entry(&t->seen, node->pairs, node->count);
 	if (frag_pickle_note(t->pickle, item, 1))
 		return frag_fail_at(t->err, FRAG_EINPUT, at, "trace entry %zu is listed twice", at);
 	rc = new_entry(t, v, seen, record);

@@ -10,6 +10,7 @@
 #include "trace/build/build.h"
 #include "trace/stacks.h"
 #include "trace/strings.h"
+#include "trace/trace_options.h"
 #include "unpickle.h"
 
 /* Entry keys come first: see torch_entries.c. */
@@ -63,7 +64,13 @@
 	X(MAX_SPLIT_SIZE, "max_split_size") \
 	X(GC_THRESHOLD, "garbage_collection_threshold") \
 	X(EXPANDABLE_SEGMENTS, "expandable_segments") \
-	X(ROUNDUP, "roundup_power2_divisions")
+	X(ROUNDUP, "roundup_power2_divisions") \
+	X(COMPILE_CONTEXT, "compile_context") \
+	X(USER_METADATA, "user_metadata") \
+	X(STREAM_REUSE, "graph_capture_record_stream_reuse") \
+	X(MAX_ROUND_THRESHOLD, "max_round_threshold") \
+	X(HOST_SEGMENTS, "host_segments") \
+	X(HOST_TRACES, "host_traces")
 
 enum frag_torch_word {
 	FRAG_W_NOTHING_,
@@ -78,6 +85,13 @@ enum frag_torch_word {
 struct frag_torch_mark {
 	struct frag_raw_mark mark;
 	uint32_t order; /* of arrival: keeps the sort stable */
+};
+
+/* What in a file tells which release of PyTorch wrote it. */
+struct frag_torch_seen {
+	bool entries; /* there are any; the next four are of the first */
+	bool time_us, compile_context, user_metadata, pool_id;
+	bool annotations, settings, stream_reuse, round_threshold, host;
 };
 
 struct frag_torch {
@@ -112,7 +126,8 @@ struct frag_torch {
 	size_t marks_count, marks_cap;
 
 	bool segments_listed;
-	int64_t only_device; /* -1 = all */
+	struct frag_trace_options options;
+	struct frag_torch_seen seen; /* see torch_marks.c */
 };
 
 /* For the reader registry; the table is made from the file names. */
@@ -124,6 +139,13 @@ int frag_torch_stream(struct frag_torch *t, uint64_t handle, uint16_t *index);
 int frag_torch_pool(struct frag_torch *t, frag_pv id, uint16_t *index);
 /* Interns a name for people: invalid UTF-8 and control characters become '?'. */
 int frag_torch_name(struct frag_torch *t, frag_pv text, uint32_t *index);
+
+/* torch_marks.c: marks of an entry; of the whole file, once; the first and the last release
+ * that leave these marks, *first 0 for one before all that are known. */
+void frag_torch_note_entry(struct frag_torch_seen *m, const frag_pv *pairs, size_t n);
+void frag_torch_note_file(struct frag_torch_seen *m, const struct frag_pickle_node *top,
+			  const struct frag_pickle_node *settings);
+void frag_torch_releases(const struct frag_torch_seen *m, unsigned *first, unsigned *last);
 
 /* The unpickler's hook: is this dict a trace entry? ctx: struct frag_torch. */
 int frag_torch_take_entry(void *ctx, const frag_pv *pairs, size_t n, uint32_t *record,

@@ -82,7 +82,7 @@ static void random_changes(uint64_t mask, unsigned shift)
 				frag_binset_erase(&s, &nodes[i]);
 			} else {
 				nodes[i].size = ((next_random() & mask) + 1) << shift;
-				nodes[i].addr = i * 4096;
+				nodes[i].rank = i * 4096;
 				frag_binset_insert(&s, &nodes[i]);
 			}
 			in[i] = !in[i];
@@ -136,7 +136,7 @@ static void falling(void **state)
 	frag_binset_init(&s);
 	assert_int_equal(frag_binset_reserve(&s, NODES), 0);
 	for (size_t i = 0; i < NODES; i++) {
-		nodes[i] = (struct frag_bin_node){ .size = 100 * 1024, .addr = (NODES - i) * 4096 };
+		nodes[i] = (struct frag_bin_node){ .size = 100 * 1024, .rank = (NODES - i) * 4096 };
 		frag_binset_insert(&s, &nodes[i]);
 		in[i] = true;
 	}

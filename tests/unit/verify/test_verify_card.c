@@ -172,6 +172,7 @@ static struct frag_trace *tied(void)
 	COPY(dev->addrs, addrs);
 	COPY(dev->seen, seen);
 	dev->seen_count = FRAG_ARRAY_LEN(seen);
+	frag_trace_set_torch(t, 211, 211); /* addresses decide */
 	return t;
 }
 
