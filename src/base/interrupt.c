@@ -8,16 +8,23 @@ static volatile sig_atomic_t came;
 
 const volatile sig_atomic_t *const frag_interrupt_flag = &came;
 
+static volatile sig_atomic_t times, held;
+
 static void note(int sig)
 {
 	came = sig;
+	times = FRAG_MIN(times + 1, 2);
+	if (times < 2 || held)
+		return;
+	/* nobody is about to clean up: the second one ends the program */
+	signal(sig, SIG_DFL);
+	raise(sig);
 }
 
 void frag_interrupt_catch(void)
 {
 	static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
-	/* the default comes back with the first signal: a second one ends the program */
-	struct sigaction act = { .sa_handler = note, .sa_flags = (int)SA_RESETHAND }, old;
+	struct sigaction act = { .sa_handler = note }, old;
 
 	if (came)
 		return;
@@ -31,4 +38,14 @@ void frag_interrupt_catch(void)
 bool frag_interrupted(void)
 {
 	return came != 0;
+}
+
+bool frag_interrupted_twice(void)
+{
+	return times > 1;
+}
+
+void frag_interrupt_hold(bool on)
+{
+	held = on;
 }

@@ -12,6 +12,10 @@
 /* From now on signals are taken. Work that begins here looks at the flag. */
 void frag_interrupt_catch(void);
 bool frag_interrupted(void);
+/* Between hold(true) and hold(false) a second signal does not end the program either: there it is
+ * asked for by frag_interrupted_twice, and what has begun is cleaned up. One thread. */
+void frag_interrupt_hold(bool on);
+bool frag_interrupted_twice(void);
 /* The signal that came, 0 = none. For frag_watch.stop and frag_run_options.stop. */
 extern const volatile sig_atomic_t *const frag_interrupt_flag;
 

@@ -15,17 +15,21 @@
 
 #include <frag/error.h>
 
+#include <stdbool.h>
 #include <stdio.h>
 
 struct frag_outfile {
 	FILE *to;	   /* write here; NULL when closed */
 	char *path, *temp; /* temp NULL: standard output */
+	bool nameless;	   /* temp is not there yet */
 };
 
 /* Errors: FRAG_EOUTPUT naming path and reason, FRAG_ENOMEM. */
 int frag_outfile_open(struct frag_outfile *out, const char *path, struct frag_err *err);
 /* Flushes, checks every write so far, renames. On failure the target is untouched. */
 int frag_outfile_commit(struct frag_outfile *out, struct frag_err *err);
+/* Flushes. 0, or the errno of the first write that failed, which is then told once and forgotten. */
+int frag_outfile_reason(FILE *to);
 /* Forgets what was written. Allowed on an empty struct. */
 void frag_outfile_abort(struct frag_outfile *out);
 

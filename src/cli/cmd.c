@@ -5,7 +5,6 @@
  */
 #include "cmd.h"
 
-#include <errno.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
@@ -169,7 +168,7 @@ static int run_other(char **argv)
 int frag_cli_main(int argc, char **argv)
 {
 	const struct frag_cmd *cmd;
-	int status;
+	int status, reason;
 
 	if (argc < 2) {
 		fputs("cufrag: no command given (cufrag --help)\n", stderr);
@@ -178,8 +177,9 @@ int frag_cli_main(int argc, char **argv)
 	cmd = frag_commands_find(argv[1]);
 	status = cmd ? run_command(cmd, argc - 1, argv + 1) : run_other(argv);
 	/* what is still buffered may meet a full disk */
-	if (fflush(stdout) || ferror(stdout)) {
-		fprintf(stderr, "cufrag: cannot write standard output: %s\n", strerror(errno));
+	reason = frag_outfile_reason(stdout);
+	if (reason) {
+		fprintf(stderr, "cufrag: cannot write standard output: %s\n", strerror(reason));
 		return FRAG_EXIT_OUTPUT;
 	}
 	return status;

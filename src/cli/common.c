@@ -105,11 +105,12 @@ int frag_cli_json_write(const struct frag_cli *cli, json_t *root, struct frag_er
 	if (!root)
 		return frag_fail_nomem(err, "JSON document");
 	rc = frag_outfile_open(&file, cli->json, err);
-	if (!rc && (json_dumpf(root, file.to, JSON_INDENT(2) | JSON_REAL_PRECISION(15)) ||
-		    fputc('\n', file.to) == EOF)) {
+	if (!rc && json_dumpf(root, file.to, JSON_INDENT(2) | JSON_REAL_PRECISION(15)) &&
+	    !ferror(file.to)) {
 		frag_outfile_abort(&file);
-		rc = frag_fail(err, FRAG_EOUTPUT, "cannot write '%s'", cli->json);
+		rc = frag_fail_nomem(err, "JSON document");
 	} else if (!rc) {
+		fputc('\n', file.to);
 		rc = frag_outfile_commit(&file, err);
 	}
 	json_decref(root);

@@ -9,22 +9,6 @@
 #include <frag/base.h>
 #include <frag/opt.h>
 
-/* One word as a shell would take it back. */
-static void add_quoted(struct frag_text *out, const char *word)
-{
-	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-				    "_-./:=,+@%";
-
-	if (*word && strspn(word, plain) == strlen(word)) {
-		frag_text_add(out, word);
-		return;
-	}
-	frag_text_add(out, "'");
-	for (; *word; word++)
-		frag_text_addn(out, *word == '\'' ? "'\\''" : word, *word == '\'' ? 4 : 1);
-	frag_text_add(out, "'");
-}
-
 void frag_session_init(void *session)
 {
 	struct frag_session *s = session;
@@ -42,7 +26,7 @@ int frag_session_begin(struct frag_session *s, const struct frag_cli *cli, struc
 	frag_text_add(&line, "cufrag");
 	for (int i = 0; i < cli->argc; i++) {
 		frag_text_add(&line, " ");
-		add_quoted(&line, cli->argv[i]);
+		frag_text_add_shell(&line, cli->argv[i]);
 	}
 	if (frag_text_check(&line, err)) {
 		frag_text_release(&line);

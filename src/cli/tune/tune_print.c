@@ -144,9 +144,11 @@ static void answer(const struct frag_tune_show *show, const struct frag_tune *t,
 			       base->completed
 				       ? frag_format_bytes(base->capacity_bytes, b, sizeof(b))
 				       : "none");
-	if (best->conf && *best->conf)
-		frag_text_addf(out, "\n    export PYTORCH_CUDA_ALLOC_CONF='%s'\n", best->conf);
-	else if (best->conf)
+	if (best->conf && *best->conf) {
+		frag_text_add(out, "\n    export PYTORCH_CUDA_ALLOC_CONF=");
+		frag_text_add_shell(out, best->conf);
+		frag_text_add(out, "\n");
+	} else if (best->conf)
 		frag_text_add(out, "\n    unset PYTORCH_CUDA_ALLOC_CONF\n");
 	simpler(show, t, out);
 }

@@ -4,18 +4,23 @@
 
 #include "base/outfile.h"
 
+#include "base/interrupt.h"
+
 #include <frag/base.h>
+#include <frag/clock.h>
 
 #include <errno.h>
 #include <fcntl.h>
-#include <spawn.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-extern char **environ;
+#define EXEC_FAILED 127
+#define LIMIT_NS 60000000000ull /* of one picture */
 
 static bool holds_scripts(const char *dir)
 {
@@ -83,6 +88,7 @@ int frag_plot_scripts(char **dir, struct frag_err *err)
 /* A running child; `log` takes what it says. */
 struct child {
 	pid_t pid;
+	uint64_t begin_ns;
 	const struct frag_plot *plot;
 	char *script, *log;
 };
@@ -108,9 +114,26 @@ static char *suffixed(const char *a, const char *b)
 	return s;
 }
 
+/* In the child: only calls that are allowed between fork and exec. */
+static void become_gnuplot(const struct child *c, pid_t parent, char *const *argv)
+{
+	int in = open("/dev/null", O_RDONLY), none = open("/dev/null", O_WRONLY);
+	int log = open(c->log, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+
+	/* a group of its own: Ctrl-C on the terminal lets a picture that was begun be finished;
+	 * but it ends with us, however we end */
+	setpgid(0, 0);
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (in >= 0 && none >= 0 && log >= 0 && getppid() == parent && dup2(in, 0) == 0 &&
+	    dup2(none, 1) == 1 && dup2(log, 2) == 2)
+		execvp(argv[0], argv);
+	_exit(EXEC_FAILED);
+}
+
 static int spawn(struct child *c, struct frag_err *err)
 {
 	const struct frag_plot *p = c->plot;
+	pid_t self = getpid();
 	/* -d: no init file of the user's may change the picture */
 	char *argv[] = { (char *)"gnuplot",
 			 (char *)"-d",
@@ -123,33 +146,15 @@ static int spawn(struct child *c, struct frag_err *err)
 			 (char *)p->subtitle,
 			 (char *)p->extra,
 			 NULL };
-	posix_spawn_file_actions_t io;
-	posix_spawnattr_t attr;
-	int ret;
 
-	/* a group of its own: Ctrl-C on the terminal lets a picture that was begun be finished */
-	if (posix_spawnattr_init(&attr))
-		return frag_fail_nomem(err, "gnuplot");
-	posix_spawnattr_setpgroup(&attr, 0);
-	posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETPGROUP);
-	if (posix_spawn_file_actions_init(&io)) {
-		posix_spawnattr_destroy(&attr);
-		return frag_fail_nomem(err, "gnuplot");
-	}
-	posix_spawn_file_actions_addopen(&io, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-	posix_spawn_file_actions_addopen(&io, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
-	posix_spawn_file_actions_addopen(&io, STDERR_FILENO, c->log, O_WRONLY | O_CREAT | O_TRUNC,
-					 0600);
-	ret = posix_spawnp(&c->pid, "gnuplot", &io, &attr, argv, environ);
-	posix_spawn_file_actions_destroy(&io);
-	posix_spawnattr_destroy(&attr);
-	if (ret) {
+	c->pid = fork();
+	if (!c->pid)
+		become_gnuplot(c, self, argv);
+	if (c->pid < 0) {
 		c->pid = 0;
-		return frag_fail(err, FRAG_EOUTPUT,
-				 "cannot run gnuplot for the charts: %s; "
-				 "install it (package gnuplot-nox), or use --csv and --json",
-				 strerror(ret));
+		return frag_fail(err, FRAG_EOUTPUT, "cannot start gnuplot: %s", strerror(errno));
 	}
+	c->begin_ns = frag_clock_ns();
 	return 0;
 }
 
@@ -188,17 +193,39 @@ static int complain(const struct child *c, int status, struct frag_err *err)
 			 *said ? said : "it said nothing");
 }
 
+/* Its end, for which it has a minute; a second interruption ends it at once. */
+static int wait_for(struct child *c, int *status, struct frag_err *err)
+{
+	for (useconds_t pause_us = 500;; pause_us = FRAG_MIN(2 * pause_us, 20000)) {
+		pid_t got = waitpid(c->pid, status, WNOHANG);
+		bool late = frag_clock_ns() - c->begin_ns > LIMIT_NS;
+
+		if (got == c->pid || (got < 0 && errno != EINTR))
+			return 0;
+		if (late || frag_interrupted_twice()) {
+			kill(-c->pid, SIGKILL);
+			kill(c->pid, SIGKILL);
+			while (waitpid(c->pid, status, 0) < 0 && errno == EINTR)
+				;
+			return late ? frag_fail(err, FRAG_EOUTPUT,
+						"gnuplot took more than a minute to draw '%s' and "
+						"was ended",
+						c->plot->script)
+				    : frag_fail(err, FRAG_EINTR, "interrupted");
+		}
+		usleep(pause_us);
+	}
+}
+
 static int finish(struct child *c, struct frag_err *err)
 {
-	int status, ret = 0;
+	int status = -1, ret = wait_for(c, &status, err);
 
-	while (waitpid(c->pid, &status, 0) < 0) {
-		if (errno != EINTR) {
-			status = -1;
-			break;
-		}
-	}
-	if (status != 0 || access(c->plot->output, R_OK))
+	if (!ret && WIFEXITED(status) && WEXITSTATUS(status) == EXEC_FAILED)
+		ret = frag_fail(err, FRAG_EOUTPUT,
+				"cannot run gnuplot for the charts; install it (package "
+				"gnuplot-nox), or use --csv and --json");
+	else if (!ret && (status != 0 || access(c->plot->output, R_OK)))
 		ret = complain(c, status, err);
 	forget(c);
 	return ret;
@@ -216,6 +243,7 @@ int frag_plot_run(const struct frag_plot *plots, size_t count, unsigned threads,
 
 	FRAG_TRY(frag_plot_scripts(&dir, err));
 	ret = 0;
+	frag_interrupt_hold(true);
 	/* A ring: the oldest child is waited for before its place is used again. */
 	for (size_t i = 0; i < count && !ret; i++) {
 		struct child *c = &children[i % slots];
@@ -232,6 +260,7 @@ int frag_plot_run(const struct frag_plot *plots, size_t count, unsigned threads,
 			ret = ret ? ret : last;
 		}
 	}
+	frag_interrupt_hold(false);
 	frag_host_free(dir);
 	return ret;
 }

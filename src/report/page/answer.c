@@ -221,19 +221,17 @@ void frag_section_answer(const struct frag_section *s, struct frag_text *out)
 
 void frag_section_export(const struct frag_section *s, struct frag_text *out)
 {
-	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-				    "_.:,";
 	struct frag_advice a;
 
 	frag_section_advice(s, &a);
 	if (a.pick == SIZE_MAX || !a.conf)
 		return;
-	if (!*a.conf)
+	if (!*a.conf) {
 		frag_text_add(out, "unset PYTORCH_CUDA_ALLOC_CONF");
-	else if (strspn(a.conf, plain) == strlen(a.conf))
-		frag_text_addf(out, "export PYTORCH_CUDA_ALLOC_CONF=%s", a.conf);
-	else
-		frag_text_addf(out, "export PYTORCH_CUDA_ALLOC_CONF='%s'", a.conf);
+		return;
+	}
+	frag_text_add(out, "export PYTORCH_CUDA_ALLOC_CONF=");
+	frag_text_add_shell(out, a.conf);
 }
 
 static double counter_of(const struct frag_result *r, const char *name)

@@ -44,7 +44,7 @@ static void add_row(const struct frag_section *s, struct frag_text *out)
 
 	frag_section_title(s, &title);
 	frag_text_add(out, "<tr><td class=\"l\"><a href=\"");
-	frag_text_add_html(out, s->folder ? s->folder : ".");
+	frag_text_add_href(out, s->folder ? s->folder : ".");
 	frag_text_add(out, "/report.html\">");
 	frag_text_add_html(out, frag_text_str(&title));
 	frag_text_add(out, "</a></td>");

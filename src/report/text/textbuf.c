@@ -4,6 +4,8 @@
 
 #include <frag/opt.h>
 
+#include "base/clean.h"
+
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -87,12 +89,33 @@ void frag_text_repeat(struct frag_text *t, const char *s, size_t n)
 		frag_text_add(t, s);
 }
 
+void frag_text_add_href(struct frag_text *t, const char *path)
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				    "0123456789-_.~/";
+
+	/* "javascript:x" is a folder's name, too */
+	if (*path != '/')
+		frag_text_add(t, "./");
+	for (; *path; path++) {
+		if (strchr(plain, *path))
+			frag_text_addn(t, path, 1);
+		else
+			frag_text_addf(t, "%%%02X", (unsigned char)*path);
+	}
+}
+
 void frag_text_add_html(struct frag_text *t, const char *s)
 {
-	for (; *s; s++) {
-		unsigned char c = (unsigned char)*s;
+	size_t left = strlen(s), n;
 
-		switch (c) {
+	for (; left; s += n, left -= n) {
+		n = frag_clean_length(s, left);
+		if (n > 1) {
+			frag_text_addn(t, s, n);
+			continue;
+		}
+		switch (n || *s == '\n' || *s == '\t' ? *s : '?') {
 		case '&':
 			frag_text_add(t, "&amp;");
 			break;
@@ -109,21 +132,36 @@ void frag_text_add_html(struct frag_text *t, const char *s)
 			frag_text_add(t, "&#39;");
 			break;
 		default:
-			/* Control characters are not allowed in HTML, not even escaped. */
-			if (c < 0x20 && c != '\n' && c != '\t')
-				c = '?';
-			frag_text_addn(t, (const char *)&c, 1);
+			/* controls are not allowed in HTML, not even escaped; nor are stray bytes */
+			frag_text_addn(t, n || *s == '\n' || *s == '\t' ? s : "?", 1);
 		}
+		n = 1;
 	}
+}
+
+void frag_text_add_shell(struct frag_text *t, const char *word)
+{
+	char *quoted = frag_shell_word(word);
+
+	if (quoted)
+		frag_text_add(t, quoted);
+	else
+		t->failed = true;
+	frag_host_free(quoted);
 }
 
 void frag_text_add_csv(struct frag_text *t, const char *s)
 {
+	/* a spreadsheet would take it for a formula */
+	const char *mark = *s && strchr("=+-@\t", *s) ? "'" : "";
+
 	if (!strpbrk(s, ",\"\r\n") && *s != ' ') {
+		frag_text_add(t, mark);
 		frag_text_add(t, s);
 		return;
 	}
 	frag_text_add(t, "\"");
+	frag_text_add(t, mark);
 	for (; *s; s++)
 		frag_text_addn(t, *s == '"' ? "\"\"" : s, *s == '"' ? 2 : 1);
 	frag_text_add(t, "\"");

@@ -32,6 +32,10 @@ void frag_text_repeat(struct frag_text *t, const char *s, size_t n);
 
 /* Text inside HTML or an attribute in double quotes. */
 void frag_text_add_html(struct frag_text *t, const char *s);
+/* A path as the value of href: never taken for a scheme, whatever its name. */
+void frag_text_add_href(struct frag_text *t, const char *path);
+/* One word as a shell would take it back. */
+void frag_text_add_shell(struct frag_text *t, const char *word);
 /* One CSV field, quoted where commas, quotes or line ends require it (RFC 4180). */
 void frag_text_add_csv(struct frag_text *t, const char *s);
 /* A number for CSV: up to 15 significant digits; nothing for NaN and infinities. */
