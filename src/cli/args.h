@@ -36,6 +36,13 @@ enum frag_arg_type {
 	FRAG_ARG_OWN,	/* whatever set() makes of the text; no FRAG_ARG_AT: of the whole struct */
 };
 
+/* A file that is written must be no input, no recording and no other output (outputs.c). */
+enum frag_arg_file {
+	FRAG_ARG_READS, /* or is no file */
+	FRAG_ARG_WRITES,
+	FRAG_ARG_WRITES_TRACE, /* may take the place of a .cft */
+};
+
 struct frag_arg {
 	enum frag_arg_type type;
 	const char *name;	  /* without its dashes */
@@ -48,8 +55,9 @@ struct frag_arg {
 	const char *const *words; /* WORD, SET: NULL-terminated; "" = a value without a word */
 	/* OWN: takes the text. A list may be given several times. Errors: FRAG_EUSAGE. */
 	int (*set)(void *field, const char *text, struct frag_err *err);
-	const char *def;  /* as it would be typed; NULL: the field stays as it is */
-	const char *bare; /* what --name without a value means; NULL: it needs one */
+	const char *def;	 /* as it would be typed; NULL: the field stays as it is */
+	const char *bare;	 /* what --name without a value means; NULL: it needs one */
+	enum frag_arg_file file; /* TEXT: what it does with the file that it names */
 	const char *help; /* one sentence, lower case; a default that is no value is told here */
 };
 

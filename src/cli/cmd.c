@@ -6,6 +6,7 @@
 #include "cmd.h"
 
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -14,6 +15,7 @@
 
 #include "base/clean.h"
 #include "common.h"
+#include "outputs.h"
 
 #define FRAG_ENTRY(name) extern const struct frag_cmd frag_cmd_##name;
 #include "cmd_list.inc"
@@ -99,7 +101,8 @@ static int read_line(struct frag_cli *cli, void *options, struct frag_err *err)
 	for (; !cli->cmd->program && rest < cli->argc; rest++)
 		cli->operands[cli->operands_count++] = cli->argv[rest];
 	FRAG_TRY(frag_cli_describe_card(cli, err));
-	return check_operands(cli, err);
+	FRAG_TRY(check_operands(cli, err));
+	return frag_outputs_check(cli, tables, err);
 }
 
 static int run_command(const struct frag_cmd *cmd, int argc, char **argv)
@@ -170,6 +173,8 @@ int frag_cli_main(int argc, char **argv)
 	const struct frag_cmd *cmd;
 	int status, reason;
 
+	/* a file that grows too long is an error of that file, which is then taken away */
+	signal(SIGXFSZ, SIG_IGN);
 	if (argc < 2) {
 		fputs("cufrag: no command given (cufrag --help)\n", stderr);
 		return FRAG_EXIT_USAGE;

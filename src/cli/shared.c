@@ -256,13 +256,13 @@ static const struct frag_arg cards_args[] = {
 };
 
 static const struct frag_arg json_args[] = {
-	{ FRAG_ARG_TEXT, "json", AT(json), .value = "FILE",
+	{ FRAG_ARG_TEXT, "json", AT(json), .value = "FILE", .file = FRAG_ARG_WRITES,
 	  .help = "write the results as JSON; - is standard output" },
 	{ 0 },
 };
 
 static const struct frag_arg csv_args[] = {
-	{ FRAG_ARG_TEXT, "csv", AT(csv), .value = "FILE",
+	{ FRAG_ARG_TEXT, "csv", AT(csv), .value = "FILE", .file = FRAG_ARG_WRITES,
 	  .help = "write the results as CSV; - is standard output" },
 	{ 0 },
 };

@@ -14,10 +14,12 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -27,6 +29,7 @@ struct writer {
 	const struct frag_report *r;
 	const char *dir;
 	char *work; /* the folder everything is made in */
+	int lock;   /* open on it, -1: none */
 	unsigned formats;
 	struct frag_figure *figures;
 	struct frag_plot *plots;
@@ -265,6 +268,77 @@ static int empty_work(struct writer *w, const char *target, struct frag_err *err
 	return ret;
 }
 
+/* A folder in the place of a file: found before the first one is moved. */
+static int check_target(const struct writer *w, const char *target, struct frag_err *err)
+{
+	DIR *d = opendir(w->work);
+	const struct dirent *e;
+	struct stat st;
+	int ret = 0;
+
+	while (d && !ret && (e = readdir(d))) {
+		char *to = frag_path_join(target, e->d_name);
+
+		if (!to)
+			ret = frag_fail_nomem(err, "report");
+		else if (e->d_name[0] != '.' && !lstat(to, &st) && S_ISDIR(st.st_mode))
+			ret = frag_fail(err, FRAG_EOUTPUT, "cannot write '%s': it is a folder", to);
+		frag_host_free(to);
+	}
+	if (d)
+		closedir(d);
+	return ret;
+}
+
+/* "./": whatever the folder is called, gnuplot takes the path for one. */
+static char *work_path(const char *dir)
+{
+	char *path = frag_path_join(dir, ".cufrag-XXXXXX"), *safe;
+
+	if (!path || *path == '/')
+		return path;
+	safe = frag_path_join(".", path);
+	frag_host_free(path);
+	return safe;
+}
+
+/* Deletes a work folder that nobody holds; no link is followed, nothing below it is entered. */
+static void remove_folder(int dir, const char *name)
+{
+	int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	const struct dirent *e;
+	struct stat st;
+	DIR *d;
+
+	if (fd < 0)
+		return;
+	d = !fstat(fd, &st) && st.st_uid == geteuid() && !flock(fd, LOCK_EX | LOCK_NB)
+		    ? fdopendir(fd)
+		    : NULL;
+	if (!d) {
+		close(fd);
+		return;
+	}
+	while ((e = readdir(d)))
+		unlinkat(fd, e->d_name, 0);
+	closedir(d);
+	unlinkat(dir, name, AT_REMOVEDIR);
+}
+
+/* What a run that was killed has left in the folder. */
+static void remove_abandoned(const char *dir)
+{
+	const size_t prefix = sizeof(".cufrag-") - 1;
+	DIR *d = opendir(dir);
+	const struct dirent *e;
+
+	while (d && (e = readdir(d)))
+		if (!strncmp(e->d_name, ".cufrag-", prefix) && strlen(e->d_name) == prefix + 6)
+			remove_folder(dirfd(d), e->d_name);
+	if (d)
+		closedir(d);
+}
+
 static int open_work(struct writer *w, struct frag_err *err)
 {
 	size_t charts = 0, most;
@@ -275,7 +349,8 @@ static int open_work(struct writer *w, struct frag_err *err)
 	w->figures = frag_host_calloc(most, sizeof(*w->figures));
 	w->plots = frag_host_calloc(most * FORMATS, sizeof(*w->plots));
 	w->strings = frag_host_calloc(most * (6 + FORMATS) + 1, sizeof(*w->strings));
-	w->work = frag_path_join(w->dir, ".cufrag-XXXXXX");
+	remove_abandoned(w->dir);
+	w->work = work_path(w->dir);
 	if (!w->figures || !w->plots || !w->strings || !w->work)
 		return frag_fail_nomem(err, "report");
 	if (!mkdtemp(w->work)) {
@@ -284,6 +359,10 @@ static int open_work(struct writer *w, struct frag_err *err)
 		return frag_fail(err, FRAG_EOUTPUT, "cannot write into '%s': %s", w->dir,
 				 strerror(errno));
 	}
+	/* held while it is in use: see remove_abandoned */
+	w->lock = open(w->work, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (w->lock >= 0)
+		flock(w->lock, LOCK_EX | LOCK_NB);
 	return 0;
 }
 
@@ -291,6 +370,8 @@ static void close_work(struct writer *w)
 {
 	if (w->work && !access(w->work, F_OK))
 		empty_work(w, NULL, NULL);
+	if (w->lock >= 0)
+		close(w->lock);
 	for (size_t i = 0; i < w->figures_count; i++)
 		frag_host_free(w->figures[i].svg);
 	for (size_t i = 0; i < w->strings_count; i++)
@@ -304,7 +385,7 @@ static void close_work(struct writer *w)
 int frag_report_write(const struct frag_report *r, const char *dir, unsigned formats,
 		      unsigned threads, struct frag_err *err)
 {
-	struct writer w = { .r = r, .dir = dir, .formats = formats | FRAG_FORMAT_SVG };
+	struct writer w = { .r = r, .dir = dir, .formats = formats | FRAG_FORMAT_SVG, .lock = -1 };
 	bool existed = !access(dir, F_OK);
 	int ret;
 
@@ -320,6 +401,8 @@ int frag_report_write(const struct frag_report *r, const char *dir, unsigned for
 		ret = put_one_pdf(&w, threads, err);
 	if (!ret)
 		ret = put_page(&w, err);
+	if (!ret)
+		ret = check_target(&w, dir, err);
 	if (!ret)
 		ret = empty_work(&w, dir, err);
 	close_work(&w);

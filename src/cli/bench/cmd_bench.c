@@ -24,6 +24,7 @@ static const struct frag_arg options[] = {
 	  .max = 10000, .def = "32",
 	  .help = "samples of a call at each size, at most 64 at a time" },
 	{ FRAG_ARG_TEXT, "profile", FRAG_ARG_AT(struct options, profile), .value = "FILE",
+	  .file = FRAG_ARG_WRITES,
 	  .help = "write a cost profile, for --cost of the other commands" },
 	{ FRAG_ARG_OWN, "policies", FRAG_ARG_AT(struct options, policies),
 	  .set = frag_policy_texts_set_list, .value = "POLICIES",
@@ -31,6 +32,7 @@ static const struct frag_arg options[] = {
 	{ FRAG_ARG_UINT, "passes", FRAG_ARG_AT(struct options, passes), .value = "N", .min = 1,
 	  .max = 10000, .def = "5", .help = "with traces: warm passes" },
 	{ FRAG_ARG_TEXT, "ops", FRAG_ARG_AT(struct options, ops), .value = "FILE",
+	  .file = FRAG_ARG_WRITES,
 	  .help = "with one trace: write its operations, for scripts/lab/bench_peer_torch.sh" },
 	{ 0 },
 };

@@ -192,7 +192,7 @@ static int set_steps(void *whole, const char *arg, struct frag_err *err)
 
 static const struct frag_arg options[] = {
 	{ FRAG_ARG_TEXT, "output", 'o', FRAG_ARG_AT(struct options, output), .value = "FILE",
-	  .help = "the .cft to write; - is standard output" },
+	  .file = FRAG_ARG_WRITES_TRACE, .help = "the .cft to write; - is standard output" },
 	{ FRAG_ARG_OWN, "events", FRAG_ARG_AT(struct options, events), .set = set_count,
 	  .value = "N",
 	  .help = "repeat: so many rounds that there are at least N events, as 100M" },

@@ -160,6 +160,7 @@ static int set_device(void *field, const char *arg, struct frag_err *err)
 
 static const struct frag_arg options[] = {
 	{ FRAG_ARG_TEXT, "output", 'o', FRAG_ARG_AT(struct options, output), .value = "FILE",
+	  .file = FRAG_ARG_WRITES_TRACE,
 	  .help = "the .cft to write; - is standard output; .csv writes the buffers for "
 		  "MiniMalloc" },
 	{ FRAG_ARG_OWN, "device", FRAG_ARG_AT(struct options, device), .set = set_device,

@@ -303,7 +303,7 @@ static int set_window(void *whole, const char *arg, struct frag_err *err)
 #define AT(field) FRAG_ARG_AT(struct options, field)
 
 static const struct frag_arg options[] = {
-	{ FRAG_ARG_TEXT, "output", 'o', AT(output), .value = "FILE",
+	{ FRAG_ARG_TEXT, "output", 'o', AT(output), .value = "FILE", .file = FRAG_ARG_WRITES,
 	  .help = "write a plan of the steps for --policy planned:plan=FILE" },
 	{ FRAG_ARG_UINT, "train", AT(train), .value = "N", .min = 1, .max = 1000000,
 	  .help = "steps that the plan may look at (default: half of them)" },
@@ -321,7 +321,7 @@ static const struct frag_arg options[] = {
 	{ FRAG_ARG_UINT, "nodes", AT(nodes), .value = "N", .min = 1, .max = 1ull << 60,
 	  .help = "end the search after about N decisions: the same on any machine, if --time "
 		  "suffices" },
-	{ FRAG_ARG_TEXT, "placement", AT(placement), .value = "FILE",
+	{ FRAG_ARG_TEXT, "placement", AT(placement), .value = "FILE", .file = FRAG_ARG_WRITES,
 	  .help = "write the lowest placement: MiniMalloc's CSV with a column offset; moments are "
 		  "events" },
 	{ FRAG_ARG_BYTES, "align", AT(align), .value = "SIZE", .min = 1, .max = FRAG_GIB,

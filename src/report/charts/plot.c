@@ -34,8 +34,11 @@ static bool holds_scripts(const char *dir)
 /* *out = base/tail if the scripts are there. 1 = found, 0 = not, negative = error. */
 static int try_dir(const char *base, const char *tail, char **out, struct frag_err *err)
 {
-	char *dir = frag_path_join(base, tail);
+	/* "./": to gnuplot a path that begins with a sign is a command */
+	char *safe = *base == '/' ? frag_host_strdup(base) : frag_path_join(".", base);
+	char *dir = safe ? frag_path_join(safe, tail) : NULL;
 
+	frag_host_free(safe);
 	if (!dir)
 		return frag_fail_nomem(err, "path of the plot scripts");
 	if (holds_scripts(dir)) {

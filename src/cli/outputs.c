@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Outputs that would destroy something: `--json a.pickle b.pickle` is a slip of the fingers, and a
+ * recording cannot be made again. Files are told apart by device and inode, those that are not there yet
+ * by folder and name.
+ */
+#include "outputs.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "trace/cft/cft_parse.h"
+
+#define OUTPUTS_MAX 16
+
+struct output {
+	const struct frag_arg *row;
+	const char *path;
+	bool there;
+	struct stat st;	      /* there */
+	char place[PATH_MAX]; /* not there: its folder, resolved, and its name */
+};
+
+static bool is_stdout(const char *path)
+{
+	return !strcmp(path, "-");
+}
+
+static void look_at(struct output *o)
+{
+	const char *slash = strrchr(o->path, '/');
+	char folder[PATH_MAX], resolved[PATH_MAX];
+
+	o->there = !stat(o->path, &o->st);
+	if (o->there || strlen(o->path) >= sizeof(folder))
+		return;
+	memcpy(folder, o->path, strlen(o->path) + 1);
+	folder[!slash ? 0 : slash == o->path ? 1 : slash - o->path] = '\0';
+	if (realpath(*folder ? folder : ".", resolved) &&
+	    strlen(resolved) + strlen(o->path) + 2 < sizeof(o->place))
+		snprintf(o->place, sizeof(o->place), "%.*s/%.*s", (int)strlen(resolved), resolved,
+			 (int)strlen(o->path), slash ? slash + 1 : o->path);
+}
+
+static bool same_file(const struct stat *a, const struct stat *b)
+{
+	return a->st_dev == b->st_dev && a->st_ino == b->st_ino && S_ISREG(a->st_mode);
+}
+
+static bool same_output(const struct output *a, const struct output *b)
+{
+	if (is_stdout(a->path) || is_stdout(b->path))
+		return is_stdout(a->path) && is_stdout(b->path);
+	if (a->there || b->there)
+		return a->there && b->there && same_file(&a->st, &b->st);
+	return *a->place && !strcmp(a->place, b->place);
+}
+
+/* "a pickle", …: what is there and cannot be made again; NULL: nothing of the kind. */
+static const char *precious(const struct output *o)
+{
+	unsigned char b[64];
+	int fd = o->there && S_ISREG(o->st.st_mode) ? open(o->path, O_RDONLY | O_CLOEXEC) : -1;
+	ssize_t n = fd < 0 ? 0 : read(fd, b, sizeof(b));
+
+	if (fd >= 0)
+		close(fd);
+	if (n >= 6 && b[0] == 0x80 && b[1] >= 2 && b[1] <= 5)
+		return "a pickle";
+	if (n >= 4 && !memcmp(b, "PK\3\4", 4))
+		return "a zip archive";
+	if (n >= 6 && (!memcmp(b, "\3757zXZ", 6) || !memcmp(b, "\x1f\x8b\x08", 3) ||
+		       !memcmp(b, "\x28\xb5\x2f\xfd", 4)))
+		return "a compressed file";
+	if (n > 0 && o->row->file != FRAG_ARG_WRITES_TRACE && frag_cft_is_magic(b, (size_t)n))
+		return "a trace";
+	return NULL;
+}
+
+static int check_against_inputs(const struct frag_cli *cli, const struct frag_arg_table *tables,
+				const struct output *o, struct frag_err *err)
+{
+	struct stat st;
+
+	if (!o->there)
+		return 0;
+	for (size_t i = 0; i < cli->operands_count; i++)
+		if (!stat(cli->operands[i], &st) && same_file(&st, &o->st))
+			return frag_fail(err, FRAG_EUSAGE,
+					 "'%.150s' of option '--%s' is an input; write to another "
+					 "file",
+					 o->path, o->row->name);
+	for (; tables->rows; tables++) {
+		for (const struct frag_arg *a = tables->rows; a->type != FRAG_ARG_END; a++) {
+			const char *path;
+
+			if (a->type != FRAG_ARG_TEXT || a->file != FRAG_ARG_READS)
+				continue;
+			path = *(const char **)((char *)tables->base + a->offset);
+			if (path && !stat(path, &st) && same_file(&st, &o->st))
+				return frag_fail(err, FRAG_EUSAGE,
+						 "'%.150s' of option '--%s' is that of '--%s', "
+						 "which is read",
+						 o->path, o->row->name, a->name);
+		}
+	}
+	return 0;
+}
+
+static int check_one(const struct frag_cli *cli, const struct frag_arg_table *tables,
+		     const struct output *all, size_t i, struct frag_err *err)
+{
+	const struct output *o = &all[i];
+	const char *what;
+
+	for (size_t k = 0; k < i; k++)
+		if (same_output(&all[k], o))
+			return frag_fail(err, FRAG_EUSAGE,
+					 "options '--%s' and '--%s' write to the same place, %s",
+					 all[k].row->name, o->row->name,
+					 is_stdout(o->path) ? "standard output" : o->path);
+	FRAG_TRY(check_against_inputs(cli, tables, o, err));
+	what = precious(o);
+	if (what)
+		return frag_fail(err, FRAG_EUSAGE,
+				 "'%.150s' of option '--%s' is %s already; delete it first, or "
+				 "write to another file",
+				 o->path, o->row->name, what);
+	return 0;
+}
+
+int frag_outputs_check(const struct frag_cli *cli, const struct frag_arg_table *tables,
+		       struct frag_err *err)
+{
+	struct output *all = frag_host_calloc(OUTPUTS_MAX, sizeof(*all));
+	size_t n = 0;
+	int rc = 0;
+
+	if (!all)
+		return frag_fail_nomem(err, "outputs");
+	for (const struct frag_arg_table *t = tables; t->rows; t++) {
+		for (const struct frag_arg *a = t->rows; a->type != FRAG_ARG_END; a++) {
+			const char *path = a->type == FRAG_ARG_TEXT && a->file != FRAG_ARG_READS
+						   ? *(const char **)((char *)t->base + a->offset)
+						   : NULL;
+
+			if (!path || n == OUTPUTS_MAX)
+				continue;
+			all[n] = (struct output){ .row = a, .path = path };
+			look_at(&all[n++]);
+		}
+	}
+	for (size_t i = 0; i < n && !rc; i++)
+		rc = check_one(cli, tables, all, i, err);
+	frag_host_free(all);
+	return rc;
+}

@@ -1,0 +1,14 @@
+# a gnuplot that never ends: the second Ctrl-C ends it, and nothing is left
+mkdir bin
+printf '#!/bin/sh\necho $$ >> "%s/pids"\nexec sleep 1000\n' "$PWD" > bin/gnuplot
+chmod +x bin/gnuplot
+sh -c 'PATH=$1:$PATH exec "$2" compare "$3" --policies pytorch --optimum bound --threads 1 --out results > /dev/null' \
+	sh "$PWD/bin" "$CUFRAG" "$TRACES/leak.frames.cft" &
+for i in $(seq 100); do [ -s pids ] && break; sleep 0.1; done
+kill -TERM $!
+sleep 0.2
+kill -TERM $!
+wait $!
+echo "exit $?"
+for pid in $(cat pids); do kill -0 "$pid" 2> /dev/null && echo "still there: $pid"; done
+ls -A
