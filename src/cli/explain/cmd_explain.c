@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cufrag explain: who holds the memory at one moment, and why the rest of it is of no use. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/common.h"
+#include "cli/opened.h"
+#include "explain_out.h"
+
+struct options {
+	struct frag_at at;
+	const char *policy, *frame, *folded, *speedscope;
+	uint64_t top, device;
+	unsigned by;
+};
+
+static const char *const by_words[] = { "line", "function", "file", "module", "stack", NULL };
+
+static int set_at(void *whole, const char *text, struct frag_err *err)
+{
+	return frag_at_parse(text, &((struct options *)whole)->at, err);
+}
+
+static int set_device(void *whole, const char *text, struct frag_err *err)
+{
+	struct options *o = whole;
+	char *end;
+
+	o->device = strtoull(text, &end, 10);
+	if (*end || text[0] < '0' || text[0] > '9')
+		return frag_fail(err, FRAG_EUSAGE, "'%.40s' is no number of a device", text);
+	return 0;
+}
+
+/* ---- outputs --------------------------------------------------------------------------- */
+
+static int put_json(const char *path, json_t *root, struct frag_err *err)
+{
+	char *text = root ? json_dumps(root, JSON_COMPACT) : NULL;
+	int rc = text ? frag_outfile_put(path, text, strlen(text), err)
+		      : frag_fail_nomem(err, "JSON document");
+
+	json_decref(root);
+	free(text);
+	return rc;
+}
+
+static int put_stacks(const struct options *o, const struct frag_explained *x, const char *title,
+		      struct frag_err *err)
+{
+	struct frag_text folded = { 0 };
+	int rc = 0;
+
+	if ((o->folded || o->speedscope) && !frag_sites_known(&x->sites))
+		return frag_fail(err, FRAG_EINPUT,
+				 "'%s' was recorded without stacks: there is nothing to fold",
+				 title);
+	if (o->folded) {
+		rc = frag_explain_folded(x, &folded, err);
+		if (!rc)
+			rc = frag_outfile_put(o->folded, frag_text_str(&folded), folded.len, err);
+		frag_text_release(&folded);
+	}
+	if (!rc && o->speedscope)
+		rc = put_json(o->speedscope, frag_explain_speedscope(x, title), err);
+	return rc;
+}
+
+static int put_all(const struct frag_cli *cli, const struct options *o,
+		   const struct frag_explained *x, const char *title, const char *policy,
+		   struct frag_err *err)
+{
+	bool quiet = (cli->json && !strcmp(cli->json, "-")) ||
+		     (o->folded && !strcmp(o->folded, "-")) ||
+		     (o->speedscope && !strcmp(o->speedscope, "-"));
+	struct frag_text text = { 0 };
+	int rc;
+
+	FRAG_TRY(put_stacks(o, x, title, err));
+	if (cli->json) {
+		json_t *root = frag_cli_json_head(cli), *body = frag_explain_json(x, title, policy);
+
+		if (root && body)
+			json_object_update(root, body);
+		json_decref(body);
+		FRAG_TRY(frag_cli_json_write(cli, root, err));
+	}
+	if (quiet)
+		return 0;
+	rc = frag_explain_text(x, title, policy, o->top, &text, err);
+	if (!rc)
+		fputs(frag_text_str(&text), stdout);
+	frag_text_release(&text);
+	return rc;
+}
+
+/* ---- the command ----------------------------------------------------------------- */
+
+/* The device asked for, else the one that needed most. */
+static int choose_device(const struct options *o, const struct frag_opened *in, uint32_t *dev,
+			 struct frag_err *err)
+{
+	uint64_t most = 0;
+
+	*dev = 0;
+	if (o->device != UINT64_MAX)
+		return frag_opened_device(in, o->device, dev, err);
+	for (uint32_t d = 0; d < in->trace->devs_count && in->trace->devs_count > 1; d++) {
+		uint64_t peak = frag_recorded_peak(&in->trace->devs[d]);
+
+		if (peak > most) {
+			most = peak;
+			*dev = d;
+		}
+	}
+	return 0;
+}
+
+static int explain(const struct frag_cli *cli, const struct options *o,
+		   const struct frag_opened *in, struct frag_err *err)
+{
+	struct frag_explain_options opt = { .at = o->at,
+					    .by = o->by,
+					    .frame = o->frame,
+					    .top = o->top,
+					    .recorded = !o->policy || !strcmp(o->policy, "recorde"
+											 "d"),
+					    .card = cli->card,
+					    .limit_bytes = frag_opened_limit(in, cli),
+					    .seed = cli->seed,
+					    .threads = cli->threads,
+					    .series = cli->out != NULL };
+	struct frag_policy_spec *spec;
+	struct frag_explained *x;
+	struct frag_events ev;
+	char *title;
+	uint32_t dev;
+	int rc;
+
+	FRAG_TRY(choose_device(o, in, &dev, err));
+	ev = frag_opened_events(in, dev);
+	FRAG_TRY(frag_opened_spec(in, cli, o->policy, &spec, err));
+	opt.spec = spec;
+	title = frag_opened_label(in, dev);
+	x = frag_host_calloc(1, sizeof(*x));
+	rc = title && x ? frag_explain(&ev, &opt, x, err) : frag_fail_nomem(err, "explanation");
+	if (!rc) {
+		rc = put_all(cli, o, x, title, frag_policy_spec_text(spec), err);
+		frag_explained_release(x);
+	}
+	frag_host_free(x);
+	frag_host_free(title);
+	frag_policy_spec_destroy(spec);
+	return rc;
+}
+
+static const struct frag_arg options[] = {
+	{ FRAG_ARG_OWN, "at", .set = set_at, .value = "MOMENT",
+	  .help = "peak (of reserved memory), oom or oom:N (the N-th refused request, without N "
+		  "the "
+		  "last), event:N, time:T as 1.5s (default: oom where a request was refused, else "
+		  "peak)" },
+	{ FRAG_ARG_TEXT, "policy", FRAG_ARG_AT(struct options, policy), .value = "POLICY",
+	  .help = "as it would be under this policy (default: recorded)" },
+	{ FRAG_ARG_OWN, "of-device", .set = set_device, .value = "N",
+	  .help = "the device of the trace (default: the one that needed most)" },
+	{ FRAG_ARG_UINT, "top", FRAG_ARG_AT(struct options, top), .value = "N", .min = 1,
+	  .max = 100000, .def = "10", .help = "rows of each table" },
+	{ FRAG_ARG_WORD, "by", FRAG_ARG_AT(struct options, by), .words = by_words, .def = "line",
+	  .help = "what a call site is" },
+	{ FRAG_ARG_TEXT, "frame", FRAG_ARG_AT(struct options, frame), .value = "WHICH",
+	  .help = "the frame of a stack that counts: user (the innermost outside of PyTorch and "
+		  "installed packages), inner, outer, or a text that its file contains (default: "
+		  "user)" },
+	{ FRAG_ARG_TEXT, "folded", FRAG_ARG_AT(struct options, folded), .value = "FILE",
+	  .help = "write live bytes by stack for flamegraph.pl, inferno or speedscope" },
+	{ FRAG_ARG_TEXT, "speedscope", FRAG_ARG_AT(struct options, speedscope), .value = "FILE",
+	  .help = "write them as a file of speedscope.app" },
+	{ 0 },
+};
+
+static void init(void *values)
+{
+	((struct options *)values)->device = UINT64_MAX;
+}
+
+static int run(struct frag_cli *cli, void *values, struct frag_err *err)
+{
+	struct frag_opened in;
+	int rc;
+
+	FRAG_TRY(frag_opened_read(&in, cli, cli->operands[0], err));
+	rc = explain(cli, values, &in, err);
+	frag_opened_release(&in);
+	return rc;
+}
+
+const struct frag_cmd frag_cmd_explain = {
+	.name = "explain",
+	.summary = "who holds the memory at a moment, and why it ran out",
+	.group = FRAG_GROUP_TRACE,
+	.operands = "TRACE",
+	.operands_min = 1,
+	.operands_max = 1,
+	.about = "Replays a recording up to a moment, under its own settings or any policy, and "
+		 "says "
+		 "who holds the memory: live bytes by line of the program, with their age and what "
+		 "they are for; the free bytes that cannot be given back by the blocks that hold "
+		 "their segments, and what would be regained without these; where a request was "
+		 "refused, whether it was fragmentation, and what would have served it, each "
+		 "checked by replay. Without stacks, by size and step.",
+	.examples = "  cufrag explain traces/leak.frames.cft\n"
+		    "  cufrag explain oom.pickle --at oom --out report\n"
+		    "  cufrag explain run.pickle --at peak --policy "
+		    "pytorch:expandable_segments:True\n",
+	.shared = FRAG_CLI_CARD | FRAG_CLI_JSON | FRAG_CLI_SEED | FRAG_CLI_THREADS,
+	.options = FRAG_CMD_OPTIONS(options),
+	.options_size = sizeof(struct options),
+	.init = init,
+	.run = run,
+};

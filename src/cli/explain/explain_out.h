@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What `cufrag explain` writes: text, JSON, stacks for other viewers. */
+#ifndef FRAG_CLI_EXPLAIN_OUT_H
+#define FRAG_CLI_EXPLAIN_OUT_H
+
+#include <jansson.h>
+
+#include "explain/explain.h"
+#include "report/text/textbuf.h"
+
+/* One paragraph: the moment, who holds what, why. */
+void frag_explain_paragraph(const struct frag_explained *x, struct frag_text *out);
+/* The paragraph, then tables of `top` rows. title: the trace; policy: as asked for. */
+int frag_explain_text(const struct frag_explained *x, const char *title, const char *policy,
+		      size_t top, struct frag_text *out, struct frag_err *err);
+/* "at the peak of reserved memory, event 12 (1.2 s, step 3)" */
+void frag_explain_moment(const struct frag_explained *x, struct frag_text *out);
+/* New reference, NULL when memory is short. All rows. */
+json_t *frag_explain_json(const struct frag_explained *x, const char *title, const char *policy);
+
+/* Live blocks by whole stack. folded: "outermost;…;innermost bytes" as flamegraph.pl reads it. */
+int frag_explain_folded(const struct frag_explained *x, struct frag_text *out,
+			struct frag_err *err);
+/* A file of speedscope.app. */
+json_t *frag_explain_speedscope(const struct frag_explained *x, const char *title);
+
+/* Bytes live per stack: [stacks_count], the caller's (frag_host_free). NULL: memory is short. */
+uint64_t *frag_explain_by_stack(const struct frag_explained *x);
+
+#endif

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Kinds by behaviour; see kinds.h for the rules. */
+#include "kinds.h"
+
+#include <string.h>
+
+#define SHORT_PART 50u /* a temporary lives for at most 1/50 of the requests of its step */
+#define SHORT_MIN 8u
+#define KEYS_MAX 65536u
+#define NO_ITEM UINT32_MAX
+
+static const char *const names[] = {
+#define FRAG_X_(name, text) text,
+	FRAG_KIND_LIST(FRAG_X_)
+#undef FRAG_X_
+};
+
+const char *frag_kind_name(enum frag_kind kind)
+{
+	return names[kind];
+}
+
+struct birth {
+	uint64_t event, allocs; /* when, and how many requests there had been */
+	uint32_t step, key;	/* key: index of its counts, NO_ITEM = not counted */
+	uint32_t item;		/* of the scene, NO_ITEM = not in it */
+	bool live, in_optimizer;
+};
+
+struct counts { /* of all blocks of a stack, or size */
+	uint64_t key;
+	uint32_t total, kinds[FRAG_KINDS];
+};
+
+struct pass {
+	const struct frag_history *h;
+	struct birth *births;
+	size_t slots;
+	uint64_t event, allocs, step_allocs, last_step_allocs;
+	uint64_t alloc_event; /* of the last request */
+	size_t step;
+	bool stacks;
+	struct counts *table; /* [2 * KEYS_MAX] */
+	size_t keys;
+	uint32_t *item_of_slot; /* blocks of the scene */
+	const struct frag_scene *scene;
+	struct frag_kind_of *out;
+	uint32_t *item_key;
+};
+
+static uint32_t key_of(struct pass *p, const struct frag_event *e)
+{
+	uint64_t key = p->stacks ? e->stack : e->bytes;
+	size_t mask = 2 * KEYS_MAX - 1, at = (size_t)((key * 0x9e3779b97f4a7c15ull) >> 40) & mask;
+
+	for (; p->table[at].total; at = (at + 1) & mask)
+		if (p->table[at].key == key)
+			break;
+	if (!p->table[at].total) {
+		if (p->keys == KEYS_MAX)
+			return NO_ITEM;
+		p->keys++;
+		p->table[at].key = key;
+	}
+	p->table[at].total++;
+	return (uint32_t)at;
+}
+
+static bool in_optimizer(const struct pass *p)
+{
+	return p->event >= p->h->steps[p->step].optimizer_from && p->step < p->h->count;
+}
+
+/* Of a block that goes now; at the end of everything `last`. */
+static enum frag_kind kind_of(const struct pass *p, const struct birth *b, bool last)
+{
+	const struct frag_history *h = p->h;
+	uint64_t life = p->allocs - b->allocs, step_allocs;
+	bool marks = h->from == FRAG_STEPS_MARKS;
+
+	if (h->from == FRAG_STEPS_NONE || h->count < 3)
+		return FRAG_KIND_UNKNOWN;
+	if (b->step == 0 && (last || p->step >= h->count))
+		return b->in_optimizer ? FRAG_KIND_OPTIMIZER : FRAG_KIND_PERMANENT;
+	if (b->step < h->count && (last || p->step >= b->step + 2))
+		return FRAG_KIND_KEPT;
+	if (p->step == b->step + 1)
+		return marks && p->alloc_event < h->steps[b->step].end && !b->in_optimizer
+			       ? FRAG_KIND_GRADIENT
+			       : FRAG_KIND_CARRIED;
+	step_allocs = FRAG_MAX(p->last_step_allocs, p->step_allocs);
+	if (life <= FRAG_MAX(step_allocs / SHORT_PART, (uint64_t)SHORT_MIN) ||
+	    (marks && b->in_optimizer))
+		return FRAG_KIND_TEMPORARY;
+	return marks ? FRAG_KIND_ACTIVATION : FRAG_KIND_WITHIN;
+}
+
+static void count_kind(struct pass *p, struct birth *b, bool last)
+{
+	enum frag_kind kind = kind_of(p, b, last);
+
+	if (b->key != NO_ITEM)
+		p->table[b->key].kinds[kind]++;
+	if (b->item != NO_ITEM) {
+		p->out[b->item].kind = (uint8_t)kind;
+		p->item_key[b->item] = b->key;
+	}
+	b->live = false;
+}
+
+static void born(struct pass *p, const struct frag_event *e)
+{
+	struct birth *b = &p->births[e->slot];
+	uint32_t item = p->item_of_slot[e->slot];
+
+	p->allocs++;
+	p->step_allocs++;
+	p->alloc_event = p->event;
+	if (item != NO_ITEM && p->scene->list[item].born != p->event)
+		item = NO_ITEM;
+	*b = (struct birth){ p->event, (uint64_t)p->allocs, (uint32_t)p->step, key_of(p, e), item,
+			     true,     in_optimizer(p) };
+}
+
+static int on_events(void *ctx, const struct frag_event *e, size_t n, uint64_t first,
+		     struct frag_err *err)
+{
+	struct pass *p = ctx;
+
+	(void)first;
+	(void)err;
+	for (size_t i = 0; i < n; i++, p->event++) {
+		if (p->step < p->h->count && p->event == p->h->steps[p->step].end) {
+			p->step++;
+			p->last_step_allocs = p->step_allocs;
+			p->step_allocs = 0;
+		}
+		if (e[i].kind > FRAG_EV_FREE_REQUESTED || e[i].slot >= p->slots)
+			continue;
+		if (e[i].kind == FRAG_EV_ALLOC)
+			born(p, &e[i]);
+		else if (p->births[e[i].slot].live)
+			count_kind(p, &p->births[e[i].slot], false);
+	}
+	return 0;
+}
+
+static int open_pass(struct pass *p, struct frag_err *err)
+{
+	p->births = frag_host_calloc(p->slots + 1, sizeof(*p->births));
+	p->table = frag_host_calloc(2 * KEYS_MAX, sizeof(*p->table));
+	p->item_of_slot = frag_host_alloc((p->slots + 1) * sizeof(*p->item_of_slot));
+	p->item_key = frag_host_alloc((p->scene->count + 1) * sizeof(*p->item_key));
+	if (!p->births || !p->table || !p->item_of_slot || !p->item_key)
+		return frag_fail_nomem(err, "kinds");
+	memset(p->item_of_slot, 0xff, (p->slots + 1) * sizeof(*p->item_of_slot));
+	for (size_t i = 0; i < p->scene->count; i++) {
+		p->item_of_slot[p->scene->list[i].slot] = (uint32_t)i;
+		p->item_key[i] = NO_ITEM;
+	}
+	return 0;
+}
+
+static void set_confidence(struct pass *p)
+{
+	for (size_t i = 0; i < p->scene->count; i++) {
+		struct frag_kind_of *k = &p->out[i];
+		const struct counts *c;
+		uint32_t total = 0;
+
+		if (p->item_key[i] == NO_ITEM || k->kind == FRAG_KIND_UNKNOWN)
+			continue;
+		c = &p->table[p->item_key[i]];
+		for (unsigned n = 0; n < FRAG_KINDS; n++)
+			total += c->kinds[n];
+		k->confidence = total ? (float)c->kinds[k->kind] / (float)total : 0;
+	}
+}
+
+int frag_kinds_find(const struct frag_events *ev, const struct frag_history *h,
+		    const struct frag_scene *scene, struct frag_kind_of *out, struct frag_err *err)
+{
+	struct pass p = { .h = h,
+			  .scene = scene,
+			  .out = out,
+			  .slots = frag_events_dev(ev)->slots_count,
+			  .stacks = ev->trace->stacks.count > 1 };
+	int rc;
+
+	for (size_t i = 0; i < scene->count; i++)
+		out[i] = (struct frag_kind_of){ FRAG_KIND_UNKNOWN, 0 };
+	rc = open_pass(&p, err);
+	if (!rc)
+		rc = frag_events_each(ev, on_events, &p, err);
+	for (size_t i = 0; !rc && i < p.slots; i++)
+		if (p.births[i].live)
+			count_kind(&p, &p.births[i], true);
+	if (!rc)
+		set_confidence(&p);
+	frag_host_free(p.births);
+	frag_host_free(p.table);
+	frag_host_free(p.item_of_slot);
+	frag_host_free(p.item_key);
+	return rc;
+}

@@ -1,0 +1,1 @@
+"$CUFRAG" explain "$TRACES/leak.frames.cft" --at noon

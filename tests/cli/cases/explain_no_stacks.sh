@@ -1,0 +1,1 @@
+"$CUFRAG" explain "$TRACES/gnn.default.cft" --folded out.folded

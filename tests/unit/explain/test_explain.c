@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Explanations add up at every asked moment, for policies of every kind: call sites to the live
+ * bytes of the metrics, what they hold to the non-releasable bytes, kinds to the live bytes. A
+ * moment that does not exist is an error.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "explain/explain.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const char *const policies[] = { "pytorch",  "pytorch:expandable_segments:True",
+					"buddy",    "tlsf",
+					"rmm-pool", "bfc",
+					"vmm",	    "cub",
+					"native" };
+static const char *const moments[] = { "peak", "event:100", "event:3000", "time:0.5s" };
+
+static struct frag_trace *read_trace(const char *name)
+{
+	struct frag_trace *t;
+	struct frag_err err;
+	char path[200];
+
+	snprintf(path, sizeof(path), "traces/%s.cft", name);
+	if (frag_trace_read(path, NULL, &t, &err))
+		fail_msg("%s", err.msg);
+	return t;
+}
+
+static void check(const struct frag_explained *x, const char *what)
+{
+	uint64_t live = 0, requested = 0, waiting = 0, held = 0, kinds = 0;
+
+	for (size_t i = 0; i < x->rows_count; i++) {
+		live += x->rows[i].allocated_bytes;
+		requested += x->rows[i].requested_bytes;
+		waiting += x->rows[i].waiting_bytes;
+		held += x->rows[i].non_releasable_bytes;
+	}
+	for (unsigned k = 0; k < FRAG_KINDS; k++)
+		kinds += x->kind_bytes[k];
+	if (live != x->loss.requested_bytes + x->loss.rounding_bytes || kinds != live ||
+	    requested != x->loss.requested_bytes || waiting != x->loss.waiting_bytes ||
+	    held + x->scene.unheld != x->loss.non_releasable_bytes)
+		fail_msg("%s does not add up", what);
+}
+
+static int explain(const struct frag_trace *t, const char *policy, const char *at,
+		   enum frag_site_by by, struct frag_explained *x, struct frag_err *err)
+{
+	struct frag_explain_options opt = { .by = by,
+					    .top = 3,
+					    .card = { .context_bytes = UINT64_MAX },
+					    .limit_bytes = UINT64_MAX,
+					    .threads = 1 };
+	struct frag_events ev = { .trace = t };
+	struct frag_policy_spec *spec;
+	int rc;
+
+	assert_int_equal(frag_at_parse(at, &opt.at, err), 0);
+	assert_int_equal(frag_policy_spec_parse(policy, &spec, err), 0);
+	opt.spec = spec;
+	rc = frag_explain(&ev, &opt, x, err);
+	frag_policy_spec_destroy(spec);
+	return rc;
+}
+
+static void adds_up(void **state)
+{
+	static const char *const traces[] = { "leak.frames", "streams.default", "gnn.default" };
+	struct frag_explained x;
+	struct frag_err err;
+
+	(void)state;
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(traces); i++) {
+		struct frag_trace *t = read_trace(traces[i]);
+
+		for (size_t p = 0; p < FRAG_ARRAY_LEN(policies); p++) {
+			for (size_t m = 0; m < FRAG_ARRAY_LEN(moments); m++) {
+				if (explain(t, policies[p], moments[m], (p + m) % FRAG_BY_COUNT, &x,
+					    &err))
+					fail_msg("%s %s %s: %s", traces[i], policies[p], moments[m],
+						 err.msg);
+				check(&x, policies[p]);
+				frag_explained_release(&x);
+			}
+		}
+		frag_trace_destroy(t);
+	}
+}
+
+static void no_such_moment(void **state)
+{
+	struct frag_trace *t = read_trace("leak.frames");
+	struct frag_explained x;
+	struct frag_err err;
+	struct frag_at at;
+
+	(void)state;
+	assert_int_equal(explain(t, "pytorch", "oom", FRAG_BY_LINE, &x, &err), FRAG_EINPUT);
+	assert_int_equal(explain(t, "pytorch", "event:99999999", FRAG_BY_LINE, &x, &err),
+			 FRAG_EINPUT);
+	frag_trace_destroy(t);
+	assert_int_equal(frag_at_parse("oom:0", &at, &err), FRAG_EUSAGE);
+	assert_int_equal(frag_at_parse("time:now", &at, &err), FRAG_EUSAGE);
+	assert_int_equal(frag_at_parse("event:-1", &at, &err), FRAG_EUSAGE);
+	assert_int_equal(frag_at_parse("noon", &at, &err), FRAG_EUSAGE);
+	assert_int_equal(frag_at_parse("time:1500ms", &at, &err), 0);
+	assert_int_equal(at.n, 1500000);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test(adds_up),
+					    cmocka_unit_test(no_such_moment) };
+
+	return cmocka_run_group_tests_name("explain", tests, NULL, NULL);
+}
