@@ -24,7 +24,8 @@ struct follow {
 	struct {
 		frag_addr_t base;
 		uint64_t bytes;
-	} * ranges; /* reservations handed out */
+		uint64_t mapped;
+	} * ranges; /* reservations that there are */
 	size_t ranges_count, ranges_cap;
 	uint64_t syncs_before;
 	bool short_of_memory;
@@ -105,12 +106,29 @@ static int place_segment(struct follow *f, uint64_t bytes, frag_addr_t *addr)
 	return 0;
 }
 
-static bool in_known_range(const struct follow *f, frag_addr_t addr)
+/* Index of the reservation that holds an address, ranges_count if none does. */
+static size_t range_at(const struct follow *f, frag_addr_t addr)
 {
-	for (size_t i = 0; i < f->ranges_count; i++)
-		if (addr >= f->ranges[i].base && addr - f->ranges[i].base < f->ranges[i].bytes)
-			return true;
-	return false;
+	size_t i = 0;
+
+	while (i < f->ranges_count &&
+	       !(addr >= f->ranges[i].base && addr - f->ranges[i].base < f->ranges[i].bytes))
+		i++;
+	return i;
+}
+
+/* A reservation goes with its last page: the next one may lie where it was. */
+static void note_pages(struct follow *f, enum frag_segment_event kind, frag_addr_t addr,
+		       uint64_t bytes)
+{
+	size_t i = range_at(f, addr);
+
+	if (i == f->ranges_count)
+		return;
+	if (kind == FRAG_SEGMENT_MAP)
+		f->ranges[i].mapped += bytes;
+	else if (kind == FRAG_SEGMENT_UNMAP && !(f->ranges[i].mapped -= bytes))
+		f->ranges[i] = f->ranges[--f->ranges_count];
 }
 
 static int add_range(struct follow *f, frag_addr_t base, uint64_t bytes)
@@ -127,25 +145,33 @@ static int add_range(struct follow *f, frag_addr_t base, uint64_t bytes)
 		f->ranges_cap = cap;
 	}
 	f->ranges[f->ranges_count].base = base;
+	f->ranges[f->ranges_count].mapped = 0;
 	f->ranges[f->ranges_count++].bytes = bytes;
 	return 0;
 }
 
-/* A new reservation begins where the next pages of its stream are mapped outside the others. */
+/* A new reservation begins where the event that makes it maps pages; where that failed, at the
+ * next pages of its stream outside the others. */
 static int place_range(struct follow *f, uint64_t bytes, frag_addr_t *addr)
 {
 	uint16_t stream = f->td->events[f->event].stream;
+	const struct frag_evidence *now = expected(f);
 
 	if (f->restoring)
 		return -1;
+	if (now && now->kind == FRAG_SEEN_SEGMENT_MAP &&
+	    range_at(f, now->addr) == f->ranges_count) {
+		*addr = now->addr;
+		return add_range(f, now->addr, bytes) ? -1 : FRAG_PLACE_WISH;
+	}
 	for (size_t i = f->cursor; i < f->td->seen_count; i++) {
 		const struct frag_evidence *e = &f->td->seen[i];
 
 		if (e->kind != FRAG_SEEN_SEGMENT_MAP || e->stream != stream ||
-		    in_known_range(f, e->addr))
+		    range_at(f, e->addr) != f->ranges_count)
 			continue;
 		*addr = e->addr;
-		return add_range(f, e->addr, bytes);
+		return add_range(f, e->addr, bytes) ? -1 : FRAG_PLACE_WISH;
 	}
 	return -1;
 }
@@ -188,6 +214,7 @@ static void journal(void *ctx, enum frag_segment_event kind, frag_addr_t addr, u
 	const struct frag_evidence *e = expected(f);
 	char want[120] = "nothing";
 
+	note_pages(f, kind, addr, bytes);
 	if (f->restoring)
 		return;
 	if (e && e->kind == kind && e->addr == addr && e->bytes == bytes && e->stream == stream) {

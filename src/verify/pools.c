@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <frag/torch.h>
+
 #include "follow.h"
 
 #define COLOURS (UINT16_MAX + 1u)
@@ -427,6 +429,19 @@ static int walk_events(struct pools *p, bool name, struct frag_err *err)
 	return rc;
 }
 
+/* Up to 2.4 the setting expandable_segments was one for the default pools only. */
+static void pin_by_kind(struct pools *p)
+{
+	bool ranges = false;
+
+	for (uint32_t i = 0; i < p->count; i++)
+		ranges |= p->list[i].expandable;
+	if (!ranges || !p->td->source_release || p->td->source_release >= FRAG_TORCH(2, 5))
+		return;
+	for (uint32_t i = 0; i < p->count; i++)
+		pools_pin(p, i, p->list[i].expandable);
+}
+
 int pools_init(struct pools *p, struct frag_trace_dev *td, uint64_t device_total_bytes,
 	       struct frag_err *err)
 {
@@ -448,6 +463,8 @@ int pools_init(struct pools *p, struct frag_trace_dev *td, uint64_t device_total
 		rc = walk_seen(p, &l, s, err);
 	if (!rc)
 		name_finals(p, &l);
+	if (!rc)
+		pin_by_kind(p);
 	frag_host_free(l.at);
 	if (!rc && td->pools_named)
 		rc = walk_events(p, true, err);
