@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cufrag export: a recording, or what a policy would have done with it, for other tools. */
+#include <string.h>
+
+#include "cli/common.h"
+#include "cli/opened.h"
+#include "explain/export/export.h"
+
+struct options {
+	const struct frag_export_format *to;
+	const char *policy, *output;
+};
+
+static int set_to(void *whole, const char *text, struct frag_err *err)
+{
+	struct options *o = whole;
+	const char *words[16] = { NULL }, *near;
+	size_t n;
+	const struct frag_export_format *list = frag_export_formats(&n);
+
+	o->to = frag_export_find(text);
+	if (o->to)
+		return 0;
+	for (size_t i = 0; i < n && i + 1 < FRAG_ARRAY_LEN(words); i++)
+		words[i] = list[i].name;
+	near = frag_nearest(text, words);
+	return frag_fail(err, FRAG_EUSAGE, "unknown format '%.40s'%s%s%s", text,
+			 near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+}
+
+static int write_to(const struct frag_cli *cli, const struct options *o, struct frag_opened *in,
+		    const struct frag_policy_spec *spec, struct frag_err *err)
+{
+	struct frag_export_job job = { .trace = in->trace,
+				       .path = in->source ? in->path : NULL,
+				       .spec = spec,
+				       .as_recorded = !o->policy || !strcmp(o->policy, "recorded"),
+				       .card = cli->card,
+				       .limit_bytes = frag_opened_limit(in, cli),
+				       .seed = cli->seed,
+				       .name = in->trace->name ? in->trace->name : "",
+				       .policy = frag_policy_spec_text(spec) };
+	struct frag_outfile out = { 0 };
+	int rc;
+
+	FRAG_TRY(frag_outfile_open(&out, o->output, err));
+	job.to = out.to;
+	rc = o->to->write(&job, err);
+	if (rc) {
+		frag_outfile_abort(&out);
+		return rc;
+	}
+	return frag_outfile_commit(&out, err);
+}
+
+static const struct frag_arg options[] = {
+	{ FRAG_ARG_OWN, "to", .set = set_to, .value = "FORMAT",
+	  .help = "memory_viz (a snapshot pickle of PyTorch), perfetto (Chrome trace JSON), csv (a "
+		  "row per event) or openmetrics (time series for Prometheus)" },
+	{ FRAG_ARG_TEXT, "output", 'o', FRAG_ARG_AT(struct options, output), .value = "FILE",
+	  .def = "-", .help = "where it goes (default: -, standard output)" },
+	{ FRAG_ARG_TEXT, "policy", FRAG_ARG_AT(struct options, policy), .value = "POLICY",
+	  .help = "what this policy would have done (default: recorded)" },
+	{ 0 },
+};
+
+static int run(struct frag_cli *cli, void *values, struct frag_err *err)
+{
+	const struct options *o = values;
+	struct frag_policy_spec *spec;
+	struct frag_opened in;
+	int rc;
+
+	if (!o->to)
+		return frag_fail(err, FRAG_EUSAGE,
+				 "say what to write: --to memory_viz, perfetto, csv or "
+				 "openmetrics");
+	FRAG_TRY(frag_opened_read(&in, cli, cli->operands[0], err));
+	rc = frag_opened_spec(&in, cli, o->policy, &spec, err);
+	if (!rc) {
+		rc = write_to(cli, o, &in, spec, err);
+		frag_policy_spec_destroy(spec);
+	}
+	frag_opened_release(&in);
+	return rc;
+}
+
+const struct frag_cmd frag_cmd_export = {
+	.name = "export",
+	.summary = "a recording, or what a policy would have done, for other tools",
+	.group = FRAG_GROUP_TRACE,
+	.operands = "TRACE",
+	.operands_min = 1,
+	.operands_max = 1,
+	.about = "Writes a recording as other tools read it: a snapshot that PyTorch's viewer and "
+		 "cufrag itself open, a Chrome trace for ui.perfetto.dev, rows for a spreadsheet, "
+		 "or "
+		 "time series for Prometheus. With --policy, what that policy would have done: its "
+		 "segments, addresses and refusals.",
+	.examples = "  cufrag export run.cft --to memory_viz -o run.pickle\n"
+		    "  cufrag export run.cft --to perfetto --policy tlsf -o tlsf.json\n",
+	.shared = FRAG_CLI_CARD | FRAG_CLI_SEED,
+	.options = FRAG_CMD_OPTIONS(options),
+	.options_size = sizeof(struct options),
+	.run = run,
+};

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The formats, and the walk that all of them see; see export.h. */
+#include "export.h"
+
+#include <string.h>
+
+#include "base/clean.h"
+#include "replay/hints.h"
+#include "replay/run.h"
+
+static const struct frag_export_format formats[] = {
+	{ "memory_viz", "snapshot pickle of PyTorch: pytorch.org/memory_viz opens it",
+	  frag_export_memory_viz },
+	{ "perfetto", "Chrome trace JSON with counters and steps: ui.perfetto.dev opens it",
+	  frag_export_perfetto },
+	{ "csv", "a row per event with the bytes after it", frag_export_csv },
+	{ "openmetrics",
+	  "time series for Prometheus (promtool tsdb create-blocks-from openmetrics)",
+	  frag_export_openmetrics },
+};
+
+const struct frag_export_format *frag_export_formats(size_t *count)
+{
+	*count = FRAG_ARRAY_LEN(formats);
+	return formats;
+}
+
+const struct frag_export_format *frag_export_find(const char *name)
+{
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(formats); i++)
+		if (!strcmp(formats[i].name, name))
+			return &formats[i];
+	return NULL;
+}
+
+void frag_export_escaped(FILE *to, const char *text)
+{
+	size_t left = strlen(text);
+
+	for (const char *p = text; *p; p++, left--) {
+		size_t n = frag_clean_length(p, left);
+
+		if (!n)
+			fputc('?', to);
+		else if (*p == '"' || *p == '\\')
+			fprintf(to, "\\%c", *p);
+		else
+			fwrite(p, 1, n, to);
+		p += n ? n - 1 : 0;
+		left -= n ? n - 1 : 0;
+	}
+}
+
+/* ---- the walk ---------------------------------------------------------------------------- */
+
+struct walk {
+	struct frag_run *run;
+	frag_told_fn fn;
+	void *ctx;
+	struct frag_export_change *changes;
+	size_t count, cap;
+	bool short_of_memory;
+	size_t slots;
+};
+
+static void journal(void *ctx, enum frag_segment_event kind, frag_addr_t addr, uint64_t bytes,
+		    uint32_t stream)
+{
+	struct walk *w = ctx;
+
+	if (w->count == w->cap) {
+		size_t cap = w->cap ? 2 * w->cap : 64;
+		struct frag_export_change *more = frag_host_realloc(w->changes, cap, sizeof(*more));
+
+		w->short_of_memory |= !more;
+		if (!more)
+			return;
+		w->changes = more;
+		w->cap = cap;
+	}
+	w->changes[w->count++] = (struct frag_export_change){ bytes, addr, stream, (uint8_t)kind };
+}
+
+static int tell(struct walk *w, const struct frag_event *e, uint64_t index, struct frag_err *err)
+{
+	const struct frag_run_slot *slot =
+		e->kind < FRAG_EV_TRIM && e->slot < w->slots ? &w->run->slots[e->slot] : NULL;
+	bool there = slot && slot->state != SLOT_EMPTY && slot->state != SLOT_DROPPED;
+	uint64_t granted = w->run->granted_refusals;
+	struct frag_told t = { .index = index, .e = e, .addr = FRAG_NO_ADDR, .run = w->run };
+
+	if (e->kind < FRAG_EV_TRIM && !slot)
+		return frag_fail(err, FRAG_EINPUT, "event %llu names a slot out of range",
+				 (unsigned long long)index);
+	if (e->kind != FRAG_EV_ALLOC && there)
+		t.addr = slot->b.addr;
+	w->count = 0;
+	FRAG_TRY(frag_run_feed(w->run, e, 1, err));
+	if (w->short_of_memory)
+		return frag_fail_nomem(err, "export");
+	if (e->kind == FRAG_EV_ALLOC) {
+		t.refused = slot->state == SLOT_DROPPED;
+		t.addr = t.refused ? FRAG_NO_ADDR : slot->b.addr;
+	} else if (e->kind == FRAG_EV_REFUSED) {
+		t.refused = w->run->granted_refusals == granted;
+	} else {
+		t.dropped = slot && !there;
+	}
+	t.changes = w->changes;
+	t.changes_count = w->count;
+	t.requested = w->run->requested;
+	t.allocated = w->run->allocated;
+	t.active = w->run->allocated + w->run->waiting;
+	t.reserved = w->run->dev->reserved_bytes - w->run->start_reserved;
+	return w->fn(w->ctx, &t, err);
+}
+
+static int tell_batch(void *ctx, const struct frag_event *e, size_t n, uint64_t first,
+		      struct frag_err *err)
+{
+	for (size_t i = 0; i < n; i++)
+		FRAG_TRY(tell(ctx, &e[i], first + i, err));
+	return 0;
+}
+
+static int walk_on(const struct frag_export_job *job, const struct frag_events *ev,
+		   struct frag_device *dev, struct walk *w,
+		   int (*done)(void *ctx, struct frag_run *run, struct frag_err *err),
+		   struct frag_err *err)
+{
+	const struct frag_run_hooks hooks = { .journal = journal, .journal_ctx = w };
+	struct frag_run_options opt;
+	int rc;
+
+	frag_run_options_defaults(&opt);
+	opt.limit_bytes = job->limit_bytes;
+	opt.seed = job->seed;
+	opt.skip_oom = true;
+	opt.windows_max = 2;
+	FRAG_TRY(frag_run_create_hooked(job->spec, dev, frag_events_dev(ev), &opt, &hooks, &w->run,
+					err));
+	rc = frag_events_each(ev, tell_batch, w, err);
+	if (!rc && done)
+		rc = done(w->ctx, w->run, err);
+	frag_run_destroy(w->run);
+	return rc;
+}
+
+int frag_export_walk(const struct frag_export_job *job, uint32_t dev, frag_told_fn fn,
+		     int (*done)(void *ctx, struct frag_run *run, struct frag_err *err), void *ctx,
+		     struct frag_err *err)
+{
+	struct frag_events ev = { job->trace, dev, job->path };
+	struct frag_hints hints = { .trace = frag_events_dev(&ev) };
+	struct walk w = { .fn = fn, .ctx = ctx, .slots = frag_events_dev(&ev)->slots_count };
+	struct frag_sim_config card = job->card;
+	struct frag_device *device;
+	int rc;
+
+	if (job->path)
+		hints.lost = true; /* its evidence is not in memory: the card's own rule */
+	card.place = frag_hints_place;
+	card.place_ctx = &hints;
+	FRAG_TRY(frag_sim_open(&card, &device, err));
+	rc = walk_on(job, &ev, device, &w, done, err);
+	frag_dev_close(device);
+	frag_host_free(w.changes);
+	return rc;
+}

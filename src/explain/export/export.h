@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A recording, or what a policy would have done with it, as other tools read it. Formats are the
+ * rows of one table (export.c), each with a file of its own. All of them see one walk: the
+ * events in order, and with each what the replay did for it.
+ *
+ * Ownership: a job borrows everything; what is written goes to job->to, whose errors the caller sees
+ * when it commits.
+ */
+#ifndef FRAG_EXPLAIN_EXPORT_H
+#define FRAG_EXPLAIN_EXPORT_H
+
+#include <stdio.h>
+
+#include <frag/replay.h>
+
+#include "explain/events.h"
+
+struct frag_export_job {
+	const struct frag_trace *trace;
+	const char *path; /* of the .cft that the events are read from, NULL = in memory */
+	const struct frag_policy_spec *spec;
+	bool as_recorded; /* the evidence of the recording instead of a replay, where it has some */
+	struct frag_sim_config card;
+	uint64_t limit_bytes, seed;
+	const char *name, *policy; /* shown */
+	FILE *to;
+};
+
+struct frag_export_format {
+	const char *name, *summary;
+	int (*write)(const struct frag_export_job *job, struct frag_err *err);
+};
+const struct frag_export_format *frag_export_formats(size_t *count);
+const struct frag_export_format *frag_export_find(const char *name);
+
+/* A segment taken, given back, mapped or unmapped, in the order in which it happened. */
+struct frag_export_change {
+	uint64_t bytes;
+	frag_addr_t addr;
+	uint32_t stream;
+	uint8_t kind; /* enum frag_segment_event */
+};
+
+/* One event and what was done for it. */
+struct frag_told {
+	uint64_t index;
+	const struct frag_event *e;
+	frag_addr_t addr; /* of the block that comes or goes; FRAG_NO_ADDR = none */
+	bool refused;	  /* ALLOC, REFUSED: not served */
+	bool dropped;	  /* of a block that was never served: nothing to tell */
+	const struct frag_export_change *changes;
+	size_t changes_count;
+	uint64_t requested, allocated, active, reserved; /* after it */
+	struct frag_run *run;
+};
+typedef int (*frag_told_fn)(void *ctx, const struct frag_told *t, struct frag_err *err);
+/* Replays device `dev`; done is called at the end with the state that is left (may be NULL). */
+int frag_export_walk(const struct frag_export_job *job, uint32_t dev, frag_told_fn fn,
+		     int (*done)(void *ctx, struct frag_run *run, struct frag_err *err), void *ctx,
+		     struct frag_err *err);
+
+int frag_export_memory_viz(const struct frag_export_job *job, struct frag_err *err);
+int frag_export_perfetto(const struct frag_export_job *job, struct frag_err *err);
+int frag_export_csv(const struct frag_export_job *job, struct frag_err *err);
+int frag_export_openmetrics(const struct frag_export_job *job, struct frag_err *err);
+
+/* Text in a JSON string, or a label of OpenMetrics: without the quotes. */
+void frag_export_escaped(FILE *to, const char *text);
+
+#endif

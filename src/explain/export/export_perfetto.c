@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Chrome trace JSON: one process per device with a counter track per curve, steps and other
+ * marks as slices, refusals and empty_cache as instants. Counters come whenever the time or
+ * reserved memory changes: within one microsecond the last value and the largest reserved one.
+ */
+#include "export.h"
+
+#include <inttypes.h>
+
+#include <frag/opt.h>
+
+struct out {
+	const struct frag_export_job *job;
+	uint32_t ordinal;
+	bool any; /* something was written, in the file */
+	/* the counters that are not written yet */
+	bool held;
+	struct frag_told last;
+	uint64_t us;
+	uint64_t step;
+};
+
+static void begin(struct out *o)
+{
+	fputs(o->any ? ",\n" : "\n", o->job->to);
+	o->any = true;
+}
+
+static void counters(struct out *o)
+{
+	if (!o->held)
+		return;
+	begin(o);
+	fprintf(o->job->to,
+		"{\"ph\":\"C\",\"pid\":%" PRIu32 ",\"ts\":%" PRIu64
+		",\"name\":\"reserved\",\"args\":{\"bytes\":%" PRIu64 "}}",
+		o->ordinal, o->us, o->last.reserved);
+	begin(o);
+	fprintf(o->job->to,
+		"{\"ph\":\"C\",\"pid\":%" PRIu32 ",\"ts\":%" PRIu64
+		",\"name\":\"live\",\"args\":{\"requested\":%" PRIu64 ",\"rounding\":%" PRIu64
+		",\"waiting\":%" PRIu64 "}}",
+		o->ordinal, o->us, o->last.requested, o->last.allocated - o->last.requested,
+		o->last.active - o->last.allocated);
+	o->held = false;
+}
+
+static void instant(struct out *o, uint64_t us, const char *what, uint64_t bytes)
+{
+	char size[32];
+
+	begin(o);
+	fprintf(o->job->to,
+		"{\"ph\":\"i\",\"s\":\"p\",\"pid\":%" PRIu32 ",\"tid\":0,\"ts\":%" PRIu64
+		",\"name\":\"%s%s%s\"}",
+		o->ordinal, us, what, bytes ? " " : "",
+		bytes ? frag_format_bytes(bytes, size, sizeof(size)) : "");
+}
+
+static void mark(struct out *o, const struct frag_event *e, uint64_t us)
+{
+	bool end = e->flags & FRAG_EVF_END;
+
+	begin(o);
+	fprintf(o->job->to,
+		"{\"ph\":\"%c\",\"pid\":%" PRIu32 ",\"tid\":%u,\"ts\":%" PRIu64 ",\"name\":\"",
+		end ? 'E' : 'B', o->ordinal, e->flags & FRAG_EVF_STEP ? 1u : 2u, us);
+	frag_export_escaped(o->job->to, frag_trace_string(o->job->trace, e->slot));
+	fprintf(o->job->to, "\"}");
+	if (!end || !(e->flags & FRAG_EVF_STEP))
+		return;
+	o->step++;
+	begin(o);
+	fprintf(o->job->to,
+		"{\"ph\":\"C\",\"pid\":%" PRIu32 ",\"ts\":%" PRIu64
+		",\"name\":\"steps\",\"args\":{\"done\":%" PRIu64 "}}",
+		o->ordinal, us, o->step);
+}
+
+static int on_event(void *ctx, const struct frag_told *t, struct frag_err *err)
+{
+	struct out *o = ctx;
+	uint64_t us = o->job->trace->start_us + t->e->time_us;
+
+	(void)err;
+	if (o->held && (us != o->us || t->reserved != o->last.reserved))
+		counters(o);
+	o->held = true;
+	o->us = us;
+	o->last = *t;
+	if (t->e->kind == FRAG_EV_MARK)
+		mark(o, t->e, us);
+	if (t->e->kind == FRAG_EV_TRIM)
+		instant(o, us, "empty_cache", 0);
+	if (t->refused)
+		instant(o, us, "out of memory:", t->e->bytes);
+	return 0;
+}
+
+static void meta(struct out *o, const char *what, unsigned tid, const char *name, const char *more)
+{
+	begin(o);
+	fprintf(o->job->to,
+		"{\"ph\":\"M\",\"pid\":%" PRIu32
+		",\"tid\":%u,\"name\":\"%s\",\"args\":{\"name\":\"",
+		o->ordinal, tid, what);
+	frag_export_escaped(o->job->to, name);
+	fputs(more, o->job->to);
+	fputs("\"}}", o->job->to);
+}
+
+int frag_export_perfetto(const struct frag_export_job *job, struct frag_err *err)
+{
+	struct out o = { .job = job };
+
+	fputs("{\"displayTimeUnit\":\"ms\",\"otherData\":{\"trace\":\"", job->to);
+	frag_export_escaped(job->to, job->name);
+	fputs("\",\"policy\":\"", job->to);
+	frag_export_escaped(job->to, job->policy);
+	fputs("\"},\"traceEvents\":[", job->to);
+	for (uint32_t d = 0; d < job->trace->devs_count; d++) {
+		char device[32];
+
+		o.ordinal = job->trace->devs[d].ordinal;
+		o.held = false;
+		o.step = 0;
+		snprintf(device, sizeof(device), ", device %" PRIu32, o.ordinal);
+		meta(&o, "process_name", 0, job->name, device);
+		meta(&o, "thread_name", 1, "steps", "");
+		meta(&o, "thread_name", 2, "marks", "");
+		FRAG_TRY(frag_export_walk(job, d, on_event, NULL, &o, err));
+		counters(&o);
+	}
+	fputs("\n]}\n", job->to);
+	return 0;
+}

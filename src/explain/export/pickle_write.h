@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Writing a pickle: protocol 2 with the few operations that every reader of snapshots knows.
+ * Texts are written once and referred to afterwards (frag_pickle_text), as long as they are short.
+ *
+ * Ownership: the stream is the caller's, who also looks at its errors; release frees the memo.
+ */
+#ifndef FRAG_EXPLAIN_PICKLE_WRITE_H
+#define FRAG_EXPLAIN_PICKLE_WRITE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <frag/error.h>
+
+struct frag_pickle_writer {
+	FILE *to;
+	struct frag_pickle_memo {
+		char *text;
+		uint32_t id;
+	} * memo; /* texts that were written */
+	uint32_t memo_count, memo_cap, next_id;
+	uint32_t *cells; /* open addressing, number + 1 */
+	uint32_t mask;
+	uint32_t in_list; /* items since the last APPENDS of the innermost long list */
+	bool failed;	  /* memory was short */
+};
+
+int frag_pickle_write_begin(struct frag_pickle_writer *w, FILE *to, struct frag_err *err);
+/* The end of the file; FRAG_ENOMEM if anything was lost. */
+int frag_pickle_write_end(struct frag_pickle_writer *w, struct frag_err *err);
+
+void frag_pickle_put_dict(struct frag_pickle_writer *w); /* {, then pairs, then _end */
+void frag_pickle_put_dict_end(struct frag_pickle_writer *w);
+void frag_pickle_put_list(struct frag_pickle_writer *w); /* [, then items, then _end */
+void frag_pickle_put_list_end(struct frag_pickle_writer *w);
+/* After an item of a list that may be long: readers keep the items of one batch on their stack. */
+void frag_pickle_put_list_more(struct frag_pickle_writer *w);
+/* Gives what was just written a number, and puts it once more by its number. */
+uint32_t frag_pickle_put_memo(struct frag_pickle_writer *w);
+void frag_pickle_put_again(struct frag_pickle_writer *w, uint32_t id);
+void frag_pickle_put_text(struct frag_pickle_writer *w, const char *text);
+void frag_pickle_put_uint(struct frag_pickle_writer *w, uint64_t v);
+void frag_pickle_put_double(struct frag_pickle_writer *w, double v);
+void frag_pickle_put_bool(struct frag_pickle_writer *w, bool v);
+void frag_pickle_put_pair(struct frag_pickle_writer *w, uint64_t a, uint64_t b); /* (a, b) */
+
+/* A key and its value. */
+void frag_pickle_set_text(struct frag_pickle_writer *w, const char *key, const char *text);
+void frag_pickle_set_uint(struct frag_pickle_writer *w, const char *key, uint64_t v);
+
+#endif

@@ -1,0 +1,1 @@
+"$CUFRAG" export "$TRACES/leak.frames.cft" --to perfeto
