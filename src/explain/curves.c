@@ -143,6 +143,8 @@ static int draw(void *ctx, uint32_t sample, const struct frag_stage *s,
 	(void)err;
 	c->events[sample] = s->next - 1;
 	c->us[sample] = s->now_us;
+	c->reserved[sample] = frag_stage_reserved(s);
+	c->active[sample] = s->run->allocated + s->run->waiting;
 	c->points = sample + 1;
 	for (size_t i = 0; i < scene->count; i++) {
 		const struct frag_held *h = &scene->list[i];

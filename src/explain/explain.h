@@ -83,6 +83,7 @@ struct frag_curves {
 	size_t live_count, held_count;
 	size_t points;
 	uint64_t events[FRAG_CURVE_POINTS], us[FRAG_CURVE_POINTS];
+	uint64_t reserved[FRAG_CURVE_POINTS], active[FRAG_CURVE_POINTS];
 	uint64_t live[FRAG_CURVE_POINTS][FRAG_CURVES + 1]; /* the last: all others */
 	uint64_t held[FRAG_CURVE_POINTS][FRAG_CURVES + 1];
 };

@@ -52,6 +52,12 @@ int frag_side_of(const struct frag_explained *x, const struct frag_explained *li
 	out->steps = frag_host_calloc(h->count + 1, sizeof(*out->steps));
 	if (!rc && (!out->sites || !out->steps))
 		rc = frag_fail_nomem(err, "comparison");
+	for (size_t i = 0; x->curves && i < x->curves->points; i++) {
+		out->reserved[i] = x->curves->reserved[i];
+		out->active[i] = x->curves->active[i];
+		out->us[i] = x->curves->us[i];
+		out->points = i + 1;
+	}
 	for (size_t i = 0; !rc && i < live->rows_count; i++)
 		rc = add_site(out, live->rows[i].name, live->rows[i].requested_bytes, err);
 	for (size_t i = 0; !rc && i < h->count; i++)

@@ -28,6 +28,9 @@ struct frag_side {
 	size_t sites_count;
 	uint64_t *steps; /* peak live of each; [steps_count] */
 	size_t steps_count;
+	/* over the run, where the explanation has curves */
+	size_t points;
+	uint64_t reserved[FRAG_CURVE_POINTS], active[FRAG_CURVE_POINTS], us[FRAG_CURVE_POINTS];
 };
 
 /* Of a recording, explained at the peak of reserved memory, and at that of live. Errors: FRAG_ENOMEM. */

@@ -8,9 +8,8 @@
 
 #include "cli/common.h"
 #include "cli/opened.h"
+#include "explain/page.h"
 #include "explain/sides.h"
-#include "report/charts/plot.h"
-#include "report/report.h"
 #include "report/text/table.h"
 
 struct options {
@@ -68,6 +67,7 @@ static int take_side(const struct frag_events *ev, struct frag_explain_options o
 	int rc = live && label ? 0 : frag_fail_nomem(err, "comparison");
 
 	opt.at = (struct frag_at){ FRAG_AT_EVENT, x->history.peak_event };
+	opt.series = false;
 	if (!rc)
 		rc = frag_explain(ev, &opt, live, err);
 	if (!rc) {
@@ -91,7 +91,8 @@ static int explain(const struct frag_cli *cli, const struct options *o,
 					    .card = cli->card,
 					    .limit_bytes = frag_opened_limit(in, cli),
 					    .seed = cli->seed,
-					    .threads = cli->threads };
+					    .threads = cli->threads,
+					    .series = cli->out != NULL };
 	struct frag_policy_spec *spec;
 	struct frag_explained *x = frag_host_calloc(1, sizeof(*x));
 	uint64_t most = 0;
@@ -216,8 +217,52 @@ static void sites(const struct frag_compared *c, size_t top, struct frag_text *o
 		frag_text_addf(out, "and %zu more (--top)\n", c->count - top);
 }
 
-static int print(const struct options *o, const struct frag_side *a, const struct frag_side *b,
-		 const struct frag_compared *c, struct frag_err *err)
+static void add_curve(struct frag_text *csv, size_t number, const char *name,
+		      const struct frag_side *s, const uint64_t *bytes)
+{
+	for (size_t i = 0; i < s->points; i++)
+		frag_page_point(csv, number, name, 100.0 * (double)(i + 1) / (double)s->points,
+				s->us[i], bytes[i], bytes[i]);
+}
+
+static int write_page(const struct frag_cli *cli, const struct frag_side *a,
+		      const struct frag_side *b, const struct frag_compared *c, const char *text,
+		      struct frag_err *err)
+{
+	struct frag_text verdict = { 0 };
+	struct frag_page page = { .dir = cli->out,
+				  .file = "diff.html",
+				  .title = "What the change did",
+				  .question = "Does it need more memory than before, and where?",
+				  .text = text,
+				  .argv = cli->argv,
+				  .argc = cli->argc,
+				  .threads = cli->threads };
+	int rc;
+
+	frag_compared_verdict(a, b, c, &verdict);
+	page.answer = frag_text_str(&verdict);
+	page.charts[0] = (struct frag_page_chart){ .base = "diff-memory",
+						   .heading = "Memory over the run",
+						   .caption = "Reserved and live memory, both runs "
+							      "stretched to the same length.",
+						   .title = "Memory before and after",
+						   .subtitle = "" };
+	page.charts_count = a->points && b->points;
+	frag_page_header(&page.charts[0].csv, "run_percent");
+	add_curve(&page.charts[0].csv, 0, "before: reserved", a, a->reserved);
+	add_curve(&page.charts[0].csv, 1, "after: reserved", b, b->reserved);
+	add_curve(&page.charts[0].csv, 2, "before: live", a, a->active);
+	add_curve(&page.charts[0].csv, 3, "after: live", b, b->active);
+	rc = frag_page_write(&page, err);
+	if (!page.charts_count)
+		frag_text_release(&page.charts[0].csv);
+	frag_text_release(&verdict);
+	return rc;
+}
+
+static int print(const struct frag_cli *cli, const struct options *o, const struct frag_side *a,
+		 const struct frag_side *b, const struct frag_compared *c, struct frag_err *err)
 {
 	struct frag_text out = { 0 };
 	int rc;
@@ -239,7 +284,9 @@ static int print(const struct options *o, const struct frag_side *a, const struc
 	}
 	sites(c, o->top, &out);
 	rc = frag_text_check(&out, err);
-	if (!rc)
+	if (!rc && cli->out)
+		rc = write_page(cli, a, b, c, frag_text_str(&out), err);
+	if (!rc && (!cli->json || strcmp(cli->json, "-") != 0))
 		fputs(frag_text_str(&out), stdout);
 	frag_text_release(&out);
 	return rc;
@@ -285,8 +332,8 @@ static int diff(const struct frag_cli *cli, const struct options *o, struct frag
 
 	FRAG_TRY(frag_sides_compare(a, b, &c, err));
 	rc = cli->json ? write_json(cli, a, b, &c, err) : 0;
-	if (!rc && (!cli->json || strcmp(cli->json, "-") != 0))
-		rc = print(o, a, b, &c, err);
+	if (!rc)
+		rc = print(cli, o, a, b, &c, err);
 	if (!rc && o->fail_on_growth >= 0 &&
 	    (c.reserved_growth > o->fail_on_growth || c.live_growth > o->fail_on_growth))
 		rc = FRAG_EXIT_CONDITION;
@@ -345,7 +392,7 @@ const struct frag_cmd frag_cmd_diff = {
 		 "number, not by event. With --fail-on-growth, a memory regression test for CI.",
 	.examples = "  cufrag diff before.pickle after.pickle\n"
 		    "  cufrag diff main.json branch.pickle --fail-on-growth 5%\n",
-	.shared = FRAG_CLI_CARD | FRAG_CLI_JSON | FRAG_CLI_SEED | FRAG_CLI_THREADS,
+	.shared = FRAG_CLI_CARD | FRAG_CLI_JSON | FRAG_CLI_OUT | FRAG_CLI_SEED | FRAG_CLI_THREADS,
 	.options = FRAG_CMD_OPTIONS(options),
 	.options_size = sizeof(struct options),
 	.init = init,

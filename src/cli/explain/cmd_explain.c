@@ -77,6 +77,8 @@ static int put_all(const struct frag_cli *cli, const struct options *o,
 	int rc;
 
 	FRAG_TRY(put_stacks(o, x, title, err));
+	if (cli->out)
+		FRAG_TRY(frag_explain_page(cli, x, title, policy, o->top, err));
 	if (cli->json) {
 		json_t *root = frag_cli_json_head(cli), *body = frag_explain_json(x, title, policy);
 
@@ -213,7 +215,7 @@ const struct frag_cmd frag_cmd_explain = {
 		    "  cufrag explain oom.pickle --at oom --out report\n"
 		    "  cufrag explain run.pickle --at peak --policy "
 		    "pytorch:expandable_segments:True\n",
-	.shared = FRAG_CLI_CARD | FRAG_CLI_JSON | FRAG_CLI_SEED | FRAG_CLI_THREADS,
+	.shared = FRAG_CLI_CARD | FRAG_CLI_JSON | FRAG_CLI_OUT | FRAG_CLI_SEED | FRAG_CLI_THREADS,
 	.options = FRAG_CMD_OPTIONS(options),
 	.options_size = sizeof(struct options),
 	.init = init,

@@ -18,6 +18,11 @@ void frag_explain_moment(const struct frag_explained *x, struct frag_text *out);
 /* New reference, NULL when memory is short. All rows. */
 json_t *frag_explain_json(const struct frag_explained *x, const char *title, const char *policy);
 
+/* explain.html with its charts into --out. */
+struct frag_cli;
+int frag_explain_page(const struct frag_cli *cli, const struct frag_explained *x, const char *title,
+		      const char *policy, size_t top, struct frag_err *err);
+
 /* Live blocks by whole stack. folded: "outermost;…;innermost bytes" as flamegraph.pl reads it. */
 int frag_explain_folded(const struct frag_explained *x, struct frag_text *out,
 			struct frag_err *err);
