@@ -79,6 +79,8 @@ static inline struct pt_block *search(struct pt *a, struct pt_set *set, uint64_t
 	b = pt_of(frag_binset_lower(&set->free, size));
 	if (FRAG_UNLIKELY(!b))
 		return NULL;
+	if (FRAG_UNLIKELY(a->learnt != NULL))
+		b = pt_learn_first(a, b, false);
 	if (FRAG_UNLIKELY(b->ranged)) {
 		b = a->conf.expandable ? prefer_inner(b) : skip_ranged(b);
 		if (!b)
@@ -118,15 +120,6 @@ static __attribute__((noinline)) int miss(struct pt *a, struct pt_set *set, uint
 	if (rc == FRAG_OOM)
 		a->st.num_ooms++;
 	return rc;
-}
-
-static inline bool should_split(const struct pt *a, const struct pt_block *b, uint64_t size)
-{
-	uint64_t left = b->size - size;
-
-	if (b->kind == PT_SMALL || a->conf.expandable)
-		return left >= PT_MIN_BLOCK;
-	return size < a->max_split && left > PT_SMALL_LIMIT;
 }
 
 /* The low part becomes a new block; `rest` keeps its object and is free. */
@@ -203,7 +196,7 @@ static int pt_malloc(void *self, const struct frag_request *req, struct frag_blo
 	cached = b != NULL;
 	if (FRAG_UNLIKELY(!cached))
 		FRAG_TRY(miss(a, set, size, &b, &cls, err));
-	if (should_split(a, b, size)) {
+	if (size < set->split_below && b->size - size > set->split_left) {
 		b = split(a, b, size, cached);
 		if (FRAG_LIKELY(cached))
 			cls = FRAG_CLASS_SPLIT;
@@ -401,6 +394,7 @@ static void pt_destroy(void *self)
 		pt_seg_drop(a, g);
 	}
 	pt_sets_release(a);
+	pt_learn_end(a);
 	frag_slab_release(&a->blocks);
 	frag_host_free(a);
 }

@@ -137,6 +137,8 @@ struct pt_set {
 	struct frag_binset free;   /* (size, rank) */
 	struct frag_bset unmapped; /* (0, addr) */
 	struct pt_pool *pool;
+	/* a block is split for a request below the one if more than the other is left */
+	uint64_t split_below, split_left;
 	uint32_t stream;
 	size_t blocks;	 /* in existence */
 	size_t reserved; /* what both sets have room for */
@@ -146,6 +148,7 @@ struct pt_pool {
 	struct pt_set **sets; /* by stream, NULL where never used */
 	uint32_t sets_count;
 	bool small;
+	bool no_split;	/* every request takes a whole free block */
 	uint16_t id;	/* 0 = default */
 	uint64_t calls; /* searches, while garbage collection is possible */
 };
@@ -213,6 +216,7 @@ struct pt {
 	unsigned release;	       /* of PyTorch, as FRAG_TORCH has it */
 	unsigned rank_bits;	       /* PT_BY_SEGMENT: of the places in a segment */
 	uint64_t made;		       /* PT_BY_SEGMENT: segments, PT_BY_BLOCK: blocks */
+	struct pt_learnt *learnt;      /* pt_learn.c; NULL: the order is known */
 	uint32_t roundup[PT_ROUNDUPS]; /* divisions from 1 MiB up, 0/1 = off */
 	uint64_t total;		       /* bytes held, all pools */
 	uint64_t releasable;	       /* sum over the free blocks */
@@ -528,6 +532,18 @@ void pt_room_grown(struct pt_block *b);
 int pt_room_pages(struct pt_block *u, frag_addr_t end, struct frag_err *err);
 /* For `check`: NULL, or what is broken. O(pages). */
 const char *pt_room_broken(const struct pt_seg *g);
+
+/*
+ * pt_learn.c: a restored state in which the order of equals is not known. Of the free blocks
+ * from `b` on that are as large and could as well come first, the one that the recording shows;
+ * `b` where it shows none. release: what it shows being given back.
+ */
+struct pt_block *pt_learn_first(struct pt *a, struct pt_block *b, bool release);
+/* What the state was restored with is all that is unknown. */
+int pt_learn_begin(struct pt *a, struct frag_err *err);
+void pt_learn_end(struct pt *a);
+/* Puts what the recording shows next to the front of a list of free blocks. */
+void pt_learn_list(struct pt *a, struct pt_block **list, size_t n);
 
 /* pt_restore.c */
 int pt_restore(void *self, const struct frag_initial_state *initial, uint64_t *handles,

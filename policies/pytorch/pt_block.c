@@ -28,6 +28,8 @@ static int grow_pools(struct pt *a, uint32_t want, struct frag_err *err)
 		return frag_fail_nomem(err, "pytorch: pools");
 	for (uint32_t i = a->pools_count; i < want; i++)
 		pools[i] = (struct pt_pool){ .small = !(i & 1), .id = (uint16_t)(i / 2) };
+	for (uint32_t i = FRAG_MAX(a->pools_count, 2u); i < want && a->env.no_split; i++)
+		pools[i].no_split = a->env.no_split(a->env.no_split_ctx, pools[i].id);
 	a->pools = pools;
 	a->pools_count = want;
 	/* the pools have moved: sets point to them */
@@ -50,6 +52,14 @@ static int grow_streams(struct pt_pool *pool, uint32_t want, struct frag_err *er
 	return 0;
 }
 
+static void set_split_rule(const struct pt *a, struct pt_set *set)
+{
+	bool fine = set->pool->small || a->conf.expandable;
+
+	set->split_below = set->pool->no_split ? 0 : fine ? PT_UNLIMITED : a->max_split;
+	set->split_left = fine ? PT_MIN_BLOCK - 1 : PT_SMALL_LIMIT;
+}
+
 int pt_set_make(struct pt *a, uint16_t pool_id, bool small, uint32_t stream, struct pt_set **out,
 		struct frag_err *err)
 {
@@ -70,6 +80,7 @@ int pt_set_make(struct pt *a, uint16_t pool_id, bool small, uint32_t stream, str
 		frag_bset_init(&set->unmapped);
 		set->pool = pool;
 		set->stream = stream;
+		set_split_rule(a, set);
 		pool->sets[stream] = set;
 	}
 	*out = pool->sets[stream];

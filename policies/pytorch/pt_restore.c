@@ -244,5 +244,5 @@ int pt_restore(void *self, const struct frag_initial_state *initial, uint64_t *h
 	for (struct pt_seg *g = s.a->segs; g; g = g->next)
 		if (g->page)
 			insert_free(s.a, g);
-	return 0;
+	return pt_learn_begin(s.a, err);
 }

@@ -88,6 +88,7 @@ int pt_release_oversize(struct pt *a, struct pt_set *set, uint64_t size, bool *e
 		return 0;
 	b = pt_of(frag_binset_lower(&set->free, key));
 	if (b && !b->ranged && !pt_is_split(b)) {
+		b = pt_learn_first(a, b, true);
 		*enough = true;
 		return release_segment(a, b, err);
 	}
@@ -148,10 +149,14 @@ int pt_release_pool(struct pt *a, struct pt_pool *pool, struct frag_err *err)
 	int rc = 0;
 
 	FRAG_TRY(collect(pool, &list, &segments, &ranged, err));
-	for (size_t i = 0; i < segments && !rc; i++)
+	for (size_t i = 0; i < segments && !rc; i++) {
+		pt_learn_list(a, list + i, segments - i);
 		rc = release_segment(a, list[i], err);
-	for (size_t i = segments; i < segments + ranged && !rc; i++)
+	}
+	for (size_t i = segments; i < segments + ranged && !rc; i++) {
+		pt_learn_list(a, list + i, segments + ranged - i);
 		rc = pt_range_unmap(a, list[i], err);
+	}
 	frag_host_free(list);
 	return rc;
 }

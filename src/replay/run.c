@@ -77,6 +77,13 @@ static int restore_state(struct frag_run *run, const struct frag_initial_state *
 	return rc;
 }
 
+static bool is_no_split(const void *dev, uint16_t pool)
+{
+	const struct frag_trace_dev *hdr = dev;
+
+	return pool < hdr->pools_count && hdr->pools[pool].b & FRAG_POOL_NO_SPLIT;
+}
+
 static int open_policy(struct frag_run *run, const struct frag_trace_dev *hdr,
 		       const struct frag_run_hooks *hooks, struct frag_err *err)
 {
@@ -94,9 +101,13 @@ static int open_policy(struct frag_run *run, const struct frag_trace_dev *hdr,
 					.source_release = run->opt.source_release
 								  ? run->opt.source_release
 								  : hdr->source_release };
+	env.no_split = is_no_split;
+	env.no_split_ctx = hdr;
 	if (hooks) {
 		env.journal = hooks->journal;
 		env.journal_ctx = hooks->journal_ctx;
+		env.recorded_next = hooks->recorded_next;
+		env.recorded_ctx = hooks->journal_ctx;
 	}
 	FRAG_TRY(frag_policy_create(run->spec, &env, &run->policy, err));
 	if (hooks && hooks->initial && hooks->initial->segments_count && run->policy.ops->restore)

@@ -72,6 +72,7 @@ struct frag_run {
 struct frag_run_hooks {
 	frag_journal_fn journal;
 	void *journal_ctx;
+	bool (*recorded_next)(void *ctx, bool release, frag_addr_t addr); /* see policy.h */
 	const struct frag_initial_state
 		*initial; /* start from this state (policies with `restore`) */
 };

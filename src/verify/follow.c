@@ -205,6 +205,19 @@ static int place(void *ctx, enum frag_call kind, uint64_t bytes, frag_addr_t *ad
 	}
 }
 
+/* A history that began late does not hold the order of what was there: choices show it. */
+static bool recorded_next(void *ctx, bool release, frag_addr_t addr)
+{
+	const struct follow *f = ctx;
+	const struct frag_evidence *e = expected(f);
+
+	if (f->restoring || f->r->diff != FOLLOW_SAME)
+		return false;
+	if (release)
+		return e && follow_is_release(e) && e->addr == addr;
+	return f->td->events[f->event].kind == FRAG_EV_ALLOC && f->td->addrs[f->event] == addr;
+}
+
 /* ---- the policy tells of its segments ---- */
 
 static void journal(void *ctx, enum frag_segment_event kind, frag_addr_t addr, uint64_t bytes,
@@ -447,6 +460,7 @@ int follow_recording(const struct frag_trace_dev *td, const struct frag_policy_s
 	struct frag_run_options opt;
 	struct frag_run_hooks hooks = { .journal = journal,
 					.journal_ctx = &f,
+					.recorded_next = recorded_next,
 					.initial = &td->initial };
 	int rc;
 

@@ -125,6 +125,16 @@ struct frag_policy_env {
 	/* Release of the allocator that made the recording, as that policy numbers releases
 	 * (PyTorch: frag/torch.h); 0 = not known, or no recording. */
 	unsigned source_release;
+	/*
+	 * Where a state was restored whose order among equals is not known: is this what the
+	 * recording shows next, the block that is handed out (release: what is given back) at addr?
+	 * NULL: nobody knows.
+	 */
+	bool (*recorded_next)(void *ctx, bool release, frag_addr_t addr);
+	void *recorded_ctx;
+	/* Which private pools of the recording never split blocks; NULL = none. */
+	bool (*no_split)(const void *ctx, uint16_t pool);
+	const void *no_split_ctx;
 };
 
 /* flags of a policy */

@@ -88,6 +88,8 @@ struct frag_final_segment {
 struct frag_pool_id {
 	uint64_t a, b; /* {0,0} default, {n,0} graph capture, {0,n} MemPool */
 };
+/* In b: blocks of the pool are never split (MemPool(no_split=True)), as its blocks show. */
+#define FRAG_POOL_NO_SPLIT (1ull << 63)
 
 struct frag_trace_dev {
 	uint32_t ordinal;

@@ -268,6 +268,7 @@ static int build(struct frag_builder *b)
 	FRAG_TRY(sort_streams(b));
 	FRAG_TRY(copy_pools(b));
 	FRAG_TRY(copy_finals(b));
+	FRAG_TRY(frag_build_no_split(b->out, b->err));
 	FRAG_TRY(rewind_initial(b));
 	FRAG_TRY(allocate(b, b->out->initial.blocks_count));
 	FRAG_TRY(frag_build_initial(b));
