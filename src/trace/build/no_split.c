@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Private pools whose blocks are never split (MemPool(no_split=True)). A snapshot does not name
+ * them; what is left in them shows it: a live block of more than twice what was requested, which
+ * a pool that splits would have cut, and no block that was cut out of a segment, or of the pages
+ * of an expandable one.
+ */
+#include "build_internal.h"
+
+struct signs {
+	bool cut, whole;
+};
+
+static void look(const struct frag_trace_dev *dev, const struct frag_final_segment *s,
+		 struct signs *out)
+{
+	uint64_t page = s->small ? 2 * FRAG_MIB : 1 * FRAG_MIB;
+
+	for (uint32_t i = s->first_block; i < s->first_block + s->blocks_count; i++) {
+		const struct frag_final_block *b = &dev->final_blocks[i];
+
+		/* the page of a large expandable segment is a setting: whole MiB, at least */
+		if (s->expandable ? b->bytes % page != 0 : s->blocks_count > 1)
+			out->cut = true;
+		if (b->state == FRAG_STATE_LIVE && b->requested && b->bytes / 2 > b->requested)
+			out->whole = true;
+	}
+}
+
+int frag_build_no_split(struct frag_trace_dev *dev, struct frag_err *err)
+{
+	struct signs *signs = frag_host_calloc(dev->pools_count, sizeof(*signs));
+
+	if (!signs)
+		return frag_fail_nomem(err, "pools");
+	for (size_t i = 0; i < dev->final_segments_count; i++)
+		look(dev, &dev->final_segments[i], &signs[dev->final_segments[i].pool]);
+	for (uint32_t p = 1; p < dev->pools_count; p++)
+		if (signs[p].whole && !signs[p].cut)
+			dev->pools[p].b |= FRAG_POOL_NO_SPLIT;
+	frag_host_free(signs);
+	return 0;
+}
