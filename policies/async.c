@@ -38,8 +38,8 @@ static const struct frag_opt opts[] = {
 };
 
 struct self {
+	struct frag_direct blocks; /* first: its hooks are used as they are */
 	struct frag_policy_env env;
-	struct frag_direct blocks;
 	uint64_t pool;
 };
 
@@ -133,13 +133,6 @@ static int release(void *self, const struct frag_block *block, struct frag_err *
 	return rc;
 }
 
-static void free_requested(void *self, const struct frag_block *block)
-{
-	struct self *s = self;
-
-	frag_direct_wait(&s->blocks, (void *)(uintptr_t)block->handle);
-}
-
 static int trim(void *self, uint16_t pool, struct frag_err *err)
 {
 	struct self *s = self;
@@ -149,20 +142,6 @@ static int trim(void *self, uint16_t pool, struct frag_err *err)
 		s->env.sync(s->env.sync_ctx);
 	FRAG_TRY(frag_dev_sync_all(s->env.dev, err));
 	return frag_dev_mempool_trim(s->env.dev, s->pool, 0, err);
-}
-
-static void visit(void *self, const struct frag_visitor *v)
-{
-	struct self *s = self;
-
-	frag_direct_visit(&s->blocks, v);
-}
-
-static void usage(void *self, struct frag_usage *out)
-{
-	struct self *s = self;
-
-	frag_direct_usage(&s->blocks, out);
 }
 
 static int check(void *self, struct frag_err *err)
@@ -202,10 +181,10 @@ const struct frag_policy_ops frag_policy_async = {
 	.destroy = destroy,
 	.alloc = alloc,
 	.free = release,
-	.free_requested = free_requested,
+	.free_requested = frag_direct_free_requested,
 	.trim = trim,
-	.visit = visit,
-	.usage = usage,
+	.visit = frag_direct_visit,
+	.usage = frag_direct_usage,
 	.check = check,
 	.counters = counters,
 };

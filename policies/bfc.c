@@ -109,11 +109,13 @@ static int create(const struct frag_policy_env *env, const void *params, void **
 		  struct frag_err *err)
 {
 	const struct frag_bfc_params *p = params;
-	struct frag_bfc *s = frag_host_calloc(1, sizeof(*s));
+	struct frag_bfc *s;
 	double fraction;
 
-	if (!s)
-		return frag_fail_nomem(err, "policy bfc");
+	FRAG_TRY(frag_heap_create(env, sizeof(*s),
+				  ((const struct frag_bfc_params *)params)->variant == FRAG_BFC_ORT,
+				  "policy bfc", out, err));
+	s = *out;
 	s->params = p;
 	s->ort = p->variant == FRAG_BFC_ORT;
 	fraction = p->fraction > 0 ? p->fraction : 0.75;
@@ -126,10 +128,8 @@ static int create(const struct frag_policy_env *env, const void *params, void **
 				  : p->max_internal;
 	s->step = s->ort ? p->initial : p->growth ? XLA_FIRST_STEP : s->limit;
 	s->step = frag_bfc_round(FRAG_MAX(FRAG_MIN(s->step, s->limit), 1));
-	frag_heap_init(&s->heap, env, s->ort);
 	frag_bset_nodes_init(&s->nodes);
 	frag_bset_init_shared(&s->shared, &s->nodes);
-	*out = s;
 	return 0;
 }
 
@@ -294,13 +294,10 @@ static int check(void *self, struct frag_err *err)
 	}
 	if (bad)
 		return frag_fail(err, FRAG_ECHECK, "set of free chunks: %s", bad);
-	if (n != s->heap.free_count)
-		return frag_fail(err, FRAG_ECHECK, "%zu chunks in the sets, %zu are free", n,
-				 s->heap.free_count);
 	if (regions != s->region_bytes || regions > s->limit)
 		return frag_fail(err, FRAG_ECHECK, "regions of %" PRIu64 " bytes, limit %" PRIu64,
 				 regions, s->limit);
-	return frag_heap_check(&s->heap, indexed, s, err);
+	return frag_heap_check(&s->heap, n, indexed, s, err);
 }
 
 const struct frag_policy_ops frag_policy_bfc = {

@@ -2,7 +2,7 @@
 /*
  * cub: CUB's CachingDeviceAllocator.
  *
- * Rules (NVIDIA/cccl, cub/cub/util_allocator.cuh, 2024-2026; policies.md 8.1):
+ * Rules (NVIDIA/cccl, cub/cub/util_allocator.cuh, 2024-2026):
  *  - Bins are powers of growth (8), from growth^min-bin (512 B) to growth^max-bin (2 MiB). A
  *    request is rounded up to its bin. Above the top bin it is cudaMalloc and cudaFree of its
  *    exact size each time. Nothing is split or merged: every block is a segment.
@@ -98,10 +98,10 @@ static int validate(const void *params, struct frag_err *err)
 static int create(const struct frag_policy_env *env, const void *params, void **out,
 		  struct frag_err *err)
 {
-	struct self *s = frag_host_calloc(1, sizeof(*s));
+	struct self *s;
 
-	if (!s)
-		return frag_fail_nomem(err, "policy cub");
+	FRAG_TRY(frag_heap_create(env, sizeof(*s), true, "policy cub", out, err));
+	s = *out;
 	s->params = params;
 	s->bins = (uint32_t)(s->params->max_bin - s->params->min_bin + 1);
 	s->frees = 1;
@@ -112,8 +112,6 @@ static int create(const struct frag_policy_env *env, const void *params, void **
 	}
 	for (uint32_t i = 0; i < s->bins; i++)
 		frag_bset_init(&s->heads[i]);
-	frag_heap_init(&s->heap, env, true);
-	*out = s;
 	return 0;
 }
 
@@ -401,13 +399,6 @@ static int trim(void *self, uint16_t pool, struct frag_err *err)
 	return drop_all(self, err);
 }
 
-static void usage(void *self, struct frag_usage *out)
-{
-	struct self *s = self;
-
-	frag_heap_usage(&s->heap, 0, out);
-}
-
 /* ---- check -------------------------------------------------------------------------------- */
 
 static bool queue_sound(const struct self *s, const struct queue *q, uint32_t stream, unsigned bin,
@@ -470,10 +461,7 @@ static int check(void *self, struct frag_err *err)
 		return frag_fail(err, FRAG_ECHECK,
 				 "%" PRIu64 " bytes are cached, %" PRIu64 " are counted", bytes,
 				 s->cached_bytes);
-	if (count != s->heap.free_count)
-		return frag_fail(err, FRAG_ECHECK, "%zu blocks in queues, %zu are free", count,
-				 s->heap.free_count);
-	return frag_heap_check(&s->heap, NULL, NULL, err);
+	return frag_heap_check(&s->heap, count, NULL, NULL, err);
 }
 
 const struct frag_policy_ops frag_policy_cub = {
@@ -492,6 +480,6 @@ const struct frag_policy_ops frag_policy_cub = {
 	.free_requested = frag_heap_op_free_requested,
 	.trim = trim,
 	.visit = frag_heap_op_visit,
-	.usage = usage,
+	.usage = frag_heap_op_usage,
 	.check = check,
 };

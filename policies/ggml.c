@@ -2,8 +2,7 @@
 /*
  * ggml: the older pool of llama.cpp, for cards without virtual memory management.
  *
- * Rules (ggml-org/llama.cpp, ggml/src/ggml-cuda/ggml-cuda.cu, struct ggml_cuda_pool_leg, 2026;
- * policies.md 8.4):
+ * Rules (ggml-org/llama.cpp, ggml/src/ggml-cuda/ggml-cuda.cu, struct ggml_cuda_pool_leg, 2026):
  *  - A pool per stream: an array of 256 slots for cached buffers.
  *  - The smallest cached buffer that holds the request serves it, the lowest slot among equals,
  *    if it is less than 64 GiB larger. The whole buffer is granted: no split, no merge.
@@ -24,6 +23,7 @@
  * pieces without a slot are in the chain `left`.
  */
 #include "bset.h"
+#include "lib/bits.h"
 #include "segheap.h"
 
 #include <inttypes.h>
@@ -76,14 +76,12 @@ struct self {
 static int create(const struct frag_policy_env *env, const void *params, void **out,
 		  struct frag_err *err)
 {
-	struct self *s = frag_host_calloc(1, sizeof(*s));
+	struct self *s;
 
-	if (!s)
-		return frag_fail_nomem(err, "policy ggml");
+	FRAG_TRY(frag_heap_create(env, sizeof(*s), true, "policy ggml", out, err));
+	s = *out;
 	s->params = params;
-	frag_heap_init(&s->heap, env, true);
 	frag_bset_nodes_init(&s->nodes);
-	*out = s;
 	return 0;
 }
 
@@ -114,9 +112,7 @@ static struct pool *pool_new(struct self *s)
 		return NULL;
 	q->slots = (struct frag_piece **)(q + 1);
 	for (i = 0; i < n; i++)
-		q->empty[i / 64] |= 1ull << (i % 64);
-	for (i = 0; i < (n + 63) / 64; i++)
-		q->empty_words |= 1ull << i;
+		frag_bits_add(q->empty, &q->empty_words, (uint32_t)i);
 	frag_bset_init_shared(&q->cached, &s->nodes);
 	return q;
 }
@@ -147,15 +143,12 @@ static struct pool *pool_get(struct self *s, uint32_t stream)
 /* Into the first empty slot; false if there is none. */
 static bool put(struct pool *q, struct frag_piece *p)
 {
-	unsigned w, slot;
+	uint32_t slot;
 
 	if (!q->empty_words)
 		return false;
-	w = (unsigned)__builtin_ctzll(q->empty_words);
-	slot = w * 64 + (unsigned)__builtin_ctzll(q->empty[w]);
-	q->empty[w] &= q->empty[w] - 1;
-	if (!q->empty[w])
-		q->empty_words &= ~(1ull << w);
+	slot = frag_bits_first(q->empty, q->empty_words);
+	frag_bits_drop(q->empty, &q->empty_words, slot);
 	q->slots[slot] = p;
 	p->tag = slot;
 	p->mark = IN_SLOT;
@@ -167,8 +160,7 @@ static bool put(struct pool *q, struct frag_piece *p)
 static void vacate(struct pool *q, struct frag_piece *p)
 {
 	q->slots[p->tag] = NULL;
-	q->empty[p->tag / 64] |= 1ull << (p->tag % 64);
-	q->empty_words |= 1ull << (p->tag / 64);
+	frag_bits_add(q->empty, &q->empty_words, p->tag);
 	p->mark = IN_USE;
 }
 
@@ -292,13 +284,6 @@ static int trim(void *self, uint16_t pool, struct frag_err *err)
 	return 0;
 }
 
-static void usage(void *self, struct frag_usage *out)
-{
-	struct self *s = self;
-
-	frag_heap_usage(&s->heap, 0, out);
-}
-
 /* ---- check -------------------------------------------------------------------------------- */
 
 static const char *pool_broken(const struct self *s, const struct pool *q, uint32_t stream)
@@ -348,10 +333,7 @@ static int check(void *self, struct frag_err *err)
 			return frag_fail(err, FRAG_ECHECK, "a buffer that was left is in use");
 		n++;
 	}
-	if (n != s->heap.free_count)
-		return frag_fail(err, FRAG_ECHECK, "%zu buffers in slots, %zu are free", n,
-				 s->heap.free_count);
-	return frag_heap_check(&s->heap, NULL, NULL, err);
+	return frag_heap_check(&s->heap, n, NULL, NULL, err);
 }
 
 const struct frag_policy_ops frag_policy_ggml = {
@@ -369,6 +351,6 @@ const struct frag_policy_ops frag_policy_ggml = {
 	.free_requested = frag_heap_op_free_requested,
 	.trim = trim,
 	.visit = frag_heap_op_visit,
-	.usage = usage,
+	.usage = frag_heap_op_usage,
 	.check = check,
 };

@@ -2,8 +2,7 @@
 /*
  * ggml-vmm: the pool of llama.cpp over virtual memory, a stack.
  *
- * Rules (ggml-org/llama.cpp, ggml/src/ggml-cuda/ggml-cuda.cu, struct ggml_cuda_pool_vmm, 2026;
- * policies.md 8.5):
+ * Rules (ggml-org/llama.cpp, ggml/src/ggml-cuda/ggml-cuda.cu, struct ggml_cuda_pool_vmm, 2026):
  *  - A pool per stream: 32 GiB of address space, reserved at the first request; a request that
  *    would go beyond is refused.
  *  - Requests are rounded up to 128 B and taken from the top of what is in use.

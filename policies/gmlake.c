@@ -3,7 +3,7 @@
  * gmlake: GMLake, stitching of free pieces by a second mapping.
  *
  * Rules of variant=code (intelligent-machine-learning/glake, GMLake/src/CUDACachingAllocator.cpp
- * and GMLake/include/cuda_vmm_allocator.h, 2024, a fork of PyTorch 1.13; policies.md 9.2):
+ * and GMLake/include/cuda_vmm_allocator.h, 2024, a fork of PyTorch 1.13):
  *  - Up to 1 MiB after rounding to 512 B: PyTorch's small pool. Segments of 2 MiB by cudaMalloc,
  *    best fit in the stream, any rest split off, merged on free.
  *  - Larger: rounded to 2 MiB. Segments of 20 MiB for less than 10 MiB, else of the size, of
@@ -28,7 +28,7 @@
  * frag-limit on (the source fails below it). Not modelled: max_split_size and
  * garbage_collection_threshold, both off by default.
  *
- * Rules of variant=paper (ASPLOS 2024, arXiv 2401.08156; policies.md 9.1): large is 2 MiB and
+ * Rules of variant=paper (ASPLOS 2024, arXiv 2401.08156): large is 2 MiB and
  * more, segments are of just the size. S1: a free piece, else a free stitched block, of exactly
  * the size. S2: a larger free piece: below frag-limit (128 MiB) it is granted whole, else it is
  * split, and a stitched block over both parts keeps its size available. S3: pieces of frag-limit

@@ -3,7 +3,7 @@
  * managed: cudaMallocManaged for every request; what is reserved is what has
  * become resident on the card.
  *
- * Rules (NVIDIA/open-gpu-kernel-modules kernel-open/nvidia-uvm; policies.md 14).
+ * Rules (NVIDIA/open-gpu-kernel-modules kernel-open/nvidia-uvm).
  *  - cudaMallocManaged takes address space only. Pages come to the card when
  *    they are touched or prefetched, in blocks of 2 MiB; when the card is
  *    full, the block that was populated first goes back to the host.
@@ -38,9 +38,9 @@ static const struct frag_opt opts[] = {
 };
 
 struct self {
+	struct frag_direct blocks; /* first: its hooks are used as they are */
 	struct frag_policy_env env;
 	const struct params *params;
-	struct frag_direct blocks;
 };
 
 static int create(const struct frag_policy_env *env, const void *params, void **out,
@@ -123,34 +123,6 @@ static int release(void *self, const struct frag_block *block, struct frag_err *
 	return rc;
 }
 
-static void free_requested(void *self, const struct frag_block *block)
-{
-	struct self *s = self;
-
-	frag_direct_wait(&s->blocks, (void *)(uintptr_t)block->handle);
-}
-
-static void visit(void *self, const struct frag_visitor *v)
-{
-	struct self *s = self;
-
-	frag_direct_visit(&s->blocks, v);
-}
-
-static void usage(void *self, struct frag_usage *out)
-{
-	struct self *s = self;
-
-	frag_direct_usage(&s->blocks, out);
-}
-
-static int check(void *self, struct frag_err *err)
-{
-	struct self *s = self;
-
-	return frag_direct_check(&s->blocks, err);
-}
-
 static void counters(void *self, frag_counter_fn fn, void *ctx)
 {
 	struct self *s = self;
@@ -179,9 +151,9 @@ const struct frag_policy_ops frag_policy_managed = {
 	.destroy = destroy,
 	.alloc = alloc,
 	.free = release,
-	.free_requested = free_requested,
-	.visit = visit,
-	.usage = usage,
-	.check = check,
+	.free_requested = frag_direct_free_requested,
+	.visit = frag_direct_visit,
+	.usage = frag_direct_usage,
+	.check = frag_direct_check,
 	.counters = counters,
 };

@@ -26,10 +26,8 @@ static int create(const struct frag_policy_env *env, const void *params, void **
 	struct self *s = frag_host_alloc(sizeof(*s));
 
 	(void)params;
-	if (!s)
-		return frag_fail_nomem(err, "policy native");
-	frag_heap_init(&s->heap, env, true);
-	*out = s;
+	FRAG_TRY(frag_heap_create(env, sizeof(*s), true, "policy native", out, err));
+	s = *out;
 	return 0;
 }
 
@@ -88,20 +86,13 @@ static int trim(void *self, uint16_t pool, struct frag_err *err)
 	return drop_left_behind(self, err);
 }
 
-static void usage(void *self, struct frag_usage *out)
-{
-	struct self *s = self;
-
-	frag_heap_usage(&s->heap, 0, out);
-}
-
 static int check(void *self, struct frag_err *err)
 {
 	struct self *s = self;
 
 	if (s->heap.pieces_count != s->heap.segs_count)
 		return frag_fail(err, FRAG_ECHECK, "a segment with more than one block");
-	return frag_heap_check(&s->heap, NULL, NULL, err);
+	return frag_heap_check(&s->heap, s->heap.free_count, NULL, NULL, err);
 }
 
 const struct frag_policy_ops frag_policy_native = {
@@ -117,6 +108,6 @@ const struct frag_policy_ops frag_policy_native = {
 	.free_requested = frag_heap_op_free_requested,
 	.trim = trim,
 	.visit = frag_heap_op_visit,
-	.usage = usage,
+	.usage = frag_heap_op_usage,
 	.check = check,
 };

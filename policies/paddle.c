@@ -3,7 +3,7 @@
  * paddle: PaddlePaddle's auto-growth best-fit allocator.
  *
  * Rules (PaddlePaddle/Paddle, paddle/phi/core/memory/allocation/
- * auto_growth_best_fit_allocator.cc, 2025; before in paddle/fluid; policies.md 8.3):
+ * auto_growth_best_fit_allocator.cc, 2025; before in paddle/fluid):
  *  - Requests are rounded up to 256 B. One set of free blocks by size, then address, for all
  *    streams; the smallest block that fits serves the request.
  *  - Split exactly: the TAIL of the block is handed out, the rest stays free at its head.
@@ -60,15 +60,13 @@ static uint64_t aligned(uint64_t bytes)
 static int create(const struct frag_policy_env *env, const void *params, void **out,
 		  struct frag_err *err)
 {
-	struct self *s = frag_host_calloc(1, sizeof(*s));
+	struct self *s;
 
-	if (!s)
-		return frag_fail_nomem(err, "policy paddle");
+	FRAG_TRY(frag_heap_create(env, sizeof(*s), true, "policy paddle", out, err));
+	s = *out;
 	s->params = params;
 	s->chunk_size = FRAG_MAX(aligned(s->params->chunk_size), ALIGNMENT);
-	frag_heap_init(&s->heap, env, true);
 	frag_bset_init(&s->free);
-	*out = s;
 	return 0;
 }
 
@@ -208,10 +206,7 @@ static int check(void *self, struct frag_err *err)
 
 	if (bad)
 		return frag_fail(err, FRAG_ECHECK, "set of free blocks: %s", bad);
-	if (frag_bset_count(&s->free) != s->heap.free_count)
-		return frag_fail(err, FRAG_ECHECK, "%zu blocks in the set, %zu are free",
-				 frag_bset_count(&s->free), s->heap.free_count);
-	return frag_heap_check(&s->heap, indexed, s, err);
+	return frag_heap_check(&s->heap, frag_bset_count(&s->free), indexed, s, err);
 }
 
 const struct frag_policy_ops frag_policy_paddle = {

@@ -41,8 +41,8 @@ static const struct frag_opt opts[] = {
 
 /* All state is in here: no globals and no static variables, instances run in parallel. */
 struct self {
+	struct frag_heap heap;	     /* first: see frag_heap_create */
 	const struct params *params; /* borrowed until destroy */
-	struct frag_heap heap;
 	struct frag_piece *head;
 };
 
@@ -70,13 +70,11 @@ static int validate(const void *params, struct frag_err *err)
 static int create(const struct frag_policy_env *env, const void *params, void **out,
 		  struct frag_err *err)
 {
-	struct self *s = frag_host_calloc(1, sizeof(*s));
+	struct self *s;
 
-	if (!s)
-		return frag_fail_nomem(err, "policy skeleton");
+	FRAG_TRY(frag_heap_create(env, sizeof(*s), true, "policy skeleton", out, err));
+	s = *out;
 	s->params = params;
-	frag_heap_init(&s->heap, env, true);
-	*out = s;
 	return 0;
 }
 
@@ -283,10 +281,7 @@ static int check(void *self, struct frag_err *err)
 	for (p = s->head; p; before = p, p = p->link[1], n++)
 		if (!frag_piece_is_free(p) || p->link[0] != before || n > s->heap.free_count)
 			return frag_fail(err, FRAG_ECHECK, "list of free pieces broken");
-	if (n != s->heap.free_count)
-		return frag_fail(err, FRAG_ECHECK, "%zu free pieces in the list, %zu exist", n,
-				 s->heap.free_count);
-	return frag_heap_check(&s->heap, merged, s, err);
+	return frag_heap_check(&s->heap, n, merged, s, err);
 }
 
 /*

@@ -79,15 +79,13 @@ static int validate(const void *params, struct frag_err *err)
 static int create(const struct frag_policy_env *env, const void *params, void **out,
 		  struct frag_err *err)
 {
-	struct self *s = frag_host_calloc(1, sizeof(*s));
+	struct self *s;
 
-	if (!s)
-		return frag_fail_nomem(err, "policy tlsf");
+	FRAG_TRY(frag_heap_create(env, sizeof(*s), true, "policy tlsf", out, err));
+	s = *out;
 	s->params = params;
 	s->align_log2 = frag_log2(s->params->align);
 	s->small_log2 = s->align_log2 + SECOND_LOG2;
-	frag_heap_init(&s->heap, env, true);
-	*out = s;
 	return 0;
 }
 
@@ -270,13 +268,6 @@ static int trim(void *self, uint16_t pool, struct frag_err *err)
 	return give_back(self, err);
 }
 
-static void usage(void *self, struct frag_usage *out)
-{
-	struct self *s = self;
-
-	frag_heap_usage(&s->heap, 0, out);
-}
-
 /* ---- check --------------------------------------------------------------------------------- */
 
 static bool merged(void *ctx, const struct frag_piece *p)
@@ -318,10 +309,7 @@ static int check(void *self, struct frag_err *err)
 			sum += n;
 		}
 	}
-	if (sum != s->heap.free_count)
-		return frag_fail(err, FRAG_ECHECK, "%zu free blocks in lists, %zu exist", sum,
-				 s->heap.free_count);
-	return frag_heap_check(&s->heap, merged, s, err);
+	return frag_heap_check(&s->heap, sum, merged, s, err);
 }
 
 const struct frag_policy_ops frag_policy_tlsf = {
@@ -340,6 +328,6 @@ const struct frag_policy_ops frag_policy_tlsf = {
 	.free_requested = frag_heap_op_free_requested,
 	.trim = trim,
 	.visit = frag_heap_op_visit,
-	.usage = usage,
+	.usage = frag_heap_op_usage,
 	.check = check,
 };

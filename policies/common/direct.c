@@ -36,8 +36,11 @@ struct frag_direct_block *frag_direct_add(struct frag_direct *d, frag_addr_t add
 	return b;
 }
 
-void frag_direct_wait(struct frag_direct *d, struct frag_direct_block *b)
+void frag_direct_free_requested(void *self, const struct frag_block *block)
 {
+	struct frag_direct *d = self;
+	struct frag_direct_block *b = (void *)(uintptr_t)block->handle;
+
 	b->waiting = true;
 	d->live_bytes -= b->bytes;
 	d->waiting_bytes += b->bytes;
@@ -92,8 +95,9 @@ static struct frag_direct_block **sorted(const struct frag_direct *d)
 	return list;
 }
 
-void frag_direct_visit(const struct frag_direct *d, const struct frag_visitor *v)
+void frag_direct_visit(void *self, const struct frag_visitor *v)
 {
+	const struct frag_direct *d = self;
 	struct frag_direct_block **list = sorted(d);
 
 	for (size_t i = 0; list && i < d->count; i++) {
@@ -106,16 +110,18 @@ void frag_direct_visit(const struct frag_direct *d, const struct frag_visitor *v
 	frag_host_free(list);
 }
 
-void frag_direct_usage(const struct frag_direct *d, struct frag_usage *out)
+void frag_direct_usage(void *self, struct frag_usage *out)
 {
+	const struct frag_direct *d = self;
 	*out = (struct frag_usage){ .allocated_bytes = d->live_bytes,
 				    .waiting_bytes = d->waiting_bytes,
 				    .segments_count = d->count,
 				    .blocks_count = d->count };
 }
 
-int frag_direct_check(const struct frag_direct *d, struct frag_err *err)
+int frag_direct_check(void *self, struct frag_err *err)
 {
+	const struct frag_direct *d = self;
 	struct frag_direct_block **list = sorted(d);
 	uint64_t live = 0, waiting = 0;
 	int rc = 0;

@@ -36,14 +36,16 @@ void frag_direct_release(struct frag_direct *d);
 int frag_direct_room(struct frag_direct *d, struct frag_err *err);
 struct frag_direct_block *frag_direct_add(struct frag_direct *d, frag_addr_t addr, uint64_t bytes,
 					  uint32_t stream);
-void frag_direct_wait(struct frag_direct *d, struct frag_direct_block *b);
 void frag_direct_drop(struct frag_direct *d, struct frag_direct_block *b);
 /* The block is free for everyone but the device: it is not counted or walked any more. */
 void frag_direct_orphan(struct frag_direct *d, struct frag_direct_block *b);
+
+/* Hooks, as they are, of policies whose struct begins with its records and whose handles are these. */
+void frag_direct_free_requested(void *self, const struct frag_block *block);
 /* Each block is a segment of its own. O(n log n). */
-void frag_direct_visit(const struct frag_direct *d, const struct frag_visitor *v);
-void frag_direct_usage(const struct frag_direct *d, struct frag_usage *out);
+void frag_direct_visit(void *self, const struct frag_visitor *v);
+void frag_direct_usage(void *self, struct frag_usage *out);
 /* Counters against the records, and that no two blocks overlap. */
-int frag_direct_check(const struct frag_direct *d, struct frag_err *err);
+int frag_direct_check(void *self, struct frag_err *err);
 
 #endif

@@ -16,6 +16,16 @@ void frag_heap_init(struct frag_heap *h, const struct frag_policy_env *env, bool
 	frag_slab_init(&h->seg_slab, sizeof(struct frag_seg));
 }
 
+int frag_heap_create(const struct frag_policy_env *env, size_t bytes, bool gives_back,
+		     const char *what, void **out, struct frag_err *err)
+{
+	*out = frag_host_calloc(1, bytes);
+	if (!*out)
+		return frag_fail_nomem(err, what);
+	frag_heap_init(*out, env, gives_back);
+	return 0;
+}
+
 static void journal(const struct frag_heap *h, enum frag_segment_event kind,
 		    const struct frag_seg *seg)
 {
@@ -216,6 +226,11 @@ void frag_heap_visit(struct frag_heap *h, const struct frag_visitor *v)
 	}
 }
 
+void frag_heap_op_usage(void *self, struct frag_usage *out)
+{
+	frag_heap_usage(self, 0, out);
+}
+
 void frag_heap_usage(const struct frag_heap *h, uint64_t largest_free_bytes, struct frag_usage *out)
 {
 	uint64_t releasable = h->gives_back ? h->idle_bytes : 0;
@@ -268,13 +283,17 @@ static const char *check_seg(const struct frag_seg *seg, struct sums *s)
 	return NULL;
 }
 
-int frag_heap_check(struct frag_heap *h, bool (*index)(void *ctx, const struct frag_piece *p),
-		    void *ctx, struct frag_err *err)
+int frag_heap_check(struct frag_heap *h, size_t indexed,
+		    bool (*index)(void *ctx, const struct frag_piece *p), void *ctx,
+		    struct frag_err *err)
 {
 	struct sums s = { 0 };
 	const struct frag_piece *p;
 	size_t i;
 
+	if (indexed != h->free_count)
+		return frag_fail(err, FRAG_ECHECK, "%zu free blocks are listed, %zu exist", indexed,
+				 h->free_count);
 	frag_heap_sort(h);
 	for (i = 0; i < h->segs_count; i++) {
 		const struct frag_seg *seg = h->segs[i];

@@ -66,6 +66,9 @@ struct frag_heap {
 };
 
 void frag_heap_init(struct frag_heap *h, const struct frag_policy_env *env, bool gives_back);
+/* Zeroed state of a policy, of `bytes`, that begins with its heap; `what` is for the message. */
+int frag_heap_create(const struct frag_policy_env *env, size_t bytes, bool gives_back,
+		     const char *what, void **out, struct frag_err *err);
 /* Gives every segment back, also those with live pieces, and all host memory. */
 void frag_heap_release(struct frag_heap *h);
 
@@ -261,17 +264,21 @@ static inline struct frag_piece *frag_heap_give_merged(struct frag_heap *h, stru
  */
 void frag_heap_op_free_requested(void *self, const struct frag_block *block);
 void frag_heap_op_visit(void *self, const struct frag_visitor *v);
+/* Without the largest free block. */
+void frag_heap_op_usage(void *self, struct frag_usage *out);
 
 /* Hooks of policies whose blocks are the pieces. largest: 0 = not known. */
 void frag_heap_visit(struct frag_heap *h, const struct frag_visitor *v);
 void frag_heap_usage(const struct frag_heap *h, uint64_t largest_free_bytes,
 		     struct frag_usage *out);
 /*
- * Verifies the invariants above. index(ctx, p), unless NULL, must say whether a
+ * Verifies the invariants above, and that `indexed` pieces are free: as many as are in the policy's
+ * index. index(ctx, p), unless NULL, must say whether a
  * free piece is where the policy's index has it. FRAG_ECHECK and a text.
  */
-int frag_heap_check(struct frag_heap *h, bool (*index)(void *ctx, const struct frag_piece *p),
-		    void *ctx, struct frag_err *err);
+int frag_heap_check(struct frag_heap *h, size_t indexed,
+		    bool (*index)(void *ctx, const struct frag_piece *p), void *ctx,
+		    struct frag_err *err);
 /* Segments in address order. */
 void frag_heap_sort(struct frag_heap *h);
 

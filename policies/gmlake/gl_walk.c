@@ -289,5 +289,5 @@ int gl_check(void *self, struct frag_err *err)
 		bad = "counters differ from the sums over the pieces";
 	if (bad)
 		return frag_fail(err, FRAG_ECHECK, "gmlake: %s", bad);
-	return frag_heap_check(&g->small, small_indexed, g, err);
+	return frag_heap_check(&g->small, g->small.free_count, small_indexed, g, err);
 }

@@ -41,8 +41,7 @@
 #define PT_MIN_BLOCK 512ull
 #define PT_SMALL_LIMIT FRAG_MIB /* rounded size <= this: small pool */
 #define PT_SMALL_SEGMENT (2 * FRAG_MIB)
-#define PT_LARGE_SEGMENT (20 * FRAG_MIB) /* default of large_segment_size_mb */
-#define PT_MIN_LARGE (10 * FRAG_MIB)	 /* sizes >= this get a segment of their own size */
+#define PT_MIN_LARGE (10 * FRAG_MIB) /* sizes >= this get a segment of their own size */
 #define PT_LARGE_ROUND (2 * FRAG_MIB)
 #define PT_UNLIMITED UINT64_MAX
 #define PT_ROUNDUPS 16

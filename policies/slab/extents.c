@@ -143,5 +143,5 @@ int frag_extents_check(struct frag_extents *x, struct frag_err *err)
 		bad = "set of free extents with entries that are none";
 	if (bad)
 		return frag_fail(err, FRAG_ECHECK, "%s", bad);
-	return frag_heap_check(&x->heap, indexed, x, err);
+	return frag_heap_check(&x->heap, x->heap.free_count, indexed, x, err);
 }

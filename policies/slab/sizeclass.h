@@ -13,6 +13,7 @@
 #define FRAG_SLAB_SIZECLASS_H
 
 #include "bset.h"
+#include "lib/bits.h"
 #include "segheap.h"
 
 #define FRAG_SC_SLOTS_MAX 4096u /* per slab: one summary word over 64 words of bits */
@@ -79,12 +80,9 @@ bool frag_sc_put_slot(struct frag_sc_slab *l, uint32_t slot);
 /* Takes the lowest free slot. pre: there is one. */
 static inline uint32_t frag_sc_take_slot(struct frag_sc_slab *l)
 {
-	uint32_t w = (uint32_t)__builtin_ctzll(l->summary);
-	uint32_t slot = 64 * w + (uint32_t)__builtin_ctzll(l->bits[w]);
+	uint32_t slot = frag_bits_first(l->bits, l->summary);
 
-	l->bits[w] &= l->bits[w] - 1;
-	if (!l->bits[w])
-		l->summary &= l->summary - 1;
+	frag_bits_drop(l->bits, &l->summary, slot);
 	l->free_count--;
 	return slot;
 }

@@ -65,10 +65,10 @@ int frag_err_prefix(struct frag_err *err, const char *fmt, ...)
 }
 
 static const struct {
-	const char *name, *text;
+	const char *name;
 	int exit_status;
 } codes[] = {
-#define FRAG_X_(name, exit_status, text) { #name, text, exit_status },
+#define FRAG_X_(name, exit_status, text) { #name, exit_status },
 	FRAG_ERROR_LIST(FRAG_X_)
 #undef FRAG_X_
 };
@@ -83,13 +83,6 @@ const char *frag_code_name(int code)
 	int i = code_index(code);
 
 	return i < 0 ? "?" : codes[i].name;
-}
-
-const char *frag_code_text(int code)
-{
-	int i = code_index(code);
-
-	return i < 0 ? "?" : codes[i].text;
 }
 
 int frag_code_exit(int code)

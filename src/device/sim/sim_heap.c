@@ -19,6 +19,8 @@
  */
 #include "sim_heap.h"
 
+#include "lib/bits.h"
+
 _Static_assert(HEAP_WORDS == 64, "the upper level of the bitmap is one word");
 
 void frag_simheap_init(struct heap *h)
@@ -54,8 +56,7 @@ static void hole_insert(struct heap *h, struct heap_piece *p)
 	else
 		bin->oldest = p;
 	bin->newest = p;
-	h->some[i / 64] |= 1ull << (i % 64);
-	h->words |= 1ull << (i / 64);
+	frag_bits_add(h->some, &h->words, i);
 }
 
 static void hole_remove(struct heap *h, struct heap_piece *p)
@@ -71,11 +72,8 @@ static void hole_remove(struct heap *h, struct heap_piece *p)
 		p->newer->older = p->older;
 	else
 		bin->newest = p->older;
-	if (bin->oldest)
-		return;
-	h->some[i / 64] &= ~(1ull << (i % 64));
-	if (!h->some[i / 64])
-		h->words &= ~(1ull << (i / 64));
+	if (!bin->oldest)
+		frag_bits_drop(h->some, &h->words, i);
 }
 
 static uint32_t units_of(uint64_t bytes)
@@ -86,18 +84,9 @@ static uint32_t units_of(uint64_t bytes)
 /* Best fit, the oldest among equals; NULL if there is none. */
 static struct heap_piece *best_hole(const struct heap *h, uint32_t units)
 {
-	uint32_t i = units - 1, w = i / 64;
-	uint64_t bits = h->some[w] & (~0ull << (i % 64));
+	uint32_t i = frag_bits_from(h->some, h->words, units - 1);
 
-	if (!bits) {
-		uint64_t above = w < 63 ? h->words & (~0ull << (w + 1)) : 0;
-
-		if (!above)
-			return NULL;
-		w = (uint32_t)__builtin_ctzll(above);
-		bits = h->some[w];
-	}
-	return h->bins[w * 64 + (uint32_t)__builtin_ctzll(bits)].oldest;
+	return i == FRAG_BITS_NONE ? NULL : h->bins[i].oldest;
 }
 
 /* ---- pages ------------------------------------------------------------------ */

@@ -57,9 +57,8 @@ int frag_fail_nomem(struct frag_err *err, const char *what);
 int frag_err_prefix(struct frag_err *err, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* Name ("EINPUT") and text of a code; "?" for an unknown one. Static strings. */
+/* Name ("EINPUT") of a code; "?" for an unknown one. A static string. */
 const char *frag_code_name(int code);
-const char *frag_code_text(int code);
 /* Exit status that belongs to a code; 4 for unknown ones, 0 for 0. */
 int frag_code_exit(int code);
 

@@ -124,11 +124,6 @@ struct frag_pickle_list *frag_pickle_tuple(struct frag_pickle *p, frag_pv v)
 	return frag_pv_tag(v) == FRAG_PV_TUPLE ? &p->lists[frag_pv_index(v)] : NULL;
 }
 
-uint32_t frag_pickle_lists_count(const struct frag_pickle *p)
-{
-	return (uint32_t)p->lists_count;
-}
-
 const struct frag_pickle_node *frag_pickle_node(struct frag_pickle *p, frag_pv v)
 {
 	static const struct frag_pickle_node empty;

@@ -109,7 +109,6 @@ int frag_pickle_read(struct frag_pickle *p, struct frag_input *in, frag_pv *root
 /* Borrowed; NULL if v is not a list (a tuple). */
 struct frag_pickle_list *frag_pickle_list(struct frag_pickle *p, frag_pv v);
 struct frag_pickle_list *frag_pickle_tuple(struct frag_pickle *p, frag_pv v);
-uint32_t frag_pickle_lists_count(const struct frag_pickle *p); /* tuples included */
 /* NULL if v is not a dict, or one that became a record. An empty dict gives an empty node. */
 const struct frag_pickle_node *frag_pickle_node(struct frag_pickle *p, frag_pv v);
 /* Marks a node; returns what was there before. */

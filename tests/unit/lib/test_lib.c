@@ -13,6 +13,7 @@
 
 #include "lib/addr_map.h"
 #include "lib/bisect.h"
+#include "lib/bits.h"
 #include "lib/grow.h"
 #include "lib/slab.h"
 #include "lib/tree.h"
@@ -166,6 +167,30 @@ static void test_bisect(void **state)
 	}
 }
 
+static void test_bits(void **state)
+{
+	uint64_t words[64] = { 0 }, some = 0, seed = 9;
+	bool in[4096] = { false };
+
+	(void)state;
+	for (int n = 0; n < 20000; n++) {
+		/* from dense to sparse */
+		uint32_t i = (uint32_t)(next_random(&seed) % (n < 10000 ? 300 : 4096)), want;
+
+		in[i] = next_random(&seed) % 20000 > (uint64_t)n;
+		(in[i] ? frag_bits_add : frag_bits_drop)(words, &some, i);
+		for (want = i; want < 4096 && !in[want]; want++)
+			;
+		assert_int_equal(frag_bits_from(words, some, i),
+				 want < 4096 ? want : FRAG_BITS_NONE);
+		for (want = 0; want < 4096 && !in[want]; want++)
+			;
+		if (want < 4096)
+			assert_int_equal(frag_bits_first(words, some), want);
+		assert_int_equal(!some, want == 4096);
+	}
+}
+
 static void test_map(void **state)
 {
 	static uint64_t want[500];
@@ -229,7 +254,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_tree), cmocka_unit_test(test_tree_damage),
 		cmocka_unit_test(test_grow), cmocka_unit_test(test_bisect),
-		cmocka_unit_test(test_map),  cmocka_unit_test(test_slab),
+		cmocka_unit_test(test_bits), cmocka_unit_test(test_map),
+		cmocka_unit_test(test_slab),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * policies/dynamicpool.c: where it differs from quickpool (lowest address among equals) and
- * where it does not (growth, heuristics), and random runs against a model with a bitmap.
+ * policies/dynamicpool.c where it differs from quickpool (lowest address among equals, order of
+ * releases), and random runs against a model with a bitmap; the rest is in
+ * test_policy_quickpool.c.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,24 +18,6 @@
 #define MIB FRAG_MIB
 
 static struct crig rig;
-
-static void chunk_sizes(void **state)
-{
-	struct frag_block a;
-
-	(void)state;
-	crig_open(&rig, "dynamicpool", 2 * FRAG_GIB, 0);
-	a = crig_alloc(&rig, 1, 0);
-	assert_int_equal(a.granted, 16);
-	crig_alloc(&rig, 512 * MIB - 16, 0);
-	crig_alloc(&rig, 100, 0);
-	crig_alloc(&rig, 3 * MIB, 0);
-	assert_int_equal(crig_chunks(&rig), 3);
-	assert_int_equal(crig_chunk(&rig, 0)->bytes, 512 * MIB + 16);
-	assert_int_equal(crig_chunk(&rig, 1)->bytes, MIB + 16);
-	assert_int_equal(crig_chunk(&rig, 2)->bytes, 3 * MIB + 16);
-	crig_close(&rig);
-}
 
 /* Holes of 2, 1, 1 KiB freed from the last to the first: the lowest of the equal ones is
  * taken; 1.5 KiB leave an exact rest. */
@@ -53,24 +36,6 @@ static void lowest_of_equals(void **state)
 	assert_int_equal(crig_alloc(&rig, 1500, 0).addr, b[0].addr);
 	assert_int_equal(crig_alloc(&rig, 540, 0).addr, b[0].addr + 1504); /* 544 are left there */
 	assert_int_equal(crig_check(&rig).free_bytes, 16 + KIB);
-	crig_close(&rig);
-}
-
-/* Chunks side by side in memory: the second heads its own, so they do not merge. */
-static void keeps_chunks_apart(void **state)
-{
-	struct frag_block a, b;
-
-	(void)state;
-	crig_open(&rig, "dynamicpool:first=0,next=0,percent=0", 64 * MIB, 0);
-	a = crig_alloc(&rig, 2 * MIB - 16, 0);
-	b = crig_alloc(&rig, 2 * MIB - 16, 0);
-	crig_free(&rig, &b);
-	crig_free(&rig, &a);
-	assert_int_equal(crig_check(&rig).blocks_count, 2);
-	assert_int_equal(crig_check(&rig).releasable_bytes, 4 * MIB - 32);
-	crig_trim(&rig);
-	assert_int_equal(rig.dev->reserved_bytes, 0);
 	crig_close(&rig);
 }
 
@@ -108,23 +73,6 @@ static void coalesces_at_blocks(void **state)
 	assert_int_equal(rig.events_count, 6);
 	assert_int_equal(crig_event(&rig, 5)->bytes, 7 * MIB + 16);
 	crig_free(&rig, &b);
-	crig_close(&rig);
-}
-
-static void releases_and_retries(void **state)
-{
-	struct frag_block a, b, c;
-
-	(void)state;
-	crig_open(&rig, "dynamicpool:first=0,next=0,percent=0", 64 * MIB, 0);
-	a = crig_alloc(&rig, 19 * MIB, 0);
-	b = crig_alloc(&rig, 20 * MIB, 0);
-	crig_free(&rig, &a);
-	c = crig_alloc(&rig, 30 * MIB, 0);
-	assert_int_equal(c.cls, FRAG_CLASS_RELEASE);
-	assert_int_equal(crig_try(&rig, 30 * MIB, 0, &a), FRAG_OOM);
-	crig_free(&rig, &b);
-	crig_free(&rig, &c);
 	crig_close(&rig);
 }
 
@@ -187,40 +135,13 @@ static void equals_the_model(void **state)
 	crig_close(&rig);
 }
 
-static void usage_in_random_runs(void **state)
-{
-	static const char *const texts[] = {
-		"dynamicpool:first=8M",
-		"dynamicpool:first=8M,coalesce=percent,percent=30",
-		"dynamicpool:first=8M,coalesce=percent-hwm,percent=1",
-		"dynamicpool:first=1M,coalesce=blocks,blocks=2",
-		"dynamicpool:first=1M,coalesce=blocks-hwm,blocks=0",
-		"dynamicpool:first=1M,next=0,upstream=quickpool,coalesce=blocks",
-	};
-
-	(void)state;
-	for (size_t i = 0; i < FRAG_ARRAY_LEN(texts); i++) {
-		crig_open(&rig, texts[i], i == 5 ? FRAG_GIB : 128 * MIB, 0);
-		rig.largest_may_be_unknown =
-			i == 5; /* behind each chunk a rest that cannot be used */
-		crig_soak(&rig, 6000, 120, 3, 4 * MIB, i);
-		crig_trim(&rig);
-		assert_int_equal(crig_check(&rig).releasable_bytes, 0);
-		crig_close(&rig);
-	}
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(chunk_sizes),
 		cmocka_unit_test(lowest_of_equals),
-		cmocka_unit_test(keeps_chunks_apart),
 		cmocka_unit_test(coalesces_to_high_water_mark),
 		cmocka_unit_test(coalesces_at_blocks),
-		cmocka_unit_test(releases_and_retries),
 		cmocka_unit_test(equals_the_model),
-		cmocka_unit_test(usage_in_random_runs),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * policies/quickpool.c and common/quickcore.c: the rules with values worked out by hand,
- * and random runs against a model that walks one list.
+ * policies/quickpool.c, dynamicpool.c and common/quickcore.c: the rules with values worked out by
+ * hand, those that the two share with both, and random runs of quickpool against a model that
+ * walks one list.
  */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -20,6 +22,15 @@
 
 static struct crig rig;
 
+/* Tests of both policies have the name of one as their state. */
+static const char *named(void **state, const char *options)
+{
+	static char text[200];
+
+	snprintf(text, sizeof(text), "%s%s", (const char *)*state, options);
+	return text;
+}
+
 /* ---- by hand ---------------------------------------------------------------------------- */
 
 /* The first chunk is of 512 MiB, later ones of 1 MiB or the request; 16 B on top of each. */
@@ -27,8 +38,7 @@ static void chunk_sizes(void **state)
 {
 	struct frag_block b;
 
-	(void)state;
-	crig_open(&rig, "quickpool", 2 * FRAG_GIB, 0);
+	crig_open(&rig, named(state, ""), 2 * FRAG_GIB, 0);
 	b = crig_alloc(&rig, 1, 0);
 	assert_int_equal(b.granted, 16);
 	assert_int_equal(b.cls, FRAG_CLASS_GROW);
@@ -64,13 +74,29 @@ static void oldest_of_equals(void **state)
 	crig_close(&rig);
 }
 
+/* Chunks side by side in memory: the second heads its own, so they do not merge. */
+static void keeps_chunks_apart(void **state)
+{
+	struct frag_block a, b;
+
+	crig_open(&rig, named(state, ":first=0,next=0,percent=0"), 64 * MIB, 0);
+	a = crig_alloc(&rig, 2 * MIB - 16, 0);
+	b = crig_alloc(&rig, 2 * MIB - 16, 0);
+	crig_free(&rig, &b);
+	crig_free(&rig, &a);
+	assert_int_equal(crig_check(&rig).blocks_count, 2);
+	assert_int_equal(crig_check(&rig).releasable_bytes, 4 * MIB - 32);
+	crig_trim(&rig);
+	assert_int_equal(rig.dev->reserved_bytes, 0);
+	crig_close(&rig);
+}
+
 static void merges_with_both(void **state)
 {
 	struct frag_block b[4];
 	struct frag_usage u;
 
-	(void)state;
-	crig_open(&rig, "quickpool:first=4K,coalesce=percent,percent=0", 64 * MIB, 0);
+	crig_open(&rig, named(state, ":first=4K,coalesce=percent,percent=0"), 64 * MIB, 0);
 	for (int i = 0; i < 4; i++)
 		b[i] = crig_alloc(&rig, KIB, 0);
 	crig_free(&rig, &b[0]);
@@ -123,8 +149,7 @@ static void coalesces_to_first_minimum(void **state)
 {
 	struct frag_block a, b;
 
-	(void)state;
-	crig_open(&rig, "quickpool:first=4M", 64 * MIB, 0);
+	crig_open(&rig, named(state, ":first=4M"), 64 * MIB, 0);
 	a = crig_alloc(&rig, 4 * MIB, 0);
 	crig_free(&rig, &a);
 	b = crig_alloc(&rig, 5 * MIB, 0);
@@ -270,8 +295,7 @@ static void releases_and_retries(void **state)
 {
 	struct frag_block a, b, c;
 
-	(void)state;
-	crig_open(&rig, "quickpool:first=0,next=0,percent=0", 64 * MIB, 0);
+	crig_open(&rig, named(state, ":first=0,next=0,percent=0"), 64 * MIB, 0);
 	a = crig_alloc(&rig, 19 * MIB, 0);
 	b = crig_alloc(&rig, 20 * MIB, 0);
 	crig_free(&rig, &a);
@@ -289,11 +313,10 @@ static void insists_on_the_minimum(void **state)
 {
 	struct frag_block b;
 
-	(void)state;
-	crig_open(&rig, "quickpool", 256 * MIB, 0);
+	crig_open(&rig, named(state, ""), 256 * MIB, 0);
 	assert_int_equal(crig_try(&rig, 1, 0, &b), FRAG_OOM);
 	crig_close(&rig);
-	crig_open(&rig, "quickpool", FRAG_GIB, 512 * MIB); /* 16 B too many */
+	crig_open(&rig, named(state, ""), FRAG_GIB, 512 * MIB); /* 16 B too many */
 	assert_int_equal(crig_try(&rig, 1, 0, &b), FRAG_OOM);
 	assert_int_equal(crig_calls(&rig, FRAG_CALL_MALLOC), 0);
 	crig_close(&rig);
@@ -333,10 +356,10 @@ static void aligns_addresses(void **state)
 {
 	struct frag_block a, b;
 
-	(void)state;
 	crig_open(&rig,
-		  "quickpool:first=0,next=0,alignment=4K,upstream=(quickpool:first=1M,alignment="
-		  "16)",
+		  named(state, ":first=0,next=0,alignment=4K,upstream=(quickpool:first=1M,"
+			       "alignment="
+			       "16)"),
 		  64 * MIB, 0);
 	a = crig_alloc(&rig, 100, 0);
 	b = crig_alloc(&rig, 5000, 0);
@@ -353,10 +376,9 @@ static void aligns_addresses(void **state)
 
 static void refuses_wrong_options(void **state)
 {
-	(void)state;
-	crig_refused_text("quickpool:alignment=48", "power of two");
-	crig_refused_text("quickpool:coalesce=percents", "did you mean 'percent'");
-	crig_refused_text("quickpool:percent=101", "out of range");
+	crig_refused_text(named(state, ":alignment=48"), "power of two");
+	crig_refused_text(named(state, ":coalesce=percents"), "did you mean 'percent'");
+	crig_refused_text(named(state, ":percent=101"), "out of range");
 }
 
 /* ---- a model that walks one list -------------------------------------------------------- */
@@ -486,17 +508,16 @@ static void equals_the_model(void **state)
 static void usage_in_random_runs(void **state)
 {
 	static const char *const texts[] = {
-		"quickpool:first=8M",
-		"quickpool:first=8M,coalesce=percent,percent=30",
-		"quickpool:first=8M,coalesce=percent-hwm,percent=1",
-		"quickpool:first=1M,coalesce=blocks,blocks=2",
-		"quickpool:first=1M,coalesce=blocks-hwm,blocks=0",
-		"quickpool:first=1M,next=0,upstream=(rmm-pool:initial=4M),coalesce=blocks",
+		":first=8M",
+		":first=8M,coalesce=percent,percent=30",
+		":first=8M,coalesce=percent-hwm,percent=1",
+		":first=1M,coalesce=blocks,blocks=2",
+		":first=1M,coalesce=blocks-hwm,blocks=0",
+		":first=1M,next=0,upstream=(rmm-pool:initial=4M),coalesce=blocks",
 	};
 
-	(void)state;
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(texts); i++) {
-		crig_open(&rig, texts[i], 128 * MIB, 0);
+		crig_open(&rig, named(state, texts[i]), 128 * MIB, 0);
 		rig.largest_may_be_unknown =
 			i == 5; /* behind each chunk a rest that cannot be used */
 		crig_soak(&rig, 6000, 120, 3, 4 * MIB, i);
@@ -509,23 +530,33 @@ static void usage_in_random_runs(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(chunk_sizes),
+		cmocka_unit_test_prestate(chunk_sizes, "quickpool"),
+		cmocka_unit_test_prestate(chunk_sizes, "dynamicpool"),
 		cmocka_unit_test(oldest_of_equals),
-		cmocka_unit_test(merges_with_both),
+		cmocka_unit_test_prestate(keeps_chunks_apart, "quickpool"),
+		cmocka_unit_test_prestate(keeps_chunks_apart, "dynamicpool"),
+		cmocka_unit_test_prestate(merges_with_both, "quickpool"),
+		cmocka_unit_test_prestate(merges_with_both, "dynamicpool"),
 		cmocka_unit_test(coalesces_to_high_water_mark),
-		cmocka_unit_test(coalesces_to_first_minimum),
+		cmocka_unit_test_prestate(coalesces_to_first_minimum, "quickpool"),
+		cmocka_unit_test_prestate(coalesces_to_first_minimum, "dynamicpool"),
 		cmocka_unit_test(coalesces_at_percent),
 		cmocka_unit_test(coalesces_at_blocks),
 		cmocka_unit_test(one_chunk_becomes_smaller),
 		cmocka_unit_test(one_chunk_goes),
 		cmocka_unit_test(high_water_mark_or_held),
-		cmocka_unit_test(releases_and_retries),
-		cmocka_unit_test(insists_on_the_minimum),
+		cmocka_unit_test_prestate(releases_and_retries, "quickpool"),
+		cmocka_unit_test_prestate(releases_and_retries, "dynamicpool"),
+		cmocka_unit_test_prestate(insists_on_the_minimum, "quickpool"),
+		cmocka_unit_test_prestate(insists_on_the_minimum, "dynamicpool"),
 		cmocka_unit_test(heuristics),
-		cmocka_unit_test(aligns_addresses),
-		cmocka_unit_test(refuses_wrong_options),
+		cmocka_unit_test_prestate(aligns_addresses, "quickpool"),
+		cmocka_unit_test_prestate(aligns_addresses, "dynamicpool"),
+		cmocka_unit_test_prestate(refuses_wrong_options, "quickpool"),
+		cmocka_unit_test_prestate(refuses_wrong_options, "dynamicpool"),
 		cmocka_unit_test(equals_the_model),
-		cmocka_unit_test(usage_in_random_runs),
+		cmocka_unit_test_prestate(usage_in_random_runs, "quickpool"),
+		cmocka_unit_test_prestate(usage_in_random_runs, "dynamicpool"),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

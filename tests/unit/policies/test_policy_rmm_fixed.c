@@ -91,17 +91,6 @@ static void steals(void **state)
 	crig_close(&rig);
 }
 
-static void keeps_the_limit(void **state)
-{
-	struct frag_block b;
-
-	(void)state;
-	crig_open(&rig, "rmm-fixed", 512 * MIB, 127 * MIB);
-	assert_int_equal(crig_try(&rig, 1, 0, &b), FRAG_OOM);
-	assert_int_equal(crig_calls(&rig, FRAG_CALL_MALLOC), 0);
-	crig_close(&rig);
-}
-
 static void usage_in_random_runs(void **state)
 {
 	(void)state;
@@ -117,9 +106,9 @@ static void usage_in_random_runs(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(takes_chunks_of_128), cmocka_unit_test(refuses_larger_requests),
-		cmocka_unit_test(first_in_first_out),  cmocka_unit_test(steals),
-		cmocka_unit_test(keeps_the_limit),     cmocka_unit_test(usage_in_random_runs),
+		cmocka_unit_test(takes_chunks_of_128),	cmocka_unit_test(refuses_larger_requests),
+		cmocka_unit_test(first_in_first_out),	cmocka_unit_test(steals),
+		cmocka_unit_test(usage_in_random_runs),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* policies/umpire_fixed.c and umpire_mixed.c: which object, which pool, what is taken when. */
+/* policies/umpire_fixed.c and umpire_mixed.c: which object, which pool, what is taken when; and
+ * what rmm-fixed shares with umpire-fixed (common/equalblocks.c). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -57,14 +58,29 @@ static void newest_subpool(void **state)
 	crig_close(&rig);
 }
 
-static void fixed_refuses_larger(void **state)
+/* umpire-fixed and rmm-fixed alike: blocks of 1 KiB, two to a chunk; the state is the text. */
+static void fixed_blocks(void **state)
 {
-	struct frag_block b;
+	struct frag_block a, b;
 
-	(void)state;
-	crig_open(&rig, "umpire-fixed:object=1000,objects-per-pool=2", 64 * MIB, 0);
-	assert_int_equal(crig_alloc(&rig, 1000, 0).granted, 1000);
-	assert_int_equal(crig_try(&rig, 1001, 0, &b), FRAG_OOM);
+	crig_open(&rig, *state, 64 * MIB, 0);
+	a = crig_alloc(&rig, 1, 0);
+	b = crig_alloc(&rig, 1024, 0);
+	assert_true(a.granted == 1024 && a.cls == FRAG_CLASS_GROW && b.cls == FRAG_CLASS_HIT);
+	assert_int_equal(b.addr, a.addr + 1024);
+	assert_int_equal(crig_try(&rig, 1025, 0, &b), FRAG_OOM);
+	assert_int_equal(crig_check(&rig).free_bytes, 0);
+	crig_free(&rig, &a);
+	assert_int_equal(crig_check(&rig).non_releasable_bytes, 1024);
+	assert_int_equal(crig_alloc(&rig, 7, 0).addr, a.addr);
+	crig_alloc(&rig, 7, 0);
+	assert_int_equal(crig_chunk(&rig, 1)->bytes, 2048);
+	crig_trim(&rig);
+	assert_int_equal(crig_check(&rig).blocks_count, 4);
+	crig_close(&rig);
+	crig_open(&rig, *state, 64 * MIB, 2047);
+	assert_int_equal(crig_try(&rig, 1, 0, &b), FRAG_OOM);
+	assert_int_equal(crig_calls(&rig, FRAG_CALL_MALLOC), 0);
 	crig_close(&rig);
 }
 
@@ -166,7 +182,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(lowest_object),
 		cmocka_unit_test(newest_subpool),
-		cmocka_unit_test(fixed_refuses_larger),
+		cmocka_unit_test_prestate(fixed_blocks, "umpire-fixed:object=1K,objects-per-pool="
+							"2"),
+		cmocka_unit_test_prestate(fixed_blocks, "rmm-fixed:block=1K,blocks-per-chunk=2"),
 		cmocka_unit_test(mixed_classes),
 		cmocka_unit_test(mixed_grows),
 		cmocka_unit_test(mixed_coalesces),
