@@ -12,10 +12,21 @@ void frag_binset_init(struct frag_binset *s)
 	frag_bset_init(&s->tree);
 }
 
+/* Of all slim sets; nobody writes to it. */
+static struct frag_bin_node *all_trees[FRAG_BINSET_BINS] = { [0 ... FRAG_BINSET_BINS - 1] =
+								     FRAG_BINSET_TREE };
+
+void frag_binset_init_slim(struct frag_binset *s)
+{
+	frag_binset_init(s);
+	s->heads = all_trees;
+}
+
 void frag_binset_release(struct frag_binset *s)
 {
 	frag_bset_release(&s->tree);
-	frag_host_free(s->heads);
+	if (s->heads != all_trees)
+		frag_host_free(s->heads);
 	*s = (struct frag_binset){ 0 };
 }
 
@@ -48,6 +59,7 @@ static struct frag_bin_node *of_bin(struct frag_bset_pos at, unsigned bin)
 void frag_binset_insert_tree(struct frag_binset *s, struct frag_bin_node *n)
 {
 	frag_bset_insert(&s->tree, n->size, n->rank, n);
+	frag_binset_mark(s, n->bin); /* a slim set's bins are trees while they are empty, too */
 }
 
 void frag_binset_crowd(struct frag_binset *s, unsigned bin)
@@ -75,7 +87,8 @@ void frag_binset_erase_tree(struct frag_binset *s, struct frag_bin_node *n)
 	FRAG_ASSERT(found);
 	if (lower_in(s, bin, 0))
 		return;
-	s->heads[bin] = NULL;
+	if (s->heads != all_trees)
+		s->heads[bin] = NULL;
 	frag_binset_unmark(s, bin);
 }
 

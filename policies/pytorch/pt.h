@@ -45,6 +45,7 @@
 #define PT_LARGE_ROUND (2 * FRAG_MIB)
 #define PT_UNLIMITED UINT64_MAX
 #define PT_ROUNDUPS 16
+#define PT_SETS_FAST 1024u /* sets with a table of bins; see frag_binset_init_slim */
 
 /* Settings; the struct that the option table fills. */
 struct pt_conf {
@@ -221,6 +222,7 @@ struct pt {
 	uint64_t releasable;	       /* sum over the free blocks */
 	struct pt_pool *pools;	       /* [2 * id] small, [2 * id + 1] large */
 	uint32_t pools_count;
+	uint32_t sets_count; /* ever made */
 	struct pt_seg *segs;
 	size_t segs_count;
 	struct frag_slab blocks;

@@ -9,7 +9,7 @@ int pt_room(struct pt *a, struct pt_set *set, size_t more, struct frag_err *err)
 	size_t want = set->blocks + more;
 
 	if (want > set->reserved) {
-		want = FRAG_MAX(2 * want, 64u);
+		want = FRAG_MAX(2 * want, a->sets_count <= PT_SETS_FAST ? 64u : 8u);
 		if (frag_binset_reserve(&set->free, want) ||
 		    frag_bset_reserve(&set->unmapped, want))
 			return frag_fail_nomem(err, "pytorch: free sets");
@@ -76,7 +76,11 @@ int pt_set_make(struct pt *a, uint16_t pool_id, bool small, uint32_t stream, str
 		set = frag_host_calloc(1, sizeof(*set));
 		if (!set)
 			return frag_fail_nomem(err, "pytorch: stream");
-		frag_binset_init(&set->free);
+		/* real programs have tens of streams */
+		if (a->sets_count++ < PT_SETS_FAST)
+			frag_binset_init(&set->free);
+		else
+			frag_binset_init_slim(&set->free);
 		frag_bset_init(&set->unmapped);
 		set->pool = pool;
 		set->stream = stream;

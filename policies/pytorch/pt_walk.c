@@ -75,7 +75,8 @@ void pt_usage(void *self, struct frag_usage *out)
 	out->free_bytes = a->total - active;
 	out->releasable_bytes = a->releasable;
 	out->non_releasable_bytes = out->free_bytes - out->releasable_bytes;
-	for (uint32_t p = 0; p < a->pools_count; p++) {
+	/* with more the largest free block is left to a walk */
+	for (uint32_t p = 0; p < a->pools_count && a->sets_count <= PT_SETS_FAST; p++) {
 		for (uint32_t i = 0; i < a->pools[p].sets_count; i++) {
 			const struct pt_set *set = a->pools[p].sets[i];
 			const struct frag_bin_node *last =

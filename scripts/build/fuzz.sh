@@ -17,7 +17,7 @@ for source in tests/fuzz/fuzz_*.c; do
 	mkdir -p "$b/corpus/$name"
 	count=$((count + 1))
 	log=$b/fuzz-$name.log
-	if "$b/tests/fuzz/fuzz_$name" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=1024 -max_len=65536 \
+	if "$b/tests/fuzz/fuzz_$name" -max_total_time="$seconds" -timeout=5 -rss_limit_mb=512 -max_len=65536 \
 		-print_final_stats=1 -artifact_prefix="$b/crash-$name-" "$b/corpus/$name" "$seeds" > "$log" 2>&1; then
 		printf '  %-16s %s executions in %s s, nothing found\n' "$name" \
 			"$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")" "$seconds"

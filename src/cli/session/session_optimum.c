@@ -18,10 +18,12 @@
 #include "report/charts/layout.h"
 
 #define UNIT 512u
-/* Pairs that a placement may look at: about half a second, and where charts are drawn, too,
- * several of them. */
-#define PAIRS_QUICK 10000000u
-#define PAIRS_REPORT 200000000u
+/* Pairs that a placement may look at: at most two seconds of one processor. */
+#define PAIRS_MAX 45000000u
+/* Improving it costs up to twice as much for a pair; it goes on up to so many in all, where
+ * the placement was asked for up to these. With and without --out the same. */
+#define PAIRS_IMPROVE 20000000u
+#define PAIRS_ASKED_FOR 200000000u
 /* The order of the greedy placement is improved as long as that is less work than this. */
 #define ROUNDS_MAX 64u
 /* Nearer to the bound than this is near enough. */
@@ -52,9 +54,10 @@ static uint64_t pairs_of(const struct frag_trace_dev *dev)
 
 static uint64_t pairs_max(const struct frag_session *s)
 {
-	if (s->optimum == FRAG_OPTIMUM_PLACE)
-		return UINT64_MAX;
-	return s->cli->out ? PAIRS_REPORT : PAIRS_QUICK;
+	/* two processors do what two traces may take; more traces share it */
+	size_t traces = FRAG_MAX(s->cli->operands_count, (size_t)2);
+
+	return s->optimum == FRAG_OPTIMUM_PLACE ? UINT64_MAX : 2ull * PAIRS_MAX / traces;
 }
 
 /* Why it is not done, into out; true if it is too much. */
@@ -77,7 +80,9 @@ static int place(const struct frag_session *s, struct frag_session_task *t,
 		 const struct frag_buffers *b, uint64_t pairs, uint64_t *offsets)
 {
 	struct frag_optimum *o = &t->optimum;
-	uint64_t most = FRAG_MIN(pairs_max(s), (uint64_t)PAIRS_REPORT), bound, height;
+	uint64_t most = s->optimum == FRAG_OPTIMUM_PLACE ? PAIRS_ASKED_FOR
+							 : FRAG_MIN(pairs_max(s), PAIRS_IMPROVE);
+	uint64_t bound, height;
 	const struct frag_watch watch = { .stop = s->run.stop };
 	struct frag_improve_options improve = { .budget_ns = UINT64_MAX / 2, .watch = &watch };
 

@@ -12,6 +12,9 @@ for name in names devices history; do
 	timeout 20 "$CUFRAG" info "$name.pickle" > /dev/null 2> said
 	echo "$name: exit $? $(cat said)"
 done
+python3 "$ROOT/tests/cli/data/hostile.py" streams > streams.pickle || exit
+timeout 60 "$CUFRAG" replay streams.pickle --policy pytorch --no-host > said 2>&1
+echo "streams: exit $?"
 # half a gigabyte in 75 KiB
 head -c 500000000 /dev/zero | tr '\0' N | { printf '\200\004('; cat; } | xz -0 > bomb.pickle.xz
 "$CUFRAG" info bomb.pickle.xz 2>&1

@@ -55,14 +55,17 @@ static void same_as_sorted(const struct frag_binset *s, struct frag_bin_node *no
 }
 
 /* mask: how many different sizes; few make crowded bins. */
-static void random_changes(uint64_t mask, unsigned shift)
+static void random_changes_of(uint64_t mask, unsigned shift, bool slim)
 {
 	static struct frag_bin_node nodes[NODES];
 	static bool in[NODES];
 	struct frag_binset s;
 
 	memset(in, 0, sizeof(in));
-	frag_binset_init(&s);
+	if (slim)
+		frag_binset_init_slim(&s);
+	else
+		frag_binset_init(&s);
 	assert_int_equal(frag_binset_reserve(&s, NODES), 0);
 	/* from here on an insert must do without memory */
 	frag_host_fail_after(1);
@@ -98,6 +101,12 @@ static void random_changes(uint64_t mask, unsigned shift)
 	assert_null(frag_binset_lower(&s, 1));
 	frag_host_fail_after(0);
 	frag_binset_release(&s);
+}
+
+static void random_changes(uint64_t mask, unsigned shift)
+{
+	random_changes_of(mask, shift, false);
+	random_changes_of(mask, shift, true);
 }
 
 static void one_size(void **state)
