@@ -24,6 +24,8 @@
  * the placement was asked for up to these. With and without --out the same. */
 #define PAIRS_IMPROVE 20000000u
 #define PAIRS_ASKED_FOR 200000000u
+/* That the plan of one `planned` may look at, beside the placement. */
+#define PAIRS_PLAN 10000000u
 /* The order of the greedy placement is improved as long as that is less work than this. */
 #define ROUNDS_MAX 64u
 /* Nearer to the bound than this is near enough. */
@@ -61,10 +63,9 @@ static uint64_t pairs_max(const struct frag_session *s)
 }
 
 /* Why it is not done, into out; true if it is too much. */
-static bool too_much(const struct frag_session *s, uint64_t pairs, const char *what, char *out,
-		     size_t room)
+static bool too_much(uint64_t pairs, uint64_t most, const char *what, char *out, size_t room)
 {
-	if (pairs <= pairs_max(s))
+	if (pairs <= most)
 		return false;
 	snprintf(out, room,
 		 "%s would look at %.0f million pairs of requests that live at the same time; "
@@ -113,7 +114,7 @@ int frag_session_place(const struct frag_session *s, struct frag_session_task *t
 	struct frag_buffers b;
 	int rc;
 
-	if (too_much(s, pairs, "it", t->optimum.note, sizeof(t->optimum.note)))
+	if (too_much(pairs, pairs_max(s), "it", t->optimum.note, sizeof(t->optimum.note)))
 		return 0;
 	FRAG_TRY(frag_buffers_init(&b, t->dev, UNIT, s->run.free_at_request, &t->err));
 	offsets = frag_host_calloc(b.count + 1, sizeof(*offsets));
@@ -207,13 +208,14 @@ static int write_plan(const struct frag_session *s, struct frag_session_task *t,
 int frag_session_make_plan(const struct frag_session *s, struct frag_session_task *t,
 			   struct frag_policy_spec **spec, char **path, char **about)
 {
+	uint64_t most = s->optimum == FRAG_OPTIMUM_PLACE ? UINT64_MAX : PAIRS_PLAN;
 	char note[200];
 	int rc;
 
 	*spec = NULL;
 	*path = *about = NULL;
 	if (!s->planned_asked_for &&
-	    too_much(s, pairs_of(t->dev), "its plan", note, sizeof(note))) {
+	    too_much(pairs_of(t->dev), most, "its plan", note, sizeof(note))) {
 		t->left_out = true;
 		return frag_fail(&t->err, FRAG_ENOTSUP, "%s", note);
 	}
