@@ -19,6 +19,11 @@ export SHARED_TRACES
 # seconds per fuzz target of `make fuzz-smoke`
 FUZZ_SECONDS  ?= 20
 
+# make T=name runs one test
+ifdef T
+.DEFAULT_GOAL := check
+endif
+
 MAKEFLAGS += --no-builtin-rules
 ifeq ($(origin CC),default)
 CC := gcc
@@ -244,8 +249,9 @@ setup:
 	@scripts/build/setup.sh
 
 #: check      quick tests: units, conformance, command line, golden counts, fuzz corpus; no GPU
+#            T=name: this one only, as T=base/opt or T=cli/help_each
 check: tests-build
-	@scripts/build/run_tests.sh --quick $(B)
+	@scripts/build/run_tests.sh --quick $(if $(T),--only $(T)) $(B)
 
 #: test       install missing packages, then every test there is
 test: setup
@@ -313,9 +319,20 @@ docs: $(B)/cufrag
 HEADERS   = $(filter-out $(if $(filter 0,$(HAVE_CUDA)),src/device/cuda/cuda_%),$(sort $(shell find src policies tests/support -name '*.h')))
 FORMATTED = $(sort $(shell find src policies tests -name '*.[ch]'))
 
+# clock.h wants POSIX and is for the parts of cufrag itself
+PUBLIC := $(filter-out %/clock.h,$(sort $(wildcard src/include/frag/*.h)))
+#: hdr-public the public headers are C11 and C++, too
+.PHONY: hdr-public
+hdr-public: $(GENERATED)
+	$(Q)for h in $(PUBLIC); do \
+		for as in 'c -std=c11' 'c++ -std=c++17'; do \
+			$(CC) -Isrc/include -Isrc -Wall -Wextra -Werror -fsyntax-only -x $$as -include $$h /dev/null || \
+				{ echo "hdr-public: $$h is no $$as" >&2; exit 1; }; done; done
+	@echo 'hdr-public: C11 and C++'
+
 .PHONY: lint layers hdr-check format format-check cppcheck tidy docs-check
 #: lint       layers, headers, format, cppcheck, clang-tidy, generated docs
-lint: layers hdr-check format-check cppcheck tidy docs-check
+lint: layers hdr-check hdr-public format-check cppcheck tidy docs-check
 	@echo 'lint: clean'
 
 layers:
@@ -351,16 +368,46 @@ docs-check: $(B)/cufrag
 	@scripts/build/docs.sh --check $(B)/cufrag
 
 # ---- install, clean, help ----------------------------------------------------------
-DATA := $(DESTDIR)$(PREFIX)/share/cufrag
-DOCS := $(DESTDIR)$(PREFIX)/share/doc/cufrag
-.PHONY: install clean help
-#: install    into $(DESTDIR)$(PREFIX): program, chart scripts, documents
-install: $(B)/cufrag
-	install -d $(DESTDIR)$(PREFIX)/bin $(DATA)/plot $(DOCS)
-	install -m 755 $(B)/cufrag $(DESTDIR)$(PREFIX)/bin/cufrag
-	$(if $(wildcard scripts/plot/*),install -m 644 $(wildcard scripts/plot/*) $(DATA)/plot)
-	install -m 755 scripts/record_torch.py $(DATA)
-	install -m 644 README.md CHANGELOG.md LICENSE $(wildcard docs/*.md) $(DOCS)
+BIN  := $(DESTDIR)$(PREFIX)/bin
+LIB  := $(DESTDIR)$(PREFIX)/lib
+INC  := $(DESTDIR)$(PREFIX)/include
+SHARE := $(DESTDIR)$(PREFIX)/share
+DATA := $(SHARE)/cufrag
+DOCS := $(SHARE)/doc/cufrag
+.PHONY: install uninstall deb clean help
+#: install    into $(DESTDIR)$(PREFIX): program, recorder, library, manual pages, completion, documents
+install: $(B)/cufrag $(B)/libcufrag.a
+	install -d $(BIN) $(LIB)/pkgconfig $(INC)/frag/metrics $(DATA)/plot $(DOCS)/docs/img $(SHARE)/man/man1 \
+		$(SHARE)/bash-completion/completions $(SHARE)/zsh/site-functions $(SHARE)/fish/vendor_completions.d
+	install -m 755 $(B)/cufrag $(BIN)/cufrag
+	install -m 755 scripts/record_torch.py $(BIN)/cufrag-record-torch
+	install -m 644 $(B)/libcufrag.a $(LIB)
+	install -m 644 $(PUBLIC) $(INC)/frag
+	install -m 644 src/metrics/metrics.def $(INC)/frag/metrics
+	install -m 644 $(wildcard scripts/plot/*) $(DATA)/plot
+	install -m 644 README.md CHANGELOG.md LICENSE $(DOCS)
+	install -m 644 $(wildcard docs/*.md) $(DOCS)/docs
+	install -m 644 $(wildcard docs/img/*) $(DOCS)/docs/img
+	@printf '%s\n' 'prefix=$(PREFIX)' 'libdir=$${prefix}/lib' 'includedir=$${prefix}/include' '' 'Name: cufrag' \
+		'Description: replay of GPU memory histories through any allocation policy' 'Version: $(VERSION)' \
+		'Cflags: -I$${includedir}' 'Libs: -L$${libdir} -lcufrag $(LDLIBS)' > $(LIB)/pkgconfig/cufrag.pc
+	@$(B)/cufrag help --format man > $(SHARE)/man/man1/cufrag.1
+	@for c in $$($(B)/cufrag help --format names); do \
+		$(B)/cufrag help $$c --format man > $(SHARE)/man/man1/cufrag-$$c.1 || exit 1; done
+	@$(B)/cufrag help --format bash > $(SHARE)/bash-completion/completions/cufrag
+	@$(B)/cufrag help --format zsh > $(SHARE)/zsh/site-functions/_cufrag
+	@$(B)/cufrag help --format fish > $(SHARE)/fish/vendor_completions.d/cufrag.fish
+
+#: uninstall  what install has put there
+uninstall:
+	rm -rf $(BIN)/cufrag $(BIN)/cufrag-record-torch $(LIB)/libcufrag.a $(LIB)/pkgconfig/cufrag.pc $(INC)/frag \
+		$(DATA) $(DOCS) $(SHARE)/man/man1/cufrag.1 $(SHARE)/man/man1/cufrag-*.1 \
+		$(SHARE)/bash-completion/completions/cufrag $(SHARE)/zsh/site-functions/_cufrag \
+		$(SHARE)/fish/vendor_completions.d/cufrag.fish
+
+#: deb        a Debian package into $(B)/deb, with debhelper
+deb: $(B)/cufrag $(B)/libcufrag.a
+	@scripts/build/deb.sh $(B) $(RELEASE)
 
 #: clean      remove build/
 clean:

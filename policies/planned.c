@@ -405,7 +405,7 @@ static void counters(void *self, frag_counter_fn fn, void *ctx)
 	const struct frag_policy *p = &s->inner.policy;
 
 	fn(ctx, "planned.reserved_bytes", (int64_t)s->plan.reserve_bytes);
-	fn(ctx, "planned.hits", s->hits);
+	fn(ctx, FRAG_COUNTER_PLAN_HITS, s->hits);
 	fn(ctx, "planned.not_in_plan", s->misses);
 	fn(ctx, "planned.place_taken", s->conflicts);
 	fn(ctx, "planned.in_a_gap", s->gaps);
@@ -419,6 +419,7 @@ const struct frag_policy_ops frag_policy_planned = {
 	.summary = "places planned from the first steps of a recording, a caching pool for the "
 		   "rest",
 	.source = "STAlloc, EuroSys 2026, arXiv 2507.16274; infinigence/STAlloc",
+	.flags = FRAG_POLICY_PLANNED,
 	.needs = FRAG_CAN_MALLOC,
 	.opts = opts,
 	.params_size = sizeof(struct params),

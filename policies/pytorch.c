@@ -399,6 +399,12 @@ static void pt_destroy(void *self)
 	frag_host_free(a);
 }
 
+static const struct frag_policy_alias aliases[] = {
+	{ "caching", "" },
+	{ "expandable", "expandable_segments:True" },
+	{ NULL, NULL },
+};
+
 const struct frag_policy_ops frag_policy_pytorch = {
 	.abi = FRAG_POLICY_ABI,
 	.name = "pytorch",
@@ -420,4 +426,7 @@ const struct frag_policy_ops frag_policy_pytorch = {
 	.usage = pt_usage,
 	.counters = pt_stat_counters,
 	.restore = pt_restore,
+	.aliases = aliases,
+	.conf_variable = "PYTORCH_CUDA_ALLOC_CONF",
+	.conf = pt_conf_text,
 };

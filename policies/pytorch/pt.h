@@ -63,6 +63,8 @@ struct pt_conf {
 };
 extern const struct frag_opt pt_opts[];
 int pt_conf_parse(const char *text, void *params, struct frag_err *err);
+/* As PYTORCH_CUDA_ALLOC_CONF takes it; SIZE_MAX: it does not. */
+size_t pt_conf_text(const void *params, char *buf, size_t cap);
 int pt_conf_validate(const void *params, struct frag_err *err);
 /* The release whose rules hold. recorded: of the recording, 0 = not known. Errors: FRAG_EUSAGE
  * for a key that this release does not know. */

@@ -60,6 +60,8 @@ const struct frag_opt pt_opts[] = {
 	  .fmax = 1,
 	  .offset = offsetof(struct pt_conf, gc_threshold),
 	  .help = "fraction of the limit above which old cached segments are released; 0 = off",
+	  /* without a limit the threshold is a fraction of nothing: PyTorch ignores it */
+	  .tune_limited = true,
 	  .tune = "0.6,0.8" },
 	{ .type = FRAG_OPT_T_DOUBLE,
 	  .key = "per_process_memory_fraction",
@@ -368,4 +370,12 @@ int pt_conf_validate(const void *params, struct frag_err *err)
 	FRAG_TRY(check_sizes(c, release, err));
 	FRAG_TRY(pt_conf_reserve(c, FRAG_GIB, &bytes, err));
 	return pt_conf_roundup(c->roundup_text, release, table, err);
+}
+
+/* What is not PyTorch's own cannot be set there. */
+size_t pt_conf_text(const void *params, char *buf, size_t cap)
+{
+	const struct pt_conf *conf = params;
+
+	return conf->search_again ? SIZE_MAX : frag_opt_echo(pt_opts, params, ':', buf, cap);
 }

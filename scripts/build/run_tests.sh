@@ -1,11 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Runs what `make tests-build` has built and sums up:
-#	run_tests.sh [--quick|--gpu|--threads] BUILD_FOLDER
+#	run_tests.sh [--quick|--gpu|--threads] [--only NAME] BUILD_FOLDER
 # Kinds of test: cmocka programs (unit, conformance, golden, gpu), scripts (run.sh in cli, golden, report,
 # scripts, threads; their last line is their count) and fuzz targets over their corpus.
 # --quick leaves out what needs the big recordings (FRAG_TEST_QUICK=1 in the environment),
 # --gpu runs tests/gpu only, --threads tests/threads and the programs whose source says pthread.
+#
+# --only: the one of this name, as its line says it ("unit/opt"), or one case of a script ("cli/help_each"),
+# which then says all it has to say.
 #
 # A test that runs for longer than TEST_TIMEOUT seconds (600) has failed; TEST_JOBS (the number of
 # processors) run at a time. Prints what fails, then a last line "N passed, N failed, N skipped". Exit status 1 if
@@ -108,16 +111,49 @@ list_tests() {
 	return 0
 }
 
+# NAME as in the lines, without its kind ("opt"), or SCRIPT/CASE
+run_only() {
+	local kind name command
+	while IFS=$'\t' read -r kind name command; do
+		if [ "$name" = "$1" ] || [ "${name##*/}" = "$1" ]; then
+			# shellcheck disable=SC2086 # the command is words
+			CMOCKA_MESSAGE_OUTPUT=STDOUT $command
+			return
+		elif [ "$kind" = script ] && [ "${1%%/*}" = "$name" ]; then
+			# shellcheck disable=SC2086
+			$command "${1#*/}"
+			return
+		fi
+	done < <(list_tests "$2" "$3")
+	echo "run_tests.sh: no test '$1'" >&2
+	return 2
+}
+
 main() {
-	local mode=full b kind name command log jobs
-	case ${1:-} in --quick | --gpu | --threads) mode=${1#--}; shift ;; esac
-	b=${1:?usage: run_tests.sh [--quick|--gpu|--threads] BUILD_FOLDER}
+	local mode=full b kind name command log jobs only=''
+	local usage='usage: run_tests.sh [--quick|--gpu|--threads] [--only NAME] BUILD_FOLDER'
+	while [ $# -gt 0 ]; do
+		case $1 in
+		--quick | --gpu | --threads) mode=${1#--} ;;
+		--only) only=${2:?$usage}; shift ;;
+		--help) echo "$usage"; return 0 ;;
+		-*) echo "$usage" >&2; return 2 ;;
+		*) break ;;
+		esac
+		shift
+	done
+	b=${1:?$usage}
+	[ -d "$b" ] || { echo "run_tests.sh: no folder '$b'" >&2; return 2; }
 	export CMOCKA_MESSAGE_OUTPUT=TAP CUFRAG=$b/cufrag
 	export ASAN_OPTIONS=${ASAN_OPTIONS:-detect_leaks=1:allocator_may_return_null=1}
 	export UBSAN_OPTIONS=${UBSAN_OPTIONS:-print_stacktrace=1}
 	unset FRAG_TEST_QUICK
 	[ "$mode" = quick ] && export FRAG_TEST_QUICK=1
 
+	if [ -n "$only" ]; then
+		run_only "$only" "$b" "$mode"
+		return
+	fi
 	local logs=$b/test-logs/$mode
 	rm -rf "$logs" && mkdir -p "$logs"
 	jobs=${TEST_JOBS:-$(nproc)}

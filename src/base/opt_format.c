@@ -115,7 +115,8 @@ static void append(char *buf, size_t cap, size_t *used, const char *fmt, ...)
 	va_end(ap);
 }
 
-size_t frag_opt_echo(const struct frag_opt *opts, const void *params, char *buf, size_t cap)
+size_t frag_opt_echo(const struct frag_opt *opts, const void *params, char between, char *buf,
+		     size_t cap)
 {
 	char value[FRAG_OPT_STRING_MAX + 2];
 	size_t used = 0;
@@ -125,8 +126,13 @@ size_t frag_opt_echo(const struct frag_opt *opts, const void *params, char *buf,
 	for (const struct frag_opt *o = opts; o && o->type != FRAG_OPT_T_END; o++) {
 		if (is_default(o, params))
 			continue;
-		frag_opt_format(o, params, value, sizeof(value));
-		append(buf, cap, &used, "%s%s=%s", used ? "," : "", o->key, value);
+		if (between == ':' && o->type == FRAG_OPT_T_STRING)
+			snprintf(value, sizeof(value), "%s", (const char *)field_const(o, params));
+		else
+			frag_opt_format(o, params, value, sizeof(value));
+		if (between == ':' && o->type == FRAG_OPT_T_BOOL)
+			value[0] = (char)toupper((unsigned char)value[0]);
+		append(buf, cap, &used, "%s%s%c%s", used ? "," : "", o->key, between, value);
 	}
 	return used;
 }

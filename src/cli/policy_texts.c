@@ -38,21 +38,24 @@ int frag_policy_texts_set_list(void *texts, const char *list, struct frag_err *e
 	return frag_policy_texts_list(texts, list, err);
 }
 
-int frag_policy_texts_check(const struct frag_policy_texts *p, struct frag_err *err)
+int frag_policy_texts_check(const struct frag_policy_texts *p, uint32_t *flags,
+			    struct frag_err *err)
 {
+	*flags = 0;
 	for (size_t i = 0; i < p->count; i++) {
 		struct frag_policy_spec *spec;
 
 		if (!strcmp(p->text[i], "recorded"))
 			continue;
 		FRAG_TRY(frag_policy_spec_parse(p->text[i], &spec, err));
+		*flags |= frag_policy_spec_ops(spec)->flags;
 		frag_policy_spec_destroy(spec);
 	}
 	return 0;
 }
 
 /* Every policy that can run on its own with its defaults on any trace;
- * not `null`, which holds nothing. */
+ * none that holds nothing. */
 static int add_all(struct frag_policy_texts *p, struct frag_err *err)
 {
 	size_t count;
@@ -60,9 +63,8 @@ static int add_all(struct frag_policy_texts *p, struct frag_err *err)
 
 	p->all = true;
 	for (size_t i = 0; i < count; i++) {
-		if (!(list[i]->flags &
-		      (FRAG_POLICY_HIDDEN | FRAG_POLICY_ADAPTOR | FRAG_POLICY_STACK)) &&
-		    strcmp(list[i]->name, "null") != 0)
+		if (!(list[i]->flags & (FRAG_POLICY_HIDDEN | FRAG_POLICY_ADAPTOR |
+					FRAG_POLICY_STACK | FRAG_POLICY_NO_MEMORY)))
 			FRAG_TRY(frag_policy_texts_add(p, list[i]->name, err));
 	}
 	return 0;

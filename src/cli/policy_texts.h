@@ -22,8 +22,10 @@ void frag_policy_texts_release(struct frag_policy_texts *p);
 /* The same as values of options whose field is a struct frag_policy_texts. */
 int frag_policy_texts_set_one(void *texts, const char *text, struct frag_err *err);
 int frag_policy_texts_set_list(void *texts, const char *list, struct frag_err *err);
-/* A mistyped one is found before the first trace is read. Errors: FRAG_EUSAGE. */
-int frag_policy_texts_check(const struct frag_policy_texts *p, struct frag_err *err);
+/* A mistyped one is found before the first trace is read. *flags: FRAG_POLICY_… that one of them
+ * has. Errors: FRAG_EUSAGE. */
+int frag_policy_texts_check(const struct frag_policy_texts *p, uint32_t *flags,
+			    struct frag_err *err);
 
 /* The settings that a trace was recorded with, the text as one would type it. *out NULL: it does
  * not say. */

@@ -18,7 +18,8 @@
  * first touch of managed memory is no call either, but its price is the driver's:
  * it counts as a prefetch.
  */
-#include "device_internal.h"
+
+#include <frag/device.h>
 
 #include <string.h>
 
@@ -84,8 +85,9 @@ struct call {
 	struct frag_device *dev;
 	enum frag_call kind;
 	uint64_t bytes;
-	uint64_t start_ns; /* host clock, where it is read */
-	uint64_t ns;	   /* filled by the back-end */
+	uint64_t start_ns;	  /* host clock, where it is read */
+	uint64_t ns;		  /* filled by the back-end */
+	const frag_addr_t *where; /* its address, for the log; NULL = it has none */
 };
 
 static int leave(struct call *c, int result)
@@ -107,8 +109,10 @@ static int leave(struct call *c, int result)
 		dev->reserved_bytes = dev->ops->reserved(dev->priv);
 		dev->reserved_peak_bytes = FRAG_MAX(dev->reserved_peak_bytes, dev->reserved_bytes);
 	}
-	if (FRAG_UNLIKELY(dev->log != NULL))
+	if (FRAG_UNLIKELY(dev->log != NULL)) {
+		dev->logged_addr = c->where && !result ? *c->where : 0;
 		dev->log(dev->log_ctx, c->kind, c->bytes, result);
+	}
 	return result;
 }
 
@@ -148,8 +152,8 @@ static int enter(struct call *c, struct frag_device *dev, enum frag_call kind, u
 	return 0;
 }
 
-int frag_device_wrap(const struct frag_device_ops *ops, void *priv, struct frag_device **out,
-		     struct frag_err *err)
+int frag_dev_open(const struct frag_device_ops *ops, void *priv, struct frag_device **out,
+		  struct frag_err *err)
 {
 	struct box *box = frag_host_calloc(1, sizeof(*box));
 	struct frag_device_info info;
@@ -200,11 +204,13 @@ uint64_t frag_dev_leaks(const struct frag_device *dev)
 
 /* ---- the calls -------------------------------------------------------------- */
 
-/* Body of one call: count, ask the back-end, record. */
-#define CALL(kind_, bytes_, ...) \
+/* Body of one call: count, ask the back-end, record. where_: its address, or NULL. */
+#define CALL_AT(kind_, bytes_, where_, ...) \
 	struct call c; \
 	int rc_ = enter(&c, dev, FRAG_CALL_##kind_, (bytes_), err); \
+	c.where = (where_); \
 	return rc_ ? rc_ : leave(&c, (__VA_ARGS__))
+#define CALL(kind_, bytes_, ...) CALL_AT(kind_, bytes_, NULL, __VA_ARGS__)
 
 /* Passes the result of a call on, and its address to whoever listens. */
 static inline int tell(struct frag_device *dev, enum frag_call call, uint64_t bytes,
@@ -217,28 +223,28 @@ static inline int tell(struct frag_device *dev, enum frag_call call, uint64_t by
 
 int frag_dev_alloc(struct frag_device *dev, uint64_t bytes, frag_addr_t *out, struct frag_err *err)
 {
-	CALL(MALLOC, bytes,
-	     tell(dev, FRAG_CALL_MALLOC, bytes, out,
-		  dev->ops->alloc(dev->priv, bytes, out, &c.ns, err)));
+	CALL_AT(MALLOC, bytes, out,
+		tell(dev, FRAG_CALL_MALLOC, bytes, out,
+		     dev->ops->alloc(dev->priv, bytes, out, &c.ns, err)));
 }
 
 int frag_dev_free(struct frag_device *dev, frag_addr_t addr, uint64_t bytes, struct frag_err *err)
 {
-	CALL(FREE, bytes, dev->ops->free(dev->priv, addr, &c.ns, err));
+	CALL_AT(FREE, bytes, &addr, dev->ops->free(dev->priv, addr, &c.ns, err));
 }
 
 int frag_dev_reserve(struct frag_device *dev, uint64_t bytes, frag_addr_t hint, frag_addr_t *out,
 		     struct frag_err *err)
 {
-	CALL(RESERVE, bytes,
-	     tell(dev, FRAG_CALL_RESERVE, bytes, out,
-		  dev->ops->reserve(dev->priv, bytes, hint, out, &c.ns, err)));
+	CALL_AT(RESERVE, bytes, out,
+		tell(dev, FRAG_CALL_RESERVE, bytes, out,
+		     dev->ops->reserve(dev->priv, bytes, hint, out, &c.ns, err)));
 }
 
 int frag_dev_unreserve(struct frag_device *dev, frag_addr_t addr, uint64_t bytes,
 		       struct frag_err *err)
 {
-	CALL(UNRESERVE, bytes, dev->ops->unreserve(dev->priv, addr, bytes, &c.ns, err));
+	CALL_AT(UNRESERVE, bytes, &addr, dev->ops->unreserve(dev->priv, addr, bytes, &c.ns, err));
 }
 
 int frag_dev_create(struct frag_device *dev, uint64_t bytes, uint64_t *handle, struct frag_err *err)
@@ -254,18 +260,18 @@ int frag_dev_release(struct frag_device *dev, uint64_t handle, uint64_t bytes, s
 int frag_dev_map(struct frag_device *dev, frag_addr_t addr, uint64_t bytes, uint64_t handle,
 		 struct frag_err *err)
 {
-	CALL(MAP, bytes, dev->ops->map(dev->priv, addr, handle, &c.ns, err));
+	CALL_AT(MAP, bytes, &addr, dev->ops->map(dev->priv, addr, handle, &c.ns, err));
 }
 
 int frag_dev_set_access(struct frag_device *dev, frag_addr_t addr, uint64_t bytes,
 			struct frag_err *err)
 {
-	CALL(SET_ACCESS, bytes, dev->ops->set_access(dev->priv, addr, bytes, &c.ns, err));
+	CALL_AT(SET_ACCESS, bytes, &addr, dev->ops->set_access(dev->priv, addr, bytes, &c.ns, err));
 }
 
 int frag_dev_unmap(struct frag_device *dev, frag_addr_t addr, uint64_t bytes, struct frag_err *err)
 {
-	CALL(UNMAP, bytes, dev->ops->unmap(dev->priv, addr, bytes, &c.ns, err));
+	CALL_AT(UNMAP, bytes, &addr, dev->ops->unmap(dev->priv, addr, bytes, &c.ns, err));
 }
 
 int frag_dev_mempool_create(struct frag_device *dev, const struct frag_mempool_attr *attr,
@@ -282,14 +288,15 @@ int frag_dev_mempool_destroy(struct frag_device *dev, uint64_t pool, struct frag
 int frag_dev_mempool_alloc(struct frag_device *dev, uint64_t pool, uint64_t bytes, uint32_t stream,
 			   frag_addr_t *out, struct frag_err *err)
 {
-	CALL(ASYNC_MALLOC, bytes,
-	     dev->ops->mempool_alloc(dev->priv, pool, bytes, stream, out, &c.ns, err));
+	CALL_AT(ASYNC_MALLOC, bytes, out,
+		dev->ops->mempool_alloc(dev->priv, pool, bytes, stream, out, &c.ns, err));
 }
 
 int frag_dev_mempool_free(struct frag_device *dev, uint64_t pool, frag_addr_t addr, uint64_t bytes,
 			  uint32_t stream, struct frag_err *err)
 {
-	CALL(ASYNC_FREE, bytes, dev->ops->mempool_free(dev->priv, pool, addr, stream, &c.ns, err));
+	CALL_AT(ASYNC_FREE, bytes, &addr,
+		dev->ops->mempool_free(dev->priv, pool, addr, stream, &c.ns, err));
 }
 
 int frag_dev_mempool_trim(struct frag_device *dev, uint64_t pool, uint64_t keep_bytes,
@@ -308,20 +315,20 @@ void frag_dev_mempool_usage(struct frag_device *dev, uint64_t pool, struct frag_
 int frag_dev_managed_alloc(struct frag_device *dev, uint64_t bytes, frag_addr_t *out,
 			   struct frag_err *err)
 {
-	CALL(MANAGED, bytes, dev->ops->managed_alloc(dev->priv, bytes, out, &c.ns, err));
+	CALL_AT(MANAGED, bytes, out, dev->ops->managed_alloc(dev->priv, bytes, out, &c.ns, err));
 }
 
 int frag_dev_managed_free(struct frag_device *dev, frag_addr_t addr, uint64_t bytes,
 			  struct frag_err *err)
 {
-	CALL(MANAGED_FREE, bytes, dev->ops->managed_free(dev->priv, addr, &c.ns, err));
+	CALL_AT(MANAGED_FREE, bytes, &addr, dev->ops->managed_free(dev->priv, addr, &c.ns, err));
 }
 
 int frag_dev_managed_touch(struct frag_device *dev, frag_addr_t addr, uint64_t bytes, bool prefetch,
 			   struct frag_err *err)
 {
-	CALL(PREFETCH, bytes,
-	     dev->ops->managed_touch(dev->priv, addr, bytes, prefetch, &c.ns, err));
+	CALL_AT(PREFETCH, bytes, &addr,
+		dev->ops->managed_touch(dev->priv, addr, bytes, prefetch, &c.ns, err));
 }
 
 void frag_dev_managed_usage(struct frag_device *dev, struct frag_managed_usage *out)

@@ -7,7 +7,8 @@
  * what was taken: it never falls. Addresses of all kinds come from one counter and
  * never overlap, whatever is freed.
  */
-#include "device_internal.h"
+
+#include <frag/device.h>
 
 #include <stdio.h>
 
@@ -247,7 +248,7 @@ int frag_null_open(struct frag_device **out, struct frag_err *err)
 	if (!null)
 		return frag_fail_nomem(err, "null device");
 	null->next = FRAG_GIB;
-	rc = frag_device_wrap(&null_ops, null, out, err);
+	rc = frag_dev_open(&null_ops, null, out, err);
 	if (rc)
 		frag_host_free(null);
 	return rc;

@@ -31,19 +31,25 @@ const struct frag_metric_info *frag_metric_list(size_t *count)
 	return list;
 }
 
+void frag_counters_free(struct frag_counter *counters)
+{
+	for (size_t i = 0; counters && counters[i].name; i++)
+		frag_host_free(counters[i].name);
+	frag_host_free(counters);
+}
+
 void frag_result_release(struct frag_result *r)
 {
 	if (!r)
 		return;
 	frag_host_free(r->policy);
 	frag_host_free(r->params);
+	frag_host_free(r->conf);
+	frag_host_free(r->conf_variable);
+	frag_host_free(r->plan);
 	frag_host_free(r->trace);
 	frag_host_free(r->series.windows);
 	frag_host_free(r->series.losses);
-	for (size_t i = 0; r->counters && r->counters[i][0]; i++) {
-		frag_host_free(r->counters[i][0]);
-		frag_host_free(r->counters[i][1]);
-	}
-	frag_host_free(r->counters);
+	frag_counters_free(r->counters);
 	memset(r, 0, sizeof(*r));
 }

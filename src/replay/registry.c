@@ -27,13 +27,7 @@ static const struct frag_policy_ops *table[] = {
 	NULL
 };
 #define TABLE_COUNT (FRAG_ARRAY_LEN(table) - 1)
-
-static const struct {
-	const char *name, *text;
-} short_names[] = {
-	{ "caching", "pytorch" },
-	{ "expandable", "pytorch:expandable_segments:True" },
-};
+#define ALIASES_MAX 32 /* of all policies, for "did you mean" */
 
 const char *frag_class_name(enum frag_class cls)
 {
@@ -87,26 +81,34 @@ const struct frag_policy_ops *frag_policy_find(const char *name)
 	return NULL;
 }
 
-const char *frag_policy_short(size_t i, const char **stands_for)
+const char *frag_policy_short(size_t i, const struct frag_policy_ops **ops, const char **options)
 {
-	if (i >= FRAG_ARRAY_LEN(short_names))
-		return NULL;
-	*stands_for = short_names[i].text;
-	return short_names[i].name;
+	size_t n;
+	const struct frag_policy_ops *const *list = frag_policy_list(&n);
+
+	for (size_t k = 0; k < n; k++) {
+		for (const struct frag_policy_alias *a = list[k]->aliases; a && a->name; a++) {
+			if (i--)
+				continue;
+			*ops = list[k];
+			*options = a->options;
+			return a->name;
+		}
+	}
+	return NULL;
 }
 
 int frag_policy_unknown(const char *name, struct frag_err *err)
 {
-	const char *words[TABLE_COUNT + FRAG_ARRAY_LEN(short_names) + 1];
+	const char *words[TABLE_COUNT + ALIASES_MAX + 1], *near, *alias, *options;
 	size_t count, n = 0;
-	const struct frag_policy_ops *const *list = frag_policy_list(&count);
-	const char *near;
+	const struct frag_policy_ops *const *list = frag_policy_list(&count), *ops;
 
 	for (size_t i = 0; i < count; i++)
 		if (!(list[i]->flags & FRAG_POLICY_HIDDEN))
 			words[n++] = list[i]->name;
-	for (size_t i = 0; i < FRAG_ARRAY_LEN(short_names); i++)
-		words[n++] = short_names[i].name;
+	for (size_t i = 0; i < ALIASES_MAX && (alias = frag_policy_short(i, &ops, &options)); i++)
+		words[n++] = alias;
 	words[n] = NULL;
 	near = frag_nearest(name, words);
 	if (near)
@@ -138,8 +140,15 @@ int frag_policy_ops_check(const struct frag_policy_ops *ops, struct frag_err *er
 	if (!ops->create || !ops->destroy || !ops->alloc || !ops->free)
 		return frag_fail(err, FRAG_ECHECK,
 				 "policy '%s' lacks create, destroy, alloc or free", ops->name);
-	if (!ops->visit && strcmp(ops->name, "null") != 0)
+	if (!ops->visit && !(ops->flags & FRAG_POLICY_NO_MEMORY))
 		return frag_fail(err, FRAG_ECHECK, "policy '%s' lacks visit", ops->name);
+	if (!ops->conf != !ops->conf_variable || (ops->conf && !ops->parse))
+		return frag_fail(err, FRAG_ECHECK,
+				 "policy '%s' has conf, conf_variable or parse without the others",
+				 ops->name);
+	if ((ops->flags & FRAG_POLICY_PLANNED) && !frag_opt_find(ops->opts, "plan"))
+		return frag_fail(err, FRAG_ECHECK, "policy '%s' has no option for its plan",
+				 ops->name);
 	if (frag_opt_check(ops->opts, ops->params_size, &detail))
 		return frag_fail(err, FRAG_ECHECK, "policy '%s': %s", ops->name, detail.msg);
 	return 0;
@@ -155,11 +164,11 @@ int frag_policy_registry_check(struct frag_err *err)
 		if (i && !strcmp(list[i - 1]->name, list[i]->name))
 			return frag_fail(err, FRAG_ECHECK, "two policies are called '%s'",
 					 list[i]->name);
-		for (size_t k = 0; k < FRAG_ARRAY_LEN(short_names); k++)
-			if (!strcmp(short_names[k].name, list[i]->name))
+		for (const struct frag_policy_alias *a = list[i]->aliases; a && a->name; a++)
+			if (frag_policy_find(a->name))
 				return frag_fail(err, FRAG_ECHECK,
-						 "policy '%s' has the name of a short one",
-						 list[i]->name);
+						 "'%s' is a policy and another name of '%s'",
+						 a->name, list[i]->name);
 	}
 	return 0;
 }

@@ -136,10 +136,11 @@ int frag_run_create_hooked(const struct frag_policy_spec *spec, struct frag_devi
 	run->slots = frag_host_calloc(hdr->slots_count, sizeof(*run->slots));
 	if (!run->slots)
 		rc = frag_fail_nomem(err, "replay: live table");
-	if (!rc && opt->fill != FRAG_FILL_NONE && !strcmp(frag_policy_spec_ops(spec)->name, "null"))
+	if (!rc && opt->fill != FRAG_FILL_NONE &&
+	    (frag_policy_spec_ops(spec)->flags & FRAG_POLICY_NO_MEMORY))
 		rc = frag_fail(err, FRAG_ENOTSUP,
-			       "policy 'null' makes its addresses up: there is "
-			       "nothing to fill");
+			       "policy '%s' makes its addresses up: there is nothing to fill",
+			       frag_policy_spec_ops(spec)->name);
 	if (!rc)
 		rc = frag_contents_create(opt, dev, &run->contents, err);
 	if (!rc)
@@ -181,7 +182,7 @@ void frag_run_destroy(struct frag_run *run)
 /* ---- counters ---- */
 
 struct counters {
-	char *(*list)[2];
+	struct frag_counter *list;
 	size_t count, cap;
 	bool failed;
 };
@@ -189,7 +190,6 @@ struct counters {
 static void add_counter(void *ctx, const char *name, int64_t value)
 {
 	struct counters *c = ctx;
-	char text[32];
 
 	if (c->failed)
 		return;
@@ -197,24 +197,12 @@ static void add_counter(void *ctx, const char *name, int64_t value)
 		c->failed = true;
 		return;
 	}
-	snprintf(text, sizeof(text), "%lld", (long long)value);
-	c->list[c->count][0] = frag_host_strdup(name);
-	c->list[c->count][1] = frag_host_strdup(text);
-	c->failed = !c->list[c->count][0] || !c->list[c->count][1];
-	c->count++;
-	c->list[c->count][0] = c->list[c->count][1] = NULL;
+	c->list[c->count] = (struct frag_counter){ frag_host_strdup(name), value };
+	c->failed = !c->list[c->count].name;
+	c->list[++c->count] = (struct frag_counter){ 0 };
 }
 
-void frag_counters_free(char *(*counters)[2])
-{
-	for (size_t i = 0; counters && (counters[i][0] || counters[i][1]); i++) {
-		frag_host_free(counters[i][0]);
-		frag_host_free(counters[i][1]);
-	}
-	frag_host_free(counters);
-}
-
-int frag_run_counters(const struct frag_run *run, char *(**out)[2], struct frag_err *err)
+int frag_run_counters(const struct frag_run *run, struct frag_counter **out, struct frag_err *err)
 {
 	struct counters c = { 0 };
 
@@ -305,14 +293,31 @@ static void add_zeros(struct frag_hist *h, uint64_t n)
 	h->bucket[0] += (uint32_t)FRAG_MIN(n, UINT32_MAX);
 }
 
+int frag_result_name(struct frag_result *r, const struct frag_policy_spec *spec,
+		     struct frag_err *err)
+{
+	const struct frag_policy_ops *ops = frag_policy_spec_ops(spec);
+	const char *conf = frag_policy_spec_conf(spec);
+
+	frag_host_free(r->policy);
+	frag_host_free(r->params);
+	frag_host_free(r->conf);
+	frag_host_free(r->conf_variable);
+	r->policy = frag_host_strdup(frag_policy_spec_text(spec));
+	r->params = frag_host_strdup(frag_policy_spec_echo(spec));
+	r->conf = conf ? frag_host_strdup(conf) : NULL;
+	r->conf_variable = conf ? frag_host_strdup(ops->conf_variable) : NULL;
+	r->policy_flags = ops->flags;
+	if (!r->policy || !r->params || (conf && (!r->conf || !r->conf_variable)))
+		return frag_fail_nomem(err, "result");
+	return 0;
+}
+
 static int fill_result(struct frag_run *run, struct frag_err *err)
 {
 	struct frag_result *r = &run->r;
 
-	r->policy = frag_host_strdup(frag_policy_spec_text(run->spec));
-	r->params = frag_host_strdup(frag_policy_spec_echo(run->spec));
-	if (!r->policy || !r->params)
-		return frag_fail_nomem(err, "result");
+	FRAG_TRY(frag_result_name(r, run->spec, err));
 	FRAG_TRY(frag_run_counters(run, &r->counters, err));
 	frag_series_finish(&run->rec, &r->series);
 	r->completed = !run->r.oom.happened;

@@ -81,9 +81,8 @@ int frag_run_create_hooked(const struct frag_policy_spec *spec, struct frag_devi
 			   const struct frag_run_hooks *hooks, struct frag_run **out,
 			   struct frag_err *err);
 
-/* Policy counters as name/value pairs (NULL-terminated); NULL if it has none. */
-int frag_run_counters(const struct frag_run *run, char *(**out)[2], struct frag_err *err);
-void frag_counters_free(char *(*counters)[2]);
+/* Policy counters, up to a NULL name; NULL if it has none. */
+int frag_run_counters(const struct frag_run *run, struct frag_counter **out, struct frag_err *err);
 
 /* Where the bytes are now. */
 void frag_run_loss(struct frag_run *run, uint64_t event, uint64_t time_us, struct frag_loss *out);

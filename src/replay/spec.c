@@ -59,23 +59,25 @@ static bool copy_name(const char *text, char *buf, size_t cap)
 	return true;
 }
 
-/* What a short name stands for; NULL if it is none. */
-static const char *long_text(const char *name)
+/* The policy of which this is another name, and the options that it gives; NULL if it is none. */
+static const struct frag_policy_ops *find_alias(const char *name, const char **options)
 {
-	const char *known, *text;
+	const struct frag_policy_ops *ops;
+	const char *known;
 
-	for (size_t i = 0; (known = frag_policy_short(i, &text)); i++)
+	for (size_t i = 0; (known = frag_policy_short(i, &ops, options)); i++)
 		if (!strcmp(known, name))
-			return text;
+			return ops;
 	return NULL;
 }
 
 static bool names_policy(const char *text)
 {
 	char name[TEXT_MAX];
+	const char *options;
 
 	return copy_name(text, name, sizeof(name)) &&
-	       (frag_policy_find(name) || long_text(name) || is_path(name));
+	       (frag_policy_find(name) || find_alias(name, &options) || is_path(name));
 }
 
 /* The '/' before the inner text; NULL if there is none. */
@@ -199,26 +201,46 @@ static int parse_options(struct frag_policy_spec *spec, const char *text, struct
 	return rc;
 }
 
+/* Appends what fits; counts on when it is full. */
+static void add(char *buf, size_t cap, size_t *n, const char *text)
+{
+	*n += (size_t)snprintf(buf + FRAG_MIN(*n, cap), cap - FRAG_MIN(*n, cap), "%s", text);
+}
+
+/* The options, as short as may be. Returns the needed length. */
+static size_t echo_options(const struct frag_policy_spec *spec, const char *options, char *buf,
+			   size_t cap)
+{
+	const struct frag_policy_ops *ops = spec->ops;
+	size_t n = ops->conf ? ops->conf(spec->params, buf, cap) : SIZE_MAX;
+
+	if (n != SIZE_MAX)
+		return n;
+	if (ops->opts)
+		return frag_opt_echo(ops->opts, spec->params, '=', buf, cap);
+	return (size_t)snprintf(buf, cap, "%s", options);
+}
+
 /* "name:key=value,…/inner" with the name as typed for files. */
 static int make_echo(struct frag_policy_spec *spec, const char *name, const char *options,
 		     struct frag_err *err)
 {
 	const struct frag_policy_ops *ops = spec->ops;
 	const char *inner = spec->inner ? spec->inner->echo : "";
-	size_t opts = ops->opts ? frag_opt_echo(ops->opts, spec->params, NULL, 0) : strlen(options);
-	size_t room = strlen(name) + 1 + opts + 1 + strlen(inner) + 1;
-	size_t n;
+	size_t length = echo_options(spec, options, NULL, 0);
+	size_t room = strlen(name) + 1 + length + 1 + strlen(inner) + 1, n = 0;
 
 	spec->echo = frag_host_alloc(room);
 	if (!spec->echo)
 		return frag_fail_nomem(err, "policy options");
-	n = (size_t)snprintf(spec->echo, room, "%s%s", name, opts ? ":" : "");
-	if (ops->opts)
-		n += frag_opt_echo(ops->opts, spec->params, spec->echo + n, room - n);
-	else
-		n += (size_t)snprintf(spec->echo + n, room - n, "%s", options);
-	if (*inner)
-		snprintf(spec->echo + n, room - n, "/%s", inner);
+	add(spec->echo, room, &n, name);
+	add(spec->echo, room, &n, length ? ":" : "");
+	if (ops->conf && ops->conf(spec->params, NULL, 0) != SIZE_MAX)
+		spec->conf = spec->echo + n;
+	echo_options(spec, options, spec->echo + n, room - n);
+	n += length;
+	add(spec->echo, room, &n, *inner ? "/" : "");
+	add(spec->echo, room, &n, inner);
 	return 0;
 }
 
@@ -254,18 +276,15 @@ static int fill_spec(struct frag_policy_spec *spec, char *work, int depth, struc
 {
 	char *rest = (char *)name_end(work);
 	char name[TEXT_MAX], options[TEXT_MAX + LONG_TEXT_MAX];
-	const char *given = "", *text;
+	const char *given = "";
 
 	copy_name(work, name, sizeof(name));
-	text = long_text(name);
-	if (text) {
-		copy_name(text, name, sizeof(name));
-		given = text + strcspn(text, ":");
-		given += *given == ':';
-	}
+	spec->ops = find_alias(name, &given);
+	if (!spec->ops)
+		given = "";
 	if (is_path(name))
 		FRAG_TRY(open_external(spec, name, err));
-	else
+	else if (!spec->ops)
 		spec->ops = frag_policy_find(name);
 	if (!spec->ops)
 		return frag_policy_unknown(name, err);
@@ -343,4 +362,9 @@ const char *frag_policy_spec_text(const struct frag_policy_spec *spec)
 const char *frag_policy_spec_echo(const struct frag_policy_spec *spec)
 {
 	return spec->echo;
+}
+
+const char *frag_policy_spec_conf(const struct frag_policy_spec *spec)
+{
+	return spec->conf;
 }

@@ -10,6 +10,7 @@ struct frag_policy_spec {
 	void *params; /* ops->params_size bytes, NULL if 0 */
 	char *text;   /* as given */
 	char *echo;
+	const char *conf;		/* inside of echo, or NULL */
 	struct frag_policy_spec *inner; /* of an adaptor */
 	void *library;			/* of an external policy, from dlopen */
 };

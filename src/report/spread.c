@@ -37,6 +37,7 @@ static bool measure(const struct frag_report *r, const char *policy, uint64_t *p
 
 		if (!res)
 			return false;
+		out->setting = res->conf != NULL;
 		if (!res->completed)
 			continue;
 		if (!out->completed || peak > out->worst_bytes) {
@@ -182,7 +183,7 @@ static const struct frag_spread *pick(const struct frag_spreads *s)
 
 		if (x->completed < s->units || !x->worst_bytes)
 			continue;
-		if (!strncmp(x->policy, "pytorch", strlen("pytorch")))
+		if (x->setting)
 			return x;
 		first = first ? first : x;
 	}

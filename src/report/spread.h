@@ -14,6 +14,7 @@
 
 struct frag_spread {
 	const char *policy;  /* borrowed from a result */
+	bool setting;	     /* of PyTorch */
 	size_t completed;    /* of the units; the rest is of these alone */
 	size_t worst, least; /* sections */
 	uint64_t worst_bytes, median_bytes, least_bytes;

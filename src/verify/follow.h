@@ -40,7 +40,7 @@ struct follow_report {
 	uint64_t peak_held_bytes;
 	struct follow_refusal *refusals;
 	size_t refusals_count, refusals_cap;
-	char *(*counters)[2];
+	struct frag_counter *counters;
 };
 
 /*

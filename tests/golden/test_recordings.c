@@ -74,15 +74,15 @@ static void same_counters(const char *path, const struct frag_verify_result *r, 
 	const json_t *stats = json_object_get(notes, "stats");
 	unsigned compared = 0;
 
-	for (size_t i = 0; r->counters && r->counters[i][0]; i++) {
-		const json_t *want = json_object_get(stats, r->counters[i][0]);
+	for (const struct frag_counter *c = r->counters; c && c->name; c++) {
+		const json_t *want = json_object_get(stats, c->name);
 
-		if (!want || may_differ(r->counters[i][0]))
+		if (!want || may_differ(c->name))
 			continue;
 		compared++;
-		if (json_integer_value(want) != atoll(r->counters[i][1]))
-			fail_msg("%s: %s is %s, recorded %lld", path, r->counters[i][0],
-				 r->counters[i][1], (long long)json_integer_value(want));
+		if (json_integer_value(want) != c->value)
+			fail_msg("%s: %s is %lld, recorded %lld", path, c->name,
+				 (long long)c->value, (long long)json_integer_value(want));
 	}
 	assert_int_equal(compared, 121);
 }

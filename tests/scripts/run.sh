@@ -331,13 +331,58 @@ test_counts_name_what_grew() {
 
 # ---- make install
 
+make_install() {
+	make -C "$root" --no-print-directory -o "$program" -o "${program%/cufrag}/libcufrag.a" B="${program%/cufrag}" "$@" \
+		DESTDIR="$PWD/image" PREFIX=/usr > log 2>&1 || { cat log >&2; return 1; }
+}
+
 test_install_puts_everything_in_place() {
 	[ -n "$program" ] || return $SKIP
-	make -C "$root" --no-print-directory -o "$program" B="${program%/cufrag}" install DESTDIR="$PWD/image" PREFIX=/usr > log 2>&1 || { cat log >&2; return 1; }
+	make_install install || return 1
 	image/usr/bin/cufrag --help > /dev/null && test -s image/usr/share/cufrag/plot/style.gp &&
-		test -x image/usr/share/cufrag/record_torch.py && test -s image/usr/share/doc/cufrag/README.md &&
+		image/usr/bin/cufrag-record-torch --help > /dev/null && test -s image/usr/share/doc/cufrag/README.md &&
 		image/usr/bin/cufrag compare "$root/traces/gnn.default.cft" --policy native --out report > log 2>&1 &&
 		test -s report/report.html || { cat log >&2; return 1; }
+	# every picture that the README shows, every command its page
+	sed -n 's/.*!\[[^]]*\](\([^)]*\)).*/\1/p' "$root/README.md" | while read -r picture; do
+		test -s "image/usr/share/doc/cufrag/$picture" || { echo "no $picture" >&2; exit 1; }
+	done || return 1
+	for c in $("$program" help --format names); do
+		test -s "image/usr/share/man/man1/cufrag-$c.1" || { echo "no page of $c" >&2; return 1; }
+	done
+	bash -n image/usr/share/bash-completion/completions/cufrag || return 1
+	(. image/usr/share/bash-completion/completions/cufrag
+	COMP_WORDS=(cufrag replay --on-oom s) COMP_CWORD=3
+	_cufrag && expect 'completion of a word' "${COMPREPLY[*]}" 'stop skip') || return 1
+	if command -v groff > /dev/null; then
+		groff -man -ww -T ascii -P -cbu image/usr/share/man/man1/cufrag-compare.1 > page 2> warnings && expect 'groff' "$(cat warnings)" '' &&
+			grep -q -- '--fail-on-oom' page || { cat warnings >&2; return 1; }
+	fi
+	make_install uninstall || return 1
+	expect 'what is left' "$(find image ! -type d)" ''
+}
+
+test_outsiders_link_the_library() {
+	[ -n "$program" ] && command -v pkg-config > /dev/null || return $SKIP
+	nm "$program" | grep -qE '__asan_init|__tsan_init|__gcov_init' && return $SKIP
+	make_install install || return 1
+	# shellcheck disable=SC2046 # the flags are words
+	"${CC:-cc}" -std=c11 -Wall -Werror -o outside "$root/docs/external-device/counting.c" \
+		$(PKG_CONFIG_PATH=$PWD/image/usr/lib/pkgconfig pkg-config --define-variable=prefix="$PWD/image/usr" --cflags --libs cufrag) > log 2>&1 ||
+		{ cat log >&2; return 1; }
+	./outside "$root/traces/gnn.default.cft" > said 2>&1 && grep -q '^cudaMalloc [1-9]' said || { cat said >&2; return 1; }
+}
+
+test_deb_installs_runs_and_goes() {
+	[ -n "$program" ] && [ -z "${FRAG_TEST_QUICK:-}" ] || return $SKIP
+	command -v dh > /dev/null && [ "$(id -u)" -eq 0 ] || { echo 'no debhelper, or not root' >&2; return $SKIP; }
+	"$root/scripts/build/deb.sh" "${program%/cufrag}" 0.0.1 > log 2>&1 || { cat log >&2; return 1; }
+	mkdir -p clean/var/lib/dpkg/info clean/var/lib/dpkg/updates clean/var/lib/dpkg/triggers
+	: > clean/var/lib/dpkg/status
+	dpkg --root="$PWD/clean" --force-depends --force-not-root --force-script-chrootless -i "${program%/cufrag}"/deb/cufrag_*.deb > log 2>&1 || { cat log >&2; return 1; }
+	clean/usr/bin/cufrag verify "$root/traces/gnn.default.cft" > said && grep -qx 'verdict: identical' said || { cat said >&2; return 1; }
+	dpkg --root="$PWD/clean" --force-not-root --force-script-chrootless --purge cufrag > log 2>&1 || { cat log >&2; return 1; }
+	expect 'what is left' "$(find clean/usr ! -type d 2> /dev/null)" ''
 }
 
 # ---- the runner: each case in a folder of its own

@@ -20,8 +20,8 @@ static const char *const names[] = {
 	"rmm-pool",
 	"rmm-arena",
 	"tlsf",
-	"stalloc",
-	"cuda-async",
+	"quickpool",
+	"async",
 	"gmlake",
 	"limit:bytes=8GiB/pytorch",
 	"cub",
@@ -144,14 +144,22 @@ static void fill_metrics(struct frag_result *r, size_t events, uint64_t bound)
 	}
 }
 
+void sample_rename(struct frag_result *r, const char *policy)
+{
+	struct frag_policy_spec *spec;
+
+	if (frag_policy_spec_parse(policy, &spec, NULL) || frag_result_name(r, spec, NULL))
+		FRAG_BUG("policy of a sample");
+	frag_policy_spec_destroy(spec);
+}
+
 static void run_policy(struct sample *s, size_t k, struct frag_result *r)
 {
 	const struct frag_trace_dev *d = &s->trace.devs[0];
 	uint64_t requested = 0, reserved = 0, stop = k == 2 ? d->events_count * 2 / 3 : UINT64_MAX;
 	struct frag_recorder rec;
 
-	r->policy = frag_host_strdup(names[k]);
-	r->params = frag_host_strdup(strchr(names[k], ':') ? names[k] : "");
+	sample_rename(r, names[k]);
 	r->trace = frag_host_strdup(s->trace.name);
 	r->completed = true;
 	frag_series_init(&rec, 256, NULL);
@@ -197,10 +205,8 @@ static void run_policy(struct sample *s, size_t k, struct frag_result *r)
 		r->calls[FRAG_CALL_MAP] = (struct frag_call_stat){ .count = 300, .ns = 300000 };
 	fill_latency(r, k);
 	r->counters = frag_host_calloc(3, sizeof(*r->counters));
-	r->counters[0][0] = frag_host_strdup("num_alloc_retries");
-	r->counters[0][1] = frag_host_strdup("3");
-	r->counters[1][0] = frag_host_strdup("balance");
-	r->counters[1][1] = frag_host_strdup("-7");
+	r->counters[0] = (struct frag_counter){ frag_host_strdup("num_alloc_retries"), 3 };
+	r->counters[1] = (struct frag_counter){ frag_host_strdup("balance"), -7 };
 }
 
 /* A placement a little above the bound, and a map of a few boxes. */

@@ -18,5 +18,7 @@ struct sample {
 /* policies: 1 to 16; the third one runs out of memory if there are three. times: false = all 0. */
 void sample_init(struct sample *s, size_t policies, size_t events, bool times);
 void sample_release(struct sample *s);
+/* A result says that it is of another policy. */
+void sample_rename(struct frag_result *r, const char *policy);
 
 #endif

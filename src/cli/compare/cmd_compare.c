@@ -38,22 +38,15 @@ static const struct frag_arg options[] = {
 	{ 0 },
 };
 
-/* Was `planned` named, by itself or with options but no plan? */
-static bool names_planned(const struct frag_policy_texts *p)
-{
-	for (size_t i = 0; i < p->count; i++)
-		if (!strncmp(p->text[i], "planned", strlen("planned")))
-			return true;
-	return false;
-}
-
 static int run(struct frag_cli *cli, void *session, struct frag_err *err)
 {
 	struct frag_session *s = session;
 	bool none = !s->policies.count;
+	uint32_t flags;
 
 	FRAG_TRY(frag_session_begin(s, cli, err));
-	s->planned_asked_for = names_planned(&s->policies) && !s->policies.all;
+	FRAG_TRY(frag_policy_texts_check(&s->policies, &flags, err));
+	s->planned_asked_for = (flags & FRAG_POLICY_PLANNED) && !s->policies.all;
 	for (size_t i = 0; none && i < FRAG_ARRAY_LEN(defaults); i++)
 		FRAG_TRY(frag_policy_texts_add(&s->policies, defaults[i], err));
 	s->plan_ahead = true;

@@ -166,10 +166,11 @@ static int fit(struct frag_fit_page *p, struct options *o, const struct frag_cli
 	       struct frag_err *err)
 {
 	bool none = !o->policies.count;
+	uint32_t flags;
 
 	for (size_t i = 0; none && i < FRAG_ARRAY_LEN(defaults); i++)
 		FRAG_TRY(frag_policy_texts_add(&o->policies, defaults[i], err));
-	FRAG_TRY(frag_policy_texts_check(&o->policies, err));
+	FRAG_TRY(frag_policy_texts_check(&o->policies, &flags, err));
 	p->cli = cli;
 	FRAG_TRY(frag_catalog_init(&p->catalog, cli->cards, cli->vendor, err));
 	FRAG_TRY(frag_units_read(&p->units, cli, err));

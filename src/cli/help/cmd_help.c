@@ -2,7 +2,7 @@
 /* cufrag help: the list of commands, or what --help of one of them says. */
 #include <stdio.h>
 
-#include "cli/common.h"
+#include "help.h"
 
 static void print_program(void)
 {
@@ -29,22 +29,58 @@ static void print_program(void)
 	     "  cufrag verify traces/gnn.default.cft");
 }
 
-static int run(struct frag_cli *cli, void *options, struct frag_err *err)
+enum format { TEXT, MAN, NAMES, BASH, ZSH, FISH };
+
+struct options {
+	enum format format;
+};
+
+static const char *const formats[] = {
+	[TEXT] = "text", [MAN] = "man", [NAMES] = "names", [BASH] = "bash", [ZSH] = "zsh",
+	[FISH] = "fish", NULL
+};
+
+static const struct frag_arg options[] = {
+	{ FRAG_ARG_WORD, "format", FRAG_ARG_AT(struct options, format), .words = formats,
+	  .def = "text",
+	  .help = "the help as text, as a manual page; the names of all commands; completion for "
+		  "bash, zsh or fish" },
+	{ 0 },
+};
+
+static void print_names(void)
+{
+	for (const struct frag_cmd *const *c = frag_commands(); *c; c++)
+		puts((*c)->name);
+}
+
+static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 {
 	struct frag_arg_table tables[FRAG_ARG_TABLES_MAX];
-	const struct frag_cmd *cmd;
+	const struct options *o = values;
+	const struct frag_cmd *cmd = NULL;
 
-	(void)options;
-	if (!cli->operands_count) {
-		print_program();
-		return 0;
+	if (cli->operands_count) {
+		cmd = frag_commands_find(cli->operands[0]);
+		if (!cmd)
+			return frag_commands_fail_unknown(cli->operands[0], err);
+		frag_cli_tables(cmd, NULL, NULL, tables);
+		FRAG_TRY(frag_args_check(tables, err));
 	}
-	cmd = frag_commands_find(cli->operands[0]);
-	if (!cmd)
-		return frag_commands_fail_unknown(cli->operands[0], err);
-	frag_cli_tables(cmd, NULL, NULL, tables);
-	FRAG_TRY(frag_args_check(tables, err));
-	frag_cli_help(cmd, stdout);
+	if (o->format == MAN)
+		frag_help_man(cmd, stdout);
+	else if (o->format == NAMES)
+		print_names();
+	else if (o->format == BASH)
+		frag_help_bash(stdout);
+	else if (o->format == ZSH)
+		frag_help_zsh(stdout);
+	else if (o->format == FISH)
+		frag_help_fish(stdout);
+	else if (cmd)
+		frag_cli_help(cmd, stdout);
+	else
+		print_program();
 	return 0;
 }
 
@@ -54,8 +90,12 @@ const struct frag_cmd frag_cmd_help = {
 	.group = FRAG_GROUP_OTHER,
 	.operands = "[COMMAND]",
 	.operands_max = 1,
-	.about = "Prints the list of commands, or what a command does with all its options.",
+	.about =
+		"Prints the list of commands, or what a command does with all its options; also as "
+		"manual pages and as completion for shells, which make install puts in place.",
 	.examples = "  cufrag help compare\n"
-		    "  cufrag help verify\n",
+		    "  cufrag help verify --format man | man -l -\n",
+	.options = FRAG_CMD_OPTIONS(options),
+	.options_size = sizeof(struct options),
 	.run = run,
 };

@@ -125,14 +125,13 @@ static int markdown_overview(const struct frag_list_options *o, struct frag_err 
 
 static void print_short_names(bool markdown)
 {
-	const char *name, *text;
+	const struct frag_policy_ops *ops;
+	const char *name, *options;
 
 	puts(markdown ? "\nShort names:\n" : "\nshort names:");
-	for (size_t i = 0; (name = frag_policy_short(i, &text)); i++)
-		if (markdown)
-			printf("* `%s` is `%s`\n", name, text);
-		else
-			printf("    %-10s  %s\n", name, text);
+	for (size_t i = 0; (name = frag_policy_short(i, &ops, &options)); i++)
+		printf(markdown ? "* `%s` is `%s%s%s`\n" : "    %-10s  %s%s%s\n", name, ops->name,
+		       *options ? ":" : "", options);
 }
 
 int frag_list_policies(const struct frag_cli *cli, const struct frag_list_options *o,

@@ -17,6 +17,11 @@ static const struct frag_arg options[] = {
 	  .value = "POLICY",
 	  .help = "the policy, name or name:key=value,… (default: recorded, the settings of the "
 		  "recording)" },
+	{ FRAG_ARG_TEXT, "calls", FRAG_ARG_AT(struct frag_session, calls), .value = "FILE",
+	  .help = "write every driver call as CSV: event, call, address, bytes, result" },
+	{ FRAG_ARG_FLAG, "counters", FRAG_ARG_AT(struct frag_session, report.counters),
+	  .help = "print everything: latency by class, every driver call, the policy's own "
+		  "statistics" },
 	{ 0 },
 };
 
@@ -39,11 +44,11 @@ const struct frag_cmd frag_cmd_replay = {
 	.operands = "TRACE...",
 	.operands_min = 1,
 	.operands_max = 10000,
-	.about =
-		"Replays a trace through one allocation policy and prints every metric, where the "
-		"bytes are at the peak, latency by class, driver calls, the policy's own counters, "
-		"and what memory looked like if it ran out. Several traces, as the ranks of a job "
-		"write them, one after the other.",
+	.about = "Replays a trace through one allocation policy and prints the metrics, where the "
+		 "bytes are at the peak, and what memory looked like if it ran out; with "
+		 "--counters also latency by class, driver calls and the policy's own statistics. "
+		 "Several traces, as the ranks of a job "
+		 "write them, one after the other.",
 	.examples =
 		"  cufrag replay traces/gnn.default.cft --policy buddy\n"
 		"  cufrag replay run.pickle --policy pytorch:expandable_segments:True --gpu l4\n",

@@ -310,7 +310,9 @@ static int do_trace(struct frag_session *s, const char *path, struct frag_err *e
 
 int frag_session_run(struct frag_session *s, struct frag_err *err)
 {
-	FRAG_TRY(frag_policy_texts_check(&s->policies, err));
+	uint32_t flags;
+
+	FRAG_TRY(frag_policy_texts_check(&s->policies, &flags, err));
 	FRAG_TRY(frag_catalog_init(&s->catalog, s->cli->cards, s->cli->vendor, err));
 	FRAG_TRY(describe_device(s, err));
 	/* before anything is written: are they all there? */
@@ -333,6 +335,8 @@ int frag_session_run(struct frag_session *s, struct frag_err *err)
 		return frag_session_interrupted(s, err);
 	if (s->against_sim)
 		FRAG_TRY(frag_session_write_against(s, err));
+	if (s->calls)
+		FRAG_TRY(frag_session_write_calls(s, err));
 	if (s->cli->out && s->cli->operands_count > 1)
 		return frag_report_write_index(&s->report, s->cli->out, err);
 	return 0;

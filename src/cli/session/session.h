@@ -36,12 +36,14 @@ struct frag_session {
 	bool pdf;	  /* all charts in one file, too */
 	bool omit_host, fail_on_oom;
 	enum frag_optimum_want optimum;
-	bool place_too;		   /* offline placements beside the policies */
-	bool plan_ahead;	   /* `planned` is given a plan */
-	bool planned_asked_for;	   /* by the user, not by the list of defaults */
-	const char *against_sim;   /* file, NULL = not asked for */
-	struct frag_text against;  /* its rows */
-	const char *against_calls; /* file for every single call, or NULL */
+	bool place_too;		     /* offline placements beside the policies */
+	bool plan_ahead;	     /* `planned` is given a plan */
+	bool planned_asked_for;	     /* by the user, not by the list of defaults */
+	const char *calls;	     /* file for every driver call of a replay, or NULL */
+	struct frag_text calls_text; /* its rows */
+	const char *against_sim;     /* file, NULL = not asked for */
+	struct frag_text against;    /* its rows */
+	const char *against_calls;   /* file for every single call, or NULL */
 	struct frag_text against_calls_text;
 	unsigned repeats;	   /* on the device, for --against-sim */
 	uint64_t given_back_bytes; /* by the last replay on a real card: see frag_dev_make_ready */
@@ -76,6 +78,7 @@ int frag_session_status(const struct frag_session *s);
 
 struct frag_session_task {
 	const struct frag_policy_spec *spec;
+	const struct frag_policy_spec *asked_for; /* without the plan that `spec` may have got */
 	const struct frag_trace_dev *dev;
 	uint32_t dev_index;		      /* of `dev` in its trace */
 	const char *trace;		      /* its name */
@@ -94,6 +97,9 @@ int frag_session_against(struct frag_session *s, struct frag_session_task *task)
 int frag_session_open(struct frag_session *s, struct frag_session_task *task,
 		      struct frag_device **out);
 void frag_session_gave_back(struct frag_session *s, const struct frag_device *dev);
+/* Replays a task, event by event, and adds a row for every driver call to s->calls_text. */
+int frag_session_list_calls(struct frag_session *s, struct frag_session_task *task);
+int frag_session_write_calls(const struct frag_session *s, struct frag_err *err);
 /* Writes the rows, with their header. */
 int frag_session_write_against(const struct frag_session *s, struct frag_err *err);
 

@@ -44,14 +44,6 @@ static int record_sim(struct frag_session *s, struct frag_session_task *task,
 
 /* ---- what differs ------------------------------------------------------------------ */
 
-/* `planned` runs with a plan in a file of its own, whose name says nothing. */
-static const char *policy_text(const struct frag_session_task *task)
-{
-	const char *text = frag_policy_spec_text(task->spec);
-
-	return strncmp(text, "planned:plan=", strlen("planned:plan=")) != 0 ? text : "planned";
-}
-
 static void add_difference(struct frag_text *out, const struct call_log *real,
 			   const struct call_log *sim)
 {
@@ -102,7 +94,7 @@ static void add_row(struct frag_session *s, const struct frag_session_task *task
 
 	frag_text_add_csv(out, task->trace);
 	frag_text_addf(out, ",%u,", task->dev->ordinal);
-	frag_text_add_csv(out, policy_text(task));
+	frag_text_add_csv(out, frag_policy_spec_text(task->asked_for));
 	frag_text_addf(out, ",%s,%zu,", real->result.completed ? "yes" : "no", real->replayed);
 	add_difference(out, real, own);
 	frag_text_add(out, ",");
@@ -147,7 +139,7 @@ static void add_calls(struct frag_session *s, const struct frag_session_task *ta
 
 		frag_text_add_csv(out, task->trace);
 		frag_text_addf(out, ",%u,", task->dev->ordinal);
-		frag_text_add_csv(out, policy_text(task));
+		frag_text_add_csv(out, frag_policy_spec_text(task->asked_for));
 		frag_text_addf(out, ",%u,%s,%llu,%d,%llu,%llu,%llu,", run, frag_call_name(c->kind),
 			       (unsigned long long)c->bytes, c->result,
 			       (unsigned long long)c->reserved_bytes,

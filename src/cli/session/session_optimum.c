@@ -128,13 +128,14 @@ int frag_session_place(const struct frag_session *s, struct frag_session_task *t
 
 bool frag_session_wants_plan(const struct frag_session *s, const struct frag_policy_spec *spec)
 {
-	const char *echo = frag_policy_spec_echo(spec);
+	const struct frag_policy_ops *ops = frag_policy_spec_ops(spec);
+	const char *params = frag_policy_spec_params(spec);
 
-	return s->plan_ahead && !strcmp(frag_policy_spec_ops(spec)->name, "planned") &&
-	       !strstr(echo, ":plan=") && !strstr(echo, ",plan=");
+	return s->plan_ahead && (ops->flags & FRAG_POLICY_PLANNED) &&
+	       !params[frag_opt_find(ops->opts, "plan")->offset];
 }
 
-/* "planned:plan=PATH,…" as a spec: the options of `spec` with a plan. */
+/* "NAME:plan=PATH,…" as a spec: the options of `spec` with a plan. */
 static int with_plan(const struct frag_policy_spec *spec, const char *path,
 		     struct frag_policy_spec **out, struct frag_err *err)
 {
@@ -142,7 +143,7 @@ static int with_plan(const struct frag_policy_spec *spec, const char *path,
 	struct frag_text text = { 0 };
 	int rc;
 
-	frag_text_addf(&text, "planned:plan=%s", path);
+	frag_text_addf(&text, "%s:plan=%s", frag_policy_spec_ops(spec)->name, path);
 	if (options && options[1])
 		frag_text_addf(&text, ",%s", options + 1);
 	rc = frag_text_check(&text, err);
@@ -165,7 +166,7 @@ static int temporary(char **path, struct frag_err *err)
 		frag_host_free(*path);
 		*path = NULL;
 		return frag_fail(err, FRAG_EOUTPUT,
-				 "cannot write a plan for 'planned' into '%.200s'; "
+				 "cannot write a plan into '%.200s'; "
 				 "set TMPDIR to a folder that can be written",
 				 dir && *dir ? dir : "/tmp");
 	}
@@ -178,8 +179,8 @@ static char *describe(const struct frag_step_plan *p)
 {
 	struct frag_text t = { 0 };
 
-	frag_text_addf(&t, "plan=first %" PRIu32 " of %" PRIu32 " %s", p->trained_count,
-		       p->steps_count, p->windows ? "windows" : "steps");
+	frag_text_addf(&t, "first %" PRIu32 " of %" PRIu32 " %s", p->trained_count, p->steps_count,
+		       p->windows ? "windows" : "steps");
 	return t.failed ? NULL : t.s;
 }
 
@@ -268,11 +269,11 @@ int frag_session_layouts(const struct frag_session *s, struct frag_section *sec,
 	if (!sec->layouts)
 		return frag_fail_nomem(err, "address-space map");
 	frag_section_advice(sec, &a);
-	if (strncmp(sec->results[sec->baseline].policy, "planned", strlen("planned")) != 0)
+	if (!(sec->results[sec->baseline].policy_flags & FRAG_POLICY_PLANNED))
 		FRAG_TRY(add_layout(s, sec, sec->baseline, err));
 	/* a plan is gone when its replay is over */
 	if (a.pick == SIZE_MAX || a.pick == sec->baseline ||
-	    !strncmp(sec->results[a.pick].policy, "planned", strlen("planned")))
+	    (sec->results[a.pick].policy_flags & FRAG_POLICY_PLANNED))
 		return 0;
 	return add_layout(s, sec, a.pick, err);
 }

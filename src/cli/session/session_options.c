@@ -45,6 +45,7 @@ void frag_session_release(void *session)
 	frag_host_free(s->sections);
 	frag_catalog_release(&s->catalog);
 	frag_host_free(s->command_line);
+	frag_text_release(&s->calls_text);
 	frag_text_release(&s->against);
 	frag_text_release(&s->against_calls_text);
 	frag_text_release(&s->missing);

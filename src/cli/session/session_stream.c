@@ -40,7 +40,7 @@ static int check_pipe(const struct frag_session *s, const struct frag_trace *hea
 
 static int check_card(const struct frag_session *s, struct frag_err *err)
 {
-	if (s->cli->device == FRAG_CLI_DEVICE_SIM && !s->against_sim)
+	if (s->cli->device == FRAG_CLI_DEVICE_SIM && !s->against_sim && !s->calls)
 		return 0;
 	return frag_fail(err, FRAG_EUSAGE,
 			 "--stream is for replays on the simulated card; leave it out, or read the "

@@ -69,6 +69,8 @@ static int replay(struct frag_session *s, struct frag_session_task *t,
 {
 	if (s->against_sim)
 		return frag_session_against(s, t);
+	if (s->calls)
+		return frag_session_list_calls(s, t);
 	if (t->file)
 		return frag_session_stream(s, t, opt);
 	if (s->cli->device == FRAG_CLI_DEVICE_SIM)
@@ -80,27 +82,22 @@ static int replay(struct frag_session *s, struct frag_session_task *t,
 static int replay_planned(struct frag_session *s, struct frag_session_task *t,
 			  const struct frag_run_options *opt)
 {
-	const struct frag_policy_spec *asked_for = t->spec;
 	struct frag_policy_spec *spec;
-	char *path, *about, *policy;
+	char *path, *about;
 	int rc;
 
 	FRAG_TRY(frag_session_make_plan(s, t, &spec, &path, &about));
 	t->spec = spec;
 	rc = replay(s, t, opt);
-	t->spec = asked_for;
+	t->spec = t->asked_for;
 	frag_session_drop_plan(spec, path);
-	policy = frag_host_strdup(frag_policy_spec_text(asked_for));
-	if (rc || !policy) {
+	if (!rc)
+		rc = frag_result_name(&t->result, t->spec, &t->err);
+	if (rc)
 		frag_host_free(about);
-		frag_host_free(policy);
-		return rc ? rc : frag_fail_nomem(&t->err, "result");
-	}
-	frag_host_free(t->result.policy);
-	frag_host_free(t->result.params);
-	t->result.policy = policy;
-	t->result.params = about;
-	return 0;
+	else
+		t->result.plan = about;
+	return rc;
 }
 
 /* What one task has counted of its events. */
@@ -128,6 +125,7 @@ static void run_task(void *workers, size_t i)
 
 	opt.progress = count_events;
 	opt.progress_ctx = &share;
+	t->asked_for = t->spec;
 	if (t->file && (!t->spec || frag_session_wants_plan(s, t->spec)))
 		t->rc = frag_session_not_streamed(t);
 	else if (!t->spec)
@@ -142,7 +140,7 @@ static void run_task(void *workers, size_t i)
 int frag_session_run_tasks(struct frag_session *s, struct frag_session_task *tasks, size_t count,
 			   const char *label, struct frag_err *err)
 {
-	bool alone = s->cli->device == FRAG_CLI_DEVICE_CUDA || s->against_sim;
+	bool alone = s->cli->device == FRAG_CLI_DEVICE_CUDA || s->against_sim || s->calls;
 	unsigned threads = alone ? 1 : s->cli->threads;
 	struct workers p = { .session = s };
 	struct frag_progress progress;

@@ -74,12 +74,13 @@ static int tune(const struct frag_cli *cli, struct options *o, struct frag_tune 
 		struct frag_err *err)
 {
 	struct frag_units units;
+	uint32_t flags;
 	char *baseline = NULL;
 	int rc = 0;
 
 	if (!o->spaces.count)
 		FRAG_TRY(frag_policy_texts_add(&o->spaces, "pytorch", err));
-	FRAG_TRY(frag_policy_texts_check(&o->spaces, err));
+	FRAG_TRY(frag_policy_texts_check(&o->spaces, &flags, err));
 	FRAG_TRY(frag_units_read(&units, cli, err));
 	if (!strcmp(o->baseline, "recorded"))
 		rc = find_baseline(&units, &baseline, err);

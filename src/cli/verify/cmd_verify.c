@@ -51,9 +51,8 @@ static void print_device(const struct frag_verify_result *r, bool counters, bool
 		printf("device %u: %llu blocks at the start have a size that the file does not "
 		       "determine\n",
 		       r->device_ordinal, (unsigned long long)r->uncertain);
-	for (size_t i = 0; counters && r->counters && r->counters[i][0]; i++)
-		printf("device %u: %s %s\n", r->device_ordinal, r->counters[i][0],
-		       r->counters[i][1]);
+	for (const struct frag_counter *c = r->counters; counters && c && c->name; c++)
+		printf("device %u: %s %lld\n", r->device_ordinal, c->name, (long long)c->value);
 	if (!r->identical)
 		printf("device %u: first difference: %s\n", r->device_ordinal,
 		       *r->first_difference ? r->first_difference : "not located");
@@ -69,9 +68,8 @@ static json_t *counters_json(const struct frag_verify_result *r)
 {
 	json_t *all = json_object();
 
-	for (size_t i = 0; r->counters && r->counters[i][0]; i++)
-		json_object_set_new(all, r->counters[i][0],
-				    json_integer(strtoll(r->counters[i][1], NULL, 10)));
+	for (const struct frag_counter *c = r->counters; c && c->name; c++)
+		json_object_set_new(all, c->name, json_integer(c->value));
 	return all;
 }
 

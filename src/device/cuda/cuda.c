@@ -12,9 +12,9 @@
  * rule that the count follows: what is compared is what it took. The moment is still that of the
  * greatest reserved, the figure that results name; the most is taken at another one.
  */
-#include "cuda_internal.h"
+#include <frag/device.h>
 
-#include "device/device_internal.h"
+#include "cuda_internal.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -309,7 +309,7 @@ int frag_cuda_open_config(const struct frag_cuda_config *cfg, struct frag_device
 	frag_uvm_resident_init(&c->managed);
 	rc = open_card(c, err);
 	if (!rc)
-		rc = frag_device_wrap(&cuda_ops, c, out, err);
+		rc = frag_dev_open(&cuda_ops, c, out, err);
 	if (rc)
 		cuda_close(c);
 	return rc;

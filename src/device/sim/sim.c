@@ -12,7 +12,8 @@
  * Invariant: used_bytes is the sum of what the parts hold and never above
  * capacity_bytes, the card without what the CUDA context takes.
  */
-#include "device/device_internal.h"
+#include <frag/device.h>
+
 #include "sim.h"
 
 #include <stdio.h>
@@ -217,7 +218,7 @@ int frag_sim_open(const struct frag_sim_config *cfg, struct frag_device **out, s
 	frag_sim_mempools_init(sim);
 	rc = frag_simplace_init(&sim->place, err);
 	if (!rc)
-		rc = frag_device_wrap(&sim_ops, sim, out, err);
+		rc = frag_dev_open(&sim_ops, sim, out, err);
 	if (rc) {
 		sim_close(sim);
 		return rc;

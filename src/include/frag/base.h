@@ -57,7 +57,7 @@ static inline bool frag_is_pow2(uint64_t n)
 }
 
 /* A broken invariant of ours (never the user's input): prints and aborts. */
-_Noreturn void frag_bug(const char *file, int line, const char *what);
+void frag_bug(const char *file, int line, const char *what) __attribute__((noreturn));
 #define FRAG_BUG(what) frag_bug(__FILE__, __LINE__, what)
 #define FRAG_ASSERT(cond) \
 	do { \

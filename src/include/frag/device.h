@@ -240,11 +240,20 @@ struct frag_device {
 	struct frag_call_stat stat[FRAG_CALL_COUNT];
 	frag_call_log_fn log;
 	void *log_ctx;
+	frag_addr_t logged_addr; /* of the call that `log` is told of; 0 = it has or got none */
 	/* told of every address that a cudaMalloc or cuMemAddressReserve got; NULL = nobody */
 	void (*placed)(void *ctx, enum frag_call call, uint64_t bytes, frag_addr_t addr);
 	void *placed_ctx;
 };
 
+/*
+ * A device of one's own: a front around `ops` and `priv`, which it owns from then on (on success
+ * only); frag_dev_close gives both back, `priv` through ops->close. Where ops->info says that times
+ * are not modelled, the host clock is read around calls, else such a back-end writes *ns in every
+ * call. docs/external-device shows a whole one. Errors: FRAG_ENOMEM.
+ */
+int frag_dev_open(const struct frag_device_ops *ops, void *priv, struct frag_device **out,
+		  struct frag_err *err);
 void frag_dev_info(const struct frag_device *dev, struct frag_device_info *out);
 void frag_dev_close(struct frag_device *dev); /* NULL is allowed */
 

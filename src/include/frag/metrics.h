@@ -102,10 +102,22 @@ struct frag_oom {
 	struct frag_loss at; /* what memory looked like */
 };
 
+/* One statistic of a policy's own. */
+struct frag_counter {
+	char *name;
+	int64_t value;
+};
+void frag_counters_free(struct frag_counter *counters);
+
 struct frag_result {
 	char *policy; /* as given */
 	char *params; /* echo of what differs from defaults */
-	char *trace;  /* name */
+	char *conf;   /* the options for the environment variable below, "" = the defaults; NULL =
+		       * there is none for them */
+	char *conf_variable;
+	char *plan;	       /* what its plan was made of, "first 8 of 16 steps"; NULL = none */
+	uint32_t policy_flags; /* FRAG_POLICY_… */
+	char *trace;	       /* name */
 	uint32_t device_ordinal;
 	bool completed;
 	struct frag_oom oom;
@@ -118,7 +130,7 @@ struct frag_result {
 		alloc_modelled_ns[FRAG_CLASS_COUNT]; /* driver time per alloc; all of them */
 	struct frag_hist free_modelled_ns;
 	struct frag_call_stat calls[FRAG_CALL_COUNT];
-	char *(*counters)[2]; /* policy's own: name, decimal value; NULL-terminated pairs */
+	struct frag_counter *counters; /* policy's own, up to a NULL name; NULL = none */
 };
 void frag_result_release(struct frag_result *r);
 

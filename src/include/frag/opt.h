@@ -34,7 +34,8 @@ struct frag_opt {
 	const char *sdef;	  /* STRING */
 	const char *const *words; /* ENUM: NULL-terminated */
 	const char *help;	  /* one line, lower case, with the unit where there is one */
-	const char *tune; /* values worth trying, comma separated, or NULL: `tune` skips it */
+	const char *tune;  /* values worth trying, comma separated, or NULL: `tune` skips it */
+	bool tune_limited; /* worth trying only where reserved memory is limited */
 };
 
 #define FRAG_OPT_BYTES(k, s, f, d, lo, hi, h) \
@@ -93,8 +94,10 @@ int frag_opt_parse(const struct frag_opt *opts, void *params, const char *text,
 		   struct frag_err *err);
 /* Text of the current value as it would be typed. Returns the needed length. */
 size_t frag_opt_format(const struct frag_opt *opt, const void *params, char *buf, size_t cap);
-/* "key=value,…" of everything that differs from its default. Returns the needed length. */
-size_t frag_opt_echo(const struct frag_opt *opts, const void *params, char *buf, size_t cap);
+/* "key=value,…" of everything that differs from its default; with ':' for `between` as PyTorch
+ * writes it, "key:value,…", True and False, texts as they are. Returns the needed length. */
+size_t frag_opt_echo(const struct frag_opt *opts, const void *params, char between, char *buf,
+		     size_t cap);
 
 /* The entry of a key ('-' and '_' are the same), or NULL. opts may be NULL. */
 const struct frag_opt *frag_opt_find(const struct frag_opt *opts, const char *key);

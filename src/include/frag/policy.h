@@ -26,7 +26,7 @@
 #include <frag/error.h>
 #include <frag/opt.h>
 
-#define FRAG_POLICY_ABI 1u
+#define FRAG_POLICY_ABI 2u
 
 /* How an allocation was served; the key of the latency tables. */
 #define FRAG_CLASS_LIST(X) \
@@ -144,6 +144,11 @@ struct frag_policy_env {
 #define FRAG_POLICY_LINEAR (1u << 3)  /* its rule is linear in the number of blocks */
 #define FRAG_POLICY_FOREIGN_SYNC \
 	(1u << 4) /* has its own cross-stream rule (free at request is fine) */
+#define FRAG_POLICY_NO_MEMORY (1u << 5) /* holds nothing: its addresses are made up */
+/* Has seen the trace in advance, in a plan (frag_step_plan_write) that its option "plan" names:
+ * shown, never advised. Tells how many requests the plan served in FRAG_COUNTER_PLAN_HITS. */
+#define FRAG_POLICY_PLANNED (1u << 6)
+#define FRAG_COUNTER_PLAN_HITS "planned.hits"
 
 /* Initial state of a history that began late: what was there before. */
 struct frag_initial_block {
@@ -168,6 +173,11 @@ struct frag_initial_state {
 	size_t segments_count;
 	const struct frag_initial_block *blocks;
 	size_t blocks_count;
+};
+
+/* Another name of a policy, with some options given. */
+struct frag_policy_alias {
+	const char *name, *options;
 };
 
 struct frag_policy_ops {
@@ -217,7 +227,7 @@ struct frag_policy_ops {
 	int (*synced)(void *self, struct frag_err *err);
 	/* Optional. An iteration mark (step boundary) was reached. */
 	void (*mark)(void *self, bool begins);
-	/* Compulsory (except for null): walk what is held. */
+	/* Compulsory (but for FRAG_POLICY_NO_MEMORY): walk what is held. */
 	void (*visit)(void *self, const struct frag_visitor *v);
 	/* Optional. Verify every invariant; the first broken one into err (FRAG_ECHECK). */
 	int (*check)(void *self, struct frag_err *err);
@@ -229,6 +239,14 @@ struct frag_policy_ops {
 	/* Optional. Start from this state instead of empty. handles[i] of blocks[i] is filled. */
 	int (*restore)(void *self, const struct frag_initial_state *initial, uint64_t *handles,
 		       struct frag_err *err);
+
+	/* Optional, ends with a NULL name. */
+	const struct frag_policy_alias *aliases;
+	/* Optional, both or none: the environment variable of the program that the policy is taken
+	 * from, and the options as one would set them there (frag_opt_echo with ':'). Returns the
+	 * needed length, SIZE_MAX where they cannot be set there. `parse` reads them back. */
+	const char *conf_variable;
+	size_t (*conf)(const void *params, char *buf, size_t cap);
 };
 
 /*
@@ -241,9 +259,12 @@ int frag_policy_spec_parse(const char *text, struct frag_policy_spec **out, stru
 void frag_policy_spec_destroy(struct frag_policy_spec *spec);
 const struct frag_policy_ops *frag_policy_spec_ops(const struct frag_policy_spec *spec);
 const void *frag_policy_spec_params(const struct frag_policy_spec *spec);
-/* The text as given, and "name:key=value" of what differs from the defaults. Borrowed. */
+/* The text as given, and the shortest that means the same, "name:key=value" of what differs from
+ * the defaults ("name:key:value" where the policy has a `conf`). Borrowed. */
 const char *frag_policy_spec_text(const struct frag_policy_spec *spec);
 const char *frag_policy_spec_echo(const struct frag_policy_spec *spec);
+/* The options for ops->conf_variable, "" = the defaults; NULL = they are nothing for it. Borrowed. */
+const char *frag_policy_spec_conf(const struct frag_policy_spec *spec);
 
 /* One running instance. env is copied. */
 struct frag_policy {
@@ -273,8 +294,9 @@ const struct frag_policy_ops *const *frag_policy_list(size_t *count);
 const struct frag_policy_ops *frag_policy_find(const char *name); /* NULL if unknown */
 /* Checks every entry once: abi, compulsory calls, unique names, defaults in range. */
 int frag_policy_registry_check(struct frag_err *err);
-/* Short names: the i-th and the text that it stands for; NULL past the end. Static. */
-const char *frag_policy_short(size_t i, const char **stands_for);
+/* Other names: the i-th, the policy and the options that it stands for; NULL past the end.
+ * Static. */
+const char *frag_policy_short(size_t i, const struct frag_policy_ops **ops, const char **options);
 /* "cudaMalloc, memory pools": FRAG_CAN_ bits in words, "" for none. Returns the needed length. */
 size_t frag_policy_needs_text(uint32_t needs, char *buf, size_t cap);
 

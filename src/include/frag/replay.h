@@ -59,6 +59,9 @@ bool frag_run_stopped(const struct frag_run *run);
 /* Ends the run: frees what is live, destroys the policy, checks for leaks. */
 int frag_run_finish(struct frag_run *run, struct frag_result *out, struct frag_err *err);
 void frag_run_destroy(struct frag_run *run);
+/* Writes into a result which policy it is of. Errors: FRAG_ENOMEM. */
+int frag_result_name(struct frag_result *r, const struct frag_policy_spec *spec,
+		     struct frag_err *err);
 
 /* All at once on one simulated card (a fresh one of this configuration). */
 int frag_replay_sim(const struct frag_policy_spec *spec, const struct frag_sim_config *card,
@@ -89,7 +92,8 @@ struct frag_verify_result {
 	char first_difference[400]; /* "" if none */
 	enum frag_verify_cause cause;
 	char cause_text[900]; /* and what shows it; "" if FRAG_CAUSE_NONE */
-	char *(*counters)[2]; /* the policy's own statistics at the end, as in struct frag_result */
+	struct frag_counter
+		*counters; /* the policy's own statistics at the end, as in struct frag_result */
 	uint64_t peak_reserved_bytes;
 };
 void frag_verify_result_release(struct frag_verify_result *r);

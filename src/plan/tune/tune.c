@@ -103,14 +103,13 @@ static void entry_release(struct entry *e)
 
 static int fill_entry(struct entry *e, char *text, unsigned changed, struct frag_err *err)
 {
-	const struct frag_policy_ops *ops = frag_policy_spec_ops(e->spec);
-	const char *conf = strchr(text, ':');
+	const char *conf = frag_policy_spec_conf(e->spec);
 
 	e->t.text = text;
 	e->t.changed_count = changed;
 	e->t.params = frag_host_strdup(frag_policy_spec_echo(e->spec));
-	if (e->t.params && !strcmp(ops->name, "pytorch")) {
-		e->t.conf = frag_host_strdup(conf ? conf + 1 : "");
+	if (e->t.params && conf) {
+		e->t.conf = frag_host_strdup(conf);
 		if (!e->t.conf)
 			return frag_fail_nomem(err, "tune");
 	}

@@ -39,14 +39,13 @@ int frag_tune_space_init(struct frag_tune_space *s, const char *base, bool limit
 	*s = (struct frag_tune_space){ .base = base, .size = 1 };
 	FRAG_TRY(frag_policy_spec_parse(base, &s->spec, err));
 	ops = frag_policy_spec_ops(s->spec);
-	s->conf = !strcmp(ops->name, "pytorch");
+	s->conf = ops->conf != NULL;
 	for (const struct frag_opt *o = ops->opts; o && o->type != FRAG_OPT_T_END; o++) {
 		struct frag_tune_dim *d = &s->dims[s->dims_count];
 
 		if (!o->tune || s->dims_count == FRAG_TUNE_DIMS || is_fixed(base, o->key))
 			continue;
-		/* without a limit the threshold is a fraction of nothing: PyTorch ignores it */
-		if (!limited && s->conf && !strcmp(o->key, "garbage_collection_threshold"))
+		if (o->tune_limited && !limited)
 			continue;
 		d->key = o->key;
 		add_values(d, o->tune);

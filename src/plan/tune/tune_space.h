@@ -21,7 +21,7 @@ struct frag_tune_dim {
 struct frag_tune_space {
 	const char *base;	       /* borrowed */
 	struct frag_policy_spec *spec; /* of base: keeps its option table loaded */
-	bool conf;		       /* settings are a PYTORCH_CUDA_ALLOC_CONF */
+	bool conf;		       /* options are written "key:value" */
 	struct frag_tune_dim dims[FRAG_TUNE_DIMS];
 	unsigned dims_count;
 	uint64_t size; /* number of codes */

@@ -2,6 +2,8 @@
 /* The answer of a comparison: what to take, in words, and the line that sets it. */
 #include "report/report.h"
 
+#include <frag/policy.h>
+
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,16 +16,15 @@ static double driver_share(const struct frag_section *s, const struct frag_resul
 	return s->duration_us ? (double)r->m.modelled_ns / 1e3 / (double)s->duration_us : 0;
 }
 
-static bool is_named(const struct frag_result *r, const char *name)
-{
-	size_t n = strlen(name);
-
-	return !strncmp(r->policy, name, n) && (!r->policy[n] || r->policy[n] == ':');
-}
-
+/* Can it be set where PyTorch runs? */
 static bool is_setting(const struct frag_result *r)
 {
-	return is_named(r, "pytorch");
+	return r->conf != NULL;
+}
+
+static bool is_planned(const struct frag_result *r)
+{
+	return r->policy_flags & FRAG_POLICY_PLANNED;
 }
 
 /* The one that needs least of those that are `settings` and `cheap`; SIZE_MAX if none is. */
@@ -35,7 +36,7 @@ static size_t best_of(const struct frag_section *s, bool settings, bool cheap)
 		const struct frag_result *r = &s->results[i];
 
 		if (!r->completed || frag_result_reserved_nothing(r) ||
-		    (settings && !is_setting(r)) || is_named(r, "planned") ||
+		    (settings && !is_setting(r)) || is_planned(r) ||
 		    (cheap && driver_share(s, r) >= CHEAP_RATIO))
 			continue;
 		if (best == SIZE_MAX ||
@@ -67,8 +68,8 @@ void frag_section_advice(const struct frag_section *s, struct frag_advice *out)
 	if (out->pick == SIZE_MAX)
 		return;
 	r = &s->results[out->pick];
-	if (s->conf && is_setting(r))
-		out->conf = r->policy[strlen("pytorch")] ? r->policy + strlen("pytorch:") : "";
+	if (s->conf)
+		out->conf = r->conf;
 	out->card = frag_section_card(s, r->m.peak_reserved_bytes, false);
 	out->tight = frag_section_card(s, r->m.peak_reserved_bytes, true);
 	out->tight = out->tight == out->card ? NULL : out->tight;
@@ -185,7 +186,7 @@ static void say_least(const struct frag_section *s, const struct frag_advice *a,
 		return;
 	frag_text_addf(out, ". '%s' would do with ", r->policy);
 	frag_text_add_bytes(out, r->m.peak_reserved_bytes);
-	if (is_named(r, "planned"))
+	if (is_planned(r))
 		frag_text_add(out, ", but has seen the first steps in advance");
 	else if (driver_share(s, r) >= CHEAP_RATIO) {
 		frag_text_add(out, ", but spends ");
@@ -221,24 +222,26 @@ void frag_section_answer(const struct frag_section *s, struct frag_text *out)
 
 void frag_section_export(const struct frag_section *s, struct frag_text *out)
 {
+	const char *variable;
 	struct frag_advice a;
 
 	frag_section_advice(s, &a);
 	if (a.pick == SIZE_MAX || !a.conf)
 		return;
+	variable = s->results[a.pick].conf_variable;
 	if (!*a.conf) {
-		frag_text_add(out, "unset PYTORCH_CUDA_ALLOC_CONF");
+		frag_text_addf(out, "unset %s", variable);
 		return;
 	}
-	frag_text_add(out, "export PYTORCH_CUDA_ALLOC_CONF=");
+	frag_text_addf(out, "export %s=", variable);
 	frag_text_add_shell(out, a.conf);
 }
 
 static double counter_of(const struct frag_result *r, const char *name)
 {
-	for (size_t i = 0; r->counters && r->counters[i][0]; i++) {
-		if (!strcmp(r->counters[i][0], name))
-			return strtod(r->counters[i][1], NULL);
+	for (const struct frag_counter *c = r->counters; c && c->name; c++) {
+		if (!strcmp(c->name, name))
+			return (double)c->value;
 	}
 	return 0;
 }
@@ -248,13 +251,12 @@ void frag_section_planned(const struct frag_section *s, struct frag_text *out)
 	for (size_t i = 0; i < s->count; i++) {
 		const struct frag_result *r = &s->results[i];
 
-		if (!is_named(r, "planned") || !r->params || strncmp(r->params, "plan=first ", 11))
+		if (!r->plan)
 			continue;
-		frag_text_addf(out, "'%s' has a plan from the %s", r->policy,
-			       r->params + strlen("plan="));
+		frag_text_addf(out, "'%s' has a plan from the %s", r->policy, r->plan);
 		if (r->m.allocs_count)
 			frag_text_addf(out, ", which placed %.1f %% of all requests",
-				       100 * counter_of(r, "planned.hits") /
+				       100 * counter_of(r, FRAG_COUNTER_PLAN_HITS) /
 					       (double)r->m.allocs_count);
 		return;
 	}

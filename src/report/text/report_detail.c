@@ -173,9 +173,9 @@ static void add_counters(const struct frag_result *res, struct frag_text *out)
 	frag_table_column(&t,
 			  &(struct frag_table_column){ "counter of the policy", "", true, NULL });
 	frag_table_column(&t, &(struct frag_table_column){ "value", "", false, NULL });
-	for (size_t i = 0; res->counters && res->counters[i][0]; i++) {
-		frag_table_cell(&t, "%s", res->counters[i][0]);
-		frag_table_cell(&t, "%s", res->counters[i][1]);
+	for (const struct frag_counter *c = res->counters; c && c->name; c++) {
+		frag_table_cell(&t, "%s", c->name);
+		frag_table_cell(&t, "%" PRId64, c->value);
 	}
 	if (t.cells_count) {
 		frag_text_add(out, "\n");
@@ -201,6 +201,8 @@ static void add_result(const struct frag_report *r, const struct frag_section *s
 	add_loss(&res->peak, out);
 	if (res->oom.happened)
 		add_oom(res, out);
+	if (!r->counters)
+		return;
 	add_latency(r->card.modelled ? "driver time per call, modelled"
 				     : "driver time per call, measured",
 		    res->alloc_modelled_ns, &res->free_modelled_ns, out);

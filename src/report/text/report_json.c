@@ -182,9 +182,8 @@ static json_t *counters_of(struct maker *mk, const struct frag_result *res)
 {
 	json_t *o = note(mk, json_object());
 
-	for (size_t i = 0; res->counters && res->counters[i][0]; i++)
-		put(mk, o, res->counters[i][0],
-		    json_integer(strtoll(res->counters[i][1], NULL, 10)));
+	for (const struct frag_counter *c = res->counters; c && c->name; c++)
+		put(mk, o, c->name, json_integer(c->value));
 	return o;
 }
 
@@ -195,6 +194,8 @@ static json_t *result_of(struct maker *mk, const struct frag_section *s,
 
 	put(mk, o, "policy", string(res->policy));
 	put(mk, o, "params", string(res->params ? res->params : ""));
+	if (res->plan)
+		put(mk, o, "plan", string(res->plan));
 	put(mk, o, "trace", string(s->trace));
 	put(mk, o, "device_ordinal", number(s->ordinal));
 	put(mk, o, "completed", json_boolean(res->completed));

@@ -192,19 +192,19 @@ static void echo(void **state)
 	const char *want = "min-block=20KiB,grow=max,order=lifo,ratio=0.3,merge=false,file=(a,b)";
 
 	(void)state;
-	assert_int_equal(frag_opt_echo(opts, &p, text, sizeof(text)), 0);
+	assert_int_equal(frag_opt_echo(opts, &p, '=', text, sizeof(text)), 0);
 	assert_string_equal(text, "");
 	assert_int_equal(frag_opt_parse(opts, &p,
 					"file=(a,b),merge=0,ratio=0.3,order=lifo,grow=max,"
 					"min-block=20480",
 					NULL),
 			 0);
-	assert_int_equal(frag_opt_echo(opts, &p, text, sizeof(text)), strlen(want));
+	assert_int_equal(frag_opt_echo(opts, &p, '=', text, sizeof(text)), strlen(want));
 	assert_string_equal(text, want);
 	/* short of room: the needed length, cut and terminated */
-	assert_int_equal(frag_opt_echo(opts, &p, small, sizeof(small)), strlen(want));
+	assert_int_equal(frag_opt_echo(opts, &p, '=', small, sizeof(small)), strlen(want));
 	assert_string_equal(small, "min-blo");
-	assert_int_equal(frag_opt_echo(opts, &p, NULL, 0), strlen(want));
+	assert_int_equal(frag_opt_echo(opts, &p, '=', NULL, 0), strlen(want));
 	/* what is echoed reads back as the same */
 	q = defaults();
 	assert_int_equal(frag_opt_parse(opts, &q, text, NULL), 0);

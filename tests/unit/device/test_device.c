@@ -13,8 +13,6 @@
 
 #include <frag/device.h>
 
-#include "device/device_internal.h"
-
 static struct frag_device *open_sim(void)
 {
 	struct frag_sim_config cfg = { .context_bytes = UINT64_MAX };
@@ -338,7 +336,7 @@ static void test_measured(void **state)
 	(void)state;
 	fake_can = FRAG_CAN_MALLOC;
 	fake_closed = false;
-	assert_int_equal(frag_device_wrap(&fake_ops, NULL, &d, NULL), 0);
+	assert_int_equal(frag_dev_open(&fake_ops, NULL, &d, NULL), 0);
 	assert_int_equal(frag_dev_alloc(d, 5, &a, NULL), 0);
 	assert_true(d->driver_ns >= 2000000);
 	assert_int_equal(d->stat[FRAG_CALL_MALLOC].ns, d->driver_ns);
@@ -359,7 +357,7 @@ static void test_not_able(void **state)
 
 	(void)state;
 	fake_can = 0;
-	assert_int_equal(frag_device_wrap(&fake_ops, NULL, &d, NULL), 0);
+	assert_int_equal(frag_dev_open(&fake_ops, NULL, &d, NULL), 0);
 	for (unsigned i = 0; i < STEPS; i++) {
 		if (i >= 9 && i <= 13)
 			continue; /* fences and the like need no capability */

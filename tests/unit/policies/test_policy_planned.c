@@ -141,9 +141,9 @@ static void make_steps(struct frag_trace_dev *dev, unsigned steps, bool same)
 
 static int64_t counter(const struct frag_result *r, const char *name)
 {
-	for (size_t i = 0; r->counters && r->counters[i][0]; i++)
-		if (!strcmp(r->counters[i][0], name))
-			return strtoll(r->counters[i][1], NULL, 10);
+	for (const struct frag_counter *c = r->counters; c && c->name; c++)
+		if (!strcmp(c->name, name))
+			return c->value;
 	return -1;
 }
 

@@ -117,7 +117,11 @@ static int own_parse(const char *text, void *params, struct frag_err *err)
 
 const struct frag_policy_ops frag_policy_toy = { TOY("toy", 0) };
 const struct frag_policy_ops frag_policy_wrap = { TOY("wrap", FRAG_POLICY_ADAPTOR) };
-const struct frag_policy_ops frag_policy_own = { TOY("pytorch", 0), .parse = own_parse };
+static const struct frag_policy_alias aliases[] = { { "caching", "" },
+						    { "expandable", "expandable_segments:True" },
+						    { NULL, NULL } };
+const struct frag_policy_ops frag_policy_own = { TOY("pytorch", 0), .parse = own_parse,
+						 .aliases = aliases };
 const struct frag_policy_ops frag_policy_rmm_pool = { TOY("rmm-pool", 0), .needs = FRAG_CAN_VMM };
 const struct frag_policy_ops frag_policy_secret = { TOY("secret", FRAG_POLICY_HIDDEN) };
 

@@ -46,8 +46,7 @@ static void assert_export(const struct frag_section *s, const char *line)
 
 static void rename_policy(struct frag_result *r, const char *name)
 {
-	frag_host_free(r->policy);
-	r->policy = frag_host_strdup(name);
+	sample_rename(r, name);
 }
 
 /* Failed ones last; of equals the one that was asked for first. */
@@ -155,8 +154,7 @@ static void a_plan_is_not_advised(void **state)
 				  "in advance");
 	frag_section_planned(&s.section, &t);
 	assert_int_equal(t.len, 0);
-	frag_host_free(s.section.results[4].params);
-	s.section.results[4].params = frag_host_strdup("plan=first 3 of 6 steps");
+	s.section.results[4].plan = frag_host_strdup("first 3 of 6 steps");
 	frag_section_planned(&s.section, &t);
 	assert_string_equal(t.s, "'planned' has a plan from the first 3 of 6 steps");
 	frag_text_release(&t);
