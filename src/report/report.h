@@ -61,7 +61,9 @@ struct frag_section {
 	struct frag_headroom headroom;	    /* what advice leaves free on a card */
 	struct frag_layout *layouts;	    /* [layouts_count] for the address-space map */
 	size_t layouts_count;
-	char *missing; /* what an interruption left out: "tlsf, buddy"; NULL = nothing */
+	char *verdict;	/* of the comparison with the recording; NULL = not compared */
+	bool identical; /* is it? */
+	char *missing;	/* what an interruption left out: "tlsf, buddy"; NULL = nothing */
 };
 
 /* Names and sizes of trace->devs[dev], no results yet. Borrows trace->devs[dev] as `events`
@@ -83,6 +85,8 @@ struct frag_report {
 	bool skip_oom, free_at_request;
 	bool omit_host;
 	const char *missing; /* traces that an interruption left out, NULL = none */
+	/* of the page; NULL = none. Only the page has a date: data do not depend on the clock */
+	const char *title, *author, *date;
 };
 
 /* Is this metric measured on the host clock? */
@@ -175,6 +179,7 @@ int frag_report_write(const struct frag_report *r, const char *dir, unsigned for
  * For several traces: results.csv and results.json of all, and report.html with a row
  * and a link (to the section's folder) each. Complete or absent, file by file.
  */
-int frag_report_write_index(const struct frag_report *r, const char *dir, struct frag_err *err);
+int frag_report_write_index(const struct frag_report *r, const char *dir, unsigned formats,
+			    unsigned threads, struct frag_err *err);
 
 #endif

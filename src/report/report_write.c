@@ -185,9 +185,9 @@ static char *read_file(const char *path)
 	return text;
 }
 
-static int put_page(struct writer *w, struct frag_err *err)
+static int put_page(struct writer *w, unsigned threads, struct frag_err *err)
 {
-	struct frag_text page = { 0 };
+	struct frag_text page = { 0 }, ranks = { 0 };
 	int ret;
 
 	for (size_t i = 0; i < w->figures_count; i++) {
@@ -198,7 +198,11 @@ static int put_page(struct writer *w, struct frag_err *err)
 		if (!w->figures[i].svg)
 			return frag_fail(err, FRAG_EOUTPUT, "cannot read '%s' back", path);
 	}
-	ret = frag_html_page(w->r, w->figures, w->figures_count, w->formats, &page, err);
+	ret = frag_ranks_draw(w->r, w->work, w->formats, threads, &ranks, err);
+	if (!ret)
+		ret = frag_html_page(w->r, w->figures, w->figures_count, w->formats,
+				     frag_text_str(&ranks), &page, err);
+	frag_text_release(&ranks);
 	if (ret) {
 		frag_text_release(&page);
 		return ret;
@@ -400,7 +404,7 @@ int frag_report_write(const struct frag_report *r, const char *dir, unsigned for
 	if (!ret && formats & FRAG_FORMAT_ONE_PDF && w.figures_count)
 		ret = put_one_pdf(&w, threads, err);
 	if (!ret)
-		ret = put_page(&w, err);
+		ret = put_page(&w, threads, err);
 	if (!ret)
 		ret = check_target(&w, dir, err);
 	if (!ret)

@@ -55,6 +55,7 @@ void frag_section_release(struct frag_section *s)
 	frag_host_free(s->conf);
 	frag_host_free(s->folder);
 	frag_host_free(s->missing);
+	frag_host_free(s->verdict);
 	for (size_t i = 0; i < s->layouts_count; i++)
 		frag_layout_release(&s->layouts[i]);
 	frag_host_free(s->layouts);

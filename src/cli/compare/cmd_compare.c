@@ -35,6 +35,14 @@ static const struct frag_arg options[] = {
 		  "offline placement; auto: place where that is quick, else bound" },
 	{ FRAG_ARG_FLAG, "pdf", FRAG_ARG_AT(struct frag_session, pdf),
 	  .help = "with --out: all charts in one file, charts.pdf" },
+	{ FRAG_ARG_TEXT, "title", FRAG_ARG_AT(struct frag_session, title), .value = "TEXT",
+	  .help = "with --out: title of the report (default: the name of the trace)" },
+	{ FRAG_ARG_TEXT, "author", FRAG_ARG_AT(struct frag_session, author), .value = "TEXT",
+	  .help = "with --out: who made the report" },
+	{ FRAG_ARG_TEXT, "date", FRAG_ARG_AT(struct frag_session, date), .value = "TEXT",
+	  .help = "with --out: date of the report (default: SOURCE_DATE_EPOCH, else today, and "
+		  "none "
+		  "with --no-host)" },
 	{ 0 },
 };
 

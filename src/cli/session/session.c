@@ -47,6 +47,7 @@ static int describe_device(struct frag_session *s, struct frag_err *err)
 	s->report.omit_host = s->omit_host;
 	s->report.command = s->cli->cmd->name;
 	s->report.command_line = s->command_line;
+	frag_session_date(s);
 	return 0;
 }
 
@@ -245,14 +246,21 @@ static char *folder_name(const struct frag_session *s, size_t first)
 }
 
 /* DIR for one trace, DIR/<name> for each of several. */
-static int write_trace(struct frag_session *s, size_t first, struct frag_err *err)
+static int write_trace(struct frag_session *s, struct frag_trace *trace, size_t first,
+		       struct frag_err *err)
 {
 	struct frag_report one = s->report;
 	char *dir;
 	int rc;
 
-	for (size_t i = first; i < s->sections_count; i++)
-		FRAG_TRY(frag_session_layouts(s, &s->sections[i], err));
+	for (size_t i = first; i < s->sections_count; i++) {
+		struct frag_section *sec = &s->sections[i];
+
+		for (uint32_t d = 0; sec->events && d < trace->devs_count; d++)
+			if (sec->events == &trace->devs[d])
+				FRAG_TRY(frag_session_verdict(sec, trace, d, err));
+		FRAG_TRY(frag_session_layouts(s, sec, err));
+	}
 	one.sections = s->sections + first;
 	one.count = s->sections_count - first;
 	if (s->cli->operands_count == 1)
@@ -301,7 +309,7 @@ static int do_trace(struct frag_session *s, const char *path, struct frag_err *e
 			drop_empty_section(s);
 	}
 	if (!rc && s->cli->out && s->sections_count > first)
-		rc = write_trace(s, first, err);
+		rc = write_trace(s, t.trace, first, err);
 	for (size_t i = first; i < s->sections_count; i++)
 		s->sections[i].events = NULL;
 	runs_release(&t);
@@ -338,7 +346,8 @@ int frag_session_run(struct frag_session *s, struct frag_err *err)
 	if (s->calls)
 		FRAG_TRY(frag_session_write_calls(s, err));
 	if (s->cli->out && s->cli->operands_count > 1)
-		return frag_report_write_index(&s->report, s->cli->out, err);
+		return frag_report_write_index(&s->report, s->cli->out, s->formats, s->cli->threads,
+					       err);
 	return 0;
 }
 

@@ -32,8 +32,10 @@ struct frag_session {
 	char *command_line;
 	struct frag_policy_texts policies;
 	struct frag_run_options run;
-	unsigned formats; /* FRAG_FORMAT_… */
-	bool pdf;	  /* all charts in one file, too */
+	unsigned formats;		   /* FRAG_FORMAT_… */
+	bool pdf;			   /* all charts in one file, too */
+	const char *title, *author, *date; /* of the report; NULL = not given */
+	char *date_text;		   /* of the clock, or NULL */
 	bool omit_host, fail_on_oom;
 	enum frag_optimum_want optimum;
 	bool place_too;		     /* offline placements beside the policies */
@@ -73,6 +75,13 @@ int frag_session_print(struct frag_session *s, bool detail, struct frag_err *err
 int frag_session_interrupted(const struct frag_session *s, struct frag_err *err);
 /* FRAG_EXIT_DONE, or _CONDITION if --fail-on-oom found one. */
 int frag_session_status(const struct frag_session *s);
+
+/* Title, author and date of the report (session_page.c). */
+void frag_session_date(struct frag_session *s);
+/* Follows the recording of trace->devs[dev] and puts what came out into `sec`; nothing where it
+ * has no evidence. Errors: those of frag_verify. */
+int frag_session_verdict(struct frag_section *sec, struct frag_trace *trace, uint32_t dev,
+			 struct frag_err *err);
 
 /* ---- the runs of one trace, over threads (session_tasks.c) ---- */
 

@@ -407,7 +407,8 @@ void frag_html_again(const struct frag_report *r, struct frag_text *out)
 	frag_text_add(out, "</pre>\n");
 }
 
-int frag_html_spread(const struct frag_report *r, struct frag_text *out, struct frag_err *err)
+int frag_html_spread(const struct frag_report *r, const char *figure, struct frag_text *out,
+		     struct frag_err *err)
 {
 	struct frag_text answer = { 0 };
 	struct frag_spreads s;
@@ -423,6 +424,7 @@ int frag_html_spread(const struct frag_report *r, struct frag_text *out, struct 
 		frag_spreads_table(&s, r, &table);
 		frag_table_html(&table, SIZE_MAX, out);
 		frag_table_release(&table);
+		frag_text_add(out, figure);
 		frag_text_add(out, "<p class=\"files\">Data: <a href=\"spread.csv\">spread.csv"
 				   "</a>.</p>\n");
 	}
@@ -432,20 +434,19 @@ int frag_html_spread(const struct frag_report *r, struct frag_text *out, struct 
 }
 
 int frag_html_page(const struct frag_report *r, const struct frag_figure *figures, size_t count,
-		   unsigned formats, struct frag_text *out, struct frag_err *err)
+		   unsigned formats, const char *ranks, struct frag_text *out, struct frag_err *err)
 {
 	struct frag_text title = { 0 };
 
 	frag_text_addf(&title, "%s: GPU memory by allocation policy", r->sections[0].trace);
-	frag_html_begin(frag_text_str(&title), out);
+	frag_html_begin(r->title ? r->title : frag_text_str(&title), out);
 	frag_text_release(&title);
-	frag_text_add(out, "<header>\n<p class=\"kicker\">cufrag report</p>\n<h1>");
-	frag_text_add_html(out, r->sections[0].trace);
-	frag_text_add(out,
-		      "</h1>\n<p class=\"question\">Which setting needs the least GPU memory for "
-		      "this job, which card is enough for it, and what is the rest of the memory "
-		      "lost to?</p>\n</header>\n");
-	FRAG_TRY(frag_html_spread(r, out, err));
+	frag_html_head(r, r->sections[0].trace,
+		       "Which setting needs the least GPU memory for this job, which card is "
+		       "enough "
+		       "for it, and what is the rest of the memory lost to?",
+		       out);
+	FRAG_TRY(frag_html_spread(r, ranks, out, err));
 	for (size_t n = 0; n < r->count; n++)
 		FRAG_TRY(add_section(r, n, figures, count, formats, out, err));
 	add_words(out);

@@ -15,7 +15,8 @@ struct frag_figure {
 
 /* The whole page. figures: grouped by section, in the order of the page. Errors: FRAG_ENOMEM. */
 int frag_html_page(const struct frag_report *r, const struct frag_figure *figures, size_t count,
-		   unsigned formats, struct frag_text *out, struct frag_err *err);
+		   unsigned formats, const char *ranks, struct frag_text *out,
+		   struct frag_err *err);
 
 /* Parts that other pages share: everything up to the content, and the end. */
 void frag_html_begin(const char *title, struct frag_text *out);
@@ -24,7 +25,16 @@ void frag_html_end(struct frag_text *out);
 void frag_html_answer(struct frag_text *t, struct frag_text *out);
 /* Version and the command that makes the page again. */
 void frag_html_again(const struct frag_report *r, struct frag_text *out);
-/* What several ranks, devices or traces need together; nothing where there is one. */
-int frag_html_spread(const struct frag_report *r, struct frag_text *out, struct frag_err *err);
+/* What several ranks, devices or traces need together; nothing where there is one. figure: of
+ * frag_ranks_draw. */
+int frag_html_spread(const struct frag_report *r, const char *figure, struct frag_text *out,
+		     struct frag_err *err);
+/* Draws them into dir/ranks.csv, .svg, … and adds the figure to `out`; nothing where there is
+ * one. Errors: FRAG_EOUTPUT, FRAG_ENOMEM. */
+int frag_ranks_draw(const struct frag_report *r, const char *dir, unsigned formats,
+		    unsigned threads, struct frag_text *out, struct frag_err *err);
+/* Title, question, author, date, whether the recording was reproduced, and the command. */
+void frag_html_head(const struct frag_report *r, const char *subject, const char *question,
+		    struct frag_text *out);
 
 #endif

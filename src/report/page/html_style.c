@@ -28,6 +28,7 @@ static const char style[] =
 	"overflow-wrap:anywhere}\n"
 	".warn{border-left:5px solid #d55e00;padding:4px 12px}\n"
 	"code{font:.92em/1.5 ui-monospace,\"DejaVu Sans Mono\",monospace;overflow-wrap:anywhere}\n"
+	".facts{font-size:.9rem;margin:10px 0;gap:2px 14px;color:var(--muted)}"
 	".todo{font-size:1.05rem;margin:14px 0}.todo code{background:var(--best);padding:3px 8px;"
 	"border-radius:4px}\n"
 	".tiles{display:grid;grid-template-columns:repeat(auto-fit,minmax(190px,1fr));gap:12px;"

@@ -72,26 +72,28 @@ static void add_row(const struct frag_section *s, struct frag_text *out)
 	frag_text_add(out, "</tr>\n");
 }
 
-static int add_page(const struct frag_report *r, struct frag_text *out, struct frag_err *err)
+static int add_page(const struct frag_report *r, const char *ranks, struct frag_text *out,
+		    struct frag_err *err)
 {
 	struct frag_text settings = { 0 };
 
-	frag_html_begin("GPU memory by allocation policy", out);
-	frag_text_add(out,
-		      "<header>\n<p class=\"kicker\">cufrag report</p>\n"
-		      "<h1>GPU memory by allocation policy</h1>\n<p class=\"question\">Which "
-		      "setting needs the least memory for each of these jobs, what does that save, "
-		      "and which card is enough?</p>\n<p class=\"meta\">Replayed on ");
+	frag_html_begin(r->title ? r->title : "GPU memory by allocation policy", out);
+	frag_html_head(r, "GPU memory by allocation policy",
+		       "Which setting needs the least memory for each of these jobs, what does "
+		       "that "
+		       "save, and which card is enough?",
+		       out);
+	frag_text_add(out, "<p class=\"meta\">Replayed on ");
 	frag_report_settings(r, &settings);
 	frag_text_add_html(out, frag_text_str(&settings));
 	frag_text_release(&settings);
-	frag_text_add(
-		out, ".</p>\n</header>\n<div class=\"scroll\"><table class=\"traces\">\n<thead><tr>"
-		     "<th class=\"l\">trace</th><th>lower bound<span class=\"unit\">GiB</span>"
-		     "</th><th class=\"l\">compared with</th><th>it reserves<span "
-		     "class=\"unit\">GiB</span></th><th class=\"l\">advised</th><th>reserves"
-		     "<span class=\"unit\">GiB</span></th><th>saved<span class=\"unit\">%</span>"
-		     "</th><th class=\"l\">smallest known card</th></tr></thead>\n<tbody>\n");
+	frag_text_add(out,
+		      ".</p>\n<div class=\"scroll\"><table class=\"traces\">\n<thead><tr>"
+		      "<th class=\"l\">trace</th><th>lower bound<span class=\"unit\">GiB</span>"
+		      "</th><th class=\"l\">compared with</th><th>it reserves<span "
+		      "class=\"unit\">GiB</span></th><th class=\"l\">advised</th><th>reserves"
+		      "<span class=\"unit\">GiB</span></th><th>saved<span class=\"unit\">%</span>"
+		      "</th><th class=\"l\">smallest known card</th></tr></thead>\n<tbody>\n");
 	for (size_t i = 0; i < r->count; i++)
 		add_row(&r->sections[i], out);
 	frag_text_add(out,
@@ -103,16 +105,17 @@ static int add_page(const struct frag_report *r, struct frag_text *out, struct f
 		frag_text_add_html(out, r->missing);
 		frag_text_add(out, ".</p>\n");
 	}
-	FRAG_TRY(frag_html_spread(r, out, err));
+	FRAG_TRY(frag_html_spread(r, ranks, out, err));
 	frag_text_add(out, "<h2>To do it again</h2>\n");
 	frag_html_again(r, out);
 	frag_html_end(out);
 	return 0;
 }
 
-int frag_report_write_index(const struct frag_report *r, const char *dir, struct frag_err *err)
+int frag_report_write_index(const struct frag_report *r, const char *dir, unsigned formats,
+			    unsigned threads, struct frag_err *err)
 {
-	struct frag_text page = { 0 }, csv = { 0 }, json = { 0 }, spread = { 0 };
+	struct frag_text ranks = { 0 }, page = { 0 }, csv = { 0 }, json = { 0 }, spread = { 0 };
 	int ret;
 
 	ret = frag_report_json_text(r, &json, err);
@@ -120,7 +123,9 @@ int frag_report_write_index(const struct frag_report *r, const char *dir, struct
 	if (!ret)
 		ret = frag_report_spread_csv(r, &spread, err);
 	if (!ret)
-		ret = add_page(r, &page, err);
+		ret = frag_ranks_draw(r, dir, formats, threads, &ranks, err);
+	if (!ret)
+		ret = add_page(r, frag_text_str(&ranks), &page, err);
 	if (!ret)
 		ret = put(dir, "results.csv", &csv, err);
 	if (!ret)
@@ -130,6 +135,7 @@ int frag_report_write_index(const struct frag_report *r, const char *dir, struct
 	if (!ret)
 		ret = put(dir, "report.html", &page, err);
 	frag_text_release(&spread);
+	frag_text_release(&ranks);
 	frag_text_release(&page);
 	frag_text_release(&csv);
 	frag_text_release(&json);

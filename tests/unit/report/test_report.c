@@ -302,7 +302,7 @@ static void memory_short(void **state)
 		ret = frag_text_check(&csv, NULL);
 		ret = ret ? ret : frag_report_table(&s.report, &table, NULL);
 		ret = ret ? ret : frag_report_detail(&s.report, &detail, NULL);
-		ret = ret ? ret : frag_html_page(&s.report, NULL, 0, 0, &page, NULL);
+		ret = ret ? ret : frag_html_page(&s.report, NULL, 0, 0, "", &page, NULL);
 		frag_host_fail_after(0);
 		frag_text_release(&csv);
 		frag_text_release(&table);

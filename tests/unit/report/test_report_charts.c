@@ -182,7 +182,7 @@ static void the_page_escapes_everything(void **state)
 	s.section.devs_count = 2;
 	s.report.command_line = NASTY;
 	snprintf(s.report.card.name, sizeof(s.report.card.name), "%s", NASTY);
-	assert_int_equal(frag_html_page(&s.report, &figure, 1, 7, &t, NULL), 0);
+	assert_int_equal(frag_html_page(&s.report, &figure, 1, 7, "", &t, NULL), 0);
 	assert_null(strstr(t.s, "<script"));
 	assert_null(strstr(t.s, "\"x\""));
 	assert_non_null(strstr(t.s, "&lt;script&gt;"));

@@ -163,7 +163,7 @@ static void memory_short(void **state)
 		rc = frag_report_spread_csv(&u.report, &csv, NULL);
 		rc = rc ? rc : frag_text_check(&csv, NULL);
 		rc = rc ? rc : frag_report_table(&u.report, &table, NULL);
-		rc = rc ? rc : frag_html_page(&u.report, NULL, 0, 0, &page, NULL);
+		rc = rc ? rc : frag_html_page(&u.report, NULL, 0, 0, "", &page, NULL);
 		frag_host_fail_after(0);
 		frag_text_release(&csv);
 		frag_text_release(&table);

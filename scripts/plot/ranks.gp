@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+# Peak reserved of every rank, device or trace, a row per policy. EXTRA: what the units are.
+load ARG0[1:strlen(ARG0)-strlen("ranks.gp")]."style.gp"
+eval arguments
+eval measure_head
+
+array SERIES[512]
+array WORST[512]
+array LEAST[512]
+array UNIT[512]
+top = 0
+do for [i = 1:512] { WORST[i] = 0; LEAST[i] = 1e30; UNIT[i] = "" }
+see(i, v) = (SERIES[i + 1] = int(column("series")), LEAST[i + 1] = v < LEAST[i + 1] ? v : LEAST[i + 1], UNIT[i + 1] = v > WORST[i + 1] ? strcol("unit") : UNIT[i + 1], WORST[i + 1] = v > WORST[i + 1] ? v : WORST[i + 1], top = v > top ? v : top, 0)
+eval read_names
+set table $notes
+plot CSV using (see(int(column("row")), column("peak_reserved_bytes"))) with table
+unset table
+top = top > 0 ? top : MIB
+S = scale_of(top)
+U = unit_of(top)
+
+ROW = 40
+body = ROW * COUNT + 18
+eval sheet(560, HEAD + body + 82)
+eval open_output
+eval head
+set lmargin at screen px(name_room(LONGEST))
+set rmargin at screen px(W - 14)
+set tmargin at screen py(HEAD)
+set bmargin at screen py(HEAD + body)
+set xlabel "peak reserved memory (".U.")" tc rgb INK
+set xrange [0:top / S * 1.1]
+set xtics step(top / S * 1.1, 6)
+set yrange [-COUNT + 0.25:0.6]
+unset ytics
+unset key
+set grid noytics xtics lc rgb GRID lt 1 lw 1
+set border 1
+do for [i = 0:COUNT - 1] {
+	set label i + 1 fold(NAME[i + 1]) at first 0, first -i right offset character -0.7, character (folded(NAME[i + 1]) ? 0.5 : 0) tc rgb INK
+	if (WORST[i + 1] > 0) {
+		set arrow i + 1 from first LEAST[i + 1] / S, first -i to first WORST[i + 1] / S, first -i nohead lw 2 lc rgb pcolor(SERIES[i + 1])
+		set label i + 301 cut(UNIT[i + 1], 22)." ".amount(WORST[i + 1], S) at first WORST[i + 1] / S, first -i right offset character 0.5, character -1 tc rgb INK
+	}
+}
+set label 901 "a mark for each of the ".EXTRA."; filled: the one that needs most" at screen px(12), py(FOOT - 16) left tc rgb INK
+plot CSV using (column("completed") == 1 ? column("peak_reserved_bytes") / S : NaN):(-column("row")):(int("0x".pcolor(column("series"))[2:7])) with points pt 6 ps 1.1 * DOT lw 1.5 lc rgb variable, \
+	CSV using (column("worst") == 1 ? column("peak_reserved_bytes") / S : NaN):(-column("row")):(int("0x".pcolor(column("series"))[2:7])) with points pt 7 ps 1.5 * DOT lc rgb variable, \
+	CSV using (column("completed") == 1 ? NaN : column("peak_reserved_bytes") / S):(-column("row")) with points pt 2 ps 1.2 * DOT lw 2 lc rgb AXIS

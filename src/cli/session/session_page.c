@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a report says about itself: its date, and whether the recording was reproduced. */
+#include "session.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "report/text/textbuf.h"
+
+static char *text_of_day(time_t when)
+{
+	char day[40];
+	struct tm tm;
+
+	if (!gmtime_r(&when, &tm) || !strftime(day, sizeof(day), "%Y-%m-%d", &tm))
+		return NULL;
+	return frag_host_strdup(day);
+}
+
+/*
+ * --date; else SOURCE_DATE_EPOCH, as reproducible builds have it; else today (UTC). With --no-host,
+ * which leaves out all that differs from run to run, the clock is not asked.
+ */
+void frag_session_date(struct frag_session *s)
+{
+	const char *epoch = getenv("SOURCE_DATE_EPOCH");
+	char *end;
+	long long seconds = epoch && *epoch ? strtoll(epoch, &end, 10) : -1;
+
+	if (!s->date && seconds >= 0 && !*end)
+		s->date_text = text_of_day((time_t)seconds);
+	else if (!s->date && !s->omit_host)
+		s->date_text = text_of_day(time(NULL));
+	s->report.date = s->date ? s->date : s->date_text;
+	s->report.title = s->title;
+	s->report.author = s->author;
+}
+
+static void say(const struct frag_verify_result *r, struct frag_text *out)
+{
+	frag_text_addf(out,
+		       "%s what was recorded: ", r->identical ? "identical to" : "different from");
+	frag_text_add_grouped(out, r->allocs_same);
+	frag_text_add(out, " of ");
+	frag_text_add_grouped(out, r->allocs);
+	frag_text_addf(out,
+		       " addresses, %" PRIu64 " of %" PRIu64 " segment events, %" PRIu64
+		       " of %" PRIu64 " refusals",
+		       r->segments_same, r->segments, r->ooms_same, r->ooms);
+	if (!r->identical && *r->first_difference)
+		frag_text_addf(out, "; first difference: %s", r->first_difference);
+}
+
+int frag_session_verdict(struct frag_section *sec, struct frag_trace *trace, uint32_t dev,
+			 struct frag_err *err)
+{
+	struct frag_sim_config card = { .context_bytes = UINT64_MAX };
+	struct frag_verify_result r = { 0 };
+	struct frag_text t = { 0 };
+
+	if (!trace->devs[dev].has_evidence || !trace->devs[dev].events)
+		return 0;
+	FRAG_TRY(frag_verify(trace, dev, &card,
+			     trace->settings.limit_known ? trace->settings.limit_bytes : UINT64_MAX,
+			     NULL, &r, err));
+	say(&r, &t);
+	sec->identical = r.identical;
+	frag_verify_result_release(&r);
+	FRAG_TRY(frag_text_check(&t, err));
+	sec->verdict = t.s;
+	return 0;
+}

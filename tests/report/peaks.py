@@ -1,0 +1,110 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Does reduction keep every peak? peaks.py PROGRAM TRACE...
+
+For every chart of every trace the largest value drawn must be that of results.json, and librsvg must
+draw the SVG where rsvg-convert is installed. Last line: "N passed, N failed, N skipped".
+"""
+import csv
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+passed = failed = skipped = 0
+
+
+def check(what, ok, detail=""):
+    global passed, failed
+    if ok:
+        passed += 1
+    else:
+        failed += 1
+        print(f"FAILED: {what} {detail}")
+
+
+def rows(folder, base):
+    path = os.path.join(folder, base + ".csv")
+    if not os.path.exists(path):
+        return None
+    with open(path, newline="", encoding="utf-8") as f:
+        return list(csv.DictReader(f))
+
+
+def top(table, column, **where):
+    values = [int(r[column]) for r in table if r[column] and all(r[k] == v for k, v in where.items())]
+    return max(values, default=0)
+
+
+def charts(folder, name, prefix, results, advice):
+    """results: of one device, as results.json has them."""
+    memory, peak, loss = (rows(folder, prefix + n) for n in ("memory", "peak", "loss"))
+    calls, pareto, gpus = (rows(folder, prefix + n) for n in ("calls", "pareto", "gpus"))
+    latency, sizes, addresses = (rows(folder, prefix + n) for n in ("latency", "sizes", "addresses"))
+    for r in results:
+        p, tag = r["policy"], f"{name} {prefix}{r['policy']}"
+        want = r["peak_reserved_bytes"]
+        for column, metric in (("reserved_max_bytes", "peak_reserved_bytes"), ("requested_max_bytes", "peak_requested_bytes"),
+                               ("active_max_bytes", "peak_active_bytes")):
+            got = top(memory, column, policy=p)
+            check(f"memory {tag} {metric}", got == r[metric], f"{got} not {r[metric]}")
+        check(f"peak {tag}", top(peak, "peak_reserved_bytes", policy=p) == want)
+        if loss and any(l["policy"] == p for l in loss):
+            check(f"loss {tag}", top(loss, "reserved_bytes", policy=p) == want, f"{top(loss, 'reserved_bytes', policy=p)} not {want}")
+        if pareto:
+            check(f"pareto {tag}", top(pareto, "peak_reserved_bytes", policy=p) == want)
+            check(f"pareto {tag} time", top(pareto, "driver_ns", policy=p) == r["modelled_ns"])
+        check(f"calls {tag}", top(calls, "ns", policy=p, call="all") == r["modelled_ns"])
+        if gpus and r["completed"]:
+            check(f"gpus {tag}", top(gpus, "peak_reserved_bytes", policy=p) == want)
+        # a chart of latencies has only what a logarithmic axis can show
+        if latency and any(x["policy"] == p and x["clock"] == "driver" and x["class"] != "free" for x in latency):
+            got = max(int(x["max_ns"]) for x in latency
+                      if x["policy"] == p and x["clock"] == "driver" and x["class"] != "free")
+            check(f"latency {tag}", got == r["alloc_ns"]["all"]["max"], f"{got} not {r['alloc_ns']['all']['max']}")
+    if sizes:
+        n = sum(int(s["count"]) for s in sizes if s["kind"] == "size_bytes")
+        check(f"sizes {name} {prefix}", n >= max(r["allocs_count"] for r in results) > 0, f"{n}")
+    if addresses:
+        for p in {a["policy"] for a in addresses}:
+            want = next(r["peak_reserved_bytes"] for r in results if r["policy"] == p)
+            got = top(addresses, "high_bytes", policy=p)
+            check(f"addresses {name} {prefix}{p}", got > 0 and (want == 0 or got > want / 2), f"{got} of {want}")
+
+
+def main():
+    global skipped
+    program, traces = os.path.abspath(sys.argv[1]), sys.argv[2:]
+    rsvg = shutil.which("rsvg-convert")
+    if not shutil.which("gnuplot"):
+        print("skipped: no gnuplot\n0 passed, 0 failed, 1 skipped")
+        return 0
+    with tempfile.TemporaryDirectory() as scratch:
+        for trace in traces:
+            name = os.path.basename(trace)
+            out = os.path.join(scratch, name)
+            ran = subprocess.run([program, "compare", trace, "--out", out, "--formats", "svg", "--no-host"],
+                                 capture_output=True, text=True, check=False)
+            check(f"compare {name}", ran.returncode == 0, ran.stderr[-300:])
+            if ran.returncode:
+                continue
+            with open(os.path.join(out, "results.json"), encoding="utf-8") as f:
+                root = json.load(f)
+            devices = [t["device_ordinal"] for t in root["traces"]]
+            for t in root["traces"]:
+                d = t["device_ordinal"]
+                results = [r for r in root["results"] if r.get("device_ordinal", d) == d]
+                charts(out, name, f"dev{d}-" if len(devices) > 1 else "", results, t["advice"])
+            for svg in sorted(f for f in os.listdir(out) if f.endswith(".svg")):
+                if rsvg:
+                    drawn = subprocess.run([rsvg, os.path.join(out, svg)], capture_output=True, check=False)
+                    check(f"librsvg {name} {svg}", drawn.returncode == 0, drawn.stderr.decode()[-200:])
+                else:
+                    skipped += 1
+    print(f"{passed} passed, {failed} failed, {skipped} skipped")
+    return 0 if not failed and passed else 1
+
+
+sys.exit(main())
