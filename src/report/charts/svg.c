@@ -12,9 +12,14 @@ static const struct {
 	int r, g, b;
 	const char *css;
 } inks[] = {
-	{ 0x22, 0x22, 0x22, "var(--ink)" },   { 0x44, 0x44, 0x44, "var(--axis)" },
-	{ 0xdd, 0xdd, 0xdd, "var(--grid)" },  { 0xb4, 0xba, 0xc0, "var(--area)" },
+	{ 0x22, 0x22, 0x22, "var(--ink)" },
+	{ 0x44, 0x44, 0x44, "var(--axis)" },
+	{ 0xdd, 0xdd, 0xdd, "var(--grid)" },
+	{ 0xb4, 0xba, 0xc0, "var(--area)" },
 	{ 0xfb, 0xe3, 0xd3, "var(--spare)" },
+	/* policies whose hues are too dark for a dark screen */
+	{ 0x7a, 0x52, 0x30, "var(--brown)" },
+	{ 0x3d, 0x34, 0x8b, "var(--indigo)" },
 };
 
 static const char *const references[] = { " id=\"", " id='", "href=\"#", "href='#", "url(#" };
