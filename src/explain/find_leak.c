@@ -11,8 +11,11 @@
 #define STEPS_MIN 8u
 #define WARM_UP 10u /* one step of so many is left out at the beginning, at least one */
 #define P_MAX 0.001
-#define Z_HALF_MIN 2.3	/* of the second half: p < 0.01 */
-#define PACE_MIN 0.33	/* second half against first */
+#define Z_HALF_MIN 2.3 /* of the second half: p < 0.01 */
+#define PACE_MIN 0.33  /* second half against first */
+#define PACE_SURE 0.7  /* below it, what came through the line must have stayed */
+#define PACE_BLIND 0.5 /* below it, where there are no lines to ask */
+#define STAYED_MIN 0.5
 #define TAU_STRICT 0.85 /* where the points are not ends of steps */
 #define FLOOR_MIN 0.3	/* of the growth, that the feet of the series must rise */
 #define GROWN_PART 0.005
@@ -53,6 +56,39 @@ int frag_climbs(const double *kept, size_t n, bool strict, double least_bytes,
 		  out->grown >= least_bytes && floor_rise(kept, n) >= FLOOR_MIN * out->grown &&
 		  (!strict || all.tau >= TAU_STRICT);
 	return 0;
+}
+
+/* What stayed of all that was asked for through this line in the second half of the steps. */
+static double stayed(const struct frag_case *c, uint32_t frame)
+{
+	double grew = 0, flow = 0;
+
+	for (uint32_t s = 1; s < c->history.stacks_count; s++) {
+		size_t n, i = 0;
+		const uint32_t *frames = frag_stack_frames(c->ev.trace, s, &n);
+
+		while (i < n && frames[i] != frame)
+			i++;
+		if (i == n)
+			continue;
+		grew += c->history.grew[s];
+		flow += c->history.flow[s];
+	}
+	return flow > 0 ? grew / flow : 1;
+}
+
+/* A cache that is still filling up: its pace falls, and most of what it takes replaces what it had. */
+static bool fades(const struct frag_case *c, const struct frag_climb *climb, struct frag_err *err)
+{
+	double share;
+	uint32_t frame;
+
+	if (climb->second_half >= PACE_SURE * climb->first_half)
+		return false;
+	frame = frag_blame(&c->sites, c->history.grew, c->history.flow, &share, err);
+	if (frame == UINT32_MAX)
+		return climb->second_half < PACE_BLIND * climb->first_half;
+	return stayed(c, frame) < STAYED_MIN;
 }
 
 static void tell_lines(const struct frag_case *c, struct frag_finding *f, double share,
@@ -147,7 +183,7 @@ int frag_find_leak(struct frag_case *c, struct frag_findings *out, struct frag_e
 	least = FRAG_MAX(GROWN_PART * (double)h->peak_live, (double)FRAG_MIB);
 	rc = frag_climbs(kept, n, h->from == FRAG_STEPS_WINDOWS, least, &climb, &climbs, err);
 	frag_host_free(kept);
-	if (rc || !climbs)
+	if (rc || !climbs || fades(c, &climb, err))
 		return rc;
 	return tell(c, &climb, out, err);
 }
