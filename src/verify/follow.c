@@ -27,7 +27,7 @@ struct follow {
 		uint64_t mapped;
 	} * ranges; /* reservations that there are */
 	size_t ranges_count, ranges_cap;
-	uint64_t syncs_before;
+	uint64_t syncs_before, begin_bytes;
 	bool short_of_memory;
 };
 
@@ -55,6 +55,7 @@ static void differ(struct follow *f, enum follow_diff diff, frag_addr_t want, fr
 	f->r->event = f->event;
 	f->r->seen = f->cursor;
 	f->r->want = want;
+	f->r->begin_bytes = f->begin_bytes;
 	f->r->got = got;
 }
 
@@ -77,9 +78,11 @@ static void note_refusal(struct follow *f, uint64_t bytes)
 		r->refusals = list;
 		r->refusals_cap = cap;
 	}
-	r->refusals[r->refusals_count++] = (struct follow_refusal){
-		.event = f->event, .bytes = bytes, .held_bytes = f->dev->reserved_bytes
-	};
+	r->refusals[r->refusals_count++] =
+		(struct follow_refusal){ .event = f->event,
+					 .bytes = bytes,
+					 .held_bytes = f->dev->reserved_bytes,
+					 .begin_bytes = f->begin_bytes };
 }
 
 static int place_segment(struct follow *f, uint64_t bytes, frag_addr_t *addr)
@@ -362,6 +365,7 @@ static int step(struct follow *f, struct frag_err *err)
 	uint64_t granted = f->run->granted_refusals;
 
 	f->syncs_before = f->run->syncs;
+	f->begin_bytes = f->dev->reserved_bytes;
 	FRAG_TRY(frag_run_feed(f->run, e, 1, err));
 	finish_refusal(f, e);
 	if (e->kind == FRAG_EV_ALLOC)

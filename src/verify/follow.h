@@ -22,10 +22,11 @@ enum follow_diff {
 /* The driver said no, as far as the recording shows. */
 struct follow_refusal {
 	uint64_t event;
-	uint64_t bytes;	     /* asked for */
-	uint64_t held_bytes; /* by the policy at that moment */
-	bool synced;	     /* everything cached was released, then asked again */
-	bool served;	     /* and then it was served */
+	uint64_t bytes;	      /* asked for */
+	uint64_t held_bytes;  /* by the policy at that moment */
+	uint64_t begin_bytes; /* when the event began: before anything was given back */
+	bool synced;	      /* everything cached was released, then asked again */
+	bool served;	      /* and then it was served */
 };
 
 struct follow_report {
@@ -38,6 +39,7 @@ struct follow_report {
 	char text[400];
 	uint64_t allocs, allocs_same, segments_same, ooms, ooms_same, finals, finals_same;
 	uint64_t peak_held_bytes;
+	uint64_t begin_bytes; /* held when the event that differs began */
 	struct follow_refusal *refusals;
 	size_t refusals_count, refusals_cap;
 	struct frag_counter *counters;

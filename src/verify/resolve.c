@@ -20,6 +20,8 @@
 
 #include "ends.h"
 #include "pools.h"
+#include "resolve.h"
+#include "trace/build/build.h"
 
 /* Steps that all rounds may take together: per event of the recording, and beside. */
 #define STEPS_PER_EVENT 64
@@ -31,6 +33,7 @@ struct resolve {
 	const struct frag_policy_spec *spec;
 	const struct frag_sim_config *card;
 	uint64_t total_bytes, limit_bytes;
+	struct resolve_try *t;
 	struct pools pools;
 	bool pools_known;
 	bool *trim_before;	  /* [events_count + 1]: releases of this event become a TRIM */
@@ -452,6 +455,76 @@ static int forget_guessed_pools(struct resolve *r, struct frag_err *err)
 	return apply(r, err);
 }
 
+/* ---- which way the limit is wrong ---- */
+
+/* A limit that garbage collection at `held` bytes shows not to be reached, or to be. */
+static uint64_t collection_edge(const struct resolve *r, uint64_t held)
+{
+	double edge = (double)held / r->settings->gc_threshold;
+
+	return r->settings->gc_threshold > 0 && edge < 1e18 ? (uint64_t)edge : UINT64_MAX;
+}
+
+/* What the request of an event is tested for against the limit: the segment it would take. */
+static uint64_t tested_bytes(const struct resolve *r, uint64_t event)
+{
+	return resolve_segment_bytes(r->settings, r->td->events[event].bytes);
+}
+
+/*
+ * The recorded allocator stopped here: by its limit, or to collect garbage. The one tried is too
+ * large. Not where no limit could have done it: that was an empty_cache.
+ */
+static bool stopped_before(struct resolve *r, const struct follow_refusal *f)
+{
+	uint64_t refused = f->begin_bytes + tested_bytes(r, f->event) - 1;
+	uint64_t collected = collection_edge(r, f->begin_bytes), high = 0;
+
+	if (refused >= r->t->low_bytes)
+		high = FRAG_MIN(refused, r->limit_bytes - 1);
+	if (collected != UINT64_MAX && collected >= r->t->low_bytes)
+		high = FRAG_MAX(high, FRAG_MIN(collected, r->limit_bytes - 1));
+	if (!high || f->held_bytes + f->bytes > r->total_bytes)
+		return false;
+	r->t->outcome = RESOLVE_TOO_LARGE;
+	r->t->high_bytes = FRAG_MIN(r->t->high_bytes, high);
+	return true;
+}
+
+/* The allocator tried gives back or refuses, the recorded one did not: too small. */
+static bool stops_early(struct resolve *r, const struct follow_report *rep)
+{
+	bool early =
+		(rep->diff == FOLLOW_SEGMENT && rep->got_release) || rep->diff == FOLLOW_REFUSED;
+	uint64_t refused, edge, low = UINT64_MAX;
+
+	if (!early || rep->event >= r->td->events_count || r->limit_bytes == UINT64_MAX ||
+	    (r->td->events[rep->event].kind != FRAG_EV_ALLOC &&
+	     r->td->events[rep->event].kind != FRAG_EV_REFUSED))
+		return false;
+	refused = rep->begin_bytes + tested_bytes(r, rep->event);
+	edge = collection_edge(r, rep->begin_bytes);
+	if (refused > r->limit_bytes)
+		low = refused;
+	if (edge != UINT64_MAX && edge >= r->limit_bytes)
+		low = FRAG_MIN(low, FRAG_MAX(edge, r->limit_bytes + 1));
+	if (low == UINT64_MAX)
+		return false;
+	r->t->outcome = RESOLVE_TOO_SMALL;
+	r->t->low_bytes = FRAG_MAX(r->t->low_bytes, low);
+	return true;
+}
+
+static bool wrong_limit(struct resolve *r, const struct follow_report *rep)
+{
+	if (!r->t->bracket)
+		return false;
+	for (size_t i = 0; i < rep->refusals_count; i++)
+		if (stopped_before(r, &rep->refusals[i]))
+			return true;
+	return stops_early(r, rep);
+}
+
 /* A round costs what it follows, and a look at everything where something was learnt. */
 static bool affordable(struct resolve *r, uint64_t followed)
 {
@@ -464,6 +537,19 @@ static bool affordable(struct resolve *r, uint64_t followed)
 }
 
 /* *same: nothing differs, and nothing was refused that need not be. */
+static void note_outcome(struct resolve *r, const struct follow_report *rep)
+{
+	struct resolve_try *t = r->t;
+
+	t->outcome = rep->diff == FOLLOW_SAME ? RESOLVE_SAME : RESOLVE_DIFFERENT;
+	t->event = rep->event;
+	t->refusals = 0;
+	for (size_t i = 0; i < rep->refusals_count; i++)
+		t->refusals +=
+			rep->refusals[i].held_bytes + rep->refusals[i].bytes <= r->total_bytes;
+	memcpy(t->text, rep->text, sizeof(t->text));
+}
+
 static int rounds(struct resolve *r, bool *same, struct frag_err *err)
 {
 	for (*same = false;;) {
@@ -474,11 +560,14 @@ static int rounds(struct resolve *r, bool *same, struct frag_err *err)
 
 		FRAG_TRY(follow_recording(r->td, r->spec, r->card, r->limit_bytes, &rep, err));
 		followed = rep.diff == FOLLOW_SAME ? r->td->events_count : rep.event;
-		if (rep.diff == FOLLOW_SAME)
+		note_outcome(r, &rep);
+		if (wrong_limit(r, &rep))
+			news = false;
+		else if (rep.diff == FOLLOW_SAME)
 			news = unforced_retries(r, &rep);
 		else
 			rc = explain(r, &rep, &news, err);
-		*same = !rc && rep.diff == FOLLOW_SAME && !news;
+		*same = !rc && r->t->outcome == RESOLVE_SAME && !news;
 		follow_report_release(&rep);
 		FRAG_TRY(rc);
 		if (!news || !affordable(r, followed))
@@ -537,7 +626,8 @@ static int settle(struct resolve *r, struct frag_err *err)
 		struct follow_report rep;
 
 		FRAG_TRY(follow_recording(r->td, r->spec, r->card, r->limit_bytes, &rep, err));
-		same = rep.diff == FOLLOW_SAME;
+		note_outcome(r, &rep);
+		same = rep.diff == FOLLOW_SAME && !wrong_limit(r, &rep);
 		follow_report_release(&rep);
 		if (same)
 			return 0;
@@ -545,7 +635,9 @@ static int settle(struct resolve *r, struct frag_err *err)
 	FRAG_TRY(start_over(r, err));
 	FRAG_TRY(save_initial_sizes(r, err));
 	FRAG_TRY(rounds(r, &same, err));
-	return same || !r->sizes_changed ? 0 : retry_without_sizes(r, err);
+	return same || !r->sizes_changed || r->t->outcome > RESOLVE_DIFFERENT
+		       ? 0
+		       : retry_without_sizes(r, err);
 }
 
 uint64_t frag_recorded_peak(const struct frag_trace_dev *td)
@@ -567,17 +659,19 @@ uint64_t frag_recorded_peak(const struct frag_trace_dev *td)
 	return peak;
 }
 
-int frag_resolve(struct frag_trace *trace, uint32_t dev, const struct frag_sim_config *card,
-		 uint64_t limit_bytes, struct frag_err *err)
+int resolve_try(struct frag_trace *trace, uint32_t dev, const struct frag_sim_config *card,
+		struct resolve_try *t, struct frag_err *err)
 {
 	struct frag_sim_config h200 = { .context_bytes = UINT64_MAX };
 	struct resolve r = { .td = &trace->devs[dev],
 			     .settings = &trace->settings,
 			     .card = card ? card : &h200,
-			     .limit_bytes = limit_bytes };
+			     .limit_bytes = t->limit_bytes,
+			     .t = t };
 	struct frag_policy_spec *spec;
 	int rc;
 
+	t->outcome = RESOLVE_DIFFERENT;
 	/* without evidence there is nothing to follow; with settings of an allocator that is
 	 * not known here, nothing can be */
 	if (!r.td->has_evidence || follow_spec(trace, NULL, &spec, NULL))
@@ -585,14 +679,41 @@ int frag_resolve(struct frag_trace *trace, uint32_t dev, const struct frag_sim_c
 	r.spec = spec;
 	r.total_bytes =
 		r.card->total_bytes ? r.card->total_bytes : frag_gpu_find("h200")->total_bytes;
-	undo_guesses(r.td);
 	r.peak_seen_bytes = frag_recorded_peak(r.td);
-	r.steps_left = STEPS_MIN + STEPS_PER_EVENT * r.td->events_count;
+	r.steps_left = t->steps;
 	rc = settle(&r, err);
+	t->steps = r.steps_left;
 	if (r.pools_known)
 		pools_release(&r.pools);
 	frag_host_free(r.trim_before);
 	frag_host_free(r.initial_sizes);
 	frag_policy_spec_destroy(spec);
 	return rc;
+}
+
+uint64_t resolve_segment_bytes(const struct frag_trace_settings *settings, uint64_t bytes)
+{
+	const char *key = "large_segment_size_mb:";
+	const char *at = settings->conf ? strstr(settings->conf, key) : NULL;
+	uint64_t large = at ? strtoull(at + strlen(key), NULL, 10) : 20;
+	uint64_t rounded = frag_torch_round(bytes, settings->roundup);
+
+	if (rounded <= FRAG_MIB)
+		return FRAG_PAGE;
+	return rounded < 10 * FRAG_MIB ? FRAG_MIN(large, 1u << 20) * FRAG_MIB
+				       : frag_round_up(rounded, FRAG_PAGE);
+}
+
+uint64_t resolve_steps(const struct frag_trace_dev *td)
+{
+	return STEPS_MIN + STEPS_PER_EVENT * (uint64_t)td->events_count;
+}
+
+int frag_resolve(struct frag_trace *trace, uint32_t dev, const struct frag_sim_config *card,
+		 uint64_t limit_bytes, struct frag_err *err)
+{
+	struct resolve_try t = { .limit_bytes = limit_bytes,
+				 .steps = resolve_steps(&trace->devs[dev]) };
+
+	return resolve_try(trace, dev, card, &t, err);
 }

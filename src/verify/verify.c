@@ -70,11 +70,14 @@ int frag_verify(struct frag_trace *trace, uint32_t dev, const struct frag_sim_co
 	const struct frag_trace_dev *td = &trace->devs[dev];
 	struct frag_policy_spec *spec;
 	struct follow_report r;
-	int rc;
+	int rc = 0;
 
 	FRAG_TRY(follow_check(trace, dev, err));
 	FRAG_TRY(follow_spec(trace, conf, &spec, err));
-	rc = frag_resolve(trace, dev, card ? card : &h200, limit_bytes, err);
+	if (td->settled.checked && !conf)
+		limit_bytes = td->settled.limit_bytes;
+	else
+		rc = frag_resolve(trace, dev, card ? card : &h200, limit_bytes, err);
 	if (!rc)
 		rc = follow_recording(td, spec, card ? card : &h200, limit_bytes, &r, err);
 	frag_policy_spec_destroy(spec);

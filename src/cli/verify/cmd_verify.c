@@ -111,12 +111,48 @@ static int check_evidence(const struct frag_trace *trace, const char *path, stru
 			 path, trace->format ? trace->format : "unknown");
 }
 
-/* --limit, else what the file says (PyTorch's do not), else none. */
-static uint64_t limit_of(const struct frag_cli *cli, const struct frag_trace *trace)
+/* --limit as it is given; else what the file says, or what was found (frag_settle). */
+static uint64_t limit_of(const struct frag_cli *cli, const struct frag_trace_dev *dev)
 {
-	if (!cli->limit && trace->settings.limit_known)
-		return trace->settings.limit_bytes;
-	return frag_cli_limit(cli, cli->card.total_bytes);
+	return cli->limit ? frag_cli_limit(cli, cli->card.total_bytes) : dev->settled.limit_bytes;
+}
+
+static const char *source_word(const struct frag_settled *s)
+{
+	static const char *const words[] = { [FRAG_LIMIT_NONE] = "none",
+					     [FRAG_LIMIT_RECORDED] = "recorded",
+					     [FRAG_LIMIT_GIVEN] = "given",
+					     [FRAG_LIMIT_INFERRED] = "inferred" };
+
+	return words[s->limit_source];
+}
+
+static json_t *limit_json(uint64_t bytes)
+{
+	return bytes == UINT64_MAX ? json_null() : json_integer((json_int_t)bytes);
+}
+
+/* The limit, where it comes from, and between which ones it lies. */
+static void settled_json(json_t *o, const struct frag_settled *s)
+{
+	bool inferred = s->limit_source == FRAG_LIMIT_INFERRED;
+
+	json_object_set_new(o, "limit_bytes", limit_json(s->limit_bytes));
+	json_object_set_new(o, "limit_source", json_string(source_word(s)));
+	json_object_set_new(o, "limit_low_bytes",
+			    inferred ? limit_json(s->limit_low_bytes) : json_null());
+	json_object_set_new(o, "limit_high_bytes",
+			    inferred ? limit_json(s->limit_high_bytes) : json_null());
+	json_object_set_new(o, "recorded_peak_bytes", json_integer((json_int_t)s->peak_bytes));
+}
+
+static void print_settled(const struct frag_trace_dev *dev)
+{
+	char text[600];
+
+	if (dev->settled.limit_source == FRAG_LIMIT_INFERRED)
+		printf("device %u: %s\n", dev->ordinal,
+		       frag_settled_text(&dev->settled, text, sizeof(text)));
 }
 
 static int verify_one(const struct frag_cli *cli, const struct options *o, struct frag_trace *trace,
@@ -145,23 +181,32 @@ static const char *verdict(const struct frag_cli *cli, bool same)
 static int verify_all(const struct frag_cli *cli, const struct options *o, struct frag_trace *trace,
 		      json_t *devices, bool *same, struct frag_err *err)
 {
-	uint64_t limit = limit_of(cli, trace);
+	uint64_t given = frag_cli_limit(cli, cli->card.total_bytes);
 	bool text = !cli->json || strcmp(cli->json, "-") != 0;
 
 	*same = true;
+	if (o->conf)
+		FRAG_TRY(frag_settings_use(trace, o->conf, err));
+	FRAG_TRY(frag_settle(trace, &cli->card, given, cli->limit != NULL, err));
 	frag_cli_note_cards(cli, trace->devs_count);
 	for (uint32_t d = 0; d < trace->devs_count; d++) {
+		const struct frag_trace_dev *dev = &trace->devs[d];
 		struct frag_verify_result r = { 0 };
+		json_t *one;
 
 		if (!trace->devs[d].has_evidence) {
 			frag_cli_note(cli, "device %u has no evidence, left out",
 				      trace->devs[d].ordinal);
 			continue;
 		}
-		FRAG_TRY(verify_one(cli, o, trace, d, limit, &r, err));
+		FRAG_TRY(verify_one(cli, o, trace, d, limit_of(cli, dev), &r, err));
+		if (text)
+			print_settled(dev);
 		if (text)
 			print_device(&r, o->counters, cli->device != FRAG_CLI_DEVICE_SIM);
-		json_array_append_new(devices, device_json(&r));
+		one = device_json(&r);
+		settled_json(one, &dev->settled);
+		json_array_append_new(devices, one);
 		*same = *same && r.identical;
 		frag_verify_result_release(&r);
 	}
@@ -172,13 +217,12 @@ static json_t *trace_json(const struct frag_cli *cli, const struct options *o,
 			  const struct frag_trace *trace, json_t *devices, bool same)
 {
 	const char *conf = o->conf ? o->conf : trace->settings.conf;
-	uint64_t limit = limit_of(cli, trace);
+	uint64_t limit = limit_of(cli, &trace->devs[0]);
 	json_t *all = json_object();
 
 	json_object_set_new(all, "trace", json_string(trace->name ? trace->name : ""));
 	json_object_set_new(all, "conf", json_string(conf ? conf : ""));
-	json_object_set_new(all, "limit_bytes",
-			    limit == UINT64_MAX ? json_null() : json_integer((json_int_t)limit));
+	json_object_set_new(all, "limit_bytes", limit_json(limit));
 	json_object_set_new(all, "verdict", json_string(verdict(cli, same)));
 	json_object_set(all, "devices", devices);
 	return all;
@@ -293,8 +337,9 @@ const struct frag_cmd frag_cmd_verify = {
 		"compares "
 		"every segment event, every block address, every out-of-memory and the final "
 		"snapshot with what was recorded. Exits with 0 only if all are identical, with 1 "
-		"if something differs. PyTorch does not record a memory limit: give it with "
-		"--limit. With --device cuda the settings run on a card, and what does not depend "
+		"if something differs. PyTorch does not record a memory limit: one is looked "
+		"for with which the replay is identical, unless --limit gives it. With --device "
+		"cuda the settings run on a card, and what does not depend "
 		"on addresses is compared: requests served and refused, segments by kind and size. "
 		"After a difference the simulated card, given the addresses of this one and then "
 		"those recorded, shows whether addresses decided it, as they do ties between "

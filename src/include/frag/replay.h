@@ -131,6 +131,24 @@ int frag_verify_card(struct frag_trace *trace, uint32_t dev, struct frag_device 
 int frag_resolve(struct frag_trace *trace, uint32_t dev, const struct frag_sim_config *card,
 		 uint64_t limit_bytes, struct frag_err *err);
 
+/*
+ * Settles every device of a recording, once, as every command does first: resolves it, and
+ * finds out whether the replay of its settings is what was recorded. The result is devs[].settled.
+ *
+ * limit_bytes: as the caller gives it, UINT64_MAX = not given. One that is given is tried first; with
+ * `only`, nothing else is. Then what the file says; else what was reserved, retried, released,
+ * collected and refused leaves an interval, and one with which the replay is identical is looked
+ * for in it. card: NULL = that of the recordings. Does nothing without evidence.
+ * O(events) times a bounded number. Errors: those of the simulation.
+ */
+int frag_settle(struct frag_trace *trace, const struct frag_sim_config *card, uint64_t limit_bytes,
+		bool only, struct frag_err *err);
+/* The settings of the recording are `conf`, whatever the file says. Errors: FRAG_EUSAGE, FRAG_ENOMEM. */
+int frag_settings_use(struct frag_trace *trace, const char *conf, struct frag_err *err);
+/* "limit 16.78 GiB, inferred: between 16.70 GiB and 16.80 GiB; verified identical", or what differs
+ * and from which event on; "" where there is nothing to say. */
+char *frag_settled_text(const struct frag_settled *s, char *buf, size_t size);
+
 /* Most bytes that the recorded allocator held in segments at once, by the evidence. */
 uint64_t frag_recorded_peak(const struct frag_trace_dev *dev);
 

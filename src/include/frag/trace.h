@@ -91,8 +91,30 @@ struct frag_pool_id {
 /* In b: blocks of the pool are never split (MemPool(no_split=True)), as its blocks show. */
 #define FRAG_POOL_NO_SPLIT (1ull << 63)
 
+/* Where the memory limit of a recording comes from. */
+enum frag_limit_source {
+	FRAG_LIMIT_NONE,     /* there was none, as far as the recording shows */
+	FRAG_LIMIT_RECORDED, /* the file says it */
+	FRAG_LIMIT_GIVEN,    /* the caller says it (--limit) */
+	FRAG_LIMIT_INFERRED, /* found: the replay is identical with it */
+};
+
+/* What a recording turned out to be: see frag_settle (frag/replay.h). */
+struct frag_settled {
+	bool checked;	      /* there was something to compare with */
+	bool identical;	      /* the replay of the recorded settings is what was recorded */
+	uint64_t limit_bytes; /* of the recording; UINT64_MAX = none */
+	enum frag_limit_source limit_source;
+	uint64_t limit_low_bytes, limit_high_bytes; /* inferred: every other one is wrong */
+	uint64_t peak_bytes;			    /* most that was reserved when recorded */
+	uint64_t refused_count;			    /* requests that were refused when recorded */
+	uint64_t event;				    /* of the first difference */
+	char difference[400];			    /* "" if identical */
+};
+
 struct frag_trace_dev {
 	uint32_t ordinal;
+	struct frag_settled settled; /* by frag_settle; all zero before */
 
 	struct frag_event *events;
 	size_t events_count;

@@ -9,6 +9,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <frag/replay.h>
 
@@ -194,6 +195,74 @@ static void test_descending_releases(void **state)
 	descending_releases(200);
 }
 
+/* ---- limits: recordings with one, which the file does not name ---- */
+
+static void settle_file(const char *path, uint64_t total_bytes, double fraction, uint64_t peak)
+{
+	struct frag_trace *t = NULL;
+	struct frag_err err = { 0 };
+	const struct frag_settled *s;
+
+	if (access(path, R_OK))
+		return;
+	if (frag_trace_read(path, NULL, &t, &err) || frag_settle(t, NULL, UINT64_MAX, false, &err))
+		fail_msg("%s", err.msg);
+	s = &t->devs[0].settled;
+	assert_true(s->checked);
+	assert_string_equal(s->difference, "");
+	assert_true(s->identical);
+	assert_int_equal(s->peak_bytes, peak);
+	if (fraction > 0) {
+		uint64_t limit = (uint64_t)(fraction * (double)total_bytes);
+
+		assert_int_equal(s->limit_source, FRAG_LIMIT_INFERRED);
+		assert_true(s->limit_low_bytes <= s->limit_bytes);
+		assert_true(s->limit_bytes <= s->limit_high_bytes);
+		assert_true(s->limit_low_bytes <= limit && limit <= s->limit_high_bytes);
+	} else {
+		assert_int_equal(s->limit_source, FRAG_LIMIT_NONE);
+		assert_true(s->limit_bytes == UINT64_MAX);
+	}
+	frag_trace_destroy(t);
+}
+
+#define H200 150109880320ull
+#define TORCH FRAG_SHARED_TRACES "/torch/"
+
+static void test_limits(void **state)
+{
+	(void)state;
+	if (access(TORCH "gnn.gc.pickle.xz", R_OK))
+		skip();
+	settle_file(TORCH "gnn.gc.pickle.xz", H200, 0.09, 10529800192);
+	settle_file(TORCH "varlen.gc.pickle.xz", H200, 0.2, 24352129024);
+	settle_file(TORCH "oomcap.default.pickle.xz", 8053063680, 1, 8053063680);
+	settle_file(TORCH "oomcap.expandable.pickle.xz", 8053063680, 1, 8057257984);
+	settle_file(TORCH "gnn.late.pickle.xz", H200, 0, 15493758976);
+	settle_file(TORCH "streams.default.pickle.xz", H200, 0, 4720689152);
+	settle_file(FRAG_SHARED_TRACES "/versions/2.11.0.oom.gc.pickle.xz", 6442450944, 1,
+		    6438256640);
+}
+
+/* A wrong limit that is given, and nothing else may be tried: different. */
+static void test_given_limit(void **state)
+{
+	struct frag_trace *t = NULL;
+
+	(void)state;
+	assert_int_equal(frag_trace_read("traces/oomcap.default.cft", NULL, &t, NULL), 0);
+	assert_int_equal(frag_settle(t, NULL, 8 * FRAG_GIB, true, NULL), 0);
+	assert_false(t->devs[0].settled.identical);
+	assert_int_equal(t->devs[0].settled.limit_source, FRAG_LIMIT_GIVEN);
+	assert_string_not_equal(t->devs[0].settled.difference, "");
+	/* anything else may: the one that was there is found */
+	assert_int_equal(frag_settle(t, NULL, 8 * FRAG_GIB, false, NULL), 0);
+	assert_true(t->devs[0].settled.identical);
+	assert_true(t->devs[0].settled.limit_bytes < 8 * FRAG_GIB);
+	assert_int_equal(t->devs[0].settled.refused_count, 9);
+	frag_trace_destroy(t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -201,6 +270,8 @@ int main(void)
 		cmocka_unit_test(test_inferred_pools),
 		cmocka_unit_test(test_named_pools),
 		cmocka_unit_test(test_descending_releases),
+		cmocka_unit_test(test_limits),
+		cmocka_unit_test(test_given_limit),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Settling a recording: see frag_settle. A limit is searched between what was reserved and the
+ * least that was refused. Each attempt begins with the events as the file has them, because an
+ * attempt under a wrong limit explains by other means what the limit did.
+ */
+#include <frag/replay.h>
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "follow.h"
+#include "resolve.h"
+
+#define TRIES_MAX 64
+
+/* What resolving edits, as it was. */
+struct saved {
+	struct frag_event *events;
+	frag_addr_t *addrs;
+	uint64_t *before;
+	uint64_t *sizes; /* of initial blocks */
+	uint16_t *pools; /* of initial segments */
+	size_t events_count;
+	uint32_t pools_count;
+};
+
+static void saved_release(struct saved *s)
+{
+	frag_host_free(s->events);
+	frag_host_free(s->addrs);
+	frag_host_free(s->before);
+	frag_host_free(s->sizes);
+	frag_host_free(s->pools);
+	*s = (struct saved){ 0 };
+}
+
+static int save(const struct frag_trace_dev *td, struct saved *s, struct frag_err *err)
+{
+	size_t blocks = td->initial.blocks_count, segments = td->initial.segments_count;
+
+	*s = (struct saved){
+		.events = frag_host_realloc(NULL, td->events_count + 1, sizeof(*s->events)),
+		.addrs = frag_host_realloc(NULL, td->events_count + 1, sizeof(*s->addrs)),
+		.before = frag_host_realloc(NULL, td->seen_count + 1, sizeof(*s->before)),
+		.sizes = frag_host_realloc(NULL, blocks + 1, sizeof(*s->sizes)),
+		.pools = frag_host_realloc(NULL, segments + 1, sizeof(*s->pools)),
+		.events_count = td->events_count,
+		.pools_count = td->pools_count,
+	};
+	if (!s->events || !s->addrs || !s->before || !s->sizes || !s->pools) {
+		saved_release(s);
+		return frag_fail_nomem(err, "settle: events");
+	}
+	if (td->events_count) {
+		memcpy(s->events, td->events, td->events_count * sizeof(*s->events));
+		memcpy(s->addrs, td->addrs, td->events_count * sizeof(*s->addrs));
+	}
+	for (size_t i = 0; i < td->seen_count; i++)
+		s->before[i] = td->seen[i].before;
+	for (size_t i = 0; i < blocks; i++)
+		s->sizes[i] = td->initial_blocks[i].bytes;
+	for (size_t i = 0; i < segments; i++)
+		s->pools[i] = td->initial_segments[i].pool;
+	return 0;
+}
+
+static int restore(struct frag_trace_dev *td, const struct saved *s, struct frag_err *err)
+{
+	if (s->events_count > td->events_count) {
+		void *events = frag_host_realloc(td->events, s->events_count, sizeof(*td->events));
+		void *addrs = NULL;
+
+		if (events) {
+			td->events = events;
+			addrs = frag_host_realloc(td->addrs, s->events_count, sizeof(*td->addrs));
+		}
+		if (!addrs)
+			return frag_fail_nomem(err, "settle: events");
+		td->addrs = addrs;
+	}
+	if (s->events_count) {
+		memcpy(td->events, s->events, s->events_count * sizeof(*s->events));
+		memcpy(td->addrs, s->addrs, s->events_count * sizeof(*s->addrs));
+	}
+	td->events_count = s->events_count;
+	for (size_t i = 0; i < td->seen_count; i++)
+		td->seen[i].before = s->before[i];
+	for (size_t i = 0; i < td->initial.blocks_count; i++)
+		td->initial_blocks[i].bytes = s->sizes[i];
+	for (size_t i = 0; i < td->initial.segments_count; i++)
+		td->initial_segments[i].pool = s->pools[i];
+	td->pools_count = s->pools_count;
+	return 0;
+}
+
+struct settle {
+	struct frag_trace *trace;
+	struct frag_trace_dev *td;
+	uint32_t dev;
+	const struct frag_sim_config *card;
+	struct saved saved;
+	struct resolve_try t; /* the last attempt */
+};
+
+static int attempt(struct settle *s, uint64_t limit_bytes, struct frag_err *err)
+{
+	FRAG_TRY(restore(s->td, &s->saved, err));
+	s->t.limit_bytes = limit_bytes;
+	return resolve_try(s->trace, s->dev, s->card, &s->t, err);
+}
+
+/* Identical, and not because the replay was told when the driver refused. */
+static bool explained(const struct settle *s)
+{
+	return s->t.outcome == RESOLVE_SAME && !s->t.refusals;
+}
+
+/* ---- the limit ---- */
+
+/* Most that passed the test: what was held, and the segment that a request then took. */
+static uint64_t least_limit(const struct settle *s)
+{
+	const struct frag_trace_dev *td = s->td;
+	uint64_t held = 0, least = 0;
+
+	for (size_t i = 0; i < td->initial.segments_count; i++)
+		held += td->initial.segments[i].bytes;
+	least = held;
+	for (size_t i = 0; i < td->seen_count; i++) {
+		const struct frag_evidence *e = &td->seen[i];
+		bool first = !i || td->seen[i - 1].before != e->before || follow_is_release(e - 1);
+
+		if (!follow_is_segment(e))
+			continue;
+		if (follow_is_release(e)) {
+			held -= FRAG_MIN(held, e->bytes);
+			continue;
+		}
+		if (first && e->before < td->events_count)
+			least = FRAG_MAX(least,
+					 held + resolve_segment_bytes(&s->trace->settings,
+								      td->events[e->before].bytes));
+		held += e->bytes;
+	}
+	return least;
+}
+
+/* No limit outside can be right. */
+static void first_interval(struct settle *s)
+{
+	double gc = s->trace->settings.gc_threshold;
+	uint64_t largest = 0;
+
+	for (size_t i = 0; i < s->td->events_count; i++)
+		largest = FRAG_MAX(largest, resolve_segment_bytes(&s->trace->settings,
+								  s->td->events[i].bytes));
+	s->t.low_bytes = least_limit(s);
+	s->t.high_bytes = frag_recorded_peak(s->td) + largest;
+	if (gc > 1e-6)
+		s->t.high_bytes += (uint64_t)((double)s->t.high_bytes / gc);
+}
+
+/*
+ * Without a limit; then, as long as something shows that there was one, with one in the middle of
+ * the interval, until it explains everything. *found: the last attempt does.
+ */
+static int search(struct settle *s, bool *found, struct frag_err *err)
+{
+	uint64_t limit = UINT64_MAX;
+
+	first_interval(s);
+	s->t.bracket = true;
+	for (unsigned n = 0; n < TRIES_MAX; n++) {
+		FRAG_TRY(attempt(s, limit, err));
+		*found = explained(s);
+		if (*found || s->t.outcome < RESOLVE_TOO_SMALL || s->t.low_bytes > s->t.high_bytes)
+			break;
+		limit = s->t.low_bytes + (s->t.high_bytes - s->t.low_bytes) / 2;
+	}
+	s->t.bracket = false;
+	return 0;
+}
+
+/* ---- one device ---- */
+
+static void note(struct settle *s, enum frag_limit_source source)
+{
+	struct frag_settled *out = &s->td->settled;
+	bool limited = s->t.limit_bytes != UINT64_MAX;
+
+	out->identical = explained(s);
+	out->limit_bytes = s->t.limit_bytes;
+	out->limit_source = limited ? source : FRAG_LIMIT_NONE;
+	if (out->limit_source == FRAG_LIMIT_INFERRED) {
+		out->limit_low_bytes = s->t.low_bytes;
+		out->limit_high_bytes = s->t.high_bytes;
+	}
+	out->event = s->t.event;
+	if (s->t.outcome != RESOLVE_SAME)
+		snprintf(out->difference, sizeof(out->difference), "%.300s", s->t.text);
+	else if (!out->identical)
+		snprintf(out->difference, sizeof(out->difference),
+			 "the driver refused memory %" PRIu64
+			 " times, which no limit explains: another process may have held it",
+			 s->t.refusals);
+}
+
+/* What is given, then what the file says; *done: it explains everything, or nothing else may be. */
+static int try_known(struct settle *s, uint64_t limit_bytes, bool only, bool *done,
+		     struct frag_err *err)
+{
+	const struct frag_trace_settings *set = &s->trace->settings;
+
+	*done = false;
+	if (limit_bytes != UINT64_MAX || only) {
+		FRAG_TRY(attempt(s, limit_bytes, err));
+		note(s, FRAG_LIMIT_GIVEN);
+		*done = only || explained(s);
+	}
+	if (!*done && set->limit_known && set->limit_bytes != UINT64_MAX) {
+		FRAG_TRY(attempt(s, set->limit_bytes, err));
+		note(s, FRAG_LIMIT_RECORDED);
+		*done = explained(s);
+	}
+	return 0;
+}
+
+static int settle_limits(struct settle *s, uint64_t limit_bytes, bool only, struct frag_err *err)
+{
+	const struct frag_trace_settings *set = &s->trace->settings;
+	bool done;
+
+	FRAG_TRY(try_known(s, limit_bytes, only, &done, err));
+	if (done)
+		return 0;
+	FRAG_TRY(search(s, &done, err));
+	if (done) {
+		note(s, FRAG_LIMIT_INFERRED);
+		return 0;
+	}
+	/* nothing does: as far as it goes with what the file says */
+	FRAG_TRY(attempt(s, set->limit_known ? set->limit_bytes : UINT64_MAX, err));
+	note(s, FRAG_LIMIT_RECORDED);
+	return 0;
+}
+
+static int settle_device(struct settle *s, uint64_t limit_bytes, bool only, struct frag_err *err)
+{
+	struct frag_settled *out = &s->td->settled;
+	int rc;
+
+	*out = (struct frag_settled){ .checked = true,
+				      .limit_bytes = UINT64_MAX,
+				      .peak_bytes = frag_recorded_peak(s->td) };
+	for (size_t i = 0; i < s->td->events_count; i++)
+		out->refused_count += s->td->events[i].kind == FRAG_EV_REFUSED;
+	s->t.steps = resolve_steps(s->td);
+	FRAG_TRY(save(s->td, &s->saved, err));
+	rc = settle_limits(s, limit_bytes, only, err);
+	saved_release(&s->saved);
+	return rc;
+}
+
+int frag_settle(struct frag_trace *trace, const struct frag_sim_config *card, uint64_t limit_bytes,
+		bool only, struct frag_err *err)
+{
+	for (uint32_t d = 0; d < trace->devs_count; d++) {
+		struct settle s = { .trace = trace, .td = &trace->devs[d], .dev = d, .card = card };
+
+		if (trace->devs[d].has_evidence)
+			FRAG_TRY(settle_device(&s, limit_bytes, only, err));
+	}
+	return 0;
+}
+
+/* The value behind "key:" in a text of settings, 0 = none. */
+static double setting(const char *conf, const char *key)
+{
+	const char *at = strstr(conf, key);
+
+	return at ? strtod(at + strlen(key), NULL) : 0;
+}
+
+int frag_settings_use(struct frag_trace *trace, const char *conf, struct frag_err *err)
+{
+	struct frag_trace_settings *s = &trace->settings;
+	struct frag_policy_spec *spec;
+	double split;
+	char *copy;
+
+	FRAG_TRY(follow_spec(trace, conf, &spec, err));
+	frag_policy_spec_destroy(spec);
+	copy = frag_host_strdup(conf);
+	if (!copy)
+		return frag_fail_nomem(err, "settings");
+	frag_host_free(s->conf);
+	s->conf = copy;
+	s->present = true;
+	s->gc_threshold = setting(conf, "garbage_collection_threshold:");
+	split = setting(conf, "max_split_size_mb:");
+	s->max_split_bytes = split >= 1 && split < 1e12 ? (uint64_t)split * FRAG_MIB : UINT64_MAX;
+	s->expandable = strstr(conf, "expandable_segments:True") != NULL;
+	return 0;
+}
+
+char *frag_settled_text(const struct frag_settled *s, char *buf, size_t size)
+{
+	char at[32], low[32], high[32];
+
+	*buf = '\0';
+	if (!s->checked)
+		return buf;
+	frag_format_bytes(s->limit_bytes, at, sizeof(at));
+	if (!s->identical)
+		snprintf(buf, size, "not identical, from event %" PRIu64 " on: %s", s->event,
+			 s->difference);
+	else if (s->limit_source == FRAG_LIMIT_INFERRED)
+		snprintf(buf, size, "limit %s, inferred: between %s and %s; verified identical", at,
+			 frag_format_bytes(s->limit_low_bytes, low, sizeof(low)),
+			 frag_format_bytes(s->limit_high_bytes, high, sizeof(high)));
+	else if (s->limit_source != FRAG_LIMIT_NONE)
+		snprintf(buf, size, "limit %s, %s; verified identical", at,
+			 s->limit_source == FRAG_LIMIT_GIVEN ? "as given" : "as recorded");
+	else
+		snprintf(buf, size, "verified identical");
+	return buf;
+}
