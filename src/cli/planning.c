@@ -15,14 +15,18 @@
 /* Where a recording met a limit, the answer without one may surprise. */
 static void note_limit(const struct frag_cli *cli, const struct frag_trace *trace)
 {
-	char size[32];
+	for (uint32_t d = 0; d < trace->devs_count; d++) {
+		const struct frag_settled *s = &trace->devs[d].settled;
+		char text[600];
 
-	if (!cli->limit && trace->settings.limit_known && trace->settings.limit_bytes != UINT64_MAX)
-		frag_cli_note(cli,
-			      "'%s' was recorded under a limit of %s, which is not applied "
-			      "here; --limit sets one",
-			      trace->name,
-			      frag_format_bytes(trace->settings.limit_bytes, size, sizeof(size)));
+		if (s->checked && (!s->identical || s->limit_source != FRAG_LIMIT_NONE))
+			frag_cli_note(cli, "recording '%s', device %u: %s%s", trace->name,
+				      trace->devs[d].ordinal,
+				      frag_settled_text(s, text, sizeof(text)),
+				      s->identical && !cli->limit
+					      ? "; it is not applied here, --limit sets one"
+					      : "");
+	}
 }
 
 static int add_units(struct frag_units *u, const struct frag_trace *trace, struct frag_err *err)

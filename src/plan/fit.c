@@ -125,6 +125,12 @@ static int find_upper(struct search *s, uint64_t *upper, bool *found)
 	s->task->fit.driver_ns = p.driver_ns;
 	*upper = FRAG_MAX((p.peak_reserved_bytes + FRAG_PAGE - 1) / FRAG_PAGE, 1u);
 	s->task->fit.ample_capacity_bytes = capacity_of(s, *upper);
+	if (s->env->limit_fraction > 0 && s->env->limit_fraction < 1)
+		s->task->fit.ample_capacity_bytes =
+			FRAG_MAX(s->task->fit.ample_capacity_bytes,
+				 frag_round_up((uint64_t)((double)p.peak_reserved_bytes /
+							  s->env->limit_fraction),
+					       FRAG_PAGE));
 	while (!completed && *upper < AMPLE_PAGES) {
 		FRAG_TRY(try_pages(s, *upper, &completed));
 		if (!completed)
@@ -199,6 +205,7 @@ static void note_gaps(struct search *s, uint64_t min, uint64_t *safe)
 static int close_gaps(struct search *s, uint64_t min)
 {
 	uint64_t safe, fails = 0;
+	struct frag_probe p;
 
 	note_gaps(s, min, &safe);
 	if (safe != min) {
@@ -209,6 +216,9 @@ static int close_gaps(struct search *s, uint64_t min)
 		s->task->fit.gaps_count = s->task->fit.gaps_seen = 0;
 		note_gaps(s, min, &safe);
 	}
+	FRAG_TRY(probe_card(s, s->context + min * FRAG_PAGE, s->context, &p));
+	s->task->fit.min_driver_ns = p.driver_ns;
+	s->task->fit.min_retries_count = p.retries;
 	s->task->fit.min_capacity_bytes = capacity_of(s, min);
 	s->task->fit.safe_capacity_bytes = capacity_of(s, safe);
 	return 0;

@@ -51,7 +51,8 @@ static int replay(const struct frag_plan_env *env, const struct frag_policy_spec
 	frag_run_destroy(run);
 	if (rc)
 		return rc;
-	*out = (struct frag_probe){ .completed = r.completed,
+	*out = (struct frag_probe){ .completed = r.completed && !r.m.ooms_count,
+				    .retries = r.m.retries_count,
 				    .peak_reserved_bytes = r.m.peak_reserved_bytes,
 				    .peak_active_bytes = r.m.peak_active_bytes,
 				    .lower_bound_bytes = r.m.lower_bound_bytes,

@@ -6,9 +6,9 @@
 #include <frag/plan.h>
 
 struct frag_probe {
-	bool completed;
+	bool completed; /* nothing was refused, neither what was refused when recorded */
 	uint64_t peak_reserved_bytes, peak_active_bytes, lower_bound_bytes;
-	uint64_t driver_ns, driver_calls;
+	uint64_t driver_ns, driver_calls, retries;
 	uint64_t oom_event; /* of a replay that did not complete */
 };
 

@@ -214,8 +214,10 @@ static int do_refused(struct frag_run *run, const struct frag_event *e)
 	struct frag_block b = { 0 };
 	int rc = ask(run, e, &b);
 
-	if (rc == FRAG_OOM)
+	if (rc == FRAG_OOM) {
 		run->ooms++;
+		run->refused_again++;
+	}
 	if (rc)
 		return rc == FRAG_OOM ? 0 : rc;
 	run->granted_refusals++;

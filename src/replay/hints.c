@@ -16,12 +16,27 @@ static bool next_piece(struct frag_hints *h)
 	return true;
 }
 
+/* The next initial segment that is one call. */
+static bool next_initial(struct frag_hints *h, frag_addr_t *addr)
+{
+	const struct frag_initial_state *state = &h->trace->initial;
+
+	while (h->restored < state->segments_count && state->segments[h->restored].expandable)
+		h->restored++;
+	if (h->restored == state->segments_count)
+		return false;
+	*addr = state->segments[h->restored++].addr;
+	return true;
+}
+
 int frag_hints_place(void *ctx, enum frag_call kind, uint64_t bytes, frag_addr_t *addr)
 {
 	struct frag_hints *h = ctx;
 
 	if (kind != FRAG_CALL_MALLOC || h->lost || !h->trace->has_evidence)
 		return -1;
+	if (h->restore && next_initial(h, addr))
+		return 0;
 	for (;; h->cursor++) {
 		while (h->cursor == h->count) {
 			if (!next_piece(h)) {

@@ -17,9 +17,11 @@ struct frag_hints {
 	 * piece must stay until the next call. NULL: it is all in memory. */
 	int (*more)(void *ctx, const struct frag_evidence **seen, size_t *count);
 	void *ctx;
+	bool restore; /* the initial segments come first, and have to be where they were */
 	/* inside */
 	const struct frag_evidence *seen;
 	size_t count, cursor; /* next evidence */
+	size_t restored;      /* initial segments looked at */
 	bool begun, lost;
 };
 

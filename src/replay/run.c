@@ -88,6 +88,7 @@ static int open_policy(struct frag_run *run, const struct frag_trace_dev *hdr,
 		       const struct frag_run_hooks *hooks, struct frag_err *err)
 {
 	struct frag_device_info info;
+	const struct frag_initial_state *initial = hooks ? hooks->initial : NULL;
 	struct frag_policy_env env;
 
 	frag_dev_info(run->dev, &info);
@@ -110,8 +111,10 @@ static int open_policy(struct frag_run *run, const struct frag_trace_dev *hdr,
 		env.recorded_ctx = hooks->journal_ctx;
 	}
 	FRAG_TRY(frag_policy_create(run->spec, &env, &run->policy, err));
-	if (hooks && hooks->initial && hooks->initial->segments_count && run->policy.ops->restore)
-		return restore_state(run, hooks->initial, err);
+	if (!initial && run->opt.restore)
+		initial = &hdr->initial;
+	if (initial && initial->segments_count && run->policy.ops->restore)
+		return restore_state(run, initial, err);
 	return 0;
 }
 
@@ -272,6 +275,7 @@ static void fill_metrics(struct frag_run *run)
 	m->allocs_count = run->allocs;
 	m->frees_count = run->frees;
 	m->ooms_count = run->ooms;
+	m->refused_again_count = run->refused_again;
 	m->granted_refusals_count = run->granted_refusals;
 	m->retries_count = run->retries;
 	m->driver_calls_count = run->dev->driver_calls;
@@ -393,7 +397,9 @@ static int replay_once(const struct frag_policy_spec *spec, const struct frag_si
 		       uint64_t stop_at, struct frag_result *out, bool *stale,
 		       struct frag_loss *peak, struct frag_err *err)
 {
-	struct frag_hints hints = { .trace = feeder->hdr };
+	struct frag_hints hints = { .trace = feeder->hdr,
+				    .restore =
+					    opt->restore && frag_policy_spec_ops(spec)->restore };
 	struct frag_sim_config cfg = *card;
 	struct frag_device *dev;
 	struct frag_run *run;

@@ -58,7 +58,7 @@ struct frag_run {
 	uint64_t stop_at; /* take `peak` at this event and stop; UINT64_MAX = never */
 	uint64_t walk_cost;
 
-	uint64_t events, ops, allocs, frees, ooms, granted_refusals, retries, steps;
+	uint64_t events, ops, allocs, frees, ooms, refused_again, granted_refusals, retries, steps;
 	uint64_t syncs; /* times the policy asked to wait for everything */
 	uint64_t class_zero[FRAG_CLASS_COUNT], free_zero; /* calls that needed no driver */
 	uint64_t host_ns;

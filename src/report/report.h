@@ -53,7 +53,9 @@ struct frag_section {
 	struct frag_result *results;	     /* in the order they were asked for */
 	size_t count;
 	size_t baseline;
-	bool baseline_recorded; /* it has the recorded settings */
+	bool baseline_recorded;	     /* it is what was recorded: settings, limit and outcome */
+	bool baseline_simulated;     /* the recorded settings, but not what came of them */
+	struct frag_settled settled; /* what the recording turned out to be */
 	bool first_of_trace;
 	char *folder; /* of its own report inside of a larger one, or NULL */
 	struct frag_optimum optimum;
@@ -140,6 +142,9 @@ void frag_section_export(const struct frag_section *s, struct frag_text *out);
 void frag_section_planned(const struct frag_section *s, struct frag_text *out);
 /* "varlen.default, device 0" (the device only where there are several). */
 void frag_section_title(const struct frag_section *s, struct frag_text *out);
+/* A line of what the recording turned out to be, where it had a limit or is not identical. */
+void frag_section_settled(const struct frag_report *r, const struct frag_section *s,
+			  struct frag_text *out);
 /* "recorded with expandable_segments:True" */
 void frag_section_recorded(const struct frag_section *s, struct frag_text *out);
 /* "NVIDIA H200 141 GB, limit 7.50 GiB, seed 0": card and settings of the replay. */

@@ -36,6 +36,7 @@ int frag_section_init(struct frag_section *s, const struct frag_trace *trace, ui
 			d->events && d->events_count ? d->events[d->events_count - 1].time_us : 0,
 		.initial_blocks = d->initial.blocks_count,
 		.truncated = d->truncated,
+		.settled = d->settled,
 		.events = d,
 	};
 	if (!s->trace || !s->format || (trace->settings.present && !s->conf)) {
@@ -143,6 +144,27 @@ void frag_section_recorded(const struct frag_section *s, struct frag_text *out)
 		frag_text_add(out, "recorded with default settings");
 	else
 		frag_text_addf(out, "recorded with %s", s->conf);
+}
+
+void frag_section_settled(const struct frag_report *r, const struct frag_section *s,
+			  struct frag_text *out)
+{
+	const struct frag_settled *t = &s->settled;
+	char text[600];
+
+	if (!t->checked || (t->identical && t->limit_source == FRAG_LIMIT_NONE))
+		return;
+	frag_text_addf(out, "# recording: %s", frag_settled_text(t, text, sizeof(text)));
+	if (t->identical && r->limit_bytes == UINT64_MAX)
+		frag_text_add(out, "; it holds for every row");
+	if (s->baseline_simulated)
+		frag_text_addf(out, "; '%s' is simulated, not what was recorded (peak ",
+			       s->results[s->baseline].policy);
+	if (s->baseline_simulated) {
+		frag_text_add_bytes(out, t->peak_bytes);
+		frag_text_add(out, ")");
+	}
+	frag_text_add(out, "\n");
 }
 
 const char *frag_section_x_unit(const struct frag_section *s)

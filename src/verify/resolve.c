@@ -544,9 +544,12 @@ static void note_outcome(struct resolve *r, const struct follow_report *rep)
 	t->outcome = rep->diff == FOLLOW_SAME ? RESOLVE_SAME : RESOLVE_DIFFERENT;
 	t->event = rep->event;
 	t->refusals = 0;
-	for (size_t i = 0; i < rep->refusals_count; i++)
-		t->refusals +=
-			rep->refusals[i].held_bytes + rep->refusals[i].bytes <= r->total_bytes;
+	for (size_t i = 0; i < rep->refusals_count; i++) {
+		if (rep->refusals[i].held_bytes + rep->refusals[i].bytes > r->total_bytes)
+			continue;
+		if (!t->refusals++ && rep->diff == FOLLOW_SAME)
+			t->event = rep->refusals[i].event;
+	}
 	memcpy(t->text, rep->text, sizeof(t->text));
 }
 

@@ -134,6 +134,41 @@ static void advice_line(const struct frag_fit_page *p, struct frag_text *out)
 	frag_text_release(&kept);
 }
 
+/* What the smallest card costs, and what a limit that is a part of it leaves to the process. */
+static void price_line(const struct frag_fit_page *p, const struct frag_fit_row *row,
+		       struct frag_text *out)
+{
+	const struct frag_fit *f = &row->tasks[row->worst].fit;
+	char card[32], may[32];
+	uint64_t share = frag_cli_limit(p->cli, row->min_bytes);
+	bool limited = share < row->min_bytes;
+
+	if (!row->complete || !row->possible || (!f->min_retries_count && !limited))
+		return;
+	frag_text_addf(out, "%s on %s", row_name(row), size_text(row->min_bytes, card));
+	if (limited)
+		frag_text_addf(out, ", of which the process may have %s", size_text(share, may));
+	frag_text_addf(out, ": nothing is refused; %llu %s, ",
+		       (unsigned long long)f->min_retries_count,
+		       f->min_retries_count == 1 ? "retry" : "retries");
+	frag_text_add_ns(out, f->min_driver_ns);
+	frag_text_add(out, " in the driver\n");
+}
+
+/* Requests that were refused when recorded are served on every card that is named here. */
+static void refused_line(const struct frag_fit_page *p, struct frag_text *out)
+{
+	uint64_t refused = 0;
+
+	for (size_t i = 0; i < p->units.count; i++)
+		refused += p->units.list[i].dev->settled.refused_count;
+	if (refused)
+		frag_text_addf(out,
+			       "# %llu requests were refused when recorded; a smallest card serves "
+			       "them, too\n",
+			       (unsigned long long)refused);
+}
+
 static void gap_lines(const struct frag_fit_page *p, const struct frag_fit_row *row,
 		      struct frag_text *out)
 {
@@ -214,9 +249,16 @@ static int print_text(const struct frag_fit_page *p, struct frag_err *err)
 		frag_text_addf(&out, "; cards: and %s", frag_text_str(&kept));
 	frag_text_release(&kept);
 	if (p->cli->limit)
-		frag_text_addf(&out, "; limit %s", p->cli->limit);
+		frag_text_addf(&out, "; limit %s%s", p->cli->limit,
+			       strchr(p->cli->limit, '.') &&
+					       !p->cli->limit[strspn(p->cli->limit, "0123456789.")]
+				       ? " of the card that is tried"
+				       : "");
 	frag_text_addf(&out, "; seed %llu\n", (unsigned long long)p->cli->seed);
+	refused_line(p, &out);
 	policies_table(p, &out);
+	for (size_t r = 0; r < p->rows_count; r++)
+		price_line(p, &p->rows[r], &out);
 	frag_text_add(&out, "\n");
 	gpus_table(p, &out);
 	frag_text_add(&out, "\n");
@@ -253,16 +295,19 @@ static json_t *unit_json(const struct frag_unit *unit, const struct frag_fit_tas
 				      json_pack("{s:I, s:I}", "first_bytes",
 						(json_int_t)f->gaps[k].first_bytes, "last_bytes",
 						(json_int_t)f->gaps[k].last_bytes));
-	return json_pack("{s:s, s:i, s:s, s:b, s:b, s:o, s:o, s:o, s:o, s:I, s:o, s:I}", "trace",
-			 unit->trace->name, "device_ordinal", (int)unit->dev->ordinal, "policy",
-			 frag_policy_spec_echo(task->spec), "complete", f->complete, "possible",
-			 f->possible, "min_capacity_bytes", number_if(known, f->min_capacity_bytes),
-			 "safe_capacity_bytes", number_if(known, f->safe_capacity_bytes),
-			 "ample_capacity_bytes", number_if(known, f->ample_capacity_bytes),
-			 "peak_reserved_bytes",
-			 number_if(f->peak_reserved_bytes, f->peak_reserved_bytes), "gaps_count",
-			 (json_int_t)f->gaps_seen, "gaps", gaps, "probes_count",
-			 (json_int_t)f->probes_count);
+	return json_pack(
+		"{s:s, s:i, s:s, s:b, s:b, s:o, s:o, s:o, s:o, s:I, s:o, s:I, s:o, s:o, s:I}",
+		"trace", unit->trace->name, "device_ordinal", (int)unit->dev->ordinal, "policy",
+		frag_policy_spec_echo(task->spec), "complete", f->complete, "possible", f->possible,
+		"min_capacity_bytes", number_if(known, f->min_capacity_bytes),
+		"safe_capacity_bytes", number_if(known, f->safe_capacity_bytes),
+		"ample_capacity_bytes", number_if(known, f->ample_capacity_bytes),
+		"peak_reserved_bytes", number_if(f->peak_reserved_bytes, f->peak_reserved_bytes),
+		"gaps_count", (json_int_t)f->gaps_seen, "gaps", gaps, "probes_count",
+		(json_int_t)f->probes_count, "min_retries_count",
+		number_if(known, f->min_retries_count), "min_driver_ns",
+		number_if(known, f->min_driver_ns), "refused_when_recorded_count",
+		(json_int_t)task->dev->settled.refused_count);
 }
 
 static json_t *row_json(const struct frag_fit_page *p, const struct frag_fit_row *row)

@@ -133,6 +133,31 @@ static void take_optimum(const struct frag_session *s, const struct trace_runs *
 	sec->optimum.hidden = s->optimum == FRAG_OPTIMUM_OFF;
 }
 
+/* The word "recorded" is for what is identical with the recording, and for nothing else. */
+static void is_it_recorded(const struct frag_session *s, struct frag_section *sec,
+			   const struct frag_result *r)
+{
+	sec->baseline_recorded = !s->cli->limit && sec->settled.identical &&
+				 r->m.peak_reserved_bytes == sec->settled.peak_bytes;
+	sec->baseline_simulated = !sec->baseline_recorded;
+}
+
+/* The limit of the recording holds for all policies unless another is given; the recorded settings
+ * also begin with what was there when it began, on a card that has room for it. */
+static void set_conditions(const struct frag_session *s, const struct trace_runs *t,
+			   struct frag_session_task *task, size_t spec)
+{
+	const struct frag_settled *settled = &task->dev->settled;
+	const struct frag_sim_config *card = &s->cli->card;
+
+	task->limit_bytes = s->run.limit_bytes;
+	if (!settled->identical || s->cli->limit)
+		return;
+	task->limit_bytes = settled->limit_bytes;
+	task->restore = spec == t->recorded && s->cli->device == FRAG_CLI_DEVICE_SIM &&
+			settled->peak_bytes <= card->total_bytes - card->context_bytes;
+}
+
 /* Moves the results of device d into a section. */
 static int take_section(struct frag_session *s, struct trace_runs *t, uint32_t d,
 			struct frag_err *err)
@@ -158,7 +183,7 @@ static int take_section(struct frag_session *s, struct trace_runs *t, uint32_t d
 			continue;
 		if (k == t->recorded) {
 			sec->baseline = sec->count;
-			sec->baseline_recorded = true;
+			is_it_recorded(s, sec, &task->result);
 		}
 		sec->duration_us = FRAG_MAX(sec->duration_us, task->last_us);
 		task->result.trace = frag_host_strdup(sec->trace);
@@ -186,8 +211,7 @@ static int run_trace(struct frag_session *s, struct trace_runs *t, struct frag_e
 	char label[128];
 
 	frag_cli_note_cards(s->cli, t->trace->devs_count);
-	/* again for a limit that was not given at import: it may explain releases better */
-	if (!t->file.settled || (s->cli->limit && !t->trace->settings.limit_known))
+	if (!t->file.source)
 		FRAG_TRY(frag_cli_settle(s->cli, s->run.limit_bytes, t->trace, err));
 	FRAG_TRY(frag_policy_texts_specs(&s->policies, t->trace, &t->specs, &t->recorded, err));
 	while (t->specs[t->specs_count])
@@ -202,6 +226,8 @@ static int run_trace(struct frag_session *s, struct trace_runs *t, struct frag_e
 							    .dev = &t->trace->devs[d],
 							    .dev_index = d,
 							    .trace = t->trace->name };
+		for (size_t k = 0; k < t->specs_count; k++)
+			set_conditions(s, t, &t->tasks[t->tasks_count - t->specs_count + k], k);
 	}
 	for (uint32_t d = 0; s->place_too && d < t->trace->devs_count; d++)
 		t->tasks[t->tasks_count++] = (struct frag_session_task){ .dev = &t->trace->devs[d],

@@ -92,7 +92,9 @@ struct frag_session_task {
 	uint32_t dev_index;		      /* of `dev` in its trace */
 	const char *trace;		      /* its name */
 	const struct frag_session_file *file; /* the events are there and not in dev; or NULL */
-	uint64_t last_us;		      /* of them */
+	uint64_t limit_bytes;		      /* that holds for the replay; UINT64_MAX = none */
+	bool restore;	  /* begin with what was there when the recording began */
+	uint64_t last_us; /* of them */
 	struct frag_result result;
 	struct frag_optimum optimum; /* spec NULL: the task is to place offline */
 	bool left_out;		     /* not possible here; err says why */

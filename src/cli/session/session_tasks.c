@@ -44,14 +44,15 @@ void frag_session_gave_back(struct frag_session *s, const struct frag_device *de
 }
 
 /* On another device than the simulator: one of its own, fed at once. */
-static int run_on_device(struct frag_session *s, struct frag_session_task *t)
+static int run_on_device(struct frag_session *s, struct frag_session_task *t,
+			 const struct frag_run_options *opt)
 {
 	struct frag_device *dev;
 	struct frag_run *run;
 	int rc;
 
 	FRAG_TRY(frag_session_open(s, t, &dev));
-	rc = frag_run_create(t->spec, dev, t->dev, &s->run, &run, &t->err);
+	rc = frag_run_create(t->spec, dev, t->dev, opt, &run, &t->err);
 	if (!rc) {
 		rc = frag_run_feed(run, t->dev->events, t->dev->events_count, &t->err);
 		if (!rc)
@@ -75,7 +76,7 @@ static int replay(struct frag_session *s, struct frag_session_task *t,
 		return frag_session_stream(s, t, opt);
 	if (s->cli->device == FRAG_CLI_DEVICE_SIM)
 		return frag_replay_sim(t->spec, &s->cli->card, t->dev, opt, &t->result, &t->err);
-	return run_on_device(s, t);
+	return run_on_device(s, t, opt);
 }
 
 /* `planned` with a plan of its own; the result says what it was made of, not where it lay. */
@@ -123,6 +124,10 @@ static void run_task(void *workers, size_t i)
 	struct frag_run_options opt = s->run;
 	uint64_t all = t->dev->events_count;
 
+	if (t->spec) {
+		opt.limit_bytes = t->limit_bytes;
+		opt.restore = t->restore;
+	}
 	opt.progress = count_events;
 	opt.progress_ctx = &share;
 	t->asked_for = t->spec;

@@ -48,13 +48,14 @@ struct frag_fit_gap {
 struct frag_fit {
 	bool complete;		       /* the search was not interrupted */
 	bool possible;		       /* it completes on a card that is large enough */
-	uint64_t min_capacity_bytes;   /* completes here, fails 2 MiB below */
+	uint64_t min_capacity_bytes;   /* nothing is refused here; 2 MiB below something is */
 	uint64_t safe_capacity_bytes;  /* from here on no probe failed */
 	uint64_t peak_reserved_bytes;  /* on a card that is large enough */
 	uint64_t ample_capacity_bytes; /* room for this peak: nothing is given back or retried */
-	struct frag_fit_gap gaps[FRAG_FIT_GAPS]; /* failures seen above the minimum, ascending */
-	size_t gaps_count, gaps_seen;		 /* kept, and found */
-	uint64_t driver_ns;			 /* on that card */
+	struct frag_fit_gap gaps[FRAG_FIT_GAPS];   /* failures seen above the minimum, ascending */
+	size_t gaps_count, gaps_seen;		   /* kept, and found */
+	uint64_t driver_ns;			   /* on that card */
+	uint64_t min_driver_ns, min_retries_count; /* at min_capacity_bytes: its price */
 	uint64_t probes_count;
 };
 

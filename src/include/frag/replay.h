@@ -30,15 +30,16 @@ struct frag_run_options {
 	uint64_t seed;
 	unsigned source_release; /* of the allocator that is simulated; 0 = of the recording's */
 	uint64_t sync_every;	 /* synchronise the device after every n operations; 0 = never */
-	bool skip_oom;		 /* --on-oom=skip: drop what cannot be served and go on */
-	bool free_at_request;	 /* replay deferred frees at their request */
-	bool check;		 /* the policy's check after every event */
-	size_t windows_max;	 /* time series length, 0 = 1024 */
-	bool losses;		 /* also sample where the bytes are over time */
-	bool latency;		 /* sample host latency per call */
-	enum frag_fill fill;	 /* FRAG_ENOTSUP at create where the device has no contents */
-	uint64_t work_ns; /* every alloc queues work of this length on its stream; 0 = none */
-	bool paced;	  /* wait until an event is due by the recorded time */
+	bool restore;  /* start from the state that a recording began with (policies that can) */
+	bool skip_oom; /* --on-oom=skip: drop what cannot be served and go on */
+	bool free_at_request; /* replay deferred frees at their request */
+	bool check;	      /* the policy's check after every event */
+	size_t windows_max;   /* time series length, 0 = 1024 */
+	bool losses;	      /* also sample where the bytes are over time */
+	bool latency;	      /* sample host latency per call */
+	enum frag_fill fill;  /* FRAG_ENOTSUP at create where the device has no contents */
+	uint64_t work_ns;     /* every alloc queues work of this length on its stream; 0 = none */
+	bool paced;	      /* wait until an event is due by the recorded time */
 	/* Of whole replays (frag_replay_sim): non-zero ends one early with FRAG_EINTR; NULL = never. */
 	const volatile sig_atomic_t *stop;
 	/* Told how many more events are done, now and then, on the replaying thread; may be NULL. */

@@ -196,6 +196,16 @@ static void say_least(const struct frag_section *s, const struct frag_advice *a,
 	}
 }
 
+/* A request that was refused is never left unsaid. */
+static void say_refused(const struct frag_result *r, struct frag_text *out)
+{
+	if (r->m.ooms_count)
+		frag_text_addf(out,
+			       ", with %" PRIu64 " requests refused (%" PRIu64
+			       " of them when recorded, too)",
+			       r->m.ooms_count, r->m.refused_again_count);
+}
+
 void frag_section_answer(const struct frag_section *s, struct frag_text *out)
 {
 	const struct frag_result *best;
@@ -211,6 +221,7 @@ void frag_section_answer(const struct frag_section *s, struct frag_text *out)
 	frag_text_addf(out, "'%s' needs least: ", best->policy);
 	frag_text_add_bytes(out, best->m.peak_reserved_bytes);
 	frag_text_add(out, " reserved at peak");
+	say_refused(best, out);
 	say_saving(s, best, a.of_cheap || a.of_settings, out);
 	say_card(s, &a, out);
 	if (s->count > 1 && driver_share(s, best) >= CHEAP_RATIO) {

@@ -33,6 +33,7 @@ void frag_report_head(const struct frag_report *r, const struct frag_section *s,
 	frag_text_add(out, "\n# ");
 	frag_report_settings(r, out);
 	frag_text_add(out, "\n");
+	frag_section_settled(r, s, out);
 }
 
 static int add_section(const struct frag_report *r, const struct frag_section *s,

@@ -88,8 +88,16 @@ static void put_retries(struct frag_table *t, const struct frag_result *r, bool 
 static void put_outcome(struct frag_table *t, const struct frag_result *r, bool gib)
 {
 	(void)gib;
-	if (!r->oom.happened)
+	if (!r->oom.happened && !r->m.ooms_count)
 		frag_table_cell(t, "ok");
+	else if (!r->oom.happened)
+		frag_table_cell(t, "%" PRIu64 " refused, as when recorded",
+				r->m.refused_again_count);
+	else if (!frag_result_stopped(r) && r->m.refused_again_count)
+		frag_table_cell(t,
+				"%" PRIu64 " requests refused, %" PRIu64
+				" of them when recorded, first at event %" PRIu64,
+				r->m.ooms_count, r->m.refused_again_count, r->oom.event);
 	else if (!frag_result_stopped(r))
 		frag_table_cell(t, "%" PRIu64 " requests skipped, first at event %" PRIu64,
 				r->m.ooms_count, r->oom.event);
