@@ -211,8 +211,8 @@ static int run_trace(struct frag_session *s, struct trace_runs *t, struct frag_e
 	char label[128];
 
 	frag_cli_note_cards(s->cli, t->trace->devs_count);
-	if (!t->file.source)
-		FRAG_TRY(frag_cli_settle(s->cli, s->run.limit_bytes, t->trace, err));
+	FRAG_TRY(t->file.source ? frag_session_settle_streamed(s, &t->file, t->trace, err)
+				: frag_cli_settle(s->cli, s->run.limit_bytes, t->trace, err));
 	FRAG_TRY(frag_policy_texts_specs(&s->policies, t->trace, &t->specs, &t->recorded, err));
 	while (t->specs[t->specs_count])
 		t->specs_count++;

@@ -7,6 +7,7 @@
 
 #include "replay/stream.h"
 #include "trace/source.h"
+#include "cli/settle.h"
 #include "session.h"
 
 /* From so many events on a trace is streamed: in memory they would take 192 MB. */
@@ -67,7 +68,6 @@ int frag_session_open_file(const struct frag_session *s, const char *path,
 	else if (out->pipe)
 		return 0;
 	FRAG_TRY(frag_source_open_cft(path, &out->source, err));
-	out->settled = out->source != NULL;
 	if (!out->source)
 		return always ? frag_fail(err, FRAG_EUSAGE,
 					  "'%.200s' is no .cft, and only those can be streamed; "
@@ -83,6 +83,22 @@ int frag_session_open_file(const struct frag_session *s, const char *path,
 		frag_source_close(out->source);
 		out->source = NULL;
 	}
+	return rc;
+}
+
+int frag_session_settle_streamed(const struct frag_session *s, const struct frag_session_file *file,
+				 struct frag_trace *head, struct frag_err *err)
+{
+	struct frag_trace *whole = NULL;
+	int rc;
+
+	if (file->pipe || events_of(head) >= EVENTS_MIN)
+		return 0;
+	FRAG_TRY(frag_trace_read(file->path, NULL, &whole, err));
+	rc = frag_cli_settle(s->cli, s->run.limit_bytes, whole, err);
+	for (uint32_t d = 0; !rc && d < FRAG_MIN(head->devs_count, whole->devs_count); d++)
+		head->devs[d].settled = whole->devs[d].settled;
+	frag_trace_destroy(whole);
 	return rc;
 }
 

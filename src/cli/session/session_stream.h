@@ -11,14 +11,14 @@
 struct frag_session;
 struct frag_session_task;
 struct frag_run_options;
+struct frag_trace;
 
 /* A trace that is not in memory. */
 struct frag_session_file {
 	const char *path;
 	struct frag_source *source; /* its head; of a pipe also the events. NULL: read it whole */
 	bool pipe;
-	bool settled; /* a .cft: import has settled what its recording left open */
-	bool ahead;   /* there are threads to spare: unpack in one */
+	bool ahead; /* there are threads to spare: unpack in one */
 };
 
 /* Opens it if it is to be streamed. Errors also: FRAG_EUSAGE where that was asked for and cannot
@@ -26,6 +26,10 @@ struct frag_session_file {
 int frag_session_open_file(const struct frag_session *s, const char *path,
 			   struct frag_session_file *out, struct frag_err *err);
 
+/* Fills in head->devs[].settled where the trace is short enough to be read whole once; a long one, or a
+ * pipe, stays unchecked, and nothing of it is called recorded. */
+int frag_session_settle_streamed(const struct frag_session *s, const struct frag_session_file *file,
+				 struct frag_trace *head, struct frag_err *err);
 /* Replays task->dev from task->file; task->last_us: time of its last event. */
 int frag_session_stream(const struct frag_session *s, struct frag_session_task *task,
 			const struct frag_run_options *opt);
