@@ -19,7 +19,8 @@ static void note_limit(const struct frag_cli *cli, const struct frag_trace *trac
 		const struct frag_settled *s = &trace->devs[d].settled;
 		char text[600];
 
-		if (s->checked && (!s->identical || s->limit_source != FRAG_LIMIT_NONE))
+		if (s->checked && (!s->identical || s->limit_source == FRAG_LIMIT_RECORDED ||
+				   s->limit_source == FRAG_LIMIT_INFERRED))
 			frag_cli_note(cli, "recording '%s', device %u: %s%s", trace->name,
 				      trace->devs[d].ordinal,
 				      frag_settled_text(s, text, sizeof(text)),
