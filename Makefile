@@ -98,7 +98,7 @@ endif
 
 # ---- sources: what is in the folders is built ---------------------------------
 # folders of the library, two levels deep; a new folder needs no edit
-LIB_DIRS   := base lib device trace replay verify metrics plan report explain
+LIB_DIRS   := base lib device nogpu trace replay verify metrics plan report explain
 CUDA_SRC   := $(sort $(filter-out src/device/cuda/cuda_absent.c,$(wildcard src/device/cuda/*.c)))
 LIB_SRC    := $(sort $(filter-out $(CUDA_SRC) src/device/cuda/cuda_absent.c,\
               $(foreach d,$(LIB_DIRS),$(wildcard src/$(d)/*.c src/$(d)/*/*.c))))
@@ -123,7 +123,7 @@ endif
 
 LIB_OBJ  := $(patsubst %.c,$(B)/obj/%.o,$(LIB_SRC) $(COMMON_SRC) $(POLICY_SRC)) \
             $(patsubst %.cu,$(B)/obj/%.o,$(KERNEL_SRC))
-CLI_OBJ  := $(patsubst %.c,$(B)/obj/%.o,$(CLI_SRC))
+CLI_OBJ  := $(patsubst %.c,$(B)/obj/%.o,$(CLI_SRC)) $(B)/obj/nogpu_files.o
 UNIT_SRC := $(sort $(wildcard tests/unit/*/test_*.c))
 CONF_SRC := $(sort $(wildcard tests/conformance/test_*.c))
 GOLD_SRC := $(sort $(wildcard tests/golden/test_*.c))
@@ -154,7 +154,8 @@ $(eval $(call registry,reader_list.inc,$(wildcard src/trace/readers/read_*.c),re
 $(eval $(call registry,cmd_list.inc,$(wildcard src/cli/*/cmd_*.c),cmd_))
 $(eval $(call registry,chart_list.inc,$(wildcard src/report/charts/chart_*.c),chart_))
 $(eval $(call registry,kernel_list.inc,$(KERNEL_SRC)))
-GENERATED := $(addprefix $(GEN)/,policy_list.inc reader_list.inc cmd_list.inc chart_list.inc kernel_list.inc)
+$(eval $(call registry,way_list.inc,$(wildcard src/cli/record/way_*.c),way_))
+GENERATED := $(addprefix $(GEN)/,policy_list.inc reader_list.inc cmd_list.inc chart_list.inc kernel_list.inc way_list.inc nogpu_file_list.inc)
 
 $(GEN):
 	$(Q)mkdir -p $@
@@ -175,6 +176,8 @@ $(B)/test_flags: FORCE | $(GEN)
 .PHONY: FORCE
 FORCE:
 
+comma := ,
+
 # ---- rules ---------------------------------------------------------------------
 $(B)/obj/%.o: %.c $(B)/flags | $(GENERATED)
 	$(call say,CC,$<)
@@ -194,6 +197,30 @@ $(B)/libcufrag.a: $(LIB_OBJ) $(B)/lib_objects
 $(B)/cufrag: $(CLI_OBJ) $(B)/libcufrag.a $(B)/cli_objects
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $(CLI_OBJ) $(B)/libcufrag.a $(LDLIBS)
+
+# What `record --no-gpu` puts into the user's program: the pretended card as a library of its own, with the
+# parts of base and device that it needs, and the Python files beside it. All of it is inside the program
+# (gen/nogpu_file_list.inc has FRAG_ENTRY("NAME", number) for each), which writes it into the user's cache.
+NOGPU_FILES := $(B)/libcufrag_nogpu.so $(sort $(wildcard src/nogpu/python/*.py src/nogpu/python/*.cpp))
+NOGPU_OBJ   := $(patsubst %.c,$(B)/pic/%.o,$(sort $(wildcard src/nogpu/*.c)))
+NOGPU_PARTS := $(patsubst %.c,$(B)/pic/%.o,$(sort $(wildcard src/base/*.c src/lib/*.c src/device/*.c src/device/sim/*.c)))
+$(B)/pic/%.o: %.c $(B)/flags
+	$(call say,PIC,$<)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CPPFLAGS) -std=c17 $(WARN) $(CFLAGS_release) -fPIC -fvisibility=hidden -MMD -MP -c -o $@ $<
+$(B)/pic/parts.a: $(NOGPU_PARTS)
+	$(Q)rm -f $@ && $(AR) rcs $@ $^
+$(B)/libcufrag_nogpu.so: $(NOGPU_OBJ) $(B)/pic/parts.a
+	$(call say,LD,$@)
+	$(Q)$(CC) -shared -Wl,-soname,libcufrag_nogpu.so -Wl,-z,defs -o $@ $(NOGPU_OBJ) $(B)/pic/parts.a -ldl -lpthread -lm
+$(GEN)/nogpu_file_list.inc: FORCE | $(GEN)
+	$(call renew,i=0; for f in $(notdir $(NOGPU_FILES)); do echo "FRAG_ENTRY(\"$$f\"$(comma) $$i)"; i=$$((i+1)); done)
+$(B)/obj/nogpu_files.o: $(NOGPU_FILES) $(GEN)/nogpu_file_list.inc Makefile
+	$(Q)mkdir -p $(@D)
+	$(Q)i=0; { echo '	.section .rodata'; for f in $(NOGPU_FILES); do \
+		printf '	.global frag_nogpu_file_%s, frag_nogpu_file_%s_end\nfrag_nogpu_file_%s:\n	.incbin "%s"\nfrag_nogpu_file_%s_end:\n	.byte 0\n' $$i $$i $$i $$f $$i; i=$$((i+1)); done; \
+		echo '	.section .note.GNU-stack,"",%progbits'; } > $(B)/nogpu_files.S
+	$(Q)$(CC) -c -o $@ $(B)/nogpu_files.S
 
 # Kernels: kernels/NAME.cu -> a fat binary inside the program, from frag_fatbin_NAME up to
 # frag_fatbin_NAME_end; gen/kernel_list.inc has FRAG_ENTRY(NAME) for each. The link stays
@@ -231,7 +258,7 @@ $(B)/tests/fuzz/%: $(B)/obj/tests/fuzz/%.o $(filter %.o,$(FUZZ_MAIN)) $(B)/libcu
 $(B)/obj/tests/%.o: CPPFLAGS += -I. -Itests/support -DFRAG_SHARED_TRACES='"$(SHARED_TRACES)"' -DFRAG_VERSION='"test"'
 $(patsubst tests/%.c,$(B)/obj/tests/%.o,$(TEST_SRC)) $(SUPPORT_OBJ): $(B)/test_flags
 
--include $(patsubst %.o,%.d,$(LIB_OBJ) $(CLI_OBJ) $(SUPPORT_OBJ)) \
+-include $(patsubst %.o,%.d,$(LIB_OBJ) $(CLI_OBJ) $(SUPPORT_OBJ) $(NOGPU_OBJ) $(NOGPU_PARTS)) \
 	$(patsubst tests/%.c,$(B)/obj/tests/%.d,$(TEST_SRC) $(FUZZ_SRC) tests/fuzz/replay_main.c) \
 	$(patsubst %.cu,$(B)/%.d,$(KERNEL_SRC))
 .SECONDARY:

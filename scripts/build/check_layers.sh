@@ -16,6 +16,7 @@ find src policies kernels \( -name '*.c' -o -name '*.h' -o -name '*.cu' -o -name
 		allowed["base"] = "base"
 		allowed["lib"] = "lib base"
 		allowed["device"] = "device lib base"
+		allowed["nogpu"] = "nogpu device lib base"
 		allowed["trace"] = "trace lib base"
 		allowed["metrics"] = "metrics lib base"
 		allowed["replay"] = "replay trace device metrics lib base"

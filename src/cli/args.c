@@ -167,10 +167,16 @@ static int find_long(const struct frag_arg_table *tables, const char *typed, str
 	const char *second = NULL;
 	size_t n = strlen(typed);
 
+	*opposite = false;
+	FOR_ROWS (w, tables) { /* "gpu" is a name before it is the opposite of "no-gpu" */
+		*out = w;
+		if (!strcmp(w.row->name, typed))
+			return 0;
+	}
 	FOR_ROWS (w, tables) {
 		*opposite = is_opposite(w.row, typed);
 		*out = w;
-		if (*opposite || !strcmp(w.row->name, typed))
+		if (*opposite)
 			return 0;
 		if (strncmp(w.row->name, typed, n) != 0)
 			continue;

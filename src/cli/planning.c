@@ -8,6 +8,7 @@
 #include <frag/opt.h>
 
 #include "policy_texts.h"
+#include "cli/estimate.h"
 #include "settle.h"
 
 /* ---- traces ---------------------------------------------------------------------- */
@@ -68,6 +69,7 @@ int frag_units_read(struct frag_units *u, const struct frag_cli *cli, struct fra
 		if (rc)
 			break;
 		u->traces[u->traces_count++] = trace;
+		frag_cli_note_estimate(cli, trace);
 		rc = frag_cli_settle(cli, frag_cli_limit(cli, cli->card.total_bytes), trace, err);
 		if (!rc && !trace->devs_count)
 			rc = frag_fail(err, FRAG_EINPUT, "'%.200s' holds no events",

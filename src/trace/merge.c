@@ -172,6 +172,10 @@ static int begin(struct merge *m, struct frag_trace *const *parts, size_t count,
 		return frag_fail_nomem(err, "trace");
 	t->settings = parts[0]->settings;
 	memset(&parts[0]->settings, 0, sizeof(parts[0]->settings));
+	for (size_t i = 0; i < count && !t->estimate; i++) {
+		t->estimate = parts[i]->estimate;
+		parts[i]->estimate = NULL;
+	}
 	FRAG_TRY(frag_strings_create(&t->strings, err));
 	return frag_stack_table_create(&m->stacks, err);
 }

@@ -7,7 +7,8 @@
 
 /*
  * The devices of all parts, in order, on one clock; numbered anew from 0 if two have the same
- * ordinal. Settings are those of the first part. Devices and settings are moved out:
+ * ordinal. Settings are those of the first part, the note of an estimate that of
+ * the first that has one. Devices and settings are moved out:
  * the parts stay the caller's, fit only to be destroyed, also after an error.
  * Errors: FRAG_EINPUT if the parts lie too far apart in time; FRAG_ENOMEM.
  */

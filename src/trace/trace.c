@@ -121,6 +121,7 @@ void frag_trace_destroy(struct frag_trace *trace)
 	frag_host_free(trace->settings.conf);
 	frag_host_free(trace->name);
 	frag_host_free(trace->format);
+	frag_host_free(trace->estimate);
 	frag_host_free(trace);
 }
 

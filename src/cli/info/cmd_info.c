@@ -13,6 +13,7 @@
 
 #include "trace/source.h"
 #include "cli/common.h"
+#include "cli/estimate.h"
 #include "info_json.h"
 #include "info_ranks.h"
 #include "info_scan.h"
@@ -106,6 +107,7 @@ static void print_head(const struct frag_trace *t)
 	}
 	print_release(&t->settings);
 	print_settings(&t->settings);
+	frag_cli_print_estimate(t, LABEL);
 	if (t->stacks.count > 1) {
 		label(0, "stacks");
 		printf("%zu of %zu frames\n", t->stacks.count - 1, t->stacks.frames_count);
@@ -325,6 +327,7 @@ static json_t *trace_json(const struct frag_trace *t, const struct frag_info *in
 	json_object_set_new(o, "start_us",
 			    t->start_us ? frag_info_number(t->start_us) : json_null());
 	json_object_set_new(o, "torch", release_json(&t->settings));
+	json_object_set_new(o, "estimate", frag_cli_json_estimate(t));
 	json_object_set_new(o, "settings", frag_info_settings_json(&t->settings));
 	json_object_set_new(o, "limit_bytes",
 			    t->settings.limit_known ? frag_info_number(t->settings.limit_bytes)

@@ -10,6 +10,7 @@
 
 #include <frag/base.h>
 
+#include "cli/estimate.h"
 #include "cli/settle.h"
 
 /* ---- the card -------------------------------------------------------------------- */
@@ -322,6 +323,7 @@ static int do_trace(struct frag_session *s, const char *path, struct frag_err *e
 	int rc;
 
 	FRAG_TRY(open_trace(s, path, &t, err));
+	frag_cli_note_estimate(s->cli, t.trace);
 	if (!t.trace->devs_count) {
 		rc = frag_fail(err, FRAG_EINPUT, "'%.200s' holds no events to replay", path);
 	} else {

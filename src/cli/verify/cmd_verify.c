@@ -12,6 +12,7 @@
 #include <frag/replay.h>
 #include <frag/trace.h>
 
+#include "cli/estimate.h"
 #include "cli/common.h"
 
 struct options {
@@ -271,6 +272,7 @@ static int verify_trace(const struct frag_cli *cli, const struct options *o, con
 	FRAG_TRY(read_with_conf(path, o->conf, &trace, err));
 	if (cli->torch)
 		frag_trace_set_torch(trace, cli->torch, cli->torch);
+	frag_cli_note_estimate(cli, trace);
 	devices = json_array();
 	rc = check_evidence(trace, path, err);
 	if (!rc && text && cli->operands_count > 1)

@@ -401,6 +401,19 @@ struct frag_gpu {
 const struct frag_gpu *frag_gpu_list(size_t *count);
 const struct frag_gpu *frag_gpu_find(const char *name); /* NULL if unknown */
 
+/* The chip of a known card: what programs see of it, and two figures of its data sheet. */
+struct frag_gpu_chip {
+	const char *name;  /* that of the card */
+	const char *shown; /* as the runtime names it */
+	int major, minor;  /* compute capability */
+	int multiprocessors;
+	int l2_mib, bus_bits, clock_mhz;
+	double bytes_per_ns; /* memory bandwidth, GB/s */
+	double tflops;	     /* dense, half precision */
+};
+/* NULL: no CUDA card, or not known. `name` as frag_gpu.name. */
+const struct frag_gpu_chip *frag_gpu_chip_find(const char *name);
+
 /*
  * What a card keeps free by default, as a part of its memory. No recording of an allocator shows
  * what libraries (cuBLAS, cuDNN, NCCL) take beside it, nor an input longer than those recorded;

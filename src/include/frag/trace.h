@@ -189,6 +189,9 @@ struct frag_trace {
 	struct frag_stacks stacks;
 	struct frag_strings *strings;
 	uint64_t file_bytes; /* plain size of what was read */
+	/* NULL: this happened on a card. Else it is an estimate, made without one, and this text says how, in
+	 * lines of "key value" (docs/nogpu.md, "The note"). Hostile text: never print it raw. */
+	char *estimate;
 };
 
 /*

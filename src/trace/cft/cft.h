@@ -26,8 +26,9 @@
 	"\x93" \
 	"cft\r\n\x1a\n"
 #define FRAG_CFT_MAGIC_BYTES 8u
-/* 2: the head ends with the releases of PyTorch. Traces without any are written as 1. */
-#define FRAG_CFT_VERSION 2u
+/* 2: the head ends with the releases of PyTorch. 3: and then with frag_trace.estimate. The lowest that
+ * holds what there is gets written. */
+#define FRAG_CFT_VERSION 3u
 #define FRAG_CFT_PREAMBLE 16u /* magic, version, zero */
 
 #define FRAG_CFT_BATCH 65536u		 /* most events or records in a block */

@@ -174,7 +174,7 @@ static int read_preamble(struct frag_cft_parser *p, struct frag_err *err)
 }
 
 /* A text that may be NULL, see pack_text in cft_write.c. */
-static int read_text(struct frag_cft_parser *p, char **out, struct frag_err *err)
+static int read_text(struct frag_cft_parser *p, bool clean, char **out, struct frag_err *err)
 {
 	uint64_t at = frag_cft_unpacker_at(&p->unpacker), there;
 	size_t len;
@@ -194,7 +194,8 @@ static int read_text(struct frag_cft_parser *p, char **out, struct frag_err *err
 	rc = frag_cft_unpack_raw(&p->unpacker, text, len, 1, err);
 	if (!rc && strlen(text) != len)
 		rc = frag_cft_bad(err, at, "a text with a zero byte");
-	frag_clean_text(text, len); /* names and settings are shown */
+	if (clean)
+		frag_clean_text(text, len); /* names and settings are shown */
 	if (!there)
 		frag_host_free(text);
 	return rc;
@@ -231,6 +232,17 @@ static void settle_releases(struct frag_trace *t)
 			     recorded ? t->settings.torch_last : 0);
 }
 
+/* Lines of printable ASCII: it is shown on terminals. */
+static int read_note(struct frag_cft_parser *p, char **out, struct frag_err *err)
+{
+	FRAG_TRY(read_text(p, false, out, err));
+	for (const char *at = *out; at && *at; at++)
+		if (*at != '\n' && (*at < ' ' || *at > '~'))
+			return frag_cft_bad(err, p->offset, "a note with a character %u",
+					    (unsigned)(unsigned char)*at);
+	return 0;
+}
+
 /* *v: the counts that the file declares. */
 static int read_head(struct frag_cft_parser *p, struct frag_cft_head_values *v,
 		     struct frag_err *err)
@@ -242,10 +254,12 @@ static int read_head(struct frag_cft_parser *p, struct frag_cft_head_values *v,
 	t->start_us = v->trace.start_us;
 	t->file_bytes = v->trace.file_bytes;
 	t->settings = v->trace.settings;
-	FRAG_TRY(read_text(p, &t->name, err));
-	FRAG_TRY(read_text(p, &t->format, err));
-	FRAG_TRY(read_text(p, &t->settings.conf, err));
+	FRAG_TRY(read_text(p, true, &t->name, err));
+	FRAG_TRY(read_text(p, true, &t->format, err));
+	FRAG_TRY(read_text(p, true, &t->settings.conf, err));
 	FRAG_TRY(read_releases(p, err));
+	if (p->version >= 3)
+		FRAG_TRY(read_note(p, &t->estimate, err));
 	FRAG_TRY(frag_cft_unpack_end(&p->unpacker, err));
 	if (v->trace.devs_count > FRAG_CFT_DEVICES_MAX)
 		return frag_cft_bad(err, p->offset, "%u devices", v->trace.devs_count);

@@ -15,6 +15,8 @@
 
 #include <xxhash.h>
 
+#include <frag/torch.h>
+
 uint64_t frag_cft_checksum(const struct frag_cft_block *b, const void *payload, uint64_t number)
 {
 	uint64_t head = XXH3_64bits_withSeed(b, offsetof(struct frag_cft_block, checksum), number);
@@ -80,11 +82,17 @@ static int put_head(struct frag_cft_writer *w, const struct frag_trace *t, struc
 	FRAG_TRY(pack_text(w, t->name, err));
 	FRAG_TRY(pack_text(w, t->format, err));
 	FRAG_TRY(pack_text(w, t->settings.conf, err));
-	if (t->settings.torch_last) {
+	if (t->settings.torch_last || t->estimate) {
 		uint64_t releases[2] = { t->settings.torch_first, t->settings.torch_last };
 
+		if (!releases[1]) {
+			releases[0] = FRAG_TORCH_OLDEST;
+			releases[1] = FRAG_TORCH_NEWEST;
+		}
 		FRAG_TRY(frag_cft_pack_numbers(&w->packer, releases, 2, false, err));
 	}
+	if (t->estimate)
+		FRAG_TRY(pack_text(w, t->estimate, err));
 	return put_block(w, FRAG_CFT_HEAD, 0, 1, err);
 }
 
@@ -238,7 +246,7 @@ static int check(const struct frag_trace *t, struct frag_err *err)
 int frag_cft_writer_begin(struct frag_cft_writer *w, const struct frag_trace *t, FILE *to,
 			  struct frag_err *err)
 {
-	uint32_t preamble[2] = { t->settings.torch_last ? FRAG_CFT_VERSION : 1, 0 };
+	uint32_t preamble[2] = { t->estimate ? 3 : t->settings.torch_last ? 2 : 1, 0 };
 
 	memset(w, 0, sizeof(*w));
 	w->to = to;

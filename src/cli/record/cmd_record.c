@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cufrag record: runs a program and keeps the history of its GPU memory. */
+#include <string.h>
+
+#include "record.h"
+
+#define FRAG_ENTRY(name) extern const struct frag_record_way frag_record_way_##name;
+#include "way_list.inc"
+#undef FRAG_ENTRY
+
+static const struct frag_record_way *const ways[] = {
+#define FRAG_ENTRY(name) &frag_record_way_##name,
+#include "way_list.inc"
+#undef FRAG_ENTRY
+	NULL
+};
+
+int frag_record_way_find(const struct frag_record_options *o, const struct frag_record_way **out,
+			 struct frag_err *err)
+{
+	*out = NULL;
+	for (size_t i = 0; ways[i]; i++) {
+		if (!ways[i]->asked(o))
+			continue;
+		if (*out)
+			return frag_fail(err, FRAG_EUSAGE,
+					 "two ways to record at once: %s and %s; choose one",
+					 (*out)->name, ways[i]->name);
+		*out = ways[i];
+	}
+	if (!*out)
+		return frag_fail(err, FRAG_EUSAGE, "how? give --no-gpu to record without a GPU");
+	return 0;
+}
+
+const struct frag_arg frag_record_rows[] = {
+	{ FRAG_ARG_FLAG, "frames", FRAG_ARG_AT(struct frag_record_options, frames),
+	  .help = "also keep the stack of each allocation: larger and slower" },
+	{ FRAG_ARG_UINT, "max-entries", FRAG_ARG_AT(struct frag_record_options, max_entries),
+	  .value = "N", .min = 1, .max = 1000000000, .def = "10000000",
+	  .help = "entries kept per device; the oldest are lost beyond" },
+	{ 0 },
+};
+
+static const struct frag_arg output_rows[] = {
+	{ FRAG_ARG_TEXT, "output", 'o', FRAG_ARG_AT(struct frag_record_options, output),
+	  .value = "FILE", .def = "run.cft", .help = "the .cft to write" },
+	{ 0 },
+};
+
+/* A trace is called as its file: without folders and ending. */
+static int set_name(struct frag_trace *trace, const char *path, struct frag_err *err)
+{
+	const char *slash = strrchr(path, '/');
+	char *name = frag_host_strdup(slash ? slash + 1 : path), *dot;
+
+	if (!name)
+		return frag_fail_nomem(err, "trace");
+	dot = strrchr(name, '.');
+	if (dot && dot != name)
+		*dot = '\0';
+	frag_host_free(trace->name);
+	trace->name = name;
+	return 0;
+}
+
+static void report(const char *path, const struct frag_trace *trace)
+{
+	uint64_t events = 0;
+
+	for (uint32_t d = 0; d < trace->devs_count; d++)
+		events += trace->devs[d].events_count;
+	printf("%s: %u %s, %llu events%s\n", path, trace->devs_count,
+	       trace->devs_count == 1 ? "device" : "devices", (unsigned long long)events,
+	       trace->estimate ? ", estimated" : "");
+}
+
+static int run(struct frag_cli *cli, void *values, struct frag_err *err)
+{
+	const struct frag_record_options *o = values;
+	const struct frag_record_way *way;
+	struct frag_trace *trace = NULL;
+	int rc, status = 0;
+
+	FRAG_TRY(frag_record_way_find(o, &way, err));
+	FRAG_TRY(way->run(cli, o, cli->program, &trace, &status, err));
+	rc = set_name(trace, o->output, err);
+	if (!rc)
+		rc = frag_trace_write_cft(trace, o->output, err);
+	if (!rc && strcmp(o->output, "-") != 0)
+		report(o->output, trace);
+	frag_trace_destroy(trace);
+	if (!rc && status) {
+		frag_cli_note(
+			cli, "the program ended with status %d; what it did until then is recorded",
+			status);
+		return FRAG_EXIT_CONDITION;
+	}
+	return rc;
+}
+
+const struct frag_cmd frag_cmd_record = {
+	.name = "record",
+	.summary = "run a program and keep the history of its GPU memory; also without a GPU",
+	.group = FRAG_GROUP_TRACE,
+	.program = "PROGRAM",
+	.about =
+		"Runs a PyTorch program (2.1 or newer), unchanged, and writes what it asked of its "
+		"allocator. With --no-gpu it runs on a machine without a GPU: the installed "
+		"PyTorch "
+		"and its own allocator meet a pretended card, whose kernels do nothing and whose "
+		"memory is address space. Requests and frees are the program's own; values that no "
+		"kernel computed are invented by stated rules, and the places where such a value "
+		"reached the program are listed by cufrag info. Such a recording is marked as an "
+		"estimate. The card is that of --gpu, with a memory limit by --limit. Exits with 1 "
+		"if the program failed.",
+	.examples = "  cufrag record --no-gpu --gpu h100 -o run.cft -- python train.py --batch 8\n"
+		    "  cufrag record --no-gpu --ranks 0,7 --world 8 -- python train.py\n"
+		    "  cufrag record --no-gpu --gpus 2 -- torchrun --nproc-per-node 2 train.py\n",
+	.shared = FRAG_CLI_CARD | FRAG_CLI_SEED,
+	.options = FRAG_CMD_OPTIONS(output_rows, frag_record_nogpu_rows, frag_record_rows),
+	.options_size = sizeof(struct frag_record_options),
+	.run = run,
+};

@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Runs a program on the pretended card. Everything it needs goes by environment: Python
+ * finds sitecustomize.py first and does the rest (src/nogpu/python). Recordings come back
+ * in a folder that is removed at the end.
+ */
+#include "record.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define RANKS_MAX 1024u
+
+struct job {
+	const struct frag_cli *cli;
+	const struct frag_record_options *o;
+	struct frag_nogpu_home home;
+	char folder[4096]; /* "" = none yet */
+	bool stdout_to_stderr;
+	unsigned ranks[RANKS_MAX];
+	unsigned ranks_count, world, gpus;
+};
+
+/* ---- the environment of the program --------------------------------------------------- */
+
+/* "a:b", b if there is no a. The front folder wins. */
+static void put_front(const char *name, const char *front)
+{
+	const char *old = getenv(name);
+	char *text;
+
+	if (!old || !*old) {
+		setenv(name, front, 1);
+	} else if (asprintf(&text, "%s:%s", front, old) >= 0) {
+		setenv(name, text, 1);
+		free(text);
+	}
+}
+
+static void put_number(const char *name, unsigned long long n)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), "%llu", n);
+	setenv(name, text, 1);
+}
+
+static void put_card(const struct job *j)
+{
+	const struct frag_sim_config *card = &j->cli->card;
+	const struct frag_gpu *gpu = frag_gpu_find(j->cli->gpu_ ? j->cli->gpu_ : "h200");
+	const struct frag_gpu_chip *chip = gpu ? frag_gpu_chip_find(gpu->name) : NULL;
+	char text[512];
+	int n;
+
+	n = snprintf(text, sizeof(text), "total=%llu;context=%llu;count=%u",
+		     (unsigned long long)card->total_bytes, (unsigned long long)card->context_bytes,
+		     j->gpus);
+	if (chip)
+		snprintf(text + n, sizeof(text) - (size_t)n,
+			 ";name=%s;cc=%d.%d;sms=%d;l2=%llu;bus=%d;clock=%d", chip->shown,
+			 chip->major, chip->minor, chip->multiprocessors,
+			 (unsigned long long)chip->l2_mib * FRAG_MIB, chip->bus_bits,
+			 chip->clock_mhz * 1000);
+	setenv("CUFRAG_NOGPU", text, 1);
+	if (chip) {
+		snprintf(text, sizeof(text), "%.17g,%.17g", chip->bytes_per_ns,
+			 chip->tflops * 1000);
+		setenv("CUFRAG_NOGPU_ROOF", text, 1);
+	}
+}
+
+static void put_rank(const struct job *j, unsigned rank)
+{
+	put_number("RANK", rank);
+	put_number("WORLD_SIZE", j->world);
+	put_number("LOCAL_RANK", rank % j->gpus);
+	put_number("LOCAL_WORLD_SIZE", FRAG_MIN(j->world, j->gpus));
+	put_number("GROUP_RANK", rank / j->gpus);
+	setenv("MASTER_ADDR", "127.0.0.1", 0);
+	setenv("MASTER_PORT", "29500", 0);
+	setenv("CUFRAG_NOGPU_RANK", "1", 1);
+}
+
+static void put_all(const struct job *j)
+{
+	char calls[sizeof(j->folder) + 16];
+	uint64_t limit = frag_cli_limit(j->cli, j->cli->card.total_bytes);
+
+	put_front("PYTHONPATH", j->home.home);
+	setenv("CUFRAG_RECORD", j->folder, 1);
+	put_number("CUFRAG_RECORD_ENTRIES", j->o->max_entries);
+	if (j->o->frames)
+		setenv("CUFRAG_RECORD_FRAMES", "1", 1);
+	if (limit != UINT64_MAX)
+		put_number("CUFRAG_RECORD_LIMIT", limit);
+	put_card(j);
+	setenv("CUFRAG_NOGPU_HOME", j->home.home, 1);
+	setenv("CUFRAG_NOGPU_CACHE", j->home.cache, 1);
+	setenv("CUFRAG_NOGPU_VALUES", j->o->values, 1);
+	put_number("CUFRAG_NOGPU_SEED", j->cli->seed);
+	snprintf(calls, sizeof(calls), "%s/calls", j->folder);
+	setenv("CUFRAG_NOGPU_CALLS", calls, 1);
+	/* a real card in the machine stays out of it, and watchers of NCCL have nobody to watch */
+	unsetenv("CUDA_VISIBLE_DEVICES");
+	setenv("TORCH_NCCL_ENABLE_MONITORING", "0", 0);
+	setenv("TORCH_NCCL_DUMP_ON_TIMEOUT", "0", 0);
+}
+
+/* ---- the run ---------------------------------------------------------------------------- */
+
+static _Noreturn void child(const struct job *j, char **program, const unsigned *rank)
+{
+	signal(SIGINT, SIG_DFL);
+	put_all(j);
+	if (rank)
+		put_rank(j, *rank);
+	if (j->stdout_to_stderr)
+		dup2(STDERR_FILENO, STDOUT_FILENO);
+	execvp(program[0], program);
+	fprintf(stderr, "cufrag %s: cannot run '%.200s': %s\n", j->cli->cmd->name, program[0],
+		strerror(errno));
+	_exit(127);
+}
+
+static int run_once(const struct job *j, char **program, const unsigned *rank, int *status,
+		    struct frag_err *err)
+{
+	/* Ctrl-C is the program's: it ends, writes what it has, and so do we */
+	void (*old)(int) = signal(SIGINT, SIG_IGN);
+	int state = 0;
+	pid_t pid;
+
+	fflush(NULL);
+	pid = fork();
+	if (!pid)
+		child(j, program, rank);
+	while (pid > 0 && waitpid(pid, &state, 0) < 0 && errno == EINTR)
+		;
+	signal(SIGINT, old);
+	if (pid < 0)
+		return frag_fail(err, FRAG_EDEVICE, "cannot start the program: %s",
+				 strerror(errno));
+	if (WIFEXITED(state) && WEXITSTATUS(state) == 127)
+		return frag_fail(err, FRAG_EUSAGE, "the program could not be started");
+	if (!*status)
+		*status = WIFEXITED(state) ? WEXITSTATUS(state) : 128 + WTERMSIG(state);
+	return 0;
+}
+
+/* "0,7" or "0-3,8". */
+static int parse_ranks(struct job *j, struct frag_err *err)
+{
+	const char *at = j->o->ranks;
+	unsigned most = 0;
+
+	while (at && *at) {
+		char *end;
+		unsigned long first = strtoul(at, &end, 10), last = first;
+
+		if (end != at && *end == '-')
+			last = strtoul(at = end + 1, &end, 10);
+		if (end == at || (*end && *end != ',') || last < first || last >= 1000000 ||
+		    j->ranks_count + (last - first) >= RANKS_MAX)
+			return frag_fail(err, FRAG_EUSAGE,
+					 "'%.40s' is no list of ranks; give one as 0,7 or 0-3",
+					 j->o->ranks);
+		for (unsigned long r = first; r <= last; r++)
+			j->ranks[j->ranks_count++] = (unsigned)r;
+		most = FRAG_MAX(most, (unsigned)last);
+		at = *end ? end + 1 : end;
+	}
+	j->world = j->o->world ? j->o->world : j->ranks_count ? most + 1 : 0;
+	if (j->o->world && !j->ranks_count)
+		j->ranks[j->ranks_count++] = 0;
+	if (j->ranks_count && most >= j->world)
+		return frag_fail(err, FRAG_EUSAGE, "rank %u of a job of %u ranks: the last is %u",
+				 most, j->world, j->world - 1);
+	j->gpus = j->o->gpus ? j->o->gpus : j->world ? FRAG_MIN(j->world, 8u) : 1;
+	return 0;
+}
+
+static int check_card(const struct frag_cli *cli, struct frag_err *err)
+{
+	const struct frag_gpu *gpu = frag_gpu_find(cli->gpu_ ? cli->gpu_ : "h200");
+
+	if (gpu && !frag_gpu_chip_find(gpu->name))
+		return frag_fail(err, FRAG_EUSAGE,
+				 "'%s' is no card for CUDA programs and cannot be pretended "
+				 "(cufrag "
+				 "list gpus)",
+				 gpu->name);
+	return 0;
+}
+
+static int make_folder(struct job *j, struct frag_err *err)
+{
+	const char *dir = getenv("TMPDIR");
+
+	snprintf(j->folder, sizeof(j->folder), "%s/cufrag-record-XXXXXX",
+		 dir && *dir ? dir : "/tmp");
+	if (mkdtemp(j->folder))
+		return 0;
+	j->folder[0] = '\0';
+	return frag_fail(err, FRAG_EOUTPUT,
+			 "cannot create a temporary folder: %s; set TMPDIR to one that can be "
+			 "written",
+			 strerror(errno));
+}
+
+static void remove_folder(const char *folder)
+{
+	DIR *dir = *folder ? opendir(folder) : NULL;
+	struct dirent *entry;
+
+	while (dir && (entry = readdir(dir)))
+		unlinkat(dirfd(dir), entry->d_name, 0);
+	if (dir)
+		closedir(dir);
+	if (*folder)
+		rmdir(folder);
+}
+
+/* Names of calls that got an error, one a line, into one sentence. */
+static void note_calls(const struct job *j)
+{
+	char path[sizeof(j->folder) + 16], line[200], text[1000] = "";
+	unsigned count = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/calls", j->folder);
+	f = fopen(path, "r");
+	while (f && fgets(line, sizeof(line), f)) {
+		size_t len = strlen(text);
+
+		line[strspn(line, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+				  "_")] = '\0';
+		if (!*line || strstr(text, line))
+			continue;
+		count++;
+		if (len + strlen(line) + 3 < sizeof(text))
+			snprintf(text + len, sizeof(text) - len, "%s%s", len ? ", " : "", line);
+	}
+	if (f)
+		fclose(f);
+	if (count)
+		frag_cli_note(j->cli,
+			      "%u CUDA %s unknown to the pretended card and got an error: %s",
+			      count, count == 1 ? "call was" : "calls were", text);
+}
+
+int frag_nogpu_record(const struct frag_cli *cli, const struct frag_record_options *o,
+		      char **program, bool stdout_to_stderr, struct frag_trace **out, int *status,
+		      struct frag_err *err)
+{
+	struct job *j = frag_host_calloc(1, sizeof(*j));
+	int rc;
+
+	if (!j)
+		return frag_fail_nomem(err, "recording");
+	j->cli = cli;
+	j->o = o;
+	j->stdout_to_stderr = stdout_to_stderr;
+	*status = 0;
+	rc = check_card(cli, err);
+	if (!rc)
+		rc = parse_ranks(j, err);
+	if (!rc)
+		rc = frag_nogpu_home_open(&j->home, err);
+	if (!rc)
+		rc = make_folder(j, err);
+	if (!rc && !j->ranks_count)
+		rc = run_once(j, program, NULL, status, err);
+	for (unsigned i = 0; !rc && i < j->ranks_count; i++)
+		rc = run_once(j, program, &j->ranks[i], status, err);
+	if (!rc) {
+		note_calls(j);
+		rc = frag_record_collect(j->folder, cli, out, err);
+		if (rc == FRAG_EINPUT && *status)
+			frag_err_prefix(err, "the program ended with status %d", *status);
+	}
+	remove_folder(j->folder);
+	frag_nogpu_home_release(&j->home);
+	frag_host_free(j);
+	return rc;
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Recording a program: the ways to do it, and what fit and scale share with the command.
+ *
+ * A way is one file way_<name>.c with one constant  const struct frag_record_way frag_record_way_<name>,
+ * found by make. Each decides by the options whether it was asked for; exactly one may be.
+ */
+#ifndef FRAG_CLI_RECORD_H
+#define FRAG_CLI_RECORD_H
+
+#include <frag/trace.h>
+
+#include "cli/common.h"
+
+struct frag_record_options {
+	const char *output;
+	bool frames;
+	unsigned max_entries;
+	bool no_gpu;
+	unsigned gpus; /* 0 = as many as the ranks need, else 1 */
+	const char *ranks;
+	unsigned world;
+	const char *values;
+};
+
+/* The rows of these options, for the tables of a command that has the struct at offset 0. */
+extern const struct frag_arg frag_record_rows[];       /* what every way of recording takes */
+extern const struct frag_arg frag_record_nogpu_rows[]; /* --no-gpu and what belongs to it */
+
+struct frag_record_way {
+	const char *name, *summary;
+	bool (*asked)(const struct frag_record_options *o);
+	/* Runs the program and gives what it did. *status: of the program, 128 + n by signal n.
+	 * Errors: FRAG_EINPUT if nothing was recorded, and what the program's start brings. */
+	int (*run)(const struct frag_cli *cli, const struct frag_record_options *o, char **program,
+		   struct frag_trace **out, int *status, struct frag_err *err);
+};
+
+/* The way that the options ask for. Errors: FRAG_EUSAGE. */
+int frag_record_way_find(const struct frag_record_options *o, const struct frag_record_way **out,
+			 struct frag_err *err);
+
+/* ---- without a GPU (nogpu_*.c) ---------------------------------------------------- */
+
+/* The parts that go into the program's process, as files in the user's cache. Strings are the
+ * caller's (frag_host_free). */
+struct frag_nogpu_home {
+	char *home;  /* the same for all programs of this version of cufrag */
+	char *cache; /* what is made once for each PyTorch */
+};
+int frag_nogpu_home_open(struct frag_nogpu_home *h, struct frag_err *err);
+void frag_nogpu_home_release(struct frag_nogpu_home *h);
+
+/*
+ * Runs the program once, or once for each of the ranks, and gives all recordings as one trace,
+ * marked as an estimate. stdout_to_stderr: for commands with results of their own.
+ */
+int frag_nogpu_record(const struct frag_cli *cli, const struct frag_record_options *o,
+		      char **program, bool stdout_to_stderr, struct frag_trace **out, int *status,
+		      struct frag_err *err);
+
+/* Everything in `folder` that processes wrote there as one trace. Errors: FRAG_EINPUT if nothing is. */
+int frag_record_collect(const char *folder, const struct frag_cli *cli, struct frag_trace **out,
+			struct frag_err *err);
+
+#endif

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Calls without an entry. A table says which of them succeed by doing nothing: launches,
+ * arithmetic, setting of options, giving things back. All others get the error of their
+ * library for "not supported", and their names go, once each, into the file that
+ * CUFRAG_NOGPU_CALLS names. Nothing is guessed: a function that returns something through a
+ * pointer has an entry, or is an error.
+ */
+#include "nogpu.h"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <fnmatch.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Patterns of fnmatch, tried in order. */
+struct behaviour {
+	const char *pattern;
+	bool nothing; /* succeeds; else an error */
+};
+
+static const struct behaviour behaviours[] = {
+	/* runtime */
+	{ "cudaLaunch*", true },
+	{ "__cudaLaunchKernel*", true },
+	{ "__cudaRegister*", true },
+	{ "__cudaUnregister*", true },
+	{ "cudaStreamSynchronize", true },
+	{ "cudaDeviceSynchronize", true },
+	{ "cudaEventSynchronize", true },
+	{ "cudaEventQuery", true },
+	{ "cudaStreamQuery", true },
+	{ "cudaStreamDestroy", true },
+	{ "cudaGraphLaunch", true },
+	{ "cudaGraphDestroy", true },
+	{ "cudaGraphExecDestroy", true },
+	{ "cudaGraphUpload", true },
+	{ "cudaFuncSet*", true },
+	{ "cudaDeviceSet*", true },
+	{ "cudaDeviceReset", true },
+	{ "cudaInitDevice", true },
+	{ "cudaSetDeviceFlags", true },
+	{ "cudaDeviceEnablePeerAccess", true },
+	{ "cudaHostRegister", true },
+	{ "cudaHostUnregister", true },
+	{ "cudaMemAdvise*", true },
+	{ "cudaMemPrefetchAsync*", true },
+	{ "cudaMemcpyToSymbol*", true },
+	{ "cudaMemPoolSet*", true },
+	{ "cudaMemPoolTrimTo", true },
+	{ "cudaProfiler*", true },
+	{ "cudaThreadExchangeStreamCaptureMode", true },
+	{ "cudaIpcCloseMemHandle", true },
+	{ "cudaUserObject*", false },
+	{ "cudaStreamUpdateCaptureDependencies*", true },
+	/* driver */
+	{ "cuInit", true },
+	{ "cuLaunch*", true },
+	{ "cuFuncSet*", true },
+	{ "cuCtxSet*", true },
+	{ "cuCtxPushCurrent*", true },
+	{ "cuCtxDestroy*", true },
+	{ "cuCtxSynchronize", true },
+	{ "cuDevicePrimaryCtxRelease*", true },
+	{ "cuDevicePrimaryCtxReset*", true },
+	{ "cuModuleUnload", true },
+	{ "cuLibraryUnload", true },
+	{ "cuMemSetAccess", true },
+	{ "cuStreamSynchronize", true },
+	{ "cuStreamDestroy*", true },
+	{ "cuStreamWriteValue*", true },
+	{ "cuStreamWaitValue*", true },
+	{ "cuEventDestroy*", true },
+	{ "cuTensorMapEncode*", true },
+	{ "cuTensorMapReplace*", true },
+	/* libraries: what asks for something is an error, what computes or sets is nothing */
+	{ "cublas*Get*", false },
+	{ "cublas*Create*", false },
+	{ "cublas*", true },
+	{ "cudnn*Get*", false },
+	{ "cudnn*Find*", false },
+	{ "cudnn*Create*", false },
+	{ "cudnn*", true },
+	{ "cusparse*Create*", false },
+	{ "cusparse*Get*", false },
+	{ "cusparse*ufferSize*", false },
+	{ "cusparse*", true },
+	{ "cusolver*Create*", false },
+	{ "cusolver*Get*", false },
+	{ "cusolver*ufferSize*", false },
+	{ "cusolver*", true },
+	{ "cufftDestroy", true },
+	{ "cufftSet*", true },
+	{ "cufft*Exec*", true },
+	{ "curandSet*", true },
+	{ "curandGenerate*", true },
+	{ "nccl*Get*", false },
+	{ "ncclCommInit*", false },
+	{ "nccl*Create*", false },
+	{ "nccl*", true },
+	{ "nvmlInit*", true },
+	{ "nvmlShutdown", true },
+	{ "nvtx*", true },
+	{ "cuptiActivity*", true },
+	{ "cuptiEnable*", true },
+	{ "cuptiUnsubscribe", true },
+	{ "cuptiFinalize", true },
+};
+
+/* "Not supported" of each library, by the beginning of the name; the first that fits. */
+static const struct {
+	const char *prefix;
+	int code;
+} refusals[] = {
+	{ "cublas", 15 },
+	{ "cudnn", 3000 },
+	{ "cusparse", 10 },
+	{ "cusolver", 9 },
+	{ "cufft", 16 },
+	{ "curand", 999 },
+	{ "cupti", 8 },
+	{ "nccl", 5 },
+	{ "nvml", 3 },
+	{ "nvrtc", 3 },
+	{ "nvshmem", 7 },
+	{ "cuFile", 5001 },
+	{ "", NOGPU_NOT_SUPPORTED },
+};
+
+/* ---- names are written down once ----------------------------------------------------------- */
+
+#define SEEN_MAX 4096u
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static char *seen[SEEN_MAX];
+static size_t seen_count;
+
+static void write_down(const char *name)
+{
+	const char *path = getenv("CUFRAG_NOGPU_CALLS");
+	char line[256];
+	bool fresh;
+	int fd, len;
+
+	pthread_mutex_lock(&mutex);
+	fresh = true;
+	for (size_t i = 0; i < seen_count && fresh; i++)
+		fresh = !seen[i] || strcmp(seen[i], name) != 0;
+	if (fresh && seen_count < SEEN_MAX)
+		seen[seen_count++] = frag_host_strdup(name);
+	fresh = fresh && seen_count < SEEN_MAX;
+	pthread_mutex_unlock(&mutex);
+	if (!fresh || !path)
+		return;
+	fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return;
+	len = snprintf(line, sizeof(line), "%s\n", name);
+	if (write(fd, line, (size_t)FRAG_MIN(len, (int)sizeof(line) - 1)) < 0)
+		len = 0; /* the list is a service; the program goes on */
+	close(fd);
+}
+
+bool frag_nogpu_is_nothing(const char *name)
+{
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(behaviours); i++)
+		if (!fnmatch(behaviours[i].pattern, name, 0))
+			return behaviours[i].nothing;
+	return false;
+}
+
+int frag_nogpu_nothing(void)
+{
+	return 0;
+}
+
+int frag_nogpu_unknown(const char *name)
+{
+	write_down(name);
+	for (size_t i = 0;; i++)
+		if (!strncmp(name, refusals[i].prefix, strlen(refusals[i].prefix)))
+			return refusals[i].code;
+}
+
+/* ---- entries by name ------------------------------------------------------------------------ */
+
+/* The libraries that stand for CUDA's have all names that are known; the newest version of a
+ * function that has several is asked for under its plain name. */
+void *frag_nogpu_find(const char *name)
+{
+	static const char *const forms[] = { "frag_nogpu_%s", "frag_nogpu_%s_v2", "%s", "%s_v2" };
+	void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+	void *self = RTLD_DEFAULT, *found = NULL;
+	char symbol[256];
+	Dl_info info;
+
+	/* this library need not be visible to everybody */
+	if (dladdr((void *)(uintptr_t)frag_nogpu_unknown, &info))
+		self = dlopen(info.dli_fname, RTLD_NOW | RTLD_NOLOAD);
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(forms) && !found; i++) {
+		void *where = i < 2 ? self : driver;
+
+		snprintf(symbol, sizeof(symbol), forms[i], name);
+		if (where)
+			found = dlsym(where, symbol);
+	}
+	if (!found)
+		write_down(name);
+	return found;
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Copies and fills. To the host everything is copied, so that it has defined bytes;
+ * into a card, only what is small: the program's decisions hang on small things, and the
+ * weights of a large model must not need host memory.
+ */
+#include "nogpu.h"
+
+#include <string.h>
+
+/* What copies of 4 or 8 bytes to the host bring until it is withdrawn: a count that a kernel
+ * would have left there (cufrag_values.cpp, data-dependent shapes). Per thread. */
+static _Thread_local uint64_t answer;
+static _Thread_local bool answering;
+
+__attribute__((visibility("default"))) void frag_nogpu_answer(bool on, uint64_t count);
+void frag_nogpu_answer(bool on, uint64_t count)
+{
+	answering = on;
+	answer = count;
+}
+
+NOGPU_ENTRY(int, cudaMemcpyAsync,
+	    (void *to, const void *from, size_t bytes, int kind, void *stream))
+{
+	bool to_card = frag_nogpu_owner(to) >= 0, from_card = frag_nogpu_owner(from) >= 0;
+
+	(void)kind, (void)stream;
+	if (answering && (bytes == 4 || bytes == 8) && from_card && !to_card) {
+		memcpy(to, &answer, bytes); /* little endian: the low part */
+	} else if (!to_card || bytes <= NOGPU_COPY_MAX) {
+		memmove(to, from, bytes);
+	}
+	return NOGPU_OK;
+}
+NOGPU_ENTRY(int, cudaMemcpy, (void *to, const void *from, size_t bytes, int kind))
+{
+	return frag_nogpu_cudaMemcpyAsync(to, from, bytes, kind, NULL);
+}
+NOGPU_ENTRY(int, cudaMemcpyPeerAsync,
+	    (void *to, int to_device, const void *from, int from_device, size_t bytes,
+	     void *stream))
+{
+	(void)to_device, (void)from_device;
+	return frag_nogpu_cudaMemcpyAsync(to, from, bytes, 3, stream);
+}
+NOGPU_ENTRY(int, cudaMemcpy2DAsync,
+	    (void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width,
+	     size_t height, int kind, void *stream))
+{
+	if (frag_nogpu_owner(to) >= 0 && width * height > NOGPU_COPY_MAX)
+		return NOGPU_OK;
+	for (size_t row = 0; row < height; row++)
+		frag_nogpu_cudaMemcpyAsync((char *)to + row * to_pitch,
+					   (const char *)from + row * from_pitch, width, kind,
+					   stream);
+	return NOGPU_OK;
+}
+NOGPU_ENTRY(int, cuMemcpyDtoH_v2, (void *to, const void *from, size_t bytes))
+{
+	return frag_nogpu_cudaMemcpyAsync(to, from, bytes, 2, NULL);
+}
+NOGPU_ENTRY(int, cuMemcpyHtoD_v2, (void *to, const void *from, size_t bytes))
+{
+	return frag_nogpu_cudaMemcpyAsync(to, from, bytes, 1, NULL);
+}
+
+NOGPU_ENTRY(int, cudaMemsetAsync, (void *to, int value, size_t bytes, void *stream))
+{
+	(void)stream;
+	if (frag_nogpu_owner(to) < 0 || bytes <= NOGPU_COPY_MAX)
+		memset(to, value, bytes);
+	return NOGPU_OK;
+}
+NOGPU_ENTRY(int, cudaMemset, (void *to, int value, size_t bytes))
+{
+	return frag_nogpu_cudaMemsetAsync(to, value, bytes, NULL);
+}

@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The pretended card inside of a Python process that imports torch.
+
+Set by cufrag: CUFRAG_NOGPU describes the card (src/nogpu/card.c); CUFRAG_NOGPU_HOME has the parts
+that are the same for everybody; CUFRAG_NOGPU_CACHE takes what is made once per wheel;
+CUFRAG_NOGPU_VALUES, _SEED, _RANK, _REPORT.
+"""
+import ctypes
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tempfile
+
+CORE = "libcufrag_nogpu.so"
+VALUES = "cufrag_values.so"
+
+
+def say(text):
+    print("cufrag record: " + text, file=sys.stderr, flush=True)
+
+
+class Card:
+    def __init__(self, package):
+        self.package = package
+        self.home = os.environ["CUFRAG_NOGPU_HOME"]
+        self.core = os.path.join(self.home, CORE)
+        self.values = None
+        self.steered = {}
+
+    # ---- before torch: libraries
+
+    def key(self):
+        """Of the wheel and of this version of the pretended card."""
+        h = hashlib.sha256(self.home.encode())
+        libraries = os.path.join(self.package, "lib")
+        for name in sorted(os.listdir(libraries)):
+            if ".so" in name:
+                state = os.stat(os.path.join(libraries, name))
+                h.update(("%s %d %d\n" % (name, state.st_size, state.st_mtime_ns)).encode())
+        h.update(self.package.encode())
+        return h.hexdigest()[:24]
+
+    def before(self):
+        self.folder = os.path.join(os.environ["CUFRAG_NOGPU_CACHE"], self.key())
+        if not os.path.isdir(self.folder):
+            self.make()
+        with open(os.path.join(self.folder, "libraries")) as f:
+            names = f.read().split()
+        # in this order: what is loaded is found by its name from then on, before any search path
+        ctypes.CDLL(self.core, mode=ctypes.RTLD_GLOBAL)
+        for name in names:
+            ctypes.CDLL(os.path.join(self.folder, name), mode=ctypes.RTLD_LOCAL)
+        os.environ.setdefault("TRITON_LIBCUDA_PATH", self.folder)
+        os.environ["LD_LIBRARY_PATH"] = os.pathsep.join(
+            [self.folder] + [p for p in os.environ.get("LD_LIBRARY_PATH", "").split(os.pathsep) if p and p != self.folder])
+
+    def make(self):
+        """All in a folder beside, then renamed: two processes may do it at once."""
+        import cufrag_stubs
+        parent = os.path.dirname(self.folder)
+        os.makedirs(parent, mode=0o700, exist_ok=True)
+        temp = tempfile.mkdtemp(dir=parent)
+        try:
+            names = cufrag_stubs.make(os.path.join(self.package, "lib"), temp, self.core)
+            with open(os.path.join(temp, "libraries"), "w") as f:
+                f.write("\n".join(names))
+            os.symlink("libcuda.so.1", os.path.join(temp, "libcuda.so"))  # Triton links -lcuda
+            try:
+                os.rename(temp, self.folder)
+            except OSError:
+                if not os.path.isdir(self.folder):
+                    raise
+        finally:
+            shutil.rmtree(temp, ignore_errors=True)
+
+    # ---- after torch: values, ranks
+
+    def after(self, torch):
+        mode = os.environ.get("CUFRAG_NOGPU_VALUES", "rules")
+        if mode != "none":
+            path = self.values_library(torch)
+            if path:
+                self.start_values(path, mode)
+        if os.environ.get("CUFRAG_NOGPU_RANK"):
+            import cufrag_ranks
+            cufrag_ranks.play(torch)
+
+    def values_library(self, torch):
+        """The part that is written against PyTorch's dispatcher: compiled once for each wheel."""
+        path = os.path.join(self.folder, VALUES)
+        if os.path.exists(path):
+            return path
+        compiler = shutil.which(os.environ.get("CXX", "c++")) or shutil.which("g++") or shutil.which("clang++")
+        if not compiler:
+            say("no C++ compiler: values of small tensors are not computed, so what a program decides by them is not "
+                "what it would be (install g++)")
+            return None
+        say("first use with torch %s: compiling the part that computes small values" % torch.__version__)
+        include = os.path.join(self.package, "include")
+        library = os.path.join(self.package, "lib")
+        temp = "%s.%d" % (path, os.getpid())
+        command = [compiler, "-O1", "-std=c++20" if cxx20(torch) else "-std=c++17", "-fPIC", "-shared",
+                   "-D_GLIBCXX_USE_CXX11_ABI=%d" % torch._C._GLIBCXX_USE_CXX11_ABI, "-I" + include,
+                   "-I" + os.path.join(include, "torch", "csrc", "api", "include"),
+                   os.path.join(self.home, "cufrag_values.cpp"), "-o", temp, "-L" + library, "-lc10", "-ltorch_cpu",
+                   "-ldl", "-Wl,--unresolved-symbols=ignore-all"]
+        result = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                env={k: v for k, v in os.environ.items() if not k.startswith(("CUFRAG_", "PYTHON"))})
+        if result.returncode:
+            log = path + ".log"
+            with open(log, "wb") as f:
+                f.write(result.stdout)
+            say("values of small tensors are not computed: the compiler failed, see %s" % log)
+            return None
+        os.replace(temp, path)
+        return path
+
+    def start_values(self, path, mode):
+        import threading
+        lib = ctypes.CDLL(path, mode=ctypes.RTLD_GLOBAL)
+        self.values = lib
+        callback = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_char_p, ctypes.c_int, ctypes.POINTER(ctypes.c_double))
+        self.callback = callback(self.steer)
+        self.read_overrides(mode)
+        bytes_per_ns, flops_per_ns = os.environ.get("CUFRAG_NOGPU_ROOF", "0,0").split(",")
+        lib.cufrag_values_start(self.core.encode(), mode.encode(),
+                                ctypes.c_ulonglong(int(os.environ.get("CUFRAG_NOGPU_SEED", "1"))),
+                                ctypes.c_double(float(bytes_per_ns)), ctypes.c_double(float(flops_per_ns)), self.callback)
+        lib.cufrag_values_thread(1)
+        # the switch is one of each thread; autograd's own threads inherit it
+        original = threading.Thread.start
+
+        def start(thread, *args, **kwargs):
+            run = thread.run
+
+            def run_with_values():
+                lib.cufrag_values_thread(1)
+                run()
+            thread.run = run_with_values
+            return original(thread, *args, **kwargs)
+        threading.Thread.start = start
+
+    def read_overrides(self, mode):
+        """A file of lines "PLACE VALUE": what .item() gives there, with PLACE as train.py:42."""
+        self.overrides = {}
+        if mode in ("rules", "zeros", "random"):
+            return
+        with open(mode) as f:
+            for line in f:
+                words = line.split("#")[0].split()
+                if len(words) == 2:
+                    self.overrides[words[0]] = float(words[1])
+
+    def steer(self, what, invented, value):
+        """A value of the card reached the program: where, and was it computed?"""
+        place = self.place()
+        given = self.overrides.get(place, self.overrides.get(os.path.basename(place)))
+        key = (place, what.decode(), "given" if given is not None else "invented" if invented else "computed")
+        self.steered[key] = self.steered.get(key, 0) + 1
+        if given is None:
+            return 0
+        value[0] = given
+        return 1
+
+    def place(self):
+        """The innermost line that belongs to the user, else the innermost at all."""
+        frame = inner = sys._getframe(2)
+        while frame:
+            name = frame.f_code.co_filename
+            if not name.startswith(self.package) and not name.startswith(STANDARD) and "site-packages" not in name \
+                    and not name.startswith(("<frozen", HERE)):
+                return "%s:%d" % (name, frame.f_lineno)
+            frame = frame.f_back
+        return "%s:%d" % (inner.f_code.co_filename, inner.f_lineno) if inner else "backward pass"
+
+    def write_clock(self, path):
+        if self.values and os.environ.get("CUFRAG_NOGPU_ROOF"):
+            self.values.cufrag_values_clock(path.encode())
+
+    def notes(self):
+        places = [{"place": k[0], "what": k[1], "values": k[2], "count": n} for k, n in self.steered.items()]
+        return {"nogpu": os.environ.get("CUFRAG_NOGPU", ""), "values": os.environ.get("CUFRAG_NOGPU_VALUES", "rules")
+                if self.values else "none", "steered": places}
+
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+STANDARD = sysconfig.get_paths()["stdlib"]
+
+
+def cxx20(torch):
+    version = torch.__version__.split(".")
+    return (int(version[0]), int(version[1])) >= (2, 12)

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""PyTorch's own history of one process, written when it ends; see sitecustomize.py.
+
+A recording is PID.pickle, what torch.cuda.memory._dump_snapshot writes, with PID.json beside it:
+rank, limit, torch, and what the pretended card has to say. cufrag makes them into one .cft.
+"""
+import atexit
+import json
+import os
+import signal
+import sys
+
+
+def say(text):
+    print("cufrag record: " + text, file=sys.stderr, flush=True)
+
+
+class Recorder:
+    def __init__(self):
+        self.folder = os.environ["CUFRAG_RECORD"]
+        self.pid = os.getpid()
+        self.torch = self.card = self.fraction = None
+        self.started = False
+
+    def before(self, package):
+        """torch lies in `package` and is about to be loaded."""
+        if os.environ.get("CUFRAG_NOGPU"):
+            import cufrag_card
+            self.card = cufrag_card.Card(package)
+            self.card.before()
+
+    def after(self, torch):
+        self.torch = torch
+        if not hasattr(getattr(torch, "cuda", None), "_lazy_call"):
+            return
+        if self.card:
+            self.card.after(torch)
+        self.note_limit()
+        torch.cuda._lazy_call(self.start)
+        atexit.register(self.finish)
+        if signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:
+            try:
+                signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
+            except ValueError:
+                pass  # not the main thread: a kill then loses the recording
+
+    def note_limit(self):
+        """PyTorch does not write the memory limit down, and a replay needs it."""
+        cuda = self.torch.cuda
+        original = cuda.set_per_process_memory_fraction
+
+        def set_fraction(fraction, *args, **kwargs):
+            self.fraction = float(fraction)
+            return original(fraction, *args, **kwargs)
+        cuda.set_per_process_memory_fraction = set_fraction
+        cuda.memory.set_per_process_memory_fraction = set_fraction
+
+    def start(self):
+        memory = self.torch.cuda.memory
+        limit = os.environ.get("CUFRAG_RECORD_LIMIT")
+        if limit:
+            for device in range(self.torch.cuda.device_count()):
+                total = self.torch.cuda.get_device_properties(device).total_memory
+                memory.set_per_process_memory_fraction(min(1.0, int(limit) / total), device)
+        memory._record_memory_history(
+            enabled="all", context="all" if os.environ.get("CUFRAG_RECORD_FRAMES") else None, stacks="python",
+            max_entries=int(os.environ.get("CUFRAG_RECORD_ENTRIES", "10000000")))
+        self.started = True
+
+    def notes(self):
+        out = {"rank": int(os.environ.get("RANK", "0")), "world": int(os.environ.get("WORLD_SIZE", "1")),
+               "torch": self.torch.__version__, "program": os.path.basename(sys.argv[0] or "")}
+        if self.fraction is not None:
+            total = self.torch.cuda.get_device_properties(self.torch.cuda.current_device()).total_memory
+            out["limit_bytes"] = int(self.fraction * total)
+        if self.card:
+            out.update(self.card.notes())
+        return out
+
+    def finish(self):
+        if os.getpid() != self.pid or not self.started:
+            return  # a child that the program forked, or one that did not use CUDA
+        stem = os.path.join(self.folder, str(self.pid))
+        try:
+            notes = self.notes()
+            if self.card:
+                self.card.write_clock(stem + ".clock")
+            self.torch.cuda.memory._dump_snapshot(stem + ".pickle.tmp")
+            with open(stem + ".json", "w") as f:
+                json.dump(notes, f)
+            os.replace(stem + ".pickle.tmp", stem + ".pickle")  # complete or absent
+        except Exception as error:
+            say("the recording of process %d is lost: %s" % (self.pid, error))

@@ -1,0 +1,313 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Libraries that stand for CUDA's, made for one unpacked PyTorch (or any folder of programs).
+
+make(folder, out, core) reads which CUDA libraries the shared objects of a folder need, and which
+functions with which symbol versions, and writes one small library for each into `out`: every
+function jumps to libcufrag_nogpu.so (`core`), which knows what it does. No compiler is needed; an
+object has these parts, in one page-aligned piece that is read, executed and (the table of
+addresses) written by the loader:
+
+    ELF header, program headers, .dynsym, .dynstr, .hash, .gnu.version, .gnu.version_d, .gnu.version_r?,
+    .rela.dyn, code, .dynamic, table of addresses
+
+x86-64 only.
+"""
+import ctypes
+import os
+import re
+import struct
+
+SYSTEM = re.compile(r"^(ld-linux|lib(c|dl|gcc_s|m|pthread|rt|stdc\+\+|gomp|z|numa|util|gfortran|quadmath|mpi\w*|ibverbs|mlx5)"
+                    r"(-[0-9a-f]+)?\.so)")
+# who has a function that is asked for without a version
+OWNERS = (("cublasLt", "libcublasLt"), ("cublas", "libcublas"), ("cudnn", "libcudnn"), ("cufft", "libcufft"),
+          ("curand", "libcurand"), ("cusparseLt", "libcusparseLt"), ("cusparse", "libcusparse"),
+          ("cusolver", "libcusolver"), ("pnccl", "libnccl"), ("nccl", "libnccl"), ("nvrtc", "libnvrtc"),
+          ("cupti", "libcupti"), ("nvshmem", "libnvshmem"), ("cuFile", "libcufile"), ("nvml", "libnvidia-ml"),
+          ("nvtx", "libnvToolsExt"), ("cuda", "libcudart"), ("__cuda", "libcudart"))
+DRIVER, NVML = "libcuda.so.1", "libnvidia-ml.so.1"
+# what Triton's driver module links against
+TRITON = """cuCtxCreate_v2 cuCtxDestroy_v2 cuCtxGetCurrent cuCtxGetDevice cuCtxGetLimit cuCtxSetCurrent cuCtxSetLimit cuDeviceGet
+    cuDeviceGetAttribute cuDevicePrimaryCtxRelease_v2 cuDevicePrimaryCtxReset_v2 cuDevicePrimaryCtxRetain
+    cuEventDestroy_v2 cuFuncGetAttribute cuFuncSetAttribute cuFuncSetCacheConfig cuGetErrorString cuInit
+    cuLaunchKernel cuLaunchKernelEx cuLaunchKernelExHandle cuMemAlloc_v2 cuMemFree_v2 cuMemcpyDtoH_v2 cuMemcpyHtoD_v2
+    cuMemSetAccess cuModuleGetFunction cuModuleGetGlobal_v2 cuModuleLoadData cuModuleUnload
+    cuOccupancyMaxActiveClusters cuPointerGetAttribute cuPointerGetAttributes cuStreamDestroy_v2
+    cuStreamSynchronize cuTensorMapEncodeTiled cuTensorMapEncodeIm2col""".split()
+
+
+class Elf:
+    """Dynamic part of a 64-bit shared object: needed, undefined {name: version}, files of versions, defined."""
+
+    def __init__(self, path):
+        self.needed, self.undefined, self.defined, self.owner = [], {}, set(), {}
+        with open(path, "rb") as f:
+            head = f.read(64)
+            if head[:6] != b"\x7fELF\x02\x01":
+                return
+            offset, = struct.unpack_from("<Q", head, 40)
+            size, count = struct.unpack_from("<HH", head, 58)
+            f.seek(offset)
+            table = f.read(size * count)
+            sections = [struct.unpack_from("<IIQQQQIIQQ", table, i * size) for i in range(count)]
+
+            def content(s):
+                f.seek(s[4])
+                return f.read(s[5])
+            by_type = {s[1]: s for s in sections}
+            if 11 not in by_type or 6 not in by_type:  # DYNSYM, DYNAMIC
+                return
+            strings = content(sections[by_type[11][6]])
+            dynamic = content(by_type[6])
+            versions = content(by_type[0x6fffffff]) if 0x6fffffff in by_type else b""
+            needs = content(by_type[0x6ffffffe]) if 0x6ffffffe in by_type else b""
+            symbols = content(by_type[11])
+
+        def text(at):
+            return strings[at:strings.index(b"\0", at)].decode("latin-1")
+        for tag, value in struct.iter_unpack("<qQ", dynamic):
+            if tag == 1:
+                self.needed.append(text(value))
+        names = self._needs(needs, text)
+        for i, (name, info, _, shndx, _, _) in enumerate(struct.iter_unpack("<IBBHQQ", symbols)):
+            if not name:
+                continue
+            if shndx:
+                self.defined.add(text(name))
+            else:
+                number = struct.unpack_from("<H", versions, 2 * i)[0] & 0x7fff if versions else 0
+                self.undefined[text(name)] = names.get(number)
+
+    def _needs(self, data, text):
+        """.gnu.version_r: number -> version; which file has it goes into owner."""
+        names, at = {}, 0
+        while data:
+            _, count, file, aux, step = struct.unpack_from("<HHIII", data, at)
+            where = at + aux
+            for _ in range(count):
+                _, _, number, name, next_one = struct.unpack_from("<IHHII", data, where)
+                names[number] = text(name)
+                self.owner[text(name)] = text(file)
+                where += next_one
+            if not step:
+                break
+            at += step
+        return names
+
+
+def owner_of(name):
+    for prefix, library in OWNERS:
+        if name.startswith(prefix):
+            return library
+    return "libcuda" if re.match(r"cu[A-Z]", name) else None
+
+
+def survey(folder):
+    """{soname: {function: version or None}} for all shared objects of the folder."""
+    paths = sorted(os.path.join(folder, f) for f in os.listdir(folder) if ".so" in f)
+    paths = [p for p in paths if os.path.isfile(p)]
+    objects = [Elf(p) for p in paths]
+    own = {os.path.basename(p) for p in paths}
+    needed = {n for o in objects for n in o.needed if not SYSTEM.match(n) and n not in own}
+    defined = set().union(*(o.defined for o in objects)) if objects else set()
+    table = {n: {} for n in sorted(needed | {DRIVER, NVML})}
+    for o in objects:
+        for name, version in o.undefined.items():
+            if version is not None:
+                if o.owner.get(version) in table:
+                    table[o.owner[version]][name] = version
+            elif name not in defined:
+                library = owner_of(name)
+                soname = next((s for s in table if library and s.startswith(library + ".so")), None)
+                if soname:
+                    table[soname].setdefault(name, None)
+    for path in paths:  # what is looked up by name at run time
+        if re.search(r"(c10_cuda|torch_cuda|nvrtc)\.so", path):
+            for word in words(path):
+                table[NVML if word.startswith("nvml") else DRIVER].setdefault(word, None)
+    for word in TRITON:
+        table[DRIVER].setdefault(word, None)
+    return table
+
+
+def words(path):
+    """Names of driver and NVML functions that stand as texts in a file: in its read-only data."""
+    found, rest = set(), b""
+    pattern = re.compile(rb"\0((?:cu[A-Z]|nvml[A-Z])[A-Za-z0-9]+(?:_v[0-9])?)(?=\0)")
+    with open(path, "rb") as f:
+        head = f.read(64)
+        offset, = struct.unpack_from("<Q", head, 40)
+        size, count, names_at = struct.unpack_from("<HHH", head, 58)
+        f.seek(offset)
+        table = f.read(size * count)
+        sections = [struct.unpack_from("<IIQQQQIIQQ", table, i * size) for i in range(count)]
+        f.seek(sections[names_at][4])
+        names = f.read(sections[names_at][5])
+        for s in sections:
+            name = names[s[0]:names.index(b"\0", s[0])]
+            if not name.startswith(b".rodata"):
+                continue
+            f.seek(s[4])
+            left = s[5]
+            while left:
+                piece = rest + f.read(min(left, 1 << 24))
+                left = max(0, left - (1 << 24))
+                found.update(m.decode() for m in pattern.findall(piece))
+                rest = piece[-256:]
+    return {w for w in found if owner_of(w) in ("libcuda", "libnvidia-ml")}
+
+
+# ---- writing ----------------------------------------------------------------------------------
+
+def elf_hash(name):
+    h = 0
+    for c in name.encode():
+        h = (h << 4) + c
+        g = h & 0xf0000000
+        h = (h ^ g >> 24) & ~g & 0xffffffff
+    return h
+
+
+class Strings:
+    def __init__(self):
+        self.data, self.at = bytearray(b"\0"), {"": 0}
+
+    def add(self, text):
+        if text not in self.at:
+            self.at[text] = len(self.data)
+            self.data += text.encode() + b"\0"
+        return self.at[text]
+
+
+def align(n, to):
+    return (n + to - 1) // to * to
+
+
+def versions_defined(soname, versions, strings):
+    """.gnu.version_d: the file itself is number 1."""
+    out, names = b"", [soname] + versions
+    for i, name in enumerate(names):
+        last = i + 1 == len(names)
+        out += struct.pack("<HHHHIII", 1, 1 if i == 0 else 0, i + 1, 1, elf_hash(name), 20, 0 if last else 28)
+        out += struct.pack("<II", strings.add(name), 0)
+    return out
+
+
+def library(soname, functions, target, core):
+    """Bytes of a shared object. functions: {name: version or None}; target(name) -> symbol of core."""
+    names = sorted(functions)
+    targets = sorted({target(n) for n in names} | {"frag_nogpu_unknown"})
+    strings = Strings()
+    symbols = [(0, 0)]  # name, version number
+    for t in targets:
+        symbols.append((strings.add(t), 0))
+    versions = sorted({v for v in functions.values() if v})
+    first = len(symbols)
+    for n in names:
+        version = functions[n]
+        symbols.append((strings.add(n), 2 + versions.index(version) if version else 1))
+    verdef = versions_defined(soname, versions, strings)
+    name_at, needed_at, origin_at = strings.add(soname), strings.add(os.path.basename(core)), strings.add("$ORIGIN")
+
+    # code: "jmp *slot" for most; unknown ones pass their own name
+    texts = bytearray()
+    text_at = {}
+    for n in names:
+        if target(n) == "frag_nogpu_unknown":
+            text_at[n] = len(texts)
+            texts += n.encode() + b"\0"
+    code_bytes = 16 * len(names)
+
+    at = 64 + 56 * 4
+    place = {}
+    for part, size, to in (("sym", 24 * len(symbols), 8), ("str", len(strings.data), 1), ("hash", 8 + 8 * len(symbols), 8),
+                           ("ver", 2 * len(symbols), 2), ("verdef", len(verdef), 8), ("rela", 24 * len(targets), 8),
+                           ("texts", len(texts), 1), ("code", code_bytes, 16)):
+        at = align(at, to)
+        place[part] = at
+        at += size
+    end_of_code = at
+    at = align(at, 4096)
+    place["dynamic"] = at
+    at += 16 * 16
+    place["slots"] = at
+    at += 8 * len(targets)
+    out = bytearray(at)
+
+    slot = {t: place["slots"] + 8 * i for i, t in enumerate(targets)}
+    for i, n in enumerate(names):
+        where = place["code"] + 16 * i
+        t = target(n)
+        code = b""
+        if n in text_at:
+            code = b"\x48\x8d\x3d" + struct.pack("<i", place["texts"] + text_at[n] - (where + 7))  # lea text(%rip), %rdi
+        code += b"\xff\x25" + struct.pack("<i", slot[t] - (where + len(code) + 6))  # jmp *slot(%rip)
+        out[where:where + len(code)] = code
+    chains = [0] * len(symbols)
+    buckets = [0]
+    for i, (name, version) in enumerate(symbols):
+        mine = i >= first
+        value = place["code"] + 16 * (i - first) if mine else 0
+        struct.pack_into("<IBBHQQ", out, place["sym"] + 24 * i, name, 0x12 if i else 0, 0, 1 if mine else 0, value, 16 if mine else 0)
+        struct.pack_into("<H", out, place["ver"] + 2 * i, version)
+    # one bucket for each symbol, so that looking up stays short
+    buckets = [0] * len(symbols)
+    for i in range(first, len(symbols)):
+        b = elf_hash(names[i - first]) % len(buckets)
+        chains[i], buckets[b] = buckets[b], i
+    out[place["hash"]:place["hash"]] = b""
+    struct.pack_into("<II", out, place["hash"], len(buckets), len(symbols))
+    struct.pack_into("<%dI" % (len(buckets) + len(chains)), out, place["hash"] + 8, *(buckets + chains))
+    out[place["str"]:place["str"] + len(strings.data)] = strings.data
+    out[place["verdef"]:place["verdef"] + len(verdef)] = verdef
+    out[place["texts"]:place["texts"] + len(texts)] = texts
+    for i, t in enumerate(targets):  # R_X86_64_GLOB_DAT
+        struct.pack_into("<QQq", out, place["rela"] + 24 * i, slot[t], (1 + i) << 32 | 6, 0)
+    entries = [(1, needed_at), (14, name_at), (29, origin_at), (4, place["hash"]), (5, place["str"]), (6, place["sym"]),
+               (10, len(strings.data)), (11, 24), (7, place["rela"]), (8, 24 * len(targets)), (9, 24),
+               (0x6ffffff0, place["ver"]), (0x6ffffffc, place["verdef"]), (0x6ffffffd, 1 + len(versions)), (0, 0)]
+    for i, entry in enumerate(entries):
+        struct.pack_into("<QQ", out, place["dynamic"] + 16 * i, *entry)
+    struct.pack_into("<16sHHIQQQIHHHHHH", out, 0, b"\x7fELF\x02\x01\x01", 3, 62, 1, 0, 64, 0, 0, 64, 56, 4, 64, 0, 0)
+    rest = len(out) - place["dynamic"]
+    headers = [(1, 5, 0, end_of_code, 4096), (1, 6, place["dynamic"], rest, 4096), (2, 6, place["dynamic"], 16 * len(entries), 8),
+               (0x6474e551, 6, 0, 0, 16)]
+    for i, (kind, flags, where, size, to) in enumerate(headers):
+        struct.pack_into("<IIQQQQQQ", out, 64 + 56 * i, kind, flags, where, where, where, size, size, to)
+    return bytes(out)
+
+
+def major_of(table):
+    for soname in table:
+        m = re.match(r"libcudart\.so\.(\d+)", soname)
+        if m:
+            return int(m.group(1))
+    return 13
+
+
+def make(folder, out, core):
+    """Writes all libraries; returns their names, those that others need first."""
+    table = survey(folder)
+    major = major_of(table)
+    entries = Elf(core).defined
+    for entry in entries:  # whatever of driver and NVML the core knows can be looked up, too
+        m = re.match(r"frag_nogpu_((cu[A-Z]|nvml[A-Z]).*)", entry)
+        if m:
+            table[NVML if m.group(1).startswith("nvml") else DRIVER].setdefault(m.group(1), None)
+    known = ctypes.CDLL(core).frag_nogpu_is_nothing
+    known.restype = ctypes.c_bool
+
+    def target(name):
+        for form in ("frag_nogpu%d_%s" % (major, name), "frag_nogpu_" + name):
+            if form in entries:
+                return form
+        return "frag_nogpu_nothing" if known(name.encode()) else "frag_nogpu_unknown"
+    os.makedirs(out, exist_ok=True)
+    link = os.path.join(out, os.path.basename(core))
+    if not os.path.exists(link):
+        os.symlink(os.path.abspath(core), link)
+    for soname, functions in table.items():
+        if functions or soname not in (NVML,):
+            with open(os.path.join(out, soname), "wb") as f:
+                f.write(library(soname, functions, target, core))
+    return sorted(table)

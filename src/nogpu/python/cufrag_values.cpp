@@ -1,0 +1,603 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Values of small tensors on the pretended card.
+ *
+ * A boxed fallback on PyTorch's dispatch key Fake, which lies below autograd and autocast and above the
+ * back-ends and is used by nobody. For each operator on tensors of the card:
+ *   1. the real operator runs: its allocations and shapes are what they are;
+ *   2. if everything it reads and writes is small, it runs again on the CPU, over the same bytes;
+ *   3. what it gives back is copied over the real result; what it writes changes in place.
+ * This adds no request and changes no lifetime. Results of the rest are invented by stated rules
+ * (docs/nogpu.md, "Values"): finite numbers, random valid indices, expected counts. A flag for each storage says
+ * whether its values were computed. Where a value reaches the program, the program is told
+ * which (steer), so that what hangs on invented values can be listed.
+ *
+ * C++, since the dispatcher has no other interface; compiled once for the user's wheel (cufrag_card.py).
+ */
+#include <ATen/ATen.h>
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/core/LegacyTypeDispatch.h>
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
+#include <torch/library.h>
+
+#include <dlfcn.h>
+#include <time.h>
+
+#include <atomic>
+#include <mutex>
+#include <random>
+#include <unordered_map>
+#include <unordered_set>
+
+using at::Tensor;
+using c10::IValue;
+using torch::jit::Stack;
+
+namespace
+{
+constexpr int64_t SMALL = 64 << 10;	/* computed up to this, */
+constexpr int64_t SMALL_INTEGERS = 1 << 20; /* integers and booleans up to this; */
+constexpr int64_t READ = 4 << 20;	/* read up to this, if what comes out is small */
+constexpr int64_t INDICES = 64 << 20;	/* invented indices up to this */
+
+enum class Values { rules, zeros, random };
+using Steer = int (*)(const char *what, int invented, double *value);
+
+Values mode = Values::rules;
+std::mt19937_64 generator(1);
+std::mutex mutex; /* of generator, origins, infos, clock */
+void (*answer)(bool, uint64_t);
+Steer steer;
+thread_local int depth;
+
+/* ---- what an operator is ------------------------------------------------------------------- */
+
+struct Info {
+	std::string name;
+	std::vector<bool> writes; /* which arguments */
+	bool mutates = false;
+	bool skip = false;   /* views and the like: nothing to compute */
+	bool fresh = false;  /* makes memory without values */
+	bool scalar = false; /* gives a value to the program */
+	bool shape = false;  /* the size of its result hangs on values */
+	bool rule = false;   /* gives indices: invented, where values are */
+	bool over = false;   /* does not read what it writes */
+	bool seeded = false; /* draws random numbers */
+	bool dead = false;   /* the CPU cannot do it */
+	int flops = 0;	     /* how to count them: 1 product, 2 convolution, 3 attention */
+};
+
+bool one_of(const std::string &name, std::initializer_list<const char *> list)
+{
+	for (auto item : list)
+		if (name == item)
+			return true;
+	return false;
+}
+
+bool begins(const std::string &name, std::initializer_list<const char *> list)
+{
+	for (auto item : list)
+		if (name.rfind(item, 0) == 0)
+			return true;
+	return false;
+}
+
+Info describe(const c10::OperatorHandle &op)
+{
+	const auto &schema = op.schema();
+	const std::string &name = schema.name();
+	Info f;
+	bool view = false;
+
+	f.name = name;
+	for (const auto &a : schema.arguments()) {
+		bool w = a.alias_info() && a.alias_info()->isWrite();
+		f.writes.push_back(w);
+		f.mutates |= w;
+	}
+	for (const auto &r : schema.returns())
+		view |= r.alias_info() && !r.alias_info()->isWrite();
+	f.fresh = begins(name, { "aten::empty", "aten::new_empty" });
+	f.scalar = one_of(name, { "aten::_local_scalar_dense", "aten::equal" });
+	f.skip = (view && !f.mutates) || begins(name, { "aten::set_", "aten::resize_", "aten::record_stream", "aten::is_pinned",
+							"aten::_pin_memory", "c10d", "fsdp", "aten::_has_same_storage" });
+	f.shape = one_of(name, { "aten::nonzero", "aten::_unique2", "aten::unique_dim", "aten::unique_consecutive" });
+	f.rule = one_of(name, { "aten::topk", "aten::argmax", "aten::argmin", "aten::multinomial", "aten::sort", "aten::argsort" }) ||
+		 ((name == "aten::max" || name == "aten::min") && schema.overload_name() == "dim");
+	f.over = one_of(name, { "aten::copy_", "aten::fill_", "aten::zero_", "aten::normal_", "aten::uniform_", "aten::random_",
+				"aten::bernoulli_", "aten::exponential_" });
+	f.seeded = op.hasTag(at::Tag::nondeterministic_seeded);
+	f.flops = begins(name, { "aten::mm", "aten::addmm", "aten::bmm", "aten::baddbmm", "aten::_scaled_mm", "aten::_grouped_mm" }) ? 1 :
+		  begins(name, { "aten::convolution" })									  ? 2 :
+		  begins(name, { "aten::_scaled_dot_product" })							  ? 3 :
+														    0;
+	return f;
+}
+
+Info &info(const c10::OperatorHandle &op)
+{
+	static std::unordered_map<const void *, Info *> infos;
+	thread_local std::unordered_map<const void *, Info *> mine;
+	const void *key = &op.schema();
+	auto it = mine.find(key);
+	if (it != mine.end())
+		return *it->second;
+	std::lock_guard<std::mutex> g(mutex);
+	Info *&entry = infos[key];
+	if (!entry)
+		entry = new Info(describe(op));
+	return *(mine[key] = entry);
+}
+
+/* ---- tensors --------------------------------------------------------------------------------- */
+
+/* DTensor, FakeTensor, functional wrappers: what is inside of them comes by itself. */
+bool wrapped(const Tensor &t)
+{
+	return t.unsafeGetTensorImpl()->key_set().has(c10::DispatchKey::Python);
+}
+
+bool on_card(const Tensor &t)
+{
+	return t.defined() && !wrapped(t) && t.is_cuda() && t.layout() == at::kStrided && t.has_storage() &&
+	       !t.unsafeGetTensorImpl()->key_set().has(c10::DispatchKey::Meta);
+}
+
+int64_t span(const Tensor &t)
+{
+	int64_t n = 1;
+	if (!t.numel())
+		return 0;
+	for (int64_t i = 0; i < t.dim(); i++)
+		n += (t.size(i) - 1) * t.stride(i);
+	return n * t.element_size();
+}
+
+bool small(const Tensor &t)
+{
+	return span(t) <= (c10::isIntegralType(t.scalar_type(), true) ? SMALL_INTEGERS : SMALL);
+}
+
+/* The same bytes as a tensor of the CPU. */
+Tensor cpu_view(const Tensor &t)
+{
+	if (!t.numel())
+		return at::detail::empty_strided_cpu(t.sizes(), t.strides(), t.scalar_type());
+	c10::Storage s(c10::Storage::use_byte_size_t(), span(t), c10::DataPtr(t.data_ptr(), c10::Device(c10::kCPU)), nullptr, false);
+	auto r = at::detail::make_tensor<c10::TensorImpl>(std::move(s), c10::DispatchKeySet(c10::DispatchKey::CPU), t.dtype());
+	r.unsafeGetTensorImpl()->set_sizes_and_strides(t.sizes(), t.strides());
+	return r;
+}
+
+/* Where the values of a storage come from. What is made of several is as good as the worst. */
+enum Origin { NOTHING, INVENTED, COMPUTED };
+std::unordered_map<const void *, Origin> origins; /* by the base of the storage */
+
+Origin origin_of(const Tensor &t)
+{
+	if (!on_card(t))
+		return t.is_cuda() ? NOTHING : COMPUTED;
+	if (!t.numel())
+		return COMPUTED;
+	std::lock_guard<std::mutex> g(mutex);
+	auto it = origins.find(t.storage().data());
+	return it == origins.end() ? NOTHING : it->second;
+}
+
+void set_origin(const Tensor &t, Origin value)
+{
+	if (!on_card(t) || !t.numel())
+		return;
+	std::lock_guard<std::mutex> g(mutex);
+	origins[t.storage().data()] = value;
+}
+
+template <class F> void each(const IValue &v, F f)
+{
+	if (v.isTensor()) {
+		if (v.toTensor().defined())
+			f(v.toTensor());
+	} else if (v.isTensorList()) {
+		for (const Tensor &t : v.toTensorVector())
+			if (t.defined())
+				f(t);
+	} else if (v.isList()) {
+		for (const IValue &x : v.toListRef())
+			if (x.isTensor() && x.toTensor().defined())
+				f(x.toTensor());
+	}
+}
+
+/* ---- invented values -------------------------------------------------------------------------- */
+
+/* Numbers 1 (or 0, or random in [0, 1)), everything else 0. */
+void invent(const Tensor &t)
+{
+	if (!on_card(t) || !t.numel() || !small(t))
+		return;
+	auto c = cpu_view(t);
+	if (!c.is_floating_point() || mode == Values::zeros)
+		c.zero_();
+	else if (mode == Values::rules)
+		c.fill_(1);
+	else
+		c.copy_(at::full(c.sizes(), double(generator() >> 11) / 9007199254740992.0, c.options()));
+}
+
+/* Along dim: k different values of [0, n). */
+void invent_indices(const Tensor &t, int64_t n, int64_t k, int64_t dim)
+{
+	auto c = cpu_view(t);
+	if (n < 1)
+		return;
+	std::lock_guard<std::mutex> g(mutex);
+	auto rows = at::empty(t.dim() ? c.transpose(dim, -1).sizes() : c.sizes(), c.options());
+	auto *p = rows.data_ptr<int64_t>();
+	std::vector<int64_t> order(k > 1 ? n : 0);
+	for (size_t i = 0; i < order.size(); i++)
+		order[i] = i;
+	for (int64_t r = 0; r < rows.numel() / std::max<int64_t>(k, 1); r++)
+		for (int64_t i = 0; i < k; i++) {
+			if (k > 1)
+				std::swap(order[i], order[i + generator() % (n - i)]);
+			p[r * k + i] = mode == Values::zeros ? i : k > 1 ? order[i] : generator() % n;
+		}
+	c.copy_(t.dim() ? rows.transpose(dim, -1) : rows);
+}
+
+int64_t wrap(int64_t dim, const Tensor &x)
+{
+	return dim < 0 ? dim + x.dim() : dim;
+}
+
+void invent_for(const Info &f, const std::vector<IValue> &args, const std::vector<IValue> &outs)
+{
+	const Tensor &x = args[0].toTensor(), &index = outs.back().toTensor();
+	for (const auto &o : outs)
+		each(o, invent);
+	if (!on_card(index) || !index.numel() || index.scalar_type() != at::kLong || span(index) > INDICES)
+		return;
+	if (f.name == "aten::topk" && x.dim()) {
+		int64_t d = wrap(args[2].toInt(), x);
+		invent_indices(index, x.size(d), index.size(d), d);
+	} else if (f.name == "aten::multinomial") {
+		invent_indices(index, x.size(-1), args[2].toBool() ? 1 : args[1].toInt(), index.dim() - 1);
+	} else if (begins(f.name, { "aten::arg" }) && f.name != "aten::argsort") {
+		int64_t n = args[1].isNone() ? x.numel() : x.dim() ? x.size(wrap(args[1].toInt(), x)) : 1;
+		invent_indices(index, n, 1, 0);
+	} else if (begins(f.name, { "aten::max", "aten::min" })) {
+		invent_indices(index, x.dim() ? x.size(wrap(args[1].toInt(), x)) : 1, 1, 0);
+	} else if (x.dim()) { /* sorted already */
+		int64_t d = x.dim() - 1;
+		for (const auto &a : args)
+			if (a.isInt()) {
+				d = wrap(a.toInt(), x);
+				break;
+			}
+		std::vector<int64_t> shape(x.dim(), 1);
+		shape[d] = x.size(d);
+		auto c = cpu_view(index);
+		c.copy_(at::arange(x.size(d), c.options()).view(shape).expand(c.sizes()));
+	}
+}
+
+/* ---- computing --------------------------------------------------------------------------------- */
+
+IValue to_cpu(const IValue &v)
+{
+	if (v.isTensor())
+		return on_card(v.toTensor()) ? IValue(cpu_view(v.toTensor())) : v;
+	if (v.isTensorList()) {
+		c10::List<Tensor> list;
+		for (const Tensor &t : v.toTensorVector())
+			list.push_back(on_card(t) ? cpu_view(t) : t);
+		return list;
+	}
+	if (v.isOptionalTensorList()) {
+		c10::List<std::optional<Tensor>> list;
+		for (const auto &t : v.toOptionalTensorVector())
+			list.push_back(t && on_card(*t) ? std::optional<Tensor>(cpu_view(*t)) : t);
+		return list;
+	}
+	if (v.isDevice() && v.toDevice().is_cuda())
+		return IValue(c10::Device(c10::kCPU));
+	return v;
+}
+
+/* The program's own random numbers on the host must not move. */
+struct KeepSeed {
+	at::Generator cpu;
+	Tensor state;
+	explicit KeepSeed(bool on)
+	{
+		if (!on)
+			return;
+		cpu = at::detail::getDefaultCPUGenerator();
+		std::lock_guard<std::mutex> g(cpu.mutex());
+		state = cpu.get_state();
+		cpu.set_current_seed(generator());
+	}
+	~KeepSeed()
+	{
+		if (!state.defined())
+			return;
+		std::lock_guard<std::mutex> g(cpu.mutex());
+		cpu.set_state(state);
+	}
+};
+
+bool compute(const c10::OperatorHandle &op, Info &f, const std::vector<IValue> &args, std::vector<IValue> &results)
+{
+	Stack stack;
+	if (f.dead)
+		return false;
+	for (size_t i = 0; i < args.size(); i++) {
+		const auto &name = op.schema().arguments()[i].name();
+		stack.push_back(name == "generator" || name == "pin_memory" ? IValue() : to_cpu(args[i]));
+	}
+	at::AutoDispatchBelowADInplaceOrView no_grad;
+	c10::impl::ExcludeDispatchKeyGuard not_again(c10::DispatchKey::Fake);
+	KeepSeed seed(f.seeded);
+	try {
+		op.callBoxed(&stack);
+	} catch (const c10::NotImplementedError &) {
+		f.dead = true;
+		return false;
+	} catch (const std::exception &) { /* the real operator says what is wrong, if something is */
+		return false;
+	}
+	results.assign(stack.begin(), stack.end());
+	return true;
+}
+
+void copy_results(const std::vector<IValue> &outs, const std::vector<IValue> &results)
+{
+	for (size_t i = 0; i < outs.size() && i < results.size(); i++) {
+		std::vector<Tensor> to, from;
+		each(outs[i], [&](const Tensor &t) { to.push_back(t); });
+		each(results[i], [&](const Tensor &t) { from.push_back(t); });
+		for (size_t k = 0; k < to.size() && k < from.size(); k++)
+			if (on_card(to[k]) && to[k].numel() && to[k].sizes() == from[k].sizes())
+				cpu_view(to[k]).copy_(from[k]);
+	}
+}
+
+/* ---- the modelled clock ------------------------------------------------------------------------ */
+
+/* Pairs (time of the host in us, modelled ns), one after each operator. */
+struct Tick {
+	int64_t host_us, model_ns;
+};
+std::vector<Tick> ticks;
+double model_ns, bytes_per_ns, flops_per_ns;
+
+double flops_of(const Info &f, const std::vector<IValue> &args, const std::vector<IValue> &outs)
+{
+	std::vector<Tensor> in, out;
+	for (const auto &a : args)
+		each(a, [&](const Tensor &t) { in.push_back(t); });
+	for (const auto &o : outs)
+		each(o, [&](const Tensor &t) { out.push_back(t); });
+	if (in.size() < 2 || out.empty())
+		return 0;
+	if (f.flops == 1) /* all but the last one are results' sizes: 2 m n k */
+		return 2.0 * double(out[0].numel()) * double(in[in.size() - 2].size(-1));
+	if (f.flops == 2) { /* each output element meets a filter; backward does it twice */
+		bool backward = f.name == "aten::convolution_backward";
+		const Tensor &w = in[backward ? 2 : 1], &y = backward ? in[0] : out[0];
+		return (backward ? 4.0 : 2.0) * double(y.numel()) * double(w.numel()) / double(std::max<int64_t>(w.size(0), 1));
+	}
+	const Tensor &q = in[0], &k = in[1];
+	if (q.dim() != 4 || k.dim() != 4)
+		return 0;
+	return (f.name.find("backward") == std::string::npos ? 4.0 : 10.0) * double(q.numel()) * double(k.size(2));
+}
+
+void tick(const Info &f, const std::vector<IValue> &args, const std::vector<IValue> &outs)
+{
+	double bytes = 0, ns;
+	timespec t;
+	if (bytes_per_ns <= 0)
+		return;
+	auto count = [&](const Tensor &x) { bytes += x.is_cuda() && !wrapped(x) ? double(x.numel()) * double(x.element_size()) : 0; };
+	for (const auto &a : args)
+		each(a, count);
+	for (const auto &o : outs)
+		each(o, count);
+	ns = std::max(bytes / bytes_per_ns, f.flops ? flops_of(f, args, outs) / flops_per_ns : 0);
+	clock_gettime(CLOCK_REALTIME, &t);
+	std::lock_guard<std::mutex> g(mutex);
+	model_ns += ns;
+	ticks.push_back({ t.tv_sec * 1000000 + t.tv_nsec / 1000, int64_t(model_ns) });
+}
+
+/* ---- the fallback ------------------------------------------------------------------------------ */
+
+struct Deeper {
+	Deeper() { depth++; }
+	~Deeper() { depth--; }
+};
+
+/* What goes in: does all of it fit, and where does it come from? */
+void judge(const Info &f, const std::vector<IValue> &args, bool *fits, Origin *origin)
+{
+	int64_t bytes = 0;
+	*fits = true;
+	*origin = COMPUTED;
+	for (size_t i = 0; i < args.size(); i++)
+		each(args[i], [&](const Tensor &t) {
+			if (!t.is_cuda())
+				return;
+			if (!on_card(t)) {
+				*fits = false;
+				*origin = NOTHING;
+				return;
+			}
+			bytes += span(t);
+			if (!small(t) && (f.writes[i] || span(t) > READ))
+				*fits = false;
+			if (!(f.over && i == 0))
+				*origin = std::min(*origin, origin_of(t));
+		});
+	*fits = *fits && bytes <= 4 * READ;
+}
+
+void write_scalar(const Tensor &t, double value)
+{
+	if (on_card(t) && t.numel() == 1)
+		cpu_view(t).fill_(value);
+}
+
+/* Values on their way to the program. */
+void tell(const Info &f, const std::vector<IValue> &args)
+{
+	const Tensor &t = args[f.name == "aten::copy_" ? 1 : 0].toTensor();
+	bool invented = origin_of(t) != COMPUTED;
+	double value;
+	if (steer && steer(f.name.c_str() + 6, invented, &value))
+		write_scalar(t, value);
+}
+
+/* nonzero and its kind ask the card how many there are. */
+uint64_t expected_count(const Info &f, const std::vector<IValue> &args, bool done, const std::vector<IValue> &results)
+{
+	const Tensor &x = args[0].toTensor();
+	if (done)
+		return uint64_t(results[0].toTensor().size(0));
+	if (mode == Values::zeros)
+		return 0;
+	return uint64_t(f.name == "aten::nonzero" && x.scalar_type() == at::kBool ? (x.numel() + 1) / 2 : x.numel());
+}
+
+void fallback(const c10::OperatorHandle &op, c10::DispatchKeySet keys, Stack *stack)
+{
+	auto below = keys & c10::DispatchKeySet(c10::DispatchKeySet::FULL_AFTER, c10::DispatchKey::Fake);
+	size_t count = op.schema().arguments().size();
+	Info &f = info(op);
+	bool card = false, wrap_inside = c10::impl::tls_local_dispatch_key_set().included_.has(c10::DispatchKey::Python);
+
+	for (size_t i = stack->size() - count; i < stack->size(); i++) {
+		const IValue &v = (*stack)[i];
+		if (v.isDevice())
+			card |= v.toDevice().is_cuda();
+		each(v, [&](const Tensor &t) {
+			card |= t.is_cuda();
+			wrap_inside |= wrapped(t);
+		});
+	}
+	if (wrap_inside || f.skip || !card || (depth > 0 && (f.mutates || depth > 2) && !f.shape && !f.scalar)) {
+		op.redispatchBoxed(below, stack);
+		return;
+	}
+	std::vector<IValue> args(stack->end() - count, stack->end()), results;
+	size_t outs_count = op.schema().returns().size();
+	Deeper deeper;
+	if (f.fresh) {
+		op.redispatchBoxed(below, stack);
+		each(stack->back(), [](const Tensor &t) { set_origin(t, NOTHING); });
+		return;
+	}
+	if (f.scalar || (f.name == "aten::copy_" && !args[0].toTensor().is_cuda()))
+		tell(f, args);
+	if (f.scalar) {
+		if (f.name == "aten::equal") {
+			bool done = compute(op, f, args, results);
+			op.redispatchBoxed(below, stack);
+			if (done)
+				stack->back() = results[0];
+		} else {
+			op.redispatchBoxed(below, stack);
+		}
+		return;
+	}
+	bool fits, done = false;
+	Origin origin;
+	judge(f, args, &fits, &origin);
+	if (f.shape) {
+		done = fits && origin != NOTHING && compute(op, f, args, results);
+		if (steer && depth == 1) {
+			double ignored;
+			steer(f.name.c_str() + 6, !done || origin != COMPUTED, &ignored);
+		}
+		if (answer)
+			answer(true, expected_count(f, args, done, results));
+	}
+	try {
+		op.redispatchBoxed(below, stack);
+	} catch (...) {
+		if (f.shape && answer)
+			answer(false, 0);
+		throw;
+	}
+	if (f.shape && answer)
+		answer(false, 0);
+	std::vector<IValue> outs(stack->end() - outs_count, stack->end());
+	if (depth == 1)
+		tick(f, args, outs);
+
+	at::AutoDispatchBelowADInplaceOrView no_grad;
+	c10::impl::ExcludeDispatchKeyGuard not_again(c10::DispatchKey::Fake);
+	bool outs_fit = true;
+	for (const auto &o : outs)
+		each(o, [&](const Tensor &t) { outs_fit &= !t.is_cuda() || (on_card(t) && small(t)); });
+	if (f.rule && !(fits && origin != NOTHING && outs_fit)) {
+		invent_for(f, args, outs);
+		for (const auto &o : outs)
+			each(o, [](const Tensor &t) { set_origin(t, t.scalar_type() == at::kLong ? INVENTED : NOTHING); });
+		return;
+	}
+	if (!f.shape && fits && outs_fit)
+		done = compute(op, f, args, results);
+	if (done && !f.mutates)
+		copy_results(outs, results);
+	if (!done && !f.mutates)
+		for (const auto &o : outs)
+			each(o, invent);
+	if (!done)
+		origin = NOTHING;
+	for (const auto &o : outs)
+		each(o, [&](const Tensor &t) { set_origin(t, origin); });
+	for (size_t i = 0; f.mutates && i < count; i++)
+		if (f.writes[i])
+			each(args[i], [&](const Tensor &t) { set_origin(t, origin); });
+}
+} // namespace
+
+TORCH_LIBRARY_IMPL(_, Fake, m)
+{
+	m.fallback(torch::CppFunction::makeFromBoxedFunction<&fallback>());
+}
+
+extern "C" {
+/* core: path of libcufrag_nogpu.so, which is loaded; roof: bytes and flops per ns of the card, 0 = no clock. */
+void cufrag_values_start(const char *core, const char *values, unsigned long long seed, double bytes, double flops, Steer to)
+{
+	void *lib = dlopen(core, RTLD_NOW | RTLD_NOLOAD);
+	if (lib)
+		answer = reinterpret_cast<void (*)(bool, uint64_t)>(dlsym(lib, "frag_nogpu_answer"));
+	mode = std::string(values) == "zeros" ? Values::zeros : std::string(values) == "random" ? Values::random : Values::rules;
+	generator.seed(seed);
+	bytes_per_ns = bytes;
+	flops_per_ns = flops;
+	steer = to;
+}
+
+/* For the calling thread. */
+void cufrag_values_thread(int on)
+{
+	c10::impl::tls_set_dispatch_key_included(c10::DispatchKey::Fake, on);
+}
+
+/* Writes the pairs of the clock, 16 bytes each. 0: done. */
+int cufrag_values_clock(const char *path)
+{
+	FILE *f = fopen(path, "wb");
+	size_t n = ticks.size();
+	if (!f)
+		return 1;
+	bool ok = fwrite(ticks.data(), sizeof(Tick), n, f) == n;
+	return fclose(f) || !ok;
+}
+}

@@ -1,0 +1,20 @@
+# what a process leaves behind becomes a .cft that says everywhere that it is an estimate
+export XDG_CACHE_HOME=$PWD/cache
+cat > program << 'END'
+echo "card $CUFRAG_NOGPU"
+cp "$TRACES/seeddemo.default.cft" "$CUFRAG_RECORD/17.pickle"
+cat > "$CUFRAG_RECORD/17.json" << 'NOTES'
+{"rank": 0, "world": 1, "torch": "2.11.0", "values": "rules", "limit_bytes": 1073741824, "steered": [
+ {"place": "train.py:42", "what": "_local_scalar_dense", "values": "invented", "count": 3},
+ {"place": "evil\u001b[31m\nvalue.py:1", "what": "nonzero", "values": "invented", "count": 1},
+ {"place": "train.py:50", "what": "copy_", "values": "computed", "count": 7}]}
+NOTES
+echo cudaNeverHeardOf > "$CUFRAG_NOGPU_CALLS"
+END
+"$CUFRAG" record --no-gpu --gpu l4 -o run.cft -- sh program
+"$CUFRAG" info run.cft | grep -A5 '^limit'
+"$CUFRAG" info --json - run.cft | grep -c '"values": "invented"'
+"$CUFRAG" verify run.cft | tail -1
+"$CUFRAG" fit run.cft --policy pytorch --json fit.json > /dev/null
+"$CUFRAG" replay run.cft --policy pytorch > /dev/null
+ls cache/cufrag/nogpu-*/libcufrag_nogpu.so | wc -l

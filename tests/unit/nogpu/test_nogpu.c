@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The pretended card as a CUDA program meets it: memory, copies, streams, captures, unknown calls. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <stdlib.h>
+
+#include <string.h>
+#include <unistd.h>
+
+#include "nogpu/nogpu.h"
+
+int frag_nogpu_cudaMalloc(void **out, size_t bytes);
+int frag_nogpu_cudaFree(void *p);
+int frag_nogpu_cudaMemGetInfo(size_t *free_bytes, size_t *total_bytes);
+int frag_nogpu_cudaMemcpy(void *to, const void *from, size_t bytes, int kind);
+int frag_nogpu_cudaMemset(void *to, int value, size_t bytes);
+int frag_nogpu_cudaGetLastError(void);
+int frag_nogpu_cudaSetDevice(int device);
+int frag_nogpu_cudaGetDeviceCount(int *count);
+int frag_nogpu_cudaDeviceGetAttribute(int *value, int which, int device);
+int frag_nogpu12_cudaGetDeviceProperties_v2(void *out, int device);
+int frag_nogpu13_cudaGetDeviceProperties(void *out, int device);
+int frag_nogpu_cuMemAddressReserve(void **out, size_t bytes, size_t align, uint64_t hint,
+				   uint64_t flags);
+int frag_nogpu_cuMemAddressFree(void *p, size_t bytes);
+int frag_nogpu_cuMemCreate(uint64_t *out, size_t bytes, const void *prop, uint64_t flags);
+int frag_nogpu_cuMemMap(void *p, size_t bytes, size_t offset, uint64_t handle, uint64_t flags);
+int frag_nogpu_cuMemUnmap(void *p, size_t bytes);
+int frag_nogpu_cuMemRelease(uint64_t handle);
+int frag_nogpu_cudaStreamCreate(void **out);
+int frag_nogpu_cudaStreamBeginCapture(void *stream, int mode);
+int frag_nogpu_cudaStreamEndCapture(void *stream, void **out);
+int frag_nogpu_cudaStreamIsCapturing(void *stream, int *status);
+int frag_nogpu_cudaEventCreate(void **out);
+int frag_nogpu_cudaEventRecord(void *event, void *stream);
+int frag_nogpu_cudaStreamWaitEvent(void *stream, void *event, unsigned flags);
+void frag_nogpu_answer(bool on, uint64_t count);
+
+static size_t left_bytes(void)
+{
+	size_t left, total;
+
+	assert_int_equal(frag_nogpu_cudaMemGetInfo(&left, &total), 0);
+	assert_true(total == 4 * FRAG_GIB);
+	return left;
+}
+
+static void card_is_the_one_described(void **state)
+{
+	unsigned char p12[1032], p13[1008];
+	int value, major12, major13;
+
+	(void)state;
+	assert_int_equal(frag_nogpu_cudaGetDeviceCount(&value), 0);
+	assert_int_equal(value, 2);
+	assert_int_equal(frag_nogpu_cudaDeviceGetAttribute(&value, 16, 0), 0);
+	assert_int_equal(value, 58);
+	assert_int_equal(frag_nogpu_cudaDeviceGetAttribute(&value, 97, 0), 0);
+	assert_int_equal(value, 99 * 1024); /* of 8.9 */
+	assert_int_equal(frag_nogpu_cudaDeviceGetAttribute(&value, 16, 2), 101);
+	assert_int_equal(frag_nogpu_cudaGetLastError(), 101);
+	assert_int_equal(frag_nogpu_cudaGetLastError(), 0);
+	assert_int_equal(frag_nogpu12_cudaGetDeviceProperties_v2(p12, 1), 0);
+	assert_int_equal(frag_nogpu13_cudaGetDeviceProperties(p13, 1), 0);
+	assert_string_equal((char *)p12, "Small card");
+	assert_memory_equal(p12, p13, 344); /* up to there they are alike */
+	memcpy(&major12, p12 + 360, sizeof(major12));
+	memcpy(&major13, p13 + 360, sizeof(major13));
+	assert_int_equal(major12, 8);
+	assert_int_equal(major13, 8);
+}
+
+static void memory_runs_out_as_on_the_card(void **state)
+{
+	size_t before = left_bytes();
+	void *a, *b;
+
+	(void)state;
+	assert_true(before == 4 * FRAG_GIB - 512 * FRAG_MIB);
+	assert_int_equal(frag_nogpu_cudaMalloc(&a, 3 * FRAG_GIB), 0);
+	assert_true(left_bytes() == before - 3 * FRAG_GIB);
+	assert_int_equal(frag_nogpu_cudaMalloc(&b, FRAG_GIB), 2);
+	assert_null(b);
+	assert_int_equal(frag_nogpu_cudaGetLastError(), 2);
+	/* the other card has its own */
+	assert_int_equal(frag_nogpu_cudaSetDevice(1), 0);
+	assert_int_equal(frag_nogpu_cudaMalloc(&b, FRAG_GIB), 0);
+	assert_int_equal(frag_nogpu_owner(b), 1);
+	assert_int_equal(frag_nogpu_owner(a), 0);
+	assert_int_equal(frag_nogpu_owner(&a), -1);
+	assert_int_equal(frag_nogpu_cudaFree(a), 0);
+	assert_int_equal(frag_nogpu_cudaFree(b), 0);
+	assert_int_equal(frag_nogpu_cudaFree(b), 1);
+	assert_int_equal(frag_nogpu_cudaSetDevice(0), 0);
+	assert_true(left_bytes() == before);
+	frag_nogpu_cudaGetLastError();
+}
+
+static void small_copies_are_real_and_large_ones_leave_zeros(void **state)
+{
+	static unsigned char host[4 << 20], back[4 << 20];
+	void *p;
+
+	(void)state;
+	memset(host, 7, sizeof(host));
+	assert_int_equal(frag_nogpu_cudaMalloc(&p, sizeof(host)), 0);
+	frag_nogpu_cudaMemcpy(p, host, 1000, 1);
+	frag_nogpu_cudaMemset((char *)p + 1000, 9, 10);
+	frag_nogpu_cudaMemcpy(back, p, 2000, 2);
+	assert_memory_equal(back, host, 1000);
+	assert_int_equal(back[1009], 9);
+	assert_int_equal(back[1010], 0);
+	frag_nogpu_cudaMemcpy(p, host, sizeof(host), 1);
+	frag_nogpu_cudaMemcpy(back, p, sizeof(back), 2);
+	assert_int_equal(back[3000], 0);
+	frag_nogpu_cudaFree(p);
+	/* what lies there next begins with zeros */
+	assert_int_equal(frag_nogpu_cudaMalloc(&p, sizeof(host)), 0);
+	frag_nogpu_cudaMemcpy(back, p, 16, 2);
+	assert_int_equal(back[0], 0);
+	frag_nogpu_cudaFree(p);
+}
+
+static void an_answer_is_brought_until_withdrawn(void **state)
+{
+	int small = 1;
+	uint64_t wide = 1;
+	void *p;
+
+	(void)state;
+	assert_int_equal(frag_nogpu_cudaMalloc(&p, 64), 0);
+	frag_nogpu_answer(true, 42);
+	frag_nogpu_cudaMemcpy(&small, p, 4, 2);
+	frag_nogpu_cudaMemcpy(&wide, p, 8, 2);
+	assert_int_equal(small, 42);
+	assert_true(wide == 42);
+	frag_nogpu_answer(false, 0);
+	frag_nogpu_cudaMemcpy(&small, p, 4, 2);
+	assert_int_equal(small, 0);
+	frag_nogpu_cudaFree(p);
+}
+
+static void mappings_follow_the_driver(void **state)
+{
+	const int prop[8] = { 1, 0, 1, 0 }; /* pinned, location: device 0 */
+	size_t before = left_bytes();
+	uint64_t handle;
+	void *range;
+
+	(void)state;
+	assert_int_equal(frag_nogpu_cuMemAddressReserve(&range, 64 * FRAG_MIB, 0, 0, 0), 0);
+	assert_int_equal(frag_nogpu_cuMemCreate(&handle, 20 * FRAG_MIB, prop, 0), 0);
+	assert_true(left_bytes() == before - 20 * FRAG_MIB);
+	assert_int_equal(frag_nogpu_cuMemMap(range, 20 * FRAG_MIB, 0, handle, 0), 0);
+	assert_int_not_equal(frag_nogpu_cuMemMap(range, 20 * FRAG_MIB, 0, handle, 0), 0);
+	assert_int_equal(frag_nogpu_cuMemRelease(handle), 0);
+	frag_nogpu_cudaMemset(range, 1, 100);
+	assert_int_equal(frag_nogpu_cuMemUnmap(range, 20 * FRAG_MIB), 0);
+	assert_true(left_bytes() == before);
+	assert_int_equal(frag_nogpu_cuMemAddressFree(range, 64 * FRAG_MIB), 0);
+	assert_int_not_equal(frag_nogpu_cuMemAddressFree(range, 64 * FRAG_MIB), 0);
+	assert_int_equal(frag_nogpu_cuMemCreate(&handle, 5 * FRAG_GIB, prop, 0), 2);
+}
+
+static int capturing(void *stream)
+{
+	int status;
+
+	assert_int_equal(frag_nogpu_cudaStreamIsCapturing(stream, &status), 0);
+	return status;
+}
+
+static void a_capture_spreads_by_events(void **state)
+{
+	void *a, *b, *event, *graph;
+
+	(void)state;
+	frag_nogpu_cudaStreamCreate(&a);
+	frag_nogpu_cudaStreamCreate(&b);
+	frag_nogpu_cudaEventCreate(&event);
+	frag_nogpu_cudaEventRecord(event, a);
+	frag_nogpu_cudaStreamWaitEvent(b, event, 0);
+	assert_false(capturing(b));
+	frag_nogpu_cudaStreamBeginCapture(a, 0);
+	frag_nogpu_cudaEventRecord(event, a);
+	frag_nogpu_cudaStreamWaitEvent(b, event, 0);
+	assert_true(capturing(a) && capturing(b));
+	assert_false(capturing(NULL));
+	frag_nogpu_cudaStreamEndCapture(a, &graph);
+	assert_non_null(graph);
+	assert_false(capturing(a) || capturing(b));
+}
+
+static void unknown_calls_are_errors_and_listed_once(void **state)
+{
+	char path[] = "/tmp/nogpu_callsXXXXXX", text[200] = "";
+	int fd = mkstemp(path);
+
+	(void)state;
+	assert_true(fd >= 0);
+	setenv("CUFRAG_NOGPU_CALLS", path, 1);
+	assert_true(frag_nogpu_is_nothing("cudaLaunchKernel"));
+	assert_true(frag_nogpu_is_nothing("cublasGemmEx"));
+	assert_false(frag_nogpu_is_nothing("cublasGetSomething"));
+	assert_false(frag_nogpu_is_nothing("cudaNeverHeardOf"));
+	assert_int_equal(frag_nogpu_unknown("cudaNeverHeardOf"), 801);
+	assert_int_equal(frag_nogpu_unknown("cublasGetSomething"), 15);
+	assert_int_equal(frag_nogpu_unknown("cudaNeverHeardOf"), 801);
+	assert_true(read(fd, text, sizeof(text) - 1) > 0);
+	assert_string_equal(text, "cudaNeverHeardOf\ncublasGetSomething\n");
+	close(fd);
+	unlink(path);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(card_is_the_one_described),
+		cmocka_unit_test(memory_runs_out_as_on_the_card),
+		cmocka_unit_test(small_copies_are_real_and_large_ones_leave_zeros),
+		cmocka_unit_test(an_answer_is_brought_until_withdrawn),
+		cmocka_unit_test(mappings_follow_the_driver),
+		cmocka_unit_test(a_capture_spreads_by_events),
+		cmocka_unit_test(unknown_calls_are_errors_and_listed_once),
+	};
+
+	setenv("CUFRAG_NOGPU",
+	       "name=Small card;total=4294967296;context=536870912;count=2;cc=8.9;sms=58", 1);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
