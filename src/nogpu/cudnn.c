@@ -6,7 +6,7 @@
  * Workspaces are what was recorded on an H200 with cuDNN 9.19 (docs/nogpu.md, "cuDNN"):
  *   attention	256 B; backward of grouped queries more: dK and dV of all query heads, in Q's
  *		type; one query token: none
- *   convolution	0, unless cudnn_conv.c knows the shape
+ *   convolution	by the rule of cudnn_conv.c
  *
  * Descriptors live as long as the process: plans look back at the graphs they were made of.
  */

@@ -9,6 +9,8 @@
 #include <frag/opt.h>
 
 #include "fit_print.h"
+#include "fit_vary.h"
+#include "cli/record/record.h"
 #include "cli/policy_texts.h"
 
 static const char *const defaults[] = {
@@ -20,7 +22,9 @@ static const char *const defaults[] = {
 };
 
 struct options {
+	struct frag_record_options record; /* first: its rows count from here */
 	struct frag_policy_texts policies;
+	const char *vary;
 };
 
 /* ---- rows: one policy on all traces ---------------------------------------------- */
@@ -189,6 +193,10 @@ static const struct frag_arg options[] = {
 	{ FRAG_ARG_OWN, "policy", FRAG_ARG_AT(struct options, policies),
 	  .set = frag_policy_texts_set_one, .value = "POLICY",
 	  .help = "one policy; may be repeated; recorded = the settings of the recording" },
+	{ FRAG_ARG_TEXT, "vary", FRAG_ARG_AT(struct options, vary), .value = "{NAME}=A..B",
+	  .help = "with --no-gpu: the greatest whole number in place of {NAME} with which the "
+		  "program "
+		  "completes on --gpu, found by recording it" },
 	{ 0 },
 };
 
@@ -199,12 +207,20 @@ static void release(void *values)
 
 static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 {
+	struct options *o = values;
+	struct frag_record_operand recorded = { 0 };
 	struct frag_fit_page page = { 0 };
-	int rc = fit(&page, values, cli, err);
+	int rc;
 
+	if (o->vary)
+		return frag_fit_vary(cli, &o->record, o->vary, err);
+	rc = frag_record_operand(cli, &o->record, &recorded, err);
+	if (!rc)
+		rc = fit(&page, o, cli, err);
 	if (!rc)
 		rc = frag_fit_status(&page);
 	page_release(&page);
+	frag_record_operand_release(&recorded);
 	return rc;
 }
 
@@ -213,23 +229,29 @@ const struct frag_cmd frag_cmd_fit = {
 	.summary = "the smallest card for each policy, and which known cards do",
 	.group = FRAG_GROUP_SIM,
 	.operands = "TRACE...",
-	.operands_min = 1,
+	.operands_min = 0,
 	.operands_max = 4096,
-	.about = "Finds for each policy the smallest capacity of a card on which the trace "
-		 "completes, to 2 MiB, by replays on simulated cards. The capacity is the total "
-		 "that the runtime reports: the CUDA context (--context, or that of --gpu) is in "
-		 "it. A card fits if it has room for the peak, so that nothing is felt of it, and "
-		 "leaves the --margin free; one that completes with less is tight. Of the settings "
-		 "that fit and spend less than 1 % of the recorded time in the driver the one that "
-		 "reserves least is named. Caching policies may fail above a capacity at which "
-		 "they complete; where that was seen, it is said. Several traces, ranks or "
-		 "devices: the worst decides. Exits with 1 if no card fits.",
-	.examples = "  cufrag fit traces/gnn.default.cft --margin 1G\n"
+	.program = "[PROGRAM]",
+	.about =
+		"Finds for each policy the smallest capacity of a card on which the trace "
+		"completes, to 2 MiB, by replays on simulated cards. The capacity is the total "
+		"that the runtime reports: the CUDA context (--context, or that of --gpu) is in "
+		"it. A card fits if it has room for the peak, so that nothing is felt of it, and "
+		"leaves the --margin free; one that completes with less is tight. Of the settings "
+		"that fit and spend less than 1 % of the recorded time in the driver the one that "
+		"reserves least is named. Caching policies may fail above a capacity at which "
+		"they complete; where that was seen, it is said. Several traces, ranks or "
+		"devices: the worst decides. Exits with 1 if no card fits. With --no-gpu a program "
+		"is recorded first (cufrag record).",
+	.examples = "  cufrag fit --no-gpu -- python train.py\n"
+		    "  cufrag fit --no-gpu --gpu l40s --vary '{batch}=1..64' -- python train.py "
+		    "--batch {batch}\n"
+		    "  cufrag fit traces/gnn.default.cft --margin 1G\n"
 		    "  cufrag fit run.pickle --cards ours.csv\n"
 		    "  cufrag fit rank*.pickle --policies 'recorded; tlsf' --json fit.json\n",
 	.shared = FRAG_CLI_CARD | FRAG_CLI_CARDS | FRAG_CLI_JSON | FRAG_CLI_CSV | FRAG_CLI_SEED |
 		  FRAG_CLI_THREADS,
-	.options = FRAG_CMD_OPTIONS(options),
+	.options = FRAG_CMD_OPTIONS(options, frag_record_nogpu_rows),
 	.options_size = sizeof(struct options),
 	.run = run,
 	.release = release,

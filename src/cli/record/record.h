@@ -59,6 +59,18 @@ int frag_nogpu_record(const struct frag_cli *cli, const struct frag_record_optio
 		      char **program, bool stdout_to_stderr, struct frag_trace **out, int *status,
 		      struct frag_err *err);
 
+/*
+ * For commands that take traces, or a program to record (--no-gpu): after it the operands are
+ * there in any case. Errors: FRAG_EUSAGE if both or neither were given.
+ */
+struct frag_record_operand {
+	char path[4096]; /* of the temporary .cft, "" = none */
+	char *list[1];
+};
+int frag_record_operand(struct frag_cli *cli, const struct frag_record_options *o,
+			struct frag_record_operand *out, struct frag_err *err);
+void frag_record_operand_release(struct frag_record_operand *o);
+
 /* Everything in `folder` that processes wrote there as one trace. Errors: FRAG_EINPUT if nothing is. */
 int frag_record_collect(const char *folder, const struct frag_cli *cli, struct frag_trace **out,
 			struct frag_err *err);

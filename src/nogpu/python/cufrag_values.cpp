@@ -37,7 +37,7 @@ using torch::jit::Stack;
 namespace
 {
 constexpr int64_t SMALL = 64 << 10;	/* computed up to this, */
-constexpr int64_t SMALL_INTEGERS = 1 << 20; /* integers and booleans up to this; */
+constexpr int64_t SMALL_INTEGERS = 32 << 20; /* integers and booleans up to this: indices decide about shapes; */
 constexpr int64_t READ = 4 << 20;	/* read up to this, if what comes out is small */
 constexpr int64_t INDICES = 64 << 20;	/* invented indices up to this */
 
@@ -155,9 +155,14 @@ int64_t span(const Tensor &t)
 	return n * t.element_size();
 }
 
+bool integers(const Tensor &t)
+{
+	return c10::isIntegralType(t.scalar_type(), true);
+}
+
 bool small(const Tensor &t)
 {
-	return span(t) <= (c10::isIntegralType(t.scalar_type(), true) ? SMALL_INTEGERS : SMALL);
+	return span(t) <= (integers(t) ? SMALL_INTEGERS : SMALL);
 }
 
 /* The same bytes as a tensor of the CPU. */
@@ -435,7 +440,7 @@ void judge(const Info &f, const std::vector<IValue> &args, bool *fits, Origin *o
 				*origin = NOTHING;
 				return;
 			}
-			bytes += span(t);
+			bytes += integers(t) ? 0 : span(t);
 			if (!small(t) && (f.writes[i] || span(t) > READ))
 				*fits = false;
 			if (!(f.over && i == 0))

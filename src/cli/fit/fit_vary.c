@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The greatest number with which a program completes on a card: bisection, each probe a
+ * recording of the whole program on the pretended card, which refuses memory as the card
+ * would. A probe completes if the program ends with status 0 and no request was refused, also
+ * none that the program caught.
+ *
+ * It is taken for granted that what completes with a number completes with every smaller one.
+ */
+#include "fit_vary.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <frag/opt.h>
+#include <frag/replay.h>
+
+struct vary {
+	const struct frag_cli *cli;
+	const struct frag_record_options *o;
+	char name[64]; /* with its braces */
+	uint64_t first, last;
+	json_t *probes;
+};
+
+static int parse(struct vary *v, const char *text, struct frag_err *err)
+{
+	const char *equals = strchr(text, '='), *at = equals;
+	size_t len = equals ? (size_t)(equals - text) : 0;
+	char *end = NULL;
+
+	if (equals && len > 2 && len < sizeof(v->name) && text[0] == '{' && equals[-1] == '}') {
+		memcpy(v->name, text, len);
+		v->first = strtoull(at + 1, &end, 10);
+		if (end != at + 1 && !strncmp(end, "..", 2)) {
+			at = end + 2;
+			v->last = strtoull(at, &end, 10);
+			if (end != at && !*end && v->first <= v->last && v->last < UINT32_MAX)
+				return 0;
+		}
+	}
+	return frag_fail(err, FRAG_EUSAGE, "'%.60s' is no range; give one as {batch}=1..64", text);
+}
+
+/* `word` with the number for the name, in new memory. */
+static char *substitute(const struct vary *v, const char *word, uint64_t n)
+{
+	size_t name = strlen(v->name), room = strlen(word) + 1, len = 0;
+	char number[24], *out;
+
+	for (const char *p = word; (p = strstr(p, v->name)); p += name)
+		room += sizeof(number);
+	out = frag_host_alloc(room);
+	if (!out)
+		return NULL;
+	snprintf(number, sizeof(number), "%" PRIu64, n);
+	while (*word) {
+		if (!strncmp(word, v->name, name)) {
+			len += (size_t)sprintf(out + len, "%s", number);
+			word += name;
+		} else {
+			out[len++] = *word++;
+		}
+	}
+	out[len] = '\0';
+	return out;
+}
+
+static uint64_t refusals(const struct frag_trace *trace)
+{
+	uint64_t count = 0;
+
+	for (uint32_t d = 0; d < trace->devs_count; d++)
+		for (size_t i = 0; i < trace->devs[d].seen_count; i++)
+			count += trace->devs[d].seen[i].kind == FRAG_SEEN_OOM;
+	return count;
+}
+
+static void tell(const struct vary *v, uint64_t n, bool fits, uint64_t peak_bytes, int status)
+{
+	json_t *one = json_object();
+	char size[32];
+
+	json_object_set_new(one, "value", json_integer((json_int_t)n));
+	json_object_set_new(one, "completes", json_boolean(fits));
+	json_object_set_new(one, "peak_reserved_bytes", json_integer((json_int_t)peak_bytes));
+	json_object_set_new(one, "exit_status", json_integer(status));
+	json_array_append_new(v->probes, one);
+	if (!v->cli->json || strcmp(v->cli->json, "-") != 0) {
+		printf("%-10s %10" PRIu64 "  %-11s  peak reserved %s\n", v->name, n,
+		       fits ? "completes" : "memory out",
+		       frag_format_bytes(peak_bytes, size, sizeof(size)));
+		fflush(stdout);
+	}
+}
+
+static int probe(struct vary *v, uint64_t n, bool *fits, struct frag_err *err)
+{
+	size_t count = 0;
+	uint64_t peak = 0;
+	struct frag_trace *trace = NULL;
+	char **words;
+	int rc = 0, status = 0;
+
+	while (v->cli->program[count])
+		count++;
+	words = frag_host_calloc(count + 1, sizeof(*words));
+	if (!words)
+		return frag_fail_nomem(err, "program");
+	for (size_t i = 0; !rc && i < count; i++) {
+		words[i] = substitute(v, v->cli->program[i], n);
+		if (!words[i])
+			rc = frag_fail_nomem(err, "program");
+	}
+	if (!rc)
+		rc = frag_nogpu_record(v->cli, v->o, words, true, &trace, &status, err);
+	if (!rc) {
+		*fits = !refusals(trace) && !status;
+		for (uint32_t d = 0; d < trace->devs_count; d++)
+			peak = FRAG_MAX(peak, frag_recorded_peak(&trace->devs[d]));
+		if (status && !refusals(trace))
+			rc = frag_fail(err, FRAG_EINPUT,
+				       "with %s = %" PRIu64
+				       " the program ended with status %d, not for want of memory",
+				       v->name, n, status);
+		else
+			tell(v, n, *fits, peak, status);
+	}
+	frag_trace_destroy(trace);
+	for (size_t i = 0; i < count; i++)
+		frag_host_free(words[i]);
+	frag_host_free(words);
+	return rc;
+}
+
+/* *best: 0 = none, if that is below the first. */
+static int bisect(struct vary *v, uint64_t *best, bool *any, struct frag_err *err)
+{
+	uint64_t low = v->first, high = v->last; /* low completes, above high nothing does */
+
+	FRAG_TRY(probe(v, low, any, err));
+	if (!*any)
+		return 0;
+	while (low < high) {
+		/* the end first: often all of the range fits */
+		uint64_t mid =
+			high == v->last && low == v->first ? high : low + (high - low + 1) / 2;
+		bool fits;
+
+		FRAG_TRY(probe(v, mid, &fits, err));
+		if (fits)
+			low = mid;
+		else
+			high = mid - 1;
+	}
+	*best = low;
+	return 0;
+}
+
+int frag_fit_vary(const struct frag_cli *cli, const struct frag_record_options *o, const char *text,
+		  struct frag_err *err)
+{
+	struct vary v = { .cli = cli, .o = o };
+	const char *card = cli->card.name ? cli->card.name : "h200";
+	bool any = false, to_stdout = cli->json && !strcmp(cli->json, "-");
+	uint64_t best = 0;
+	json_t *root;
+	int rc;
+
+	FRAG_TRY(parse(&v, text, err));
+	if (!cli->program || !o->no_gpu)
+		return frag_fail(err, FRAG_EUSAGE,
+				 "--vary records a program: give --no-gpu and -- PROGRAM");
+	v.probes = json_array();
+	rc = bisect(&v, &best, &any, err);
+	if (rc) {
+		json_decref(v.probes);
+		return rc;
+	}
+	if (!to_stdout && any)
+		printf("answer: %s = %" PRIu64 " is the greatest of %" PRIu64 " to %" PRIu64
+		       " with which it completes on %s (estimated)\n",
+		       v.name, best, v.first, v.last, card);
+	else if (!to_stdout)
+		printf("answer: not even %s = %" PRIu64 " completes on %s (estimated)\n", v.name,
+		       v.first, card);
+	root = frag_cli_json_head(cli);
+	json_object_set_new(root, "estimated", json_true());
+	json_object_set_new(root, "name", json_string(v.name));
+	json_object_set_new(root, "largest", any ? json_integer((json_int_t)best) : json_null());
+	json_object_set_new(root, "probes", v.probes);
+	if (cli->json)
+		rc = frag_cli_json_write(cli, root, err);
+	else
+		json_decref(root);
+	return rc ? rc : any ? FRAG_EXIT_DONE : FRAG_EXIT_CONDITION;
+}

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cufrag fit --vary: how much of something a card takes, found by recording. */
+#ifndef FRAG_CLI_FIT_VARY_H
+#define FRAG_CLI_FIT_VARY_H
+
+#include "cli/record/record.h"
+
+/* text: "{NAME}=A..B". Returns an exit status (1: not even A completes) or an error. */
+int frag_fit_vary(const struct frag_cli *cli, const struct frag_record_options *o, const char *text,
+		  struct frag_err *err);
+
+#endif

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A program in place of a trace: recorded into a temporary .cft, which becomes the only operand. */
+#include "record.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static int make_file(char *path, size_t cap, struct frag_err *err)
+{
+	const char *dir = getenv("TMPDIR");
+	int fd;
+
+	snprintf(path, cap, "%s/cufrag-XXXXXX.cft", dir && *dir ? dir : "/tmp");
+	fd = mkstemps(path, 4);
+	if (fd < 0)
+		return frag_fail(err, FRAG_EOUTPUT, "cannot create '%s': %s", path,
+				 strerror(errno));
+	close(fd);
+	return 0;
+}
+
+/* Named after the script, or the program. */
+static int set_name(struct frag_trace *trace, char **program, struct frag_err *err)
+{
+	const char *word = program[0], *slash;
+
+	for (char **p = program; *p; p++) {
+		size_t n = strlen(*p);
+
+		if (n > 3 && !strcmp(*p + n - 3, ".py")) {
+			word = *p;
+			break;
+		}
+	}
+	slash = strrchr(word, '/');
+	frag_host_free(trace->name);
+	trace->name = frag_host_strdup(slash ? slash + 1 : word);
+	return trace->name ? 0 : frag_fail_nomem(err, "trace");
+}
+
+int frag_record_operand(struct frag_cli *cli, const struct frag_record_options *o,
+			struct frag_record_operand *out, struct frag_err *err)
+{
+	struct frag_trace *trace = NULL;
+	int rc, status;
+
+	if (cli->program && cli->operands_count)
+		return frag_fail(err, FRAG_EUSAGE, "a trace and a program: give one of them");
+	if (!cli->program)
+		return cli->operands_count
+			       ? 0
+			       : frag_fail(err, FRAG_EUSAGE, "no trace and no program to record");
+	if (!o->no_gpu)
+		return frag_fail(err, FRAG_EUSAGE,
+				 "a program is recorded here with --no-gpu; cufrag record has "
+				 "other "
+				 "ways");
+	FRAG_TRY(frag_nogpu_record(cli, o, cli->program, true, &trace, &status, err));
+	if (status)
+		frag_cli_note(cli,
+			      "the program ended with status %d; what it did until then counts",
+			      status);
+	rc = set_name(trace, cli->program, err);
+	if (!rc)
+		rc = make_file(out->path, sizeof(out->path), err);
+	if (!rc) {
+		rc = frag_trace_write_cft(trace, out->path, err);
+		out->list[0] = out->path;
+		cli->operands = out->list;
+		cli->operands_count = 1;
+	}
+	frag_trace_destroy(trace);
+	return rc;
+}
+
+void frag_record_operand_release(struct frag_record_operand *o)
+{
+	if (*o->path)
+		unlink(o->path);
+	o->path[0] = '\0';
+}
