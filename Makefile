@@ -290,6 +290,11 @@ test-run: tests-build
 test-gpu: tests-build
 	@scripts/build/run_tests.sh --gpu $(B)
 
+#: test-torch fetch PyTorch into build/torch-env (1 to 2 GB) and record small trainings without a GPU
+.PHONY: test-torch
+test-torch: $(B)/cufrag
+	@tests/torch/run.sh --fetch $(B)/cufrag
+
 #: asan       check under AddressSanitizer and UndefinedBehaviorSanitizer
 asan:
 	$(AGAIN) $(call other,asan) check

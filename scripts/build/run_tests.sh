@@ -94,6 +94,7 @@ list_tests() {
 		done
 	done
 	local scripts=(cli golden report scripts threads)
+	[ "$mode" = full ] && scripts+=(torch)
 	case $mode in
 	gpu) scripts=() ;;
 	threads) scripts=(threads) ;;

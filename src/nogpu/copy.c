@@ -20,6 +20,15 @@ void frag_nogpu_answer(bool on, uint64_t count)
 	answer = count;
 }
 
+/* Who wants to know what the program brings from the host: addresses on the card. */
+static void (*uploaded)(const void *to);
+
+__attribute__((visibility("default"))) void frag_nogpu_on_upload(void (*told)(const void *to));
+void frag_nogpu_on_upload(void (*told)(const void *to))
+{
+	uploaded = told;
+}
+
 NOGPU_ENTRY(int, cudaMemcpyAsync,
 	    (void *to, const void *from, size_t bytes, int kind, void *stream))
 {
@@ -28,8 +37,10 @@ NOGPU_ENTRY(int, cudaMemcpyAsync,
 	(void)kind, (void)stream;
 	if (answering && (bytes == 4 || bytes == 8) && from_card && !to_card) {
 		memcpy(to, &answer, bytes); /* little endian: the low part */
-	} else if (!to_card || bytes <= NOGPU_COPY_MAX) {
+	} else if (!to_card || bytes <= (from_card ? NOGPU_COPY_MAX : NOGPU_UPLOAD_MAX)) {
 		memmove(to, from, bytes);
+		if (to_card && !from_card && uploaded)
+			uploaded(to);
 	}
 	return NOGPU_OK;
 }

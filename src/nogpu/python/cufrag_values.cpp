@@ -199,6 +199,13 @@ void set_origin(const Tensor &t, Origin value)
 	origins[t.storage().data()] = value;
 }
 
+/* From the host, by whatever way: copies inside of the library itself do not pass the dispatcher. */
+void note_upload(const void *to)
+{
+	std::lock_guard<std::mutex> g(mutex);
+	origins[to] = COMPUTED;
+}
+
 template <class F> void each(const IValue &v, F f)
 {
 	if (v.isTensor()) {
@@ -541,6 +548,10 @@ void fallback(const c10::OperatorHandle &op, c10::DispatchKeySet keys, Stack *st
 	std::vector<IValue> outs(stack->end() - outs_count, stack->end());
 	if (depth == 1)
 		tick(f, args, outs);
+	if (depth == 1 && steer && f.name == "aten::_to_copy" && outs[0].toTensor().is_cpu()) {
+		double ignored;
+		steer("copy_", origin != COMPUTED, &ignored);
+	}
 
 	at::AutoDispatchBelowADInplaceOrView no_grad;
 	c10::impl::ExcludeDispatchKeyGuard not_again(c10::DispatchKey::Fake);
@@ -580,8 +591,12 @@ extern "C" {
 void cufrag_values_start(const char *core, const char *values, unsigned long long seed, double bytes, double flops, Steer to)
 {
 	void *lib = dlopen(core, RTLD_NOW | RTLD_NOLOAD);
-	if (lib)
+	if (lib) {
 		answer = reinterpret_cast<void (*)(bool, uint64_t)>(dlsym(lib, "frag_nogpu_answer"));
+		auto watch = reinterpret_cast<void (*)(void (*)(const void *))>(dlsym(lib, "frag_nogpu_on_upload"));
+		if (watch)
+			watch(note_upload);
+	}
 	mode = std::string(values) == "zeros" ? Values::zeros : std::string(values) == "random" ? Values::random : Values::rules;
 	generator.seed(seed);
 	bytes_per_ns = bytes;

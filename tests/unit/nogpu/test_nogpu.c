@@ -101,7 +101,7 @@ static void memory_runs_out_as_on_the_card(void **state)
 
 static void small_copies_are_real_and_large_ones_leave_zeros(void **state)
 {
-	static unsigned char host[4 << 20], back[4 << 20];
+	static unsigned char host[10 << 20], back[10 << 20];
 	void *p;
 
 	(void)state;

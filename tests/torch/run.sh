@@ -1,0 +1,86 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Small trainings with the real PyTorch on the pretended card: run.sh [--fetch] PROGRAM
+# The wheel lies in a folder of its own, $TORCH_ENV (build/torch-env), where --fetch puts it (1 to 2 GB); without
+# that folder everything is skipped. Nothing is installed anywhere else.
+# Last line: N passed, N failed, N skipped.
+set -uo pipefail
+cd "$(dirname "$0")/../.." || exit 1
+env=${TORCH_ENV:-$PWD/build/torch-env}
+if [ "${1:-}" = --fetch ]; then
+	shift
+	if [ ! -x "$env/bin/python" ]; then
+		python3 -m venv "$env.new" && "$env.new/bin/pip" install -q --no-deps torch &&
+			"$env.new/bin/pip" install -q filelock typing-extensions sympy networkx jinja2 fsspec numpy setuptools &&
+			rm -rf "$env" && mv "$env.new" "$env" || { echo "cannot fetch PyTorch"; exit 1; }
+	fi
+fi
+cufrag=$(realpath "${1:?usage: run.sh [--fetch] PROGRAM}")
+if [ ! -x "$env/bin/python" ]; then
+	echo "skipped torch: no PyTorch in $env (make test-torch fetches it)"
+	echo "0 passed, 0 failed, 1 skipped"
+	exit 0
+fi
+root=$PWD
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+export XDG_CACHE_HOME=${XDG_CACHE_HOME:-$root/build/torch-cache}
+mkdir -p "$XDG_CACHE_HOME"
+python=$env/bin/python
+
+record() { "$cufrag" record --no-gpu "$@" > log 2>&1 || { cat log; return 1; }; }
+verified() { "$cufrag" verify "$1" 2> err | tail -1 | grep -qx 'verdict: identical' || { "$cufrag" verify "$1"; return 1; }; }
+
+test_training_is_recorded_and_replays_identically() {
+	record --gpu l4 -o run.cft -- "$python" "$root/tests/torch/train.py" plain || return
+	grep -q 'NVIDIA L4 8.9 58' log && verified run.cft &&
+		"$cufrag" info run.cft | grep -q 'invented .* at .*train.py:' &&
+		"$cufrag" fit run.cft --policy pytorch 2> err > /dev/null && grep -q 'is an estimate' err
+}
+
+test_expandable_segments() {
+	PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True record -o run.cft -- "$python" "$root/tests/torch/train.py" plain &&
+		verified run.cft && "$cufrag" info run.cft | grep -q 'expandable segments on'
+}
+
+test_out_of_memory_is_that_of_the_card() {
+	record --capacity 1G --context 512M -o run.cft -- "$python" "$root/tests/torch/train.py" oom || return
+	grep -q 'caught OutOfMemoryError' log && verified run.cft
+}
+
+test_small_values_are_computed() {
+	record -o run.cft -- "$python" "$root/tests/torch/train.py" values || return
+	grep -qx 'values 6 3 \[1, 4\] \[1, 2, 5\] True' log || { cat log; return 1; }
+}
+
+test_captures_use_private_pools() {
+	record -o run.cft -- "$python" "$root/tests/torch/train.py" graph && verified run.cft
+}
+
+test_one_rank_of_eight() {
+	record --ranks 0,5 --world 8 -o run.cft -- "$python" "$root/tests/torch/train.py" ddp || return
+	grep -q 'rank 5 of 8 done' log && grep -q '2 devices' log && verified run.cft
+}
+
+test_the_greatest_batch() {
+	"$cufrag" fit --no-gpu --capacity 1200M --context 512M --vary '{b}=1..64' -- "$python" "$root/tests/torch/train.py" batch '{b}' > out 2> log ||
+		{ cat out log; return 1; }
+	local best
+	best=$(sed -n 's/^answer: {b} = \([0-9]*\) is.*/\1/p' out)
+	[ -n "$best" ] && [ "$best" -gt 1 ] && [ "$best" -lt 64 ] || { cat out; return 1; }
+	grep -q "$((best + 1))  memory out" out && grep -q "$best  completes" out
+}
+
+passed=0 failed=0
+for case in $(declare -F | awk '{ print $3 }' | grep '^test_'); do
+	mkdir "$scratch/$case"
+	if (cd "$scratch/$case" && "$case") > "$scratch/output" 2>&1; then
+		passed=$((passed + 1))
+	else
+		failed=$((failed + 1))
+		echo "failed $case"
+		cat "$scratch/output"
+	fi
+done
+echo "$passed passed, $failed failed, 0 skipped"
+[ $failed -eq 0 ]
