@@ -71,9 +71,14 @@ static uint64_t refusals(const struct frag_trace *trace)
 {
 	uint64_t count = 0;
 
-	for (uint32_t d = 0; d < trace->devs_count; d++)
-		for (size_t i = 0; i < trace->devs[d].seen_count; i++)
-			count += trace->devs[d].seen[i].kind == FRAG_SEEN_OOM;
+	for (uint32_t d = 0; d < trace->devs_count; d++) {
+		const struct frag_trace_dev *dev = &trace->devs[d];
+
+		for (size_t i = 0; i < dev->seen_count; i++)
+			count += dev->seen[i].kind == FRAG_SEEN_OOM;
+		for (size_t i = 0; i < dev->events_count; i++)
+			count += dev->events[i].kind == FRAG_EV_REFUSED;
+	}
 	return count;
 }
 

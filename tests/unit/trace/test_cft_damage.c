@@ -81,9 +81,9 @@ static void test_other_version(void **state)
 	struct frag_err err = { 0 };
 
 	(void)state;
-	im.bytes[FRAG_CFT_MAGIC_BYTES] = 3;
+	im.bytes[FRAG_CFT_MAGIC_BYTES] = 4;
 	assert_int_equal(cft_image_read(im.bytes, im.len, NULL, &back, &err), FRAG_EINPUT);
-	assert_non_null(strstr(err.msg, "version 3"));
+	assert_non_null(strstr(err.msg, "version 4"));
 	free(im.bytes);
 	frag_trace_destroy(t);
 }
