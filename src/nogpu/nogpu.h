@@ -45,7 +45,8 @@ enum nogpu_error {
 #define NOGPU_CARDS_MAX 16
 /* Copies and fills up to this really happen; larger ones leave zeros (docs/nogpu.md, "Values"). */
 #define NOGPU_COPY_MAX (2 * FRAG_MIB)
-#define NOGPU_UPLOAD_MAX (8 * FRAG_MIB) /* from the host: indices, not yet weights of a large model */
+#define NOGPU_UPLOAD_MAX \
+	(8 * FRAG_MIB) /* from the host: indices, not yet weights of a large model */
 
 /* What the program sees of a card; from CUFRAG_NOGPU, "key=value;…" (card.c). */
 struct nogpu_card {
