@@ -59,9 +59,9 @@ LDFLAGS_fuzz   := -fsanitize=address,undefined
 ifeq ($(filter $(BUILD),release debug asan tsan cov fuzz),)
   $(error BUILD=$(BUILD) is none of release debug asan tsan cov fuzz)
 endif
-PKGS     := libarchive libzstd jansson libxxhash
+PKGS     := libarchive libzstd jansson libxxhash sqlite3
 PKG_CF   := $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
-PKG_LD   := $(shell pkg-config --libs $(PKGS) 2>/dev/null || echo -larchive -lzstd -ljansson -lxxhash)
+PKG_LD   := $(shell pkg-config --libs $(PKGS) 2>/dev/null || echo -larchive -lzstd -ljansson -lxxhash -lsqlite3)
 CPPFLAGS += -D_GNU_SOURCE -Isrc/include -Isrc -Ipolicies -Ipolicies/common -I$(GEN) $(PKG_CF)
 ALL_CFLAGS  := -std=c17 $(WARN) $(CFLAGS_$(BUILD)) $(CFLAGS)
 # as needed: libarchive is opened when a compressed file is (src/trace/input/archive_lib.c)

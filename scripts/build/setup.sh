@@ -25,6 +25,7 @@ needs() {
 	header archive.h     libarchive-dev
 	header zstd.h        libzstd-dev
 	header jansson.h     libjansson-dev
+	header sqlite3.h     libsqlite3-dev
 	header xxhash.h      libxxhash-dev
 	END
 	[ "$1" = ci ] && cat <<-'END'

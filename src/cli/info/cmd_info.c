@@ -11,6 +11,7 @@
 #include <frag/torch.h>
 #include <frag/trace.h>
 
+#include "trace/log/log.h"
 #include "trace/source.h"
 #include "cli/common.h"
 #include "cli/estimate.h"
@@ -91,6 +92,37 @@ static void print_settings(const struct frag_trace_settings *s)
 				      : "not recorded");
 }
 
+/* "kineto without streams, beginning": what the log does not say, at the end of its format. */
+static const char *lacks_of(const struct frag_trace *t, int *format_len)
+{
+	const char *format = t->format ? t->format : "unknown";
+	const char *lacks = strstr(format, FRAG_LOG_LACKS);
+
+	*format_len = lacks ? (int)(lacks - format) : (int)strlen(format);
+	return lacks ? lacks + strlen(FRAG_LOG_LACKS) : NULL;
+}
+
+static bool lacks(const struct frag_trace *t, const char *word)
+{
+	int len;
+	const char *list = lacks_of(t, &len);
+
+	return list && strstr(list, word);
+}
+
+static void print_format(const struct frag_trace *t)
+{
+	int len;
+	const char *list = lacks_of(t, &len);
+
+	label(0, "format");
+	printf("%.*s\n", len, t->format ? t->format : "unknown");
+	if (list) {
+		label(0, "not in it");
+		printf("%s\n", list);
+	}
+}
+
 static void print_head(const struct frag_trace *t)
 {
 	time_t start = (time_t)(t->start_us / 1000000);
@@ -99,8 +131,7 @@ static void print_head(const struct frag_trace *t)
 
 	label(0, "trace");
 	printf("%s\n", t->name ? t->name : "");
-	label(0, "format");
-	printf("%s\n", t->format ? t->format : "unknown");
+	print_format(t);
 	if (t->start_us && gmtime_r(&start, &tm) && strftime(buf, sizeof(buf), "%F %T UTC", &tm)) {
 		label(0, "recorded");
 		printf("%s\n", buf);
@@ -160,13 +191,21 @@ static void print_marks(const struct frag_info *info, const struct frag_trace *t
 	}
 }
 
-static void print_history(const struct frag_info *info)
+static void print_history(const struct frag_info *info, const struct frag_trace *t)
 {
 	const struct frag_trace_dev *dev = info->dev;
+	bool late = lacks(t, "beginning");
 	char a[32], b[32];
 
 	label(2, "history");
-	if (info->initial_blocks_count)
+	if (late && !info->initial_blocks_count && !dev->uncertain_blocks)
+		printf("of what was live before the log, nothing is known");
+	else if (late)
+		printf("%s in %s blocks that the log frees were live before it, others are not "
+		       "known",
+		       frag_format_bytes(info->initial_bytes, a, sizeof(a)),
+		       grouped(info->initial_blocks_count, b));
+	else if (info->initial_blocks_count)
 		printf("began late%s: %s in %s blocks were live before",
 		       dev->truncated ? ", its oldest entries were lost" : "",
 		       frag_format_bytes(info->initial_bytes, a, sizeof(a)),
@@ -174,10 +213,14 @@ static void print_history(const struct frag_info *info)
 	else
 		printf("%s",
 		       dev->truncated ? "its oldest entries were lost" : "from the beginning");
-	printf(", over %s\n", duration(info->duration_us, a, sizeof(a)));
+	if (lacks(t, "times"))
+		puts("");
+	else
+		printf(", over %s\n", duration(info->duration_us, a, sizeof(a)));
 	if (dev->uncertain_blocks) {
 		label(2, "");
-		printf("the size of %s of these blocks is not determined by the file\n",
+		printf(late ? "%s frees of blocks whose size the log never tells are left out\n"
+			    : "the size of %s of these blocks is not determined by the file\n",
 		       grouped(dev->uncertain_blocks, a));
 	}
 }
@@ -193,7 +236,7 @@ static void print_evidence(const struct frag_trace_dev *dev, const struct frag_s
 		puts("none: verify has nothing to compare with");
 }
 
-static void print_peak(const struct frag_info *info)
+static void print_peak(const struct frag_info *info, const struct frag_trace *t)
 {
 	const struct frag_info_peak *p = &info->peak;
 	char a[32], b[32], c[32];
@@ -205,7 +248,8 @@ static void print_peak(const struct frag_info *info)
 	}
 	printf("%s in %s blocks, at event %" PRIu64 " (%s, %" PRIu64 " steps done)\n",
 	       frag_format_bytes(p->bytes, a, sizeof(a)), grouped(p->blocks_count, b), p->event,
-	       duration(p->time_us, c, sizeof(c)), p->step);
+	       lacks(t, "times") ? "time not recorded" : duration(p->time_us, c, sizeof(c)),
+	       p->step);
 	label(2, "never freed");
 	printf("%s %s\n", grouped(info->kept_count, a),
 	       info->kept_count == 1 ? "request" : "requests");
@@ -250,26 +294,28 @@ static int print_sizes(const struct frag_info *info, struct frag_err *err)
 	return rc;
 }
 
-static int print_lifetimes(const struct frag_info *info, struct frag_err *err)
+static int print_lifetimes(const struct frag_info *info, const struct frag_trace *t,
+			   struct frag_err *err)
 {
 	static const char *const heads[] = { "lifetime", "p50", "p90", "p99", "max" };
-	struct frag_table t;
+	struct frag_table table;
 	char a[40];
 	int rc;
 
-	frag_list_heads(&t, FRAG_ARRAY_LEN(heads), 0x1e, heads);
-	frag_table_cell(&t, "in events");
+	frag_list_heads(&table, FRAG_ARRAY_LEN(heads), 0x1e, heads);
+	frag_table_cell(&table, "in events");
 	for (size_t i = 0; i < FRAG_INFO_QUANTILES; i++)
 		frag_table_cell(
-			&t, "%s",
+			&table, "%s",
 			grouped(frag_hist_quantile(&info->life_events, frag_info_quantiles[i]), a));
-	frag_table_cell(&t, "in time");
-	for (size_t i = 0; i < FRAG_INFO_QUANTILES; i++)
-		frag_table_cell(&t, "%s",
+	if (!lacks(t, "times"))
+		frag_table_cell(&table, "in time");
+	for (size_t i = 0; i < FRAG_INFO_QUANTILES && !lacks(t, "times"); i++)
+		frag_table_cell(&table, "%s",
 				duration(frag_hist_quantile(&info->life_us, frag_info_quantiles[i]),
 					 a, sizeof(a)));
-	rc = frag_list_print(&t, 2, err);
-	frag_table_release(&t);
+	rc = frag_list_print(&table, 2, err);
+	frag_table_release(&table);
 	return rc;
 }
 
@@ -281,21 +327,24 @@ static int print_device(const struct frag_info *info, const struct frag_trace *t
 	printf("\ndevice %u\n", dev->ordinal);
 	print_counts(info);
 	label(2, "streams");
-	printf("%u\n", dev->streams_count);
+	if (lacks(t, "streams"))
+		puts("not recorded");
+	else
+		printf("%u\n", dev->streams_count);
 	if (dev->pools_count > 1) {
 		label(2, "private pools");
 		printf("%u\n", dev->pools_count - 1);
 	}
 	print_marks(info, t);
-	print_history(info);
+	print_history(info, t);
 	print_evidence(dev, counts);
-	print_peak(info);
+	print_peak(info, t);
 	if (!info->kinds[FRAG_EV_ALLOC])
 		return 0;
 	puts("");
 	FRAG_TRY(print_sizes(info, err));
 	puts("");
-	return print_lifetimes(info, err);
+	return print_lifetimes(info, t, err);
 }
 
 /* ---- JSON ---------------------------------------------------------------------- */
@@ -323,7 +372,12 @@ static json_t *trace_json(const struct frag_trace *t, const struct frag_info *in
 		json_array_append_new(devices, frag_info_json(&infos[d], &counts));
 	}
 	json_object_set_new(o, "trace", json_string(t->name ? t->name : ""));
-	json_object_set_new(o, "format", json_string(t->format ? t->format : ""));
+	int format_len;
+	const char *list = lacks_of(t, &format_len);
+
+	json_object_set_new(o, "format",
+			    json_stringn(t->format ? t->format : "unknown", (size_t)format_len));
+	json_object_set_new(o, "not_recorded", list ? json_string(list) : json_null());
 	json_object_set_new(o, "start_us",
 			    t->start_us ? frag_info_number(t->start_us) : json_null());
 	json_object_set_new(o, "torch", release_json(&t->settings));

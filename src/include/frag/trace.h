@@ -180,8 +180,8 @@ struct frag_stacks {
 struct frag_strings; /* interned strings, see strings.h of src/trace */
 
 struct frag_trace {
-	char *name;	   /* shown in tables: file name without folders and endings */
-	char *format;	   /* "torch-snapshot", "cft", … */
+	char *name;   /* shown in tables: file name without folders and endings */
+	char *format; /* "torch-snapshot", "csv without times, beginning": what a log does not say */
 	uint64_t start_us; /* Unix time of event time 0, 0 = unknown */
 	struct frag_trace_dev *devs;
 	uint32_t devs_count;

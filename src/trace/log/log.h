@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From a log of allocations and frees, as tools write them, to a struct frag_trace: identifiers (addresses
+ * mostly) become slots. Shared by all readers of logs. What a log does not say stays unknown:
+ * the format's name in the trace then ends with FRAG_LOG_LACKS and a list, which .cft keeps and
+ * cufrag info shows.
+ *
+ * - A free of something that was never allocated ends a block from before the log: it is live from the
+ *   beginning if the free tells its size, else left out and counted (uncertain_blocks).
+ * - Requests of 0 bytes, and frees of what they gave, are no events.
+ * - Time never goes back: what several threads wrote out of order gets the time of the line before.
+ *
+ * Ownership: init/release; entries are values, copied. Memory: a fixed size for each entry.
+ */
+#ifndef FRAG_TRACE_LOG_H
+#define FRAG_TRACE_LOG_H
+
+#include <frag/trace.h>
+
+#include "trace/input/input.h"
+
+#define FRAG_LOG_UNKNOWN UINT64_MAX
+#define FRAG_LOG_DEVICES_MAX 64u
+#define FRAG_LOG_LACKS " without "
+
+enum frag_log_action {
+	FRAG_LOG_ALLOC,
+	FRAG_LOG_FREE,
+	FRAG_LOG_REFUSED, /* a request that failed */
+	FRAG_LOG_TRIM,
+};
+
+struct frag_log_entry {
+	enum frag_log_action action;
+	uint32_t device; /* ordinal */
+	uint64_t id;	 /* 0: the null pointer, its frees are nothing */
+	uint64_t bytes;	 /* the rest may be FRAG_LOG_UNKNOWN, but the bytes of a request */
+	uint64_t stream;
+	uint64_t time_us; /* any origin; Unix time from 2001 on is kept as that */
+	uint64_t line;	  /* for messages; or an offset, see frag_log_init */
+};
+
+struct frag_log_dev;
+struct frag_log {
+	struct frag_log_dev *devs;
+	size_t devs_count, devs_cap;
+	uint64_t first_us, last_us; /* FRAG_LOG_UNKNOWN: none so far */
+	bool times_seen, streams_seen, early;
+	int64_t device; /* the only one to keep, -1 = all */
+	const char *place;
+};
+
+/* place: what `line` counts ("line", "offset", "row"). options: as of frag_trace_read. */
+int frag_log_init(struct frag_log *log, const char *place, const char *options,
+		  struct frag_err *err);
+/* Errors: FRAG_EINPUT for what cannot be, with the line; FRAG_ENOMEM. */
+int frag_log_add(struct frag_log *log, const struct frag_log_entry *e, struct frag_err *err);
+/* By time (of any unit), then by line: for files that are in no order of time. */
+void frag_log_sort(struct frag_log_entry *list, size_t count);
+/* format: the reader's name. Errors: FRAG_EINPUT if there were no events. */
+int frag_log_finish(struct frag_log *log, const char *format, struct frag_trace **out,
+		    struct frag_err *err);
+void frag_log_release(struct frag_log *log);
+
+/* ---- lines ------------------------------------------------------------------------ */
+
+struct frag_log_lines {
+	struct frag_input *in;
+	uint64_t line; /* of the one in hand, from 1 */
+	char *text;    /* without its end; zero-terminated */
+	size_t len, cap;
+};
+
+/* 1: the next line that is not blank; 0: the end of the file; or an error. max_bytes: of a line. */
+int frag_log_next_line(struct frag_log_lines *l, size_t max_bytes, struct frag_err *err);
+void frag_log_lines_release(struct frag_log_lines *l);
+
+/* Cuts the next field of a CSV off, blanks around it removed. NULL: there is none. */
+char *frag_log_next_field(char **at);
+/* "123" or "0x7f"; "(nil)" is 0. "" and NULL are FRAG_LOG_UNKNOWN. False: not a number. */
+bool frag_log_number(const char *text, uint64_t *out);
+
+/*
+ * The first line within the bytes that a probe gets: copied into buf (cut to cap), trimmed. False
+ * where there is none that ends in time.
+ */
+bool frag_log_first_line(const unsigned char *bytes, size_t len, char *buf, size_t cap);
+
+/* ---- JSON (json_t of jansson) ------------------------------------------------------ */
+
+struct json_t;
+typedef int (*frag_log_object_fn)(void *ctx, const struct json_t *object, uint64_t line,
+				  struct frag_err *err);
+/* One object per line, handed to fn in order. */
+int frag_log_json_lines(struct frag_input *in, frag_log_object_fn fn, void *ctx,
+			struct frag_err *err);
+/* An integer, or a text with one; absent: FRAG_LOG_UNKNOWN. False: something else. */
+bool frag_log_json_number(const struct json_t *object, const char *key, uint64_t *out);
+/* The first line as an object, NULL if it is none; the caller's (json_decref). */
+struct json_t *frag_log_first_object(const unsigned char *bytes, size_t len);
+
+/* The word for an action ("alloc", "malloc", "allocate", …). False: none of them. */
+bool frag_log_word(const char *word, enum frag_log_action *out);
+
+#endif

@@ -1,0 +1,420 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Logs to traces, see log.h. While entries come in, an event holds the number of its allocation where its
+ * slot will be, and streams in the order they turned up: slots can be given only when it is known
+ * what was live before the first line.
+ */
+#include "log.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/addr_map.h"
+#include "lib/grow.h"
+#include "trace/trace_options.h"
+
+#define TIME_MAX ((1ull << 40) - 1)
+#define UNIX_FROM_US 978307200000000ull /* 2001 */
+#define NO_SLOT UINT32_MAX
+#define NUMBER_EMPTY (NO_SLOT - 1) /* a request of 0 bytes */
+
+struct early {
+	uint64_t bytes;
+	uint32_t number; /* of the allocation */
+	uint16_t stream;
+};
+
+struct live {
+	uint64_t bytes;
+	uint16_t stream;
+};
+
+struct frag_log_dev {
+	uint32_t ordinal;
+	struct frag_event *events;
+	size_t count, cap;
+	struct live *allocs; /* by number */
+	size_t allocs_count, allocs_cap;
+	struct frag_addr_map live; /* id -> number */
+	struct early *early;
+	size_t early_count, early_cap;
+	uint64_t unknown_frees;
+	uint64_t *streams; /* handles as they came; [0] = 0 */
+	size_t streams_count, streams_cap;
+	struct frag_addr_map stream_of;
+};
+
+int frag_log_init(struct frag_log *log, const char *place, const char *options,
+		  struct frag_err *err)
+{
+	struct frag_trace_options o;
+
+	FRAG_TRY(frag_trace_options_parse(options, &o, err));
+	*log = (struct frag_log){ .first_us = FRAG_LOG_UNKNOWN,
+				  .last_us = FRAG_LOG_UNKNOWN,
+				  .device = o.device,
+				  .place = place };
+	return 0;
+}
+
+/* ---- entries ----------------------------------------------------------------------- */
+
+static int fail_entry(const struct frag_log *log, const struct frag_log_entry *e, const char *what,
+		      struct frag_err *err)
+{
+	return frag_fail_at(err, FRAG_EINPUT, e->line, "%s %llu: %s (id 0x%llx)", log->place,
+			    (unsigned long long)e->line, what, (unsigned long long)e->id);
+}
+
+static int device_of(struct frag_log *log, const struct frag_log_entry *e,
+		     struct frag_log_dev **out, struct frag_err *err)
+{
+	struct frag_log_dev *dev;
+
+	for (size_t i = 0; i < log->devs_count; i++) {
+		if (log->devs[i].ordinal == e->device) {
+			*out = &log->devs[i];
+			return 0;
+		}
+	}
+	if (log->devs_count == FRAG_LOG_DEVICES_MAX)
+		return fail_entry(log, e, "more than 64 devices", err);
+	FRAG_TRY(FRAG_GROW(log->devs, log->devs_count, log->devs_cap, "devices", err));
+	dev = &log->devs[log->devs_count];
+	*dev = (struct frag_log_dev){ .ordinal = e->device };
+	log->devs_count++;
+	FRAG_TRY(FRAG_GROW(dev->streams, dev->streams_count, dev->streams_cap, "streams", err));
+	dev->streams[dev->streams_count++] = 0;
+	*out = dev;
+	return 0;
+}
+
+static int stream_of(struct frag_log *log, struct frag_log_dev *dev, const struct frag_log_entry *e,
+		     uint16_t *out, struct frag_err *err)
+{
+	const struct frag_addr_cell *cell;
+
+	*out = 0;
+	log->streams_seen |= e->stream != FRAG_LOG_UNKNOWN;
+	if (!e->stream || e->stream == FRAG_LOG_UNKNOWN)
+		return 0;
+	cell = frag_addr_map_find(&dev->stream_of, e->stream);
+	if (cell) {
+		*out = (uint16_t)frag_addr_number(cell);
+		return 0;
+	}
+	if (dev->streams_count > UINT16_MAX)
+		return fail_entry(log, e, "more than 65535 streams", err);
+	FRAG_TRY(FRAG_GROW(dev->streams, dev->streams_count, dev->streams_cap, "streams", err));
+	if (frag_addr_map_number(&dev->stream_of, e->stream, dev->streams_count))
+		return frag_fail_nomem(err, "streams");
+	*out = (uint16_t)dev->streams_count;
+	dev->streams[dev->streams_count++] = e->stream;
+	return 0;
+}
+
+static uint64_t moment(struct frag_log *log, uint64_t time_us)
+{
+	if (time_us != FRAG_LOG_UNKNOWN) {
+		log->times_seen = true;
+		if (log->first_us == FRAG_LOG_UNKNOWN)
+			log->first_us = log->last_us = time_us;
+		log->last_us = FRAG_MAX(log->last_us, time_us);
+	}
+	return log->first_us == FRAG_LOG_UNKNOWN ? 0
+						 : FRAG_MIN(log->last_us - log->first_us, TIME_MAX);
+}
+
+static int put(struct frag_log_dev *dev, struct frag_event ev, struct frag_err *err)
+{
+	FRAG_TRY(FRAG_GROW(dev->events, dev->count, dev->cap, "events", err));
+	dev->events[dev->count++] = ev;
+	return 0;
+}
+
+static int new_number(struct frag_log_dev *dev, uint64_t bytes, uint16_t stream, uint32_t *out,
+		      struct frag_err *err)
+{
+	if (dev->allocs_count >= NUMBER_EMPTY)
+		return frag_fail(err, FRAG_EINPUT, "too many allocations");
+	FRAG_TRY(FRAG_GROW(dev->allocs, dev->allocs_count, dev->allocs_cap, "allocations", err));
+	*out = (uint32_t)dev->allocs_count;
+	dev->allocs[dev->allocs_count++] = (struct live){ bytes, stream };
+	return 0;
+}
+
+static int add_alloc(struct frag_log *log, struct frag_log_dev *dev, const struct frag_log_entry *e,
+		     struct frag_event ev, struct frag_err *err)
+{
+	uint32_t number = NUMBER_EMPTY;
+
+	if (!e->id)
+		return e->bytes ? fail_entry(log, e, "an allocation without an address", err) : 0;
+	if (frag_addr_map_find(&dev->live, e->id))
+		return fail_entry(log, e, "allocated again, but never freed", err);
+	if (e->bytes)
+		FRAG_TRY(new_number(dev, e->bytes, ev.stream, &number, err));
+	if (frag_addr_map_number(&dev->live, e->id, number))
+		return frag_fail_nomem(err, "live blocks");
+	ev.slot = number;
+	return e->bytes ? put(dev, ev, err) : 0;
+}
+
+/* Of something from before the log. */
+static int add_early_free(struct frag_log *log, struct frag_log_dev *dev,
+			  const struct frag_log_entry *e, struct frag_event ev,
+			  struct frag_err *err)
+{
+	log->early = true;
+	if (e->bytes == FRAG_LOG_UNKNOWN) {
+		dev->unknown_frees++;
+		return 0;
+	}
+	if (!e->bytes)
+		return 0;
+	FRAG_TRY(new_number(dev, e->bytes, ev.stream, &ev.slot, err));
+	FRAG_TRY(FRAG_GROW(dev->early, dev->early_count, dev->early_cap, "blocks", err));
+	dev->early[dev->early_count++] = (struct early){ e->bytes, ev.slot, ev.stream };
+	return put(dev, ev, err);
+}
+
+static int add_free(struct frag_log *log, struct frag_log_dev *dev, const struct frag_log_entry *e,
+		    struct frag_event ev, struct frag_err *err)
+{
+	struct frag_addr_cell *cell;
+
+	if (!e->id)
+		return 0;
+	cell = frag_addr_map_find(&dev->live, e->id);
+	if (!cell)
+		return add_early_free(log, dev, e, ev, err);
+	ev.slot = frag_addr_number(cell);
+	frag_addr_map_remove(&dev->live, cell);
+	if (ev.slot == NUMBER_EMPTY)
+		return 0;
+	/* an event names the stream of the block */
+	ev.bytes = dev->allocs[ev.slot].bytes;
+	ev.stream = dev->allocs[ev.slot].stream;
+	return put(dev, ev, err);
+}
+
+int frag_log_add(struct frag_log *log, const struct frag_log_entry *e, struct frag_err *err)
+{
+	bool request = e->action == FRAG_LOG_ALLOC || e->action == FRAG_LOG_REFUSED;
+	struct frag_event ev = { 0 };
+	struct frag_log_dev *dev = NULL;
+	uint16_t stream;
+
+	if (log->device >= 0 && log->device != e->device)
+		return 0;
+	if (request && e->bytes == FRAG_LOG_UNKNOWN)
+		return fail_entry(log, e, "a request without a size", err);
+	if (e->bytes != FRAG_LOG_UNKNOWN && e->bytes > FRAG_MAX_REQUEST)
+		return fail_entry(log, e, "a size of 256 TiB or more", err);
+	FRAG_TRY(device_of(log, e, &dev, err));
+	FRAG_TRY(stream_of(log, dev, e, &stream, err));
+	ev.stream = stream;
+	ev.time_us = moment(log, e->time_us);
+	ev.bytes = e->bytes == FRAG_LOG_UNKNOWN ? 0 : e->bytes;
+	switch (e->action) {
+	case FRAG_LOG_ALLOC:
+		ev.kind = FRAG_EV_ALLOC;
+		return add_alloc(log, dev, e, ev, err);
+	case FRAG_LOG_FREE:
+		ev.kind = FRAG_EV_FREE;
+		return add_free(log, dev, e, ev, err);
+	case FRAG_LOG_REFUSED:
+		ev.kind = FRAG_EV_REFUSED;
+		return e->bytes ? put(dev, ev, err) : 0;
+	case FRAG_LOG_TRIM:
+		ev.kind = FRAG_EV_TRIM;
+		ev.bytes = 0;
+		ev.stream = 0;
+		return put(dev, ev, err);
+	}
+	return 0;
+}
+
+static int by_time(const void *a, const void *b)
+{
+	const struct frag_log_entry *x = a, *y = b;
+
+	if (x->time_us != y->time_us)
+		return x->time_us < y->time_us ? -1 : 1;
+	return (x->line > y->line) - (x->line < y->line);
+}
+
+void frag_log_sort(struct frag_log_entry *list, size_t count)
+{
+	if (count)
+		qsort(list, count, sizeof(*list), by_time);
+}
+
+/* ---- the trace ---------------------------------------------------------------------- */
+
+static int by_handle(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* Streams ascending by handle; *renamed: from the order they came in. */
+static int sort_streams(struct frag_log_dev *dev, struct frag_trace_dev *out, uint16_t **renamed,
+			struct frag_err *err)
+{
+	size_t n = dev->streams_count;
+
+	*renamed = frag_host_calloc(n, sizeof(**renamed));
+	out->streams = frag_host_calloc(n, sizeof(*out->streams));
+	out->pools = frag_host_calloc(1, sizeof(*out->pools));
+	if (!*renamed || !out->streams || !out->pools)
+		return frag_fail_nomem(err, "streams");
+	memcpy(out->streams, dev->streams, n * sizeof(*out->streams));
+	qsort(out->streams, n, sizeof(*out->streams), by_handle);
+	for (size_t i = 0; i < n; i++) {
+		const uint64_t *at = bsearch(&dev->streams[i], out->streams, n,
+					     sizeof(*out->streams), by_handle);
+
+		(*renamed)[i] = (uint16_t)(at - out->streams);
+	}
+	out->streams_count = (uint32_t)n;
+	out->pools_count = 1;
+	return 0;
+}
+
+/* slots: by number of the allocation; free_slots: scratch of as many. */
+static void fill_events(const struct frag_log_dev *dev, const uint16_t *renamed, uint32_t *slots,
+			uint32_t *free_slots, struct frag_trace_dev *out)
+{
+	size_t free_count = 0, n = 0;
+
+	for (size_t i = 0; i < dev->early_count; i++) {
+		slots[dev->early[i].number] = out->slots_count;
+		out->events[n++] = (struct frag_event){
+			.bytes = dev->early[i].bytes,
+			.slot = out->slots_count++,
+			.stream = renamed[dev->early[i].stream],
+			.kind = FRAG_EV_ALLOC,
+			.flags = FRAG_EVF_INITIAL,
+		};
+	}
+	for (size_t i = 0; i < dev->count; i++) {
+		struct frag_event ev = dev->events[i];
+		uint32_t number = ev.slot;
+
+		ev.stream = renamed[ev.stream];
+		if (ev.kind == FRAG_EV_ALLOC)
+			ev.slot = slots[number] =
+				free_count ? free_slots[--free_count] : out->slots_count++;
+		else if (ev.kind == FRAG_EV_FREE)
+			free_slots[free_count++] = ev.slot = slots[number];
+		out->events[n++] = ev;
+	}
+	out->events_count = n;
+}
+
+static int finish_dev(struct frag_log_dev *dev, struct frag_trace_dev *out, struct frag_err *err)
+{
+	uint32_t *slots = frag_host_calloc(2 * dev->allocs_count + 1, sizeof(*slots));
+	uint16_t *renamed = NULL;
+	int rc;
+
+	out->ordinal = dev->ordinal;
+	out->recorded_count = dev->count;
+	out->uncertain_blocks = dev->unknown_frees;
+	rc = sort_streams(dev, out, &renamed, err);
+	out->events = frag_host_calloc(dev->count + dev->early_count + 1, sizeof(*out->events));
+	if (!rc && (!slots || !out->events))
+		rc = frag_fail_nomem(err, "events");
+	if (!rc)
+		fill_events(dev, renamed, slots, slots + dev->allocs_count, out);
+	frag_host_free(slots);
+	frag_host_free(renamed);
+	return rc;
+}
+
+static int by_ordinal(const void *a, const void *b)
+{
+	const struct frag_log_dev *x = a, *y = b;
+
+	return x->ordinal < y->ordinal ? -1 : x->ordinal > y->ordinal;
+}
+
+/* "csv without streams, times": what no line of this log told. */
+static char *describe(const struct frag_log *log, const char *format)
+{
+	char text[160];
+	size_t n = (size_t)snprintf(text, sizeof(text), "%s", format);
+	const char *between = FRAG_LOG_LACKS;
+
+	if (!log->streams_seen) {
+		n += (size_t)snprintf(text + n, sizeof(text) - n, "%sstreams", between);
+		between = ", ";
+	}
+	if (!log->times_seen) {
+		n += (size_t)snprintf(text + n, sizeof(text) - n, "%stimes", between);
+		between = ", ";
+	}
+	snprintf(text + n, sizeof(text) - n, "%sbeginning", between);
+	return frag_host_strdup(text);
+}
+
+static int fill_trace(struct frag_log *log, const char *format, struct frag_trace *t,
+		      struct frag_err *err)
+{
+	t->settings.max_split_bytes = t->settings.limit_bytes = UINT64_MAX;
+	if (log->times_seen && log->first_us >= UNIX_FROM_US)
+		t->start_us = log->first_us;
+	t->settings.conf = frag_host_strdup("");
+	t->format = describe(log, format);
+	t->devs = frag_host_calloc(log->devs_count, sizeof(*t->devs));
+	if (!t->settings.conf || !t->format || !t->devs)
+		return frag_fail_nomem(err, "trace");
+	qsort(log->devs, log->devs_count, sizeof(*log->devs), by_ordinal);
+	for (size_t i = 0; i < log->devs_count; i++) {
+		t->devs_count++;
+		FRAG_TRY(finish_dev(&log->devs[i], &t->devs[i], err));
+	}
+	return 0;
+}
+
+int frag_log_finish(struct frag_log *log, const char *format, struct frag_trace **out,
+		    struct frag_err *err)
+{
+	struct frag_trace *trace;
+	size_t events = 0;
+	int rc;
+
+	for (size_t i = 0; i < log->devs_count; i++)
+		events += log->devs[i].count;
+	if (!events)
+		return frag_fail(err, FRAG_EINPUT, "a log (%s) without any allocation on a device",
+				 format);
+	trace = frag_host_calloc(1, sizeof(*trace));
+	if (!trace)
+		return frag_fail_nomem(err, "trace");
+	rc = fill_trace(log, format, trace, err);
+	if (rc)
+		frag_trace_destroy(trace);
+	else
+		*out = trace;
+	return rc;
+}
+
+void frag_log_release(struct frag_log *log)
+{
+	for (size_t i = 0; i < log->devs_count; i++) {
+		struct frag_log_dev *dev = &log->devs[i];
+
+		frag_host_free(dev->events);
+		frag_host_free(dev->allocs);
+		frag_host_free(dev->early);
+		frag_host_free(dev->streams);
+		frag_addr_map_release(&dev->live);
+		frag_addr_map_release(&dev->stream_of);
+	}
+	frag_host_free(log->devs);
+	*log = (struct frag_log){ 0 };
+}

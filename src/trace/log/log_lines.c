@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Lines, fields and JSON objects of logs, see log.h. */
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include <jansson.h>
+
+#include "lib/grow.h"
+#include "log.h"
+
+#define JSON_LINE_MAX (1u << 20)
+
+static int read_line(struct frag_log_lines *l, size_t max_bytes, bool *end, struct frag_err *err)
+{
+	int c;
+
+	l->line++;
+	l->len = 0;
+	while ((c = frag_input_get(l->in, err)) >= 0 && c != '\n') {
+		if (l->len >= max_bytes)
+			return frag_fail_at(err, FRAG_EINPUT, l->line,
+					    "line %llu is longer than %zu bytes",
+					    (unsigned long long)l->line, max_bytes);
+		FRAG_TRY(FRAG_GROW(l->text, l->len + 1, l->cap, "line", err));
+		l->text[l->len++] = (char)c;
+	}
+	if (c < 0 && c != FRAG_INPUT_EOF)
+		return c;
+	*end = c == FRAG_INPUT_EOF;
+	return FRAG_GROW(l->text, l->len + 1, l->cap, "line", err);
+}
+
+int frag_log_next_line(struct frag_log_lines *l, size_t max_bytes, struct frag_err *err)
+{
+	for (;;) {
+		bool end;
+
+		FRAG_TRY(read_line(l, max_bytes, &end, err));
+		if (memchr(l->text, 0, l->len))
+			return frag_fail_at(err, FRAG_EINPUT, l->line,
+					    "line %llu holds a zero byte",
+					    (unsigned long long)l->line);
+		while (l->len && isspace((unsigned char)l->text[l->len - 1]))
+			l->len--;
+		l->text[l->len] = '\0';
+		if (l->len)
+			return 1;
+		if (end)
+			return 0;
+	}
+}
+
+void frag_log_lines_release(struct frag_log_lines *l)
+{
+	frag_host_free(l->text);
+	l->text = NULL;
+}
+
+char *frag_log_next_field(char **at)
+{
+	char *field = *at, *end;
+
+	if (!field)
+		return NULL;
+	end = strchr(field, ',');
+	*at = end ? end + 1 : NULL;
+	if (end)
+		*end = '\0';
+	while (isspace((unsigned char)*field))
+		field++;
+	for (end = field + strlen(field); end > field && isspace((unsigned char)end[-1]);)
+		*--end = '\0';
+	return field;
+}
+
+bool frag_log_number(const char *text, uint64_t *out)
+{
+	char *end;
+
+	*out = FRAG_LOG_UNKNOWN;
+	if (!text || !*text)
+		return true;
+	if (!strcmp(text, "(nil)")) {
+		*out = 0;
+		return true;
+	}
+	if (!isdigit((unsigned char)*text))
+		return false;
+	*out = strtoull(text, &end, text[0] == '0' && (text[1] | 32) == 'x' ? 16 : 10);
+	return !*end && *out != FRAG_LOG_UNKNOWN;
+}
+
+bool frag_log_first_line(const unsigned char *bytes, size_t len, char *buf, size_t cap)
+{
+	const unsigned char *end;
+	size_t n;
+
+	while (len && isspace(*bytes)) {
+		bytes++;
+		len--;
+	}
+	end = len ? memchr(bytes, '\n', len) : NULL;
+	n = end ? (size_t)(end - bytes) : len;
+	if (!n || n >= cap || memchr(bytes, 0, n))
+		return false;
+	memcpy(buf, bytes, n);
+	while (n && isspace((unsigned char)buf[n - 1]))
+		n--;
+	buf[n] = '\0';
+	return n > 0;
+}
+
+bool frag_log_word(const char *word, enum frag_log_action *out)
+{
+	static const struct {
+		const char *word;
+		enum frag_log_action action;
+	} words[] = {
+		{ "alloc", FRAG_LOG_ALLOC },	  { "malloc", FRAG_LOG_ALLOC },
+		{ "allocate", FRAG_LOG_ALLOC },	  { "free", FRAG_LOG_FREE },
+		{ "deallocate", FRAG_LOG_FREE },  { "refused", FRAG_LOG_REFUSED },
+		{ "oom", FRAG_LOG_REFUSED },	  { "allocate failure", FRAG_LOG_REFUSED },
+		{ "empty_cache", FRAG_LOG_TRIM }, { "trim", FRAG_LOG_TRIM },
+	};
+
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(words); i++) {
+		if (!strcasecmp(word, words[i].word)) {
+			*out = words[i].action;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* ---- JSON ---------------------------------------------------------------------------- */
+
+bool frag_log_json_number(const struct json_t *object, const char *key, uint64_t *out)
+{
+	const json_t *v = json_object_get(object, key);
+
+	*out = FRAG_LOG_UNKNOWN;
+	if (!v || json_is_null(v))
+		return true;
+	if (json_is_string(v))
+		return frag_log_number(json_string_value(v), out);
+	if (!json_is_integer(v) || json_integer_value(v) < 0)
+		return false;
+	*out = (uint64_t)json_integer_value(v);
+	return true;
+}
+
+int frag_log_json_lines(struct frag_input *in, frag_log_object_fn fn, void *ctx,
+			struct frag_err *err)
+{
+	struct frag_log_lines l = { .in = in };
+	int rc;
+
+	while ((rc = frag_log_next_line(&l, JSON_LINE_MAX, err)) > 0) {
+		json_error_t fault;
+		json_t *object = json_loadb(l.text, l.len, 0, &fault);
+
+		if (!json_is_object(object))
+			rc = frag_fail_at(err, FRAG_EINPUT, l.line, "line %llu: %.120s",
+					  (unsigned long long)l.line,
+					  object ? "not an object" : fault.text);
+		else
+			rc = fn(ctx, object, l.line, err);
+		json_decref(object);
+		if (rc < 0)
+			break;
+	}
+	frag_log_lines_release(&l);
+	return rc;
+}
+
+struct json_t *frag_log_first_object(const unsigned char *bytes, size_t len)
+{
+	static const size_t cap = FRAG_INPUT_PEEK_MAX + 1;
+	json_t *object = NULL;
+	char *line;
+
+	while (len && isspace(*bytes)) {
+		bytes++;
+		len--;
+	}
+	if (!len || *bytes != '{')
+		return NULL;
+	line = frag_host_alloc(cap);
+	if (line && frag_log_first_line(bytes, len, line, cap))
+		object = json_loads(line, 0, NULL);
+	frag_host_free(line);
+	return object;
+}

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A log of one's own as CSV: one allocation or free per line. A header may name the columns, in any
+ * order, others are passed over; without one they are action,id,size,stream,time_us. What is missing
+ * at the end of a line, or empty, is unknown. Lines that begin with # are remarks.
+ *
+ *	alloc,7,1048576,0,1200
+ *	free,7
+ */
+#include <string.h>
+#include <strings.h>
+
+#include "trace/log/log.h"
+
+#define COLUMNS_MAX 32u
+#define LINE_MAX_BYTES 4096u
+
+enum column { ACTION, ID, SIZE, STREAM, TIME, DEVICE, COLUMN_COUNT, OTHER = COLUMN_COUNT };
+
+static const char *const column_names[COLUMN_COUNT][4] = {
+	{ "action" },	     { "id", "address", "addr", "pointer" },
+	{ "size", "bytes" }, { "stream" },
+	{ "time_us" },	     { "device" },
+};
+
+struct reader {
+	struct frag_log log;
+	struct frag_log_lines lines;
+	enum column columns[COLUMNS_MAX];
+	unsigned columns_count;
+};
+
+static enum column column_of(const char *name)
+{
+	for (unsigned c = 0; c < COLUMN_COUNT; c++)
+		for (unsigned k = 0; k < 4 && column_names[c][k]; k++)
+			if (!strcasecmp(name, column_names[c][k]))
+				return (enum column)c;
+	return OTHER;
+}
+
+/* Is it a header? Then the columns are its. Cuts the text up. */
+static bool read_header(struct reader *r, char *text)
+{
+	unsigned seen = 0;
+	char *field;
+
+	while ((field = frag_log_next_field(&text)) && r->columns_count < COLUMNS_MAX) {
+		enum column c = column_of(field);
+
+		if (c != OTHER && seen >> c & 1)
+			c = OTHER;
+		seen |= 1u << c;
+		r->columns[r->columns_count++] = c;
+	}
+	return (seen >> ACTION & 1) && (seen >> ID & 1);
+}
+
+static void columns_without_header(struct reader *r)
+{
+	for (unsigned c = ACTION; c <= TIME; c++)
+		r->columns[c] = (enum column)c;
+	r->columns_count = TIME + 1;
+}
+
+static int fail_line(const struct reader *r, const char *what, const char *field,
+		     struct frag_err *err)
+{
+	return frag_fail_at(err, FRAG_EINPUT, r->lines.line, "line %llu: %s '%.40s'",
+			    (unsigned long long)r->lines.line, what, field);
+}
+
+static int read_entry(struct reader *r, struct frag_err *err)
+{
+	uint64_t value[COLUMN_COUNT] = { 0 };
+	struct frag_log_entry e = { .line = r->lines.line };
+	char *at = r->lines.text;
+	bool known = false;
+
+	for (unsigned c = ID; c < COLUMN_COUNT; c++)
+		value[c] = FRAG_LOG_UNKNOWN;
+	for (unsigned k = 0; k < r->columns_count; k++) {
+		enum column c = r->columns[k];
+		char *field = frag_log_next_field(&at);
+
+		if (!field)
+			break;
+		if (c == ACTION && !(known = frag_log_word(field, &e.action)))
+			return fail_line(r, "unknown action", field, err);
+		if (c != ACTION && c != OTHER && !frag_log_number(field, &value[c]))
+			return fail_line(r, "not a number:", field, err);
+	}
+	if (!known || (value[ID] == FRAG_LOG_UNKNOWN && e.action <= FRAG_LOG_FREE))
+		return fail_line(r, "no action or no id in", r->lines.text, err);
+	e.id = value[ID];
+	e.bytes = value[SIZE];
+	e.stream = value[STREAM];
+	e.time_us = value[TIME];
+	e.device = value[DEVICE] == FRAG_LOG_UNKNOWN ? 0 : (uint32_t)value[DEVICE];
+	if (value[DEVICE] != FRAG_LOG_UNKNOWN && value[DEVICE] > UINT16_MAX)
+		return fail_line(r, "a device out of range in", r->lines.text, err);
+	return frag_log_add(&r->log, &e, err);
+}
+
+static int read_lines(struct reader *r, struct frag_err *err)
+{
+	char first[LINE_MAX_BYTES + 1];
+	bool begun = false;
+	int rc;
+
+	while ((rc = frag_log_next_line(&r->lines, LINE_MAX_BYTES, err)) > 0) {
+		if (r->lines.text[0] == '#')
+			continue;
+		if (!begun) {
+			begun = true;
+			memcpy(first, r->lines.text, r->lines.len + 1);
+			if (read_header(r, first))
+				continue;
+			columns_without_header(r);
+		}
+		FRAG_TRY(read_entry(r, err));
+	}
+	return rc;
+}
+
+static int read_csv(struct frag_input *in, const char *options, struct frag_trace **out,
+		    struct frag_err *err)
+{
+	struct reader r = { .lines = { .in = in } };
+	int rc;
+
+	FRAG_TRY(frag_log_init(&r.log, "line", options, err));
+	rc = read_lines(&r, err);
+	if (!rc)
+		rc = frag_log_finish(&r.log, "csv", out, err);
+	frag_log_lines_release(&r.lines);
+	frag_log_release(&r.log);
+	return rc;
+}
+
+static int probe(const unsigned char *bytes, size_t len)
+{
+	struct reader r = { 0 };
+	enum frag_log_action action;
+	char line[LINE_MAX_BYTES], *at = line, *field;
+	uint64_t id;
+
+	while (len && (*bytes == '#' || *bytes == '\n')) {
+		const unsigned char *end = memchr(bytes, '\n', len);
+
+		if (!end)
+			return 0;
+		len -= (size_t)(end + 1 - bytes);
+		bytes = end + 1;
+	}
+	if (!frag_log_first_line(bytes, len, line, sizeof(line)))
+		return 0;
+	field = frag_log_next_field(&at);
+	if (frag_log_word(field, &action) && at && (field = frag_log_next_field(&at)) &&
+	    frag_log_number(field, &id) && id != FRAG_LOG_UNKNOWN)
+		return 55;
+	return frag_log_first_line(bytes, len, line, sizeof(line)) && read_header(&r, line) ? 55
+											    : 0;
+}
+
+const struct frag_reader_ops frag_reader_csv = {
+	.name = "csv",
+	.summary = "a log as CSV: action,id,size,stream,time_us (a header may order them, and add "
+		   "device); what is missing is unknown",
+	.probe = probe,
+	.read = read_csv,
+};

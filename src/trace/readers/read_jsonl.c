@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A log of one's own as JSON lines, with the keys of read_csv.c:
+ *
+ *	{"action": "alloc", "id": 7, "size": 1048576, "stream": 0, "time_us": 1200}
+ *	{"action": "free", "id": 7}
+ */
+#include <jansson.h>
+
+#include "trace/log/log.h"
+
+static int read_object(void *ctx, const json_t *o, uint64_t line, struct frag_err *err)
+{
+	struct frag_log_entry e = { .line = line };
+	const char *action = json_string_value(json_object_get(o, "action"));
+	uint64_t device;
+
+	if (!action || !frag_log_word(action, &e.action))
+		return frag_fail_at(err, FRAG_EINPUT, line, "line %llu: %s '%.40s'",
+				    (unsigned long long)line,
+				    "no action, or an unknown one:", action ? action : "");
+	if (!frag_log_json_number(o, "id", &e.id) || !frag_log_json_number(o, "size", &e.bytes) ||
+	    !frag_log_json_number(o, "stream", &e.stream) ||
+	    !frag_log_json_number(o, "time_us", &e.time_us) ||
+	    !frag_log_json_number(o, "device", &device) ||
+	    (device > UINT16_MAX && device != FRAG_LOG_UNKNOWN))
+		return frag_fail_at(err, FRAG_EINPUT, line,
+				    "line %llu: id, size, stream, time_us and device are whole "
+				    "numbers from 0 on",
+				    (unsigned long long)line);
+	if (e.id == FRAG_LOG_UNKNOWN && e.action <= FRAG_LOG_FREE)
+		return frag_fail_at(err, FRAG_EINPUT, line, "line %llu: no id",
+				    (unsigned long long)line);
+	e.device = device == FRAG_LOG_UNKNOWN ? 0 : (uint32_t)device;
+	return frag_log_add(ctx, &e, err);
+}
+
+static int read_jsonl(struct frag_input *in, const char *options, struct frag_trace **out,
+		      struct frag_err *err)
+{
+	struct frag_log log;
+	int rc;
+
+	FRAG_TRY(frag_log_init(&log, "line", options, err));
+	rc = frag_log_json_lines(in, read_object, &log, err);
+	if (!rc)
+		rc = frag_log_finish(&log, "jsonl", out, err);
+	frag_log_release(&log);
+	return rc;
+}
+
+static int probe(const unsigned char *bytes, size_t len)
+{
+	json_t *o = frag_log_first_object(bytes, len);
+	int score = json_is_string(json_object_get(o, "action")) ? 55 : 0;
+
+	json_decref(o);
+	return score;
+}
+
+const struct frag_reader_ops frag_reader_jsonl = {
+	.name = "jsonl",
+	.summary = "a log as JSON lines with the keys action, id, size, stream, time_us, device; "
+		   "what is missing is unknown",
+	.probe = probe,
+	.read = read_jsonl,
+};

@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Chrome traces of PyTorch's profiler (Kineto) made with profile_memory=True: the instant events
+ * "[memory]" of CUDA devices. Sizes are those of blocks (rounded up to 512 bytes); there are no streams, and a
+ * free is noted when the program lets go. The file is not in order of time, and holds millions
+ * of other events: it is passed over byte by byte, and only what names "[memory]" is parsed.
+ */
+#include <ctype.h>
+#include <math.h>
+#include <string.h>
+
+#include <jansson.h>
+
+#include "lib/grow.h"
+#include "trace/log/log.h"
+
+#define OBJECT_MAX_BYTES 65536u /* one event; longer ones are none of ours */
+#define DEPTH_MAX 512u
+#define DEVICE_CUDA 1
+
+struct reader {
+	struct frag_input *in;
+	struct frag_log_entry *entries;
+	size_t entries_count, entries_cap;
+	uint64_t base_us;
+	/* the scan */
+	unsigned char nest[DEPTH_MAX]; /* '{' or '[' */
+	unsigned depth;
+	bool in_string, escaped;
+	unsigned event_depth; /* of the object that is gathered, 0 = none */
+	uint64_t event_offset;
+	char *text;
+	size_t len;    /* OBJECT_MAX_BYTES + 1: too long */
+	char head[64]; /* the latest bytes of the top level, for baseTimeNanoseconds */
+	size_t head_len;
+};
+
+static int read_numbers(const json_t *o, const json_t *args, struct frag_log_entry *e,
+			json_int_t *bytes)
+{
+	const json_t *ts = json_object_get(o, "ts"), *size = json_object_get(args, "Bytes");
+	double us = json_is_number(ts) ? json_number_value(ts) : -1;
+	uint64_t device;
+
+	if (!json_is_integer(size) || !(us >= 0) || us > 9e15 ||
+	    !frag_log_json_number(args, "Addr", &e->id) || e->id == FRAG_LOG_UNKNOWN ||
+	    !frag_log_json_number(args, "Device Id", &device) || device > UINT16_MAX)
+		return -1;
+	*bytes = json_integer_value(size);
+	e->device = (uint32_t)device;
+	e->time_us = (uint64_t)us;
+	return 0;
+}
+
+/* Times in nanoseconds until they are sorted: several events share a microsecond. */
+static uint64_t nanoseconds(const json_t *o)
+{
+	double us = json_number_value(json_object_get(o, "ts"));
+
+	return (uint64_t)us * 1000 + (uint64_t)((us - floor(us)) * 1000 + 0.5);
+}
+
+static int take_event(struct reader *r, const json_t *o, struct frag_err *err)
+{
+	const char *name = json_string_value(json_object_get(o, "name"));
+	const json_t *args = json_object_get(o, "args"), *type;
+	struct frag_log_entry e = { .stream = FRAG_LOG_UNKNOWN, .line = r->event_offset };
+	json_int_t bytes;
+
+	if (!name || strcmp(name, "[memory]") != 0)
+		return 0;
+	type = json_object_get(args, "Device Type");
+	if (!json_is_integer(type) || json_integer_value(type) != DEVICE_CUDA)
+		return 0;
+	if (read_numbers(o, args, &e, &bytes) || bytes > (json_int_t)FRAG_MAX_REQUEST ||
+	    bytes < -(json_int_t)FRAG_MAX_REQUEST)
+		return frag_fail_at(err, FRAG_EINPUT, e.line,
+				    "offset %llu: a [memory] event without Bytes, Addr, Device Id "
+				    "or "
+				    "ts",
+				    (unsigned long long)e.line);
+	if (!bytes)
+		return 0;
+	e.action = bytes > 0 ? FRAG_LOG_ALLOC : FRAG_LOG_FREE;
+	e.bytes = (uint64_t)(bytes > 0 ? bytes : -bytes);
+	e.time_us = nanoseconds(o);
+	FRAG_TRY(FRAG_GROW(r->entries, r->entries_count, r->entries_cap, "entries", err));
+	r->entries[r->entries_count++] = e;
+	return 0;
+}
+
+static int end_event(struct reader *r, struct frag_err *err)
+{
+	json_error_t fault;
+	json_t *o;
+	int rc;
+
+	r->event_depth = 0;
+	if (r->len > OBJECT_MAX_BYTES || !memmem(r->text, r->len, "\"[memory]\"", 10))
+		return 0;
+	o = json_loadb(r->text, r->len, 0, &fault);
+	if (!o)
+		return frag_fail_at(err, FRAG_EINPUT, r->event_offset, "offset %llu: %.120s",
+				    (unsigned long long)r->event_offset, fault.text);
+	rc = take_event(r, o, err);
+	json_decref(o);
+	return rc;
+}
+
+/* "baseTimeNanoseconds": 1790857026000000000, before or behind the events. */
+static void note_head(struct reader *r, unsigned char c)
+{
+	static const char key[] = "\"baseTimeNanoseconds\":";
+	const char *at;
+
+	if (isspace(c))
+		return;
+	if (c == ',' || c == '}') {
+		r->head[r->head_len] = '\0';
+		at = strstr(r->head, key);
+		if (at && frag_log_number(at + sizeof(key) - 1, &r->base_us) &&
+		    r->base_us != FRAG_LOG_UNKNOWN)
+			r->base_us /= 1000;
+		else if (at)
+			r->base_us = 0;
+		r->head_len = 0;
+	} else if (r->head_len + 1 < sizeof(r->head)) {
+		r->head[r->head_len++] = (char)c;
+	}
+}
+
+static int fail_scan(const struct reader *r, const char *what, struct frag_err *err)
+{
+	uint64_t at = frag_input_offset(r->in);
+
+	return frag_fail_at(err, FRAG_EINPUT, at, "offset %llu: %s", (unsigned long long)at, what);
+}
+
+static int opens(struct reader *r, unsigned char c, struct frag_err *err)
+{
+	if (r->depth == DEPTH_MAX)
+		return fail_scan(r, "nested too deep", err);
+	/* events are objects in an array of the top level, or in one that is the file */
+	if (c == '{' && !r->event_depth && r->depth && r->depth <= 2 &&
+	    r->nest[r->depth - 1] == '[') {
+		r->event_depth = r->depth + 1;
+		r->event_offset = frag_input_offset(r->in) - 1;
+		r->len = 0;
+	}
+	r->nest[r->depth++] = c;
+	return 0;
+}
+
+static int closes(struct reader *r, unsigned char c, struct frag_err *err)
+{
+	if (!r->depth || r->nest[r->depth - 1] != (c == '}' ? '{' : '['))
+		return fail_scan(r, "a bracket that closes nothing", err);
+	r->depth--;
+	return 0;
+}
+
+static int scan_byte(struct reader *r, unsigned char c, struct frag_err *err)
+{
+	bool plain = !r->in_string;
+
+	if (r->in_string) {
+		if (r->escaped)
+			r->escaped = false;
+		else if (c == '\\')
+			r->escaped = true;
+		else if (c == '"')
+			r->in_string = false;
+	} else if (c == '"') {
+		r->in_string = true;
+	} else if (c == '{' || c == '[') {
+		FRAG_TRY(opens(r, c, err));
+	}
+	if (r->depth == 1 && !r->event_depth)
+		note_head(r, c);
+	if (r->event_depth && r->len <= OBJECT_MAX_BYTES) {
+		r->text[r->len] = (char)c;
+		r->len++;
+	}
+	if (plain && (c == '}' || c == ']')) {
+		FRAG_TRY(closes(r, c, err));
+		if (r->event_depth && r->depth < r->event_depth)
+			return end_event(r, err);
+	}
+	return 0;
+}
+
+static int scan(struct reader *r, struct frag_err *err)
+{
+	int c;
+
+	while ((c = frag_input_get(r->in, err)) >= 0)
+		FRAG_TRY(scan_byte(r, (unsigned char)c, err));
+	if (c != FRAG_INPUT_EOF)
+		return c;
+	return r->depth || r->in_string ? fail_scan(r, "the file ends in the middle", err) : 0;
+}
+
+static int hand_over(struct reader *r, struct frag_log *log, struct frag_err *err)
+{
+	frag_log_sort(r->entries, r->entries_count);
+	for (size_t i = 0; i < r->entries_count; i++) {
+		struct frag_log_entry e = r->entries[i];
+
+		e.time_us = e.time_us / 1000 + FRAG_MIN(r->base_us, UINT64_MAX / 2000);
+		FRAG_TRY(frag_log_add(log, &e, err));
+	}
+	return 0;
+}
+
+static int read_kineto(struct frag_input *in, const char *options, struct frag_trace **out,
+		       struct frag_err *err)
+{
+	struct reader r = { .in = in, .text = frag_host_alloc(OBJECT_MAX_BYTES + 1) };
+	struct frag_log log;
+	int rc = frag_log_init(&log, "offset", options, err);
+
+	if (!rc && !r.text)
+		rc = frag_fail_nomem(err, "event");
+	if (!rc)
+		rc = scan(&r, err);
+	if (!rc && !r.entries_count)
+		rc = frag_fail(err, FRAG_EINPUT,
+			       "a Chrome trace without [memory] events of a CUDA device: PyTorch's "
+			       "profiler writes them with profile_memory=True");
+	if (!rc)
+		rc = hand_over(&r, &log, err);
+	if (!rc)
+		rc = frag_log_finish(&log, "kineto", out, err);
+	frag_log_release(&log);
+	frag_host_free(r.entries);
+	frag_host_free(r.text);
+	return rc;
+}
+
+/* The beginning names the events, or the profiler's own keys; a bare array begins with an event. */
+static int probe(const unsigned char *bytes, size_t len)
+{
+	size_t i = 0;
+
+	while (i < len && isspace(bytes[i]))
+		i++;
+	if (i == len || (bytes[i] != '{' && bytes[i] != '['))
+		return 0;
+	if (bytes[i] == '[')
+		return memmem(bytes, len, "\"ph\"", 4) ? 40 : 0;
+	return memmem(bytes, len, "\"traceEvents\"", 13) ||
+			       (memmem(bytes, len, "\"schemaVersion\"", 15) &&
+				memmem(bytes, len, "\"deviceProperties\"", 18))
+		       ? 50
+		       : 0;
+}
+
+const struct frag_reader_ops frag_reader_kineto = {
+	.name = "kineto",
+	.summary =
+		"Chrome trace of PyTorch's profiler with memory: times, devices, block sizes; no "
+		"streams",
+	.probe = probe,
+	.read = read_kineto,
+};
