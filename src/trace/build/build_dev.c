@@ -89,6 +89,25 @@ static int sort_streams(struct frag_builder *b)
 	return 0;
 }
 
+/*
+ * What other streams used inside a capture of a graph waits for ever: nothing is recorded as
+ * completed, and at the end every block that was let go is still there. Where completions
+ * were left out of the recording the blocks are gone.
+ */
+static bool all_wait(const struct frag_builder *b)
+{
+	const struct frag_raw_dev *raw = b->raw;
+	size_t waiting = 0;
+
+	for (size_t i = 0; i < raw->segments_count; i++) {
+		const struct frag_raw_segment *s = &raw->segments[i];
+
+		for (uint32_t k = 0; k < s->blocks_count; k++)
+			waiting += raw->blocks[s->first_block + k].state == FRAG_STATE_WAITING;
+	}
+	return waiting && waiting >= b->kinds[FRAG_RAW_FREE_REQUESTED];
+}
+
 /* Room for every event and evidence there can be: one per entry of its kind. */
 static int allocate(struct frag_builder *b, size_t initial)
 {
@@ -108,8 +127,9 @@ static int allocate(struct frag_builder *b, size_t initial)
 				      sizeof(*out->seen));
 	if (!out->events || !out->addrs || !out->seen)
 		return frag_fail_nomem(b->err, "events");
-	b->one_free_kind =
-		!k[FRAG_RAW_FREE] && (!k[FRAG_RAW_FREE_REQUESTED] || !k[FRAG_RAW_FREE_COMPLETED]);
+	b->one_free_kind = !k[FRAG_RAW_FREE] &&
+			   (!k[FRAG_RAW_FREE_REQUESTED] || !k[FRAG_RAW_FREE_COMPLETED]) &&
+			   !(k[FRAG_RAW_FREE_REQUESTED] && all_wait(b));
 	b->mark_us = b->raw->marks_count ? b->raw->marks[0].time_us : UINT64_MAX;
 	return 0;
 }

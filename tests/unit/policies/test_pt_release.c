@@ -408,6 +408,24 @@ static void test_reserve(void **state)
 	}
 }
 
+/* A request that no reservation can hold is refused, and reserves nothing. */
+static void test_reserve_too_short(void **state)
+{
+	struct frag_request req = { .bytes = 3 * FRAG_GIB };
+	struct frag_block b = { 0 }, kept;
+	frag_addr_t next;
+	struct rig r;
+
+	(void)state;
+	rig_open(&r, "pytorch:expandable_segments:True,expandable_segments_reserve:2G");
+	kept = take(&r, FRAG_GIB);
+	next = r.next;
+	assert_int_equal(r.policy.ops->alloc(r.policy.self, &req, &b, NULL), FRAG_OOM);
+	assert_true(r.next == next);
+	give(&r, &kept);
+	rig_close(&r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -416,7 +434,7 @@ int main(void)
 		cmocka_unit_test(test_ranges),	       cmocka_unit_test(test_renumbered),
 		cmocka_unit_test(test_keys),	       cmocka_unit_test(test_recorded),
 		cmocka_unit_test(test_smallest_sizes), cmocka_unit_test(test_rest_of_list),
-		cmocka_unit_test(test_reserve),
+		cmocka_unit_test(test_reserve),	       cmocka_unit_test(test_reserve_too_short),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -294,6 +294,39 @@ static void test_one_kind_of_free(void **state)
 	EXPECT(completed, "AFA", "");
 }
 
+/* A capture of a graph: nothing completes, and at the end all still wait. */
+static void test_all_wait(void **state)
+{
+	static const struct frag_raw_entry list[] = {
+		E(ALLOC, S0, 512),
+		E(FREE_REQUESTED, S0, 512),
+		E(ALLOC, S0 + 512, 512),
+	};
+	struct frag_final_block blocks[] = { { S0, 512, 512, FRAG_STATE_WAITING },
+					     { S0 + 512, 512, 512, FRAG_STATE_LIVE },
+					     { S0 + 1024, 2 * MIB - 1024, 0, FRAG_STATE_FREE } };
+	const struct frag_raw_segment segment = {
+		.addr = S0, .bytes = 2 * MIB, .blocks_count = 3, .small = true
+	};
+	struct frag_raw_dev raw = raw_of(list, 3);
+	struct frag_trace_dev dev;
+
+	(void)state;
+	raw.finals_known = true;
+	raw.segments = &segment;
+	raw.segments_count = 1;
+	raw.blocks = blocks;
+	dev = build(&raw);
+	assert_int_equal(dev.events[dev.events_count - 2].kind, FRAG_EV_FREE_REQUESTED);
+	assert_int_equal(dev.events[dev.events_count - 1].kind, FRAG_EV_ALLOC);
+	frag_trace_dev_release(&dev);
+	/* it is gone: completions were left out */
+	blocks[0].state = FRAG_STATE_FREE;
+	dev = build(&raw);
+	assert_int_equal(dev.events[dev.events_count - 2].kind, FRAG_EV_FREE);
+	frag_trace_dev_release(&dev);
+}
+
 static void test_streams(void **state)
 {
 	static const struct frag_raw_entry list[] = {
@@ -481,6 +514,7 @@ int main(void)
 		cmocka_unit_test(test_oom),
 		cmocka_unit_test(test_snapshots_and_unknown_kinds),
 		cmocka_unit_test(test_one_kind_of_free),
+		cmocka_unit_test(test_all_wait),
 		cmocka_unit_test(test_streams),
 		cmocka_unit_test(test_times_and_marks),
 		cmocka_unit_test(test_marks_keep_out_of_groups),
