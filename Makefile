@@ -134,8 +134,12 @@ TEST_BIN := $(patsubst tests/%.c,$(B)/tests/%,$(TEST_SRC))
 FUZZ_BIN := $(patsubst tests/%.c,$(B)/tests/%,$(FUZZ_SRC))
 SUPPORT_OBJ := $(patsubst %.c,$(B)/obj/%.o,$(sort $(wildcard tests/support/*.c)))
 
+# `cufrag sweep` under mpirun: a shared object, built where there is an MPI
+MPICC ?= $(shell command -v mpicc 2>/dev/null)
+MPI_MODULE := $(if $(MPICC),$(B)/cufrag_mpi.so)
+
 .PHONY: all
-all: $(B)/cufrag
+all: $(B)/cufrag $(MPI_MODULE)
 	@echo '$(CUDA_SAY)'
 
 # ---- generated files: written every time, renewed only when the content differs ----
@@ -222,6 +226,10 @@ $(B)/obj/nogpu_files.o: $(NOGPU_FILES) $(GEN)/nogpu_file_list.inc Makefile
 		echo '	.section .note.GNU-stack,"",%progbits'; } > $(B)/nogpu_files.S
 	$(Q)$(CC) -c -o $@ $(B)/nogpu_files.S
 
+$(B)/cufrag_mpi.so: src/mpi/ranks_mpi.c src/mpi/ranks.h $(B)/flags
+	$(call say,MPICC,$@)
+	$(Q)$(MPICC) $(CPPFLAGS) -std=c17 $(WARN) $(CFLAGS_$(BUILD)) -fPIC -shared -o $@ $<
+
 # Kernels: kernels/NAME.cu -> a fat binary inside the program, from frag_fatbin_NAME up to
 # frag_fatbin_NAME_end; gen/kernel_list.inc has FRAG_ENTRY(NAME) for each. The link stays
 # plain C.
@@ -264,7 +272,7 @@ $(patsubst tests/%.c,$(B)/obj/tests/%.o,$(TEST_SRC)) $(SUPPORT_OBJ): $(B)/test_f
 .SECONDARY:
 
 .PHONY: tests-build
-tests-build: $(TEST_BIN) $(FUZZ_BIN) $(B)/cufrag
+tests-build: $(TEST_BIN) $(FUZZ_BIN) $(B)/cufrag $(MPI_MODULE)
 
 # ---- tests -----------------------------------------------------------------------
 # Sub-makes for other variants get their own folder, also when B was given.

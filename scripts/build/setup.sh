@@ -27,6 +27,7 @@ needs() {
 	header jansson.h     libjansson-dev
 	header sqlite3.h     libsqlite3-dev
 	header xxhash.h      libxxhash-dev
+	header sqlite3.h     libsqlite3-dev
 	END
 	[ "$1" = ci ] && cat <<-'END'
 	tool   clang         clang

@@ -97,6 +97,8 @@ void frag_cli_note_cards(const struct frag_cli *cli, uint32_t devices);
  * it. UINT64_MAX if there is none. The text was checked when it was parsed.
  */
 uint64_t frag_cli_limit(const struct frag_cli *cli, uint64_t total_bytes);
+/* Is this a value for --limit? Errors: FRAG_EUSAGE. */
+int frag_cli_check_limit(const char *text, struct frag_err *err);
 
 /* For FRAG_ARG_OWN: a text of settings that some release of PyTorch takes. */
 int frag_cli_set_conf(void *field, const char *arg, struct frag_err *err);

@@ -76,6 +76,11 @@ static int set_limit(void *field, const char *arg, struct frag_err *err)
 	return FRAG_MIN(limit_kind(arg, &fraction, &bytes, err), 0);
 }
 
+int frag_cli_check_limit(const char *text, struct frag_err *err)
+{
+	return set_limit(&(const char *){ NULL }, text, err);
+}
+
 /* idle, lag or lag=US */
 static int parse_work(const char *arg, struct frag_sim_config *card, struct frag_err *err)
 {

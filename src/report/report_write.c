@@ -8,6 +8,7 @@
 #include "report/page/one_pdf.h"
 #include "report/page/html.h"
 #include "report/charts/plot.h"
+#include "report/charts/svg.h"
 #include "spread.h"
 
 #include "base/outfile.h"
@@ -170,21 +171,6 @@ static int add_charts(struct writer *w, struct frag_err *err)
 	return ret;
 }
 
-static char *read_file(const char *path)
-{
-	FILE *f = fopen(path, "rb");
-	struct stat st;
-	char *text = NULL;
-
-	if (f && !fstat(fileno(f), &st))
-		text = frag_host_alloc((size_t)st.st_size + 1);
-	if (text)
-		text[fread(text, 1, (size_t)st.st_size, f)] = '\0';
-	if (f)
-		fclose(f);
-	return text;
-}
-
 static int put_page(struct writer *w, unsigned threads, struct frag_err *err)
 {
 	struct frag_text page = { 0 }, ranks = { 0 };
@@ -194,9 +180,7 @@ static int put_page(struct writer *w, unsigned threads, struct frag_err *err)
 		const char *path = NULL;
 
 		FRAG_TRY(path_of(w, w->figures[i].base, "svg", &path, err));
-		w->figures[i].svg = read_file(path);
-		if (!w->figures[i].svg)
-			return frag_fail(err, FRAG_EOUTPUT, "cannot read '%s' back", path);
+		FRAG_TRY(frag_svg_read(path, &w->figures[i].svg, err));
 	}
 	ret = frag_ranks_draw(w->r, w->work, w->formats, threads, &ranks, err);
 	if (!ret)

@@ -67,7 +67,7 @@ static int choose(struct frag_input *in, const struct frag_reader_ops **best, st
 		}
 	}
 	if (!best_score)
-		return frag_fail(err, FRAG_EINPUT,
+		return frag_fail(err, FRAG_EFORMAT,
 				 "'%s' is of no known format (cufrag list formats)",
 				 frag_input_name(in));
 	return 0;

@@ -22,7 +22,8 @@
 	X(EOUTPUT, 5, "output failure") \
 	X(EPOLICY, 4, "policy failure") \
 	X(ECHECK, 1, "check failed") \
-	X(EINTR, 4, "interrupted")
+	X(EINTR, 4, "interrupted") \
+	X(EFORMAT, 3, "no known format")
 
 enum frag_code {
 	FRAG_CODE_BASE_ = -1000,

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* Inks of scripts/plot/style.gp and the variables of the page that stand for them. */
 static const struct {
@@ -97,4 +98,19 @@ void frag_svg_inline(const char *svg, const char *prefix, const char *alt, struc
 			frag_text_addn(out, p, n = 1);
 		p += n;
 	}
+}
+
+int frag_svg_read(const char *path, char **svg, struct frag_err *err)
+{
+	FILE *f = fopen(path, "rb");
+	struct stat st;
+
+	*svg = NULL;
+	if (f && !fstat(fileno(f), &st))
+		*svg = frag_host_alloc((size_t)st.st_size + 1);
+	if (*svg)
+		(*svg)[fread(*svg, 1, (size_t)st.st_size, f)] = '\0';
+	if (f)
+		fclose(f);
+	return *svg ? 0 : frag_fail(err, FRAG_EOUTPUT, "cannot read '%.200s' back", path);
 }

@@ -3,6 +3,8 @@
 #ifndef FRAG_REPORT_SVG_H
 #define FRAG_REPORT_SVG_H
 
+#include <frag/error.h>
+
 #include "report/text/textbuf.h"
 
 /*
@@ -11,5 +13,7 @@
  * (--ink, --axis, --grid, --area), and `alt` as its description.
  */
 void frag_svg_inline(const char *svg, const char *prefix, const char *alt, struct frag_text *out);
+/* A picture that was drawn, as text in new memory. Errors: FRAG_EOUTPUT, FRAG_ENOMEM. */
+int frag_svg_read(const char *path, char **svg, struct frag_err *err);
 
 #endif

@@ -96,7 +96,7 @@ static void test_refused(void **state)
 		struct frag_err err = { 0 };
 		struct frag_trace *t;
 
-		assert_int_equal(read_text(rows[i].text, &t, &err), FRAG_EINPUT);
+		assert_int_equal(frag_code_exit(read_text(rows[i].text, &t, &err)), 3);
 		assert_int_equal(err.offset, rows[i].line);
 	}
 }

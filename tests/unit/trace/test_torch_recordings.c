@@ -42,7 +42,7 @@ static void test_from_files(void **state)
 	assert_non_null(f);
 	fputs("this is no trace\n", f);
 	fclose(f);
-	assert_int_equal(frag_trace_read(path, NULL, &t, &err), FRAG_EINPUT);
+	assert_int_equal(frag_trace_read(path, NULL, &t, &err), FRAG_EFORMAT);
 	assert_non_null(strstr(err.msg, "no known format"));
 	unlink(path);
 	assert_int_equal(frag_trace_read(path, NULL, &t, &err), FRAG_EINPUT);

@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: Apache-2.0
+# Every rank of a fleet from the smallest to the largest: live, reserved today, reserved then.
+load ARG0[1:strlen(ARG0)-strlen("fleet_need.gp")]."style.gp"
+eval arguments
+eval measure_head
+
+stats CSV using (column("today_bytes")) nooutput
+top = STATS_max > MIB ? STATS_max : MIB
+S = scale_of(top)
+eval sheet(560, HEAD + 260 + 134)
+eval open_output
+eval head
+set lmargin at screen px(68)
+set rmargin at screen px(W - 24)
+set tmargin at screen py(HEAD)
+set bmargin at screen py(HEAD + 260)
+set key at screen px(12), py(HEAD + 316) left top Left reverse vertical maxrows 4 samplen 2 spacing 1.05 font FONT.",13.3"
+set xlabel "part of the ranks that need at most so much (%)" tc rgb INK
+set xrange [0:100]
+set yrange [0:top / S * 1.05]
+eval left_title("peak per rank (".unit_of(top).")", HEAD + 130)
+x = 'column("ranks_ratio") * 100'
+plot CSV using (@x):(column("live_bytes") / S):(column("today_bytes") / S) with filledcurves fs solid 0.35 noborder lc rgb AREA title "reserved and not in use today", \
+	"" using (@x):(column("today_bytes") / S) with lines lw 2 lc rgb INK title "reserved today", \
+	"" using (@x):(column("then_bytes") / S) with lines lw 2 dt 2 lc rgb BLUE title "reserved with the settings of the plan", \
+	"" using (@x):(column("live_bytes") / S) with lines lw 1.6 dt 3 lc rgb AXIS title "live: no allocator needs less"

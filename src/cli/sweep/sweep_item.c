@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One trace of a sweep: read, settled, replayed under everything asked for. The answer is JSON and
+ * holds nothing that differs from machine to machine: no host times, no dates.
+ */
+#include "sweep.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include <frag/opt.h>
+#include <frag/plan.h>
+#include <frag/replay.h>
+
+#include "cli/settle.h"
+
+#define CURVE_POINTS 64u /* of reserved over time, kept for packing */
+
+int frag_sweep_hash(const char *path, char *text, struct frag_err *err)
+{
+	static const size_t chunk = 1 << 18;
+	XXH3_state_t *state = XXH3_createState();
+	char *buf = frag_host_alloc(chunk);
+	FILE *in = fopen(path, "rb");
+	XXH128_hash_t h;
+	size_t n;
+	int rc = 0;
+
+	if (!state || !buf) {
+		rc = frag_fail_nomem(err, "hash of a trace");
+	} else if (!in) {
+		rc = frag_fail(err, FRAG_EINPUT, "cannot open it: %m");
+	} else {
+		XXH3_128bits_reset(state);
+		while ((n = fread(buf, 1, chunk, in)) > 0)
+			XXH3_128bits_update(state, buf, n);
+		if (ferror(in))
+			rc = frag_fail(err, FRAG_EINPUT, "cannot read it: %m");
+		h = XXH3_128bits_digest(state);
+		snprintf(text, 33, "%016llx%016llx", (unsigned long long)h.high64,
+			 (unsigned long long)h.low64);
+	}
+	if (in)
+		fclose(in);
+	frag_host_free(buf);
+	XXH3_freeState(state);
+	return rc;
+}
+
+/* ---- JSON that is built without a look at every step: a failure is seen at the end ---- */
+
+struct answer {
+	const struct frag_sweep *s;
+	json_t *root;
+	const char *hash;
+	bool failed; /* memory was short */
+};
+
+static void set(struct answer *a, json_t *o, const char *key, json_t *value)
+{
+	a->failed |= json_object_set_new(o, key, value) != 0;
+}
+
+/* Names out of a file may be no UTF-8. */
+static json_t *text_of(const char *s)
+{
+	json_t *t = json_string(s);
+	char plain[300];
+	size_t n = 0;
+
+	if (t)
+		return t;
+	for (; *s && n + 1 < sizeof(plain); s++)
+		plain[n++] = *s >= ' ' && (unsigned char)*s < 0x7f ? *s : '?';
+	plain[n] = '\0';
+	return json_string(plain);
+}
+
+static void set_metrics(struct answer *a, json_t *o, const struct frag_metrics *m)
+{
+	size_t count;
+	const struct frag_metric_info *list = frag_metric_list(&count);
+
+	for (size_t i = 0; i < count; i++) {
+		const char *at = (const char *)m + list[i].offset;
+
+		if (!strncmp(list[i].name, "host_ns", 7) || !strcmp(list[i].name, "events_per_s"))
+			continue; /* of this machine */
+		set(a, o, list[i].name,
+		    list[i].type == FRAG_METRIC_T_U64
+			    ? json_integer((json_int_t) * (const uint64_t *)at)
+			    : json_real(*(const double *)at));
+	}
+}
+
+/* [[us, bytes], …]: the most that was reserved in each stretch of time. */
+static json_t *curve_of(const struct frag_series *s)
+{
+	json_t *list = json_array();
+	size_t step = (s->count + CURVE_POINTS - 1) / CURVE_POINTS;
+
+	for (size_t i = 0; list && i < s->count; i += step) {
+		uint64_t most = 0;
+		json_t *point;
+
+		for (size_t k = i; k < s->count && k < i + step; k++)
+			most = FRAG_MAX(most, s->windows[k].reserved_max);
+		point = json_pack("[II]", (json_int_t)s->windows[i].first_us, (json_int_t)most);
+		if (!point || json_array_append_new(list, point)) {
+			json_decref(list);
+			return NULL;
+		}
+	}
+	return list;
+}
+
+/* ---- one item --------------------------------------------------------------------- */
+
+/* What is replayed on what. */
+struct place {
+	const char *gpu, *limit; /* as asked; "" = none */
+	struct frag_sim_config card;
+	uint64_t limit_bytes;
+};
+
+static void set_key(struct answer *a, json_t *o, const struct frag_trace_dev *dev,
+		    const char *policy, const struct place *p)
+{
+	char text[1024], key[33];
+	XXH128_hash_t h;
+	int n = snprintf(text, sizeof(text), "%s|%u|%s|%llu|%llu|%llu|%d|%s", a->hash, dev->ordinal,
+			 p->gpu, (unsigned long long)p->card.total_bytes,
+			 (unsigned long long)p->card.context_bytes,
+			 (unsigned long long)p->limit_bytes, a->s->fit, FRAG_VERSION);
+
+	h = XXH3_128bits_withSeed(policy, strlen(policy),
+				  XXH3_64bits(text, FRAG_MIN((size_t)n, sizeof(text))));
+	snprintf(key, sizeof(key), "%016llx%016llx", (unsigned long long)h.high64,
+		 (unsigned long long)h.low64);
+	set(a, o, "item", json_string(key));
+}
+
+/* The smallest card, where it was asked for. */
+static void set_fit(struct answer *a, json_t *o, const struct frag_policy_spec *spec,
+		    const struct frag_trace_dev *dev, const struct place *p)
+{
+	struct frag_fit_task task = { .spec = spec, .dev = dev };
+	struct frag_plan_env env = { .threads = 1, .card = p->card };
+
+	frag_run_options_defaults(&env.run);
+	env.run.limit_bytes = p->limit_bytes;
+	env.run.seed = a->s->cli->seed;
+	if (frag_fit_run(&env, 0, NULL, 0, &task, 1, NULL) || task.rc || !task.fit.possible)
+		return;
+	set(a, o, "min_capacity_bytes", json_integer((json_int_t)task.fit.min_capacity_bytes));
+	set(a, o, "safe_capacity_bytes", json_integer((json_int_t)task.fit.safe_capacity_bytes));
+}
+
+static void set_result(struct answer *a, json_t *o, const struct frag_result *r)
+{
+	set(a, o, "status",
+	    json_string(r->completed && !r->oom.happened ? "completed" : "refused"));
+	if (r->oom.happened) {
+		set(a, o, "first_oom_event", json_integer((json_int_t)r->oom.event));
+		set(a, o, "first_oom_bytes", json_integer((json_int_t)r->oom.bytes));
+	}
+	set_metrics(a, o, &r->m);
+	set(a, o, "curve", curve_of(&r->series));
+}
+
+static void run_item(struct answer *a, json_t *items, const struct frag_trace_dev *dev,
+		     const struct frag_policy_spec *spec, bool recorded, const struct place *p)
+{
+	const char *policy = frag_policy_spec_text(spec);
+	struct frag_run_options run;
+	struct frag_result r;
+	struct frag_err err;
+	json_t *o = json_object();
+	int rc;
+
+	a->failed |= json_array_append_new(items, o) != 0;
+	if (a->failed)
+		return;
+	frag_run_options_defaults(&run);
+	run.limit_bytes = p->limit_bytes;
+	run.seed = a->s->cli->seed;
+	run.windows_max = 4 * CURVE_POINTS;
+	set_key(a, o, dev, policy, p);
+	set(a, o, "device", json_integer(dev->ordinal));
+	set(a, o, "policy", text_of(policy));
+	set(a, o, "recorded", json_boolean(recorded));
+	set(a, o, "gpu", text_of(p->gpu));
+	set(a, o, "limit", text_of(p->limit));
+	set(a, o, "capacity_bytes", json_integer((json_int_t)p->card.total_bytes));
+	set(a, o, "context_bytes", json_integer((json_int_t)p->card.context_bytes));
+	rc = frag_replay_sim(spec, &p->card, dev, &run, &r, &err);
+	if (rc) {
+		set(a, o, "status", json_string("failed"));
+		set(a, o, "message", text_of(err.msg));
+		return;
+	}
+	set_result(a, o, &r);
+	frag_result_release(&r);
+	if (a->s->fit)
+		set_fit(a, o, spec, dev, p);
+}
+
+/* ---- all of a trace ------------------------------------------------------------------ */
+
+static struct place place_of(const struct frag_sweep *s, size_t gpu, size_t limit)
+{
+	struct frag_cli cli = *s->cli;
+	struct place p = { .gpu = "", .limit = "", .card = s->cli->card };
+
+	if (s->cards_count) {
+		p.gpu = s->cards[gpu]->name;
+		p.card.total_bytes = s->cards[gpu]->total_bytes;
+		p.card.context_bytes = s->cards[gpu]->context_bytes;
+	}
+	if (s->limits.count) {
+		p.limit = s->limits.text[limit];
+		cli.limit = strcmp(p.limit, "none") ? p.limit : NULL;
+	} else if (cli.limit) {
+		p.limit = cli.limit;
+	}
+	p.limit_bytes = frag_cli_limit(&cli, p.card.total_bytes);
+	return p;
+}
+
+static void run_device(struct answer *a, json_t *items, const struct frag_trace_dev *dev,
+		       struct frag_policy_spec *const *specs, size_t recorded)
+{
+	const struct frag_sweep *s = a->s;
+
+	for (size_t g = 0; g < FRAG_MAX(s->cards_count, 1u); g++)
+		for (size_t l = 0; l < FRAG_MAX(s->limits.count, 1u); l++) {
+			struct place p = place_of(s, g, l);
+
+			for (size_t i = 0; specs[i] && !a->failed; i++)
+				run_item(a, items, dev, specs[i], i == recorded, &p);
+		}
+}
+
+static void describe(struct answer *a, const struct frag_trace *t)
+{
+	uint64_t events = 0, end_us = 0;
+
+	for (uint32_t d = 0; d < t->devs_count; d++) {
+		size_t n = t->devs[d].events_count;
+
+		events += n;
+		if (n)
+			end_us = FRAG_MAX(end_us, (uint64_t)t->devs[d].events[n - 1].time_us);
+	}
+	set(a, a->root, "name", text_of(t->name));
+	set(a, a->root, "format", text_of(t->format));
+	set(a, a->root, "settings", text_of(t->settings.conf ? t->settings.conf : ""));
+	set(a, a->root, "devices", json_integer(t->devs_count));
+	set(a, a->root, "events", json_integer((json_int_t)events));
+	set(a, a->root, "start_us", json_integer((json_int_t)t->start_us));
+	set(a, a->root, "duration_us", json_integer((json_int_t)end_us));
+}
+
+static int run_trace(struct answer *a, const char *path, struct frag_err *err)
+{
+	struct frag_policy_spec **specs = NULL;
+	struct frag_trace *t = NULL;
+	json_t *items = json_array();
+	size_t recorded;
+	int rc = frag_trace_read(path, NULL, &t, err);
+
+	set(a, a->root, "items", items);
+	if (!rc && !t->devs_count)
+		rc = frag_fail(err, FRAG_EINPUT, "it holds no events");
+	if (!rc)
+		rc = frag_cli_settle(
+			a->s->cli, frag_cli_limit(a->s->cli, a->s->cli->card.total_bytes), t, err);
+	if (!rc)
+		rc = frag_policy_texts_specs(&a->s->policies, t, &specs, &recorded, err);
+	if (!rc) {
+		describe(a, t);
+		for (uint32_t d = 0; d < t->devs_count; d++)
+			run_device(a, items, &t->devs[d], specs, recorded);
+	}
+	for (size_t i = 0; specs && specs[i]; i++)
+		frag_policy_spec_destroy(specs[i]);
+	frag_host_free(specs);
+	frag_trace_destroy(t);
+	return rc;
+}
+
+json_t *frag_sweep_item_run(const struct frag_sweep *s, const char *path)
+{
+	char hash[33] = "";
+	struct answer a = { .s = s, .root = json_object(), .hash = hash };
+	struct frag_err err = { 0 };
+	int rc;
+
+	if (!a.root)
+		return NULL;
+	rc = frag_sweep_hash(path, hash, &err);
+	if (!rc)
+		rc = run_trace(&a, path, &err);
+	set(&a, a.root, "path", text_of(path));
+	set(&a, a.root, "trace", json_string(hash));
+	if (rc)
+		set(&a, a.root, "error", text_of(err.msg));
+	if (rc == FRAG_EFORMAT)
+		set(&a, a.root, "no_trace", json_true());
+	if (a.failed) {
+		json_decref(a.root);
+		return NULL;
+	}
+	return a.root;
+}

@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The course of a sweep: hands out traces, takes answers in; see sweep.h. */
+#include "sweep.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <frag/clock.h>
+
+#include "report/text/textbuf.h"
+
+#define TRIES 2u /* a trace whose worker dies twice has failed */
+#define NOTHING SIZE_MAX
+
+struct course {
+	struct frag_sweep *s;
+	struct frag_store *store;
+	struct frag_sweep_worker *workers;
+	size_t workers_count;
+	const struct frag_ranks *ranks; /* NULL: one machine */
+	int rank, ranks_count;
+	size_t *rank_task; /* [ranks_count], NOTHING = idle */
+	uint64_t *rank_begin_ns;
+	unsigned char *tries; /* [files.count] */
+	size_t *again, again_count, next, done;
+	size_t skipped, passed; /* there already; in a folder and no trace */
+	struct frag_progress progress;
+};
+
+/* ---- which is next ----------------------------------------------------------------- */
+
+static bool already_there(struct course *c, const char *path)
+{
+	char hash[33];
+
+	return c->s->resume && !frag_sweep_hash(path, hash, NULL) &&
+	       frag_store_has(c->store, hash, path);
+}
+
+static size_t next_task(struct course *c)
+{
+	if (frag_interrupted())
+		return NOTHING;
+	if (c->again_count)
+		return c->again[--c->again_count];
+	while (c->next < c->s->files.count) {
+		size_t task = c->next++;
+
+		if (!already_there(c, c->s->files.list[task].path))
+			return task;
+		c->done++;
+		c->skipped++;
+	}
+	return NOTHING;
+}
+
+/* A trace without an answer: once more, or it has failed. */
+static int give_up(struct course *c, size_t task, const char *why, struct frag_err *err)
+{
+	json_t *answer;
+	int rc;
+
+	if (++c->tries[task] < TRIES) {
+		c->again[c->again_count++] = task;
+		return 0;
+	}
+	answer = json_pack("{s:s, s:s, s:s}", "path", c->s->files.list[task].path, "trace", "",
+			   "error", why);
+	if (!answer)
+		return frag_fail_nomem(err, "results");
+	rc = frag_store_put(c->store, answer, 0, err);
+	json_decref(answer);
+	c->done++;
+	return rc;
+}
+
+static int take_answer(struct course *c, size_t task, const char *text, uint64_t cost_ns,
+		       struct frag_err *err)
+{
+	json_t *answer = json_loads(text, 0, NULL);
+	int rc = 0;
+
+	if (!answer)
+		rc = frag_fail(err, FRAG_ENOMEM, "an answer of a worker cannot be read");
+	else if (c->s->files.list[task].found && json_is_true(json_object_get(answer, "no_trace")))
+		c->passed++;
+	else
+		rc = frag_store_put(c->store, answer, cost_ns, err);
+	json_decref(answer);
+	c->done++;
+	return rc;
+}
+
+/* ---- this machine's workers ------------------------------------------------------------ */
+
+static int feed_worker(struct course *c, struct frag_sweep_worker *w, struct frag_err *err)
+{
+	size_t task = next_task(c);
+
+	if (task == NOTHING)
+		return 0;
+	if (!w->pid)
+		FRAG_TRY(frag_sweep_worker_start(w, c->s, err));
+	/* one that died meanwhile is seen when its answer is taken */
+	frag_sweep_worker_give(w, task, c->s->files.list[task].path);
+	return 0;
+}
+
+static int look_at_worker(struct course *c, struct frag_sweep_worker *w, struct frag_err *err)
+{
+	size_t task = w->task;
+	char why[120];
+	int rc;
+
+	if (task == NOTHING)
+		return 0;
+	rc = frag_sweep_worker_take(w);
+	if (!rc)
+		return 0;
+	if (rc < 0) {
+		frag_sweep_worker_end(w, why);
+		return give_up(c, task, why, err);
+	}
+	w->task = NOTHING;
+	return take_answer(c, task, w->answer, frag_clock_ns() - w->begin_ns, err);
+}
+
+static void wait_for_workers(struct course *c, int ms)
+{
+	struct pollfd fds[256];
+	nfds_t n = 0;
+
+	for (size_t i = 0; i < c->workers_count && n < FRAG_ARRAY_LEN(fds); i++)
+		if (c->workers[i].task != NOTHING)
+			fds[n++] = (struct pollfd){ .fd = c->workers[i].from, .events = POLLIN };
+	poll(fds, n, ms);
+}
+
+/* ---- other ranks ------------------------------------------------------------------------ */
+
+static int look_at_ranks(struct course *c, struct frag_err *err)
+{
+	size_t task;
+	bool failed;
+	char *text;
+	int rank, rc = 0;
+
+	while (!rc && c->ranks && frag_sweep_rank_take(c->ranks, &rank, &task, &failed, &text)) {
+		if (rank > 0 && rank < c->ranks_count && c->rank_task[rank] == task) {
+			c->rank_task[rank] = NOTHING;
+			rc = failed ? give_up(c, task, text, err)
+				    : take_answer(c, task, text,
+						  frag_clock_ns() - c->rank_begin_ns[rank], err);
+		}
+		frag_host_free(text);
+	}
+	return rc;
+}
+
+static int feed_ranks(struct course *c, struct frag_err *err)
+{
+	for (int r = 1; r < c->ranks_count; r++) {
+		size_t task = c->rank_task[r] == NOTHING ? next_task(c) : NOTHING;
+
+		if (task == NOTHING)
+			continue;
+		if (frag_sweep_rank_give(c->ranks, r, task, c->s->files.list[task].path))
+			return frag_fail(err, FRAG_EOUTPUT, "rank %d cannot be reached", r);
+		c->rank_task[r] = task;
+		c->rank_begin_ns[r] = frag_clock_ns();
+	}
+	return 0;
+}
+
+static bool busy(const struct course *c)
+{
+	for (size_t i = 0; i < c->workers_count; i++)
+		if (c->workers[i].task != NOTHING)
+			return true;
+	for (int r = 1; r < c->ranks_count; r++)
+		if (c->rank_task[r] != NOTHING)
+			return true;
+	return false;
+}
+
+/* ---- the course ---------------------------------------------------------------------------- */
+
+static int hand_out(struct course *c, struct frag_err *err)
+{
+	size_t total = c->s->files.count;
+
+	do {
+		FRAG_TRY(feed_ranks(c, err));
+		for (size_t i = 0; i < c->workers_count; i++)
+			if (c->workers[i].task == NOTHING)
+				FRAG_TRY(feed_worker(c, &c->workers[i], err));
+		frag_progress_update(&c->progress, c->done, total);
+		wait_for_workers(c, c->ranks ? 2 : 200);
+		FRAG_TRY(look_at_ranks(c, err));
+		for (size_t i = 0; i < c->workers_count; i++)
+			FRAG_TRY(look_at_worker(c, &c->workers[i], err));
+	} while (!frag_interrupted() && (busy(c) || c->again_count || c->next < total));
+	return 0;
+}
+
+/* What was asked, so that a file of results is never continued or merged with another question. */
+static int question_of(const struct frag_sweep *s, struct frag_text *t, struct frag_err *err)
+{
+	frag_text_addf(t, "cufrag %s: policies", FRAG_VERSION);
+	for (size_t i = 0; i < s->policies.count; i++)
+		frag_text_addf(t, "%s %s", i ? ";" : "", s->policies.text[i]);
+	frag_text_add(t, ", limits");
+	for (size_t i = 0; i < s->limits.count; i++)
+		frag_text_addf(t, " %s", s->limits.text[i]);
+	frag_text_addf(t, " (%s), cards", s->cli->limit ? s->cli->limit : "none");
+	for (size_t i = 0; i < s->cards_count; i++)
+		frag_text_addf(t, " %s", s->cards[i]->name);
+	frag_text_addf(t, " (%llu, context %llu), seed %llu%s",
+		       (unsigned long long)s->cli->card.total_bytes,
+		       (unsigned long long)s->cli->card.context_bytes,
+		       (unsigned long long)s->cli->seed, s->fit ? ", fit" : "");
+	return frag_text_check(t, err);
+}
+
+static int note_failure(void *ctx, const char *path, const char *text)
+{
+	frag_cli_note(ctx, "'%.300s' failed: %s", path, text);
+	return 0;
+}
+
+static int finish(const struct frag_sweep *s, struct frag_store *store, size_t skipped,
+		  size_t passed, struct frag_err *err)
+{
+	struct frag_store_counts n;
+
+	FRAG_TRY(frag_store_write(store, s->output, err));
+	if (s->cli->csv)
+		FRAG_TRY(frag_store_csv(store, s->cli->csv, err));
+	if (s->costs)
+		FRAG_TRY(frag_store_costs(store, s->costs, err));
+	FRAG_TRY(frag_store_count(store, &n, err));
+	FRAG_TRY(frag_store_failures(store, note_failure, (void *)s->cli, err));
+	if (!s->cli->csv || strcmp(s->cli->csv, "-") != 0) {
+		printf("%llu traces, %llu results: %llu completed, %llu with refused requests\n",
+		       (unsigned long long)n.traces, (unsigned long long)n.items,
+		       (unsigned long long)n.completed, (unsigned long long)n.refused);
+		if (skipped)
+			printf("%zu traces were there already\n", skipped);
+		if (passed)
+			printf("%zu files in folders are no traces\n", passed);
+		if (n.failed)
+			printf("%llu traces failed, named above\n", (unsigned long long)n.failed);
+		printf("wrote %s\n", s->output);
+	}
+	return n.failed ? FRAG_EXIT_INPUT : FRAG_EXIT_DONE;
+}
+
+static char *part_of(const struct frag_sweep *s)
+{
+	char *path = frag_host_alloc(strlen(s->output) + 6);
+
+	if (path)
+		sprintf(path, "%s.part", s->output);
+	return path;
+}
+
+static int sweep(struct course *c, struct frag_err *err)
+{
+	struct frag_sweep *s = c->s;
+	struct frag_text question = { 0 };
+	char *part = part_of(s);
+	int rc;
+
+	c->tries = frag_host_calloc(s->files.count + 1, 1);
+	c->again = frag_host_calloc(s->files.count + 1, sizeof(*c->again));
+	if (!part || !c->tries || !c->again)
+		rc = frag_fail_nomem(err, "sweep");
+	else
+		rc = frag_store_open(&c->store, part, !s->resume, err);
+	if (!rc)
+		rc = question_of(s, &question, err);
+	if (!rc)
+		rc = frag_store_question(c->store, question.s, err);
+	if (!rc) {
+		frag_progress_begin(&c->progress, "sweeping");
+		rc = hand_out(c, err);
+		frag_progress_end(&c->progress);
+	}
+	if (!rc && frag_interrupted())
+		rc = frag_fail(err, FRAG_EINTR,
+			       "interrupted after %zu of %zu traces; the same command with "
+			       "--resume "
+			       "goes on",
+			       c->done, s->files.count);
+	if (!rc)
+		rc = finish(s, c->store, c->skipped, c->passed, err);
+	frag_store_close(c->store);
+	if (rc >= 0)
+		unlink(part);
+	frag_text_release(&question);
+	frag_host_free(part);
+	frag_host_free(c->again);
+	frag_host_free(c->tries);
+	return rc;
+}
+
+static int merge(struct frag_sweep *s, struct frag_err *err)
+{
+	struct frag_store *store = NULL;
+	char *part = part_of(s);
+	int rc = part ? frag_store_open(&store, part, true, err) : frag_fail_nomem(err, "results");
+
+	for (size_t i = 0; !rc && i < s->cli->operands_count; i++)
+		rc = frag_store_add(store, s->cli->operands[i], err);
+	if (!rc)
+		rc = finish(s, store, 0, 0, err);
+	frag_store_close(store);
+	if (store)
+		unlink(part);
+	frag_host_free(part);
+	return rc;
+}
+
+static int find_files(struct frag_sweep *s, struct frag_err *err)
+{
+	for (size_t i = 0; i < s->cli->operands_count; i++)
+		FRAG_TRY(frag_sweep_files_add(&s->files, s->cli->operands[i], err));
+	if (s->list)
+		FRAG_TRY(frag_sweep_files_add_list(&s->files, s->list, err));
+	if (!s->files.count)
+		return frag_fail(err, FRAG_EUSAGE,
+				 "no traces given; name files or folders, or a --list");
+	frag_sweep_files_sort(&s->files);
+	if (s->shard.n)
+		frag_sweep_files_shard(&s->files, s->shard.i, s->shard.n);
+	return 0;
+}
+
+static int start_ranks(struct course *c, struct frag_err *err)
+{
+	char why[200];
+
+	if (!c->ranks)
+		return 0;
+	if (c->ranks->start(&c->rank, &c->ranks_count, why))
+		return frag_fail(err, FRAG_EUSAGE, "MPI does not start: %s", why);
+	c->rank_task = frag_host_calloc((size_t)c->ranks_count, sizeof(*c->rank_task));
+	c->rank_begin_ns = frag_host_calloc((size_t)c->ranks_count, sizeof(*c->rank_begin_ns));
+	if (!c->rank_task || !c->rank_begin_ns)
+		return frag_fail_nomem(err, "ranks");
+	for (int r = 0; r < c->ranks_count; r++)
+		c->rank_task[r] = NOTHING;
+	return 0;
+}
+
+static int run_course(struct course *c, struct frag_err *err)
+{
+	int rc;
+
+	FRAG_TRY(start_ranks(c, err));
+	if (c->rank > 0)
+		return frag_sweep_rank_serve(c->s, c->ranks, &c->workers[0], err);
+	rc = find_files(c->s, err);
+	if (!rc)
+		rc = sweep(c, err);
+	for (int r = 1; r < c->ranks_count; r++)
+		frag_sweep_rank_give(c->ranks, r, 0, NULL);
+	return rc;
+}
+
+int frag_sweep_run(struct frag_sweep *s, struct frag_err *err)
+{
+	struct course c = { .s = s };
+	char why[120];
+	int rc = 0;
+
+	if (s->merge)
+		return merge(s, err);
+	frag_interrupt_catch();
+	signal(SIGPIPE, SIG_IGN);
+	FRAG_TRY(frag_sweep_ranks_open(&c.ranks, err));
+	c.workers_count = c.ranks ? 1 : FRAG_MAX(s->cli->threads, 1u);
+	c.workers = frag_host_calloc(c.workers_count, sizeof(*c.workers));
+	if (!c.workers)
+		return frag_fail_nomem(err, "workers");
+	/* before MPI begins and before there are threads */
+	for (size_t i = 0; !rc && i < c.workers_count; i++)
+		rc = frag_sweep_worker_start(&c.workers[i], s, err);
+	if (!rc)
+		rc = run_course(&c, err);
+	for (size_t i = 0; i < c.workers_count; i++) {
+		if (c.workers[i].pid)
+			kill(c.workers[i].pid, SIGKILL);
+		frag_sweep_worker_end(&c.workers[i], why);
+	}
+	if (c.ranks && c.ranks_count)
+		c.ranks->stop();
+	frag_host_free(c.rank_task);
+	frag_host_free(c.rank_begin_ns);
+	frag_host_free(c.workers);
+	return rc;
+}

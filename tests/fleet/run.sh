@@ -1,0 +1,279 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# sweep and fleet end to end: the same bytes from any number of workers, ranks and shards; killed
+# workers, ranks and sweeps; hostile and missing traces; a real mpirun and a real Slurm where
+# they are installed.
+#	run.sh PROGRAM
+# Last line: N passed, N failed, N skipped.
+set -uo pipefail
+cd "$(dirname "$0")/../.." || exit 1
+program=$(realpath "${1:?usage: run.sh PROGRAM}")
+root=$PWD
+scratch=$(mktemp -d)
+passed=0 failed=0 skipped=0
+slurm_pids=()
+
+finish() {
+	local file
+	local pid
+	for file in "${slurm_pids[@]}"; do
+		[ -s "$file" ] && pid=$(cat "$file") && kill "$pid" 2> /dev/null || continue
+		for _ in $(seq 50); do kill -0 "$pid" 2> /dev/null || break; sleep 0.1; done
+	done
+	rm -rf "$scratch"
+}
+trap finish EXIT
+
+check() {
+	local name=$1
+	shift
+	mkdir -p "$scratch/$name"
+	if (cd "$scratch/$name" && set -e && "$@") > "$scratch/$name.log" 2>&1; then
+		passed=$((passed + 1))
+	else
+		failed=$((failed + 1))
+		echo "failed $name"
+		tail -n 30 "$scratch/$name.log" | sed 's/^/    /'
+	fi
+}
+skip() { echo "skipped $1: $2"; skipped=$((skipped + 1)); }
+
+traces=()
+for t in gnn.default serve.default mempool.default streams.default seeddemo.default modelpar.default; do
+	traces+=("$root/traces/$t.cft")
+done
+sweep() { "$program" sweep --policies 'recorded;expandable;vmm' "$@"; }
+whole=$scratch/whole.sqlite
+sweep "${traces[@]}" --threads 1 -o "$whole" > /dev/null || { echo 'failed: the first sweep'; failed=1; }
+
+# ---- one machine
+
+same_with_any_number_of_workers() {
+	for n in 2 5; do
+		sweep "${traces[@]}" --threads $n -o n.sqlite && cmp n.sqlite "$whole"
+	done
+	test ! -e n.sqlite.part
+}
+
+order_does_not_matter() {
+	printf '%s\n' '# a list' '' "${traces[5]}" "${traces[4]}" "${traces[3]}" > list
+	sweep "${traces[2]}" "${traces[1]}" "${traces[0]}" "${traces[0]}" --list list -o o.sqlite && cmp o.sqlite "$whole"
+}
+
+shards_make_the_whole() {
+	for i in 0 1 2; do sweep "${traces[@]}" --shard $i/3 -o s.sqlite; done
+	"$program" sweep --merge s.2-of-3.sqlite s.0-of-3.sqlite s.1-of-3.sqlite -o m.sqlite && cmp m.sqlite "$whole"
+}
+
+array_jobs_find_their_shard() {
+	SLURM_ARRAY_TASK_ID=15 SLURM_ARRAY_TASK_MIN=5 SLURM_ARRAY_TASK_STEP=5 SLURM_ARRAY_TASK_COUNT=3 \
+		sweep "${traces[@]}" -o a.sqlite | grep -q 'wrote a.2-of-3.sqlite'
+	JOB_COMPLETION_INDEX=1 sweep "${traces[@]}" --shard /3 -o k.sqlite | grep -q 'wrote k.1-of-3.sqlite'
+	! sweep "${traces[@]}" --shard /3 -o x.sqlite 2> err && grep -q 'SLURM_ARRAY_TASK_ID' err && test ! -e x.sqlite
+}
+
+# The sweep itself is killed after the first results: it goes on, and the end is the same.
+killed_sweep_goes_on() {
+	"$program" sweep --policies 'recorded;expandable;vmm' "${traces[@]}" --threads 1 -o k.sqlite > /dev/null &
+	local pid=$! tries=0
+	until [ "$(sqlite3 k.sqlite.part 'SELECT count(*) FROM traces' 2> /dev/null || echo 0)" -gt 0 ] || [ $((tries++)) -gt 400 ]; do
+		sleep 0.01
+	done
+	kill -KILL $pid 2> /dev/null || true
+	wait $pid || true
+	test -e k.sqlite && return 0 # it was faster
+	! sweep "${traces[@]}" -o k.sqlite 2> err && grep -q -- --resume err
+	! "$program" sweep "${traces[@]}" --policies buddy --resume -o k.sqlite 2> err && grep -q 'another question' err
+	sweep "${traces[@]}" --resume -o k.sqlite | grep 'there already'
+	cmp k.sqlite "$whole" && test ! -e k.sqlite.part
+}
+
+# A worker that is killed loses the trace in hand, which is done again.
+killed_worker_is_replaced() {
+	"$program" sweep --policies 'recorded;expandable;vmm' "${traces[@]}" --threads 2 -o w.sqlite &
+	local pid=$!
+	sleep 0.1
+	pkill -KILL -P $pid -o || true
+	wait $pid
+	cmp w.sqlite "$whole"
+}
+
+hostile_traces_fail_alone() {
+	printf 'cuFragT!garbage' > bad.cft
+	head -c 5000 "${traces[0]}" > cut.cft
+	mkdir d && cp "${traces[4]}" d/ && echo text > d/README
+	local status=0
+	sweep bad.cft cut.cft d -o h.sqlite > out 2> err || status=$?
+	test $status -eq 3 && grep -q "cut.cft' failed: " err && grep -q '1 files in folders are no traces' out
+	test "$(sqlite3 h.sqlite "SELECT count(*) FROM items WHERE status='completed'")" -eq 3
+	# a worker that may not have the memory says so, and the others go on
+	status=0
+	sweep "${traces[@]}" --memory 96M -o m.sqlite > out 2> err || status=$?
+	test "$(sqlite3 m.sqlite 'SELECT count(*) FROM traces WHERE error IS NULL')" -gt 0
+}
+
+usage_errors() {
+	! sweep "${traces[0]}" 2> err && grep -q 'no results file' err
+	! sweep "${traces[0]}" --shard 3/3 -o x 2> err && grep -q 'shard' err
+	! sweep "${traces[0]}" --gpus nosuch -o x 2> err && grep -q "unknown card 'nosuch'" err
+	! "$program" sweep "${traces[0]}" --policies nosuch -o x 2> err && grep -q 'unknown policy' err
+	! sweep missing.cft -o x 2> err && grep -q 'missing.cft' err
+	! sweep 'no*match' -o x 2> err && grep -q 'nothing matches' err
+	echo text > text
+	! "$program" sweep --merge text -o x 2> err
+	! "$program" fleet text 2> err
+	test ! -e x && test ! -e x.part
+}
+
+results_hold_what_replay_says() {
+	local db csv
+	db=$(sqlite3 "$whole" "SELECT peak_reserved_bytes FROM items JOIN traces USING(trace) WHERE name='gnn.default' AND policy='vmm'")
+	csv=$("$program" replay "${traces[0]}" --policy vmm --json - | python3 -c 'import json,sys; print(json.load(sys.stdin)["results"][0]["peak_reserved_bytes"])')
+	test "$db" -eq "$csv"
+}
+
+# ---- MPI
+
+ranks() { mpirun --allow-run-as-root --oversubscribe "$@"; }
+
+mpirun_gives_the_same() { ranks -n 4 "$program" sweep --policies 'recorded;expandable;vmm' "${traces[@]}" -o r.sqlite && cmp r.sqlite "$whole"; }
+
+# One of four ranks is killed: whatever mpirun does then, what was done stays, and the rest follows.
+killed_rank() {
+	ranks -n 4 "$program" sweep --policies 'recorded;expandable;vmm' "${traces[@]}" -o r.sqlite > out 2>&1 &
+	local pid=$! victim='' tries=0
+	until [ -n "$victim" ] || [ $((tries++)) -gt 300 ]; do
+		victim=$(pgrep -P $pid -n -f "$program sweep" || true)
+		sleep 0.01
+	done
+	[ -n "$victim" ] && kill -KILL "$victim" || true
+	wait $pid || true
+	test -e r.sqlite || sweep "${traces[@]}" --resume -o r.sqlite
+	cmp r.sqlite "$whole"
+}
+
+# ---- Slurm: its own daemons on the loopback address, state in the scratch folder
+
+start_slurm() {
+	mkdir -p "$scratch/slurm/state" "$scratch/slurm/spool" /run/munge
+	chown munge: /run/munge
+	pgrep -x munged > /dev/null || {
+		[ -s /etc/munge/munge.key ] || dd if=/dev/urandom of=/etc/munge/munge.key bs=1 count=1024 2> /dev/null
+		chown munge: /etc/munge/munge.key && chmod 400 /etc/munge/munge.key
+		runuser -u munge -- munged --pid-file=/run/munge/test.pid && slurm_pids+=(/run/munge/test.pid)
+	}
+	export SLURM_CONF=$scratch/slurm/slurm.conf
+	local host
+	host=$(hostname -s)
+	cat > "$SLURM_CONF" <<-END
+	ClusterName=test
+	SlurmctldHost=$host(127.0.0.1)
+	AuthType=auth/munge
+	CredType=cred/munge
+	SlurmUser=root
+	SlurmdUser=root
+	StateSaveLocation=$scratch/slurm/state
+	SlurmdSpoolDir=$scratch/slurm/spool
+	SlurmctldPidFile=$scratch/slurm/ctld.pid
+	SlurmdPidFile=$scratch/slurm/d.pid
+	SlurmctldLogFile=$scratch/slurm/ctld.log
+	SlurmdLogFile=$scratch/slurm/d.log
+	SlurmctldPort=26817
+	SlurmdPort=26818
+	ProctrackType=proctrack/linuxproc
+	TaskPlugin=task/none
+	SelectType=select/cons_tres
+	ReturnToService=2
+	NodeName=$host NodeAddr=127.0.0.1 CPUs=$(nproc) RealMemory=1000
+	PartitionName=test Nodes=$host Default=YES MaxTime=INFINITE State=UP
+	END
+	slurm_pids+=("$scratch/slurm/ctld.pid" "$scratch/slurm/d.pid")
+	slurmctld && slurmd || return
+	for _ in $(seq 100); do sinfo -h -o %t 2> /dev/null | grep -q idle && return 0; sleep 0.1; done
+	return 1
+}
+
+slurm_array() {
+	CUFRAG=$program sbatch --wait --array=1-3 --output=%a.log "$root/scripts/sweep_slurm.sh" --policies 'recorded;expandable;vmm' \
+		"${traces[@]}" -o s.sqlite || { cat ./*.log; return 1; }
+	"$program" sweep --merge s.*-of-3.sqlite -o m.sqlite && cmp m.sqlite "$whole"
+}
+
+# ---- fleet
+
+plan_adds_up() {
+	"$program" fleet "$whole" --json plan.json --csv jobs.csv --out page > out || [ $? -eq 1 ]
+	python3 - <<-'END'
+	import csv, json
+	plan = json.load(open("plan.json"))
+	rows = list(csv.DictReader(open("jobs.csv")))
+	assert len(rows) == len(plan["jobs"]) == 6
+	assert sum(int(r["ranks"]) for r in rows) == 7 # modelpar has two devices
+	for job in plan["jobs"]:
+	    assert job["best"]["need_bytes"] >= job["lower_bound_bytes"] > 0
+	for pack in (plan["shared_today"], plan["shared_best"]):
+	    assert pack["lower_bound"] <= pack["cards"] <= pack["ranks"] == 7
+	    assert pack["cards_measured"] is None or pack["cards_measured"] <= pack["cards"]
+	END
+	grep -q '<h1>Capacity plan of a fleet</h1>' page/fleet.html
+	for chart in fleet_need fleet_cards fleet_settings; do test -s page/$chart.svg && test -s page/$chart.csv; done
+}
+
+own_cards_and_prices() {
+	printf 'name,memory,price_per_hour\nsmall,8G,1\nslice-20,20G,2\nbig,80G,5\n' > cards.csv
+	"$program" fleet "$whole" --cards cards.csv --share big > out
+	grep -q 'an hour' out && grep -q 'on 1 big' out
+	! "$program" fleet "$whole" --share nosuch 2> err && grep -q 'not among the cards' err
+	! "$program" fleet "$whole" --setting nosuch 2> err && grep -q 'no policy of this sweep' err
+}
+
+jobs_without_a_card_say_why() {
+	printf 'name,memory\ntiny,2G\n' > cards.csv
+	local status=0
+	"$program" fleet "$whole" --cards cards.csv > out || status=$?
+	test $status -eq 1 && grep -q 'the program needs it' out
+}
+
+ranks_are_one_job() {
+	cp "${traces[4]}" run.rank0.cft && cp "${traces[2]}" run.rank1.cft
+	sweep run.rank0.cft run.rank1.cft -o r.sqlite && "$program" fleet r.sqlite > out
+	grep -q '1 jobs, 2 ranks' out && grep -q 'run.rank\*.cft' out
+}
+
+check workers same_with_any_number_of_workers
+check order order_does_not_matter
+check shards shards_make_the_whole
+check arrays array_jobs_find_their_shard
+check hostile hostile_traces_fail_alone
+check usage usage_errors
+check worker killed_worker_is_replaced
+if command -v sqlite3 > /dev/null; then
+	check resume killed_sweep_goes_on
+	check values results_hold_what_replay_says
+else
+	skip 'resume, values' 'no sqlite3 here'
+fi
+if command -v mpirun > /dev/null && [ -e "$(dirname "$program")/cufrag_mpi.so" ]; then
+	check mpirun mpirun_gives_the_same
+	if [ -n "${FRAG_TEST_QUICK:-}" ]; then skip rank 'not among the quick tests'; else check rank killed_rank; fi
+else
+	skip 'mpirun' 'no Open MPI here, or cufrag_mpi.so was not built'
+	skip 'rank' 'no Open MPI here, or cufrag_mpi.so was not built'
+fi
+if [ -n "${FRAG_TEST_QUICK:-}" ]; then
+	skip slurm 'not among the quick tests'
+elif [ "$(id -u)" -ne 0 ] || ! command -v slurmctld > /dev/null || ! command -v slurmd > /dev/null || ! command -v munged > /dev/null; then
+	skip slurm 'no slurmctld, slurmd and munged here, or not root'
+elif start_slurm > "$scratch/slurm.log" 2>&1; then
+	check slurm slurm_array
+else
+	skip slurm 'its daemons do not start here'
+	tail -n 5 "$scratch/slurm.log" "$scratch"/slurm/*.log 2> /dev/null
+fi
+check plan plan_adds_up
+check cards own_cards_and_prices
+check misfits jobs_without_a_card_say_why
+check ranks ranks_are_one_job
+
+echo "$passed passed, $failed failed, $skipped skipped"
+[ $failed -eq 0 ]
