@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #define RANKS_MAX 1024u
+#define ENTRIES_DEFAULT 10000000u /* of commands that do not ask, as that of record */
 
 struct job {
 	const struct frag_cli *cli;
@@ -94,7 +95,8 @@ static void put_all(const struct job *j)
 
 	put_front("PYTHONPATH", j->home.home);
 	setenv("CUFRAG_RECORD", j->folder, 1);
-	put_number("CUFRAG_RECORD_ENTRIES", j->o->max_entries);
+	put_number("CUFRAG_RECORD_ENTRIES",
+		   j->o->max_entries ? j->o->max_entries : ENTRIES_DEFAULT);
 	if (j->o->frames)
 		setenv("CUFRAG_RECORD_FRAMES", "1", 1);
 	if (limit != UINT64_MAX)

@@ -66,6 +66,8 @@ int frag_nogpu_record(const struct frag_cli *cli, const struct frag_record_optio
 struct frag_record_operand {
 	char path[4096]; /* of the temporary .cft, "" = none */
 	char *list[1];
+	struct frag_cli *cli; /* NULL: its operands are its own */
+	char **before;
 };
 int frag_record_operand(struct frag_cli *cli, const struct frag_record_options *o,
 			struct frag_record_operand *out, struct frag_err *err);

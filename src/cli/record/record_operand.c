@@ -68,6 +68,8 @@ int frag_record_operand(struct frag_cli *cli, const struct frag_record_options *
 	if (!rc) {
 		rc = frag_trace_write_cft(trace, out->path, err);
 		out->list[0] = out->path;
+		out->cli = cli;
+		out->before = cli->operands;
 		cli->operands = out->list;
 		cli->operands_count = 1;
 	}
@@ -79,5 +81,10 @@ void frag_record_operand_release(struct frag_record_operand *o)
 {
 	if (*o->path)
 		unlink(o->path);
+	if (o->cli) { /* they belong to who parsed them */
+		o->cli->operands = o->before;
+		o->cli->operands_count = 0;
+	}
+	o->cli = NULL;
 	o->path[0] = '\0';
 }
