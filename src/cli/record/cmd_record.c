@@ -28,8 +28,7 @@ int frag_record_way_find(const struct frag_record_options *o, const struct frag_
 					 (*out)->name, ways[i]->name);
 		*out = ways[i];
 	}
-	if (!*out)
-		return frag_fail(err, FRAG_EUSAGE, "how? give --no-gpu to record without a GPU");
+	FRAG_ASSERT(*out); /* way_cuda.c takes what nobody else does */
 	return 0;
 }
 
@@ -105,8 +104,15 @@ const struct frag_cmd frag_cmd_record = {
 	.group = FRAG_GROUP_TRACE,
 	.program = "PROGRAM",
 	.about =
-		"Runs a PyTorch program (2.1 or newer), unchanged, and writes what it asked of its "
-		"allocator. With --no-gpu it runs on a machine without a GPU: the installed "
+		"Runs any CUDA program, unchanged, and writes what it asked of the driver: a "
+		"library is put into it (CUDA_INJECTION64_PATH) and sees its calls through CUPTI, "
+		"which comes with the CUDA toolkit or the wheel nvidia-cuda-cupti. A framework "
+		"with a pool of its own shows only its segments there: --no-pool makes PyTorch, "
+		"JAX "
+		"and TensorFlow ask the driver for every request, and --torch uses the recorder "
+		"that "
+		"PyTorch (2.1 or newer) has. With --no-gpu it runs on a machine without a GPU: the "
+		"installed "
 		"PyTorch "
 		"and its own allocator meet a pretended card, whose kernels do nothing and whose "
 		"memory is address space. Requests and frees are the program's own; values that no "
@@ -114,11 +120,15 @@ const struct frag_cmd frag_cmd_record = {
 		"reached the program are listed by cufrag info. Such a recording is marked as an "
 		"estimate. The card is that of --gpu, with a memory limit by --limit. Exits with 1 "
 		"if the program failed.",
-	.examples = "  cufrag record --no-gpu --gpu h100 -o run.cft -- python train.py --batch 8\n"
+	.examples = "  cufrag record -o run.cft -- ./program 42\n"
+		    "  cufrag record --torch -o run.cft -- python train.py\n"
+		    "  cufrag record --no-pool -o run.cft -- python jax_train.py\n"
+		    "  cufrag record --no-gpu --gpu h100 -o run.cft -- python train.py --batch 8\n"
 		    "  cufrag record --no-gpu --ranks 0,7 --world 8 -- python train.py\n"
 		    "  cufrag record --no-gpu --gpus 2 -- torchrun --nproc-per-node 2 train.py\n",
 	.shared = FRAG_CLI_CARD | FRAG_CLI_SEED,
-	.options = FRAG_CMD_OPTIONS(output_rows, frag_record_nogpu_rows, frag_record_rows),
+	.options = FRAG_CMD_OPTIONS(output_rows, frag_record_cuda_rows, frag_record_nogpu_rows,
+				    frag_record_rows),
 	.options_size = sizeof(struct frag_record_options),
 	.run = run,
 };

@@ -6,12 +6,8 @@
  */
 #include "record.h"
 
-#include <dirent.h>
-#include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #define RANKS_MAX 1024u
@@ -116,43 +112,28 @@ static void put_all(const struct job *j)
 
 /* ---- the run ---------------------------------------------------------------------------- */
 
-static _Noreturn void child(const struct job *j, char **program, const unsigned *rank)
+struct rank_run {
+	const struct job *j;
+	const unsigned *rank; /* NULL: not one of several */
+};
+
+static void prepare(const void *ctx)
 {
-	signal(SIGINT, SIG_DFL);
-	put_all(j);
-	if (rank)
-		put_rank(j, *rank);
-	if (j->stdout_to_stderr)
+	const struct rank_run *run = ctx;
+
+	put_all(run->j);
+	if (run->rank)
+		put_rank(run->j, *run->rank);
+	if (run->j->stdout_to_stderr)
 		dup2(STDERR_FILENO, STDOUT_FILENO);
-	execvp(program[0], program);
-	fprintf(stderr, "cufrag %s: cannot run '%.200s': %s\n", j->cli->cmd->name, program[0],
-		strerror(errno));
-	_exit(127);
 }
 
 static int run_once(const struct job *j, char **program, const unsigned *rank, int *status,
 		    struct frag_err *err)
 {
-	/* Ctrl-C is the program's: it ends, writes what it has, and so do we */
-	void (*old)(int) = signal(SIGINT, SIG_IGN);
-	int state = 0;
-	pid_t pid;
+	struct rank_run run = { j, rank };
 
-	fflush(NULL);
-	pid = fork();
-	if (!pid)
-		child(j, program, rank);
-	while (pid > 0 && waitpid(pid, &state, 0) < 0 && errno == EINTR)
-		;
-	signal(SIGINT, old);
-	if (pid < 0)
-		return frag_fail(err, FRAG_EDEVICE, "cannot start the program: %s",
-				 strerror(errno));
-	if (WIFEXITED(state) && WEXITSTATUS(state) == 127)
-		return frag_fail(err, FRAG_EUSAGE, "the program could not be started");
-	if (!*status)
-		*status = WIFEXITED(state) ? WEXITSTATUS(state) : 128 + WTERMSIG(state);
-	return 0;
+	return frag_record_launch(j->cli, program, prepare, &run, status, err);
 }
 
 /* "0,7" or "0-3,8". */
@@ -198,34 +179,6 @@ static int check_card(const struct frag_cli *cli, struct frag_err *err)
 				 "list gpus)",
 				 gpu->name);
 	return 0;
-}
-
-static int make_folder(struct job *j, struct frag_err *err)
-{
-	const char *dir = getenv("TMPDIR");
-
-	snprintf(j->folder, sizeof(j->folder), "%s/cufrag-record-XXXXXX",
-		 dir && *dir ? dir : "/tmp");
-	if (mkdtemp(j->folder))
-		return 0;
-	j->folder[0] = '\0';
-	return frag_fail(err, FRAG_EOUTPUT,
-			 "cannot create a temporary folder: %s; set TMPDIR to one that can be "
-			 "written",
-			 strerror(errno));
-}
-
-static void remove_folder(const char *folder)
-{
-	DIR *dir = *folder ? opendir(folder) : NULL;
-	struct dirent *entry;
-
-	while (dir && (entry = readdir(dir)))
-		unlinkat(dirfd(dir), entry->d_name, 0);
-	if (dir)
-		closedir(dir);
-	if (*folder)
-		rmdir(folder);
 }
 
 /* Names of calls that got an error, one a line, into one sentence. */
@@ -275,7 +228,7 @@ int frag_nogpu_record(const struct frag_cli *cli, const struct frag_record_optio
 	if (!rc)
 		rc = frag_nogpu_home_open(&j->home, err);
 	if (!rc)
-		rc = make_folder(j, err);
+		rc = frag_record_folder(j->folder, sizeof(j->folder), err);
 	if (!rc && !j->ranks_count)
 		rc = run_once(j, program, NULL, status, err);
 	for (unsigned i = 0; !rc && i < j->ranks_count; i++)
@@ -286,7 +239,7 @@ int frag_nogpu_record(const struct frag_cli *cli, const struct frag_record_optio
 		if (rc == FRAG_EINPUT && *status)
 			frag_err_prefix(err, "the program ended with status %d", *status);
 	}
-	remove_folder(j->folder);
+	frag_record_folder_remove(j->folder);
 	frag_nogpu_home_release(&j->home);
 	frag_host_free(j);
 	return rc;

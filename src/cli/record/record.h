@@ -21,11 +21,13 @@ struct frag_record_options {
 	const char *ranks;
 	unsigned world;
 	const char *values;
+	bool torch, no_pool;
 };
 
 /* The rows of these options, for the tables of a command that has the struct at offset 0. */
 extern const struct frag_arg frag_record_rows[];       /* what every way of recording takes */
 extern const struct frag_arg frag_record_nogpu_rows[]; /* --no-gpu and what belongs to it */
+extern const struct frag_arg frag_record_cuda_rows[];  /* on a card */
 
 struct frag_record_way {
 	const char *name, *summary;
@@ -39,6 +41,19 @@ struct frag_record_way {
 /* The way that the options ask for. Errors: FRAG_EUSAGE. */
 int frag_record_way_find(const struct frag_record_options *o, const struct frag_record_way **out,
 			 struct frag_err *err);
+
+/* ---- a run (launch.c) -------------------------------------------------------------- */
+
+/* Runs the program to its end; prepare: in its process, before it begins. *status as in the ways; what
+ * is there already stays. Errors: FRAG_EUSAGE if it cannot be started. */
+int frag_record_launch(const struct frag_cli *cli, char **program, void (*prepare)(const void *ctx),
+		       const void *ctx, int *status, struct frag_err *err);
+/* A new temporary folder; remove takes "" for none. */
+int frag_record_folder(char *folder, size_t cap, struct frag_err *err);
+void frag_record_folder_remove(const char *folder);
+/* All NAME.csv, or NAME.pickle, in the folder as one trace. Errors: FRAG_EINPUT if nothing is there. */
+int frag_record_gather(const struct frag_cli *cli, const char *folder, bool pickles,
+		       struct frag_trace **out, struct frag_err *err);
 
 /* ---- without a GPU (nogpu_*.c) ---------------------------------------------------- */
 

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A recorded program's run: its temporary folder, its process, and what it left there. */
+#include "record.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cli/settle.h"
+#include "trace/merge.h"
+
+#define PARTS_MAX 4096
+
+int frag_record_launch(const struct frag_cli *cli, char **program, void (*prepare)(const void *ctx),
+		       const void *ctx, int *status, struct frag_err *err)
+{
+	/* Ctrl-C is the program's: it ends, writes what it has, and so do we */
+	void (*old)(int) = signal(SIGINT, SIG_IGN);
+	int state = 0;
+	pid_t pid;
+
+	fflush(NULL);
+	pid = fork();
+	if (!pid) {
+		signal(SIGINT, SIG_DFL);
+		prepare(ctx);
+		execvp(program[0], program);
+		fprintf(stderr, "cufrag %s: cannot run '%.200s': %s\n", cli->cmd->name, program[0],
+			strerror(errno));
+		_exit(127);
+	}
+	while (pid > 0 && waitpid(pid, &state, 0) < 0 && errno == EINTR)
+		;
+	signal(SIGINT, old);
+	if (pid < 0)
+		return frag_fail(err, FRAG_EDEVICE, "cannot start the program: %s",
+				 strerror(errno));
+	if (WIFEXITED(state) && WEXITSTATUS(state) == 127)
+		return frag_fail(err, FRAG_EUSAGE, "the program could not be started");
+	if (!*status)
+		*status = WIFEXITED(state) ? WEXITSTATUS(state) : 128 + WTERMSIG(state);
+	return 0;
+}
+
+int frag_record_folder(char *folder, size_t cap, struct frag_err *err)
+{
+	const char *dir = getenv("TMPDIR");
+
+	snprintf(folder, cap, "%s/cufrag-record-XXXXXX", dir && *dir ? dir : "/tmp");
+	if (mkdtemp(folder))
+		return 0;
+	folder[0] = '\0';
+	return frag_fail(err, FRAG_EOUTPUT,
+			 "cannot create a temporary folder: %s; set TMPDIR to one that can be "
+			 "written",
+			 strerror(errno));
+}
+
+void frag_record_folder_remove(const char *folder)
+{
+	DIR *dir = *folder ? opendir(folder) : NULL;
+	struct dirent *entry;
+
+	while (dir && (entry = readdir(dir)))
+		unlinkat(dirfd(dir), entry->d_name, 0);
+	if (dir)
+		closedir(dir);
+	if (*folder)
+		rmdir(folder);
+}
+
+/* ---- what processes left ------------------------------------------------------------- */
+
+static int has_ending(const struct dirent *entry, const char *ending)
+{
+	size_t n = strlen(entry->d_name), e = strlen(ending);
+
+	return n > e && !strcmp(entry->d_name + n - e, ending);
+}
+
+static int is_csv(const struct dirent *entry)
+{
+	return has_ending(entry, ".csv");
+}
+
+static int is_pickle(const struct dirent *entry)
+{
+	return has_ending(entry, ".pickle");
+}
+
+/* A process that asked for nothing has only the header: it is no part. */
+static bool is_empty(const char *path)
+{
+	FILE *f = fopen(path, "r");
+	int lines = 0, c;
+
+	while (f && lines < 2 && (c = getc(f)) != EOF)
+		lines += c == '\n';
+	if (f)
+		fclose(f);
+	return lines < 2;
+}
+
+static int read_all(const struct frag_cli *cli, const char *folder, struct dirent **names,
+		    int count, struct frag_trace **parts, size_t *parts_count, struct frag_err *err)
+{
+	for (int i = 0; i < count; i++) {
+		char *path = frag_path_join(folder, names[i]->d_name);
+		int rc = 0;
+
+		if (!path)
+			return frag_fail_nomem(err, "path");
+		if (!is_csv(names[i]) || !is_empty(path)) {
+			rc = frag_trace_read(path, NULL, &parts[*parts_count], err);
+			*parts_count += !rc;
+		}
+		if (!rc && is_pickle(names[i]))
+			rc = frag_cli_settle_recorded(cli, parts[*parts_count - 1], err);
+		frag_host_free(path);
+		FRAG_TRY(rc);
+	}
+	return 0;
+}
+
+int frag_record_gather(const struct frag_cli *cli, const char *folder, bool pickles,
+		       struct frag_trace **out, struct frag_err *err)
+{
+	struct dirent **names = NULL;
+	int count = scandir(folder, &names, pickles ? is_pickle : is_csv, versionsort);
+	struct frag_trace **parts = NULL;
+	size_t parts_count = 0;
+	int rc = 0;
+
+	if (count > PARTS_MAX)
+		rc = frag_fail(err, FRAG_EINPUT, "%d processes were recorded, too many", count);
+	parts = rc || count <= 0 ? NULL : frag_host_calloc((size_t)count, sizeof(*parts));
+	if (!rc && count > 0 && !parts)
+		rc = frag_fail_nomem(err, "recordings");
+	if (!rc)
+		rc = read_all(cli, folder, names, count, parts, &parts_count, err);
+	if (!rc && !parts_count)
+		rc = frag_fail(err, FRAG_EINPUT,
+			       "nothing was recorded: no process of the program asked for memory "
+			       "of "
+			       "a CUDA device%s",
+			       pickles ? " through torch" : "");
+	if (!rc && parts_count == 1) {
+		*out = parts[0];
+		parts_count = 0;
+	} else if (!rc) {
+		rc = frag_trace_merge(parts, parts_count, out, err);
+	}
+	for (size_t i = 0; i < parts_count; i++)
+		frag_trace_destroy(parts[i]);
+	for (int i = 0; i < count; i++)
+		free(names[i]);
+	free(names);
+	frag_host_free(parts);
+	return rc;
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* record: any CUDA program, by the library src/record put into it. The way of those that name none. */
+#include "record.h"
+
+#include <stdlib.h>
+
+const struct frag_arg frag_record_cuda_rows[] = {
+	{ FRAG_ARG_FLAG, "torch", FRAG_ARG_AT(struct frag_record_options, torch),
+	  .help = "use PyTorch's own recorder: requests, not segments; PROGRAM is python or a "
+		  ".py" },
+	{ FRAG_ARG_FLAG, "no-pool", FRAG_ARG_AT(struct frag_record_options, no_pool),
+	  .help = "make PyTorch, JAX and TensorFlow ask the driver for every request (slower)" },
+	{ 0 },
+};
+
+struct job {
+	const struct frag_record_options *o;
+	char folder[4096], stem[4112];
+	char *library;
+};
+
+static bool asked(const struct frag_record_options *o)
+{
+	return !o->no_gpu && !o->torch;
+}
+
+static void prepare(const void *ctx)
+{
+	const struct job *j = ctx;
+
+	setenv("CUFRAG_RECORD_CUDA", j->stem, 1);
+	setenv("CUDA_INJECTION64_PATH", j->library, 1);
+	if (!j->o->no_pool)
+		return;
+	setenv("PYTORCH_NO_CUDA_MEMORY_CACHING", "1", 1);
+	setenv("XLA_PYTHON_CLIENT_ALLOCATOR", "platform", 1);
+	setenv("XLA_PYTHON_CLIENT_PREALLOCATE", "false", 1);
+	setenv("TF_GPU_ALLOCATOR", "cuda_malloc_async", 1);
+}
+
+static int run(const struct frag_cli *cli, const struct frag_record_options *o, char **program,
+	       struct frag_trace **out, int *status, struct frag_err *err)
+{
+	struct job j = { .o = o };
+	struct frag_nogpu_home home;
+	int rc = 0;
+
+	if (o->frames)
+		return frag_fail(err, FRAG_EUSAGE, "--frames needs --torch or --no-gpu");
+	FRAG_TRY(frag_nogpu_home_open(&home, err));
+	*status = 0;
+	j.library = frag_path_join(home.home, "libcufrag_record.so");
+	if (!j.library)
+		rc = frag_fail_nomem(err, "path");
+	if (!rc)
+		rc = frag_record_folder(j.folder, sizeof(j.folder), err);
+	if (!rc) {
+		snprintf(j.stem, sizeof(j.stem), "%s/cuda", j.folder);
+		rc = frag_record_launch(cli, program, prepare, &j, status, err);
+	}
+	if (!rc)
+		rc = frag_record_gather(cli, j.folder, false, out, err);
+	if (rc == FRAG_EINPUT && *status)
+		frag_err_prefix(err, "the program ended with status %d", *status);
+	frag_record_folder_remove(j.folder);
+	frag_host_free(j.library);
+	frag_nogpu_home_release(&home);
+	return rc;
+}
+
+const struct frag_record_way frag_record_way_cuda = {
+	.name = "by the driver",
+	.summary = "any CUDA program, what it asks of the driver",
+	.asked = asked,
+	.run = run,
+};
