@@ -67,7 +67,7 @@ int pt_conf_parse(const char *text, void *params, struct frag_err *err);
 size_t pt_conf_text(const void *params, char *buf, size_t cap);
 int pt_conf_validate(const void *params, struct frag_err *err);
 /* The release whose rules hold. recorded: of the recording, 0 = not known. Errors: FRAG_EUSAGE
- * for a key that this release does not know. */
+ * for a key that this release does not know, and for sizes that it refuses. */
 int pt_conf_release(const struct pt_conf *c, unsigned recorded, unsigned *release,
 		    struct frag_err *err);
 /* Bytes of address space that an expandable segment takes, before rounding to pages. */

@@ -332,7 +332,7 @@ int pt_conf_release(const struct pt_conf *c, unsigned recorded, unsigned *releas
 	if (given)
 		FRAG_TRY(frag_torch_parse(c->version_text, release, err));
 	if (key->since <= *release)
-		return 0;
+		return check_sizes(c, *release, err);
 	frag_torch_format(key->since, has, sizeof(has));
 	return frag_fail(err, FRAG_EUSAGE,
 			 "PyTorch %s%s does not know the key '%s', which came with %s%s%s",
@@ -349,7 +349,6 @@ int frag_torch_settings(const char *conf, unsigned release, struct frag_trace_se
 	frag_opt_defaults(pt_opts, &c);
 	FRAG_TRY(pt_conf_parse(conf, &c, err));
 	FRAG_TRY(pt_conf_release(&c, release, &release, err));
-	FRAG_TRY(check_sizes(&c, release, err));
 	FRAG_TRY(pt_conf_roundup(c.roundup_text, release, out->roundup, err));
 	out->present = true;
 	out->max_split_bytes =
@@ -367,15 +366,15 @@ int pt_conf_validate(const void *params, struct frag_err *err)
 	uint64_t bytes;
 
 	FRAG_TRY(pt_conf_release(c, 0, &release, err));
-	FRAG_TRY(check_sizes(c, release, err));
 	FRAG_TRY(pt_conf_reserve(c, FRAG_GIB, &bytes, err));
 	return pt_conf_roundup(c->roundup_text, release, table, err);
 }
 
-/* What is not PyTorch's own cannot be set there. */
+/* What is not PyTorch's own cannot be set there; the release is the one that is installed. */
 size_t pt_conf_text(const void *params, char *buf, size_t cap)
 {
-	const struct pt_conf *conf = params;
+	struct pt_conf conf = *(const struct pt_conf *)params;
 
-	return conf->search_again ? SIZE_MAX : frag_opt_echo(pt_opts, params, ':', buf, cap);
+	*conf.version_text = '\0';
+	return conf.search_again ? SIZE_MAX : frag_opt_echo(pt_opts, &conf, ':', buf, cap);
 }

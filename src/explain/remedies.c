@@ -148,6 +148,7 @@ static int setting(const struct trial *t, struct frag_oom_story *o, struct frag_
 		return 0;
 	frag_explain_run_options(t->opt, t->x, &env.run);
 	env.run.skip_oom = false;
+	opt.release = env.run.source_release ? env.run.source_release : upto.source_release;
 	asked = (unsigned)opt.budget;
 	FRAG_TRY(frag_tune_run(&env, &unit, 1, &opt, &tune, err));
 	for (unsigned changed = 0; !rc && !served && changed < 8; changed++)

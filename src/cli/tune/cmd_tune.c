@@ -37,6 +37,22 @@ static int find_baseline(const struct frag_units *u, char **out, struct frag_err
 	return *out ? 0 : frag_fail_nomem(err, "baseline");
 }
 
+/* The releases that may have made the recordings, or the one of --torch; both 0: not known. */
+static void find_releases(const struct frag_cli *cli, const struct frag_units *u,
+			  struct frag_tune_show *show)
+{
+	show->first_release = show->last_release = cli->torch;
+	for (size_t i = 0; i < u->count && !cli->torch; i++) {
+		const struct frag_trace_settings *s = &u->list[i].trace->settings;
+
+		if (!s->torch_last)
+			continue;
+		if (!show->first_release || s->torch_first < show->first_release)
+			show->first_release = s->torch_first;
+		show->last_release = FRAG_MAX(show->last_release, s->torch_last);
+	}
+}
+
 static int search(const struct frag_cli *cli, const struct options *o, const struct frag_units *u,
 		  const char *baseline, struct frag_tune *out, struct frag_err *err)
 {
@@ -47,6 +63,7 @@ static int search(const struct frag_cli *cli, const struct options *o, const str
 		.objective = o->objective,
 		.budget = o->budget,
 		.seed = cli->seed,
+		.release = o->show.first_release,
 	};
 	const struct frag_trace_dev **devs = frag_host_calloc(u->count, sizeof(*devs));
 	struct frag_plan_env env;
@@ -82,6 +99,7 @@ static int tune(const struct frag_cli *cli, struct options *o, struct frag_tune 
 		FRAG_TRY(frag_policy_texts_add(&o->spaces, "pytorch", err));
 	FRAG_TRY(frag_policy_texts_check(&o->spaces, &flags, err));
 	FRAG_TRY(frag_units_read(&units, cli, err));
+	find_releases(cli, &units, &o->show);
 	if (!strcmp(o->baseline, "recorded"))
 		rc = find_baseline(&units, &baseline, err);
 	if (!rc)
@@ -156,14 +174,17 @@ const struct frag_cmd frag_cmd_tune = {
 	.operands = "TRACE...",
 	.operands_min = 1,
 	.operands_max = 4096,
-	.about = "Replays a trace under many settings of PyTorch's allocator (or of any policy: "
-		 "--space) and prints the best as a PYTORCH_CUDA_ALLOC_CONF line, what it gains, "
-		 "the "
-		 "runners-up, and the settings of which no other has both less reserved and less "
-		 "driver time. garbage_collection_threshold is searched where a --limit is given: "
-		 "PyTorch ignores it without one. Small spaces are exhausted, larger ones searched "
-		 "from the space's own text and from random settings, always to the best setting "
-		 "that differs in one option. Several traces or ranks: the worst peak counts.",
+	.about =
+		"Replays a trace under many settings of PyTorch's allocator (or of any policy: "
+		"--space) and prints the best as a PYTORCH_CUDA_ALLOC_CONF line, what it gains, "
+		"the "
+		"runners-up, and the settings of which no other has both less reserved and less "
+		"driver time. garbage_collection_threshold is searched where a --limit is given: "
+		"PyTorch ignores it without one. Only what every release of PyTorch knows that may "
+		"have made the recording is tried, or the one of --torch. Small spaces are "
+		"exhausted, larger ones searched "
+		"from the space's own text and from random settings, always to the best setting "
+		"that differs in one option. Several traces or ranks: the worst peak counts.",
 	.examples =
 		"  cufrag tune traces/gnn.default.cft\n"
 		"  cufrag tune run.pickle --objective time --cap 20G\n"

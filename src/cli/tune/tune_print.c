@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include <frag/opt.h>
+#include <frag/torch.h>
 
 #include "report/text/table.h"
 
@@ -59,6 +60,20 @@ static void add_row(struct frag_table *table, const struct frag_tune_show *show,
 		frag_table_cell(table, "%s",
 				frag_format_bytes(a->capacity_bytes, size, sizeof(size)));
 	frag_text_release(&time);
+}
+
+/* " for PyTorch 2.5 to 2.7": whose settings these are; nothing where it is not known. */
+static void add_releases(const struct frag_tune_show *show, struct frag_text *out)
+{
+	char first[16], last[16];
+
+	if (!show->last_release)
+		return;
+	frag_text_addf(out, " for PyTorch %s",
+		       frag_torch_format(show->first_release, first, sizeof(first)));
+	if (show->first_release != show->last_release)
+		frag_text_addf(out, " to %s",
+			       frag_torch_format(show->last_release, last, sizeof(last)));
 }
 
 static void head_lines(const struct frag_tune_show *show, const struct frag_tune *t,
@@ -147,6 +162,9 @@ static void answer(const struct frag_tune_show *show, const struct frag_tune *t,
 	if (best->conf && *best->conf) {
 		frag_text_add(out, "\n    export PYTORCH_CUDA_ALLOC_CONF=");
 		frag_text_add_shell(out, best->conf);
+		if (show->last_release)
+			frag_text_add(out, "   #");
+		add_releases(show, out);
 		frag_text_add(out, "\n");
 	} else if (best->conf)
 		frag_text_add(out, "\n    unset PYTORCH_CUDA_ALLOC_CONF\n");
@@ -222,6 +240,16 @@ static json_t *try_json(const struct frag_tune_show *show, const struct frag_tun
 	return o;
 }
 
+static json_t *releases_json(const struct frag_tune_show *show)
+{
+	char first[16], last[16];
+
+	if (!show->last_release)
+		return json_null();
+	return json_pack("[s, s]", frag_torch_format(show->first_release, first, sizeof(first)),
+			 frag_torch_format(show->last_release, last, sizeof(last)));
+}
+
 static int write_json(const struct frag_tune_show *show, const struct frag_tune *t,
 		      struct frag_err *err)
 {
@@ -235,6 +263,7 @@ static int write_json(const struct frag_tune_show *show, const struct frag_tune 
 	for (size_t i = 0; i < t->front_count; i++)
 		json_array_append_new(front, try_json(show, &t->tries[t->front[i]]));
 	json_object_set_new(root, "traces", traces);
+	json_object_set_new(root, "torch", releases_json(show));
 	json_object_set_new(root, "objective", json_string(objective_name[show->objective]));
 	json_object_set_new(root, "seed", json_integer((json_int_t)show->cli->seed));
 	json_object_set_new(root, "budget", json_integer((json_int_t)show->budget));

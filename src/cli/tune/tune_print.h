@@ -10,6 +10,7 @@ struct frag_tune_show {
 	const struct frag_units *units;
 	enum frag_tune_objective objective;
 	uint64_t budget, cap, top;
+	unsigned first_release, last_release; /* of PyTorch, 0 = not known */
 };
 
 /* --json, --csv, and the text unless one of them goes to standard output. */

@@ -95,6 +95,9 @@ struct frag_tune_options {
 	enum frag_tune_objective objective;
 	uint64_t budget; /* settings to try in each space; above it a space is not exhausted */
 	uint64_t seed;
+	/* Settings that this release of the recorded allocator does not know are not tried, as
+	 * frag/policy.h numbers it; 0 = all are. The baseline always is. */
+	unsigned release;
 };
 
 /* One tried setting; with several units the worst peak and the sum of times. */

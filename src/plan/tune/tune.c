@@ -131,6 +131,11 @@ static int enter(struct tune *t, char *text, unsigned changed, size_t *at, struc
 		frag_host_free(text);
 		return rc;
 	}
+	if (t->count && !frag_tune_is_known(e.spec, t->opt->release)) {
+		frag_policy_spec_destroy(e.spec);
+		frag_host_free(text);
+		return 0;
+	}
 	rc = fill_entry(&e, text, changed, err);
 	if (rc) {
 		entry_release(&e);
@@ -353,7 +358,7 @@ static int search(struct tune *t, struct frag_tune *out, struct frag_err *err)
 	for (size_t i = 0; !rc && i < t->opt->spaces_count && !t->stopped; i++) {
 		struct frag_tune_space s;
 
-		rc = frag_tune_space_init(&s, t->opt->spaces[i], limited, err);
+		rc = frag_tune_space_init(&s, t->opt->spaces[i], limited, t->opt->release, err);
 		if (!rc)
 			rc = search_space(t, &s, out, err);
 		frag_tune_space_release(&s);

@@ -20,6 +20,50 @@ static bool is_fixed(const char *base, const char *key)
 	return false;
 }
 
+bool frag_tune_is_known(const struct frag_policy_spec *spec, unsigned release)
+{
+	struct frag_sim_config card = { 0 };
+	struct frag_policy_env env = { .limit_bytes = UINT64_MAX, .source_release = release };
+	struct frag_policy policy;
+	struct frag_device_info info;
+	int rc;
+
+	/* only settings of the recorded allocator itself have releases */
+	if (!release || !frag_policy_spec_ops(spec)->conf || frag_sim_open(&card, &env.dev, NULL))
+		return true;
+	frag_dev_info(env.dev, &info);
+	env.device_total_bytes = info.total_bytes;
+	rc = frag_policy_create(spec, &env, &policy, NULL);
+	if (!rc)
+		frag_policy_destroy(&policy);
+	frag_dev_close(env.dev);
+	return rc != FRAG_EUSAGE;
+}
+
+/* Leaves out what the release does not know even if nothing else is set. */
+static void keep_known(struct frag_tune_space *s, struct frag_tune_dim *d, unsigned release)
+{
+	struct frag_tune_space one = {
+		.base = s->base, .conf = s->conf, .dims = { *d }, .dims_count = 1
+	};
+	unsigned kept = 0, changed;
+
+	for (unsigned v = 0; v < d->count; v++) {
+		struct frag_policy_spec *spec = NULL;
+		char *text = frag_tune_text(&one, v + 1, &changed);
+		bool known = !text || (!frag_policy_spec_parse(text, &spec, NULL) &&
+				       frag_tune_is_known(spec, release));
+
+		frag_policy_spec_destroy(spec);
+		frag_host_free(text);
+		if (!known)
+			continue;
+		d->value[kept] = d->value[v];
+		d->length[kept++] = d->length[v];
+	}
+	d->count = kept;
+}
+
 static void add_values(struct frag_tune_dim *d, const char *list)
 {
 	while (*list && d->count < FRAG_TUNE_VALUES) {
@@ -32,7 +76,7 @@ static void add_values(struct frag_tune_dim *d, const char *list)
 }
 
 int frag_tune_space_init(struct frag_tune_space *s, const char *base, bool limited,
-			 struct frag_err *err)
+			 unsigned release, struct frag_err *err)
 {
 	const struct frag_policy_ops *ops;
 
@@ -49,8 +93,10 @@ int frag_tune_space_init(struct frag_tune_space *s, const char *base, bool limit
 			continue;
 		d->key = o->key;
 		add_values(d, o->tune);
+		if (release)
+			keep_known(s, d, release);
 		s->size *= d->count + 1;
-		s->dims_count++;
+		s->dims_count += d->count != 0;
 	}
 	return 0;
 }

@@ -28,9 +28,11 @@ struct frag_tune_space {
 };
 
 /* Release with frag_tune_space_release. limited: a limit on reserved bytes is known, so garbage collection can do something.
- * Errors: FRAG_EUSAGE from the text. */
+ * release: values that it does not know are left out, 0 = none are. Errors: FRAG_EUSAGE from the text. */
 int frag_tune_space_init(struct frag_tune_space *s, const char *base, bool limited,
-			 struct frag_err *err);
+			 unsigned release, struct frag_err *err);
+/* Does the policy know all that is set, in this release of it? Without memory: yes. */
+bool frag_tune_is_known(const struct frag_policy_spec *spec, unsigned release);
 void frag_tune_space_release(struct frag_tune_space *s);
 /* Digit of option d in a code; and the code with another digit there. */
 unsigned frag_tune_digit(const struct frag_tune_space *s, uint64_t code, unsigned d);
