@@ -7,6 +7,7 @@
 #	- policies include <frag/…>, src/lib and files of policies/ only
 #	- headers in src/include/frag include <frag/…> and the C library only (and metrics.def)
 #	- CUDA and NVML headers appear in src/device/cuda/ and kernels/ only
+#	- no circle between files or folders but those in docs/architecture.md (check_circles.py)
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 
@@ -98,4 +99,7 @@ find src policies kernels \( -name '*.c' -o -name '*.h' -o -name '*.cu' -o -name
 		if (!checked) { print "check_layers: found no includes" > "/dev/stderr"; exit 1 }
 		if (bad) { print "check_layers: " bad " wrong dependencies" > "/dev/stderr"; exit 1 }
 		print "layers: " checked " includes, all in the right direction"
-	}'
+	}' || exit 1
+
+command -v python3 > /dev/null || { echo 'circles: not checked, there is no python3'; exit 0; }
+python3 scripts/build/check_circles.py

@@ -7,8 +7,6 @@
 
 #include <string.h>
 
-#include "steps.h"
-
 struct block { /* by slot */
 	uint64_t bytes;
 	uint32_t step, stack;

@@ -15,12 +15,9 @@
 #ifndef FRAG_EXPLAIN_HISTORY_H
 #define FRAG_EXPLAIN_HISTORY_H
 
-#include "events.h"
+#include "steps.h"
 
-#define FRAG_STEPS_MAX 4096u
 #define FRAG_REFUSALS_KEPT 256u
-
-enum frag_steps_from { FRAG_STEPS_NONE, FRAG_STEPS_MARKS, FRAG_STEPS_PERIOD, FRAG_STEPS_WINDOWS };
 
 struct frag_step {
 	uint64_t first, end; /* events [first, end) */

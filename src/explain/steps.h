@@ -3,7 +3,11 @@
 #ifndef FRAG_EXPLAIN_STEPS_H
 #define FRAG_EXPLAIN_STEPS_H
 
-#include "history.h"
+#include "events.h"
+
+#define FRAG_STEPS_MAX 4096u
+
+enum frag_steps_from { FRAG_STEPS_NONE, FRAG_STEPS_MARKS, FRAG_STEPS_PERIOD, FRAG_STEPS_WINDOWS };
 
 struct frag_step_ends {
 	enum frag_steps_from from;

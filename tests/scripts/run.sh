@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Tests of what surrounds the program: the recorder, figures of a card, the layer check, the build rules, the counting
 # of tests, and the installation. Each case is a function test_…; it fails by a non-zero status.
+#	run.sh [PROGRAM [CASE]]
 # Last line: N passed, N failed, N skipped.
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 1
@@ -119,7 +120,7 @@ test_rounds_become_one_row() {
 
 layers_project() {
 	mkdir -p scripts/build src/base src/replay src/include/frag policies src/device/cuda
-	cp "$root/scripts/build/check_layers.sh" scripts/build/
+	cp "$root"/scripts/build/check_{layers.sh,circles.py} scripts/build/
 	touch src/replay/spec.h src/base/outfile.h src/include/frag/base.h
 	echo '#include <frag/base.h>' > src/base/base.c
 	echo '#include "outfile.h"' > src/replay/spec.c
@@ -143,6 +144,62 @@ policies/driver.c:1
 policies/engine.c:1
 src/base/upward.c:1
 src/include/frag/opt.h:1'
+}
+
+test_layers_names_circles() {
+	command -v python3 > /dev/null || return $SKIP
+	layers_project
+	mkdir -p docs src/trace/one src/trace/two
+	echo '#include "b.h"' > src/base/a.h
+	echo '#include "a.h"' > src/base/b.c
+	touch src/base/b.h
+	echo '#include "trace/two/y.h"' > src/trace/one/x.c
+	echo '#include "trace/one/z.h"' > src/trace/two/y.c
+	touch src/trace/one/z.h src/trace/two/y.h
+	scripts/build/check_layers.sh > out 2>&1 && return 1
+	expect 'the circles' "$(sed -n 's/^check_circles: //p' out)" 'need each other: src/base/a, src/base/b
+need each other: src/trace/one, src/trace/two' || return
+	# with their reasons; a reason without a circle is one too many
+	printf '# A\n\n## Circles\n\n| which | why |\n|---|---|\n| `src/base/b`, `src/base/a` | so |\n| `src/trace/one`, `src/trace/two` | so |\n\n## B\n' > docs/architecture.md
+	scripts/build/check_layers.sh > out 2>&1 || { cat out >&2; return 1; }
+	rm src/trace/one/x.c
+	scripts/build/check_layers.sh > out 2>&1 && return 1
+	expect 'the reason left over' "$(sed -n 's/^check_circles: //p' out)" \
+		'docs/architecture.md excuses a circle that is not there: src/trace/one, src/trace/two'
+}
+
+# ---- scripts/README.md
+
+test_each_script_is_named() {
+	cd "$root" || return
+	local bad=0 name
+	while IFS= read -r name; do
+		grep -qF "| \`$name\` |" scripts/README.md || { echo "scripts/README.md does not name $name" >&2; bad=1; }
+	done < <(find scripts scripts/build scripts/lab -maxdepth 1 -type f ! -name README.md -not -path '*/__pycache__/*' | sed 's,^scripts/,,' | sort -u)
+	while IFS= read -r name; do
+		[ -e "scripts/$name" ] || { echo "scripts/README.md names $name, which is not there" >&2; bad=1; }
+	done < <(sed -n 's/^| `\([^`]*\)` |.*/\1/p' scripts/README.md)
+	return $bad
+}
+
+# ---- make T=name
+
+# One test by its whole name, by its last part, and one case of a script; nothing else runs.
+test_make_runs_one_test() {
+	tests_project
+	cp "$root/Makefile" .
+	# what `check` needs is there already
+	sed -i 's/^check: tests-build$/check:/' Makefile
+	mkdir -p build && mv b build/release && ln -s build/release b
+	for name in good bad; do touch "tests/unit/test_$name.c"; done
+	fake_test good 'echo good ran'
+	fake_test bad 'echo bad ran; exit 3'
+	fake_script cli 'echo "cli: $2"'
+	expect 'by its whole name' "$(make --no-print-directory CUDA=0 T=unit/good 2>&1)" 'good ran' &&
+		expect 'by its last part' "$(make --no-print-directory CUDA=0 T=good 2>&1)" 'good ran' &&
+		expect 'a case of a script' "$(make --no-print-directory CUDA=0 T=cli/help_each 2>&1)" 'cli: help_each' &&
+		! make --no-print-directory CUDA=0 T=bad > out 2>&1 && grep -q 'bad ran' out &&
+		! make --no-print-directory CUDA=0 T=nothing > out 2>&1 && grep -q "no test 'nothing'" out
 }
 
 # ---- Makefile: registries follow the files
@@ -389,7 +446,8 @@ test_deb_installs_runs_and_goes() {
 
 program=${1:+$(realpath "$1")}
 passed=0 failed=0 skipped=0
-for case in $(declare -F | awk '{ print $3 }' | grep '^test_'); do
+only=${2:+test_$2}
+for case in $(declare -F | awk '{ print $3 }' | grep -x "${only:-test_.*}"); do
 	mkdir "$scratch/$case"
 	(cd "$scratch/$case" && unset MAKEFLAGS MAKELEVEL MFLAGS && "$case") > "$scratch/output" 2>&1
 	case $? in
@@ -399,4 +457,4 @@ for case in $(declare -F | awk '{ print $3 }' | grep '^test_'); do
 	esac
 done
 echo "$passed passed, $failed failed, $skipped skipped"
-[ $failed -eq 0 ]
+[ $failed -eq 0 ] && [ $((passed + skipped)) -gt 0 ]

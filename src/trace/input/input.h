@@ -19,8 +19,7 @@
 #include <frag/base.h>
 #include <frag/error.h>
 
-#define FRAG_INPUT_MARGIN 1024u
-#define FRAG_INPUT_PEEK_MAX 65536u
+#include "input_room.h"
 
 struct frag_input_source;
 

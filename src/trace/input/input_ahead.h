@@ -8,7 +8,11 @@
 #ifndef FRAG_TRACE_INPUT_AHEAD_H
 #define FRAG_TRACE_INPUT_AHEAD_H
 
-#include "input.h"
+#include <stddef.h>
+
+#include <frag/error.h>
+
+#include "input_room.h"
 
 /* Up to `room` bytes into dst: *got, 0 at the end of the file; or an error. */
 typedef int (*frag_input_read_fn)(void *ctx, unsigned char *dst, size_t room, size_t *got,

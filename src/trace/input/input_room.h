@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Room around the bytes of an input: what may be looked at ahead, what may be read behind them. */
+#ifndef FRAG_TRACE_INPUT_ROOM_H
+#define FRAG_TRACE_INPUT_ROOM_H
+
+#define FRAG_INPUT_MARGIN 1024u
+#define FRAG_INPUT_PEEK_MAX 65536u
+
+#endif
