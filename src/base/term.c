@@ -56,6 +56,24 @@ unsigned frag_term_columns(FILE *to)
 	return 80;
 }
 
+unsigned frag_term_room(FILE *to)
+{
+	const char *columns = getenv("COLUMNS");
+	long n;
+
+	if (isatty(fileno(to)))
+		return frag_term_columns(to);
+	n = columns ? strtol(columns, NULL, 10) : 0;
+	return n > 0 && n < 10000 ? (unsigned)n : 0;
+}
+
+static bool silent;
+
+void frag_progress_silence(void)
+{
+	silent = true;
+}
+
 static void update(void *ctx, uint64_t done, uint64_t total)
 {
 	frag_progress_update(ctx, done, total);
@@ -65,7 +83,7 @@ void frag_progress_begin(struct frag_progress *p, const char *label)
 {
 	uint64_t now = frag_clock_ns();
 
-	*p = (struct frag_progress){ .on = isatty(STDERR_FILENO) && !dumb(),
+	*p = (struct frag_progress){ .on = !silent && isatty(STDERR_FILENO) && !dumb(),
 				     .begin_ns = now,
 				     .next_ns = now + DELAY_NS };
 	snprintf(p->label, sizeof(p->label), "%s", label);

@@ -18,6 +18,10 @@ bool frag_term_color(enum frag_color mode, FILE *to);
 const char *frag_term_style(bool color, const char *style);
 /* Columns of the terminal behind `to`, 80 if it is none. */
 unsigned frag_term_columns(FILE *to);
+/* What a table has room for: the terminal behind `to`, else COLUMNS of the environment; 0 = no bound. */
+unsigned frag_term_room(FILE *to);
+/* No progress from now on, whatever begins. */
+void frag_progress_silence(void);
 
 /*
  * "replaying gnn 42 %, about 12 s left": one line on stderr, shown only if that is a terminal and

@@ -43,7 +43,7 @@ enum frag_cmd_group {
 #define FRAG_CLI_SEED (1u << 5)	   /* --seed */
 #define FRAG_CLI_THREADS (1u << 6) /* --threads */
 #define FRAG_CLI_CARDS (1u << 7)   /* --cards --vendor --margin: what advice may name */
-/* --color and --help are always there */
+/* --color, --quiet, --verbose and --help are always there */
 
 struct frag_cli;
 

@@ -28,15 +28,33 @@ int frag_cli_fail(const struct frag_cli *cli, const struct frag_err *err)
 	return frag_code_exit(err->code);
 }
 
-void frag_cli_note(const struct frag_cli *cli, const char *fmt, ...)
+static void __attribute__((format(printf, 2, 0)))
+say(const struct frag_cli *cli, const char *fmt, va_list ap)
 {
 	char text[2048];
+
+	vsnprintf(text, sizeof(text), fmt, ap);
+	fprintf(stderr, "cufrag %s: %s\n", cli->cmd->name, frag_clean_text(text, strlen(text)));
+}
+
+void frag_cli_note(const struct frag_cli *cli, const char *fmt, ...)
+{
 	va_list ap;
 
 	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
+	if (!cli->quiet)
+		say(cli, fmt, ap);
 	va_end(ap);
-	fprintf(stderr, "cufrag %s: %s\n", cli->cmd->name, frag_clean_text(text, strlen(text)));
+}
+
+void frag_cli_detail(const struct frag_cli *cli, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	if (cli->verbose && !cli->quiet)
+		say(cli, fmt, ap);
+	va_end(ap);
 }
 
 static int open_cuda(const struct frag_cli *cli, int ordinal, struct frag_device **out,

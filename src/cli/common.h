@@ -60,6 +60,7 @@ struct frag_cli {
 	uint64_t seed;
 	unsigned threads;
 	enum frag_color color;
+	bool quiet, verbose;
 	/* raw, used inside of the parse */
 	const char *gpu_, *cost_;
 	uint64_t context_bytes_;
@@ -77,8 +78,11 @@ void frag_cli_help(const struct frag_cmd *cmd, FILE *to);
 
 /* Prints "cufrag CMD: message" on stderr. Returns the exit status of the error. */
 int frag_cli_fail(const struct frag_cli *cli, const struct frag_err *err);
-/* "cufrag CMD: text" on stderr, for what is worth knowing but no failure. */
+/* "cufrag CMD: text" on stderr, for what is worth knowing but no failure; not with --quiet. */
 void frag_cli_note(const struct frag_cli *cli, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+/* The same, only with --verbose: what was settled, found or taken for granted. */
+void frag_cli_detail(const struct frag_cli *cli, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
 /* Opens what --device and the card options say. A real card takes --capacity as the part of it

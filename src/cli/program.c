@@ -100,6 +100,8 @@ static int read_line(struct frag_cli *cli, void *options, struct frag_err *err)
 		cli->program = &cli->argv[rest];
 	for (; !cli->cmd->program && rest < cli->argc; rest++)
 		cli->operands[cli->operands_count++] = cli->argv[rest];
+	if (cli->quiet)
+		frag_progress_silence();
 	FRAG_TRY(frag_cli_describe_card(cli, err));
 	FRAG_TRY(check_operands(cli, err));
 	return frag_outputs_check(cli, tables, err);

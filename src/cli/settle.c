@@ -4,6 +4,32 @@
 
 #include <frag/replay.h>
 
+void frag_cli_settle_tell(const struct frag_cli *cli, const struct frag_trace *trace)
+{
+	const struct frag_trace_settings *set = &trace->settings;
+	char text[600];
+
+	frag_cli_detail(cli, "'%s': format %s, %u %s, settings %s", trace->name, trace->format,
+			trace->devs_count, trace->devs_count == 1 ? "device" : "devices",
+			!set->present		  ? "not recorded"
+			: set->conf && *set->conf ? set->conf
+						  : "the defaults");
+	if (set->torch_last)
+		frag_cli_detail(cli, "recorded by PyTorch %u.%u to %u.%u, as far as the file tells",
+				set->torch_first / 100, set->torch_first % 100,
+				set->torch_last / 100, set->torch_last % 100);
+	for (uint32_t d = 0; d < trace->devs_count; d++) {
+		const struct frag_trace_dev *dev = &trace->devs[d];
+
+		if (!dev->has_evidence)
+			frag_cli_detail(cli, "device %u: no segments recorded, nothing to check",
+					dev->ordinal);
+		else if (dev->settled.checked)
+			frag_cli_detail(cli, "device %u: %s", dev->ordinal,
+					frag_settled_text(&dev->settled, text, sizeof(text)));
+	}
+}
+
 /* Card and limit asked for may be a what-if; the card is one only where the recording fits into it. */
 int frag_cli_settle(const struct frag_cli *cli, uint64_t limit_bytes, struct frag_trace *trace,
 		    struct frag_err *err)
@@ -17,7 +43,9 @@ int frag_cli_settle(const struct frag_cli *cli, uint64_t limit_bytes, struct fra
 	for (uint32_t d = 0; d < trace->devs_count; d++)
 		fits = fits && frag_recorded_peak(&trace->devs[d]) <=
 				       card->total_bytes - card->context_bytes;
-	return frag_settle(trace, fits ? card : NULL, limit_bytes, false, err);
+	FRAG_TRY(frag_settle(trace, fits ? card : NULL, limit_bytes, false, err));
+	frag_cli_settle_tell(cli, trace);
+	return 0;
 }
 
 int frag_cli_settle_recorded(const struct frag_cli *cli, struct frag_trace *trace,
@@ -27,5 +55,7 @@ int frag_cli_settle_recorded(const struct frag_cli *cli, struct frag_trace *trac
 
 	if (cli->torch)
 		frag_trace_set_torch(trace, cli->torch, cli->torch);
-	return frag_settle(trace, &cli->card, limit, cli->limit != NULL, err);
+	FRAG_TRY(frag_settle(trace, &cli->card, limit, cli->limit != NULL, err));
+	frag_cli_settle_tell(cli, trace);
+	return 0;
 }

@@ -298,6 +298,10 @@ static const struct frag_arg general_args[] = {
 	{ FRAG_ARG_OWN, "unpack-max", .set = set_unpack_max, .value = "SIZE",
 	  .help = "most that a compressed file may unpack to (default: 64M and 500 times its "
 		  "size)" },
+	{ FRAG_ARG_FLAG, "quiet", 'q', AT(quiet),
+	  .help = "on standard error only errors: no notes, no progress" },
+	{ FRAG_ARG_FLAG, "verbose", 'v', AT(verbose),
+	  .help = "say on standard error what was found out or taken for granted" },
 	{ FRAG_ARG_FLAG, "help", 'h', AT(help_), .help = "print this help" },
 	{ 0 },
 };

@@ -75,7 +75,8 @@ int frag_section_init(struct frag_section *s, const struct frag_trace *trace, ui
 void frag_section_release(struct frag_section *s);
 
 struct frag_report {
-	bool counters; /* the detail of a replay shows everything */
+	bool counters;	  /* the detail of a replay shows everything */
+	unsigned columns; /* of the terminal that the text is for, 0 = as many as it needs */
 	struct frag_section *sections;
 	size_t count;
 	const char *command;	  /* "compare", "replay" */

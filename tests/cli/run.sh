@@ -17,7 +17,7 @@
 set -uo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 export LC_ALL=C.UTF-8 TERM=dumb
-unset NO_COLOR POSIXLY_CORRECT ARGP_HELP_FMT
+unset COLUMNS NO_COLOR POSIXLY_CORRECT ARGP_HELP_FMT
 
 rewrite=0
 [ "${1:-}" = --rewrite ] && { rewrite=1; shift; }

@@ -59,8 +59,9 @@ select_columns() {
 }
 
 actual=$(mktemp)
-trap 'rm -f "$actual"' EXIT
-if ! "$program" compare "${traces[@]}" --policies "$policies" --on-oom=skip --no-host --csv - | select_columns > "$actual"; then
+trap 'rm -f "$actual" "$actual.all"' EXIT
+if ! "$program" compare "${traces[@]}" --policies "$policies" --on-oom=skip --no-host --csv - > "$actual.all" ||
+	! select_columns < "$actual.all" > "$actual"; then
 	echo 'golden: compare failed'
 	echo '0 passed, 1 failed, 0 skipped'
 	exit 1
@@ -72,6 +73,19 @@ if [ $rewrite -eq 1 ]; then
 	cp "$actual" "$golden"
 	echo "golden: wrote $(($(wc -l < "$golden") - 1)) rows into $golden"
 	exit 0
+fi
+
+# A metric that is 0 in every run is none, or its sum was forgotten. (The host's are measured, and not here.)
+zero=''
+if [ ${#traces[@]} -gt 1 ]; then
+	for name in $(sed -n 's/^FRAG_METRIC_[A-Z0-9]*(\([a-z0-9_]*\),.*/\1/p' src/metrics/metrics.def | grep -vE '^host_|^events_per_s$'); do
+		columns=$name select_columns < "$actual.all" | awk 'NR > 1 && $1 != "" && $1 + 0 != 0 { some = 1 } END { exit !some }' || zero+=" $name"
+	done
+fi
+if [ -n "$zero" ]; then
+	echo "golden: 0 in every run:$zero"
+	echo '0 passed, 1 failed, 0 skipped'
+	exit 1
 fi
 
 names=$(for trace in "${traces[@]}"; do basename "$trace" .cft; done)

@@ -402,6 +402,7 @@ int frag_session_print(struct frag_session *s, bool detail, struct frag_err *err
 		frag_text_release(&out);
 	}
 	if (!rc && text) {
+		s->report.columns = frag_term_room(stdout);
 		rc = detail ? frag_report_detail(&s->report, &out, err)
 			    : frag_report_table(&s->report, &out, err);
 		if (!rc)

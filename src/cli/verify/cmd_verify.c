@@ -13,6 +13,7 @@
 #include <frag/trace.h>
 
 #include "cli/estimate.h"
+#include "cli/settle.h"
 #include "cli/common.h"
 
 struct options {
@@ -106,9 +107,10 @@ static int check_evidence(const struct frag_trace *trace, const char *path, stru
 		if (trace->devs[d].has_evidence)
 			return 0;
 	return frag_fail(err, FRAG_EINPUT,
-			 "'%.200s' holds no record of what its allocator did (format %s), so there "
-			 "is "
-			 "nothing to compare with; replay and compare do work on it",
+			 "'%.200s' holds no segments (format %s): what its allocator took from the "
+			 "card "
+			 "and gave back was not recorded, so there is nothing to compare with; "
+			 "replay and compare do work on it",
 			 path, trace->format ? trace->format : "unknown");
 }
 
@@ -189,6 +191,7 @@ static int verify_all(const struct frag_cli *cli, const struct options *o, struc
 	if (o->conf)
 		FRAG_TRY(frag_settings_use(trace, o->conf, err));
 	FRAG_TRY(frag_settle(trace, &cli->card, given, cli->limit != NULL, err));
+	frag_cli_settle_tell(cli, trace);
 	frag_cli_note_cards(cli, trace->devs_count);
 	for (uint32_t d = 0; d < trace->devs_count; d++) {
 		const struct frag_trace_dev *dev = &trace->devs[d];

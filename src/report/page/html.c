@@ -323,7 +323,7 @@ static int add_section(const struct frag_report *r, size_t n, const struct frag_
 	add_actions(s, out);
 	add_tiles(s, out);
 	add_meta(r, s, out);
-	if (frag_summary_table(s, true, &table, err)) {
+	if (frag_summary_table(s, true, 0, &table, NULL, err)) {
 		frag_host_free(order);
 		return FRAG_ENOMEM;
 	}

@@ -37,6 +37,28 @@ static void add_metric(struct frag_table *t, const struct frag_metric_info *info
 	frag_text_release(&text);
 }
 
+static const char *const minor[] = {
+	"peak_allocated_bytes", "frag_bytes",	    "mean_efficiency_ratio", "peak_event",
+	"non_releasable_bytes", "releasable_bytes", "largest_free_bytes",    "frees_count",
+};
+
+/* For one screen: not what the parts of the peak say below, nor what is 0 and says nothing by it. */
+static bool matters(const struct frag_metric_info *info, const struct frag_metrics *m)
+{
+	const char *at = (const char *)m + info->offset;
+	bool host = frag_report_is_host(info);
+
+	if (!strncmp(info->name, "at_peak_", 8) || !strncmp(info->name, "final_", 6))
+		return false;
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(minor); i++)
+		if (!strcmp(info->name, minor[i]))
+			return false;
+	if (host)
+		return !strcmp(info->name, "host_ns");
+	return info->type == FRAG_METRIC_T_F64 || *(const uint64_t *)at ||
+	       !strcmp(info->name, "ooms_count");
+}
+
 static void add_metrics(const struct frag_report *r, const struct frag_result *res,
 			struct frag_text *out)
 {
@@ -49,7 +71,8 @@ static void add_metrics(const struct frag_report *r, const struct frag_result *r
 	frag_table_column(&t, &(struct frag_table_column){ "", "", false, NULL });
 	frag_table_column(&t, &(struct frag_table_column){ "meaning", "", true, NULL });
 	for (size_t i = 0; i < count; i++) {
-		if (!r->omit_host || !frag_report_is_host(&list[i]))
+		if ((!r->omit_host || !frag_report_is_host(&list[i])) &&
+		    (r->counters || matters(&list[i], &res->m)))
 			add_metric(&t, &list[i], &res->m);
 	}
 	frag_table_print(&t, out);
@@ -87,7 +110,8 @@ static void add_loss(const struct frag_loss *l, struct frag_text *out)
 	frag_text_add(out, "\n");
 }
 
-static void add_oom(const struct frag_result *res, struct frag_text *out)
+static void add_oom(const struct frag_report *r, const struct frag_result *res,
+		    struct frag_text *out)
 {
 	const struct frag_oom *o = &res->oom;
 
@@ -97,7 +121,17 @@ static void add_oom(const struct frag_result *res, struct frag_text *out)
 	frag_text_add_bytes(out, o->bytes);
 	frag_text_add(out, frag_result_stopped(res) ? "; the replay stopped there\n"
 						    : "; it was skipped and the replay went on\n");
-	add_loss(&o->at, out);
+	if (r->counters) {
+		add_loss(&o->at, out);
+		return;
+	}
+	frag_text_add(out, "reserved then ");
+	frag_text_add_bytes(out, o->at.reserved_bytes);
+	frag_text_add(out, ", of which free ");
+	frag_text_add_bytes(out, o->at.non_releasable_bytes + o->at.releasable_bytes);
+	frag_text_add(out, ", largest free block ");
+	frag_text_add_bytes(out, o->at.largest_free_bytes);
+	frag_text_add(out, "; --counters says where the rest was\n");
 }
 
 static void add_hist(struct frag_table *t, const char *what, const char *cls,
@@ -189,7 +223,7 @@ static void add_result(const struct frag_report *r, const struct frag_section *s
 {
 	frag_report_head(r, s, out);
 	frag_text_addf(out, "policy: %s\n", res->policy);
-	if (res->params && *res->params)
+	if (res->params && *res->params && strcmp(res->params, res->policy) != 0)
 		frag_text_addf(out, "params: %s\n", res->params);
 	frag_text_addf(out, "result: %s\n\n",
 		       !res->oom.happened	  ? "completed"
@@ -200,7 +234,7 @@ static void add_result(const struct frag_report *r, const struct frag_section *s
 		       (double)res->peak.time_us / 1e6);
 	add_loss(&res->peak, out);
 	if (res->oom.happened)
-		add_oom(res, out);
+		add_oom(r, res, out);
 	if (!r->counters)
 		return;
 	add_latency(r->card.modelled ? "driver time per call, modelled"

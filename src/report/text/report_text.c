@@ -43,9 +43,11 @@ static int add_section(const struct frag_report *r, const struct frag_section *s
 	struct frag_table table;
 
 	frag_report_head(r, s, out);
-	FRAG_TRY(frag_summary_table(s, false, &table, err));
+	FRAG_TRY(frag_summary_table(s, false, r->columns, &table, &line, err));
 	frag_table_print(&table, out);
 	frag_table_release(&table);
+	frag_text_add(out, frag_text_str(&line));
+	frag_text_release(&line);
 	frag_section_planned(s, &line);
 	if (line.len)
 		frag_text_addf(out, "%s\n", line.s);

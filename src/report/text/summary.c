@@ -1,93 +1,138 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of a section: policies in the order of their peak. */
+/*
+ * The table of a section: policies in the order of their peak. Between policy and result its
+ * columns are those of metrics.def. On a terminal that is too narrow, columns go that matter
+ * least, then policies get short labels; a key below says so.
+ */
 #include "summary.h"
 
 #include <inttypes.h>
 #include <math.h>
+#include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
+enum shown { ALWAYS, WIDE, ANY };
+
 struct field {
-	struct frag_table_column column;		/* unit "mem": the unit of the table */
-	bool narrow;					/* also on a terminal */
-	uint64_t (*value)(const struct frag_result *r); /* left out if 0 for all; NULL = never */
-	void (*put)(struct frag_table *t, const struct frag_result *r, bool gib);
+	size_t metric; /* offset in struct frag_metrics */
+	const char *head, *unit;
+	enum shown shown;
 };
 
-static void put_bytes(struct frag_table *t, uint64_t bytes, bool gib)
+static const struct field fields[] = {
+#define FRAG_METRIC_U64(name, unit, help)
+#define FRAG_METRIC_F64(name, unit, help)
+#define FRAG_COLUMN(metric, head, unit, shown) \
+	{ offsetof(struct frag_metrics, metric), head, unit, shown },
+#include "metrics/metrics.def"
+#undef FRAG_METRIC_U64
+#undef FRAG_METRIC_F64
+#undef FRAG_COLUMN
+};
+
+/* Columns that a narrow terminal does without, the first one first. */
+static const size_t spare[] = {
+	offsetof(struct frag_metrics, driver_calls_count),
+	offsetof(struct frag_metrics, peak_active_bytes),
+	offsetof(struct frag_metrics, releasable_bytes),
+	offsetof(struct frag_metrics, modelled_ns),
+	offsetof(struct frag_metrics, non_releasable_bytes),
+};
+
+#define LABEL_LEAST 18u
+
+struct layout {
+	const struct frag_section *s;
+	bool wide, gib, brief;
+	size_t left_out;  /* of `spare` */
+	size_t label_max; /* columns of a policy's text; 0 = all of it */
+	struct frag_text *key;
+	unsigned keys;
+};
+
+static const struct frag_metric_info *info_of(const struct field *f)
+{
+	size_t n;
+	const struct frag_metric_info *list = frag_metric_list(&n);
+
+	while (n--)
+		if (list[n].offset == f->metric)
+			return &list[n];
+	FRAG_BUG("column of no metric");
+}
+
+static double value_of(const struct field *f, const struct frag_result *r)
+{
+	const char *at = (const char *)&r->m + f->metric;
+
+	return info_of(f)->type == FRAG_METRIC_T_U64 ? (double)*(const uint64_t *)at
+						     : *(const double *)at;
+}
+
+static void put_bytes(struct frag_table *t, double bytes, bool gib)
 {
 	if (gib)
-		frag_table_cell(t, "%.2f", (double)bytes / (double)FRAG_GIB);
+		frag_table_cell(t, "%.2f", bytes / (double)FRAG_GIB);
 	else
-		frag_table_cell(t, "%.1f", (double)bytes / (double)FRAG_MIB);
+		frag_table_cell(t, "%.1f", bytes / (double)FRAG_MIB);
 }
 
-static void put_policy(struct frag_table *t, const struct frag_result *r, bool gib)
+static void put_metric(struct frag_table *t, const struct layout *l, const struct field *f,
+		       const struct frag_result *r)
 {
-	(void)gib;
-	frag_table_cell(t, "%s", r->policy);
-}
+	double v = value_of(f, r);
 
-static void put_ratio(struct frag_table *t, const struct frag_result *r, bool gib)
-{
-	(void)gib;
-	if (isfinite(r->m.efficiency_ratio))
-		frag_table_cell(t, "%.1f", 100.0 * r->m.efficiency_ratio);
-	else
+	if (!isfinite(v))
 		frag_table_cell(t, "-");
-}
-
-static void put_bound_ratio(struct frag_table *t, const struct frag_result *r, bool gib)
-{
-	(void)gib;
-	if (isfinite(r->m.reserved_over_bound_ratio))
-		frag_table_cell(t, "%.2f", r->m.reserved_over_bound_ratio);
+	else if (!strcmp(f->unit, "mem"))
+		put_bytes(t, v, l->gib);
+	else if (!strcmp(f->unit, "%"))
+		frag_table_cell(t, "%.1f", 100.0 * v);
+	else if (!strcmp(f->unit, "ms"))
+		frag_table_cell(t, "%.2f", v / 1e6);
+	else if (info_of(f)->type == FRAG_METRIC_T_F64)
+		frag_table_cell(t, "%.2f", v);
 	else
-		frag_table_cell(t, "-");
+		frag_table_cell(t, "%.0f", v);
 }
 
-#define PUT_BYTES(fn, expr) \
-	static uint64_t fn##_value(const struct frag_result *r) \
-	{ \
-		return expr; \
-	} \
-	static void fn(struct frag_table *t, const struct frag_result *r, bool gib) \
-	{ \
-		put_bytes(t, fn##_value(r), gib); \
+/* The policy as it would be typed; where that is too long its beginning, and a number of the key. */
+static void put_policy(struct frag_table *t, struct layout *l, const char *policy)
+{
+	char mark[16];
+	size_t n = 0, width = 0, most;
+
+	if (!l->label_max || frag_text_width(policy) <= l->label_max) {
+		frag_table_cell(t, "%s", policy);
+		return;
 	}
-PUT_BYTES(put_reserved, r->m.peak_reserved_bytes)
-PUT_BYTES(put_active, r->m.peak_active_bytes)
-PUT_BYTES(put_rounding, r->peak.rounding_bytes)
-PUT_BYTES(put_waiting, r->peak.waiting_bytes)
-PUT_BYTES(put_non_releasable, r->peak.non_releasable_bytes)
-PUT_BYTES(put_releasable, r->peak.releasable_bytes)
-PUT_BYTES(put_other, r->peak.other_bytes)
-
-static void put_calls(struct frag_table *t, const struct frag_result *r, bool gib)
-{
-	(void)gib;
-	frag_table_cell(t, "%" PRIu64, r->m.driver_calls_count);
+	snprintf(mark, sizeof(mark), "[%u]", ++l->keys);
+	most = l->label_max - 1 - strlen(mark);
+	/* whole characters */
+	while (policy[n] && (width < most || (policy[n] & 0xc0) == 0x80))
+		width += (policy[n++] & 0xc0) != 0x80;
+	frag_table_cell(t, "%.*s\xe2\x80\xa6%s", (int)n, policy, mark);
+	frag_text_addf(l->key, "%s %s\n", mark, policy);
 }
 
-static void put_driver_ms(struct frag_table *t, const struct frag_result *r, bool gib)
+/* In few words; the rest is in --csv and --json. */
+static void put_outcome_brief(struct frag_table *t, const struct frag_result *r)
 {
-	(void)gib;
-	frag_table_cell(t, "%.2f", (double)r->m.modelled_ns / 1e6);
+	if (!r->oom.happened && !r->m.ooms_count)
+		frag_table_cell(t, "ok");
+	else if (r->oom.happened && frag_result_stopped(r))
+		frag_table_cell(t, "out of memory");
+	else if (r->m.refused_again_count)
+		frag_table_cell(t, "%" PRIu64 " refused, %" PRIu64 " recorded",
+				FRAG_MAX(r->m.ooms_count, r->m.refused_again_count),
+				r->m.refused_again_count);
+	else
+		frag_table_cell(t, "%" PRIu64 " refused", r->m.ooms_count);
 }
 
-static uint64_t retries_value(const struct frag_result *r)
+static void put_outcome(struct frag_table *t, const struct frag_result *r)
 {
-	return r->m.retries_count;
-}
-
-static void put_retries(struct frag_table *t, const struct frag_result *r, bool gib)
-{
-	(void)gib;
-	frag_table_cell(t, "%" PRIu64, r->m.retries_count);
-}
-
-static void put_outcome(struct frag_table *t, const struct frag_result *r, bool gib)
-{
-	(void)gib;
 	if (!r->oom.happened && !r->m.ooms_count)
 		frag_table_cell(t, "ok");
 	else if (!r->oom.happened)
@@ -105,106 +150,122 @@ static void put_outcome(struct frag_table *t, const struct frag_result *r, bool 
 		frag_table_cell(t, "out of memory at event %" PRIu64, r->oom.event);
 }
 
-static const struct field fields[] = {
-	{ { "policy", "", true, "allocation policy and its options" }, true, NULL, put_policy },
-	{ { "reserved", "mem", false, "largest physical memory taken from the device" },
-	  true,
-	  NULL,
-	  put_reserved },
-	{ { "active", "mem", false, "largest memory in use: live, or waiting for a stream" },
-	  true,
-	  NULL,
-	  put_active },
-	{ { "efficiency", "%", false, "peak active / peak reserved" }, true, NULL, put_ratio },
-	{ { "bound ratio", "", false, "peak reserved / lower bound: 1.00 cannot be beaten" },
-	  false,
-	  NULL,
-	  put_bound_ratio },
-	{ { "rounding", "mem", false, "at peak reserved: granted beyond the request" },
-	  false,
-	  put_rounding_value,
-	  put_rounding },
-	{ { "waiting", "mem", false, "at peak reserved: freed, waiting for another stream" },
-	  false,
-	  put_waiting_value,
-	  put_waiting },
-	{ { "non-releasable", "mem", false,
-	    "at peak reserved: free, but in a segment with live blocks" },
-	  true,
-	  NULL,
-	  put_non_releasable },
-	{ { "releasable", "mem", false, "at peak reserved: free, a trim would give it back" },
-	  true,
-	  NULL,
-	  put_releasable },
-	{ { "other", "mem", false,
-	    "at peak reserved: taken by the device beyond the policy's blocks" },
-	  false,
-	  put_other_value,
-	  put_other },
-	{ { "calls", "", false, "calls into the driver" }, true, NULL, put_calls },
-	{ { "driver", "ms", false, "time in the driver, all calls" }, true, NULL, put_driver_ms },
-	{ { "retries", "", false, "allocations served only after cached memory was given back" },
-	  false,
-	  retries_value,
-	  put_retries },
-	{ { "result", "", true, "ok, or where the policy ran out of memory" },
-	  true,
-	  NULL,
-	  put_outcome },
-};
-
-/* Is field f a column of this table? */
-static bool shown(const struct frag_section *s, size_t f, bool wide)
+/* Is this a column of the table? */
+static bool shown(const struct layout *l, const struct field *f)
 {
-	uint64_t any = 0;
-
-	if (!wide || !fields[f].value)
-		return wide || fields[f].narrow;
-	for (size_t i = 0; i < s->count; i++)
-		any |= fields[f].value(&s->results[i]);
-	return any != 0;
+	for (size_t i = 0; i < l->left_out; i++)
+		if (spare[i] == f->metric)
+			return false;
+	if (!l->wide || f->shown != ANY)
+		return l->wide || f->shown == ALWAYS;
+	for (size_t i = 0; i < l->s->count; i++)
+		if (value_of(f, &l->s->results[i]) > 0)
+			return true;
+	return false;
 }
 
-static void add_columns(const struct frag_section *s, struct frag_table *t, bool wide, bool gib)
+static void add_columns(const struct layout *l, struct frag_table *t)
 {
-	for (size_t i = 0; i < FRAG_ARRAY_LEN(fields); i++) {
-		struct frag_table_column c = fields[i].column;
+	struct frag_table_column c = { "policy", "", true, "allocation policy and its options" };
 
-		if (!shown(s, i, wide))
+	frag_table_column(t, &c);
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(fields); i++) {
+		const struct field *f = &fields[i];
+
+		if (!shown(l, f))
 			continue;
+		c = (struct frag_table_column){ f->head, f->unit, false, info_of(f)->help };
 		if (!strcmp(c.unit, "mem"))
-			c.unit = gib ? "GiB" : "MiB";
+			c.unit = l->gib ? "GiB" : "MiB";
 		frag_table_column(t, &c);
 	}
+	c = (struct frag_table_column){ "result", "", true,
+					"ok, or where the policy ran out of memory" };
+	frag_table_column(t, &c);
 }
 
 /* A row about the trace, not a policy: only its size. */
-static void add_trace_row(const struct frag_section *s, struct frag_table *t, const char *name,
-			  uint64_t bytes, bool wide, bool gib)
+static void add_trace_row(const struct layout *l, struct frag_table *t, const char *name,
+			  uint64_t bytes)
 {
-	uint64_t bound = frag_section_bound(s);
+	uint64_t bound = frag_section_bound(l->s);
 
+	frag_table_cell(t, "%s", name);
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(fields); i++) {
-		if (!shown(s, i, wide))
+		size_t metric = fields[i].metric;
+
+		if (!shown(l, &fields[i]))
 			continue;
-		if (i == 0)
-			frag_table_cell(t, "%s", name);
-		else if (fields[i].put == put_reserved)
-			put_bytes(t, bytes, gib);
-		else if (fields[i].put == put_bound_ratio && bound)
+		if (metric == offsetof(struct frag_metrics, peak_reserved_bytes))
+			put_bytes(t, (double)bytes, l->gib);
+		else if (metric == offsetof(struct frag_metrics, reserved_over_bound_ratio) &&
+			 bound)
 			frag_table_cell(t, "%.2f", (double)bytes / (double)bound);
 		else
-			frag_table_cell(t, "%s", fields[i].column.left ? "" : "-");
+			frag_table_cell(t, "-");
 	}
+	frag_table_cell(t, "%s", "");
 }
 
-int frag_summary_table(const struct frag_section *s, bool wide, struct frag_table *out,
-		       struct frag_err *err)
+static void fill(struct layout *l, const size_t *order, struct frag_table *t)
 {
+	const struct frag_section *s = l->s;
+
+	*t = (struct frag_table){ 0 };
+	l->keys = 0;
+	add_columns(l, t);
+	for (size_t i = 0; i < s->count; i++) {
+		const struct frag_result *r = &s->results[order[i]];
+
+		put_policy(t, l, r->policy);
+		for (size_t f = 0; f < FRAG_ARRAY_LEN(fields); f++)
+			if (shown(l, &fields[f]))
+				put_metric(t, l, &fields[f], r);
+		if (l->brief)
+			put_outcome_brief(t, r);
+		else
+			put_outcome(t, r);
+	}
+	if (s->optimum.placed)
+		add_trace_row(l, t, "(offline placement)", s->optimum.place_bytes);
+	if (!s->optimum.hidden)
+		add_trace_row(l, t, "(lower bound)", frag_section_bound(s));
+}
+
+/* Makes the table as wide as the terminal, as far as that can be. */
+static void narrow(struct layout *l, size_t columns, const size_t *order, struct frag_table *t)
+{
+	size_t width, label;
+
+	for (;; l->left_out++) {
+		frag_table_release(t);
+		fill(l, order, t);
+		width = frag_table_width(t, &label);
+		if (width <= columns || l->left_out == FRAG_ARRAY_LEN(spare) ||
+		    (label > LABEL_LEAST && label - LABEL_LEAST >= width - columns))
+			break;
+		l->brief = true;
+	}
+	if (width > columns && label > LABEL_LEAST) {
+		l->label_max = FRAG_MAX(label - FRAG_MIN(width - columns, label), LABEL_LEAST);
+		frag_table_release(t);
+		fill(l, order, t);
+	}
+	for (size_t i = 0; i < l->left_out; i++)
+		for (size_t f = 0; f < FRAG_ARRAY_LEN(fields); f++)
+			if (fields[f].metric == spare[i])
+				frag_text_addf(l->key, "%s%s",
+					       i ? ", " : "no room for: ", fields[f].head);
+	if (l->left_out)
+		frag_text_add(l->key, " (--csv FILE has everything)\n");
+}
+
+int frag_summary_table(const struct frag_section *s, bool wide, size_t columns,
+		       struct frag_table *out, struct frag_text *key, struct frag_err *err)
+{
+	struct layout l = { .s = s, .wide = wide, .key = key };
 	size_t *order = frag_host_calloc(s->count, sizeof(*order));
 	uint64_t largest = 0;
-	bool gib;
 
 	*out = (struct frag_table){ 0 };
 	if (!order)
@@ -212,18 +273,10 @@ int frag_summary_table(const struct frag_section *s, bool wide, struct frag_tabl
 	frag_section_order(s, order);
 	for (size_t i = 0; i < s->count; i++)
 		largest = FRAG_MAX(largest, s->results[i].m.peak_reserved_bytes);
-	gib = largest >= 4 * FRAG_GIB;
-	add_columns(s, out, wide, gib);
-	for (size_t i = 0; i < s->count; i++) {
-		for (size_t f = 0; f < FRAG_ARRAY_LEN(fields); f++) {
-			if (shown(s, f, wide))
-				fields[f].put(out, &s->results[order[i]], gib);
-		}
-	}
-	if (s->optimum.placed)
-		add_trace_row(s, out, "(offline placement)", s->optimum.place_bytes, wide, gib);
-	if (!s->optimum.hidden)
-		add_trace_row(s, out, "(lower bound)", frag_section_bound(s), wide, gib);
+	l.gib = largest >= 4 * FRAG_GIB;
+	fill(&l, order, out);
+	if (columns && frag_table_width(out, NULL) > columns)
+		narrow(&l, columns, order, out);
 	frag_host_free(order);
 	return 0;
 }

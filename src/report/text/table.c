@@ -43,6 +43,18 @@ static void measure(const struct frag_table *t, size_t *width)
 	}
 }
 
+size_t frag_table_width(const struct frag_table *t, size_t *first)
+{
+	size_t width[FRAG_TABLE_COLUMNS], all = 0;
+
+	measure(t, width);
+	for (size_t c = 0; c < t->columns_count; c++)
+		all += width[c] + (c ? 2 : 0);
+	if (first)
+		*first = width[0];
+	return all;
+}
+
 static void put_cell(const struct frag_table *t, size_t c, const char *cell, size_t width,
 		     struct frag_text *out)
 {

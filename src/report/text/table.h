@@ -33,6 +33,8 @@ void frag_table_cell(struct frag_table *t, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 /* Aligned text, two blanks between columns, headings and units above. */
 void frag_table_print(const struct frag_table *t, struct frag_text *out);
+/* Width of what frag_table_print prints; *first (NULL is allowed): of the first column. */
+size_t frag_table_width(const struct frag_table *t, size_t *first);
 /* <table>…</table>; row number `mark` (SIZE_MAX = none) gets class "best". */
 void frag_table_html(const struct frag_table *t, size_t mark, struct frag_text *out);
 /* A cell's text, escaped, with places where a line may break. */

@@ -283,6 +283,21 @@ static void finish_initial(struct frag_trace_dev *out)
 	out->initial.blocks_count = 0;
 }
 
+/*
+ * Was it recorded what the allocator took from the card? Addresses of blocks alone say nothing
+ * that a replay could be compared with.
+ */
+static void take_evidence(struct frag_builder *b)
+{
+	struct frag_trace_dev *out = b->out;
+	const size_t *k = b->kinds;
+
+	out->has_evidence = k[FRAG_RAW_SEGMENT_ALLOC] + k[FRAG_RAW_SEGMENT_FREE] +
+				    k[FRAG_RAW_SEGMENT_MAP] + k[FRAG_RAW_SEGMENT_UNMAP] ||
+			    out->final_segments_count || out->initial.segments_count ||
+			    !out->events_count;
+}
+
 static int build(struct frag_builder *b)
 {
 	FRAG_TRY(sort_streams(b));
@@ -296,7 +311,7 @@ static int build(struct frag_builder *b)
 	finish_initial(b->out);
 	trim_arrays(b);
 	b->out->recorded_count = b->raw->recorded_count;
-	b->out->has_evidence = true;
+	take_evidence(b);
 	return 0;
 }
 

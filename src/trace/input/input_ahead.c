@@ -10,6 +10,8 @@
 #include <sched.h>
 #include <string.h>
 
+#include <frag/base.h>
+
 #define BLOCKS 5u
 #define BLOCK_BYTES (256u * 1024u) /* the second-level cache holds what is being parsed */
 

@@ -14,6 +14,7 @@
 #include <archive.h>
 #include <archive_entry.h>
 
+#include "trace/input/input.h"
 #include "trace/input/input_ahead.h"
 
 #define PLAIN_BYTES (5u << 20)

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What every reader promises: whatever the bytes, a trace or an error with a sentence; then
+ * nothing was left behind, also when host memory is short. The tests are filled from the registry. A
+ * reader has a small file of its format, tests/conformance/samples/NAME.
+ */
+#include <frag/trace.h>
+
+#include <malloc.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "trace/input/input.h"
+
+#define SAMPLE_MAX (1u << 20)
+#define CUTS 400u /* places where a sample is cut */
+#define AGAIN 30u /* reads of the same damage */
+#define SLACK_BYTES 4096
+
+static unsigned char sample[SAMPLE_MAX], damaged[SAMPLE_MAX + 4096];
+static size_t sample_len;
+
+static int read_bytes(const struct frag_reader_ops *ops, const void *bytes, size_t len,
+		      struct frag_err *err)
+{
+	struct frag_input *in = NULL;
+	struct frag_trace *trace = NULL;
+	int rc = frag_input_open_memory("sample", bytes, len, &in, err);
+
+	if (!rc)
+		rc = ops->read(in, NULL, &trace, err);
+	if (rc && trace)
+		fail_msg("%s: a trace beside the error '%s'", ops->name, err->msg);
+	if (!rc && !trace)
+		fail_msg("%s: neither trace nor error", ops->name);
+	frag_trace_destroy(trace);
+	frag_input_close(in);
+	return rc;
+}
+
+static void refuse(const struct frag_reader_ops *ops, const void *bytes, size_t len,
+		   const char *what)
+{
+	struct frag_err err = { 0 };
+	int rc = read_bytes(ops, bytes, len, &err);
+
+	if (rc != FRAG_EINPUT || err.code != rc || !*err.msg)
+		fail_msg("%s: %s (%zu bytes): result %d, '%s'", ops->name, what, len, rc, err.msg);
+}
+
+static int load_sample(void **state)
+{
+	const struct frag_reader_ops *ops = *state;
+	char path[200];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "tests/conformance/samples/%s", ops->name);
+	f = fopen(path, "rb");
+	if (!f) {
+		print_error("%s: a reader needs a sample of its format\n", path);
+		return -1;
+	}
+	sample_len = fread(sample, 1, sizeof(sample), f);
+	fclose(f);
+	return sample_len ? 0 : -1;
+}
+
+static bool is_text(void)
+{
+	for (size_t i = 0; i < sample_len; i++)
+		if (sample[i] >= 0x7f || (sample[i] < ' ' && !strchr("\t\r\n", sample[i])))
+			return false;
+	return true;
+}
+
+static void takes_its_sample(void **state)
+{
+	const struct frag_reader_ops *ops = *state;
+	const struct frag_reader_ops *const *list;
+	struct frag_err err = { 0 };
+	size_t count;
+	int score = ops->probe(sample, sample_len);
+
+	list = frag_reader_list(&count);
+	for (size_t i = 0; i < count; i++)
+		if (list[i] != ops && list[i]->probe(sample, sample_len) >= score)
+			fail_msg("%s is as sure of it as %s", list[i]->name, ops->name);
+	if (read_bytes(ops, sample, sample_len, &err))
+		fail_msg("%s: %s", ops->name, err.msg);
+}
+
+static void empty_and_one_byte(void **state)
+{
+	const struct frag_reader_ops *ops = *state;
+	unsigned char byte;
+
+	assert_int_equal(ops->probe(sample, 0), 0);
+	refuse(ops, "", 0, "nothing");
+	for (unsigned i = 0; i < 256; i++) {
+		byte = (unsigned char)i;
+		refuse(ops, &byte, 1, "one byte");
+	}
+}
+
+/* A text may end behind any of its lines, or digits; bytes that are missing elsewhere are noticed. */
+static void truncated(void **state)
+{
+	const struct frag_reader_ops *ops = *state;
+	size_t step = FRAG_MAX(sample_len / CUTS, (size_t)1);
+	bool text = is_text();
+	struct frag_err err;
+	int rc;
+
+	for (size_t n = 1; n < sample_len; n += step) {
+		err = (struct frag_err){ 0 };
+		rc = read_bytes(ops, sample, n, &err);
+		if (rc ? rc != FRAG_EINPUT || !*err.msg : !text)
+			fail_msg("%s cut to %zu bytes: result %d, '%s'", ops->name, n, rc, err.msg);
+	}
+}
+
+/* The shortest beginning by which it is known, then noise. */
+static void garbage_behind_the_magic(void **state)
+{
+	const struct frag_reader_ops *ops = *state;
+	uint64_t x = 0x9e3779b97f4a7c15u;
+	size_t magic = 0;
+
+	while (magic < sample_len && !ops->probe(sample, magic))
+		magic++;
+	memcpy(damaged, sample, magic);
+	for (unsigned round = 0; round < 50; round++) {
+		for (size_t i = 0; i < 4096; i++) {
+			x ^= x << 13;
+			x ^= x >> 7;
+			x ^= x << 17;
+			damaged[magic + i] = (unsigned char)(x >> 32);
+		}
+		refuse(ops, damaged, magic + 4096, "garbage behind the magic");
+	}
+}
+
+static size_t in_use(void)
+{
+	return mallinfo2().uordblks;
+}
+
+static void damage_leaves_nothing(void **state)
+{
+	const struct frag_reader_ops *ops = *state;
+	struct frag_err err = { 0 };
+	size_t before = 0;
+
+	for (unsigned i = 0; i < AGAIN + 5; i++) {
+		if (i == 5) /* what libraries keep for good is there */
+			before = in_use();
+		for (size_t part = 1; part < 8; part++)
+			read_bytes(ops, sample, sample_len * part / 8, &err);
+	}
+	if (in_use() > before + SLACK_BYTES)
+		fail_msg("%s: %zu bytes more after %u damaged files", ops->name, in_use() - before,
+			 AGAIN * 7);
+}
+
+static void short_of_memory(void **state)
+{
+	const struct frag_reader_ops *ops = *state;
+	struct frag_err err;
+	size_t before = 0;
+	int rc = FRAG_ENOMEM;
+
+	for (uint64_t nth = 1; rc; nth++) {
+		err = (struct frag_err){ 0 };
+		frag_host_fail_after(nth);
+		rc = read_bytes(ops, sample, sample_len, &err);
+		frag_host_fail_after(0);
+		if (rc && (rc != FRAG_ENOMEM || !*err.msg))
+			fail_msg("%s: allocation %llu fails: result %d, '%s'", ops->name,
+				 (unsigned long long)nth, rc, err.msg);
+		if (nth == 5)
+			before = in_use();
+		if (nth > 100000)
+			fail_msg("%s: never enough memory", ops->name);
+	}
+	if (before && in_use() > before + 16 * SLACK_BYTES)
+		fail_msg("%s: %zu bytes more after failed allocations", ops->name,
+			 in_use() - before);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest each[] = {
+		{ "takes its sample", takes_its_sample, load_sample, NULL, NULL },
+		{ "empty and one byte", empty_and_one_byte, load_sample, NULL, NULL },
+		{ "truncated", truncated, load_sample, NULL, NULL },
+		{ "garbage behind the magic", garbage_behind_the_magic, load_sample, NULL, NULL },
+		{ "damage leaves nothing", damage_leaves_nothing, load_sample, NULL, NULL },
+		{ "short of memory", short_of_memory, load_sample, NULL, NULL },
+	};
+	const struct frag_reader_ops *const *list;
+	size_t count;
+	int failed = 0;
+
+	list = frag_reader_list(&count);
+	for (size_t i = 0; i < count; i++) {
+		struct CMUnitTest tests[FRAG_ARRAY_LEN(each)];
+		char names[FRAG_ARRAY_LEN(each)][100];
+
+		for (size_t k = 0; k < FRAG_ARRAY_LEN(each); k++) {
+			tests[k] = each[k];
+			snprintf(names[k], sizeof(names[k]), "%s: %s", list[i]->name, each[k].name);
+			tests[k].name = names[k];
+			tests[k].initial_state = (void *)(uintptr_t)list[i];
+		}
+		failed += cmocka_run_group_tests_name(list[i]->name, tests, NULL, NULL);
+	}
+	return failed != 0;
+}
