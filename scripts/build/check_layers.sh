@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Dependencies point one way:
 #	base <- lib <- device, trace, metrics <- replay <- verify <- plan <- report <- explain <- cli <- main
+#	device <- nogpu; mpi <- cli
 # Checks every #include of the sources against that:
 #	- a quoted include names a header beside the file, or one of a layer that is allowed
 #	- policies include <frag/…>, src/lib and files of policies/ only
