@@ -136,7 +136,7 @@ SUPPORT_OBJ := $(patsubst %.c,$(B)/obj/%.o,$(sort $(wildcard tests/support/*.c))
 
 # `cufrag sweep` under mpirun: a shared object, built where there is an MPI
 MPICC ?= $(shell command -v mpicc 2>/dev/null)
-MPI_MODULE := $(if $(MPICC),$(B)/cufrag_mpi.so)
+MPI_MODULE := $(if $(and $(MPICC),$(wildcard src/mpi/ranks_mpi.c)),$(B)/cufrag_mpi.so)
 
 .PHONY: all
 all: $(B)/cufrag $(MPI_MODULE)
@@ -205,7 +205,7 @@ $(B)/cufrag: $(CLI_OBJ) $(B)/libcufrag.a $(B)/cli_objects
 # What `record` puts into the user's program: the recorder, the pretended card as a library of its own, with the
 # parts of base and device that it needs, and the Python files beside it. All of it is inside the program
 # (gen/nogpu_file_list.inc has FRAG_ENTRY("NAME", number) for each), which writes it into the user's cache.
-NOGPU_FILES := $(B)/libcufrag_nogpu.so $(B)/libcufrag_record.so scripts/record_torch.py $(sort $(wildcard src/nogpu/python/*.py src/nogpu/python/*.cpp))
+NOGPU_FILES := $(B)/libcufrag_nogpu.so $(if $(wildcard src/record/cufrag_record.c),$(B)/libcufrag_record.so) $(wildcard scripts/record_torch.py) $(sort $(wildcard src/nogpu/python/*.py src/nogpu/python/*.cpp))
 NOGPU_OBJ   := $(patsubst %.c,$(B)/pic/%.o,$(sort $(wildcard src/nogpu/*.c)))
 NOGPU_PARTS := $(patsubst %.c,$(B)/pic/%.o,$(sort $(wildcard src/base/*.c src/lib/*.c src/device/*.c src/device/sim/*.c)))
 $(B)/pic/%.o: %.c $(B)/flags

@@ -70,7 +70,7 @@ struct frag_arg_table {
 	const char *heading;
 };
 
-#define FRAG_ARG_TABLES_MAX 13
+#define FRAG_ARG_TABLES_MAX 15
 
 /* Writes the defaults of all rows. Errors: FRAG_EUSAGE from a default that is none. */
 int frag_args_defaults(const struct frag_arg_table *tables, struct frag_err *err);

@@ -235,15 +235,19 @@ static const struct frag_arg card_args[] = {
 	  .help = "of it, what the CUDA context takes (default: that of --gpu)" },
 	{ FRAG_ARG_OWN, "limit", AT(limit), .set = set_limit, .value = "SIZE|FRACTION",
 	  .help = "most a process may reserve, as 8G or 0.9 of the card (default: none)" },
-	{ FRAG_ARG_OWN, "torch", AT(torch), .set = set_torch, .value = "RELEASE",
-	  .help = "the release of PyTorch whose rules hold, as 2.13 (default: the recording's, "
-		  "else the newest known)" },
 	{ FRAG_ARG_TEXT, "cost", AT(cost_), .value = "FILE",
 	  .help = "what driver calls cost on the simulated card: a profile of cufrag bench "
 		  "(default: an H200's)" },
 	{ FRAG_ARG_TEXT, "work", AT(work), .value = "idle|lag[=US]",
 	  .help = "when the simulated card has done what is queued: idle = at once, lag = after so "
 		  "many microseconds of recorded time (default: lag, as long as the policy says)" },
+	{ 0 },
+};
+
+static const struct frag_arg torch_args[] = {
+	{ FRAG_ARG_OWN, "torch", AT(torch), .set = set_torch, .value = "RELEASE",
+	  .help = "the release of PyTorch whose rules hold, as 2.13 (default: the recording's, "
+		  "else the newest known)" },
 	{ 0 },
 };
 
@@ -313,6 +317,7 @@ static const struct {
 } shared[] = {
 	{ FRAG_CLI_DEVICE, device_args, "Device and card" },
 	{ FRAG_CLI_CARD, card_args, "Device and card" },
+	{ FRAG_CLI_TORCH, torch_args, "Device and card" },
 	{ FRAG_CLI_CARDS, cards_args, "Device and card" },
 	{ FRAG_CLI_JSON, json_args, "Output" },
 	{ FRAG_CLI_CSV, csv_args, "Output" },

@@ -31,12 +31,13 @@ static int tell_holders(struct frag_case *c, const struct frag_refusal *r, struc
 			struct frag_err *err)
 {
 	size_t n = c->history.stacks_count, best = 0;
-	double *live = frag_host_calloc(n + c->sites.count, sizeof(*live)), *site = live + n;
+	double *live = frag_host_calloc(n + c->sites.count, sizeof(*live)), *site;
 	double total = 0;
 	int rc;
 
 	if (!live)
 		return frag_fail_nomem(err, "diagnosis");
+	site = live + n;
 	rc = frag_history_live_at(&c->ev, r->event, n, live, err);
 	for (size_t i = 0; !rc && i < n; i++) {
 		site[frag_site_of(&c->sites, (uint32_t)i)] += live[i];

@@ -103,9 +103,9 @@ static void end_row(struct frag_row *row)
 {
 	uint64_t all = row->allocated_bytes + row->waiting_bytes;
 
-	for (uint8_t k = 1; k < FRAG_KINDS; k++)
+	for (int k = 1; k < FRAG_KINDS; k++)
 		if (row->kind_bytes[k] > row->kind_bytes[row->kind])
-			row->kind = k;
+			row->kind = (uint8_t)k;
 	/* of the bytes: those of the row's kind, as sure as their stacks are */
 	row->confidence = all ? row->confidence / (double)all * (double)row->kind_bytes[row->kind] /
 					  (double)all

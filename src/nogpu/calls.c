@@ -159,8 +159,8 @@ static void write_down(const char *name)
 	if (fd < 0)
 		return;
 	len = snprintf(line, sizeof(line), "%s\n", name);
-	if (write(fd, line, (size_t)FRAG_MIN(len, (int)sizeof(line) - 1)) < 0)
-		len = 0; /* the list is a service; the program goes on */
+	/* the list is a service: where it cannot be written the program goes on */
+	(void)!write(fd, line, (size_t)FRAG_MIN(len, (int)sizeof(line) - 1));
 	close(fd);
 }
 

@@ -250,6 +250,8 @@ static int settle_limits(struct settle *s, uint64_t limit_bytes, bool only, stru
 static int settle_device(struct settle *s, uint64_t limit_bytes, bool only, struct frag_err *err)
 {
 	struct frag_settled *out = &s->td->settled;
+	struct frag_policy_spec *spec;
+	struct frag_err unknown = { 0 };
 	int rc;
 
 	*out = (struct frag_settled){ .checked = true,
@@ -257,6 +259,16 @@ static int settle_device(struct settle *s, uint64_t limit_bytes, bool only, stru
 				      .peak_bytes = frag_recorded_peak(s->td) };
 	for (size_t i = 0; i < s->td->events_count; i++)
 		out->refused_count += s->td->events[i].kind == FRAG_EV_REFUSED;
+	rc = follow_spec(s->trace, NULL, &spec, &unknown);
+	if (rc == FRAG_ENOMEM)
+		return frag_fail_nomem(err, "recorded settings");
+	if (rc) {
+		/* of an allocator that is not known here: nothing can be followed */
+		snprintf(out->difference, sizeof(out->difference), "%s", unknown.msg);
+		return 0;
+	}
+	frag_policy_spec_destroy(spec);
+	out->followed = true;
 	s->t.steps = resolve_steps(s->td);
 	FRAG_TRY(save(s->td, &s->saved, err));
 	rc = settle_limits(s, limit_bytes, only, err);

@@ -292,7 +292,7 @@ const struct frag_cmd frag_cmd_bench = {
 	.examples =
 		"  cufrag bench --device cuda --csv calls.csv --profile mycard.csv\n"
 		"  cufrag bench --device cuda --policies 'pytorch;vmm' traces/gnn.default.cft\n",
-	.shared = FRAG_CLI_CARD | FRAG_CLI_DEVICE | FRAG_CLI_CSV,
+	.shared = FRAG_CLI_CARD | FRAG_CLI_TORCH | FRAG_CLI_DEVICE | FRAG_CLI_CSV,
 	.options = FRAG_CMD_OPTIONS(options),
 	.options_size = sizeof(struct options),
 	.run = run,

@@ -81,8 +81,8 @@ const struct frag_cmd frag_cmd_compare = {
 		    "  cufrag compare run.pickle --gpu a100-40 --policies 'recorded; buddy; tlsf'\n"
 		    "  cufrag compare run.pickle --policy buddy --policy "
 		    "pytorch:max_split_size_mb:256\n",
-	.shared = FRAG_CLI_CARD | FRAG_CLI_CARDS | FRAG_CLI_DEVICE | FRAG_CLI_JSON | FRAG_CLI_CSV |
-		  FRAG_CLI_OUT | FRAG_CLI_SEED | FRAG_CLI_THREADS,
+	.shared = FRAG_CLI_CARD | FRAG_CLI_TORCH | FRAG_CLI_CARDS | FRAG_CLI_DEVICE |
+		  FRAG_CLI_JSON | FRAG_CLI_CSV | FRAG_CLI_OUT | FRAG_CLI_SEED | FRAG_CLI_THREADS,
 	.options = FRAG_CMD_OPTIONS(options, frag_session_args),
 	.options_size = sizeof(struct frag_session),
 	.init = frag_session_init,

@@ -239,7 +239,7 @@ const struct frag_cmd frag_cmd_diagnose = {
 	.examples = "  cufrag diagnose traces/leak.frames.cft\n"
 		    "  cufrag diagnose rank*.pickle --fail-on leak,oom-needed --json found.json\n"
 		    "  nvidia-smi dmon -s m > gpu.txt; cufrag diagnose gpu.txt\n",
-	.shared = FRAG_CLI_CARD | FRAG_CLI_JSON | FRAG_CLI_SEED,
+	.shared = FRAG_CLI_CARD | FRAG_CLI_TORCH | FRAG_CLI_JSON | FRAG_CLI_SEED,
 	.options = FRAG_CMD_OPTIONS(options),
 	.options_size = sizeof(struct options),
 	.run = run,

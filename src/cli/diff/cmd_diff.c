@@ -392,7 +392,8 @@ const struct frag_cmd frag_cmd_diff = {
 		 "number, not by event. With --fail-on-growth, a memory regression test for CI.",
 	.examples = "  cufrag diff before.pickle after.pickle\n"
 		    "  cufrag diff main.json branch.pickle --fail-on-growth 5%\n",
-	.shared = FRAG_CLI_CARD | FRAG_CLI_JSON | FRAG_CLI_OUT | FRAG_CLI_SEED | FRAG_CLI_THREADS,
+	.shared = FRAG_CLI_CARD | FRAG_CLI_TORCH | FRAG_CLI_JSON | FRAG_CLI_OUT | FRAG_CLI_SEED |
+		  FRAG_CLI_THREADS,
 	.options = FRAG_CMD_OPTIONS(options),
 	.options_size = sizeof(struct options),
 	.init = init,

@@ -215,7 +215,8 @@ const struct frag_cmd frag_cmd_explain = {
 		    "  cufrag explain oom.pickle --at oom --out report\n"
 		    "  cufrag explain run.pickle --at peak --policy "
 		    "pytorch:expandable_segments:True\n",
-	.shared = FRAG_CLI_CARD | FRAG_CLI_JSON | FRAG_CLI_OUT | FRAG_CLI_SEED | FRAG_CLI_THREADS,
+	.shared = FRAG_CLI_CARD | FRAG_CLI_TORCH | FRAG_CLI_JSON | FRAG_CLI_OUT | FRAG_CLI_SEED |
+		  FRAG_CLI_THREADS,
 	.options = FRAG_CMD_OPTIONS(options),
 	.options_size = sizeof(struct options),
 	.init = init,

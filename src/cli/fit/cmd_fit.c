@@ -249,8 +249,8 @@ const struct frag_cmd frag_cmd_fit = {
 		    "  cufrag fit traces/gnn.default.cft --margin 1G\n"
 		    "  cufrag fit run.pickle --cards ours.csv\n"
 		    "  cufrag fit rank*.pickle --policies 'recorded; tlsf' --json fit.json\n",
-	.shared = FRAG_CLI_CARD | FRAG_CLI_CARDS | FRAG_CLI_JSON | FRAG_CLI_CSV | FRAG_CLI_SEED |
-		  FRAG_CLI_THREADS,
+	.shared = FRAG_CLI_CARD | FRAG_CLI_TORCH | FRAG_CLI_CARDS | FRAG_CLI_JSON | FRAG_CLI_CSV |
+		  FRAG_CLI_SEED | FRAG_CLI_THREADS,
 	.options = FRAG_CMD_OPTIONS(options, frag_record_nogpu_rows),
 	.options_size = sizeof(struct options),
 	.run = run,

@@ -196,7 +196,7 @@ const struct frag_cmd frag_cmd_import = {
 	.examples = "  cufrag import snapshot.pickle -o run.cft\n"
 		    "  cufrag import rank0.pickle rank1.pickle -o job.cft --gpu a100-80\n"
 		    "  cufrag import oomcap.pickle.xz -o oomcap.cft --limit 7.5G\n",
-	.shared = FRAG_CLI_CARD,
+	.shared = FRAG_CLI_CARD | FRAG_CLI_TORCH,
 	.options = FRAG_CMD_OPTIONS(options),
 	.options_size = sizeof(struct options),
 	.run = run,

@@ -352,7 +352,8 @@ const struct frag_cmd frag_cmd_plan = {
 	.examples = "  cufrag plan traces/varlen.default.cft\n"
 		    "  cufrag plan buffers.csv --target 1048576 --time 60\n"
 		    "  cufrag plan run.pickle -o run.plan\n",
-	.shared = FRAG_CLI_CARD | FRAG_CLI_JSON | FRAG_CLI_CSV | FRAG_CLI_SEED | FRAG_CLI_THREADS,
+	.shared = FRAG_CLI_CARD | FRAG_CLI_TORCH | FRAG_CLI_JSON | FRAG_CLI_CSV | FRAG_CLI_SEED |
+		  FRAG_CLI_THREADS,
 	.options = FRAG_CMD_OPTIONS(options),
 	.options_size = sizeof(struct options),
 	.init = init,

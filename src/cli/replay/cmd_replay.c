@@ -52,8 +52,8 @@ const struct frag_cmd frag_cmd_replay = {
 	.examples =
 		"  cufrag replay traces/gnn.default.cft --policy buddy\n"
 		"  cufrag replay run.pickle --policy pytorch:expandable_segments:True --gpu l4\n",
-	.shared = FRAG_CLI_CARD | FRAG_CLI_DEVICE | FRAG_CLI_JSON | FRAG_CLI_CSV | FRAG_CLI_OUT |
-		  FRAG_CLI_SEED | FRAG_CLI_THREADS,
+	.shared = FRAG_CLI_CARD | FRAG_CLI_TORCH | FRAG_CLI_DEVICE | FRAG_CLI_JSON | FRAG_CLI_CSV |
+		  FRAG_CLI_OUT | FRAG_CLI_SEED | FRAG_CLI_THREADS,
 	.options = FRAG_CMD_OPTIONS(options, frag_session_args),
 	.options_size = sizeof(struct frag_session),
 	.init = frag_session_init,

@@ -60,7 +60,9 @@ int frag_session_verdict(struct frag_section *sec, struct frag_trace *trace, uin
 	struct frag_verify_result r = { 0 };
 	struct frag_text t = { 0 };
 
-	if (!trace->devs[dev].has_evidence || !trace->devs[dev].events)
+	/* settings that are not known here leave nothing to verify: what was settled says why */
+	if (!trace->devs[dev].has_evidence || !trace->devs[dev].events ||
+	    (trace->devs[dev].settled.checked && !trace->devs[dev].settled.followed))
 		return 0;
 	FRAG_TRY(frag_verify(trace, dev, &card,
 			     trace->settings.limit_known ? trace->settings.limit_bytes : UINT64_MAX,

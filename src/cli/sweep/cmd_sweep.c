@@ -286,7 +286,7 @@ const struct frag_cmd frag_cmd_sweep = {
 		    "  mpirun -n 64 cufrag sweep --list traces.txt -o results.sqlite\n"
 		    "  cufrag sweep recordings/ --shard 3/16 -o results.sqlite\n"
 		    "  cufrag sweep --merge results.*-of-16.sqlite -o results.sqlite\n",
-	.shared = FRAG_CLI_CARD | FRAG_CLI_CSV | FRAG_CLI_SEED | FRAG_CLI_THREADS,
+	.shared = FRAG_CLI_CARD | FRAG_CLI_TORCH | FRAG_CLI_CSV | FRAG_CLI_SEED | FRAG_CLI_THREADS,
 	.options = FRAG_CMD_OPTIONS(options),
 	.options_size = sizeof(struct options),
 	.run = run,

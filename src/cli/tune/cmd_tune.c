@@ -189,7 +189,8 @@ const struct frag_cmd frag_cmd_tune = {
 		"  cufrag tune traces/gnn.default.cft\n"
 		"  cufrag tune run.pickle --objective time --cap 20G\n"
 		"  cufrag tune run.pickle --space 'pytorch;tlsf;buddy' --budget 2000 --json -\n",
-	.shared = FRAG_CLI_CARD | FRAG_CLI_JSON | FRAG_CLI_CSV | FRAG_CLI_SEED | FRAG_CLI_THREADS,
+	.shared = FRAG_CLI_CARD | FRAG_CLI_TORCH | FRAG_CLI_JSON | FRAG_CLI_CSV | FRAG_CLI_SEED |
+		  FRAG_CLI_THREADS,
 	.options = FRAG_CMD_OPTIONS(options),
 	.options_size = sizeof(struct options),
 	.run = run,

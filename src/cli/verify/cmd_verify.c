@@ -352,7 +352,7 @@ const struct frag_cmd frag_cmd_verify = {
 		"Of several traces the verdict is one for all.",
 	.examples = "  cufrag verify traces/gnn.default.cft\n"
 		    "  cufrag verify oomcap.pickle.xz --limit 7.5G\n",
-	.shared = FRAG_CLI_CARD | FRAG_CLI_DEVICE | FRAG_CLI_JSON,
+	.shared = FRAG_CLI_CARD | FRAG_CLI_TORCH | FRAG_CLI_DEVICE | FRAG_CLI_JSON,
 	.options = FRAG_CMD_OPTIONS(options),
 	.options_size = sizeof(struct options),
 	.run = run,

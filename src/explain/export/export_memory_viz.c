@@ -7,6 +7,7 @@
 #include "export.h"
 
 #include <stdlib.h>
+#include <math.h>
 #include <string.h>
 
 #include "pickle_write.h"
@@ -424,7 +425,7 @@ static void put_settings(struct viz *v)
 			gc = setting(conf, "garbage_collection_threshold:", 0);
 			expandable = strstr(conf, "expandable_segments:True") != NULL;
 		} else if (s->max_split_bytes != UINT64_MAX) {
-			split = (double)(s->max_split_bytes / FRAG_MIB);
+			split = floor((double)s->max_split_bytes / (double)FRAG_MIB);
 		}
 		frag_pickle_set_text(&v->w, "PYTORCH_CUDA_ALLOC_CONF", conf);
 		if (split >= 0)

@@ -102,6 +102,7 @@ enum frag_limit_source {
 /* What a recording turned out to be: see frag_settle (frag/replay.h). */
 struct frag_settled {
 	bool checked;	      /* there was something to compare with */
+	bool followed;	      /* and the recorded settings are known here */
 	bool identical;	      /* the replay of the recorded settings is what was recorded */
 	uint64_t limit_bytes; /* of the recording; UINT64_MAX = none */
 	enum frag_limit_source limit_source;

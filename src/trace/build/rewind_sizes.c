@@ -108,7 +108,7 @@ static struct open_end *open_below(struct sizer *z, frag_addr_t at)
 static size_t bound_open(struct sizer *z)
 {
 	const struct frag_raw_dev *raw = z->raw;
-	size_t left = z->open_count, uncertain = z->open_count;
+	size_t uncertain = z->open_count, left = uncertain;
 
 	if (left)
 		qsort(z->open, left, sizeof(*z->open), open_order);
