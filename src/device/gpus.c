@@ -11,7 +11,8 @@
  *
  * The total differs between driver versions, ECC settings and board variants by
  * up to 1 %. Contexts were measured on the H200 only; everywhere else half a GiB
- * is assumed (--context overrides). Sorted by capacity as it stands here.
+ * is assumed (--context overrides). Driver calls were measured on the H200 only, too: the
+ * others borrow its prices (--cost overrides). Sorted by capacity as it stands here.
  */
 #include <frag/device.h>
 
@@ -21,7 +22,7 @@
 #define ASSUMED(name, vendor, label, bytes, source) \
 	{ \
 		name, vendor " " label, vendor, bytes, ASSUMED_CONTEXT, \
-			source "; context assumed", 0 \
+			source "; context assumed", 0, "h200" \
 	}
 
 /* clang-format off */
@@ -38,7 +39,7 @@ static const struct frag_gpu gpus[] = {
 	ASSUMED("h100", "NVIDIA", "H100 SXM5 80 GB", 81089 * FRAG_MIB, "torch, CUDA 12.8"),
 	ASSUMED("a100-80", "NVIDIA", "A100 SXM4 80 GB", 81920 * FRAG_MIB, "nvidia-smi"),
 	{ "h200", "NVIDIA H200 141 GB", "NVIDIA", 150109880320, 552402944,
-	  "measured, driver 580.159.04, CUDA 13.0", 0 },
+	  "measured, driver 580.159.04, CUDA 13.0", 0, "h200" },
 	ASSUMED("b200", "NVIDIA", "B200 180 GB", 182631 * FRAG_MIB, "torch, CUDA 12.8"),
 	ASSUMED("mi300x", "AMD", "Instinct MI300X 192 GB", 196592 * FRAG_MIB, "torch, ROCm 6.2"),
 	ASSUMED("mi325x", "AMD", "Instinct MI325X 256 GB", 256 * FRAG_GIB, "specification"),

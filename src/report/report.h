@@ -83,7 +83,9 @@ struct frag_report {
 	const char *command_line; /* exact, quoted for a shell */
 	const char *device;	  /* "sim", "cuda" */
 	struct frag_device_info card;
-	uint64_t limit_bytes; /* UINT64_MAX = none */
+	char cost_profile[96]; /* of what modelled times were measured: "h200"; "" = not modelled */
+	bool cost_borrowed;    /* which is another card than the one that is simulated */
+	uint64_t limit_bytes;  /* UINT64_MAX = none */
 	uint64_t seed, sync_every;
 	bool skip_oom, free_at_request;
 	bool omit_host;

@@ -181,6 +181,8 @@ void frag_report_settings(const struct frag_report *r, struct frag_text *out)
 	else
 		frag_text_add_bytes(out, r->limit_bytes);
 	frag_text_addf(out, ", seed %" PRIu64, r->seed);
+	if (r->cost_borrowed)
+		frag_text_addf(out, ", driver calls as measured on %s", r->cost_profile);
 	if (r->sync_every)
 		frag_text_addf(out, ", sync every %" PRIu64 " operations", r->sync_every);
 	if (r->free_at_request)

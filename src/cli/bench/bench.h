@@ -43,6 +43,8 @@ void frag_bench_release(struct frag_bench *b);
 int frag_bench_add(struct frag_bench *b, const char *item, bool profile, uint64_t bytes,
 		   uint32_t handles, uint64_t ns, struct frag_err *err);
 void frag_bench_sort(struct frag_bench *b);
+/* The first row of an item; NULL: not measured. */
+const struct frag_bench_row *frag_bench_find(const struct frag_bench *b, const char *item);
 /* q in 0..1 of a sorted row. */
 uint64_t frag_bench_quantile(const struct frag_bench_row *r, double q);
 /* All driver calls that the device has, twice: a warm-up and the measurement. */
@@ -54,7 +56,12 @@ int frag_bench_kernels(struct frag_bench *b, struct frag_err *err); /* bench_mem
 
 void frag_bench_table(const struct frag_bench *b, struct frag_text *out);
 void frag_bench_csv(const struct frag_bench *b, struct frag_text *out);
-void frag_bench_profile(const struct frag_bench *b, struct frag_text *out);
+
+struct frag_cli;
+/* Replays policies on the card of `cli` and writes a cost profile (bench_replay.c, bench_scale.c).
+ * bench: what was measured of single calls. Errors: FRAG_ENOMEM, FRAG_EDEVICE. */
+int frag_bench_scaled_profile(const struct frag_cli *cli, const struct frag_bench *bench,
+			      struct frag_text *out, struct frag_err *err);
 
 /* ---- policies ---------------------------------------------------------------------- */
 
@@ -74,12 +81,22 @@ int frag_bench_ops_take(const struct frag_trace_dev *dev, struct frag_bench_ops 
 /* "a SLOT STREAM BYTES" and "f SLOT" lines after a header line. */
 void frag_bench_ops_text(const struct frag_bench_ops *ops, struct frag_text *out);
 
+/* Percentiles of single calls: each is taken in every timed pass by itself, so that one disturbed
+ * pass does not show, and how far the passes are apart does. */
+#define FRAG_BENCH_QUANTILES 5u /* p50, p90, p99, p99.9, the slowest call */
+struct frag_bench_latency {
+	uint64_t count; /* calls of a pass */
+	struct frag_bench_spread {
+		uint64_t median_ns, min_ns, max_ns; /* over the passes */
+	} at[FRAG_BENCH_QUANTILES];
+};
+
 struct frag_bench_policy {
 	uint64_t ops;
 	double cold_ns, warm_ns, warm_min_ns, warm_max_ns; /* per operation, whole passes */
 	uint64_t warm_driver_calls;			   /* of all warm passes */
-	struct frag_hist alloc_ns, free_ns;		   /* single calls of one more pass */
-	struct frag_hist class_ns[FRAG_CLASS_COUNT];
+	/* single calls of as many passes more */
+	struct frag_bench_latency alloc_ns, free_ns, class_ns[FRAG_CLASS_COUNT];
 	uint64_t clock_ns; /* what reading the clock takes, in every single call */
 };
 /* passes: warm ones, >= 1. limit as in frag_run_options. Errors: FRAG_ECHECK if memory runs out. */

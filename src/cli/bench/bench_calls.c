@@ -60,6 +60,15 @@ void frag_bench_sort(struct frag_bench *b)
 		qsort(b->rows[i].ns, b->rows[i].count, sizeof(uint64_t), frag_compare_u64);
 }
 
+const struct frag_bench_row *frag_bench_find(const struct frag_bench *b, const char *item)
+{
+	for (size_t i = 0; i < b->rows_count; i++) {
+		if (!strcmp(b->rows[i].item, item))
+			return &b->rows[i];
+	}
+	return NULL;
+}
+
 uint64_t frag_bench_quantile(const struct frag_bench_row *r, double q)
 {
 	size_t i = (size_t)(q * (double)r->count);

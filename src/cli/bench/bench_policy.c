@@ -2,7 +2,7 @@
 /*
  * What a policy takes per operation on the allocs and frees of a trace: one cold pass
  * over an empty policy, then warm passes in which its memory is cached, timed as wholes;
- * then one pass with the clock read around every call, for the percentiles. What is live after a
+ * then as many with the clock read around every call, for the percentiles. What is live after a
  * pass is freed, not timed. Nothing else happens in the loop: no metrics, no contents.
  */
 #include "bench.h"
@@ -60,11 +60,15 @@ void frag_bench_ops_text(const struct frag_bench_ops *ops, struct frag_text *out
 	}
 }
 
+/* What is told apart in the timed passes. */
+enum { ALLOCS, FREES, CLASSES, KINDS = CLASSES + FRAG_CLASS_COUNT };
+
 struct bench_run {
 	struct frag_policy policy;
 	const struct frag_bench_ops *ops;
 	struct frag_block *blocks; /* by slot; granted 0 = none */
 	struct frag_bench_policy *out;
+	struct frag_hist hist[KINDS]; /* of the current timed pass */
 };
 
 static int oom(const struct frag_bench_op *o, struct frag_err *err)
@@ -106,8 +110,8 @@ static int pass(struct bench_run *r, struct frag_err *err)
 
 static int timed_pass(struct bench_run *r, struct frag_err *err)
 {
-	struct frag_bench_policy *out = r->out;
-
+	for (unsigned k = 0; k < KINDS; k++)
+		frag_hist_clear(&r->hist[k]);
 	for (size_t i = 0; i < r->ops->count; i++) {
 		const struct frag_bench_op *o = &r->ops->at[i];
 		uint64_t t = frag_clock_ns();
@@ -116,9 +120,9 @@ static int timed_pass(struct bench_run *r, struct frag_err *err)
 		t = frag_clock_ns() - t;
 		if (FRAG_UNLIKELY(rc))
 			return rc == FRAG_OOM ? oom(o, err) : rc;
-		frag_hist_add(o->bytes ? &out->alloc_ns : &out->free_ns, t);
+		frag_hist_add(&r->hist[o->bytes ? ALLOCS : FREES], t);
 		if (o->bytes)
-			frag_hist_add(&out->class_ns[r->blocks[o->slot].cls], t);
+			frag_hist_add(&r->hist[CLASSES + r->blocks[o->slot].cls], t);
 	}
 	return 0;
 }
@@ -148,6 +152,57 @@ static int compare_double(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
+/* ---- percentiles ------------------------------------------------------------------- */
+
+static void take_quantiles(const struct bench_run *r, uint64_t *at, unsigned pass, unsigned count)
+{
+	static const double q[FRAG_BENCH_QUANTILES] = { 0.5, 0.9, 0.99, 0.999 };
+
+	for (unsigned i = 0; i < KINDS * FRAG_BENCH_QUANTILES; i++) {
+		const struct frag_hist *h = &r->hist[i / FRAG_BENCH_QUANTILES];
+		unsigned k = i % FRAG_BENCH_QUANTILES;
+
+		at[(size_t)i * count + pass] = !h->count ? 0
+					       : q[k]	 ? frag_hist_quantile(h, q[k])
+							 : h->max;
+	}
+}
+
+/* at: for each kind and each quantile its values in all passes. */
+static void set_latencies(struct bench_run *r, uint64_t *at, unsigned count)
+{
+	for (unsigned i = 0; i < KINDS * FRAG_BENCH_QUANTILES; i++, at += count) {
+		unsigned kind = i / FRAG_BENCH_QUANTILES;
+		struct frag_bench_latency *l = kind == ALLOCS  ? &r->out->alloc_ns
+					       : kind == FREES ? &r->out->free_ns
+							       : &r->out->class_ns[kind - CLASSES];
+
+		qsort(at, count, sizeof(*at), frag_compare_u64);
+		l->count = r->hist[kind].count;
+		l->at[i % FRAG_BENCH_QUANTILES] = (struct frag_bench_spread){
+			.median_ns = at[count / 2], .min_ns = at[0], .max_ns = at[count - 1]
+		};
+	}
+}
+
+static int timed_passes(struct bench_run *r, unsigned count, struct frag_err *err)
+{
+	uint64_t *at = frag_host_calloc((size_t)KINDS * FRAG_BENCH_QUANTILES * count, sizeof(*at));
+	int rc = 0;
+
+	if (!at)
+		return frag_fail_nomem(err, "percentiles");
+	for (unsigned i = 0; !rc && i < count; i++) {
+		rc = timed_pass(r, err);
+		take_quantiles(r, at, i, count);
+		if (!rc)
+			rc = clear(r, err);
+	}
+	set_latencies(r, at, count);
+	frag_host_free(at);
+	return rc;
+}
+
 static int passes(struct bench_run *r, unsigned count, struct frag_err *err)
 {
 	struct frag_bench_policy *out = r->out;
@@ -167,9 +222,7 @@ static int passes(struct bench_run *r, unsigned count, struct frag_err *err)
 	out->warm_min_ns = ns[0];
 	out->warm_max_ns = ns[count - 1];
 	frag_host_free(ns);
-	if (!rc)
-		rc = timed_pass(r, err);
-	return rc ? rc : clear(r, err);
+	return rc ? rc : timed_passes(r, count, err);
 }
 
 int frag_bench_policy(const struct frag_policy_spec *spec, struct frag_device *dev,
@@ -184,10 +237,6 @@ int frag_bench_policy(const struct frag_policy_spec *spec, struct frag_device *d
 	int rc;
 
 	*out = (struct frag_bench_policy){ .ops = ops->count, .clock_ns = clock_cost() };
-	frag_hist_clear(&out->alloc_ns);
-	frag_hist_clear(&out->free_ns);
-	for (unsigned i = 0; i < FRAG_CLASS_COUNT; i++)
-		frag_hist_clear(&out->class_ns[i]);
 	frag_dev_info(dev, &info);
 	env.device_total_bytes = info.total_bytes;
 	r.blocks = frag_host_calloc(ops->slots_count + 1, sizeof(*r.blocks));

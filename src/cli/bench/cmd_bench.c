@@ -30,7 +30,8 @@ static const struct frag_arg options[] = {
 	  .set = frag_policy_texts_set_list, .value = "POLICIES",
 	  .help = "with traces: policies, separated by ';' (default: pytorch)" },
 	{ FRAG_ARG_UINT, "passes", FRAG_ARG_AT(struct options, passes), .value = "N", .min = 1,
-	  .max = 10000, .def = "5", .help = "with traces: warm passes" },
+	  .max = 10000, .def = "5",
+	  .help = "with traces: warm passes, and timed ones for the percentiles" },
 	{ FRAG_ARG_TEXT, "ops", FRAG_ARG_AT(struct options, ops), .value = "FILE",
 	  .file = FRAG_ARG_WRITES,
 	  .help = "with one trace: write its operations, for scripts/lab/bench_peer_torch.sh" },
@@ -72,8 +73,8 @@ static int print_calls(const struct frag_cli *cli, const struct options *o,
 		rc = put(cli->csv, &csv, err);
 	}
 	if (!rc && o->profile) {
-		frag_bench_profile(b, &profile);
-		rc = put(o->profile, &profile, err);
+		rc = frag_bench_scaled_profile(cli, b, &profile, err);
+		rc = rc ? rc : put(o->profile, &profile, err);
 	}
 	return rc;
 }
@@ -107,15 +108,36 @@ static const char header[] =
 	"trace,policy,device,ops_count,cold_ns_per_op,warm_ns_per_op,warm_min_ns_per_op,"
 	"warm_max_ns_per_op,warm_driver_calls_count,alloc_p50_ns,alloc_p90_ns,alloc_p99_ns,"
 	"alloc_p999_ns,alloc_max_ns,free_p50_ns,free_p90_ns,free_p99_ns,free_p999_ns,free_max_ns,"
-	"clock_ns\n";
+	"clock_ns,"
+	"alloc_p50_min_ns,alloc_p50_max_ns,alloc_p90_min_ns,alloc_p90_max_ns,alloc_p99_min_ns,"
+	"alloc_p99_max_ns,alloc_p999_min_ns,alloc_p999_max_ns,alloc_max_min_ns,alloc_max_max_ns,"
+	"free_p50_min_ns,free_p50_max_ns,free_p90_min_ns,free_p90_max_ns,free_p99_min_ns,"
+	"free_p99_max_ns,free_p999_min_ns,free_p999_max_ns,free_max_min_ns,free_max_max_ns\n";
 
-static void add_hist(struct frag_text *csv, const struct frag_hist *h)
+static void add_latency(struct frag_text *csv, const struct frag_bench_latency *l)
 {
-	static const double q[] = { 0.5, 0.9, 0.99, 0.999 };
+	for (size_t i = 0; i < FRAG_BENCH_QUANTILES; i++)
+		frag_text_addf(csv, ",%llu", (unsigned long long)l->at[i].median_ns);
+}
 
-	for (size_t i = 0; i < FRAG_ARRAY_LEN(q); i++)
-		frag_text_addf(csv, ",%llu", (unsigned long long)frag_hist_quantile(h, q[i]));
-	frag_text_addf(csv, ",%llu", (unsigned long long)(h->count ? h->max : 0));
+static void add_spread(struct frag_text *csv, const struct frag_bench_latency *l)
+{
+	for (size_t i = 0; i < FRAG_BENCH_QUANTILES; i++)
+		frag_text_addf(csv, ",%llu,%llu", (unsigned long long)l->at[i].min_ns,
+			       (unsigned long long)l->at[i].max_ns);
+}
+
+/* "60 / 143 / 279", and how far the passes are apart: "59-61 / 140-151 / 270-300" */
+static void latency_cells(struct frag_table *t, const struct frag_bench_latency *l)
+{
+	const struct frag_bench_spread *p50 = &l->at[0], *p99 = &l->at[2], *p999 = &l->at[3];
+
+	frag_table_cell(t, "%llu / %llu / %llu", (unsigned long long)p50->median_ns,
+			(unsigned long long)p99->median_ns, (unsigned long long)p999->median_ns);
+	frag_table_cell(t, "%llu-%llu / %llu-%llu / %llu-%llu", (unsigned long long)p50->min_ns,
+			(unsigned long long)p50->max_ns, (unsigned long long)p99->min_ns,
+			(unsigned long long)p99->max_ns, (unsigned long long)p999->min_ns,
+			(unsigned long long)p999->max_ns);
 }
 
 static void add_result(struct frag_text *csv, struct frag_table *t, const char *trace,
@@ -127,9 +149,12 @@ static void add_result(struct frag_text *csv, struct frag_table *t, const char *
 	frag_text_addf(csv, ",%s,%llu,%.1f,%.1f,%.1f,%.1f,%llu", device, (unsigned long long)p->ops,
 		       p->cold_ns, p->warm_ns, p->warm_min_ns, p->warm_max_ns,
 		       (unsigned long long)p->warm_driver_calls);
-	add_hist(csv, &p->alloc_ns);
-	add_hist(csv, &p->free_ns);
-	frag_text_addf(csv, ",%llu\n", (unsigned long long)p->clock_ns);
+	add_latency(csv, &p->alloc_ns);
+	add_latency(csv, &p->free_ns);
+	frag_text_addf(csv, ",%llu", (unsigned long long)p->clock_ns);
+	add_spread(csv, &p->alloc_ns);
+	add_spread(csv, &p->free_ns);
+	frag_text_add(csv, "\n");
 	frag_table_cell(t, "%s", trace);
 	frag_table_cell(t, "%s", policy);
 	frag_table_cell(t, "%llu", (unsigned long long)p->ops);
@@ -137,14 +162,8 @@ static void add_result(struct frag_text *csv, struct frag_table *t, const char *
 	frag_table_cell(t, "%.1f", p->warm_ns);
 	frag_table_cell(t, "%.1f-%.1f", p->warm_min_ns, p->warm_max_ns);
 	frag_table_cell(t, "%llu", (unsigned long long)p->warm_driver_calls);
-	for (unsigned i = 0; i < 2; i++) {
-		const struct frag_hist *h = i ? &p->free_ns : &p->alloc_ns;
-
-		frag_table_cell(t, "%llu / %llu / %llu",
-				(unsigned long long)frag_hist_quantile(h, 0.5),
-				(unsigned long long)frag_hist_quantile(h, 0.99),
-				(unsigned long long)frag_hist_quantile(h, 0.999));
-	}
+	latency_cells(t, &p->alloc_ns);
+	latency_cells(t, &p->free_ns);
 }
 
 struct outputs {
@@ -174,17 +193,17 @@ static int bench_one(const struct frag_cli *cli, const struct options *o, const 
 	}
 	frag_policy_spec_destroy(spec);
 	for (unsigned c = 0; !rc && c < FRAG_CLASS_COUNT; c++) {
-		const struct frag_hist *h = &result.class_ns[c];
+		const struct frag_bench_latency *l = &result.class_ns[c];
 
-		if (h->count)
+		if (l->count)
 			frag_text_addf(&out->classes,
-				       "# %s, %s, %s: %llu allocs, p50 %llu, p99 %llu, "
+				       "# %s, %s, %s: %llu allocs a pass, p50 %llu, p99 %llu, "
 				       "p99.9 %llu ns\n",
 				       trace, text, frag_class_name(c),
-				       (unsigned long long)h->count,
-				       (unsigned long long)frag_hist_quantile(h, 0.5),
-				       (unsigned long long)frag_hist_quantile(h, 0.99),
-				       (unsigned long long)frag_hist_quantile(h, 0.999));
+				       (unsigned long long)l->count,
+				       (unsigned long long)l->at[0].median_ns,
+				       (unsigned long long)l->at[2].median_ns,
+				       (unsigned long long)l->at[3].median_ns);
 	}
 	return rc;
 }
@@ -233,7 +252,9 @@ static int bench_policies(const struct frag_cli *cli, struct options *o, struct 
 		{ "warm, range", "ns/op", false, NULL },
 		{ "driver calls", "", false, NULL },
 		{ "alloc p50 / p99 / p99.9", "ns", false, NULL },
+		{ "over passes", "ns", false, NULL },
 		{ "free p50 / p99 / p99.9", "ns", false, NULL },
+		{ "over passes", "ns", false, NULL },
 	};
 	struct outputs out = { 0 };
 	struct frag_text text = { 0 };
@@ -249,7 +270,8 @@ static int bench_policies(const struct frag_cli *cli, struct options *o, struct 
 	if (!rc) {
 		frag_text_addf(&text,
 			       "# cufrag %s bench: the policy alone, calls of the driver "
-			       "included; warm: median of %llu passes\n",
+			       "included; warm and percentiles: "
+			       "medians of %llu passes\n",
 			       FRAG_VERSION, (unsigned long long)o->passes);
 		frag_table_print(&out.table, &text);
 		frag_text_add(&text, frag_text_str(&out.classes));

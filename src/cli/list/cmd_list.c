@@ -22,7 +22,8 @@ struct sink {
 
 static void add_gpus(struct sink *s)
 {
-	static const char *const names[] = { "name", "card", "memory", "context", "source" };
+	static const char *const names[] = { "name",	"card",		"memory",
+					     "context", "driver calls", "source" };
 	const struct frag_gpu *gpus;
 	char total[32], context[32];
 	size_t n;
@@ -38,12 +39,16 @@ static void add_gpus(struct sink *s)
 				frag_format_bytes(g->total_bytes, total, sizeof(total)));
 		frag_table_cell(&s->table, "%s",
 				frag_format_bytes(g->context_bytes, context, sizeof(context)));
+		frag_table_cell(&s->table, "%s%s",
+				strcmp(g->profile, g->name) ? "as on " : "measured",
+				strcmp(g->profile, g->name) ? g->profile : "");
 		frag_table_cell(&s->table, "%s", g->source);
 		json_array_append_new(s->array,
-				      json_pack("{s:s, s:s, s:I, s:I, s:s}", "name", g->name,
+				      json_pack("{s:s, s:s, s:I, s:I, s:s, s:s}", "name", g->name,
 						"label", g->label, "total_bytes",
 						(json_int_t)g->total_bytes, "context_bytes",
-						(json_int_t)g->context_bytes, "source", g->source));
+						(json_int_t)g->context_bytes, "cost_profile",
+						g->profile, "source", g->source));
 	}
 }
 

@@ -15,6 +15,20 @@
 
 /* ---- the card -------------------------------------------------------------------- */
 
+/* Whose prices driver calls have: a file's, the card's own, or those of another one. */
+static void describe_costs(struct frag_session *s, const struct frag_gpu *gpu)
+{
+	struct frag_report *r = &s->report;
+	const char *name = gpu && gpu->profile ? gpu->profile : "h200";
+
+	if (s->cli->device != FRAG_CLI_DEVICE_SIM)
+		return;
+	if (s->cli->cost_)
+		name = "the card of --cost";
+	snprintf(r->cost_profile, sizeof(r->cost_profile), "%s", name);
+	r->cost_borrowed = !gpu || s->cli->cost_ || strcmp(gpu->name, name) != 0;
+}
+
 static int describe_device(struct frag_session *s, struct frag_err *err)
 {
 	static const char *const names[] = { [FRAG_CLI_DEVICE_SIM] = "sim",
@@ -36,6 +50,7 @@ static int describe_device(struct frag_session *s, struct frag_err *err)
 			snprintf(card->name, sizeof(card->name), "card of %s",
 				 frag_format_bytes(card->total_bytes, size, sizeof(size)));
 	}
+	describe_costs(s, gpu);
 	s->run.source_release = s->cli->torch;
 	s->run.limit_bytes = frag_cli_limit(s->cli, card->total_bytes);
 	s->run.seed = s->cli->seed;

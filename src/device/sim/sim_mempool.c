@@ -5,9 +5,9 @@
  *
  * Reuse across streams. Freed pieces go to the stream that freed them at once,
  * to others after a synchronise of that stream or of the device. With
- * ReuseAllowOpportunistic an allocation that finds nothing else also takes what
+ * ReuseAllowOpportunistic an allocation for which there is no mapped idle memory also takes what
  * was freed elsewhere at least PASSED_NS of recorded time ago, or as the card's work
- * is configured: the card has passed it by then (assumed: recordings do not say when). With
+ * is configured: the card has passed it by then (when is assumed: recordings do not say). With
  * ReuseAllowInternalDependencies it takes all of it, but only before giving up.
  * ReuseFollowEventDependencies has no effect, since replays carry no events.
  *

@@ -35,6 +35,7 @@ struct pool_block {
 struct pool_stream {
 	struct frag_tree recent;
 	struct pool_block *newest;
+	bool seen; /* it is in `order` */
 };
 
 struct pool {
@@ -49,6 +50,8 @@ struct pool {
 	struct frag_tree whole;	     /* idle blocks with takeable pages, by address */
 	struct pool_stream *streams;
 	uint32_t streams_count;
+	uint32_t *order; /* streams as they came to the pool */
+	uint32_t order_count;
 	uint64_t recent_count;
 	struct frag_addr_map live;
 	struct frag_slab blocks;
@@ -66,7 +69,7 @@ void frag_simmempool_release(struct pool *p);
 /*
  * pages_left: new pages that may be taken. 0, FRAG_OOM (nothing changed that a
  * program could see) or FRAG_ENOMEM. stale_ns: pieces freed on other streams up to
- * this time count as passed when memory is short (0 = none do, UINT64_MAX = all).
+ * this time count as passed (0 = none do, UINT64_MAX = all).
  */
 int frag_simmempool_alloc(struct pool *p, uint64_t bytes, uint32_t stream, uint64_t pages_left,
 			  uint64_t stale_ns, uint64_t *addr, struct pool_work *work,

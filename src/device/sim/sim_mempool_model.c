@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How a cudaMemPool works inside: driver 580.159.04 on an H200. With one stream
- * the model gives every address and every reserved byte of the recordings (18
- * curves of six workloads, 32 random runs); what several streams do to each
- * other is by the programming guide and not measured.
+ * How a cudaMemPool works inside: driver 580.159.04 on an H200. The model gives every
+ * address and every reserved byte of the recordings: with one stream 18 curves of six
+ * workloads and 32 random runs, with two and four idle streams 28 random runs (docs/measuring.md).
  *
  * Space. One endless range of addresses, used from the bottom, cut into pages
  * of 32 MiB that are mapped or not. A piece is live, recent (freed since the last
@@ -14,23 +13,27 @@
  * Allocation (bytes rounded up to 512), the first that fits:
  *   1. best fit among the recent pieces of the stream;
  *   2. best fit among the full idle pieces;
- *   3. flush (recent pieces become idle, newest first), then best fit over all
+ *   3. best fit among the recent pieces of another stream that it has passed, stream after
+ *      stream as they came to the pool, the first that has one;
+ *   4. flush (recent pieces become idle, newest first), then best fit over all
  *      idle pieces, the tail among them.
  * The low end is handed out. Ties of size go to the piece that got its size first.
- * In case 3 unmapped pages of the range get memory: first wholly free mapped
+ * In case 4 unmapped pages of the range get memory: first wholly free mapped
  * pages of idle pieces, highest address first, then new ones.
  *
  * A synchronise flushes piece by piece, newest first, and after each one gives
  * wholly free pages back, highest first, while more than the threshold is held:
  * nothing freed since the last flush, nothing released.
  *
- * Several streams. A flush in case 3 takes the own pieces, and those of other
- * streams that the caller counts as passed; a synchronise those it covers.
+ * A flush in case 4 takes the own pieces, then those of the other streams, as they came, that
+ * the caller counts as passed; a synchronise those it covers. A pool that may not reuse
+ * opportunistically is known to keep flushed pieces apart by stream, too, which is not modelled.
  *
  * Invariants: blocks cover the range without gap; an unmapped page lies wholly
  * in one idle block (a page with one live or recent byte stays mapped);
  * `takeable` is the sum over `whole`. O(log blocks) a call, plus a bit per page
- * of the request, plus once for every piece flushed.
+ * of the request, plus once for every piece flushed, and for every large enough one of
+ * another stream that it has not passed.
  */
 #include "sim_mempool.h"
 
@@ -190,8 +193,8 @@ static void flush_stream(struct pool *p, uint32_t stream, uint64_t stale_ns)
 static void flush(struct pool *p, uint32_t stream, uint64_t stale_ns)
 {
 	flush_stream(p, stream, UINT64_MAX);
-	for (uint32_t s = 0; stale_ns && p->recent_count && s < p->streams_count; s++)
-		flush_stream(p, s, stale_ns);
+	for (uint32_t i = 0; stale_ns && p->recent_count && i < p->order_count; i++)
+		flush_stream(p, p->order[i], stale_ns);
 }
 
 /* ---- pages ------------------------------------------------------------------ */
@@ -331,7 +334,7 @@ static struct pool_block *from_idle(struct pool *p, struct pool_block *b, uint64
 	return a;
 }
 
-/* Case 3: everything that is finished becomes idle, then the best of all. */
+/* Case 4: everything that is finished becomes idle, then the best of all. */
 static int flush_and_cut(struct pool *p, uint64_t bytes, uint32_t stream, uint64_t pages_left,
 			 uint64_t stale_ns, struct pool_block **out, struct pool_work *work,
 			 struct frag_err *err)
@@ -356,11 +359,51 @@ static int flush_and_cut(struct pool *p, uint64_t bytes, uint32_t stream, uint64
 	return 0;
 }
 
+/* A stream that asks or frees for the first time. */
+static int meet_stream(struct pool *p, uint32_t stream, struct frag_err *err)
+{
+	uint32_t count = FRAG_MAX(stream + 1, 2 * p->streams_count);
+	struct pool_stream *streams;
+	uint32_t *order;
+
+	if (stream >= p->streams_count) {
+		order = frag_host_realloc(p->order, count, sizeof(*order));
+		p->order = order ? order : p->order;
+		streams = order ? frag_host_realloc(p->streams, count, sizeof(*streams)) : NULL;
+		if (!streams)
+			return frag_fail_nomem(err, "streams of a pool");
+		memset(streams + p->streams_count, 0,
+		       (count - p->streams_count) * sizeof(*streams));
+		p->streams = streams;
+		p->streams_count = count;
+	}
+	if (!p->streams[stream].seen)
+		p->order[p->order_count++] = stream;
+	p->streams[stream].seen = true;
+	return 0;
+}
+
+/* Case 3. NULL: none. */
+static struct pool_block *passed_fit(const struct pool *p, uint64_t bytes, uint32_t stream,
+				     uint64_t stale_ns)
+{
+	for (uint32_t i = 0; stale_ns && p->recent_count && i < p->order_count; i++) {
+		const struct frag_tree *t = &p->streams[p->order[i]].recent;
+		struct pool_block *b = p->order[i] == stream ? NULL : best_fit(t, bytes);
+
+		while (b && b->freed_ns > stale_ns)
+			b = sized(frag_tree_ceil(t, b->by_size.key, b->by_size.tie + 1));
+		if (b)
+			return b;
+	}
+	return NULL;
+}
+
 int frag_simmempool_alloc(struct pool *p, uint64_t bytes, uint32_t stream, uint64_t pages_left,
 			  uint64_t stale_ns, uint64_t *addr, struct pool_work *work,
 			  struct frag_err *err)
 {
-	struct pool_block *b = NULL;
+	struct pool_block *b;
 	uint64_t size;
 
 	*work = (struct pool_work){ 0 };
@@ -369,14 +412,16 @@ int frag_simmempool_alloc(struct pool *p, uint64_t bytes, uint32_t stream, uint6
 	size = frag_round_up(bytes, UNIT);
 	if (frag_slab_reserve(&p->blocks, 1) || frag_addr_map_reserve(&p->live))
 		return frag_fail_nomem(err, "blocks of a pool");
-	if (stream < p->streams_count)
-		b = best_fit(&p->streams[stream].recent, size);
+	FRAG_TRY(meet_stream(p, stream, err));
+	b = best_fit(&p->streams[stream].recent, size);
 	if (b) {
 		b = from_recent(p, b, size);
 	} else if ((b = best_fit(&p->full, size))) {
 		struct demand d = demand_of(p, b, size);
 
 		b = from_idle(p, b, size, &d, work);
+	} else if ((b = passed_fit(p, size, stream, stale_ns))) {
+		b = from_recent(p, b, size);
 	} else {
 		FRAG_TRY(flush_and_cut(p, size, stream, pages_left, stale_ns, &b, work, err));
 	}
@@ -386,22 +431,6 @@ int frag_simmempool_alloc(struct pool *p, uint64_t bytes, uint32_t stream, uint6
 	p->used_bytes += bytes;
 	frag_addr_map_put(&p->live, b->addr + UNIT, b); /* a key is never zero */
 	*addr = b->addr;
-	return 0;
-}
-
-static int grow_streams(struct pool *p, uint32_t stream, struct frag_err *err)
-{
-	uint32_t count = FRAG_MAX(stream + 1, 2 * p->streams_count);
-	struct pool_stream *streams;
-
-	if (stream < p->streams_count)
-		return 0;
-	streams = frag_host_realloc(p->streams, count, sizeof(*streams));
-	if (!streams)
-		return frag_fail_nomem(err, "streams of a pool");
-	memset(streams + p->streams_count, 0, (count - p->streams_count) * sizeof(*streams));
-	p->streams = streams;
-	p->streams_count = count;
 	return 0;
 }
 
@@ -415,7 +444,7 @@ int frag_simmempool_free(struct pool *p, uint64_t addr, uint32_t stream, uint64_
 {
 	struct pool_block *b;
 
-	FRAG_TRY(grow_streams(p, stream, err));
+	FRAG_TRY(meet_stream(p, stream, err));
 	*asked = 0;
 	b = frag_addr_map_take(&p->live, addr + UNIT);
 	if (!b)
@@ -475,5 +504,6 @@ void frag_simmempool_release(struct pool *p)
 	frag_slab_release(&p->blocks);
 	frag_addr_map_release(&p->live);
 	frag_host_free(p->streams);
+	frag_host_free(p->order);
 	frag_host_free(p->mapped);
 }

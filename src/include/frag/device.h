@@ -397,6 +397,8 @@ struct frag_gpu {
 	uint64_t context_bytes;
 	const char *source;    /* measured where, or which public specification */
 	double price_per_hour; /* in whatever money the user counts; 0 = not known */
+	const char *profile;   /* the card whose cost profile it uses: its own name where it was
+				* measured; NULL = not one of the known cards */
 };
 const struct frag_gpu *frag_gpu_list(size_t *count);
 const struct frag_gpu *frag_gpu_find(const char *name); /* NULL if unknown */

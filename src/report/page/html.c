@@ -370,9 +370,16 @@ static void add_method(const struct frag_report *r, struct frag_text *out)
 		frag_text_add_bytes(&t, r->card.total_bytes);
 		frag_text_add(&t, ", of which the CUDA context takes ");
 		frag_text_add_bytes(&t, r->card.context_bytes);
-		frag_text_add(&t,
-			      ". Bytes are exact; driver times are modelled from measurements of "
-			      "a real card, and host times were measured on this machine.");
+		frag_text_add(&t, ". Bytes are exact; driver times are modelled from measurements "
+				  "of ");
+		if (r->cost_borrowed) {
+			frag_text_add(&t, "another card (");
+			frag_text_add(&t, r->cost_profile);
+			frag_text_add(&t, ")");
+		} else {
+			frag_text_add(&t, "a real card");
+		}
+		frag_text_add(&t, ", and host times were measured on this machine.");
 	} else {
 		frag_text_addf(&t, "a real %s. Bytes and times are those of the card.",
 			       r->card.name);

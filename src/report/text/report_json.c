@@ -323,6 +323,10 @@ static json_t *device_of(struct maker *mk, const struct frag_report *r)
 	put(mk, o, "context_bytes", number(r->card.context_bytes));
 	put(mk, o, "granule_bytes", number(r->card.granule_bytes));
 	put(mk, o, "modelled", json_boolean(r->card.modelled));
+	if (*r->cost_profile) {
+		put(mk, o, "cost_profile", string(r->cost_profile));
+		put(mk, o, "cost_borrowed", json_boolean(r->cost_borrowed));
+	}
 	return o;
 }
 

@@ -1,3 +1,7 @@
-# what the simulated card is measured to take for managed memory is what it was told that this takes
+# the profile of the simulated card is the one that it has, up to three digits; of a card that records events
+# in twice the time, twice that
 "$CUFRAG" bench --device sim --profile profile.csv > /dev/null
-grep -E '^managed\.(touch|fault)' profile.csv
+grep -E '^(cudaMalloc|cuMemCreate|managed.fault),(2097152|4194304),' profile.csv
+printf 'call,bytes,ns\ncudaEventRecord,0,834\n' > slow.csv
+"$CUFRAG" bench --device sim --cost slow.csv --profile profile.csv > /dev/null
+grep -E '^# (cudaEventRecord|cuMemCreate):|^cudaEventRecord' profile.csv

@@ -90,6 +90,46 @@ static void follow(const struct recorded *rows, size_t count, uint64_t threshold
 	frag_dev_close(d);
 }
 
+struct on_stream {
+	uint64_t offset, bytes; /* 0 = free; 1 without pages = synchronise */
+	uint16_t pages;
+	uint8_t stream;
+};
+#include "h200_pool_streams.inc"
+
+/* Every address and every page of a recorded history on several streams of an idle card. */
+static void follow_streams(const struct on_stream *rows, size_t count)
+{
+	struct frag_sim_config cfg = { .total_bytes = 150109880320ull, .work_idle = true };
+	struct frag_device *d = NULL;
+	uint64_t pool;
+
+	assert_int_equal(frag_sim_open(&cfg, &d, NULL), 0);
+	pool = pool_with(d, (struct frag_mempool_attr){ .release_threshold = UINT64_MAX,
+							.reuse_allow_opportunistic = true });
+	for (size_t i = 0; i < count; i++) {
+		const struct on_stream *r = &rows[i];
+
+		if (r->bytes && !r->pages) {
+			assert_int_equal(frag_dev_sync(d, r->stream, NULL), 0);
+			continue;
+		}
+		if (!r->bytes)
+			give(d, pool, FIRST + r->offset, r->stream);
+		else if (take(d, pool, r->bytes, r->stream) != FIRST + r->offset)
+			fail_msg("row %zu is not at 0x%llx", i, (unsigned long long)r->offset);
+		assert_int_equal(d->reserved_bytes, r->pages * PAGE);
+	}
+	frag_dev_close(d);
+}
+
+static void test_recorded_streams(void **state)
+{
+	(void)state;
+	follow_streams(four_streams, FRAG_ARRAY_LEN(four_streams));
+	follow_streams(synced_streams, FRAG_ARRAY_LEN(synced_streams));
+}
+
 static void test_recorded(void **state)
 {
 	(void)state;
@@ -437,11 +477,17 @@ static void test_random(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_recorded),      cmocka_unit_test(test_growth),
-		cmocka_unit_test(test_remap),	      cmocka_unit_test(test_threshold),
-		cmocka_unit_test(test_usage),	      cmocka_unit_test(test_destroy),
-		cmocka_unit_test(test_errors),	      cmocka_unit_test(test_streams),
-		cmocka_unit_test(test_opportunistic), cmocka_unit_test(test_full),
+		cmocka_unit_test(test_recorded),
+		cmocka_unit_test(test_growth),
+		cmocka_unit_test(test_remap),
+		cmocka_unit_test(test_threshold),
+		cmocka_unit_test(test_usage),
+		cmocka_unit_test(test_destroy),
+		cmocka_unit_test(test_recorded_streams),
+		cmocka_unit_test(test_errors),
+		cmocka_unit_test(test_streams),
+		cmocka_unit_test(test_opportunistic),
+		cmocka_unit_test(test_full),
 		cmocka_unit_test(test_random),
 	};
 

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Bringing a cost profile to a card: what replays took there, part by part, over what the
+ * profile says of the same calls (bench_scale.c). The replays are made by bench_replay.c.
+ */
+#ifndef FRAG_CLI_BENCH_SCALE_H
+#define FRAG_CLI_BENCH_SCALE_H
+
+#include "device/sim/cost.h"
+#include "report/text/textbuf.h"
+
+#define FRAG_SCALE_ROUNDS_MAX 5u
+#define FRAG_SCALE_BIG_MALLOC FRAG_COST_COUNT
+#define FRAG_SCALE_BIG_FREE (FRAG_COST_COUNT + 1)
+#define FRAG_SCALE_PARTS (FRAG_COST_COUNT + 2)
+
+/* One driver call on both cards. */
+struct frag_scale_call {
+	unsigned call; /* enum frag_call */
+	uint64_t bytes, ns, modelled_ns, pause_ns;
+};
+
+struct frag_scale_sum {
+	double measured_ns, modelled_ns;
+	uint32_t count;
+};
+struct frag_scale_round {
+	struct frag_scale_sum sums[FRAG_SCALE_PARTS];
+	uint64_t calls_count;
+};
+/* A trace under a policy, several times. */
+struct frag_scale_replay {
+	struct frag_scale_round rounds[FRAG_SCALE_ROUNDS_MAX];
+	size_t rounds_count;
+};
+
+struct frag_scale {
+	double factor[FRAG_SCALE_PARTS]; /* 0 = in too few replays */
+	uint32_t replays_count[FRAG_SCALE_PARTS];
+	double clear; /* of memory.clear, which is measured by itself */
+	/* replays with any call, and those whose driver time is within 25 % */
+	size_t replays, near_before, near_after;
+};
+
+/* Adds the next call of a round. */
+void frag_scale_add(struct frag_scale_round *r, const struct frag_cost *cost,
+		    const struct frag_scale_call *call);
+/* Errors: FRAG_ENOMEM. */
+int frag_scale_factors(const struct frag_scale_replay *replays, size_t count,
+		       struct frag_scale *out, struct frag_err *err);
+void frag_scale_judge(const struct frag_scale_replay *replays, size_t count,
+		      struct frag_scale *scale);
+/* A profile file: `cost` with its parts scaled. card: what it was measured on. */
+void frag_scale_profile(const struct frag_scale *s, const struct frag_cost *cost, const char *card,
+			struct frag_text *out);
+
+#endif
