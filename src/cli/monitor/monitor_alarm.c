@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* monitor --alarm: its words, when it rings, what it runs. */
+#include "monitor.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define HYSTERESIS_PERCENT 5
+
+/* "100ms", "1.5s", "2m", "3" (seconds). False: none of these. *end: behind it. */
+static bool read_seconds(const char *text, const char **end, double *out)
+{
+	char *at;
+
+	if (!isdigit((unsigned char)*text))
+		return false;
+	*out = strtod(text, &at);
+	if (!strncmp(at, "ms", 2)) {
+		*out /= 1000;
+		at += 2;
+	} else if (*at == 's') {
+		at++;
+	} else if (*at == 'm') {
+		*out *= 60;
+		at++;
+	}
+	*end = at;
+	return *out <= 86400;
+}
+
+int frag_monitor_set_interval(void *field, const char *text, struct frag_err *err)
+{
+	struct frag_monitor_options *o = field;
+	const char *end;
+	double s;
+
+	if (!read_seconds(text, &end, &s) || *end || s < 0.01)
+		return frag_fail(err, FRAG_EUSAGE,
+				 "'%.40s' is no interval; give one as 100ms, 1s or 2m", text);
+	o->interval_ms = (uint64_t)(s * 1000 + 0.5);
+	return 0;
+}
+
+int frag_monitor_set_alarm(void *field, const char *text, struct frag_err *err)
+{
+	struct frag_monitor_alarm *a = &((struct frag_monitor_options *)field)->alarm;
+	const char *at;
+	char *end;
+
+	*a = (struct frag_monitor_alarm){ .on = true };
+	a->percent = isdigit((unsigned char)*text) ? (unsigned)strtoul(text, &end, 10) : 0;
+	if (!a->percent || a->percent > 100 || *end != '%')
+		return frag_fail(err, FRAG_EUSAGE,
+				 "'%.60s' is no alarm; give one as 80%%,for=30s,run=COMMAND", text);
+	at = end + 1;
+	if (!strncmp(at, ",for=", 5) && !read_seconds(at + 5, &at, &a->for_s))
+		return frag_fail(err, FRAG_EUSAGE, "'%.60s': for= takes a time as 30s", text);
+	if (!strncmp(at, ",run=", 5) && at[5]) {
+		a->command = at + 5;
+		return 0;
+	}
+	if (*at)
+		return frag_fail(err, FRAG_EUSAGE,
+				 "'%.60s': behind the limit come for=TIME and run=COMMAND", text);
+	return 0;
+}
+
+/* Its own process, of which nobody waits: the watch goes on. */
+static void run_command(const struct frag_cli *cli, const char *command, unsigned gpu,
+			unsigned percent)
+{
+	pid_t pid;
+
+	fflush(NULL);
+	pid = fork();
+	if (pid < 0)
+		frag_cli_note(cli, "the command of the alarm cannot be started");
+	if (pid)
+		return;
+	char number[16], part[16];
+
+	snprintf(number, sizeof(number), "%u", gpu);
+	snprintf(part, sizeof(part), "%u", percent);
+	setenv("CUFRAG_ALARM_GPU", number, 1);
+	setenv("CUFRAG_ALARM_PERCENT", part, 1);
+	dup2(STDERR_FILENO, STDOUT_FILENO);
+	execl("/bin/sh", "sh", "-c", command, (char *)NULL);
+	_exit(127);
+}
+
+static void check_card(const struct frag_cli *cli, const struct frag_monitor_alarm *a,
+		       const struct frag_monitor_round *r, unsigned i, struct frag_monitor_watch *w)
+{
+	const struct frag_nvml_card *c = &r->cards[i];
+	double percent;
+
+	if (!c->known || !c->total_bytes)
+		return; /* what is not known neither rings nor calms */
+	percent = 100.0 * (double)c->used_bytes / (double)c->total_bytes;
+	if (percent < a->percent)
+		w->over_since_s[i] = -1;
+	else if (w->over_since_s[i] < 0)
+		w->over_since_s[i] = r->since_start_s;
+	if (!w->raised[i] && w->over_since_s[i] >= 0 &&
+	    r->since_start_s - w->over_since_s[i] >= a->for_s) {
+		w->raised[i] = true;
+		w->alarms_count++;
+		frag_cli_note(cli, "alarm: gpu %u uses %.0f %% of its memory", i, percent);
+		if (a->command)
+			run_command(cli, a->command, i, (unsigned)percent);
+	} else if (w->raised[i] && percent < (double)a->percent - HYSTERESIS_PERCENT) {
+		w->raised[i] = false;
+		frag_cli_note(cli, "over: gpu %u uses %.0f %% of its memory", i, percent);
+	}
+}
+
+void frag_monitor_check(const struct frag_cli *cli, const struct frag_monitor_alarm *a,
+			const struct frag_monitor_round *r, struct frag_monitor_watch *w)
+{
+	for (unsigned i = 0; a->on && i < r->count; i++)
+		check_card(cli, a, r, i, w);
+}

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* NVML, opened at run time; see nvml.h. */
+#include "nvml.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+
+/* As NVML's ABI has them since driver 510. */
+struct memory {
+	unsigned long long total, free, used;
+};
+struct rates {
+	unsigned gpu, memory;
+};
+struct process {
+	unsigned pid;
+	unsigned long long used;
+	unsigned gpu_instance, compute_instance;
+};
+
+struct frag_nvml {
+	void *lib;
+	unsigned count;
+	int (*init)(void);
+	int (*shutdown)(void);
+	const char *(*error_string)(int rc);
+	int (*get_count)(unsigned *count);
+	int (*by_index)(unsigned i, void **card);
+	int (*get_name)(void *card, char *name, unsigned len);
+	int (*get_memory)(void *card, struct memory *out);
+	/* these two may be missing */
+	int (*get_rates)(void *card, struct rates *out);
+	int (*get_processes)(void *card, unsigned *count, struct process *list);
+};
+
+static bool load(struct frag_nvml *n)
+{
+	*(void **)&n->init = dlsym(n->lib, "nvmlInit_v2");
+	*(void **)&n->shutdown = dlsym(n->lib, "nvmlShutdown");
+	*(void **)&n->error_string = dlsym(n->lib, "nvmlErrorString");
+	*(void **)&n->get_count = dlsym(n->lib, "nvmlDeviceGetCount_v2");
+	*(void **)&n->by_index = dlsym(n->lib, "nvmlDeviceGetHandleByIndex_v2");
+	*(void **)&n->get_name = dlsym(n->lib, "nvmlDeviceGetName");
+	*(void **)&n->get_memory = dlsym(n->lib, "nvmlDeviceGetMemoryInfo");
+	*(void **)&n->get_rates = dlsym(n->lib, "nvmlDeviceGetUtilizationRates");
+	*(void **)&n->get_processes = dlsym(n->lib, "nvmlDeviceGetComputeRunningProcesses_v3");
+	return n->init && n->shutdown && n->error_string && n->get_count && n->by_index &&
+	       n->get_name && n->get_memory;
+}
+
+static int start(struct frag_nvml *n, struct frag_err *err)
+{
+	int rc;
+
+	n->lib = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
+	if (!n->lib)
+		return frag_fail(err, FRAG_EDEVICE,
+				 "no libnvidia-ml.so.1 here: it comes with NVIDIA's driver");
+	if (!load(n)) {
+		dlclose(n->lib);
+		n->lib = NULL;
+		return frag_fail(err, FRAG_EDEVICE,
+				 "this libnvidia-ml.so.1 is too old: driver 510 or newer is "
+				 "needed");
+	}
+	rc = n->init();
+	if (!rc)
+		rc = n->get_count(&n->count);
+	if (rc)
+		return frag_fail(err, FRAG_EDEVICE, "the driver cannot be asked: %.100s",
+				 n->error_string(rc));
+	if (!n->count)
+		return frag_fail(err, FRAG_EDEVICE, "the driver knows no card");
+	return 0;
+}
+
+int frag_nvml_open(struct frag_nvml **out, struct frag_err *err)
+{
+	struct frag_nvml *n = frag_host_calloc(1, sizeof(*n));
+	int rc;
+
+	if (!n)
+		return frag_fail_nomem(err, "NVML");
+	rc = start(n, err);
+	if (rc)
+		frag_nvml_close(n);
+	else
+		*out = n;
+	return rc;
+}
+
+unsigned frag_nvml_count(const struct frag_nvml *n)
+{
+	return n->count;
+}
+
+static void read_processes(struct frag_nvml *n, void *card, struct frag_nvml_card *out)
+{
+	struct process list[FRAG_NVML_PROCESSES];
+	unsigned count = FRAG_NVML_PROCESSES;
+
+	if (!n->get_processes || n->get_processes(card, &count, list))
+		return;
+	out->processes_known = true;
+	out->processes_count = FRAG_MIN(count, FRAG_NVML_PROCESSES);
+	for (unsigned i = 0; i < out->processes_count; i++)
+		out->processes[i] = (struct frag_nvml_process){ list[i].pid, list[i].used };
+}
+
+void frag_nvml_read(struct frag_nvml *n, unsigned i, struct frag_nvml_card *out)
+{
+	struct memory memory = { 0 };
+	struct rates rates;
+	void *card = NULL;
+	int rc;
+
+	memset(out, 0, sizeof(*out));
+	out->utilization_percent = -1;
+	rc = n->by_index(i, &card);
+	if (!rc && n->get_name(card, out->name, sizeof(out->name)))
+		out->name[0] = '\0';
+	out->name[sizeof(out->name) - 1] = '\0';
+	if (!rc)
+		rc = n->get_memory(card, &memory);
+	if (rc) {
+		snprintf(out->fault, sizeof(out->fault), "%s", n->error_string(rc));
+		return;
+	}
+	out->known = true;
+	out->total_bytes = memory.total;
+	out->used_bytes = memory.used;
+	out->free_bytes = memory.free;
+	if (n->get_rates && !n->get_rates(card, &rates))
+		out->utilization_percent = (int)FRAG_MIN(rates.gpu, 100u);
+	read_processes(n, card, out);
+}
+
+void frag_nvml_close(struct frag_nvml *n)
+{
+	if (!n)
+		return;
+	if (n->lib) {
+		n->shutdown();
+		dlclose(n->lib);
+	}
+	frag_host_free(n);
+}

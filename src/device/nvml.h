@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What NVIDIA's management library says of the cards of this machine. It is opened at run time
+ * (libnvidia-ml.so.1, of the driver) and needs no header.
+ *
+ * Ownership: open/close; a card is a value.
+ */
+#ifndef FRAG_DEVICE_NVML_H
+#define FRAG_DEVICE_NVML_H
+
+#include <frag/base.h>
+#include <frag/error.h>
+
+#define FRAG_NVML_PROCESSES 64u
+
+struct frag_nvml_process {
+	unsigned pid;
+	uint64_t bytes; /* UINT64_MAX = not told */
+};
+
+struct frag_nvml_card {
+	bool known; /* else `fault` says why nothing is, and the rest is 0 */
+	char fault[80];
+	char name[64];
+	uint64_t total_bytes, used_bytes, free_bytes;
+	int utilization_percent; /* -1 = not told */
+	bool processes_known;
+	unsigned processes_count; /* of the list, at most FRAG_NVML_PROCESSES */
+	struct frag_nvml_process processes[FRAG_NVML_PROCESSES];
+};
+
+struct frag_nvml;
+/* Errors: FRAG_EDEVICE if there is no library, or it cannot start; FRAG_ENOMEM. */
+int frag_nvml_open(struct frag_nvml **out, struct frag_err *err);
+unsigned frag_nvml_count(const struct frag_nvml *n);
+/* Of card i, from 0. Never fails as a whole: a card may be lost and come back. */
+void frag_nvml_read(struct frag_nvml *n, unsigned i, struct frag_nvml_card *out);
+void frag_nvml_close(struct frag_nvml *n); /* NULL is allowed */
+
+#endif
