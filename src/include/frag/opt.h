@@ -27,6 +27,7 @@ enum frag_opt_type {
 
 struct frag_opt {
 	enum frag_opt_type type;
+	bool tune_limited; /* worth trying only where reserved memory is limited */
 	const char *key;
 	size_t offset;		  /* of the field in the params struct */
 	uint64_t def, min, max;	  /* BYTES, UINT, BOOL (0/1), ENUM */
@@ -34,8 +35,7 @@ struct frag_opt {
 	const char *sdef;	  /* STRING */
 	const char *const *words; /* ENUM: NULL-terminated */
 	const char *help;	  /* one line, lower case, with the unit where there is one */
-	const char *tune;  /* values worth trying, comma separated, or NULL: `tune` skips it */
-	bool tune_limited; /* worth trying only where reserved memory is limited */
+	const char *tune; /* values worth trying, comma separated, or NULL: `tune` skips it */
 };
 
 #define FRAG_OPT_BYTES(k, s, f, d, lo, hi, h) \
