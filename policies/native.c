@@ -23,12 +23,8 @@ struct self {
 static int create(const struct frag_policy_env *env, const void *params, void **out,
 		  struct frag_err *err)
 {
-	struct self *s = frag_host_alloc(sizeof(*s));
-
 	(void)params;
-	FRAG_TRY(frag_heap_create(env, sizeof(*s), true, "policy native", out, err));
-	s = *out;
-	return 0;
+	return frag_heap_create(env, sizeof(struct self), true, "policy native", out, err);
 }
 
 static void destroy(void *self)

@@ -43,7 +43,8 @@ enum frag_arg_file {
 	FRAG_ARG_WRITES_TRACE, /* may take the place of a .cft */
 };
 
-struct frag_arg {
+/* fields in the order in which rows are written */
+struct frag_arg { /* NOLINT(clang-analyzer-optin.performance.Padding) */
 	enum frag_arg_type type;
 	const char *name;	  /* without its dashes */
 	char letter;		  /* the short form, 0 = none */

@@ -32,7 +32,8 @@
 
 enum frag_cli_device { FRAG_CLI_DEVICE_SIM, FRAG_CLI_DEVICE_CUDA, FRAG_CLI_DEVICE_NULL };
 
-struct frag_cli {
+/* fields by what they are about: there is one of these */
+struct frag_cli { /* NOLINT(clang-analyzer-optin.performance.Padding) */
 	const struct frag_cmd *cmd;
 	int argc; /* the command line as given, argv[0] is the command */
 	char **argv;
