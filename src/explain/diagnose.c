@@ -12,8 +12,7 @@ static const char *const from_words[] = {
 	[FRAG_STEPS_NONE] = "no steps: too few requests to tell them",
 	[FRAG_STEPS_MARKS] = "marked in the recording",
 	[FRAG_STEPS_PERIOD] = "found from a request that comes back evenly",
-	[FRAG_STEPS_WINDOWS] = "equal parts: the recording marks no steps and nothing comes back "
-			       "evenly",
+	[FRAG_STEPS_WINDOWS] = "equal parts: no steps are marked and nothing comes back evenly",
 };
 
 static void options_of(const struct frag_case *c, struct frag_run_options *opt)
