@@ -16,6 +16,7 @@
 #include <frag/replay.h>
 
 #include "cli/settle.h"
+#include "report/report.h"
 
 #define CURVE_POINTS 64u /* of reserved over time, kept for packing */
 
@@ -87,7 +88,7 @@ static void set_metrics(struct answer *a, json_t *o, const struct frag_metrics *
 	for (size_t i = 0; i < count; i++) {
 		const char *at = (const char *)m + list[i].offset;
 
-		if (!strncmp(list[i].name, "host_ns", 7) || !strcmp(list[i].name, "events_per_s"))
+		if (frag_report_is_host(&list[i]))
 			continue; /* of this machine */
 		set(a, o, list[i].name,
 		    list[i].type == FRAG_METRIC_T_U64
