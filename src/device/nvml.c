@@ -3,6 +3,7 @@
 #include "nvml.h"
 
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -29,7 +30,10 @@ struct frag_nvml {
 	int (*by_index)(unsigned i, void **card);
 	int (*get_name)(void *card, char *name, unsigned len);
 	int (*get_memory)(void *card, struct memory *out);
-	/* these two may be missing */
+	char driver[80];
+	/* these may be missing */
+	int (*get_driver)(char *out, unsigned len);
+	int (*by_pci)(const char *pci, void **card);
 	int (*get_rates)(void *card, struct rates *out);
 	int (*get_processes)(void *card, unsigned *count, struct process *list);
 };
@@ -45,6 +49,8 @@ static bool load(struct frag_nvml *n)
 	*(void **)&n->get_memory = dlsym(n->lib, "nvmlDeviceGetMemoryInfo");
 	*(void **)&n->get_rates = dlsym(n->lib, "nvmlDeviceGetUtilizationRates");
 	*(void **)&n->get_processes = dlsym(n->lib, "nvmlDeviceGetComputeRunningProcesses_v3");
+	*(void **)&n->get_driver = dlsym(n->lib, "nvmlSystemGetDriverVersion");
+	*(void **)&n->by_pci = dlsym(n->lib, "nvmlDeviceGetHandleByPciBusId_v2");
 	return n->init && n->shutdown && n->error_string && n->get_count && n->by_index &&
 	       n->get_name && n->get_memory;
 }
@@ -72,6 +78,8 @@ static int start(struct frag_nvml *n, struct frag_err *err)
 				 n->error_string(rc));
 	if (!n->count)
 		return frag_fail(err, FRAG_EDEVICE, "the driver knows no card");
+	if (n->get_driver && n->get_driver(n->driver, sizeof(n->driver)))
+		n->driver[0] = '\0';
 	return 0;
 }
 
@@ -145,4 +153,43 @@ void frag_nvml_close(struct frag_nvml *n)
 		dlclose(n->lib);
 	}
 	frag_host_free(n);
+}
+
+static struct {
+	pthread_once_t once;
+	struct frag_nvml *nvml;
+} shared = { .once = PTHREAD_ONCE_INIT };
+
+static void open_shared(void)
+{
+	if (frag_nvml_open(&shared.nvml, NULL))
+		shared.nvml = NULL;
+}
+
+struct frag_nvml *frag_nvml_shared(void)
+{
+	pthread_once(&shared.once, open_shared);
+	return shared.nvml;
+}
+
+const char *frag_nvml_driver(const struct frag_nvml *n)
+{
+	return n->driver;
+}
+
+void *frag_nvml_at(const struct frag_nvml *n, const char *pci)
+{
+	void *card = NULL;
+
+	return n->by_pci && !n->by_pci(pci, &card) ? card : NULL;
+}
+
+bool frag_nvml_used(const struct frag_nvml *n, void *card, uint64_t *used_bytes)
+{
+	struct memory m;
+
+	if (n->get_memory(card, &m))
+		return false;
+	*used_bytes = m.used;
+	return true;
 }

@@ -37,4 +37,14 @@ unsigned frag_nvml_count(const struct frag_nvml *n);
 void frag_nvml_read(struct frag_nvml *n, unsigned i, struct frag_nvml_card *out);
 void frag_nvml_close(struct frag_nvml *n); /* NULL is allowed */
 
+/* Opened once and kept to the end of the process, since NVML takes tens of milliseconds to
+ * start and cards are opened often. NULL where there is none, which is an ordinary answer. */
+struct frag_nvml *frag_nvml_shared(void);
+/* The driver's version as text, "" if unknown. */
+const char *frag_nvml_driver(const struct frag_nvml *n);
+/* The card at a PCI address ("0000:01:00.0"); NULL if NVML does not know it. */
+void *frag_nvml_at(const struct frag_nvml *n, const char *pci);
+/* Bytes of that card in use by all processes. False: not known. */
+bool frag_nvml_used(const struct frag_nvml *n, void *card, uint64_t *used_bytes);
+
 #endif

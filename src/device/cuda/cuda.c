@@ -47,6 +47,11 @@ static uint64_t known_bytes(const struct cuda *c, uint64_t held)
 	return held - c->managed.resident_bytes + frag_uvmroots_taken(&c->managed.roots);
 }
 
+static bool nvml_used(const struct cuda *c, uint64_t *used_bytes)
+{
+	return c->nvml_card && frag_nvml_used(frag_nvml_shared(), c->nvml_card, used_bytes);
+}
+
 static void ask_nvml(struct cuda *c, uint64_t known)
 {
 	uint64_t now, used;
@@ -54,7 +59,7 @@ static void ask_nvml(struct cuda *c, uint64_t known)
 	if (!c->observed.has_nvml)
 		return;
 	now = frag_clock_ns();
-	if (now - c->nvml_asked_ns < NVML_NS || !frag_nvml_used(&c->nvml, &used))
+	if (now - c->nvml_asked_ns < NVML_NS || !nvml_used(c, &used))
 		return;
 	c->nvml_asked_ns = now;
 	c->observed.nvml_at_bytes = known;
@@ -180,17 +185,22 @@ static int describe(struct cuda *c, struct frag_err *err)
 {
 	struct cudaDeviceProp prop;
 	int driver = 0, runtime = 0;
-	char pci[32] = "", version[32];
+	char pci[32] = "";
+	const char *version = "of unknown version";
+	const struct frag_nvml *nvml;
 
 	FRAG_TRY(RT(err, cudaGetDeviceProperties, &prop, c->cfg.ordinal));
 	FRAG_TRY(RT(err, cudaDeviceGetPCIBusId, pci, (int)sizeof(pci), c->cfg.ordinal));
 	FRAG_TRY(RT(err, cudaDriverGetVersion, &driver));
 	FRAG_TRY(RT(err, cudaRuntimeGetVersion, &runtime));
-	frag_nvml_open(&c->nvml, pci, version, sizeof(version));
+	nvml = frag_nvml_shared();
+	c->nvml_card = nvml ? frag_nvml_at(nvml, pci) : NULL;
+	if (nvml && *frag_nvml_driver(nvml))
+		version = frag_nvml_driver(nvml);
 	snprintf(c->name, sizeof(c->name), "%.95s", prop.name);
 	snprintf(c->driver, sizeof(c->driver), "driver %.31s (CUDA %d.%d), runtime %d.%d, sm_%d%d",
-		 *version ? version : "of unknown version", driver / 1000, driver % 100 / 10,
-		 runtime / 1000, runtime % 100 / 10, prop.major, prop.minor);
+		 version, driver / 1000, driver % 100 / 10, runtime / 1000, runtime % 100 / 10,
+		 prop.major, prop.minor);
 	return 0;
 }
 
@@ -202,7 +212,7 @@ static int measure_start(struct cuda *c, struct frag_err *err)
 	c->free_at_start_bytes = left;
 	c->total_bytes = total;
 	c->context_bytes = total - left;
-	c->observed.has_nvml = frag_nvml_used(&c->nvml, &c->nvml_start_bytes);
+	c->observed.has_nvml = nvml_used(c, &c->nvml_start_bytes);
 	c->limit_bytes = UINT64_MAX;
 	if (!c->cfg.total_bytes)
 		return 0;
@@ -226,7 +236,7 @@ int frag_cuda_count_from_here(struct cuda *c, struct frag_err *err)
 
 	FRAG_TRY(RT(err, cudaMemGetInfo, &left, &total));
 	c->free_at_start_bytes = left + held;
-	if (c->observed.has_nvml && frag_nvml_used(&c->nvml, &used))
+	if (c->observed.has_nvml && nvml_used(c, &used))
 		c->nvml_start_bytes = used - FRAG_MIN(used, held);
 	return 0;
 }

@@ -22,7 +22,7 @@
 #include <frag/clock.h>
 #include <frag/device.h>
 
-#include "nvml.h"
+#include "device/nvml.h"
 #include "lib/addr_map.h"
 #include "lib/slab.h"
 #include "device/sim/uvm_resident.h"
@@ -137,7 +137,7 @@ struct cuda {
 
 	struct cuda_core core;
 	struct cuda_content content;
-	struct nvml nvml;
+	void *nvml_card; /* NULL: NVML does not know it */
 	struct frag_dev_observed observed;
 	uint64_t observed_bytes; /* the most that was reserved when cudaMemGetInfo was asked */
 	uint64_t nvml_start_bytes, nvml_asked_ns;
