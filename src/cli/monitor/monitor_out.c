@@ -29,7 +29,8 @@ static void describe(unsigned pid, char *name, size_t name_cap, char *user, size
 {
 	char path[40];
 	struct stat st;
-	struct passwd *pw;
+	struct passwd of, *pw = NULL;
+	char text[1024];
 	FILE *f;
 
 	name[0] = user[0] = '\0';
@@ -41,8 +42,7 @@ static void describe(unsigned pid, char *name, size_t name_cap, char *user, size
 		fclose(f);
 	frag_clean_text(name, strlen(name));
 	snprintf(path, sizeof(path), "/proc/%u", pid);
-	pw = *name && !stat(path, &st) ? getpwuid(st.st_uid) : NULL;
-	if (pw)
+	if (*name && !stat(path, &st) && !getpwuid_r(st.st_uid, &of, text, sizeof(text), &pw) && pw)
 		snprintf(user, user_cap, "%s", pw->pw_name);
 }
 

@@ -200,7 +200,7 @@ void frag_sweep_worker_end(struct frag_sweep_worker *w, char *why)
 {
 	int status = 0;
 
-	strcpy(why, "its worker ended");
+	snprintf(why, 120, "its worker ended");
 	if (!w->pid)
 		return;
 	close(w->to);
@@ -213,7 +213,7 @@ void frag_sweep_worker_end(struct frag_sweep_worker *w, char *why)
 	else if (!WIFEXITED(status) || WEXITSTATUS(status))
 		snprintf(why, 120, "its worker ended with status %d", WEXITSTATUS(status));
 	else
-		strcpy(why, "host memory exhausted");
+		snprintf(why, 120, "host memory exhausted");
 	frag_host_free(w->answer);
 	*w = (struct frag_sweep_worker){ .task = SIZE_MAX };
 }
