@@ -51,4 +51,5 @@ const struct frag_policy_ops frag_policy_rmm_fixed = {
 	.params_size = sizeof(struct params),
 	.create = create,
 	FRAG_EQUAL_OPS,
+	.trim = frag_upstream_op_trim,
 };

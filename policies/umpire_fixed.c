@@ -2,7 +2,7 @@
 /*
  * Umpire's FixedPool: objects of one size, the lowest free one of the newest
  * sub-pool first. The rules are in slotpool.h; this file is the policy around one
- * such pool (LLNL/Umpire src/umpire/strategy/FixedPool.cpp, 2026).
+ * such pool (LLNL/Umpire src/umpire/strategy/FixedPool.cpp).
  *
  * The source takes requests of exactly the object size; here smaller ones get a
  * whole object, too, and larger ones are refused. The sub-pool of the constructor
@@ -38,7 +38,15 @@ static int create(const struct frag_policy_env *env, const void *params, void **
 
 	FRAG_TRY(frag_upstream_create(env, p->upstream, &parts, self, err));
 	frag_slotpool_init(&((struct fixed *)*self)->pool, *self, p->object, p->objects);
+	((struct fixed *)*self)->pool.e.gives_back = true;
 	return 0;
+}
+
+static int trim(void *self, uint16_t pool, struct frag_err *err)
+{
+	/* it knows no private pools: an empty_cache of one is of all */
+	FRAG_TRY(frag_slotpool_give_back(&((struct fixed *)self)->pool, err));
+	return frag_upstream_op_trim(self, pool, err);
 }
 
 const struct frag_policy_ops frag_policy_umpire_fixed = {
@@ -50,4 +58,5 @@ const struct frag_policy_ops frag_policy_umpire_fixed = {
 	.params_size = sizeof(struct params),
 	.create = create,
 	FRAG_EQUAL_OPS,
+	.trim = trim,
 };

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Umpire's MixedPool (LLNL/Umpire src/umpire/strategy/MixedPool.cpp, 2026).
+ * Umpire's MixedPool (LLNL/Umpire src/umpire/strategy/MixedPool.cpp).
  *
  *	Fixed pools (slotpool.h) of 256 B, 4 KiB and 64 KiB: from the smallest on,
  *	times 16, up to 128 KiB, each with min(2048, 2 MiB / object) objects to a
  *	sub-pool, as long as that is more than one. A request goes to the smallest
  *	that is not smaller, everything above to a QuickPool (quickcore.h) that
  *	coalesces when all of it is free. Every fixed pool takes its first sub-pool at
- *	the start, smallest first.
+ *	the start, smallest first. Its release() is empty, so trim gives nothing back; the
+ *	QuickPool releases its free chunks where it is refused one, as ever.
  *
  * Structure: the pools share one upstream; chunk->owner tells whose a chunk is.
  * A handle of a fixed pool has its lowest bit set, because a QuickPool part may
@@ -140,13 +141,6 @@ static int mixed_free(void *self, const struct frag_block *block, struct frag_er
 	return 0;
 }
 
-static int mixed_trim(void *self, uint16_t pool, struct frag_err *err)
-{
-	/* it knows no private pools: an empty_cache of one is of all */
-	FRAG_TRY(frag_quick_give_back(&((struct mixed *)self)->q, err));
-	return frag_upstream_op_trim(self, pool, err);
-}
-
 /* ---- looking at it ------------------------------------------------------------------------- */
 
 static void inside(void *self, const struct frag_chunk *c, const struct frag_visitor *v)
@@ -232,5 +226,5 @@ const struct frag_policy_ops frag_policy_umpire_mixed = {
 	.alloc = mixed_alloc,
 	.free = mixed_free,
 	.free_requested = mixed_free_requested,
-	.trim = mixed_trim,
+	.trim = frag_upstream_op_trim,
 };

@@ -13,10 +13,11 @@ void frag_equal_release(struct frag_equal *e)
 void frag_equal_inside(const struct frag_chunk *c, const struct frag_visitor *v)
 {
 	const struct frag_equal *e = c->owner;
+	uint64_t releasable = e->gives_back && e->ops->idle(c) ? e->block_bytes : 0;
 
 	for (uint64_t i = 0; i < e->chunk_blocks; i++)
 		v->block(v->ctx, c->addr + i * e->block_bytes, e->block_bytes, e->ops->state(c, i),
-			 0);
+			 releasable);
 }
 
 void frag_equal_usage(const struct frag_equal *e, struct frag_usage *out)
@@ -27,7 +28,9 @@ void frag_equal_usage(const struct frag_equal *e, struct frag_usage *out)
 	out->allocated_bytes += e->live_count * e->block_bytes;
 	out->waiting_bytes += e->waiting_count * e->block_bytes;
 	out->free_bytes += free_count * e->block_bytes;
-	out->non_releasable_bytes += free_count * e->block_bytes;
+	out->releasable_bytes += e->idle_count * e->chunk_blocks * e->block_bytes;
+	out->non_releasable_bytes +=
+		(free_count - e->idle_count * e->chunk_blocks) * e->block_bytes;
 	out->blocks_count += blocks;
 	if (free_count)
 		out->largest_free_bytes = FRAG_MAX(out->largest_free_bytes, e->block_bytes);
@@ -35,19 +38,21 @@ void frag_equal_usage(const struct frag_equal *e, struct frag_usage *out)
 
 int frag_equal_check(struct frag_equal *e, struct frag_err *err)
 {
-	uint64_t chunks = 0, live = 0, waiting = 0;
+	uint64_t chunks = 0, live = 0, waiting = 0, idle = 0;
 
 	for (struct frag_chunk *c = frag_upstream_first(e->up); c;
 	     c = frag_upstream_next(e->up, c)) {
 		if (c->owner != e)
 			continue;
 		chunks++;
+		idle += e->gives_back && e->ops->idle(c);
 		if (c->bytes != e->block_bytes * e->chunk_blocks)
 			return frag_fail(err, FRAG_ECHECK, "chunk 0x%llx has a wrong size",
 					 (unsigned long long)c->addr);
 	}
 	FRAG_TRY(e->ops->check(e, &live, &waiting, err));
-	if (chunks != e->chunks_count || live != e->live_count || waiting != e->waiting_count)
+	if (chunks != e->chunks_count || live != e->live_count || waiting != e->waiting_count ||
+	    idle != e->idle_count)
 		return frag_fail(err, FRAG_ECHECK, "counters differ from the blocks of %llu bytes",
 				 (unsigned long long)e->block_bytes);
 	return 0;

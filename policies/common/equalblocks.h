@@ -2,8 +2,8 @@
 /*
  * What pools of blocks of one size have in common, many blocks to a chunk of an upstream:
  * rmm-fixed and the bins of rmm-binning (fixedblocks.h), umpire-fixed and the fixed pools of
- * umpire-mixed (slotpool.h). Which free block a request gets is the pool's own; nothing is merged
- * and nothing given back.
+ * umpire-mixed (slotpool.h). Which free block a request gets is the pool's own; nothing is merged.
+ * A pool with gives_back set gives its idle chunks back when it is trimmed, the others nothing.
  *
  * Several pools may share an upstream; chunk->owner tells whose a chunk is, chunk->head is one
  * block of host memory.
@@ -18,6 +18,8 @@ struct frag_equal {
 	struct frag_upstream *up;
 	uint64_t block_bytes, chunk_blocks; /* chunk_blocks: blocks of a chunk */
 	uint64_t chunks_count, live_count, waiting_count;
+	uint64_t idle_count; /* chunks without a live or waiting block, of pools that give back */
+	bool gives_back;
 };
 
 struct frag_equal_ops {
@@ -29,6 +31,7 @@ struct frag_equal_ops {
 	void (*free_requested)(struct frag_equal *e, const struct frag_block *block);
 	void (*free)(struct frag_equal *e, const struct frag_block *block);
 	enum frag_block_state (*state)(const struct frag_chunk *c, uint64_t number);
+	bool (*idle)(const struct frag_chunk *c); /* only where pools can give back */
 	/* Its own structure, and the number of live and waiting blocks that it finds. */
 	int (*check)(struct frag_equal *e, uint64_t *live, uint64_t *waiting, struct frag_err *err);
 	void (*release)(struct frag_equal *e);
@@ -64,7 +67,6 @@ int frag_equal_op_check(void *self, struct frag_err *err);
 	}
 #define FRAG_EQUAL_OPS \
 	FRAG_UPSTREAM_OPS, .alloc = frag_equal_op_alloc, .free = frag_equal_op_free, \
-			   .free_requested = frag_equal_op_free_requested, \
-			   .trim = frag_upstream_op_trim
+			   .free_requested = frag_equal_op_free_requested
 
 #endif

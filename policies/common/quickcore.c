@@ -150,10 +150,14 @@ int frag_quick_alloc(struct frag_quick *q, const struct frag_request *req, struc
 {
 	enum frag_class cls;
 	struct frag_part *p;
+	int rc = FRAG_OOM;
 
-	if (FRAG_UNLIKELY(req->bytes > FRAG_UPSTREAM_MAX))
-		return FRAG_OOM;
-	FRAG_TRY(core_alloc(q, rounded(q, req->bytes), req->stream, &p, &cls, err));
+	if (FRAG_LIKELY(req->bytes <= FRAG_UPSTREAM_MAX))
+		rc = core_alloc(q, rounded(q, req->bytes), req->stream, &p, &cls, err);
+	if (FRAG_UNLIKELY(rc)) {
+		q->size_lost |= q->by_address && rc == FRAG_OOM;
+		return rc;
+	}
 	frag_part_grant(p, req->stream, cls, out);
 	return 0;
 }
@@ -232,6 +236,7 @@ int frag_quick_free(struct frag_quick *q, const struct frag_block *block, struct
 	s = (struct frag_coalesce_state){ .actual = q->actual_bytes,
 					  .releasable = q->releasable_bytes,
 					  .aligned_hwm = q->aligned_hwm,
+					  .size_lost = q->size_lost,
 					  .releasable_count = frag_bset_count(&q->whole) };
 	size = frag_coalesce_size(&q->p.coalesce, &s);
 	return size ? coalesce(q, size, err) : 0;
@@ -241,19 +246,20 @@ int frag_quick_free(struct frag_quick *q, const struct frag_block *block, struct
 
 void frag_quick_visit(const struct frag_chunk *c, const struct frag_visitor *v)
 {
-	frag_parts_visit(c, v, true);
+	frag_parts_visit(c, v, ((const struct frag_quick *)c->owner)->gives_back);
 }
 
 void frag_quick_usage(const struct frag_quick *q, struct frag_usage *out)
 {
 	uint64_t free_bytes = q->actual_bytes - q->live_bytes - q->waiting_bytes;
+	uint64_t releasable = q->gives_back ? q->releasable_bytes : 0;
 	struct frag_bset_pos last = frag_bset_last(&q->free);
 
 	out->allocated_bytes += q->live_bytes;
 	out->waiting_bytes += q->waiting_bytes;
 	out->free_bytes += free_bytes;
-	out->releasable_bytes += q->releasable_bytes;
-	out->non_releasable_bytes += free_bytes - q->releasable_bytes;
+	out->releasable_bytes += releasable;
+	out->non_releasable_bytes += free_bytes - releasable;
 	out->blocks_count += frag_slab_live(&q->parts);
 	if (last.leaf)
 		out->largest_free_bytes = FRAG_MAX(out->largest_free_bytes, frag_bset_size(last));
@@ -304,7 +310,7 @@ static bool percent_reached(uint64_t percent, const struct frag_coalesce_state *
 	if (!percent)
 		return false;
 	if (percent == 100)
-		return s->actual == s->releasable;
+		return s->actual == s->releasable && !s->size_lost;
 	return s->releasable >= (uint64_t)((float)percent / 100.0f * (float)s->actual);
 }
 
@@ -401,5 +407,6 @@ int frag_quick_create(const struct frag_policy_env *env, const void *params, boo
 
 	FRAG_TRY(frag_upstream_create(env, p->upstream, &parts, self, err));
 	frag_quick_init(pool_of(*self), *self, &p->pool, by_address);
+	pool_of(*self)->gives_back = true;
 	return 0;
 }

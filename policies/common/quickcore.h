@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Umpire's pools with coalescing heuristics (LLNL/Umpire src/umpire/strategy/QuickPool.cpp,
- * DynamicPoolList.cpp, DynamicSizePool.hpp, 2026): the policies quickpool and dynamicpool, and a
+ * DynamicPoolList.cpp, DynamicSizePool.hpp): the policies quickpool and dynamicpool, and a
  * part of umpire-mixed.
  *
  *	Sizes are rounded up to the alignment (16 B). Best fit over all free parts;
@@ -20,7 +20,9 @@
  *	would only be replaced by one of its size: the source, which asks the heuristic
  *	again afterwards, would go on with that for ever. DynamicPoolList: the same if there are
  *	two releasable chunks or more. Chunks are released smallest first, oldest among
- *	equals (QuickPool), or in order of address (DynamicPoolList).
+ *	equals (QuickPool), or in order of address (DynamicPoolList). DynamicPoolList asks at 100 %
+ *	whether nothing is handed out, by a counter that a refused request raises for good: after
+ *	the first out of memory it never coalesces again.
  *
  * Structure: parts of chunks (parts.h); all free ones in a set by (size, stamp),
  * those that are whole chunks in a second one. A stamp counts insertions, or is the address.
@@ -53,6 +55,7 @@ struct frag_coalesce {
 /* What a heuristic looks at. */
 struct frag_coalesce_state {
 	uint64_t actual, releasable, aligned_hwm, releasable_count;
+	bool size_lost; /* so 100 percent is never reached */
 };
 /* 0: do nothing; else the size to coalesce to. */
 uint64_t frag_coalesce_size(const struct frag_coalesce *c, const struct frag_coalesce_state *s);
@@ -96,6 +99,8 @@ struct frag_quick {
 	uint64_t releasable_bytes;
 	uint64_t aligned_hwm; /* of live + waiting bytes */
 	bool growing;	      /* inside a call of the upstream */
+	bool gives_back;      /* on trim */
+	bool size_lost;	      /* DynamicPoolList, after a refusal: see above */
 };
 
 void frag_quick_init(struct frag_quick *q, struct frag_upstream *up,

@@ -38,7 +38,9 @@ static int grow(struct frag_equal *e, uint32_t stream, struct frag_err *err)
 	}
 	p->chunk->owner = e;
 	p->chunk->head = p;
-	p->number = e->chunks_count++;
+	p->number = s->numbers_count++;
+	e->chunks_count++;
+	e->idle_count += e->gives_back;
 	p->free_count = e->chunk_blocks;
 	p->words_count = words;
 	p->waits = p->free + words;
@@ -82,6 +84,7 @@ static int alloc(struct frag_equal *e, uint32_t stream, struct frag_block *out,
 		cls = FRAG_CLASS_GROW;
 	}
 	p = frag_bset_value(at);
+	e->idle_count -= e->gives_back && p->free_count == e->chunk_blocks;
 	out->addr = p->chunk->addr + take_lowest(p) * e->block_bytes;
 	if (!p->free_count)
 		frag_bset_erase_at(&s->open, at);
@@ -129,6 +132,32 @@ static void release_object(struct frag_equal *e, const struct frag_block *block)
 	p->lowest = FRAG_MIN(p->lowest, word);
 	if (!p->free_count++)
 		frag_bset_insert(&s->open, p->number, 0, p);
+	e->idle_count += e->gives_back && p->free_count == e->chunk_blocks;
+}
+
+int frag_slotpool_give_back(struct frag_slotpool *s, struct frag_err *err)
+{
+	struct frag_equal *e = &s->e;
+	struct frag_bset_pos at = frag_bset_first(&s->open);
+	int rc = 0;
+
+	while (!rc && at.leaf) {
+		struct subpool *p = frag_bset_value(at);
+		uint64_t number = p->number;
+		bool gone = false;
+
+		if (p->free_count == e->chunk_blocks) {
+			rc = frag_upstream_give(e->up, p->chunk, &gone, err);
+			if (!gone)
+				return rc;
+			frag_bset_erase(&s->open, number, 0);
+			frag_host_free(p);
+			e->chunks_count--;
+			e->idle_count--;
+		}
+		at = frag_bset_lower(&s->open, number + 1, 0);
+	}
+	return rc;
 }
 
 /* ---- looking at it ------------------------------------------------------------------ */
@@ -141,6 +170,12 @@ static enum frag_block_state state_of(const struct frag_chunk *c, uint64_t numbe
 	return p->free[word] & bit    ? FRAG_STATE_FREE
 	       : p->waits[word] & bit ? FRAG_STATE_WAITING
 				      : FRAG_STATE_LIVE;
+}
+
+static bool idle(const struct frag_chunk *c)
+{
+	return ((const struct subpool *)c->head)->free_count ==
+	       ((const struct frag_equal *)c->owner)->chunk_blocks;
 }
 
 static int check_subpool(const struct frag_equal *e, const struct subpool *p, uint64_t *live,
@@ -190,6 +225,7 @@ static const struct frag_equal_ops slot_ops = {
 	.free_requested = free_requested,
 	.free = release_object,
 	.state = state_of,
+	.idle = idle,
 	.check = check,
 	.release = release,
 };

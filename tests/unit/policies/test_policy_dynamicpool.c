@@ -76,6 +76,25 @@ static void coalesces_at_blocks(void **state)
 	crig_close(&rig);
 }
 
+/* Umpire's counter of what is handed out counts a refused request for ever: it is never 0 again. */
+static void never_after_a_refusal(void **state)
+{
+	struct frag_block a, b, c;
+
+	for (int refused = 0; refused < 2; refused++) {
+		(void)state;
+		crig_open(&rig, "dynamicpool:first=4M", 64 * MIB, 0);
+		a = crig_alloc(&rig, 4 * MIB, 0);
+		b = crig_alloc(&rig, 4 * MIB, 0);
+		if (refused)
+			assert_int_equal(crig_try(&rig, 64 * MIB, 0, &c), FRAG_OOM);
+		crig_free(&rig, &a);
+		crig_free(&rig, &b);
+		assert_int_equal(crig_check(&rig).segments_count, refused ? 2 : 1);
+		crig_close(&rig);
+	}
+}
+
 /* ---- a model: one chunk as a map of 4 KiB units ------------------------------------------- */
 
 #define UNITS 2048u
@@ -141,6 +160,7 @@ int main(void)
 		cmocka_unit_test(lowest_of_equals),
 		cmocka_unit_test(coalesces_to_high_water_mark),
 		cmocka_unit_test(coalesces_at_blocks),
+		cmocka_unit_test(never_after_a_refusal),
 		cmocka_unit_test(equals_the_model),
 	};
 
