@@ -402,9 +402,13 @@ cppcheck: $(GENERATED)
 		-j 2 $(LIB_SRC) $(COMMON_SRC) $(POLICY_SRC) $(CLI_SRC)
 	@echo 'cppcheck: clean'
 
+# The analyzer's default of 225,000 nodes a function takes three times as long and has found nothing more
+# here; `make tidy TIDY_NODES=225000` before a release.
+TIDY_NODES ?= 75000
 tidy: $(GENERATED)
 	$(Q)printf '%s\n' $(LIB_SRC) $(COMMON_SRC) $(POLICY_SRC) $(CLI_SRC) | xargs -P 2 -I@ \
-		clang-tidy --quiet @ -- -std=c17 $(CPPFLAGS) -DFRAG_VERSION='""' 2> $(B)/tidy.err || { cat $(B)/tidy.err >&2; exit 1; }
+		clang-tidy --quiet --extra-arg=-Xclang --extra-arg=-analyzer-config --extra-arg=-Xclang \
+			--extra-arg=max-nodes=$(TIDY_NODES) @ -- -std=c17 $(CPPFLAGS) -DFRAG_VERSION='""' 2> $(B)/tidy.err || { cat $(B)/tidy.err >&2; exit 1; }
 	@echo 'tidy: clean'
 
 docs-check: $(B)/cufrag
