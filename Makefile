@@ -66,7 +66,7 @@ CPPFLAGS += -D_GNU_SOURCE -Isrc/include -Isrc -Ipolicies -Ipolicies/common -I$(G
 ALL_CFLAGS  := -std=c17 $(WARN) $(CFLAGS_$(BUILD)) $(CFLAGS)
 # as needed: libarchive is opened when a compressed file is (src/trace/input/archive_lib.c)
 ALL_LDFLAGS := -rdynamic -Wl,--as-needed $(LDFLAGS_$(BUILD)) $(LDFLAGS)
-LDLIBS   := $(PKG_LD) -lm -lpthread -ldl
+LDLIBS   := $(PKG_LD) -lm -lpthread -ldl -lrt
 
 # ---- CUDA: auto takes a complete toolkit if there is one; both outcomes build ----
 NVCC ?= $(firstword $(wildcard $(CUDA_HOME)/bin/nvcc) $(shell command -v nvcc 2>/dev/null) $(wildcard /usr/local/cuda/bin/nvcc))
@@ -205,7 +205,7 @@ $(B)/cufrag: $(CLI_OBJ) $(B)/libcufrag.a $(B)/cli_objects
 # What `record` puts into the user's program: the recorder, the pretended card as a library of its own, with the
 # parts of base and device that it needs, and the Python files beside it. All of it is inside the program
 # (gen/nogpu_file_list.inc has FRAG_ENTRY("NAME", number) for each), which writes it into the user's cache.
-NOGPU_FILES := $(B)/libcufrag_nogpu.so $(if $(wildcard src/record/cufrag_record.c),$(B)/libcufrag_record.so) $(wildcard scripts/record_torch.py) $(sort $(wildcard src/nogpu/python/*.py src/nogpu/python/*.cpp))
+NOGPU_FILES := $(B)/libcufrag_nogpu.so $(B)/libcufrag_record.so $(wildcard scripts/record_torch.py) $(sort $(wildcard src/nogpu/python/*.py src/nogpu/python/*.cpp))
 NOGPU_OBJ   := $(patsubst %.c,$(B)/pic/%.o,$(sort $(wildcard src/nogpu/*.c)))
 NOGPU_PARTS := $(patsubst %.c,$(B)/pic/%.o,$(sort $(wildcard src/base/*.c src/lib/*.c src/device/*.c src/device/sim/*.c)))
 $(B)/pic/%.o: %.c $(B)/flags
@@ -217,9 +217,10 @@ $(B)/pic/parts.a: $(NOGPU_PARTS)
 $(B)/libcufrag_nogpu.so: $(NOGPU_OBJ) $(B)/pic/parts.a
 	$(call say,LD,$@)
 	$(Q)$(CC) -shared -Wl,-soname,libcufrag_nogpu.so -Wl,-z,defs -o $@ $(NOGPU_OBJ) $(B)/pic/parts.a -ldl -lpthread -lm
-$(B)/libcufrag_record.so: $(B)/pic/src/record/cufrag_record.o
+RECORD_OBJ  := $(patsubst %.c,$(B)/pic/%.o,$(sort $(wildcard src/record/*.c)) src/base/live_page.c)
+$(B)/libcufrag_record.so: $(RECORD_OBJ)
 	$(call say,LD,$@)
-	$(Q)$(CC) -shared -Wl,-soname,libcufrag_record.so -Wl,-z,defs -o $@ $< -ldl -lpthread
+	$(Q)$(CC) -shared -Wl,-soname,libcufrag_record.so -Wl,-z,defs -o $@ $^ -ldl -lpthread -lrt
 $(GEN)/nogpu_file_list.inc: FORCE | $(GEN)
 	$(call renew,i=0; for f in $(notdir $(NOGPU_FILES)); do echo "FRAG_ENTRY(\"$$f\"$(comma) $$i)"; i=$$((i+1)); done)
 $(B)/obj/nogpu_files.o: $(NOGPU_FILES) $(GEN)/nogpu_file_list.inc Makefile
@@ -269,7 +270,7 @@ $(B)/tests/fuzz/%: $(B)/obj/tests/fuzz/%.o $(filter %.o,$(FUZZ_MAIN)) $(B)/libcu
 $(B)/obj/tests/%.o: CPPFLAGS += -I. -Itests/support -DFRAG_SHARED_TRACES='"$(SHARED_TRACES)"' -DFRAG_VERSION='"test"'
 $(patsubst tests/%.c,$(B)/obj/tests/%.o,$(TEST_SRC)) $(SUPPORT_OBJ): $(B)/test_flags
 
--include $(patsubst %.o,%.d,$(LIB_OBJ) $(CLI_OBJ) $(SUPPORT_OBJ) $(NOGPU_OBJ) $(NOGPU_PARTS) $(B)/pic/src/record/cufrag_record.o) \
+-include $(patsubst %.o,%.d,$(LIB_OBJ) $(CLI_OBJ) $(SUPPORT_OBJ) $(NOGPU_OBJ) $(NOGPU_PARTS) $(RECORD_OBJ)) \
 	$(patsubst tests/%.c,$(B)/obj/tests/%.d,$(TEST_SRC) $(FUZZ_SRC) tests/fuzz/replay_main.c) \
 	$(patsubst %.cu,$(B)/%.d,$(KERNEL_SRC))
 .SECONDARY:

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Dependencies point one way:
 #	base <- lib <- device, trace, metrics <- replay <- verify <- plan <- report <- explain <- cli <- main
-#	device <- nogpu; replay <- live; mpi <- cli
+#	device <- nogpu; replay <- live; base <- record; mpi <- cli
 # Checks every #include of the sources against that:
 #	- a quoted include names a header beside the file, or one of a layer that is allowed
 #	- policies include <frag/…>, src/lib and files of policies/ only
@@ -19,6 +19,7 @@ find src policies kernels \( -name '*.c' -o -name '*.h' -o -name '*.cu' -o -name
 		allowed["lib"] = "lib base"
 		allowed["device"] = "device lib base"
 		allowed["nogpu"] = "nogpu device lib base"
+		allowed["record"] = "record base"
 		allowed["trace"] = "trace lib base"
 		allowed["metrics"] = "metrics lib base"
 		allowed["replay"] = "replay trace device metrics lib base"

@@ -21,7 +21,8 @@ struct frag_record_options {
 	const char *ranks;
 	unsigned world;
 	const char *values;
-	bool torch, no_pool;
+	bool torch, no_pool, stacks;
+	enum { FRAG_RECORD_AUTO, FRAG_RECORD_CUPTI, FRAG_RECORD_PRELOAD } by;
 };
 
 /* The rows of these options, for the tables of a command that has the struct at offset 0. */
@@ -54,6 +55,9 @@ void frag_record_folder_remove(const char *folder);
 /* All NAME.csv, or NAME.pickle, in the folder as one trace. Errors: FRAG_EINPUT if nothing is there. */
 int frag_record_gather(const struct frag_cli *cli, const char *folder, bool pickles,
 		       struct frag_trace **out, struct frag_err *err);
+
+/* Frames of programs ("main+0x1f2a" in their file) get source file and line, where those are known. */
+int frag_record_symbols(struct frag_trace *trace, struct frag_err *err);
 
 /* ---- without a GPU (nogpu_*.c) ---------------------------------------------------- */
 

@@ -2,9 +2,20 @@
 /* record: any CUDA program, by the library src/record put into it. The way of those that name none. */
 #include "record.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+
+static const char *const by_words[] = { "auto", "cupti", "preload", NULL };
 
 const struct frag_arg frag_record_cuda_rows[] = {
+	{ FRAG_ARG_WORD, "by", FRAG_ARG_AT(struct frag_record_options, by), .words = by_words,
+	  .value = "WAY", .def = "auto",
+	  .help = "how calls of the driver are seen: cupti, preload (its entry points, "
+		  "interposed), "
+		  "or auto: cupti, and preload where that is missing or taken" },
+	{ FRAG_ARG_FLAG, "stacks", FRAG_ARG_AT(struct frag_record_options, stacks),
+	  .help = "also keep the host stack of each allocation: larger and slower" },
 	{ FRAG_ARG_FLAG, "torch", FRAG_ARG_AT(struct frag_record_options, torch),
 	  .help = "use PyTorch's own recorder: requests, not segments; PROGRAM is python or a "
 		  ".py" },
@@ -24,16 +35,42 @@ static bool asked(const struct frag_record_options *o)
 	return !o->no_gpu && !o->torch;
 }
 
+/* The loader takes blanks and colons for the ends of names. */
+static bool can_preload(const char *library)
+{
+	return !strpbrk(library, " :");
+}
+
+/* In front of what is preloaded anyway. */
+static void preload(const char *library)
+{
+	const char *others = getenv("LD_PRELOAD");
+	char *all = NULL;
+
+	if (asprintf(&all, "%s%s%s", library, others && *others ? ":" : "", others ? others : "") <
+	    0)
+		return;
+	setenv("LD_PRELOAD", all, 1);
+	free(all);
+}
+
 static void prepare(const void *ctx)
 {
 	const struct job *j = ctx;
 
 	setenv("CUFRAG_RECORD_CUDA", j->stem, 1);
-	setenv("CUDA_INJECTION64_PATH", j->library, 1);
+	setenv("CUFRAG_RECORD_BY", by_words[j->o->by], 1);
+	if (j->o->by != FRAG_RECORD_PRELOAD)
+		setenv("CUDA_INJECTION64_PATH", j->library, 1);
+	if (j->o->by != FRAG_RECORD_CUPTI && can_preload(j->library))
+		preload(j->library);
+	if (j->o->stacks)
+		setenv("CUFRAG_RECORD_STACKS", "1", 1);
 	if (!j->o->no_pool)
 		return;
 	setenv("PYTORCH_NO_CUDA_MEMORY_CACHING", "1", 1);
-	setenv("XLA_PYTHON_CLIENT_ALLOCATOR", "platform", 1);
+	/* not platform: it asks for whole units of 2 MiB */
+	setenv("XLA_PYTHON_CLIENT_ALLOCATOR", "cuda_async", 1);
 	setenv("XLA_PYTHON_CLIENT_PREALLOCATE", "false", 1);
 	setenv("TF_GPU_ALLOCATOR", "cuda_malloc_async", 1);
 }
@@ -46,7 +83,8 @@ static int run(const struct frag_cli *cli, const struct frag_record_options *o, 
 	int rc = 0;
 
 	if (o->frames)
-		return frag_fail(err, FRAG_EUSAGE, "--frames needs --torch or --no-gpu");
+		return frag_fail(err, FRAG_EUSAGE,
+				 "--frames needs --torch or --no-gpu; --stacks keeps host stacks");
 	FRAG_TRY(frag_nogpu_home_open(&home, err));
 	*status = 0;
 	j.library = frag_path_join(home.home, "libcufrag_record.so");
@@ -54,12 +92,23 @@ static int run(const struct frag_cli *cli, const struct frag_record_options *o, 
 		rc = frag_fail_nomem(err, "path");
 	if (!rc)
 		rc = frag_record_folder(j.folder, sizeof(j.folder), err);
+	if (!rc && o->by == FRAG_RECORD_PRELOAD && !can_preload(j.library))
+		rc = frag_fail(err, FRAG_EUSAGE,
+			       "'%.200s' cannot be preloaded, because of a blank or colon in its "
+			       "path; "
+			       "set XDG_CACHE_HOME to another folder",
+			       j.library);
 	if (!rc) {
 		snprintf(j.stem, sizeof(j.stem), "%s/cuda", j.folder);
 		rc = frag_record_launch(cli, program, prepare, &j, status, err);
 	}
 	if (!rc)
 		rc = frag_record_gather(cli, j.folder, false, out, err);
+	if (!rc && o->stacks) {
+		rc = frag_record_symbols(*out, err);
+		if (rc)
+			frag_trace_destroy(*out);
+	}
 	if (rc == FRAG_EINPUT && *status)
 		frag_err_prefix(err, "the program ended with status %d", *status);
 	frag_record_folder_remove(j.folder);

@@ -38,6 +38,7 @@ struct frag_log_entry {
 	uint64_t stream;
 	uint64_t time_us; /* any origin; Unix time from 2001 on is kept as that */
 	uint64_t line;	  /* for messages; or an offset, see frag_log_init */
+	uint32_t stack;	  /* of the log, below 1 << 24; 0 = none */
 };
 
 struct frag_log_dev;

@@ -220,6 +220,7 @@ int frag_log_add(struct frag_log *log, const struct frag_log_entry *e, struct fr
 	switch (e->action) {
 	case FRAG_LOG_ALLOC:
 		ev.kind = FRAG_EV_ALLOC;
+		ev.stack = e->stack & 0xffffffu;
 		return add_alloc(log, dev, e, ev, err);
 	case FRAG_LOG_FREE:
 		ev.kind = FRAG_EV_FREE;

@@ -2,7 +2,8 @@
 /*
  * A log of one's own as CSV: one allocation or free per line. A header may name the columns, in any
  * order, others are passed over; without one they are action,id,size,stream,time_us. What is missing
- * at the end of a line, or empty, is unknown. Lines that begin with # are remarks.
+ * at the end of a line, or empty, is unknown. Lines that begin with # are remarks, some of which tell
+ * stacks (log_stacks.h), whose numbers are in a column of that name.
  *
  *	alloc,7,1048576,0,1200
  *	free,7
@@ -11,21 +12,24 @@
 #include <strings.h>
 
 #include "trace/log/log.h"
+#include "trace/log/log_stacks.h"
 
 #define COLUMNS_MAX 32u
 #define LINE_MAX_BYTES 4096u
 
-enum column { ACTION, ID, SIZE, STREAM, TIME, DEVICE, COLUMN_COUNT, OTHER = COLUMN_COUNT };
+enum column { ACTION, ID, SIZE, STREAM, TIME, DEVICE, STACK, COLUMN_COUNT, OTHER = COLUMN_COUNT };
 
 static const char *const column_names[COLUMN_COUNT][4] = {
 	{ "action" },	     { "id", "address", "addr", "pointer" },
 	{ "size", "bytes" }, { "stream" },
 	{ "time_us" },	     { "device" },
+	{ "stack" },
 };
 
 struct reader {
 	struct frag_log log;
 	struct frag_log_lines lines;
+	struct frag_log_stacks *stacks; /* NULL: none */
 	enum column columns[COLUMNS_MAX];
 	unsigned columns_count;
 };
@@ -99,6 +103,8 @@ static int read_entry(struct reader *r, struct frag_err *err)
 	e.device = value[DEVICE] == FRAG_LOG_UNKNOWN ? 0 : (uint32_t)value[DEVICE];
 	if (value[DEVICE] != FRAG_LOG_UNKNOWN && value[DEVICE] > UINT16_MAX)
 		return fail_line(r, "a device out of range in", r->lines.text, err);
+	if (value[STACK] != FRAG_LOG_UNKNOWN && value[STACK] <= frag_log_stacks_count(r->stacks))
+		e.stack = (uint32_t)value[STACK];
 	return frag_log_add(&r->log, &e, err);
 }
 
@@ -109,8 +115,11 @@ static int read_lines(struct reader *r, struct frag_err *err)
 	int rc;
 
 	while ((rc = frag_log_next_line(&r->lines, LINE_MAX_BYTES, err)) > 0) {
-		if (r->lines.text[0] == '#')
+		if (r->lines.text[0] == '#') {
+			FRAG_TRY(frag_log_stacks_line(&r->stacks, r->lines.text, r->lines.line,
+						      err));
 			continue;
+		}
 		if (!begun) {
 			begun = true;
 			memcpy(first, r->lines.text, r->lines.len + 1);
@@ -133,6 +142,12 @@ static int read_csv(struct frag_input *in, const char *options, struct frag_trac
 	rc = read_lines(&r, err);
 	if (!rc)
 		rc = frag_log_finish(&r.log, "csv", out, err);
+	if (!rc) {
+		rc = frag_log_stacks_finish(r.stacks, *out, err);
+		if (rc)
+			frag_trace_destroy(*out);
+	}
+	frag_log_stacks_destroy(r.stacks);
 	frag_log_lines_release(&r.lines);
 	frag_log_release(&r.log);
 	return rc;

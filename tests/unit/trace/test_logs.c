@@ -100,6 +100,37 @@ static void test_csv(void **state)
 	frag_trace_destroy(t);
 }
 
+/* As the recorder writes them: what an address is called may come later, or never. */
+static void test_csv_stacks(void **state)
+{
+	struct frag_trace *t = good("action,id,size,stream,time_us,device,call,stack\n"
+				    "#stack 1 0x10 0x20 0x30\nalloc,7,64,0,5,0,cuMemAlloc_v2,1\n"
+				    "#stack 2 0x10 0x40\nalloc,8,64,0,6,0,cuMemAlloc_v2,2\n"
+				    "alloc,9,64,0,6,0,cuMemAlloc_v2,3\nalloc,10,64,0,6,0,x,1\n"
+				    "#frame 0x10\tcuMemAlloc_v2\t/x/libcuda.so.1\t0x1\n"
+				    "#frame 0x20\tmain\t/x/prog\t0x2f\n# mine\n",
+				    "csv without beginning");
+	const struct frag_stacks *s = &t->stacks;
+	const struct frag_event *e = t->devs[0].events;
+
+	(void)state;
+	assert_int_equal(s->count, 3);
+	assert_int_equal(e[0].stack, 1);
+	assert_int_equal(e[1].stack, 2);
+	assert_int_equal(e[2].stack, 0); /* a number that nothing told of */
+	assert_int_equal(e[3].stack, 1);
+	assert_int_equal(s->first[2] - s->first[1], 2); /* the driver's frame is left out */
+	assert_string_equal(frag_trace_string(t, s->frames[s->index[0]].name), "main+0x2f");
+	assert_string_equal(frag_trace_string(t, s->frames[s->index[0]].file), "/x/prog");
+	assert_string_equal(frag_trace_string(t, s->frames[s->index[1]].name), "0x30");
+	frag_trace_destroy(t);
+	refused("action,id,size\n#stack 2 0x10\n", 2);
+	refused("action,id,size\n#stack 1 0x10 nonsense\n", 2);
+	refused("action,id,size\n#stack 1 0x0\n", 2);
+	refused("action,id,size\n#frame 0x10\tmain\n", 2);
+	refused("action,id,size\n#frame x\t\t\t\n", 2);
+}
+
 /* Frees of what was live before; null pointers and empty requests are nothing. */
 static void test_before_the_log(void **state)
 {
@@ -348,6 +379,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_csv),
+		cmocka_unit_test(test_csv_stacks),
 		cmocka_unit_test(test_before_the_log),
 		cmocka_unit_test(test_jsonl),
 		cmocka_unit_test(test_rmm),

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Host stacks of allocations. Equal stacks have one number and are written once, as addresses; what an address
+ * is called is written later, by the thread that writes the file, as the loader's lock must not be
+ * taken under ours:
+ *
+ *	#stack NUMBER ADDRESS…		innermost first; numbers ascend from 1
+ *	#frame ADDRESS<tab>NAME<tab>FILE<tab>OFFSET	NAME may be empty; OFFSET within FILE
+ */
+#include <dlfcn.h>
+#include <execinfo.h>
+#include <link.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "recorder.h"
+
+#define SKIP_MAX 16u /* frames of the recorder, CUPTI and the driver */
+#define STACKS_MAX (1u << 20)
+#define TABLE_SIZE (1u << 21)
+#define FRAMES_SIZE (1u << 20)
+#define NAME_BYTES 400
+
+static struct {
+	bool on;
+	uint32_t count;
+	uint64_t *hashes;  /* [TABLE_SIZE] of stacks, 0 = free cell */
+	uint32_t *numbers; /* their numbers */
+	void **frames;	   /* [FRAMES_SIZE] addresses, a set */
+	void **waiting;	   /* addresses without a name so far */
+	size_t frames_count, waiting_count, waiting_cap;
+	char *(*demangle)(const char *, char *, size_t *, int *);
+} table;
+
+void frag_rec_stacks_begin(void)
+{
+	const char *wanted = getenv("CUFRAG_RECORD_STACKS");
+	void *frame;
+
+	if (!wanted || *wanted != '1')
+		return;
+	backtrace(&frame, 1); /* loads what it needs now */
+	table.hashes = calloc(TABLE_SIZE, sizeof(*table.hashes));
+	table.numbers = calloc(TABLE_SIZE, sizeof(*table.numbers));
+	table.frames = calloc(FRAMES_SIZE, sizeof(*table.frames));
+	*(void **)&table.demangle = dlsym(RTLD_DEFAULT, "__cxa_demangle"); /* C++ programs */
+	table.on = table.hashes && table.numbers && table.frames;
+}
+
+void frag_rec_stack_take(struct frag_rec_stack *s)
+{
+	s->count = table.on ? backtrace(s->frames, REC_FRAMES) : 0;
+}
+
+/* Each address once. What is too much stays without a name. */
+static void note_frame(void *frame)
+{
+	size_t at = ((uintptr_t)frame * 0x9e3779b97f4a7c15ull) >> 44 & (FRAMES_SIZE - 1);
+	void **more;
+
+	while (table.frames[at] && table.frames[at] != frame)
+		at = (at + 1) & (FRAMES_SIZE - 1);
+	if (table.frames[at] || table.frames_count > FRAMES_SIZE / 2)
+		return;
+	if (table.waiting_count == table.waiting_cap) {
+		size_t cap = 2 * table.waiting_cap + 256;
+
+		more = realloc(table.waiting, cap * sizeof(*more));
+		if (!more)
+			return;
+		table.waiting = more;
+		table.waiting_cap = cap;
+	}
+	table.frames[at] = frame;
+	table.frames_count++;
+	table.waiting[table.waiting_count++] = frame;
+}
+
+static void write_stack(const struct frag_rec_stack *s)
+{
+	char text[20 * REC_FRAMES + 1], *at = text;
+
+	*at = '\0';
+	for (int i = 0; i < s->count; i++) {
+		at += sprintf(at, " %p", s->frames[i]);
+		note_frame(s->frames[i]);
+	}
+	frag_rec_remark("#stack %u%s\n", table.count, text);
+}
+
+uint32_t frag_rec_stack_number(const struct frag_rec_stack *s)
+{
+	uint64_t hash = 1469598103934665603ull;
+	size_t at;
+
+	if (!s->count)
+		return 0;
+	for (int i = 0; i < s->count; i++)
+		hash = (hash ^ (uintptr_t)s->frames[i]) * 0x9e3779b97f4a7c15ull ^ hash >> 29;
+	hash |= 1;
+	for (at = hash >> 40; table.hashes[at & (TABLE_SIZE - 1)]; at++)
+		if (table.hashes[at & (TABLE_SIZE - 1)] == hash)
+			return table.numbers[at & (TABLE_SIZE - 1)];
+	if (table.count == STACKS_MAX)
+		return 0;
+	table.hashes[at & (TABLE_SIZE - 1)] = hash;
+	table.numbers[at & (TABLE_SIZE - 1)] = ++table.count;
+	write_stack(s);
+	return table.count;
+}
+
+/* Names of a program are its own: what would break the line goes. */
+static void clean(char *text)
+{
+	for (; *text; text++)
+		if ((unsigned char)*text < ' ')
+			*text = '?';
+}
+
+static void name_frame(void *frame)
+{
+	char name[NAME_BYTES] = "", file[NAME_BYTES] = "";
+	char *plain = NULL;
+	struct link_map *map = NULL;
+	Dl_info info = { 0 };
+	int status;
+
+	/* a return address is behind its call, perhaps in the next function */
+	if (dladdr1((char *)frame - 1, &info, (void **)&map, RTLD_DL_LINKMAP) && info.dli_fname) {
+		ssize_t n = map && !*map->l_name
+				    ? readlink("/proc/self/exe", file, sizeof(file) - 1)
+				    : -1; /* of the program itself the loader has no path */
+
+		if (n < 0)
+			snprintf(file, sizeof(file), "%s", info.dli_fname);
+		if (info.dli_sname && table.demangle)
+			plain = table.demangle(info.dli_sname, NULL, NULL, &status);
+		snprintf(name, sizeof(name), "%s",
+			 plain		  ? plain
+			 : info.dli_sname ? info.dli_sname
+					  : "");
+		free(plain);
+	}
+	clean(name);
+	clean(file);
+	frag_rec_lock();
+	frag_rec_remark("#frame %p\t%s\t%s\t0x%llx\n", frame, name, file,
+			(unsigned long long)((uintptr_t)frame - 1 - (map ? map->l_addr : 0)));
+	frag_rec_unlock();
+}
+
+void frag_rec_stacks_name(void)
+{
+	void **list;
+	size_t count;
+
+	if (!table.on)
+		return;
+	frag_rec_lock();
+	list = table.waiting;
+	count = table.waiting_count;
+	table.waiting = NULL;
+	table.waiting_count = table.waiting_cap = 0;
+	frag_rec_unlock();
+	for (size_t i = 0; i < count; i++)
+		name_frame(list[i]);
+	free(list);
+}

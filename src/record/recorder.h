@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * libcufrag_record.so: writes what a CUDA program asks of the driver, as a CSV that every command reads
+ * (src/trace/readers/read_csv.c), in the process of the program, which is unchanged and may link its
+ * runtime statically. The calls come from one of two:
+ *
+ *	record_cupti.c     CUPTI's callbacks; the driver loads the library (CUDA_INJECTION64_PATH)
+ *	record_preload.c   the driver's entry points, interposed; the library is there from the start
+ *	                   (LD_PRELOAD). Used where CUPTI is missing or taken.
+ *
+ *	CUFRAG_RECORD_CUDA     path of the files; ".PID.csv" is added (default cufrag)
+ *	CUFRAG_RECORD_BY       cupti, preload, or auto (default): CUPTI if it can be had
+ *	CUFRAG_RECORD_STACKS   1: with the stack of each allocation
+ *	CUFRAG_CUPTI           the libcupti to use, instead of those that are looked for
+ *
+ * This is a library of its own and uses nothing of cufrag's but src/base/live_page.h.
+ */
+#ifndef FRAG_RECORD_RECORDER_H
+#define FRAG_RECORD_RECORDER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define REC_EXPORT __attribute__((visibility("default")))
+#define REC_OUT_OF_MEMORY 2 /* cudaErrorMemoryAllocation, CUDA_ERROR_OUT_OF_MEMORY */
+
+/* What a call does, by its parameters. */
+enum frag_rec_shape {
+	REC_NONE,
+	REC_ALLOC,	 /* (ptr *, bytes) */
+	REC_ALLOC_ASYNC, /* (ptr *, bytes, stream) */
+	REC_ALLOC_POOL,	 /* (ptr *, bytes, pool, stream) */
+	REC_ALLOC_PITCH, /* (ptr *, pitch *, width, height) */
+	REC_FREE,	 /* (ptr) */
+	REC_FREE_ASYNC,	 /* (ptr, stream) */
+	REC_CREATE,	 /* (handle *, bytes, properties) */
+	REC_RETAIN,	 /* (handle *, address) */
+	REC_RELEASE,	 /* (handle) */
+	REC_MAP,	 /* (address, bytes, offset, handle) */
+	REC_UNMAP,	 /* (address, bytes) */
+	REC_CONTEXT_END,
+	REC_DEVICE_END, /* (int device) */
+};
+
+struct frag_rec_call {
+	enum frag_rec_shape shape;
+	const char *name;
+	const void *params; /* 8 bytes each, where they matter */
+	void *context;	    /* of the call; that which ends */
+	uint32_t (*device)(void *context);
+};
+
+/* ---- events (record_events.c) -------------------------------------------------------- */
+
+/*
+ * Around each call, on its thread. An allocation is written behind its call, a free before it, so that an
+ * address that another thread gets at once is in order. Physical memory of the VMM calls lives until
+ * it is released and mapped nowhere. What a destroyed context held is freed.
+ */
+void frag_rec_enter(const struct frag_rec_call *c);
+/* also_enter: enter was not called before. */
+void frag_rec_leave(const struct frag_rec_call *c, int result, bool also_enter);
+/* For the shared page, by the flusher: what is held now. Takes the lock for short times. */
+void frag_rec_publish(void);
+
+/* ---- the file (record_file.c) -------------------------------------------------------- */
+
+void frag_rec_lock(void);
+void frag_rec_unlock(void);
+/* Begins the file and its thread, once; false: nothing can be written. Not under the lock. */
+bool frag_rec_open(void);
+bool frag_rec_opened(void);
+/* Under the lock. id: address or handle; bytes, stream: UINT64_MAX = not known; stack: 0 = none. */
+void frag_rec_line(const char *action, uint64_t id, uint64_t bytes, uint64_t stream,
+		   uint32_t device, const char *call, uint32_t stack);
+/* Under the lock: a line of its own, printf. */
+void frag_rec_remark(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* ---- stacks (record_stacks.c) -------------------------------------------------------- */
+
+#define REC_FRAMES 48u
+
+struct frag_rec_stack {
+	void *frames[REC_FRAMES];
+	int count;
+};
+
+/* Reads CUFRAG_RECORD_STACKS. */
+void frag_rec_stacks_begin(void);
+/* Of this thread; not under the lock, since the loader has one of its own. */
+void frag_rec_stack_take(struct frag_rec_stack *s);
+/* Under the lock: its number, 0 = none. Writes "#stack" lines. */
+uint32_t frag_rec_stack_number(const struct frag_rec_stack *s);
+/* Writes "#frame" lines of the addresses that are new. Not under the lock; one thread at a time. */
+void frag_rec_stacks_name(void);
+
+/* ---- ways ------------------------------------------------------------------------------ */
+
+/* CUPTI: true: its callbacks come from now on; false: `why` says in words why not, NULL if it was said. */
+bool frag_rec_cupti_start(const char **why);
+/* Instead: the interposed entry points record from now on. False: the library is not preloaded. */
+bool frag_rec_preload_start(const char *why_not_cupti);
+
+#endif

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Stacks in a log, see log_stacks.h. */
+#include "log_stacks.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/addr_map.h"
+#include "lib/grow.h"
+#include "trace/stacks.h"
+#include "trace/strings.h"
+
+#define COUNT_MAX ((1u << 24) - 1)
+#define DEPTH_MAX 256u
+
+struct frame {
+	uint32_t name, file; /* strings */
+	bool passed;	     /* of the recorder, CUPTI or the driver */
+};
+
+struct frag_log_stacks {
+	struct frag_strings *strings;
+	struct frag_addr_map by_address; /* -> frames */
+	struct frame *frames;
+	size_t frames_count, frames_cap;
+	uint64_t *addresses; /* of all stacks */
+	size_t addresses_count, addresses_cap;
+	size_t *first; /* [count]: where a stack begins */
+	size_t count, first_cap;
+};
+
+static int create(struct frag_log_stacks **out, struct frag_err *err)
+{
+	struct frag_log_stacks *s = frag_host_calloc(1, sizeof(*s));
+	int rc;
+
+	if (!s)
+		return frag_fail_nomem(err, "stacks");
+	rc = frag_strings_create(&s->strings, err);
+	if (rc)
+		frag_log_stacks_destroy(s);
+	else
+		*out = s;
+	return rc;
+}
+
+void frag_log_stacks_destroy(struct frag_log_stacks *s)
+{
+	if (!s)
+		return;
+	frag_strings_destroy(s->strings);
+	frag_addr_map_release(&s->by_address);
+	frag_host_free(s->frames);
+	frag_host_free(s->addresses);
+	frag_host_free(s->first);
+	frag_host_free(s);
+}
+
+uint32_t frag_log_stacks_count(const struct frag_log_stacks *s)
+{
+	return s ? (uint32_t)s->count : 0;
+}
+
+/* ---- lines ---------------------------------------------------------------------------- */
+
+static int fail_line(const char *what, uint64_t line, struct frag_err *err)
+{
+	return frag_fail_at(err, FRAG_EINPUT, line, "line %llu: %s", (unsigned long long)line,
+			    what);
+}
+
+static int take_stack(struct frag_log_stacks *s, char *text, uint64_t line, struct frag_err *err)
+{
+	size_t depth = 0;
+	char *end;
+
+	if (strtoull(text, &end, 10) != s->count + 1 || s->count == COUNT_MAX)
+		return fail_line("stacks are not numbered in order", line, err);
+	FRAG_TRY(FRAG_GROW(s->first, s->count, s->first_cap, "stacks", err));
+	s->first[s->count] = s->addresses_count;
+	for (text = end; *text; text = end) {
+		uint64_t address = strtoull(text, &end, 16);
+
+		if (end == text || !address || ++depth > DEPTH_MAX)
+			return fail_line("a stack that is none", line, err);
+		FRAG_TRY(FRAG_GROW(s->addresses, s->addresses_count, s->addresses_cap, "stacks",
+				   err));
+		s->addresses[s->addresses_count++] = address;
+	}
+	s->count++;
+	return 0;
+}
+
+static bool is_passed(const char *file)
+{
+	static const char *const names[] = { "libcufrag_record.so", "libcupti.so", "libcuda.so",
+					     "libcudart.so", "libnvperf" };
+	const char *slash = strrchr(file, '/'), *name = slash ? slash + 1 : file;
+
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(names); i++)
+		if (!strncmp(name, names[i], strlen(names[i])))
+			return true;
+	return false;
+}
+
+/* ADDRESS NAME FILE OFFSET, between tabs. The offset becomes a part of the name. */
+static int take_frame(struct frag_log_stacks *s, char *text, uint64_t line, struct frag_err *err)
+{
+	char *field[4] = { text }, name[1024];
+	struct frame *f;
+	uint64_t address;
+	int n;
+
+	for (size_t i = 1; i < 4; i++) {
+		field[i] = strchr(field[i - 1], '\t');
+		if (!field[i])
+			return fail_line("a frame without name, file and offset", line, err);
+		*field[i]++ = '\0';
+	}
+	address = strtoull(field[0], NULL, 16);
+	if (!address)
+		return fail_line("a frame without an address", line, err);
+	if (frag_addr_map_find(&s->by_address, address))
+		return 0; /* of a library that was unloaded, perhaps: the first one holds */
+	FRAG_TRY(FRAG_GROW(s->frames, s->frames_count, s->frames_cap, "frames", err));
+	f = &s->frames[s->frames_count];
+	n = snprintf(name, sizeof(name), "%.900s+0x%llx", field[1], strtoull(field[3], NULL, 16));
+	f->passed = is_passed(field[2]);
+	FRAG_TRY(frag_strings_intern(s->strings, name, (size_t)n, &f->name, err));
+	FRAG_TRY(frag_strings_intern(s->strings, field[2], strlen(field[2]), &f->file, err));
+	if (frag_addr_map_number(&s->by_address, address, s->frames_count))
+		return frag_fail_nomem(err, "frames");
+	s->frames_count++;
+	return 0;
+}
+
+int frag_log_stacks_line(struct frag_log_stacks **s, char *text, uint64_t line,
+			 struct frag_err *err)
+{
+	bool stack = !strncmp(text, "#stack ", 7);
+
+	if (!stack && strncmp(text, "#frame ", 7) != 0)
+		return 0;
+	if (!*s)
+		FRAG_TRY(create(s, err));
+	return stack ? take_stack(*s, text + 7, line, err) : take_frame(*s, text + 7, line, err);
+}
+
+/* ---- the trace ------------------------------------------------------------------------ */
+
+static int add_frame(const struct frag_log_stacks *s, uint64_t address, bool *passing,
+		     struct frag_trace *trace, struct frag_stack_table *table, uint32_t *out,
+		     struct frag_err *err)
+{
+	const struct frag_addr_cell *cell = frag_addr_map_find(&s->by_address, address);
+	struct frag_frame frame = { 0 };
+	char name[24];
+
+	if (cell) {
+		const struct frame *f = &s->frames[frag_addr_number(cell)];
+
+		*passing &= f->passed;
+		frame.name = f->name;
+		frame.file = f->file;
+	} else { /* the program was killed before it was named */
+		int n = snprintf(name, sizeof(name), "0x%llx", (unsigned long long)address);
+
+		*passing = false;
+		FRAG_TRY(frag_strings_intern(trace->strings, name, (size_t)n, &frame.name, err));
+	}
+	return *passing ? 0 : frag_stack_table_frame(table, frame, out, err);
+}
+
+/* numbers[i]: the trace's number of stack i of the log. */
+static int add_stacks(const struct frag_log_stacks *s, struct frag_trace *trace,
+		      struct frag_stack_table *table, uint32_t *numbers, struct frag_err *err)
+{
+	uint32_t frames[DEPTH_MAX];
+
+	for (size_t i = 0; i < s->count; i++) {
+		size_t end = i + 1 < s->count ? s->first[i + 1] : s->addresses_count, n = 0;
+		bool passing = true;
+
+		for (size_t k = s->first[i]; k < end; k++) {
+			FRAG_TRY(add_frame(s, s->addresses[k], &passing, trace, table, &frames[n],
+					   err));
+			n += !passing;
+		}
+		FRAG_TRY(frag_stack_table_stack(table, frames, n, &numbers[i + 1], err));
+	}
+	return 0;
+}
+
+int frag_log_stacks_finish(const struct frag_log_stacks *s, struct frag_trace *trace,
+			   struct frag_err *err)
+{
+	struct frag_stack_table *table = NULL;
+	uint32_t *numbers;
+	int rc;
+
+	if (!s)
+		return 0;
+	numbers = frag_host_calloc(s->count + 1, sizeof(*numbers));
+	rc = numbers ? frag_stack_table_create(&table, err) : frag_fail_nomem(err, "stacks");
+	if (!rc)
+		rc = frag_strings_create(&trace->strings, err);
+	for (uint32_t i = 1; !rc && i < frag_strings_count(s->strings); i++) {
+		uint32_t same;
+
+		rc = frag_strings_intern(trace->strings, frag_strings_get(s->strings, i),
+					 frag_strings_len(s->strings, i), &same, err);
+	}
+	if (!rc)
+		rc = add_stacks(s, trace, table, numbers, err);
+	if (!rc) {
+		frag_stack_table_take(table, &trace->stacks);
+		for (uint32_t d = 0; d < trace->devs_count; d++)
+			for (size_t i = 0; i < trace->devs[d].events_count; i++)
+				trace->devs[d].events[i].stack =
+					numbers[trace->devs[d].events[i].stack];
+	}
+	frag_stack_table_destroy(table);
+	frag_host_free(numbers);
+	return rc;
+}

@@ -1,0 +1,33 @@
+# without CUPTI: the driver's entry points, interposed, of a made-up driver
+cc=${CC:-cc}
+command -v "$cc" > /dev/null || { echo 'no C compiler' >&2; exit 77; }
+export XDG_CACHE_HOME=$PWD/cache CUFRAG_CUPTI=$PWD/none.so LD_LIBRARY_PATH=$PWD/lib
+fake=$ROOT/tests/cli/data/fake_cuda.c
+mkdir lib
+"$cc" -w -std=gnu17 -O1 -shared -fPIC -DLIBRARY -Wl,-soname,libcuda.so.1 -o lib/libcuda.so.1 "$fake" -ldl || exit
+"$cc" -w -std=gnu17 -O1 -g -o program "$fake" -ldl || exit
+"$cc" -w -std=gnu17 -O1 -DLINKED -o linked "$fake" -Llib -l:libcuda.so.1 -ldl || exit
+# by cuGetProcAddress as the runtime, by dlsym, linked: by itself, with one sentence; the same events
+"$CUFRAG" record -o proc.cft -- ./program proc
+"$CUFRAG" record --by preload -o dlsym.cft -- ./program dlsym
+"$CUFRAG" record --by preload -o linked.cft -- ./linked
+"$CUFRAG" info proc.cft | grep -E '^(device|  events)'
+"$CUFRAG" info linked.cft | grep '  events'
+# by hand; the lines themselves
+library=$(echo "$PWD"/cache/cufrag/nogpu-*/libcufrag_record.so)
+LD_PRELOAD=$library CUFRAG_RECORD_BY=preload CUFRAG_RECORD_CUDA=own ./program dlsym
+cut -d, -f 1-4,6- own.*.csv
+LD_PRELOAD=$library CUFRAG_RECORD_BY=preload CUFRAG_RECORD_CUDA=proc ./program proc
+cut -d, -f 1-4,6- own.*.csv > a.txt; cut -d, -f 1-4,6- proc.*.csv | cmp - a.txt
+# nothing else of the program changes: RTLD_NEXT, programs without CUDA, children
+LD_PRELOAD=$library CUFRAG_RECORD_CUDA=own ./program next; echo "next $?"
+"$CUFRAG" record -o children.cft -- sh -c './program proc; ./program dlsym; true'
+# only CUPTI: nothing is recorded, and it says so
+"$CUFRAG" record --by cupti -o none.cft -- ./program proc; echo "exit $?"
+"$CUFRAG" record --by both -- ./program; echo "exit $?"
+XDG_CACHE_HOME="$PWD/with blank" "$CUFRAG" record --by preload -o none.cft -- ./program proc 2>&1 | sed "s|'/.*/cache|'CACHE|; s|'/.*blank|'CACHE|; s|nogpu-[0-9a-f]*|nogpu-HASH|"
+# stacks: by source line where there is debug information
+"$CUFRAG" record --by preload --stacks -o stacks.cft -- ./program proc
+"$CUFRAG" explain stacks.cft --json - 2> out.txt | grep -oE 'fake_cuda.c:[0-9]+ [a-z_]+' | sed 's/:[0-9]*/:LINE/' | sort | uniq -c
+CUFRAG_RECORD_STACKS=1 LD_PRELOAD=$library CUFRAG_RECORD_BY=preload CUFRAG_RECORD_CUDA=own2 ./linked
+grep -c '^#stack 1 0x' own2.*.csv; grep '^#frame' own2.*.csv | grep -c '/linked	0x'
