@@ -12,6 +12,7 @@
 
 #include "trace/build/build.h"
 #include "trace/input/input.h"
+#include "trace/log/log.h"
 
 #define COLUMNS_MAX 32u
 #define LINE_MAX_BYTES 4096u
@@ -27,11 +28,9 @@ static const char *const column_names[COLUMN_COUNT][3] = {
 };
 
 struct reader {
-	struct frag_input *in;
+	struct frag_log_lines lines;
 	unsigned columns[COLUMNS_MAX]; /* enum column, in the order of the file */
 	unsigned columns_count;
-	uint64_t line; /* of the one in hand, from 1 */
-	char text[LINE_MAX_BYTES];
 	struct buffer {
 		uint64_t lower, upper, bytes;
 	} * list;
@@ -39,51 +38,6 @@ struct reader {
 };
 
 /* ---- lines ----------------------------------------------------------------------- */
-
-/* 1: a line without its end; 0: the end of the file. Blank lines are skipped. */
-static int next_line(struct reader *r, struct frag_err *err)
-{
-	for (;;) {
-		size_t n = 0;
-		int c;
-
-		r->line++;
-		while ((c = frag_input_get(r->in, err)) >= 0 && c != '\n') {
-			if (n + 1 >= sizeof(r->text))
-				return frag_fail_at(err, FRAG_EINPUT, r->line,
-						    "line %llu is too long for a list of buffers",
-						    (unsigned long long)r->line);
-			r->text[n++] = (char)c;
-		}
-		if (c < 0 && c != FRAG_INPUT_EOF)
-			return c;
-		while (n && isspace((unsigned char)r->text[n - 1]))
-			n--;
-		r->text[n] = '\0';
-		if (n)
-			return 1;
-		if (c == FRAG_INPUT_EOF)
-			return 0;
-	}
-}
-
-/* Cuts the next field off, blanks around it removed. NULL: there is none. */
-static char *next_field(char **at)
-{
-	char *field = *at, *end;
-
-	if (!field)
-		return NULL;
-	end = strchr(field, ',');
-	*at = end ? end + 1 : NULL;
-	if (end)
-		*end = '\0';
-	while (isspace((unsigned char)*field))
-		field++;
-	for (end = field + strlen(field); end > field && isspace((unsigned char)end[-1]);)
-		*--end = '\0';
-	return field;
-}
 
 static unsigned column_of(const char *name)
 {
@@ -97,10 +51,10 @@ static unsigned column_of(const char *name)
 /* Names the columns; says which of those needed is missing. */
 static unsigned read_header(struct reader *r)
 {
-	char *at = r->text, *field;
+	char *at = r->lines.text, *field;
 	unsigned seen = 0;
 
-	while ((field = next_field(&at)) && r->columns_count < COLUMNS_MAX) {
+	while ((field = frag_log_next_field(&at)) && r->columns_count < COLUMNS_MAX) {
 		unsigned c = column_of(field);
 
 		if (c != OTHER && !(seen >> c & 1))
@@ -122,9 +76,9 @@ static int read_number(const struct reader *r, const char *field, enum column c,
 
 	*out = strtoull(field, &end, 10);
 	if (!isdigit((unsigned char)*field) || *end || *out > INT64_MAX)
-		return frag_fail_at(err, FRAG_EINPUT, r->line,
+		return frag_fail_at(err, FRAG_EINPUT, r->lines.line,
 				    "line %llu: '%.40s' is no number of column '%s'",
-				    (unsigned long long)r->line, field, column_names[c][0]);
+				    (unsigned long long)r->lines.line, field, column_names[c][0]);
 	return 0;
 }
 
@@ -132,10 +86,10 @@ static int read_buffer(struct reader *r, struct frag_err *err)
 {
 	uint64_t value[COLUMN_COUNT] = { 0 };
 	unsigned seen = 0;
-	char *at = r->text;
+	char *at = r->lines.text;
 
 	for (unsigned k = 0; k < r->columns_count; k++) {
-		char *field = next_field(&at);
+		char *field = frag_log_next_field(&at);
 		unsigned c = r->columns[k];
 
 		if (!field)
@@ -147,13 +101,14 @@ static int read_buffer(struct reader *r, struct frag_err *err)
 			FRAG_TRY(read_number(r, field, c, &value[c], err));
 	}
 	if (seen != (1u << COLUMN_COUNT) - 1)
-		return frag_fail_at(err, FRAG_EINPUT, r->line, "line %llu has too few columns",
-				    (unsigned long long)r->line);
+		return frag_fail_at(err, FRAG_EINPUT, r->lines.line,
+				    "line %llu has too few columns",
+				    (unsigned long long)r->lines.line);
 	if (value[LOWER] >= value[UPPER] || !value[SIZE] || value[SIZE] > FRAG_MAX_REQUEST)
-		return frag_fail_at(err, FRAG_EINPUT, r->line,
+		return frag_fail_at(err, FRAG_EINPUT, r->lines.line,
 				    "line %llu: a buffer needs a size, and an upper above its "
 				    "lower",
-				    (unsigned long long)r->line);
+				    (unsigned long long)r->lines.line);
 	FRAG_TRY(FRAG_GROW(r->list, r->count, r->cap, "buffers", err));
 	r->list[r->count++] = (struct buffer){ value[LOWER], value[UPPER], value[SIZE] };
 	return 0;
@@ -241,36 +196,31 @@ static int fill_device(const struct reader *r, struct frag_trace_dev *dev, struc
 
 static int probe(const unsigned char *bytes, size_t len)
 {
-	struct reader r = { 0 };
-	size_t n = 0;
+	char text[LINE_MAX_BYTES];
+	struct reader r = { .lines.text = text };
 
-	while (n < len && n + 1 < sizeof(r.text) && bytes[n] != '\n')
-		n++;
-	if (n == len || bytes[n] != '\n')
-		return 0;
-	memcpy(r.text, bytes, n);
-	while (n && isspace((unsigned char)r.text[n - 1]))
-		n--;
-	r.text[n] = '\0';
-	return read_header(&r) == COLUMN_COUNT ? 60 : 0;
+	return frag_log_first_line(bytes, len, text, sizeof(text)) &&
+			       read_header(&r) == COLUMN_COUNT
+		       ? 60
+		       : 0;
 }
 
 static int read_buffers(struct reader *r, struct frag_err *err)
 {
 	unsigned missing;
-	int rc = next_line(r, err);
+	int rc = frag_log_next_line(&r->lines, LINE_MAX_BYTES, err);
 
 	if (rc < 0)
 		return rc;
 	missing = read_header(r);
 	if (missing != COLUMN_COUNT)
 		return frag_fail(err, FRAG_EINPUT, "'%s' has no column '%s'",
-				 frag_input_name(r->in), column_names[missing][0]);
-	while ((rc = next_line(r, err)) > 0)
+				 frag_input_name(r->lines.in), column_names[missing][0]);
+	while ((rc = frag_log_next_line(&r->lines, LINE_MAX_BYTES, err)) > 0)
 		FRAG_TRY(read_buffer(r, err));
 	if (!rc && (!r->count || r->count > UINT32_MAX / 2))
-		return frag_fail(err, FRAG_EINPUT, "'%s' has %s buffers", frag_input_name(r->in),
-				 r->count ? "too many" : "no");
+		return frag_fail(err, FRAG_EINPUT, "'%s' has %s buffers",
+				 frag_input_name(r->lines.in), r->count ? "too many" : "no");
 	return rc;
 }
 
@@ -283,7 +233,7 @@ static int read_csv(struct frag_input *in, const char *options, struct frag_trac
 
 	(void)options; /* one device, 0 */
 	if (!rc) {
-		r->in = in;
+		r->lines.in = in;
 		trace->settings.max_split_bytes = trace->settings.limit_bytes = UINT64_MAX;
 		rc = read_buffers(r, err);
 	}
@@ -296,8 +246,10 @@ static int read_csv(struct frag_input *in, const char *options, struct frag_trac
 	}
 	if (!rc)
 		rc = fill_device(r, trace->devs, err);
-	if (r)
+	if (r) {
+		frag_log_lines_release(&r->lines);
 		frag_host_free(r->list);
+	}
 	frag_host_free(r);
 	if (rc)
 		frag_trace_destroy(trace);
