@@ -59,6 +59,9 @@ NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; print; next }
 	n = ++count[key]
 	ns[key, n] = $at["driver_ns"]
 	pair[key, $at["driver_ns"]] = $at["pair_ns"]
+	# the simulated card was told how fast the host was in that round
+	modelled[key, $at["driver_ns"]] = $at["modelled_ns"]
+	if ("host_ratio" in at) host[key, $at["driver_ns"]] = $at["host_ratio"]
 	if (n == 1 || $at["driver_ns_min"] + 0 < low[key]) low[key] = $at["driver_ns_min"] + 0
 	if (n == 1 || $at["driver_ns_max"] + 0 > high[key]) high[key] = $at["driver_ns_max"] + 0
 }
@@ -74,6 +77,8 @@ END {
 		fields = split(first[key], f, ",")
 		f[at["pair_ns"]] = pair[key, median]
 		f[at["driver_ns"]] = median
+		f[at["modelled_ns"]] = modelled[key, median]
+		if ("host_ratio" in at) f[at["host_ratio"]] = host[key, median]
 		f[at["driver_ns_min"]] = sprintf("%.0f", low[key])
 		f[at["driver_ns_max"]] = sprintf("%.0f", high[key])
 		if (key in differ) f[at["runs_agree"]] = "no"

@@ -2,8 +2,9 @@
 /*
  * Replays for bench --profile: made-up training steps under policies that between them make every kind of
  * driver call, each on the card and then on a simulated one with the built-in profile, which is
- * given the same addresses and told the same pauses. Rounds go over all of them in turn: on a shared
- * host a slow spell lasts seconds, so the runs of one replay are spread.
+ * given the same addresses and told the same pauses and how fast the host was. Rounds go over all of them
+ * in turn: on a shared host a slow spell lasts seconds, so the runs of one replay are spread. After
+ * ROUNDS_ALL of them those replays go on whose rounds are not near each other.
  */
 #include <math.h>
 #include <stdio.h>
@@ -18,7 +19,8 @@
 
 #define EVENTS_MAX 8000u
 #define SLOTS_MAX 512u
-#define TIME_NS 75000000000u /* no round begins later */
+#define TIME_NS 60000000000u /* no round begins later */
+#define ROUNDS_ALL 5u
 
 /* Steps of requests between two sizes, evenly over the powers of two. */
 static const struct shape {
@@ -36,12 +38,25 @@ static const struct shape {
 };
 
 static const char *const policies[] = {
-	"native",  "pytorch",  "pytorch:expandable_segments:True",
-	"vmm",	   "gmlake",   "dali-vm",
-	"cub",	   "bfc",      "cupy",
-	"paddle",  "rmm-pool", "quickpool",
-	"ggml",	   "tlsf",     "async",
-	"managed", "slab",     "pytorch:max_split_size_mb:64",
+	"native",
+	"pytorch",
+	"pytorch:expandable_segments:True",
+	"vmm",
+	"gmlake",
+	"dali-vm",
+	"cub",
+	"bfc",
+	"cupy",
+	"paddle",
+	"rmm-pool",
+	"quickpool",
+	"ggml",
+	"tlsf",
+	"async",
+	"managed",
+	"slab",
+	"pytorch:max_split_size_mb:64",
+	"rmm-arena:size=12G",
 };
 
 /* ---- requests ------------------------------------------------------------------------ */
@@ -154,6 +169,7 @@ static int record_model(struct bench_replays *b, struct frag_session_task *task,
 		card.work_idle = true;
 	card.pause = frag_call_log_pause;
 	card.pause_ctx = t;
+	card.host_ratio = frag_cost_host_ratio(NULL, real->observed.pair_ns);
 	t->real = real;
 	FRAG_TRY(address_log_play(&real->addresses, &card, &dev, &task->err));
 	return frag_call_log_record(&b->session, task, dev, t);
@@ -175,6 +191,7 @@ static void add_round(struct frag_scale_replay *r, const struct call_log *real,
 	size_t same = FRAG_MIN(frag_call_log_difference(real, model), real->replayed);
 	struct frag_scale_round *round = &r->rounds[r->rounds_count++];
 
+	round->pair_ns = real->observed.pair_ns;
 	for (size_t i = 0; i < same; i++) {
 		const struct logged_call *c = &real->calls[i];
 		struct frag_scale_call call = { .call = c->kind,
@@ -199,7 +216,8 @@ static int replay(struct bench_replays *b, size_t shape, size_t policy, struct f
 	struct call_log real = { 0 }, model = { 0 };
 	int rc;
 
-	if (b->left_out[at])
+	if (b->left_out[at] ||
+	    (b->replays[at].rounds_count >= ROUNDS_ALL && frag_scale_agrees(&b->replays[at])))
 		return 0;
 	rc = record_both(b, &task, &real, &model);
 	if (!rc)

@@ -9,7 +9,7 @@
 #include "device/sim/cost.h"
 #include "report/text/textbuf.h"
 
-#define FRAG_SCALE_ROUNDS_MAX 5u
+#define FRAG_SCALE_ROUNDS_MAX 8u
 #define FRAG_SCALE_BIG_MALLOC FRAG_COST_COUNT
 #define FRAG_SCALE_BIG_FREE (FRAG_COST_COUNT + 1)
 #define FRAG_SCALE_PARTS (FRAG_COST_COUNT + 2)
@@ -24,9 +24,11 @@ struct frag_scale_sum {
 	double measured_ns, modelled_ns;
 	uint32_t count;
 };
+/* pair_ns: how fast the host was (struct frag_dev_observed), 0 = not known. The modelled time is that of a
+ * host as fast as this one. */
 struct frag_scale_round {
 	struct frag_scale_sum sums[FRAG_SCALE_PARTS];
-	uint64_t calls_count;
+	uint64_t calls_count, pair_ns;
 };
 /* A trace under a policy, several times. */
 struct frag_scale_replay {
@@ -35,9 +37,11 @@ struct frag_scale_replay {
 };
 
 struct frag_scale {
-	double factor[FRAG_SCALE_PARTS]; /* 0 = in too few replays */
+	double factor
+		[FRAG_SCALE_PARTS]; /* for a host as fast as the profile's; 0 = in too few replays */
 	uint32_t replays_count[FRAG_SCALE_PARTS];
-	double clear; /* of memory.clear, which is measured by itself */
+	uint64_t pair_ns; /* median of all rounds; 0 = not known */
+	double clear;	  /* of memory.clear, which is measured by itself */
 	/* replays with any call, and those whose driver time is within 25 % */
 	size_t replays, near_before, near_after;
 };
@@ -45,6 +49,8 @@ struct frag_scale {
 /* Adds the next call of a round. */
 void frag_scale_add(struct frag_scale_round *r, const struct frag_cost *cost,
 		    const struct frag_scale_call *call);
+/* Are the rounds so far near each other, so that one more tells little? */
+bool frag_scale_agrees(const struct frag_scale_replay *replay);
 /* Errors: FRAG_ENOMEM. */
 int frag_scale_factors(const struct frag_scale_replay *replays, size_t count,
 		       struct frag_scale *out, struct frag_err *err);

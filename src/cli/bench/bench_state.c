@@ -75,6 +75,47 @@ static int bench_cold(struct frag_bench *b, struct frag_err *err)
 	return 0;
 }
 
+/* ---- a synchronise, by what came before it ------------------------------------------------ */
+
+static int sync_after(struct frag_bench *b, const char *what, struct frag_err *err)
+{
+	uint64_t ns = b->dev->driver_ns;
+
+	FRAG_TRY(frag_dev_sync_all(b->dev, err));
+	return frag_bench_add(b, what, false, 0, 1, b->dev->driver_ns - ns, err);
+}
+
+/* Policies synchronise after calls that leave the card something to do: an event, new page tables. */
+static int one_of_each_sync(struct frag_bench *b, struct frag_err *err)
+{
+	struct frag_device *d = b->dev;
+	uint64_t fence, handle;
+	frag_addr_t at;
+
+	FRAG_TRY(frag_dev_fence_record(d, 1, &fence, err));
+	FRAG_TRY(sync_after(b, "cudaDeviceSynchronize (after cudaEventRecord)", err));
+	FRAG_TRY(oom(frag_dev_alloc(d, 10 * FRAG_PAGE, &at, err), "cudaMalloc", err));
+	FRAG_TRY(sync_after(b, "cudaDeviceSynchronize (after cudaMalloc)", err));
+	FRAG_TRY(frag_dev_free(d, at, 10 * FRAG_PAGE, err));
+	FRAG_TRY(sync_after(b, "cudaDeviceSynchronize (after cudaFree)", err));
+	FRAG_TRY(oom(frag_dev_create(d, FRAG_PAGE, &handle, err), "cuMemCreate", err));
+	FRAG_TRY(oom(frag_dev_reserve(d, FRAG_PAGE, 0, &at, err), "cuMemAddressReserve", err));
+	FRAG_TRY(frag_dev_map(d, at, FRAG_PAGE, handle, err));
+	FRAG_TRY(frag_dev_set_access(d, at, FRAG_PAGE, err));
+	FRAG_TRY(sync_after(b, "cudaDeviceSynchronize (after cuMemSetAccess)", err));
+	FRAG_TRY(frag_dev_unmap(d, at, FRAG_PAGE, err));
+	FRAG_TRY(sync_after(b, "cudaDeviceSynchronize (after cuMemUnmap)", err));
+	FRAG_TRY(frag_dev_release(d, handle, FRAG_PAGE, err));
+	return frag_dev_unreserve(d, at, FRAG_PAGE, err);
+}
+
+static int bench_syncs(struct frag_bench *b, struct frag_err *err)
+{
+	for (unsigned k = 0; k < b->repeats; k++)
+		FRAG_TRY(one_of_each_sync(b, err));
+	return 0;
+}
+
 /* ---- memory that is not cleared ----------------------------------------------------- */
 
 /* More than half of the card, given back and asked for again at once. */
@@ -208,6 +249,7 @@ int frag_bench_state(struct frag_bench *b, struct frag_err *err)
 	if (!(info.can & FRAG_CAN_VMM) || !(info.can & FRAG_CAN_ASYNC))
 		return 0;
 	FRAG_TRY(bench_cold(b, err));
+	FRAG_TRY(bench_syncs(b, err));
 	FRAG_TRY(bench_pool_hits(b, err));
 	if (!b->warm)
 		return 0; /* the rest needs no warm-up and takes long */

@@ -9,7 +9,8 @@
  * Driver time is the median of the runs; the fastest and the slowest stand beside it, and how fast
  * driver calls were on the core that the median ran on (pair_ns, see cuda_core.c). What the host
  * did between two calls is no property of the card: the simulated one is told how long it was,
- * as it is told the addresses.
+ * as it is told the addresses. It is told how fast the host was, too: pair_ns over that of the host
+ * of the profile (host_ratio; modelled_ns over it is what the profile alone says).
  *
  * Policies that look for the lowest address, or the nearest, decide ties by addresses: these
  * may differ on the simulated card's own addresses and must agree on the real ones.
@@ -24,7 +25,8 @@
 /* The card of the session as a simulated one, as large as the real one was found. On a real
  * card that runs nothing beside the replay, work is done at once; so it is here. */
 static int record_sim(struct frag_session *s, struct frag_session_task *task,
-		      const struct call_log *real, struct call_log *addresses, struct call_log *t)
+		      const struct call_log *real, struct call_log *addresses, double host_ratio,
+		      struct call_log *t)
 {
 	struct frag_sim_config card = s->cli->card;
 	struct frag_device *dev;
@@ -36,6 +38,7 @@ static int record_sim(struct frag_session *s, struct frag_session_task *task,
 		card.work_idle = !s->run.paced && !s->run.work_ns;
 	card.pause = frag_call_log_pause;
 	card.pause_ctx = t;
+	card.host_ratio = host_ratio;
 	t->real = real;
 	FRAG_TRY(addresses ? address_log_play(&addresses->addresses, &card, &dev, &task->err)
 			   : frag_sim_open(&card, &dev, &task->err));
@@ -73,7 +76,7 @@ static const char header[] =
 	"different_calls_at_real_addresses,peak_reserved_bytes,sim_peak_reserved_bytes,"
 	"sim_peak_reserved_at_real_addresses_bytes,observed_at_bytes,mem_info_bytes,nvml_at_bytes,"
 	"nvml_bytes,runs_agree,pair_ns,driver_ns,driver_ns_min,driver_ns_max,modelled_ns,"
-	"modelled_over_measured_ratio\n";
+	"modelled_over_measured_ratio,host_ratio\n";
 
 static const char calls_header[] =
 	"trace,trace_device,policy,run,call,bytes,result,reserved_bytes,pause_ns,ns,modelled_ns\n";
@@ -82,6 +85,12 @@ static const char calls_header[] =
 struct timing {
 	uint64_t ns, pair_ns;
 };
+
+/* The host of a run against that of the profile. */
+static double host_ratio(const struct frag_session *s, const struct timing *t)
+{
+	return frag_cost_host_ratio(s->cli->card.cost, t->pair_ns);
+}
 
 static void add_row(struct frag_session *s, const struct frag_session_task *task,
 		    const struct call_log *real, const struct call_log *own,
@@ -113,11 +122,11 @@ static void add_row(struct frag_session *s, const struct frag_session_task *task
 			       (unsigned long long)w->nvml_bytes);
 	else
 		frag_text_add(out, ",,");
-	frag_text_addf(out, "%s,%llu,%llu,%llu,%llu,%llu,%.3f\n", agree ? "yes" : "no",
+	frag_text_addf(out, "%s,%llu,%llu,%llu,%llu,%llu,%.3f,%.3f\n", agree ? "yes" : "no",
 		       (unsigned long long)median->pair_ns, (unsigned long long)measured,
 		       (unsigned long long)timing[0].ns,
 		       (unsigned long long)timing[s->repeats - 1].ns, (unsigned long long)modelled,
-		       measured ? (double)modelled / (double)measured : 0.0);
+		       measured ? (double)modelled / (double)measured : 0.0, host_ratio(s, median));
 }
 
 static int compare_timing(const void *a, const void *b)
@@ -178,13 +187,16 @@ static int record_real(struct frag_session *s, struct frag_session_task *task, s
 
 static int record_all(struct frag_session *s, struct frag_session_task *task, struct runs *r)
 {
+	double ratio;
+
 	r->real = frag_host_calloc(s->repeats, sizeof(*r->real));
 	r->timing = frag_host_calloc(s->repeats, sizeof(*r->timing));
 	if (!r->real || !r->timing)
 		return frag_fail_nomem(&task->err, "call logs");
 	FRAG_TRY(record_real(s, task, r));
-	FRAG_TRY(record_sim(s, task, &r->real[0], NULL, &r->own));
-	FRAG_TRY(record_sim(s, task, &r->real[0], &r->real[0], &r->same));
+	ratio = host_ratio(s, &r->timing[s->repeats / 2]);
+	FRAG_TRY(record_sim(s, task, &r->real[0], NULL, ratio, &r->own));
+	FRAG_TRY(record_sim(s, task, &r->real[0], &r->real[0], ratio, &r->same));
 	return 0;
 }
 

@@ -240,9 +240,20 @@ int frag_cost_load(const char *path, struct frag_cost **out, struct frag_err *er
 		frag_host_free(r.profile);
 		return rc;
 	}
+	/* how fast the host of other prices was says nothing about these */
+	if (r.profile->cost.curves[FRAG_COST_HOST_PAIR].points !=
+	    r.profile->points[FRAG_COST_HOST_PAIR])
+		r.profile->cost.curves[FRAG_COST_HOST_PAIR].count = 0;
 	set_slopes(r.profile);
 	*out = &r.profile->cost;
 	return 0;
+}
+
+double frag_cost_host_ratio(const struct frag_cost *cost, uint64_t pair_ns)
+{
+	uint64_t own = frag_cost_ns(cost ? cost : frag_cost_builtin(), FRAG_COST_HOST_PAIR, 0);
+
+	return own && pair_ns ? (double)pair_ns / (double)own : 1.0;
 }
 
 void frag_cost_destroy(struct frag_cost *cost)

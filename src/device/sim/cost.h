@@ -34,7 +34,9 @@
 	X(MANAGED_OUT, "managed.out", "bytes moved from the card to the host") \
 	X(MANAGED_TOUCH, "managed.touch", "bytes that fault in at a touch by a kernel (0: none)") \
 	X(MANAGED_FAULT, "managed.fault", "bytes of a block zeroed by faults, on top of zeroing") \
-	X(MANAGED_FAULT_IN, "managed.fault-in", "bytes moved in by faults, on top of moving")
+	X(MANAGED_FAULT_IN, "managed.fault-in", "bytes moved in by faults, on top of moving") \
+	X(HOST_PAIR, "host.pair", \
+	  "cudaMalloc and cudaFree of 4 MiB in a row, on the host of the profile: no price")
 
 enum frag_cost_item {
 	FRAG_COST_LAST_CALL_ = FRAG_CALL_COUNT - 1,

@@ -103,7 +103,10 @@ static inline int frag_sim_hook(struct sim *sim, enum frag_call kind, uint64_t b
 
 static inline uint64_t frag_sim_cost(const struct sim *sim, unsigned item, uint64_t bytes)
 {
-	return frag_cost_ns(sim->cost, item, bytes);
+	uint64_t ns = frag_cost_ns(sim->cost, item, bytes);
+
+	return FRAG_UNLIKELY(sim->cfg.host_ratio > 0) ? (uint64_t)((double)ns * sim->cfg.host_ratio)
+						      : ns;
 }
 
 /* Recorded time after which queued work is done; `usual`: where the card does not say. */

@@ -354,6 +354,9 @@ struct frag_sim_config {
 	 * do; else after so much recorded time, 0 = what the asker says (10 ms for most). */
 	bool work_idle;
 	uint64_t work_lag_ns;
+	/* How many times as long as the profile says does a call take, because of the host
+	 * (frag_cost_host_ratio)? Clearing memory is the card's, not the host's. 0 = 1. */
+	double host_ratio;
 };
 
 /* Errors: FRAG_ENOMEM, FRAG_EUSAGE (context above total). */
@@ -387,6 +390,9 @@ struct frag_cost;
 const struct frag_cost *frag_cost_builtin(void); /* H200, see docs/measuring.md */
 int frag_cost_load(const char *path, struct frag_cost **out, struct frag_err *err);
 void frag_cost_destroy(struct frag_cost *cost);
+/* How much slower is a host that takes pair_ns (struct frag_dev_observed) than that of the
+ * profile? cost NULL: the built-in one. 1 where either is not known. */
+double frag_cost_host_ratio(const struct frag_cost *cost, uint64_t pair_ns);
 
 /* Known cards (cufrag list gpus). */
 struct frag_gpu {

@@ -296,6 +296,31 @@ static void test_no_memory(void **state)
 	assert_int_equal(rc, FRAG_ENOMEM);
 }
 
+/* A profile knows its host or says nothing about it; the card is told how much slower another one is. */
+static void test_host(void **state)
+{
+	struct frag_sim_config cfg = { .context_bytes = UINT64_MAX, .host_ratio = 2 };
+	static const char other[] = "call,bytes,ns\ncudaMalloc,0,7\n";
+	uint64_t own = builtin(FRAG_COST_HOST_PAIR, 0);
+	struct frag_cost *cost = NULL;
+	struct frag_device *dev;
+	frag_addr_t at;
+
+	(void)state;
+	assert_true(own > 0);
+	assert_true(frag_cost_host_ratio(NULL, 2 * own) > 1.999);
+	assert_true(frag_cost_host_ratio(NULL, 2 * own) < 2.001);
+	assert_true(frag_cost_host_ratio(NULL, 0) < 1.001);
+	assert_int_equal(load(other, strlen(other), &cost, NULL), 0);
+	assert_true(frag_cost_host_ratio(cost, 2 * own) < 1.001);
+	frag_cost_destroy(cost);
+	assert_int_equal(frag_sim_open(&cfg, &dev, NULL), 0);
+	assert_int_equal(frag_dev_alloc(dev, 20 * MIB, &at, NULL), 0);
+	assert_int_equal(dev->driver_ns, 2 * builtin(FRAG_CALL_MALLOC, 20 * MIB));
+	assert_int_equal(frag_dev_free(dev, at, 20 * MIB, NULL), 0);
+	frag_dev_close(dev);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -303,7 +328,7 @@ int main(void)
 		cmocka_unit_test(test_names),	     cmocka_unit_test(test_file),
 		cmocka_unit_test(test_file_on_card), cmocka_unit_test(test_bad_files),
 		cmocka_unit_test(test_hostile),	     cmocka_unit_test(test_no_memory),
-		cmocka_unit_test(test_pause),
+		cmocka_unit_test(test_pause),	     cmocka_unit_test(test_host),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
