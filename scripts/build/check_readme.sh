@@ -26,7 +26,7 @@ commands=$(block sh 1)
 [ "$commands" = 'make demo' ] || complain "the first block is not 'make demo': $commands"
 make --no-print-directory demo "$@" > "$scratch/demo" || complain 'make demo failed'
 # what make itself says about compiling is not part of it
-grep -vE '^  (CC|AR|LD|NVCC) ' "$scratch/demo" | plain > "$scratch/got"
+grep -vE '^  [A-Z]+ +[a-z]' "$scratch/demo" | plain > "$scratch/got"
 block text 1 | plain > "$scratch/want"
 awk -v strict=1 '
 	NR == FNR { got[++n] = $0; next }
