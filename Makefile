@@ -138,9 +138,15 @@ SUPPORT_OBJ := $(patsubst %.c,$(B)/obj/%.o,$(sort $(wildcard tests/support/*.c))
 MPICC ?= $(shell command -v mpicc 2>/dev/null)
 MPI_MODULE := $(if $(and $(MPICC),$(wildcard src/mpi/ranks_mpi.c)),$(B)/cufrag_mpi.so)
 
+# what monitor can do without (src/cli/monitor): said, where it is left out
+lacks = $(shell $(CC) -E -include $(1) -x c /dev/null > /dev/null 2>&1 || echo '$(2)')
+MONITOR_LACKS = $(strip $(call lacks,curses.h,monitor: no curses.h found$(comma) the full screen is left out (libncurses-dev).) \
+	$(call lacks,microhttpd.h,monitor: no microhttpd.h found$(comma) --listen is left out (libmicrohttpd-dev).))
+
 .PHONY: all
 all: $(B)/cufrag $(MPI_MODULE)
 	@echo '$(CUDA_SAY)'
+	$(Q)$(if $(MONITOR_LACKS),echo '$(MONITOR_LACKS)')
 
 # ---- generated files: written every time, renewed only when the content differs ----
 # So a new, renamed or deleted source renews the list, and what includes it.
@@ -425,7 +431,7 @@ DOCS := $(SHARE)/doc/cufrag
 .PHONY: install uninstall deb clean help
 #: install    into $(DESTDIR)$(PREFIX): program, recorder, library, manual pages, completion, documents
 install: $(B)/cufrag $(B)/libcufrag.a
-	install -d $(BIN) $(LIB)/pkgconfig $(INC)/frag/metrics $(DATA)/plot $(DOCS)/docs/img $(SHARE)/man/man1 \
+	install -d $(BIN) $(LIB)/pkgconfig $(INC)/frag/metrics $(DATA)/plot $(DOCS)/docs/img $(DOCS)/docs/grafana $(SHARE)/man/man1 \
 		$(SHARE)/bash-completion/completions $(SHARE)/zsh/site-functions $(SHARE)/fish/vendor_completions.d
 	install -m 755 $(B)/cufrag $(BIN)/cufrag
 	install -m 755 scripts/record_torch.py $(BIN)/cufrag-record-torch
@@ -436,6 +442,7 @@ install: $(B)/cufrag $(B)/libcufrag.a
 	install -m 644 README.md CHANGELOG.md LICENSE $(DOCS)
 	install -m 644 $(wildcard docs/*.md) $(DOCS)/docs
 	install -m 644 $(wildcard docs/img/*) $(DOCS)/docs/img
+	install -m 644 $(wildcard docs/grafana/*) $(DOCS)/docs/grafana
 	@printf '%s\n' 'prefix=$(PREFIX)' 'libdir=$${prefix}/lib' 'includedir=$${prefix}/include' '' 'Name: cufrag' \
 		'Description: replay of GPU memory histories through any allocation policy' 'Version: $(VERSION)' \
 		'Cflags: -I$${includedir}' 'Libs: -L$${libdir} -lcufrag $(LDLIBS)' > $(LIB)/pkgconfig/cufrag.pc

@@ -27,7 +27,8 @@ needs() {
 	header jansson.h     libjansson-dev
 	header sqlite3.h     libsqlite3-dev
 	header xxhash.h      libxxhash-dev
-	header sqlite3.h     libsqlite3-dev
+	header microhttpd.h  libmicrohttpd-dev
+	header curses.h      libncurses-dev
 	END
 	[ "$1" = ci ] && cat <<-'END'
 	tool   clang         clang
@@ -37,6 +38,7 @@ needs() {
 	tool   valgrind      valgrind
 	tool   git           git
 	tool   python3       python3
+	tool   curl          curl
 	clangrt asan         libclang-rt
 	END
 	return 0

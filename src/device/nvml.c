@@ -11,6 +11,11 @@
 struct memory {
 	unsigned long long total, free, used;
 };
+struct memory_v2 { /* since driver 510: what nvidia-smi shows */
+	unsigned version;
+	unsigned long long total, reserved, free, used;
+};
+#define MEMORY_V2 (sizeof(struct memory_v2) | 2u << 24)
 struct rates {
 	unsigned gpu, memory;
 };
@@ -36,6 +41,9 @@ struct frag_nvml {
 	int (*by_pci)(const char *pci, void **card);
 	int (*get_rates)(void *card, struct rates *out);
 	int (*get_processes)(void *card, unsigned *count, struct process *list);
+	int (*get_memory_v2)(void *card, struct memory_v2 *out);
+	int (*get_mig_mode)(void *card, unsigned *now, unsigned *pending);
+	int (*get_instance)(void *card, unsigned k, void **instance);
 };
 
 static bool load(struct frag_nvml *n)
@@ -49,6 +57,9 @@ static bool load(struct frag_nvml *n)
 	*(void **)&n->get_memory = dlsym(n->lib, "nvmlDeviceGetMemoryInfo");
 	*(void **)&n->get_rates = dlsym(n->lib, "nvmlDeviceGetUtilizationRates");
 	*(void **)&n->get_processes = dlsym(n->lib, "nvmlDeviceGetComputeRunningProcesses_v3");
+	*(void **)&n->get_memory_v2 = dlsym(n->lib, "nvmlDeviceGetMemoryInfo_v2");
+	*(void **)&n->get_mig_mode = dlsym(n->lib, "nvmlDeviceGetMigMode");
+	*(void **)&n->get_instance = dlsym(n->lib, "nvmlDeviceGetMigDeviceHandleByIndex");
 	*(void **)&n->get_driver = dlsym(n->lib, "nvmlSystemGetDriverVersion");
 	*(void **)&n->by_pci = dlsym(n->lib, "nvmlDeviceGetHandleByPciBusId_v2");
 	return n->init && n->shutdown && n->error_string && n->get_count && n->by_index &&
@@ -116,32 +127,73 @@ static void read_processes(struct frag_nvml *n, void *card, struct frag_nvml_car
 		out->processes[i] = (struct frag_nvml_process){ list[i].pid, list[i].used };
 }
 
+/* used without what the driver keeps for itself, where it tells them apart */
+static int read_memory(struct frag_nvml *n, void *card, struct frag_nvml_card *out)
+{
+	struct memory_v2 v2 = { .version = MEMORY_V2 };
+	struct memory v1 = { 0 };
+	int rc;
+
+	if (n->get_memory_v2 && !n->get_memory_v2(card, &v2)) {
+		out->total_bytes = v2.total;
+		out->used_bytes = v2.used;
+		out->free_bytes = v2.free;
+		return 0;
+	}
+	rc = n->get_memory(card, &v1);
+	out->total_bytes = v1.total;
+	out->used_bytes = v1.used;
+	out->free_bytes = v1.free;
+	return rc;
+}
+
+/* rc: of what led to the card. */
+static void read_card(struct frag_nvml *n, void *card, int rc, struct frag_nvml_card *out)
+{
+	struct rates rates;
+	unsigned now = 0, pending;
+
+	if (!rc && n->get_name(card, out->name, sizeof(out->name)))
+		out->name[0] = '\0';
+	out->name[sizeof(out->name) - 1] = '\0';
+	if (!rc)
+		rc = read_memory(n, card, out);
+	if (rc) {
+		snprintf(out->fault, sizeof(out->fault), "%s", n->error_string(rc));
+		return;
+	}
+	out->known = true;
+	out->is_split =
+		n->get_instance && n->get_mig_mode && !n->get_mig_mode(card, &now, &pending) && now;
+	if (n->get_rates && !n->get_rates(card, &rates))
+		out->utilization_percent = (int)FRAG_MIN(rates.gpu, 100u);
+	if (!out->is_split)
+		read_processes(n, card, out);
+}
+
 void frag_nvml_read(struct frag_nvml *n, unsigned i, struct frag_nvml_card *out)
 {
-	struct memory memory = { 0 };
-	struct rates rates;
 	void *card = NULL;
 	int rc;
 
 	memset(out, 0, sizeof(*out));
 	out->utilization_percent = -1;
 	rc = n->by_index(i, &card);
-	if (!rc && n->get_name(card, out->name, sizeof(out->name)))
-		out->name[0] = '\0';
-	out->name[sizeof(out->name) - 1] = '\0';
-	if (!rc)
-		rc = n->get_memory(card, &memory);
-	if (rc) {
-		snprintf(out->fault, sizeof(out->fault), "%s", n->error_string(rc));
-		return;
-	}
-	out->known = true;
-	out->total_bytes = memory.total;
-	out->used_bytes = memory.used;
-	out->free_bytes = memory.free;
-	if (n->get_rates && !n->get_rates(card, &rates))
-		out->utilization_percent = (int)FRAG_MIN(rates.gpu, 100u);
-	read_processes(n, card, out);
+	read_card(n, card, rc, out);
+}
+
+bool frag_nvml_read_instance(struct frag_nvml *n, unsigned i, unsigned k,
+			     struct frag_nvml_card *out)
+{
+	void *card, *instance;
+
+	memset(out, 0, sizeof(*out));
+	out->utilization_percent = -1;
+	if (!n->get_instance || n->by_index(i, &card) || n->get_instance(card, k, &instance))
+		return false;
+	read_card(n, instance, 0, out);
+	out->is_split = false;
+	return true;
 }
 
 void frag_nvml_close(struct frag_nvml *n)

@@ -11,7 +11,8 @@
 #include <frag/base.h>
 #include <frag/error.h>
 
-#define FRAG_NVML_PROCESSES 64u
+#define FRAG_NVML_PROCESSES 128u
+#define FRAG_NVML_INSTANCES 7u /* MIG: of a card, at most */
 
 struct frag_nvml_process {
 	unsigned pid;
@@ -19,7 +20,8 @@ struct frag_nvml_process {
 };
 
 struct frag_nvml_card {
-	bool known; /* else `fault` says why nothing is, and the rest is 0 */
+	bool known;    /* else `fault` says why nothing is, and the rest is 0 */
+	bool is_split; /* into MIG instances, which are cards of their own: no processes here */
 	char fault[80];
 	char name[64];
 	uint64_t total_bytes, used_bytes, free_bytes;
@@ -35,6 +37,9 @@ int frag_nvml_open(struct frag_nvml **out, struct frag_err *err);
 unsigned frag_nvml_count(const struct frag_nvml *n);
 /* Of card i, from 0. Never fails as a whole: a card may be lost and come back. */
 void frag_nvml_read(struct frag_nvml *n, unsigned i, struct frag_nvml_card *out);
+/* Instance k of card i, from 0 to FRAG_NVML_INSTANCES - 1. False: there is none of that number now. */
+bool frag_nvml_read_instance(struct frag_nvml *n, unsigned i, unsigned k,
+			     struct frag_nvml_card *out);
 void frag_nvml_close(struct frag_nvml *n); /* NULL is allowed */
 
 /* Opened once and kept to the end of the process, since NVML takes tens of milliseconds to

@@ -3,6 +3,7 @@
 #include "monitor.h"
 
 #include <ctype.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -68,57 +69,54 @@ int frag_monitor_set_alarm(void *field, const char *text, struct frag_err *err)
 }
 
 /* Its own process, of which nobody waits: the watch goes on. */
-static void run_command(const struct frag_cli *cli, const char *command, unsigned gpu,
-			unsigned percent)
+static void run_command(const struct frag_monitor *m, const char *gpu, unsigned percent)
 {
+	char part[16];
 	pid_t pid;
 
 	fflush(NULL);
 	pid = fork();
 	if (pid < 0)
-		frag_cli_note(cli, "the command of the alarm cannot be started");
+		frag_monitor_say(m, "the command of the alarm cannot be started");
 	if (pid)
 		return;
-	char number[16], part[16];
-
-	snprintf(number, sizeof(number), "%u", gpu);
 	snprintf(part, sizeof(part), "%u", percent);
-	setenv("CUFRAG_ALARM_GPU", number, 1);
+	setenv("CUFRAG_ALARM_GPU", gpu, 1);
 	setenv("CUFRAG_ALARM_PERCENT", part, 1);
+	if (m->screen) /* what it says has no place there */
+		dup2(open("/dev/null", O_WRONLY), STDERR_FILENO);
 	dup2(STDERR_FILENO, STDOUT_FILENO);
-	execl("/bin/sh", "sh", "-c", command, (char *)NULL);
+	execl("/bin/sh", "sh", "-c", m->o->alarm.command, (char *)NULL);
 	_exit(127);
 }
 
-static void check_card(const struct frag_cli *cli, const struct frag_monitor_alarm *a,
-		       const struct frag_monitor_round *r, unsigned i, struct frag_monitor_watch *w)
+static void check_card(struct frag_monitor *m, unsigned i)
 {
-	const struct frag_nvml_card *c = &r->cards[i];
-	double percent;
+	const struct frag_monitor_alarm *a = &m->o->alarm;
+	struct frag_monitor_card *c = &m->round.cards[i];
+	double *since = &m->watch.over_since_s[i], percent, now = m->round.since_start_s;
 
-	if (!c->known || !c->total_bytes)
+	if (!c->nvml.known || !c->nvml.total_bytes)
 		return; /* what is not known neither rings nor calms */
-	percent = 100.0 * (double)c->used_bytes / (double)c->total_bytes;
+	percent = frag_monitor_percent(c);
 	if (percent < a->percent)
-		w->over_since_s[i] = -1;
-	else if (w->over_since_s[i] < 0)
-		w->over_since_s[i] = r->since_start_s;
-	if (!w->raised[i] && w->over_since_s[i] >= 0 &&
-	    r->since_start_s - w->over_since_s[i] >= a->for_s) {
-		w->raised[i] = true;
-		w->alarms_count++;
-		frag_cli_note(cli, "alarm: gpu %u uses %.0f %% of its memory", i, percent);
+		*since = -1;
+	else if (*since < 0)
+		*since = now;
+	if (!c->alarm && *since >= 0 && now - *since >= a->for_s) {
+		c->alarm = true;
+		m->watch.alarms_count++;
+		frag_monitor_say(m, "alarm: gpu %s uses %.0f %% of its memory", c->id, percent);
 		if (a->command)
-			run_command(cli, a->command, i, (unsigned)percent);
-	} else if (w->raised[i] && percent < (double)a->percent - HYSTERESIS_PERCENT) {
-		w->raised[i] = false;
-		frag_cli_note(cli, "over: gpu %u uses %.0f %% of its memory", i, percent);
+			run_command(m, c->id, (unsigned)percent);
+	} else if (c->alarm && percent < (double)a->percent - HYSTERESIS_PERCENT) {
+		c->alarm = false;
+		frag_monitor_say(m, "over: gpu %s uses %.0f %% of its memory", c->id, percent);
 	}
 }
 
-void frag_monitor_check(const struct frag_cli *cli, const struct frag_monitor_alarm *a,
-			const struct frag_monitor_round *r, struct frag_monitor_watch *w)
+void frag_monitor_check(struct frag_monitor *m)
 {
-	for (unsigned i = 0; a->on && i < r->count; i++)
-		check_card(cli, a, r, i, w);
+	for (unsigned i = 0; m->o->alarm.on && i < m->round.count; i++)
+		check_card(m, i);
 }

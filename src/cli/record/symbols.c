@@ -72,7 +72,7 @@ static int name_file(struct frag_trace *t, size_t i, bool *done, struct frag_err
 	uint32_t file = t->stacks.frames[i].file;
 	struct frag_frame *frames = t->stacks.frames;
 	FILE *in = tmpfile(), *from = NULL;
-	pid_t pid;
+	pid_t pid = 0;
 	int rc = 0;
 
 	for (size_t k = i; k < t->stacks.frames_count; k++)

@@ -24,6 +24,23 @@ command -v promtool > checked.txt && promtool check metrics < metrics.prom
 # a disk that is full, a closed pipe
 monitor growth --count 3 --csv /dev/full | tail -n 1
 monitor growth --count 3 --textfile none/there.prom | tail -n 1
+{ FAKE_NVML=growth "$CUFRAG" monitor --interval 50ms --count 5 --csv pipe.csv; echo "exit $?" >&2; } | true
+wc -l < pipe.csv
+# what the driver keeps for itself; instances come and go; a process dies; the clock of the day jumps
+monitor reserved --count 1
+monitor mig --count 3 --csv mig.csv
+cut -d, -f 2-5 mig.csv
+monitor mig --count 1 --json | grep -o '"instance":[0-9]*'
+monitor dies --count 3 | grep -o 'pid.*'
+"$cc" -std=gnu17 -w -O1 -shared -fPIC -DCLOCK -o clock.so "$ROOT/tests/cli/data/fake_nvml.c" || exit
+FAKE_NVML=growth ASAN_OPTIONS=verify_asan_link_order=0 LD_PRELOAD=$PWD/clock.so "$CUFRAG" monitor --interval 20ms --count 4 > jump.txt; wc -l < jump.txt
+# a log of a watch is an input of diagnose
+monitor eight --count 30 --csv eight.csv > out8.txt
+"$CUFRAG" diagnose eight.csv | head -n 3
+# too old, nothing there, nothing to listen on
+mkdir old && "$cc" -std=gnu17 -w -O1 -shared -fPIC -DOLD -o old/libnvidia-ml.so.1 "$ROOT/tests/cli/data/fake_nvml.c" || exit
+LD_LIBRARY_PATH=$PWD/old "$CUFRAG" monitor; echo "exit $?"
+monitor growth --listen 256.0.0.1:80
 monitor nodriver
 monitor none
 LD_LIBRARY_PATH= "$CUFRAG" monitor --alarm 80

@@ -1,9 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A made-up libnvidia-ml.so.1 for the tests of monitor: FAKE_NVML names the scenario, a look is a step of it. */
+/*
+ * A made-up libnvidia-ml.so.1 for the tests of monitor: FAKE_NVML names the scenario, a look is a step of it. With
+ * -DOLD one of a driver before 510; with -DCLOCK, preloaded, a clock of the day that jumps an hour forward at the
+ * third look at it.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#ifdef CLOCK
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+int clock_gettime(clockid_t which, struct timespec *out)
+{
+	static int looks;
+	int rc = (int)syscall(SYS_clock_gettime, which, out);
+
+	if (which == CLOCK_REALTIME && ++looks >= 3)
+		out->tv_sec += 3600;
+	return rc;
+}
+#else
 #define GIB (1ull << 30)
 
 struct memory {
@@ -18,7 +37,7 @@ struct process {
 	unsigned gpu_instance, compute_instance;
 };
 
-static int looks[64];
+static int looks[64], instances[7], lists;
 
 static int is(const char *scenario)
 {
@@ -54,14 +73,40 @@ int nvmlDeviceGetHandleByIndex_v2(unsigned i, void **card)
 	return 0;
 }
 
-int nvmlDeviceGetName(void *card, char *name, unsigned len)
+/* mig: the second instance is there for the first two looks only */
+int nvmlDeviceGetMigMode(void *card, unsigned *now, unsigned *pending)
 {
 	(void)card;
+	*now = *pending = is("mig");
+	return 0;
+}
+
+int nvmlDeviceGetMigDeviceHandleByIndex(void *card, unsigned k, void **out)
+{
+	static int asked;
+
+	(void)card;
+	*out = &instances[k];
+	return k > 1 || (k == 1 && ++asked > 2) ? 6 : 0;
+}
+
+static int is_instance(const void *card)
+{
+	return card >= (void *)instances && card < (void *)(instances + 7);
+}
+
+int nvmlDeviceGetName(void *card, char *name, unsigned len)
+{
+	if (is_instance(card)) {
+		snprintf(name, len, "NVIDIA H100 80GB HBM3 MIG 3g.40gb");
+		return 0;
+	}
 	snprintf(name, len, "%s", is("hostile") ? "H100 \033[31m\"a,b\"" : "NVIDIA H100 80GB HBM3");
 	return 0;
 }
 
 /* growth: 50, 60, 70, 80, 90, 80, 70 GiB of 100; lost: the second and third look fail. */
+#ifndef OLD
 int nvmlDeviceGetMemoryInfo(void *card, struct memory *out)
 {
 	static const int growth[] = { 50, 60, 70, 80, 90, 80, 70 };
@@ -74,8 +119,31 @@ int nvmlDeviceGetMemoryInfo(void *card, struct memory *out)
 	if (is("eight"))
 		out->used = (unsigned long long)(10 + (at - looks)) * GIB;
 	out->free = out->total - out->used;
+	if (is_instance(card)) {
+		out->total = 40 * GIB;
+		out->used = (unsigned long long)(1 + (at - instances)) * GIB;
+		out->free = out->total - out->used;
+	}
 	return is("lost") && (step == 1 || step == 2) ? 15 : 0;
 }
+
+/* As nvidia-smi shows it: what the driver keeps for itself is not used. */
+struct memory_v2 {
+	unsigned version;
+	unsigned long long total, reserved, free, used;
+};
+int nvmlDeviceGetMemoryInfo_v2(void *card, struct memory_v2 *out)
+{
+	if (!is("reserved") || out->version != (sizeof(*out) | 2u << 24))
+		return 13;
+	(void)card;
+	out->total = 100 * GIB;
+	out->reserved = GIB;
+	out->used = 9 * GIB;
+	out->free = 90 * GIB;
+	return 0;
+}
+#endif
 
 int nvmlDeviceGetUtilizationRates(void *card, struct rates *out)
 {
@@ -85,13 +153,21 @@ int nvmlDeviceGetUtilizationRates(void *card, struct rates *out)
 	return is("noprocesses") ? 3 : 0;
 }
 
+/* dies: the second process is there for the first two looks; self: the process of FAKE_PID */
 int nvmlDeviceGetComputeRunningProcesses_v3(void *card, unsigned *count, struct process *list)
 {
+	const char *pid = getenv("FAKE_PID");
+
 	(void)card;
 	if (is("noprocesses"))
 		return 4;
-	*count = is("processes") ? 2 : 0;
+	*count = is("processes") ? 2 : is("dies") ? (++lists > 2 ? 1 : 2) : 0;
 	list[0] = (struct process){ 4000001, 3 * GIB, 0, 0 };
 	list[1] = (struct process){ 4000002, ~0ull, 0, 0 };
+	if (is("self") && pid) {
+		*count = 1;
+		list[0].pid = (unsigned)atoi(pid);
+	}
 	return 0;
 }
+#endif

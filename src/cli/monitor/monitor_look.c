@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* monitor: one look at every card, its instances and the processes on them. */
+#include "monitor.h"
+
+#include <pwd.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "base/clean.h"
+
+#define JUMP_MS 1000 /* by which a clock of the day that is set right slowly is never off */
+
+/* Name and user of a process, "" where they cannot be told. */
+static void describe(struct frag_monitor_process *p)
+{
+	char path[40], text[1024];
+	struct stat st;
+	struct passwd of, *pw = NULL;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%u/comm", p->pid);
+	f = fopen(path, "re");
+	if (f && fgets(p->name, sizeof(p->name), f))
+		p->name[strcspn(p->name, "\n")] = '\0';
+	if (f)
+		fclose(f);
+	frag_clean_text(p->name, strlen(p->name));
+	snprintf(path, sizeof(path), "/proc/%u", p->pid);
+	if (*p->name && !stat(path, &st) && !getpwuid_r(st.st_uid, &of, text, sizeof(text), &pw) &&
+	    pw)
+		snprintf(p->user, sizeof(p->user), "%s", pw->pw_name);
+	frag_clean_text(p->user, strlen(p->user));
+}
+
+/* A process has its cards in the order of ours: the n-th of them that lists it is its n-th. */
+static void take_held(const struct frag_monitor_round *r, const struct frag_monitor_card *card,
+		      struct frag_monitor_process *p)
+{
+	struct frag_live_page page;
+	unsigned before = 0;
+
+	for (const struct frag_monitor_card *c = r->cards; c < card; c++)
+		for (unsigned k = 0; k < c->nvml.processes_count; k++)
+			before += c->nvml.processes[k].pid == p->pid;
+	if (!frag_live_page_read(p->pid, &page))
+		return;
+	for (uint64_t d = 0; d < page.devices_count; d++) {
+		if (!page.devices[d].allocs_count || before--)
+			continue;
+		p->held = page.devices[d];
+		p->held_known = true;
+		return;
+	}
+}
+
+static void take_processes(const struct frag_monitor_round *r, struct frag_monitor_card *c)
+{
+	struct frag_monitor_process old[FRAG_NVML_PROCESSES];
+
+	memcpy(old, c->processes, sizeof(old));
+	memset(c->processes, 0, sizeof(c->processes));
+	for (unsigned k = 0; k < c->nvml.processes_count; k++) {
+		struct frag_monitor_process *p = &c->processes[k];
+		unsigned i = 0;
+
+		p->pid = c->nvml.processes[k].pid;
+		p->bytes = c->nvml.processes[k].bytes;
+		while (i < FRAG_NVML_PROCESSES && old[i].pid != p->pid)
+			i++;
+		if (i < FRAG_NVML_PROCESSES && p->pid) { /* names cost a look into files */
+			memcpy(p->name, old[i].name, sizeof(p->name));
+			memcpy(p->user, old[i].user, sizeof(p->user));
+		} else {
+			describe(p);
+		}
+		take_held(r, c, p);
+	}
+}
+
+/* Of card and instance; a new one gets the next place. NULL: too many. */
+static struct frag_monitor_card *place_of(struct frag_monitor_round *r, unsigned gpu, int instance)
+{
+	struct frag_monitor_card *c;
+
+	for (unsigned i = 0; i < r->count; i++)
+		if (r->cards[i].gpu == gpu && r->cards[i].instance == instance)
+			return &r->cards[i];
+	if (r->count == FRAG_MONITOR_CARDS)
+		return NULL;
+	c = &r->cards[r->count++];
+	c->gpu = gpu;
+	c->instance = instance;
+	if (instance < 0)
+		snprintf(c->id, sizeof(c->id), "%u", gpu);
+	else
+		snprintf(c->id, sizeof(c->id), "%u.%d", gpu, instance);
+	return c;
+}
+
+static void take(struct frag_monitor *m, struct frag_monitor_card *c,
+		 const struct frag_nvml_card *seen)
+{
+	c->nvml = *seen;
+	frag_clean_text(c->nvml.name, strlen(c->nvml.name));
+	for (char *at = c->nvml.name; *at; at++) /* a field of CSV, a label */
+		if (*at == '"' || *at == '\\' || *at == ',')
+			*at = ' ';
+	frag_clean_text(c->nvml.fault, strlen(c->nvml.fault));
+	take_processes(&m->round, c);
+	if (!c->nvml.known && !c->lost)
+		frag_monitor_say(m, "gpu %s does not answer: %s", c->id, c->nvml.fault);
+	else if (c->nvml.known && c->lost)
+		frag_monitor_say(m, "gpu %s answers again", c->id);
+	c->lost = !c->nvml.known;
+}
+
+/* An instance may be made or taken away at any time. */
+static void look_at_instances(struct frag_monitor *m, unsigned gpu)
+{
+	struct frag_nvml_card seen;
+
+	for (unsigned k = 0; k < FRAG_NVML_INSTANCES; k++) {
+		bool there = frag_nvml_read_instance(m->nvml, gpu, k, &seen);
+		struct frag_monitor_card *c = NULL;
+
+		if (there) {
+			c = place_of(&m->round, gpu, (int)k);
+		} else {
+			snprintf(seen.fault, sizeof(seen.fault), "there is no such instance now");
+			for (unsigned i = 0; i < m->round.count; i++)
+				if (m->round.cards[i].gpu == gpu &&
+				    m->round.cards[i].instance == (int)k)
+					c = &m->round.cards[i];
+		}
+		if (c)
+			take(m, c, &seen);
+	}
+}
+
+static void look_at_clocks(struct frag_monitor *m)
+{
+	struct frag_monitor_round *r = &m->round;
+	struct timespec wall, now;
+	int64_t offset;
+
+	clock_gettime(CLOCK_REALTIME, &wall);
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	r->unix_ms = (int64_t)wall.tv_sec * 1000 + wall.tv_nsec / 1000000;
+	r->since_start_s = (double)(now.tv_sec - m->start.tv_sec) +
+			   (double)(now.tv_nsec - m->start.tv_nsec) / 1e9;
+	offset = r->unix_ms - ((int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000);
+	if (m->clock_offset_ms &&
+	    (offset - m->clock_offset_ms > JUMP_MS || m->clock_offset_ms - offset > JUMP_MS))
+		frag_monitor_say(
+			m,
+			"the clock of the day went %s by %.0f s; stamps follow it, looks and "
+			"alarms do not",
+			offset > m->clock_offset_ms ? "forward" : "back",
+			(double)FRAG_MAX(offset - m->clock_offset_ms, m->clock_offset_ms - offset) /
+				1000);
+	m->clock_offset_ms = offset;
+}
+
+void frag_monitor_look(struct frag_monitor *m)
+{
+	unsigned count = frag_nvml_count(m->nvml);
+
+	look_at_clocks(m);
+	for (unsigned i = 0; i < count; i++) {
+		struct frag_monitor_card *c = place_of(&m->round, i, -1);
+		struct frag_nvml_card seen;
+
+		if (!c)
+			return;
+		frag_nvml_read(m->nvml, i, &seen);
+		take(m, c, &seen);
+		if (seen.is_split || m->round.count > count)
+			look_at_instances(m, i);
+	}
+}
+
+double frag_monitor_percent(const struct frag_monitor_card *c)
+{
+	return c->nvml.total_bytes
+		       ? 100.0 * (double)c->nvml.used_bytes / (double)c->nvml.total_bytes
+		       : 0;
+}
+
+bool frag_monitor_spread(const struct frag_monitor_round *r, unsigned *least, unsigned *most)
+{
+	unsigned known = 0;
+
+	for (unsigned i = 0; i < r->count; i++) {
+		const struct frag_nvml_card *c = &r->cards[i].nvml;
+
+		if (!c->known || r->cards[i].instance >= 0)
+			continue;
+		if (!known++)
+			*least = *most = i;
+		if (c->used_bytes < r->cards[*least].nvml.used_bytes)
+			*least = i;
+		if (c->used_bytes > r->cards[*most].nvml.used_bytes)
+			*most = i;
+	}
+	return known > 1;
+}

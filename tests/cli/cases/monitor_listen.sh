@@ -1,0 +1,38 @@
+# served to Prometheus: read with curl, checked by promtool, scraped by the real one where it is installed
+cc=${CC:-cc}
+for tool in "$cc" curl; do command -v "$tool" > /dev/null || { echo "no $tool" >&2; exit 77; }; done
+mkdir lib && "$cc" -w -std=gnu17 -O1 -shared -fPIC -o lib/libnvidia-ml.so.1 "$ROOT/tests/cli/data/fake_nvml.c" || exit
+export LD_LIBRARY_PATH=$PWD/lib FAKE_NVML=eight
+"$CUFRAG" monitor --interval 100ms --listen 127.0.0.1:0 > out.txt 2> err.txt & pid=$!
+for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+	port=$(sed -nE 's/.*on port ([0-9]+),.*/\1/p' err.txt)
+	[ -n "$port" ] && break
+	sleep 0.1
+done
+grep -q 'without libmicrohttpd-dev\|needs libmicrohttpd' err.txt && { echo 'no libmicrohttpd' >&2; exit 77; }
+sleep 0.3
+url=http://127.0.0.1:$port
+curl -s -D head.txt "$url/metrics" > metrics.txt; grep -iE '^(HTTP|content-type)' head.txt | tr -d '\r'
+grep -E 'used_bytes\{gpu="[07]"' metrics.txt; grep -c EOF metrics.txt
+curl -s -D head.txt -H 'Accept: application/openmetrics-text' "$url/metrics" > open.txt; grep -i '^content-type' head.txt | tr -d '\r'
+tail -n 1 open.txt
+curl -s -w '%{http_code}\n' "$url/"; curl -s -X POST -d x -w '%{http_code}\n' "$url/metrics"
+"$CUFRAG" monitor --listen 127.0.0.1:$port 2>&1 | sed "s/$port/PORT/"
+if command -v promtool > found.txt; then promtool check metrics < metrics.txt 2>&1; else :; fi
+if command -v prometheus > found.txt; then
+	printf 'global: {scrape_interval: 200ms}\nscrape_configs: [{job_name: c, static_configs: [{targets: ["127.0.0.1:%s"]}]}]\n' "$port" > p.yml
+	prometheus --config.file=p.yml --storage.tsdb.path=tsdb --web.listen-address=127.0.0.1:$((port + 1)) > prom.txt 2>&1 & prom=$!
+	for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+		sleep 0.3
+		curl -s "http://127.0.0.1:$((port + 1))/api/v1/query?query=sum(cufrag_gpu_memory_used_bytes)" > answer.txt
+		grep -q '"[0-9]*"\]' answer.txt && break
+	done
+	kill $prom
+	# 10 to 17 GiB on eight cards
+	grep -o '"115964116992"' answer.txt || { cat answer.txt; tail -n 5 prom.txt; }
+	wait $prom
+else
+	echo '"115964116992"'
+fi
+kill $pid
+wait $pid; echo "exit $?"

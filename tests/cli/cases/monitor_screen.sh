@@ -1,0 +1,40 @@
+# full screen on a terminal of 100 by 16: what is drawn, and q
+cc=${CC:-cc}
+for tool in "$cc" python3; do command -v "$tool" > /dev/null || { echo "no $tool" >&2; exit 77; }; done
+mkdir lib && "$cc" -w -std=gnu17 -O1 -shared -fPIC -o lib/libnvidia-ml.so.1 "$ROOT/tests/cli/data/fake_nvml.c" || exit
+export LD_LIBRARY_PATH=$PWD/lib FAKE_NVML=growth TERM=xterm LC_ALL=C.UTF-8
+cat > terminal.py << 'PY'
+import fcntl, os, pty, re, select, struct, sys, termios, time
+pid, fd = pty.fork()
+if not pid:
+    os.environ.pop("NO_COLOR", None)
+    time.sleep(0.2)
+    os.execv(os.environ["CUFRAG"], ["cufrag", "monitor"] + sys.argv[1:])
+fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack("HHHH", 16, 100, 0, 0))
+out, end, asked = b"", time.time() + 2, False
+while True:
+    try:
+        if select.select([fd], [], [], 0.05)[0]:
+            data = os.read(fd, 65536)
+            if not data:
+                break
+            out += data
+    except OSError:
+        break
+    if time.time() > end and not asked:
+        asked = True
+        os.write(fd, b"q")
+print("exit", os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+text = out.decode("utf-8", "replace")
+if "no full screen" in text:
+    print(text, file=sys.stderr)
+    sys.exit(77)
+for wanted in sys.stdin.read().split("\n"):
+    if wanted:
+        print(wanted, "yes" if re.search(wanted, text) else "NO")
+PY
+printf '%s\n' 'cufrag monitor' 'q: end' 'gpu 0' '██' '░░' '▅' '50 GiB of 100 GiB' 'busy  98 %' 'NVIDIA H100' 'alarm: gpu 0 uses 9' |
+	python3 terminal.py --interval 100ms --alarm 85% || exit
+FAKE_NVML=processes
+printf '%s\n' 'non-releasable' '4000002' | python3 terminal.py --interval 100ms
+printf '%s\n' 'used \(10 %\)' | python3 terminal.py --interval 100ms --plain --count 3
