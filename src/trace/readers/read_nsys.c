@@ -28,7 +28,7 @@ enum { MEM_DEVICE = 2, MEM_ARRAY = 3, MEM_MANAGED = 4 };
 
 struct reader {
 	struct frag_input *in;
-	FILE *spool; /* unlinked copy where the input is no plain file */
+	FILE *spool; /* a copy where the input is no plain file; its name is gone */
 	sqlite3 *db;
 	int64_t budget; /* units of steps that are left */
 	struct frag_log_entry *entries;
@@ -63,15 +63,25 @@ static bool plain_file(const char *path, uint64_t *bytes)
 	return !memcmp(magic, MAGIC, sizeof(MAGIC));
 }
 
-/* The plain bytes into a file without a name. */
-static int spool(struct reader *r, uint64_t *bytes, struct frag_err *err)
+/* The plain bytes into a file of `path`, which is the caller's to take away again. */
+static int spool(struct reader *r, char *path, size_t cap, uint64_t *bytes, struct frag_err *err)
 {
+	const char *dir = getenv("TMPDIR");
 	const unsigned char *at;
 	size_t got;
+	int fd;
 
-	r->spool = tmpfile();
-	if (!r->spool)
+	snprintf(path, cap, "%s/cufrag-XXXXXX", dir && *dir ? dir : "/tmp");
+	fd = mkstemp(path);
+	r->spool = fd < 0 ? NULL : fdopen(fd, "w");
+	if (!r->spool) {
+		if (fd >= 0) {
+			unlink(path);
+			close(fd);
+		}
+		*path = '\0';
 		return frag_fail(err, FRAG_EOUTPUT, "no temporary file for the database");
+	}
 	for (*bytes = 0;; *bytes += got) {
 		FRAG_TRY(frag_input_peek(r->in, SPOOL_BYTES, &at, &got, err));
 		if (!got)
@@ -90,6 +100,28 @@ static int out_of_budget(void *ctx)
 	struct reader *r = ctx;
 
 	return --r->budget < 0;
+}
+
+/* SQLite takes the missing end of a last page for zeros, which hides rows. */
+static int check_whole(const struct reader *r, const char *path, uint64_t bytes,
+		       struct frag_err *err)
+{
+	unsigned char head[100] = { 0 };
+	uint64_t page, count;
+	FILE *f = fopen(path, "rb");
+	size_t got = f ? fread(head, 1, sizeof(head), f) : 0;
+
+	if (f)
+		fclose(f);
+	page = (uint64_t)head[16] << 8 | head[17];
+	page = page == 1 ? 65536 : page;
+	count = (uint64_t)head[28] << 24 | (uint64_t)head[29] << 16 | (uint64_t)head[30] << 8 |
+		head[31];
+	/* the count holds if the change counters beside it are the same */
+	if (got < sizeof(head) || (!memcmp(head + 24, head + 92, 4) && bytes < page * count))
+		return frag_fail_at(err, FRAG_EINPUT, bytes, "'%.200s': the database is cut short",
+				    frag_input_name(r->in));
+	return 0;
 }
 
 /* A path as a URI: everything but plain characters escaped. */
@@ -114,23 +146,28 @@ static char *uri_of(const char *path)
 static int open_database(struct reader *r, struct frag_err *err)
 {
 	const char *path = frag_input_name(r->in);
-	char numbered[40], *uri;
+	char copy[4096] = "", *uri = NULL;
 	uint64_t bytes = 0;
-	int rc;
+	int rc = 0;
 
 	if (!plain_file(path, &bytes)) {
-		FRAG_TRY(spool(r, &bytes, err));
-		snprintf(numbered, sizeof(numbered), "/proc/self/fd/%d", fileno(r->spool));
-		path = numbered;
+		rc = spool(r, copy, sizeof(copy), &bytes, err);
+		path = copy;
 	}
-	uri = uri_of(path);
-	if (!uri)
-		return frag_fail_nomem(err, "path");
-	rc = sqlite3_open_v2(uri, &r->db,
-			     SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX, NULL);
+	if (!rc)
+		rc = check_whole(r, path, bytes, err);
+	if (!rc) {
+		uri = uri_of(path);
+		rc = uri ? 0 : frag_fail_nomem(err, "path");
+	}
+	if (!rc && sqlite3_open_v2(uri, &r->db,
+				   SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX,
+				   NULL) != SQLITE_OK)
+		rc = fail_sql(r, err);
 	frag_host_free(uri);
-	if (rc != SQLITE_OK)
-		return fail_sql(r, err);
+	if (*copy) /* it is open, and by its name nobody else comes to it */
+		unlink(copy);
+	FRAG_TRY(rc);
 	r->budget = 100 + (int64_t)(bytes / 1024);
 	sqlite3_progress_handler(r->db, STEPS_UNIT, out_of_budget, r);
 	sqlite3_db_config(r->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
