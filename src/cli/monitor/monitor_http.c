@@ -30,7 +30,6 @@ struct frag_monitor_server {
 	char *text; /* of the last look, malloc; NULL: none so far */
 	size_t bytes;
 	struct MHD_Daemon *daemon;
-	void *library;
 	struct {
 #define X(name) __typeof__(name) *name;
 		FUNCTIONS(X)
@@ -38,13 +37,15 @@ struct frag_monitor_server {
 	} lib;
 };
 
+/* It stays open to the end of the process: its libraries keep state that they never give back. */
 static bool load(struct frag_monitor_server *s)
 {
-	s->library = dlopen("libmicrohttpd.so.12", RTLD_NOW | RTLD_LOCAL);
-	if (!s->library)
+	void *library = dlopen("libmicrohttpd.so.12", RTLD_NOW | RTLD_LOCAL);
+
+	if (!library)
 		return false;
 #define X(name) \
-	*(void **)&s->lib.name = dlsym(s->library, #name); \
+	*(void **)&s->lib.name = dlsym(library, #name); \
 	if (!s->lib.name) \
 		return false;
 	FUNCTIONS(X)
@@ -194,8 +195,6 @@ void frag_monitor_server_close(struct frag_monitor_server *s)
 		return;
 	if (s->daemon)
 		s->lib.MHD_stop_daemon(s->daemon);
-	if (s->library)
-		dlclose(s->library);
 	pthread_mutex_destroy(&s->lock);
 	free(s->text);
 	frag_host_free(s);

@@ -46,7 +46,6 @@
 enum style { PLAIN, DIM, STRONG, GOOD, WARM, HOT };
 
 struct frag_monitor_screen {
-	void *library;
 	struct {
 #define X(name) __typeof__(name) *name;
 		FUNCTIONS(X)
@@ -65,11 +64,12 @@ struct frag_monitor_screen {
 
 static bool load(struct frag_monitor_screen *s)
 {
-	s->library = dlopen("libncursesw.so.6", RTLD_NOW | RTLD_LOCAL);
-	if (!s->library)
+	void *library = dlopen("libncursesw.so.6", RTLD_NOW | RTLD_LOCAL);
+
+	if (!library)
 		return false;
 #define X(name) \
-	*(void **)&s->lib.name = dlsym(s->library, #name); \
+	*(void **)&s->lib.name = dlsym(library, #name); \
 	if (!s->lib.name) \
 		return false;
 	FUNCTIONS(X)

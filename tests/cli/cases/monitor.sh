@@ -24,7 +24,7 @@ command -v promtool > checked.txt && promtool check metrics < metrics.prom
 # a disk that is full, a closed pipe
 monitor growth --count 3 --csv /dev/full | tail -n 1
 monitor growth --count 3 --textfile none/there.prom | tail -n 1
-{ FAKE_NVML=growth "$CUFRAG" monitor --interval 50ms --count 5 --csv pipe.csv; echo "exit $?" >&2; } | true
+{ FAKE_NVML=growth "$CUFRAG" monitor --interval 100ms --count 8 --csv pipe.csv; echo "exit $?" >&2; } | true
 wc -l < pipe.csv
 # what the driver keeps for itself; instances come and go; a process dies; the clock of the day jumps
 monitor reserved --count 1

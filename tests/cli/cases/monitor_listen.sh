@@ -4,14 +4,14 @@ for tool in "$cc" curl; do command -v "$tool" > /dev/null || { echo "no $tool" >
 mkdir lib && "$cc" -w -std=gnu17 -O1 -shared -fPIC -o lib/libnvidia-ml.so.1 "$ROOT/tests/cli/data/fake_nvml.c" || exit
 export LD_LIBRARY_PATH=$PWD/lib FAKE_NVML=eight
 "$CUFRAG" monitor --interval 100ms --listen 127.0.0.1:0 > out.txt 2> err.txt & pid=$!
-for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+for i in $(seq 100); do
 	port=$(sed -nE 's/.*on port ([0-9]+),.*/\1/p' err.txt)
 	[ -n "$port" ] && break
 	sleep 0.1
 done
 grep -q 'without libmicrohttpd-dev\|needs libmicrohttpd' err.txt && { echo 'no libmicrohttpd' >&2; exit 77; }
-sleep 0.3
 url=http://127.0.0.1:$port
+for i in $(seq 50); do curl -s "$url/metrics" | grep -q used_bytes && break; sleep 0.1; done
 curl -s -D head.txt "$url/metrics" > metrics.txt; grep -iE '^(HTTP|content-type)' head.txt | tr -d '\r'
 grep -E 'used_bytes\{gpu="[07]"' metrics.txt; grep -c EOF metrics.txt
 curl -s -D head.txt -H 'Accept: application/openmetrics-text' "$url/metrics" > open.txt; grep -i '^content-type' head.txt | tr -d '\r'
@@ -22,7 +22,7 @@ if command -v promtool > found.txt; then promtool check metrics < metrics.txt 2>
 if command -v prometheus > found.txt; then
 	printf 'global: {scrape_interval: 200ms}\nscrape_configs: [{job_name: c, static_configs: [{targets: ["127.0.0.1:%s"]}]}]\n' "$port" > p.yml
 	prometheus --config.file=p.yml --storage.tsdb.path=tsdb --web.listen-address=127.0.0.1:$((port + 1)) > prom.txt 2>&1 & prom=$!
-	for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+	for i in $(seq 100); do
 		sleep 0.3
 		curl -s "http://127.0.0.1:$((port + 1))/api/v1/query?query=sum(cufrag_gpu_memory_used_bytes)" > answer.txt
 		grep -q '"[0-9]*"\]' answer.txt && break

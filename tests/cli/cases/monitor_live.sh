@@ -10,10 +10,10 @@ export LD_LIBRARY_PATH=$PWD/lib FAKE_NVML=self XDG_CACHE_HOME=$PWD/cache
 "$CUFRAG" record --by preload -o run.cft -- ./program dlsym > out.txt || exit
 library=$(echo "$PWD"/cache/cufrag/nogpu-*/libcufrag_record.so)
 # blocks of 3 MiB and 1000 B in three pages of 2 MiB; user and PID cut off
-LD_PRELOAD=$library CUFRAG_RECORD_BY=preload CUFRAG_RECORD_CUDA=own ./program dlsym 3 & pid=$!
+LD_PRELOAD=$library CUFRAG_RECORD_BY=preload CUFRAG_RECORD_CUDA=own ./program dlsym stop & pid=$!
 FAKE_PID=$pid
 export FAKE_PID
-for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+for i in $(seq 100); do
 	"$CUFRAG" monitor --count 1 | grep -q holds && break
 	sleep 0.1
 done
@@ -21,11 +21,12 @@ done
 "$CUFRAG" monitor --count 1 --json | grep -o '"held":[^}]*}'
 "$CUFRAG" monitor --count 1 --textfile metrics.prom > out.txt
 sed -nE "s/pid=\"$pid\"/pid=\"PID\"/; s/user=\"[^\"]*\"/user=\"USER\"/; /^cufrag_process/p" metrics.prom
-# stopped for longer than 10 s or killed: the page is stale; gone with the process
+# gone with the process
+touch stop
 wait $pid
 ls /dev/shm | grep -c "cufrag-$pid$"
 # a page that somebody else made, or that is none, is not believed
-sleep 5 & FAKE_PID=$!
+sleep 60 & FAKE_PID=$!
 head -c 500 /dev/zero > "/dev/shm/cufrag-$FAKE_PID"
 "$CUFRAG" monitor --count 1 | grep -c holds
 rm -f "/dev/shm/cufrag-$FAKE_PID"

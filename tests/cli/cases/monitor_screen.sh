@@ -11,7 +11,10 @@ if not pid:
     time.sleep(0.2)
     os.execv(os.environ["CUFRAG"], ["cufrag", "monitor"] + sys.argv[1:])
 fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack("HHHH", 16, 100, 0, 0))
-out, end, asked = b"", time.time() + 2, False
+wanted = [w for w in sys.stdin.read().split("\n") if w]
+out, end, asked = b"", time.time() + 20, False
+def missing():
+    return [w for w in wanted if not re.search(w, out.decode("utf-8", "replace"))]
 while True:
     try:
         if select.select([fd], [], [], 0.05)[0]:
@@ -21,7 +24,7 @@ while True:
             out += data
     except OSError:
         break
-    if time.time() > end and not asked:
+    if not asked and (not missing() or time.time() > end):
         asked = True
         os.write(fd, b"q")
 print("exit", os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
@@ -29,9 +32,8 @@ text = out.decode("utf-8", "replace")
 if "no full screen" in text:
     print(text, file=sys.stderr)
     sys.exit(77)
-for wanted in sys.stdin.read().split("\n"):
-    if wanted:
-        print(wanted, "yes" if re.search(wanted, text) else "NO")
+for w in wanted:
+    print(w, "NO" if w in missing() else "yes")
 PY
 printf '%s\n' 'cufrag monitor' 'q: end' 'gpu 0' '██' '░░' '▅' '50 GiB of 100 GiB' 'busy  98 %' 'NVIDIA H100' 'alarm: gpu 0 uses 9' |
 	python3 terminal.py --interval 100ms --alarm 85% || exit

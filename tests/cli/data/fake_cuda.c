@@ -171,10 +171,11 @@ int main(int argc, char **argv)
 	((int (*)(unsigned))dlsym(driver, "cuInit"))(0);
 	if (!strcmp(way, "proc")) /* as the runtime: itself, by itself */
 		get("cuGetProcAddress", (void **)&get, 12000, 0, NULL);
-	if (argc > 2) { /* time for a look at the shared page */
+	if (argc > 2) { /* until a file is there: time for a look at the shared page */
 		take_memory(way, 3 << 20);
 		take_memory(way, 1000);
-		sleep((unsigned)atoi(argv[2]));
+		for (int i = 0; i < 600 && access(argv[2], F_OK); i++)
+			usleep(100000);
 		return 0;
 	}
 	return requests(way);
