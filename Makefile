@@ -98,7 +98,7 @@ endif
 
 # ---- sources: what is in the folders is built ---------------------------------
 # folders of the library, two levels deep; a new folder needs no edit
-LIB_DIRS   := base lib device nogpu trace replay verify metrics plan report explain
+LIB_DIRS   := base lib device nogpu trace replay live verify metrics plan report explain
 CUDA_SRC   := $(sort $(filter-out src/device/cuda/cuda_absent.c,$(wildcard src/device/cuda/*.c)))
 LIB_SRC    := $(sort $(filter-out $(CUDA_SRC) src/device/cuda/cuda_absent.c,\
               $(foreach d,$(LIB_DIRS),$(wildcard src/$(d)/*.c src/$(d)/*/*.c))))
@@ -144,7 +144,7 @@ MONITOR_LACKS = $(strip $(call lacks,curses.h,monitor: no curses.h found$(comma)
 	$(call lacks,microhttpd.h,monitor: no microhttpd.h found$(comma) --listen is left out (libmicrohttpd-dev).))
 
 .PHONY: all
-all: $(B)/cufrag $(MPI_MODULE)
+all: $(B)/cufrag $(B)/libcufrag_torch.so $(MPI_MODULE)
 	@echo '$(CUDA_SAY)'
 	$(Q)$(if $(MONITOR_LACKS),echo '$(MONITOR_LACKS)')
 
@@ -211,7 +211,8 @@ $(B)/cufrag: $(CLI_OBJ) $(B)/libcufrag.a $(B)/cli_objects
 # What `record` puts into the user's program: the recorder, the pretended card as a library of its own, with the
 # parts of base and device that it needs, and the Python files beside it. All of it is inside the program
 # (gen/nogpu_file_list.inc has FRAG_ENTRY("NAME", number) for each), which writes it into the user's cache.
-NOGPU_FILES := $(B)/libcufrag_nogpu.so $(B)/libcufrag_record.so $(wildcard scripts/record_torch.py) $(sort $(wildcard src/nogpu/python/*.py src/nogpu/python/*.cpp))
+NOGPU_FILES := $(B)/libcufrag_nogpu.so $(B)/libcufrag_record.so $(wildcard scripts/record_torch.py) $(sort $(wildcard src/nogpu/python/*.py src/nogpu/python/*.cpp)) \
+	$(if $(wildcard src/live/*.c),$(B)/libcufrag_torch.so) $(sort $(wildcard src/python/cufrag/*.py))
 NOGPU_OBJ   := $(patsubst %.c,$(B)/pic/%.o,$(sort $(wildcard src/nogpu/*.c)))
 NOGPU_PARTS := $(patsubst %.c,$(B)/pic/%.o,$(sort $(wildcard src/base/*.c src/lib/*.c src/device/*.c src/device/sim/*.c)))
 $(B)/pic/%.o: %.c $(B)/flags
@@ -227,8 +228,15 @@ RECORD_OBJ  := $(patsubst %.c,$(B)/pic/%.o,$(sort $(wildcard src/record/*.c)) sr
 $(B)/libcufrag_record.so: $(RECORD_OBJ)
 	$(call say,LD,$@)
 	$(Q)$(CC) -shared -Wl,-soname,libcufrag_record.so -Wl,-z,defs -o $@ $^ -ldl -lpthread -lrt
+# The policies as PyTorch's allocator: they, the front of devices, and the driver opened at run time.
+LIVE_OBJ := $(patsubst %.c,$(B)/pic/%.o,$(sort $(wildcard src/live/*.c)) $(POLICY_SRC) $(COMMON_SRC) \
+	$(addprefix src/replay/,spec.c registry.c instance.c foreign.c))
+$(LIVE_OBJ): | $(GENERATED)
+$(B)/libcufrag_torch.so: $(LIVE_OBJ) $(B)/pic/parts.a
+	$(call say,LD,$@)
+	$(Q)$(CC) -shared -Wl,-soname,libcufrag_torch.so -Wl,--strip-debug -Wl,-z,defs -Wl,-Bsymbolic -o $@ $(LIVE_OBJ) $(B)/pic/parts.a -ldl -lpthread -lm -lrt
 $(GEN)/nogpu_file_list.inc: FORCE | $(GEN)
-	$(call renew,i=0; for f in $(notdir $(NOGPU_FILES)); do echo "FRAG_ENTRY(\"$$f\"$(comma) $$i)"; i=$$((i+1)); done)
+	$(call renew,i=0; for f in $(foreach f,$(NOGPU_FILES),$(if $(filter src/python/%,$f),$(f:src/python/%=%),$(notdir $f))); do echo "FRAG_ENTRY(\"$$f\"$(comma) $$i)"; i=$$((i+1)); done)
 $(B)/obj/nogpu_files.o: $(NOGPU_FILES) $(GEN)/nogpu_file_list.inc Makefile
 	$(Q)mkdir -p $(@D)
 	$(Q)i=0; { echo '	.section .rodata'; for f in $(NOGPU_FILES); do \
@@ -276,7 +284,7 @@ $(B)/tests/fuzz/%: $(B)/obj/tests/fuzz/%.o $(filter %.o,$(FUZZ_MAIN)) $(B)/libcu
 $(B)/obj/tests/%.o: CPPFLAGS += -I. -Itests/support -DFRAG_SHARED_TRACES='"$(SHARED_TRACES)"' -DFRAG_VERSION='"test"'
 $(patsubst tests/%.c,$(B)/obj/tests/%.o,$(TEST_SRC)) $(SUPPORT_OBJ): $(B)/test_flags
 
--include $(patsubst %.o,%.d,$(LIB_OBJ) $(CLI_OBJ) $(SUPPORT_OBJ) $(NOGPU_OBJ) $(NOGPU_PARTS) $(RECORD_OBJ)) \
+-include $(patsubst %.o,%.d,$(LIB_OBJ) $(CLI_OBJ) $(SUPPORT_OBJ) $(NOGPU_OBJ) $(NOGPU_PARTS) $(LIVE_OBJ) $(RECORD_OBJ)) \
 	$(patsubst tests/%.c,$(B)/obj/tests/%.d,$(TEST_SRC) $(FUZZ_SRC) tests/fuzz/replay_main.c) \
 	$(patsubst %.cu,$(B)/%.d,$(KERNEL_SRC))
 .SECONDARY:

@@ -469,6 +469,7 @@ const struct frag_policy_ops frag_policy_cub = {
 	.name = "cub",
 	.summary = "CUB's caching allocator: five bins, a few megabytes cached, no split",
 	.source = "NVIDIA/cccl cub/cub/util_allocator.cuh (2024-2026)",
+	.flags = FRAG_POLICY_STREAMS,
 	.needs = FRAG_CAN_MALLOC,
 	.opts = opts,
 	.params_size = sizeof(struct params),

@@ -260,6 +260,7 @@ const struct frag_policy_ops frag_policy_cupy = {
 	.name = "cupy",
 	.summary = "CuPy's pool: an arena per stream, best fit, exact splits, exact growth",
 	.source = "cupy/cupy cupy/cuda/memory.pyx (v13 to August 2026)",
+	.flags = FRAG_POLICY_STREAMS,
 	.needs = FRAG_CAN_MALLOC,
 	.opts = opts,
 	.params_size = sizeof(struct params),

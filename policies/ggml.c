@@ -341,6 +341,7 @@ const struct frag_policy_ops frag_policy_ggml = {
 	.name = "ggml",
 	.summary = "llama.cpp's older pool: 256 cached buffers per stream, granted whole",
 	.source = "ggml-org/llama.cpp ggml/src/ggml-cuda/ggml-cuda.cu, ggml_cuda_pool_leg (2026)",
+	.flags = FRAG_POLICY_STREAMS,
 	.needs = FRAG_CAN_MALLOC,
 	.opts = opts,
 	.params_size = sizeof(struct params),

@@ -410,6 +410,7 @@ const struct frag_policy_ops frag_policy_pytorch = {
 	.name = "pytorch",
 	.summary = "PyTorch's caching allocator, with or without expandable segments",
 	.source = "pytorch/pytorch c10/cuda/CUDACachingAllocator.cpp, releases 2.1 to 2.15",
+	.flags = FRAG_POLICY_STREAMS | FRAG_POLICY_POOLS,
 	.needs = FRAG_CAN_MALLOC,
 	.opts = pt_opts,
 	.params_size = sizeof(struct pt_conf),

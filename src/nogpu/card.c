@@ -297,12 +297,16 @@ NOGPU_ENTRY(int, cudaGetDevice, (int *device))
 	*device = current_device;
 	return NOGPU_OK;
 }
-NOGPU_ENTRY(int, cudaSetDevice, (int device))
+int frag_nogpu_device_set(int device)
 {
 	if (device < 0 || device >= frag_nogpu_card()->count)
-		return frag_nogpu_error(NOGPU_INVALID_DEVICE);
+		return NOGPU_INVALID_DEVICE;
 	current_device = device;
 	return NOGPU_OK;
+}
+NOGPU_ENTRY(int, cudaSetDevice, (int device))
+{
+	return frag_nogpu_error(frag_nogpu_device_set(device));
 }
 NOGPU_ENTRY(int, cudaDeviceGetPCIBusId, (char *text, int len, int device))
 {
@@ -313,6 +317,10 @@ NOGPU_ENTRY(int, cudaDeviceCanAccessPeer, (int *can, int device, int peer))
 {
 	*can = device != peer;
 	return NOGPU_OK;
+}
+NOGPU_ENTRY(int, cuDeviceCanAccessPeer, (int *can, int device, int peer))
+{
+	return frag_nogpu_cudaDeviceCanAccessPeer(can, device, peer);
 }
 NOGPU_ENTRY(int, cudaDeviceGetStreamPriorityRange, (int *least, int *greatest))
 {

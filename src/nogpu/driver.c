@@ -9,7 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CONTEXT ((void *)0x100) /* one for all cards; nobody looks into it */
+/* One for each card; nobody looks into it. */
+#define CONTEXT(device) ((void *)(uintptr_t)(0x100 + (device)))
 
 static int box(void **out)
 {
@@ -51,7 +52,29 @@ NOGPU_ENTRY(int, cuDeviceTotalMem_v2, (size_t * bytes, int device))
 }
 NOGPU_ENTRY(int, cuCtxGetCurrent, (void **out))
 {
-	*out = CONTEXT;
+	*out = CONTEXT(frag_nogpu_device());
+	return NOGPU_OK;
+}
+#define PUSHED_MAX 16
+static _Thread_local int pushed[PUSHED_MAX], pushed_count;
+
+NOGPU_ENTRY(int, cuCtxPushCurrent_v2, (void *context))
+{
+	if (pushed_count == PUSHED_MAX)
+		return NOGPU_INVALID_VALUE;
+	pushed[pushed_count++] = frag_nogpu_device();
+	return frag_nogpu_device_set((int)((uintptr_t)context - 0x100));
+}
+NOGPU_ENTRY(int, cuCtxPopCurrent_v2, (void **out))
+{
+	if (!pushed_count)
+		return NOGPU_INVALID_VALUE;
+	if (out)
+		*out = CONTEXT(frag_nogpu_device());
+	return frag_nogpu_device_set(pushed[--pushed_count]);
+}
+NOGPU_ENTRY(int, cuCtxSynchronize, (void))
+{
 	return NOGPU_OK;
 }
 NOGPU_ENTRY(int, cuCtxGetDevice, (int *device))
@@ -61,8 +84,8 @@ NOGPU_ENTRY(int, cuCtxGetDevice, (int *device))
 }
 NOGPU_ENTRY(int, cuCtxCreate_v2, (void **out, unsigned flags, int device))
 {
-	(void)flags, (void)device;
-	*out = CONTEXT;
+	(void)flags;
+	*out = CONTEXT(device);
 	return NOGPU_OK;
 }
 NOGPU_ENTRY(int, cuCtxGetLimit, (size_t * value, int limit))
@@ -73,8 +96,7 @@ NOGPU_ENTRY(int, cuCtxGetLimit, (size_t * value, int limit))
 }
 NOGPU_ENTRY(int, cuDevicePrimaryCtxRetain, (void **out, int device))
 {
-	(void)device;
-	*out = CONTEXT;
+	*out = CONTEXT(device);
 	return NOGPU_OK;
 }
 NOGPU_ENTRY(int, cuDevicePrimaryCtxGetState, (int device, unsigned *flags, int *active))
@@ -92,7 +114,7 @@ NOGPU_ENTRY(int, cuPointerGetAttribute, (void *out, int which, const void *p))
 	int owner = frag_nogpu_owner(p);
 
 	if (which == 1)
-		*(void **)out = CONTEXT;
+		*(void **)out = CONTEXT(FRAG_MAX(owner, 0));
 	else if (which == 2)
 		*(unsigned *)out = owner >= 0 ? 2 : 1;
 	else if (which == 9)

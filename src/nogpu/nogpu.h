@@ -68,6 +68,7 @@ const struct nogpu_card *frag_nogpu_card(void);
 /* Sets and returns the thread's last error as the runtime does. */
 int frag_nogpu_error(int code);
 int frag_nogpu_device(void); /* the thread's current device */
+int frag_nogpu_device_set(int device);
 
 /* ---- memory (memory.c, vmm.c, copy.c) */
 

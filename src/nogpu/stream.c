@@ -233,3 +233,41 @@ NOGPU_ENTRY(int, cudaStreamAddCallback,
 	function(stream, NOGPU_OK, data);
 	return NOGPU_OK;
 }
+
+/* ---- the driver's names for the same ------------------------------------------------------ */
+
+NOGPU_ENTRY(int, cuThreadExchangeStreamCaptureMode, (int *mode))
+{
+	static _Thread_local int current;
+	int before = current;
+
+	current = *mode;
+	*mode = before;
+	return NOGPU_OK;
+}
+NOGPU_ENTRY(int, cuStreamIsCapturing, (void *stream, int *status))
+{
+	return frag_nogpu_cudaStreamIsCapturing(stream, status);
+}
+NOGPU_ENTRY(int, cuStreamWaitEvent, (void *stream, void *event, unsigned flags))
+{
+	return frag_nogpu_cudaStreamWaitEvent(stream, event, flags);
+}
+NOGPU_ENTRY(int, cuEventCreate, (void **out, unsigned flags))
+{
+	return frag_nogpu_cudaEventCreateWithFlags(out, flags);
+}
+NOGPU_ENTRY(int, cuEventRecord, (void *event, void *stream))
+{
+	return frag_nogpu_cudaEventRecord(event, stream);
+}
+NOGPU_ENTRY(int, cuEventQuery, (void *event))
+{
+	(void)event;
+	return NOGPU_OK;
+}
+NOGPU_ENTRY(int, cuEventSynchronize, (void *event))
+{
+	(void)event;
+	return NOGPU_OK;
+}

@@ -349,6 +349,13 @@ const struct frag_policy_ops *frag_policy_spec_ops(const struct frag_policy_spec
 	return spec->ops;
 }
 
+const struct frag_policy_ops *frag_policy_spec_core(const struct frag_policy_spec *spec)
+{
+	while (spec->inner)
+		spec = spec->inner;
+	return spec->ops;
+}
+
 const void *frag_policy_spec_params(const struct frag_policy_spec *spec)
 {
 	return spec->params;

@@ -71,6 +71,33 @@ test_the_greatest_batch() {
 	grep -q "$((best + 1))  memory out" out && grep -q "$best  completes" out
 }
 
+# The policy serves the program, and what it was asked is what PyTorch's own allocator is asked.
+live() { "$cufrag" run --no-gpu "$@" > log 2>&1 || { cat log; return 1; }; }
+requests() { "$cufrag" info "$1" | sed -n 's/.*: \([0-9,]* allocs, [0-9,]* frees\).*/\1/p; s/.*peak live  *\(.* blocks\).*/\1/p'; }
+
+test_live_policies_are_asked_the_same() {
+	record -o plain.cft -- "$python" "$root/tests/torch/train.py" plain || return
+	local policy
+	for policy in pytorch pytorch:expandable_segments:True vmm tlsf gmlake rmm-pool:initial=64M limit:bytes=2G/bfc; do
+		live --policy "$policy" --record live.cft -- "$python" "$root/tests/torch/train.py" plain || return
+		grep -c 'loss' log | grep -qx 3 && [ "$(requests live.cft)" = "$(requests plain.cft)" ] ||
+			{ echo "$policy"; requests live.cft; requests plain.cft; cat log; return 1; }
+	done
+}
+
+test_live_captures_and_streams() {
+	local policy
+	for policy in pytorch vmm tlsf; do
+		live --policy "$policy" --record live.cft -- "$python" "$root/tests/torch/train.py" graph || return
+		grep -q 'torch.Size' log && "$cufrag" replay live.cft --policy "$policy" > out || { cat log out; return 1; }
+	done
+}
+
+test_live_out_of_memory() {
+	live --capacity 1G --context 512M --policy vmm -- "$python" "$root/tests/torch/train.py" oom || return
+	grep -q 'caught OutOfMemoryError 5' log
+}
+
 passed=0 failed=0
 for case in $(declare -F | awk '{ print $3 }' | grep '^test_'); do
 	mkdir "$scratch/$case"

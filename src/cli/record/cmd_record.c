@@ -47,8 +47,7 @@ static const struct frag_arg output_rows[] = {
 	{ 0 },
 };
 
-/* A trace is called as its file: without folders and ending. */
-static int set_name(struct frag_trace *trace, const char *path, struct frag_err *err)
+int frag_record_name(struct frag_trace *trace, const char *path, struct frag_err *err)
 {
 	const char *slash = strrchr(path, '/');
 	char *name = frag_host_strdup(slash ? slash + 1 : path), *dot;
@@ -83,7 +82,7 @@ static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 
 	FRAG_TRY(frag_record_way_find(o, &way, err));
 	FRAG_TRY(way->run(cli, o, cli->program, &trace, &status, err));
-	rc = set_name(trace, o->output, err);
+	rc = frag_record_name(trace, o->output, err);
 	if (!rc)
 		rc = frag_trace_write_cft(trace, o->output, err);
 	if (!rc && strcmp(o->output, "-") != 0)

@@ -15,11 +15,31 @@
 
 #define PARTS_MAX 4096
 
+/* What ends a job ends the program, which then writes what it has; so do we. */
+static volatile sig_atomic_t running;
+static const int passed_on[] = { SIGTERM, SIGHUP, SIGUSR1, SIGUSR2 };
+
+static void pass_on(int number)
+{
+	if (running > 0)
+		kill(running, number);
+}
+
+static void listen_to(bool on, void (*old[])(int))
+{
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(passed_on); i++) {
+		if (on)
+			old[i] = signal(passed_on[i], pass_on);
+		else
+			signal(passed_on[i], old[i]);
+	}
+}
+
 int frag_record_launch(const struct frag_cli *cli, char **program, void (*prepare)(const void *ctx),
 		       const void *ctx, int *status, struct frag_err *err)
 {
 	/* Ctrl-C is the program's: it ends, writes what it has, and so do we */
-	void (*old)(int) = signal(SIGINT, SIG_IGN);
+	void (*old)(int) = signal(SIGINT, SIG_IGN), (*before[FRAG_ARRAY_LEN(passed_on)])(int);
 	int state = 0;
 	pid_t pid;
 
@@ -33,8 +53,11 @@ int frag_record_launch(const struct frag_cli *cli, char **program, void (*prepar
 			strerror(errno));
 		_exit(127);
 	}
+	running = pid;
+	listen_to(true, before);
 	while (pid > 0 && waitpid(pid, &state, 0) < 0 && errno == EINTR)
 		;
+	listen_to(false, before);
 	signal(SIGINT, old);
 	if (pid < 0)
 		return frag_fail(err, FRAG_EDEVICE, "cannot start the program: %s",

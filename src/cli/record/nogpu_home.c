@@ -9,6 +9,7 @@
 #include "record.h"
 
 #include <errno.h>
+#include <libgen.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -79,9 +80,16 @@ static int write_files(const char *folder, struct frag_err *err)
 {
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(files); i++) {
 		char *path = frag_path_join(folder, files[i].name);
-		int rc = path ? frag_outfile_put(path, files[i].begin, file_bytes(i), err)
-			      : frag_fail_nomem(err, "path");
+		const char *slash = strrchr(files[i].name, '/');
+		int rc = path ? 0 : frag_fail_nomem(err, "path");
 
+		if (!rc && slash) {
+			path[strlen(path) - strlen(slash)] = '\0';
+			rc = frag_make_dirs(path, err);
+			path[strlen(path)] = '/';
+		}
+		if (!rc)
+			rc = frag_outfile_put(path, files[i].begin, file_bytes(i), err);
 		frag_host_free(path);
 		FRAG_TRY(rc);
 	}
@@ -107,6 +115,8 @@ static int make_home(const char *home, struct frag_err *err)
 
 			if (path)
 				unlink(path);
+			if (path && strchr(files[i].name, '/'))
+				rmdir(dirname(path)); /* goes with its last file */
 			frag_host_free(path);
 		}
 		rmdir(temp);

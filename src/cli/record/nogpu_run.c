@@ -47,17 +47,17 @@ static void put_number(const char *name, unsigned long long n)
 	setenv(name, text, 1);
 }
 
-static void put_card(const struct job *j)
+static void put_card(const struct frag_cli *cli, unsigned gpus)
 {
-	const struct frag_sim_config *card = &j->cli->card;
-	const struct frag_gpu *gpu = frag_gpu_find(j->cli->gpu_ ? j->cli->gpu_ : "h200");
+	const struct frag_sim_config *card = &cli->card;
+	const struct frag_gpu *gpu = frag_gpu_find(cli->gpu_ ? cli->gpu_ : "h200");
 	const struct frag_gpu_chip *chip = gpu ? frag_gpu_chip_find(gpu->name) : NULL;
 	char text[512];
 	int n;
 
 	n = snprintf(text, sizeof(text), "total=%llu;context=%llu;count=%u",
 		     (unsigned long long)card->total_bytes, (unsigned long long)card->context_bytes,
-		     j->gpus);
+		     gpus);
 	if (chip)
 		snprintf(text + n, sizeof(text) - (size_t)n,
 			 ";name=%s;cc=%d.%d;sms=%d;l2=%llu;bus=%d;clock=%d", chip->shown,
@@ -84,12 +84,31 @@ static void put_rank(const struct job *j, unsigned rank)
 	setenv("CUFRAG_NOGPU_RANK", "1", 1);
 }
 
+void frag_nogpu_environment(const struct frag_cli *cli, const struct frag_nogpu_home *home,
+			    unsigned gpus, const char *values)
+{
+	put_card(cli, gpus);
+	setenv("CUFRAG_NOGPU_CACHE", home->cache, 1);
+	setenv("CUFRAG_NOGPU_VALUES", values, 1);
+	put_number("CUFRAG_NOGPU_SEED", cli->seed);
+	/* a real card in the machine stays out of it, and watchers of NCCL have nobody to watch */
+	unsetenv("CUDA_VISIBLE_DEVICES");
+	setenv("TORCH_NCCL_ENABLE_MONITORING", "0", 0);
+	setenv("TORCH_NCCL_DUMP_ON_TIMEOUT", "0", 0);
+}
+
+void frag_nogpu_python(const struct frag_nogpu_home *home)
+{
+	put_front("PYTHONPATH", home->home);
+	setenv("CUFRAG_NOGPU_HOME", home->home, 1);
+}
+
 static void put_all(const struct job *j)
 {
 	char calls[sizeof(j->folder) + 16];
 	uint64_t limit = frag_cli_limit(j->cli, j->cli->card.total_bytes);
 
-	put_front("PYTHONPATH", j->home.home);
+	frag_nogpu_python(&j->home);
 	setenv("CUFRAG_RECORD", j->folder, 1);
 	put_number("CUFRAG_RECORD_ENTRIES",
 		   j->o->max_entries ? j->o->max_entries : ENTRIES_DEFAULT);
@@ -97,17 +116,9 @@ static void put_all(const struct job *j)
 		setenv("CUFRAG_RECORD_FRAMES", "1", 1);
 	if (limit != UINT64_MAX)
 		put_number("CUFRAG_RECORD_LIMIT", limit);
-	put_card(j);
-	setenv("CUFRAG_NOGPU_HOME", j->home.home, 1);
-	setenv("CUFRAG_NOGPU_CACHE", j->home.cache, 1);
-	setenv("CUFRAG_NOGPU_VALUES", j->o->values, 1);
-	put_number("CUFRAG_NOGPU_SEED", j->cli->seed);
+	frag_nogpu_environment(j->cli, &j->home, j->gpus, j->o->values);
 	snprintf(calls, sizeof(calls), "%s/calls", j->folder);
 	setenv("CUFRAG_NOGPU_CALLS", calls, 1);
-	/* a real card in the machine stays out of it, and watchers of NCCL have nobody to watch */
-	unsetenv("CUDA_VISIBLE_DEVICES");
-	setenv("TORCH_NCCL_ENABLE_MONITORING", "0", 0);
-	setenv("TORCH_NCCL_DUMP_ON_TIMEOUT", "0", 0);
 }
 
 /* ---- the run ---------------------------------------------------------------------------- */

@@ -49,6 +49,8 @@ int frag_record_way_find(const struct frag_record_options *o, const struct frag_
  * is there already stays. Errors: FRAG_EUSAGE if it cannot be started. */
 int frag_record_launch(const struct frag_cli *cli, char **program, void (*prepare)(const void *ctx),
 		       const void *ctx, int *status, struct frag_err *err);
+/* A trace is called as its file: without folders and ending. */
+int frag_record_name(struct frag_trace *trace, const char *path, struct frag_err *err);
 /* A new temporary folder; remove takes "" for none. */
 int frag_record_folder(char *folder, size_t cap, struct frag_err *err);
 void frag_record_folder_remove(const char *folder);
@@ -69,6 +71,10 @@ struct frag_nogpu_home {
 };
 int frag_nogpu_home_open(struct frag_nogpu_home *h, struct frag_err *err);
 void frag_nogpu_home_release(struct frag_nogpu_home *h);
+/* In the program's process, before it begins: Python finds the files; and the pretended cards. */
+void frag_nogpu_python(const struct frag_nogpu_home *home);
+void frag_nogpu_environment(const struct frag_cli *cli, const struct frag_nogpu_home *home,
+			    unsigned gpus, const char *values);
 
 /*
  * Runs the program once, or once for each of the ranks, and gives all recordings as one trace,

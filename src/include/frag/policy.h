@@ -149,6 +149,12 @@ struct frag_policy_env {
  * shown, never advised. Tells how many requests the plan served in FRAG_COUNTER_PLAN_HITS. */
 #define FRAG_POLICY_PLANNED (1u << 6)
 #define FRAG_COUNTER_PLAN_HITS "planned.hits"
+/* What a live program (src/live) need not do for the policy: memory goes to another stream only
+ * when the work that used it is done; it is unmapped only then; private pools are kept apart, and
+ * their memory stays where it is until the pool itself is trimmed. */
+#define FRAG_POLICY_STREAMS (1u << 7)
+#define FRAG_POLICY_FENCED (1u << 8)
+#define FRAG_POLICY_POOLS (1u << 9)
 
 /* Initial state of a history that began late: what was there before. */
 struct frag_initial_block {
@@ -259,6 +265,8 @@ int frag_policy_spec_parse(const char *text, struct frag_policy_spec **out, stru
 void frag_policy_spec_destroy(struct frag_policy_spec *spec);
 const struct frag_policy_ops *frag_policy_spec_ops(const struct frag_policy_spec *spec);
 const void *frag_policy_spec_params(const struct frag_policy_spec *spec);
+/* The policy that holds the memory: that inside of all adaptors. */
+const struct frag_policy_ops *frag_policy_spec_core(const struct frag_policy_spec *spec);
 /* The text as given, and the shortest that means the same, "name:key=value" of what differs from
  * the defaults ("name:key:value" where the policy has a `conf`). Borrowed. */
 const char *frag_policy_spec_text(const struct frag_policy_spec *spec);

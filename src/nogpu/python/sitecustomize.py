@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Python reads this file when it starts under `cufrag record`: the folder is put in front of PYTHONPATH.
+"""Python reads this file when it starts under `cufrag record` or `cufrag run`: the folder is put in front of PYTHONPATH.
 
 It waits for the program to import torch. Before, it brings in the libraries of the pretended card,
-if one is asked for; afterwards it starts PyTorch's own history with the first use of CUDA, and
-writes it when the program ends. Nothing else is changed, and a program without torch is left
+if one is asked for; afterwards it puts a policy in (run), or starts PyTorch's own history with the first use of
+CUDA, and writes it when the program ends. Nothing else is changed, and a program without torch is left
 alone. A sitecustomize of the user's own is run as well.
 
 Set by cufrag (src/cli/record): CUFRAG_RECORD, the folder for recordings; CUFRAG_RECORD_FRAMES,
-CUFRAG_RECORD_ENTRIES, CUFRAG_RECORD_LIMIT; CUFRAG_NOGPU and others for the card (cufrag_card.py).
+CUFRAG_RECORD_ENTRIES, CUFRAG_RECORD_LIMIT; CUFRAG_RUN, the policy, and others (cufrag/torch.py); CUFRAG_NOGPU and others for the card (cufrag_card.py).
 """
 import os
 import sys
@@ -58,7 +58,7 @@ class Watch:
         return spec
 
 
-if os.environ.get("CUFRAG_RECORD"):
+if os.environ.get("CUFRAG_RECORD") or os.environ.get("CUFRAG_RUN"):
     sys.meta_path.insert(0, Watch())
 try:
     run_next()

@@ -28,6 +28,8 @@ enum frag_log_action {
 	FRAG_LOG_FREE,
 	FRAG_LOG_REFUSED, /* a request that failed */
 	FRAG_LOG_TRIM,
+	FRAG_LOG_FREE_REQUESTED, /* let go, another stream still uses it … */
+	FRAG_LOG_FREE_COMPLETED, /* … until here */
 };
 
 struct frag_log_entry {
@@ -36,6 +38,7 @@ struct frag_log_entry {
 	uint64_t id;	 /* 0: the null pointer, its frees are nothing */
 	uint64_t bytes;	 /* the rest may be FRAG_LOG_UNKNOWN, but the bytes of a request */
 	uint64_t stream;
+	uint64_t pool;	  /* private pool of a request or a trim; 0 or unknown: none */
 	uint64_t time_us; /* any origin; Unix time from 2001 on is kept as that */
 	uint64_t line;	  /* for messages; or an offset, see frag_log_init */
 	uint32_t stack;	  /* of the log, below 1 << 24; 0 = none */

@@ -27,7 +27,15 @@ struct early {
 
 struct live {
 	uint64_t bytes;
-	uint16_t stream;
+	uint16_t stream, pool;
+	bool let_go; /* its free was requested, another stream still uses it */
+};
+
+/* Numbers for handles, in the order they turn up. */
+struct names {
+	uint64_t *list; /* [0] = 0 */
+	size_t count, cap;
+	struct frag_addr_map number_of;
 };
 
 struct frag_log_dev {
@@ -40,9 +48,7 @@ struct frag_log_dev {
 	struct early *early;
 	size_t early_count, early_cap;
 	uint64_t unknown_frees;
-	uint64_t *streams; /* handles as they came; [0] = 0 */
-	size_t streams_count, streams_cap;
-	struct frag_addr_map stream_of;
+	struct names streams, pools;
 };
 
 int frag_log_init(struct frag_log *log, const char *place, const char *options,
@@ -84,33 +90,34 @@ static int device_of(struct frag_log *log, const struct frag_log_entry *e,
 	dev = &log->devs[log->devs_count];
 	*dev = (struct frag_log_dev){ .ordinal = e->device };
 	log->devs_count++;
-	FRAG_TRY(FRAG_GROW(dev->streams, dev->streams_count, dev->streams_cap, "streams", err));
-	dev->streams[dev->streams_count++] = 0;
 	*out = dev;
 	return 0;
 }
 
-static int stream_of(struct frag_log *log, struct frag_log_dev *dev, const struct frag_log_entry *e,
-		     uint16_t *out, struct frag_err *err)
+static int number_of(struct frag_log *log, struct names *n, const struct frag_log_entry *e,
+		     uint64_t handle, uint16_t *out, struct frag_err *err)
 {
 	const struct frag_addr_cell *cell;
 
 	*out = 0;
-	log->streams_seen |= e->stream != FRAG_LOG_UNKNOWN;
-	if (!e->stream || e->stream == FRAG_LOG_UNKNOWN)
+	if (!n->count) {
+		FRAG_TRY(FRAG_GROW(n->list, n->count, n->cap, "streams", err));
+		n->list[n->count++] = 0;
+	}
+	if (!handle || handle == FRAG_LOG_UNKNOWN)
 		return 0;
-	cell = frag_addr_map_find(&dev->stream_of, e->stream);
+	cell = frag_addr_map_find(&n->number_of, handle);
 	if (cell) {
 		*out = (uint16_t)frag_addr_number(cell);
 		return 0;
 	}
-	if (dev->streams_count > UINT16_MAX)
-		return fail_entry(log, e, "more than 65535 streams", err);
-	FRAG_TRY(FRAG_GROW(dev->streams, dev->streams_count, dev->streams_cap, "streams", err));
-	if (frag_addr_map_number(&dev->stream_of, e->stream, dev->streams_count))
+	if (n->count > UINT16_MAX)
+		return fail_entry(log, e, "more than 65535 streams or pools", err);
+	FRAG_TRY(FRAG_GROW(n->list, n->count, n->cap, "streams", err));
+	if (frag_addr_map_number(&n->number_of, handle, n->count))
 		return frag_fail_nomem(err, "streams");
-	*out = (uint16_t)dev->streams_count;
-	dev->streams[dev->streams_count++] = e->stream;
+	*out = (uint16_t)n->count;
+	n->list[n->count++] = handle;
 	return 0;
 }
 
@@ -133,14 +140,15 @@ static int put(struct frag_log_dev *dev, struct frag_event ev, struct frag_err *
 	return 0;
 }
 
-static int new_number(struct frag_log_dev *dev, uint64_t bytes, uint16_t stream, uint32_t *out,
+static int new_number(struct frag_log_dev *dev, struct frag_event ev, uint32_t *out,
 		      struct frag_err *err)
 {
 	if (dev->allocs_count >= NUMBER_EMPTY)
 		return frag_fail(err, FRAG_EINPUT, "too many allocations");
 	FRAG_TRY(FRAG_GROW(dev->allocs, dev->allocs_count, dev->allocs_cap, "allocations", err));
 	*out = (uint32_t)dev->allocs_count;
-	dev->allocs[dev->allocs_count++] = (struct live){ bytes, stream };
+	dev->allocs[dev->allocs_count++] =
+		(struct live){ .bytes = ev.bytes, .stream = ev.stream, .pool = (uint16_t)ev.pool };
 	return 0;
 }
 
@@ -154,7 +162,7 @@ static int add_alloc(struct frag_log *log, struct frag_log_dev *dev, const struc
 	if (frag_addr_map_find(&dev->live, e->id))
 		return fail_entry(log, e, "allocated again, but never freed", err);
 	if (e->bytes)
-		FRAG_TRY(new_number(dev, e->bytes, ev.stream, &number, err));
+		FRAG_TRY(new_number(dev, ev, &number, err));
 	if (frag_addr_map_number(&dev->live, e->id, number))
 		return frag_fail_nomem(err, "live blocks");
 	ev.slot = number;
@@ -166,6 +174,8 @@ static int add_early_free(struct frag_log *log, struct frag_log_dev *dev,
 			  const struct frag_log_entry *e, struct frag_event ev,
 			  struct frag_err *err)
 {
+	uint32_t number = 0;
+
 	log->early = true;
 	if (e->bytes == FRAG_LOG_UNKNOWN) {
 		dev->unknown_frees++;
@@ -173,7 +183,8 @@ static int add_early_free(struct frag_log *log, struct frag_log_dev *dev,
 	}
 	if (!e->bytes)
 		return 0;
-	FRAG_TRY(new_number(dev, e->bytes, ev.stream, &ev.slot, err));
+	FRAG_TRY(new_number(dev, ev, &number, err));
+	ev.slot = number;
 	FRAG_TRY(FRAG_GROW(dev->early, dev->early_count, dev->early_cap, "blocks", err));
 	dev->early[dev->early_count++] = (struct early){ e->bytes, ev.slot, ev.stream };
 	return put(dev, ev, err);
@@ -183,19 +194,31 @@ static int add_free(struct frag_log *log, struct frag_log_dev *dev, const struct
 		    struct frag_event ev, struct frag_err *err)
 {
 	struct frag_addr_cell *cell;
+	struct live *block;
 
 	if (!e->id)
 		return 0;
 	cell = frag_addr_map_find(&dev->live, e->id);
+	if (!cell && ev.kind != FRAG_EV_FREE)
+		return 0; /* begun before the log: its size is not known */
 	if (!cell)
 		return add_early_free(log, dev, e, ev, err);
 	ev.slot = frag_addr_number(cell);
-	frag_addr_map_remove(&dev->live, cell);
-	if (ev.slot == NUMBER_EMPTY)
+	if (ev.slot == NUMBER_EMPTY) {
+		frag_addr_map_remove(&dev->live, cell);
 		return 0;
+	}
+	block = &dev->allocs[ev.slot];
+	if (block->let_go != (ev.kind == FRAG_EV_FREE_COMPLETED))
+		return fail_entry(log, e, "freed twice, or completed without a request", err);
+	if (ev.kind == FRAG_EV_FREE_REQUESTED)
+		block->let_go = true;
+	else
+		frag_addr_map_remove(&dev->live, cell);
 	/* an event names the stream of the block */
-	ev.bytes = dev->allocs[ev.slot].bytes;
-	ev.stream = dev->allocs[ev.slot].stream;
+	ev.bytes = block->bytes;
+	ev.stream = block->stream;
+	ev.pool = block->pool;
 	return put(dev, ev, err);
 }
 
@@ -204,7 +227,7 @@ int frag_log_add(struct frag_log *log, const struct frag_log_entry *e, struct fr
 	bool request = e->action == FRAG_LOG_ALLOC || e->action == FRAG_LOG_REFUSED;
 	struct frag_event ev = { 0 };
 	struct frag_log_dev *dev = NULL;
-	uint16_t stream;
+	uint16_t stream, pool;
 
 	if (log->device >= 0 && log->device != e->device)
 		return 0;
@@ -213,8 +236,11 @@ int frag_log_add(struct frag_log *log, const struct frag_log_entry *e, struct fr
 	if (e->bytes != FRAG_LOG_UNKNOWN && e->bytes > FRAG_MAX_REQUEST)
 		return fail_entry(log, e, "a size of 256 TiB or more", err);
 	FRAG_TRY(device_of(log, e, &dev, err));
-	FRAG_TRY(stream_of(log, dev, e, &stream, err));
+	log->streams_seen |= e->stream != FRAG_LOG_UNKNOWN;
+	FRAG_TRY(number_of(log, &dev->streams, e, e->stream, &stream, err));
+	FRAG_TRY(number_of(log, &dev->pools, e, e->pool, &pool, err));
 	ev.stream = stream;
+	ev.pool = pool;
 	ev.time_us = moment(log, e->time_us);
 	ev.bytes = e->bytes == FRAG_LOG_UNKNOWN ? 0 : e->bytes;
 	switch (e->action) {
@@ -224,6 +250,12 @@ int frag_log_add(struct frag_log *log, const struct frag_log_entry *e, struct fr
 		return add_alloc(log, dev, e, ev, err);
 	case FRAG_LOG_FREE:
 		ev.kind = FRAG_EV_FREE;
+		return add_free(log, dev, e, ev, err);
+	case FRAG_LOG_FREE_REQUESTED:
+		ev.kind = FRAG_EV_FREE_REQUESTED;
+		return add_free(log, dev, e, ev, err);
+	case FRAG_LOG_FREE_COMPLETED:
+		ev.kind = FRAG_EV_FREE_COMPLETED;
 		return add_free(log, dev, e, ev, err);
 	case FRAG_LOG_REFUSED:
 		ev.kind = FRAG_EV_REFUSED;
@@ -265,23 +297,25 @@ static int by_handle(const void *a, const void *b)
 static int sort_streams(struct frag_log_dev *dev, struct frag_trace_dev *out, uint16_t **renamed,
 			struct frag_err *err)
 {
-	size_t n = dev->streams_count;
+	size_t n = dev->streams.count;
 
 	*renamed = frag_host_calloc(n, sizeof(**renamed));
 	out->streams = frag_host_calloc(n, sizeof(*out->streams));
-	out->pools = frag_host_calloc(1, sizeof(*out->pools));
+	out->pools = frag_host_calloc(dev->pools.count, sizeof(*out->pools));
 	if (!*renamed || !out->streams || !out->pools)
 		return frag_fail_nomem(err, "streams");
-	memcpy(out->streams, dev->streams, n * sizeof(*out->streams));
+	memcpy(out->streams, dev->streams.list, n * sizeof(*out->streams));
 	qsort(out->streams, n, sizeof(*out->streams), by_handle);
 	for (size_t i = 0; i < n; i++) {
-		const uint64_t *at = bsearch(&dev->streams[i], out->streams, n,
+		const uint64_t *at = bsearch(&dev->streams.list[i], out->streams, n,
 					     sizeof(*out->streams), by_handle);
 
 		(*renamed)[i] = (uint16_t)(at - out->streams);
 	}
 	out->streams_count = (uint32_t)n;
-	out->pools_count = 1;
+	for (size_t i = 0; i < dev->pools.count; i++)
+		out->pools[i].a = dev->pools.list[i];
+	out->pools_count = (uint32_t)dev->pools.count;
 	return 0;
 }
 
@@ -309,8 +343,10 @@ static void fill_events(const struct frag_log_dev *dev, const uint16_t *renamed,
 		if (ev.kind == FRAG_EV_ALLOC)
 			ev.slot = slots[number] =
 				free_count ? free_slots[--free_count] : out->slots_count++;
-		else if (ev.kind == FRAG_EV_FREE)
+		else if (ev.kind == FRAG_EV_FREE || ev.kind == FRAG_EV_FREE_COMPLETED)
 			free_slots[free_count++] = ev.slot = slots[number];
+		else if (ev.kind == FRAG_EV_FREE_REQUESTED)
+			ev.slot = slots[number];
 		out->events[n++] = ev;
 	}
 	out->events_count = n;
@@ -412,9 +448,11 @@ void frag_log_release(struct frag_log *log)
 		frag_host_free(dev->events);
 		frag_host_free(dev->allocs);
 		frag_host_free(dev->early);
-		frag_host_free(dev->streams);
+		frag_host_free(dev->streams.list);
+		frag_host_free(dev->pools.list);
 		frag_addr_map_release(&dev->live);
-		frag_addr_map_release(&dev->stream_of);
+		frag_addr_map_release(&dev->streams.number_of);
+		frag_addr_map_release(&dev->pools.number_of);
 	}
 	frag_host_free(log->devs);
 	*log = (struct frag_log){ 0 };

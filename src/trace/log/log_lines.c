@@ -118,11 +118,18 @@ bool frag_log_word(const char *word, enum frag_log_action *out)
 		const char *word;
 		enum frag_log_action action;
 	} words[] = {
-		{ "alloc", FRAG_LOG_ALLOC },	  { "malloc", FRAG_LOG_ALLOC },
-		{ "allocate", FRAG_LOG_ALLOC },	  { "free", FRAG_LOG_FREE },
-		{ "deallocate", FRAG_LOG_FREE },  { "refused", FRAG_LOG_REFUSED },
-		{ "oom", FRAG_LOG_REFUSED },	  { "allocate failure", FRAG_LOG_REFUSED },
-		{ "empty_cache", FRAG_LOG_TRIM }, { "trim", FRAG_LOG_TRIM },
+		{ "alloc", FRAG_LOG_ALLOC },
+		{ "malloc", FRAG_LOG_ALLOC },
+		{ "allocate", FRAG_LOG_ALLOC },
+		{ "free", FRAG_LOG_FREE },
+		{ "deallocate", FRAG_LOG_FREE },
+		{ "refused", FRAG_LOG_REFUSED },
+		{ "oom", FRAG_LOG_REFUSED },
+		{ "allocate failure", FRAG_LOG_REFUSED },
+		{ "empty_cache", FRAG_LOG_TRIM },
+		{ "trim", FRAG_LOG_TRIM },
+		{ "free_requested", FRAG_LOG_FREE_REQUESTED },
+		{ "free_completed", FRAG_LOG_FREE_COMPLETED },
 	};
 
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(words); i++) {

@@ -17,13 +17,24 @@
 #define COLUMNS_MAX 32u
 #define LINE_MAX_BYTES 4096u
 
-enum column { ACTION, ID, SIZE, STREAM, TIME, DEVICE, STACK, COLUMN_COUNT, OTHER = COLUMN_COUNT };
+enum column {
+	ACTION,
+	ID,
+	SIZE,
+	STREAM,
+	TIME,
+	DEVICE,
+	STACK,
+	POOL,
+	COLUMN_COUNT,
+	OTHER = COLUMN_COUNT
+};
 
 static const char *const column_names[COLUMN_COUNT][4] = {
 	{ "action" },	     { "id", "address", "addr", "pointer" },
 	{ "size", "bytes" }, { "stream" },
 	{ "time_us" },	     { "device" },
-	{ "stack" },
+	{ "stack" },	     { "pool" },
 };
 
 struct reader {
@@ -99,6 +110,7 @@ static int read_entry(struct reader *r, struct frag_err *err)
 	e.id = value[ID];
 	e.bytes = value[SIZE];
 	e.stream = value[STREAM];
+	e.pool = value[POOL];
 	e.time_us = value[TIME];
 	e.device = value[DEVICE] == FRAG_LOG_UNKNOWN ? 0 : (uint32_t)value[DEVICE];
 	if (value[DEVICE] != FRAG_LOG_UNKNOWN && value[DEVICE] > UINT16_MAX)

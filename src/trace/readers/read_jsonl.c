@@ -22,6 +22,7 @@ static int read_object(void *ctx, const json_t *o, uint64_t line, struct frag_er
 	if (!frag_log_json_number(o, "id", &e.id) || !frag_log_json_number(o, "size", &e.bytes) ||
 	    !frag_log_json_number(o, "stream", &e.stream) ||
 	    !frag_log_json_number(o, "time_us", &e.time_us) ||
+	    !frag_log_json_number(o, "pool", &e.pool) ||
 	    !frag_log_json_number(o, "device", &device) ||
 	    (device > UINT16_MAX && device != FRAG_LOG_UNKNOWN))
 		return frag_fail_at(err, FRAG_EINPUT, line,

@@ -132,6 +132,42 @@ static void test_csv_stacks(void **state)
 }
 
 /* Frees of what was live before; null pointers and empty requests are nothing. */
+/* What libcufrag_torch.so writes: private pools, frees that wait for a stream. */
+static void test_csv_pools(void **state)
+{
+	struct frag_trace *t = good("action,id,size,stream,time_us,device,pool\n"
+				    "alloc,4096,100,7,0,0,0\n"
+				    "alloc,8192,200,7,1,0,33\n"
+				    "free_requested,4096,100,7,2,0,0\n"
+				    "alloc,12288,300,9,3,0,0\n"
+				    "free_completed,4096,100,7,4,0,0\n"
+				    "alloc,4096,400,9,5,0,0\n"
+				    "free,8192,200,7,6,0,33\n"
+				    "trim,0,0,0,7,0,33\n",
+				    "csv without beginning");
+	const struct frag_trace_dev *dev = &t->devs[0];
+
+	(void)state;
+	expect(t, 0, FRAG_EV_ALLOC, 100, 0, 0, 1);
+	expect(t, 1, FRAG_EV_ALLOC, 200, 1, 1, 1);
+	expect(t, 2, FRAG_EV_FREE_REQUESTED, 100, 0, 2, 1);
+	expect(t, 3, FRAG_EV_ALLOC, 300, 2, 3, 2);
+	expect(t, 4, FRAG_EV_FREE_COMPLETED, 100, 0, 4, 1);
+	expect(t, 5, FRAG_EV_ALLOC, 400, 0, 5, 2);
+	expect(t, 6, FRAG_EV_FREE, 200, 1, 6, 1);
+	expect(t, 7, FRAG_EV_TRIM, 0, 0, 7, 0);
+	assert_int_equal(dev->pools_count, 2);
+	assert_int_equal(dev->pools[1].a, 33);
+	assert_int_equal(dev->events[1].pool, 1);
+	assert_int_equal(dev->events[6].pool, 1);
+	assert_int_equal(dev->events[7].pool, 1);
+	assert_int_equal(dev->events[5].pool, 0);
+	frag_trace_destroy(t);
+	refused("alloc,7,100\nfree_requested,7\nfree_requested,7\n", 3);
+	refused("alloc,7,100\nfree_completed,7\n", 2);
+	refused("alloc,7,100\nfree_requested,7\nfree,7\n", 3);
+}
+
 static void test_before_the_log(void **state)
 {
 	struct frag_trace *t =
@@ -380,6 +416,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_csv),
 		cmocka_unit_test(test_csv_stacks),
+		cmocka_unit_test(test_csv_pools),
 		cmocka_unit_test(test_before_the_log),
 		cmocka_unit_test(test_jsonl),
 		cmocka_unit_test(test_rmm),

@@ -1,0 +1,387 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What PyTorch calls. Every entry first looks whether this is the process that started the library: in a forked child
+ * inherited tensors are freed, and nothing of the card may be touched.
+ */
+#include <frag/clock.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "live_core.h"
+#include "live_log.h"
+#include "live_throw.h"
+
+/* getpid is a system call, and a free happens every microsecond: the child is told instead. */
+static bool is_child;
+
+static void in_child(void)
+{
+	is_child = true;
+	frag_live_log_on = false;
+}
+
+static bool is_on(void)
+{
+	return FRAG_LIKELY(frag_live.pid != 0) && FRAG_LIKELY(!is_child);
+}
+
+/* The device, if it was used and this is the process. */
+static struct frag_live_dev *known(int device)
+{
+	if (!is_on() || device < 0 || device >= FRAG_LIVE_DEVICES_MAX)
+		return NULL;
+	return __atomic_load_n(&frag_live.devs[device], __ATOMIC_ACQUIRE);
+}
+
+/* ---- starting --------------------------------------------------------------------------- */
+
+uint32_t frag_live_abi(void)
+{
+	return FRAG_LIVE_ABI;
+}
+
+int frag_live_can_raise(char *msg, size_t cap)
+{
+	return frag_live_throw_ready(msg, cap);
+}
+
+const char *frag_live_policy(void)
+{
+	return frag_live.spec ? frag_policy_spec_echo(frag_live.spec) : "";
+}
+
+static int check_policy(const struct frag_policy_spec *spec, struct frag_err *err)
+{
+	const struct frag_policy_ops *core = frag_policy_spec_core(spec);
+
+	if (core->flags & FRAG_POLICY_STACK)
+		return frag_fail(err, FRAG_EUSAGE,
+				 "policy '%s' wants frees in reverse order of requests, which a "
+				 "running program does not promise",
+				 core->name);
+	if (core->flags & FRAG_POLICY_NO_MEMORY)
+		return frag_fail(err, FRAG_EUSAGE, "policy '%s' holds no memory", core->name);
+	return 0;
+}
+
+static int start(const struct frag_live_options *o, struct frag_err *err)
+{
+	struct frag_policy_spec *spec = NULL;
+	const char *every = getenv("CUFRAG_FAIL_EVERY");
+	int rc;
+
+	if (frag_live.pid)
+		return frag_fail(err, FRAG_EUSAGE, "a policy is in use already: %s",
+				 frag_live_policy());
+	if (!frag_cu_open(err))
+		return FRAG_EDEVICE;
+	FRAG_TRY(frag_policy_spec_parse(o->policy, &spec, err));
+	rc = check_policy(spec, err);
+	if (!rc)
+		rc = frag_policy_spec_parse("pytorch", &frag_live.aside, err);
+	if (!rc && o->record && *o->record)
+		rc = frag_live_log_open(o->record, err);
+	if (rc) {
+		frag_policy_spec_destroy(spec);
+		return rc;
+	}
+	frag_live.spec = spec;
+	frag_live.limit_bytes = o->limit_bytes ? o->limit_bytes : UINT64_MAX;
+	frag_live.seed = o->seed;
+	frag_live.release = o->torch_release;
+	frag_live.fail_every = every ? strtoull(every, NULL, 10) : 0;
+	frag_live.start_ns = frag_clock_ns();
+	pthread_atfork(NULL, NULL, in_child);
+	frag_live_throw_ready(NULL, 0);
+	frag_live.pid = getpid();
+	return 0;
+}
+
+int frag_live_start(const struct frag_live_options *options, char *msg, size_t cap)
+{
+	struct frag_live_options o = { 0 };
+	struct frag_err err = { 0 };
+	int rc;
+
+	memcpy(&o, options, FRAG_MIN(options->size, sizeof(o)));
+	rc = start(&o, &err);
+	if (rc && cap)
+		snprintf(msg, cap, "%s", err.msg);
+	return rc;
+}
+
+/* The library goes, after every tensor: policies that have something to finish (log) do it; the driver is not called. */
+__attribute__((destructor)) static void stop(void)
+{
+	if (!is_on())
+		return;
+	frag_live_flush();
+	for (int i = 0; i < FRAG_LIVE_DEVICES_MAX; i++) {
+		struct frag_live_dev *d = frag_live.devs[i];
+
+		/* a thread that is inside keeps its device */
+		if (!d || pthread_mutex_trylock(&d->mutex))
+			continue;
+		d->card->dead = true;
+		frag_live.devs[i] = NULL;
+		frag_policy_destroy(&d->main);
+		pthread_mutex_unlock(&d->mutex);
+	}
+	frag_live.pid = 0;
+}
+
+/* ---- out of memory ------------------------------------------------------------------------- */
+
+void frag_live_on_oom(void (*fn)(int device, uint64_t requested_bytes, uint64_t total_bytes,
+				 uint64_t free_bytes))
+{
+	frag_live.on_oom = fn;
+}
+
+/* What would help, by the bytes alone: is there room that this policy cannot use? */
+static void hint(const struct frag_live_stats *st, uint64_t bytes, char *text, size_t cap)
+{
+	uint64_t live = (uint64_t)st->active_bytes[FRAG_LIVE_ALL].current;
+	uint64_t reserved = (uint64_t)st->reserved_bytes[FRAG_LIVE_ALL].current;
+	uint64_t most = (uint64_t)st->free_bytes + reserved;
+	const char *name = frag_policy_spec_core(frag_live.spec)->name;
+	char short_of[32];
+
+	if (st->limit_bytes)
+		most = FRAG_MIN(most, (uint64_t)st->limit_bytes);
+	if (live + bytes > most) {
+		frag_format_bytes(live + bytes - most, short_of, sizeof(short_of));
+		snprintf(text, cap,
+			 "No policy serves this: live memory and the request exceed "
+			 "what there is by %s.",
+			 short_of);
+	} else if (strcmp(name, "vmm") != 0) {
+		snprintf(text, cap,
+			 "The free memory is in holes that are too small: policy vmm "
+			 "can use them (cufrag run --policy vmm).");
+	} else {
+		snprintf(text, cap, "The rest is free inside of pages that live blocks share.");
+	}
+}
+
+static void describe(int device, uint64_t bytes, const struct frag_live_stats *st, char *text,
+		     size_t cap)
+{
+	const int64_t values[] = { (int64_t)bytes,
+				   st->active_bytes[FRAG_LIVE_ALL].current,
+				   st->reserved_bytes[FRAG_LIVE_ALL].current,
+				   st->free_bytes,
+				   st->total_bytes,
+				   st->largest_free_bytes,
+				   st->limit_bytes };
+	char words[FRAG_ARRAY_LEN(values)][32], help[256], limit[64] = "";
+
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(values); i++)
+		frag_format_bytes((uint64_t)values[i], words[i], sizeof(words[i]));
+	if (st->limit_bytes)
+		snprintf(limit, sizeof(limit), ", limit %s", words[6]);
+	hint(st, bytes, help, sizeof(help));
+	snprintf(text, cap,
+		 "CUDA out of memory. Tried to allocate %s. GPU %d has a total capacity of %s of "
+		 "which %s is free. Policy %.100s of cufrag: live %s, reserved %s, largest hole "
+		 "%s%s. %s",
+		 words[0], device, words[4], words[3], frag_live_policy(), words[1], words[2],
+		 words[5], limit, help);
+}
+
+static void __attribute__((noreturn)) refuse(int device, uint64_t bytes)
+{
+	struct frag_live_stats st = { .size = sizeof(st) };
+	char text[1024];
+
+	frag_live_stats(device, &st);
+	if (frag_live.on_oom)
+		frag_live.on_oom(device, bytes, (uint64_t)st.total_bytes, (uint64_t)st.free_bytes);
+	describe(device, bytes, &st, text, sizeof(text));
+	frag_live_throw_oom(text);
+}
+
+/* ---- requests and frees ----------------------------------------------------------------------- */
+
+void *frag_live_alloc(ptrdiff_t bytes, int device, frag_live_stream stream)
+{
+	struct frag_live_dev *d = NULL;
+	struct frag_err err = { 0 };
+	frag_addr_t addr = 0;
+	int rc;
+
+	if (bytes <= 0 || !is_on())
+		return NULL;
+	rc = frag_live_dev_get(device, &d, &err);
+	if (FRAG_LIKELY(!rc)) {
+		frag_live_lock(d);
+		rc = frag_live_take(d, (uint64_t)bytes, stream, &addr, &err);
+		frag_live_unlock(d);
+	}
+	if (FRAG_LIKELY(!rc))
+		return (void *)(uintptr_t)addr;
+	if (rc == FRAG_OOM)
+		refuse(device, (uint64_t)bytes);
+	frag_err_prefix(&err, "cufrag, policy %.100s", frag_live_policy());
+	frag_live_throw_error(err.msg);
+}
+
+void frag_live_free(void *p, ptrdiff_t bytes, int device, frag_live_stream stream)
+{
+	struct frag_live_dev *d = p ? known(device) : NULL;
+
+	(void)bytes, (void)stream;
+	if (!d)
+		return;
+	frag_live_lock(d);
+	frag_live_give(d, (uintptr_t)p);
+	frag_live_unlock(d);
+}
+
+void frag_live_record_stream(void *p, frag_live_stream stream)
+{
+	for (int i = 0; p && i < FRAG_LIVE_DEVICES_MAX; i++) {
+		struct frag_live_dev *d = known(i);
+
+		if (!d)
+			continue;
+		frag_live_lock(d);
+		frag_live_use(d, (uintptr_t)p, stream);
+		frag_live_unlock(d);
+	}
+}
+
+void *frag_live_base(void *p, size_t *bytes)
+{
+	struct frag_live_base_walk w = { .at = (uintptr_t)p };
+
+	for (int i = 0; i < FRAG_LIVE_DEVICES_MAX && !w.bytes; i++) {
+		struct frag_live_dev *d = known(i);
+
+		if (!d)
+			continue;
+		frag_live_lock(d);
+		frag_live_base_of(d, &w);
+		frag_live_unlock(d);
+	}
+	if (bytes)
+		*bytes = w.bytes;
+	return w.bytes ? (void *)(uintptr_t)w.base : p;
+}
+
+/* ---- the rest ------------------------------------------------------------------------------------ */
+
+/* Devices are opened when they are used: a process that sees eight cards uses one. */
+void frag_live_init(int devices)
+{
+	(void)devices;
+}
+
+void frag_live_reset(void)
+{
+	for (int i = 0; i < FRAG_LIVE_DEVICES_MAX; i++) {
+		struct frag_live_dev *d = known(i);
+
+		if (!d)
+			continue;
+		frag_live_lock(d);
+		/* what could not go back stays, and is tried again */
+		frag_live_trim(d, true, &d->problem);
+		frag_live_unlock(d);
+	}
+}
+
+void frag_live_fraction(double fraction, int device)
+{
+	struct frag_live_dev *d = known(device);
+
+	if (device < 0 || device >= FRAG_LIVE_DEVICES_MAX)
+		return;
+	frag_live.fractions[device] = fraction;
+	if (!d)
+		return;
+	frag_live_lock(d);
+	d->fraction = fraction;
+	d->limit_bytes = FRAG_MIN(frag_live.limit_bytes,
+				  (uint64_t)(fraction * (double)d->card->total_bytes));
+	frag_live_unlock(d);
+}
+
+void frag_live_mark(int begins)
+{
+	for (int i = 0; i < FRAG_LIVE_DEVICES_MAX; i++) {
+		struct frag_live_dev *d = known(i);
+
+		if (!d || !d->main.ops->mark)
+			continue;
+		frag_live_lock(d);
+		d->main.ops->mark(d->main.self, begins);
+		frag_live_unlock(d);
+	}
+}
+
+/* A capture may be the first that a device sees. */
+static struct frag_live_dev *opened(int device)
+{
+	struct frag_live_dev *d = NULL;
+
+	return is_on() && !frag_live_dev_get(device, &d, NULL) ? d : NULL;
+}
+
+void frag_live_begin_stream(int device, frag_live_stream stream, struct frag_live_pool_id pool)
+{
+	struct frag_live_dev *d = opened(device);
+
+	if (!d)
+		return;
+	frag_live_lock(d);
+	frag_live_pool_begin_stream(d, pool, stream);
+	frag_live_unlock(d);
+}
+
+void frag_live_end_stream(int device, frag_live_stream stream)
+{
+	struct frag_live_dev *d = known(device);
+
+	if (!d)
+		return;
+	frag_live_lock(d);
+	frag_live_pool_end_stream(d, stream);
+	frag_live_unlock(d);
+}
+
+void frag_live_begin_pool(int device, struct frag_live_pool_id pool, void *filter)
+{
+	struct frag_live_dev *d = opened(device);
+
+	if (!d)
+		return;
+	frag_live_lock(d);
+	frag_live_pool_begin(d, pool, filter);
+	frag_live_unlock(d);
+}
+
+void frag_live_end_pool(int device, struct frag_live_pool_id pool)
+{
+	struct frag_live_dev *d = known(device);
+
+	if (!d)
+		return;
+	frag_live_lock(d);
+	frag_live_pool_end(d, pool);
+	frag_live_unlock(d);
+}
+
+void frag_live_release_pool(int device, struct frag_live_pool_id pool)
+{
+	struct frag_live_dev *d = known(device);
+
+	if (!d)
+		return;
+	frag_live_lock(d);
+	frag_live_pool_release(d, pool);
+	frag_live_unlock(d);
+}

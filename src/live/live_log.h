@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The recording of a running program: lines of a CSV (src/trace/readers/read_csv.c), in the order in which the
+ * policies saw them. A thread puts them into the file twice a second.
+ */
+#ifndef FRAG_LIVE_LOG_H
+#define FRAG_LIVE_LOG_H
+
+#include <frag/base.h>
+#include <frag/error.h>
+
+/* Errors: FRAG_EOUTPUT. `path` is taken as it is; what is there is replaced. */
+int frag_live_log_open(const char *path, struct frag_err *err);
+/* Is anything recorded? */
+extern bool frag_live_log_on;
+static inline bool frag_live_logging(void)
+{
+	return frag_live_log_on;
+}
+
+struct frag_live_line {
+	const char *action; /* as read_csv.c knows it */
+	frag_addr_t addr;
+	uint64_t bytes, time_ns;
+	const void *stream;
+	int device;
+	uint32_t pool;
+};
+void frag_live_log_line(const struct frag_live_line *l);
+
+#endif

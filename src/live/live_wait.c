@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Blocks that other streams used: at the free an event is recorded on each of these streams, and the block goes to
+ * its policy when the last of them is done. Events of one stream are done in order, so only the first is asked.
+ */
+#include "live_core.h"
+
+#include <string.h>
+
+static void drop_uses(struct frag_live_dev *d, struct frag_live_block *block)
+{
+	while (block->uses) {
+		struct frag_live_use *u = block->uses;
+
+		block->uses = u->next;
+		frag_slab_free(&d->uses, u);
+	}
+}
+
+static void done(struct frag_live_dev *d, struct frag_live_block *block)
+{
+	frag_live_note(d, "free_completed", block, 0, NULL, 0);
+	d->stats.waiting_blocks--;
+	frag_live_complete(d, block);
+}
+
+static int room(struct frag_live_dev *d, uint32_t stream)
+{
+	uint32_t cap = FRAG_MAX(stream + 1, 2 * d->waiting_cap);
+	void *more;
+
+	if (stream < d->waiting_cap)
+		return 0;
+	more = frag_host_realloc(d->waiting, cap, sizeof(*d->waiting));
+	if (!more)
+		return FRAG_ENOMEM;
+	d->waiting = more;
+	memset(d->waiting + d->waiting_cap, 0, (cap - d->waiting_cap) * sizeof(*d->waiting));
+	d->waiting_cap = cap;
+	return 0;
+}
+
+/* An event behind the work of this stream. False: there is none to wait for. pre: entered. */
+static bool add_wait(struct frag_live_dev *d, struct frag_live_block *block, uint32_t stream)
+{
+	const struct frag_cu *cu = d->card->cu;
+	struct frag_live_wait *w;
+	void *event;
+
+	if (room(d, stream) || !(w = frag_slab_alloc(&d->waits))) {
+		/* no memory to remember it: wait here */
+		cu->cuStreamSynchronize(d->card->streams[stream]);
+		return false;
+	}
+	if (frag_live_event_take(d->card, &event, NULL)) {
+		cu->cuStreamSynchronize(d->card->streams[stream]);
+		frag_slab_free(&d->waits, w);
+		return false;
+	}
+	if (cu->cuEventRecord(event, d->card->streams[stream]) != FRAG_CU_OK) {
+		/* a stream that was destroyed: the driver has let its work end */
+		frag_live_event_give(d->card, event);
+		frag_slab_free(&d->waits, w);
+		return false;
+	}
+	*w = (struct frag_live_wait){ .block = block, .event = event };
+	if (d->waiting[stream].last)
+		d->waiting[stream].last->next = w;
+	else
+		d->waiting[stream].first = w;
+	d->waiting[stream].last = w;
+	d->waiting_count++;
+	block->events++;
+	return true;
+}
+
+/* pre: entered, nothing is captured */
+static void record_events(struct frag_live_dev *d, struct frag_live_block *block)
+{
+	for (const struct frag_live_use *u = block->uses; u; u = u->next)
+		add_wait(d, block, u->stream);
+	drop_uses(d, block);
+	if (!block->events)
+		done(d, block);
+}
+
+void frag_live_wait_for(struct frag_live_dev *d, struct frag_live_block *block)
+{
+	struct frag_live_scope s;
+
+	d->stats.waiting_blocks++;
+	if (d->captures_count) {
+		block->next = d->deferred;
+		d->deferred = block;
+		return;
+	}
+	frag_live_enter(d->card, &s);
+	record_events(d, block);
+	frag_live_leave(&s);
+}
+
+/* Takes the first wait of a stream off; its block may be done with it. */
+static void finish(struct frag_live_dev *d, uint32_t stream)
+{
+	struct frag_live_wait *w = d->waiting[stream].first;
+	struct frag_live_block *block = w->block;
+
+	d->waiting[stream].first = w->next;
+	if (!w->next)
+		d->waiting[stream].last = NULL;
+	d->waiting_count--;
+	frag_live_event_give(d->card, w->event);
+	frag_slab_free(&d->waits, w);
+	if (!--block->events)
+		done(d, block);
+}
+
+void frag_live_settle(struct frag_live_dev *d, bool all)
+{
+	const struct frag_cu *cu = d->card->cu;
+	struct frag_live_scope s;
+
+	if (d->captures_count || (!d->waiting_count && !d->deferred))
+		return;
+	frag_live_enter(d->card, &s);
+	while (d->deferred) {
+		struct frag_live_block *block = d->deferred;
+
+		d->deferred = block->next;
+		record_events(d, block);
+	}
+	for (uint32_t i = 0; i < d->waiting_cap && d->waiting_count; i++) {
+		while (d->waiting[i].first) {
+			void *event = d->waiting[i].first->event;
+			int rc = all ? cu->cuEventSynchronize(event) : cu->cuEventQuery(event);
+
+			/* after an error of the context nothing runs any more */
+			if (rc == FRAG_CU_NOT_READY)
+				break;
+			finish(d, i);
+		}
+	}
+	frag_live_leave(&s);
+}

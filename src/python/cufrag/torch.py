@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A policy of cufrag as the allocator of this process's PyTorch.
+
+    import cufrag.torch
+    cufrag.torch.use("vmm")          # before anything uses CUDA
+
+Without a change of the program: `cufrag run --policy vmm -- python train.py`. The work is done by
+libcufrag_torch.so (src/live/live.h); here it is loaded and put in.
+"""
+import atexit
+import ctypes
+import os
+import shutil
+import subprocess
+import sys
+
+LIBRARY = "libcufrag_torch.so"
+ABI = 1
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+class Options(ctypes.Structure):
+    """struct frag_live_options"""
+    _fields_ = [("size", ctypes.c_uint64), ("policy", ctypes.c_char_p), ("limit_bytes", ctypes.c_uint64),
+                ("record", ctypes.c_char_p), ("seed", ctypes.c_uint64), ("torch_release", ctypes.c_uint32),
+                ("flags", ctypes.c_uint32)]
+
+
+_library = None
+_path = None
+_keep = []  # what PyTorch holds pointers into
+
+
+def library_path():
+    """Beside this file (a wheel), in the folder above (cufrag run), or what CUFRAG_TORCH_LIBRARY names."""
+    for path in (os.environ.get("CUFRAG_TORCH_LIBRARY"), os.path.join(HERE, LIBRARY),
+                 os.path.join(os.path.dirname(HERE), LIBRARY)):
+        if path and os.path.exists(path):
+            return path
+    raise RuntimeError("cufrag: %s is not there; set CUFRAG_TORCH_LIBRARY to where it was built" % LIBRARY)
+
+
+def library():
+    """The C library, loaded once."""
+    global _library, _path
+    if _library is None:
+        path = library_path()
+        lib = ctypes.CDLL(path)
+        if lib.frag_live_abi() != ABI:
+            raise RuntimeError("cufrag: %s is of another version than this package" % path)
+        lib.frag_live_policy.restype = ctypes.c_char_p
+        _library, _path = lib, path
+    return _library
+
+
+def policy():
+    """The policy in use, as it was understood; None: PyTorch's own allocator is."""
+    text = library().frag_live_policy().decode() if _library else ""
+    return text or None
+
+
+def release_of(version):
+    """211 for "2.11.0+cu130"; 0 where it cannot be told."""
+    parts = version.split("+")[0].split(".")
+    try:
+        return int(parts[0]) * 100 + int(parts[1])
+    except (IndexError, ValueError):
+        return 0
+
+
+def address(name):
+    return ctypes.cast(getattr(_library, name), ctypes.c_void_p).value
+
+
+def put_in(torch):
+    """PyTorch's allocator is the library's from now on."""
+    memory = torch.cuda.memory
+    wrapped = memory.CUDAPluggableAllocator(_path, "frag_live_alloc", "frag_live_free")
+    inner = wrapped.allocator()
+    hooks = {"set_init_fn": "frag_live_init", "set_reset_fn": "frag_live_reset",
+             "set_memory_fraction_fn": "frag_live_fraction", "set_base_alloc_fn": "frag_live_base",
+             "set_record_stream_fn": "frag_live_record_stream", "set_release_pool": "frag_live_release_pool"}
+    if hasattr(inner, "set_begin_allocate_stream_to_pool"):  # 2.1, 2.2
+        hooks["set_begin_allocate_stream_to_pool"] = "frag_live_begin_stream"
+        hooks["set_end_allocate_stream_to_pool_fn"] = "frag_live_end_stream"
+    else:
+        hooks["set_begin_allocate_to_pool"] = "frag_live_begin_pool"
+        hooks["set_end_allocate_to_pool_fn"] = "frag_live_end_pool"
+    for setter, name in hooks.items():
+        getattr(inner, setter)(address(name))
+    memory.change_current_allocator(wrapped)
+    _keep.extend((wrapped, inner))
+
+
+def use(policy, record=None, limit=None, seed=1):
+    """Puts `policy` in, as a text of the command line ("vmm", "pytorch:expandable_segments:True", "limit:bytes=8G/tlsf").
+
+    record: file for the recording of all requests, a .cft, or a .csv that is readable while it is written.
+    limit: most bytes that may be reserved on each device. Call it before anything uses CUDA.
+    """
+    import torch
+    if torch.cuda.is_initialized():
+        raise RuntimeError("cufrag: CUDA is in use already; call cufrag.torch.use before anything uses it")
+    lib = library()
+    log = None
+    if record:
+        record = os.path.abspath(record)
+        log = record if record.endswith(".csv") else "%s.%d.csv" % (record, os.getpid())
+    options = Options(size=ctypes.sizeof(Options), policy=policy.encode(), limit_bytes=int(limit or 0),
+                      record=log.encode() if log else None, seed=seed, torch_release=release_of(torch.__version__))
+    text = ctypes.create_string_buffer(512)
+    if lib.frag_live_start(ctypes.byref(options), text, len(text)):
+        raise RuntimeError("cufrag: " + text.value.decode(errors="replace"))
+    put_in(torch)
+    if log:
+        atexit.register(finish, os.getpid(), log, record)
+
+
+def finish(pid, log, record):
+    """The log of a process that ends becomes a .cft, if the program is at hand."""
+    if os.getpid() != pid:
+        return
+    library().frag_live_flush()
+    if log == record:
+        return
+    program = shutil.which("cufrag") or os.path.join(HERE, "cufrag")
+    if not os.path.exists(program):
+        print("cufrag: the recording is %s (cufrag import makes a .cft of it)" % log, file=sys.stderr)
+        return
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("CUFRAG_")}
+    if subprocess.run([program, "import", log, record], env=environment, stdout=subprocess.DEVNULL).returncode == 0:
+        os.unlink(log)
+
+
+def use_environment():
+    """What `cufrag run` asks for: CUFRAG_RUN, CUFRAG_RUN_LIMIT, CUFRAG_RUN_FOLDER (for recordings), CUFRAG_RUN_SEED."""
+    import torch
+    if not torch.version.cuda:
+        print("cufrag run: this PyTorch is built without CUDA, so the policy is not in use", file=sys.stderr)
+        return
+    folder = os.environ.get("CUFRAG_RUN_FOLDER")
+    record = os.path.join(folder, "%d.csv" % os.getpid()) if folder else None
+    try:
+        use(os.environ["CUFRAG_RUN"], record=record, limit=os.environ.get("CUFRAG_RUN_LIMIT"),
+            seed=int(os.environ.get("CUFRAG_RUN_SEED", "1")))
+    except RuntimeError as error:
+        # nobody may believe that the policy was in use
+        print("cufrag run: %s" % error, file=sys.stderr, flush=True)
+        os._exit(4)
