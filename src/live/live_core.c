@@ -279,6 +279,8 @@ int frag_live_take(struct frag_live_dev *d, uint64_t bytes, void *stream, frag_a
 	begin(d);
 	rc = take(d, bytes, stream, out, err);
 	end(d);
+	d->requests++;
+	d->refusals += rc == FRAG_OOM;
 	d->stats.num_ooms += rc == FRAG_OOM;
 	if (FRAG_UNLIKELY(rc == FRAG_OOM))
 		frag_live_note(d, "refused", NULL, bytes, stream, 0);
@@ -308,7 +310,9 @@ void frag_live_give(struct frag_live_dev *d, frag_addr_t addr)
 
 	if (FRAG_UNLIKELY(!block))
 		return;
-	d->dev->now_ns = frag_clock_ns() - d->start_ns;
+	/* the clock takes a tenth of a pair: for policies the time of the last request will do */
+	if (FRAG_UNLIKELY(frag_live_logging()))
+		d->dev->now_ns = frag_clock_ns() - d->start_ns;
 	d->card->idle = false;
 	frag_live_count_free(d, block);
 	frag_live_note(d, block->uses ? "free_requested" : "free", block, 0, NULL, 0);

@@ -111,6 +111,7 @@ struct frag_live_dev {
 	uint32_t waited_cap;
 
 	uint64_t seen_calls;
+	uint64_t requests, refusals; /* since the start */
 	struct frag_live_stats stats;
 	int64_t base_calls, base_ns, base_failed, base_took, base_gave; /* at the last reset */
 };

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "live_beat.h"
 #include "live_core.h"
 #include "live_log.h"
 #include "live_throw.h"
@@ -84,6 +85,8 @@ static int start(const struct frag_live_options *o, struct frag_err *err)
 		rc = frag_policy_spec_parse("pytorch", &frag_live.aside, err);
 	if (!rc && o->record && *o->record)
 		rc = frag_live_log_open(o->record, err);
+	if (!rc)
+		rc = frag_live_beat_start(frag_policy_spec_echo(spec), err);
 	if (rc) {
 		frag_policy_spec_destroy(spec);
 		return rc;
@@ -119,6 +122,8 @@ __attribute__((destructor)) static void stop(void)
 	if (!is_on())
 		return;
 	frag_live_flush();
+	pthread_mutex_lock(&frag_live.opening);
+	frag_live_beat_end();
 	for (int i = 0; i < FRAG_LIVE_DEVICES_MAX; i++) {
 		struct frag_live_dev *d = frag_live.devs[i];
 
@@ -131,6 +136,7 @@ __attribute__((destructor)) static void stop(void)
 		pthread_mutex_unlock(&d->mutex);
 	}
 	frag_live.pid = 0;
+	pthread_mutex_unlock(&frag_live.opening);
 }
 
 /* ---- out of memory ------------------------------------------------------------------------- */

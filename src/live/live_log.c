@@ -6,14 +6,12 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "live.h"
 
 #define BUFFER_BYTES (1u << 20)
 #define LINE_MAX_BYTES 160u
-#define PERIOD_NS 500000000
 
 bool frag_live_log_on;
 
@@ -66,24 +64,9 @@ void frag_live_flush(void)
 		flush();
 }
 
-static void *writer(void *unused)
-{
-	(void)unused;
-	for (;;) {
-		struct timespec pause = { .tv_nsec = PERIOD_NS };
-
-		nanosleep(&pause, NULL);
-		flush();
-	}
-	return NULL;
-}
-
 int frag_live_log_open(const char *path, struct frag_err *err)
 {
 	static const char head[] = "action,id,size,stream,time_us,device,pool\n";
-	pthread_attr_t attr;
-	pthread_t thread;
-	int rc;
 
 	file.fill = frag_host_alloc(BUFFER_BYTES);
 	file.spare = frag_host_alloc(BUFFER_BYTES);
@@ -94,13 +77,6 @@ int frag_live_log_open(const char *path, struct frag_err *err)
 		return frag_fail(err, FRAG_EOUTPUT, "cannot write '%s': %s", path, strerror(errno));
 	memcpy(file.fill, head, sizeof(head) - 1);
 	file.used = sizeof(head) - 1;
-	pthread_attr_init(&attr);
-	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-	rc = pthread_create(&thread, &attr, writer, NULL);
-	pthread_attr_destroy(&attr);
-	if (rc)
-		return frag_fail(err, FRAG_EOUTPUT, "cannot start the thread of the recording: %s",
-				 strerror(rc));
 	frag_live_log_on = true;
 	return 0;
 }

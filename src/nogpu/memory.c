@@ -250,9 +250,18 @@ NOGPU_ENTRY(int, cudaMallocManaged, (void **out, size_t bytes, unsigned flags))
 	(void)flags;
 	return frag_nogpu_cudaMalloc(out, bytes);
 }
+/* A call of the driver leaves the runtime's last error alone. */
 NOGPU_ENTRY(int, cuMemAlloc_v2, (void **out, size_t bytes))
 {
-	return frag_nogpu_cudaMalloc(out, bytes);
+	int rc;
+
+	*out = NULL;
+	if (!bytes)
+		return NOGPU_INVALID_VALUE;
+	frag_nogpu_lock();
+	rc = take_segment(out, bytes, frag_nogpu_device());
+	frag_nogpu_unlock();
+	return rc;
 }
 NOGPU_ENTRY(int, cuMemFree_v2, (void *p))
 {

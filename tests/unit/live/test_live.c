@@ -1,0 +1,554 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Policies behind PyTorch's hooks, over a driver that knows which work is ordered: streams, captures, retries, faults,
+ * threads, fork.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "fake_driver.h"
+#include "live/live_core.h"
+
+#define BLOCKS 400
+#define STEPS 6000
+
+static const char *const policies[] = {
+	"pytorch",
+	"pytorch:expandable_segments:True",
+	"vmm",
+	"gmlake",
+	"tlsf",
+	"bfc",
+	"buddy",
+	"slab",
+	"cub",
+	"cupy",
+	"ggml",
+	"paddle",
+	"dali-vm",
+	"quickpool",
+	"native",
+	"rmm-arena:size=512M",
+	"rmm-pool:initial=64M",
+	"limit:bytes=1G/tlsf",
+};
+
+static uint64_t seed;
+
+static unsigned draw(unsigned below)
+{
+	seed = seed * 6364136223846793005ull + 1442695040888963407ull;
+	return (unsigned)(seed >> 33) % below;
+}
+
+static void close_all(void)
+{
+	pthread_mutex_lock(&frag_live.opening);
+	for (int i = 0; i < FRAG_LIVE_DEVICES_MAX; i++)
+		if (frag_live.devs[i])
+			frag_live_dev_close(frag_live.devs[i]);
+	frag_policy_spec_destroy(frag_live.spec);
+	frag_policy_spec_destroy(frag_live.aside);
+	memset(frag_live.devs, 0, sizeof(frag_live.devs));
+	memset(frag_live.fractions, 0, sizeof(frag_live.fractions));
+	frag_live.spec = frag_live.aside = NULL;
+	frag_live.pid = 0;
+	frag_live.on_oom = NULL;
+	pthread_mutex_unlock(&frag_live.opening);
+}
+
+static void start(const char *policy, uint64_t capacity, uint64_t limit)
+{
+	struct frag_live_options o = { .size = sizeof(o), .policy = policy, .limit_bytes = limit };
+	char text[400] = "";
+
+	close_all();
+	fake_reset(capacity);
+	seed = 7;
+	if (frag_live_start(&o, text, sizeof(text)))
+		fail_msg("%s", text);
+}
+
+static void sound(const char *policy)
+{
+	if (fake_races() || fake_faults())
+		fail_msg("%s: %s", policy, fake_first());
+}
+
+static struct frag_live_dev *device(int ordinal)
+{
+	struct frag_live_dev *d = NULL;
+	struct frag_err err = { 0 };
+
+	if (frag_live_dev_get(ordinal, &d, &err))
+		fail_msg("%s", err.msg);
+	return d;
+}
+
+/* ---- a program on several streams ----------------------------------------------------------- */
+
+struct program {
+	struct {
+		uint64_t addr, bytes;
+		unsigned stream;
+	} b[BLOCKS];
+	unsigned streams;
+	uint64_t refused, errors;
+};
+
+static void alloc_one(struct program *p, unsigned i, unsigned stream)
+{
+	struct frag_live_dev *d = device(0);
+	struct frag_err err = { 0 };
+	int rc;
+
+	p->b[i].bytes = 4096ull << draw(9);
+	p->b[i].stream = stream;
+	frag_live_lock(d);
+	rc = frag_live_take(d, p->b[i].bytes, fake_stream(stream), &p->b[i].addr, &err);
+	frag_live_unlock(d);
+	p->refused += rc > 0;
+	p->errors += rc < 0;
+	if (rc)
+		p->b[i].addr = 0;
+	else
+		fake_work(stream, p->b[i].addr, p->b[i].bytes, true);
+}
+
+static void use_one(struct program *p, unsigned i)
+{
+	unsigned other = draw(p->streams);
+
+	if (draw(3))
+		return;
+	/* as PyTorch wants it: the other stream waits for the owner, and is named */
+	if (other != p->b[i].stream) {
+		const struct frag_cu *cu = frag_cu_open(NULL);
+		void *event;
+
+		cu->cuEventCreate(&event, 0);
+		cu->cuEventRecord(event, fake_stream(p->b[i].stream));
+		cu->cuStreamWaitEvent(fake_stream(other), event, 0);
+		frag_live_record_stream((void *)(uintptr_t)p->b[i].addr, fake_stream(other));
+	}
+	fake_work(other, p->b[i].addr, p->b[i].bytes, false);
+}
+
+static void free_one(struct program *p, unsigned i)
+{
+	frag_live_free((void *)(uintptr_t)p->b[i].addr, (ptrdiff_t)p->b[i].bytes, 0,
+		       fake_stream(p->b[i].stream));
+	p->b[i].addr = 0;
+}
+
+static void run_program(struct program *p, unsigned steps)
+{
+	for (unsigned n = 0; n < steps; n++) {
+		unsigned i = draw(BLOCKS);
+
+		fake_ready(draw(256));
+		if (!p->b[i].addr)
+			alloc_one(p, i, draw(p->streams));
+		else if (draw(2))
+			use_one(p, i);
+		else
+			free_one(p, i);
+		if (!draw(1000))
+			frag_live_reset();
+	}
+}
+
+static void free_all(struct program *p)
+{
+	for (unsigned i = 0; i < BLOCKS; i++)
+		if (p->b[i].addr)
+			free_one(p, i);
+}
+
+static void test_streams_are_waited_for(void **state)
+{
+	(void)state;
+	for (size_t k = 0; k < FRAG_ARRAY_LEN(policies); k++) {
+		struct program p = { .streams = 4 };
+		struct frag_live_stats st = { .size = sizeof(st) };
+
+		start(policies[k], 2 * FRAG_GIB, 0);
+		run_program(&p, STEPS);
+		free_all(&p);
+		sound(policies[k]);
+		assert_int_equal(p.errors + p.refused, 0);
+		assert_int_equal(frag_live_stats(0, &st), 0);
+		assert_int_equal(st.allocated_bytes[0].current, 0);
+		assert_int_equal(st.requested_bytes[0].allocated, st.requested_bytes[0].freed);
+		frag_live_lock(device(0));
+		frag_live_settle(device(0), true);
+		frag_live_unlock(device(0));
+		frag_live_stats(0, &st);
+		assert_int_equal(st.active_bytes[0].current, 0);
+		assert_int_equal(st.waiting_blocks, 0);
+		close_all();
+		assert_int_equal(fake_held_bytes(), 0);
+		assert_int_equal(fake_held(), 0);
+	}
+}
+
+/* The check itself: without the waits the same program races. */
+static void test_races_are_seen(void **state)
+{
+	struct program p = { .streams = 4 };
+
+	(void)state;
+	start("tlsf", 2 * FRAG_GIB, 0);
+	device(0)->handed = false;
+	run_program(&p, STEPS);
+	assert_true(fake_races() > 0);
+	close_all();
+}
+
+/* ---- captures ---------------------------------------------------------------------------------- */
+
+static bool is_stream_two(const struct frag_live_filter *self, void **stream)
+{
+	(void)self;
+	return *stream == fake_stream(2);
+}
+
+static int clones;
+static bool manage(struct frag_live_filter *to, const struct frag_live_filter *from, int op)
+{
+	if (op == 2)
+		*to = *from;
+	clones += op == 2 ? 1 : op == 3 ? -1 : 0;
+	return false;
+}
+
+#define GRAPH_BLOCKS 20
+
+static void capture(const struct frag_live_pool_id *id, uint64_t *addrs)
+{
+	struct frag_live_filter filter = { .manager = manage, .invoker = is_stream_two };
+	struct program p = { .streams = 2 }; /* others go on meanwhile */
+	struct frag_live_dev *d = device(0);
+
+	frag_live_begin_pool(0, *id, &filter);
+	fake_capture(2, true);
+	for (unsigned i = 0; i < GRAPH_BLOCKS; i++) {
+		frag_live_lock(d);
+		assert_int_equal(frag_live_take(d, 300000, fake_stream(2), &addrs[i], NULL), 0);
+		frag_live_unlock(d);
+		if (i % 2) /* a temporary of the graph */
+			frag_live_free((void *)(uintptr_t)addrs[i], 300000, 0, fake_stream(2));
+		run_program(&p, 50);
+	}
+	free_all(&p);
+	fake_capture(2, false);
+	frag_live_end_pool(0, *id);
+}
+
+/* Eager requests never touch what a graph uses, freed in it or not. */
+static void eager_stays_out(const uint64_t *addrs)
+{
+	struct program p = { .streams = 4 };
+
+	run_program(&p, 2000);
+	for (unsigned i = 0; i < BLOCKS; i++)
+		for (unsigned k = 0; k < GRAPH_BLOCKS; k++)
+			assert_true(!p.b[i].addr || p.b[i].addr + p.b[i].bytes <= addrs[k] ||
+				    addrs[k] + 300000 <= p.b[i].addr);
+	free_all(&p);
+}
+
+static void test_memory_of_graphs_stays(void **state)
+{
+	(void)state;
+	for (size_t k = 0; k < FRAG_ARRAY_LEN(policies); k++) {
+		const struct frag_live_pool_id id = { 5, 0 };
+		uint64_t first[GRAPH_BLOCKS], second[GRAPH_BLOCKS], held;
+		struct program p = { .streams = 4 };
+
+		start(policies[k], 2 * FRAG_GIB, 0);
+		run_program(&p, 1000);
+		frag_live_reset();
+		capture(&id, first);
+		frag_live_reset();
+		eager_stays_out(first);
+		capture(&id, second); /* a second graph of the same pool */
+		frag_live_release_pool(0, id);
+		frag_live_reset();
+		eager_stays_out(first);
+		sound(policies[k]);
+		for (unsigned i = 0; i < GRAPH_BLOCKS; i += 2) {
+			frag_live_free((void *)(uintptr_t)first[i], 300000, 0, fake_stream(2));
+			frag_live_free((void *)(uintptr_t)second[i], 300000, 0, fake_stream(2));
+		}
+		frag_live_release_pool(0, id);
+		frag_live_release_pool(0, id); /* 2.1 does it twice */
+		held = fake_held_bytes();
+		frag_live_reset();
+		assert_true(fake_held_bytes() <= held);
+		assert_false(device(0)->pools[0].used);
+		free_all(&p);
+		sound(policies[k]);
+		assert_int_equal(clones, 0);
+		close_all();
+		assert_int_equal(fake_held_bytes(), 0);
+	}
+}
+
+static void test_captures_by_stream(void **state)
+{
+	const struct frag_live_pool_id id = { 1, 0 };
+	struct frag_live_dev *d;
+
+	(void)state;
+	start("tlsf", FRAG_GIB, 0);
+	frag_live_begin_stream(0, fake_stream(3), id);
+	d = device(0);
+	assert_int_equal(frag_live_pool_of(d, fake_stream(3)), 1);
+	assert_int_equal(frag_live_pool_of(d, fake_stream(1)), 0);
+	frag_live_end_stream(0, fake_stream(3));
+	assert_int_equal(d->captures_count, 0);
+	close_all();
+}
+
+/* ---- out of memory --------------------------------------------------------------------------------- */
+
+static int take(uint64_t bytes, unsigned stream, uint64_t *addr)
+{
+	struct frag_live_dev *d = device(0);
+	int rc;
+
+	frag_live_lock(d);
+	rc = frag_live_take(d, bytes, fake_stream(stream), addr, NULL);
+	frag_live_unlock(d);
+	return rc;
+}
+
+static void test_retry(void **state)
+{
+	struct frag_live_stats st = { .size = sizeof(st) };
+	uint64_t a, b;
+
+	(void)state;
+	for (unsigned k = 0; k < 2; k++) {
+		start(k ? "bfc:growth=true" : "pytorch", FRAG_GIB, 512 * FRAG_MIB);
+		assert_int_equal(take(400 * FRAG_MIB, 1, &a), 0);
+		fake_work(1, a, 400 * FRAG_MIB, true);
+		frag_live_record_stream((void *)(uintptr_t)a, fake_stream(2));
+		fake_work(2, a, 400 * FRAG_MIB, false);
+		fake_ready(0);
+		frag_live_free((void *)(uintptr_t)a, 400 << 20, 0, fake_stream(1));
+		frag_live_stats(0, &st);
+		assert_int_equal(st.waiting_blocks, 1);
+		assert_true(st.active_bytes[0].current >= 400 * (int64_t)FRAG_MIB);
+		/* waits for the event, gives the segment back, and is served */
+		assert_int_equal(take(300 * FRAG_MIB, 3, &b), 0);
+		frag_live_stats(0, &st);
+		assert_int_equal(st.waiting_blocks, 0);
+		assert_int_equal(st.num_alloc_retries, 1);
+		assert_true(st.reserved_bytes[0].peak <= 512 * (int64_t)FRAG_MIB);
+		assert_int_equal(take(300 * FRAG_MIB, 3, &a), FRAG_OOM);
+		frag_live_stats(0, &st);
+		assert_int_equal(st.num_ooms, 1);
+		close_all();
+	}
+}
+
+static void test_limits(void **state)
+{
+	struct frag_live_stats st = { .size = sizeof(st) };
+	uint64_t a;
+
+	(void)state;
+	/* a policy that knows no limit of the process */
+	start("native", FRAG_GIB, 64 * FRAG_MIB);
+	assert_int_equal(take(65 * FRAG_MIB, 0, &a), FRAG_OOM);
+	assert_int_equal(take(64 * FRAG_MIB, 0, &a), 0);
+	close_all();
+	start("pytorch", FRAG_GIB, 0);
+	frag_live_fraction(0.25, 0);
+	assert_int_equal(take(300 * FRAG_MIB, 0, &a), FRAG_OOM);
+	frag_live_fraction(0.5, 0);
+	assert_int_equal(take(200 * FRAG_MIB, 0, &a), 0);
+	frag_live_stats(0, &st);
+	assert_int_equal(st.limit_bytes, FRAG_GIB / 2);
+	assert_true(st.fraction == 0.5);
+	close_all();
+}
+
+/* ---- faults -------------------------------------------------------------------------------------------- */
+
+static void test_every_nth_call_fails(void **state)
+{
+	(void)state;
+	for (size_t k = 0; k < FRAG_ARRAY_LEN(policies); k++) {
+		for (unsigned every = 1; every < 12; every += 2) {
+			struct program p = { .streams = 3 };
+			char text[16];
+
+			snprintf(text, sizeof(text), "%u", every);
+			setenv("CUFRAG_FAIL_EVERY", text, 1);
+			start(policies[k], FRAG_GIB, 0);
+			unsetenv("CUFRAG_FAIL_EVERY");
+			run_program(&p, 500);
+			device(0)->dev->fail_call = 0;
+			device(0)->fail_every = 0;
+			free_all(&p);
+			/* and it works again */
+			alloc_one(&p, 0, 1);
+			if (!p.b[0].addr)
+				fail_msg("%s: refused after call %u failed", policies[k], every);
+			free_one(&p, 0);
+			sound(policies[k]);
+			close_all();
+			assert_int_equal(fake_held_bytes(), 0);
+		}
+	}
+}
+
+/* ---- threads, processes ----------------------------------------------------------------------------------- */
+
+static void *thread(void *ctx)
+{
+	unsigned n = *(unsigned *)ctx;
+	void *mine[64] = { NULL };
+
+	for (unsigned i = 0; i < 3000; i++) {
+		unsigned at = (i * 37 + n) % 64;
+		ptrdiff_t bytes = 512 + (ptrdiff_t)(i * 7919 % 100000);
+
+		if (mine[at])
+			frag_live_free(mine[at], bytes, 0, fake_stream(n));
+		mine[at] = mine[at] ? NULL : frag_live_alloc(bytes, 0, fake_stream(n));
+		if (mine[at] && i % 5 == 0)
+			frag_live_record_stream(mine[at], fake_stream((n + 1) % 4));
+		if (i % 500 == 0)
+			frag_live_reset();
+	}
+	for (unsigned at = 0; at < 64; at++)
+		frag_live_free(mine[at], 0, 0, NULL);
+	return NULL;
+}
+
+static void test_threads(void **state)
+{
+	static const char *const three[] = { "pytorch", "vmm", "tlsf" };
+	unsigned numbers[4] = { 0, 1, 2, 3 };
+	struct frag_live_stats st = { .size = sizeof(st) };
+	pthread_t threads[4];
+
+	(void)state;
+	for (unsigned k = 0; k < 3; k++) {
+		start(three[k], 4 * FRAG_GIB, 0);
+		for (unsigned i = 0; i < 4; i++)
+			assert_int_equal(pthread_create(&threads[i], NULL, thread, &numbers[i]), 0);
+		for (unsigned i = 0; i < 4; i++)
+			pthread_join(threads[i], NULL);
+		sound(three[k]);
+		frag_live_stats(0, &st);
+		assert_int_equal(st.allocation[0].current, 0);
+		assert_int_equal(st.allocation[0].allocated, st.allocation[0].freed);
+		close_all();
+	}
+}
+
+static void test_child_does_nothing(void **state)
+{
+	void *p;
+	pid_t child;
+	int status;
+
+	(void)state;
+	start("pytorch", FRAG_GIB, 0);
+	p = frag_live_alloc(5000, 0, NULL);
+	child = fork();
+	if (!child) {
+		uint64_t calls = fake_calls();
+
+		frag_live_free(p, 5000, 0, NULL);
+		frag_live_reset();
+		_exit(fake_calls() == calls && !frag_live_alloc(100, 0, NULL) ? 0 : 1);
+	}
+	waitpid(child, &status, 0);
+	assert_int_equal(status, 0);
+	frag_live_free(p, 5000, 0, NULL);
+	close_all();
+}
+
+static void test_odd_requests(void **state)
+{
+	struct frag_live_stats st = { .size = sizeof(st) };
+	struct frag_live_part parts[64];
+	size_t bytes = 0, n, live = 0;
+	char *p, *q;
+
+	(void)state;
+	start("pytorch", FRAG_GIB, 0);
+	assert_null(frag_live_alloc(0, 0, NULL));
+	frag_live_free(NULL, 0, 0, NULL);
+	p = frag_live_alloc(777, 1, fake_stream(1));
+	q = frag_live_alloc(4, 0, NULL);
+	frag_live_free(q + 4096, 4, 0, NULL); /* not ours: nothing */
+	assert_ptr_equal(frag_live_base(p + 100, &bytes), p);
+	assert_int_equal(bytes, 2 * FRAG_MIB);
+	assert_int_equal(frag_live_stats(5, &st), -1);
+	assert_int_equal(frag_live_stats(1, &st), 0);
+	assert_int_equal(st.requested_bytes[FRAG_LIVE_SMALL].current, 777);
+	assert_int_equal(st.allocated_bytes[FRAG_LIVE_ALL].current, 1024);
+	assert_int_equal(st.reserved_bytes[FRAG_LIVE_ALL].current, 2 * FRAG_MIB);
+	n = frag_live_snapshot(1, parts, 64);
+	assert_int_equal(n, 3);
+	for (size_t i = 0; i < n; i++)
+		live += parts[i].kind == 1 && parts[i].state == 0 ? parts[i].requested : 0;
+	assert_int_equal(live, 777);
+	frag_live_free(p, 777, 1, fake_stream(1));
+	frag_live_reset_peak(1);
+	frag_live_stats(1, &st);
+	assert_int_equal(st.requested_bytes[0].peak, 0);
+	frag_live_free(q, 4, 0, NULL);
+	close_all();
+}
+
+static void test_refused_at_the_start(void **state)
+{
+	struct frag_live_options o = { .size = sizeof(o), .policy = "ggml-vmm" };
+	char text[400] = "";
+
+	(void)state;
+	fake_reset(FRAG_GIB);
+	assert_int_equal(frag_live_start(&o, text, sizeof(text)), FRAG_EUSAGE);
+	assert_non_null(strstr(text, "reverse order"));
+	o.policy = "nosuch";
+	assert_int_equal(frag_live_start(&o, text, sizeof(text)), FRAG_EUSAGE);
+	o.policy = "pytorch";
+	o.record = "/nonexistent/folder/log.csv";
+	assert_int_equal(frag_live_start(&o, text, sizeof(text)), FRAG_EOUTPUT);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_streams_are_waited_for),
+		cmocka_unit_test(test_races_are_seen),
+		cmocka_unit_test(test_memory_of_graphs_stays),
+		cmocka_unit_test(test_captures_by_stream),
+		cmocka_unit_test(test_retry),
+		cmocka_unit_test(test_limits),
+		cmocka_unit_test(test_every_nth_call_fails),
+		cmocka_unit_test(test_threads),
+		cmocka_unit_test(test_child_does_nothing),
+		cmocka_unit_test(test_odd_requests),
+		cmocka_unit_test(test_refused_at_the_start),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
