@@ -4,21 +4,19 @@
  *
  * Rules.
  *  - Requests are rounded to 512 B and served from an arena of their stream (and private
- *    pool): small ones, up to 256 KiB, in pages of 2 MiB, all others in pages of 8 MiB.
+ *    pool): small ones, up to 256 KiB, and all others. Pages have 2 MiB.
  *  - Best fit among free blocks that have memory throughout, lowest address
  *    among equals, cut from the front to the byte.
- *  - A miss takes address space instead: the smallest free stretch, with or
- *    without memory, that is long enough (with `look` the one of the next few that lacks
- *    the fewest pages), at worst the endless tail. Memory that is missing there comes, in this
+ *  - A miss takes address space instead: the lowest free stretch, with or without memory,
+ *    that is long enough, at worst the endless tail. Memory that is missing there comes, in this
  *    order: back from where it went when it left this place, if it is idle there now; new, while
- *    the live peak and a slack (1 % of it, or up to 112 MiB if that is more) are not exceeded; from
+ *    the live peak and a slack (0.5 % of it, or 40 MiB if that is more) are not exceeded; from
  *    inside of other free stretches, highest address first, as handles that lie wholly in
  *    them; new, when nothing can move.
- *  - The driver's price is one per handle, whatever its size up to 64 MiB and more. So new
- *    memory comes in handles of 1, 2, 4 … pages, the larger the more is held or asked for,
- *    and twice to sixteen times as large where more than the budget (1 % of the time) was spent.
- *    At the tail, where the slack has room for it, they come in up to 32 MiB for this request
- *    and the next ones.
+ *  - The driver's price is one per handle, almost whatever its size. So new memory comes in
+ *    handles of 8 MiB, of more where more is held or asked for, of 2 or 4 where little of the
+ *    budget (1 % of the time) was spent, of up to 32 where too much was; then the slack is
+ *    larger too, and what the tail lacks comes for this request and the next ones at once.
  *  - Memory that moves is mapped at its new place and stays mapped at the old one, so that it can
  *    come back without a call. An old mapping is taken down when its pages are wanted for another
  *    handle, and only when the work queued before the last free there is done: by fences on cuda,
@@ -40,35 +38,37 @@
 static const struct frag_opt opts[] = {
 	FRAG_OPT_BYTES("small-page", struct vm_params, small_page, 2 * FRAG_MIB, 2 * FRAG_MIB,
 		       FRAG_GIB, "page for requests up to small-limit, bytes, a power of two"),
-	FRAG_OPT_BYTES("page", struct vm_params, page, 8 * FRAG_MIB, 2 * FRAG_MIB, FRAG_GIB,
+	FRAG_OPT_BYTES("page", struct vm_params, page, 2 * FRAG_MIB, 2 * FRAG_MIB, FRAG_GIB,
 		       "page for larger requests, bytes, a power of two"),
-	FRAG_OPT_BYTES("max-page", struct vm_params, max_page, 128 * FRAG_MIB, 2 * FRAG_MIB,
-		       32 * FRAG_GIB, "largest piece of new memory, bytes; 32 pages at most"),
+	FRAG_OPT_BYTES("piece", struct vm_params, piece, 8 * FRAG_MIB, 2 * FRAG_MIB, FRAG_GIB,
+		       "new memory comes in pieces of so many bytes; of half or a quarter of them "
+		       "after a time that needed little"),
+	FRAG_OPT_BYTES("max-page", struct vm_params, max_page, 32 * FRAG_MIB, 2 * FRAG_MIB,
+		       32 * FRAG_GIB, "largest piece of new memory, bytes; 128 pages at most"),
 	FRAG_OPT_BYTES("small-limit", struct vm_params, small_limit, 256 * FRAG_KIB, 512, FRAG_GIB,
 		       "largest small request, bytes"),
 	FRAG_OPT_UINT("coarse", struct vm_params, coarse, 2048, 1, 1000000,
-		      "new memory comes in pieces of at most 1/coarse of what is held …"),
-	FRAG_OPT_UINT("coarse-request", struct vm_params, coarse_request, 48, 1, 1000000,
-		      "… or of 1/coarse-request of the request, if that is more"),
-	FRAG_OPT_BYTES("ahead", struct vm_params, ahead, 32 * FRAG_MIB, 0, 32 * FRAG_GIB,
+		      "pieces are larger where 1/coarse of what is held is more …"),
+	FRAG_OPT_UINT("coarse-request", struct vm_params, coarse_request, 200, 1, 1000000,
+		      "… or 1/coarse-request of the request"),
+	FRAG_OPT_BYTES("ahead", struct vm_params, ahead, 8 * FRAG_MIB, 0, 32 * FRAG_GIB,
 		       "grow in pieces of up to so many bytes where the slack allows"),
 	FRAG_OPT_DOUBLE("budget", struct vm_params, budget, 0.01, 0, 1,
 			"part of the recorded time to spend in the driver; beyond it pieces get "
 			"larger"),
 	FRAG_OPT_BOOL("private-pools", struct vm_params, private_pools, true,
 		      "private pools of other streams than the default one keep their memory"),
-	FRAG_OPT_DOUBLE("slack", struct vm_params, slack, 0.01, 0, 10,
-			"memory held beyond the live peak before any moves, as a part of it"),
-	FRAG_OPT_BYTES("slack-bytes", struct vm_params, slack_bytes, 112 * FRAG_MIB, 0,
+	FRAG_OPT_DOUBLE("slack", struct vm_params, slack, 0.005, 0, 10,
+			"memory held beyond the live peak before any moves, as a part of it; twice "
+			"that where the budget is overdrawn"),
+	FRAG_OPT_BYTES("slack-bytes", struct vm_params, slack_bytes, 40 * FRAG_MIB, 0,
 		       1024 * FRAG_GIB,
-		       "… or in bytes, if that is more; half of them and 1/20 of the peak, if that "
-		       "is less"),
+		       "… or in bytes, if that is more; a fifth of them and 1/100 of the peak, if "
+		       "that is less; three times that where the budget is overdrawn"),
 	FRAG_OPT_UINT("lag-us", struct vm_params, lag_us, 10000, 0, 1000000000,
 		      "sim: recorded time after which queued work is done, microseconds"),
 	FRAG_OPT_BOOL("alias", struct vm_params, alias, true,
 		      "memory may appear at a second place of its stream before the lag is over"),
-	FRAG_OPT_UINT("look", struct vm_params, look, 1, 1, 64,
-		      "stretches of address space compared on a miss"),
 	FRAG_OPT_END
 };
 
@@ -117,33 +117,27 @@ static void destroy(void *self)
 	frag_host_free(v);
 }
 
+#define SPACE_SCAN 1024u /* stretches looked at per miss, the tail apart */
+
 /*
- * The best place of address space for `size`: few missing pages among the next fits. The tail
- * is the largest of them and has always room behind what is parked there.
+ * A place of address space for `size`: the lowest that fits. So what is live stays together, and every
+ * gap between live stretches costs the pages at its two edges. The tail is the last and
+ * has always room behind what is parked there.
  */
 static struct vm_block *find_space(const struct vm *v, const struct vm_arena *a, uint64_t size,
 				   bool strict, uint64_t *skip)
 {
-	struct frag_bset_pos at = frag_bset_lower(&a->part, size, 0);
-	struct vm_block *best = NULL, *tail;
-	size_t least = SIZE_MAX;
+	struct frag_bset_pos at = frag_bset_lower(&a->part, 0, 0);
+	struct vm_block *tail;
 
-	for (uint64_t i = 0; at.leaf && i < v->params->look; i++, at = frag_bset_next(at)) {
+	for (unsigned i = 0; at.leaf && i < SPACE_SCAN; i++, at = frag_bset_next(at)) {
 		struct vm_block *b = frag_bset_value(at);
-		uint64_t from;
-		size_t missing;
 
-		if (!vm_fit(v, b, size, strict, &from))
-			continue;
-		missing = vm_missing(a, b->addr + from, size);
-		if (missing < least) {
-			least = missing;
-			*skip = from;
-			best = b;
-		}
+		if (b->size >= size && vm_fit(v, b, size, strict, skip))
+			return b;
 	}
-	if (best || !at.leaf)
-		return best;
+	if (!at.leaf)
+		return NULL;
 	tail = frag_bset_value(frag_bset_last(&a->part));
 	return vm_fit(v, tail, size, strict, skip) ? tail : NULL;
 }

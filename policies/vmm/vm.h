@@ -50,7 +50,7 @@ struct vm_block {
 };
 
 /* Handles of 1, 2, 4 … pages. */
-#define VM_SPANS 6u
+#define VM_SPANS 8u
 
 struct vm_place;
 
@@ -95,9 +95,10 @@ struct vm_arena {
 	struct vm_page *pages; /* grows to the highest page used */
 	size_t pages_count;
 	struct vm_block *first;
-	struct frag_bset full, part; /* free blocks by (size, addr) */
-	struct frag_bset whole;	     /* free blocks with whole handles, by (0, addr) */
-	size_t blocks, reserved;     /* in existence; what the sets have room for */
+	struct frag_bset full;	 /* free blocks by (size, addr) */
+	struct frag_bset part;	 /* free blocks by (0, addr) */
+	struct frag_bset whole;	 /* free blocks with whole handles, by (0, addr) */
+	size_t blocks, reserved; /* in existence; what the sets have room for */
 	uint32_t stream;
 	uint16_t pool;
 	struct vm_arena *next;
@@ -136,14 +137,13 @@ struct vm_class {
 #define VM_CLASSES 2u
 
 struct vm_params {
-	uint64_t small_page, page, max_page;
+	uint64_t small_page, page, piece, max_page;
 	uint64_t small_limit;
 	uint64_t coarse, coarse_request;
 	bool private_pools;
 	double slack;
 	uint64_t slack_bytes;
 	uint64_t lag_us;
-	uint64_t look;
 	double budget;
 	uint64_t ahead;
 	bool alias;

@@ -130,7 +130,10 @@ void vm_free_insert(struct vm *v, struct vm_block *b)
 
 	b->state = VM_FREE;
 	b->whole = vm_whole(a, b->addr, b->size, b->unmapped);
-	frag_bset_insert(b->unmapped ? &a->part : &a->full, b->size, b->addr, b);
+	if (b->unmapped)
+		frag_bset_insert(&a->part, 0, b->addr, b);
+	else
+		frag_bset_insert(&a->full, b->size, b->addr, b);
 	if (!b->whole)
 		return;
 	frag_bset_insert(&a->whole, 0, b->addr, b);
@@ -141,7 +144,10 @@ void vm_free_erase(struct vm *v, struct vm_block *b)
 {
 	struct vm_arena *a = b->arena;
 
-	frag_bset_erase(b->unmapped ? &a->part : &a->full, b->size, b->addr);
+	if (b->unmapped)
+		frag_bset_erase(&a->part, 0, b->addr);
+	else
+		frag_bset_erase(&a->full, b->size, b->addr);
 	if (!b->whole)
 		return;
 	frag_bset_erase(&a->whole, 0, b->addr);

@@ -75,11 +75,13 @@ static void use_spares(const struct vm_class *c, struct vm_need *n)
 #define MOVE_NS 26000 /* map, grant */
 #define DROP_NS 17000 /* unmap */
 #define SAVED_NS_MAX 40000000
-#define DEBT_NS 7000000 /* each such piece of debt doubles new handles … */
-#define DEBT_MAX 4u	/* … so many times at most */
+#define RICH_NS 15000000      /* each such piece of what is saved halves new handles … */
+#define RICH_MAX 2	      /* … so many times at most */
+#define DEBT_NS 20000000      /* each such piece of debt doubles them, the first at once … */
+#define DEBT_MAX 4	      /* … so many times at most */
+#define OVERDRAWN_NS 28000000 /* with such a debt the slack is at its largest */
 
-/* How many times new handles are to be doubled. */
-static unsigned debt(struct vm *v)
+static void budget_update(struct vm *v)
 {
 	struct vm_budget *b = &v->budget;
 	uint64_t spent =
@@ -90,26 +92,39 @@ static unsigned debt(struct vm *v)
 	b->credit_ns = FRAG_MIN(b->credit_ns, SAVED_NS_MAX);
 	b->at_ns = v->dev->now_ns;
 	b->spent_ns = spent;
-	if (b->credit_ns >= 0)
-		return 0;
-	return (unsigned)FRAG_MIN(1 - b->credit_ns / DEBT_NS, DEBT_MAX);
+}
+
+/* How many times new handles are to be doubled; below zero: halved. */
+static int grain(const struct vm *v)
+{
+	double ns = v->budget.credit_ns;
+
+	return ns < 0 ? (int)FRAG_MIN(1 - ns / DEBT_NS, DEBT_MAX)
+		      : -(int)FRAG_MIN(ns / RICH_NS, RICH_MAX);
 }
 
 /*
- * Span of new handles: the more is held, asked for at once, or owed, the larger they are. Two
- * pages come early, because they halve the price of growing and cost little room.
+ * Span of new handles. A handle that a live block touches stays, so that each edge of what is live
+ * costs half a handle: small ones lose little. The more is held, asked for at once, or owed,
+ * the larger they are. Small requests live in few pages: theirs are small.
  */
 static unsigned new_span(struct vm *v, const struct vm_class *c, const struct vm_need *n)
 {
-	uint64_t part = v->dev->reserved_bytes / v->params->coarse, most;
+	const struct vm_params *p = v->params;
+	uint64_t part = v->dev->reserved_bytes / p->coarse, most;
 	unsigned k = 0;
+	int g;
 
-	most = FRAG_MAX(FRAG_MAX(part, FRAG_MIN(4 * part, 2 * c->page)),
-			n->size / v->params->coarse_request);
-	most <<= debt(v);
-	if (n->ahead)
-		most = FRAG_MAX(most, v->params->ahead);
-	most = FRAG_MIN(most, v->params->max_page);
+	budget_update(v);
+	g = grain(v);
+	most = FRAG_MAX(FRAG_MAX(part, FRAG_MIN(4 * part, 2 * p->piece)), p->piece);
+	most = FRAG_MAX(most, n->size / p->coarse_request);
+	most = g < 0 ? most >> -g : most << g;
+	if (n->ahead && g > 0)
+		most = FRAG_MAX(most, p->ahead);
+	if (c == &v->classes[0])
+		most = FRAG_MIN(most, 2 * c->page);
+	most = FRAG_MIN(most, p->max_page);
 	while (k + 1 < VM_SPANS && c->page << (k + 1) <= most)
 		k++;
 	return k;
@@ -117,24 +132,27 @@ static unsigned new_span(struct vm *v, const struct vm_class *c, const struct vm
 
 /*
  * What may be held beyond the live peak before anything moves. For a small program the bytes
- * would be a lot: half of them, and a twentieth of its peak.
+ * would be a lot: a fifth of them, and a hundredth of its peak. Moving costs time: with a debt, more.
  */
-static double slack_of(const struct vm_params *p, double peak)
+static double slack_of(const struct vm *v, double peak)
 {
-	double bytes = (double)p->slack_bytes;
+	double bytes = (double)v->params->slack_bytes;
+	double owed = FRAG_MAX(0, FRAG_MIN(1, -v->budget.credit_ns / OVERDRAWN_NS));
 
-	return FRAG_MAX(peak * p->slack, FRAG_MIN(bytes, bytes / 2 + peak / 20));
+	bytes = FRAG_MIN(bytes, bytes / 5 + peak / 100) * (1 + 2 * owed);
+	return FRAG_MAX(peak * v->params->slack * (1 + owed), bytes);
 }
 
 /* How many of the pages that are left would be more than the live peak and the slack allow. */
-static size_t excess(const struct vm *v, const struct vm_class *c, const struct vm_need *n)
+static size_t excess(struct vm *v, const struct vm_class *c, const struct vm_need *n)
 {
 	uint64_t now = v->live_bytes + v->waiting_bytes + n->size;
 	double peak = (double)FRAG_MAX(v->live_peak_bytes, now);
-	double target = peak + slack_of(v->params, peak);
-	double left = (double)vm_need_left(n);
-	double over = ((double)v->dev->reserved_bytes - target) / (double)c->page + left;
+	double left = (double)vm_need_left(n), target, over;
 
+	budget_update(v);
+	target = peak + slack_of(v, peak);
+	over = ((double)v->dev->reserved_bytes - target) / (double)c->page + left;
 	return over <= 0 ? 0 : over >= left ? vm_need_left(n) : (size_t)over + 1;
 }
 

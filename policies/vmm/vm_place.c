@@ -216,7 +216,7 @@ void vm_place_take(struct vm *v, struct vm_block *b, struct vm_place *pl)
 	vm_touched(b->arena, b->addr, b->size, &from, &to);
 	/* pages beside those of the piece are in its free neighbours, which count what they lack */
 	low = pl->page < from ? from - pl->page : 0;
-	high = end > to ? end - to : 0;
+	high = end > to ? end - FRAG_MAX(to, pl->page) : 0;
 	if (low)
 		vm_free_erase(v, b->prev);
 	if (high)

@@ -173,7 +173,7 @@ static int check_set(const struct vm_arena *a, const struct frag_bset *set, size
 		     struct frag_err *err)
 {
 	struct frag_bset_pos at = frag_bset_lower(set, 0, 0);
-	bool by_place = set == &a->whole;
+	bool by_place = set != &a->full;
 	uint64_t size = 0, addr = 0;
 	size_t n = 0;
 
@@ -182,7 +182,7 @@ static int check_set(const struct vm_arena *a, const struct frag_bset *set, size
 		uint64_t key = by_place ? 0 : b->size;
 
 		if (b->arena != a || b->state != VM_FREE ||
-		    (by_place ? !b->whole : (set == &a->part) != (b->unmapped != 0)) ||
+		    (set == &a->whole ? !b->whole : (set == &a->part) != (b->unmapped != 0)) ||
 		    frag_bset_size(at) != key || frag_bset_addr(at) != b->addr ||
 		    (n && (key < size || (key == size && b->addr <= addr))))
 			return frag_fail(err, FRAG_ECHECK, "entry %zu of a free set is wrong", n);

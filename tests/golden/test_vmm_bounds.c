@@ -3,7 +3,7 @@
  * What `vmm` promises (docs/vmm.md), on the bundled recordings with one stream and no limit, and
  * on the same with all sizes scaled, so that no constant fits one recording only:
  *
- *	peak reserved <= 1.05 x peak live + 64 MiB
+ *	peak reserved <= 1.045 x peak live + 32 MiB
  *	peak reserved <= 1.01 x the better of expandable segments and the model of cudaMemPool
  *	modelled driver time after the first fifth of the time < 2 % of the rest
  */
@@ -97,7 +97,7 @@ static void check_bounds(const struct row *row, const struct frag_trace_dev *td,
 	while (td->events[fifth].time_us - begin < us / 5)
 		fifth++;
 	late = (all.ns - replay("vmm", *td, fifth, 0).ns) / 1e3 / (0.8 * (double)us);
-	if (all.reserved > 1.05 * live + 64.0 * (double)FRAG_MIB || all.reserved > 1.01 * best ||
+	if (all.reserved > 1.045 * live + 32.0 * (double)FRAG_MIB || all.reserved > 1.01 * best ||
 	    (late >= 0.02 && !row->no_time))
 		fail_msg("%s, device %u, sizes x %.2f: reserved %.0f, live %.0f, the best other "
 			 "%.0f, "

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * vmm: reuse in place, memory that moves instead of new memory and comes back, the lag, handles
- * of several pages, the budget, pools, the limit, trim, failed calls. Values worked out by hand: pages of 2M for everything
+ * of several pages, the budget, pools, the limit, trim, failed calls. Values worked out by hand: pieces of 2M for everything
  * above 512 bytes, no slack, so that what may be held is the live peak.
  */
 #include <setjmp.h>
@@ -14,8 +14,7 @@
 
 #include "policy_probe.h"
 
-#define PLAIN \
-	"vmm:page=2M,small-limit=512,slack=0,slack-bytes=0,coarse=1000000,coarse-request=1000000"
+#define PLAIN "vmm:piece=2M,max-page=2M,small-limit=512,slack=0,slack-bytes=0,coarse=1000000"
 #define MS 1000000ull
 
 static uint64_t calls(const struct probe *p, enum frag_call call)
@@ -75,9 +74,7 @@ static void test_moves(void **state)
 	assert_int_equal(calls(&p, FRAG_CALL_MAP), 7);
 	/* slack: as much again may be held, nothing moves */
 	probe_close(&p);
-	hole(&p,
-	     "vmm:page=2M,small-limit=512,slack=1,slack-bytes=0,coarse=1000000,coarse-request="
-	     "1000000",
+	hole(&p, "vmm:piece=2M,max-page=2M,small-limit=512,slack=1,slack-bytes=0,coarse=1000000",
 	     NULL, &b);
 	probe_alloc(&p, 6 * MIB);
 	assert_int_equal(p.dev->reserved_bytes, 14 * MIB);
@@ -249,7 +246,7 @@ static void test_budget(void **state)
 		struct probe p;
 
 		snprintf(text, sizeof(text),
-			 "vmm:page=2M,small-limit=512,coarse=1000000,coarse-request=16%s",
+			 "vmm:piece=2M,small-limit=512,coarse=1000000,coarse-request=16%s",
 			 rows[i].budget);
 		probe_open(&p, text, NULL);
 		p.dev->now_ns = 10 * MS;
@@ -259,16 +256,19 @@ static void test_budget(void **state)
 	}
 }
 
-/* A 32nd of 128M is 4M: the second request of 2M finds its page there. Not without slack for it. */
+/*
+ * A 32nd of 128M is 4M: the second request of 2M finds its page there. Not without slack for it. Without a
+ * budget all handles but the first are twice as large, up to max-page: 2M, 31 of 4M, 2M.
+ */
 static void test_ahead(void **state)
 {
 	static const struct {
 		const char *text;
-		unsigned reserved, handles;
-	} rows[] = { { ",slack-bytes=2M", 132, 65 },
-		     { ",slack-bytes=2M,ahead=2M", 132, 66 },
-		     { ",slack-bytes=2M,max-page=2M", 132, 66 },
-		     { ",slack-bytes=0", 132, 66 } };
+		unsigned begin, end;
+	} rows[] = { { ",slack-bytes=10M", 33, 34 },
+		     { ",slack-bytes=10M,ahead=2M", 33, 35 },
+		     { ",slack-bytes=10M,max-page=2M", 64, 66 },
+		     { ",slack-bytes=0", 33, 35 } };
 
 	(void)state;
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(rows); i++) {
@@ -276,17 +276,17 @@ static void test_ahead(void **state)
 		struct probe p;
 
 		snprintf(text, sizeof(text),
-			 "vmm:page=2M,small-limit=512,slack=0,coarse=1000000,coarse-request="
-			 "1000000,budget=1%s",
+			 "vmm:piece=2M,small-limit=512,slack=0,coarse=1000000,coarse-request="
+			 "1000000,budget=0,max-page=4M%s",
 			 rows[i].text);
 		probe_open(&p, text, NULL);
 		p.dev->now_ns = 1000 * MS;
 		probe_alloc(&p, 128 * MIB);
-		assert_int_equal(calls(&p, FRAG_CALL_CREATE), 64);
+		assert_int_equal(calls(&p, FRAG_CALL_CREATE), rows[i].begin);
 		probe_alloc(&p, 2 * MIB);
 		probe_alloc(&p, 2 * MIB);
-		assert_int_equal(p.dev->reserved_bytes, rows[i].reserved * MIB);
-		assert_int_equal(calls(&p, FRAG_CALL_CREATE), rows[i].handles);
+		assert_int_equal(p.dev->reserved_bytes, 132 * MIB);
+		assert_int_equal(calls(&p, FRAG_CALL_CREATE), rows[i].end);
 		probe_close(&p);
 	}
 }
@@ -303,7 +303,7 @@ static void test_handles(void **state)
 		   "coarse-"
 		   "request=8",
 		   NULL);
-	p.dev->now_ns = 1000 * MS; /* nothing is owed */
+	p.dev->now_ns = 10 * MS; /* nothing is owed, and little saved */
 	a = probe_alloc(&p, 64 * MIB);
 	assert_int_equal(calls(&p, FRAG_CALL_CREATE), 8);
 	assert_int_equal(p.dev->reserved_bytes, 64 * MIB);
