@@ -40,14 +40,6 @@ static inline uint64_t round_request(const struct pt *a, uint64_t n)
 	return round_divisions(a, n);
 }
 
-/* What a block could grow to: its size and the unmapped piece behind it. */
-static uint64_t potential_size(const struct pt_block *b)
-{
-	const struct pt_block *n = b->next;
-
-	return b->size + (n && n->state == PT_UNMAPPED ? n->size : 0);
-}
-
 /* Among expandable blocks, hop forward while the very next one has the smaller potential. */
 static struct pt_block *prefer_inner(struct pt_block *b)
 {
@@ -55,7 +47,7 @@ static struct pt_block *prefer_inner(struct pt_block *b)
 	while (b->ranged && b->next && b->next->state == PT_UNMAPPED) {
 		struct pt_block *next = pt_next_free(b);
 
-		if (!next || potential_size(next) >= potential_size(b))
+		if (!next || pt_potential(next) >= pt_potential(b))
 			break;
 		b = next;
 	}
@@ -79,10 +71,15 @@ static inline struct pt_block *search(struct pt *a, struct pt_set *set, uint64_t
 	b = pt_of(frag_binset_lower(&set->free, size));
 	if (FRAG_UNLIKELY(!b))
 		return NULL;
-	if (FRAG_UNLIKELY(a->learnt != NULL))
-		b = pt_learn_first(a, b, false);
-	if (FRAG_UNLIKELY(b->ranged)) {
-		b = a->conf.expandable ? prefer_inner(b) : skip_ranged(b);
+	if (FRAG_UNLIKELY(b->ranged && a->conf.expandable)) {
+		struct pt_block *inner = prefer_inner(b);
+
+		b = a->learnt ? pt_learn_walk(a, b, inner) : inner;
+	} else {
+		if (FRAG_UNLIKELY(a->learnt != NULL))
+			b = pt_learn_first(a, b, false);
+		if (FRAG_UNLIKELY(b->ranged))
+			b = skip_ranged(b);
 		if (!b)
 			return NULL;
 	}

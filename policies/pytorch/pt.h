@@ -363,6 +363,14 @@ static inline void pt_free_note(struct pt *a, struct pt_block *b)
 	a->releasable += b->releasable;
 }
 
+/* What a block could grow to: its size and the unmapped piece behind it. */
+static inline uint64_t pt_potential(const struct pt_block *b)
+{
+	const struct pt_block *n = b->next;
+
+	return b->size + (n && n->state == PT_UNMAPPED ? n->size : 0);
+}
+
 /* Into the free set of its pool and stream. */
 static inline void pt_free_insert(struct pt *a, struct pt_block *b)
 {
@@ -542,11 +550,20 @@ const char *pt_room_broken(const struct pt_seg *g);
  * `b` where it shows none. release: what it shows being given back.
  */
 struct pt_block *pt_learn_first(struct pt *a, struct pt_block *b, bool release);
+/* The same backwards: `b` is the last of its size, and what is given back stands behind. */
+struct pt_block *pt_learn_last(struct pt *a, struct pt_block *b);
+/* pre: learnt. The walk over expandable blocks that begins at `b` ends on `chosen` in the order that is
+ * kept: where it ends in the recording, if it can. */
+struct pt_block *pt_learn_walk(struct pt *a, struct pt_block *b, struct pt_block *chosen);
+/* Puts what the recording shows next to the front of a list of free blocks. */
+void pt_learn_list(struct pt *a, struct pt_block **list, size_t n);
+/* Has the block been free since before the history began, and so is of unknown age? */
+bool pt_learn_ageless(const struct pt *a, const struct pt_block *b);
+/* pre: learnt. Does the recording show that it is given back now? */
+bool pt_learn_collected(const struct pt *a, const struct pt_block *b);
 /* What the state was restored with is all that is unknown. */
 int pt_learn_begin(struct pt *a, struct frag_err *err);
 void pt_learn_end(struct pt *a);
-/* Puts what the recording shows next to the front of a list of free blocks. */
-void pt_learn_list(struct pt *a, struct pt_block **list, size_t n);
 
 /* pt_restore.c */
 int pt_restore(void *self, const struct frag_initial_state *initial, uint64_t *handles,

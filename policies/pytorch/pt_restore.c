@@ -180,7 +180,8 @@ static int cut_run(struct restoring *s, struct pt_block *u, frag_addr_t addr, ui
 /*
  * Where the reservation of a run began. What the recording shows is its lowest
  * page known; if its first pages were given back before, it began lower:
- * reservations do not reach into the next one.
+ * reservations do not reach into the next one. Pages of the same set are of another one, if they
+ * are not on its grid, or reach beyond its end.
  */
 static frag_addr_t range_base(const struct restoring *s, const struct frag_initial_segment *sg,
 			      const struct pt_set *set)
@@ -190,8 +191,12 @@ static frag_addr_t range_base(const struct restoring *s, const struct frag_initi
 	frag_addr_t base = sg->range_addr ? sg->range_addr : sg->addr;
 
 	for (size_t i = 0; i < s->initial->segments_count; i++) {
-		frag_addr_t other = s->initial->segments[i].range_addr;
+		const struct frag_initial_segment *o = &s->initial->segments[i];
+		frag_addr_t other = o->range_addr;
+		bool same = o->stream == sg->stream && o->pool == sg->pool && o->small == sg->small;
 
+		if (same && (o->addr - sg->addr) % page == 0 && o->addr + o->bytes <= base + bytes)
+			continue;
 		if (other > base && other - base < bytes)
 			base -= frag_round_up(bytes - (other - base), page);
 	}
@@ -209,7 +214,8 @@ static int restore_run(struct restoring *s, const struct frag_initial_segment *s
 		g = u->seg;
 	}
 	u = unmapped_at(g, sg->addr);
-	if (!u || g->base > sg->addr || (sg->addr - g->base) % g->page || sg->bytes % g->page)
+	if (!u || g->base > sg->addr || (sg->addr - g->base) % g->page || sg->bytes % g->page ||
+	    sg->bytes > u->addr + u->size - sg->addr)
 		return frag_fail(s->err, FRAG_EINPUT,
 				 "initial segment 0x%llx does not fit the page grid of its "
 				 "reservation",

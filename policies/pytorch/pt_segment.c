@@ -95,8 +95,12 @@ int pt_release_oversize(struct pt *a, struct pt_set *set, uint64_t size, bool *e
 	/* from the largest below the key downwards, until it sums up */
 	b = b ? pt_prev_free(b) : pt_of(frag_binset_last(&set->free));
 	while (b && released < key && b->size >= a->max_split) {
-		struct pt_block *below = pt_prev_free(b);
+		struct pt_block *below = pt_prev_free(b), *other = pt_learn_last(a, b);
 
+		if (other != b) {
+			below = b;
+			b = other;
+		}
 		if (!b->ranged && !pt_is_split(b)) {
 			released += b->size;
 			FRAG_TRY(release_segment(a, b, err));
@@ -172,52 +176,86 @@ int pt_release_all(struct pt *a, struct frag_err *err)
 	return pt_release_pool(a, &a->pools[0], err);
 }
 
-/* One round: releases every candidate at least as old as the average at its start. */
-static int gc_round(struct pt *a, struct pt_block **list, size_t n, uint64_t *total_age,
-		    size_t *count, uint64_t *reclaimed, bool *released, struct frag_err *err)
+/* The free segments that garbage collection chooses from. */
+struct gc {
+	struct pt_block **list; /* in order; NULL: given back */
+	size_t list_count;
+	uint64_t total_age;
+	size_t count, ageless;
+	uint64_t reclaimed;
+	bool released; /* by the last round */
+};
+
+static int gc_release(struct pt *a, struct gc *gc, size_t i, struct frag_err *err)
 {
-	double limit_age = (double)*total_age / (double)*count;
+	struct pt_block *b = gc->list[i];
+	uint64_t age = a->pools[1].calls - b->gc_base, bytes = b->size;
+
+	gc->ageless -= pt_learn_ageless(a, b);
+	FRAG_TRY(release_segment(a, b, err));
+	gc->list[i] = NULL;
+	gc->reclaimed += bytes;
+	gc->total_age -= age;
+	gc->count--;
+	gc->released = true;
+	return 0;
+}
+
+/* One round: releases every candidate at least as old as the average at its start. */
+static int gc_round(struct pt *a, struct gc *gc, struct frag_err *err)
+{
+	double limit_age = (double)gc->total_age / (double)gc->count;
 	uint64_t calls = a->pools[1].calls;
 
-	*released = false;
-	for (size_t i = 0; i < n; i++) {
-		uint64_t age, bytes;
-
-		if (!list[i])
-			continue;
-		age = calls - list[i]->gc_base;
-		if ((double)age < limit_age)
-			continue;
-		bytes = list[i]->size;
-		FRAG_TRY(release_segment(a, list[i], err));
-		list[i] = NULL;
-		*reclaimed += bytes;
-		*total_age -= age;
-		*count -= 1;
-		*released = true;
-	}
+	gc->released = false;
+	for (size_t i = 0; i < gc->list_count; i++)
+		if (gc->list[i] && (double)(calls - gc->list[i]->gc_base) >= limit_age)
+			FRAG_TRY(gc_release(a, gc, i, err));
 	return 0;
+}
+
+/*
+ * The same as long as the age of some is unknown: the recording shows which were old enough. The
+ * unknown ones are the oldest, so none of the others goes while one of them stays.
+ */
+static int gc_round_shown(struct pt *a, struct gc *gc, struct frag_err *err)
+{
+	bool stays = false;
+
+	gc->released = false;
+	for (size_t i = 0; i < gc->list_count; i++) {
+		struct pt_block *b = gc->list[i];
+		bool ageless = b && pt_learn_ageless(a, b);
+
+		if (!b)
+			continue;
+		if (pt_learn_collected(a, b) && (ageless || !stays))
+			FRAG_TRY(gc_release(a, gc, i, err));
+		else
+			stays |= ageless;
+	}
+	return gc->released ? 0 : gc_round(a, gc, err);
 }
 
 int pt_collect_garbage(struct pt *a, struct frag_err *err)
 {
-	uint64_t threshold = (uint64_t)(a->conf.gc_threshold * (double)a->limit);
-	uint64_t total_age = 0, reclaimed = 0, target;
-	size_t segments, ranged, count;
-	struct pt_block **list;
-	bool released = true;
+	uint64_t threshold = (uint64_t)(a->conf.gc_threshold * (double)a->limit), target;
+	struct gc gc = { .released = true };
+	size_t ranged;
 	int rc = 0;
 
 	if (a->total <= threshold || a->pools_count < 2)
 		return 0;
 	target = a->total - threshold;
-	FRAG_TRY(collect(&a->pools[1], &list, &segments, &ranged, err));
-	for (size_t i = 0; i < segments; i++)
-		total_age += a->pools[1].calls - list[i]->gc_base;
-	count = segments;
+	FRAG_TRY(collect(&a->pools[1], &gc.list, &gc.list_count, &ranged, err));
+	gc.count = gc.list_count;
+	for (size_t i = 0; i < gc.list_count; i++) {
+		gc.total_age += a->pools[1].calls - gc.list[i]->gc_base;
+		gc.ageless += pt_learn_ageless(a, gc.list[i]);
+	}
 	/* a round is not cut short when the target is reached */
-	while (!rc && reclaimed < target && released && count)
-		rc = gc_round(a, list, segments, &total_age, &count, &reclaimed, &released, err);
-	frag_host_free(list);
+	while (!rc && gc.reclaimed < target && gc.released && gc.count)
+		rc = gc.ageless ? gc_round_shown(a, &gc, err) : gc_round(a, &gc, err);
+	frag_host_free(gc.list);
 	return rc;
 }

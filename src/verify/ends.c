@@ -2,18 +2,28 @@
 /* Sizes of initial blocks by what was not chosen; see ends.h. */
 #include "ends.h"
 
+#include "resolve.h"
 #include "trace/build/build.h"
 
 #define SLACK FRAG_MIB /* what a block of the large pool may own beyond its rounded request */
 #define UNIT 512
 
-/* The initial block of the large pool that ends where `at` begins, NULL if none does. */
-static struct frag_initial_block *block_before(const struct frag_trace_dev *td, frag_addr_t at)
+static bool never_splits(const struct frag_trace_dev *td, const struct frag_initial_segment *g)
+{
+	return g->pool < td->pools_count && td->pools[g->pool].b & FRAG_POOL_NO_SPLIT;
+}
+
+/* The initial block that ends where `at` begins, and could be longer; NULL if none does. *whole: it
+ * took all that was free when it was handed out. */
+static struct frag_initial_block *block_before(const struct frag_trace_dev *td, frag_addr_t at,
+					       bool *whole)
 {
 	for (size_t i = 0; i < td->initial.segments_count; i++) {
 		const struct frag_initial_segment *g = &td->initial_segments[i];
 
-		if (at <= g->addr || at - g->addr >= g->bytes || g->small || g->expandable)
+		*whole = never_splits(td, g);
+		if (at <= g->addr || at - g->addr >= g->bytes ||
+		    (!*whole && (g->small || g->expandable)))
 			continue;
 		for (size_t k = g->first_block; k < g->first_block + g->blocks_count; k++)
 			if (td->initial_blocks[k].addr + td->initial_blocks[k].bytes == at)
@@ -52,19 +62,41 @@ static bool size_is_recorded(const struct frag_trace_dev *td, const struct frag_
 	return false;
 }
 
+/* A block that took all that was free, and so is longer by whole pages: by all that is free behind it,
+ * or by so much that the request does not fit. */
+static bool longer_whole(struct frag_trace_dev *td, const struct frag_trace_settings *settings,
+			 const struct follow_report *rep, struct frag_initial_block *s)
+{
+	uint64_t wanted = frag_torch_round(td->events[rep->event].bytes, settings->roundup);
+	uint64_t least = frag_torch_round(s->requested, settings->roundup);
+	uint64_t page = resolve_segment_bytes(settings, least <= FRAG_MIB ? least : 2 * FRAG_MIB);
+	uint64_t size = s->bytes + rep->got_room;
+
+	if (!possible(td, s, size, rep->event)) {
+		size -= frag_round_down(wanted - 1, page);
+		if (size <= s->bytes || !possible(td, s, size, rep->event))
+			return false;
+	}
+	s->bytes = size;
+	return true;
+}
+
 bool ends_explain(struct frag_trace_dev *td, const struct frag_trace_settings *settings,
 		  const struct follow_report *rep)
 {
 	const uint32_t *roundup = settings->roundup;
 	struct frag_initial_block *s;
 	uint64_t least, wanted, size;
+	bool whole;
 
 	if (!td->initial.segments_count || rep->diff != FOLLOW_ADDR || !rep->got_room)
 		return false;
-	s = block_before(td, rep->got);
+	s = block_before(td, rep->got, &whole);
 	wanted = frag_torch_round(td->events[rep->event].bytes, roundup);
 	if (!s || wanted > rep->got_room)
 		return false;
+	if (whole)
+		return longer_whole(td, settings, rep, s);
 	least = frag_torch_round(s->requested, roundup);
 	size = s->bytes + rep->got_room - wanted + UNIT;
 	if (size > least + SLACK || !possible(td, s, size, rep->event))

@@ -4,32 +4,11 @@
  * what was seen: a segment gets the recorded address, and a request for
  * memory that the recording does not show next was refused by the driver.
  */
-#include "follow.h"
+#include "follow_internal.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-
-#include "replay/run.h"
-
-struct follow {
-	const struct frag_trace_dev *td;
-	struct frag_device *dev;
-	struct frag_run *run;
-	struct follow_report *r;
-	size_t cursor; /* next segment event of the evidence */
-	uint64_t event;
-	bool restoring;
-	size_t restored; /* initial segments placed so far */
-	struct {
-		frag_addr_t base;
-		uint64_t bytes;
-		uint64_t mapped;
-	} * ranges; /* reservations that there are */
-	size_t ranges_count, ranges_cap;
-	uint64_t syncs_before, begin_bytes;
-	bool short_of_memory;
-};
 
 static const char *const seen_names[] = { "segment_alloc", "segment_free", "segment_map",
 					  "segment_unmap", "oom",	   "snapshot" };
@@ -38,13 +17,6 @@ static void skip_other_evidence(struct follow *f)
 {
 	while (f->cursor < f->td->seen_count && !follow_is_segment(&f->td->seen[f->cursor]))
 		f->cursor++;
-}
-
-static const struct frag_evidence *expected(const struct follow *f)
-{
-	const struct frag_evidence *e = &f->td->seen[f->cursor];
-
-	return f->cursor < f->td->seen_count && e->before == f->event ? e : NULL;
 }
 
 static void differ(struct follow *f, enum follow_diff diff, frag_addr_t want, frag_addr_t got)
@@ -57,155 +29,6 @@ static void differ(struct follow *f, enum follow_diff diff, frag_addr_t want, fr
 	f->r->want = want;
 	f->r->begin_bytes = f->begin_bytes;
 	f->r->got = got;
-}
-
-/* ---- the card asks where to put things ---- */
-
-static void note_refusal(struct follow *f, uint64_t bytes)
-{
-	struct follow_report *r = f->r;
-
-	if (r->refusals_count && r->refusals[r->refusals_count - 1].event == f->event)
-		return; /* the retry of the same request */
-	if (r->refusals_count == r->refusals_cap) {
-		size_t cap = r->refusals_cap ? 2 * r->refusals_cap : 16;
-		struct follow_refusal *list = frag_host_realloc(r->refusals, cap, sizeof(*list));
-
-		if (!list) {
-			f->short_of_memory = true;
-			return;
-		}
-		r->refusals = list;
-		r->refusals_cap = cap;
-	}
-	r->refusals[r->refusals_count++] =
-		(struct follow_refusal){ .event = f->event,
-					 .bytes = bytes,
-					 .held_bytes = f->dev->reserved_bytes,
-					 .begin_bytes = f->begin_bytes };
-}
-
-static int place_segment(struct follow *f, uint64_t bytes, frag_addr_t *addr)
-{
-	const struct frag_evidence *e;
-
-	if (f->restoring) {
-		const struct frag_initial_state *initial = &f->td->initial;
-
-		while (f->restored < initial->segments_count &&
-		       initial->segments[f->restored].expandable)
-			f->restored++;
-		if (f->restored == initial->segments_count)
-			return -1;
-		*addr = initial->segments[f->restored++].addr;
-		return 0;
-	}
-	e = expected(f);
-	if (!e || e->kind != FRAG_SEEN_SEGMENT_ALLOC || e->bytes != bytes) {
-		note_refusal(f, bytes);
-		return FRAG_OOM;
-	}
-	*addr = e->addr;
-	return 0;
-}
-
-/* Index of the reservation that holds an address, ranges_count if none does. */
-static size_t range_at(const struct follow *f, frag_addr_t addr)
-{
-	size_t i = 0;
-
-	while (i < f->ranges_count &&
-	       !(addr >= f->ranges[i].base && addr - f->ranges[i].base < f->ranges[i].bytes))
-		i++;
-	return i;
-}
-
-/* A reservation goes with its last page: the next one may lie where it was. */
-static void note_pages(struct follow *f, enum frag_segment_event kind, frag_addr_t addr,
-		       uint64_t bytes)
-{
-	size_t i = range_at(f, addr);
-
-	if (i == f->ranges_count)
-		return;
-	if (kind == FRAG_SEGMENT_MAP)
-		f->ranges[i].mapped += bytes;
-	else if (kind == FRAG_SEGMENT_UNMAP && !(f->ranges[i].mapped -= bytes))
-		f->ranges[i] = f->ranges[--f->ranges_count];
-}
-
-static int add_range(struct follow *f, frag_addr_t base, uint64_t bytes)
-{
-	if (f->ranges_count == f->ranges_cap) {
-		size_t cap = f->ranges_cap ? 2 * f->ranges_cap : 8;
-		void *list = frag_host_realloc(f->ranges, cap, sizeof(*f->ranges));
-
-		if (!list) {
-			f->short_of_memory = true;
-			return -1;
-		}
-		f->ranges = list;
-		f->ranges_cap = cap;
-	}
-	f->ranges[f->ranges_count].base = base;
-	f->ranges[f->ranges_count].mapped = 0;
-	f->ranges[f->ranges_count++].bytes = bytes;
-	return 0;
-}
-
-/* A new reservation begins where the event that makes it maps pages; where that failed, at the
- * next pages of its stream outside the others. */
-static int place_range(struct follow *f, uint64_t bytes, frag_addr_t *addr)
-{
-	uint16_t stream = f->td->events[f->event].stream;
-	const struct frag_evidence *now = expected(f);
-
-	if (f->restoring)
-		return -1;
-	if (now && now->kind == FRAG_SEEN_SEGMENT_MAP &&
-	    range_at(f, now->addr) == f->ranges_count) {
-		*addr = now->addr;
-		return add_range(f, now->addr, bytes) ? -1 : FRAG_PLACE_WISH;
-	}
-	for (size_t i = f->cursor; i < f->td->seen_count; i++) {
-		const struct frag_evidence *e = &f->td->seen[i];
-
-		if (e->kind != FRAG_SEEN_SEGMENT_MAP || e->stream != stream ||
-		    range_at(f, e->addr) != f->ranges_count)
-			continue;
-		*addr = e->addr;
-		return add_range(f, e->addr, bytes) ? -1 : FRAG_PLACE_WISH;
-	}
-	return -1;
-}
-
-static int place_page(struct follow *f, uint64_t bytes)
-{
-	const struct frag_evidence *e;
-
-	if (f->restoring)
-		return -1;
-	e = expected(f);
-	if (e && e->kind == FRAG_SEEN_SEGMENT_MAP)
-		return -1;
-	note_refusal(f, bytes);
-	return FRAG_OOM;
-}
-
-static int place(void *ctx, enum frag_call kind, uint64_t bytes, frag_addr_t *addr)
-{
-	struct follow *f = ctx;
-
-	switch (kind) {
-	case FRAG_CALL_MALLOC:
-		return place_segment(f, bytes, addr);
-	case FRAG_CALL_RESERVE:
-		return place_range(f, bytes, addr);
-	case FRAG_CALL_CREATE:
-		return place_page(f, bytes);
-	default:
-		return -1;
-	}
 }
 
 /* A history that began late does not hold the order of what was there: choices show it. */
@@ -230,7 +53,7 @@ static void journal(void *ctx, enum frag_segment_event kind, frag_addr_t addr, u
 	const struct frag_evidence *e = expected(f);
 	char want[120] = "nothing";
 
-	note_pages(f, kind, addr, bytes);
+	follow_note_pages(f, kind, addr, bytes);
 	if (f->restoring)
 		return;
 	if (e && e->kind == kind && e->addr == addr && e->bytes == bytes && e->stream == stream) {
@@ -473,7 +296,7 @@ int follow_recording(const struct frag_trace_dev *td, const struct frag_policy_s
 	opt.limit_bytes = limit_bytes;
 	opt.skip_oom = true;
 	opt.windows_max = 2;
-	cfg.place = place;
+	cfg.place = follow_place;
 	cfg.place_ctx = &f;
 	FRAG_TRY(frag_sim_open(&cfg, &f.dev, err));
 	f.restoring = true;
@@ -481,6 +304,7 @@ int follow_recording(const struct frag_trace_dev *td, const struct frag_policy_s
 	f.restoring = false;
 	if (!rc)
 		rc = walk(&f, err);
+	out->open = !rc && out->diff != FOLLOW_SAME && follow_is_open(&f);
 	if (!rc)
 		rc = frag_run_counters(f.run, &out->counters, err);
 	/* the card has no will of its own here: what it could not do is what the file asked of it */
@@ -501,53 +325,4 @@ void follow_report_release(struct follow_report *r)
 	frag_counters_free(r->counters);
 	frag_host_free(r->refusals);
 	*r = (struct follow_report){ 0 };
-}
-
-/* Settings as text, from the fields where the string is missing. */
-static int settings_text(const struct frag_trace_settings *s, char *buf, size_t cap,
-			 struct frag_err *err)
-{
-	int n = snprintf(buf, cap, "pytorch:%s", s->conf ? s->conf : "");
-
-	if (n < 0 || (size_t)n + 128 >= cap)
-		return frag_fail(err, FRAG_EINPUT, "the recorded settings are too long");
-	if (!s->present || (s->conf && *s->conf))
-		return 0;
-	if (s->max_split_bytes != UINT64_MAX)
-		n += snprintf(buf + n, cap - (size_t)n, "max_split_size_mb:%" PRIu64 ",",
-			      (uint64_t)(s->max_split_bytes / FRAG_MIB));
-	if (s->gc_threshold > 0)
-		n += snprintf(buf + n, cap - (size_t)n, "garbage_collection_threshold:%.17g,",
-			      s->gc_threshold);
-	if (s->expandable)
-		snprintf(buf + n, cap - (size_t)n, "expandable_segments:True,");
-	return 0;
-}
-
-int follow_spec(const struct frag_trace *trace, const char *conf, struct frag_policy_spec **out,
-		struct frag_err *err)
-{
-	char text[1024];
-	int rc;
-
-	if (conf)
-		snprintf(text, sizeof(text), "pytorch:%s", conf);
-	else
-		FRAG_TRY(settings_text(&trace->settings, text, sizeof(text), err));
-	rc = frag_policy_spec_parse(text, out, err);
-	if (!rc || rc == FRAG_ENOMEM)
-		return rc;
-	if (conf)
-		return rc;
-	return frag_fail(err, FRAG_EINPUT, "recorded settings: %s", err ? err->msg : "");
-}
-
-int follow_check(const struct frag_trace *trace, uint32_t dev, struct frag_err *err)
-{
-	if (trace->devs[dev].has_evidence)
-		return 0;
-	return frag_fail(err, FRAG_EINPUT,
-			 "trace '%s' has no record of what the allocator did: nothing to verify "
-			 "against",
-			 trace->name);
 }

@@ -36,6 +36,7 @@ struct follow_report {
 	frag_addr_t want, got; /* FOLLOW_ADDR, FOLLOW_SEGMENT */
 	uint64_t got_room;     /* FOLLOW_ADDR: bytes that were free from `got` on */
 	bool got_release;      /* FOLLOW_SEGMENT: the simulation gave `got` back */
+	bool open;	       /* what the file does not say of its start may be the cause */
 	char text[400];
 	uint64_t allocs, allocs_same, segments_same, ooms, ooms_same, finals, finals_same;
 	uint64_t peak_held_bytes;

@@ -153,6 +153,7 @@ static int start_from_initial(struct pools *p, struct live *l, struct frag_err *
 					   .stream = (uint16_t)g->stream,
 					   .expandable = g->expandable,
 					   .small = g->small,
+					   .known = p->td->pools_named,
 					   .pool = g->pool };
 		uint32_t i = live_find(p, l, g->addr);
 
@@ -349,7 +350,9 @@ static void mark_taken(struct pools *p, uint32_t i)
 	for (uint32_t e = p->list[i].first_edge; e != POOLS_NONE; e = p->edges[e].next) {
 		uint32_t other = root(p, p->edges[e].other);
 
-		if (other < i || p->list[other].known)
+		if (p->list[other].pin_default && !p->list[other].known)
+			p->colour_of[0] = i;
+		else if (other < i || p->list[other].known)
 			p->colour_of[p->list[other].pool] = i;
 	}
 }

@@ -18,7 +18,9 @@ struct resolve_try {
 	uint64_t steps;			/* that may be taken; what is left on return */
 	/* the result */
 	enum resolve_outcome outcome;
-	uint64_t event;	   /* of the difference */
+	bool open;	/* the difference may come from what the file does not say of its start */
+	bool stopped;	/* all steps were taken: nothing is known for certain */
+	uint64_t event; /* of the difference */
 	uint64_t refusals; /* of the driver, which neither limit nor card explains */
 	char text[400];
 };

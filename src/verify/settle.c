@@ -23,6 +23,7 @@ struct saved {
 	uint64_t *before;
 	uint64_t *sizes; /* of initial blocks */
 	uint16_t *pools; /* of initial segments */
+	frag_addr_t *bases;
 	size_t events_count;
 	uint32_t pools_count;
 };
@@ -34,6 +35,7 @@ static void saved_release(struct saved *s)
 	frag_host_free(s->before);
 	frag_host_free(s->sizes);
 	frag_host_free(s->pools);
+	frag_host_free(s->bases);
 	*s = (struct saved){ 0 };
 }
 
@@ -47,10 +49,11 @@ static int save(const struct frag_trace_dev *td, struct saved *s, struct frag_er
 		.before = frag_host_realloc(NULL, td->seen_count + 1, sizeof(*s->before)),
 		.sizes = frag_host_realloc(NULL, blocks + 1, sizeof(*s->sizes)),
 		.pools = frag_host_realloc(NULL, segments + 1, sizeof(*s->pools)),
+		.bases = frag_host_realloc(NULL, segments + 1, sizeof(*s->bases)),
 		.events_count = td->events_count,
 		.pools_count = td->pools_count,
 	};
-	if (!s->events || !s->addrs || !s->before || !s->sizes || !s->pools) {
+	if (!s->events || !s->addrs || !s->before || !s->sizes || !s->pools || !s->bases) {
 		saved_release(s);
 		return frag_fail_nomem(err, "settle: events");
 	}
@@ -62,8 +65,10 @@ static int save(const struct frag_trace_dev *td, struct saved *s, struct frag_er
 		s->before[i] = td->seen[i].before;
 	for (size_t i = 0; i < blocks; i++)
 		s->sizes[i] = td->initial_blocks[i].bytes;
-	for (size_t i = 0; i < segments; i++)
+	for (size_t i = 0; i < segments; i++) {
 		s->pools[i] = td->initial_segments[i].pool;
+		s->bases[i] = td->initial_segments[i].range_addr;
+	}
 	return 0;
 }
 
@@ -90,8 +95,10 @@ static int restore(struct frag_trace_dev *td, const struct saved *s, struct frag
 		td->seen[i].before = s->before[i];
 	for (size_t i = 0; i < td->initial.blocks_count; i++)
 		td->initial_blocks[i].bytes = s->sizes[i];
-	for (size_t i = 0; i < td->initial.segments_count; i++)
+	for (size_t i = 0; i < td->initial.segments_count; i++) {
 		td->initial_segments[i].pool = s->pools[i];
+		td->initial_segments[i].range_addr = s->bases[i];
+	}
 	td->pools_count = s->pools_count;
 	return 0;
 }
@@ -199,7 +206,16 @@ static void note(struct settle *s, enum frag_limit_source source)
 		out->limit_high_bytes = s->t.high_bytes;
 	}
 	out->event = s->t.event;
-	if (s->t.outcome != RESOLVE_SAME)
+	out->undetermined = s->t.outcome != RESOLVE_SAME && (s->t.open || s->t.stopped);
+	*out->difference = '\0';
+	if (out->undetermined && s->t.stopped)
+		snprintf(out->difference, sizeof(out->difference),
+			 "more is left open than can be tried (%.300s)", s->t.text);
+	else if (out->undetermined)
+		snprintf(out->difference, sizeof(out->difference),
+			 "the state that the history began with is not known well enough (%.300s)",
+			 s->t.text);
+	else if (s->t.outcome != RESOLVE_SAME)
 		snprintf(out->difference, sizeof(out->difference), "%.300s", s->t.text);
 	else if (!out->identical)
 		snprintf(out->difference, sizeof(out->difference),
@@ -326,7 +342,10 @@ char *frag_settled_text(const struct frag_settled *s, char *buf, size_t size)
 	if (!s->checked)
 		return buf;
 	frag_format_bytes(s->limit_bytes, at, sizeof(at));
-	if (!s->identical)
+	if (s->undetermined)
+		snprintf(buf, size, "undetermined from event %" PRIu64 " on: %s", s->event,
+			 s->difference);
+	else if (!s->identical)
 		snprintf(buf, size, "not identical, from event %" PRIu64 " on: %s", s->event,
 			 s->difference);
 	else if (s->limit_source == FRAG_LIMIT_INFERRED)

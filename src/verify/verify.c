@@ -40,6 +40,7 @@ static void fill(const struct frag_trace_dev *td, struct follow_report *r,
 		.pools = td->pools_count ? td->pools_count - 1 : 0,
 		.uncertain = td->uncertain_blocks,
 		.identical = r->diff == FOLLOW_SAME,
+		.undetermined = r->open,
 		.counters = r->counters,
 		.peak_reserved_bytes = r->peak_held_bytes,
 	};
@@ -55,7 +56,7 @@ static void hint_at_limit(const struct frag_trace *trace, uint64_t limit_bytes,
 {
 	size_t n = strlen(out->first_difference);
 
-	if (out->identical || limit_bytes != UINT64_MAX ||
+	if (out->identical || out->undetermined || limit_bytes != UINT64_MAX ||
 	    !(trace->settings.gc_threshold > 0 || out->ooms || out->refusals))
 		return;
 	snprintf(out->first_difference + n, sizeof(out->first_difference) - n,
@@ -83,6 +84,11 @@ int frag_verify(struct frag_trace *trace, uint32_t dev, const struct frag_sim_co
 	frag_policy_spec_destroy(spec);
 	FRAG_TRY(rc);
 	fill(td, &r, out);
+	if (td->settled.undetermined && !out->identical && !conf) {
+		out->undetermined = true;
+		snprintf(out->first_difference, sizeof(out->first_difference), "%s",
+			 td->settled.difference);
+	}
 	hint_at_limit(trace, limit_bytes, out);
 	follow_report_release(&r);
 	return 0;

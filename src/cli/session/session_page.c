@@ -40,8 +40,11 @@ void frag_session_date(struct frag_session *s)
 
 static void say(const struct frag_verify_result *r, struct frag_text *out)
 {
-	frag_text_addf(out,
-		       "%s what was recorded: ", r->identical ? "identical to" : "different from");
+	if (r->undetermined)
+		frag_text_add(out, "undetermined: ");
+	else
+		frag_text_addf(out, "%s what was recorded: ",
+			       r->identical ? "identical to" : "different from");
 	frag_text_add_grouped(out, r->allocs_same);
 	frag_text_add(out, " of ");
 	frag_text_add_grouped(out, r->allocs);
@@ -50,7 +53,8 @@ static void say(const struct frag_verify_result *r, struct frag_text *out)
 		       " of %" PRIu64 " refusals",
 		       r->segments_same, r->segments, r->ooms_same, r->ooms);
 	if (!r->identical && *r->first_difference)
-		frag_text_addf(out, "; first difference: %s", r->first_difference);
+		frag_text_addf(out, "; %s: %s", r->undetermined ? "why" : "first difference",
+			       r->first_difference);
 }
 
 int frag_session_verdict(struct frag_section *sec, struct frag_trace *trace, uint32_t dev,

@@ -2,7 +2,8 @@
 /*
  * cufrag verify: replays the recorded settings on a simulated card and
  * compares every address and every segment event with what was recorded. The last
- * line is the verdict; the exit status is 0 only if it says `identical`. On a real card the
+ * line is the verdict; the exit status is 0 only if it says `identical`. Of a history that began
+ * late it may say `undetermined`: the file does not determine what came of it. On a real card the
  * addresses are the card's: there the verdict is at best `same segments`, and a difference that
  * addresses decide is still `different`, but is shown to be one.
  */
@@ -56,7 +57,8 @@ static void print_device(const struct frag_verify_result *r, bool counters, bool
 	for (const struct frag_counter *c = r->counters; counters && c && c->name; c++)
 		printf("device %u: %s %lld\n", r->device_ordinal, c->name, (long long)c->value);
 	if (!r->identical)
-		printf("device %u: first difference: %s\n", r->device_ordinal,
+		printf("device %u: %s: %s\n", r->device_ordinal,
+		       r->undetermined ? "undetermined" : "first difference",
 		       *r->first_difference ? r->first_difference : "not located");
 	if (r->cause != FRAG_CAUSE_NONE)
 		printf("device %u: %s\n", r->device_ordinal, r->cause_text);
@@ -86,10 +88,12 @@ static json_t *device_json(const struct frag_verify_result *r)
 
 	/* s?: null where nobody looked for a cause */
 	return json_pack(
-		"{s:i, s:b, s:o, s:s?, s:s?, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, "
+		"{s:i, s:b, s:b, s:o, s:s?, s:s?, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, "
+		"s:I, "
 		"s:I, s:o}",
-		"device", (int)r->device_ordinal, "identical", r->identical, "first_difference",
-		difference, "difference_cause", causes[r->cause], "difference_cause_text",
+		"device", (int)r->device_ordinal, "identical", r->identical, "undetermined",
+		r->undetermined, "first_difference", difference, "difference_cause",
+		causes[r->cause], "difference_cause_text",
 		r->cause != FRAG_CAUSE_NONE ? r->cause_text : NULL, "allocs_count",
 		(json_int_t)r->allocs, "allocs_identical_count", (json_int_t)r->allocs_same,
 		"segment_events_count", (json_int_t)r->segments, "segment_events_identical_count",
@@ -173,21 +177,31 @@ static int verify_one(const struct frag_cli *cli, const struct options *o, struc
 	return rc;
 }
 
-static const char *verdict(const struct frag_cli *cli, bool same)
+/* The worst of all devices and traces counts. */
+enum verdict { VERDICT_SAME, VERDICT_UNDETERMINED, VERDICT_DIFFERENT };
+
+static enum verdict verdict_of(const struct frag_verify_result *r)
 {
-	if (!same)
-		return "different";
+	if (r->identical)
+		return VERDICT_SAME;
+	return r->undetermined ? VERDICT_UNDETERMINED : VERDICT_DIFFERENT;
+}
+
+static const char *verdict_word(const struct frag_cli *cli, enum verdict v)
+{
+	if (v != VERDICT_SAME)
+		return v == VERDICT_UNDETERMINED ? "undetermined" : "different";
 	return cli->device == FRAG_CLI_DEVICE_SIM ? "identical" : "same segments";
 }
 
-/* Verifies every device that has evidence. *same: all are identical. */
+/* Verifies every device that has evidence. */
 static int verify_all(const struct frag_cli *cli, const struct options *o, struct frag_trace *trace,
-		      json_t *devices, bool *same, struct frag_err *err)
+		      json_t *devices, enum verdict *out, struct frag_err *err)
 {
 	uint64_t given = frag_cli_limit(cli, cli->card.total_bytes);
 	bool text = !cli->json || strcmp(cli->json, "-") != 0;
 
-	*same = true;
+	*out = VERDICT_SAME;
 	if (o->conf)
 		FRAG_TRY(frag_settings_use(trace, o->conf, err));
 	FRAG_TRY(frag_settle(trace, &cli->card, given, cli->limit != NULL, err));
@@ -211,14 +225,14 @@ static int verify_all(const struct frag_cli *cli, const struct options *o, struc
 		one = device_json(&r);
 		settled_json(one, &dev->settled);
 		json_array_append_new(devices, one);
-		*same = *same && r.identical;
+		*out = FRAG_MAX(*out, verdict_of(&r));
 		frag_verify_result_release(&r);
 	}
 	return 0;
 }
 
 static json_t *trace_json(const struct frag_cli *cli, const struct options *o,
-			  const struct frag_trace *trace, json_t *devices, bool same)
+			  const struct frag_trace *trace, json_t *devices, enum verdict v)
 {
 	const char *conf = o->conf ? o->conf : trace->settings.conf;
 	uint64_t limit = limit_of(cli, &trace->devs[0]);
@@ -227,13 +241,14 @@ static json_t *trace_json(const struct frag_cli *cli, const struct options *o,
 	json_object_set_new(all, "trace", json_string(trace->name ? trace->name : ""));
 	json_object_set_new(all, "conf", json_string(conf ? conf : ""));
 	json_object_set_new(all, "limit_bytes", limit_json(limit));
-	json_object_set_new(all, "verdict", json_string(verdict(cli, same)));
+	json_object_set_new(all, "verdict", json_string(verdict_word(cli, v)));
 	json_object_set(all, "devices", devices);
 	return all;
 }
 
 /* One trace: its members beside those of the head. Several: "traces", and one verdict. */
-static int write_json(const struct frag_cli *cli, json_t *traces, bool same, struct frag_err *err)
+static int write_json(const struct frag_cli *cli, json_t *traces, enum verdict v,
+		      struct frag_err *err)
 {
 	json_t *root = frag_cli_json_head(cli);
 
@@ -242,7 +257,7 @@ static int write_json(const struct frag_cli *cli, json_t *traces, bool same, str
 	if (cli->operands_count == 1) {
 		json_object_update(root, json_array_get(traces, 0));
 	} else {
-		json_object_set_new(root, "verdict", json_string(verdict(cli, same)));
+		json_object_set_new(root, "verdict", json_string(verdict_word(cli, v)));
 		json_object_set(root, "traces", traces);
 	}
 	return frag_cli_json_write(cli, root, err);
@@ -265,7 +280,7 @@ static int read_with_conf(const char *path, const char *conf, struct frag_trace 
 }
 
 static int verify_trace(const struct frag_cli *cli, const struct options *o, const char *path,
-			json_t *traces, bool *same, struct frag_err *err)
+			json_t *traces, enum verdict *out, struct frag_err *err)
 {
 	struct frag_trace *trace = NULL;
 	bool text = !cli->json || strcmp(cli->json, "-") != 0;
@@ -281,34 +296,34 @@ static int verify_trace(const struct frag_cli *cli, const struct options *o, con
 	if (!rc && text && cli->operands_count > 1)
 		printf("trace %s\n", trace->name ? trace->name : path);
 	if (!rc)
-		rc = verify_all(cli, o, trace, devices, same, err);
+		rc = verify_all(cli, o, trace, devices, out, err);
 	if (rc == FRAG_EINPUT && !strstr(err->msg, path))
 		frag_err_prefix(err, "'%.150s'", path);
 	if (!rc)
-		json_array_append_new(traces, trace_json(cli, o, trace, devices, *same));
+		json_array_append_new(traces, trace_json(cli, o, trace, devices, *out));
 	json_decref(devices);
 	frag_trace_destroy(trace);
 	return rc;
 }
 
-/* *same: all devices of all traces are identical. */
-static int verify(const struct frag_cli *cli, const struct options *o, bool *same,
+/* *out: of all devices of all traces. */
+static int verify(const struct frag_cli *cli, const struct options *o, enum verdict *out,
 		  struct frag_err *err)
 {
 	json_t *traces = json_array();
 	int rc = 0;
 
-	*same = true;
+	*out = VERDICT_SAME;
 	for (size_t i = 0; !rc && i < cli->operands_count; i++) {
-		bool this_same = false;
+		enum verdict this = VERDICT_DIFFERENT;
 
-		rc = verify_trace(cli, o, cli->operands[i], traces, &this_same, err);
-		*same = *same && this_same;
+		rc = verify_trace(cli, o, cli->operands[i], traces, &this, err);
+		*out = FRAG_MAX(*out, this);
 	}
 	if (!rc && (!cli->json || strcmp(cli->json, "-") != 0))
-		printf("verdict: %s\n", verdict(cli, *same));
+		printf("verdict: %s\n", verdict_word(cli, *out));
 	if (!rc && cli->json)
-		rc = write_json(cli, traces, *same, err);
+		rc = write_json(cli, traces, *out, err);
 	json_decref(traces);
 	return rc;
 }
@@ -324,10 +339,10 @@ static const struct frag_arg options[] = {
 
 static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 {
-	bool same = false;
+	enum verdict v = VERDICT_DIFFERENT;
 
-	FRAG_TRY(verify(cli, values, &same, err));
-	return same ? FRAG_EXIT_DONE : FRAG_EXIT_CONDITION;
+	FRAG_TRY(verify(cli, values, &v, err));
+	return v == VERDICT_SAME ? FRAG_EXIT_DONE : FRAG_EXIT_CONDITION;
 }
 
 const struct frag_cmd frag_cmd_verify = {
@@ -342,7 +357,12 @@ const struct frag_cmd frag_cmd_verify = {
 		"compares "
 		"every segment event, every block address, every out-of-memory and the final "
 		"snapshot with what was recorded. Exits with 0 only if all are identical, with 1 "
-		"if something differs. PyTorch does not record a memory limit: one is looked "
+		"if something differs. A history that began late (a ring that was too short, a "
+		"recorder switched on later) does not hold the whole state that it began with: "
+		"what "
+		"its choices show of it is found; where they do not show enough the verdict is "
+		"undetermined, with the event from which on, and the status is 1, too. PyTorch "
+		"does not record a memory limit: one is looked "
 		"for with which the replay is identical, unless --limit gives it. With --device "
 		"cuda the settings run on a card, and what does not depend "
 		"on addresses is compared: requests served and refused, segments by kind and size. "

@@ -90,7 +90,8 @@ struct frag_verify_result {
 	uint64_t trims;		      /* releases taken for an empty_cache */
 	uint64_t pools;		      /* private pools, recorded or inferred */
 	bool identical;
-	char first_difference[400]; /* "" if none */
+	bool undetermined; /* not identical, but not different either: see struct frag_settled */
+	char first_difference[400]; /* "" if none; undetermined: why, from which event on */
 	enum frag_verify_cause cause;
 	char cause_text[900]; /* and what shows it; "" if FRAG_CAUSE_NONE */
 	struct frag_counter

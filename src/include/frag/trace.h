@@ -101,16 +101,19 @@ enum frag_limit_source {
 
 /* What a recording turned out to be: see frag_settle (frag/replay.h). */
 struct frag_settled {
-	bool checked;	      /* there was something to compare with */
-	bool followed;	      /* and the recorded settings are known here */
-	bool identical;	      /* the replay of the recorded settings is what was recorded */
+	bool checked;	/* there was something to compare with */
+	bool followed;	/* and the recorded settings are known here */
+	bool identical; /* the replay of the recorded settings is what was recorded */
+	/* neither identical nor different: what follows from `event` on depends on what the file does not say
+	 * of the state that its history began with (or more was left open than could be tried) */
+	bool undetermined;
 	uint64_t limit_bytes; /* of the recording; UINT64_MAX = none */
 	enum frag_limit_source limit_source;
 	uint64_t limit_low_bytes, limit_high_bytes; /* inferred: every other one is wrong */
 	uint64_t peak_bytes;			    /* most that was reserved when recorded */
 	uint64_t refused_count;			    /* requests that were refused when recorded */
 	uint64_t event;				    /* of the first difference */
-	char difference[400];			    /* "" if identical */
+	char difference[400];			    /* "" if identical; undetermined: why */
 };
 
 struct frag_trace_dev {

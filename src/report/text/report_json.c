@@ -267,6 +267,7 @@ static json_t *recording_of(struct maker *mk, const struct frag_section *s)
 		return json_null();
 	o = note(mk, json_object());
 	put(mk, o, "identical", json_boolean(t->identical));
+	put(mk, o, "undetermined", json_boolean(t->undetermined));
 	put(mk, o, "first_difference", t->identical ? json_null() : string(t->difference));
 	put(mk, o, "first_difference_event", t->identical ? json_null() : number(t->event));
 	put(mk, o, "limit_bytes", number(t->limit_bytes));

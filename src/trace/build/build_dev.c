@@ -254,7 +254,7 @@ static int rewind_initial(struct frag_builder *b)
 		return 0;
 	if (b->raw->finals_known || b->kinds[FRAG_RAW_FREE] || b->kinds[FRAG_RAW_FREE_REQUESTED] ||
 	    b->kinds[FRAG_RAW_FREE_COMPLETED])
-		FRAG_TRY(frag_rewind(b->raw, b->stream_of, &r, b->err));
+		FRAG_TRY(frag_rewind(b->raw, b->stream_of, out->pools, &r, b->err));
 	out->initial_segments = r.segments;
 	out->initial_blocks = r.blocks;
 	out->initial.segments = r.segments;

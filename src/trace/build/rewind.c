@@ -4,8 +4,8 @@
  * `cells`. Whole segments: a map from address to a cell of `whole`. Pages of
  * expandable segments: every range mapped at the end or unmapped on the way
  * counts +1, every range mapped on the way -1; what sums to 1 was mapped at
- * the start. Only then are the sizes of blocks decided, with all neighbours
- * known (rewind_sizes.c).
+ * the start. What such pages are: rewind_pages.c. Only then are the sizes of blocks decided, with
+ * all neighbours known (rewind_sizes.c).
  */
 #include "rewind.h"
 
@@ -34,6 +34,7 @@ struct edge { /* of a page range: where coverage changes */
 struct rewinder {
 	const struct frag_raw_dev *raw;
 	const uint16_t *stream_of;
+	const struct frag_pool_id *pools;
 	struct frag_err *err;
 	struct cell *cells;
 	size_t cells_count, cells_cap;
@@ -43,6 +44,8 @@ struct rewinder {
 	struct frag_addr_map segments; /* addr -> whole */
 	struct edge *edges;
 	size_t edges_count, edges_cap;
+	struct frag_page_run *runs;
+	size_t runs_count, runs_cap;
 	bool no_requested, no_completed; /* that kind of free was not recorded */
 	struct frag_rewound *out;
 };
@@ -276,28 +279,13 @@ static int edge_order(const void *a, const void *b)
 	return x->segment < y->segment ? -1 : x->segment > y->segment;
 }
 
-/* Adds [addr, end), or lengthens the last run if it is of the same kind. */
 static int add_run(struct rewinder *w, frag_addr_t addr, frag_addr_t end, uint16_t stream,
 		   int32_t segment)
 {
-	const struct frag_raw_segment *f = segment < 0 ? NULL : &w->raw->segments[segment];
-	struct frag_initial_segment s = {
-		.addr = addr,
-		.bytes = end - addr,
-		.stream = stream,
-		.pool = f ? f->pool : 0,
-		.small = f ? f->small : (end - addr) % (20 * FRAG_MIB) != 0,
-		.expandable = true,
+	FRAG_TRY(FRAG_GROW(w->runs, w->runs_count, w->runs_cap, "rewind", w->err));
+	w->runs[w->runs_count++] = (struct frag_page_run){
+		.addr = addr, .end = end, .stream = stream, .final = segment
 	};
-	struct frag_initial_segment *last = w->whole_count ? &w->whole[w->whole_count - 1] : NULL;
-
-	if (last && last->expandable && last->addr + last->bytes == addr &&
-	    last->stream == stream && last->pool == s.pool && last->small == s.small) {
-		last->bytes += s.bytes;
-		return 0;
-	}
-	FRAG_TRY(FRAG_GROW(w->whole, w->whole_count, w->whole_cap, "rewind", w->err));
-	w->whole[w->whole_count++] = s;
 	return 0;
 }
 
@@ -328,6 +316,27 @@ static int sweep_pages(struct rewinder *w)
 					 w->raw->ordinal, (unsigned long long)addr);
 		if (cover && i < w->edges_count)
 			FRAG_TRY(add_run(w, addr, w->edges[i].addr, stream, segment));
+	}
+	return 0;
+}
+
+/* The runs as segments that were there. */
+static int take_runs(struct rewinder *w)
+{
+	FRAG_TRY(sweep_pages(w));
+	frag_rewind_pages(w->raw, w->stream_of, w->runs, &w->runs_count);
+	for (size_t i = 0; i < w->runs_count; i++) {
+		const struct frag_page_run *r = &w->runs[i];
+
+		FRAG_TRY(FRAG_GROW(w->whole, w->whole_count, w->whole_cap, "rewind", w->err));
+		w->whole[w->whole_count++] =
+			(struct frag_initial_segment){ .addr = r->addr,
+						       .bytes = r->end - r->addr,
+						       .stream = r->stream,
+						       .pool = r->pool,
+						       .small = r->small,
+						       .expandable = true,
+						       .range_addr = r->range_addr };
 	}
 	return 0;
 }
@@ -411,7 +420,7 @@ static int rewind_all(struct rewinder *w)
 		if (w->whole[i].bytes)
 			w->whole[n++] = w->whole[i];
 	w->whole_count = n;
-	FRAG_TRY(sweep_pages(w));
+	FRAG_TRY(take_runs(w));
 	if (w->whole_count)
 		qsort(w->whole, w->whole_count, sizeof(*w->whole), segment_order);
 	out->segments = w->whole;
@@ -422,14 +431,15 @@ static int rewind_all(struct rewinder *w)
 		drop_layout(w);
 		return 0;
 	}
-	return frag_rewind_sizes(w->raw, w->no_completed, out, w->err);
+	return frag_rewind_sizes(w->raw, w->pools, w->no_completed, out, w->err);
 }
 
-int frag_rewind(const struct frag_raw_dev *raw, const uint16_t *stream_of, struct frag_rewound *out,
-		struct frag_err *err)
+int frag_rewind(const struct frag_raw_dev *raw, const uint16_t *stream_of,
+		const struct frag_pool_id *pools, struct frag_rewound *out, struct frag_err *err)
 {
 	struct rewinder w = { .raw = raw,
 			      .stream_of = stream_of,
+			      .pools = pools,
 			      .err = err,
 			      .out = out,
 			      .no_requested = true,
@@ -449,6 +459,7 @@ int frag_rewind(const struct frag_raw_dev *raw, const uint16_t *stream_of, struc
 	frag_host_free(w.cells);
 	frag_host_free(w.whole);
 	frag_host_free(w.edges);
+	frag_host_free(w.runs);
 	if (rc)
 		frag_rewound_release(out);
 	return rc;

@@ -19,17 +19,34 @@ struct frag_rewound {
 	uint64_t uncertain; /* blocks that may be longer than `bytes`: the file does not say */
 };
 
-/* stream_of[raw stream] = dense index. Errors: FRAG_EINPUT with the entry that contradicts
+/* Pages of expandable segments that follow each other and were mapped at the start. */
+struct frag_page_run {
+	frag_addr_t addr, end;
+	frag_addr_t range_addr; /* base of the reservation */
+	uint16_t stream, pool;
+	int32_t final; /* the segment of the final snapshot that covers it, < 0 = none does */
+	bool small;
+	bool pool_known, kind_known;
+	bool closed; /* its pages went: what follows there is something else */
+};
+
+/* stream_of[raw stream] = dense index; pools: which of them never split (FRAG_POOL_NO_SPLIT), NULL = none.
+ * Errors: FRAG_EINPUT with the entry that contradicts
  * the final snapshot, FRAG_ENOMEM. O(entries + live log live). */
-int frag_rewind(const struct frag_raw_dev *raw, const uint16_t *stream_of, struct frag_rewound *out,
-		struct frag_err *err);
+int frag_rewind(const struct frag_raw_dev *raw, const uint16_t *stream_of,
+		const struct frag_pool_id *pools, struct frag_rewound *out, struct frag_err *err);
+/* Used by frag_rewind: pool, kind and reservation of runs, by address; runs of one reservation that
+ * touch become one. O(entries log runs). */
+/* Page of the large expandable segments: large_segment_size_mb, a setting from 2.11 on. */
+uint64_t frag_rewind_large_page(const struct frag_raw_dev *raw);
+void frag_rewind_pages(const struct frag_raw_dev *raw, const uint16_t *stream_of,
+		       struct frag_page_run *runs, size_t *count);
 /*
- * Second half, used by frag_rewind: kinds and reservations of expandable
- * segments, sizes of blocks that have none (bytes 0). no_completed: the history has
+ * Second half, used by frag_rewind: sizes of blocks that have none (bytes 0). no_completed: the history has
  * no completed frees. pre: every block is counted in its segment.
  */
-int frag_rewind_sizes(const struct frag_raw_dev *raw, bool no_completed, struct frag_rewound *out,
-		      struct frag_err *err);
+int frag_rewind_sizes(const struct frag_raw_dev *raw, const struct frag_pool_id *pools,
+		      bool no_completed, struct frag_rewound *out, struct frag_err *err);
 void frag_rewound_release(struct frag_rewound *r);
 
 #endif

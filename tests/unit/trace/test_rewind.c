@@ -366,7 +366,7 @@ static uint64_t cut_everywhere(uint64_t seed, bool expandable, size_t operations
 		struct frag_err err = { 0 };
 		uint64_t other;
 
-		if (frag_rewind(&raw, &dense, &r, &err))
+		if (frag_rewind(&raw, &dense, NULL, &r, &err))
 			fail_msg("cut at %zu: %s", cut, err.msg);
 		if (states[cut].segments_count != SIZE_MAX) {
 			other = compare(&states[cut], &r, !expandable, has_requests(&raw));
@@ -433,7 +433,7 @@ static struct frag_rewound rewind_list(const struct frag_raw_entry *e, size_t n,
 	struct frag_rewound r;
 	struct frag_err err = { 0 };
 
-	if (frag_rewind(&raw, &dense, &r, &err))
+	if (frag_rewind(&raw, &dense, NULL, &r, &err))
 		fail_msg("%s", err.msg);
 	return r;
 }
@@ -509,7 +509,7 @@ static void test_no_finals(void **state)
 	struct frag_rewound r;
 
 	(void)state;
-	assert_int_equal(frag_rewind(&raw, &dense, &r, NULL), 0);
+	assert_int_equal(frag_rewind(&raw, &dense, NULL, &r, NULL), 0);
 	assert_int_equal(r.segments_count, 0);
 	assert_int_equal(r.blocks_count, 2);
 	assert_int_equal(r.uncertain, 2);
@@ -543,7 +543,7 @@ static void test_contradictions(void **state)
 		struct frag_rewound r;
 		struct frag_err err = { 0 };
 
-		assert_int_equal(frag_rewind(&raw, &dense, &r, &err), FRAG_EINPUT);
+		assert_int_equal(frag_rewind(&raw, &dense, NULL, &r, &err), FRAG_EINPUT);
 		assert_true(err.msg[0] != 0);
 		assert_null(r.blocks);
 	}

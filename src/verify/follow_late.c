@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Is a difference one? A history that began late does not say how long some of the first blocks
+ * are, to which pools their segments belonged, where reservations began. Choices show most of it
+ * (resolve.h, the policy's own learning). What is left may be the cause of a difference, and then
+ * nothing is known of the rest. It is not the cause where the recorded choice is against the rules
+ * whatever that state was: all blocks up to the difference lie where they were recorded.
+ */
+#include "follow_internal.h"
+
+#define RANGE_MAX (1ull << 38) /* no reservation is longer */
+#define SLACK FRAG_MIB /* what a block of the large pool may own beyond its rounded request */
+
+static bool began_late(const struct frag_trace_dev *td)
+{
+	return td->initial.segments_count ||
+	       (td->events_count && td->events[0].flags & FRAG_EVF_INITIAL);
+}
+
+/* The initial segment that holds an address, NULL if none does. */
+static const struct frag_initial_segment *initial_at(const struct frag_trace_dev *td,
+						     frag_addr_t addr)
+{
+	for (size_t i = 0; i < td->initial.segments_count; i++) {
+		const struct frag_initial_segment *g = &td->initial.segments[i];
+
+		if (addr >= g->addr && addr - g->addr < g->bytes)
+			return g;
+	}
+	return NULL;
+}
+
+static bool never_splits(const struct frag_trace_dev *td, uint16_t pool)
+{
+	return pool < td->pools_count && td->pools[pool].b & FRAG_POOL_NO_SPLIT;
+}
+
+/* The last initial block that begins before an address in its segment, NULL if none does. */
+static const struct frag_initial_block *block_before(const struct frag_trace_dev *td,
+						     const struct frag_initial_segment *g,
+						     frag_addr_t addr)
+{
+	const struct frag_initial_block *last = NULL;
+
+	for (uint32_t i = 0; i < g->blocks_count; i++)
+		if (td->initial.blocks[g->first_block + i].addr < addr)
+			last = &td->initial.blocks[g->first_block + i];
+	return last;
+}
+
+/* The initial block before an address, if it is still there, and nobody recorded how long it is. */
+static const struct frag_initial_block *open_block(const struct follow *f, frag_addr_t addr)
+{
+	const struct frag_initial_segment *g = initial_at(f->td, addr);
+	const struct frag_initial_block *b = g ? block_before(f->td, g, addr) : NULL;
+	const struct frag_run_slot *slot = b ? &f->run->slots[b->slot] : NULL;
+
+	if (!b || !f->td->uncertain_blocks || slot->state == SLOT_EMPTY || slot->b.addr != b->addr)
+		return NULL;
+	return never_splits(f->td, g->pool) || (!g->small && !g->expandable) ? b : NULL;
+}
+
+static bool takes_whole(const struct follow *f, frag_addr_t addr)
+{
+	const struct frag_initial_segment *g = initial_at(f->td, addr);
+
+	return g && never_splits(f->td, g->pool);
+}
+
+/* May what is free begin at this address, because the block before it is longer or shorter? */
+static bool size_is_open(const struct follow *f, frag_addr_t addr)
+{
+	const struct frag_initial_block *b = open_block(f, addr);
+
+	return b && (takes_whole(f, addr) || addr - b->addr <= b->bytes + SLACK);
+}
+
+/* May it be that the request did not fit what is free here, because the block before is longer? */
+static bool room_is_open(const struct follow *f)
+{
+	const struct frag_initial_block *b = open_block(f, f->r->got);
+	uint64_t bytes = f->td->events[f->r->event].bytes;
+
+	/* rounded by settings that are not known here: up to as much again is allowed for */
+	return b && (takes_whole(f, f->r->got) ||
+		     b->bytes + f->r->got_room <= b->requested + bytes + 2 * SLACK);
+}
+
+/* Is this in a reservation that was there at the start? Nobody recorded where those begin and end. */
+static bool in_old_range(const struct follow *f, frag_addr_t addr)
+{
+	if (follow_range_at(f, addr) < f->ranges_count)
+		return false;
+	for (size_t i = 0; i < f->td->initial.segments_count; i++) {
+		const struct frag_initial_segment *g = &f->td->initial.segments[i];
+
+		if (g->expandable && addr + RANGE_MAX > g->range_addr &&
+		    addr < g->range_addr + RANGE_MAX)
+			return true;
+	}
+	return false;
+}
+
+/* Pools that nobody named are found by what they explain; another guess might explain this. */
+static bool pools_are_open(const struct frag_trace_dev *td)
+{
+	return !td->pools_named && td->pools_count > 1;
+}
+
+struct free_walk {
+	frag_addr_t at;
+	uint64_t bytes;
+};
+
+static void see_block(void *ctx, frag_addr_t addr, uint64_t bytes, enum frag_block_state state,
+		      uint64_t releasable)
+{
+	struct free_walk *w = ctx;
+
+	(void)releasable;
+	if (addr == w->at && state == FRAG_STATE_FREE)
+		w->bytes = bytes;
+}
+
+/* Bytes of the free block that begins at an address, 0 = none does. */
+static uint64_t free_at(const struct follow *f, frag_addr_t at)
+{
+	struct free_walk w = { .at = at };
+	struct frag_visitor v = { .ctx = &w, .block = see_block };
+
+	f->run->policy.ops->visit(f->run->policy.self, &v);
+	return w.bytes;
+}
+
+static bool grew(const struct follow *f)
+{
+	for (size_t s = f->r->seen; s < f->td->seen_count; s++) {
+		const struct frag_evidence *e = &f->td->seen[s];
+
+		if (e->before != f->r->event)
+			return false;
+		if (follow_is_segment(e) && !follow_is_release(e))
+			return true;
+	}
+	return false;
+}
+
+/* Served from another block. */
+static bool addr_is_open(const struct follow *f)
+{
+	const struct follow_report *r = f->r;
+	uint64_t bytes;
+
+	if (grew(f)) /* though a free block would have done */
+		return pools_are_open(f->td) || room_is_open(f);
+	bytes = free_at(f, r->want);
+	if (!bytes) /* in the middle of free memory, or of a block */
+		return size_is_open(f, r->want);
+	/* in reservations a block is chosen by what it could grow to */
+	return in_old_range(f, r->want) || in_old_range(f, r->got) || pools_are_open(f->td) ||
+	       room_is_open(f);
+}
+
+/* A release of one is none of the other: it missed a block that the other found. */
+static bool missed(const struct follow *f)
+{
+	return f->td->events[f->r->event].kind == FRAG_EV_ALLOC && !grew(f);
+}
+
+/* Another segment event, or one that did not happen. */
+static bool segment_is_open(const struct follow *f)
+{
+	const struct follow_report *r = f->r;
+	const struct frag_evidence *e = r->seen < f->td->seen_count ? &f->td->seen[r->seen] : NULL;
+	bool recorded = e && e->before == r->event;
+
+	/* of an expandable segment one, of another kind the other; else another place for pages */
+	if (r->diff == FOLLOW_SEGMENT && recorded && !r->got_release && !follow_is_release(e))
+		return e->kind == FRAG_SEEN_SEGMENT_MAP && in_old_range(f, r->got);
+	if (r->event < f->td->events_count && missed(f) && size_is_open(f, f->td->addrs[r->event]))
+		return true;
+	return pools_are_open(f->td);
+}
+
+static bool refusal_is_open(const struct follow *f)
+{
+	if (grew(f)) /* of another kind or size, or beyond the limit */
+		return false;
+	return pools_are_open(f->td) ||
+	       (f->r->want != FRAG_NO_ADDR && size_is_open(f, f->r->want)) ||
+	       (f->r->diff == FOLLOW_SERVED && f->td->uncertain_blocks);
+}
+
+bool follow_is_open(const struct follow *f)
+{
+	const struct frag_trace_dev *td = f->td;
+
+	if (!began_late(td))
+		return false;
+	if (!td->initial.segments_count)
+		return true; /* nothing is known of what was there but the requests */
+	switch (f->r->diff) {
+	case FOLLOW_ADDR:
+		return addr_is_open(f);
+	case FOLLOW_SEGMENT:
+	case FOLLOW_MISSING:
+		return segment_is_open(f);
+	case FOLLOW_REFUSED:
+	case FOLLOW_SERVED:
+		return refusal_is_open(f);
+	case FOLLOW_FINAL:
+		return pools_are_open(td) || td->uncertain_blocks;
+	default:
+		return false;
+	}
+}

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The events of a recording written anew, as far as a round has learnt what releases were. Evidence moves with
+ * the events that it belongs to, and never changes its order.
+ */
+#include "resolve_internal.h"
+
+size_t resolve_first_seen(const struct frag_trace_dev *td, uint64_t event)
+{
+	size_t lo = 0, hi = td->seen_count;
+
+	while (lo < hi) {
+		size_t mid = (lo + hi) / 2;
+
+		if (td->seen[mid].before < event)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+bool resolve_leading_releases(const struct frag_trace_dev *td, uint64_t event, size_t *first,
+			      size_t *end)
+{
+	size_t s = resolve_first_seen(td, event);
+
+	while (s < td->seen_count && !follow_is_segment(&td->seen[s]))
+		s++;
+	*first = s;
+	while (s < td->seen_count && td->seen[s].before == event && follow_is_release(&td->seen[s]))
+		s++;
+	*end = s;
+	return *end > *first;
+}
+
+/* ---- rebuilding the events with trims put in ---- */
+
+struct rebuild {
+	struct resolve *r;
+	struct frag_event *events;
+	frag_addr_t *addrs;
+	size_t count, cap;
+};
+
+static int emit(struct rebuild *b, const struct frag_event *e, frag_addr_t addr,
+		struct frag_err *err)
+{
+	if (b->count == b->cap) {
+		size_t cap = b->cap + b->cap / 2 + 16;
+		struct frag_event *events = frag_host_realloc(b->events, cap, sizeof(*events));
+		frag_addr_t *addrs;
+
+		if (!events)
+			return frag_fail_nomem(err, "resolve: events");
+		b->events = events;
+		addrs = frag_host_realloc(b->addrs, cap, sizeof(*addrs));
+		if (!addrs)
+			return frag_fail_nomem(err, "resolve: events");
+		b->addrs = addrs;
+		b->cap = cap;
+	}
+	b->events[b->count] = *e;
+	b->addrs[b->count++] = addr;
+	return 0;
+}
+
+/* Does the last event go on as a trim of this pool? */
+static bool trim_goes_on(const struct rebuild *b, const struct frag_event *e)
+{
+	const struct frag_event *last = b->count ? &b->events[b->count - 1] : NULL;
+
+	return last && last->kind == FRAG_EV_TRIM && last->pool == e->pool &&
+	       last->flags == e->flags;
+}
+
+/* TRIM events for the releases [first, end): one for each stretch of one pool. */
+static int emit_trims(struct rebuild *b, size_t first, size_t end, const struct frag_event *like,
+		      uint8_t flags, struct frag_err *err)
+{
+	struct resolve *r = b->r;
+
+	for (size_t s = first; s < end;) {
+		uint16_t pool = pools_of(&r->pools, r->pools.of_seen[s]);
+		struct frag_event e = {
+			.kind = FRAG_EV_TRIM, .pool = pool, .time_us = like->time_us, .flags = flags
+		};
+
+		if (!trim_goes_on(b, &e))
+			FRAG_TRY(emit(b, &e, FRAG_NO_ADDR, err));
+		for (; s < end; s++) {
+			if (pools_of(&r->pools, r->pools.of_seen[s]) != pool)
+				break;
+			r->td->seen[s].before = b->count - 1;
+		}
+	}
+	return 0;
+}
+
+static int rebuild_event(struct rebuild *b, size_t i, size_t *s, struct frag_err *err)
+{
+	struct frag_trace_dev *td = b->r->td;
+	const struct frag_event *e = &td->events[i];
+	size_t first = *s, end;
+	bool trim = e->kind == FRAG_EV_TRIM;
+
+	/* the releases that belong to a trim: all of a TRIM's, the leading ones of others */
+	while (first < td->seen_count && td->seen[first].before == i &&
+	       !follow_is_segment(&td->seen[first]))
+		td->seen[first++].before = b->count;
+	end = first;
+	if (trim || b->r->trim_before[i])
+		while (end < td->seen_count && td->seen[end].before == i &&
+		       follow_is_release(&td->seen[end]))
+			end++;
+	if (trim && end == first)
+		FRAG_TRY(emit(b, e, FRAG_NO_ADDR, err)); /* gave nothing back: kept as it is */
+	else
+		FRAG_TRY(emit_trims(b, first, end, e, trim ? e->flags : FRAG_EVF_UNSURE, err));
+	for (*s = end; *s < td->seen_count && td->seen[*s].before == i; (*s)++)
+		td->seen[*s].before = b->count - (trim ? 1 : 0);
+	return trim ? 0 : emit(b, e, td->addrs[i], err);
+}
+
+int resolve_rebuild(struct resolve *r, struct frag_err *err)
+{
+	struct frag_trace_dev *td = r->td;
+	struct rebuild b = { .r = r };
+	bool *marks;
+	size_t s = 0;
+	int rc = 0;
+
+	for (size_t i = 0; i < td->events_count && !rc; i++)
+		rc = rebuild_event(&b, i, &s, err);
+	for (; s < td->seen_count && !rc; s++)
+		td->seen[s].before = b.count;
+	marks = rc ? NULL : frag_host_calloc(b.count + 1, sizeof(*marks));
+	if (!rc && !marks)
+		rc = frag_fail_nomem(err, "resolve: marks");
+	if (rc) {
+		frag_host_free(b.events);
+		frag_host_free(b.addrs);
+		return rc;
+	}
+	frag_host_free(r->trim_before);
+	r->trim_before = marks;
+	frag_host_free(td->events);
+	frag_host_free(td->addrs);
+	td->events = b.events;
+	td->addrs = b.addrs;
+	td->events_count = b.count;
+	return 0;
+}
+
+void resolve_undo_guesses(struct frag_trace_dev *td)
+{
+	size_t to = 0, s = 0;
+
+	for (size_t i = 0; i < td->events_count; i++) {
+		bool drop =
+			td->events[i].kind == FRAG_EV_TRIM && td->events[i].flags & FRAG_EVF_UNSURE;
+
+		for (; s < td->seen_count && td->seen[s].before == i; s++)
+			td->seen[s].before = to;
+		if (drop)
+			continue;
+		td->events[to] = td->events[i];
+		td->addrs[to++] = td->addrs[i];
+	}
+	for (; s < td->seen_count; s++)
+		td->seen[s].before = to;
+	td->events_count = to;
+}

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Explaining the first difference: what the file did not say that would have led to what was recorded.
+ */
+#include "resolve_internal.h"
+
+#include <frag/torch.h>
+
+#include "bases.h"
+#include "ends.h"
+
+static bool grew(const struct frag_trace_dev *td, uint64_t event)
+{
+	for (size_t s = resolve_first_seen(td, event); s < td->seen_count; s++) {
+		if (td->seen[s].before != event)
+			return false;
+		if (td->seen[s].kind == FRAG_SEEN_SEGMENT_ALLOC ||
+		    td->seen[s].kind == FRAG_SEEN_SEGMENT_MAP)
+			return true;
+	}
+	return false;
+}
+
+/* Frees that completed right before a malloc that grew: inside its synchronisation. */
+static bool hold_completions(struct frag_trace_dev *td, uint64_t event)
+{
+	bool news = false;
+
+	for (uint64_t i = event; i-- > 0 && td->events[i].kind == FRAG_EV_FREE_COMPLETED;) {
+		news |= !(td->events[i].flags & FRAG_EVF_AT_SYNC);
+		td->events[i].flags |= FRAG_EVF_AT_SYNC;
+	}
+	return news;
+}
+
+/* The run of trims around an event, as evidence [*first, *end). */
+static void trim_run(const struct frag_trace_dev *td, uint64_t event, size_t *first, size_t *end)
+{
+	uint64_t from = event, to = event;
+
+	while (from && td->events[from - 1].kind == FRAG_EV_TRIM)
+		from--;
+	while (to + 1 < td->events_count && td->events[to + 1].kind == FRAG_EV_TRIM)
+		to++;
+	*first = resolve_first_seen(td, from);
+	*end = resolve_first_seen(td, to + 1);
+	while (*first < *end && !follow_is_release(&td->seen[*first]))
+		(*first)++;
+	while (*end > *first && !follow_is_release(&td->seen[*end - 1]))
+		(*end)--;
+}
+
+/* With these settings no malloc gives back only some of its cache, in an order of its own. */
+static bool whole_caches_only(const struct frag_trace_settings *s)
+{
+	return !s->present || (s->max_split_bytes == UINT64_MAX && !(s->gc_threshold > 0));
+}
+
+/* Are segments of one size given back in the order of their addresses? */
+static bool by_address(const struct frag_trace_dev *td)
+{
+	return td->source_release < FRAG_TORCH(2, 12);
+}
+
+/*
+ * What all releases show for certain, at once: there may be many, and each is a round otherwise.
+ * Those in front of a malloc that are of several pools were an empty_cache: a retry gives back
+ * the default pools only.
+ */
+static int learn_breaks(struct resolve *r, bool *news, struct frag_err *err)
+{
+	const struct frag_trace_dev *td = r->td;
+
+	if (r->breaks_learnt || !whole_caches_only(r->settings) || !by_address(td))
+		return 0;
+	for (size_t s = 0, end; s < td->seen_count; s = end) {
+		uint64_t event = td->seen[s].before;
+		bool learnt = false;
+
+		for (end = s; end < td->seen_count && td->seen[end].before == event &&
+			      follow_is_release(&td->seen[end]);)
+			end++;
+		if (end == s) {
+			end++;
+			continue;
+		}
+		FRAG_TRY(pools_learn_breaks(&r->pools, s, end, &learnt, err));
+		if (learnt && event < td->events_count && td->events[event].kind != FRAG_EV_TRIM)
+			r->trim_before[event] = true;
+		*news |= learnt;
+	}
+	r->breaks_learnt = true;
+	return 0;
+}
+
+static int explain_trim(struct resolve *r, const struct follow_report *rep, bool *news,
+			struct frag_err *err)
+{
+	size_t first, end;
+	uint32_t got;
+
+	FRAG_TRY(resolve_know_pools(r, err));
+	FRAG_TRY(learn_breaks(r, news, err));
+	if (*news)
+		return 0;
+	trim_run(r->td, rep->event, &first, &end);
+	*news = pools_learn_run(&r->pools, first, end);
+	if (*news || rep->got == FRAG_NO_ADDR)
+		return 0;
+	/* given back here, kept in reality: it is not in the pool that was emptied */
+	got = pools_at(&r->pools, rep->got, rep->event);
+	if (r->td->events[rep->event].pool == 0) {
+		*news = pools_pin(&r->pools, got, false);
+		return 0;
+	}
+	first = resolve_first_seen(r->td, rep->event);
+	while (first < end && !follow_is_release(&r->td->seen[first]))
+		first++;
+	if (first == end)
+		return 0;
+	return pools_differ(&r->pools, r->pools.of_seen[first], got, news, err);
+}
+
+static int explain_pools(struct resolve *r, const struct follow_report *rep, bool *news,
+			 struct frag_err *err)
+{
+	FRAG_TRY(resolve_know_pools(r, err));
+	FRAG_TRY(learn_breaks(r, news, err));
+	if (*news || rep->want == FRAG_NO_ADDR || rep->got == FRAG_NO_ADDR)
+		return 0;
+	return pools_differ(&r->pools, pools_at(&r->pools, rep->want, rep->event),
+			    pools_at(&r->pools, rep->got, rep->event), news, err);
+}
+
+/*
+ * A malloc gave back here what it kept in reality. Garbage collection and the
+ * retry touch the default pools only: unless all its releases were an
+ * empty_cache before it, the segment is private.
+ */
+static int explain_release(struct resolve *r, const struct follow_report *rep, bool *news,
+			   struct frag_err *err)
+{
+	size_t first, end;
+
+	if (resolve_leading_releases(r->td, rep->event, &first, &end) &&
+	    !r->trim_before[rep->event] && !r->pools_known) {
+		r->trim_before[rep->event] = *news = true;
+		return 0;
+	}
+	FRAG_TRY(resolve_know_pools(r, err));
+	*news = pools_pin(&r->pools, pools_at(&r->pools, rep->got, rep->event), false);
+	if (!*news && end > first && !r->trim_before[rep->event])
+		r->trim_before[rep->event] = *news = true;
+	return 0;
+}
+
+int resolve_explain(struct resolve *r, const struct follow_report *rep, bool *news,
+		    struct frag_err *err)
+{
+	uint8_t kind =
+		rep->event < r->td->events_count ? r->td->events[rep->event].kind : FRAG_EV_COUNT;
+	size_t first, end;
+
+	*news = false;
+	if (rep->diff == FOLLOW_SAME || kind == FRAG_EV_COUNT)
+		return 0;
+	if (kind == FRAG_EV_TRIM)
+		return explain_trim(r, rep, news, err);
+	if (kind != FRAG_EV_ALLOC && kind != FRAG_EV_REFUSED)
+		return 0;
+	if (rep->diff == FOLLOW_SEGMENT && rep->got_release)
+		return explain_release(r, rep, news, err);
+	if (resolve_leading_releases(r->td, rep->event, &first, &end) &&
+	    !r->trim_before[rep->event]) {
+		r->trim_before[rep->event] = *news = true;
+		return 0;
+	}
+	if (r->initial_sizes && ends_explain(r->td, r->settings, rep)) {
+		r->sizes_changed = *news = true;
+		return 0;
+	}
+	if (bases_explain(r->td, r->settings, r->total_bytes + r->total_bytes / 8, rep)) {
+		*news = true;
+		return 0;
+	}
+	if (grew(r->td, rep->event) || kind == FRAG_EV_REFUSED)
+		*news = hold_completions(r->td, rep->event);
+	/* served from (or mapped into) another segment: that one is in another pool */
+	if (!*news && (rep->diff == FOLLOW_ADDR || rep->diff == FOLLOW_SEGMENT))
+		return explain_pools(r, rep, news, err);
+	return 0;
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The inside of resolving, for resolve*.c only. */
+#ifndef FRAG_VERIFY_RESOLVE_INTERNAL_H
+#define FRAG_VERIFY_RESOLVE_INTERNAL_H
+
+#include "follow.h"
+#include "pools.h"
+#include "resolve.h"
+
+struct resolve {
+	struct frag_trace_dev *td;
+	const struct frag_trace_settings *settings;
+	const struct frag_policy_spec *spec;
+	const struct frag_sim_config *card;
+	uint64_t total_bytes, limit_bytes;
+	struct resolve_try *t;
+	struct pools pools;
+	bool pools_known;
+	bool *trim_before;	  /* [events_count + 1]: releases of this event become a TRIM */
+	uint64_t peak_seen_bytes; /* largest total the recording reached */
+	uint64_t steps_left;
+	uint64_t *initial_sizes; /* as read; NULL = the sizes stay */
+	bool sizes_changed, breaks_learnt;
+};
+
+/* resolve_edit.c: evidence of events, and the events written anew. */
+
+/* The first evidence of an event or a later one. */
+size_t resolve_first_seen(const struct frag_trace_dev *td, uint64_t event);
+/* Segment releases that stand first among the evidence of an event: [*first, *end). */
+bool resolve_leading_releases(const struct frag_trace_dev *td, uint64_t event, size_t *first,
+			      size_t *end);
+/*
+ * Writes the events anew: trims of several pools are cut into one each, and
+ * releases marked in trim_before become trims.
+ */
+int resolve_rebuild(struct resolve *r, struct frag_err *err);
+/* Trims that an earlier resolve guessed go back to where they were. */
+void resolve_undo_guesses(struct frag_trace_dev *td);
+
+/* resolve_explain.c. *news: something was learnt that may explain the difference. */
+int resolve_explain(struct resolve *r, const struct follow_report *rep, bool *news,
+		    struct frag_err *err);
+/* Instances are counted in event numbers: anew after each rebuild. */
+int resolve_know_pools(struct resolve *r, struct frag_err *err);
+
+/* resolve_limit.c */
+
+/* Is the limit tried shown to be wrong? Then the interval in r->t is narrower. */
+bool resolve_wrong_limit(struct resolve *r, const struct follow_report *rep);
+/* Retries that neither limit nor card forced were an empty_cache. True: there were some. */
+bool resolve_unforced_retries(struct resolve *r, const struct follow_report *rep);
+
+#endif
