@@ -48,6 +48,7 @@ void frag_result_release(struct frag_result *r)
 	frag_host_free(r->conf_variable);
 	frag_host_free(r->plan);
 	frag_host_free(r->trace);
+	frag_host_free(r->refused);
 	frag_host_free(r->series.windows);
 	frag_host_free(r->series.losses);
 	frag_counters_free(r->counters);

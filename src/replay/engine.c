@@ -164,7 +164,7 @@ void frag_run_dropped(struct frag_run *run, const struct frag_event *e)
 					.time_us = e->time_us,
 					.bytes = e->bytes,
 					.step = run->steps };
-	frag_run_loss(run, run->events, e->time_us, &run->r.oom.at);
+	frag_run_look(run, e->time_us, &run->r.oom.at);
 }
 
 static int do_alloc(struct frag_run *run, const struct frag_event *e)
@@ -208,12 +208,39 @@ static int do_alloc(struct frag_run *run, const struct frag_event *e)
 	return 0;
 }
 
+static int note_refused(struct frag_run *run, const struct frag_event *e, bool served)
+{
+	struct frag_refused *list = run->r.refused, *at;
+
+	if (run->r.refused_count == FRAG_REFUSED_KEPT)
+		return 0;
+	if (!list)
+		list = frag_host_calloc(FRAG_REFUSED_KEPT, sizeof(*list));
+	if (!list)
+		return frag_fail_nomem(run->err, "replay: refused requests");
+	run->r.refused = list;
+	at = &list[run->r.refused_count++];
+	*at = (struct frag_refused){ .event = run->events,
+				     .time_us = e->time_us,
+				     .bytes = e->bytes,
+				     .step = run->steps,
+				     .served = served };
+	if (!served)
+		frag_run_look(run, e->time_us, &at->at);
+	return 0;
+}
+
 /* Recorded as refused: tried here too, and freed at once if it is served. */
 static int do_refused(struct frag_run *run, const struct frag_event *e)
 {
 	struct frag_block b = { 0 };
 	int rc = ask(run, e, &b);
 
+	if (!rc || rc == FRAG_OOM) {
+		int noted = note_refused(run, e, !rc);
+
+		rc = noted ? noted : rc;
+	}
 	if (rc == FRAG_OOM) {
 		run->ooms++;
 		run->refused_again++;
@@ -363,16 +390,15 @@ static void note_peak(struct frag_run *run, uint64_t time_us)
 		run->peak_stale = true;
 }
 
-/* The peak again, this time with everything that only a walk can tell. */
-static void walk_peak(struct frag_run *run, uint64_t time_us)
+void frag_run_look(struct frag_run *run, uint64_t time_us, struct frag_loss *out)
 {
 	struct frag_usage u = { 0 };
 
-	frag_run_loss(run, run->events, time_us, &run->peak);
-	if (run->peak.largest_free_bytes)
+	frag_run_loss(run, run->events, time_us, out);
+	if (out->largest_free_bytes || !(out->non_releasable_bytes + out->releasable_bytes))
 		return;
 	frag_policy_usage_walk(&run->policy, &u);
-	run->peak.largest_free_bytes = u.largest_free_bytes;
+	out->largest_free_bytes = u.largest_free_bytes;
 }
 
 /* A sample of where the bytes are, if event e was the last of a window. */
@@ -435,7 +461,7 @@ static int step(struct frag_run *run, const struct frag_event *e)
 	if (FRAG_UNLIKELY(run->opt.check) && run->policy.ops->check)
 		FRAG_TRY(run->policy.ops->check(run->policy.self, run->err));
 	if (FRAG_UNLIKELY(run->events == run->stop_at)) {
-		walk_peak(run, e->time_us);
+		frag_run_look(run, e->time_us, &run->peak);
 		run->stopped = true;
 	}
 	run->events++;

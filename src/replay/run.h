@@ -86,6 +86,8 @@ int frag_run_counters(const struct frag_run *run, struct frag_counter **out, str
 
 /* Where the bytes are now. */
 void frag_run_loss(struct frag_run *run, uint64_t event, uint64_t time_us, struct frag_loss *out);
+/* The same at the event that is being replayed, with all that only a walk can tell. */
+void frag_run_look(struct frag_run *run, uint64_t time_us, struct frag_loss *out);
 
 #define FRAG_RUN_LOOK_AGAIN UINT64_MAX
 

@@ -56,6 +56,7 @@ struct frag_section {
 	bool baseline_recorded;	     /* it is what was recorded: settings, limit and outcome */
 	bool baseline_simulated;     /* the recorded settings, but not what came of them */
 	struct frag_settled settled; /* what the recording turned out to be */
+	uint64_t limit_bytes;	     /* that held for its results; UINT64_MAX = none */
 	bool first_of_trace;
 	char *folder; /* of its own report inside of a larger one, or NULL */
 	struct frag_optimum optimum;
@@ -97,8 +98,11 @@ struct frag_report {
 /* Is this metric measured on the host clock? */
 bool frag_report_is_host(const struct frag_metric_info *info);
 
-/* Indices of s->results: completed first, then by peak reserved, then as asked for. out: s->count. */
+/* Indices of s->results: completed first, then by requests refused, by peak reserved, and as asked
+ * for. out: s->count. */
 void frag_section_order(const struct frag_section *s, size_t *out);
+/* Does a come before b? Policies that failed or refused reserved less only because of that. */
+bool frag_result_better(const struct frag_result *a, const struct frag_result *b);
 /* Index of the best result, SIZE_MAX if none completed. */
 size_t frag_section_best(const struct frag_section *s);
 /* Did the replay end at its first out of memory (it may have been told to go on)? */
@@ -132,6 +136,7 @@ struct frag_advice {
 	size_t least;		    /* of that which needs least of all, whatever it costs */
 	bool of_settings, of_cheap; /* it is the best of PyTorch's, of those that cost little */
 	const char *conf; /* for PYTORCH_CUDA_ALLOC_CONF, "" = the defaults; NULL = no setting */
+	uint64_t refused; /* requests that `pick` does not serve: then no card is named */
 	const struct frag_gpu *card;  /* with room and headroom, or NULL */
 	const struct frag_gpu *tight; /* smaller or cheaper, but without headroom; or NULL */
 	uint64_t spare_bytes;	      /* left on `card` */
@@ -150,8 +155,10 @@ void frag_section_settled(const struct frag_report *r, const struct frag_section
 			  struct frag_text *out);
 /* "recorded with expandable_segments:True" */
 void frag_section_recorded(const struct frag_section *s, struct frag_text *out);
-/* "NVIDIA H200 141 GB, limit 7.50 GiB, seed 0": card and settings of the replay. */
-void frag_report_settings(const struct frag_report *r, struct frag_text *out);
+/* "NVIDIA H200 141 GB, limit 7.50 GiB, seed 0": card and settings of the replay; section NULL: of
+ * all of them, as asked for. */
+void frag_report_settings(const struct frag_report *r, const struct frag_section *s,
+			  struct frag_text *out);
 /* Unit of the x axis: "s" of recorded time, or "events" where a trace is short or has no times. */
 const char *frag_section_x_unit(const struct frag_section *s);
 

@@ -37,6 +37,7 @@ int frag_section_init(struct frag_section *s, const struct frag_trace *trace, ui
 		.initial_blocks = d->initial.blocks_count,
 		.truncated = d->truncated,
 		.settled = d->settled,
+		.limit_bytes = UINT64_MAX,
 		.events = d,
 	};
 	if (!s->trace || !s->format || (trace->settings.present && !s->conf)) {
@@ -73,13 +74,14 @@ bool frag_result_stopped(const struct frag_result *r)
 	return r->oom.happened && r->m.events_count <= r->oom.event + 1;
 }
 
-/* Does a come before b? Policies that failed reserved less only because they stopped. */
-static bool better(const struct frag_result *a, const struct frag_result *b)
+bool frag_result_better(const struct frag_result *a, const struct frag_result *b)
 {
 	if (a->completed != b->completed)
 		return a->completed;
 	if (!a->completed && a->m.events_count != b->m.events_count)
 		return a->m.events_count > b->m.events_count;
+	if (a->m.ooms_count != b->m.ooms_count)
+		return a->m.ooms_count < b->m.ooms_count;
 	return a->m.peak_reserved_bytes < b->m.peak_reserved_bytes;
 }
 
@@ -89,7 +91,7 @@ void frag_section_order(const struct frag_section *s, size_t *out)
 	for (size_t i = 0; i < s->count; i++) {
 		size_t at = i;
 
-		while (at > 0 && better(&s->results[i], &s->results[out[at - 1]])) {
+		while (at > 0 && frag_result_better(&s->results[i], &s->results[out[at - 1]])) {
 			out[at] = out[at - 1];
 			at--;
 		}
@@ -123,7 +125,7 @@ size_t frag_section_best(const struct frag_section *s)
 
 	for (size_t i = 0; i < s->count; i++) {
 		if (s->results[i].completed && !frag_result_reserved_nothing(&s->results[i]) &&
-		    (best == SIZE_MAX || better(&s->results[i], &s->results[best])))
+		    (best == SIZE_MAX || frag_result_better(&s->results[i], &s->results[best])))
 			best = i;
 	}
 	return best;
@@ -155,7 +157,7 @@ void frag_section_settled(const struct frag_report *r, const struct frag_section
 	if (!t->checked || (t->identical && t->limit_source == FRAG_LIMIT_NONE))
 		return;
 	frag_text_addf(out, "# recording: %s", frag_settled_text(t, text, sizeof(text)));
-	if (t->identical && r->limit_bytes == UINT64_MAX)
+	if (s->limit_bytes != r->limit_bytes)
 		frag_text_add(out, "; it holds for every row");
 	if (s->baseline_simulated)
 		frag_text_addf(out, "; '%s' is simulated, not what was recorded (peak ",
@@ -172,14 +174,18 @@ const char *frag_section_x_unit(const struct frag_section *s)
 	return s->duration_us && s->events_count >= FEW_EVENTS ? "s" : "events";
 }
 
-void frag_report_settings(const struct frag_report *r, struct frag_text *out)
+void frag_report_settings(const struct frag_report *r, const struct frag_section *s,
+			  struct frag_text *out)
 {
-	frag_text_addf(out, "%s (%s", r->card.name, r->device);
-	frag_text_add(out, "), limit ");
-	if (r->limit_bytes == UINT64_MAX)
+	uint64_t limit = s ? s->limit_bytes : r->limit_bytes;
+
+	frag_text_addf(out, "%s (%s), limit ", r->card.name, r->device);
+	if (limit == UINT64_MAX)
 		frag_text_add(out, "none");
 	else
-		frag_text_add_bytes(out, r->limit_bytes);
+		frag_text_add_bytes(out, limit);
+	if (limit != r->limit_bytes)
+		frag_text_add(out, " (the recording's)");
 	frag_text_addf(out, ", seed %" PRIu64, r->seed);
 	if (r->cost_borrowed)
 		frag_text_addf(out, ", driver calls as measured on %s", r->cost_profile);

@@ -202,6 +202,7 @@ static int take_section(struct frag_session *s, struct trace_runs *t, uint32_t d
 			is_it_recorded(s, sec, &task->result);
 		}
 		sec->duration_us = FRAG_MAX(sec->duration_us, task->last_us);
+		sec->limit_bytes = task->limit_bytes;
 		task->result.trace = frag_host_strdup(sec->trace);
 		sec->results[sec->count++] = task->result;
 		task->result = (struct frag_result){ 0 };

@@ -102,6 +102,14 @@ struct frag_oom {
 	struct frag_loss at; /* what memory looked like */
 };
 
+/* A request that was refused when it was recorded, and what this policy did with it. */
+#define FRAG_REFUSED_KEPT 64u
+struct frag_refused {
+	uint64_t event, time_us, bytes, step; /* as in struct frag_oom */
+	bool served;
+	struct frag_loss at; /* after it, where it was not served */
+};
+
 /* One statistic of a policy's own. */
 struct frag_counter {
 	char *name;
@@ -121,6 +129,8 @@ struct frag_result {
 	uint32_t device_ordinal;
 	bool completed;
 	struct frag_oom oom;
+	struct frag_refused *refused; /* the first FRAG_REFUSED_KEPT that the replay came to */
+	size_t refused_count;
 	struct frag_metrics m;
 	struct frag_loss peak; /* at the moment of peak reserved */
 	struct frag_series series;

@@ -39,8 +39,7 @@ static size_t best_of(const struct frag_section *s, bool settings, bool cheap)
 		    (settings && !is_setting(r)) || is_planned(r) ||
 		    (cheap && driver_share(s, r) >= CHEAP_RATIO))
 			continue;
-		if (best == SIZE_MAX ||
-		    r->m.peak_reserved_bytes < s->results[best].m.peak_reserved_bytes)
+		if (best == SIZE_MAX || frag_result_better(r, &s->results[best]))
 			best = i;
 	}
 	return best;
@@ -52,7 +51,11 @@ static void choose(const struct frag_section *s, struct frag_advice *out)
 	size_t any = best_of(s, settings, false), cheap = best_of(s, settings, true);
 
 	out->of_settings = settings;
-	out->pick = cheap != SIZE_MAX ? cheap : any;
+	/* nobody saves time by a crash */
+	out->pick =
+		cheap != SIZE_MAX && s->results[cheap].m.ooms_count <= s->results[any].m.ooms_count
+			? cheap
+			: any;
 	out->of_cheap = out->pick != any;
 	/* a trace on which nothing but a plan completes */
 	if (out->pick == SIZE_MAX)
@@ -70,6 +73,9 @@ void frag_section_advice(const struct frag_section *s, struct frag_advice *out)
 	r = &s->results[out->pick];
 	if (s->conf)
 		out->conf = r->conf;
+	out->refused = r->m.ooms_count;
+	if (out->refused)
+		return; /* what it reserved is not what it needs */
 	out->card = frag_section_card(s, r->m.peak_reserved_bytes, false);
 	out->tight = frag_section_card(s, r->m.peak_reserved_bytes, true);
 	out->tight = out->tight == out->card ? NULL : out->tight;
@@ -94,9 +100,10 @@ static void say_saving(const struct frag_section *s, const struct frag_result *b
 		frag_text_addf(out, ", where %s'%s' runs out of memory at event %" PRIu64, as,
 			       base->policy, base->oom.event);
 	} else if (best == base) {
-		frag_text_addf(out, "; %sno other %s needs less",
+		frag_text_addf(out, "; %sno other %s %s",
 			       s->baseline_recorded ? "these are the recorded settings, and " : "",
-			       of_these ? "of these" : "policy here");
+			       of_these ? "of these" : "policy here",
+			       best->m.ooms_count ? "is better" : "needs less");
 	} else if (a == b) {
 		frag_text_addf(out, ", as much as %s'%s'", as, base->policy);
 	} else {
@@ -107,6 +114,8 @@ static void say_saving(const struct frag_section *s, const struct frag_result *b
 			       a < b ? "less" : "more", as, base->policy);
 		frag_text_add_bytes(out, b);
 	}
+	if (best != base && base->completed && base->m.ooms_count)
+		frag_text_addf(out, ", which refuses %" PRIu64, base->m.ooms_count);
 }
 
 static void say_driver(const struct frag_section *s, const struct frag_result *r,
@@ -122,6 +131,10 @@ static void say_card(const struct frag_section *s, const struct frag_advice *a,
 {
 	bool margin = s->headroom.ratio > 0 || s->headroom.bytes;
 
+	if (a->refused) {
+		frag_text_add(out, "; 'cufrag fit' finds the card that serves everything");
+		return;
+	}
 	if (!a->card && !a->tight) {
 		frag_text_add(out, s->catalog && s->catalog->path
 					   ? "; no card of the list has room for it"
@@ -181,10 +194,16 @@ static void say_least(const struct frag_section *s, const struct frag_advice *a,
 {
 	const struct frag_result *r = &s->results[a->least];
 
-	if (a->least == a->pick ||
-	    r->m.peak_reserved_bytes >= s->results[a->pick].m.peak_reserved_bytes)
+	bool serves = r->m.ooms_count < a->refused;
+
+	if (a->least == a->pick || !frag_result_better(r, &s->results[a->pick]))
 		return;
-	frag_text_addf(out, ". '%s' would do with ", r->policy);
+	if (serves && r->m.ooms_count)
+		frag_text_addf(out, ". '%s' would refuse %" PRIu64 ", with ", r->policy,
+			       r->m.ooms_count);
+	else
+		frag_text_addf(out, ". '%s' would %s with ", r->policy,
+			       serves ? "refuse nothing," : "do");
 	frag_text_add_bytes(out, r->m.peak_reserved_bytes);
 	if (is_planned(r))
 		frag_text_add(out, ", but has seen the first steps in advance");
@@ -199,11 +218,16 @@ static void say_least(const struct frag_section *s, const struct frag_advice *a,
 /* A request that was refused is never left unsaid. */
 static void say_refused(const struct frag_result *r, struct frag_text *out)
 {
-	if (r->m.ooms_count)
-		frag_text_addf(out,
-			       ", with %" PRIu64 " requests refused (%" PRIu64
-			       " of them when recorded, too)",
-			       r->m.ooms_count, r->m.refused_again_count);
+	uint64_t n = r->m.ooms_count, again = r->m.refused_again_count;
+
+	frag_text_addf(out, "'%s' refuses least: %" PRIu64 " request%s", r->policy, n,
+		       n == 1 ? "" : "s");
+	if (again == n)
+		frag_text_add(out,
+			      n == 1 ? ", as when recorded" : ", all of them when recorded, too");
+	else if (again)
+		frag_text_addf(out, ", %" PRIu64 " of them when recorded, too", again);
+	frag_text_add(out, "; it has ");
 }
 
 void frag_section_answer(const struct frag_section *s, struct frag_text *out)
@@ -218,10 +242,12 @@ void frag_section_answer(const struct frag_section *s, struct frag_text *out)
 	}
 	best = &s->results[a.pick];
 	say_among(s, &a, out);
-	frag_text_addf(out, "'%s' needs least: ", best->policy);
+	if (a.refused)
+		say_refused(best, out);
+	else
+		frag_text_addf(out, "'%s' needs least: ", best->policy);
 	frag_text_add_bytes(out, best->m.peak_reserved_bytes);
 	frag_text_add(out, " reserved at peak");
-	say_refused(best, out);
 	say_saving(s, best, a.of_cheap || a.of_settings, out);
 	say_card(s, &a, out);
 	if (s->count > 1 && driver_share(s, best) >= CHEAP_RATIO) {

@@ -120,6 +120,12 @@ static void add_cards(const struct frag_section *s, const struct frag_advice *a,
 {
 	uint64_t need = s->results[a->pick].m.peak_reserved_bytes;
 
+	if (a->refused) {
+		frag_text_add(t,
+			      "what is reserved while requests are refused says nothing of a card: "
+			      "cufrag fit finds the smallest one that serves everything.");
+		return;
+	}
 	frag_text_add_bytes(t, need);
 	if (!a->card && !a->tight) {
 		frag_text_add(t, " beside the CUDA context: no card has room for it.");
@@ -240,7 +246,7 @@ static void add_meta(const struct frag_report *r, const struct frag_section *s,
 		       s->streams_count == 1 ? "" : "s");
 	frag_section_recorded(s, &t);
 	frag_text_add(&t, "; replayed on ");
-	frag_report_settings(r, &t);
+	frag_report_settings(r, s, &t);
 	frag_text_add(&t, ".");
 	if (s->truncated)
 		frag_text_add(&t, " The recording lost its beginning; the replay starts from the "
@@ -319,11 +325,15 @@ static int add_section(const struct frag_report *r, size_t n, const struct frag_
 		frag_text_add(out, "</h2>\n");
 		frag_text_release(&t);
 	}
+	if (frag_html_refusals(s, out, err)) {
+		frag_host_free(order);
+		return FRAG_ENOMEM;
+	}
 	add_answer(s, out);
 	add_actions(s, out);
 	add_tiles(s, out);
 	add_meta(r, s, out);
-	if (frag_summary_table(s, true, 0, &table, NULL, err)) {
+	if (frag_summary_table(s, true, 0, &table, err)) {
 		frag_host_free(order);
 		return FRAG_ENOMEM;
 	}

@@ -23,6 +23,8 @@ void frag_html_begin(const char *title, struct frag_text *out);
 void frag_html_end(struct frag_text *out);
 /* The box with the answer; the sentence in t gets a capital. */
 void frag_html_answer(struct frag_text *t, struct frag_text *out);
+/* The requests that were refused when recorded; nothing where there are none. Errors: FRAG_ENOMEM. */
+int frag_html_refusals(const struct frag_section *s, struct frag_text *out, struct frag_err *err);
 /* Version and the command that makes the page again. */
 void frag_html_again(const struct frag_report *r, struct frag_text *out);
 /* What several ranks, devices or traces need together; nothing where there is one. figure: of

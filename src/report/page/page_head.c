@@ -2,6 +2,8 @@
 /* The head of a page: what it is about, by whom, of when, and what it rests on. */
 #include "html.h"
 
+#include <frag/replay.h>
+
 #include <inttypes.h>
 
 static void add_fact(const char *name, const char *text, bool code, struct frag_text *out)
@@ -42,6 +44,28 @@ static void add_verdicts(const struct frag_report *r, struct frag_text *out)
 	frag_text_release(&t);
 }
 
+/* A limit that held when the recording was made, and how it is known. */
+static void add_limits(const struct frag_report *r, struct frag_text *out)
+{
+	struct frag_text t = { 0 };
+	char text[600];
+
+	for (size_t i = 0; i < r->count; i++) {
+		const struct frag_section *s = &r->sections[i];
+
+		if (!s->settled.checked || s->settled.limit_source == FRAG_LIMIT_NONE)
+			continue;
+		frag_text_add(&t, t.len ? "; " : "");
+		if (r->count > 1) {
+			frag_section_title(s, &t);
+			frag_text_add(&t, ": ");
+		}
+		frag_text_add(&t, frag_settled_text(&s->settled, text, sizeof(text)));
+	}
+	add_fact("Recorded under", frag_text_str(&t), false, out);
+	frag_text_release(&t);
+}
+
 void frag_html_head(const struct frag_report *r, const char *subject, const char *question,
 		    struct frag_text *out)
 {
@@ -53,6 +77,7 @@ void frag_html_head(const struct frag_report *r, const char *subject, const char
 	add_fact("Author", r->author, false, out);
 	add_fact("Date", r->date, false, out);
 	add_verdicts(r, out);
+	add_limits(r, out);
 	add_fact("Command", r->command_line, true, out);
 	frag_text_add(out, "</dl>\n</header>\n");
 }

@@ -84,7 +84,7 @@ static int add_page(const struct frag_report *r, const char *ranks, struct frag_
 		       "save, and which card is enough?",
 		       out);
 	frag_text_add(out, "<p class=\"meta\">Replayed on ");
-	frag_report_settings(r, &settings);
+	frag_report_settings(r, NULL, &settings);
 	frag_text_add_html(out, frag_text_str(&settings));
 	frag_text_release(&settings);
 	frag_text_add(out,

@@ -6,7 +6,7 @@
  */
 #include "report/report.h"
 #include "report/report_internal.h"
-#include "table.h"
+#include "refusals.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -218,10 +218,11 @@ static void add_counters(const struct frag_result *res, struct frag_text *out)
 	frag_table_release(&t);
 }
 
-static void add_result(const struct frag_report *r, const struct frag_section *s,
-		       const struct frag_result *res, struct frag_text *out)
+static int add_result(const struct frag_report *r, const struct frag_section *s,
+		      const struct frag_result *res, struct frag_text *out, struct frag_err *err)
 {
 	frag_report_head(r, s, out);
+	FRAG_TRY(frag_refusals_text(r, s, r->counters, out, err));
 	frag_text_addf(out, "policy: %s\n", res->policy);
 	if (res->params && *res->params && strcmp(res->params, res->policy) != 0)
 		frag_text_addf(out, "params: %s\n", res->params);
@@ -236,7 +237,7 @@ static void add_result(const struct frag_report *r, const struct frag_section *s
 	if (res->oom.happened)
 		add_oom(r, res, out);
 	if (!r->counters)
-		return;
+		return 0;
 	add_latency(r->card.modelled ? "driver time per call, modelled"
 				     : "driver time per call, measured",
 		    res->alloc_modelled_ns, &res->free_modelled_ns, out);
@@ -245,6 +246,7 @@ static void add_result(const struct frag_report *r, const struct frag_section *s
 			    &res->free_host_ns, out);
 	add_calls(res, out);
 	add_counters(res, out);
+	return 0;
 }
 
 int frag_report_detail(const struct frag_report *r, struct frag_text *out, struct frag_err *err)
@@ -253,7 +255,8 @@ int frag_report_detail(const struct frag_report *r, struct frag_text *out, struc
 		for (size_t k = 0; k < r->sections[i].count; k++) {
 			if (out->len)
 				frag_text_add(out, "\n");
-			add_result(r, &r->sections[i], &r->sections[i].results[k], out);
+			FRAG_TRY(add_result(r, &r->sections[i], &r->sections[i].results[k], out,
+					    err));
 		}
 	}
 	return frag_text_check(out, err);

@@ -9,6 +9,7 @@
  */
 #include "report/report.h"
 #include "report/spread.h"
+#include "refusals.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -279,6 +280,43 @@ static json_t *recording_of(struct maker *mk, const struct frag_section *s)
 	return o;
 }
 
+/* Requests refused when recorded: the moment, and what every policy did with each. */
+static json_t *refusal_of(struct maker *mk, const struct frag_section *s, size_t i)
+{
+	const struct frag_result *base = &s->results[s->baseline];
+	const struct frag_refused *f = &base->refused[i];
+	json_t *o = note(mk, json_object()), *outcomes = note(mk, json_array());
+
+	put(mk, o, "event", number(f->event));
+	put(mk, o, "time_us", number(f->time_us));
+	put(mk, o, "step", number(f->step));
+	put(mk, o, "bytes", number(f->bytes));
+	put(mk, o, "as_recorded", json_boolean(s->baseline_recorded));
+	put(mk, o, "memory", f->served ? json_null() : loss_of(mk, &f->at));
+	for (size_t k = 0; k < s->count; k++) {
+		const struct frag_result *r = &s->results[k];
+		json_t *x = note(mk, json_object());
+
+		put(mk, x, "policy", string(r->policy));
+		put(mk, x, "outcome",
+		    string(i >= r->refused_count  ? "not reached"
+			   : r->refused[i].served ? "served"
+						  : "refused"));
+		append(mk, outcomes, x);
+	}
+	put(mk, o, "outcomes", outcomes);
+	return o;
+}
+
+static json_t *refusals_of(struct maker *mk, const struct frag_section *s)
+{
+	json_t *list = note(mk, json_array());
+
+	for (size_t i = 0; s->count && i < s->results[s->baseline].refused_count; i++)
+		append(mk, list, refusal_of(mk, s, i));
+	return list;
+}
+
 static json_t *trace_of(struct maker *mk, const struct frag_section *s)
 {
 	json_t *o = note(mk, json_object());
@@ -296,6 +334,9 @@ static json_t *trace_of(struct maker *mk, const struct frag_section *s)
 	put(mk, o, "optimum", s->optimum.hidden ? json_null() : optimum_of(mk, s));
 	put(mk, o, "advice", advice_of(mk, s));
 	put(mk, o, "recording", recording_of(mk, s));
+	put(mk, o, "limit_bytes", number(s->limit_bytes));
+	put(mk, o, "refused_when_recorded_count", number(frag_refusals_count(s)));
+	put(mk, o, "refusals", refusals_of(mk, s));
 	put(mk, o, "missing", string(s->missing));
 	return o;
 }
@@ -331,11 +372,20 @@ static json_t *device_of(struct maker *mk, const struct frag_report *r)
 	return o;
 }
 
+/* That held for all of them; each has its own, too. */
+static uint64_t common_limit(const struct frag_report *r)
+{
+	for (size_t i = 0; i < r->count; i++)
+		if (r->sections[i].limit_bytes != r->sections[0].limit_bytes)
+			return UINT64_MAX;
+	return r->count ? r->sections[0].limit_bytes : r->limit_bytes;
+}
+
 static json_t *settings_of(struct maker *mk, const struct frag_report *r)
 {
 	json_t *o = note(mk, json_object());
 
-	put(mk, o, "limit_bytes", number(r->limit_bytes));
+	put(mk, o, "limit_bytes", number(common_limit(r)));
 	put(mk, o, "seed", number(r->seed));
 	put(mk, o, "sync_every", number(r->sync_every));
 	put(mk, o, "on_oom", string(r->skip_oom ? "skip" : "stop"));

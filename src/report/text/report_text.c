@@ -6,6 +6,7 @@
 #include "report/report.h"
 #include "report/report_internal.h"
 #include "report/spread.h"
+#include "refusals.h"
 #include "summary.h"
 
 #include <inttypes.h>
@@ -31,7 +32,7 @@ void frag_report_head(const struct frag_report *r, const struct frag_section *s,
 	if (s->truncated || s->initial_blocks)
 		frag_text_addf(out, ", began with %" PRIu64 " live blocks", s->initial_blocks);
 	frag_text_add(out, "\n# ");
-	frag_report_settings(r, out);
+	frag_report_settings(r, s, out);
 	frag_text_add(out, "\n");
 	frag_section_settled(r, s, out);
 }
@@ -43,11 +44,10 @@ static int add_section(const struct frag_report *r, const struct frag_section *s
 	struct frag_table table;
 
 	frag_report_head(r, s, out);
-	FRAG_TRY(frag_summary_table(s, false, r->columns, &table, &line, err));
+	FRAG_TRY(frag_refusals_text(r, s, true, out, err));
+	FRAG_TRY(frag_summary_table(s, false, r->columns, &table, err));
 	frag_table_print(&table, out);
 	frag_table_release(&table);
-	frag_text_add(out, frag_text_str(&line));
-	frag_text_release(&line);
 	frag_section_planned(s, &line);
 	if (line.len)
 		frag_text_addf(out, "%s\n", line.s);

@@ -9,12 +9,9 @@
 #include "report/report.h"
 #include "table.h"
 
-/*
- * wide: all columns (HTML), else those of a terminal. columns: of the terminal, 0 = as wide as it
- * gets; where they do not suffice, *key has lines that say what short labels stand for and what was
- * left out (NULL: no key is wanted, with columns 0). Release the table. Errors: FRAG_ENOMEM.
- */
+/* wide: all columns (HTML), else those of a terminal. columns: of the terminal, 0 = as wide as it
+ * gets. Release the table. Errors: FRAG_ENOMEM. */
 int frag_summary_table(const struct frag_section *s, bool wide, size_t columns,
-		       struct frag_table *out, struct frag_text *key, struct frag_err *err);
+		       struct frag_table *out, struct frag_err *err);
 
 #endif

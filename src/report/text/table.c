@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define LABEL_LEAST ((size_t)18) /* columns that a short label has at least */
+
 void frag_table_column(struct frag_table *t, const struct frag_table_column *column)
 {
 	FRAG_ASSERT(t->columns_count < FRAG_TABLE_COLUMNS && !t->cells_count);
@@ -29,6 +31,14 @@ void frag_table_cell(struct frag_table *t, const char *fmt, ...)
 	t->cells_count++;
 }
 
+/* How a table is printed: width of each column, 0 = left out; which one has short labels. */
+struct fit {
+	size_t width[FRAG_TABLE_COLUMNS];
+	size_t label, most; /* its width */
+	unsigned keys;
+	struct frag_text *key;
+};
+
 static void measure(const struct frag_table *t, size_t *width)
 {
 	const char *cell = frag_text_str(&t->cells);
@@ -41,53 +51,129 @@ static void measure(const struct frag_table *t, size_t *width)
 
 		width[c] = FRAG_MAX(width[c], frag_text_width(cell));
 	}
+	/* a column without words still has its place */
+	for (size_t c = 0; c < t->columns_count; c++)
+		width[c] = FRAG_MAX(width[c], (size_t)1);
 }
 
-size_t frag_table_width(const struct frag_table *t, size_t *first)
+static size_t width_of(const struct frag_table *t, const size_t *width)
 {
-	size_t width[FRAG_TABLE_COLUMNS], all = 0;
+	size_t all = 0;
+
+	for (size_t c = 0; c < t->columns_count; c++)
+		all += width[c] ? width[c] + 2 : 0;
+	return all - 2;
+}
+
+size_t frag_table_width(const struct frag_table *t)
+{
+	size_t width[FRAG_TABLE_COLUMNS];
 
 	measure(t, width);
-	for (size_t c = 0; c < t->columns_count; c++)
-		all += width[c] + (c ? 2 : 0);
-	if (first)
-		*first = width[0];
-	return all;
+	return width_of(t, width);
 }
 
-static void put_cell(const struct frag_table *t, size_t c, const char *cell, size_t width,
+/* The column to leave out next, SIZE_MAX = none may go. */
+static size_t next_spare(const struct frag_table *t, const size_t *width)
+{
+	for (const char *const *head = t->spare; head && *head; head++)
+		for (size_t c = 0; c < t->columns_count; c++)
+			if (width[c] && !strcmp(t->columns[c].head, *head))
+				return c;
+	return SIZE_MAX;
+}
+
+/* Makes the table as wide as its room, as far as that can be. */
+static void narrow(const struct frag_table *t, struct fit *f)
+{
+	size_t all, gone = 0, least, c;
+
+	for (;;) {
+		all = width_of(t, f->width);
+		f->label = 0;
+		for (c = 1; c < t->columns_count; c++)
+			if (t->columns[c].left && f->width[c] > f->width[f->label])
+				f->label = c;
+		least = FRAG_MIN(f->width[f->label], LABEL_LEAST);
+		if (all <= t->room || f->width[f->label] - least >= all - t->room)
+			break;
+		c = next_spare(t, f->width);
+		if (c == SIZE_MAX)
+			break;
+		frag_text_addf(f->key, "%s%s", gone++ ? ", " : "no room for: ", t->columns[c].head);
+		f->width[c] = 0;
+	}
+	if (gone)
+		frag_text_add(f->key, " (a wider terminal shows it)\n");
+	if (all > t->room && f->width[f->label] > least) {
+		f->most = FRAG_MAX(f->width[f->label] - FRAG_MIN(all - t->room, f->width[f->label]),
+				   least);
+		f->width[f->label] = f->most;
+	}
+}
+
+/* The beginning of a label that is too long, and a number of the key. */
+static void shorten(struct fit *f, const char *cell, struct frag_text *out)
+{
+	size_t n = 0, width = 0, most;
+	char mark[16];
+
+	snprintf(mark, sizeof(mark), "[%u]", ++f->keys);
+	most = f->most - 1 - strlen(mark);
+	/* whole characters */
+	while (cell[n] && (width < most || (cell[n] & 0xc0) == 0x80))
+		width += (cell[n++] & 0xc0) != 0x80;
+	frag_text_addn(out, cell, n);
+	frag_text_addf(out, "\xe2\x80\xa6%s", mark);
+	frag_text_addf(f->key, "%s %s\n", mark, cell);
+}
+
+static void put_cell(const struct frag_table *t, struct fit *f, size_t c, const char *cell,
 		     struct frag_text *out)
 {
-	size_t pad = width - frag_text_width(cell);
-	bool last = c + 1 == t->columns_count;
+	size_t width = f->width[c], own = frag_text_width(cell), last = t->columns_count;
 
-	if (!t->columns[c].left)
-		frag_text_repeat(out, " ", pad);
-	frag_text_add(out, cell);
-	if (t->columns[c].left && !last)
-		frag_text_repeat(out, " ", pad);
-	frag_text_add(out, last ? "\n" : "  ");
+	while (last > 0 && !f->width[last - 1])
+		last--;
+	if (width && own > width && f->most && c == f->label) {
+		shorten(f, cell, out);
+	} else if (width) {
+		if (!t->columns[c].left)
+			frag_text_repeat(out, " ", width - own);
+		frag_text_add(out, cell);
+		if (t->columns[c].left && c + 1 != last)
+			frag_text_repeat(out, " ", width - own);
+	}
+	if (width && c + 1 < last)
+		frag_text_add(out, "  ");
+	if (c + 1 == t->columns_count)
+		frag_text_add(out, "\n");
 }
 
 void frag_table_print(const struct frag_table *t, struct frag_text *out)
 {
-	size_t width[FRAG_TABLE_COLUMNS];
 	const char *cell = frag_text_str(&t->cells);
+	struct frag_text key = { 0 };
+	struct fit f = { .key = &key };
 	bool units = false;
 
 	if (t->cells.failed) {
 		out->failed = true;
 		return;
 	}
-	measure(t, width);
+	measure(t, f.width);
+	if (t->room)
+		narrow(t, &f);
 	for (size_t c = 0; c < t->columns_count; c++) {
-		put_cell(t, c, t->columns[c].head, width[c], out);
-		units |= *t->columns[c].unit != '\0';
+		put_cell(t, &f, c, t->columns[c].head, out);
+		units |= f.width[c] && *t->columns[c].unit;
 	}
 	for (size_t c = 0; units && c < t->columns_count; c++)
-		put_cell(t, c, t->columns[c].unit, width[c], out);
+		put_cell(t, &f, c, t->columns[c].unit, out);
 	for (size_t i = 0; i < t->cells_count; i++, cell += strlen(cell) + 1)
-		put_cell(t, i % t->columns_count, cell, width[i % t->columns_count], out);
+		put_cell(t, &f, i % t->columns_count, cell, out);
+	frag_text_add(out, frag_text_str(&key));
+	frag_text_release(&key);
 }
 
 static void html_head(const struct frag_table *t, struct frag_text *out)

@@ -5,6 +5,9 @@
  *
  * Ownership: the table owns its cells; the strings of columns are borrowed. A failed addition
  * is remembered and reported when the table is printed (text of `out` fails).
+ *
+ * A table that has less room than it needs leaves out the columns that may go, then shortens the
+ * longest words; lines below it say what was left out, and what a short label stands for.
  */
 #ifndef FRAG_REPORT_TABLE_H
 #define FRAG_REPORT_TABLE_H
@@ -24,6 +27,10 @@ struct frag_table { /* init by zeroing */
 	size_t columns_count;
 	struct frag_text cells; /* NUL-terminated, one after another */
 	size_t cells_count;
+	size_t room; /* columns of the terminal, 0 = as many as it takes */
+	const char *const
+		*spare; /* headings that a narrow one does without, the first one first, up
+				     * to NULL; or NULL */
 };
 
 void frag_table_release(struct frag_table *t);
@@ -33,8 +40,8 @@ void frag_table_cell(struct frag_table *t, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 /* Aligned text, two blanks between columns, headings and units above. */
 void frag_table_print(const struct frag_table *t, struct frag_text *out);
-/* Width of what frag_table_print prints; *first (NULL is allowed): of the first column. */
-size_t frag_table_width(const struct frag_table *t, size_t *first);
+/* Width of what frag_table_print prints where there is room. */
+size_t frag_table_width(const struct frag_table *t);
 /* <table>…</table>; row number `mark` (SIZE_MAX = none) gets class "best". */
 void frag_table_html(const struct frag_table *t, size_t mark, struct frag_text *out);
 /* A cell's text, escaped, with places where a line may break. */
