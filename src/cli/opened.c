@@ -95,15 +95,6 @@ int frag_opened_spec(const struct frag_opened *o, const struct frag_cli *cli, co
 	return frag_policy_spec_parse("pytorch", out, err);
 }
 
-uint64_t frag_opened_limit(const struct frag_opened *o, const struct frag_cli *cli)
-{
-	uint64_t limit = frag_cli_limit(cli, cli->card.total_bytes);
-
-	if (limit == UINT64_MAX && o->trace->settings.limit_known)
-		limit = o->trace->settings.limit_bytes;
-	return limit;
-}
-
 int frag_opened_device(const struct frag_opened *o, uint64_t ordinal, uint32_t *dev,
 		       struct frag_err *err)
 {

@@ -29,8 +29,6 @@ char *frag_opened_label(const struct frag_opened *o, uint32_t dev);
  * the file does not say (noted once). */
 int frag_opened_spec(const struct frag_opened *o, const struct frag_cli *cli, const char *text,
 		     struct frag_policy_spec **out, struct frag_err *err);
-/* --limit, else that of the recording, else UINT64_MAX. */
-uint64_t frag_opened_limit(const struct frag_opened *o, const struct frag_cli *cli);
 /* --device N of the trace: its index. Errors: FRAG_EUSAGE naming what there is. */
 int frag_opened_device(const struct frag_opened *o, uint64_t ordinal, uint32_t *dev,
 		       struct frag_err *err);

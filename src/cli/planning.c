@@ -10,26 +10,9 @@
 #include "policy_texts.h"
 #include "cli/estimate.h"
 #include "settle.h"
+#include "report/text/settled_json.h"
 
 /* ---- traces ---------------------------------------------------------------------- */
-
-/* Where a recording met a limit, the answer without one may surprise. */
-static void note_limit(const struct frag_cli *cli, const struct frag_trace *trace)
-{
-	for (uint32_t d = 0; d < trace->devs_count; d++) {
-		const struct frag_settled *s = &trace->devs[d].settled;
-		char text[600];
-
-		if (s->checked && (!s->identical || s->limit_source == FRAG_LIMIT_RECORDED ||
-				   s->limit_source == FRAG_LIMIT_INFERRED))
-			frag_cli_note(cli, "recording '%s', device %u: %s%s", trace->name,
-				      trace->devs[d].ordinal,
-				      frag_settled_text(s, text, sizeof(text)),
-				      s->identical && !cli->limit
-					      ? "; it is not applied here, --limit sets one"
-					      : "");
-	}
-}
 
 static int add_units(struct frag_units *u, const struct frag_trace *trace, struct frag_err *err)
 {
@@ -76,12 +59,46 @@ int frag_units_read(struct frag_units *u, const struct frag_cli *cli, struct fra
 				       cli->operands[i]);
 		if (!rc)
 			rc = add_units(u, trace, err);
-		if (!rc)
-			note_limit(cli, trace);
 	}
 	if (rc)
 		frag_units_release(u);
 	return rc;
+}
+
+uint64_t frag_unit_limit(const struct frag_unit *unit, const struct frag_cli *cli)
+{
+	return !cli->limit && unit->dev->settled.identical ? unit->dev->settled.limit_bytes
+							   : UINT64_MAX;
+}
+
+void frag_units_say(const struct frag_units *u, const struct frag_cli *cli, const char *what,
+		    struct frag_text *out)
+{
+	for (size_t i = 0; i < u->count; i++) {
+		const struct frag_settled *s = &u->list[i].dev->settled;
+		char text[600];
+
+		if (!s->checked || (s->identical && s->limit_source == FRAG_LIMIT_NONE))
+			continue;
+		frag_text_addf(out, "# recording %s: %s", u->list[i].label,
+			       frag_settled_text(s, text, sizeof(text)));
+		if (!s->identical)
+			frag_text_add(out, "; what is said of its settings is simulated");
+		else if (frag_unit_limit(&u->list[i], cli) != UINT64_MAX)
+			frag_text_addf(out, "; %s", what);
+		frag_text_add(out, "\n");
+	}
+}
+
+json_t *frag_units_json(const struct frag_units *u)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < u->count; i++)
+		json_array_append_new(list, json_pack("{s:s, s:o}", "trace", u->list[i].label,
+						      "recording",
+						      frag_settled_json(&u->list[i].dev->settled)));
+	return list;
 }
 
 void frag_units_release(struct frag_units *u)

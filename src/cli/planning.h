@@ -10,6 +10,7 @@
 #include <frag/trace.h>
 
 #include "common.h"
+#include "report/text/textbuf.h"
 
 /* One device of one trace: what is replayed. */
 struct frag_unit {
@@ -28,6 +29,14 @@ struct frag_units {
 /* Reads all operands and settles what their recordings leave open. Errors as of the readers. */
 int frag_units_read(struct frag_units *u, const struct frag_cli *cli, struct frag_err *err);
 void frag_units_release(struct frag_units *u);
+
+/* The limit that its recording had, where its replay is identical and --limit gives no other. */
+uint64_t frag_unit_limit(const struct frag_unit *unit, const struct frag_cli *cli);
+/* A line with '#' for each recording that had a limit or is not identical; what: of such a limit. */
+void frag_units_say(const struct frag_units *u, const struct frag_cli *cli, const char *what,
+		    struct frag_text *out);
+/* [{trace, recording}] */
+json_t *frag_units_json(const struct frag_units *u);
 
 /*
  * The policy that `text` stands for on this trace ("recorded" = its own

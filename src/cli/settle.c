@@ -30,6 +30,19 @@ void frag_cli_settle_tell(const struct frag_cli *cli, const struct frag_trace *t
 	}
 }
 
+void frag_cli_settle_say(const struct frag_trace *trace, FILE *to)
+{
+	char text[600];
+
+	for (uint32_t d = 0; d < trace->devs_count; d++) {
+		const struct frag_settled *s = &trace->devs[d].settled;
+
+		if (s->checked && (!s->identical || s->limit_source != FRAG_LIMIT_NONE))
+			fprintf(to, "device %u: %s\n", trace->devs[d].ordinal,
+				frag_settled_text(s, text, sizeof(text)));
+	}
+}
+
 /* Card and limit asked for may be a what-if; the card is one only where the recording fits into it. */
 int frag_cli_settle(const struct frag_cli *cli, uint64_t limit_bytes, struct frag_trace *trace,
 		    struct frag_err *err)

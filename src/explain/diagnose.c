@@ -80,8 +80,8 @@ static int replay_as_recorded(struct frag_case *c, struct frag_err *err)
 	const struct frag_trace_dev *td = frag_events_dev(&c->ev);
 	uint64_t peak = td->has_evidence && !c->ev.path ? frag_recorded_peak(td) : 0;
 
-	if (c->limit_bytes == UINT64_MAX && c->ev.trace->settings.limit_known)
-		c->limit_bytes = c->ev.trace->settings.limit_bytes;
+	if (c->limit_bytes == UINT64_MAX)
+		c->limit_bytes = frag_settled_limit(c->ev.trace, c->ev.dev);
 	if (c->limit_bytes == UINT64_MAX && peak && c->history.refusals_count) {
 		c->limit_bytes = peak;
 		c->limit_guessed = true;

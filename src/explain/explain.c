@@ -75,6 +75,13 @@ static void find_limit(const struct frag_events *ev, const struct frag_explain_o
 	const struct frag_trace_dev *td = frag_events_dev(ev);
 
 	x->limit_bytes = opt->limit_bytes;
+	if (x->limit_bytes == UINT64_MAX) {
+		x->limit_bytes = frag_settled_limit(ev->trace, ev->dev);
+		if (td->settled.identical && td->settled.limit_source == FRAG_LIMIT_INFERRED) {
+			x->limit_low_bytes = td->settled.limit_low_bytes;
+			x->limit_high_bytes = td->settled.limit_high_bytes;
+		}
+	}
 	if (x->limit_bytes != UINT64_MAX || !x->history.refusals_count || !td->has_evidence ||
 	    ev->path)
 		return;

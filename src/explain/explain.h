@@ -96,7 +96,8 @@ struct frag_explained {
 	size_t step;
 	uint64_t limit_bytes;
 	bool limit_guessed;
-	struct frag_loss loss; /* then */
+	uint64_t limit_low_bytes, limit_high_bytes; /* where it was inferred; both 0: it was not */
+	struct frag_loss loss;			    /* then */
 	struct frag_scene scene;
 	struct frag_kind_of *kinds; /* [scene.count] */
 	struct frag_row *rows;	    /* by allocated bytes, the largest first */

@@ -52,6 +52,8 @@ static int replay(const struct frag_plan_env *env, const struct frag_policy_spec
 	if (rc)
 		return rc;
 	*out = (struct frag_probe){ .completed = r.completed && !r.m.ooms_count,
+				    .ended = r.completed,
+				    .refused = r.m.ooms_count,
 				    .retries = r.m.retries_count,
 				    .peak_reserved_bytes = r.m.peak_reserved_bytes,
 				    .peak_active_bytes = r.m.peak_active_bytes,

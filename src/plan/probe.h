@@ -7,6 +7,8 @@
 
 struct frag_probe {
 	bool completed; /* nothing was refused, neither what was refused when recorded */
+	bool ended; /* the replay came to its end, whatever was refused that was when recorded */
+	uint64_t refused;
 	uint64_t peak_reserved_bytes, peak_active_bytes, lower_bound_bytes;
 	uint64_t driver_ns, driver_calls, retries;
 	uint64_t oom_event; /* of a replay that did not complete */

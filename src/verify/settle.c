@@ -359,3 +359,12 @@ char *frag_settled_text(const struct frag_settled *s, char *buf, size_t size)
 		snprintf(buf, size, "verified identical");
 	return buf;
 }
+
+uint64_t frag_settled_limit(const struct frag_trace *trace, uint32_t dev)
+{
+	const struct frag_settled *s = &trace->devs[dev].settled;
+
+	if (s->identical)
+		return s->limit_bytes;
+	return trace->settings.limit_known ? trace->settings.limit_bytes : UINT64_MAX;
+}

@@ -63,8 +63,9 @@ static int of_device(struct job *j, const struct frag_opened *o, uint32_t dev, s
 		       : frag_fail_nomem(err, "diagnosis");
 
 	if (!rc) {
-		rc = frag_diagnose(&ev, label, spec, &j->cli->card, frag_opened_limit(o, j->cli),
-				   j->cli->seed, &j->findings, &peak, err);
+		rc = frag_diagnose(&ev, label, spec, &j->cli->card,
+				   frag_cli_limit(j->cli, j->cli->card.total_bytes), j->cli->seed,
+				   &j->findings, &peak, err);
 		frag_policy_spec_destroy(spec);
 	}
 	if (rc) {

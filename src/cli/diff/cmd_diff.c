@@ -89,7 +89,8 @@ static int explain(const struct frag_cli *cli, const struct options *o,
 					    .recorded = !o->policy || !strcmp(o->policy, "recorde"
 											 "d"),
 					    .card = cli->card,
-					    .limit_bytes = frag_opened_limit(in, cli),
+					    .limit_bytes =
+						    frag_cli_limit(cli, cli->card.total_bytes),
 					    .seed = cli->seed,
 					    .threads = cli->threads,
 					    .series = cli->out != NULL };

@@ -54,14 +54,24 @@ static void paragraph_oom(const struct frag_explained *x, struct frag_text *out)
 						      "ever reserved)"
 						    : "");
 	}
+	if (x->limit_high_bytes) {
+		frag_text_add(out, " (inferred: between ");
+		frag_text_add_bytes(out, x->limit_low_bytes);
+		frag_text_add(out, " and ");
+		frag_text_add_bytes(out, x->limit_high_bytes);
+		frag_text_add(out, ")");
+	}
 	if (o->fragmentation) {
 		frag_text_add(out, "; live bytes and the request would have fitted, but ");
 		frag_text_add_bytes(out, o->non_releasable_bytes);
 		frag_text_add(out, " lie free in segments with live blocks, the largest hole ");
 		frag_text_add_bytes(out, o->largest_free_bytes);
 	} else if (o->live_bytes + o->request_bytes > x->limit_bytes) {
-		frag_text_add(out, "; live bytes and the request are more than that by ");
-		frag_text_add_bytes(out, o->live_bytes + o->request_bytes - x->limit_bytes);
+		frag_text_add(out, "; live bytes and the request are more than that");
+		if (!x->limit_high_bytes) {
+			frag_text_add(out, " by ");
+			frag_text_add_bytes(out, o->live_bytes + o->request_bytes - x->limit_bytes);
+		}
 	} else {
 		frag_text_add(out, "; live bytes and the request would fit only without any hole");
 	}

@@ -36,7 +36,7 @@ static int write_to(const struct frag_cli *cli, const struct options *o, struct 
 				       .spec = spec,
 				       .as_recorded = !o->policy || !strcmp(o->policy, "recorded"),
 				       .card = cli->card,
-				       .limit_bytes = frag_opened_limit(in, cli),
+				       .limit_bytes = frag_cli_limit(cli, cli->card.total_bytes),
 				       .seed = cli->seed,
 				       .name = in->trace->name ? in->trace->name : "",
 				       .policy = frag_policy_spec_text(spec) };

@@ -22,11 +22,20 @@ uint64_t frag_fit_peak(const struct frag_fit_page *p, const struct frag_fit_row 
 	return row->ample_bytes - p->cli->card.context_bytes;
 }
 
+/* What the process may have of a card, less what is to stay free; a limit that is a part of the
+ * card leaves less. */
+uint64_t frag_fit_room(const struct frag_fit_page *p, size_t g, const struct frag_headroom *kept)
+{
+	const struct frag_gpu *gpu = p->catalog.cards[g];
+
+	return FRAG_MIN(frag_gpu_room(gpu, kept), frag_cli_limit(p->cli, gpu->total_bytes));
+}
+
 /* Does it run on this card with room for its peak and all that is to stay free? */
 bool frag_fit_roomy(const struct frag_fit_page *p, const struct frag_fit_row *row, size_t g)
 {
 	return row->gpus >> g & 1 &&
-	       frag_gpu_room(p->catalog.cards[g], &p->cli->headroom) >= frag_fit_peak(p, row);
+	       frag_fit_room(p, g, &p->cli->headroom) >= frag_fit_peak(p, row);
 }
 
 /* Those that do not cost time come first, then what reserves least. */

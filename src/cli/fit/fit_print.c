@@ -33,6 +33,8 @@ static void policies_table(const struct frag_fit_page *p, struct frag_text *out)
 		{ "card", "", true, "" },
 		{ "replays", "", false, "" },
 	};
+	static const char *const spare[] = { "replays", "bytes", "peak reserved", "no failure from",
+					     NULL };
 	struct frag_table t = { 0 };
 	char a[32], b[32], c[32], d[32];
 
@@ -60,6 +62,8 @@ static void policies_table(const struct frag_fit_page *p, struct frag_text *out)
 						   : p->catalog.cards[card]->name);
 		frag_table_cell(&t, "%llu", (unsigned long long)row->probes);
 	}
+	t.room = frag_term_room(stdout);
+	t.spare = spare;
 	frag_table_print(&t, out);
 	frag_table_release(&t);
 }
@@ -72,6 +76,7 @@ static void gpus_table(const struct frag_fit_page *p, struct frag_text *out)
 		{ "of the card", "%", false, "" }, { "best policy", "", true, "" },
 		{ "per hour", "", false, "" },	   { "this job", "", false, "" },
 	};
+	static const char *const spare[] = { "of the card", "memory", "headroom", NULL };
 	size_t width = FRAG_ARRAY_LEN(columns) - (frag_fit_priced(p) ? 0 : 2);
 	struct frag_table t = { 0 };
 	char a[32], b[32];
@@ -81,7 +86,7 @@ static void gpus_table(const struct frag_fit_page *p, struct frag_text *out)
 	for (size_t g = 0; g < p->catalog.count; g++) {
 		const struct frag_gpu *gpu = p->catalog.cards[g];
 		size_t r = frag_fit_best_row(p, g);
-		uint64_t room = frag_gpu_room(gpu, NULL);
+		uint64_t room = frag_fit_room(p, g, NULL);
 
 		frag_table_cell(&t, "%s", gpu->name);
 		frag_table_cell(&t, "%s", size_text(gpu->total_bytes, a));
@@ -102,6 +107,8 @@ static void gpus_table(const struct frag_fit_page *p, struct frag_text *out)
 		frag_table_cell(&t, frag_fit_job_price(p, gpu) > 0 ? "%.3g" : "-",
 				frag_fit_job_price(p, gpu));
 	}
+	t.room = frag_term_room(stdout);
+	t.spare = spare;
 	frag_table_print(&t, out);
 	frag_table_release(&t);
 }
@@ -124,7 +131,7 @@ static void advice_line(const struct frag_fit_page *p, struct frag_text *out)
 	frag_text_addf(out, "advice: %s with %s, which reserves %s of %s",
 		       p->catalog.cards[g]->label, row_name(&p->rows[r]),
 		       size_text(frag_fit_peak(p, &p->rows[r]), a),
-		       size_text(frag_gpu_room(p->catalog.cards[g], NULL), b));
+		       size_text(frag_fit_room(p, g, NULL), b));
 	if (kept.len)
 		frag_text_addf(out, "; kept free: %s", frag_text_str(&kept));
 	if (frag_fit_job_price(p, p->catalog.cards[g]) > 0)
@@ -255,6 +262,8 @@ static int print_text(const struct frag_fit_page *p, struct frag_err *err)
 				       ? " of the card that is tried"
 				       : "");
 	frag_text_addf(&out, "; seed %llu\n", (unsigned long long)p->cli->seed);
+	frag_units_say(&p->units, p->cli, "not applied: what is looked for is a card without it",
+		       &out);
 	refused_line(p, &out);
 	policies_table(p, &out);
 	for (size_t r = 0; r < p->rows_count; r++)
@@ -379,6 +388,7 @@ static int write_json(const struct frag_fit_page *p, struct frag_err *err)
 	for (size_t i = 0; i < p->units.count; i++)
 		json_array_append_new(traces, json_string(p->units.list[i].label));
 	json_object_set_new(root, "traces", traces);
+	json_object_set_new(root, "recordings", frag_units_json(&p->units));
 	json_object_set_new(root, "context_bytes",
 			    json_integer((json_int_t)p->cli->card.context_bytes));
 	json_object_set_new(root, "margin_bytes", json_integer((json_int_t)p->cli->headroom.bytes));

@@ -110,6 +110,8 @@ static int repeat(const struct frag_cli *cli, const struct options *o, struct fr
 		rc = write_repeated(o, &r, err);
 		if (!rc)
 			report_repeated(cli, o, &r);
+		if (!rc && strcmp(o->output, "-") != 0)
+			frag_cli_settle_say(trace, stdout);
 		frag_repeat_release(&r);
 	}
 	frag_trace_destroy(trace);

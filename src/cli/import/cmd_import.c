@@ -57,7 +57,7 @@ static int read_parts(const struct frag_cli *cli, const struct options *o, struc
 	return rc;
 }
 
-/* A limit is in no recording: what is given here goes into the trace. */
+/* A limit is in few recordings: what is given here goes into the trace. */
 static int settle(const struct frag_cli *cli, struct frag_trace *trace, struct frag_err *err)
 {
 	uint64_t limit = frag_cli_limit(cli, cli->card.total_bytes);
@@ -93,7 +93,7 @@ static void drop_evidence(struct frag_trace *trace)
 	}
 }
 
-/* The one line: on stderr where the trace itself goes to standard output. */
+/* The summary: on stderr where the trace itself goes to standard output. */
 static void report(const struct frag_cli *cli, const struct options *o,
 		   const struct frag_trace *trace)
 {
@@ -112,6 +112,10 @@ static void report(const struct frag_cli *cli, const struct options *o,
 	else
 		printf("%s: %s, %lld bytes, %.2f bytes per event\n", o->output, text,
 		       (long long)st.st_size, events ? (double)st.st_size / (double)events : 0.0);
+	if (strcmp(o->output, "-") != 0)
+		frag_cli_settle_say(trace, stdout);
+	else if (!cli->quiet)
+		frag_cli_settle_say(trace, stderr);
 }
 
 /* The ending of the file says the format; .csv is a list of buffers for MiniMalloc. */

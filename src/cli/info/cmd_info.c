@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cufrag info: what is in a trace, from one pass over it with bounded memory.
- * Everything here comes from the file alone; nothing is simulated.
+ * cufrag info: what is in a trace, from one pass over it with bounded memory. What it turned out
+ * to be (settled) is found by replaying it, as every command does; all else is the file alone.
  */
 #include <inttypes.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 
 #include <frag/opt.h>
+#include <frag/replay.h>
 #include <frag/torch.h>
 #include <frag/trace.h>
 
@@ -15,13 +17,16 @@
 #include "trace/source.h"
 #include "cli/common.h"
 #include "cli/estimate.h"
+#include "cli/settle.h"
 #include "info_json.h"
 #include "info_ranks.h"
 #include "info_scan.h"
 #include "cli/list/list.h"
+#include "report/text/settled_json.h"
 
 #define MARKS_SHOWN 6
-#define LABEL 14 /* width of the left column */
+#define EVENTS_MAX 8000000u /* of a .cft that is read again to follow it */
+#define LABEL 14	    /* width of the left column */
 
 /* ---- text ---------------------------------------------------------------------- */
 
@@ -87,9 +92,30 @@ static void print_settings(const struct frag_trace_settings *s)
 			       : frag_format_bytes(s->max_split_bytes, buf, sizeof(buf)),
 		       s->gc_threshold);
 	}
+}
+
+/* What the file says; else what was found by replaying it, which is said of each device below. */
+static void print_limit(const struct frag_trace *t, const struct frag_settled *settled)
+{
+	char buf[32], text[600];
+	bool found = false;
+
+	for (uint32_t d = 0; d < t->devs_count; d++)
+		found |= settled[d].identical && settled[d].limit_source == FRAG_LIMIT_INFERRED;
 	label(0, "limit");
-	printf("%s\n", s->limit_known ? frag_format_bytes(s->limit_bytes, buf, sizeof(buf))
-				      : "not recorded");
+	if (t->settings.limit_known)
+		printf("%s\n", frag_format_bytes(t->settings.limit_bytes, buf, sizeof(buf)));
+	else
+		puts(found ? "not in the file, but found" : "not recorded");
+	for (uint32_t d = 0; d < t->devs_count; d++) {
+		if (!t->devs[d].has_evidence)
+			continue;
+		label(0, d ? "" : "checked");
+		if (t->devs_count > 1)
+			printf("device %u: ", t->devs[d].ordinal);
+		puts(settled[d].checked ? frag_settled_text(&settled[d], text, sizeof(text))
+					: "not here; cufrag verify does");
+	}
 }
 
 /* "kineto without streams, beginning": what the log does not say, at the end of its format. */
@@ -123,7 +149,7 @@ static void print_format(const struct frag_trace *t)
 	}
 }
 
-static void print_head(const struct frag_trace *t)
+static void print_head(const struct frag_trace *t, const struct frag_settled *settled)
 {
 	time_t start = (time_t)(t->start_us / 1000000);
 	struct tm tm;
@@ -138,6 +164,7 @@ static void print_head(const struct frag_trace *t)
 	}
 	print_release(&t->settings);
 	print_settings(&t->settings);
+	print_limit(t, settled);
 	frag_cli_print_estimate(t, LABEL);
 	if (t->stacks.count > 1) {
 		label(0, "stacks");
@@ -361,7 +388,7 @@ static json_t *release_json(const struct frag_trace_settings *s)
 }
 
 static json_t *trace_json(const struct frag_trace *t, const struct frag_info *infos,
-			  const struct frag_source *src)
+			  const struct frag_settled *settled, const struct frag_source *src)
 {
 	json_t *o = json_object(), *devices = json_array();
 
@@ -370,6 +397,8 @@ static json_t *trace_json(const struct frag_trace *t, const struct frag_info *in
 
 		frag_source_counts(src, d, &counts);
 		json_array_append_new(devices, frag_info_json(&infos[d], &counts));
+		json_object_set_new(json_array_get(devices, d), "recording",
+				    frag_settled_json(&settled[d]));
 	}
 	json_object_set_new(o, "trace", json_string(t->name ? t->name : ""));
 	int format_len;
@@ -427,13 +456,13 @@ static int scan(struct frag_source *src, struct frag_info *infos, struct frag_er
 }
 
 static int show(struct pass *p, const struct frag_source *src, const struct frag_info *infos,
-		struct frag_err *err)
+		const struct frag_settled *settled, struct frag_err *err)
 {
 	const struct frag_trace *t = frag_source_head(src);
 	bool several = p->cli->operands_count > 1;
 
 	if (p->text && !several)
-		print_head(t);
+		print_head(t, settled);
 	for (uint32_t d = 0; p->text && d < t->devs_count; d++) {
 		struct frag_source_counts counts;
 
@@ -445,8 +474,36 @@ static int show(struct pass *p, const struct frag_source *src, const struct frag
 			FRAG_TRY(print_device(&infos[d], t, &counts, err));
 	}
 	if (p->cli->json)
-		json_array_append_new(p->traces, trace_json(t, infos, src));
+		json_array_append_new(p->traces, trace_json(t, infos, settled, src));
 	return 0;
+}
+
+/*
+ * What the recording turned out to be. Not of a .cft that is long or comes on standard input: its
+ * events are not held. Behind the pass, since the events of others are edited.
+ */
+static int settle(const struct frag_cli *cli, const char *path, const struct frag_trace *head,
+		  struct frag_settled *out, struct frag_err *err)
+{
+	struct frag_trace *t = (struct frag_trace *)head;
+	bool held = head->devs_count && head->devs[0].events;
+	uint64_t events = 0;
+	struct stat st;
+	int rc = 0;
+
+	for (uint32_t d = 0; d < head->devs_count; d++)
+		events += head->devs[d].events_count;
+	if (!held &&
+	    (!strcmp(path, "-") || stat(path, &st) || !S_ISREG(st.st_mode) || events > EVENTS_MAX))
+		return 0;
+	if (!held)
+		FRAG_TRY(frag_trace_read(path, NULL, &t, err));
+	rc = frag_cli_settle(cli, UINT64_MAX, t, err);
+	for (uint32_t d = 0; !rc && d < FRAG_MIN(t->devs_count, head->devs_count); d++)
+		out[d] = t->devs[d].settled;
+	if (!held)
+		frag_trace_destroy(t);
+	return rc;
 }
 
 /* Nothing is shown before the last byte has been checked. */
@@ -454,23 +511,28 @@ static int info_of(struct pass *p, const char *path, struct frag_err *err)
 {
 	const struct frag_trace *head;
 	struct frag_source *src;
+	struct frag_settled *settled;
 	struct frag_info *infos;
 	int rc = 0;
 
 	FRAG_TRY(frag_source_open(path, &src, err));
 	head = frag_source_head(src);
 	infos = frag_host_calloc(head->devs_count, sizeof(*infos));
-	if (!infos)
+	settled = frag_host_calloc(head->devs_count, sizeof(*settled));
+	if (!infos || !settled)
 		rc = frag_fail_nomem(err, "statistics of the trace");
 	for (uint32_t d = 0; !rc && d < head->devs_count; d++)
 		frag_info_init(&infos[d], &head->devs[d]);
 	if (!rc)
 		rc = scan(src, infos, err);
 	if (!rc)
-		rc = show(p, src, infos, err);
+		rc = settle(p->cli, path, head, settled, err);
+	if (!rc)
+		rc = show(p, src, infos, settled, err);
 	for (uint32_t d = 0; infos && d < head->devs_count; d++)
 		frag_info_release(&infos[d]);
 	frag_host_free(infos);
+	frag_host_free(settled);
 	frag_source_close(src);
 	return rc;
 }

@@ -216,8 +216,8 @@ static int do_units(const struct frag_units *units, struct work *w, struct frag_
 		complete += !rc && sheets[i].complete;
 	}
 	if (!rc)
-		rc = frag_plan_print(w->cli, w->o->output, sheets, done, complete == units->count,
-				     err);
+		rc = frag_plan_print(w->cli, units, w->o->output, sheets, done,
+				     complete == units->count, err);
 	if (!rc && complete < units->count)
 		rc = frag_fail(err, FRAG_EINTR, "interrupted: %zu of %zu devices are complete",
 			       complete, units->count);

@@ -151,13 +151,15 @@ static json_t *sheet_json(const struct frag_plan_sheet *s)
 	return o;
 }
 
-static int write_json(const struct frag_cli *cli, const struct frag_plan_sheet *sheets,
-		      size_t count, bool complete, struct frag_err *err)
+static int write_json(const struct frag_cli *cli, const struct frag_units *units,
+		      const struct frag_plan_sheet *sheets, size_t count, bool complete,
+		      struct frag_err *err)
 {
 	json_t *root = frag_cli_json_head(cli), *results = json_array();
 
 	for (size_t i = 0; i < count; i++)
 		json_array_append_new(results, sheet_json(&sheets[i]));
+	json_object_set_new(root, "recordings", frag_units_json(units));
 	json_object_set_new(root, "seed", json_integer((json_int_t)cli->seed));
 	json_object_set_new(root, "complete", json_boolean(complete));
 	json_object_set_new(root, "results", results);
@@ -210,11 +212,14 @@ int frag_plan_write_placement(const struct frag_plan_sheet *s, const char *path,
 
 /* ---- all of them ----------------------------------------------------------------- */
 
-static int print_text(const char *plan_path, const struct frag_plan_sheet *sheets, size_t count,
+static int print_text(const struct frag_cli *cli, const struct frag_units *units,
+		      const char *plan_path, const struct frag_plan_sheet *sheets, size_t count,
 		      struct frag_err *err)
 {
 	struct frag_text out = { 0 };
 	int rc;
+
+	frag_units_say(units, cli, "a placement asks for no limit", &out);
 
 	for (size_t i = 0; i < count; i++) {
 		if (i)
@@ -230,17 +235,17 @@ static int print_text(const char *plan_path, const struct frag_plan_sheet *sheet
 	return rc;
 }
 
-int frag_plan_print(const struct frag_cli *cli, const char *plan_path,
-		    const struct frag_plan_sheet *sheets, size_t count, bool complete,
-		    struct frag_err *err)
+int frag_plan_print(const struct frag_cli *cli, const struct frag_units *units,
+		    const char *plan_path, const struct frag_plan_sheet *sheets, size_t count,
+		    bool complete, struct frag_err *err)
 {
 	const char *json = cli->json, *csv = cli->csv;
 
 	if (json)
-		FRAG_TRY(write_json(cli, sheets, count, complete, err));
+		FRAG_TRY(write_json(cli, units, sheets, count, complete, err));
 	if (csv)
 		FRAG_TRY(write_csv(cli, sheets, count, err));
 	if ((!json || strcmp(json, "-") != 0) && (!csv || strcmp(csv, "-") != 0))
-		return print_text(plan_path, sheets, count, err);
+		return print_text(cli, units, plan_path, sheets, count, err);
 	return 0;
 }

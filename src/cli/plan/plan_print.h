@@ -28,9 +28,9 @@ struct frag_plan_sheet {
 
 /* --json, --csv, and the text unless one of them goes to standard output. plan_path: of the plan of
  * the steps, where there is one. complete: no device is missing. */
-int frag_plan_print(const struct frag_cli *cli, const char *plan_path,
-		    const struct frag_plan_sheet *sheets, size_t count, bool complete,
-		    struct frag_err *err);
+int frag_plan_print(const struct frag_cli *cli, const struct frag_units *units,
+		    const char *plan_path, const struct frag_plan_sheet *sheets, size_t count,
+		    bool complete, struct frag_err *err);
 
 /* The lowest placement as CSV: id, lower, upper, size, offset. Complete or not at all. */
 int frag_plan_write_placement(const struct frag_plan_sheet *s, const char *path,

@@ -66,15 +66,24 @@ static int search(const struct frag_cli *cli, const struct options *o, const str
 		.release = o->show.first_release,
 	};
 	const struct frag_trace_dev **devs = frag_host_calloc(u->count, sizeof(*devs));
+	uint64_t *limits = frag_host_calloc(u->count, sizeof(*limits));
 	struct frag_plan_env env;
 	struct frag_progress progress;
 	char label[128];
 	int rc;
 
-	if (!devs)
+	if (!devs || !limits) {
+		frag_host_free(devs);
+		frag_host_free(limits);
 		return frag_fail_nomem(err, "tune");
-	for (size_t i = 0; i < u->count; i++)
+	}
+	for (size_t i = 0; i < u->count; i++) {
 		devs[i] = u->list[i].dev;
+		limits[i] = frag_unit_limit(&u->list[i], cli);
+	}
+	/* the smallest card is looked for without it */
+	if (o->objective != FRAG_TUNE_CARD)
+		opt.limits = limits;
 	frag_plan_env_init(&env, cli);
 	if (o->cap)
 		env.run.limit_bytes = FRAG_MIN(env.run.limit_bytes, o->cap);
@@ -84,6 +93,7 @@ static int search(const struct frag_cli *cli, const struct options *o, const str
 	rc = frag_tune_run(&env, devs, u->count, &opt, out, err);
 	frag_progress_end(&progress);
 	frag_host_free(devs);
+	frag_host_free(limits);
 	return rc;
 }
 
@@ -161,7 +171,9 @@ static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 			      (unsigned long long)(1 + o->budget * FRAG_MAX(o->spaces.count, 1u)));
 		status = frag_code_exit(FRAG_EINTR);
 	} else if (!status) {
-		status = found.tries[0].completed ? FRAG_EXIT_DONE : FRAG_EXIT_CONDITION;
+		status = found.tries[0].completed && !found.tries[0].refused_count
+				 ? FRAG_EXIT_DONE
+				 : FRAG_EXIT_CONDITION;
 	}
 	frag_tune_release(&found);
 	return status;
@@ -174,17 +186,18 @@ const struct frag_cmd frag_cmd_tune = {
 	.operands = "TRACE...",
 	.operands_min = 1,
 	.operands_max = 4096,
-	.about =
-		"Replays a trace under many settings of PyTorch's allocator (or of any policy: "
-		"--space) and prints the best as a PYTORCH_CUDA_ALLOC_CONF line, what it gains, "
-		"the "
-		"runners-up, and the settings of which no other has both less reserved and less "
-		"driver time. garbage_collection_threshold is searched where a --limit is given: "
-		"PyTorch ignores it without one. Only what every release of PyTorch knows that may "
-		"have made the recording is tried, or the one of --torch. Small spaces are "
-		"exhausted, larger ones searched "
-		"from the space's own text and from random settings, always to the best setting "
-		"that differs in one option. Several traces or ranks: the worst peak counts.",
+	.about = "Replays a trace under many settings of PyTorch's allocator (or of any policy: "
+		 "--space) and prints the best as a PYTORCH_CUDA_ALLOC_CONF line, what it gains, "
+		 "the "
+		 "runners-up, and the settings of which no other has both less reserved and less "
+		 "driver time. The limit of a recording holds, too, unless --limit gives one; what "
+		 "refuses fewest requests is best then. garbage_collection_threshold is searched "
+		 "where there is a limit: PyTorch ignores it without one. Only what every release "
+		 "of PyTorch knows that may "
+		 "have made the recording is tried, or the one of --torch. Small spaces are "
+		 "exhausted, larger ones searched "
+		 "from the space's own text and from random settings, always to the best setting "
+		 "that differs in one option. Several traces or ranks: the worst peak counts.",
 	.examples =
 		"  cufrag tune traces/gnn.default.cft\n"
 		"  cufrag tune run.pickle --objective time --cap 20G\n"

@@ -16,6 +16,7 @@ static const char *const objective_name[] = { "peak", "card", "time" };
 static void add_columns(struct frag_table *t, const struct frag_tune_show *show)
 {
 	static const struct frag_table_column setting = { "setting", "", true, "" };
+	static const struct frag_table_column refused = { "refused", "", false, "" };
 	static const struct frag_table_column numbers[] = {
 		{ "reserved", "", false, "" },
 		{ "against baseline", "%", false, "" },
@@ -24,6 +25,8 @@ static void add_columns(struct frag_table *t, const struct frag_tune_show *show)
 	static const struct frag_table_column card = { "smallest card", "", false, "" };
 
 	frag_table_column(t, &setting);
+	if (show->refused)
+		frag_table_column(t, &refused);
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(numbers); i++)
 		frag_table_column(t, &numbers[i]);
 	if (show->objective == FRAG_TUNE_CARD)
@@ -38,6 +41,10 @@ static void add_row(struct frag_table *table, const struct frag_tune_show *show,
 	char size[32];
 
 	frag_table_cell(table, "%s%s", a->params, i == t->baseline ? " (baseline)" : "");
+	if (show->refused && a->completed)
+		frag_table_cell(table, "%llu", (unsigned long long)a->refused_count);
+	else if (show->refused)
+		frag_table_cell(table, "-");
 	if (!a->completed) {
 		frag_table_cell(table, "out of memory");
 		frag_table_cell(table, "-");
@@ -79,20 +86,30 @@ static void add_releases(const struct frag_tune_show *show, struct frag_text *ou
 static void head_lines(const struct frag_tune_show *show, const struct frag_tune *t,
 		       struct frag_text *out)
 {
+	bool of_card = show->objective == FRAG_TUNE_CARD, recorded = false;
 	char size[32];
 
 	frag_text_addf(out, "# cufrag %s tune:", FRAG_VERSION);
-	for (size_t i = 0; i < show->units->count; i++)
-		frag_text_addf(out, "%s %s", i ? "," : "", show->units->list[i].label);
+	for (size_t i = 0; i < show->units->count; i++) {
+		const struct frag_unit *unit = &show->units->list[i];
+
+		frag_text_addf(out, "%s %s", i ? "," : "", unit->label);
+		recorded |= !of_card && frag_unit_limit(unit, show->cli) != UINT64_MAX;
+	}
 	frag_text_addf(out,
 		       "\n# objective %s, limit %s; %zu settings tried: the baseline and %s %llu "
 		       "(seed %llu)\n",
 		       objective_name[show->objective],
 		       show->cap	  ? frag_format_bytes(show->cap, size, sizeof(size))
 		       : show->cli->limit ? show->cli->limit
+		       : recorded	  ? "of the recording"
 					  : "none",
 		       t->tries_count, t->exhaustive ? "all that differ of" : "a search among",
 		       (unsigned long long)t->space_count, (unsigned long long)show->cli->seed);
+	frag_units_say(show->units, show->cli,
+		       of_card ? "not applied: what is looked for is a card without it"
+			       : "it holds for every setting",
+		       out);
 }
 
 /* The simplest setting that comes within 1 % of the best, if that is simpler: fewer options to
@@ -107,7 +124,8 @@ static void simpler(const struct frag_tune_show *show, const struct frag_tune *t
 	for (size_t i = 1; i < t->tries_count; i++) {
 		const struct frag_tune_try *a = &t->tries[i];
 
-		if (a->completed && i != t->baseline && a->changed_count < found->changed_count &&
+		if (a->completed && a->refused_count <= best->refused_count && i != t->baseline &&
+		    a->changed_count < found->changed_count &&
 		    (double)a->peak_reserved_bytes < 1.01 * (double)best->peak_reserved_bytes)
 			found = a;
 	}
@@ -135,17 +153,25 @@ static void answer(const struct frag_tune_show *show, const struct frag_tune *t,
 	frag_format_bytes(best->peak_reserved_bytes, a, sizeof(a));
 	frag_format_bytes(base->peak_reserved_bytes, b, sizeof(b));
 	if (!t->baseline)
-		frag_text_addf(out, "Nothing tried is better than %s: it reserves %s.\n",
-			       base->params, a);
+		frag_text_addf(out, "Nothing tried is better than %s: it reserves %s", base->params,
+			       a);
 	else if (!base->completed)
-		frag_text_addf(out, "%s completes, reserving %s; %s runs out of memory.\n",
+		frag_text_addf(out, "%s completes, reserving %s; %s runs out of memory",
 			       best->params, a, base->params);
 	else
-		frag_text_addf(out, "%s reserves %s instead of %s (%+.1f %%).\n", best->params, a,
-			       b,
+		frag_text_addf(out, "%s reserves %s instead of %s (%+.1f %%)", best->params, a, b,
 			       100.0 * (double)best->peak_reserved_bytes /
 					       (double)base->peak_reserved_bytes -
 				       100.0);
+	if (show->refused) {
+		frag_text_addf(out,
+			       "; it refuses %llu of the requests that were refused when recorded",
+			       (unsigned long long)best->refused_count);
+		if (t->baseline && base->completed)
+			frag_text_addf(out, ", %s %llu", base->params,
+				       (unsigned long long)base->refused_count);
+	}
+	frag_text_add(out, ".\n");
 	if (show->objective == FRAG_TUNE_TIME && t->baseline && base->completed) {
 		frag_text_add(out, "Driver time: ");
 		frag_text_add_ns(out, best->driver_ns);
@@ -185,6 +211,7 @@ static bool repeats(const struct frag_tune *t, size_t i)
 static int print_text(const struct frag_tune_show *show, const struct frag_tune *t,
 		      struct frag_err *err)
 {
+	static const char *const spare[] = { "driver time", "against baseline", NULL };
 	struct frag_table ranks = { 0 }, front = { 0 };
 	struct frag_text out = { 0 };
 	uint64_t shown = 0;
@@ -196,6 +223,8 @@ static int print_text(const struct frag_tune_show *show, const struct frag_tune 
 		answer(show, t, &out);
 		add_columns(&ranks, show);
 		add_columns(&front, show);
+		ranks.room = front.room = frag_term_room(stdout);
+		ranks.spare = front.spare = spare;
 		for (size_t i = 0; i < t->tries_count && shown < show->top; i++) {
 			if (repeats(t, i) && i != t->baseline)
 				continue;
@@ -227,11 +256,13 @@ static int print_text(const struct frag_tune_show *show, const struct frag_tune 
 static json_t *try_json(const struct frag_tune_show *show, const struct frag_tune_try *a)
 {
 	json_t *o = json_pack(
-		"{s:s, s:s, s:o, s:b, s:o, s:o}", "policy", a->text, "params", a->params, "conf",
-		a->conf ? json_string(a->conf) : json_null(), "completed", a->completed,
+		"{s:s, s:s, s:o, s:b, s:o, s:o, s:o}", "policy", a->text, "params", a->params,
+		"conf", a->conf ? json_string(a->conf) : json_null(), "completed", a->completed,
 		"peak_reserved_bytes",
 		a->completed ? json_integer((json_int_t)a->peak_reserved_bytes) : json_null(),
-		"modelled_ns", a->completed ? json_integer((json_int_t)a->driver_ns) : json_null());
+		"modelled_ns", a->completed ? json_integer((json_int_t)a->driver_ns) : json_null(),
+		"refused_count",
+		a->completed ? json_integer((json_int_t)a->refused_count) : json_null());
 
 	if (show->objective == FRAG_TUNE_CARD)
 		json_object_set_new(o, "min_capacity_bytes",
@@ -263,6 +294,7 @@ static int write_json(const struct frag_tune_show *show, const struct frag_tune 
 	for (size_t i = 0; i < t->front_count; i++)
 		json_array_append_new(front, try_json(show, &t->tries[t->front[i]]));
 	json_object_set_new(root, "traces", traces);
+	json_object_set_new(root, "recordings", frag_units_json(show->units));
 	json_object_set_new(root, "torch", releases_json(show));
 	json_object_set_new(root, "objective", json_string(objective_name[show->objective]));
 	json_object_set_new(root, "seed", json_integer((json_int_t)show->cli->seed));
@@ -290,7 +322,8 @@ static int write_csv(const struct frag_tune_show *show, const struct frag_tune *
 	struct frag_text out = { 0 };
 	int rc;
 
-	frag_text_add(&out, "rank,params,completed,peak_reserved_bytes,modelled_ns,front\n");
+	frag_text_add(&out, "rank,params,completed,peak_reserved_bytes,modelled_ns,front,refused_"
+			    "count\n");
 	for (size_t i = 0; i < t->tries_count; i++) {
 		const struct frag_tune_try *a = &t->tries[i];
 		bool in_front = false;
@@ -299,9 +332,10 @@ static int write_csv(const struct frag_tune_show *show, const struct frag_tune *
 			in_front |= t->front[k] == i;
 		frag_text_addf(&out, "%zu,", i + 1);
 		frag_text_add_csv(&out, a->params);
-		frag_text_addf(&out, a->completed ? ",1,%llu,%llu,%d\n" : ",0,,,0\n",
+		frag_text_addf(&out, a->completed ? ",1,%llu,%llu,%d,%llu\n" : ",0,,,0,\n",
 			       (unsigned long long)a->peak_reserved_bytes,
-			       (unsigned long long)a->driver_ns, in_front);
+			       (unsigned long long)a->driver_ns, in_front,
+			       (unsigned long long)a->refused_count);
 	}
 	rc = frag_text_check(&out, err);
 	if (!rc)
@@ -310,11 +344,12 @@ static int write_csv(const struct frag_tune_show *show, const struct frag_tune *
 	return rc;
 }
 
-int frag_tune_print(const struct frag_tune_show *show, const struct frag_tune *t,
-		    struct frag_err *err)
+int frag_tune_print(struct frag_tune_show *show, const struct frag_tune *t, struct frag_err *err)
 {
 	const char *json = show->cli->json, *csv = show->cli->csv;
 
+	for (size_t i = 0; i < t->tries_count; i++)
+		show->refused |= t->tries[i].completed && t->tries[i].refused_count;
 	if (json)
 		FRAG_TRY(write_json(show, t, err));
 	if (csv)

@@ -11,10 +11,10 @@ struct frag_tune_show {
 	enum frag_tune_objective objective;
 	uint64_t budget, cap, top;
 	unsigned first_release, last_release; /* of PyTorch, 0 = not known */
+	bool refused;			      /* some setting refuses a request */
 };
 
 /* --json, --csv, and the text unless one of them goes to standard output. */
-int frag_tune_print(const struct frag_tune_show *show, const struct frag_tune *t,
-		    struct frag_err *err);
+int frag_tune_print(struct frag_tune_show *show, const struct frag_tune *t, struct frag_err *err);
 
 #endif

@@ -15,6 +15,7 @@
 
 #include "cli/estimate.h"
 #include "cli/settle.h"
+#include "report/text/settled_json.h"
 #include "cli/common.h"
 
 struct options {
@@ -124,33 +125,9 @@ static uint64_t limit_of(const struct frag_cli *cli, const struct frag_trace_dev
 	return cli->limit ? frag_cli_limit(cli, cli->card.total_bytes) : dev->settled.limit_bytes;
 }
 
-static const char *source_word(const struct frag_settled *s)
-{
-	static const char *const words[] = { [FRAG_LIMIT_NONE] = "none",
-					     [FRAG_LIMIT_RECORDED] = "recorded",
-					     [FRAG_LIMIT_GIVEN] = "given",
-					     [FRAG_LIMIT_INFERRED] = "inferred" };
-
-	return words[s->limit_source];
-}
-
 static json_t *limit_json(uint64_t bytes)
 {
 	return bytes == UINT64_MAX ? json_null() : json_integer((json_int_t)bytes);
-}
-
-/* The limit, where it comes from, and between which ones it lies. */
-static void settled_json(json_t *o, const struct frag_settled *s)
-{
-	bool inferred = s->limit_source == FRAG_LIMIT_INFERRED;
-
-	json_object_set_new(o, "limit_bytes", limit_json(s->limit_bytes));
-	json_object_set_new(o, "limit_source", json_string(source_word(s)));
-	json_object_set_new(o, "limit_low_bytes",
-			    inferred ? limit_json(s->limit_low_bytes) : json_null());
-	json_object_set_new(o, "limit_high_bytes",
-			    inferred ? limit_json(s->limit_high_bytes) : json_null());
-	json_object_set_new(o, "recorded_peak_bytes", json_integer((json_int_t)s->peak_bytes));
 }
 
 static void print_settled(const struct frag_trace_dev *dev)
@@ -223,7 +200,7 @@ static int verify_all(const struct frag_cli *cli, const struct options *o, struc
 		if (text)
 			print_device(&r, o->counters, cli->device != FRAG_CLI_DEVICE_SIM);
 		one = device_json(&r);
-		settled_json(one, &dev->settled);
+		frag_settled_members(one, &dev->settled);
 		json_array_append_new(devices, one);
 		*out = FRAG_MAX(*out, verdict_of(&r));
 		frag_verify_result_release(&r);

@@ -133,7 +133,8 @@ static int walk_on(const struct frag_export_job *job, const struct frag_events *
 	int rc;
 
 	frag_run_options_defaults(&opt);
-	opt.limit_bytes = job->limit_bytes;
+	opt.limit_bytes = job->limit_bytes == UINT64_MAX ? frag_settled_limit(ev->trace, ev->dev)
+							 : job->limit_bytes;
 	opt.seed = job->seed;
 	opt.skip_oom = true;
 	opt.windows_max = 2;

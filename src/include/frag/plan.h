@@ -98,6 +98,7 @@ struct frag_tune_options {
 	/* Settings that this release of the recorded allocator does not know are not tried, as
 	 * frag/policy.h numbers it; 0 = all are. The baseline always is. */
 	unsigned release;
+	const uint64_t *limits; /* [units_count], UINT64_MAX = none, beside that of env; or NULL */
 };
 
 /* One tried setting; with several units the worst peak and the sum of times. */
@@ -106,7 +107,8 @@ struct frag_tune_try {
 	char *params; /* echo of the spec */
 	char *conf;   /* line for PYTORCH_CUDA_ALLOC_CONF; NULL where it is no PyTorch setting */
 	unsigned changed_count; /* options set beyond the space's own text */
-	bool completed;
+	bool completed;		/* it came to the end of every unit */
+	uint64_t refused_count; /* requests that were refused when recorded, and here again */
 	uint64_t peak_reserved_bytes;
 	uint64_t driver_ns;
 	uint64_t capacity_bytes; /* FRAG_TUNE_CARD: total of the smallest card, context included */

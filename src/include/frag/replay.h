@@ -151,6 +151,10 @@ int frag_settings_use(struct frag_trace *trace, const char *conf, struct frag_er
  * and from which event on; "" where there is nothing to say. */
 char *frag_settled_text(const struct frag_settled *s, char *buf, size_t size);
 
+/* The limit of a device of a recording: that with which its replay is identical, else what the file
+ * says; UINT64_MAX = none that is known. */
+uint64_t frag_settled_limit(const struct frag_trace *trace, uint32_t dev);
+
 /* Most bytes that the recorded allocator held in segments at once, by the evidence. */
 uint64_t frag_recorded_peak(const struct frag_trace_dev *dev);
 

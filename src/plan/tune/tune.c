@@ -45,7 +45,7 @@ struct tune {
 	/* results of the batch: [pending][unit] */
 	struct result {
 		bool done, completed;
-		uint64_t peak, ns, capacity;
+		uint64_t refused, peak, ns, capacity;
 	} * results;
 	bool stopped;
 };
@@ -194,15 +194,21 @@ static int bisect_card(struct tune *t, const struct frag_policy_spec *spec, size
 static int try_unit(struct tune *t, const struct frag_policy_spec *spec, size_t unit,
 		    struct result *r, struct frag_err *err)
 {
+	bool of_card = t->opt->objective == FRAG_TUNE_CARD;
 	struct frag_sim_config card = t->env->card;
+	struct frag_plan_env env = *t->env;
 	struct frag_probe p;
 
-	if (t->opt->objective == FRAG_TUNE_CARD)
+	if (of_card)
 		card.total_bytes = card.context_bytes + FRAG_GIB * 1024;
-	FRAG_TRY(frag_probe_run(t->env, spec, &card, t->units[unit], &p, err));
+	if (t->opt->limits)
+		env.run.limit_bytes = FRAG_MIN(env.run.limit_bytes, t->opt->limits[unit]);
+	FRAG_TRY(frag_probe_run(&env, spec, &card, t->units[unit], &p, err));
 	atomic_fetch_add(&t->ticks.done, 1);
-	*r = (struct result){ false, p.completed, p.peak_reserved_bytes, p.driver_ns, 0 };
-	if (t->opt->objective == FRAG_TUNE_CARD && p.completed)
+	*r = (struct result){ false,	   of_card ? p.completed : p.ended,
+			      p.refused,   p.peak_reserved_bytes,
+			      p.driver_ns, 0 };
+	if (of_card && p.completed)
 		FRAG_TRY(bisect_card(t, spec, unit, p.peak_reserved_bytes, &r->capacity, err));
 	return 0;
 }
@@ -232,6 +238,7 @@ static void sum_entry(const struct tune *t, struct entry *e, const struct result
 		e->t.peak_reserved_bytes = FRAG_MAX(e->t.peak_reserved_bytes, r[u].peak);
 		e->t.capacity_bytes = FRAG_MAX(e->t.capacity_bytes, r[u].capacity);
 		e->t.driver_ns += r[u].ns;
+		e->t.refused_count += r[u].refused;
 	}
 }
 
@@ -345,6 +352,9 @@ static int search_space(struct tune *t, const struct frag_tune_space *s, struct 
 static int search(struct tune *t, struct frag_tune *out, struct frag_err *err)
 {
 	bool limited = t->env->run.limit_bytes != UINT64_MAX || t->env->limit_fraction > 0;
+
+	for (size_t u = 0; t->opt->limits && u < t->units_count; u++)
+		limited |= t->opt->limits[u] != UINT64_MAX;
 	size_t at;
 	int rc = 0;
 

@@ -14,6 +14,8 @@ int frag_tune_compare(const struct frag_tune_try *a, const struct frag_tune_try 
 {
 	int c = (int)b->completed - (int)a->completed;
 
+	if (!c)
+		c = compare_u64(a->refused_count, b->refused_count);
 	if (!c && objective == FRAG_TUNE_CARD)
 		c = compare_u64(a->capacity_bytes, b->capacity_bytes);
 	if (!c && objective == FRAG_TUNE_TIME)
@@ -41,7 +43,8 @@ int frag_tune_front(struct frag_tune *out, struct frag_err *err)
 		for (size_t i = 0; i < out->tries_count; i++) {
 			const struct frag_tune_try *t = &out->tries[i];
 
-			if (!t->completed || (last && t->driver_ns >= last->driver_ns))
+			if (!t->completed || t->refused_count > out->tries[0].refused_count ||
+			    (last && t->driver_ns >= last->driver_ns))
 				continue;
 			if (best == SIZE_MAX ||
 			    compare_u64(t->peak_reserved_bytes,

@@ -10,6 +10,7 @@
 #include "report/report.h"
 #include "report/spread.h"
 #include "refusals.h"
+#include "settled_json.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -253,33 +254,6 @@ static json_t *advice_of(struct maker *mk, const struct frag_section *s)
 	return o;
 }
 
-/* What the recording turned out to be; null where there is nothing to compare with. */
-static json_t *recording_of(struct maker *mk, const struct frag_section *s)
-{
-	static const char *const sources[] = { [FRAG_LIMIT_NONE] = "none",
-					       [FRAG_LIMIT_RECORDED] = "recorded",
-					       [FRAG_LIMIT_GIVEN] = "given",
-					       [FRAG_LIMIT_INFERRED] = "inferred" };
-	const struct frag_settled *t = &s->settled;
-	bool inferred = t->limit_source == FRAG_LIMIT_INFERRED;
-	json_t *o;
-
-	if (!t->checked)
-		return json_null();
-	o = note(mk, json_object());
-	put(mk, o, "identical", json_boolean(t->identical));
-	put(mk, o, "undetermined", json_boolean(t->undetermined));
-	put(mk, o, "first_difference", t->identical ? json_null() : string(t->difference));
-	put(mk, o, "first_difference_event", t->identical ? json_null() : number(t->event));
-	put(mk, o, "limit_bytes", number(t->limit_bytes));
-	put(mk, o, "limit_source", string(sources[t->limit_source]));
-	put(mk, o, "limit_low_bytes", inferred ? number(t->limit_low_bytes) : json_null());
-	put(mk, o, "limit_high_bytes", inferred ? number(t->limit_high_bytes) : json_null());
-	put(mk, o, "recorded_peak_bytes", number(t->peak_bytes));
-	put(mk, o, "refused_count", number(t->refused_count));
-	return o;
-}
-
 /* Requests refused when recorded: the moment, and what every policy did with each. */
 static json_t *refusal_of(struct maker *mk, const struct frag_section *s, size_t i)
 {
@@ -333,7 +307,7 @@ static json_t *trace_of(struct maker *mk, const struct frag_section *s)
 	put(mk, o, "initial_blocks_count", number(s->initial_blocks));
 	put(mk, o, "optimum", s->optimum.hidden ? json_null() : optimum_of(mk, s));
 	put(mk, o, "advice", advice_of(mk, s));
-	put(mk, o, "recording", recording_of(mk, s));
+	put(mk, o, "recording", frag_settled_json(&s->settled));
 	put(mk, o, "limit_bytes", number(s->limit_bytes));
 	put(mk, o, "refused_when_recorded_count", number(frag_refusals_count(s)));
 	put(mk, o, "refusals", refusals_of(mk, s));

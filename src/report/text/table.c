@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#define KEYS_MAX 64u
 #define LABEL_LEAST ((size_t)18) /* columns that a short label has at least */
 
 void frag_table_column(struct frag_table *t, const struct frag_table_column *column)
@@ -36,6 +37,7 @@ struct fit {
 	size_t width[FRAG_TABLE_COLUMNS];
 	size_t label, most; /* its width */
 	unsigned keys;
+	const char *keyed[KEYS_MAX]; /* what the first of them stand for */
 	struct frag_text *key;
 };
 
@@ -112,20 +114,31 @@ static void narrow(const struct frag_table *t, struct fit *f)
 	}
 }
 
+/* Number of the key of a cell; what was said before is not said again. */
+static unsigned key_of(struct fit *f, const char *cell)
+{
+	for (unsigned k = 0; k < FRAG_MIN(f->keys, KEYS_MAX); k++)
+		if (!strcmp(f->keyed[k], cell))
+			return k + 1;
+	if (f->keys < KEYS_MAX)
+		f->keyed[f->keys] = cell;
+	frag_text_addf(f->key, "[%u] %s\n", ++f->keys, cell);
+	return f->keys;
+}
+
 /* The beginning of a label that is too long, and a number of the key. */
 static void shorten(struct fit *f, const char *cell, struct frag_text *out)
 {
 	size_t n = 0, width = 0, most;
 	char mark[16];
 
-	snprintf(mark, sizeof(mark), "[%u]", ++f->keys);
+	snprintf(mark, sizeof(mark), "[%u]", key_of(f, cell));
 	most = f->most - 1 - strlen(mark);
 	/* whole characters */
 	while (cell[n] && (width < most || (cell[n] & 0xc0) == 0x80))
 		width += (cell[n++] & 0xc0) != 0x80;
 	frag_text_addn(out, cell, n);
 	frag_text_addf(out, "\xe2\x80\xa6%s", mark);
-	frag_text_addf(f->key, "%s %s\n", mark, cell);
 }
 
 static void put_cell(const struct frag_table *t, struct fit *f, size_t c, const char *cell,

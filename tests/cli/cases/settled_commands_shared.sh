@@ -1,0 +1,25 @@
+# every command settles a recording and says the limit that it found, as compare and verify do
+O=$SHARED/torch/oomcap.default.pickle.xz
+[ -f "$O" ] || { echo "no shared traces" >&2; exit 77; }
+"$CUFRAG" info "$O" --json i.json | grep -E '^(limit|checked)'
+"$CUFRAG" import "$O" -o o.cft | tail -1
+"$CUFRAG" gen repeat "$O" --times 2 -o r.cft | tail -1
+"$CUFRAG" verify "$O" | head -1
+"$CUFRAG" plan "$O" --time 0.1 --json p.json | head -1
+"$CUFRAG" fit "$O" --policies recorded --json f.json | grep '^# rec'
+"$CUFRAG" tune "$O" --budget 3 --json t.json | grep -E '^# (objective|rec)|refuses|baseline)'
+"$CUFRAG" tune "$O" --budget 3 --limit 8G | grep -cE '^# recording.*holds'
+"$CUFRAG" tune "$O" --budget 3 --objective card | grep -oE 'not applied.*'
+"$CUFRAG" explain "$O" --at oom | grep -o 'under a limit of [^;]*'
+python3 - << 'EOF'
+import json
+def load(name):
+    return json.load(open(name))
+of = [load("i.json")["devices"][0]["recording"]] + [load(n)["recordings"][0]["recording"] for n in ("p.json", "f.json", "t.json")]
+print(all(r == of[0] for r in of), of[0])
+print([(x["refused_count"], x["completed"]) for x in load("t.json")["tried"]], load("t.json")["baseline"]["refused_count"])
+EOF
+# a recording that no limit explains is told by what differs, and nothing is called recorded
+V=$SHARED/torch/varlen.split128.pickle.xz
+"$CUFRAG" info "$V" | grep -E '^checked'
+"$CUFRAG" tune "$V" --budget 2 | grep -E '^# rec'
