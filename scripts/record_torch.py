@@ -10,11 +10,14 @@ Recording begins when the program first uses CUDA and ends when it ends, also by
 Ctrl-C or by out of memory. The program is not changed, and torch is not imported before it does so
 itself: settings that it makes in os.environ still count. The file is what
 torch.cuda.memory._dump_snapshot writes; `cufrag verify out.pickle` checks it, `cufrag compare
-out.pickle` uses it. Needs PyTorch 2.1 or newer.
+out.pickle` uses it. Beside it, out.pickle.meta.json says what it does not hold: the release, the
+cards, the memory limit of the process. Needs PyTorch 2.1 or newer.
 """
 import argparse
 import builtins
+import json
 import os
+import re
 import runpy
 import signal
 import sys
@@ -49,7 +52,7 @@ class Recorder:
         self.options = options
         self.torch = None
         self.started = False
-        self.fraction = None
+        self.fractions = {}  # by device; None: of the current one, which was not known yet
         self.pid = os.getpid()
         self.original_import = builtins.__import__
 
@@ -75,11 +78,47 @@ class Recorder:
         """The file does not hold the memory limit, and a replay needs it."""
         original = self.torch.cuda.set_per_process_memory_fraction
 
-        def set_fraction(fraction, *args, **kwargs):
-            self.fraction = fraction
-            return original(fraction, *args, **kwargs)
+        def set_fraction(fraction, device=None):
+            done = original(fraction, device)
+            self.fractions[self.ordinal(device)] = float(fraction)
+            return done
         self.torch.cuda.set_per_process_memory_fraction = set_fraction
         self.torch.cuda.memory.set_per_process_memory_fraction = set_fraction
+
+    def ordinal(self, device):
+        if isinstance(device, int):
+            return device
+        index = getattr(self.torch.device(device), "index", None) if device is not None else None
+        return self.torch.cuda.current_device() if index is None else index
+
+    def beside(self, device):
+        """Bytes of this process on the card beside its allocator, by NVML; None where that cannot be told."""
+        try:
+            lines = re.findall(r"process +(\d+) uses +([\d.]+) MB", self.torch.cuda.list_gpu_processes(device))
+            mine = [float(mib) for pid, mib in lines if int(pid) == os.getpid()]
+            # in a container numbers differ; a process that is alone is this one
+            mine = mine or ([float(lines[0][1])] if len(lines) == 1 else [])
+            return max(int(mine[0] * 2**20) - self.torch.cuda.memory_reserved(device), 0) if mine else None
+        except Exception:  # no NVML, no rights, a card in an error state
+            return None
+
+    def card(self, device):
+        properties = self.torch.cuda.get_device_properties(device)
+        return {"ordinal": device, "name": properties.name, "total_bytes": properties.total_memory,
+                "limit_fraction": self.fractions.get(device, 1.0), "beside_bytes": self.beside(device)}
+
+    def describe(self, path):
+        """What the snapshot does not hold, into a file beside it; a card in an error state must not cost the snapshot."""
+        try:
+            cuda = self.torch.cuda
+            used = [d for d in range(cuda.device_count())
+                    if cuda.memory_stats(d).get("reserved_bytes.all.peak", 0) or d in self.fractions]
+            meta = {"cufrag_meta": 1, "torch": str(self.torch.__version__), "devices": [self.card(d) for d in used]}
+            with open(path + ".tmp", "w", encoding="ascii") as f:
+                json.dump(meta, f, indent=1)
+            os.replace(path + ".tmp", path)
+        except Exception as e:
+            say("no %s: %s" % (path, e))
 
     def start(self):
         self.torch.cuda.memory._record_memory_history(
@@ -104,8 +143,8 @@ class Recorder:
         # beside, then renamed: the file is complete or absent
         self.torch.cuda.memory._dump_snapshot(path + ".tmp")
         os.replace(path + ".tmp", path)
-        limit = "" if self.fraction is None else " --limit %r" % float(self.fraction)
-        say("wrote %s (%.1f MB); next: cufrag verify %s%s" % (path, os.path.getsize(path) / 1e6, path, limit))
+        self.describe(path + ".meta.json")
+        say("wrote %s (%.1f MB); next: cufrag verify %s" % (path, os.path.getsize(path) / 1e6, path))
 
 
 def stop(number, frame):

@@ -2,6 +2,8 @@
 /* What a recording leaves open; see settle.h. */
 #include "settle.h"
 
+#include <string.h>
+
 #include <frag/replay.h>
 
 void frag_cli_settle_tell(const struct frag_cli *cli, const struct frag_trace *trace)
@@ -28,6 +30,22 @@ void frag_cli_settle_tell(const struct frag_cli *cli, const struct frag_trace *t
 			frag_cli_detail(cli, "device %u: %s", dev->ordinal,
 					frag_settled_text(&dev->settled, text, sizeof(text)));
 	}
+}
+
+uint64_t frag_cli_outside(const struct frag_trace_dev *dev)
+{
+	uint64_t context = dev->card.context_bytes;
+	size_t n;
+	const struct frag_gpu *gpus = frag_gpu_list(&n);
+
+	while (!context && n--) {
+		const struct frag_gpu_chip *chip = frag_gpu_chip_find(gpus[n].name);
+
+		if (chip && !strcmp(chip->shown, dev->card.name))
+			context = gpus[n].context_bytes;
+	}
+	/* of a card that is not known, nobody can say which part was the context */
+	return context && dev->card.beside_bytes > context ? dev->card.beside_bytes - context : 0;
 }
 
 void frag_cli_settle_say(const struct frag_trace *trace, FILE *to)

@@ -17,6 +17,8 @@ int frag_cli_settle(const struct frag_cli *cli, uint64_t limit_bytes, struct fra
 /* The same where card and limit are those of the recording: --limit, else what the file says. */
 int frag_cli_settle_recorded(const struct frag_cli *cli, struct frag_trace *trace,
 			     struct frag_err *err);
+/* What the process held beside its allocator and the context of its card; 0 = not known. */
+uint64_t frag_cli_outside(const struct frag_trace_dev *dev);
 /* A line for each device that had a limit or is not identical, on `to`. */
 void frag_cli_settle_say(const struct frag_trace *trace, FILE *to);
 /* With --verbose: what the file says of itself, and what was found. */

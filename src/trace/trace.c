@@ -7,6 +7,7 @@
 #include "base/clean.h"
 #include "trace/build/build.h"
 #include "trace/input/input.h"
+#include "sidecar.h"
 #include "stacks.h"
 #include "strings.h"
 
@@ -106,6 +107,13 @@ int frag_trace_read(const char *path, const char *options, struct frag_trace **o
 	FRAG_TRY(frag_input_open(path, &in, err));
 	rc = read_input(in, path, options, out, err);
 	frag_input_close(in);
+	if (!rc && !strcmp((*out)->format, "torch-snapshot")) {
+		rc = frag_sidecar_read(path, *out, err);
+		if (rc) {
+			frag_trace_destroy(*out);
+			*out = NULL;
+		}
+	}
 	return rc;
 }
 

@@ -32,9 +32,16 @@ def dump(path):
 
 cuda._lazy_call = _lazy_call
 cuda.use = use
-cuda.set_per_process_memory_fraction = lambda fraction: None
+cuda.set_per_process_memory_fraction = lambda fraction, device=None: None
+cuda.device_count = lambda: 2
+cuda.current_device = lambda: 0
+cuda.memory_stats = lambda device: {"reserved_bytes.all.peak": 4096 if device == 0 else 0}
+cuda.memory_reserved = lambda device: 2**20
+cuda.get_device_properties = lambda device: types.SimpleNamespace(name="NVIDIA L4", total_memory=23583784960)
+cuda.list_gpu_processes = lambda device: "GPU:0\nprocess %10d uses %12.3f MB GPU memory" % (os.getpid(), 601)
 cuda.memory._record_memory_history = record
 cuda.memory._dump_snapshot = dump
 sys.modules["torch.cuda"] = cuda
 sys.modules["torch.cuda.memory"] = cuda.memory
+__version__ = "2.11.0+cu130"
 conf_at_import = os.environ.get("PYTORCH_CUDA_ALLOC_CONF")

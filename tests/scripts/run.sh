@@ -48,7 +48,15 @@ test_record_writes_after_an_exception() {
 	local status=$?
 	[ $status -eq $SKIP ] && return $SKIP
 	expect 'the exit status' $status 1 && grep -q 'RuntimeError: CUDA out of memory' err &&
-		grep -q -- '--limit 0.25$' err && grep -q '"context": "all"' oom.pickle
+		grep -q '"context": "all"' oom.pickle &&
+		expect 'what is beside it' "$(tr -d '\n' < oom.pickle.meta.json)" \
+			'{ "cufrag_meta": 1, "torch": "2.11.0+cu130", "devices": [  {   "ordinal": 0,   "name": "NVIDIA L4",   "total_bytes": 23583784960,   "limit_fraction": 0.25,   "beside_bytes": 629145600  } ]}'
+}
+
+test_record_of_a_broken_card_keeps_the_history() {
+	printf 'import torch\ntorch.cuda.use()\ntorch.cuda.device_count = lambda: 1 / 0\n' > train.py
+	record -o out.pickle train.py 2> err || return
+	test -s out.pickle && test ! -e out.pickle.meta.json && grep -q 'no out.pickle.meta.json: division' err
 }
 
 test_record_names_ranks_apart() {

@@ -10,6 +10,7 @@
 
 #include "fit_print.h"
 #include "fit_vary.h"
+#include "cli/settle.h"
 #include "cli/record/record.h"
 #include "cli/policy_texts.h"
 
@@ -166,7 +167,7 @@ static int search(struct frag_fit_page *p, const struct frag_cli *cli, struct fr
 	return rc;
 }
 
-static int fit(struct frag_fit_page *p, struct options *o, const struct frag_cli *cli,
+static int fit(struct frag_fit_page *p, struct options *o, struct frag_cli *cli,
 	       struct frag_err *err)
 {
 	bool none = !o->policies.count;
@@ -178,6 +179,9 @@ static int fit(struct frag_fit_page *p, struct options *o, const struct frag_cli
 	p->cli = cli;
 	FRAG_TRY(frag_catalog_init(&p->catalog, cli->cards, cli->vendor, err));
 	FRAG_TRY(frag_units_read(&p->units, cli, err));
+	for (size_t i = 0; i < p->units.count; i++)
+		cli->headroom.outside_bytes = FRAG_MAX(cli->headroom.outside_bytes,
+						       frag_cli_outside(p->units.list[i].dev));
 	FRAG_TRY(make_rows(p, o, err));
 	FRAG_TRY(search(p, cli, err));
 	return frag_fit_print(p, err);

@@ -346,12 +346,30 @@ static int print_lifetimes(const struct frag_info *info, const struct frag_trace
 	return rc;
 }
 
+static void print_card(const struct frag_recorded_card *c)
+{
+	char a[32], b[32];
+
+	if (!c->total_bytes)
+		return;
+	label(2, "card");
+	printf("%s, %s", *c->name ? c->name : "not named",
+	       frag_format_bytes(c->total_bytes, a, sizeof(a)));
+	if (c->limit_fraction < 1)
+		printf(", of which the process might have %g", c->limit_fraction);
+	if (c->beside_bytes)
+		printf("; beside its allocator it held %s",
+		       frag_format_bytes(c->beside_bytes, b, sizeof(b)));
+	puts("");
+}
+
 static int print_device(const struct frag_info *info, const struct frag_trace *t,
 			const struct frag_source_counts *counts, struct frag_err *err)
 {
 	const struct frag_trace_dev *dev = info->dev;
 
 	printf("\ndevice %u\n", dev->ordinal);
+	print_card(&dev->card);
 	print_counts(info);
 	label(2, "streams");
 	if (lacks(t, "streams"))

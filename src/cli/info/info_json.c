@@ -78,12 +78,23 @@ static json_t *counts_json(const struct frag_info *info)
 	return o;
 }
 
+static json_t *card_json(const struct frag_recorded_card *c)
+{
+	if (!c->total_bytes)
+		return json_null();
+	return json_pack("{s:s, s:I, s:I, s:I, s:f}", "name", c->name, "total_bytes",
+			 (json_int_t)c->total_bytes, "context_bytes", (json_int_t)c->context_bytes,
+			 "beside_bytes", (json_int_t)c->beside_bytes, "limit_fraction",
+			 c->limit_fraction);
+}
+
 json_t *frag_info_json(const struct frag_info *info, const struct frag_source_counts *counts)
 {
 	const struct frag_trace_dev *dev = info->dev;
 	json_t *o = counts_json(info);
 
 	json_object_set_new(o, "device", frag_info_number(dev->ordinal));
+	json_object_set_new(o, "card", card_json(&dev->card));
 	json_object_set_new(o, "events_count", frag_info_number(info->events));
 	json_object_set_new(o, "recorded_count", frag_info_number(dev->recorded_count));
 	json_object_set_new(o, "streams_count", frag_info_number(dev->streams_count));

@@ -185,6 +185,7 @@ static int take_section(struct frag_session *s, struct trace_runs *t, uint32_t d
 	sec->first_of_trace = d == 0;
 	sec->catalog = &s->catalog;
 	sec->headroom = s->cli->headroom;
+	sec->headroom.outside_bytes = frag_cli_outside(&t->trace->devs[d]);
 	if (t->file.source)
 		sec->events = NULL;
 	take_optimum(s, t, d, sec);

@@ -116,8 +116,17 @@ struct frag_settled {
 	char difference[400];			    /* "" if identical; undetermined: why */
 };
 
+/* The card of a recording, where a file beside it says so (docs/trace-format.md); 0, "" = unknown. */
+struct frag_recorded_card {
+	char name[64];
+	uint64_t total_bytes, context_bytes;
+	uint64_t beside_bytes; /* what the process held beside its allocator: context, libraries */
+	double limit_fraction;
+};
+
 struct frag_trace_dev {
 	uint32_t ordinal;
+	struct frag_recorded_card card;
 	struct frag_settled settled; /* by frag_settle; all zero before */
 
 	struct frag_event *events;

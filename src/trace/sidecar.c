@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* NAME.meta.json: small, of known members only, and every number in its range; see sidecar.h. */
+#include "sidecar.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <jansson.h>
+
+#include <frag/base.h>
+#include <frag/torch.h>
+
+#include "base/clean.h"
+
+#define BYTES_MAX 65536u
+#define CARD_MAX (1ull << 50)
+
+struct sidecar {
+	const char *name;
+	struct frag_err *err;
+};
+
+static int bad(const struct sidecar *s, const char *what)
+{
+	return frag_fail(s->err, FRAG_EINPUT, "'%.200s': %s", s->name, what);
+}
+
+/* A number of bytes up to `most`; *out stays where there is none. */
+static int take_bytes(const struct sidecar *s, const json_t *o, const char *key, uint64_t most,
+		      uint64_t *out)
+{
+	const json_t *v = json_object_get(o, key);
+
+	if (!v || json_is_null(v))
+		return 0;
+	if (!json_is_integer(v) || json_integer_value(v) < 0 ||
+	    (uint64_t)json_integer_value(v) > most)
+		return frag_fail(s->err, FRAG_EINPUT,
+				 "'%.200s': \"%s\" is no number of bytes up to %" PRIu64, s->name,
+				 key, most);
+	*out = (uint64_t)json_integer_value(v);
+	return 0;
+}
+
+static int take_fraction(const struct sidecar *s, const json_t *o, double *out)
+{
+	const json_t *v = json_object_get(o, "limit_fraction");
+
+	if (!v || json_is_null(v))
+		return 0;
+	if (!json_is_number(v) || !(json_number_value(v) >= 0 && json_number_value(v) <= 1))
+		return bad(s, "\"limit_fraction\" is no number from 0 to 1");
+	*out = json_number_value(v);
+	return 0;
+}
+
+static int take_name(const struct sidecar *s, const json_t *o, char *out, size_t size)
+{
+	const json_t *v = json_object_get(o, "name");
+
+	if (!v || json_is_null(v))
+		return 0;
+	if (!json_is_string(v))
+		return bad(s, "\"name\" is no text");
+	snprintf(out, size, "%s", json_string_value(v));
+	frag_clean_text(out, strlen(out));
+	return 0;
+}
+
+/* One device; *limit: what the process might have of it, UINT64_MAX = all. */
+static int take_device(const struct sidecar *s, const json_t *o, struct frag_recorded_card *card,
+		       uint64_t *limit)
+{
+	*limit = UINT64_MAX;
+	card->limit_fraction = 1;
+	FRAG_TRY(take_name(s, o, card->name, sizeof(card->name)));
+	FRAG_TRY(take_bytes(s, o, "total_bytes", CARD_MAX, &card->total_bytes));
+	FRAG_TRY(take_bytes(s, o, "context_bytes", card->total_bytes, &card->context_bytes));
+	FRAG_TRY(take_bytes(s, o, "beside_bytes", card->total_bytes, &card->beside_bytes));
+	FRAG_TRY(take_fraction(s, o, &card->limit_fraction));
+	/* as PyTorch has it: the integer part, and 1 is no limit */
+	if (card->limit_fraction < 1 && card->total_bytes)
+		*limit = (uint64_t)(card->limit_fraction * (double)card->total_bytes);
+	return take_bytes(s, o, "limit_bytes", CARD_MAX, limit);
+}
+
+static int take_devices(const struct sidecar *s, const json_t *list, struct frag_trace *trace)
+{
+	uint64_t common = UINT64_MAX;
+	bool first = true, agree = true;
+
+	for (size_t i = 0; i < json_array_size(list); i++) {
+		const json_t *o = json_array_get(list, i);
+		struct frag_recorded_card card = { 0 };
+		uint64_t ordinal = UINT64_MAX, limit;
+
+		if (!json_is_object(o))
+			return bad(s, "a member of \"devices\" is no object");
+		FRAG_TRY(take_bytes(s, o, "ordinal", UINT16_MAX, &ordinal));
+		if (ordinal == UINT64_MAX)
+			return bad(s, "a device has no \"ordinal\"");
+		FRAG_TRY(take_device(s, o, &card, &limit));
+		for (uint32_t d = 0; d < trace->devs_count; d++) {
+			if (trace->devs[d].ordinal != ordinal)
+				continue;
+			trace->devs[d].card = card;
+			agree = agree && (first || limit == common);
+			common = limit;
+			first = false;
+		}
+	}
+	/* one limit for all devices is what a trace has a place for; others are found by replaying */
+	if (!first && agree && common != UINT64_MAX) {
+		trace->settings.limit_bytes = common;
+		trace->settings.limit_known = true;
+	}
+	return 0;
+}
+
+/* Files only tell some releases from others; this one does by name, where it can be one of them. */
+static void take_release(const char *text, struct frag_trace *trace)
+{
+	const struct frag_trace_settings *set = &trace->settings;
+	unsigned release;
+
+	if (text && set->torch_last && !frag_torch_parse(text, &release, NULL) &&
+	    release >= set->torch_first && release <= set->torch_last)
+		frag_trace_set_torch(trace, release, release);
+}
+
+int frag_sidecar_parse(const char *name, const char *text, size_t len, struct frag_trace *trace,
+		       struct frag_err *err)
+{
+	const struct sidecar s = { name, err };
+	const json_t *devices;
+	json_error_t at;
+	json_t *root = json_loadb(text, len, JSON_REJECT_DUPLICATES, &at);
+	int rc = 0;
+
+	if (!root)
+		return frag_fail(err, FRAG_EINPUT, "'%.200s' is no JSON: %.120s, at byte %d", name,
+				 at.text, at.position);
+	take_release(json_string_value(json_object_get(root, "torch")), trace);
+	devices = json_object_get(root, "devices");
+	if (!json_is_object(root) || json_integer_value(json_object_get(root, "cufrag_meta")) != 1)
+		rc = bad(&s, "it has no \"cufrag_meta\": 1, so it does not belong to a recording");
+	else if (!json_is_array(devices))
+		rc = bad(&s, "\"devices\" is no list");
+	else
+		rc = take_devices(&s, devices, trace);
+	json_decref(root);
+	return rc;
+}
+
+/* Whole, if it is a small regular file. *len 0: there is none. */
+static int load(const char *path, char *text, size_t *len, struct frag_err *err)
+{
+	int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	struct stat st;
+	ssize_t n = 0;
+
+	*len = 0;
+	if (fd < 0)
+		return errno == ENOENT || errno == ENOTDIR || errno == ENAMETOOLONG
+			       ? 0
+			       : frag_fail(err, FRAG_EINPUT, "cannot open '%.200s': %s", path,
+					   strerror(errno));
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode)) {
+		close(fd);
+		return frag_fail(err, FRAG_EINPUT, "'%.200s' is no regular file", path);
+	}
+	while (*len <= BYTES_MAX && (n = read(fd, text + *len, BYTES_MAX + 1 - *len)) > 0)
+		*len += (size_t)n;
+	close(fd);
+	if (n < 0)
+		return frag_fail(err, FRAG_EINPUT, "cannot read '%.200s': %s", path,
+				 strerror(errno));
+	if (*len > BYTES_MAX)
+		return frag_fail_at(err, FRAG_EINPUT, BYTES_MAX, "'%.200s' is longer than %u bytes",
+				    path, BYTES_MAX);
+	if (!*len)
+		return frag_fail(err, FRAG_EINPUT, "'%.200s' is empty", path);
+	return 0;
+}
+
+static int read_at(const char *stem, size_t n, struct frag_trace *trace, bool *found,
+		   struct frag_err *err)
+{
+	char path[4200], *text = frag_host_alloc(BYTES_MAX + 1);
+	size_t len;
+	int rc;
+
+	if (!text)
+		return frag_fail_nomem(err, "card of the recording");
+	snprintf(path, sizeof(path), "%.*s.meta.json", (int)n, stem);
+	rc = load(path, text, &len, err);
+	*found = len != 0;
+	if (!rc && *found)
+		rc = frag_sidecar_parse(path, text, len, trace, err);
+	frag_host_free(text);
+	return rc;
+}
+
+int frag_sidecar_read(const char *path, struct frag_trace *trace, struct frag_err *err)
+{
+	static const char *const packed[] = { ".xz", ".gz", ".zst" };
+	size_t n = strlen(path);
+	bool found = false;
+
+	if (!strcmp(path, "-") || n > 4096)
+		return 0;
+	FRAG_TRY(read_at(path, n, trace, &found, err));
+	for (size_t i = 0; !found && i < FRAG_ARRAY_LEN(packed); i++) {
+		size_t e = strlen(packed[i]);
+
+		if (n > e && !strcmp(path + n - e, packed[i]))
+			return read_at(path, n - e, trace, &found, err);
+	}
+	return 0;
+}
