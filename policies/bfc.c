@@ -31,10 +31,14 @@
  *    rounded request instead. After a region that needed no doubling the step becomes
  *    max-extend (1 GiB) if twice the step is not below that, also where a larger request
  *    has taken it higher. (Older releases have no such bound.) Gives up below 8 KiB.
- *  - A chunk belongs to the stream it was first given to; new regions and tails cut from
+ *  - Requests come without a stream (IAllocator::Alloc: the CPU's arena, and any arena through the
+ *    C API; every one before release 1.14), and chunks belong to nobody.
+ *  - streams=true: requests come with one, as those of a session that runs on a device (1.14 and
+ *    later). A chunk belongs to the stream it was first given to; new regions and tails cut from
  *    them to none. A stream takes its own chunks, those of none, and those stamped before
  *    the last synchronisation; with cross-stream=true, where it finds none, the best one of
- *    another stream, whole. Merging needs the same stream.
+ *    another stream, whole. Merging needs the same stream, which costs up to as much again. The source
+ *    makes them nobody's at the end of a session's run, which is not modelled.
  *  - trim (Shrink) gives every idle region back, but the very first only with extend=exact,
  *    and the next step starts at 2 MiB.
  *
@@ -77,8 +81,10 @@ static const struct frag_opt opts[] = {
 		       1ull << 40, "ort: first step, bytes"),
 	FRAG_OPT_BYTES("max-extend", struct frag_bfc_params, max_extend, ORT_LARGEST_STEP, FRAG_MIB,
 		       1ull << 50, "ort: largest step that is not made by a request, bytes"),
+	FRAG_OPT_BOOL("streams", struct frag_bfc_params, streams, 0,
+		      "ort: a chunk belongs to the stream it was first given to"),
 	FRAG_OPT_BOOL("cross-stream", struct frag_bfc_params, cross_stream, 0,
-		      "ort: take a chunk of another stream where none else fits"),
+		      "ort, with streams: take a chunk of another stream where none else fits"),
 	FRAG_OPT_END,
 };
 
@@ -95,8 +101,11 @@ static int validate(const void *params, struct frag_err *err)
 		return frag_fail(err, FRAG_EUSAGE,
 				 "fragmentation-fraction is for variant=xla only; give "
 				 "max-internal");
-	if (p->variant == FRAG_BFC_XLA && p->cross_stream)
-		return frag_fail(err, FRAG_EUSAGE, "cross-stream is for variant=ort only");
+	if (p->variant == FRAG_BFC_XLA && (p->streams || p->cross_stream))
+		return frag_fail(err, FRAG_EUSAGE,
+				 "streams and cross-stream are for variant=ort only");
+	if (p->cross_stream && !p->streams)
+		return frag_fail(err, FRAG_EUSAGE, "cross-stream needs streams=true");
 	if (p->variant == FRAG_BFC_XLA &&
 	    (p->extend != FRAG_BFC_POW2 || p->initial != ORT_FIRST_STEP ||
 	     p->max_extend != ORT_LARGEST_STEP))
@@ -179,7 +188,7 @@ static int alloc(void *self, const struct frag_request *req, struct frag_block *
 		if (cls == FRAG_CLASS_HIT)
 			cls = FRAG_CLASS_SPLIT;
 	}
-	if (s->ort && !p->tag) {
+	if (s->params->streams && !p->tag) {
 		p->tag = req->stream + 1;
 		p->link[0] = (void *)s->syncs;
 	}

@@ -22,7 +22,7 @@ enum frag_bfc_extend { FRAG_BFC_POW2, FRAG_BFC_EXACT };
 struct frag_bfc_params {
 	uint64_t variant, extend, max_internal, initial, max_extend;
 	double fraction, fragmentation_fraction;
-	bool growth, gc, retry, cross_stream;
+	bool growth, gc, retry, streams, cross_stream;
 };
 
 struct frag_bfc {

@@ -349,6 +349,25 @@ static void test_ort_shrink(void **state)
 	probe_close(&p);
 }
 
+/* Requests without a stream: a chunk is nobody's and merges with the tail it was cut from. */
+static void test_ort_without_streams(void **state)
+{
+	struct probe p;
+	struct frag_block a, b;
+
+	(void)state;
+	probe_open(&p, "bfc:variant=ort", NULL);
+	a = probe_alloc_on(&p, 256 * KIB, 1);
+	b = probe_alloc_on(&p, 256 * KIB, 2);
+	probe_free(&p, a);
+	assert_int_equal(probe_alloc_on(&p, 256 * KIB, 2).addr, a.addr);
+	probe_free(&p, b);
+	assert_int_equal(probe_usage(&p).blocks_count, 2);
+	assert_int_equal(probe_alloc_on(&p, 768 * KIB, 3).addr, b.addr);
+	probe_expect(&p, "m1M");
+	probe_close(&p);
+}
+
 /* A chunk stays with its stream; tails of fresh regions are everybody's. */
 static void test_ort_streams(void **state)
 {
@@ -356,7 +375,7 @@ static void test_ort_streams(void **state)
 	struct frag_block a, b, c;
 
 	(void)state;
-	probe_open(&p, "bfc:variant=ort", NULL);
+	probe_open(&p, "bfc:variant=ort,streams=true", NULL);
 	a = probe_alloc_on(&p, 256 * KIB, 1);
 	b = probe_alloc_on(&p, 256 * KIB, 2);
 	assert_int_equal(b.addr, a.addr + 256 * KIB);
@@ -382,7 +401,7 @@ static void test_ort_synced(void **state)
 	struct frag_block a, b;
 
 	(void)state;
-	probe_open(&p, "bfc:variant=ort", NULL);
+	probe_open(&p, "bfc:variant=ort,streams=true", NULL);
 	a = probe_alloc_on(&p, 256 * KIB, 1);
 	b = probe_alloc_on(&p, 256 * KIB, 1);
 	probe_alloc_on(&p, 512 * KIB, 1);
@@ -404,7 +423,7 @@ static void test_ort_cross_stream(void **state)
 	struct frag_block a, b;
 
 	(void)state;
-	probe_open(&p, "bfc:variant=ort,cross-stream=true", NULL);
+	probe_open(&p, "bfc:variant=ort,streams=true,cross-stream=true", NULL);
 	a = probe_alloc_on(&p, 1 * MIB, 1);
 	probe_free(&p, a);
 	b = probe_alloc_on(&p, 256, 2);
@@ -420,6 +439,8 @@ static void test_ort_cross_stream(void **state)
 static void test_options(void **state)
 {
 	static const char *const bad[] = { "bfc:variant=ort,growth=false",
+					   "bfc:variant=ort,cross-stream=true",
+					   "bfc:streams=true",
 					   "bfc:variant=ort,gc=true",
 					   "bfc:cross-stream=true",
 					   "bfc:variant=ort,fragmentation-fraction=0.5",
@@ -452,6 +473,7 @@ int main(void)
 		cmocka_unit_test(test_ort_growth),
 		cmocka_unit_test(test_ort_refused),
 		cmocka_unit_test(test_ort_shrink),
+		cmocka_unit_test(test_ort_without_streams),
 		cmocka_unit_test(test_ort_streams),
 		cmocka_unit_test(test_ort_synced),
 		cmocka_unit_test(test_ort_cross_stream),

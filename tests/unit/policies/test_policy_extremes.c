@@ -18,6 +18,7 @@ static const char *const texts[] = {
 	"bfc:growth=false",
 	"bfc:variant=ort",
 	"bfc:variant=ort,extend=exact",
+	"bfc:variant=ort,streams=true",
 	"rmm-pool",
 	"rmm-pool:maximum=1G",
 	"rmm-arena:size=64M",
