@@ -247,8 +247,8 @@ void frag_sim_mempools_sync(struct sim *sim, uint32_t stream, bool whole_device,
 
 		if (!whole_device)
 			pages = frag_simmempool_sync(&p->model, stream, keep);
-		for (uint32_t s = 0; whole_device && s < p->model.streams_count; s++)
-			pages += frag_simmempool_sync(&p->model, s, keep);
+		for (uint32_t i = 0; whole_device && i < p->model.order_count; i++)
+			pages += frag_simmempool_sync(&p->model, p->model.order[i], keep);
 		*ns += given(sim, p, pages);
 	}
 }

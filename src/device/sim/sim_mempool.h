@@ -50,7 +50,7 @@ struct pool {
 	struct frag_tree whole;	     /* idle blocks with takeable pages, by address */
 	struct pool_stream *streams;
 	uint32_t streams_count;
-	uint32_t *order; /* streams as they came to the pool */
+	uint32_t *order; /* the default stream, the others as they came to the pool */
 	uint32_t order_count;
 	uint64_t recent_count;
 	struct frag_addr_map live;

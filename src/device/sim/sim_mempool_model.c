@@ -2,7 +2,8 @@
 /*
  * How a cudaMemPool works inside: driver 580.159.04 on an H200. The model gives every
  * address and every reserved byte of the recordings: with one stream 18 curves of six
- * workloads and 32 random runs, with two and four idle streams 28 random runs (docs/measuring.md).
+ * workloads and 32 random runs, with two and four idle streams 28 random runs and every call of five
+ * workloads (docs/measuring.md).
  *
  * Space. One endless range of addresses, used from the bottom, cut into pages
  * of 32 MiB that are mapped or not. A piece is live, recent (freed since the last
@@ -13,8 +14,8 @@
  * Allocation (bytes rounded up to 512), the first that fits:
  *   1. best fit among the recent pieces of the stream;
  *   2. best fit among the full idle pieces;
- *   3. best fit among the recent pieces of another stream that it has passed, stream after
- *      stream as they came to the pool, the first that has one;
+ *   3. best fit among the recent pieces of another stream that it has passed, the first stream
+ *      that has one: the default stream, then the others as they came to the pool;
  *   4. flush (recent pieces become idle, newest first), then best fit over all
  *      idle pieces, the tail among them.
  * The low end is handed out. Ties of size go to the piece that got its size first.
@@ -25,8 +26,8 @@
  * wholly free pages back, highest first, while more than the threshold is held:
  * nothing freed since the last flush, nothing released.
  *
- * A flush in case 4 takes the own pieces, then those of the other streams, as they came, that
- * the caller counts as passed; a synchronise those it covers. A pool that may not reuse
+ * A flush in case 4 goes over the streams in the same order; it takes the own pieces, and those of other
+ * streams that the caller counts as passed; a synchronise those it covers. A pool that may not reuse
  * opportunistically is known to keep flushed pieces apart by stream, too, which is not modelled.
  *
  * Invariants: blocks cover the range without gap; an unmapped page lies wholly
@@ -192,9 +193,12 @@ static void flush_stream(struct pool *p, uint32_t stream, uint64_t stale_ns)
 
 static void flush(struct pool *p, uint32_t stream, uint64_t stale_ns)
 {
-	flush_stream(p, stream, UINT64_MAX);
-	for (uint32_t i = 0; stale_ns && p->recent_count && i < p->order_count; i++)
-		flush_stream(p, p->order[i], stale_ns);
+	for (uint32_t i = 0; p->recent_count && i < p->order_count; i++) {
+		if (p->order[i] == stream)
+			flush_stream(p, stream, UINT64_MAX);
+		else if (stale_ns)
+			flush_stream(p, p->order[i], stale_ns);
+	}
 }
 
 /* ---- pages ------------------------------------------------------------------ */
@@ -377,9 +381,14 @@ static int meet_stream(struct pool *p, uint32_t stream, struct frag_err *err)
 		p->streams = streams;
 		p->streams_count = count;
 	}
-	if (!p->streams[stream].seen)
-		p->order[p->order_count++] = stream;
+	if (p->streams[stream].seen)
+		return 0;
 	p->streams[stream].seen = true;
+	p->order[p->order_count++] = stream;
+	if (!stream) { /* the default stream was there before any pool */
+		memmove(p->order + 1, p->order, (p->order_count - 1) * sizeof(*p->order));
+		p->order[0] = 0;
+	}
 	return 0;
 }
 

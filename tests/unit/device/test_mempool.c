@@ -97,7 +97,8 @@ struct on_stream {
 };
 #include "h200_pool_streams.inc"
 
-/* Every address and every page of a recorded history on several streams of an idle card. */
+/* Every address and every page of a recorded history on several streams of an idle card, none of them the
+ * default one. */
 static void follow_streams(const struct on_stream *rows, size_t count)
 {
 	struct frag_sim_config cfg = { .total_bytes = 150109880320ull, .work_idle = true };
@@ -111,12 +112,12 @@ static void follow_streams(const struct on_stream *rows, size_t count)
 		const struct on_stream *r = &rows[i];
 
 		if (r->bytes && !r->pages) {
-			assert_int_equal(frag_dev_sync(d, r->stream, NULL), 0);
+			assert_int_equal(frag_dev_sync(d, r->stream + 1u, NULL), 0);
 			continue;
 		}
 		if (!r->bytes)
-			give(d, pool, FIRST + r->offset, r->stream);
-		else if (take(d, pool, r->bytes, r->stream) != FIRST + r->offset)
+			give(d, pool, FIRST + r->offset, r->stream + 1u);
+		else if (take(d, pool, r->bytes, r->stream + 1u) != FIRST + r->offset)
 			fail_msg("row %zu is not at 0x%llx", i, (unsigned long long)r->offset);
 		assert_int_equal(d->reserved_bytes, r->pages * PAGE);
 	}
@@ -474,6 +475,55 @@ static void test_random(void **state)
 	random_run(3, 1000 * MIB);
 }
 
+static struct frag_device *idle_card(uint64_t *pool)
+{
+	struct frag_sim_config cfg = { .total_bytes = 150109880320ull, .work_idle = true };
+	struct frag_device *d = NULL;
+
+	assert_int_equal(frag_sim_open(&cfg, &d, NULL), 0);
+	*pool = pool_with(d, (struct frag_mempool_attr){ .release_threshold = UINT64_MAX,
+							 .reuse_allow_opportunistic = true });
+	return d;
+}
+
+/* What other streams have freed: the default stream's first, then as the streams came. */
+static void test_default_stream_first(void **state)
+{
+	uint64_t pool, a, b, c;
+	struct frag_device *d = idle_card(&pool);
+
+	(void)state;
+	a = take(d, pool, MIB, 2);
+	b = take(d, pool, MIB, 1);
+	c = take(d, pool, MIB, 0);
+	take(d, pool, 29 * MIB, 3); /* nothing is left of the page */
+	give(d, pool, a, 2);
+	give(d, pool, b, 1);
+	give(d, pool, c, 0);
+	assert_int_equal(take(d, pool, MIB, 3), c);
+	assert_int_equal(take(d, pool, MIB, 3), a);
+	assert_int_equal(take(d, pool, MIB, 3), b);
+	frag_dev_close(d);
+}
+
+/* A flush goes over the streams in that order, whoever flushes: it decides ties. */
+static void test_flush_order(void **state)
+{
+	uint64_t pool, a, b;
+	struct frag_device *d = idle_card(&pool);
+
+	(void)state;
+	a = take(d, pool, MIB, 1);
+	take(d, pool, MIB, 1);
+	b = take(d, pool, MIB, 2);
+	take(d, pool, 29 * MIB, 2);
+	give(d, pool, b, 2);
+	give(d, pool, a, 1);
+	take(d, pool, 2 * MIB, 2); /* does not fit: flushes */
+	assert_int_equal(take(d, pool, MIB, 3), a);
+	frag_dev_close(d);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -484,6 +534,8 @@ int main(void)
 		cmocka_unit_test(test_usage),
 		cmocka_unit_test(test_destroy),
 		cmocka_unit_test(test_recorded_streams),
+		cmocka_unit_test(test_default_stream_first),
+		cmocka_unit_test(test_flush_order),
 		cmocka_unit_test(test_errors),
 		cmocka_unit_test(test_streams),
 		cmocka_unit_test(test_opportunistic),
