@@ -19,8 +19,8 @@ void frag_streams_release(struct frag_streams *s)
 		if (s->list[i])
 			s->ops->destroy(s->self, s->list[i]);
 	frag_host_free(s->list);
-	s->list = NULL;
-	s->count = 0;
+	frag_host_free(s->order);
+	*s = (struct frag_streams){ 0 };
 }
 
 int frag_streams_make(struct frag_streams *s, uint32_t stream, struct frag_err *err)
@@ -31,8 +31,11 @@ int frag_streams_make(struct frag_streams *s, uint32_t stream, struct frag_err *
 				 STREAMS_MAX - 1);
 	if (stream >= s->count) {
 		uint32_t count = FRAG_MAX(stream + 1, FRAG_MAX(2 * s->count, 8u));
-		void **list = frag_host_realloc(s->list, count, sizeof(*list));
+		uint32_t *order = frag_host_realloc(s->order, count, sizeof(*order));
+		void **list;
 
+		s->order = order ? order : s->order;
+		list = order ? frag_host_realloc(s->list, count, sizeof(*list)) : NULL;
 		if (!list)
 			return frag_fail_nomem(err, "streams of a pool");
 		memset(list + s->count, 0, (count - s->count) * sizeof(*list));
@@ -40,7 +43,10 @@ int frag_streams_make(struct frag_streams *s, uint32_t stream, struct frag_err *
 		s->count = count;
 	}
 	s->list[stream] = s->ops->create(s->self);
-	return s->list[stream] ? 0 : frag_fail_nomem(err, "free list of a stream");
+	if (!s->list[stream])
+		return frag_fail_nomem(err, "free list of a stream");
+	s->order[s->order_count++] = stream;
+	return 0;
 }
 
 /* The stream waits for what is queued on `other`. */
@@ -58,15 +64,19 @@ int frag_streams_steal(struct frag_streams *s, uint32_t stream, uint64_t bytes, 
 	void **own = &s->list[stream];
 
 	*from = NULL;
-	for (uint32_t i = 0; i < s->count; i++) {
-		if (i == stream || !s->list[i] || !ops->fits(s->list[i], bytes))
+	for (uint32_t k = 0; k < s->order_count; k++) {
+		uint32_t i = s->order[k];
+
+		if (i == stream || !ops->fits(s->list[i], bytes))
 			continue;
 		FRAG_TRY(wait_for(s, i, err));
 		*from = s->list[i];
 		return 0;
 	}
-	for (uint32_t i = 0; i < s->count; i++) {
-		if (i == stream || !s->list[i] || ops->is_empty(s->list[i]))
+	for (uint32_t k = 0; k < s->order_count; k++) {
+		uint32_t i = s->order[k];
+
+		if (i == stream || ops->is_empty(s->list[i]))
 			continue;
 		FRAG_TRY(wait_for(s, i, err));
 		ops->merge(s->self, own, &s->list[i]);

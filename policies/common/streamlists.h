@@ -2,17 +2,17 @@
 /*
  * One list of free blocks per stream, and how a stream gets at those of the
  * others: the part that RMM's pool and fixed-size resources share
- * (rapidsai/rmm cpp/include/rmm/mr/detail/stream_ordered_memory_resource.hpp, 2026).
+ * (rapidsai/rmm cpp/include/rmm/mr/detail/stream_ordered_memory_resource.hpp).
  *
  *	1. a fit in the stream's own list (the policy's own fast path);
- *	2. else the first other list, in order of streams, that has a fit: the stream
+ *	2. else the first other list, in their order, that has a fit: the stream
  *	   waits for that list's event; what a split leaves goes back to THAT list;
- *	3. else the other lists are merged into the own one, in order of streams, each
+ *	3. else the other lists are merged into the own one, in their order, each
  *	   with a wait, until the own list has a fit;
  *	4. else the pool grows.
  *
- * RMM orders the lists by the address of their events; here streams are in order
- * of their index. Waits happen on the card: a fence is recorded, nothing on the
+ * RMM orders the lists by the address of their events, which the runtime makes one after the other as streams
+ * come; here the order is that in which streams came, as it is where addresses rise. Waits happen on the card: a fence is recorded, nothing on the
  * host is synchronised. The fences of empty lists are left out.
  *
  * Ownership: lists are the policy's own kind; the table owns them and gives them
@@ -38,6 +38,8 @@ struct frag_streams {
 	void *self;  /* for ops */
 	void **list; /* by stream; NULL = never used */
 	uint32_t count;
+	uint32_t *order; /* streams that have a list, as they came */
+	uint32_t order_count;
 	struct frag_device *dev;
 };
 

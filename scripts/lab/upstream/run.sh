@@ -1,0 +1,104 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Holds policies against the allocators they follow, compiled from their own sources, on the bundled traces:
+#	run.sh FOLDER [umpire|rmm|cub|ort]...
+# FOLDER keeps the sources (fetched where they are missing; they never come into this repository) and what is built of them.
+# Needs git, g++ with C++20, the headers of the CUDA toolkit (CUDA_HOME), python3 and pip; no card. A row for each replay
+# on standard output, see check.py; exit status 1 where one differs. TRACES: files. VERSIONS of what was checked last, and
+# the result, are in README.md here.
+set -euo pipefail
+cd "$(dirname "$0")/../../.."
+[ $# -ge 1 ] || { sed -n '3,9s/^# \{0,1\}//p' "$0" >&2; exit 2; }
+mkdir -p "$1"
+folder=$(cd "$1" && pwd)
+shift
+here=scripts/lab/upstream
+cuda=${CUDA_HOME:-/usr/local/cuda}
+read -r -a traces <<< "${TRACES:-$(echo traces/*.cft)}"
+failed=0
+
+clone() { [ -d "$folder/$2" ] || git clone -q --depth 1 "https://github.com/$1/$2" "$folder/$2"; }
+version() { git -C "$folder/$1" log -1 --format="# $1 %h of %cs"; }
+
+# objects OUT STANDARD INCLUDES -- SOURCES
+build() {
+	local out=$1 standard=$2 f objects=() includes=()
+	shift 2
+	while [ "$1" != -- ]; do includes+=("-I$1"); shift; done
+	shift
+	[ ! -x "$folder/$out" ] || [ "$here/$out.cpp" -nt "$folder/$out" ] || return 0
+	mkdir -p "$folder/objects.$out"
+	for f in "$@"; do
+		objects+=("$folder/objects.$out/$(basename "$f" .cpp).o")
+		g++ -w -O1 "-std=$standard" -I$here/stub "${includes[@]}" -c -o "${objects[-1]}" "$f"
+	done
+	g++ -o "$folder/$out" "${objects[@]}"
+}
+
+# check POLICY DRIVER [ARGUMENT...] on all traces; those of several devices are left out, whose logs would mix
+check() {
+	local t
+	for t in "${traces[@]}"; do
+		case $t in *modelpar* | *oomcap*) continue ;; esac
+		$here/check.py "${options[@]}" "$1" "$t" "${@:2}" || failed=1
+	done
+}
+
+umpire() {
+	local src=$folder/Umpire/src s=$folder/Umpire/src/umpire/strategy
+	clone LLNL Umpire
+	version Umpire
+	build drive_umpire c++17 "$src" -- $here/drive_umpire.cpp "$s"/{QuickPool,DynamicPoolList,FixedPool,MixedPool,AllocationStrategy}.cpp \
+		"$s/mixins/AlignedAllocation.cpp" "$src/umpire/util/FixedMallocPool.cpp"
+	check quickpool "$folder/drive_umpire" quick
+	check dynamicpool "$folder/drive_umpire" dynamic
+	check umpire-mixed "$folder/drive_umpire" mixed
+	check umpire-fixed:object=1G,objects-per-pool=2 "$folder/drive_umpire" fixed 1073741824 2
+}
+
+cccl_includes() { echo "$folder/cccl/libcudacxx/include $folder/cccl/cub $folder/cccl/thrust $cuda/include"; }
+
+rmm() {
+	local src=$folder/rmm/cpp/src
+	clone rapidsai rmm
+	clone NVIDIA cccl
+	version rmm
+	# shellcheck disable=SC2046 # words
+	build drive_rmm c++20 "$folder/rmm/cpp/include" $(cccl_includes) -- $here/drive_rmm.cpp \
+		"$src"/mr/{pool,fixed_size,binning,arena}_memory_resource.cpp "$src"/mr/detail/{pool,fixed_size,binning,arena}_memory_resource_impl.cpp \
+		"$src"/{aligned,cuda_device,cuda_stream_view,error,runtime_shutdown}.cpp
+	check rmm-pool "$folder/drive_rmm" pool
+	check rmm-pool:initial=1G "$folder/drive_rmm" pool 1073741824
+	check rmm-binning "$folder/drive_rmm" binning
+	check rmm-arena:size=64G "$folder/drive_rmm" arena 68719476736
+	check rmm-fixed:block=1G,blocks-per-chunk=2 "$folder/drive_rmm" fixed 1073741824 2
+}
+
+cub() {
+	clone NVIDIA cccl
+	version cccl
+	# shellcheck disable=SC2046
+	build drive_cub c++17 $(cccl_includes) -- $here/drive_cub.cpp
+	check cub:lag-us=0 "$folder/drive_cub"
+}
+
+ort() {
+	local lib
+	[ -d "$folder/onnxruntime" ] || pip install -q --no-deps --target "$folder/onnxruntime" onnxruntime
+	lib=$(echo "$folder"/onnxruntime/onnxruntime/capi/libonnxruntime.so.*)
+	echo "# onnxruntime ${lib##*.so.}"
+	gcc -w -O1 -rdynamic -o "$folder/drive_ort" $here/drive_ort.c -ldl
+	# what Shrink does is not to be had through the C API
+	for t in "${traces[@]}"; do
+		case $t in *modelpar* | *oomcap* | *streams* | *cudagraph*) continue ;; esac
+		$here/check.py --no-trim bfc:variant=ort "$t" "$folder/drive_ort" "$lib" || failed=1
+	done
+}
+
+[ $# -gt 0 ] || set -- umpire rmm cub ort
+echo "policy,trace,requests,same_addresses,peak_bytes,upstream_peak_bytes,first_difference"
+for what; do
+	options=()
+	case $what in umpire | rmm | cub | ort) $what ;; *) echo "run.sh: unknown '$what'" >&2; exit 2 ;; esac
+done
+exit $failed
