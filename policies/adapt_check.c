@@ -305,6 +305,7 @@ const struct frag_policy_ops frag_policy_adapt_check = {
 	.summary = "adaptor: checks the inner policy after every event, against an oracle of its "
 		   "own",
 	.source = "cufrag",
+	.trims = "what the inner policy does",
 	.flags = FRAG_POLICY_ADAPTOR,
 	.opts = opts,
 	.params_size = sizeof(struct params),

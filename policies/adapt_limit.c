@@ -95,6 +95,7 @@ const struct frag_policy_ops frag_policy_adapt_limit = {
 	.summary = "adaptor: refuses what would take the inner policy's reserved bytes above a "
 		   "limit",
 	.source = "cufrag; compare rapidsai/rmm limiting_resource_adaptor",
+	.trims = "what the inner policy does",
 	.flags = FRAG_POLICY_ADAPTOR,
 	.opts = opts,
 	.params_size = sizeof(struct params),

@@ -315,6 +315,10 @@ const struct frag_policy_ops frag_policy_bfc = {
 	.summary = "best fit with coalescing: JAX and TensorFlow, ONNX Runtime",
 	.source = "openxla/xla xla/tsl/framework/bfc_allocator.cc (2026); "
 		  "microsoft/onnxruntime onnxruntime/core/framework/bfc_arena.cc",
+	.trims = "xla: nothing, there is no such call; ort (Shrink): idle regions, the first one "
+		 "only with extend=exact",
+	.checked = "ONNX Runtime 1.31.1, its wheel (ort; trim and streams read only); JAX 0.11's "
+		   "own pool on an H100 (xla)",
 	.needs = FRAG_CAN_MALLOC,
 	.opts = opts,
 	.params_size = sizeof(struct frag_bfc_params),

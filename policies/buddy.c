@@ -365,6 +365,7 @@ const struct frag_policy_ops frag_policy_buddy = {
 	.name = "buddy",
 	.summary = "power-of-two blocks in arenas, merged on free",
 	.source = "Knuth, The Art of Computer Programming, volume 1, 2.5",
+	.trims = "wholly free arenas, unless give-back=never",
 	.needs = FRAG_CAN_MALLOC,
 	.opts = opts,
 	.params_size = sizeof(struct params),

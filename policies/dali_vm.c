@@ -215,6 +215,8 @@ const struct frag_policy_ops frag_policy_dali_vm = {
 	.summary = "DALI's virtual memory resource: wholly free blocks move to where they are "
 		   "needed",
 	.source = "NVIDIA/DALI include/dali/core/mm/cuda_vm_resource.h (2.4.0)",
+	.trims = "wholly free blocks (release_unused)",
+	.checked = "DALI 2.4.0, read",
 	.needs = FRAG_CAN_VMM,
 	.opts = opts,
 	.params_size = sizeof(struct dali_params),

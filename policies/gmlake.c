@@ -231,6 +231,8 @@ const struct frag_policy_ops frag_policy_gmlake = {
 	.summary = "GMLake: free pieces are stitched into one block by a second mapping",
 	.source = "intelligent-machine-learning/glake GMLake/src/CUDACachingAllocator.cpp (2024); "
 		  "ASPLOS 2024, arXiv 2401.08156",
+	.trims = "wholly free segments, and stitched blocks that are free (empty_cache)",
+	.checked = "the published code of 2024, read",
 	.flags = FRAG_POLICY_LINEAR | FRAG_POLICY_STREAMS,
 	.needs = FRAG_CAN_MALLOC | FRAG_CAN_VMM,
 	.opts = opts,

@@ -70,6 +70,7 @@ const struct frag_policy_ops frag_policy_null = {
 	.name = "null",
 	.summary = "no memory, no work: what the simulator itself costs",
 	.source = "cufrag",
+	.trims = "nothing",
 	.flags = FRAG_POLICY_NO_MEMORY,
 	.create = create,
 	.destroy = destroy,

@@ -215,6 +215,8 @@ const struct frag_policy_ops frag_policy_paddle = {
 	.summary = "Paddle's auto-growth: best fit over all streams, hands out the tail",
 	.source = "PaddlePaddle/Paddle paddle/phi/core/memory/allocation/"
 		  "auto_growth_best_fit_allocator.cc (2025)",
+	.trims = "wholly free chunks",
+	.checked = "Paddle of 2025, compiled once",
 	.needs = FRAG_CAN_MALLOC,
 	.opts = opts,
 	.params_size = sizeof(struct params),

@@ -419,6 +419,8 @@ const struct frag_policy_ops frag_policy_planned = {
 	.summary = "places planned from the first steps of a recording, a caching pool for the "
 		   "rest",
 	.source = "STAlloc, EuroSys 2026, arXiv 2507.16274; infinigence/STAlloc",
+	.trims = "what its fallback does; the planned segment stays",
+	.checked = "the paper and its code, read",
 	.flags = FRAG_POLICY_PLANNED,
 	.needs = FRAG_CAN_MALLOC,
 	.opts = opts,

@@ -348,6 +348,9 @@ const struct frag_policy_ops frag_policy_rmm_arena = {
 	.name = "rmm-arena",
 	.summary = "RMM's arenas: first fit in superblocks of one block taken at the start",
 	.source = "rapidsai/rmm cpp/include/rmm/mr/detail/arena.hpp, 2026",
+	.trims = "nothing: RMM gives memory back when a resource ends; a policy it takes chunks "
+		 "from is trimmed",
+	.checked = "RMM 26.08 (2026-07-02), compiled",
 	FRAG_UPSTREAM_OPS,
 	.opts = opts,
 	.params_size = sizeof(struct params),

@@ -271,6 +271,9 @@ const struct frag_policy_ops frag_policy_rmm_binning = {
 	.name = "rmm-binning",
 	.summary = "RMM's bins of fixed-size blocks for small requests, a pool for the rest",
 	.source = "rapidsai/rmm cpp/src/mr/detail/binning_memory_resource_impl.cpp, 2026",
+	.trims = "nothing: RMM gives memory back when a resource ends; a policy it takes chunks "
+		 "from is trimmed",
+	.checked = "RMM 26.08 (2026-07-02), compiled",
 	FRAG_UPSTREAM_OPS,
 	.opts = opts,
 	.params_size = sizeof(struct params),

@@ -442,6 +442,9 @@ const struct frag_policy_ops frag_policy_rmm_pool = {
 	.name = "rmm-pool",
 	.summary = "RMM's pool: best fit with a free list per stream, doubles, keeps its chunks",
 	.source = "rapidsai/rmm cpp/src/mr/detail/pool_memory_resource_impl.cpp, 2026",
+	.trims = "nothing: RMM gives memory back when a resource ends; a policy it takes chunks "
+		 "from is trimmed",
+	.checked = "RMM 26.08 (2026-07-02), compiled",
 	FRAG_UPSTREAM_OPS,
 	.opts = opts,
 	.params_size = sizeof(struct params),

@@ -300,6 +300,7 @@ const struct frag_policy_ops frag_policy_skeleton = {
 	.name = "skeleton",
 	.summary = "first fit over segments; the file to copy from",
 	.source = "cufrag",
+	.trims = "wholly free segments",
 	.flags = FRAG_POLICY_HIDDEN | FRAG_POLICY_LINEAR,
 	.needs = FRAG_CAN_MALLOC,
 	.opts = opts,

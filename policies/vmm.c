@@ -274,6 +274,7 @@ const struct frag_policy_ops frag_policy_vmm = {
 	.name = "vmm",
 	.summary = "growable segments whose free pages move to where they are needed",
 	.source = "cufrag's own; driver costs measured on an H200",
+	.trims = "every free page",
 	.flags = FRAG_POLICY_STREAMS | FRAG_POLICY_FENCED | FRAG_POLICY_POOLS,
 	.needs = FRAG_CAN_VMM,
 	.opts = opts,

@@ -80,6 +80,10 @@ static int print_policy(const struct frag_policy_ops *ops, bool color, struct fr
 	printf("%s%s%s: %s\n    source: %s\n    needs: %s%s\n", frag_term_style(color, "bold"),
 	       ops->name, frag_term_style(color, "off"), ops->summary, ops->source,
 	       *needs ? needs : "nothing", flags);
+	if (ops->trims)
+		printf("    trim gives back: %s\n", ops->trims);
+	if (ops->checked)
+		printf("    checked against: %s\n", ops->checked);
 	return option_table(ops, false, err);
 }
 
@@ -93,6 +97,10 @@ static int markdown_policy(const struct frag_policy_ops *ops, struct frag_err *e
 	       ops->summary[0] >= 'a' && ops->summary[0] <= 'z' ? ops->summary[0] - 32
 								: ops->summary[0],
 	       ops->summary + 1, ops->source, *needs ? needs : "nothing", flags);
+	if (ops->trims)
+		printf("Trim gives back: %s.%s", ops->trims, ops->checked ? " " : "\n\n");
+	if (ops->checked)
+		printf("Checked against: %s.\n\n", ops->checked);
 	if (!ops->opts || ops->opts->type == FRAG_OPT_T_END)
 		puts("No options.");
 	return option_table(ops, true, err);
@@ -186,8 +194,9 @@ static json_t *policy_json(const struct frag_policy_ops *ops)
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(caps); i++)
 		if (ops->needs & caps[i].bit)
 			json_array_append_new(needs, json_string(caps[i].name));
-	return json_pack("{s:s, s:s, s:s, s:o, s:b, s:b, s:o}", "name", ops->name, "summary",
-			 ops->summary, "source", ops->source, "needs", needs, "adaptor",
+	return json_pack("{s:s, s:s, s:s, s:s?, s:s?, s:o, s:b, s:b, s:o}", "name", ops->name,
+			 "summary", ops->summary, "source", ops->source, "trims", ops->trims,
+			 "checked", ops->checked, "needs", needs, "adaptor",
 			 !!(ops->flags & FRAG_POLICY_ADAPTOR), "linear",
 			 !!(ops->flags & FRAG_POLICY_LINEAR), "options", opts);
 }

@@ -26,7 +26,7 @@
 #include <frag/error.h>
 #include <frag/opt.h>
 
-#define FRAG_POLICY_ABI 2u
+#define FRAG_POLICY_ABI 3u
 
 /* How an allocation was served; the key of the latency tables. */
 #define FRAG_CLASS_LIST(X) \
@@ -253,6 +253,11 @@ struct frag_policy_ops {
 	 * needed length, SIZE_MAX where they cannot be set there. `parse` reads them back. */
 	const char *conf_variable;
 	size_t (*conf)(const void *params, char *buf, size_t cap);
+
+	/* Optional. What a trim gives back, a clause, lower case. */
+	const char *trims;
+	/* Optional. Against what the rules were held: the version, and whether it was run beside it or read. */
+	const char *checked;
 };
 
 /*

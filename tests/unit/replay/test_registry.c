@@ -24,6 +24,7 @@ static void built_in(void **state)
 		fail_msg("%s", err.msg);
 	for (size_t i = 0; i < n; i++) {
 		assert_ptr_equal(frag_policy_find(list[i]->name), list[i]);
+		assert_non_null(list[i]->trims);
 		if (i)
 			assert_true(strcmp(list[i - 1]->name, list[i]->name) < 0);
 	}
@@ -103,7 +104,7 @@ static void entries(void **state)
 	};
 	struct frag_policy_ops bad[9];
 	static const char *const messages[] = {
-		"policy has abi 7, this program has abi 2",
+		"policy has abi 7, this program has abi 3",
 		"a policy has no proper name (a-z, 0-9, -)",
 		"a policy has no proper name (a-z, 0-9, -)",
 		"policy 'sound-1' lacks its summary or its source",
