@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Holds a policy against the allocator it follows, compiled from its own sources:
 
-    check.py [--no-trim] POLICY TRACE DRIVER [ARGUMENT...]
+    check.py POLICY TRACE DRIVER [ARGUMENT...]
 
 Replays TRACE under POLICY with cufrag (CUFRAG names the program), gives the same requests to DRIVER (see drive.h),
 whose device hands out the segments that cufrag's did, and compares the address of every request and
@@ -44,7 +44,7 @@ def replay(policy, trace, work):
     return rows, addresses, taken
 
 
-def operations(rows, addresses, trims):
+def operations(rows, addresses):
     """Lines for the driver; for each the number of the event and cufrag's address."""
     ids, lines, events, at = {}, [], [], 0
     for r in rows:
@@ -64,7 +64,7 @@ def operations(rows, addresses, trims):
             if r["address"] in ids:
                 lines.append(f"f {ids.pop(r['address'])}")
                 events.append((int(r["event"]), 0))
-        elif action == "trim" and trims:
+        elif action == "trim":
             lines.append("t")
             events.append((int(r["event"]), 0))
     return lines, events
@@ -84,16 +84,12 @@ def reserved_after(taken, events):
 
 def main():
     args = sys.argv[1:]
-    trims = True
-    if args and args[0] == "--no-trim":
-        trims = False
-        args = args[1:]
     if len(args) < 3:
         sys.exit(__doc__)
     policy, trace, driver = args[0], args[1], args[2:]
     with tempfile.TemporaryDirectory() as work:
         rows, addresses, taken = replay(policy, trace, work)
-        lines, events = operations(rows, addresses, trims)
+        lines, events = operations(rows, addresses)
         with open(work + "/ops", "w") as f:
             f.write("".join(line + "\n" for line in lines))
         with open(work + "/segments", "w") as f:

@@ -40,7 +40,7 @@ check() {
 	local t
 	for t in "${traces[@]}"; do
 		case $t in *modelpar* | *oomcap*) continue ;; esac
-		$here/check.py "${options[@]}" "$1" "$t" "${@:2}" || failed=1
+		$here/check.py "$1" "$t" "${@:2}" || failed=1
 	done
 }
 
@@ -88,17 +88,13 @@ ort() {
 	lib=$(echo "$folder"/onnxruntime/onnxruntime/capi/libonnxruntime.so.*)
 	echo "# onnxruntime ${lib##*.so.}"
 	gcc -w -O1 -rdynamic -o "$folder/drive_ort" $here/drive_ort.c -ldl
-	# what Shrink does is not to be had through the C API
-	for t in "${traces[@]}"; do
-		case $t in *modelpar* | *oomcap* | *streams* | *cudagraph*) continue ;; esac
-		$here/check.py --no-trim bfc:variant=ort "$t" "$folder/drive_ort" "$lib" || failed=1
-	done
+	check bfc:variant=ort "$folder/drive_ort" "$lib" 0
+	check bfc:variant=ort,extend=exact "$folder/drive_ort" "$lib" 1
 }
 
 [ $# -gt 0 ] || set -- umpire rmm cub ort
 echo "policy,trace,requests,same_addresses,peak_bytes,upstream_peak_bytes,first_difference"
 for what; do
-	options=()
 	case $what in umpire | rmm | cub | ort) $what ;; *) echo "run.sh: unknown '$what'" >&2; exit 2 ;; esac
 done
 exit $failed
