@@ -79,12 +79,17 @@ static unsigned count_places(const char *note, const char *values)
 
 void frag_cli_note_estimate(const struct frag_cli *cli, const struct frag_trace *trace)
 {
+	size_t scaled_len;
 	unsigned invented;
 
 	if (!trace->estimate)
 		return;
+	value_of(trace->estimate, "scaled", &scaled_len);
 	invented = count_places(trace->estimate, "invented");
-	if (invented)
+	if (scaled_len)
+		frag_cli_note(cli, "'%s' is an estimate, scaled from other recordings",
+			      trace->name);
+	else if (invented)
 		frag_cli_note(cli,
 			      "'%s' is an estimate, recorded without a GPU; at %u %s of the "
 			      "program "
@@ -115,8 +120,8 @@ static const char *plain_name(const struct place *p, char *buf, size_t cap)
 
 void frag_cli_print_estimate(const struct frag_trace *trace, unsigned label_width)
 {
-	size_t card_len, torch_len, values_len, clock_len;
-	const char *note = trace->estimate, *card, *torch, *values, *clock;
+	size_t card_len, torch_len, values_len, clock_len, scaled_len;
+	const char *note = trace->estimate, *card, *torch, *values, *clock, *scaled;
 	unsigned shown = 0, left = 0;
 	struct place p;
 	char buf[64];
@@ -127,6 +132,12 @@ void frag_cli_print_estimate(const struct frag_trace *trace, unsigned label_widt
 	torch = value_of(note, "torch", &torch_len);
 	values = value_of(note, "values", &values_len);
 	clock = value_of(note, "clock", &clock_len);
+	scaled = value_of(note, "scaled", &scaled_len);
+	if (scaled_len)
+		printf("%-*s scaled from recordings at %.*s (cufrag scale)\n", (int)label_width,
+		       "estimate", (int)scaled_len, scaled);
+	if (!card_len)
+		return;
 	printf("%-*s recorded without a GPU: %.*s pretended, torch %.*s, times %s\n",
 	       (int)label_width, "estimate", (int)card_len, card, (int)torch_len, torch,
 	       clock_len == 8 && !strncmp(clock, "modelled", 8) ? "modelled" : "of the host");
@@ -156,7 +167,7 @@ static json_t *text(const char *from, size_t len)
 
 json_t *frag_cli_json_estimate(const struct frag_trace *trace)
 {
-	static const char *const keys[] = { "card", "torch", "values", "clock" };
+	static const char *const keys[] = { "card", "torch", "values", "clock", "scaled" };
 	const char *note = trace->estimate;
 	json_t *out, *places;
 	struct place p;

@@ -48,13 +48,15 @@ static char *read_back(const char *dir, const char *base)
 static int add_chart(const struct frag_page *page, const struct frag_page_chart *c, unsigned number,
 		     struct frag_text *out, struct frag_err *err)
 {
-	const struct frag_chart_file file = { .script = "sites",
+	const struct frag_chart_file file = { .script = c->script ? c->script : "sites",
 					      .dir = page->dir,
 					      .base = c->base,
 					      .csv = &c->csv,
 					      .title = c->title,
 					      .subtitle = c->subtitle,
-					      .extra = c->stacked ? "stack" : "lines" };
+					      .extra = c->script    ? c->extra
+						       : c->stacked ? "stack"
+								    : "lines" };
 	char prefix[16], *svg;
 
 	FRAG_TRY(frag_text_check(&c->csv, err));

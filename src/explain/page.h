@@ -13,8 +13,9 @@
 
 struct frag_page_chart {
 	const char *base, *heading, *caption, *title, *subtitle;
-	bool stacked;	      /* areas, else lines */
-	struct frag_text csv; /* site,name,x,time_s,bytes,upto_bytes; the page's to release */
+	bool stacked;		    /* areas, else lines */
+	struct frag_text csv;	    /* site,name,x,time_s,bytes,upto_bytes; the page's to release */
+	const char *script, *extra; /* of scripts/plot with another CSV; NULL: sites */
 };
 
 #define FRAG_PAGE_CHARTS 3

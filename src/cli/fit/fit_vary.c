@@ -16,24 +16,24 @@
 #include <frag/opt.h>
 #include <frag/replay.h>
 
+#include "cli/record/vary.h"
+
 struct vary {
 	const struct frag_cli *cli;
 	const struct frag_record_options *o;
-	char name[64]; /* with its braces */
+	char name[FRAG_VARY_NAME];
 	uint64_t first, last;
 	json_t *probes;
 };
 
 static int parse(struct vary *v, const char *text, struct frag_err *err)
 {
-	const char *equals = strchr(text, '='), *at = equals;
-	size_t len = equals ? (size_t)(equals - text) : 0;
+	const char *at = frag_vary_name(text, v->name);
 	char *end = NULL;
 
-	if (equals && len > 2 && len < sizeof(v->name) && text[0] == '{' && equals[-1] == '}') {
-		memcpy(v->name, text, len);
-		v->first = strtoull(at + 1, &end, 10);
-		if (end != at + 1 && !strncmp(end, "..", 2)) {
+	if (at) {
+		v->first = strtoull(at, &end, 10);
+		if (end != at && !strncmp(end, "..", 2)) {
 			at = end + 2;
 			v->last = strtoull(at, &end, 10);
 			if (end != at && !*end && v->first <= v->last && v->last < UINT32_MAX)
@@ -41,45 +41,6 @@ static int parse(struct vary *v, const char *text, struct frag_err *err)
 		}
 	}
 	return frag_fail(err, FRAG_EUSAGE, "'%.60s' is no range; give one as {batch}=1..64", text);
-}
-
-/* `word` with the number for the name, in new memory. */
-static char *substitute(const struct vary *v, const char *word, uint64_t n)
-{
-	size_t name = strlen(v->name), room = strlen(word) + 1, len = 0;
-	char number[24], *out;
-
-	for (const char *p = word; (p = strstr(p, v->name)); p += name)
-		room += sizeof(number);
-	out = frag_host_alloc(room);
-	if (!out)
-		return NULL;
-	snprintf(number, sizeof(number), "%" PRIu64, n);
-	while (*word) {
-		if (!strncmp(word, v->name, name)) {
-			len += (size_t)sprintf(out + len, "%s", number);
-			word += name;
-		} else {
-			out[len++] = *word++;
-		}
-	}
-	out[len] = '\0';
-	return out;
-}
-
-static uint64_t refusals(const struct frag_trace *trace)
-{
-	uint64_t count = 0;
-
-	for (uint32_t d = 0; d < trace->devs_count; d++) {
-		const struct frag_trace_dev *dev = &trace->devs[d];
-
-		for (size_t i = 0; i < dev->seen_count; i++)
-			count += dev->seen[i].kind == FRAG_SEEN_OOM;
-		for (size_t i = 0; i < dev->events_count; i++)
-			count += dev->events[i].kind == FRAG_EV_REFUSED;
-	}
-	return count;
 }
 
 static void tell(const struct vary *v, uint64_t n, bool fits, uint64_t peak_bytes, int status)
@@ -102,41 +63,17 @@ static void tell(const struct vary *v, uint64_t n, bool fits, uint64_t peak_byte
 
 static int probe(struct vary *v, uint64_t n, bool *fits, struct frag_err *err)
 {
-	size_t count = 0;
-	uint64_t peak = 0;
+	uint64_t peak = 0, refused;
 	struct frag_trace *trace = NULL;
-	char **words;
-	int rc = 0, status = 0;
+	int status;
 
-	while (v->cli->program[count])
-		count++;
-	words = frag_host_calloc(count + 1, sizeof(*words));
-	if (!words)
-		return frag_fail_nomem(err, "program");
-	for (size_t i = 0; !rc && i < count; i++) {
-		words[i] = substitute(v, v->cli->program[i], n);
-		if (!words[i])
-			rc = frag_fail_nomem(err, "program");
-	}
-	if (!rc)
-		rc = frag_nogpu_record(v->cli, v->o, words, true, &trace, &status, err);
-	if (!rc) {
-		*fits = !refusals(trace) && !status;
-		for (uint32_t d = 0; d < trace->devs_count; d++)
-			peak = FRAG_MAX(peak, frag_recorded_peak(&trace->devs[d]));
-		if (status && !refusals(trace))
-			rc = frag_fail(err, FRAG_EINPUT,
-				       "with %s = %" PRIu64
-				       " the program ended with status %d, not for want of memory",
-				       v->name, n, status);
-		else
-			tell(v, n, *fits, peak, status);
-	}
+	FRAG_TRY(frag_vary_record(v->cli, v->o, v->name, n, &trace, &status, &refused, err));
+	*fits = !refused && !status;
+	for (uint32_t d = 0; d < trace->devs_count; d++)
+		peak = FRAG_MAX(peak, frag_recorded_peak(&trace->devs[d]));
 	frag_trace_destroy(trace);
-	for (size_t i = 0; i < count; i++)
-		frag_host_free(words[i]);
-	frag_host_free(words);
-	return rc;
+	tell(v, n, *fits, peak, status);
+	return 0;
 }
 
 /* *best: 0 = none, if that is below the first. */

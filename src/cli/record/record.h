@@ -97,6 +97,8 @@ struct frag_record_operand {
 int frag_record_operand(struct frag_cli *cli, const struct frag_record_options *o,
 			struct frag_record_operand *out, struct frag_err *err);
 void frag_record_operand_release(struct frag_record_operand *o);
+/* A trace that has no file is called after the script, or the program. */
+int frag_record_name_after(struct frag_trace *trace, char **program, struct frag_err *err);
 
 /* Everything in `folder` that processes wrote there as one trace. Errors: FRAG_EINPUT if nothing is. */
 int frag_record_collect(const char *folder, const struct frag_cli *cli, struct frag_trace **out,

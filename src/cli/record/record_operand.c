@@ -21,8 +21,7 @@ static int make_file(char *path, size_t cap, struct frag_err *err)
 	return 0;
 }
 
-/* Named after the script, or the program. */
-static int set_name(struct frag_trace *trace, char **program, struct frag_err *err)
+int frag_record_name_after(struct frag_trace *trace, char **program, struct frag_err *err)
 {
 	const char *word = program[0], *slash;
 
@@ -62,7 +61,7 @@ int frag_record_operand(struct frag_cli *cli, const struct frag_record_options *
 		frag_cli_note(cli,
 			      "the program ended with status %d; what it did until then counts",
 			      status);
-	rc = set_name(trace, cli->program, err);
+	rc = frag_record_name_after(trace, cli->program, err);
 	if (!rc)
 		rc = make_file(out->path, sizeof(out->path), err);
 	if (!rc) {

@@ -172,7 +172,7 @@ class Card:
             name = frame.f_code.co_filename
             if not name.startswith(self.package) and not name.startswith(STANDARD) and "site-packages" not in name \
                     and not name.startswith(("<frozen", HERE)):
-                return "%s:%d" % (name, frame.f_lineno)
+                return "%s:%d" % (name[len(STARTED):] if name.startswith(STARTED) else name, frame.f_lineno)
             frame = frame.f_back
         return "%s:%d" % (inner.f_code.co_filename, inner.f_lineno) if inner else "backward pass"
 
@@ -187,6 +187,7 @@ class Card:
 
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+STARTED = os.path.join(os.getcwd(), "")
 STANDARD = sysconfig.get_paths()["stdlib"]
 
 

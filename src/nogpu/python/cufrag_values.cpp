@@ -308,9 +308,10 @@ IValue to_cpu(const IValue &v)
 		return list;
 	}
 	if (v.isOptionalTensorList()) {
-		c10::List<std::optional<Tensor>> list;
+		using Maybe = decltype(v.toOptionalTensorVector())::value_type; /* of c10 before 2.4 */
+		c10::List<Maybe> list;
 		for (const auto &t : v.toOptionalTensorVector())
-			list.push_back(t && on_card(*t) ? std::optional<Tensor>(cpu_view(*t)) : t);
+			list.push_back(t && on_card(*t) ? Maybe(cpu_view(*t)) : t);
 		return list;
 	}
 	if (v.isDevice() && v.toDevice().is_cuda())
@@ -456,6 +457,19 @@ void judge(const Info &f, const std::vector<IValue> &args, bool *fits, Origin *o
 	*fits = *fits && bytes <= 4 * READ;
 }
 
+/* Is all that comes out single floating-point numbers on the card? */
+bool one_number(const std::vector<IValue> &outs)
+{
+	size_t count = 0;
+	bool all = true;
+	for (const auto &o : outs)
+		each(o, [&](const Tensor &t) {
+			count++;
+			all &= on_card(t) && t.numel() == 1 && t.is_floating_point();
+		});
+	return count && all;
+}
+
 void write_scalar(const Tensor &t, double value)
 {
 	if (on_card(t) && t.numel() == 1)
@@ -562,6 +576,14 @@ void fallback(const c10::OperatorHandle &op, c10::DispatchKeySet keys, Stack *st
 		invent_for(f, args, outs);
 		for (const auto &o : outs)
 			each(o, [](const Tensor &t) { set_origin(t, t.scalar_type() == at::kLong ? INVENTED : NOTHING); });
+		return;
+	}
+	if (!f.mutates && origin == NOTHING && one_number(outs)) { /* a loss, a norm: nothing to compute it from */
+		for (const auto &o : outs)
+			each(o, [](const Tensor &t) {
+				invent(t);
+				set_origin(t, INVENTED);
+			});
 		return;
 	}
 	if (!f.shape && fits && outs_fit)

@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+# Peak memory of a program by its batch size or a length (EXTRA: what it is called): a curve for each
+# policy, filled marks where it was recorded, and what a card has room for. CSV: scale.csv.
+load ARG0[1:strlen(ARG0)-strlen("scale.gp")]."style.gp"
+eval arguments
+eval read_names
+eval measure_head
+
+stats CSV using (column("reserved_most_bytes")) nooutput
+top = STATS_max > MIB ? STATS_max : MIB
+stats CSV using (column("room_bytes")) nooutput
+ROOM = STATS_max
+shown = ROOM < 2.5 * top
+top = shown && ROOM > top ? ROOM : top
+stats CSV using (column("value")) nooutput
+low = STATS_min
+high = STATS_max
+S = scale_of(top)
+
+PANEL = 300
+ROWS = COUNT + 1 + shown
+eval sheet(560, HEAD + PANEL + 64 + LEGEND_ROW * ROWS)
+eval open_output
+eval head
+eval left_title("peak memory (".unit_of(top).")", HEAD + PANEL / 2.0)
+set lmargin at screen px(72)
+set rmargin at screen px(W - 24)
+set tmargin at screen py(HEAD + 8)
+set bmargin at screen py(HEAD + PANEL)
+set key at screen px(10), py(HEAD + PANEL + 46) left top Left reverse vertical maxrows ROWS samplen 2 spacing 1.05 font FONT.",13.3"
+set logscale x 2
+set xrange [low / 1.1:high * 1.1]
+set yrange [0:top / S * 1.06]
+set xlabel EXTRA tc rgb INK
+of(i, v) = int(column("site")) == i ? v : NaN
+mark(i, yes, v) = int(column("recorded")) == yes ? of(i, v) : NaN
+plot CSV using (of(0, column("value"))):(column("requested_bytes") / S) with filledcurves x1 fs solid 1.0 noborder lc rgb AREA title "requested", \
+	for [i = 0:COUNT - 1] CSV using (of(i, column("value"))):(column("reserved_bytes") / S):(column("reserved_most_bytes") / S) with filledcurves fs transparent solid 0.25 noborder lc rgb pcolor(i) notitle, \
+	for [i = 0:COUNT - 1] CSV using (of(i, column("value"))):(column("reserved_bytes") / S) with lines lw 2 dt i + 1 lc rgb pcolor(i) title "reserved: ".cut(NAME[i + 1], 54), \
+	for [i = 0:COUNT - 1] CSV using (column("value")):(mark(i, 1, column("reserved_bytes") / S)) with points pt 7 ps 1.1 * DOT lc rgb pcolor(i) notitle, \
+	for [i = 0:COUNT - 1] CSV using (column("value")):(mark(i, 0, column("reserved_bytes") / S)) with points pt 6 lw 1.5 ps 1.1 * DOT lc rgb pcolor(i) notitle, \
+	(shown ? ROOM / S : NaN) with lines lw 1.6 dt 2 lc rgb AXIS title (shown ? "what the card has beside its context" : "")
