@@ -40,7 +40,7 @@ def fit(cufrag, path):
     """Peak reserved by policy, and the cards with room for it."""
     out = subprocess.run([cufrag, "fit", path, "--policies", "pytorch; pytorch:expandable_segments:True", "--json", "-"],
                          capture_output=True, text=True)
-    return [(r["peak_reserved_bytes"], (r["fits"] or ["-"])[0]) for r in json.loads(out.stdout)["results"]]
+    return [(max(t["peak_reserved_bytes"] for t in r["traces"]), (r["fits"] or ["-"])[0]) for r in json.loads(out.stdout)["results"]]
 
 
 def find(folder, name):

@@ -40,7 +40,9 @@ int64_t frag_nogpu_cudnn_element_bytes(int type);
 bool frag_nogpu_is_conv(const struct nogpu_cudnn *op);
 /* An attribute of a convolution or of its operation; others are ignored. */
 void frag_nogpu_conv_take(struct nogpu_cudnn *d, int name, int64_t count, const void *values);
-/* Workspace of the plan that the card would take. */
+/* Workspace as it was measured, or lies between what was; false: this convolution is not in the table. */
+bool frag_nogpu_conv_recorded(const struct nogpu_cudnn *op, int64_t *bytes);
+/* Workspace of the plan that the card would take: by the table, else by rule. */
 int64_t frag_nogpu_conv_bytes(const struct nogpu_cudnn *op);
 
 #endif

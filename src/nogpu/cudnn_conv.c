@@ -157,7 +157,10 @@ static int64_t filter_bytes(const struct conv *c)
 int64_t frag_nogpu_conv_bytes(const struct nogpu_cudnn *op)
 {
 	struct conv c;
+	int64_t bytes;
 
+	if (frag_nogpu_conv_recorded(op, &bytes))
+		return bytes;
 	if (!describe(op, &c))
 		return 0;
 	if (op->kind == NOGPU_CUDNN_CONV_BACKWARD_FILTER)

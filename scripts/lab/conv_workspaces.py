@@ -1,0 +1,146 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What cuDNN takes for convolutions, as the table that src/nogpu/conv_table.csv is.
+
+    conv_workspaces.py shapes > shapes.csv                      # no card: the convolutions of common nets
+    conv_workspaces.py measure shapes.csv OUT.csv [SECONDS]     # on a card: their workspaces, most wanted first
+    conv_workspaces.py merge OLD.csv NEW.csv > TABLE.csv
+
+shapes needs torchvision and timm; a line is c,k,h,w,r,s,stride,pad,dilation,groups. measure stops after SECONDS (95) with
+what it has; what cannot run is left out. A line of the table: op,type,layout,c,k,r,s,stride,pad,dilation,groups,n,h,w,bytes.
+"""
+import csv
+import sys
+import time
+
+HEAD = "op,type,layout,c,k,r,s,stride,pad,dilation,groups,n,h,w,bytes"
+TORCHVISION = """resnet18 resnet50 vgg16 densenet121 mobilenet_v2 mobilenet_v3_large efficientnet_b0 convnext_tiny vit_b_16 swin_t
+    resnext50_32x4d efficientnet_v2_s wide_resnet50_2 googlenet squeezenet1_0 shufflenet_v2_x1_0 alexnet convnext_base
+    segmentation.fcn_resnet50 segmentation.deeplabv3_resnet50""".split()
+TIMM = "vit_small_patch16_224 vit_large_patch16_224 vit_base_patch32_224 mixer_b16_224 mobilenetv4_conv_medium resnet50d".split()
+# c, k, side, kernel, stride: a diffusion model, a U-Net for pictures of 256
+MORE = [(4, 320, 64, 3, 1), (320, 320, 64, 3, 1), (320, 320, 64, 3, 2), (320, 640, 32, 3, 1), (640, 640, 32, 3, 1), (640, 640, 32, 3, 2),
+        (640, 1280, 16, 3, 1), (1280, 1280, 16, 3, 1), (1280, 1280, 16, 3, 2), (1280, 1280, 8, 3, 1), (2560, 1280, 8, 3, 1),
+        (2560, 1280, 16, 3, 1), (1920, 1280, 16, 3, 1), (1920, 640, 32, 3, 1), (1280, 640, 32, 3, 1), (960, 640, 32, 3, 1),
+        (960, 320, 64, 3, 1), (640, 320, 64, 3, 1), (320, 4, 64, 3, 1), (320, 320, 64, 1, 1), (640, 640, 32, 1, 1), (1280, 1280, 16, 1, 1),
+        (3, 64, 256, 3, 1), (1, 64, 256, 3, 1), (64, 64, 256, 3, 1), (64, 128, 128, 3, 1), (128, 128, 128, 3, 1), (128, 256, 64, 3, 1),
+        (256, 256, 64, 3, 1), (256, 512, 32, 3, 1), (512, 512, 32, 3, 1), (512, 1024, 16, 3, 1), (1024, 1024, 16, 3, 1),
+        (1024, 512, 32, 3, 1), (512, 256, 64, 3, 1), (256, 128, 128, 3, 1), (128, 64, 256, 3, 1), (64, 2, 256, 1, 1), (64, 1, 256, 1, 1),
+        (512, 1024, 32, 2, 2), (256, 512, 64, 2, 2), (128, 256, 128, 2, 2), (64, 128, 256, 2, 2),
+        (3, 128, 32, 3, 1), (128, 128, 32, 3, 1), (128, 128, 32, 3, 2), (128, 256, 16, 3, 1), (256, 256, 16, 3, 1), (256, 256, 16, 3, 2),
+        (256, 256, 8, 3, 1), (512, 256, 16, 3, 1), (384, 256, 16, 3, 1), (256, 128, 32, 3, 1), (1, 32, 28, 3, 1), (32, 64, 28, 3, 1),
+        (3, 64, 32, 3, 1), (64, 64, 32, 3, 1), (64, 128, 32, 3, 2), (128, 128, 16, 3, 1), (128, 256, 16, 3, 2), (256, 512, 8, 3, 2),
+        (512, 512, 4, 3, 1)]
+# c, k, length, kernel, stride: Whisper, wav2vec 2.0; Conv1d is a convolution of height 1
+AUDIO = [(80, 384, 3000, 3, 1), (384, 384, 3000, 3, 2), (80, 512, 3000, 3, 1), (512, 512, 3000, 3, 2), (80, 768, 3000, 3, 1),
+         (768, 768, 3000, 3, 2), (1, 512, 16000, 10, 5), (512, 512, 3199, 3, 2), (512, 512, 399, 2, 2)]
+
+
+def shapes():
+    import importlib
+    import timm
+    import torch
+    seen = {}
+
+    def hook(module, args, _):
+        x = args[0]
+        h, w = (1, x.shape[2]) if x.dim() == 3 else x.shape[2:]
+        one = lambda v: v[-1]
+        row = (x.shape[1], module.out_channels, h, w, 1 if x.dim() == 3 else module.kernel_size[0], one(module.kernel_size),
+               one(module.stride), one(module.padding) if not isinstance(module.padding, str) else module.kernel_size[-1] // 2,
+               one(module.dilation), module.groups)
+        seen.setdefault(row)
+    models = [("torchvision.models." + n).rsplit(".", 1) for n in TORCHVISION]
+    for module, name in models + [("timm", n) for n in TIMM]:
+        with torch.device("meta"):
+            model = timm.create_model(name) if module == "timm" else getattr(importlib.import_module(module), name)(
+                weights=None, **({"weights_backbone": None} if "segm" in module else {}))
+            for m in model.modules():
+                if isinstance(m, torch.nn.Conv2d):
+                    m.register_forward_hook(hook)
+            model.eval()(torch.empty(2, 3, 224, 224))
+        print(name, len(seen), file=sys.stderr)
+    for c, k, side, r, stride in MORE:
+        seen.setdefault((c, k, side, side, r, r, stride, r // 2 if stride < r else 0, 1, 1))
+    for c, k, length, r, stride in AUDIO:
+        seen.setdefault((c, k, 1, length, 1, r, stride, 1 if r == 3 and c != 512 else 0, 1, 1))
+    for row in seen:
+        print(*row, sep=",")
+
+
+def measure(shapes_path, out_path, seconds):
+    import torch
+    end = time.monotonic() + seconds
+    with open(shapes_path) as f:
+        rows = [tuple(int(v) for v in line) for line in csv.reader(f)]
+    types = {"fp32": torch.float32, "bf16": torch.bfloat16}
+    # most wanted first: what is interpolated between these needs the ends and the middle
+    plan = [(t, layout, n) for n in (32, 8, 128, 64, 16) for t, layout in (("fp32", "nchw"), ("bf16", "nchw"), ("bf16", "nhwc"), ("fp32", "nhwc"))]
+    device, done, failed = "cuda", 0, 0
+    with open(out_path, "w") as out:
+        print(HEAD, file=out)
+        for name, layout, n in plan:
+            for c, k, h, w, r, s, stride, pad, dilation, groups in rows:
+                if time.monotonic() > end:
+                    print("stopped before %s %s of %d images" % (name, layout, n), file=sys.stderr)
+                    print("%d measured, %d could not run" % (done, failed), file=sys.stderr)
+                    return
+                if n * h * w * max(c, k) * 4 > 8 << 30:
+                    continue
+                form = torch.channels_last if layout == "nhwc" else torch.contiguous_format
+                pads = [pad if r > 1 or h > 1 else 0, pad]
+                strides = [stride if h > 1 else 1, stride]
+                dilations = [dilation if h > 1 else 1, dilation]
+                try:
+                    x = torch.empty(n, c, h, w, device=device, dtype=types[name], memory_format=form)
+                    f = torch.empty(k, c // groups, r, s, device=device, dtype=types[name], memory_format=form)
+                    args = [None, strides, pads, dilations, False, [0, 0], groups]
+                    y = torch.ops.aten.convolution(x, f, *args)
+                    g = torch.empty_like(y)
+                    ops = [("forward", lambda: [torch.ops.aten.convolution(x, f, *args)])]
+                    if c > 4:  # pictures need no gradient
+                        ops.append(("data", lambda: torch.ops.aten.convolution_backward(g, x, f, *args, [True, False, False])))
+                    ops.append(("filter", lambda: torch.ops.aten.convolution_backward(g, x, f, *args, [False, True, False])))
+                    del y
+                    for op, run in ops:
+                        if op != "forward":
+                            run()  # the plan is made
+                        torch.cuda.reset_peak_memory_stats()
+                        before = torch.cuda.memory_stats()["requested_bytes.all.current"]
+                        kept = run()
+                        peak = torch.cuda.memory_stats()["requested_bytes.all.peak"]
+                        size = sum(t.numel() * t.element_size() for t in kept if t is not None)
+                        del kept
+                        print(op, name, layout, c, k, r, s, stride, pad, dilation, groups, n, h, w, peak - before - size,
+                              sep=",", file=out)
+                        done += 1
+                except RuntimeError as error:
+                    failed += 1
+                    print("%s %s %s: %s" % (name, layout, (n, c, k, h, w), str(error).splitlines()[0]), file=sys.stderr)
+                x = f = y = g = None
+            out.flush()
+    print("%d measured, %d could not run, %.0f s left" % (done, failed, end - time.monotonic()), file=sys.stderr)
+
+
+def merge(paths):
+    """One size for each: the newest file's."""
+    table = {}
+    for path in paths:
+        with open(path) as f:
+            for row in csv.DictReader(f):
+                if "extra_bytes" in row:  # of nogpu_conv.py
+                    row["dilation"], row["bytes"] = 1, row["extra_bytes"]
+                key = tuple(row[k] for k in HEAD.split(",")[:3]) + tuple(int(row[k]) for k in HEAD.split(",")[3:-1])
+                table[key] = int(row["bytes"])
+    print(HEAD)
+    for key in sorted(table):
+        print(*key, table[key], sep=",")
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "shapes":
+        shapes()
+    elif sys.argv[1] == "measure":
+        measure(sys.argv[2], sys.argv[3], float(sys.argv[4]) if len(sys.argv) > 4 else 95)
+    else:
+        merge(sys.argv[2:])
