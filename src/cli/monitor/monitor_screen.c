@@ -12,6 +12,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #define NCURSES_NOMACROS 1 /* they are called through a table */
 #include <curses.h>
@@ -335,6 +336,8 @@ bool frag_monitor_screen_wait(struct frag_monitor *m, uint64_t ms)
 
 	s->lib.wtimeout(s->win, (int)FRAG_MIN(ms, 3600000u));
 	key = s->lib.wgetch(s->win);
+	if (key == ERR) /* the time is over; or nobody is there any more, which comes at once */
+		nanosleep(&(struct timespec){ .tv_nsec = 2000000 }, NULL);
 	if (key == KEY_RESIZE)
 		draw(m);
 	return key == 'q' || key == 'Q' || key == 3;
