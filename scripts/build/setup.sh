@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Installs what is missing on a Debian or Ubuntu system, and says what:
 #	setup.sh	to build, test and draw
-#	setup.sh ci	also the second compiler, the analysers, valgrind, and a browser if there is one
+#	setup.sh ci	also the second compiler, the analysers, valgrind, and a browser and Prometheus if there are any
 # Does nothing, and needs no network, when everything is there.
 set -euo pipefail
 
@@ -46,15 +46,24 @@ needs() {
 
 # What a system may not have as a package: the tests that want it are skipped without it. (On
 # Ubuntu Chromium is no package that works without snap.)
-install_wishes() {
-	have_tool chromium || have_tool chromium-browser || have_tool google-chrome && return 0
-	if ! apt-cache policy chromium 2> /dev/null | grep -q 'Candidate: [0-9]'; then
-		echo 'setup: no package chromium here; the tests of report.html in a browser will be skipped' >&2
+install_wish() { # WHAT_FOR PACKAGE... -- COMMAND...
+	local what=$1 packages=()
+	shift
+	while [ "$1" != -- ]; do packages+=("$1"); shift; done
+	shift
+	if ! apt-cache policy "${packages[0]}" 2> /dev/null | grep -q 'Candidate: [0-9]'; then
+		echo "setup: no package ${packages[0]} here; $what will be skipped" >&2
 		return 0
 	fi
-	echo 'setup: installing chromium' >&2
+	echo "setup: installing ${packages[0]}" >&2
 	"$@" env DEBIAN_FRONTEND=noninteractive apt-get -q -o Dpkg::Use-Pty=0 install -y --no-install-recommends \
-		chromium fonts-dejavu-core >&2 < /dev/null || echo 'setup: chromium was not installed' >&2
+		"${packages[@]}" >&2 < /dev/null || echo "setup: ${packages[0]} was not installed" >&2
+}
+
+install_wishes() {
+	have_tool chromium || have_tool chromium-browser || have_tool google-chrome ||
+		install_wish 'the tests of report.html in a browser' chromium fonts-dejavu-core -- "$@"
+	have_tool promtool || install_wish "monitor's test with Prometheus" prometheus -- "$@"
 }
 
 # cmocka.h wants other headers before it
