@@ -28,6 +28,16 @@ static FILE *open_csv(const struct frag_monitor_options *o)
 	return f;
 }
 
+/* Its instances are in the rows, and a card is not to be weighed against its own parts. */
+static bool is_in_parts(const struct frag_monitor_round *r, const struct frag_monitor_card *c)
+{
+	for (unsigned i = 0; c->nvml.is_split && i < r->count; i++)
+		if (r->cards[i].gpu == c->gpu && r->cards[i].instance >= 0 &&
+		    r->cards[i].nvml.known)
+			return true;
+	return false;
+}
+
 int frag_monitor_append_csv(const struct frag_monitor_options *o,
 			    const struct frag_monitor_round *r, struct frag_err *err)
 {
@@ -42,7 +52,7 @@ int frag_monitor_append_csv(const struct frag_monitor_options *o,
 	for (unsigned i = 0; i < r->count; i++) {
 		const struct frag_nvml_card *c = &r->cards[i].nvml;
 
-		if (!c->known)
+		if (!c->known || is_in_parts(r, &r->cards[i]))
 			continue;
 		fprintf(f, "%s,%s,%s,%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",", when, r->cards[i].id,
 			c->name, c->total_bytes, c->used_bytes, c->free_bytes);
