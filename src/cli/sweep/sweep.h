@@ -6,7 +6,8 @@
  *   sweep_item.c     one trace: read, replayed under everything asked for, told as JSON
  *   sweep_workers.c  processes that do so, one trace at a time, and a new one where one died
  *   sweep_ranks.c    the same over the ranks of an mpirun
- *   sweep_store.c    the results: SQLite, schema in docs/fleet.md
+ *   sweep_store.c    the results: SQLite, schema in docs/fleet.md; its tables sweep_db.c
+ *   sweep_tell.c     the results read: CSV, counts, rows
  *   sweep_run.c      hands out traces, takes results in, goes on where a run before ended
  *
  * Words. item: one row of results, that is one device of one trace under one policy, limit and
@@ -123,6 +124,9 @@ int frag_sweep_rank_serve(const struct frag_sweep *s, const struct frag_ranks *r
 /* Rank 0: hands a trace to another one, ends one (path NULL), looks for an answer: 1 and *rank, *task,
  * *failed, *text (the answer, or why there is none; the caller's), or 0. */
 int frag_sweep_rank_give(const struct frag_ranks *ranks, int rank, size_t task, const char *path);
+/* How long to wait after so many looks at nothing: short while answers come, so that short traces
+ * lose little, and longer then. Microseconds. */
+unsigned frag_sweep_rank_pause_us(unsigned idle);
 int frag_sweep_rank_take(const struct frag_ranks *ranks, int *rank, size_t *task, bool *failed,
 			 char **text);
 
@@ -158,7 +162,7 @@ struct frag_store_row {
 	int64_t device, devices;
 	uint64_t start_us, duration_us;
 	uint64_t peak_reserved_bytes, lower_bound_bytes, modelled_ns;
-	bool recorded, completed;
+	bool recorded, completed, estimate;
 };
 /* Calls row for every result, by path, device, policy, the largest card and no limit first. Stops
  * where it returns an error, and returns that. */

@@ -17,6 +17,7 @@
 
 #include "cli/settle.h"
 #include "report/report.h"
+#include "report/text/textbuf.h"
 
 #define CURVE_POINTS 64u /* of reserved over time, kept for packing */
 
@@ -97,25 +98,30 @@ static void set_metrics(struct answer *a, json_t *o, const struct frag_metrics *
 	}
 }
 
-/* [[us, bytes], …]: the most that was reserved in each stretch of time. */
+/*
+ * [[us, bytes],…]: the most that was reserved in each stretch of time. A text: it is stored as one,
+ * and whoever gathers the answers of a thousand workers need not parse it.
+ */
 static json_t *curve_of(const struct frag_series *s)
 {
-	json_t *list = json_array();
 	size_t step = (s->count + CURVE_POINTS - 1) / CURVE_POINTS;
+	struct frag_text t = { 0 };
+	json_t *text;
 
-	for (size_t i = 0; list && i < s->count; i += step) {
+	frag_text_add(&t, "[");
+	for (size_t i = 0; i < s->count; i += step) {
 		uint64_t most = 0;
-		json_t *point;
 
 		for (size_t k = i; k < s->count && k < i + step; k++)
 			most = FRAG_MAX(most, s->windows[k].reserved_max);
-		point = json_pack("[II]", (json_int_t)s->windows[i].first_us, (json_int_t)most);
-		if (!point || json_array_append_new(list, point)) {
-			json_decref(list);
-			return NULL;
-		}
+		frag_text_addf(&t, "%s[%llu,%llu]", i ? "," : "",
+			       (unsigned long long)s->windows[i].first_us,
+			       (unsigned long long)most);
 	}
-	return list;
+	frag_text_add(&t, "]");
+	text = frag_text_check(&t, NULL) ? NULL : json_string(t.s);
+	frag_text_release(&t);
+	return text;
 }
 
 /* ---- one item --------------------------------------------------------------------- */
@@ -262,6 +268,7 @@ static void describe(struct answer *a, const struct frag_trace *t)
 	set(a, a->root, "devices", json_integer(t->devs_count));
 	set(a, a->root, "events", json_integer((json_int_t)events));
 	set(a, a->root, "start_us", json_integer((json_int_t)t->start_us));
+	set(a, a->root, "estimate", json_boolean(t->estimate != NULL));
 	set(a, a->root, "duration_us", json_integer((json_int_t)end_us));
 }
 

@@ -68,6 +68,11 @@ int frag_sweep_ranks_open(const struct frag_ranks **out, struct frag_err *err)
 	return 0;
 }
 
+unsigned frag_sweep_rank_pause_us(unsigned idle)
+{
+	return 50u << FRAG_MIN(idle / 4, 5u); /* up to 1.6 ms */
+}
+
 /* ---- messages ------------------------------------------------------------------------ */
 
 static int send_text(const struct frag_ranks *ranks, int rank, const uint64_t *head, size_t words,
@@ -140,13 +145,14 @@ int frag_sweep_rank_serve(const struct frag_sweep *s, const struct frag_ranks *r
 		char path[PATH_MAX + 1], why[120];
 		void *message;
 		size_t len;
+		unsigned idle = 0;
 		int from;
 		bool done;
 
 		while (!ranks->poll(0, &from, &message, &len)) {
 			if (frag_interrupted())
 				return 0;
-			usleep(1000);
+			usleep(frag_sweep_rank_pause_us(idle++));
 		}
 		if (len <= sizeof(*head) || len - sizeof(*head) > PATH_MAX) {
 			free(message);

@@ -113,6 +113,7 @@ static int feed_worker(struct course *c, struct frag_sweep_worker *w, struct fra
 static int look_at_worker(struct course *c, struct frag_sweep_worker *w, struct frag_err *err)
 {
 	size_t task = w->task;
+	uint64_t cost_ns;
 	char why[120];
 	int rc;
 
@@ -126,54 +127,68 @@ static int look_at_worker(struct course *c, struct frag_sweep_worker *w, struct 
 		return give_up(c, task, why, err);
 	}
 	w->task = NOTHING;
-	return take_answer(c, task, w->answer, frag_clock_ns() - w->begin_ns, err);
+	cost_ns = frag_clock_ns() - w->begin_ns;
+	/* it works on the next one while this answer is put away */
+	FRAG_TRY(feed_worker(c, w, err));
+	return take_answer(c, task, w->answer, cost_ns, err);
 }
 
-static void wait_for_workers(struct course *c, int ms)
+static void wait_for_workers(struct course *c, unsigned us)
 {
+	struct timespec t = { .tv_nsec = (long)us * 1000 };
 	struct pollfd fds[256];
 	nfds_t n = 0;
 
 	for (size_t i = 0; i < c->workers_count && n < FRAG_ARRAY_LEN(fds); i++)
 		if (c->workers[i].task != NOTHING)
 			fds[n++] = (struct pollfd){ .fd = c->workers[i].from, .events = POLLIN };
-	poll(fds, n, ms);
+	ppoll(fds, n, &t, NULL);
 }
 
 /* ---- other ranks ------------------------------------------------------------------------ */
 
-static int look_at_ranks(struct course *c, struct frag_err *err)
+static int feed_rank(struct course *c, int r, struct frag_err *err)
 {
+	size_t task = c->rank_task[r] == NOTHING ? next_task(c) : NOTHING;
+
+	if (task == NOTHING)
+		return 0;
+	if (frag_sweep_rank_give(c->ranks, r, task, c->s->files.list[task].path))
+		return frag_fail(err, FRAG_EOUTPUT, "rank %d cannot be reached", r);
+	c->rank_task[r] = task;
+	c->rank_begin_ns[r] = frag_clock_ns();
+	return 0;
+}
+
+static int feed_ranks(struct course *c, struct frag_err *err)
+{
+	for (int r = 1; r < c->ranks_count; r++)
+		FRAG_TRY(feed_rank(c, r, err));
+	return 0;
+}
+
+/* One answer, if there is one: *came. */
+static int look_at_ranks(struct course *c, bool *came, struct frag_err *err)
+{
+	uint64_t cost_ns;
 	size_t task;
 	bool failed;
 	char *text;
 	int rank, rc = 0;
 
-	while (!rc && c->ranks && frag_sweep_rank_take(c->ranks, &rank, &task, &failed, &text)) {
-		if (rank > 0 && rank < c->ranks_count && c->rank_task[rank] == task) {
-			c->rank_task[rank] = NOTHING;
+	*came = c->ranks && frag_sweep_rank_take(c->ranks, &rank, &task, &failed, &text);
+	if (!*came)
+		return 0;
+	if (rank > 0 && rank < c->ranks_count && c->rank_task[rank] == task) {
+		c->rank_task[rank] = NOTHING;
+		cost_ns = frag_clock_ns() - c->rank_begin_ns[rank];
+		rc = feed_rank(c, rank, err);
+		if (!rc)
 			rc = failed ? give_up(c, task, text, err)
-				    : take_answer(c, task, text,
-						  frag_clock_ns() - c->rank_begin_ns[rank], err);
-		}
-		frag_host_free(text);
+				    : take_answer(c, task, text, cost_ns, err);
 	}
+	frag_host_free(text);
 	return rc;
-}
-
-static int feed_ranks(struct course *c, struct frag_err *err)
-{
-	for (int r = 1; r < c->ranks_count; r++) {
-		size_t task = c->rank_task[r] == NOTHING ? next_task(c) : NOTHING;
-
-		if (task == NOTHING)
-			continue;
-		if (frag_sweep_rank_give(c->ranks, r, task, c->s->files.list[task].path))
-			return frag_fail(err, FRAG_EOUTPUT, "rank %d cannot be reached", r);
-		c->rank_task[r] = task;
-		c->rank_begin_ns[r] = frag_clock_ns();
-	}
-	return 0;
 }
 
 static bool busy(const struct course *c)
@@ -192,15 +207,22 @@ static bool busy(const struct course *c)
 static int hand_out(struct course *c, struct frag_err *err)
 {
 	size_t total = c->s->files.count;
+	unsigned idle = 0;
 
 	do {
+		bool came = true;
+
 		FRAG_TRY(feed_ranks(c, err));
 		for (size_t i = 0; i < c->workers_count; i++)
 			if (c->workers[i].task == NOTHING)
 				FRAG_TRY(feed_worker(c, &c->workers[i], err));
 		frag_progress_update(&c->progress, c->done, total);
-		wait_for_workers(c, c->ranks ? 2 : 200);
-		FRAG_TRY(look_at_ranks(c, err));
+		/* messages of ranks wake nobody: looked for, less often the longer none comes */
+		wait_for_workers(c, c->ranks ? frag_sweep_rank_pause_us(idle) : 200000);
+		while (came) {
+			FRAG_TRY(look_at_ranks(c, &came, err));
+			idle = came ? 0 : idle + 1;
+		}
 		for (size_t i = 0; i < c->workers_count; i++)
 			FRAG_TRY(look_at_worker(c, &c->workers[i], err));
 	} while (!frag_interrupted() && (busy(c) || c->again_count || c->next < total));

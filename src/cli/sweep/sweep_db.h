@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The database behind the results of a sweep: its tables, and how it is opened. For sweep_store.c and
+ * sweep_tell.c; the schema is described in docs/fleet.md.
+ */
+#ifndef FRAG_CLI_SWEEP_DB_H
+#define FRAG_CLI_SWEEP_DB_H
+
+#include <sqlite3.h>
+
+#include "sweep.h"
+
+struct frag_store {
+	sqlite3 *db;
+	char *path;
+	sqlite3_stmt *put_trace, *put_item, *put_cost;
+};
+
+/* Column i of a table, in order, and its type. NULL behind the last one. */
+const char *frag_db_trace_column(size_t i, const char **type);
+const char *frag_db_item_column(size_t i, const char **type);
+
+/* What SQLite says of its last call. Returns `code`. */
+int frag_db_fail(const struct frag_store *s, int code, struct frag_err *err);
+/* Errors: FRAG_EOUTPUT. */
+int frag_db_exec(struct frag_store *s, const char *sql, struct frag_err *err);
+/* The first column of the first row as text. 0, or -1 where there is none. */
+int frag_db_text(struct frag_store *s, const char *sql, char *out, size_t cap);
+/* A database in memory with empty tables. */
+int frag_db_open_memory(struct frag_store **out, struct frag_err *err);
+/* Lets others read a store that was opened for more. */
+int frag_db_share(struct frag_store *s, struct frag_err *err);
+
+#endif
