@@ -18,7 +18,7 @@ body = ROW * COUNT + 8
 eval sheet(560, HEAD + body + 118)
 eval open_output
 eval head
-set lmargin at screen px(112)
+set lmargin at screen px(190)
 set rmargin at screen px(W - 50)
 set tmargin at screen py(HEAD)
 set bmargin at screen py(HEAD + body)
@@ -29,7 +29,7 @@ set yrange [-COUNT + 0.5:0.5]
 unset ytics
 set grid noytics xtics lc rgb GRID lt 1 lw 1
 do for [i = 1:COUNT] {
-	set label i cut(CARD[i], 13) at graph 0, first 1 - i right offset character -0.7, 0 tc rgb INK
+	set label i cut(CARD[i], 24) at graph 0, first 1 - i right offset character -0.7, 0 tc rgb INK
 }
 row = '-column(0)'
 plot CSV using (column("today_count") / 2.0):(@row + 0.27):(column("today_count") / 2.0):(0.12) with boxxyerror fs solid 1.0 noborder lc rgb MID title "today", \

@@ -5,7 +5,9 @@
 #include "base/clean.h"
 
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 int frag_cli_fail(const struct frag_cli *cli, const struct frag_err *err)
 {
@@ -133,4 +135,22 @@ int frag_cli_json_write(const struct frag_cli *cli, json_t *root, struct frag_er
 	}
 	json_decref(root);
 	return rc;
+}
+
+char *frag_cli_day(bool clock)
+{
+	const char *epoch = getenv("SOURCE_DATE_EPOCH");
+	char day[40], *end;
+	long long seconds = epoch && *epoch ? strtoll(epoch, &end, 10) : -1;
+	time_t when = (time_t)seconds;
+	struct tm tm;
+
+	if (seconds < 0 || *end) {
+		if (!clock)
+			return NULL;
+		when = time(NULL);
+	}
+	if (!gmtime_r(&when, &tm) || !strftime(day, sizeof(day), "%Y-%m-%d", &tm))
+		return NULL;
+	return frag_host_strdup(day);
 }

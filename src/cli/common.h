@@ -105,6 +105,10 @@ uint64_t frag_cli_limit(const struct frag_cli *cli, uint64_t total_bytes);
 /* Is this a value for --limit? Errors: FRAG_EUSAGE. */
 int frag_cli_check_limit(const char *text, struct frag_err *err);
 
+/* The day that a page names: that of SOURCE_DATE_EPOCH, as reproducible builds have it; else, where
+ * clock may be asked, today (UTC). In new memory; NULL where neither is, or memory is short. */
+char *frag_cli_day(bool clock);
+
 /* For FRAG_ARG_OWN: a text of settings that some release of PyTorch takes. */
 int frag_cli_set_conf(void *field, const char *arg, struct frag_err *err);
 

@@ -112,6 +112,23 @@ hostile_traces_fail_alone() {
 	test "$(sqlite3 m.sqlite 'SELECT count(*) FROM traces WHERE error IS NULL')" -gt 0
 }
 
+# Files that earlier versions could not take (../shared/repro): each alone, named, within a worker's memory.
+hostile_recordings_fail_alone() {
+	local status=0
+	sweep "$root/../shared/repro" "${traces[4]}" --memory 1G -o r.sqlite > out 2> err || status=$?
+	test $status -eq 3
+	grep -q "amp_big.pickle.xz' failed: .*believable" err && grep -q "x202.cft' failed: .*not possible" err
+	! grep -q $'\x1b' err out
+	test "$(sqlite3 r.sqlite "SELECT count(*) FROM items WHERE status='completed' AND trace IN
+		(SELECT trace FROM traces WHERE name='seeddemo.default')")" -eq 3
+	test "$(sqlite3 r.sqlite 'SELECT count(*) FROM traces')" -eq $(($(ls "$root/../shared/repro" | grep -cv README) + 1))
+}
+
+links_to_recordings_are_followed() {
+	mkdir d && ln -s "${traces[4]}" d/a.cft && ln -s d e
+	sweep e -o l.sqlite | grep -q '^1 traces, 3 results'
+}
+
 usage_errors() {
 	! sweep "${traces[0]}" 2> err && grep -q 'no results file' err
 	! sweep "${traces[0]}" --shard 3/3 -o x 2> err && grep -q 'shard' err
@@ -234,6 +251,22 @@ jobs_without_a_card_say_why() {
 	test $status -eq 1 && grep -q 'the program needs it' out
 }
 
+# What docs/fleet.md shows under "$ command" is what these commands print.
+docs_are_true() {
+	mkdir -p work/variants && ln -s "$root/traces" work/traces && ln -s "$root/docs" work/docs
+	ln -s "$root/../shared" shared
+	awk '/^<!-- checked by tests\/fleet -->/ { on = 1 } on && /^```$/ { exit } on && !/^(<!--|```)/' "$root/docs/fleet.md" > want
+	mkdir bin && ln -s "$program" bin/cufrag
+	grep '^\$ ' want | sed 's/^\$ //' > commands
+	test "$(wc -l < commands)" -eq 3
+	while read -r command; do
+		echo "$ $command"
+		(cd work && PATH=$PWD/../bin:$PATH COLUMNS=200 bash -c "$command")
+	done < commands > got
+	diff want got
+	grep -q 'Our fleet' work/plan/fleet.html && grep -q 'The owner' work/plan/fleet.html && grep -q 'a100\|A100-80' work/plan/jobs.csv
+}
+
 ranks_are_one_job() {
 	cp "${traces[4]}" run.rank0.cft && cp "${traces[2]}" run.rank1.cft
 	sweep run.rank0.cft run.rank1.cft -o r.sqlite && "$program" fleet r.sqlite > out
@@ -244,14 +277,16 @@ check workers same_with_any_number_of_workers
 check order order_does_not_matter
 check shards shards_make_the_whole
 check arrays array_jobs_find_their_shard
-check hostile hostile_traces_fail_alone
+check links links_to_recordings_are_followed
 check usage usage_errors
 check worker killed_worker_is_replaced
 if command -v sqlite3 > /dev/null; then
 	check resume killed_sweep_goes_on
 	check values results_hold_what_replay_says
+	check hostile hostile_traces_fail_alone
+	if [ -d "$root/../shared/repro" ]; then check repro hostile_recordings_fail_alone; else skip repro 'no ../shared/repro here'; fi
 else
-	skip 'resume, values' 'no sqlite3 here'
+	skip 'resume, values, hostile, repro' 'no sqlite3 here'
 fi
 if command -v mpirun > /dev/null && [ -e "$(dirname "$program")/cufrag_mpi.so" ]; then
 	check mpirun mpirun_gives_the_same
@@ -274,6 +309,13 @@ check plan plan_adds_up
 check cards own_cards_and_prices
 check misfits jobs_without_a_card_say_why
 check ranks ranks_are_one_job
+if [ -n "${FRAG_TEST_QUICK:-}" ]; then
+	skip docs 'not among the quick tests'
+elif [ ! -d "$root/../shared/traces/diagnose" ]; then
+	skip docs 'the recordings of docs/fleet.md are not here'
+else
+	check docs docs_are_true
+fi
 
 echo "$passed passed, $failed failed, $skipped skipped"
 [ $failed -eq 0 ]

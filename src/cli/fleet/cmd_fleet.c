@@ -5,7 +5,7 @@
 #include <string.h>
 
 struct options {
-	const char *share, *setting, *title, *author;
+	const char *share, *setting, *title, *author, *date;
 	uint64_t top;
 };
 
@@ -20,6 +20,8 @@ static const struct frag_arg options[] = {
 	  .help = "jobs to print" },
 	{ FRAG_ARG_TEXT, "title", AT(title), .value = "TEXT", .help = "of the page" },
 	{ FRAG_ARG_TEXT, "author", AT(author), .value = "TEXT", .help = "of the page" },
+	{ FRAG_ARG_TEXT, "date", AT(date), .value = "TEXT",
+	  .help = "of the page (default: SOURCE_DATE_EPOCH, else today)" },
 	{ 0 },
 };
 
@@ -71,16 +73,21 @@ static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 {
 	const struct options *o = values;
 	struct frag_fleet f = { .cli = cli, .title = o->title, .author = o->author };
+	char *today = o->date ? NULL : frag_cli_day(true);
 	int rc = frag_catalog_init(&f.catalog, cli->cards, cli->vendor, err);
 
-	if (rc)
+	f.date = o->date ? o->date : today;
+	if (rc) {
+		frag_host_free(today);
 		return rc;
+	}
 	rc = frag_fleet_load(&f, cli->operands[0], err);
 	if (!rc)
 		rc = plan(&f, o, err);
 	if (!rc)
 		rc = show(&f, o, err);
 	frag_fleet_release(&f);
+	frag_host_free(today);
 	return rc;
 }
 

@@ -21,6 +21,7 @@
 #include <stdint.h>
 
 #include "cli/common.h"
+#include "report/text/table.h"
 #include "report/text/textbuf.h"
 
 struct frag_fleet_point {
@@ -55,8 +56,8 @@ struct frag_fleet_choice {
 struct frag_fleet_job {
 	char *name;
 	size_t first_unit, units_count;
-	bool today_recorded;
-	uint64_t bound_bytes; /* of the worst unit */
+	bool today_recorded, estimate; /* estimate: a trace of it was recorded without a GPU */
+	uint64_t bound_bytes;	       /* of the worst unit */
 	struct frag_fleet_choice today, best;
 };
 
@@ -79,9 +80,9 @@ struct frag_fleet {
 	size_t units_count, units_cap;
 	struct frag_fleet_job *jobs; /* by name */
 	size_t jobs_count, jobs_cap;
-	size_t failures;
+	size_t failures, estimates;	    /* traces that failed; jobs that are estimates */
 	struct frag_fleet_pack today, best; /* sharing under today's settings and the best ones */
-	const char *title, *author;
+	const char *title, *author, *date;
 };
 
 int frag_fleet_load(struct frag_fleet *f, const char *path, struct frag_err *err);
@@ -91,12 +92,32 @@ void frag_fleet_release(struct frag_fleet *f);
 void frag_fleet_advise(struct frag_fleet *f, const char *only);
 /* Cards and money per hour of all jobs; price: 0 where a card has none. */
 struct frag_fleet_sum {
-	size_t cards, jobs_without, moved;
+	size_t cards, jobs_without;
+	size_t moved, gained; /* jobs on a smaller card than today; on one where none took them */
 	uint64_t reserved_bytes, card_bytes;
-	double price;
+	uint64_t card_bytes_saved; /* by those that moved */
+	double price, price_saved;
 	bool priced;
 };
 struct frag_fleet_sum frag_fleet_sum(const struct frag_fleet *f, bool best);
+
+/* What the worst unit of a job needs under a policy; false: it does not run under it, *need 0. */
+bool frag_fleet_need(const struct frag_fleet *f, const struct frag_fleet_job *job, size_t policy,
+		     uint64_t *need);
+/* What a choice leaves free on its card beside the context; 0 without a card. */
+uint64_t frag_fleet_headroom(const struct frag_fleet_choice *c);
+/* Does a job's choice fit this card, with what has to stay free? */
+bool frag_fleet_fits(const struct frag_fleet *f, const struct frag_fleet_choice *c,
+		     const struct frag_gpu *card);
+/* One policy for the whole fleet; a job that was not swept under it, or was refused memory, stays as
+ * it is. */
+struct frag_fleet_setting {
+	size_t tried, moved, refused; /* jobs swept; that a smaller card then does; refused */
+	uint64_t reserved_bytes;
+	int64_t card_bytes_saved;
+	double price_saved; /* an hour, where all cards in question have a price */
+};
+struct frag_fleet_setting frag_fleet_setting(const struct frag_fleet *f, size_t policy);
 
 /* share NULL: the card of the catalogue that needs the least money, or memory, for all. */
 int frag_fleet_share(struct frag_fleet *f, const struct frag_gpu *share, struct frag_err *err);
@@ -108,6 +129,12 @@ int frag_fleet_csv(const struct frag_fleet *f, const char *path, struct frag_err
 int frag_fleet_json(const struct frag_fleet *f, struct frag_err *err);
 /* One sentence: what to do and what it saves. */
 void frag_fleet_answer(const struct frag_fleet *f, struct frag_text *out);
+/* Cards and money today, then, and shared: a line each. */
+void frag_fleet_sums(const struct frag_fleet *f, struct frag_text *out);
+/* What one setting for all would do: a row each. */
+void frag_fleet_settings(const struct frag_fleet *f, struct frag_table *t);
+/* A line for every job that fits nowhere: why. */
+void frag_fleet_misfits(const struct frag_fleet *f, struct frag_text *out);
 int frag_fleet_page(const struct frag_fleet *f, const char *dir, struct frag_err *err);
 
 #endif

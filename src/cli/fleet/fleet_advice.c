@@ -4,16 +4,17 @@
 
 #include <string.h>
 
-/* What the worst unit of a job needs under a policy; false: it does not run under it. */
-static bool job_need(const struct frag_fleet *f, const struct frag_fleet_job *job, size_t policy,
+bool frag_fleet_need(const struct frag_fleet *f, const struct frag_fleet_job *job, size_t policy,
 		     uint64_t *need)
 {
 	*need = 0;
 	for (size_t i = 0; i < job->units_count; i++) {
 		const struct frag_fleet_use *u = &f->units[job->first_unit + i].uses[policy];
 
-		if (!u->seen || !u->completed)
+		if (!u->seen || !u->completed) {
+			*need = 0;
 			return false;
+		}
 		*need = FRAG_MAX(*need, u->reserved_bytes);
 	}
 	return true;
@@ -24,7 +25,7 @@ static struct frag_fleet_choice choose(const struct frag_fleet *f, const struct 
 {
 	struct frag_fleet_choice c = { .policy = policy };
 
-	if (job_need(f, job, policy, &c.need_bytes))
+	if (frag_fleet_need(f, job, policy, &c.need_bytes))
 		c.card = frag_catalog_pick(&f->catalog, c.need_bytes, &f->cli->headroom);
 	return c;
 }
@@ -86,7 +87,60 @@ struct frag_fleet_sum frag_fleet_sum(const struct frag_fleet *f, bool best)
 		for (size_t i = 0; i < job->units_count; i++)
 			s.reserved_bytes +=
 				f->units[job->first_unit + i].uses[c->policy].reserved_bytes;
-		s.moved += best && job->best.card != job->today.card;
+		if (!best || job->best.card == job->today.card)
+			continue;
+		if (!job->today.card) {
+			s.gained++;
+			continue;
+		}
+		s.moved++;
+		if (job->today.card->total_bytes > c->card->total_bytes)
+			s.card_bytes_saved += job->units_count *
+					      (job->today.card->total_bytes - c->card->total_bytes);
+		s.price_saved += (double)job->units_count *
+				 (job->today.card->price_per_hour - c->card->price_per_hour);
+	}
+	return s;
+}
+
+uint64_t frag_fleet_headroom(const struct frag_fleet_choice *c)
+{
+	return c->card ? c->card->total_bytes - c->card->context_bytes - c->need_bytes : 0;
+}
+
+bool frag_fleet_fits(const struct frag_fleet *f, const struct frag_fleet_choice *c,
+		     const struct frag_gpu *card)
+{
+	return c->need_bytes && c->need_bytes <= frag_gpu_room(card, &f->cli->headroom);
+}
+
+struct frag_fleet_setting frag_fleet_setting(const struct frag_fleet *f, size_t policy)
+{
+	struct frag_fleet_setting s = { 0 };
+
+	for (size_t j = 0; j < f->jobs_count; j++) {
+		const struct frag_fleet_job *job = &f->jobs[j];
+		struct frag_fleet_choice c = choose(f, job, policy);
+		bool runs = c.need_bytes > 0;
+		bool tried = f->units[job->first_unit].uses[policy].seen;
+
+		s.tried += tried;
+		s.refused += tried && !runs;
+		for (size_t i = 0; i < job->units_count; i++)
+			s.reserved_bytes += f->units[job->first_unit + i]
+						    .uses[runs ? policy : job->today.policy]
+						    .reserved_bytes;
+		if (!c.card || (job->today.card && !cheaper(c.card, job->today.card)))
+			continue;
+		s.moved++; /* to a smaller card, or from none to one */
+		if (!job->today.card)
+			continue;
+		s.card_bytes_saved +=
+			(int64_t)job->units_count *
+			((int64_t)job->today.card->total_bytes - (int64_t)c.card->total_bytes);
+		if (c.card->price_per_hour > 0)
+			s.price_saved += (double)job->units_count *
+					 (job->today.card->price_per_hour - c.card->price_per_hour);
 	}
 	return s;
 }

@@ -57,7 +57,8 @@ static int policy_index(struct frag_fleet *f, const char *text, size_t *out, str
 struct seen {
 	char *job, *label;
 	size_t policy;
-	bool recorded, completed;
+	size_t order; /* as they came: the largest card first */
+	bool recorded, completed, estimate;
 	uint64_t reserved, bound, driver_ns, start_us, duration_us;
 	struct frag_fleet_point *curve;
 	size_t curve_count;
@@ -108,6 +109,8 @@ static int take_row(void *ctx, const struct frag_store_row *r)
 		.label = frag_host_strdup(label),
 		.recorded = r->recorded,
 		.completed = r->completed,
+		.estimate = r->estimate,
+		.order = l->count,
 		.reserved = r->peak_reserved_bytes,
 		.bound = r->lower_bound_bytes,
 		.driver_ns = r->modelled_ns,
@@ -128,7 +131,9 @@ static int by_job(const void *x, const void *y)
 
 	if (!order)
 		order = strcmp(a->label, b->label);
-	return order ? order : (a->policy > b->policy) - (a->policy < b->policy);
+	if (!order)
+		order = (a->policy > b->policy) - (a->policy < b->policy);
+	return order ? order : (a->order > b->order) - (a->order < b->order);
 }
 
 /* ---- jobs ---------------------------------------------------------------------------- */
@@ -167,6 +172,8 @@ static int add_row(struct frag_fleet *f, struct seen *row, bool new_job, bool ne
 	if (new_unit)
 		FRAG_TRY(add_unit(f, row, err));
 	job = &f->jobs[f->jobs_count - 1];
+	f->estimates += row->estimate && !job->estimate;
+	job->estimate |= row->estimate;
 	use = &f->units[f->units_count - 1].uses[row->policy];
 	if (use->seen) /* the same on a smaller card */
 		return 0;

@@ -11,7 +11,6 @@
 #include "report/charts/plot.h"
 #include "report/charts/svg.h"
 #include "report/page/html.h"
-#include "report/text/table.h"
 
 /* ---- data of the charts ------------------------------------------------------------------ */
 
@@ -85,21 +84,6 @@ static void cards_csv(const struct frag_fleet *f, struct frag_text *t)
 			       cards_used(f, NULL, true), f->best.card ? f->best.left_out : 0);
 }
 
-/* What the fleet would reserve if every job ran under policy p; where a job cannot, as today. */
-static uint64_t all_under(const struct frag_fleet *f, size_t p)
-{
-	uint64_t sum = 0;
-
-	for (size_t i = 0; i < f->units_count; i++) {
-		const struct frag_fleet_use *u = &f->units[i].uses[p];
-
-		if (!u->seen || !u->completed)
-			u = &f->units[i].uses[f->jobs[f->units[i].job].today.policy];
-		sum += u->reserved_bytes;
-	}
-	return sum;
-}
-
 static uint64_t all_today(const struct frag_fleet *f, bool live)
 {
 	uint64_t sum = 0;
@@ -122,13 +106,17 @@ static void settings_csv(const struct frag_fleet *f, struct frag_text *t, struct
 	frag_text_addf(t, "setting,reserved_bytes,live_bytes\ntoday,%llu,%llu\n",
 		       (unsigned long long)all_today(f, false), live);
 	for (size_t p = 0; p < f->policies_count; p++) {
+		if (2 * frag_fleet_setting(f, p).tried < f->jobs_count)
+			continue;
 		frag_text_add_csv(t, f->policies[p]);
-		frag_text_addf(t, ",%llu,%llu\n", (unsigned long long)all_under(f, p), live);
-		if (all_under(f, p) < all_under(f, best))
+		frag_text_addf(t, ",%llu,%llu\n",
+			       (unsigned long long)frag_fleet_setting(f, p).reserved_bytes, live);
+		if (frag_fleet_setting(f, p).reserved_bytes <
+		    frag_fleet_setting(f, best).reserved_bytes)
 			best = p;
 	}
 	frag_text_addf(title, "%s everywhere would reserve ", f->policies[best]);
-	frag_text_add_bytes(title, all_under(f, best));
+	frag_text_add_bytes(title, frag_fleet_setting(f, best).reserved_bytes);
 	frag_text_add(title, " of today's ");
 	frag_text_add_bytes(title, all_today(f, false));
 }
@@ -199,6 +187,8 @@ static int charts(const struct frag_fleet *f, const char *dir, struct frag_text 
 			       (double)FRAG_MAX(all_today(f, false), 1u));
 	frag_text_addf(&figs[1].title, "%zu of %zu jobs move to a smaller card", then.moved,
 		       f->jobs_count);
+	if (then.gained)
+		frag_text_addf(&figs[1].title, ", %zu fit one only so", then.gained);
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(figs); i++) {
 		if (!rc)
 			rc = draw(&figs[i], dir, f->cli->threads, page, err);
@@ -220,6 +210,7 @@ static void jobs_html(const struct frag_fleet *f, struct frag_text *page)
 		{ "card today", "", true, "the cheapest that takes it, with headroom" },
 		{ "reserved then", "", false, "with the setting of the plan" },
 		{ "card then", "", true, "" },
+		{ "headroom", "", false, "what stays free on that card beside the context" },
 		{ "setting", "", true, "" },
 	};
 	struct frag_table t = { 0 };
@@ -237,6 +228,10 @@ static void jobs_html(const struct frag_fleet *f, struct frag_text *page)
 		frag_table_cell(&t, "%s", j->today.card ? j->today.card->name : "none");
 		frag_table_cell(&t, "%s", frag_format_bytes(j->best.need_bytes, c, sizeof(c)));
 		frag_table_cell(&t, "%s", j->best.card ? j->best.card->name : "none");
+		frag_table_cell(&t, "%s",
+				j->best.card ? frag_format_bytes(frag_fleet_headroom(&j->best), c,
+								 sizeof(c))
+					     : "-");
 		frag_table_cell(&t, "%s", f->policies[j->best.policy]);
 	}
 	frag_table_html(&t, SIZE_MAX, page);
@@ -265,16 +260,80 @@ static void method_html(const struct frag_fleet *f, struct frag_text *page)
 		frag_text_addf(page,
 			       "<p>%zu traces of the sweep failed and are in no figure.</p>\n",
 			       f->failures);
+	if (f->estimates)
+		frag_text_addf(page,
+			       "<p>%zu of the jobs were recorded without a GPU: what they need "
+			       "is an estimate.</p>\n",
+			       f->estimates);
 }
 
-static void command_html(const struct frag_fleet *f, struct frag_text *page)
+/* Lines of text as a list; nothing where there are none. */
+static void list_html(const struct frag_text *lines, struct frag_text *page)
 {
-	frag_text_add(page, "<p>Made by <code>cufrag");
-	for (int i = 0; i < f->cli->argc; i++) {
-		frag_text_add(page, " ");
-		frag_text_add_html(page, f->cli->argv[i]);
+	const char *line = frag_text_str(lines);
+
+	frag_text_add(page, *line ? "<ul>\n" : "");
+	while (*line) {
+		int n = (int)strcspn(line, "\n");
+		struct frag_text one = { 0 };
+
+		frag_text_addf(&one, "%.*s", n, line);
+		frag_text_add(page, "<li>");
+		frag_text_add_html(page, frag_text_str(&one));
+		frag_text_add(page, "</li>\n");
+		frag_text_release(&one);
+		line += n + (line[n] == '\n');
 	}
-	frag_text_add(page, "</code></p>\n");
+	frag_text_add(page, lines->len ? "</ul>\n" : "");
+}
+
+static void tables_html(const struct frag_fleet *f, struct frag_text *page)
+{
+	struct frag_text sums = { 0 }, misfits = { 0 };
+	struct frag_table settings = { 0 };
+
+	frag_fleet_sums(f, &sums);
+	frag_text_add(page, "<h2>Cards</h2>\n");
+	list_html(&sums, page);
+	frag_text_add(page, "<h2>One setting for all</h2>\n");
+	frag_fleet_settings(f, &settings);
+	frag_table_html(&settings, SIZE_MAX, page);
+	frag_text_add(page, "<h2>Jobs</h2>\n");
+	jobs_html(f, page);
+	frag_fleet_misfits(f, &misfits);
+	list_html(&misfits, page);
+	frag_table_release(&settings);
+	frag_text_release(&misfits);
+	frag_text_release(&sums);
+}
+
+static void fact_html(const char *name, const char *text, const char *tag, struct frag_text *page)
+{
+	if (!text)
+		return;
+	frag_text_addf(page, "<dt>%s</dt><dd><%s>", name, tag);
+	frag_text_add_html(page, text);
+	frag_text_addf(page, "</%s></dd>\n", tag);
+}
+
+static void head_html(const struct frag_fleet *f, const char *title, struct frag_text *page)
+{
+	struct frag_text command = { 0 };
+
+	frag_text_add(&command, "cufrag");
+	for (int i = 0; i < f->cli->argc; i++) {
+		frag_text_add(&command, " ");
+		frag_text_add_shell(&command, f->cli->argv[i]);
+	}
+	frag_text_add(page, "<header>\n<p class=\"kicker\">cufrag fleet</p>\n<h1>");
+	frag_text_add_html(page, title);
+	frag_text_add(page, "</h1>\n<p class=\"question\">Which cards, how many, with which "
+			    "settings?</p>\n<dl class=\"facts\">\n");
+	fact_html("Author", f->author, "span", page);
+	fact_html("Date", f->date, "span", page);
+	fact_html("Command", frag_text_str(&command), "code", page);
+	frag_text_add(page, "</dl>\n</header>\n");
+	frag_text_release(&command);
 }
 
 static int write_page(const struct frag_fleet *f, const char *dir, struct frag_text *page,
@@ -301,22 +360,13 @@ int frag_fleet_page(const struct frag_fleet *f, const char *dir, struct frag_err
 	if (rc)
 		return rc;
 	frag_html_begin(title, &page);
-	frag_text_add(&page, "<h1>");
-	frag_text_add_html(&page, title);
-	frag_text_add(&page, "</h1>\n");
-	if (f->author) {
-		frag_text_add(&page, "<p>");
-		frag_text_add_html(&page, f->author);
-		frag_text_add(&page, "</p>\n");
-	}
+	head_html(f, title, &page);
 	frag_fleet_answer(f, &answer);
 	frag_text_add(&answer, ".");
 	frag_html_answer(&answer, &page);
 	rc = charts(f, dir, &page, err);
-	frag_text_add(&page, "<h2>Jobs</h2>\n");
-	jobs_html(f, &page);
+	tables_html(f, &page);
 	method_html(f, &page);
-	command_html(f, &page);
 	frag_html_end(&page);
 	if (!rc)
 		rc = write_page(f, dir, &page, err);

@@ -7,8 +7,6 @@
 
 #include <frag/opt.h>
 
-#include "report/text/table.h"
-
 static const char *size_text(uint64_t bytes, char buf[32])
 {
 	return frag_format_bytes(bytes, buf, 32);
@@ -35,11 +33,15 @@ void frag_fleet_answer(const struct frag_fleet *f, struct frag_text *out)
 	frag_text_addf(out, " to a smaller card by %s setting", then.moved == 1 ? "its" : "their");
 	if (then.moved && now.priced && then.priced)
 		frag_text_addf(out, ", which saves %.2f of %.2f an hour (%.0f %%)",
-			       now.price - then.price, now.price,
-			       100 * (now.price - then.price) / now.price);
+			       then.price_saved, now.price, 100 * then.price_saved / now.price);
 	else if (then.moved)
 		frag_text_addf(out, ", and %.0f %% less card memory does the same work",
-			       100 * (1 - (double)then.card_bytes / (double)now.card_bytes));
+			       100 * (double)then.card_bytes_saved / (double)now.card_bytes);
+	if (then.gained) {
+		frag_text_add(out, "; ");
+		add_count(out, then.gained, "job fits a card only by its setting",
+			  "jobs fit a card only by their setting");
+	}
 	if (f->best.card && f->best.cards) {
 		frag_text_add(out, "; sharing would put ");
 		add_count(out, f->best.units, "rank", "ranks");
@@ -141,33 +143,94 @@ static void add_pack(const struct frag_fleet_pack *p, const char *what, struct f
 	frag_text_add(out, "\n");
 }
 
-/* Why a job fits nowhere: one line each. */
-static void add_misfits(const struct frag_fleet *f, struct frag_text *out)
+void frag_fleet_sums(const struct frag_fleet *f, struct frag_text *out)
 {
-	char a[32], b[32];
+	struct frag_fleet_sum now = frag_fleet_sum(f, false), then = frag_fleet_sum(f, true);
+
+	add_sum(&now, "today", out);
+	add_sum(&then, "then", out);
+	add_pack(&f->today, "shared now", out);
+	add_pack(&f->best, "shared", out);
+}
+
+void frag_fleet_settings(const struct frag_fleet *f, struct frag_table *t)
+{
+	static const struct frag_table_column columns[] = {
+		{ "one setting for all", "", true, "" }, { "reserved", "", false, "" },
+		{ "jobs swept", "", false, "" },	 { "refused", "", false, "" },
+		{ "to a smaller card", "", false, "" },	 { "card memory saved", "", false, "" },
+		{ "saved an hour", "", false, "" },
+	};
+	bool priced = frag_fleet_sum(f, false).priced;
+	char a[32];
+
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(columns); i++)
+		if (priced || i != 6)
+			frag_table_column(t, &columns[i]);
+	for (size_t p = 0; p < f->policies_count; p++) {
+		struct frag_fleet_setting s = frag_fleet_setting(f, p);
+
+		if (2 * s.tried < f->jobs_count)
+			continue; /* what few jobs were recorded with says nothing on all */
+		frag_table_cell(t, "%s", f->policies[p]);
+		frag_table_cell(t, "%s", size_text(s.reserved_bytes, a));
+		frag_table_cell(t, "%zu", s.tried);
+		frag_table_cell(t, "%zu", s.refused);
+		frag_table_cell(t, "%zu", s.moved);
+		frag_table_cell(t, "%s%s", s.card_bytes_saved < 0 ? "-" : "",
+				size_text((uint64_t)llabs(s.card_bytes_saved), a));
+		if (priced)
+			frag_table_cell(t, "%.2f", s.price_saved);
+	}
+}
+
+/* The policy under which a job needs least; SIZE_MAX: it ran under none. */
+static size_t least_need(const struct frag_fleet *f, const struct frag_fleet_job *job,
+			 uint64_t *need)
+{
+	size_t least = SIZE_MAX;
+
+	*need = UINT64_MAX;
+	for (size_t p = 0; p < f->policies_count; p++) {
+		uint64_t bytes;
+
+		if (frag_fleet_need(f, job, p, &bytes) && bytes < *need) {
+			*need = bytes;
+			least = p;
+		}
+	}
+	return least;
+}
+
+void frag_fleet_misfits(const struct frag_fleet *f, struct frag_text *out)
+{
+	char a[32], b[32], c[32];
 	uint64_t room = 0;
 
 	for (size_t i = 0; i < f->catalog.count; i++)
 		room = FRAG_MAX(room, frag_gpu_room(f->catalog.cards[i], &f->cli->headroom));
 	for (size_t j = 0; j < f->jobs_count; j++) {
 		const struct frag_fleet_job *job = &f->jobs[j];
+		uint64_t need;
+		size_t least;
 
 		if (job->best.card)
 			continue;
+		least = least_need(f, job, &need);
 		frag_text_addf(out, "no card for %s: ", job->name);
 		if (job->bound_bytes > room)
 			frag_text_addf(out,
 				       "its worst rank holds %s at once, the largest card leaves "
-				       "it "
-				       "%s: the program needs it\n",
+				       "it %s: the program needs it\n",
 				       size_text(job->bound_bytes, a), size_text(room, b));
-		else if (job->best.need_bytes > room)
+		else if (least != SIZE_MAX)
 			frag_text_addf(out,
-				       "it reserves %s, the largest card leaves it %s; %s of that "
-				       "are "
-				       "live: other settings may do\n",
-				       size_text(job->best.need_bytes, a), size_text(room, b),
-				       size_text(job->bound_bytes, (char[32]){ 0 }));
+				       "it reserves %s under %s, the least of the sweep, the "
+				       "largest "
+				       "card leaves it %s; %s of that are live: other settings "
+				       "may do\n",
+				       size_text(need, a), f->policies[least], size_text(room, b),
+				       size_text(job->bound_bytes, c));
 		else
 			frag_text_add(out,
 				      "it was refused memory in the sweep; sweep it on a larger "
@@ -177,7 +240,7 @@ static void add_misfits(const struct frag_fleet *f, struct frag_text *out)
 
 int frag_fleet_print(const struct frag_fleet *f, size_t rows_max, struct frag_err *err)
 {
-	struct frag_fleet_sum now = frag_fleet_sum(f, false), then = frag_fleet_sum(f, true);
+	struct frag_table settings = { 0 };
 	struct frag_text out = { 0 };
 	int rc;
 
@@ -190,14 +253,21 @@ int frag_fleet_print(const struct frag_fleet *f, size_t rows_max, struct frag_er
 	frag_text_add(&out, ".\n\n");
 	rc = jobs_table(f, rows_max, &out, err);
 	frag_text_add(&out, "\n");
-	add_sum(&now, "today", &out);
-	add_sum(&then, "then", &out);
-	add_pack(&f->today, "shared now", &out);
-	add_pack(&f->best, "shared", &out);
-	add_misfits(f, &out);
+	frag_fleet_sums(f, &out);
+	frag_text_add(&out, "\n");
+	frag_fleet_settings(f, &settings);
+	frag_table_print(&settings, &out);
+	frag_table_release(&settings);
+	frag_text_add(&out, "\n");
+	frag_fleet_misfits(f, &out);
 	if (f->failures)
 		frag_text_addf(&out, "%zu traces of the sweep failed and are in no figure here\n",
 			       f->failures);
+	if (f->estimates)
+		frag_text_addf(&out,
+			       "%zu jobs were recorded without a GPU: what they need is an "
+			       "estimate\n",
+			       f->estimates);
 	frag_text_add(&out,
 		      "not known here: compute, bandwidth, how jobs on one card slow each other; "
 		      "memory outside of the allocator but for the context\n");
@@ -211,13 +281,28 @@ int frag_fleet_print(const struct frag_fleet *f, size_t rows_max, struct frag_er
 
 /* ---- CSV and JSON --------------------------------------------------------------------------- */
 
+/* The cards that a choice fits, separated by semicolons, as one field. */
+static void add_fits(const struct frag_fleet *f, const struct frag_fleet_choice *c,
+		     struct frag_text *out)
+{
+	struct frag_text list = { 0 };
+
+	for (size_t i = 0; i < f->catalog.count; i++)
+		if (frag_fleet_fits(f, c, f->catalog.cards[i]))
+			frag_text_addf(&list, "%s%s", list.len ? ";" : "",
+				       f->catalog.cards[i]->name);
+	frag_text_add_csv(out, frag_text_str(&list));
+	frag_text_release(&list);
+}
+
 int frag_fleet_csv(const struct frag_fleet *f, const char *path, struct frag_err *err)
 {
 	struct frag_text t = { 0 };
 	int rc;
 
 	frag_text_add(&t, "job,ranks,bound_bytes,today_policy,today_bytes,today_card,best_policy,"
-			  "best_bytes,best_card,today_price_per_hour,best_price_per_hour\n");
+			  "best_bytes,best_card,today_price_per_hour,best_price_per_hour,"
+			  "today_headroom_bytes,best_headroom_bytes,best_fits,estimate\n");
 	for (size_t i = 0; i < f->jobs_count; i++) {
 		const struct frag_fleet_job *j = &f->jobs[i];
 		const struct frag_fleet_choice *choices[] = { &j->today, &j->best };
@@ -237,7 +322,12 @@ int frag_fleet_csv(const struct frag_fleet *f, const char *path, struct frag_err
 			if (price > 0)
 				frag_text_add_number(&t, price * (double)j->units_count);
 		}
-		frag_text_add(&t, "\n");
+		for (size_t k = 0; k < 2; k++)
+			frag_text_addf(&t, ",%llu",
+				       (unsigned long long)frag_fleet_headroom(choices[k]));
+		frag_text_add(&t, ",");
+		add_fits(f, &j->best, &t);
+		frag_text_addf(&t, ",%d\n", j->estimate);
 	}
 	rc = frag_text_check(&t, err);
 	if (!rc)
@@ -248,9 +338,16 @@ int frag_fleet_csv(const struct frag_fleet *f, const char *path, struct frag_err
 
 static json_t *choice_json(const struct frag_fleet *f, const struct frag_fleet_choice *c)
 {
-	return json_pack("{s:s, s:I, s:o}", "policy", f->policies[c->policy], "need_bytes",
-			 (json_int_t)c->need_bytes, "card",
-			 c->card ? json_string(c->card->name) : json_null());
+	json_t *fits = json_array();
+
+	for (size_t i = 0; i < f->catalog.count; i++)
+		if (frag_fleet_fits(f, c, f->catalog.cards[i]))
+			json_array_append_new(fits, json_string(f->catalog.cards[i]->name));
+	return json_pack("{s:s, s:I, s:o, s:o, s:o}", "policy", f->policies[c->policy],
+			 "need_bytes", (json_int_t)c->need_bytes, "card",
+			 c->card ? json_string(c->card->name) : json_null(), "headroom_bytes",
+			 c->card ? json_integer((json_int_t)frag_fleet_headroom(c)) : json_null(),
+			 "fits", fits);
 }
 
 static json_t *pack_json(const struct frag_fleet_pack *p)
@@ -273,6 +370,25 @@ static json_t *sum_json(const struct frag_fleet_sum *s)
 			 s->priced ? json_real(s->price) : json_null());
 }
 
+static json_t *settings_json(const struct frag_fleet *f)
+{
+	json_t *list = json_array();
+
+	for (size_t p = 0; p < f->policies_count; p++) {
+		struct frag_fleet_setting s = frag_fleet_setting(f, p);
+
+		json_array_append_new(list, json_pack("{s:s, s:I, s:I, s:I, s:f, s:I, s:I}",
+						      "policy", f->policies[p], "reserved_bytes",
+						      (json_int_t)s.reserved_bytes, "jobs_moved",
+						      (json_int_t)s.moved, "card_bytes_saved",
+						      (json_int_t)s.card_bytes_saved,
+						      "price_per_hour_saved", s.price_saved,
+						      "jobs_tried", (json_int_t)s.tried,
+						      "jobs_refused", (json_int_t)s.refused));
+	}
+	return list;
+}
+
 int frag_fleet_json(const struct frag_fleet *f, struct frag_err *err)
 {
 	struct frag_fleet_sum now = frag_fleet_sum(f, false), then = frag_fleet_sum(f, true);
@@ -284,15 +400,16 @@ int frag_fleet_json(const struct frag_fleet *f, struct frag_err *err)
 
 		ok = !json_array_append_new(
 			jobs,
-			json_pack("{s:s, s:I, s:I, s:o, s:o}", "job", j->name, "ranks",
-				  (json_int_t)j->units_count, "lower_bound_bytes",
-				  (json_int_t)j->bound_bytes, "today", choice_json(f, &j->today),
-				  "best", choice_json(f, &j->best)));
+			json_pack("{s:s, s:b, s:I, s:I, s:o, s:o}", "job", j->name, "estimate",
+				  j->estimate, "ranks", (json_int_t)j->units_count,
+				  "lower_bound_bytes", (json_int_t)j->bound_bytes, "today",
+				  choice_json(f, &j->today), "best", choice_json(f, &j->best)));
 	}
 	ok = ok && !json_object_set_new(root, "today", sum_json(&now)) &&
 	     !json_object_set_new(root, "best", sum_json(&then)) &&
 	     !json_object_set_new(root, "shared_today", pack_json(&f->today)) &&
 	     !json_object_set_new(root, "shared_best", pack_json(&f->best)) &&
+	     !json_object_set_new(root, "settings", settings_json(f)) &&
 	     !json_object_set(root, "jobs", jobs);
 	json_decref(jobs);
 	if (!ok) {

@@ -10,6 +10,7 @@
 #include <frag/policy.h>
 #include <frag/trace.h>
 
+#include "cli/sweep/sweep_columns.h"
 #include "list.h"
 
 #define CUDA_DEVICES_MAX 64
@@ -52,22 +53,32 @@ static void add_gpus(struct sink *s)
 	}
 }
 
+static void add_metric(struct sink *s, const char *name, const char *unit, const char *help)
+{
+	frag_table_cell(&s->table, "%s", name);
+	frag_table_cell(&s->table, "%s", *unit ? unit : "-");
+	frag_table_cell(&s->table, "%s", help);
+	json_array_append_new(
+		s->array, json_pack("{s:s, s:s, s:s}", "name", name, "unit", unit, "help", help));
+}
+
+/* What a replay gives, then what else is a column in the results of a sweep. */
 static void add_metrics(struct sink *s)
 {
 	static const char *const names[] = { "metric", "unit", "meaning" };
 	const struct frag_metric_info *list;
+	struct frag_column c;
 	size_t n;
 
 	frag_list_heads(&s->table, FRAG_ARRAY_LEN(names), 0, names);
 	list = frag_metric_list(&n);
-	for (size_t i = 0; i < n; i++) {
-		frag_table_cell(&s->table, "%s", list[i].name);
-		frag_table_cell(&s->table, "%s", *list[i].unit ? list[i].unit : "-");
-		frag_table_cell(&s->table, "%s", list[i].help);
-		json_array_append_new(s->array,
-				      json_pack("{s:s, s:s, s:s}", "name", list[i].name, "unit",
-						list[i].unit, "help", list[i].help));
-	}
+	for (size_t i = 0; i < n; i++)
+		add_metric(s, list[i].name, list[i].unit, list[i].help);
+	for (size_t i = 0; (c = frag_sweep_trace_column(i)).name; i++)
+		add_metric(s, c.name, c.unit, c.help);
+	for (size_t i = 0; (c = frag_sweep_item_column(i)).name; i++)
+		if (!c.metric && strcmp(c.name, "trace") != 0) /* a column of both */
+			add_metric(s, c.name, c.unit, c.help);
 }
 
 static void add_formats(struct sink *s)

@@ -3,36 +3,16 @@
 #include "session.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "cli/common.h"
 #include "report/text/textbuf.h"
 
-static char *text_of_day(time_t when)
-{
-	char day[40];
-	struct tm tm;
-
-	if (!gmtime_r(&when, &tm) || !strftime(day, sizeof(day), "%Y-%m-%d", &tm))
-		return NULL;
-	return frag_host_strdup(day);
-}
-
-/*
- * --date; else SOURCE_DATE_EPOCH, as reproducible builds have it; else today (UTC). With --no-host,
- * which leaves out all that differs from run to run, the clock is not asked.
- */
+/* With --no-host, which leaves out all that differs from run to run, the clock is not asked. */
 void frag_session_date(struct frag_session *s)
 {
-	const char *epoch = getenv("SOURCE_DATE_EPOCH");
-	char *end;
-	long long seconds = epoch && *epoch ? strtoll(epoch, &end, 10) : -1;
-
-	if (!s->date && seconds >= 0 && !*end)
-		s->date_text = text_of_day((time_t)seconds);
-	else if (!s->date && !s->omit_host)
-		s->date_text = text_of_day(time(NULL));
+	if (!s->date)
+		s->date_text = frag_cli_day(!s->omit_host);
 	s->report.date = s->date ? s->date : s->date_text;
 	s->report.title = s->title;
 	s->report.author = s->author;

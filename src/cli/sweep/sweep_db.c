@@ -12,66 +12,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <frag/metrics.h>
-
 #include "report/text/textbuf.h"
 
 #define SCHEMA "1"
-
-/* Columns: name and type. Of items the metrics come behind, then the last ones. */
-struct column {
-	const char *name, *type;
-};
-static const struct column trace_columns[] = {
-	{ "path", "TEXT NOT NULL" }, { "trace", "TEXT NOT NULL" }, { "name", "TEXT" },
-	{ "format", "TEXT" },	     { "settings", "TEXT" },	   { "devices", "INTEGER" },
-	{ "events", "INTEGER" },     { "start_us", "INTEGER" },	   { "duration_us", "INTEGER" },
-	{ "estimate", "INTEGER" },   { "error", "TEXT" },
-};
-static const struct column item_columns[] = {
-	{ "item", "TEXT NOT NULL" },
-	{ "trace", "TEXT NOT NULL" },
-	{ "device", "INTEGER" },
-	{ "policy", "TEXT" },
-	{ "recorded", "INTEGER" },
-	{ "gpu", "TEXT" },
-	{ "\"limit\"", "TEXT" },
-	{ "capacity_bytes", "INTEGER" },
-	{ "context_bytes", "INTEGER" },
-	{ "status", "TEXT" },
-	{ "message", "TEXT" },
-	{ "first_oom_event", "INTEGER" },
-	{ "first_oom_bytes", "INTEGER" },
-	{ "min_capacity_bytes", "INTEGER" },
-	{ "safe_capacity_bytes", "INTEGER" },
-};
-
-const char *frag_db_trace_column(size_t i, const char **type)
-{
-	if (i >= FRAG_ARRAY_LEN(trace_columns))
-		return NULL;
-	*type = trace_columns[i].type;
-	return trace_columns[i].name;
-}
-
-/* The list above, the metrics, the curve. */
-const char *frag_db_item_column(size_t i, const char **type)
-{
-	static const size_t fixed = FRAG_ARRAY_LEN(item_columns);
-	size_t count;
-	const struct frag_metric_info *m = frag_metric_list(&count);
-
-	if (i < fixed) {
-		*type = item_columns[i].type;
-		return item_columns[i].name;
-	}
-	if (i < fixed + count) {
-		*type = m[i - fixed].type == FRAG_METRIC_T_U64 ? "INTEGER" : "REAL";
-		return m[i - fixed].name;
-	}
-	*type = "TEXT";
-	return i == fixed + count ? "curve" : NULL;
-}
 
 int frag_db_fail(const struct frag_store *s, int code, struct frag_err *err)
 {
@@ -91,17 +34,17 @@ int frag_db_exec(struct frag_store *s, const char *sql, struct frag_err *err)
 static int create_tables(struct frag_store *s, struct frag_err *err)
 {
 	struct frag_text t = { 0 };
-	const char *name, *type;
+	struct frag_column c;
 	int rc;
 
 	frag_text_add(&t,
 		      "CREATE TABLE IF NOT EXISTS sweep(key TEXT PRIMARY KEY, value TEXT) WITHOUT "
 		      "ROWID;CREATE TABLE IF NOT EXISTS traces(");
-	for (size_t i = 0; i < FRAG_ARRAY_LEN(trace_columns); i++)
-		frag_text_addf(&t, "%s %s, ", trace_columns[i].name, trace_columns[i].type);
+	for (size_t i = 0; (c = frag_sweep_trace_column(i)).name; i++)
+		frag_text_addf(&t, "\"%s\" %s, ", c.name, c.type);
 	frag_text_add(&t, "PRIMARY KEY(path)) WITHOUT ROWID;CREATE TABLE IF NOT EXISTS items(");
-	for (size_t i = 0; (name = frag_db_item_column(i, &type)); i++)
-		frag_text_addf(&t, "%s %s, ", name, type);
+	for (size_t i = 0; (c = frag_sweep_item_column(i)).name; i++)
+		frag_text_addf(&t, "\"%s\" %s, ", c.name, c.type);
 	frag_text_add(&t, "PRIMARY KEY(item)) WITHOUT ROWID;"
 			  "INSERT OR IGNORE INTO sweep VALUES('schema','" SCHEMA "');");
 	rc = frag_text_check(&t, err);
@@ -127,12 +70,11 @@ static int prepare(struct frag_store *s, sqlite3_stmt **out, const char *table, 
 	return rc;
 }
 
-static size_t items_columns(void)
+static size_t columns_count(struct frag_column (*column)(size_t))
 {
-	const char *type;
 	size_t n = 0;
 
-	while (frag_db_item_column(n, &type))
+	while (column(n).name)
 		n++;
 	return n;
 }
@@ -215,10 +157,11 @@ int frag_store_open(struct frag_store **out, const char *path, bool fresh, struc
 	if (!rc)
 		rc = frag_db_exec(*out, own, err);
 	if (!rc)
-		rc = prepare(*out, &(*out)->put_trace, "traces", FRAG_ARRAY_LEN(trace_columns),
-			     err);
+		rc = prepare(*out, &(*out)->put_trace, "traces",
+			     columns_count(frag_sweep_trace_column), err);
 	if (!rc)
-		rc = prepare(*out, &(*out)->put_item, "items", items_columns(), err);
+		rc = prepare(*out, &(*out)->put_item, "items",
+			     columns_count(frag_sweep_item_column), err);
 	if (!rc)
 		rc = prepare(*out, &(*out)->put_cost, "costs", 2, err);
 	if (rc) {

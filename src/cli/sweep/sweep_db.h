@@ -9,16 +9,13 @@
 #include <sqlite3.h>
 
 #include "sweep.h"
+#include "sweep_columns.h"
 
 struct frag_store {
 	sqlite3 *db;
 	char *path;
 	sqlite3_stmt *put_trace, *put_item, *put_cost;
 };
-
-/* Column i of a table, in order, and its type. NULL behind the last one. */
-const char *frag_db_trace_column(size_t i, const char **type);
-const char *frag_db_item_column(size_t i, const char **type);
 
 /* What SQLite says of its last call. Returns `code`. */
 int frag_db_fail(const struct frag_store *s, int code, struct frag_err *err);

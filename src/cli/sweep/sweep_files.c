@@ -31,7 +31,8 @@ static int add_file(struct frag_sweep_files *f, const char *path, uint64_t bytes
 static int add_folder(struct frag_sweep_files *f, const char *path, struct frag_err *err)
 {
 	char *const roots[] = { (char *)path, NULL };
-	FTS *walk = fts_open(roots, FTS_PHYSICAL | FTS_NOCHDIR, NULL);
+	FTS *walk = fts_open(roots, FTS_PHYSICAL | FTS_COMFOLLOW | FTS_NOCHDIR, NULL);
+	struct stat st;
 	FTSENT *e;
 	int rc = 0;
 
@@ -43,6 +44,9 @@ static int add_folder(struct frag_sweep_files *f, const char *path, struct frag_
 			fts_set(walk, e, FTS_SKIP);
 		else if (e->fts_info == FTS_F && e->fts_name[0] != '.')
 			rc = add_file(f, e->fts_path, (uint64_t)e->fts_statp->st_size, true, err);
+		else if (e->fts_info == FTS_SL && e->fts_name[0] != '.' &&
+			 !stat(e->fts_path, &st) && S_ISREG(st.st_mode))
+			rc = add_file(f, e->fts_path, (uint64_t)st.st_size, true, err);
 		else if (e->fts_info == FTS_DNR || e->fts_info == FTS_ERR || e->fts_info == FTS_NS)
 			rc = frag_fail(err, FRAG_EINPUT, "cannot read '%.200s': %s", e->fts_path,
 				       strerror(e->fts_errno));

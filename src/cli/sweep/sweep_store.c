@@ -48,19 +48,11 @@ static int step_once(struct frag_store *s, sqlite3_stmt *q, struct frag_err *err
 static int put_item(struct frag_store *s, const json_t *answer, const json_t *item,
 		    struct frag_err *err)
 {
-	const char *name, *type;
+	struct frag_column c;
 
-	for (size_t i = 0; (name = frag_db_item_column(i, &type)); i++) {
-		char plain[64];
-
-		if (!strcmp(name, "trace")) {
-			bind(s->put_item, (int)i + 1, json_object_get(answer, name));
-			continue;
-		}
-		snprintf(plain, sizeof(plain), "%s", name + (*name == '"'));
-		plain[strcspn(plain, "\"")] = '\0';
-		bind(s->put_item, (int)i + 1, json_object_get(item, plain));
-	}
+	for (size_t i = 0; (c = frag_sweep_item_column(i)).name; i++)
+		bind(s->put_item, (int)i + 1,
+		     json_object_get(strcmp(c.name, "trace") ? item : answer, c.name));
 	return step_once(s, s->put_item, err);
 }
 
@@ -68,14 +60,14 @@ int frag_store_put(struct frag_store *s, const json_t *answer, uint64_t cost_ns,
 		   struct frag_err *err)
 {
 	const json_t *items = json_object_get(answer, "items");
-	const char *name, *type;
+	struct frag_column c;
 	size_t i;
 	json_t *item;
 	int rc;
 
 	FRAG_TRY(frag_db_exec(s, "BEGIN", err));
-	for (i = 0; (name = frag_db_trace_column(i, &type)); i++)
-		bind(s->put_trace, (int)i + 1, json_object_get(answer, name));
+	for (i = 0; (c = frag_sweep_trace_column(i)).name; i++)
+		bind(s->put_trace, (int)i + 1, json_object_get(answer, c.name));
 	rc = step_once(s, s->put_trace, err);
 	json_array_foreach((json_t *)items, i, item)
 	{
@@ -119,7 +111,7 @@ int frag_store_question(struct frag_store *s, const char *text, struct frag_err 
 	if (!old)
 		return frag_fail_nomem(err, "results");
 	if (!frag_db_text(s, "SELECT value FROM sweep WHERE key='question'", old,
-			   strlen(text) + 4096)) {
+			  strlen(text) + 4096)) {
 		if (strcmp(old, text) != 0)
 			rc = frag_fail(err, FRAG_EUSAGE,
 				       "'%.100s' answers another question (%.120s)", s->path, old);
@@ -149,20 +141,20 @@ static int attach(struct frag_store *s, const char *path, struct frag_err *err)
 		rc = sqlite3_step(q);
 		sqlite3_finalize(q);
 	}
-	return rc == SQLITE_DONE ? 0
-				 : frag_fail(err, FRAG_EOUTPUT, "'%.200s': %s", path,
-					     sqlite3_errmsg(s->db));
+	return rc == SQLITE_DONE
+		       ? 0
+		       : frag_fail(err, FRAG_EOUTPUT, "'%.200s': %s", path, sqlite3_errmsg(s->db));
 }
 
 /* Columns by name: the other file may have been made by a build with another order. */
 static void add_copy(struct frag_text *t, const char *verb, const char *table,
-		     const char *(*column)(size_t, const char **), const char *order)
+		     struct frag_column (*column)(size_t), const char *order)
 {
 	struct frag_text names = { 0 };
-	const char *name, *type;
+	struct frag_column c;
 
-	for (size_t i = 0; (name = column(i, &type)); i++)
-		frag_text_addf(&names, "%s%s", i ? "," : "", name);
+	for (size_t i = 0; (c = column(i)).name; i++)
+		frag_text_addf(&names, "%s\"%s\"", i ? "," : "", c.name);
 	frag_text_addf(t, "%s INTO main.%s(%s) SELECT %s FROM other.%s ORDER BY %s;", verb, table,
 		       frag_text_str(&names), frag_text_str(&names), table, order);
 	frag_text_release(&names);
@@ -173,8 +165,8 @@ static int copy_rows(struct frag_store *s, const char *verb, struct frag_err *er
 	struct frag_text t = { 0 };
 	int rc;
 
-	add_copy(&t, verb, "items", frag_db_item_column, "item");
-	add_copy(&t, verb, "traces", frag_db_trace_column, "path");
+	add_copy(&t, verb, "items", frag_sweep_item_column, "item");
+	add_copy(&t, verb, "traces", frag_sweep_trace_column, "path");
 	frag_text_addf(&t, "%s INTO main.sweep SELECT * FROM other.sweep ORDER BY key;", verb);
 	rc = frag_text_check(&t, err);
 	if (!rc)
@@ -189,16 +181,16 @@ static int check_agree(struct frag_store *s, const char *path, struct frag_err *
 	char text[256];
 
 	if (!frag_db_text(s,
-			   "SELECT a.policy FROM main.items a JOIN other.items b USING(item) WHERE "
-			   "a.status IS NOT b.status OR a.peak_reserved_bytes IS NOT "
-			   "b.peak_reserved_bytes LIMIT 1",
-			   text, sizeof(text)))
+			  "SELECT a.policy FROM main.items a JOIN other.items b USING(item) WHERE "
+			  "a.status IS NOT b.status OR a.peak_reserved_bytes IS NOT "
+			  "b.peak_reserved_bytes LIMIT 1",
+			  text, sizeof(text)))
 		return frag_fail(err, FRAG_EINPUT,
 				 "'%.200s' contradicts the results before it (%s)", path, text);
 	if (!frag_db_text(s,
-			   "SELECT b.value FROM main.sweep a JOIN other.sweep b USING(key) WHERE "
-			   "a.value IS NOT b.value LIMIT 1",
-			   text, sizeof(text)))
+			  "SELECT b.value FROM main.sweep a JOIN other.sweep b USING(key) WHERE "
+			  "a.value IS NOT b.value LIMIT 1",
+			  text, sizeof(text)))
 		return frag_fail(err, FRAG_EINPUT, "'%.100s' answers another question (%.200s)",
 				 path, text);
 	return 0;

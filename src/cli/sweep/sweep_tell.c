@@ -48,13 +48,13 @@ static int csv_of(struct frag_store *s, const char *sql, const char *path, struc
 int frag_store_csv(struct frag_store *s, const char *path, struct frag_err *err)
 {
 	struct frag_text t = { 0 };
-	const char *name, *type;
+	struct frag_column c;
 	int rc;
 
 	frag_text_add(&t, "SELECT t.path, t.name, t.estimate");
-	for (size_t i = 0; (name = frag_db_item_column(i, &type)); i++)
-		if (strcmp(name, "curve") != 0)
-			frag_text_addf(&t, ", i.%s", name);
+	for (size_t i = 0; (c = frag_sweep_item_column(i)).name; i++)
+		if (strcmp(c.name, "curve") != 0)
+			frag_text_addf(&t, ", i.\"%s\"", c.name);
 	frag_text_add(&t, " FROM items i JOIN traces t USING(trace) ORDER BY t.path, i.device, "
 			  "i.item");
 	rc = frag_text_check(&t, err);
