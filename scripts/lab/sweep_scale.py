@@ -143,8 +143,9 @@ def main():
     os.chdir(TOP)
     build, count = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 10000
     cufrag, work = os.path.abspath(build + "/cufrag"), os.path.abspath(build + "/sweep_scale")
-    shutil.rmtree(work, ignore_errors=True)
-    make_traces(cufrag, work + "/traces", count)
+    if len(glob.glob(work + "/traces/*")) != count:
+        shutil.rmtree(work, ignore_errors=True)
+        make_traces(cufrag, work + "/traces", count)
     paths = sorted(glob.glob(work + "/traces/*"))
     whole, part, few = work + "/whole", work + "/part", work + "/few"
     for name, list_ in ((whole, paths), (part, paths[:: max(1, len(paths) // 200)])):
@@ -160,7 +161,7 @@ def main():
     for _ in range(3):
         for way, (options, front) in ways.items():
             taken[way].append(sweep(cufrag, work, part, *options, front=front)[0])
-    prefer(5)
+    prefer(int(os.environ.get("SWEEP_NICE", "5")))
     one = min(taken["1 worker"])
     for way in ways:
         s = min(taken[way])

@@ -5,8 +5,8 @@
 
 #include "cli/common.h"
 #include "cli/opened.h"
-#include "explain/diagnose.h"
-#include "explain/memlog.h"
+#include "explain/diagnose/diagnose.h"
+#include "explain/diagnose/memlog.h"
 
 struct options {
 	const char *policy;

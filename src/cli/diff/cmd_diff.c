@@ -9,7 +9,7 @@
 #include "cli/common.h"
 #include "cli/opened.h"
 #include "explain/page.h"
-#include "explain/sides.h"
+#include "explain/diff/sides.h"
 #include "report/text/table.h"
 
 struct options {

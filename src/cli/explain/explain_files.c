@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "explain/diagnose.h"
+#include "explain/diagnose/diagnose.h"
 
 static json_t *number(uint64_t v)
 {

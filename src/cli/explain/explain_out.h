@@ -5,7 +5,7 @@
 
 #include <jansson.h>
 
-#include "explain/explain.h"
+#include "explain/moment/explain.h"
 #include "report/text/textbuf.h"
 
 /* One paragraph: the moment, who holds what, why. */

@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "explain/diagnose.h"
+#include "explain/diagnose/diagnose.h"
 #include "report/text/table.h"
 
 static const char *const at_words[] = {

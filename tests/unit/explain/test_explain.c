@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "explain/explain.h"
+#include "explain/moment/explain.h"
 
 #include <stdio.h>
 #include <string.h>

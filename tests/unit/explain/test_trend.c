@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "explain/diagnose.h"
+#include "explain/diagnose/diagnose.h"
 
 #include <math.h>
 

@@ -11,7 +11,7 @@
 
 #include <jansson.h>
 
-#include "explain.h"
+#include "explain/moment/explain.h"
 #include "report/text/textbuf.h"
 
 struct frag_side_site {

@@ -12,7 +12,7 @@
 
 #include <frag/plan.h>
 
-#include "diagnose.h"
+#include "explain/diagnose/diagnose.h"
 
 #define TUNE_EVENTS 12000000u /* replayed by tune, at most */
 #define TUNE_MIN 12u

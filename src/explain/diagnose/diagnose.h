@@ -11,10 +11,10 @@
 
 #include <frag/replay.h>
 
-#include "history.h"
+#include "explain/history.h"
 #include "report/text/textbuf.h"
-#include "sites.h"
-#include "stage.h"
+#include "explain/sites.h"
+#include "explain/stage.h"
 #include "trend.h"
 
 /* In the order in which they are told: the first one found is the verdict. */

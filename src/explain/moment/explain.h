@@ -10,10 +10,10 @@
 #ifndef FRAG_EXPLAIN_EXPLAIN_H
 #define FRAG_EXPLAIN_EXPLAIN_H
 
-#include "history.h"
+#include "explain/history.h"
 #include "kinds.h"
-#include "sites.h"
-#include "stage.h"
+#include "explain/sites.h"
+#include "explain/stage.h"
 
 enum frag_at_what { FRAG_AT_AUTO, FRAG_AT_PEAK, FRAG_AT_OOM, FRAG_AT_EVENT, FRAG_AT_TIME };
 struct frag_at {

@@ -10,7 +10,7 @@
 #include <strings.h>
 
 #include "lib/grow.h"
-#include "trace/input/input.h"
+#include "trace/log/log.h"
 
 #define LINE_MAX_BYTES 8192u
 #define COLUMNS_MAX 64u
@@ -28,41 +28,12 @@ struct layout {
 };
 
 struct reader {
-	struct frag_input *in;
+	struct frag_log_lines lines;
 	struct frag_memlog *log;
 	struct layout lay;
-	uint64_t line;
-	char text[LINE_MAX_BYTES];
 };
 
-/* ---- lines and fields ----------------------------------------------------------------- */
-
-/* 1: a line without its end and outer blanks; 0: the end. Empty lines are passed over. */
-static int next_line(struct reader *r, struct frag_err *err)
-{
-	for (;;) {
-		size_t n = 0;
-		int c;
-
-		r->line++;
-		while ((c = frag_input_get(r->in, err)) >= 0 && c != '\n') {
-			if (n + 1 >= sizeof(r->text))
-				return frag_fail_at(err, FRAG_EINPUT, r->line,
-						    "line %llu is too long for a log of memory",
-						    (unsigned long long)r->line);
-			r->text[n++] = (char)(c ? c : '?');
-		}
-		if (c < 0 && c != FRAG_INPUT_EOF)
-			return c;
-		while (n && isspace((unsigned char)r->text[n - 1]))
-			n--;
-		r->text[n] = '\0';
-		if (n)
-			return 1;
-		if (c == FRAG_INPUT_EOF)
-			return 0;
-	}
-}
+/* ---- fields ----------------------------------------------------------------- */
 
 /* Cuts the next field off. NULL: there is none. */
 static char *next_field(const struct layout *lay, char **at)
@@ -281,7 +252,7 @@ static int take_line(struct reader *r, struct frag_err *err)
 {
 	struct layout *lay = &r->lay;
 	double time = NAN, day = 0, bytes = NAN, total = 0;
-	char name[sizeof(lay->name) + 16], *at = r->text, *field;
+	char name[sizeof(lay->name) + 16], *at = r->lines.text, *field;
 	struct frag_memlog_series *s;
 
 	snprintf(name, sizeof(name), "%s", lay->name);
@@ -330,18 +301,19 @@ static int read_lines(struct reader *r, struct frag_err *err)
 {
 	int rc;
 
-	while ((rc = next_line(r, err)) == 1) {
+	while ((rc = frag_log_next_line(&r->lines, LINE_MAX_BYTES, err)) == 1) {
 		struct layout again;
 
-		if (r->text[0] == '#') /* dmon repeats its head */
+		if (r->lines.text[0] == '#') /* dmon repeats its head */
 			continue;
-		if (!r->lay.blanks && has(r->text, "memory.used") && read_header(&again, r->text))
+		if (!r->lay.blanks && has(r->lines.text, "memory.used") &&
+		    read_header(&again, r->lines.text))
 			continue; /* so do logs that were appended to */
 		FRAG_TRY(take_line(r, err));
 	}
 	FRAG_TRY(rc);
 	if (!r->log->count)
-		return frag_fail_at(err, FRAG_EINPUT, r->line, "%s without a single value",
+		return frag_fail_at(err, FRAG_EINPUT, r->lines.line, "%s without a single value",
 				    r->lay.format);
 	return 0;
 }
@@ -353,11 +325,17 @@ static int begin(struct reader *r, const char *path, struct frag_err *err)
 {
 	int rc;
 
-	FRAG_TRY(frag_input_open(path, &r->in, err));
-	rc = next_line(r, err);
+	FRAG_TRY(frag_input_open(path, &r->lines.in, err));
+	rc = frag_log_next_line(&r->lines, LINE_MAX_BYTES, err);
 	if (rc != 1)
 		return FRAG_MIN(rc, 0);
-	return read_header(&r->lay, r->text);
+	return read_header(&r->lay, r->lines.text);
+}
+
+static void end(struct reader *r)
+{
+	frag_log_lines_release(&r->lines);
+	frag_input_close(r->lines.in);
 }
 
 int frag_memlog_probe(const char *path, struct frag_err *err)
@@ -368,9 +346,9 @@ int frag_memlog_probe(const char *path, struct frag_err *err)
 	if (!strcmp(path, "-"))
 		return 0; /* what was looked at would be gone */
 	rc = begin(&r, path, err);
-	if (rc < 0 && r.in)
+	if (rc < 0 && r.lines.in)
 		rc = 0; /* not text: a trace, whose reader says what is wrong with it */
-	frag_input_close(r.in);
+	end(&r);
 	return rc;
 }
 
@@ -389,7 +367,7 @@ int frag_memlog_read(const char *path, struct frag_memlog *out, struct frag_err 
 		if (rc)
 			frag_err_prefix(err, "'%.200s'", path);
 	}
-	frag_input_close(r.in);
+	end(&r);
 	if (rc)
 		frag_memlog_release(out);
 	return rc;

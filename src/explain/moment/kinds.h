@@ -17,8 +17,8 @@
 #ifndef FRAG_EXPLAIN_KINDS_H
 #define FRAG_EXPLAIN_KINDS_H
 
-#include "history.h"
-#include "stage.h"
+#include "explain/history.h"
+#include "explain/stage.h"
 
 #define FRAG_KIND_LIST(X) \
 	X(PERMANENT, "permanent") \
