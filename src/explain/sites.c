@@ -330,40 +330,77 @@ static void add_stack(const struct frag_sites *s, uint32_t stack, double gain, d
 	}
 }
 
+/* Of all growth what goes through a frame, times what of the frame's own flow grew. */
+static double score_of(const struct through *t, double total)
+{
+	return t->gain > 0 && t->flow > 0 ? t->gain / total * FRAG_MIN(t->gain / t->flow, 1.0) : 0;
+}
+
+/* The innermost of those whose score is at least this. */
+static uint32_t innermost(const struct through *frames, size_t count, double total, double score)
+{
+	uint32_t pick = UINT32_MAX;
+
+	for (uint32_t i = 0; i < count; i++) {
+		const struct through *t = &frames[i];
+
+		if (t->gain > 0 && score_of(t, total) >= score &&
+		    (pick == UINT32_MAX ||
+		     t->depth / t->gain < frames[pick].depth / frames[pick].gain))
+			pick = i;
+	}
+	return pick;
+}
+
+/*
+ * The best, and of those as good within slack the innermost: what calls the line to blame has
+ * its growth, too. A frame that the whole program goes through (main(), the call of train()) has
+ * all growth and says nothing: a fifth less than its score will do for another.
+ */
+static uint32_t pick_frame(const struct through *frames, size_t count, double total, double flow,
+			   double slack)
+{
+	double best = 0, others = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		double score = score_of(&frames[i], total);
+
+		best = FRAG_MAX(best, score);
+		if (frames[i].flow < 0.99 * flow)
+			others = FRAG_MAX(others, score);
+	}
+	if (best <= 0)
+		return UINT32_MAX;
+	return innermost(frames, count, total,
+			 (1 - slack) * (others >= 0.8 * best ? others : best));
+}
+
 uint32_t frag_blame(const struct frag_sites *s, const double *gain, const double *flow,
-		    double *share, struct frag_err *err)
+		    double slack, double *share, struct frag_err *err)
 {
 	size_t frames_count = s->trace->stacks.frames_count;
 	struct through *frames = frag_host_calloc(frames_count + 1, sizeof(*frames));
-	double total = 0, best = 0;
 	uint32_t pick = UINT32_MAX;
+	double total = 0, all = 0;
 
 	*share = 0;
 	if (!frames) {
 		frag_fail_nomem(err, "call sites");
 		return UINT32_MAX;
 	}
-	for (size_t i = 0; i < s->stacks_count; i++)
+	for (size_t i = 0; i < s->stacks_count; i++) {
 		total += gain[i] > 0 ? gain[i] : 0;
+		all += i ? flow[i] : 0; /* 0: without a stack */
+	}
 	for (uint8_t least = 2; pick == UINT32_MAX && least--;) {
 		memset(frames, 0, frames_count * sizeof(*frames));
 		for (uint32_t i = 1; i < s->stacks_count; i++)
 			if (gain[i] != 0 || flow[i] != 0)
 				add_stack(s, i, gain[i], flow[i], (uint8_t)(least + 1), frames);
-		for (uint32_t i = 0; i < frames_count; i++) {
-			const struct through *t = &frames[i];
-			double score = t->gain > 0 && t->flow > 0 && total > 0
-					       ? t->gain / total * FRAG_MIN(t->gain / t->flow, 1.0)
-					       : 0;
-			/* deeper frames are better where nothing else tells two apart */
-			score *= 1 + 0.02 / (1 + (t->gain > 0 ? t->depth / t->gain : 0));
-			if (score <= best)
-				continue;
-			best = score;
-			pick = i;
-			*share = FRAG_MIN(t->gain / total, 1.0);
-		}
+		pick = pick_frame(frames, frames_count, total, all, slack);
 	}
+	if (pick != UINT32_MAX)
+		*share = FRAG_MIN(frames[pick].gain / total, 1.0);
 	frag_host_free(frames);
 	return pick;
 }

@@ -56,10 +56,11 @@ char *frag_frame_name(const struct frag_trace *t, uint32_t frame);
 /*
  * The line to blame. Of every user's line a part of `gain` (what grew, or what is too much) and a part
  * of `flow` (all that went through it) comes from the stacks that it is in; the best has much
- * of the gain and little else: gain/total x gain/flow, the innermost of equals. gain, flow:
+ * of the gain and little else: gain/total x gain/flow, the innermost of those within `slack` of
+ * the best, and not one that the whole program goes through where another does. gain, flow:
  * [stacks_count] bytes. *share: its part of the gain. Returns a frame, UINT32_MAX = none.
  */
 uint32_t frag_blame(const struct frag_sites *s, const double *gain, const double *flow,
-		    double *share, struct frag_err *err);
+		    double slack, double *share, struct frag_err *err);
 
 #endif

@@ -8,6 +8,7 @@
 
 #include <string.h>
 
+#define SLACK 0.05 /* of blame: what a caller leaks beside the line is less */
 #define STEPS_MIN 8u
 #define WARM_UP 10u /* one step of so many is left out at the beginning, at least one */
 #define P_MAX 0.001
@@ -85,7 +86,7 @@ static bool fades(const struct frag_case *c, const struct frag_climb *climb, str
 
 	if (climb->second_half >= PACE_SURE * climb->first_half)
 		return false;
-	frame = frag_blame(&c->sites, c->history.grew, c->history.flow, &share, err);
+	frame = frag_blame(&c->sites, c->history.grew, c->history.flow, SLACK, &share, err);
 	if (frame == UINT32_MAX)
 		return climb->second_half < PACE_BLIND * climb->first_half;
 	return stayed(c, frame) < STAYED_MIN;
@@ -143,7 +144,7 @@ static int tell(struct frag_case *c, const struct frag_climb *climb, struct frag
 
 	if (!f)
 		return FRAG_ENOMEM;
-	frame = frag_blame(&c->sites, h->grew, h->flow, &share, err);
+	frame = frag_blame(&c->sites, h->grew, h->flow, SLACK, &share, err);
 	if (frame != UINT32_MAX && share >= 0.3)
 		frag_finding_line(f, frag_frame_name(c->ev.trace, frame));
 	frag_text_add(&f->text, "memory that outlives its step grows by ");

@@ -9,6 +9,7 @@
 
 #include <stdlib.h>
 
+#define SLACK 0.005 /* of blame: what the model does in a spike is much the same as its cause */
 #define STEPS_MIN 6u
 #define WARM_UP 2u
 #define RATIO_NEW 1.3
@@ -64,7 +65,7 @@ static int tell(struct frag_case *c, const struct peak *list, size_t k, const do
 
 	if (!f)
 		return FRAG_ENOMEM;
-	frame = frag_blame(&c->sites, gain, flow, &share, err);
+	frame = frag_blame(&c->sites, gain, flow, SLACK, &share, err);
 	if (frame != UINT32_MAX && share >= 0.3)
 		frag_finding_line(f, frag_frame_name(c->ev.trace, frame));
 	frag_step_words(&c->history, list[0].step, &f->text);
