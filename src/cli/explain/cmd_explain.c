@@ -9,7 +9,7 @@
 
 struct options {
 	struct frag_at at;
-	const char *policy, *frame, *folded, *speedscope;
+	const char *policy, *frame, *folded, *speedscope, *pprof;
 	uint64_t top, device;
 	unsigned by;
 };
@@ -49,9 +49,11 @@ static int put_stacks(const struct options *o, const struct frag_explained *x, c
 		      struct frag_err *err)
 {
 	struct frag_text folded = { 0 };
+	unsigned char *profile = NULL;
+	size_t len;
 	int rc = 0;
 
-	if ((o->folded || o->speedscope) && !frag_sites_known(&x->sites))
+	if ((o->folded || o->speedscope || o->pprof) && !frag_sites_known(&x->sites))
 		return frag_fail(err, FRAG_EINPUT,
 				 "'%s' was recorded without stacks: there is nothing to fold",
 				 title);
@@ -60,6 +62,12 @@ static int put_stacks(const struct options *o, const struct frag_explained *x, c
 		if (!rc)
 			rc = frag_outfile_put(o->folded, frag_text_str(&folded), folded.len, err);
 		frag_text_release(&folded);
+	}
+	if (!rc && o->pprof) {
+		rc = frag_explain_pprof(x, &profile, &len, err);
+		if (!rc)
+			rc = frag_outfile_put(o->pprof, (const char *)profile, len, err);
+		frag_host_free(profile);
 	}
 	if (!rc && o->speedscope)
 		rc = put_json(o->speedscope, frag_explain_speedscope(x, title), err);
@@ -72,7 +80,8 @@ static int put_all(const struct frag_cli *cli, const struct options *o,
 {
 	bool quiet = (cli->json && !strcmp(cli->json, "-")) ||
 		     (o->folded && !strcmp(o->folded, "-")) ||
-		     (o->speedscope && !strcmp(o->speedscope, "-"));
+		     (o->speedscope && !strcmp(o->speedscope, "-")) ||
+		     (o->pprof && !strcmp(o->pprof, "-"));
 	struct frag_text text = { 0 };
 	int rc;
 
@@ -179,6 +188,8 @@ static const struct frag_arg options[] = {
 	  .help = "write live bytes by stack for flamegraph.pl, inferno or speedscope" },
 	{ FRAG_ARG_TEXT, "speedscope", FRAG_ARG_AT(struct options, speedscope), .value = "FILE",
 	  .help = "write them as a file of speedscope.app" },
+	{ FRAG_ARG_TEXT, "pprof", FRAG_ARG_AT(struct options, pprof), .value = "FILE",
+	  .help = "write them as a profile for pprof (go tool pprof, Pyroscope)" },
 	{ 0 },
 };
 

@@ -28,6 +28,9 @@ int frag_explain_folded(const struct frag_explained *x, struct frag_text *out,
 			struct frag_err *err);
 /* A file of speedscope.app. */
 json_t *frag_explain_speedscope(const struct frag_explained *x, const char *title);
+/* A profile that pprof reads (live bytes, one type); *out in new memory, the caller's. */
+int frag_explain_pprof(const struct frag_explained *x, unsigned char **out, size_t *len,
+		       struct frag_err *err);
 
 /* Bytes live per stack: [stacks_count], the caller's (frag_host_free). NULL: memory is short. */
 uint64_t *frag_explain_by_stack(const struct frag_explained *x);
