@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "estimate.h"
 #include "planning.h"
 #include "settle.h"
 #include "trace/source.h"
@@ -52,6 +53,8 @@ int frag_opened_read(struct frag_opened *o, const struct frag_cli *cli, const ch
 		rc = frag_fail(err, FRAG_EINPUT, "'%.200s' holds no events", path);
 	if (rc)
 		frag_opened_release(o);
+	else
+		frag_cli_note_estimate(cli, o->trace);
 	return rc;
 }
 

@@ -28,6 +28,7 @@ struct job {
 	char **names;
 	uint64_t *peaks;
 	size_t count, cap;
+	bool estimate; /* one of them was recorded without a GPU */
 };
 
 static int note_rank(struct job *j, char *name, uint64_t peak, struct frag_err *err)
@@ -90,6 +91,7 @@ static int of_path(struct job *j, const char *path, struct frag_err *err)
 	}
 	FRAG_TRY(rc);
 	FRAG_TRY(frag_opened_read(&o, j->cli, path, err));
+	j->estimate |= o.trace->estimate != NULL;
 	for (uint32_t d = 0; !rc && d < o.trace->devs_count; d++)
 		rc = of_device(j, &o, d, err);
 	frag_opened_release(&o);
@@ -164,6 +166,7 @@ static int write_json(const struct job *j, struct frag_err *err)
 	if (root) {
 		json_object_set_new(root, "verdict",
 				    json_string(frag_finding_text(j->findings.list[0].kind)));
+		json_object_set_new(root, "estimate", json_boolean(j->estimate));
 		json_object_set_new(root, "findings", list);
 		json_object_set_new(root, "notes", json_string(frag_text_str(&j->findings.notes)));
 	}

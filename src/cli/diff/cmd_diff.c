@@ -137,6 +137,7 @@ static int read_side(const struct frag_cli *cli, const struct options *o, const 
 	}
 	FRAG_TRY(frag_opened_read(&in, cli, path, err));
 	rc = explain(cli, o, &in, out, err);
+	out->estimate = in.trace->estimate != NULL;
 	frag_opened_release(&in);
 	return rc;
 }
@@ -295,9 +296,9 @@ static int print(const struct frag_cli *cli, const struct options *o, const stru
 
 static json_t *side_json(const struct frag_side *s)
 {
-	return json_pack("{ss ss sI sI sI}", "name", s->name, "policy", s->setting,
-			 "peak_reserved_bytes", (json_int_t)s->peak_reserved, "peak_live_bytes",
-			 (json_int_t)s->peak_live, "non_releasable_bytes",
+	return json_pack("{ss ss sb sI sI sI}", "name", s->name, "policy", s->setting, "estimate",
+			 s->estimate, "peak_reserved_bytes", (json_int_t)s->peak_reserved,
+			 "peak_live_bytes", (json_int_t)s->peak_live, "non_releasable_bytes",
 			 (json_int_t)s->loss.non_releasable_bytes);
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli/common.h"
+#include "cli/estimate.h"
 #include "cli/opened.h"
 #include "explain_out.h"
 
@@ -91,8 +92,11 @@ static int put_all(const struct frag_cli *cli, const struct options *o,
 	if (cli->json) {
 		json_t *root = frag_cli_json_head(cli), *body = frag_explain_json(x, title, policy);
 
-		if (root && body)
+		if (root && body) {
 			json_object_update(root, body);
+			json_object_set_new(root, "estimate",
+					    frag_cli_json_estimate(x->sites.trace));
+		}
 		json_decref(body);
 		FRAG_TRY(frag_cli_json_write(cli, root, err));
 	}

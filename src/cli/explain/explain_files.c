@@ -93,6 +93,8 @@ json_t *frag_explain_json(const struct frag_explained *x, const char *title, con
 				    : number(x->step * x->history.stride + 1));
 	json_object_set_new(o, "limit_bytes",
 			    x->limit_bytes == UINT64_MAX ? json_null() : number(x->limit_bytes));
+	json_object_set_new(o, "peak_reserved_bytes", number(x->peak_reserved_bytes));
+	json_object_set_new(o, "peak_live_bytes", number(x->history.peak_live));
 	json_object_set_new(o, "reserved_bytes", number(l->reserved_bytes));
 	json_object_set_new(o, "allocated_bytes", number(l->requested_bytes + l->rounding_bytes));
 	json_object_set_new(o, "requested_bytes", number(l->requested_bytes));

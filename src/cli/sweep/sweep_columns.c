@@ -7,6 +7,7 @@
 
 #include "report/report.h"
 
+#define METRICS_MAX 256u
 #define OWN(...) \
 	{ \
 		__VA_ARGS__, false \
@@ -30,31 +31,6 @@ struct frag_column frag_sweep_trace_column(size_t i)
 	};
 
 	return i < FRAG_ARRAY_LEN(columns) ? columns[i] : (struct frag_column){ 0 };
-}
-
-/* Metric number i of those that are the same on every machine. */
-static struct frag_column metric_column(size_t i)
-{
-	size_t count;
-	const struct frag_metric_info *m = frag_metric_list(&count);
-
-	for (size_t k = 0; k < count; k++) {
-		if (frag_report_is_host(&m[k]) || i--)
-			continue;
-		return (struct frag_column){ m[k].name,
-					     m[k].type == FRAG_METRIC_T_U64 ? "INTEGER" : "REAL",
-					     m[k].unit, m[k].help, true };
-	}
-	return (struct frag_column){ 0 };
-}
-
-static size_t metrics_count(void)
-{
-	static size_t n; /* the list never changes */
-
-	while (metric_column(n).name)
-		n++;
-	return n;
 }
 
 struct frag_column frag_sweep_item_column(size_t i)
@@ -84,11 +60,23 @@ struct frag_column frag_sweep_item_column(size_t i)
 	static const struct frag_column curve = OWN("curve", "TEXT", "",
 						    "of a sweep: reserved over time, [[us, bytes], "
 						    "...] (not in CSV)");
-	size_t fixed = FRAG_ARRAY_LEN(columns), metrics = metrics_count();
+	static struct frag_column all[FRAG_ARRAY_LEN(columns) + METRICS_MAX + 2];
+	static size_t n; /* asked for with every row: put together once */
 
-	if (i < fixed)
-		return columns[i];
-	if (i < fixed + metrics)
-		return metric_column(i - fixed);
-	return i == fixed + metrics ? curve : (struct frag_column){ 0 };
+	if (!n) {
+		size_t count;
+		const struct frag_metric_info *m = frag_metric_list(&count);
+
+		for (size_t k = 0; k < FRAG_ARRAY_LEN(columns); k++)
+			all[n++] = columns[k];
+		for (size_t k = 0; k < count && k < METRICS_MAX; k++)
+			if (!frag_report_is_host(&m[k]))
+				all[n++] = (struct frag_column){ m[k].name,
+								 m[k].type == FRAG_METRIC_T_U64
+									 ? "INTEGER"
+									 : "REAL",
+								 m[k].unit, m[k].help, true };
+		all[n++] = curve;
+	}
+	return i < n ? all[i] : (struct frag_column){ 0 };
 }

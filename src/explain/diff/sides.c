@@ -111,7 +111,8 @@ int frag_side_of_json(const json_t *root, const char *name, struct frag_side *ou
 	policy = json_string_value(json_object_get(r, "policy"));
 	rc = begin(out, name, policy ? policy : "", err);
 	out->peak_reserved = bytes_of(r, "peak_reserved_bytes");
-	out->peak_live = bytes_of(r, "lower_bound_bytes");
+	out->peak_live = FRAG_MAX(bytes_of(r, "lower_bound_bytes"), bytes_of(r, "peak_live_bytes"));
+	out->estimate = json_is_object(json_object_get(root, "estimate"));
 	if (!rc && !out->peak_reserved) {
 		rc = frag_fail(err, FRAG_EINPUT,
 			       "'%.200s' is no result of replay, compare or explain: it has no "

@@ -22,8 +22,8 @@ struct frag_side_site {
 struct frag_side {
 	char *name, *setting; /* "before"; as a policy is written */
 	uint64_t peak_reserved, peak_live;
-	bool has_loss;
-	struct frag_loss loss; /* at the peak of reserved */
+	bool has_loss, estimate; /* estimate: recorded without a GPU */
+	struct frag_loss loss;	 /* at the peak of reserved */
 	struct frag_side_site *sites;
 	size_t sites_count;
 	uint64_t *steps; /* peak live of each; [steps_count] */
