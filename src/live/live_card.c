@@ -14,6 +14,8 @@ void frag_live_enter(const struct frag_live_card *c, struct frag_live_scope *s)
 	void *now = NULL;
 
 	*s = (struct frag_live_scope){ .card = c, .mode = FRAG_CU_CAPTURE_RELAXED };
+	if (FRAG_UNLIKELY(c->dead))
+		return;
 	if (c->cu->cuCtxGetCurrent(&now) != FRAG_CU_OK || now != c->context)
 		s->pushed = c->cu->cuCtxPushCurrent_v2(c->context) == FRAG_CU_OK;
 	c->cu->cuThreadExchangeStreamCaptureMode(&s->mode);
@@ -23,6 +25,8 @@ void frag_live_leave(struct frag_live_scope *s)
 {
 	void *popped;
 
+	if (FRAG_UNLIKELY(s->card->dead))
+		return;
 	s->card->cu->cuThreadExchangeStreamCaptureMode(&s->mode);
 	if (s->pushed)
 		s->card->cu->cuCtxPopCurrent_v2(&popped);

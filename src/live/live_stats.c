@@ -2,7 +2,10 @@
 /* What a device has done, as PyTorch counts it. */
 #include "live_core.h"
 
+#include <stdio.h>
 #include <string.h>
+
+#include "lib/grow.h"
 
 #define SMALL_MAX FRAG_MIB
 
@@ -255,17 +258,42 @@ int frag_live_call(int device, int index, struct frag_live_call *out)
 	return 0;
 }
 
+struct counter {
+	char name[64];
+	int64_t value;
+};
+
+struct counters {
+	struct counter *list;
+	size_t count, cap;
+};
+
+static void keep_counter(void *ctx, const char *name, int64_t value)
+{
+	struct counters *c = ctx;
+
+	if (FRAG_GROW(c->list, c->count, c->cap, "counters", NULL))
+		return;
+	snprintf(c->list[c->count].name, sizeof(c->list->name), "%s", name);
+	c->list[c->count++].value = value;
+}
+
+/* The caller's function may wait for Python's lock, whose owner may wait for the device: it is called without. */
 void frag_live_counters(int device, void (*fn)(void *ctx, const char *name, int64_t value),
 			void *ctx)
 {
 	struct frag_live_dev *d = known(device);
+	struct counters c = { 0 };
 
 	if (!d)
 		return;
 	frag_live_lock(d);
 	if (d->main.ops->counters)
-		d->main.ops->counters(d->main.self, fn, ctx);
+		d->main.ops->counters(d->main.self, keep_counter, &c);
 	frag_live_unlock(d);
+	for (size_t i = 0; i < c.count; i++)
+		fn(ctx, c.list[i].name, c.list[i].value);
+	frag_host_free(c.list);
 }
 
 /* ---- snapshot --------------------------------------------------------------------------------------- */

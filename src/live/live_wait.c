@@ -120,7 +120,7 @@ void frag_live_settle(struct frag_live_dev *d, bool all)
 	const struct frag_cu *cu = d->card->cu;
 	struct frag_live_scope s;
 
-	if (d->captures_count || (!d->waiting_count && !d->deferred))
+	if (d->captures_count || d->card->dead || (!d->waiting_count && !d->deferred))
 		return;
 	frag_live_enter(d->card, &s);
 	while (d->deferred) {

@@ -93,6 +93,18 @@ test_live_captures_and_streams() {
 	done
 }
 
+test_live_program() {
+	local policy
+	for policy in vmm tlsf pytorch:expandable_segments:True; do
+		live --gpus 2 --capacity 2G --context 512M --policy "$policy" --record live.cft -- "$python" "$root/tests/torch/train.py" live || return
+		grep -qx "policy $policy" log && grep -qx 'child 0' log && [ "$(grep -c 'torch.Size' log)" = 2 ] &&
+			grep -q 'refused: .*Tried to allocate 3 GiB.*No policy serves this' log &&
+			"$cufrag" info live.cft | grep -q '800 frees that wait for a stream' || { cat log; return 1; }
+	done
+	# an adaptor that writes when it ends
+	live --gpus 2 --policy log:file=live.csv/bfc -- "$python" "$root/tests/torch/train.py" graph && "$cufrag" info live.csv | grep -q 'format  *rmm'
+}
+
 test_live_out_of_memory() {
 	live --capacity 1G --context 512M --policy vmm -- "$python" "$root/tests/torch/train.py" oom || return
 	grep -q 'caught OutOfMemoryError 5' log

@@ -59,6 +59,46 @@ def graph():
     print(y.shape)
 
 
+def live():
+    """Whatever a policy may meet: an out of memory, threads with streams, two devices, a child, a graph."""
+    import gc
+    import threading
+
+    import cufrag.torch
+    print("policy", cufrag.torch.policy())
+    try:
+        torch.empty(3 << 30, dtype=torch.uint8, device="cuda")
+    except torch.cuda.OutOfMemoryError as error:
+        print("refused:", error)
+
+    def work():
+        with torch.cuda.stream(torch.cuda.Stream()):
+            for i in range(200):
+                x = torch.empty(1000 * (i % 37 + 1), device="cuda")
+                x.record_stream(torch.cuda.default_stream())
+                del x
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    moved = torch.ones(1000, device="cuda:1").to("cuda:0")
+    torch.cuda.set_device(1)
+    del moved
+    torch.cuda.set_device(0)
+    kept = torch.ones(1 << 20, device="cuda")
+    child = os.fork()
+    if not child:
+        del kept
+        gc.collect()
+        os._exit(0)
+    print("child", os.waitpid(child, 0)[1])
+    for _ in range(2):
+        graph()
+        gc.collect()
+        torch.cuda.empty_cache()
+
+
 def ddp():
     import torch.distributed as dist
     torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))

@@ -518,6 +518,33 @@ static void test_odd_requests(void **state)
 	close_all();
 }
 
+static void sum_up(void *ctx, const char *name, int64_t value)
+{
+	if (!strcmp(name, "active.all.current"))
+		*(int64_t *)ctx += value;
+	/* without a lock: the program may ask anything meanwhile */
+	frag_live_free(frag_live_alloc(512, 0, NULL), 512, 0, NULL);
+}
+
+static void test_what_python_asks(void **state)
+{
+	struct frag_live_call call;
+	int64_t active = 0, calls = 0;
+	void *p;
+
+	(void)state;
+	start("pytorch", FRAG_GIB, 0);
+	p = frag_live_alloc(5000, 0, NULL);
+	frag_live_counters(0, sum_up, &active);
+	assert_int_equal(active, 1);
+	for (int i = 0; !frag_live_call(0, i, &call); i++)
+		calls += strcmp(call.name, "cudaMalloc") ? 0 : (int64_t)call.count;
+	assert_int_equal(calls, 1);
+	assert_string_equal(frag_live_policy(), "pytorch");
+	frag_live_free(p, 5000, 0, NULL);
+	close_all();
+}
+
 static void test_refused_at_the_start(void **state)
 {
 	struct frag_live_options o = { .size = sizeof(o), .policy = "ggml-vmm" };
@@ -547,6 +574,7 @@ int main(void)
 		cmocka_unit_test(test_threads),
 		cmocka_unit_test(test_child_does_nothing),
 		cmocka_unit_test(test_odd_requests),
+		cmocka_unit_test(test_what_python_asks),
 		cmocka_unit_test(test_refused_at_the_start),
 	};
 
