@@ -307,7 +307,7 @@ const struct frag_cmd frag_cmd_scale = {
 		"Names the greatest number that --gpu takes. With --no-gpu the program is recorded "
 		"here, and at that number once more.",
 	.examples = "  cufrag scale --at 2,4,8 b2.cft b4.cft b8.cft --to 16,32 --gpu l40s\n"
-		    "  cufrag scale --no-gpu --gpu l40s --vary '{batch}=2,4,8' -- python train.py "
+		    "  cufrag scale --no-gpu --vary '{batch}=2,4,8' -- python train.py "
 		    "--batch {batch}\n"
 		    "  cufrag scale --at 4,8 b4.cft b8.cft --to 24 -o b24.cft\n",
 	.shared = FRAG_CLI_CARD | FRAG_CLI_TORCH | FRAG_CLI_JSON | FRAG_CLI_CSV | FRAG_CLI_OUT |
