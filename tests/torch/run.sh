@@ -82,6 +82,9 @@ test_live_policies_are_asked_the_same() {
 		live --policy "$policy" --record live.cft -- "$python" "$root/tests/torch/train.py" plain || return
 		grep -c 'loss' log | grep -qx 3 && [ "$(requests live.cft)" = "$(requests plain.cft)" ] ||
 			{ echo "$policy"; requests live.cft; requests plain.cft; cat log; return 1; }
+		# and it reserves what its simulation does
+		"$cufrag" replay live.cft --policy "$policy" | grep -q "^peak_reserved_bytes  *$(sed -n 's/^reserved //p' log) " ||
+			{ echo "$policy"; tail -1 log; return 1; }
 	done
 }
 

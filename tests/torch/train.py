@@ -21,6 +21,16 @@ def encoder():
     return nn.TransformerEncoder(nn.TransformerEncoderLayer(512, 8, 2048, batch_first=True, dropout=0.0), 4).cuda()
 
 
+def most_reserved():
+    """The peak of device 0 as the library counts it: struct frag_live_stats, reserved_bytes[0].peak."""
+    import ctypes
+
+    import cufrag.torch
+    stats = (ctypes.c_int64 * 512)(ctypes.sizeof(ctypes.c_int64) * 512)
+    cufrag.torch.library().frag_live_stats(0, stats)
+    return stats[1 + 7 * 12 + 1]
+
+
 def plain():
     p = torch.cuda.get_device_properties(0)
     print(p.name, "%d.%d" % (p.major, p.minor), p.multi_processor_count)
@@ -113,3 +123,5 @@ def batch():
 
 
 globals()[sys.argv[1]]()
+if os.environ.get("CUFRAG_RUN"):
+    print("reserved", most_reserved())
