@@ -46,9 +46,10 @@ static int open_device(struct frag_live_dev *d, struct frag_err *err)
 	d->card->fenced = core->flags & FRAG_POLICY_FENCED;
 	d->limit_bytes = frag_live.limit_bytes;
 	if (frag_live.fractions[d->ordinal] > 0)
-		d->limit_bytes =
-			FRAG_MIN(d->limit_bytes, (uint64_t)(frag_live.fractions[d->ordinal] *
-							    (double)d->card->total_bytes));
+		d->fraction = frag_live.fractions[d->ordinal];
+	if (d->fraction < 1)
+		d->limit_bytes = FRAG_MIN(d->limit_bytes,
+					  (uint64_t)(d->fraction * (double)d->card->total_bytes));
 	d->handed = !(core->flags & FRAG_POLICY_STREAMS);
 	d->fail_every = frag_live.fail_every;
 	d->dev->fail_call = d->fail_every;

@@ -375,7 +375,10 @@ static void test_limits(void **state)
 	assert_int_equal(take(64 * FRAG_MIB, 0, &a), 0);
 	close_all();
 	start("pytorch", FRAG_GIB, 0);
-	frag_live_fraction(0.25, 0);
+	frag_live_fraction(0.25, 0); /* before the card is opened */
+	assert_int_equal(take(1000, 0, &a), 0);
+	frag_live_stats(0, &st);
+	assert_true(st.fraction == 0.25);
 	assert_int_equal(take(300 * FRAG_MIB, 0, &a), FRAG_OOM);
 	frag_live_fraction(0.5, 0);
 	assert_int_equal(take(200 * FRAG_MIB, 0, &a), 0);
