@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The runs of scripts/lab/live.sh: live.py OUT PROGRAM [--full] [--seconds N]
 
-One import of PyTorch, one fork for each run. Every run appends a line to OUT/runs.jsonl when it ends, and its
+Each run is a process of its own, which has imported everything before its turn. Every run appends a line to OUT/runs.jsonl when it ends, and its
 samples to OUT/samples.csv, so that what is finished is there whenever this is stopped. Recordings and
 predictions (PROGRAM is cufrag) go to OUT/predicted.jsonl and, for charts, OUT/series.csv.
 """
@@ -10,9 +10,9 @@ import concurrent.futures
 import ctypes
 import json
 import os
-import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 
@@ -157,28 +157,60 @@ def child(job, out):
                 file.write("%s,%s,%.3f,%d,%d,%d,%d\n" % ((job["program"], job["method"]) + row))
 
 
-class Runs:
-    """Forks runs, so many at once, each with a limit of time, all within the seconds that are left."""
+MODULES = ("transformers.models.llama.modeling_llama", "transformers.models.gpt2.modeling_gpt2", "timm", "peft",
+           "torch_geometric.nn")
 
-    def __init__(self, out, seconds):
-        self.out, self.seconds = out, seconds
+
+def worker(out):
+    """Imports everything, then does the one job that comes on standard input."""
+    import torch  # noqa: F401
+    import programs  # noqa: F401
+    for module in MODULES:
+        try:
+            __import__(module)
+        except ImportError as error:
+            print("without %s: %s" % (module, error))
+    print("ready: %.1f s" % (time.monotonic() - BEGIN), flush=True)
+    text = sys.stdin.readline()
+    if text:
+        child(json.loads(text), out)
+    sys.stdout.flush()
+    os._exit(0)
+
+
+class Runs:
+    """
+    Runs jobs, so many at once, each with a limit of time, all within the seconds that are left. Each is a process that
+    has imported what it needs before its job comes. Forks of one process cannot be: what Hugging Face imports starts CUDA.
+    """
+
+    def __init__(self, out, seconds, ready):
+        self.out, self.seconds, self.waiting = out, seconds, []
+        for _ in range(ready):
+            self.prepare()
+
+    def prepare(self):
+        with open(os.path.join(self.out, "log.txt"), "a", encoding="utf-8") as log:
+            self.waiting.append(subprocess.Popen([sys.executable, os.path.abspath(__file__), self.out, "", "--worker"], stdin=subprocess.PIPE,
+                                                 stdout=log, stderr=log, text=True, start_new_session=True))
 
     def left(self):
         return self.seconds - (time.monotonic() - BEGIN)
 
     def start(self, job):
-        pid = os.fork()
-        if pid:
-            return pid
-        os.setsid()
-        log = os.open(os.path.join(self.out, "log.txt"), os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-        os.dup2(log, 1)
-        os.dup2(log, 2)
-        try:
-            child(job, self.out)
-        finally:
-            sys.stdout.flush()
-            os._exit(0)
+        if not self.waiting:
+            self.prepare()
+        taken = self.waiting.pop(0)
+        if self.left() > 40:
+            self.prepare()
+        taken.stdin.write(json.dumps(job) + "\n")
+        taken.stdin.close()
+        return taken
+
+    def end(self):
+        for unused in self.waiting:
+            unused.stdin.close()
+            unused.kill()
 
     def all(self, jobs, at_once=1, each=45, meanwhile=None):
         waiting, running = list(jobs), {}
@@ -191,15 +223,14 @@ class Runs:
             if meanwhile:
                 meanwhile()
                 meanwhile = None
-            pid, _ = os.waitpid(-1, os.WNOHANG)
-            if pid in running:
-                job, began = running.pop(pid)
-                print("%6.1f s  %-7s %-7s %-18s %4.1f s" % (time.monotonic() - BEGIN, job["part"], job["program"],
-                                                            job["method"], time.monotonic() - began), flush=True)
-                continue
-            for pid, (job, began) in list(running.items()):
-                if time.monotonic() - began > min(each, max(self.left(), 1)):
-                    os.kill(pid, signal.SIGKILL)
+            for taken, (job, began) in list(running.items()):
+                if taken.poll() is not None:
+                    del running[taken]
+                    print("%6.1f s  %-7s %-7s %-18s %4.1f s" % (time.monotonic() - BEGIN, job["part"], job["program"],
+                                                                job["method"], time.monotonic() - began), flush=True)
+                elif time.monotonic() - began > min(each, max(self.left(), 1)):
+                    taken.kill()
+                    taken.wait()
                     print("stopped: %s %s after %.0f s" % (job["program"], job["method"], time.monotonic() - began))
             time.sleep(0.01)
         for job in waiting:
@@ -298,6 +329,8 @@ def main():
     parser.add_argument("--full", action="store_true", help="every program under every method, all steps")
     parser.add_argument("--seconds", type=float, default=285)
     parser.add_argument("--programs", help="only these, separated by commas")
+    parser.add_argument("--ready", type=int, default=min(12, os.cpu_count() or 1), help="processes that wait for a job")
+    parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--async-only", action="store_true", help=argparse.SUPPRESS)
     o = parser.parse_args()
     out = os.path.abspath(o.out)
@@ -306,16 +339,14 @@ def main():
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
     os.environ["CUFRAG_TORCH_LIBRARY"] = os.environ.get("CUFRAG_TORCH_LIBRARY") or os.path.join(
         os.path.dirname(os.path.abspath(o.cufrag)), "libcufrag_torch.so")
-    import torch  # noqa: F401 before the forks
+    if o.worker:
+        worker(out)
+    import torch
     import programs
-    for module in ("transformers.models.llama.modeling_llama", "transformers.models.gpt2.modeling_gpt2", "timm", "peft",
-                   "torch_geometric.nn"):
-        try:
-            __import__(module)
-        except ImportError as error:
-            print("without %s: %s" % (module, error))
     print("%6.1f s  torch %s" % (time.monotonic() - BEGIN, torch.__version__), flush=True)
-    runs, predictions = Runs(out, o.seconds), Predictions(os.path.abspath(o.cufrag), out)
+    models = tempfile.TemporaryDirectory(dir="/dev/shm" if os.path.isdir("/dev/shm") else None)
+    os.environ["LIVE_MODELS"] = models.name
+    runs, predictions = Runs(out, o.seconds, o.ready), Predictions(os.path.abspath(o.cufrag), out)
     names = o.programs.split(",") if o.programs else list(programs.STEPS)
     steps = {n: programs.STEPS[n][o.full] for n in names}
     if o.async_only:
@@ -350,6 +381,7 @@ def main():
             runs.all(fits[n].result(), 4, 60)
         if n == "varlen":
             asynchronous(o, names, runs.left())
+    runs.end()
     concurrent.futures.wait(futures, timeout=max(runs.left(), 5))
 
 
