@@ -61,6 +61,14 @@ void frag_cli_settle_say(const struct frag_trace *trace, FILE *to)
 	}
 }
 
+/* What was recorded may be impossible: of which recording? */
+static int named(const struct frag_trace *trace, int rc, struct frag_err *err)
+{
+	if (rc == FRAG_EINPUT)
+		frag_err_prefix(err, "'%s'", trace->name);
+	return rc;
+}
+
 /* Card and limit asked for may be a what-if; the card is one only where the recording fits into it. */
 int frag_cli_settle(const struct frag_cli *cli, uint64_t limit_bytes, struct frag_trace *trace,
 		    struct frag_err *err)
@@ -74,7 +82,8 @@ int frag_cli_settle(const struct frag_cli *cli, uint64_t limit_bytes, struct fra
 	for (uint32_t d = 0; d < trace->devs_count; d++)
 		fits = fits && frag_recorded_peak(&trace->devs[d]) <=
 				       card->total_bytes - card->context_bytes;
-	FRAG_TRY(frag_settle(trace, fits ? card : NULL, limit_bytes, false, err));
+	FRAG_TRY(
+		named(trace, frag_settle(trace, fits ? card : NULL, limit_bytes, false, err), err));
 	frag_cli_settle_tell(cli, trace);
 	return 0;
 }
@@ -86,7 +95,7 @@ int frag_cli_settle_recorded(const struct frag_cli *cli, struct frag_trace *trac
 
 	if (cli->torch)
 		frag_trace_set_torch(trace, cli->torch, cli->torch);
-	FRAG_TRY(frag_settle(trace, &cli->card, limit, cli->limit != NULL, err));
+	FRAG_TRY(named(trace, frag_settle(trace, &cli->card, limit, cli->limit != NULL, err), err));
 	frag_cli_settle_tell(cli, trace);
 	return 0;
 }

@@ -74,14 +74,32 @@ static int choose(struct frag_input *in, const struct frag_reader_ops **best, st
 	return 0;
 }
 
+/* What editors put before a text, and nothing else begins with. */
+static int pass_bom(struct frag_input *in, struct frag_err *err)
+{
+	const unsigned char *bytes;
+	size_t len;
+
+	FRAG_TRY(frag_input_peek(in, FRAG_INPUT_PEEK_MAX, &bytes, &len, err));
+	for (int i = 0; len >= 3 && !memcmp(bytes, "\xef\xbb\xbf", 3) && i < 3; i++)
+		FRAG_TRY(FRAG_MIN(frag_input_get(in, err), 0));
+	return 0;
+}
+
 static int read_input(struct frag_input *in, const char *path, const char *options,
 		      struct frag_trace **out, struct frag_err *err)
 {
 	const struct frag_reader_ops *reader = NULL;
 	struct frag_trace *trace = NULL;
 
+	int rc;
+
+	FRAG_TRY(pass_bom(in, err));
 	FRAG_TRY(choose(in, &reader, err));
-	FRAG_TRY(reader->read(in, options, &trace, err));
+	rc = reader->read(in, options, &trace, err);
+	if (rc == FRAG_EINPUT && err && !strstr(err->msg, frag_input_name(in)))
+		frag_err_prefix(err, "'%s'", frag_input_name(in));
+	FRAG_TRY(rc);
 	if (!trace->name)
 		trace->name = short_name(path);
 	if (trace->name)

@@ -12,6 +12,7 @@
 #include "plan_print.h"
 
 #define SEARCH_MAX 5000u /* buffers: beyond that the search is hopeless, greedy is good */
+#define MANY 20000u	 /* buffers: beyond that nothing slow is done for what is optimal already */
 #define SEARCH_EASY \
 	1000u /* up to here it nearly always finds something, and gets most of the time */
 /* Improving the order: a fixed effort where a search follows, all the time where none does. */
@@ -74,9 +75,13 @@ static int greedy(struct frag_plan_sheet *s, struct work *w, struct frag_err *er
 
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(rules); i++) {
 		uint64_t height, begin = frag_clock_ns();
-		int rc = frag_place_greedy(&s->b, rules[i].order, rules[i].rule,
-					   begin_work(w, s, rules[i].name), s->offsets, &height,
-					   err);
+		int rc;
+
+		/* gaps are looked for among all pairs that live at the same time */
+		if (rules[i].rule != FRAG_GAP_TOP && s->best <= s->target && s->b.count > MANY)
+			continue;
+		rc = frag_place_greedy(&s->b, rules[i].order, rules[i].rule,
+				       begin_work(w, s, rules[i].name), s->offsets, &height, err);
 
 		frag_progress_end(&w->progress);
 		FRAG_TRY(rc);

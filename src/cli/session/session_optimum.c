@@ -244,11 +244,15 @@ void frag_session_drop_plan(struct frag_policy_spec *spec, char *path)
 static int add_layout(const struct frag_session *s, struct frag_section *sec, size_t k,
 		      struct frag_err *err)
 {
+	struct frag_run_options opt = s->run;
 	struct frag_policy_spec *spec;
 	int rc;
 
+	/* as its row was replayed */
+	opt.limit_bytes = sec->limit_bytes;
+	opt.restore = sec->results[k].restored;
 	FRAG_TRY(frag_policy_spec_parse(sec->results[k].policy, &spec, err));
-	rc = frag_layout_make(spec, &s->cli->card, sec->events, &s->run,
+	rc = frag_layout_make(spec, &s->cli->card, sec->events, &opt,
 			      &sec->layouts[sec->layouts_count], err);
 	frag_policy_spec_destroy(spec);
 	if (!rc)

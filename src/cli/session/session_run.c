@@ -13,6 +13,8 @@
 #include "cli/estimate.h"
 #include "cli/settle.h"
 
+#define DRAWN_MAX 500u /* policies in one chart */
+
 /* ---- the card -------------------------------------------------------------------- */
 
 /* Whose prices driver calls have: a file's, the card's own, or those of another one. */
@@ -205,6 +207,7 @@ static int take_section(struct frag_session *s, struct trace_runs *t, uint32_t d
 		sec->duration_us = FRAG_MAX(sec->duration_us, task->last_us);
 		sec->limit_bytes = task->limit_bytes;
 		task->result.trace = frag_host_strdup(sec->trace);
+		task->result.restored = task->restore;
 		sec->results[sec->count++] = task->result;
 		task->result = (struct frag_result){ 0 };
 	}
@@ -366,6 +369,12 @@ int frag_session_run(struct frag_session *s, struct frag_err *err)
 	uint32_t flags;
 
 	FRAG_TRY(frag_policy_texts_check(&s->policies, &flags, err));
+	if (s->cli->out && s->policies.count > DRAWN_MAX)
+		return frag_fail(err, FRAG_EUSAGE,
+				 "--out draws charts of at most %u policies, these are %zu; --csv "
+				 "and "
+				 "--json take any number",
+				 DRAWN_MAX, s->policies.count);
 	FRAG_TRY(frag_catalog_init(&s->catalog, s->cli->cards, s->cli->vendor, err));
 	FRAG_TRY(describe_device(s, err));
 	/* before anything is written: are they all there? */

@@ -128,6 +128,7 @@ struct frag_result {
 	char *trace;	       /* name */
 	uint32_t device_ordinal;
 	bool completed;
+	bool restored; /* it began with what was there when the recording began */
 	struct frag_oom oom;
 	struct frag_refused *refused; /* the first FRAG_REFUSED_KEPT that the replay came to */
 	size_t refused_count;

@@ -55,9 +55,9 @@ void frag_chart_subtitle(const struct frag_chart_ops *ops, const struct frag_cha
 	frag_text_add(out, ", ");
 	frag_section_recorded(job->section, out);
 	frag_text_addf(out, "; replayed on %s", job->report->card.name);
-	if (job->report->limit_bytes != UINT64_MAX) {
+	if (job->section->limit_bytes != UINT64_MAX) {
 		frag_text_add(out, ", limit ");
-		frag_text_add_bytes(out, job->report->limit_bytes);
+		frag_text_add_bytes(out, job->section->limit_bytes);
 	}
 }
 
@@ -97,7 +97,7 @@ void frag_chart_add_room(const struct frag_chart_job *job, struct frag_text *out
 	uint64_t room = card->total_bytes - FRAG_MIN(card->context_bytes, card->total_bytes);
 	struct frag_advice a;
 
-	room = FRAG_MIN(room, job->report->limit_bytes);
+	room = FRAG_MIN(room, job->section->limit_bytes);
 	frag_section_advice(job->section, &a);
 	frag_text_addf(out, "%" PRIu64 ",", room);
 	if (a.card) {

@@ -191,7 +191,9 @@ static int replay(struct grid *g, const struct frag_policy_spec *spec,
 		  const struct frag_sim_config *card, const struct frag_run_options *opt,
 		  struct frag_err *err)
 {
-	struct frag_hints hints = { .trace = g->dev };
+	struct frag_hints hints = { .trace = g->dev,
+				    .restore =
+					    opt->restore && frag_policy_spec_ops(spec)->restore };
 	struct frag_run_options plain = *opt;
 	struct frag_sim_config cfg = *card;
 	struct frag_device *dev;

@@ -122,7 +122,7 @@ static void add_cards(const struct frag_section *s, const struct frag_advice *a,
 
 	if (a->refused) {
 		frag_text_add(t,
-			      "what is reserved while requests are refused says nothing of a card: "
+			      "What is reserved while requests are refused says nothing of a card: "
 			      "cufrag fit finds the smallest one that serves everything.");
 		return;
 	}
