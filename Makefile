@@ -208,9 +208,10 @@ $(B)/libcufrag.a: $(LIB_OBJ) $(B)/lib_objects
 	$(call say,AR,$@)
 	$(Q)rm -f $@ && $(AR) rcs $@ $(LIB_OBJ)
 
+# (a wheel brings libraries in cufrag.libs beside the program)
 $(B)/cufrag: $(CLI_OBJ) $(B)/libcufrag.a $(B)/cli_objects
 	$(call say,LD,$@)
-	$(Q)$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $(CLI_OBJ) $(B)/libcufrag.a $(LDLIBS)
+	$(Q)$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $(CLI_OBJ) $(B)/libcufrag.a $(LDLIBS) -Wl,-rpath,'$$ORIGIN/cufrag.libs'
 
 # What `record` puts into the user's program: the recorder, the pretended card as a library of its own, with the
 # parts of base and device that it needs, and the Python files beside it. All of it is inside the program
@@ -475,6 +476,11 @@ uninstall:
 #: deb        a Debian package into $(B)/deb, with debhelper
 deb: $(B)/cufrag $(B)/libcufrag.a
 	@scripts/build/deb.sh $(B) $(RELEASE)
+
+#: wheel      a Python wheel in build/release/wheel: the program, the recorder, and its policies for PyTorch
+.PHONY: wheel
+wheel: $(B)/cufrag $(B)/libcufrag_torch.so $(B)/libcufrag_record.so
+	@scripts/build/wheel.sh $(B) $(RELEASE)
 
 #: clean      remove build/
 clean:

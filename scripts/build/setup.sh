@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Installs what is missing on a Debian or Ubuntu system, and says what:
 #	setup.sh	to build, test and draw
+#	setup.sh wheel	also what `make wheel` needs
 #	setup.sh ci	also the second compiler, the analysers, valgrind, and a browser and Prometheus if there are any
 # Does nothing, and needs no network, when everything is there.
 set -euo pipefail
@@ -29,6 +30,11 @@ needs() {
 	header xxhash.h      libxxhash-dev
 	header microhttpd.h  libmicrohttpd-dev
 	header curses.h      libncurses-dev
+	END
+	[ "$1" = wheel ] && cat <<-'END'
+	tool   python3       python3
+	module setuptools    python3-setuptools
+	module wheel         python3-wheel
 	END
 	[ "$1" = ci ] && cat <<-'END'
 	tool   clang         clang
@@ -70,6 +76,7 @@ install_wishes() {
 have() {
 	case $1 in
 	tool) have_tool "$2" ;;
+	module) /usr/bin/python3 -c "import $2" > /dev/null 2>&1 ;;
 	header)
 		if [ "$2" = cmocka.h ]; then
 			have_tool gcc && printf '#include <%s>\n' stdarg.h stddef.h stdint.h setjmp.h cmocka.h |
@@ -107,8 +114,8 @@ resolve() {
 main() {
 	local mode=${1:-build} missing root=()
 	case $mode in
-	build | ci) ;;
-	*) echo "setup: unknown mode '$mode'; known are build, ci" >&2; exit 2 ;;
+	build | wheel | ci) ;;
+	*) echo "setup: unknown mode '$mode'; known are build, wheel, ci" >&2; exit 2 ;;
 	esac
 	mapfile -t missing < <(missing_packages "$mode")
 	if [ ${#missing[@]} -eq 0 ]; then
@@ -132,7 +139,7 @@ main() {
 
 	mapfile -t missing < <(missing_packages "$mode")
 	[ ${#missing[@]} -eq 0 ] || { echo "setup: still missing after the installation: ${missing[*]}" >&2; exit 1; }
-	[ "$mode" = build ] || install_wishes "${root[@]}"
+	[ "$mode" != ci ] || install_wishes "${root[@]}"
 }
 
 main "$@"

@@ -451,6 +451,26 @@ test_deb_installs_runs_and_goes() {
 	expect 'what is left' "$(find clean/usr ! -type d 2> /dev/null)" ''
 }
 
+# ---- the Python package
+
+test_python_package_without_pytorch() {
+	command -v python3 > /dev/null || return $SKIP
+	python3 "$root/tests/python/test_package.py" "$root" > said 2>&1 || { cat said >&2; return 1; }
+}
+
+test_wheel_installs_and_runs_without_a_network() {
+	[ -n "$program" ] && [ -z "${FRAG_TEST_QUICK:-}" ] || return $SKIP
+	python3 -c 'import venv, ensurepip' 2> /dev/null || { echo 'no venv' >&2; return $SKIP; }
+	[ -e "${program%/cufrag}/libcufrag_torch.so" ] || return $SKIP
+	"$root/scripts/build/wheel.sh" "${program%/cufrag}" 0.0.1 > said || return
+	python3 -m venv env && env/bin/pip install -q --no-index --no-deps --disable-pip-version-check "$(tail -n 1 said)" > log 2>&1 ||
+		{ cat log >&2; return 1; }
+	env/bin/cufrag verify "$root/traces/gnn.default.cft" 2>&1 | tail -n 1 > verdict && expect 'the verdict' "$(cat verdict)" 'verdict: identical' &&
+		expect 'the version' "$(env/bin/cufrag --version)" "$("$program" --version)" &&
+		env/bin/python -c 'import cufrag; assert cufrag.torch.policy() is None; cufrag.torch.library(); print(cufrag.torch.library_path())' > said &&
+		case $(cat said) in "$PWD"/env/*) ;; *) cat said >&2; return 1 ;; esac
+}
+
 # ---- the runner: each case in a folder of its own
 
 program=${1:+$(realpath "$1")}

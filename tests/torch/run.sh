@@ -113,6 +113,11 @@ test_live_out_of_memory() {
 	grep -q 'caught OutOfMemoryError 5' log
 }
 
+test_live_statistics_are_answered() {
+	live --policy vmm --record live.cft -- "$python" "$root/tests/torch/answers.py" vmm && grep -qx answered log && [ -s snapshot.pickle ] ||
+		{ cat log; return 1; }
+}
+
 passed=0 failed=0
 for case in $(declare -F | awk '{ print $3 }' | grep '^test_'); do
 	mkdir "$scratch/$case"

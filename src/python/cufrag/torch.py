@@ -14,6 +14,8 @@ import shutil
 import subprocess
 import sys
 
+from . import answers, stats
+
 LIBRARY = "libcufrag_torch.so"
 ABI = 1
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -28,6 +30,7 @@ class Options(ctypes.Structure):
 
 _library = None
 _path = None
+_log = None  # the log of the recording, where there is one
 _keep = []  # what PyTorch holds pointers into
 
 
@@ -90,6 +93,7 @@ def put_in(torch):
         getattr(inner, setter)(address(name))
     memory.change_current_allocator(wrapped)
     _keep.extend((wrapped, inner))
+    answers.put_in(torch, _library, release_of(torch.__version__))
 
 
 def use(policy, record=None, limit=None, seed=1):
@@ -98,6 +102,7 @@ def use(policy, record=None, limit=None, seed=1):
     record: file for the recording of all requests, a .cft, or a .csv that is readable while it is written.
     limit: most bytes that may be reserved on each device. Call it before anything uses CUDA.
     """
+    global _log
     import torch
     if torch.cuda.is_initialized():
         raise RuntimeError("cufrag: CUDA is in use already; call cufrag.torch.use before anything uses it")
@@ -112,6 +117,7 @@ def use(policy, record=None, limit=None, seed=1):
     if lib.frag_live_start(ctypes.byref(options), text, len(text)):
         raise RuntimeError("cufrag: " + text.value.decode(errors="replace"))
     put_in(torch)
+    _log = log
     if log:
         atexit.register(finish, os.getpid(), log, record)
 
@@ -123,13 +129,19 @@ def finish(pid, log, record):
     library().frag_live_flush()
     if log == record:
         return
-    program = shutil.which("cufrag") or os.path.join(HERE, "cufrag")
-    if not os.path.exists(program):
-        print("cufrag: the recording is %s (cufrag import makes a .cft of it)" % log, file=sys.stderr)
-        return
-    environment = {k: v for k, v in os.environ.items() if not k.startswith("CUFRAG_")}
-    if subprocess.run([program, "import", log, record], env=environment, stdout=subprocess.DEVNULL).returncode == 0:
+    if import_log(log, record):
         os.unlink(log)
+    else:
+        print("cufrag: the recording is %s (cufrag import makes a .cft of it)" % log, file=sys.stderr)
+
+
+def import_log(log, record):
+    """Makes a .cft of a log, by the program; False where that is not at hand, or says no."""
+    program = os.path.join(HERE, "cufrag")
+    program = program if os.path.exists(program) else shutil.which("cufrag")
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("CUFRAG_")}
+    return bool(program) and subprocess.run([program, "import", log, "-o", record], env=environment,
+                                            stdout=subprocess.DEVNULL, check=False).returncode == 0
 
 
 def use_environment():
@@ -147,3 +159,48 @@ def use_environment():
         # nobody may believe that the policy was in use
         print("cufrag run: %s" % error, file=sys.stderr, flush=True)
         os._exit(4)
+
+
+def need():
+    if not policy():
+        raise RuntimeError("cufrag: no policy is in use; call cufrag.torch.use first")
+    import torch
+    return torch
+
+
+def memory_stats(device=None):
+    """torch.cuda.memory_stats of this release, from the policy in use."""
+    return need().cuda.memory_stats(device)
+
+
+def memory_summary(device=None, abbreviated=False):
+    return need().cuda.memory_summary(device, abbreviated)
+
+
+def snapshot():
+    """torch.cuda.memory._snapshot(): segments and their blocks; the history is in the recording."""
+    return answers.snapshot(need(), library())
+
+
+def reset_peak_memory_stats(device=None):
+    need().cuda.reset_peak_memory_stats(device)
+
+
+def driver_calls(device=None):
+    """{name: {count, failed, bytes, ns}} of the calls into the driver, and what the policy counts."""
+    return stats.calls(library(), answers.index_of(need(), device))
+
+
+def counters(device=None):
+    """The policy's own statistics, by name."""
+    return stats.counters(library(), answers.index_of(need(), device))
+
+
+def recording(path):
+    """Writes what was recorded until now as a .cft, while the program runs (use(record=…) began it)."""
+    need()
+    if not _log:
+        raise RuntimeError("cufrag: nothing is recorded; use(policy, record='run.cft') does")
+    library().frag_live_flush()
+    if not import_log(_log, os.path.abspath(path)):
+        raise RuntimeError("cufrag: %s could not be made of %s" % (path, _log))
