@@ -22,6 +22,7 @@ import glob
 import gzip
 import heapq
 import os
+import random
 import re
 import shutil
 import statistics
@@ -155,7 +156,7 @@ def main():
         make_traces(cufrag, work + "/traces", count)
     paths = sorted(glob.glob(work + "/traces/*"))
     whole, part, few = work + "/whole", work + "/part", work + "/few"
-    for name, list_ in ((whole, paths), (part, paths[:: max(1, len(paths) // 200)])):
+    for name, list_ in ((whole, paths), (part, random.Random(1).sample(paths, min(1000, len(paths))))):
         open(name, "w").write("\n".join(list_) + "\n")
     rows = []
 
@@ -181,15 +182,17 @@ def main():
     total = {"wall": wall, "cpu": cpu, "own": own, "mib": mib, "file": file_mib, "load": os.getloadavg()[0]}
 
     simulated = []
-    sets = [("bundled-size", work + "/costs.csv", 1)]
-    shared = [p for p in glob.glob(os.environ.get("SHARED_TRACES", "../shared/traces") + "/torch/*")]
+    sets = [("bundled-size", work + "/costs.csv", cpu - own, 1)]
+    shared = [p for p in glob.glob(os.environ.get("SHARED_TRACES", "../shared/traces") + "/torch/*.pickle*")]
     if shared:
         open(few, "w").write("\n".join(shared) + "\n")
-        subprocess.run([cufrag, "sweep", "--list", few, "-q", "--threads", "1", "-o", work + "/few.sqlite", "--costs",
-                        work + "/few.csv"], stdout=subprocess.DEVNULL, check=False)
-        sets.append(("of the shared recordings", work + "/few.csv", None))
-    for name, path, times in sets:
+        _, few_cpu, few_own, _ = sweep(cufrag, work, few, "--threads", "1", "--costs", work + "/few.csv")
+        sets.append(("of the shared recordings", work + "/few.csv", few_cpu - few_own, None))
+    for name, path, seconds, times in sets:
         costs = [(os.path.getsize(r["path"]), int(r["ns"]) / 1e9) for r in csv.DictReader(open(path))]
+        # others ran beside: as much as the workers' processor time, and each in its proportion
+        slower = sum(c for _, c in costs) / seconds
+        costs = [(b, c / slower) for b, c in costs]
         costs = (costs * (count // len(costs) + 1))[:count] if times is None else costs
         costs = [c for _, c in sorted(costs, reverse=True)]
         for workers in (2, 64, 1024):
@@ -223,10 +226,10 @@ def write(rows, total, answer, simulated, paths, cufrag):
            "above a quarter of an hour here), half variants of these by `gen repeat`;",
            "two workers: **%.0f s**, %.0f s of processor time, of them %.1f s in the process that hands out and takes in" %
            (total["wall"], total["cpu"], total["own"]),
-           "(%.2f ms per answer). All processes together held **%.0f MiB** at most. Results: %.0f MiB of SQLite." %
+           "(%.2f ms per answer, which bounds how many workers one process can feed; shards have no such bound). All processes together held **%.0f MiB** at most. Results: %.0f MiB of SQLite." %
            (1000 * answer, total["mib"], total["file"]), "",
            "## Many workers", "",
-           "Simulated from the measured costs, the largest file first, to whoever is free; rank 0 takes %.2f ms for each answer,"
+           "Simulated from the measured costs (of processor time), the largest file first, to whoever is free; rank 0 takes %.2f ms for each answer,"
            % (1000 * answer), "one after the other.", "",
            "| recordings | costs | largest | workers | seconds | efficiency |", "|---|---|---|---|---|---|"]
     for s in simulated:

@@ -118,7 +118,8 @@ static int judge(struct frag_case *c, struct peak *list, size_t n, struct frag_f
 	double *gain, *flow, fresh = 0;
 	int rc;
 
-	if (!k)
+	/* where most steps hold nothing here they are those of another device */
+	if (!k || !list[n / 2].live)
 		return 0;
 	for (size_t i = 0; i < k; i++) {
 		if (list[i].step >= WARM_UP)
