@@ -163,7 +163,7 @@ def every_tenth():
 
 
 def long_batch():
-    train(40, build(), lambda i: (8, 1024) if i == 23 else (8, 256))  # PLANTED spike in forward
+    train(40, build(), lambda i: (8, 1024) if i == 23 else (8, 256))  # PLANTED spike in train
 
 
 def validation_with_grad():
