@@ -127,7 +127,7 @@ PY
 	ours=$(python3 -c '
 import json
 for c in json.load(open("monitor.json"))["cards"]:
-    print(", ".join(str(c[k] // 2**20) for k in ("used_bytes", "free_bytes", "total_bytes")))')
+    print(", ".join(str(-(-c[k] // 2**20)) for k in ("used_bytes", "free_bytes", "total_bytes")))')
 	same 'monitor against nvidia-smi: MiB used, free, total' "$(cat smi.txt)" "$ours"
 	say "  processes: nvidia-smi $(tr '\n' ';' < apps.txt) monitor $(grep -oE '"pid": ?[0-9]+[^}]*' monitor.json | tr '\n' ';')"
 else
