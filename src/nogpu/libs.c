@@ -36,11 +36,13 @@ HANDLE(cudnnCreateConvolutionDescriptor)
 HANDLE(cudnnCreateDropoutDescriptor)
 HANDLE(cudnnCreateFilterDescriptor)
 HANDLE(cudnnCreatePoolingDescriptor)
-HANDLE(cudnnCreateTensorDescriptor)
 HANDLE(cusolverDnCreate)
 HANDLE(cusolverDnCreateParams)
 HANDLE(cusparseCreate)
 HANDLE(curandCreateGenerator)
+HANDLE(cusolverDnCreateGesvdjInfo)
+HANDLE(cusolverDnCreateSyevjInfo)
+HANDLE(nvrtcCreateProgram)
 
 NOGPU_ENTRY(int, cublasGetVersion_v2, (void *h, int *version))
 {
@@ -114,6 +116,53 @@ NOGPU_ENTRY(int, nvrtcVersion, (int *major, int *minor))
 {
 	*major = 13;
 	*minor = 0;
+	return 0;
+}
+/* Kernels that are compiled while the program runs: an empty one each, which nobody looks into. */
+static int one_byte(size_t *bytes)
+{
+	*bytes = 1;
+	return 0;
+}
+static int empty(char *text)
+{
+	*text = '\0';
+	return 0;
+}
+NOGPU_ENTRY(int, nvrtcGetProgramLogSize, (void *program, size_t *bytes))
+{
+	(void)program;
+	return one_byte(bytes);
+}
+NOGPU_ENTRY(int, nvrtcGetPTXSize, (void *program, size_t *bytes))
+{
+	(void)program;
+	return one_byte(bytes);
+}
+NOGPU_ENTRY(int, nvrtcGetCUBINSize, (void *program, size_t *bytes))
+{
+	(void)program;
+	return one_byte(bytes);
+}
+NOGPU_ENTRY(int, nvrtcGetProgramLog, (void *program, char *text))
+{
+	(void)program;
+	return empty(text);
+}
+NOGPU_ENTRY(int, nvrtcGetPTX, (void *program, char *text))
+{
+	(void)program;
+	return empty(text);
+}
+NOGPU_ENTRY(int, nvrtcGetCUBIN, (void *program, char *text))
+{
+	(void)program;
+	return empty(text);
+}
+NOGPU_ENTRY(int, nvrtcGetLoweredName, (void *program, const char *name, const char **out))
+{
+	(void)program;
+	*out = name;
 	return 0;
 }
 NOGPU_ENTRY(const char *, nvrtcGetErrorString, (int code))

@@ -49,6 +49,8 @@ class Card:
             self.make()
         with open(os.path.join(self.folder, "libraries")) as f:
             names = f.read().split()
+        if "libcudnn.so.8" in names:  # PyTorch compares the version with that of its own
+            os.environ.setdefault("CUFRAG_NOGPU_CUDNN", "8907")
         # in this order: what is loaded is found by its name from then on, before any search path
         ctypes.CDLL(self.core, mode=ctypes.RTLD_GLOBAL)
         for name in names:
