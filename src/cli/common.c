@@ -111,10 +111,21 @@ int frag_cli_open_device(const struct frag_cli *cli, struct frag_device **out, s
 	FRAG_BUG("device kind");
 }
 
+static bool estimated; /* of this process, which runs one command */
+
+void frag_cli_mark_estimated(void)
+{
+	estimated = true;
+}
+
 json_t *frag_cli_json_head(const struct frag_cli *cli)
 {
-	return json_pack("{s:i, s:s, s:s}", "schema", FRAG_JSON_SCHEMA, "version", FRAG_VERSION,
-			 "command", cli->cmd->name);
+	json_t *head = json_pack("{s:i, s:s, s:s}", "schema", FRAG_JSON_SCHEMA, "version",
+				 FRAG_VERSION, "command", cli->cmd->name);
+
+	if (head && estimated)
+		json_object_set_new(head, "estimated", json_true());
+	return head;
 }
 
 int frag_cli_json_write(const struct frag_cli *cli, json_t *root, struct frag_err *err)

@@ -49,6 +49,7 @@ struct frag_section {
 	uint64_t events_count, start_us, duration_us; /* duration 0: the trace has no times */
 	uint64_t initial_blocks;		      /* live before the history began */
 	bool truncated;				      /* the recorder lost the beginning */
+	bool estimated;				      /* made without a card */
 	const struct frag_trace_dev *events; /* for charts of the trace itself; NULL = gone */
 	struct frag_result *results;	     /* in the order they were asked for */
 	size_t count;

@@ -36,6 +36,7 @@ int frag_section_init(struct frag_section *s, const struct frag_trace *trace, ui
 			d->events && d->events_count ? d->events[d->events_count - 1].time_us : 0,
 		.initial_blocks = d->initial.blocks_count,
 		.truncated = d->truncated,
+		.estimated = trace->estimate != NULL,
 		.settled = d->settled,
 		.limit_bytes = UINT64_MAX,
 		.events = d,
@@ -146,6 +147,8 @@ void frag_section_recorded(const struct frag_section *s, struct frag_text *out)
 		frag_text_add(out, "recorded with default settings");
 	else
 		frag_text_addf(out, "recorded with %s", s->conf);
+	if (s->estimated)
+		frag_text_add(out, " without a GPU (an estimate)");
 }
 
 void frag_section_settled(const struct frag_report *r, const struct frag_section *s,

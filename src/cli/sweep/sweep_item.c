@@ -254,6 +254,7 @@ static void run_device(struct answer *a, json_t *items, const struct frag_trace_
 static void describe(struct answer *a, const struct frag_trace *t)
 {
 	uint64_t events = 0, end_us = 0;
+	char format[300];
 
 	for (uint32_t d = 0; d < t->devs_count; d++) {
 		size_t n = t->devs[d].events_count;
@@ -263,7 +264,8 @@ static void describe(struct answer *a, const struct frag_trace *t)
 			end_us = FRAG_MAX(end_us, (uint64_t)t->devs[d].events[n - 1].time_us);
 	}
 	set(a, a->root, "name", text_of(t->name));
-	set(a, a->root, "format", text_of(t->format));
+	snprintf(format, sizeof(format), "%s%s", t->format, t->estimate ? ", estimated" : "");
+	set(a, a->root, "format", text_of(format));
 	set(a, a->root, "settings", text_of(t->settings.conf ? t->settings.conf : ""));
 	set(a, a->root, "devices", json_integer(t->devs_count));
 	set(a, a->root, "events", json_integer((json_int_t)events));

@@ -304,6 +304,8 @@ static json_t *trace_of(struct maker *mk, const struct frag_section *s)
 	put(mk, o, "pools_count", number(s->pools_count));
 	put(mk, o, "duration_us", s->duration_us ? number(s->duration_us) : json_null());
 	put(mk, o, "truncated", json_boolean(s->truncated));
+	if (s->estimated)
+		put(mk, o, "estimated", json_true());
 	put(mk, o, "initial_blocks_count", number(s->initial_blocks));
 	put(mk, o, "optimum", s->optimum.hidden ? json_null() : optimum_of(mk, s));
 	put(mk, o, "advice", advice_of(mk, s));
