@@ -129,7 +129,7 @@ static int collect(struct pt_pool *pool, struct pt_block ***out, size_t *segment
 	for (uint32_t s = 0; s < pool->sets_count; s++) {
 		struct pt_block *b = NULL;
 
-		if (pool->sets[s])
+		if (pool->sets[s] && pool->sets[s]->free.count)
 			b = pt_of(frag_binset_first(&pool->sets[s]->free));
 		for (; b; b = pt_next_free(b)) {
 			if (b->ranged)
@@ -152,6 +152,8 @@ int pt_release_pool(struct pt *a, struct pt_pool *pool, struct frag_err *err)
 	struct pt_block **list;
 	int rc = 0;
 
+	if (!a->releasable) /* a request after the other that is refused must not look at every stream */
+		return 0;
 	FRAG_TRY(collect(pool, &list, &segments, &ranged, err));
 	for (size_t i = 0; i < segments && !rc; i++) {
 		pt_learn_list(a, list + i, segments - i);
