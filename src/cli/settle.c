@@ -2,9 +2,30 @@
 /* What a recording leaves open; see settle.h. */
 #include "settle.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <frag/replay.h>
+
+int frag_cli_read_conf(const char *path, const char *conf, struct frag_trace **out,
+		       struct frag_err *err)
+{
+	char *option = NULL;
+	int rc;
+
+	if (!conf)
+		return frag_trace_read(path, NULL, out, err);
+	if (asprintf(&option, "conf=%s", conf) < 0)
+		return frag_fail_nomem(err, "options");
+	rc = frag_trace_read(path, option, out, err);
+	free(option);
+	FRAG_TRY(rc);
+	rc = frag_settings_use(*out, conf, err);
+	if (rc)
+		frag_trace_destroy(*out);
+	return rc;
+}
 
 void frag_cli_settle_tell(const struct frag_cli *cli, const struct frag_trace *trace)
 {

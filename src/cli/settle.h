@@ -8,6 +8,12 @@
 #include "common.h"
 
 /*
+ * A trace whose recorded settings are these (--conf; NULL: as the file has them). They reach the import: what
+ * releases were is decided there. FRAG_EUSAGE: settings of no release.
+ */
+int frag_cli_read_conf(const char *path, const char *conf, struct frag_trace **out,
+		       struct frag_err *err);
+/*
  * Resolves every device of a trace (frag_resolve). Card and limit asked for may be a
  * what-if: where the recording did not fit into them, they cannot be those of the recording.
  * limit_bytes: UINT64_MAX = none.

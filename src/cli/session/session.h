@@ -49,6 +49,7 @@ struct frag_session {
 	struct frag_text against_calls_text;
 	unsigned repeats;	   /* on the device, for --against-sim */
 	uint64_t given_back_bytes; /* by the last replay on a real card: see frag_dev_make_ready */
+	const char *conf;	   /* settings of recordings that do not hold them, or NULL */
 	enum frag_stream_want stream; /* which traces are replayed while they are read */
 	struct frag_catalog catalog;  /* cards that advice may name */
 	/* results */

@@ -92,6 +92,10 @@ const struct frag_arg frag_session_args[] = {
 	  .help = "with --against-sim: write every driver call with its time as CSV" },
 	{ FRAG_ARG_UINT, "repeats", AT(repeats), .value = "N", .min = 1, .max = 1000, .def = "3",
 	  .help = "with --against-sim: replays on the device" },
+	{ FRAG_ARG_OWN, "conf", AT(conf), .set = frag_cli_set_conf, .value = "SETTINGS",
+	  .help = "settings as in PYTORCH_CUDA_ALLOC_CONF that the recordings were made with, "
+		  "where "
+		  "they do not hold them (PyTorch 2.1 and 2.2)" },
 	{ FRAG_ARG_WORD, "stream", AT(stream), .words = stream_words, .bare = "always",
 	  .help = "replay a .cft while it is read, with the same memory for any length "
 		  "(default: auto, from 8 M events on)" },

@@ -329,9 +329,14 @@ static int write_trace(struct frag_session *s, struct frag_trace *trace, size_t 
 static int open_trace(struct frag_session *s, const char *path, struct trace_runs *t,
 		      struct frag_err *err)
 {
-	FRAG_TRY(frag_session_open_file(s, path, &t->file, err));
+	if (s->conf && s->stream == FRAG_STREAM_ALWAYS)
+		return frag_fail(err, FRAG_EUSAGE,
+				 "settings reach a trace that is read into memory; leave --stream "
+				 "or --conf out");
+	if (!s->conf)
+		FRAG_TRY(frag_session_open_file(s, path, &t->file, err));
 	if (!t->file.source)
-		return frag_trace_read(path, NULL, &t->trace, err);
+		return frag_cli_read_conf(path, s->conf, &t->trace, err);
 	t->trace = (struct frag_trace *)frag_source_head(t->file.source); /* not changed */
 	return 0;
 }

@@ -179,8 +179,6 @@ static int verify_all(const struct frag_cli *cli, const struct options *o, struc
 	bool text = !cli->json || strcmp(cli->json, "-") != 0;
 
 	*out = VERDICT_SAME;
-	if (o->conf)
-		FRAG_TRY(frag_settings_use(trace, o->conf, err));
 	FRAG_TRY(frag_settle(trace, &cli->card, given, cli->limit != NULL, err));
 	frag_cli_settle_tell(cli, trace);
 	frag_cli_note_cards(cli, trace->devs_count);
@@ -240,22 +238,6 @@ static int write_json(const struct frag_cli *cli, json_t *traces, enum verdict v
 	return frag_cli_json_write(cli, root, err);
 }
 
-/* The settings reach the import: what releases were is decided there. */
-static int read_with_conf(const char *path, const char *conf, struct frag_trace **out,
-			  struct frag_err *err)
-{
-	char *option = NULL;
-	int rc;
-
-	if (!conf)
-		return frag_trace_read(path, NULL, out, err);
-	if (asprintf(&option, "conf=%s", conf) < 0)
-		return frag_fail_nomem(err, "options");
-	rc = frag_trace_read(path, option, out, err);
-	free(option);
-	return rc;
-}
-
 static int verify_trace(const struct frag_cli *cli, const struct options *o, const char *path,
 			json_t *traces, enum verdict *out, struct frag_err *err)
 {
@@ -264,7 +246,7 @@ static int verify_trace(const struct frag_cli *cli, const struct options *o, con
 	json_t *devices;
 	int rc;
 
-	FRAG_TRY(read_with_conf(path, o->conf, &trace, err));
+	FRAG_TRY(frag_cli_read_conf(path, o->conf, &trace, err));
 	if (cli->torch)
 		frag_trace_set_torch(trace, cli->torch, cli->torch);
 	frag_cli_note_estimate(cli, trace);
