@@ -26,11 +26,11 @@ struct frag_monitor_options {
 };
 
 struct frag_monitor_process {
+	uint64_t bytes; /* as the driver says; UINT64_MAX = it does not */
+	struct frag_live_device held;
 	unsigned pid;
-	uint64_t bytes;		 /* as the driver says; UINT64_MAX = it does not */
 	char name[32], user[32]; /* "" = not known; made harmless */
 	bool held_known;	 /* it tells by itself what it holds (base/live_page.h) */
-	struct frag_live_device held;
 };
 
 /* A card, or an instance of a card that is split (MIG). Its place in the list is its own to the end. */

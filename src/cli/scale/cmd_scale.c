@@ -110,8 +110,7 @@ static int record_parts(struct frag_sheet *s, const struct options *o, const str
 	return 0;
 }
 
-static int get_parts(struct frag_sheet *s, const struct options *o, char *name,
-		     struct frag_err *err)
+static int get_parts(struct frag_sheet *s, const struct options *o, struct frag_err *err)
 {
 	const struct frag_cli *cli = s->cli;
 	struct list at = { 0 };
@@ -124,12 +123,11 @@ static int get_parts(struct frag_sheet *s, const struct options *o, char *name,
 	if (cli->program && (cli->operands_count || o->at.count))
 		return frag_fail(err, FRAG_EUSAGE, "recordings and a program: give one of them");
 	if (o->vary) {
-		rest = frag_vary_name(o->vary, name);
+		rest = frag_vary_name(o->vary, s->name);
 		if (!rest)
 			return frag_fail(err, FRAG_EUSAGE,
 					 "'%.60s' names nothing; give {batch}=2,4,8", o->vary);
 		FRAG_TRY(set_list(&at, rest, err));
-		s->name = name;
 	}
 	if (FRAG_MAX(at.count, cli->operands_count) < 2 ||
 	    FRAG_MAX(at.count, cli->operands_count) > FRAG_SCALING_PARTS)
@@ -216,11 +214,10 @@ static int confirm(struct frag_sheet *s, const struct options *o, struct frag_er
 
 static int scale(struct frag_sheet *s, struct options *o, struct frag_err *err)
 {
-	char name[FRAG_VARY_NAME] = "value";
 	uint32_t flags;
 	int rc;
 
-	s->name = name;
+	snprintf(s->name, sizeof(s->name), "value");
 	if (o->output && o->to.count != 1)
 		return frag_fail(err, FRAG_EUSAGE, "-o writes the trace at one value: give --to N");
 	if (!o->policies.count) {
@@ -229,7 +226,7 @@ static int scale(struct frag_sheet *s, struct options *o, struct frag_err *err)
 					       err));
 	}
 	FRAG_TRY(frag_policy_texts_check(&o->policies, &flags, err));
-	FRAG_TRY(get_parts(s, o, name, err));
+	FRAG_TRY(get_parts(s, o, err));
 	choose_values(s, &o->to);
 	FRAG_TRY(frag_sheet_fill(s, &o->policies, o->most, err));
 	if (s->cli->program && o->confirm && s->largest_low[0] != UINT64_MAX)

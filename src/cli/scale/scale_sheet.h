@@ -7,6 +7,7 @@
 
 #include "cli/common.h"
 #include "cli/policy_texts.h"
+#include "cli/record/vary.h"
 #include "plan/scale/scale.h"
 #include "report/text/textbuf.h"
 
@@ -32,7 +33,7 @@ enum frag_sheet_source {
 
 struct frag_sheet {
 	const struct frag_cli *cli;
-	const char *name; /* of what varies: "{batch}" or "value" */
+	char name[FRAG_VARY_NAME]; /* of what varies: "{batch}" or "value" */
 	struct frag_sheet_part parts[FRAG_SCALING_PARTS];
 	size_t parts_count;
 	/* scalings[base * devices + device], made when first needed: count 0 = not yet */
