@@ -3,6 +3,7 @@ cc=${CC:-cc}
 for tool in "$cc" curl; do command -v "$tool" > /dev/null || { echo "no $tool" >&2; exit 77; }; done
 mkdir lib && "$cc" -w -std=gnu17 -O1 -shared -fPIC -o lib/libnvidia-ml.so.1 "$ROOT/tests/cli/data/fake_nvml.c" || exit
 export LD_LIBRARY_PATH=$PWD/lib FAKE_NVML=eight
+: > err.txt
 "$CUFRAG" monitor --interval 100ms --listen 127.0.0.1:0 > out.txt 2> err.txt & pid=$!
 for i in $(seq 100); do
 	port=$(sed -nE 's/.*on port ([0-9]+),.*/\1/p' err.txt)
