@@ -8,6 +8,8 @@
  *	alloc,7,1048576,0,1200
  *	free,7
  */
+#include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -26,6 +28,7 @@ enum column {
 	DEVICE,
 	STACK,
 	POOL,
+	TIME_S, /* as `export --to csv` writes it */
 	COLUMN_COUNT,
 	OTHER = COLUMN_COUNT
 };
@@ -35,6 +38,7 @@ static const char *const column_names[COLUMN_COUNT][4] = {
 	{ "size", "bytes" }, { "stream" },
 	{ "time_us" },	     { "device" },
 	{ "stack" },	     { "pool" },
+	{ "time_s" },
 };
 
 struct reader {
@@ -85,6 +89,32 @@ static int fail_line(const struct reader *r, const char *what, const char *field
 			    (unsigned long long)r->lines.line, what, field);
 }
 
+/* Decimal seconds to microseconds. */
+static bool read_seconds(const char *field, uint64_t *out)
+{
+	char *end;
+	double seconds = strtod(field, &end);
+
+	*out = FRAG_LOG_UNKNOWN;
+	if (!*field)
+		return true;
+	if (*end || !isdigit((unsigned char)*field) || !(seconds < 1e12))
+		return false;
+	*out = (uint64_t)(seconds * 1e6 + 0.5);
+	return true;
+}
+
+static bool read_value(enum column c, const char *field, uint64_t *out)
+{
+	return c == TIME_S ? read_seconds(field, out) : frag_log_number(field, out);
+}
+
+/* A line that says what the program did beside its requests; no part of the history. */
+static bool is_remark(const char *action)
+{
+	return !strcasecmp(action, "mark");
+}
+
 static int read_entry(struct reader *r, struct frag_err *err)
 {
 	uint64_t value[COLUMN_COUNT] = { 0 };
@@ -100,9 +130,11 @@ static int read_entry(struct reader *r, struct frag_err *err)
 
 		if (!field)
 			break;
+		if (c == ACTION && is_remark(field))
+			return 0;
 		if (c == ACTION && !(known = frag_log_word(field, &e.action)))
 			return fail_line(r, "unknown action", field, err);
-		if (c != ACTION && c != OTHER && !frag_log_number(field, &value[c]))
+		if (c != ACTION && c != OTHER && !read_value(c, field, &value[c]))
 			return fail_line(r, "not a number:", field, err);
 	}
 	if (!known || (value[ID] == FRAG_LOG_UNKNOWN && e.action <= FRAG_LOG_FREE))
@@ -111,7 +143,7 @@ static int read_entry(struct reader *r, struct frag_err *err)
 	e.bytes = value[SIZE];
 	e.stream = value[STREAM];
 	e.pool = value[POOL];
-	e.time_us = value[TIME];
+	e.time_us = value[TIME] == FRAG_LOG_UNKNOWN ? value[TIME_S] : value[TIME];
 	e.device = value[DEVICE] == FRAG_LOG_UNKNOWN ? 0 : (uint32_t)value[DEVICE];
 	if (value[DEVICE] != FRAG_LOG_UNKNOWN && value[DEVICE] > UINT16_MAX)
 		return fail_line(r, "a device out of range in", r->lines.text, err);
