@@ -143,8 +143,10 @@ lacks = $(shell $(CC) -E -include $(1) -x c /dev/null > /dev/null 2>&1 || echo '
 MONITOR_LACKS = $(strip $(call lacks,curses.h,monitor: no curses.h found$(comma) the full screen is left out (libncurses-dev).) \
 	$(call lacks,microhttpd.h,monitor: no microhttpd.h found$(comma) --listen is left out (libmicrohttpd-dev).))
 
+LIVE_SO := $(if $(wildcard src/live/*.c),$(B)/libcufrag_torch.so)
+
 .PHONY: all
-all: $(B)/cufrag $(B)/libcufrag_torch.so $(MPI_MODULE)
+all: $(B)/cufrag $(LIVE_SO) $(MPI_MODULE)
 	@echo '$(CUDA_SAY)'
 	$(Q)$(if $(MONITOR_LACKS),echo '$(MONITOR_LACKS)')
 
@@ -217,7 +219,7 @@ $(B)/cufrag: $(CLI_OBJ) $(B)/libcufrag.a $(B)/cli_objects
 # parts of base and device that it needs, and the Python files beside it. All of it is inside the program
 # (gen/nogpu_file_list.inc has FRAG_ENTRY("NAME", number) for each), which writes it into the user's cache.
 NOGPU_FILES := $(B)/libcufrag_nogpu.so $(B)/libcufrag_record.so $(wildcard scripts/record_torch.py) $(sort $(wildcard src/nogpu/python/*.py src/nogpu/python/*.cpp)) \
-	$(if $(wildcard src/live/*.c),$(B)/libcufrag_torch.so) $(sort $(wildcard src/python/cufrag/*.py))
+	$(LIVE_SO) $(sort $(wildcard src/python/cufrag/*.py))
 NOGPU_OBJ   := $(patsubst %.c,$(B)/pic/%.o,$(sort $(wildcard src/nogpu/*.c)))
 NOGPU_PARTS := $(patsubst %.c,$(B)/pic/%.o,$(sort $(wildcard src/base/*.c src/lib/*.c src/device/*.c src/device/sim/*.c)))
 $(B)/pic/%.o: %.c $(B)/flags | $(GEN)/conv_list.inc

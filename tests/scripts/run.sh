@@ -213,8 +213,9 @@ test_make_runs_one_test() {
 # ---- Makefile: registries follow the files
 
 build_project() {
-	mkdir -p src/base src/cli policies scripts
+	mkdir -p src/base src/cli src/nogpu policies scripts
 	cp "$root/Makefile" .
+	echo head > src/nogpu/conv_table.csv
 	printf '#include <stdio.h>\n#define FRAG_ENTRY(n) puts(#n);\nint main(void)\n{\n#include "policy_list.inc"\nreturn 0;\n}\n' > src/main.c
 	echo 'extern int frag_x; int frag_x;' > src/base/base.c
 	for name in first second; do echo "extern int frag_$name; int frag_$name;" > policies/$name.c; done
