@@ -40,7 +40,17 @@ do for [i = 0:COUNT - 1] {
 	set label i + 1 fold(NAME[i + 1]) at first 0, first -i right offset character -0.7, character (folded(NAME[i + 1]) ? 0.5 : 0) tc rgb INK
 	if (WORST[i + 1] > 0) {
 		set arrow i + 1 from first LEAST[i + 1] / S, first -i to first WORST[i + 1] / S, first -i nohead lw 2 lc rgb pcolor(SERIES[i + 1])
-		set label i + 301 cut(UNIT[i + 1], 22)." ".amount(WORST[i + 1], S) at first WORST[i + 1] / S, first -i right offset character 0.5, character -1 tc rgb INK
+		label_text = cut(UNIT[i + 1], 22)." ".amount(WORST[i + 1], S)
+		# beside the marks where there is room, else below them; never over the names
+		if (WORST[i + 1] < 0.42 * top) {
+			set label i + 301 label_text at first WORST[i + 1] / S, first -i left offset character 1, 0 tc rgb INK
+		} else {
+			if (LEAST[i + 1] > 0.62 * top) {
+				set label i + 301 label_text at first LEAST[i + 1] / S, first -i right offset character -1, 0 tc rgb INK
+			} else {
+				set label i + 301 label_text at first (WORST[i + 1] > 0.62 * top ? WORST[i + 1] : 0.62 * top) / S, first -i right offset character 0.5, character -1 tc rgb INK
+			}
+		}
 	}
 }
 set label 901 "a mark for each of the ".EXTRA."; filled: the one that needs most" at screen px(12), py(FOOT - 16) left tc rgb INK
