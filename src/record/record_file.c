@@ -14,7 +14,7 @@
 #include "recorder.h"
 
 #define BUFFER_BYTES (1u << 18)
-#define LINE_BYTES 1024u
+#define LINE_BYTES 2048u
 #define CALL_BYTES 60u
 
 static struct {

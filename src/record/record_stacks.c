@@ -6,6 +6,9 @@
  *
  *	#stack NUMBER ADDRESS…		innermost first; numbers ascend from 1
  *	#frame ADDRESS<tab>NAME<tab>FILE<tab>OFFSET	NAME may be empty; OFFSET within FILE
+ *	#frame ADDRESS<tab>NAME<tab>FILE<tab>:LINE	of Python (record_python.c)
+ *
+ * Python's frames stand in place of the interpreter's own, and of what called it.
  */
 #include <dlfcn.h>
 #include <execinfo.h>
@@ -47,11 +50,23 @@ void frag_rec_stacks_begin(void)
 	table.frames = calloc(FRAMES_SIZE, sizeof(*table.frames));
 	*(void **)&table.demangle = dlsym(RTLD_DEFAULT, "__cxa_demangle"); /* C++ programs */
 	table.on = table.hashes && table.numbers && table.frames;
+	frag_rec_python_begin();
 }
 
 void frag_rec_stack_take(struct frag_rec_stack *s)
 {
-	s->count = table.on ? backtrace(s->frames, REC_FRAMES) : 0;
+	int kept = 0;
+
+	s->count = s->python_count = 0;
+	if (!table.on)
+		return;
+	s->count = backtrace(s->frames, REC_FRAMES);
+	s->python_count = frag_rec_python_take(s->python, REC_FRAMES);
+	if (!s->python_count)
+		return;
+	while (kept < s->count && !frag_rec_python_has(s->frames[kept]))
+		kept++;
+	s->count = kept;
 }
 
 /* Each address once. What is too much stays without a name. */
@@ -78,27 +93,39 @@ static void note_frame(void *frame)
 	table.waiting[table.waiting_count++] = frame;
 }
 
-static void write_stack(const struct frag_rec_stack *s)
+static void write_stack(const struct frag_rec_stack *s, const uint64_t *python)
 {
-	char text[20 * REC_FRAMES + 1], *at = text;
+	char text[40 * REC_FRAMES + 1], *at = text;
 
 	*at = '\0';
 	for (int i = 0; i < s->count; i++) {
 		at += sprintf(at, " %p", s->frames[i]);
 		note_frame(s->frames[i]);
 	}
+	for (int i = 0; i < s->python_count; i++)
+		if (python[i])
+			at += sprintf(at, " 0x%llx", (unsigned long long)python[i]);
 	frag_rec_remark("#stack %u%s\n", table.count, text);
+}
+
+static uint64_t mix(uint64_t hash, uint64_t value)
+{
+	return (hash ^ value) * 0x9e3779b97f4a7c15ull ^ hash >> 29;
 }
 
 uint32_t frag_rec_stack_number(const struct frag_rec_stack *s)
 {
-	uint64_t hash = 1469598103934665603ull;
+	uint64_t hash = 1469598103934665603ull, python[REC_FRAMES];
 	size_t at;
 
-	if (!s->count)
+	if (!s->count && !s->python_count)
 		return 0;
 	for (int i = 0; i < s->count; i++)
-		hash = (hash ^ (uintptr_t)s->frames[i]) * 0x9e3779b97f4a7c15ull ^ hash >> 29;
+		hash = mix(hash, (uintptr_t)s->frames[i]);
+	for (int i = 0; i < s->python_count; i++) {
+		python[i] = frag_rec_python_number(&s->python[i]);
+		hash = mix(hash, python[i]);
+	}
 	hash |= 1;
 	for (at = hash >> 40; table.hashes[at & (TABLE_SIZE - 1)]; at++)
 		if (table.hashes[at & (TABLE_SIZE - 1)] == hash)
@@ -107,7 +134,7 @@ uint32_t frag_rec_stack_number(const struct frag_rec_stack *s)
 		return 0;
 	table.hashes[at & (TABLE_SIZE - 1)] = hash;
 	table.numbers[at & (TABLE_SIZE - 1)] = ++table.count;
-	write_stack(s);
+	write_stack(s, python);
 	return table.count;
 }
 

@@ -81,9 +81,15 @@ void frag_rec_remark(const char *format, ...) __attribute__((format(printf, 1, 2
 
 #define REC_FRAMES 48u
 
+struct frag_rec_python_frame {
+	const void *code; /* a code object, alive during the call */
+	int at;		  /* offset of the instruction in it, bytes */
+};
+
 struct frag_rec_stack {
 	void *frames[REC_FRAMES];
-	int count;
+	struct frag_rec_python_frame python[REC_FRAMES];
+	int count, python_count;
 };
 
 /* Reads CUFRAG_RECORD_STACKS. */
@@ -94,6 +100,18 @@ void frag_rec_stack_take(struct frag_rec_stack *s);
 uint32_t frag_rec_stack_number(const struct frag_rec_stack *s);
 /* Writes "#frame" lines of the addresses that are new. Not under the lock; one thread at a time. */
 void frag_rec_stacks_name(void);
+
+/* ---- Python (record_python.c) ---------------------------------------------------------- */
+
+/* Looks for an interpreter in the process. Without one the others do nothing. */
+void frag_rec_python_begin(void);
+/* The frames of this thread, innermost first, at most max; how many there are. Needs no lock, takes none. */
+int frag_rec_python_take(struct frag_rec_python_frame *out, int max);
+/* Is it an address in the interpreter's own code? */
+bool frag_rec_python_has(const void *address);
+/* Under the lock, while the call that took it has not returned: its number, which stands for an address in
+ * "#stack" lines; 0 = there are too many. Writes a "#frame" line if it is new. */
+uint64_t frag_rec_python_number(const struct frag_rec_python_frame *f);
 
 /* ---- ways ------------------------------------------------------------------------------ */
 

@@ -16,6 +16,7 @@
 
 struct frame {
 	uint32_t name, file; /* strings */
+	uint32_t line;	     /* of Python; 0: not known */
 	bool passed;	     /* of the recorder, CUPTI or the driver */
 };
 
@@ -104,7 +105,7 @@ static bool is_passed(const char *file)
 	return false;
 }
 
-/* ADDRESS NAME FILE OFFSET, between tabs. The offset becomes a part of the name. */
+/* ADDRESS NAME FILE OFFSET, between tabs; OFFSET becomes a part of the name, or is ":LINE". */
 static int take_frame(struct frag_log_stacks *s, char *text, uint64_t line, struct frag_err *err)
 {
 	char *field[4] = { text }, name[1024];
@@ -125,7 +126,12 @@ static int take_frame(struct frag_log_stacks *s, char *text, uint64_t line, stru
 		return 0; /* of a library that was unloaded, perhaps: the first one holds */
 	FRAG_TRY(FRAG_GROW(s->frames, s->frames_count, s->frames_cap, "frames", err));
 	f = &s->frames[s->frames_count];
-	n = snprintf(name, sizeof(name), "%.900s+0x%llx", field[1], strtoull(field[3], NULL, 16));
+	f->line = *field[3] == ':' ? (uint32_t)strtoul(field[3] + 1, NULL, 10) : 0;
+	if (*field[3] == ':')
+		n = snprintf(name, sizeof(name), "%.900s", field[1]);
+	else
+		n = snprintf(name, sizeof(name), "%.900s+0x%llx", field[1],
+			     strtoull(field[3], NULL, 16));
 	f->passed = is_passed(field[2]);
 	FRAG_TRY(frag_strings_intern(s->strings, name, (size_t)n, &f->name, err));
 	FRAG_TRY(frag_strings_intern(s->strings, field[2], strlen(field[2]), &f->file, err));
@@ -163,6 +169,7 @@ static int add_frame(const struct frag_log_stacks *s, uint64_t address, bool *pa
 		*passing &= f->passed;
 		frame.name = f->name;
 		frame.file = f->file;
+		frame.line = f->line;
 	} else { /* the program was killed before it was named */
 		int n = snprintf(name, sizeof(name), "0x%llx", (unsigned long long)address);
 
