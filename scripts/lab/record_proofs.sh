@@ -3,7 +3,7 @@
 # What `cufrag record` and `monitor` say, beside what programs on a card say themselves; about 90 s:
 #	record_proofs.sh PROGRAM OUT_FOLDER [PAIRS]
 # Writes OUT_FOLDER/proofs.txt, one line per proof that ends with "same" or "DIFFERENT", and what each rests on.
-# Wants nvcc, and python3 with PyTorch and JAX; what is missing is skipped with a word. Exit 1: something differs.
+# Wants nvcc, and python3 with PyTorch, JAX and CuPy; what is missing is skipped with a word. Exit 1: something differs.
 set -uo pipefail
 cufrag=$(realpath "${1:?usage: record_proofs.sh PROGRAM OUT_FOLDER [PAIRS]}")
 out=${2:?usage: record_proofs.sh PROGRAM OUT_FOLDER [PAIRS]}
@@ -27,7 +27,12 @@ count() {
 		END { printf "%d allocs %.0f bytes %d frees %d refused\n", a, b, f, r }' "$@"
 }
 events() { awk -F, '/^(alloc|free|refused)/ { print $1, $3, $4 != "" ? ($4 != "0x0") : "-", $6 }' "$@"; }
-info() { "$cufrag" info --json - "$1" 2> /dev/null; }
+# of a .cft: how many requests, and their sizes in order
+sizes() { "$cufrag" export --to csv "$1" 2> /dev/null |
+	python3 -c '
+import csv, hashlib, sys
+sizes = [r["bytes"] for r in csv.DictReader(sys.stdin) if r["action"] == "alloc"]
+print(len(sizes), "requests,", sum(map(int, sizes)), "bytes,", hashlib.md5(" ".join(sizes).encode()).hexdigest())'; }
 
 # ---- every call, by both ways, against the program's own count ------------------------
 if command -v nvcc > /dev/null && nvcc -O1 -cudart static -o proofs "$here/record_proofs.cu" 2> "$out/nvcc.log"; then
@@ -101,11 +106,48 @@ if python3 -c 'import jax' 2> /dev/null; then
 	for by in cupti preload; do
 		"$cufrag" record --by $by --no-pool -o jax.$by.cft -- python3 jaxrun.py x.json > jax.$by.txt 2>&1
 		say "JAX by $by: $(tail -n 1 jax.$by.txt)"
+		say "  $(grep 'left out' jax.$by.txt)"
 		same "JAX's requests by $by (cuda_async), under bfc: peak_pool_bytes" "$pool" "$(replayed jax.$by.cft)"
 		cp jax.$by.cft "$out/"
 	done
 else
 	say 'no JAX: skipped'
+fi
+
+# ---- the same PyTorch run by its own recorder and by the driver; CuPy's own count --------
+cat > small.py << 'PY'
+import torch, torch.nn as nn
+torch.manual_seed(0)
+model = nn.Sequential(nn.Linear(512, 2048), nn.GELU(), nn.Linear(2048, 2048), nn.GELU(), nn.Linear(2048, 10)).cuda()
+adam = torch.optim.AdamW(model.parameters())
+for i in range(12):
+    x = torch.randn(64 + 16 * (i % 3), 512, device="cuda")
+    y = torch.randint(0, 10, (len(x),), device="cuda")
+    adam.zero_grad()
+    nn.functional.cross_entropy(model(x), y).backward()
+    adam.step()
+PY
+cat > arrays.py << 'PY'
+import cupy
+cupy.cuda.set_allocator(None)
+sizes = [(i + 1) * 1000 + i % 7 for i in range(200)]
+keep = []
+for i, n in enumerate(sizes):
+    keep.append(cupy.empty(n, dtype=cupy.uint8))
+    if i % 3 == 0:
+        keep.pop(0)
+print(len(sizes), "requests,", sum(sizes), "bytes")
+PY
+if python3 -c 'import torch' 2> /dev/null; then
+	"$cufrag" record --torch -o pt.cft -- python3 small.py > pt.txt 2>&1
+	"$cufrag" record --no-pool --stacks -o raw.cft -- python3 small.py > raw.txt 2>&1
+	say "  $(grep 'left out' raw.txt)"
+	same 'PyTorch by its own recorder and by the driver: requests' "$(sizes pt.cft)" "$(sizes raw.cft)"
+	say "  lines of Python: $("$cufrag" explain raw.cft 2> /dev/null | grep -oE 'small.py:[0-9]+' | sort -u | tr '\n' ' ')"
+fi
+if python3 -c 'import cupy' 2> /dev/null; then
+	own=$("$cufrag" record --stacks -o cupy.cft -- python3 arrays.py 2> cupy.err | head -n 1)
+	same "CuPy's own count and what was recorded" "$own" "$(sizes cupy.cft | cut -d, -f 1,2)"
 fi
 
 # ---- monitor beside a training, against nvidia-smi ---------------------------------------

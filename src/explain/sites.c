@@ -70,13 +70,14 @@ static bool is_python(const char *file)
 	       strstr(file, "ipykernel") || !strcmp(file, "<stdin>") || !strcmp(file, "<string>");
 }
 
-/* C and C++ frames of a program: a source file with a line that is no library's. */
+/* C and C++ frames of a program: a source file with a line that is no library's. Paths of those who built a
+ * library with debug information look the same, so the user's Python comes before. */
 static uint8_t own(const struct frag_trace *t, const struct frag_frame *f)
 {
 	const char *file = frag_trace_string(t, f->file);
 
 	if (is_python(file))
-		return is_library(file) ? 1 : 2;
+		return is_library(file) ? 1 : 3;
 	return strchr(file, '/') && f->line && !is_library(file) ? 2 : 0;
 }
 

@@ -3,7 +3,7 @@
  * Call sites: to which line, function, file, module or stack an allocation belongs.
  *
  * Of a stack the first frame (innermost first) counts that is the user's own: a file that is not
- * part of PyTorch, of an installed package, of Python itself. Where no frame is, the innermost
+ * part of PyTorch, of an installed package, of Python itself; Python before C and C++. Where no frame is, the innermost
  * Python frame, else the innermost. Names come from a file and are hostile: control
  * characters and broken UTF-8 become '?' here, once.
  *
@@ -31,7 +31,8 @@ struct frag_sites {
 	size_t count;
 	uint32_t *of_stack; /* [stacks_count] */
 	size_t stacks_count;
-	uint8_t *frame_own; /* [frames_count]: 2 the user's, 1 Python of others, 0 neither */
+	uint8_t *
+		frame_own; /* [frames_count]: 3 the user's Python, 2 C or C++ with a line, 1 Python of others, 0 neither */
 };
 
 /*

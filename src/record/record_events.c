@@ -17,6 +17,7 @@ struct live {
 	uint64_t id, bytes; /* of a mapping: the address, and its handle */
 	void *context;
 	uint32_t device, refs;
+	bool apart; /* a library's own: not in the file */
 };
 
 /* Under the lock. */
@@ -31,6 +32,7 @@ static struct {
 /* Of this thread: by the call that has not returned. */
 static _Thread_local struct {
 	uint64_t freed, freed_bytes;
+	bool apart;
 } mine;
 
 static struct live **find(struct live **table, uint64_t id)
@@ -84,16 +86,29 @@ static void on_free(uint64_t id, uint64_t stream, uint32_t device, const char *c
 
 	mine.freed = id;
 	mine.freed_bytes = *at ? (*at)->bytes : UINT64_MAX;
+	mine.apart = *at && (*at)->apart;
 	if (*at)
 		device = (*at)->device;
-	frag_rec_line("free", id, mine.freed_bytes, stream, device, call, 0);
+	if (!mine.apart)
+		frag_rec_line("free", id, mine.freed_bytes, stream, device, call, 0);
 	if (*at)
 		drop_block(at);
 }
 
+/* What a library took for itself; `record` adds these up. */
+static void remark_apart(uint64_t bytes, const char *library)
+{
+	const char *slash = strrchr(library, '/');
+
+	frag_rec_remark("#apart %llu %.200s\n", (unsigned long long)bytes,
+			slash ? slash + 1 : library);
+}
+
+/* stack: NULL: a block that was there before the call, and stays. */
 static void on_alloc(const struct frag_rec_call *c, uint64_t id, uint64_t bytes, uint64_t stream,
 		     uint32_t device, const struct frag_rec_stack *stack)
 {
+	bool apart = stack ? stack->library != NULL : mine.apart;
 	struct frag_live_device *t = totals_of(device);
 	struct live *l;
 
@@ -101,13 +116,17 @@ static void on_alloc(const struct frag_rec_call *c, uint64_t id, uint64_t bytes,
 		return;
 	if (*find(state.blocks, id)) /* its free was not seen */
 		on_free(id, UINT64_MAX, device, "unseen");
-	frag_rec_line("alloc", id, bytes, stream, device, c->name,
-		      stack ? frag_rec_stack_number(stack) : 0);
+	if (!apart)
+		frag_rec_line("alloc", id, bytes, stream, device, c->name,
+			      stack ? frag_rec_stack_number(stack) : 0);
+	else if (stack)
+		remark_apart(bytes, stack->library);
 	l = enter(find(state.blocks, id), id, bytes);
 	if (!l)
 		return;
 	l->context = c->context;
 	l->device = device;
+	l->apart = apart;
 	state.blocks_count++;
 	t->allocs_count++;
 	t->requested_bytes += bytes;
@@ -159,8 +178,9 @@ static void on_context_end(const struct frag_rec_call *c)
 				at = &(*at)->next;
 				continue;
 			}
-			frag_rec_line("free", (*at)->id, (*at)->bytes, UINT64_MAX, (*at)->device,
-				      c->name, 0);
+			if (!(*at)->apart)
+				frag_rec_line("free", (*at)->id, (*at)->bytes, UINT64_MAX,
+					      (*at)->device, c->name, 0);
 			drop_block(at);
 		}
 	}
@@ -219,7 +239,7 @@ static void entered(const struct frag_rec_call *c)
 		on_context_end(c);
 }
 
-static void failed(const struct frag_rec_call *c, int result)
+static void failed(const struct frag_rec_call *c, int result, const struct frag_rec_stack *stack)
 {
 	uint32_t device = c->device(c->context);
 	uint64_t bytes, stream;
@@ -234,6 +254,8 @@ static void failed(const struct frag_rec_call *c, int result)
 		return;
 	request(c, &bytes, &stream);
 	totals_of(device)->refused_count++;
+	if (stack->library)
+		return;
 	frag_rec_line("refused", 0, c->shape == REC_ALLOC_PITCH ? param(c, 2) * param(c, 3) : bytes,
 		      stream, device, c->name, 0);
 }
@@ -278,13 +300,14 @@ void frag_rec_leave(const struct frag_rec_call *c, int result, bool also_enter)
 {
 	struct frag_rec_stack stack = { .count = 0 };
 
-	if (!result && (c->shape <= REC_ALLOC_PITCH || c->shape == REC_CREATE))
+	if ((!result || result == REC_OUT_OF_MEMORY) &&
+	    (c->shape <= REC_ALLOC_PITCH || c->shape == REC_CREATE))
 		frag_rec_stack_take(&stack);
 	frag_rec_lock();
 	if (also_enter)
 		entered(c);
 	if (result)
-		failed(c, result);
+		failed(c, result, &stack);
 	else
 		succeeded(c, &stack);
 	frag_rec_unlock();

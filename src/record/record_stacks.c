@@ -20,14 +20,14 @@
 
 #include "recorder.h"
 
-#define SKIP_MAX 16u /* frames of the recorder, CUPTI and the driver */
+#define ORIGIN_FRAMES 24 /* the recorder's, CUPTI's, the driver's and the runtime's are fewer */
 #define STACKS_MAX (1u << 20)
 #define TABLE_SIZE (1u << 21)
 #define FRAMES_SIZE (1u << 20)
 #define NAME_BYTES 400
 
 static struct {
-	bool on;
+	bool on, apart; /* stacks are kept; libraries' own requests are told */
 	uint32_t count;
 	uint64_t *hashes;  /* [TABLE_SIZE] of stacks, 0 = free cell */
 	uint32_t *numbers; /* their numbers */
@@ -39,12 +39,14 @@ static struct {
 
 void frag_rec_stacks_begin(void)
 {
-	const char *wanted = getenv("CUFRAG_RECORD_STACKS");
+	const char *wanted = getenv("CUFRAG_RECORD_STACKS"), *apart = getenv("CUFRAG_RECORD_APART");
 	void *frame;
 
+	table.apart = apart && *apart == '1';
+	if (table.apart || (wanted && *wanted == '1'))
+		backtrace(&frame, 1); /* loads what it needs now */
 	if (!wanted || *wanted != '1')
 		return;
-	backtrace(&frame, 1); /* loads what it needs now */
 	table.hashes = calloc(TABLE_SIZE, sizeof(*table.hashes));
 	table.numbers = calloc(TABLE_SIZE, sizeof(*table.numbers));
 	table.frames = calloc(FRAMES_SIZE, sizeof(*table.frames));
@@ -58,9 +60,16 @@ void frag_rec_stack_take(struct frag_rec_stack *s)
 	int kept = 0;
 
 	s->count = s->python_count = 0;
-	if (!table.on)
+	s->library = NULL;
+	if (!table.on && !table.apart)
 		return;
-	s->count = backtrace(s->frames, REC_FRAMES);
+	s->count = backtrace(s->frames, table.on ? REC_FRAMES : ORIGIN_FRAMES);
+	if (table.apart)
+		s->library = frag_rec_origin_library(s->frames, s->count);
+	if (!table.on)
+		s->count = 0;
+	if (!s->count)
+		return;
 	s->python_count = frag_rec_python_take(s->python, REC_FRAMES);
 	if (!s->python_count)
 		return;

@@ -11,6 +11,7 @@
  *	CUFRAG_RECORD_CUDA     path of the files; ".PID.csv" is added (default cufrag)
  *	CUFRAG_RECORD_BY       cupti, preload, or auto (default): CUPTI if it can be had
  *	CUFRAG_RECORD_STACKS   1: with the stack of each allocation
+ *	CUFRAG_RECORD_APART    1: without what NVIDIA's libraries take for themselves (record_origin.c)
  *	CUFRAG_CUPTI           the libcupti to use, instead of those that are looked for
  *
  * This is a library of its own and uses nothing of cufrag's but src/base/live_page.h.
@@ -90,16 +91,23 @@ struct frag_rec_stack {
 	void *frames[REC_FRAMES];
 	struct frag_rec_python_frame python[REC_FRAMES];
 	int count, python_count;
+	const char *library; /* that asks for itself, its path; NULL: none, or not asked for */
 };
 
-/* Reads CUFRAG_RECORD_STACKS. */
+/* Reads CUFRAG_RECORD_STACKS and CUFRAG_RECORD_APART. */
 void frag_rec_stacks_begin(void);
-/* Of this thread; not under the lock, since the loader has one of its own. */
+/* Of this thread, what of it is wanted; not under the lock, since the loader has one of its own. */
 void frag_rec_stack_take(struct frag_rec_stack *s);
 /* Under the lock: its number, 0 = none. Writes "#stack" lines. */
 uint32_t frag_rec_stack_number(const struct frag_rec_stack *s);
 /* Writes "#frame" lines of the addresses that are new. Not under the lock; one thread at a time. */
 void frag_rec_stacks_name(void);
+
+/* ---- who asks (record_origin.c) -------------------------------------------------------- */
+
+/* frames: innermost first. The library that asked for itself, its path while it is loaded; NULL: the program or
+ * its framework did. Not under the lock. */
+const char *frag_rec_origin_library(void *const *frames, int count);
 
 /* ---- Python (record_python.c) ---------------------------------------------------------- */
 

@@ -115,14 +115,17 @@ static int is_pickle(const struct dirent *entry)
 	return has_ending(entry, ".pickle");
 }
 
-/* A process that asked for nothing has only the header: it is no part. */
+/* A process that asked for nothing has only the header, and perhaps remarks: it is no part. */
 static bool is_empty(const char *path)
 {
 	FILE *f = fopen(path, "r");
-	int lines = 0, c;
+	char *line = NULL;
+	size_t room = 0;
+	int lines = 0;
 
-	while (f && lines < 2 && (c = getc(f)) != EOF)
-		lines += c == '\n';
+	while (f && lines < 2 && getline(&line, &room, f) > 0)
+		lines += *line != '#';
+	free(line);
 	if (f)
 		fclose(f);
 	return lines < 2;

@@ -58,6 +58,9 @@ void frag_record_folder_remove(const char *folder);
 int frag_record_gather(const struct frag_cli *cli, const char *folder, bool pickles,
 		       struct frag_trace **out, struct frag_err *err);
 
+/* Says what libraries took for themselves, if a file of the folder tells of that. */
+void frag_record_note_apart(const struct frag_cli *cli, const char *folder);
+
 /* Frames of programs ("main+0x1f2a" in their file) get source file and line, where those are known. */
 int frag_record_symbols(struct frag_trace *trace, struct frag_err *err);
 

@@ -68,6 +68,7 @@ static void prepare(const void *ctx)
 		setenv("CUFRAG_RECORD_STACKS", "1", 1);
 	if (!j->o->no_pool)
 		return;
+	setenv("CUFRAG_RECORD_APART", "1", 1);
 	setenv("PYTORCH_NO_CUDA_MEMORY_CACHING", "1", 1);
 	/* not platform: it asks for whole units of 2 MiB */
 	setenv("XLA_PYTHON_CLIENT_ALLOCATOR", "cuda_async", 1);
@@ -104,6 +105,8 @@ static int run(const struct frag_cli *cli, const struct frag_record_options *o, 
 	}
 	if (!rc)
 		rc = frag_record_gather(cli, j.folder, false, out, err);
+	if (!rc && o->no_pool)
+		frag_record_note_apart(cli, j.folder);
 	if (!rc && o->stacks) {
 		rc = frag_record_symbols(*out, err);
 		if (rc)
