@@ -7,6 +7,8 @@
 
 #include <string.h>
 
+#include "lib/bisect.h"
+
 struct block { /* by slot */
 	uint64_t bytes;
 	uint32_t step, stack;
@@ -282,17 +284,10 @@ void frag_history_release(struct frag_history *h)
 
 size_t frag_history_step(const struct frag_history *h, uint64_t event)
 {
-	size_t low = 0, high = h->count;
+	size_t at;
 
-	while (low < high) {
-		size_t mid = (low + high) / 2;
-
-		if (h->steps[mid].end <= event)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
+	FRAG_BISECT(at, 0, h->count, h->steps[at].end <= event);
+	return at;
 }
 
 /* ---- one moment ------------------------------------------------------------------------ */

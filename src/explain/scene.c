@@ -8,6 +8,8 @@
 
 #include <stdlib.h>
 
+#include "lib/bisect.h"
+
 struct walk {
 	struct frag_scene *scene;
 	struct frag_held *list;
@@ -31,20 +33,13 @@ static int by_address(const void *a, const void *b)
 /* First block at or above an address. Walks go upwards; a policy that does not is still right. */
 static size_t find(const struct walk *w, frag_addr_t addr)
 {
-	size_t low = 0, high = w->count;
+	size_t at;
 
 	if (w->at <= w->count && (!w->at || w->list[w->at - 1].addr < addr) &&
 	    (w->at == w->count || w->list[w->at].addr >= addr))
 		return w->at;
-	while (low < high) {
-		size_t mid = (low + high) / 2;
-
-		if (w->list[mid].addr < addr)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
+	FRAG_BISECT(at, 0, w->count, w->list[at].addr < addr);
+	return at;
 }
 
 static void end_segment(struct walk *w)

@@ -5,22 +5,17 @@
  */
 #include "follow_internal.h"
 
+#include "lib/grow.h"
+
 static void note_refusal(struct follow *f, uint64_t bytes)
 {
 	struct follow_report *r = f->r;
 
 	if (r->refusals_count && r->refusals[r->refusals_count - 1].event == f->event)
 		return; /* the retry of the same request */
-	if (r->refusals_count == r->refusals_cap) {
-		size_t cap = r->refusals_cap ? 2 * r->refusals_cap : 16;
-		struct follow_refusal *list = frag_host_realloc(r->refusals, cap, sizeof(*list));
-
-		if (!list) {
-			f->short_of_memory = true;
-			return;
-		}
-		r->refusals = list;
-		r->refusals_cap = cap;
+	if (FRAG_GROW(r->refusals, r->refusals_count, r->refusals_cap, "refusals", NULL)) {
+		f->short_of_memory = true;
+		return;
 	}
 	r->refusals[r->refusals_count++] =
 		(struct follow_refusal){ .event = f->event,
@@ -79,16 +74,9 @@ void follow_note_pages(struct follow *f, enum frag_segment_event kind, frag_addr
 
 static int add_range(struct follow *f, frag_addr_t base, uint64_t bytes)
 {
-	if (f->ranges_count == f->ranges_cap) {
-		size_t cap = f->ranges_cap ? 2 * f->ranges_cap : 8;
-		void *list = frag_host_realloc(f->ranges, cap, sizeof(*f->ranges));
-
-		if (!list) {
-			f->short_of_memory = true;
-			return -1;
-		}
-		f->ranges = list;
-		f->ranges_cap = cap;
+	if (FRAG_GROW(f->ranges, f->ranges_count, f->ranges_cap, "ranges", NULL)) {
+		f->short_of_memory = true;
+		return -1;
 	}
 	f->ranges[f->ranges_count].base = base;
 	f->ranges[f->ranges_count].mapped = 0;

@@ -8,6 +8,8 @@
 #include <frag/torch.h>
 
 #include "follow.h"
+#include "lib/bisect.h"
+#include "lib/grow.h"
 
 #define COLOURS (UINT16_MAX + 1u)
 
@@ -16,15 +18,7 @@
 static int add_instance(struct pools *p, const struct pool_instance *i, uint32_t *out,
 			struct frag_err *err)
 {
-	if (p->count == p->cap) {
-		size_t cap = p->cap ? 2 * p->cap : 256;
-		struct pool_instance *list = frag_host_realloc(p->list, cap, sizeof(*list));
-
-		if (!list)
-			return frag_fail_nomem(err, "resolve: segments");
-		p->list = list;
-		p->cap = cap;
-	}
+	FRAG_TRY(FRAG_GROW(p->list, p->count, p->cap, "resolve: segments", err));
 	*out = (uint32_t)p->count;
 	p->list[p->count] = *i;
 	p->list[p->count].same = *out;
@@ -41,17 +35,10 @@ struct live {
 
 static size_t live_place(const struct pools *p, const struct live *l, frag_addr_t addr)
 {
-	size_t lo = 0, hi = l->count;
+	size_t i;
 
-	while (lo < hi) {
-		size_t mid = (lo + hi) / 2;
-
-		if (p->list[l->at[mid]].addr <= addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
+	FRAG_BISECT(i, 0, l->count, p->list[l->at[i]].addr <= addr);
+	return i;
 }
 
 static uint32_t live_find(const struct pools *p, const struct live *l, frag_addr_t addr)
@@ -68,15 +55,7 @@ static int live_add(const struct pools *p, struct live *l, uint32_t i, struct fr
 {
 	size_t place = live_place(p, l, p->list[i].addr);
 
-	if (l->count == l->cap) {
-		size_t cap = l->cap ? 2 * l->cap : 256;
-		uint32_t *at = frag_host_realloc(l->at, cap, sizeof(*at));
-
-		if (!at)
-			return frag_fail_nomem(err, "resolve: live segments");
-		l->at = at;
-		l->cap = cap;
-	}
+	FRAG_TRY(FRAG_GROW(l->at, l->count, l->cap, "resolve: live segments", err));
 	memmove(l->at + place + 1, l->at + place, (l->count - place) * sizeof(*l->at));
 	l->at[place] = i;
 	l->count++;
@@ -253,15 +232,8 @@ int pools_differ(struct pools *p, uint32_t a, uint32_t b, bool *news, struct fra
 	b = root(p, b);
 	if (a == b || has_edge(p, a, b))
 		return 0;
-	if (p->edges_count + 2 > p->edges_cap) {
-		size_t cap = p->edges_cap ? 2 * p->edges_cap : 64;
-		struct pool_edge *edges = frag_host_realloc(p->edges, cap, sizeof(*edges));
-
-		if (!edges)
-			return frag_fail_nomem(err, "resolve: constraints");
-		p->edges = edges;
-		p->edges_cap = cap;
-	}
+	FRAG_TRY(frag_grow(&p->edges, p->edges_count + 1, &p->edges_cap, sizeof(*p->edges),
+			   "resolve: constraints", err));
 	add_half(p, a, b);
 	add_half(p, b, a);
 	*news = true;

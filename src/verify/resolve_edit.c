@@ -5,19 +5,15 @@
  */
 #include "resolve_internal.h"
 
+#include "lib/bisect.h"
+#include "lib/grow.h"
+
 size_t resolve_first_seen(const struct frag_trace_dev *td, uint64_t event)
 {
-	size_t lo = 0, hi = td->seen_count;
+	size_t at;
 
-	while (lo < hi) {
-		size_t mid = (lo + hi) / 2;
-
-		if (td->seen[mid].before < event)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
+	FRAG_BISECT(at, 0, td->seen_count, td->seen[at].before < event);
+	return at;
 }
 
 bool resolve_leading_releases(const struct frag_trace_dev *td, uint64_t event, size_t *first,
@@ -40,26 +36,14 @@ struct rebuild {
 	struct resolve *r;
 	struct frag_event *events;
 	frag_addr_t *addrs;
-	size_t count, cap;
+	size_t count, cap, addrs_cap;
 };
 
 static int emit(struct rebuild *b, const struct frag_event *e, frag_addr_t addr,
 		struct frag_err *err)
 {
-	if (b->count == b->cap) {
-		size_t cap = b->cap + b->cap / 2 + 16;
-		struct frag_event *events = frag_host_realloc(b->events, cap, sizeof(*events));
-		frag_addr_t *addrs;
-
-		if (!events)
-			return frag_fail_nomem(err, "resolve: events");
-		b->events = events;
-		addrs = frag_host_realloc(b->addrs, cap, sizeof(*addrs));
-		if (!addrs)
-			return frag_fail_nomem(err, "resolve: events");
-		b->addrs = addrs;
-		b->cap = cap;
-	}
+	FRAG_TRY(FRAG_GROW(b->events, b->count, b->cap, "resolve: events", err));
+	FRAG_TRY(FRAG_GROW(b->addrs, b->count, b->addrs_cap, "resolve: events", err));
 	b->events[b->count] = *e;
 	b->addrs[b->count++] = addr;
 	return 0;

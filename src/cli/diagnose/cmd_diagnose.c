@@ -7,6 +7,7 @@
 #include "cli/opened.h"
 #include "explain/diagnose/diagnose.h"
 #include "explain/diagnose/memlog.h"
+#include "lib/grow.h"
 
 struct options {
 	const char *policy;
@@ -27,7 +28,7 @@ struct job {
 	struct frag_findings findings;
 	char **names;
 	uint64_t *peaks;
-	size_t count, cap;
+	size_t count, names_cap, peaks_cap;
 	bool estimate; /* one of them was recorded without a GPU */
 };
 
@@ -35,19 +36,10 @@ static int note_rank(struct job *j, char *name, uint64_t peak, struct frag_err *
 {
 	if (!name)
 		return frag_fail_nomem(err, "diagnosis");
-	if (j->count == j->cap) {
-		size_t cap = j->cap ? 2 * j->cap : 8;
-		char **names = frag_host_realloc(j->names, cap, sizeof(char *));
-		uint64_t *peaks = names ? frag_host_realloc(j->peaks, cap, sizeof(*peaks)) : NULL;
-
-		if (names)
-			j->names = names;
-		if (!peaks) {
-			frag_host_free(name);
-			return frag_fail_nomem(err, "diagnosis");
-		}
-		j->peaks = peaks;
-		j->cap = cap;
+	if (FRAG_GROW(j->names, j->count, j->names_cap, "diagnosis", err) ||
+	    FRAG_GROW(j->peaks, j->count, j->peaks_cap, "diagnosis", err)) {
+		frag_host_free(name);
+		return FRAG_ENOMEM;
 	}
 	j->names[j->count] = name;
 	j->peaks[j->count++] = peak;

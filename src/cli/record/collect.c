@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/bisect.h"
+#include "lib/grow.h"
 #include "trace/merge.h"
 #include "cli/settle.h"
 
@@ -51,15 +53,7 @@ static int add(struct parts *p, const char *folder, const char *name, size_t len
 	char path[4500];
 	struct part *part;
 
-	if (p->count == p->room) {
-		size_t room = FRAG_MAX(2 * p->room, 8u);
-		struct part *more = frag_host_realloc(p->list, room, sizeof(*more));
-
-		if (!more)
-			return frag_fail_nomem(err, "recordings");
-		p->list = more;
-		p->room = room;
-	}
+	FRAG_TRY(FRAG_GROW(p->list, p->count, p->room, "recordings", err));
 	part = &p->list[p->count++];
 	memset(part, 0, sizeof(*part));
 	snprintf(part->stem, sizeof(part->stem), "%.4000s/%.*s", folder, (int)FRAG_MIN(len, 300u),
@@ -107,17 +101,10 @@ struct tick {
 /* Modelled time, us, at an instant of the host: that of the operator before. */
 static uint64_t model_us(const struct tick *ticks, size_t count, int64_t host_us)
 {
-	size_t low = 0, high = count;
+	size_t at;
 
-	while (low < high) {
-		size_t mid = (low + high) / 2;
-
-		if (ticks[mid].host_us <= host_us)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low ? (uint64_t)FRAG_MAX(ticks[low - 1].model_ns, 0) / 1000 : 0;
+	FRAG_BISECT(at, 0, count, ticks[at].host_us <= host_us);
+	return at ? (uint64_t)FRAG_MAX(ticks[at - 1].model_ns, 0) / 1000 : 0;
 }
 
 static void set_clock(struct frag_trace *trace, const struct tick *ticks, size_t count)

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/grow.h"
+
 static const struct {
 	const char *text, *word;
 } kinds[] = {
@@ -28,17 +30,8 @@ struct frag_finding *frag_findings_add(struct frag_findings *f, enum frag_findin
 {
 	struct frag_finding *one;
 
-	if (f->count == f->cap) {
-		size_t cap = f->cap ? 2 * f->cap : 8;
-		struct frag_finding *list = frag_host_realloc(f->list, cap, sizeof(*list));
-
-		if (!list) {
-			frag_fail_nomem(err, "findings");
-			return NULL;
-		}
-		f->list = list;
-		f->cap = cap;
-	}
+	if (FRAG_GROW(f->list, f->count, f->cap, "findings", err))
+		return NULL;
 	one = &f->list[f->count];
 	*one = (struct frag_finding){ .kind = kind, .about = frag_host_strdup(about) };
 	if (!one->about) {

@@ -217,19 +217,8 @@ static int add_sample(struct frag_memlog_series *s, double time, double bytes, s
 		s->count /= 2;
 		s->stride *= 2;
 	}
-	if (s->count == s->cap) {
-		size_t cap = s->cap ? 2 * s->cap : 256;
-		double *more = frag_host_realloc(s->bytes, cap, sizeof(*more));
-
-		if (more)
-			s->bytes = more;
-		if (more)
-			more = frag_host_realloc(s->times, cap, sizeof(*more));
-		if (!more)
-			return frag_fail_nomem(err, "log");
-		s->times = more;
-		s->cap = cap;
-	}
+	FRAG_TRY(FRAG_GROW(s->bytes, s->count, s->bytes_cap, "log", err));
+	FRAG_TRY(FRAG_GROW(s->times, s->count, s->times_cap, "log", err));
 	s->bytes[s->count] = bytes;
 	s->times[s->count++] = time;
 	return 0;

@@ -22,7 +22,7 @@
 struct frag_memlog_series {
 	char name[64];	       /* "GPU 0", "process 4711", the name of the column */
 	double *bytes, *times; /* seconds since the first sample; [count] */
-	size_t count, cap;
+	size_t count, bytes_cap, times_cap;
 	uint64_t stride, seen; /* every stride-th sample is kept */
 	double most;	       /* bytes, of all samples */
 	double total;	       /* of the card, 0 = not in the log */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/clean.h"
+#include "lib/grow.h"
 #include "replay/hints.h"
 #include "replay/run.h"
 
@@ -68,15 +69,9 @@ static void journal(void *ctx, enum frag_segment_event kind, frag_addr_t addr, u
 {
 	struct walk *w = ctx;
 
-	if (w->count == w->cap) {
-		size_t cap = w->cap ? 2 * w->cap : 64;
-		struct frag_export_change *more = frag_host_realloc(w->changes, cap, sizeof(*more));
-
-		w->short_of_memory |= !more;
-		if (!more)
-			return;
-		w->changes = more;
-		w->cap = cap;
+	if (FRAG_GROW(w->changes, w->count, w->cap, "export", NULL)) {
+		w->short_of_memory = true;
+		return;
 	}
 	w->changes[w->count++] = (struct frag_export_change){ bytes, addr, stream, (uint8_t)kind };
 }

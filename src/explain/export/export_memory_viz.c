@@ -10,6 +10,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "lib/bisect.h"
+#include "lib/grow.h"
 #include "pickle_write.h"
 #include "replay/run.h"
 
@@ -173,25 +175,8 @@ static void put_recorded(struct viz *v)
 
 static int room(struct viz *v, struct frag_err *err)
 {
-	if (v->segments_count == v->segments_cap) {
-		size_t cap = v->segments_cap ? 2 * v->segments_cap : 64;
-		struct segment *more = frag_host_realloc(v->segments, cap, sizeof(*more));
-
-		if (!more)
-			return frag_fail_nomem(err, "export");
-		v->segments = more;
-		v->segments_cap = cap;
-	}
-	if (v->blocks_count == v->blocks_cap) {
-		size_t cap = v->blocks_cap ? 2 * v->blocks_cap : 256;
-		struct block *more = frag_host_realloc(v->blocks, cap, sizeof(*more));
-
-		if (!more)
-			return frag_fail_nomem(err, "export");
-		v->blocks = more;
-		v->blocks_cap = cap;
-	}
-	return 0;
+	FRAG_TRY(FRAG_GROW(v->segments, v->segments_count, v->segments_cap, "export", err));
+	return FRAG_GROW(v->blocks, v->blocks_count, v->blocks_cap, "export", err);
 }
 
 static int finals_recorded(struct viz *v, struct frag_err *err)
@@ -258,19 +243,12 @@ static int by_address(const void *a, const void *b, void *run)
 
 static const struct frag_run_slot *slot_at(const struct viz *v, frag_addr_t addr, uint32_t *slot)
 {
-	size_t low = 0, high = v->by_addr_count;
+	size_t at;
 
-	while (low < high) {
-		size_t mid = (low + high) / 2;
-
-		if (v->run->slots[v->by_addr[mid]].b.addr < addr)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	if (low == v->by_addr_count || v->run->slots[v->by_addr[low]].b.addr != addr)
+	FRAG_BISECT(at, 0, v->by_addr_count, v->run->slots[v->by_addr[at]].b.addr < addr);
+	if (at == v->by_addr_count || v->run->slots[v->by_addr[at]].b.addr != addr)
 		return NULL;
-	*slot = v->by_addr[low];
+	*slot = v->by_addr[at];
 	return &v->run->slots[*slot];
 }
 

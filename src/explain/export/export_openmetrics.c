@@ -8,6 +8,8 @@
 
 #include <inttypes.h>
 
+#include "lib/grow.h"
+
 #define CURVES 4u
 
 static const struct {
@@ -36,15 +38,7 @@ static int take(void *ctx, const struct frag_told *t, struct frag_err *err)
 	struct sample *last = s->count ? &s->list[s->count - 1] : NULL;
 
 	if (!last || last->ms < ms) {
-		if (s->count == s->cap) {
-			size_t cap = s->cap ? 2 * s->cap : 1024;
-			struct sample *more = frag_host_realloc(s->list, cap, sizeof(*more));
-
-			if (!more)
-				return frag_fail_nomem(err, "export");
-			s->list = more;
-			s->cap = cap;
-		}
+		FRAG_TRY(FRAG_GROW(s->list, s->count, s->cap, "export", err));
 		last = &s->list[s->count++];
 		*last = (struct sample){ .ms = ms };
 	}

@@ -9,6 +9,8 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "lib/grow.h"
+
 #define MEMO_TEXT_MAX 4096u
 #define BATCH 1000u /* as Python's own pickler */
 
@@ -111,16 +113,9 @@ void frag_pickle_put_again(struct frag_pickle_writer *w, uint32_t id)
 /* Remembers the text that was just written. */
 static void remember(struct frag_pickle_writer *w, uint32_t *cell, const char *text)
 {
-	if (w->memo_count == w->memo_cap) {
-		uint32_t cap = w->memo_cap ? 2 * w->memo_cap : 256;
-		struct frag_pickle_memo *more = frag_host_realloc(w->memo, cap, sizeof(*more));
-
-		w->failed |= !more;
-		if (!more)
-			return;
-		w->memo = more;
-		w->memo_cap = cap;
-	}
+	w->failed |= FRAG_GROW(w->memo, w->memo_count, w->memo_cap, "texts", NULL) != 0;
+	if (w->memo_count == w->memo_cap)
+		return;
 	w->memo[w->memo_count].text = frag_host_strdup(text);
 	if (!w->memo[w->memo_count].text) {
 		w->failed = true;

@@ -20,7 +20,8 @@ struct frag_pickle_writer {
 		char *text;
 		uint32_t id;
 	} * memo; /* texts that were written */
-	uint32_t memo_count, memo_cap, next_id;
+	size_t memo_cap;
+	uint32_t memo_count, next_id;
 	uint32_t *cells; /* open addressing, number + 1 */
 	uint32_t mask;
 	uint32_t in_list; /* items since the last APPENDS of the innermost long list */

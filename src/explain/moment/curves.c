@@ -12,6 +12,9 @@
 
 #include <frag/opt.h>
 
+#include "lib/bisect.h"
+#include "lib/grow.h"
+
 struct total {			  /* of one site */
 	uint64_t key, live, held; /* now */
 	uint64_t live_most, held_most;
@@ -26,31 +29,17 @@ struct totals {
 /* Few sites are live at once and keys are small: look-up by bisection in a sorted list. */
 static struct total *total_of(struct totals *t, uint64_t key)
 {
-	size_t low = 0, high = t->count;
+	size_t at;
 
-	while (low < high) {
-		size_t mid = (low + high) / 2;
-
-		if (t->list[mid].key < key)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	if (low < t->count && t->list[low].key == key)
-		return &t->list[low];
-	if (t->count == t->cap) {
-		size_t cap = t->cap ? 2 * t->cap : 64;
-		struct total *more = frag_host_realloc(t->list, cap, sizeof(*more));
-
-		if (!more)
-			return NULL;
-		t->list = more;
-		t->cap = cap;
-	}
-	memmove(&t->list[low + 1], &t->list[low], (t->count - low) * sizeof(*t->list));
-	t->list[low] = (struct total){ .key = key };
+	FRAG_BISECT(at, 0, t->count, t->list[at].key < key);
+	if (at < t->count && t->list[at].key == key)
+		return &t->list[at];
+	if (FRAG_GROW(t->list, t->count, t->cap, "call sites", NULL))
+		return NULL;
+	memmove(&t->list[at + 1], &t->list[at], (t->count - at) * sizeof(*t->list));
+	t->list[at] = (struct total){ .key = key };
 	t->count++;
-	return &t->list[low];
+	return &t->list[at];
 }
 
 static uint64_t key_of(const struct frag_explained *x, const struct frag_held *h)

@@ -12,6 +12,7 @@
 #include <frag/clock.h>
 
 #include "base/parallel.h"
+#include "lib/bisect.h"
 #include "place.h"
 
 #define STOP_EVERY 1024u /* placements between two looks at the stop flag */
@@ -62,19 +63,10 @@ static int compare_keys(const void *a, const void *b)
 /* Number of entries of the sorted list that are below x. */
 static size_t count_below(const uint64_t *list, size_t n, uint64_t x)
 {
-	size_t lo = 0;
+	size_t at;
 
-	while (n) {
-		size_t half = n / 2;
-
-		if (list[lo + half] < x) {
-			lo += half + 1;
-			n -= half + 1;
-		} else {
-			n = half;
-		}
-	}
-	return lo;
+	FRAG_BISECT(at, 0, n, list[at] < x);
+	return at;
 }
 
 /* Others that live at the same time: all, less those that end before, less those that begin after. */
