@@ -17,8 +17,7 @@
 
 /* One call at one size: all samples, sorted by frag_bench_sort. */
 struct frag_bench_row {
-	const char *item; /* as in a cost profile, or a name of its own (profile false) */
-	bool profile;	  /* goes into the cost profile */
+	const char *item; /* as in a cost profile, or a name of its own */
 	uint64_t bytes;
 	uint32_t handles; /* of one call; 1 = an ordinary one */
 	uint64_t *ns;
@@ -40,8 +39,8 @@ struct frag_bench {
 
 void frag_bench_release(struct frag_bench *b);
 /* Errors: FRAG_ENOMEM. */
-int frag_bench_add(struct frag_bench *b, const char *item, bool profile, uint64_t bytes,
-		   uint32_t handles, uint64_t ns, struct frag_err *err);
+int frag_bench_add(struct frag_bench *b, const char *item, uint64_t bytes, uint32_t handles,
+		   uint64_t ns, struct frag_err *err);
 void frag_bench_sort(struct frag_bench *b);
 /* The first row of an item; NULL: not measured. */
 const struct frag_bench_row *frag_bench_find(const struct frag_bench *b, const char *item);

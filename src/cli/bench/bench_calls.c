@@ -22,8 +22,8 @@ static const uint64_t sizes[] = { 2 * MIB,    4 * MIB,	  8 * MIB,   16 * MIB,	20
 
 /* ---- samples ----------------------------------------------------------------------- */
 
-static struct frag_bench_row *row_of(struct frag_bench *b, const char *item, bool profile,
-				     uint64_t bytes, uint32_t handles)
+static struct frag_bench_row *row_of(struct frag_bench *b, const char *item, uint64_t bytes,
+				     uint32_t handles)
 {
 	for (size_t i = b->rows_count; i-- > 0;) {
 		struct frag_bench_row *r = &b->rows[i];
@@ -33,20 +33,19 @@ static struct frag_bench_row *row_of(struct frag_bench *b, const char *item, boo
 	}
 	if (FRAG_GROW(b->rows, b->rows_count, b->rows_cap, "samples", NULL))
 		return NULL;
-	b->rows[b->rows_count] = (struct frag_bench_row){
-		.item = item, .profile = profile, .bytes = bytes, .handles = handles
-	};
+	b->rows[b->rows_count] =
+		(struct frag_bench_row){ .item = item, .bytes = bytes, .handles = handles };
 	return &b->rows[b->rows_count++];
 }
 
-int frag_bench_add(struct frag_bench *b, const char *item, bool profile, uint64_t bytes,
-		   uint32_t handles, uint64_t ns, struct frag_err *err)
+int frag_bench_add(struct frag_bench *b, const char *item, uint64_t bytes, uint32_t handles,
+		   uint64_t ns, struct frag_err *err)
 {
 	struct frag_bench_row *r;
 
 	if (!b->warm)
 		return 0;
-	r = row_of(b, item, profile, bytes, handles);
+	r = row_of(b, item, bytes, handles);
 	if (!r)
 		return frag_fail_nomem(err, "samples");
 	FRAG_TRY(FRAG_GROW(r->ns, r->count, r->cap, "samples", err));
@@ -85,14 +84,14 @@ void frag_bench_release(struct frag_bench *b)
 }
 
 /* Makes a call of the front, and a sample of what it took. FRAG_OOM is an error here. */
-#define SAMPLE(b, item, profile, bytes, handles, call) \
+#define SAMPLE(b, item, bytes, handles, call) \
 	do { \
 		uint64_t before_ = (b)->dev->driver_ns; \
 		int rc_ = (call); \
 		if (rc_ == FRAG_OOM) \
 			return frag_fail(err, FRAG_EDEVICE, "%s: out of memory", (item)); \
 		FRAG_TRY(rc_); \
-		FRAG_TRY(frag_bench_add((b), (item), (profile), (bytes), (handles), \
+		FRAG_TRY(frag_bench_add((b), (item), (bytes), (handles), \
 					(b)->dev->driver_ns - before_, err)); \
 	} while (0)
 
@@ -111,9 +110,9 @@ static int bench_malloc(struct frag_bench *b, uint64_t bytes, struct frag_err *e
 	unsigned n = pieces_for(b, bytes);
 
 	for (unsigned i = 0; i < n; i++)
-		SAMPLE(b, "cudaMalloc", true, bytes, 1, frag_dev_alloc(b->dev, bytes, &at[i], err));
+		SAMPLE(b, "cudaMalloc", bytes, 1, frag_dev_alloc(b->dev, bytes, &at[i], err));
 	for (unsigned i = 0; i < n; i++)
-		SAMPLE(b, "cudaFree", true, bytes, 1, frag_dev_free(b->dev, at[i], bytes, err));
+		SAMPLE(b, "cudaFree", bytes, 1, frag_dev_free(b->dev, at[i], bytes, err));
 	return 0;
 }
 
@@ -128,15 +127,15 @@ static int bench_small(struct frag_bench *b, uint64_t bytes, struct frag_err *er
 		FRAG_TRY(frag_dev_alloc(b->dev, bytes, &at[i], err));
 		FRAG_TRY(frag_bench_add(
 			b, b->dev->reserved_bytes > held ? "cudaMalloc.page" : "cudaMalloc.hit",
-			true, bytes, 1, b->dev->driver_ns - ns, err));
+			bytes, 1, b->dev->driver_ns - ns, err));
 	}
 	for (unsigned i = 0; i < HELD_MAX; i++) {
 		uint64_t held = b->dev->reserved_bytes, ns = b->dev->driver_ns;
 
 		FRAG_TRY(frag_dev_free(b->dev, at[i], bytes, err));
 		FRAG_TRY(frag_bench_add(
-			b, b->dev->reserved_bytes < held ? "cudaFree.page" : "cudaFree.hit", true,
-			bytes, 1, b->dev->driver_ns - ns, err));
+			b, b->dev->reserved_bytes < held ? "cudaFree.page" : "cudaFree.hit", bytes,
+			1, b->dev->driver_ns - ns, err));
 	}
 	return 0;
 }
@@ -154,16 +153,16 @@ static int bench_refused(struct frag_bench *b, struct frag_err *err)
 		ns = b->dev->driver_ns;
 		if (frag_dev_alloc(b->dev, info.total_bytes, &at, err) != FRAG_OOM)
 			return frag_fail(err, FRAG_EDEVICE, "the whole card was not refused");
-		FRAG_TRY(frag_bench_add(b, "cudaMalloc.refused", true, 0, 1, b->dev->driver_ns - ns,
-					err));
+		FRAG_TRY(
+			frag_bench_add(b, "cudaMalloc.refused", 0, 1, b->dev->driver_ns - ns, err));
 		if (!(info.can & FRAG_CAN_VMM))
 			continue;
 		ns = b->dev->driver_ns;
 		if (frag_dev_create(b->dev, frag_round_up(info.total_bytes, info.granule_bytes),
 				    &handle, err) != FRAG_OOM)
 			return frag_fail(err, FRAG_EDEVICE, "the whole card was not refused");
-		FRAG_TRY(frag_bench_add(b, "cuMemCreate.refused", true, 0, 1,
-					b->dev->driver_ns - ns, err));
+		FRAG_TRY(frag_bench_add(b, "cuMemCreate.refused", 0, 1, b->dev->driver_ns - ns,
+					err));
 	}
 	return 0;
 }
@@ -179,25 +178,20 @@ static int bench_vmm(struct frag_bench *b, uint64_t bytes, struct frag_err *err)
 	unsigned n = pieces_for(b, bytes), i;
 
 	for (i = 0; i < n; i++)
-		SAMPLE(b, "cuMemAddressReserve", true, bytes, 1,
+		SAMPLE(b, "cuMemAddressReserve", bytes, 1,
 		       frag_dev_reserve(d, bytes, 0, &at[i], err));
 	for (i = 0; i < n; i++)
-		SAMPLE(b, "cuMemCreate", true, bytes, 1,
-		       frag_dev_create(d, bytes, &handle[i], err));
+		SAMPLE(b, "cuMemCreate", bytes, 1, frag_dev_create(d, bytes, &handle[i], err));
 	for (i = 0; i < n; i++)
-		SAMPLE(b, "cuMemMap", true, bytes, 1,
-		       frag_dev_map(d, at[i], bytes, handle[i], err));
+		SAMPLE(b, "cuMemMap", bytes, 1, frag_dev_map(d, at[i], bytes, handle[i], err));
 	for (i = 0; i < n; i++)
-		SAMPLE(b, "cuMemSetAccess", true, bytes, 1,
-		       frag_dev_set_access(d, at[i], bytes, err));
+		SAMPLE(b, "cuMemSetAccess", bytes, 1, frag_dev_set_access(d, at[i], bytes, err));
 	for (i = 0; i < n; i++)
-		SAMPLE(b, "cuMemUnmap", true, bytes, 1, frag_dev_unmap(d, at[i], bytes, err));
+		SAMPLE(b, "cuMemUnmap", bytes, 1, frag_dev_unmap(d, at[i], bytes, err));
 	for (i = 0; i < n; i++)
-		SAMPLE(b, "cuMemRelease", true, bytes, 1,
-		       frag_dev_release(d, handle[i], bytes, err));
+		SAMPLE(b, "cuMemRelease", bytes, 1, frag_dev_release(d, handle[i], bytes, err));
 	for (i = 0; i < n; i++)
-		SAMPLE(b, "cuMemAddressFree", true, bytes, 1,
-		       frag_dev_unreserve(d, at[i], bytes, err));
+		SAMPLE(b, "cuMemAddressFree", bytes, 1, frag_dev_unreserve(d, at[i], bytes, err));
 	return 0;
 }
 
@@ -236,8 +230,8 @@ static int bench_many(struct frag_bench *b, uint64_t bytes, uint32_t n, struct f
 	if (rc)
 		return rc == FRAG_OOM ? frag_fail(err, FRAG_EDEVICE, "many handles: out of memory")
 				      : rc;
-	FRAG_TRY(frag_bench_add(b, "cuMemSetAccess", n == 1, bytes, n, ns[0], err));
-	return frag_bench_add(b, "cuMemUnmap", n == 1, bytes, n, ns[1], err);
+	FRAG_TRY(frag_bench_add(b, "cuMemSetAccess", bytes, n, ns[0], err));
+	return frag_bench_add(b, "cuMemUnmap", bytes, n, ns[1], err);
 }
 
 static int bench_handles(struct frag_bench *b, struct frag_err *err)
@@ -267,12 +261,11 @@ static int bench_streams(struct frag_bench *b, struct frag_err *err)
 	bool done;
 
 	for (unsigned i = 0; i < 16 * b->repeats; i++) {
-		SAMPLE(b, "cudaEventRecord", true, 0, 1, frag_dev_fence_record(d, 1, &fence, err));
-		SAMPLE(b, "cudaEventQuery", true, 0, 1,
-		       frag_dev_fence_done(d, fence, 0, &done, err));
-		SAMPLE(b, "cudaStreamSynchronize", true, 0, 1, frag_dev_sync(d, 1, err));
-		SAMPLE(b, "cudaDeviceSynchronize", true, 0, 1, frag_dev_sync_all(d, err));
-		SAMPLE(b, "cudaMemGetInfo", true, 0, 1, frag_dev_mem_info(d, &left, &total, err));
+		SAMPLE(b, "cudaEventRecord", 0, 1, frag_dev_fence_record(d, 1, &fence, err));
+		SAMPLE(b, "cudaEventQuery", 0, 1, frag_dev_fence_done(d, fence, 0, &done, err));
+		SAMPLE(b, "cudaStreamSynchronize", 0, 1, frag_dev_sync(d, 1, err));
+		SAMPLE(b, "cudaDeviceSynchronize", 0, 1, frag_dev_sync_all(d, err));
+		SAMPLE(b, "cudaMemGetInfo", 0, 1, frag_dev_mem_info(d, &left, &total, err));
 	}
 	return 0;
 }

@@ -44,8 +44,7 @@ static int give(struct mempool_bench *p, frag_addr_t at, uint64_t bytes, struct 
 	uint64_t before = p->b->dev->driver_ns;
 
 	FRAG_TRY(frag_dev_mempool_free(p->b->dev, p->pool, at, bytes, 1, err));
-	return frag_bench_add(p->b, "cudaFreeAsync", true, 0, 1, p->b->dev->driver_ns - before,
-			      err);
+	return frag_bench_add(p->b, "cudaFreeAsync", 0, 1, p->b->dev->driver_ns - before, err);
 }
 
 /* Growth, a hit, and giving back, of `bytes`. */
@@ -61,20 +60,20 @@ static int grow_hit_release(struct mempool_bench *p, uint64_t bytes, struct frag
 	FRAG_TRY(frag_dev_sync(b->dev, 1, err));
 	for (unsigned i = 0; i < 4; i++) {
 		FRAG_TRY(take(p, bytes, &at, &p->hit_ns, err));
-		FRAG_TRY(frag_bench_add(b, "cudaMallocAsync", true, 0, 1, p->hit_ns, err));
+		FRAG_TRY(frag_bench_add(b, "cudaMallocAsync", 0, 1, p->hit_ns, err));
 		FRAG_TRY(give(p, at, bytes, err));
 		FRAG_TRY(frag_dev_sync(b->dev, 1, err));
 	}
-	FRAG_TRY(frag_bench_add(b, "cudaMallocAsync.new", true, bytes, 1,
+	FRAG_TRY(frag_bench_add(b, "cudaMallocAsync.new", bytes, 1,
 				grown - FRAG_MIN(grown, p->hit_ns), err));
 	before = b->dev->driver_ns;
 	FRAG_TRY(frag_dev_mempool_trim(b->dev, p->pool, 0, err));
 	if (b->dev->reserved_bytes < held)
-		FRAG_TRY(frag_bench_add(b, "cudaMemPool.release", true, bytes, 1,
+		FRAG_TRY(frag_bench_add(b, "cudaMemPool.release", bytes, 1,
 					b->dev->driver_ns - before, err));
 	before = b->dev->driver_ns;
 	FRAG_TRY(frag_dev_mempool_trim(b->dev, p->pool, 0, err));
-	return frag_bench_add(b, "cudaMemPoolTrimTo", true, 0, 1, b->dev->driver_ns - before, err);
+	return frag_bench_add(b, "cudaMemPoolTrimTo", 0, 1, b->dev->driver_ns - before, err);
 }
 
 /* Every other unit is free: a request for their sum moves pages to new addresses. */
@@ -92,7 +91,7 @@ static int remap(struct mempool_bench *p, unsigned units, struct frag_err *err)
 	held = b->dev->reserved_bytes;
 	FRAG_TRY(take(p, units * UNIT, &big, &ns, err));
 	if (b->dev->reserved_bytes == held)
-		FRAG_TRY(frag_bench_add(b, "cudaMallocAsync.remap", true, units * UNIT, 1,
+		FRAG_TRY(frag_bench_add(b, "cudaMallocAsync.remap", units * UNIT, 1,
 					ns - FRAG_MIN(ns, p->hit_ns), err));
 	FRAG_TRY(give(p, big, units * UNIT, err));
 	for (unsigned i = 1; i < 2 * units; i += 2)
@@ -123,13 +122,13 @@ int frag_bench_pools(struct frag_bench *b, struct frag_err *err)
 		uint64_t before = b->dev->driver_ns;
 
 		FRAG_TRY(frag_dev_mempool_create(b->dev, &keep_all, &p.pool, err));
-		FRAG_TRY(frag_bench_add(b, "cudaMemPoolCreate", true, 0, 1,
-					b->dev->driver_ns - before, err));
+		FRAG_TRY(frag_bench_add(b, "cudaMemPoolCreate", 0, 1, b->dev->driver_ns - before,
+					err));
 		FRAG_TRY(one_pool(&p, err));
 		before = b->dev->driver_ns;
 		FRAG_TRY(frag_dev_mempool_destroy(b->dev, p.pool, err));
-		FRAG_TRY(frag_bench_add(b, "cudaMemPoolDestroy", true, 0, 1,
-					b->dev->driver_ns - before, err));
+		FRAG_TRY(frag_bench_add(b, "cudaMemPoolDestroy", 0, 1, b->dev->driver_ns - before,
+					err));
 	}
 	return 0;
 }
@@ -155,17 +154,15 @@ static int one_managed(struct frag_bench *b, uint64_t bytes, bool prefetch, stru
 	ns[3] = d->driver_ns;
 	FRAG_TRY(frag_dev_managed_free(d, at, bytes, err));
 	ns[4] = d->driver_ns;
-	FRAG_TRY(frag_bench_add(b, "cudaMallocManaged", true, bytes, 1, ns[1] - ns[0], err));
-	FRAG_TRY(frag_bench_add(b, "cudaFree(managed)", true, bytes, 1, ns[4] - ns[3], err));
+	FRAG_TRY(frag_bench_add(b, "cudaMallocManaged", bytes, 1, ns[1] - ns[0], err));
+	FRAG_TRY(frag_bench_add(b, "cudaFree(managed)", bytes, 1, ns[4] - ns[3], err));
 	if (!prefetch) {
 		if (bytes == 2 * MIB)
-			FRAG_TRY(
-				frag_bench_add(b, "managed.touch", true, 0, 1, ns[3] - ns[2], err));
-		return frag_bench_add(b, "managed first touch", false, bytes, 1, ns[2] - ns[1],
-				      err);
+			FRAG_TRY(frag_bench_add(b, "managed.touch", 0, 1, ns[3] - ns[2], err));
+		return frag_bench_add(b, "managed first touch", bytes, 1, ns[2] - ns[1], err);
 	}
-	FRAG_TRY(frag_bench_add(b, "cudaMemPrefetchAsync", true, bytes, 1, ns[3] - ns[2], err));
-	return frag_bench_add(b, "managed first prefetch", false, bytes, 1, ns[2] - ns[1], err);
+	FRAG_TRY(frag_bench_add(b, "cudaMemPrefetchAsync", bytes, 1, ns[3] - ns[2], err));
+	return frag_bench_add(b, "managed first prefetch", bytes, 1, ns[2] - ns[1], err);
 }
 
 int frag_bench_managed(struct frag_bench *b, struct frag_err *err)
@@ -201,7 +198,7 @@ static int one_kernel(struct frag_bench *b, const char *item, enum frag_content_
 	if (fault.count)
 		return frag_fail(err, FRAG_ECHECK, "%s: %llu pieces of 16 bytes are wrong", item,
 				 (unsigned long long)fault.count);
-	return frag_bench_add(b, item, false, block->bytes, 1, t, err);
+	return frag_bench_add(b, item, block->bytes, 1, t, err);
 }
 
 int frag_bench_kernels(struct frag_bench *b, struct frag_err *err)

@@ -54,14 +54,14 @@ static int one_cold(struct frag_bench *b, uint64_t bytes, struct frag_err *err)
 	idle(b);
 	ns[2] = d->driver_ns;
 	FRAG_TRY(frag_dev_free(d, at, bytes, err));
-	FRAG_TRY(frag_bench_add(b, "cudaMalloc (cold)", false, bytes, 1, ns[1] - ns[0], err));
-	FRAG_TRY(frag_bench_add(b, "cudaFree (cold)", false, bytes, 1, d->driver_ns - ns[2], err));
+	FRAG_TRY(frag_bench_add(b, "cudaMalloc (cold)", bytes, 1, ns[1] - ns[0], err));
+	FRAG_TRY(frag_bench_add(b, "cudaFree (cold)", bytes, 1, d->driver_ns - ns[2], err));
 	idle(b);
 	ns[0] = d->driver_ns;
 	FRAG_TRY(oom(frag_dev_create(d, bytes, &handle, err), "cuMemCreate", err));
 	ns[1] = d->driver_ns;
 	FRAG_TRY(frag_dev_release(d, handle, bytes, err));
-	return frag_bench_add(b, "cuMemCreate (cold)", false, bytes, 1, ns[1] - ns[0], err);
+	return frag_bench_add(b, "cuMemCreate (cold)", bytes, 1, ns[1] - ns[0], err);
 }
 
 static int bench_cold(struct frag_bench *b, struct frag_err *err)
@@ -82,7 +82,7 @@ static int sync_after(struct frag_bench *b, const char *what, struct frag_err *e
 	uint64_t ns = b->dev->driver_ns;
 
 	FRAG_TRY(frag_dev_sync_all(b->dev, err));
-	return frag_bench_add(b, what, false, 0, 1, b->dev->driver_ns - ns, err);
+	return frag_bench_add(b, what, 0, 1, b->dev->driver_ns - ns, err);
 }
 
 /* Policies synchronise after calls that leave the card something to do: an event, new page tables. */
@@ -136,10 +136,10 @@ static int one_clear(struct frag_bench *b, uint64_t bytes, struct frag_err *err)
 	FRAG_TRY(oom(frag_dev_alloc(d, bytes, &at, err), "cudaMalloc", err));
 	again = d->driver_ns - again;
 	FRAG_TRY(frag_dev_free(d, at, bytes, err));
-	FRAG_TRY(frag_bench_add(b, "cudaMalloc (not cleared)", false, bytes, 1, again, err));
+	FRAG_TRY(frag_bench_add(b, "cudaMalloc (not cleared)", bytes, 1, again, err));
 	/* one request for more than is clear waits until all that was given back is */
 	again -= FRAG_MIN(again, plain);
-	return frag_bench_add(b, "memory.clear", true, bytes, 1, again + freed, err);
+	return frag_bench_add(b, "memory.clear", bytes, 1, again + freed, err);
 }
 
 static int bench_clear(struct frag_bench *b, struct frag_err *err)
@@ -170,8 +170,8 @@ static int bench_pool_hits(struct frag_bench *b, struct frag_err *err)
 	FRAG_TRY(frag_dev_mempool_create(d, &keep_all, &pool, err));
 	ns = d->driver_ns;
 	FRAG_TRY(oom(frag_dev_mempool_alloc(d, pool, 1, 1, &at, err), "cudaMallocAsync", err));
-	FRAG_TRY(frag_bench_add(b, "cudaMemPool (unit of growth)", false, d->reserved_bytes - held,
-				1, d->driver_ns - ns, err));
+	FRAG_TRY(frag_bench_add(b, "cudaMemPool (unit of growth)", d->reserved_bytes - held, 1,
+				d->driver_ns - ns, err));
 	FRAG_TRY(frag_dev_mempool_free(d, pool, at, 1, 1, err));
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(sizes) && sizes[i] <= b->budget_bytes; i++) {
 		for (unsigned k = 0; k < b->repeats + 1; k++) {
@@ -179,8 +179,8 @@ static int bench_pool_hits(struct frag_bench *b, struct frag_err *err)
 			FRAG_TRY(oom(frag_dev_mempool_alloc(d, pool, sizes[i], 1, &at, err),
 				     "cudaMallocAsync", err));
 			if (k) /* the first one grows */
-				FRAG_TRY(frag_bench_add(b, "cudaMallocAsync (hit)", false, sizes[i],
-							1, d->driver_ns - ns, err));
+				FRAG_TRY(frag_bench_add(b, "cudaMallocAsync (hit)", sizes[i], 1,
+							d->driver_ns - ns, err));
 			FRAG_TRY(frag_dev_mempool_free(d, pool, at, sizes[i], 1, err));
 			FRAG_TRY(frag_dev_sync(d, 1, err));
 		}
@@ -206,7 +206,7 @@ static int map_many(struct frag_bench *b, frag_addr_t base, uint64_t handle, uin
 			return 0;
 		while (mark < FRAG_ARRAY_LEN(marks) && *count >= marks[mark])
 			mark++;
-		FRAG_TRY(frag_bench_add(b, "cuMemMap (so many in the range)", false, FRAG_PAGE,
+		FRAG_TRY(frag_bench_add(b, "cuMemMap (so many in the range)", FRAG_PAGE,
 					marks[FRAG_MIN(mark, FRAG_ARRAY_LEN(marks) - 1)],
 					d->driver_ns - ns, err));
 	}
@@ -227,11 +227,11 @@ static int bench_mappings(struct frag_bench *b, struct frag_err *err)
 	if (access) {
 		ns = d->driver_ns;
 		FRAG_TRY(frag_dev_set_access(d, base, access * FRAG_PAGE, err));
-		FRAG_TRY(frag_bench_add(b, "cuMemSetAccess (one handle)", false, FRAG_PAGE, access,
+		FRAG_TRY(frag_bench_add(b, "cuMemSetAccess (one handle)", FRAG_PAGE, access,
 					d->driver_ns - ns, err));
 		ns = d->driver_ns;
 		FRAG_TRY(frag_dev_unmap(d, base, count * FRAG_PAGE, err));
-		FRAG_TRY(frag_bench_add(b, "cuMemUnmap (one handle)", false, FRAG_PAGE, count,
+		FRAG_TRY(frag_bench_add(b, "cuMemUnmap (one handle)", FRAG_PAGE, count,
 					d->driver_ns - ns, err));
 	}
 	FRAG_TRY(frag_dev_release(d, handle, FRAG_PAGE, err));
