@@ -8,12 +8,13 @@
 #if __has_include(<microhttpd.h>)
 
 #include <arpa/inet.h>
-#include <dlfcn.h>
 #include <errno.h>
 #include <microhttpd.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/library.h"
 
 #define FUNCTIONS(X) \
 	X(MHD_start_daemon) \
@@ -31,26 +32,15 @@ struct frag_monitor_server {
 	size_t bytes;
 	struct MHD_Daemon *daemon;
 	struct {
-#define X(name) __typeof__(name) *name;
-		FUNCTIONS(X)
-#undef X
+		FUNCTIONS(FRAG_LIBRARY_MEMBER)
 	} lib;
 };
 
-/* It stays open to the end of the process: its libraries keep state that they never give back. */
 static bool load(struct frag_monitor_server *s)
 {
-	void *library = dlopen("libmicrohttpd.so.12", RTLD_NOW | RTLD_LOCAL);
+	static const char *const names[] = { FUNCTIONS(FRAG_LIBRARY_NAME) };
 
-	if (!library)
-		return false;
-#define X(name) \
-	*(void **)&s->lib.name = dlsym(library, #name); \
-	if (!s->lib.name) \
-		return false;
-	FUNCTIONS(X)
-#undef X
-	return true;
+	return frag_library_open("libmicrohttpd.so.12", names, FRAG_ARRAY_LEN(names), &s->lib);
 }
 
 /* A copy of the text, with OpenMetrics' end mark for those who want that. NULL: short of memory. */

@@ -7,7 +7,6 @@
 
 #if __has_include(<curses.h>)
 
-#include <dlfcn.h>
 #include <locale.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -18,6 +17,8 @@
 #include <curses.h>
 
 #include <frag/opt.h>
+
+#include "base/library.h"
 
 #define FUNCTIONS(X) \
 	X(initscr) \
@@ -48,9 +49,7 @@ enum style { PLAIN, DIM, STRONG, GOOD, WARM, HOT };
 
 struct frag_monitor_screen {
 	struct {
-#define X(name) __typeof__(name) *name;
-		FUNCTIONS(X)
-#undef X
+		FUNCTIONS(FRAG_LIBRARY_MEMBER)
 	} lib;
 	WINDOW *win;
 	bool colors, utf8;
@@ -65,17 +64,9 @@ struct frag_monitor_screen {
 
 static bool load(struct frag_monitor_screen *s)
 {
-	void *library = dlopen("libncursesw.so.6", RTLD_NOW | RTLD_LOCAL);
+	static const char *const names[] = { FUNCTIONS(FRAG_LIBRARY_NAME) };
 
-	if (!library)
-		return false;
-#define X(name) \
-	*(void **)&s->lib.name = dlsym(library, #name); \
-	if (!s->lib.name) \
-		return false;
-	FUNCTIONS(X)
-#undef X
-	return true;
+	return frag_library_open("libncursesw.so.6", names, FRAG_ARRAY_LEN(names), &s->lib);
 }
 
 struct frag_monitor_screen *frag_monitor_screen_open(const char **why)

@@ -8,6 +8,8 @@
 
 #include <archive.h>
 
+#include "base/library.h"
+
 /* What is used of it, by the names it has there. */
 #define FRAG_ARCHIVE_FUNCTIONS(X) \
 	X(archive_read_new) \
@@ -25,9 +27,7 @@
 	X(archive_set_error)
 
 struct frag_archive_lib {
-#define FRAG_X_(name) __typeof__(name) *name;
-	FRAG_ARCHIVE_FUNCTIONS(FRAG_X_)
-#undef FRAG_X_
+	FRAG_ARCHIVE_FUNCTIONS(FRAG_LIBRARY_MEMBER)
 };
 
 /* To the end of the process; NULL if it is not installed. Any thread. */
