@@ -39,4 +39,10 @@ int frag_adaptor_check(void *self, struct frag_err *err);
 void frag_adaptor_usage(void *self, struct frag_usage *out);
 void frag_adaptor_counters(void *self, frag_counter_fn fn, void *ctx);
 
+/* What the tables of all adaptors say. */
+#define FRAG_ADAPTOR_OPS \
+	.flags = FRAG_POLICY_ADAPTOR, .trims = "what the inner policy does", \
+	.free_requested = frag_adaptor_free_requested, .mark = frag_adaptor_mark, \
+	.visit = frag_adaptor_visit, .check = frag_adaptor_check, .usage = frag_adaptor_usage
+
 #endif

@@ -57,7 +57,7 @@ static void erase(struct frag_quick *q, struct frag_part *p)
 	}
 }
 
-int frag_quick_give_back(struct frag_quick *q, struct frag_err *err)
+static int give_back(struct frag_quick *q, struct frag_err *err)
 {
 	struct frag_bset_pos at;
 	int rc = 0;
@@ -105,7 +105,7 @@ static int grow(struct frag_quick *q, uint64_t bytes, uint32_t stream, struct fr
 
 	*cls = FRAG_CLASS_GROW;
 	if (rc == FRAG_OOM) {
-		FRAG_TRY(frag_quick_give_back(q, err));
+		FRAG_TRY(give_back(q, err));
 		rc = take(q, size, stream, &c, err);
 		*cls = FRAG_CLASS_RELEASE;
 	}
@@ -204,7 +204,7 @@ static int coalesce(struct frag_quick *q, uint64_t size, struct frag_err *err)
 			  : !frag_bset_count(&q->whole) || frag_bset_count(&q->free) <= 1 ||
 				    rebuilds(q, size))
 		return 0;
-	FRAG_TRY(frag_quick_give_back(q, err));
+	FRAG_TRY(give_back(q, err));
 	if (q->actual_bytes >= size)
 		return 0;
 	rc = core_alloc(q, rounded(q, size - q->actual_bytes), 0, &p, &cls, err);
@@ -367,7 +367,7 @@ void frag_quick_op_free_requested(void *self, const struct frag_block *block)
 int frag_quick_op_trim(void *self, uint16_t pool, struct frag_err *err)
 {
 	/* it knows no private pools: an empty_cache of one is of all */
-	FRAG_TRY(frag_quick_give_back(pool_of(self), err));
+	FRAG_TRY(give_back(pool_of(self), err));
 	return frag_upstream_op_trim(self, pool, err);
 }
 

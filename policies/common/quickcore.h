@@ -113,7 +113,6 @@ void frag_quick_free_requested(struct frag_quick *q, const struct frag_block *bl
 /* Also coalesces. Errors: of the upstream; the block is free all the same. */
 int frag_quick_free(struct frag_quick *q, const struct frag_block *block, struct frag_err *err);
 /* Umpire's release(): gives all wholly free chunks back. */
-int frag_quick_give_back(struct frag_quick *q, struct frag_err *err);
 void frag_quick_usage(const struct frag_quick *q, struct frag_usage *out);
 /* The parts of one chunk of this pool. */
 void frag_quick_visit(const struct frag_chunk *c, const struct frag_visitor *v);

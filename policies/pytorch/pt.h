@@ -498,8 +498,6 @@ void pt_seg_drop(struct pt *a, struct pt_seg *g);
 
 /* pt_segment.c. Results: 0, FRAG_OOM, or an error. */
 
-/* What the driver is asked for (and the limit tested with) for a rounded size. */
-uint64_t pt_segment_size(const struct pt *a, uint64_t size);
 /* A new block of at least `size`, in no set. */
 int pt_segment_get(struct pt *a, struct pt_set *set, uint64_t size, bool retry,
 		   struct pt_block **out, struct frag_err *err);

@@ -5,7 +5,8 @@
  */
 #include "pt.h"
 
-uint64_t pt_segment_size(const struct pt *a, uint64_t size)
+/* What the driver is asked for (and the limit tested with) for a rounded size. */
+static uint64_t segment_size(const struct pt *a, uint64_t size)
 {
 	if (size <= PT_SMALL_LIMIT)
 		return PT_SMALL_SEGMENT;
@@ -44,7 +45,7 @@ static int segment_malloc(struct pt *a, struct pt_set *set, uint64_t bytes, stru
 int pt_segment_get(struct pt *a, struct pt_set *set, uint64_t size, bool retry,
 		   struct pt_block **out, struct frag_err *err)
 {
-	uint64_t bytes = pt_segment_size(a, size);
+	uint64_t bytes = segment_size(a, size);
 
 	if (retry)
 		a->st.num_alloc_retries++;

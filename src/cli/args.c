@@ -81,7 +81,8 @@ static int read_set(const struct frag_arg *a, const char *text, uint64_t *out, s
 	return 0;
 }
 
-int frag_args_set(const struct frag_arg *a, void *base, const char *text, struct frag_err *err)
+/* Sets one row from a text, as the parse does. */
+static int set_row(const struct frag_arg *a, void *base, const char *text, struct frag_err *err)
 {
 	void *to = (char *)base + a->offset;
 	uint64_t n = 0;
@@ -109,7 +110,7 @@ int frag_args_defaults(const struct frag_arg_table *tables, struct frag_err *err
 {
 	FOR_ROWS (w, tables)
 		if (w.row->def)
-			FRAG_TRY(frag_args_set(w.row, w.table->base, w.row->def, err));
+			FRAG_TRY(set_row(w.row, w.table->base, w.row->def, err));
 	return 0;
 }
 
@@ -223,7 +224,7 @@ static int take_value(struct parse *p, struct walk *w, const char *given, struct
 		return frag_fail(err, FRAG_EUSAGE, "option '%.60s' needs a value", word);
 	if (!given)
 		given = p->argv[++p->at];
-	return frag_args_set(w->row, w->table->base, given, err);
+	return set_row(w->row, w->table->base, given, err);
 }
 
 /* "--name" or "--name=value" */
@@ -256,7 +257,7 @@ static int take_letters(struct parse *p, const char *letters, struct frag_err *e
 		FRAG_TRY(find_letter(p->tables, *letters, &w, err));
 		if (w.row->type != FRAG_ARG_FLAG)
 			return take_value(p, &w, letters[1] ? letters + 1 : NULL, err);
-		FRAG_TRY(frag_args_set(w.row, w.table->base, NULL, err));
+		FRAG_TRY(set_row(w.row, w.table->base, NULL, err));
 	}
 	return 0;
 }

@@ -82,8 +82,6 @@ int frag_args_defaults(const struct frag_arg_table *tables, struct frag_err *err
  */
 int frag_args_parse(const struct frag_arg_table *tables, int argc, char **argv, char **operands,
 		    size_t *count, int *rest, const bool *stop, struct frag_err *err);
-/* Sets one row from a text, as the parse does. */
-int frag_args_set(const struct frag_arg *row, void *base, const char *text, struct frag_err *err);
 /* "N", "stop|skip" or "" (flags): how the help writes the value. Returns the needed length. */
 size_t frag_args_value_text(const struct frag_arg *row, char *buf, size_t cap);
 /* Are the rows sound: names unique, help given, what the type needs? Errors: FRAG_ECHECK. */

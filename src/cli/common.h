@@ -50,7 +50,6 @@ struct frag_cli { /* NOLINT(clang-analyzer-optin.performance.Padding) */
 	struct frag_sim_config card;
 	unsigned torch;		 /* --torch, 0 = not given */
 	const char *limit;	 /* text of --limit, NULL = none; see frag_cli_limit */
-	bool card_given;	 /* one of --gpu, --capacity, --context */
 	const char *work;	 /* text of --work, NULL = not given */
 	uint64_t capacity_bytes; /* of --capacity, 0 = not given */
 	/* FRAG_CLI_CARDS; NULL = not given. headroom: the default unless --margin was given */

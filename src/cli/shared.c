@@ -192,7 +192,6 @@ int frag_cli_describe_card(struct frag_cli *cli, struct frag_err *err)
 	FRAG_TRY(find_gpu(cli->gpu_ ? cli->gpu_ : "h200", &gpu, err));
 	if (cli->cost_ && !cost)
 		FRAG_TRY(frag_cost_load(cli->cost_, &cost, err));
-	cli->card_given = cli->gpu_ || cli->capacity_bytes || cli->context_bytes_ != UINT64_MAX;
 	cli->card = (struct frag_sim_config){ .name = gpu->name,
 					      .cost = cost,
 					      .total_bytes = gpu->total_bytes,

@@ -56,14 +56,12 @@ static void age(struct follow *f)
 	f->kept_blocks += f->born_blocks[f->step];
 }
 
-static void end_step(struct follow *f, uint64_t time_us)
+static void end_step(struct follow *f)
 {
 	struct frag_history *h = f->h;
 	struct frag_step *s = &h->steps[f->step];
 
 	s->end = f->event;
-	s->end_us = time_us;
-	s->live_end = f->live;
 	s->kept_end = f->kept;
 	s->kept_blocks = f->kept_blocks;
 	if (f->step == h->half || f->step + 1 == h->count)
@@ -102,7 +100,6 @@ static void put(struct follow *f, const struct frag_event *e)
 	if (f->live > f->h->peak_live) {
 		f->h->peak_live = f->live;
 		f->h->peak_event = f->event;
-		f->h->peak_us = e->time_us;
 	}
 }
 
@@ -145,7 +142,7 @@ static void follow_event(struct follow *f, const struct frag_event *e)
 	struct frag_history *h = f->h;
 
 	if (f->step < h->count && f->event == h->steps[f->step].end)
-		end_step(f, e->time_us);
+		end_step(f);
 	switch (e->kind) {
 	case FRAG_EV_ALLOC:
 		put(f, e);
@@ -230,13 +227,11 @@ static int follow_all(const struct frag_events *ev, struct frag_history *h, stru
 	if (!rc)
 		rc = frag_events_each(ev, follow_batch, &f, err);
 	if (!rc && f.step < h->count) /* the last step ends with the last event */
-		end_step(&f, h->duration_us);
+		end_step(&f);
 	if (!rc) {
 		struct frag_step *last = &h->steps[h->count];
 
 		last->end = f.event;
-		last->end_us = h->duration_us;
-		last->live_end = f.live;
 		last->kept_end = f.kept;
 		h->more = last->flow_bytes > 0;
 		h->events = f.event;

@@ -20,10 +20,8 @@
 #define FRAG_REFUSALS_KEPT 256u
 
 struct frag_step {
-	uint64_t first, end; /* events [first, end) */
-	uint64_t end_us;
-	uint64_t live_end, kept_end; /* bytes at its end */
-	uint64_t kept_blocks;
+	uint64_t first, end;		/* events [first, end) */
+	uint64_t kept_end, kept_blocks; /* bytes and blocks, at its end */
 	uint64_t peak_live, peak_event;
 	uint64_t flow_bytes;	 /* requested within it */
 	uint64_t optimizer_from; /* first mark of an optimizer step, UINT64_MAX = none */
@@ -50,7 +48,7 @@ struct frag_history {
 	size_t count; /* complete ones; steps[count] is what follows, if `more` */
 	bool more;
 	uint64_t events, allocs, trims_count, refusals_count, duration_us;
-	uint64_t peak_live, peak_event, peak_us;
+	uint64_t peak_live, peak_event;
 	uint64_t last_alloc; /* event */
 	struct frag_refusal refusals[FRAG_REFUSALS_KEPT];
 	struct frag_trim trims[FRAG_REFUSALS_KEPT];

@@ -8,16 +8,10 @@
 
 #include "base/clean.h"
 
-static const char *const by_names[] = { [FRAG_BY_LINE] = "line",
-					[FRAG_BY_FUNCTION] = "function",
-					[FRAG_BY_FILE] = "file",
-					[FRAG_BY_MODULE] = "module",
-					[FRAG_BY_STACK] = "stack" };
-
-const char *frag_site_by_name(enum frag_site_by by)
-{
-	return by_names[by];
-}
+const char *const frag_site_by_words[] = {
+	[FRAG_BY_LINE] = "line",     [FRAG_BY_FUNCTION] = "function", [FRAG_BY_FILE] = "file",
+	[FRAG_BY_MODULE] = "module", [FRAG_BY_STACK] = "stack",	      NULL
+};
 
 /* ---- whose frame it is ------------------------------------------------------------- */
 

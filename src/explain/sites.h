@@ -14,15 +14,8 @@
 
 #include <frag/trace.h>
 
-enum frag_site_by {
-	FRAG_BY_LINE,
-	FRAG_BY_FUNCTION,
-	FRAG_BY_FILE,
-	FRAG_BY_MODULE,
-	FRAG_BY_STACK,
-	FRAG_BY_COUNT
-};
-const char *frag_site_by_name(enum frag_site_by by);
+enum frag_site_by { FRAG_BY_LINE, FRAG_BY_FUNCTION, FRAG_BY_FILE, FRAG_BY_MODULE, FRAG_BY_STACK };
+extern const char *const frag_site_by_words[]; /* of the command line, ended by NULL */
 
 struct frag_sites {
 	const struct frag_trace *trace;

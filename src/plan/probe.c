@@ -59,8 +59,7 @@ static int replay(const struct frag_plan_env *env, const struct frag_policy_spec
 				    .peak_active_bytes = r.m.peak_active_bytes,
 				    .lower_bound_bytes = r.m.lower_bound_bytes,
 				    .driver_ns = r.m.modelled_ns,
-				    .driver_calls = r.m.driver_calls_count,
-				    .oom_event = r.oom.event };
+				    .driver_calls = r.m.driver_calls_count };
 	frag_result_release(&r);
 	return 0;
 }

@@ -11,7 +11,6 @@ struct frag_probe {
 	uint64_t refused;
 	uint64_t peak_reserved_bytes, peak_active_bytes, lower_bound_bytes;
 	uint64_t driver_ns, driver_calls, retries;
-	uint64_t oom_event; /* of a replay that did not complete */
 };
 
 /*

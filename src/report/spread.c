@@ -221,8 +221,8 @@ void frag_spreads_answer(const struct frag_spreads *s, const struct frag_report 
 
 /* ---- files ----------------------------------------------------------------------------- */
 
-void frag_spreads_csv(const struct frag_spreads *s, const struct frag_report *r,
-		      struct frag_text *out)
+static void put_csv(const struct frag_spreads *s, const struct frag_report *r,
+		    struct frag_text *out)
 {
 	frag_text_add(out, "policy,units_count,completed_count,worst_bytes,worst_trace,"
 			   "worst_device_ordinal,median_bytes,least_bytes,least_trace,"
@@ -256,7 +256,7 @@ int frag_report_spread_csv(const struct frag_report *r, struct frag_text *out, s
 
 	FRAG_TRY(frag_spreads_init(&s, r, err));
 	if (s.count)
-		frag_spreads_csv(&s, r, out);
+		put_csv(&s, r, out);
 	frag_spreads_release(&s);
 	return 0;
 }

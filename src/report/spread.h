@@ -38,8 +38,6 @@ void frag_spreads_table(const struct frag_spreads *s, const struct frag_report *
 /* "With 'x' each card must hold …": of PyTorch's settings where there are any. */
 void frag_spreads_answer(const struct frag_spreads *s, const struct frag_report *r,
 			 struct frag_text *out);
-void frag_spreads_csv(const struct frag_spreads *s, const struct frag_report *r,
-		      struct frag_text *out);
 /* The same of a whole report; nothing where it has one unit. Errors: FRAG_ENOMEM. */
 int frag_report_spread_csv(const struct frag_report *r, struct frag_text *out,
 			   struct frag_err *err);

@@ -255,7 +255,7 @@ static void join_edges(struct pools *p, uint32_t a, uint32_t b)
 	x->degree += y->degree;
 }
 
-bool pools_same(struct pools *p, uint32_t a, uint32_t b)
+static bool pools_same(struct pools *p, uint32_t a, uint32_t b)
 {
 	if (a == POOLS_NONE || b == POOLS_NONE)
 		return false;

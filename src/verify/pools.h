@@ -53,7 +53,6 @@ void pools_release(struct pools *p);
 uint32_t pools_at(const struct pools *p, frag_addr_t addr, uint64_t at);
 /* Constraints. *news: something was learnt. pools_same cannot fail. */
 int pools_differ(struct pools *p, uint32_t a, uint32_t b, bool *news, struct frag_err *err);
-bool pools_same(struct pools *p, uint32_t a, uint32_t b);
 bool pools_pin(struct pools *p, uint32_t a, bool is_default);
 /* Gives pools to instances and writes them into events and initial segments. */
 int pools_colour(struct pools *p, struct frag_err *err);

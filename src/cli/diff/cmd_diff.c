@@ -19,8 +19,6 @@ struct options {
 	unsigned by;
 };
 
-static const char *const by_words[] = { "line", "function", "file", "module", "stack", NULL };
-
 static int set_growth(void *whole, const char *text, struct frag_err *err)
 {
 	struct options *o = whole;
@@ -353,7 +351,7 @@ static const struct frag_arg options[] = {
 	  .help = "exit with 1 if peak reserved or live memory grew by more: a test for CI" },
 	{ FRAG_ARG_UINT, "top", FRAG_ARG_AT(struct options, top), .value = "N", .min = 1,
 	  .max = 100000, .def = "10", .help = "rows of the table" },
-	{ FRAG_ARG_WORD, "by", FRAG_ARG_AT(struct options, by), .words = by_words,
+	{ FRAG_ARG_WORD, "by", FRAG_ARG_AT(struct options, by), .words = frag_site_by_words,
 	  .def = "function",
 	  .help = "what a call site is; lines move when a program is changed, functions stay" },
 	{ FRAG_ARG_TEXT, "frame", FRAG_ARG_AT(struct options, frame), .value = "WHICH",

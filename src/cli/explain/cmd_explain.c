@@ -15,8 +15,6 @@ struct options {
 	unsigned by;
 };
 
-static const char *const by_words[] = { "line", "function", "file", "module", "stack", NULL };
-
 static int set_at(void *whole, const char *text, struct frag_err *err)
 {
 	return frag_at_parse(text, &((struct options *)whole)->at, err);
@@ -182,8 +180,8 @@ static const struct frag_arg options[] = {
 	  .help = "the device of the trace (default: the one that needed most)" },
 	{ FRAG_ARG_UINT, "top", FRAG_ARG_AT(struct options, top), .value = "N", .min = 1,
 	  .max = 100000, .def = "10", .help = "rows of each table" },
-	{ FRAG_ARG_WORD, "by", FRAG_ARG_AT(struct options, by), .words = by_words, .def = "line",
-	  .help = "what a call site is" },
+	{ FRAG_ARG_WORD, "by", FRAG_ARG_AT(struct options, by), .words = frag_site_by_words,
+	  .def = "line", .help = "what a call site is" },
 	{ FRAG_ARG_TEXT, "frame", FRAG_ARG_AT(struct options, frame), .value = "WHICH",
 	  .help = "the frame of a stack that counts: user (the innermost outside of PyTorch and "
 		  "installed packages), inner, outer, or a text that its file contains (default: "

@@ -13,8 +13,6 @@ void frag_explain_paragraph(const struct frag_explained *x, struct frag_text *ou
 /* The paragraph, then tables of `top` rows. title: the trace; policy: as asked for. */
 int frag_explain_text(const struct frag_explained *x, const char *title, const char *policy,
 		      size_t top, struct frag_text *out, struct frag_err *err);
-/* "at the peak of reserved memory, event 12 (1.2 s, step 3)" */
-void frag_explain_moment(const struct frag_explained *x, struct frag_text *out);
 /* New reference, NULL when memory is short. All rows. */
 json_t *frag_explain_json(const struct frag_explained *x, const char *title, const char *policy);
 

@@ -16,7 +16,8 @@ static const char *const at_words[] = {
 	[FRAG_AT_TIME] = "at the asked time",
 };
 
-void frag_explain_moment(const struct frag_explained *x, struct frag_text *out)
+/* "at the peak of reserved memory, event 12 (1.2 s, step 3)" */
+static void add_moment(const struct frag_explained *x, struct frag_text *out)
 {
 	frag_text_addf(out, "%s (event %" PRIu64 ", ", at_words[x->at.what], x->event);
 	frag_text_add_ns(out, x->time_us * 1000);
@@ -95,7 +96,7 @@ void frag_explain_paragraph(const struct frag_explained *x, struct frag_text *ou
 
 	if (x->oom.happened)
 		paragraph_oom(x, out);
-	frag_explain_moment(x, &moment);
+	add_moment(x, &moment);
 	if (moment.s)
 		moment.s[0] = (char)(moment.s[0] - 'a' + 'A');
 	frag_text_addf(out, "%s ", frag_text_str(&moment));

@@ -15,8 +15,9 @@ static const struct frag_record_way *const ways[] = {
 	NULL
 };
 
-int frag_record_way_find(const struct frag_record_options *o, const struct frag_record_way **out,
-			 struct frag_err *err)
+/* The way that the options ask for. Errors: FRAG_EUSAGE. */
+static int find_way(const struct frag_record_options *o, const struct frag_record_way **out,
+		    struct frag_err *err)
 {
 	*out = NULL;
 	for (size_t i = 0; ways[i]; i++) {
@@ -80,7 +81,7 @@ static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 	struct frag_trace *trace = NULL;
 	int rc, status = 0;
 
-	FRAG_TRY(frag_record_way_find(o, &way, err));
+	FRAG_TRY(find_way(o, &way, err));
 	FRAG_TRY(way->run(cli, o, cli->program, &trace, &status, err));
 	rc = frag_record_name(trace, o->output, err);
 	if (!rc)

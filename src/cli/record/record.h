@@ -39,10 +39,6 @@ struct frag_record_way {
 		   struct frag_trace **out, int *status, struct frag_err *err);
 };
 
-/* The way that the options ask for. Errors: FRAG_EUSAGE. */
-int frag_record_way_find(const struct frag_record_options *o, const struct frag_record_way **out,
-			 struct frag_err *err);
-
 /* ---- a run (launch.c) -------------------------------------------------------------- */
 
 /* Runs the program to its end; prepare: in its process, before it begins. *status as in the ways; what

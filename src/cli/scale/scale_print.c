@@ -152,7 +152,7 @@ static void cell_text(struct frag_table *t, const struct frag_sheet_cell *c)
 				frag_format_bytes(c->high_bytes, b, sizeof(b)));
 }
 
-void frag_sheet_text(struct frag_sheet *s, struct frag_text *out)
+static void put_text(struct frag_sheet *s, struct frag_text *out)
 {
 	const struct frag_table_column columns[] = {
 		{ .head = s->name, .unit = "" },
@@ -313,7 +313,7 @@ int frag_sheet_print(struct frag_sheet *s, struct frag_err *err)
 	struct frag_text out = { 0 };
 	int rc;
 
-	frag_sheet_text(s, &out);
+	put_text(s, &out);
 	rc = frag_text_check(&out, err);
 	if (!rc && json)
 		rc = write_json(s, err);

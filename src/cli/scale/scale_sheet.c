@@ -15,7 +15,8 @@
 
 /* ---- what a value is made from ----------------------------------------------------------- */
 
-size_t frag_sheet_base(const struct frag_sheet *s, uint64_t value)
+/* The recording that a value is scaled from. */
+static size_t base_of(const struct frag_sheet *s, uint64_t value)
 {
 	for (size_t i = 0; i < s->parts_count; i++)
 		if (s->parts[i].value >= value)
@@ -26,7 +27,7 @@ size_t frag_sheet_base(const struct frag_sheet *s, uint64_t value)
 int frag_sheet_scaling(struct frag_sheet *s, uint64_t value, uint32_t dev,
 		       const struct frag_scaling **out, struct frag_err *err)
 {
-	size_t base = frag_sheet_base(s, value);
+	size_t base = base_of(s, value);
 	struct frag_scaling *at = &s->scalings[base * s->devices + dev];
 	struct frag_scaling_part parts[FRAG_SCALING_PARTS];
 
@@ -41,7 +42,7 @@ int frag_sheet_scaling(struct frag_sheet *s, uint64_t value, uint32_t dev,
 
 static bool is_recorded(const struct frag_sheet *s, uint64_t value)
 {
-	return s->parts[frag_sheet_base(s, value)].value == value;
+	return s->parts[base_of(s, value)].value == value;
 }
 
 enum frag_sheet_source frag_sheet_source(struct frag_sheet *s, uint64_t value)
@@ -305,7 +306,7 @@ int frag_sheet_fill(struct frag_sheet *s, const struct frag_policy_texts *polici
 
 int frag_sheet_write(struct frag_sheet *s, uint64_t value, const char *path, struct frag_err *err)
 {
-	const struct frag_trace *from = s->parts[frag_sheet_base(s, value)].trace;
+	const struct frag_trace *from = s->parts[base_of(s, value)].trace;
 	struct frag_trace made = *from;
 	struct frag_text note = { 0 };
 	uint32_t d = 0;

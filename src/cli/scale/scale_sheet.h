@@ -58,8 +58,6 @@ struct frag_sheet {
 /* parts: given, values too. Reads nothing. Errors: FRAG_EINPUT (the parts do not go together). */
 int frag_sheet_fill(struct frag_sheet *s, const struct frag_policy_texts *policies, uint64_t most,
 		    struct frag_err *err);
-/* The recording that a value is scaled from. */
-size_t frag_sheet_base(const struct frag_sheet *s, uint64_t value);
 /* The match behind a value, of one device. */
 int frag_sheet_scaling(struct frag_sheet *s, uint64_t value, uint32_t dev,
 		       const struct frag_scaling **out, struct frag_err *err);
@@ -70,7 +68,6 @@ void frag_sheet_release(struct frag_sheet *s);
 
 int frag_sheet_print(struct frag_sheet *s, struct frag_err *err);
 /* The tables as text; the curve as a page with a chart (scale_page.c). */
-void frag_sheet_text(struct frag_sheet *s, struct frag_text *out);
 int frag_sheet_page(struct frag_sheet *s, const char *text, struct frag_err *err);
 /* One sentence or two: how far this can be trusted. */
 void frag_sheet_trust(struct frag_sheet *s, struct frag_text *out);

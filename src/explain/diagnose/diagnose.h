@@ -35,8 +35,6 @@ enum frag_finding_kind {
 		FRAG_FOUND_KINDS
 };
 const char *frag_finding_text(enum frag_finding_kind kind);
-/* As --fail-on writes it. */
-const char *frag_finding_word(enum frag_finding_kind kind);
 
 struct frag_number {
 	const char *name; /* with its unit; constant text */

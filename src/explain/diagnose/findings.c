@@ -20,11 +20,6 @@ const char *frag_finding_text(enum frag_finding_kind kind)
 	return kinds[kind].text;
 }
 
-const char *frag_finding_word(enum frag_finding_kind kind)
-{
-	return kinds[kind].word;
-}
-
 struct frag_finding *frag_findings_add(struct frag_findings *f, enum frag_finding_kind kind,
 				       const char *about, struct frag_err *err)
 {

@@ -14,7 +14,8 @@ static int compare(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-double frag_quantile_of(double *y, size_t n, double q)
+/* Value below which a fraction q of y lies; y is sorted by the call. 0 if n = 0. */
+static double quantile_of(double *y, size_t n, double q)
 {
 	double at = q * (double)(n ? n - 1 : 0), part;
 	size_t i = (size_t)at;
@@ -55,10 +56,7 @@ static void fill(const double *y, const double *x, size_t n, double *work, struc
 		}
 	}
 	out->tau = pairs ? s / (double)pairs : 0;
-	out->slope = frag_quantile_of(work, pairs, 0.5);
-	for (size_t i = 0; i < n; i++)
-		work[i] = y[i] - out->slope * x[i];
-	out->intercept = frag_quantile_of(work, n, 0.5);
+	out->slope = quantile_of(work, pairs, 0.5);
 	for (size_t i = 0; i < n; i++)
 		work[i] = y[i];
 	v = variance(work, n);

@@ -14,18 +14,14 @@
 
 struct frag_trend {
 	size_t n;
-	double tau;	  /* Kendall's: -1 … 1 */
-	double z;	  /* of Mann-Kendall; 0 where n < 4 */
-	double p;	  /* that no trend looks like this, one-sided (upwards) */
-	double slope;	  /* Theil-Sen, units per step of the series */
-	double intercept; /* median of y - slope * x */
+	double tau;   /* Kendall's: -1 … 1 */
+	double z;     /* of Mann-Kendall; 0 where n < 4 */
+	double p;     /* that no trend looks like this, one-sided (upwards) */
+	double slope; /* Theil-Sen, units per step of the series */
 };
 
 /* Series longer than FRAG_TREND_MAX are thinned evenly. O(n^2), n <= FRAG_TREND_MAX. */
 #define FRAG_TREND_MAX 1024u
 int frag_trend_of(const double *y, size_t n, struct frag_trend *out, struct frag_err *err);
-
-/* Value below which a fraction q of y lies; y is sorted by the call. 0 if n = 0. */
-double frag_quantile_of(double *y, size_t n, double q);
 
 #endif

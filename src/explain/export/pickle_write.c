@@ -143,7 +143,7 @@ void frag_pickle_put_text(struct frag_pickle_writer *w, const char *text)
 		remember(w, cell, text);
 }
 
-void frag_pickle_put_uint(struct frag_pickle_writer *w, uint64_t v)
+static void put_uint(struct frag_pickle_writer *w, uint64_t v)
 {
 	unsigned n = 1;
 
@@ -184,8 +184,8 @@ void frag_pickle_put_bool(struct frag_pickle_writer *w, bool v)
 
 void frag_pickle_put_pair(struct frag_pickle_writer *w, uint64_t a, uint64_t b)
 {
-	frag_pickle_put_uint(w, a);
-	frag_pickle_put_uint(w, b);
+	put_uint(w, a);
+	put_uint(w, b);
 	fputs("\x86", w->to); /* TUPLE2 */
 }
 
@@ -198,5 +198,5 @@ void frag_pickle_set_text(struct frag_pickle_writer *w, const char *key, const c
 void frag_pickle_set_uint(struct frag_pickle_writer *w, const char *key, uint64_t v)
 {
 	frag_pickle_put_text(w, key);
-	frag_pickle_put_uint(w, v);
+	put_uint(w, v);
 }

@@ -42,7 +42,6 @@ void frag_pickle_put_list_more(struct frag_pickle_writer *w);
 uint32_t frag_pickle_put_memo(struct frag_pickle_writer *w);
 void frag_pickle_put_again(struct frag_pickle_writer *w, uint32_t id);
 void frag_pickle_put_text(struct frag_pickle_writer *w, const char *text);
-void frag_pickle_put_uint(struct frag_pickle_writer *w, uint64_t v);
 void frag_pickle_put_double(struct frag_pickle_writer *w, double v);
 void frag_pickle_put_bool(struct frag_pickle_writer *w, bool v);
 void frag_pickle_put_pair(struct frag_pickle_writer *w, uint64_t a, uint64_t b); /* (a, b) */

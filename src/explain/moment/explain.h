@@ -129,7 +129,6 @@ void frag_explain_run_options(const struct frag_explain_options *opt,
 			      const struct frag_explained *x, struct frag_run_options *run);
 /* The row that a block belongs to: its site, or its size and step. Names are made once. */
 struct frag_row_key frag_row_key_of(const struct frag_explained *x, const struct frag_held *h);
-char *frag_row_name_of(const struct frag_explained *x, const struct frag_held *h);
 
 /* Frees every block that `gone` says, on a stage, and then gives back what can be. */
 int frag_stage_without(struct frag_stage *s, const struct frag_scene *scene,

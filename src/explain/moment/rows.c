@@ -25,7 +25,7 @@ struct frag_row_key frag_row_key_of(const struct frag_explained *x, const struct
 	return (struct frag_row_key){ h->requested, frag_history_step(&x->history, h->born) };
 }
 
-char *frag_row_name_of(const struct frag_explained *x, const struct frag_held *h)
+static char *name_of(const struct frag_explained *x, const struct frag_held *h)
 {
 	struct frag_row_key key = frag_row_key_of(x, h);
 	const struct frag_history *hist = &x->history;
@@ -122,7 +122,7 @@ static int fill_rows(struct frag_explained *x, const struct ref *refs, size_t n,
 
 		if (!i || refs[i].key.a != refs[i - 1].key.a ||
 		    refs[i].key.b != refs[i - 1].key.b) {
-			x->rows[x->rows_count].name = frag_row_name_of(x, h);
+			x->rows[x->rows_count].name = name_of(x, h);
 			if (!x->rows[x->rows_count].name)
 				return frag_fail_nomem(err, "explanation");
 			x->rows[x->rows_count++].key = refs[i].key;

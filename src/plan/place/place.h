@@ -39,8 +39,4 @@ void frag_placer_clear(struct frag_placer *p);
 int frag_placer_put(struct frag_placer *p, uint32_t i, enum frag_gap_rule rule,
 		    struct frag_err *err);
 
-/* All buffers in the given order: order[count] of buffer numbers. order is the caller's. */
-int frag_order_make(const struct frag_buffers *b, enum frag_order order, uint32_t *out,
-		    struct frag_err *err);
-
 #endif

@@ -95,8 +95,9 @@ static int count_conflicts(const struct frag_buffers *b, struct key *keys, struc
 	return 0;
 }
 
-int frag_order_make(const struct frag_buffers *b, enum frag_order order, uint32_t *out,
-		    struct frag_err *err)
+/* All buffers in the given order: order[count] of buffer numbers. order is the caller's. */
+static int make_order(const struct frag_buffers *b, enum frag_order order, uint32_t *out,
+		      struct frag_err *err)
 {
 	struct key *keys = frag_host_calloc(b->count + 1, sizeof(*keys));
 	int rc = 0;
@@ -253,7 +254,7 @@ int frag_place_greedy(const struct frag_buffers *b, enum frag_order order, enum 
 
 	if (!list)
 		return frag_fail_nomem(err, "placement");
-	rc = frag_order_make(b, order, list, err);
+	rc = make_order(b, order, list, err);
 	if (!rc && rule == FRAG_GAP_TOP) {
 		rc = place_on_top(b, list, offsets, err);
 	} else if (!rc) {
@@ -307,7 +308,7 @@ static int try_greedy(struct climb *c, struct frag_err *err)
 
 		if (k && over(c))
 			return 0;
-		FRAG_TRY(frag_order_make(c->b, k / FRAG_GAP_TOP, c->tried, err));
+		FRAG_TRY(make_order(c->b, k / FRAG_GAP_TOP, c->tried, err));
 		FRAG_TRY(place_in_order(&c->p, c->tried, k % FRAG_GAP_TOP, NULL, err));
 		height = height_of(c->b, c->now);
 		if (height < c->height) {

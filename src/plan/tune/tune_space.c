@@ -107,7 +107,7 @@ void frag_tune_space_release(struct frag_tune_space *s)
 	*s = (struct frag_tune_space){ 0 };
 }
 
-unsigned frag_tune_digit(const struct frag_tune_space *s, uint64_t code, unsigned d)
+static unsigned digit_of(const struct frag_tune_space *s, uint64_t code, unsigned d)
 {
 	for (unsigned i = 0; i < d; i++)
 		code /= s->dims[i].count + 1;
@@ -120,7 +120,7 @@ uint64_t frag_tune_with(const struct frag_tune_space *s, uint64_t code, unsigned
 
 	for (unsigned i = 0; i < d; i++)
 		unit *= s->dims[i].count + 1;
-	return code - unit * frag_tune_digit(s, code, d) + unit * digit;
+	return code - unit * digit_of(s, code, d) + unit * digit;
 }
 
 char *frag_tune_text(const struct frag_tune_space *s, uint64_t code, unsigned *changed)
@@ -131,7 +131,7 @@ char *frag_tune_text(const struct frag_tune_space *s, uint64_t code, unsigned *c
 
 	*changed = 0;
 	for (unsigned d = 0; d < s->dims_count; d++) {
-		unsigned v = frag_tune_digit(s, code, d);
+		unsigned v = digit_of(s, code, d);
 
 		if (v)
 			room += strlen(s->dims[d].key) + s->dims[d].length[v - 1] + 2;
@@ -141,7 +141,7 @@ char *frag_tune_text(const struct frag_tune_space *s, uint64_t code, unsigned *c
 		return NULL;
 	n = (size_t)snprintf(text, room, "%s", s->base);
 	for (unsigned d = 0; d < s->dims_count; d++) {
-		unsigned v = frag_tune_digit(s, code, d);
+		unsigned v = digit_of(s, code, d);
 
 		if (!v)
 			continue;

@@ -35,7 +35,6 @@ int frag_tune_space_init(struct frag_tune_space *s, const char *base, bool limit
 bool frag_tune_is_known(const struct frag_policy_spec *spec, unsigned release);
 void frag_tune_space_release(struct frag_tune_space *s);
 /* Digit of option d in a code; and the code with another digit there. */
-unsigned frag_tune_digit(const struct frag_tune_space *s, uint64_t code, unsigned d);
 uint64_t frag_tune_with(const struct frag_tune_space *s, uint64_t code, unsigned d, unsigned digit);
 /* The text of a code, new memory (NULL if short); *changed: digits that are not 0. */
 char *frag_tune_text(const struct frag_tune_space *s, uint64_t code, unsigned *changed);

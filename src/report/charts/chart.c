@@ -140,6 +140,11 @@ void frag_chart_add_seconds(const struct frag_chart_job *job, uint64_t us, struc
 		frag_text_addf(out, "%" PRIu64 ".%06u", us / 1000000, (unsigned)(us % 1000000));
 }
 
+const char *frag_chart_time_kind(const struct frag_chart_job *job)
+{
+	return job->report->card.modelled ? "modelled" : "measured";
+}
+
 const char *frag_chart_x_unit(const struct frag_chart_job *job)
 {
 	return frag_section_x_unit(job->section);

@@ -56,6 +56,8 @@ void frag_chart_list_optimum(const struct frag_chart_job *job, struct frag_text 
 void frag_chart_add_seconds(const struct frag_chart_job *job, uint64_t us, struct frag_text *out);
 /* "s" or "events" */
 const char *frag_chart_x_unit(const struct frag_chart_job *job);
+/* "modelled" or "measured": times in the driver */
+const char *frag_chart_time_kind(const struct frag_chart_job *job);
 
 /* "'a' peaks at 9.65 GiB, 4.78 GiB (33 %) below the recorded 14.43 GiB": of what is advised. */
 void frag_chart_advised(const struct frag_chart_job *job, struct frag_text *out);

@@ -133,11 +133,6 @@ static void alt(const struct frag_chart_job *job, struct frag_text *out)
 	frag_text_add(out, ".");
 }
 
-static const char *extra(const struct frag_chart_job *job)
-{
-	return job->report->card.modelled ? "modelled" : "measured";
-}
-
 const struct frag_chart_ops frag_chart_cdf = {
 	.name = "cdf",
 	.rank = 70,
@@ -147,5 +142,5 @@ const struct frag_chart_ops frag_chart_cdf = {
 	.csv = csv,
 	.caption = caption,
 	.alt = alt,
-	.extra = extra,
+	.extra = frag_chart_time_kind,
 };

@@ -132,11 +132,6 @@ static void alt(const struct frag_chart_job *job, struct frag_text *out)
 	frag_text_add(out, ".");
 }
 
-static const char *extra(const struct frag_chart_job *job)
-{
-	return job->report->card.modelled ? "modelled" : "measured";
-}
-
 const struct frag_chart_ops frag_chart_latency = {
 	.name = "latency",
 	.rank = 60,
@@ -146,5 +141,5 @@ const struct frag_chart_ops frag_chart_latency = {
 	.csv = csv,
 	.caption = caption,
 	.alt = alt,
-	.extra = extra,
+	.extra = frag_chart_time_kind,
 };

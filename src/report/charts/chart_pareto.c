@@ -88,11 +88,6 @@ static bool wanted(const struct frag_chart_job *job)
 	return job->section->count > 1;
 }
 
-static const char *extra(const struct frag_chart_job *job)
-{
-	return job->report->card.modelled ? "modelled" : "measured";
-}
-
 const struct frag_chart_ops frag_chart_pareto = {
 	.name = "pareto",
 	.rank = 50,
@@ -102,5 +97,5 @@ const struct frag_chart_ops frag_chart_pareto = {
 	.csv = csv,
 	.caption = caption,
 	.alt = alt,
-	.extra = extra,
+	.extra = frag_chart_time_kind,
 };

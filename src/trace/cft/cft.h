@@ -113,8 +113,6 @@ void frag_cft_model_release(struct frag_cft_model *m);
 int frag_cft_model_reserve(struct frag_cft_model *m, struct frag_err *err);
 /* Applies one event after checking it. NULL, or what is wrong with it (nothing is changed then). */
 const char *frag_cft_model_step(struct frag_cft_model *m, const struct frag_event *ev);
-/* Are the indices of an event within their tables? NULL, or what is wrong. */
-const char *frag_cft_model_indices(const struct frag_cft_model *m, const struct frag_event *ev);
 
 /* The slot that the next alloc takes by the rule. */
 static inline uint32_t frag_cft_model_next(const struct frag_cft_model *m)

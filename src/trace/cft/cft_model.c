@@ -43,7 +43,8 @@ int frag_cft_model_reserve(struct frag_cft_model *m, struct frag_err *err)
 	return 0;
 }
 
-const char *frag_cft_model_indices(const struct frag_cft_model *m, const struct frag_event *ev)
+/* Are the indices of an event within their tables? NULL, or what is wrong. */
+static const char *wrong_index(const struct frag_cft_model *m, const struct frag_event *ev)
 {
 	if (ev->stream >= m->dev->streams_count)
 		return "stream out of range";
@@ -140,7 +141,7 @@ static const char *step_free(struct frag_cft_model *m, const struct frag_event *
 
 const char *frag_cft_model_step(struct frag_cft_model *m, const struct frag_event *ev)
 {
-	const char *wrong = frag_cft_model_indices(m, ev);
+	const char *wrong = wrong_index(m, ev);
 
 	if (!wrong)
 		wrong = check_initial(m, ev);

@@ -85,7 +85,8 @@ static uint32_t *name_cell(struct frag_torch *t, frag_pv text)
 	return &t->names[i];
 }
 
-int frag_torch_name(struct frag_torch *t, frag_pv text, uint32_t *index)
+/* Interns a name for people: invalid UTF-8 and control characters become '?'. */
+static int clean_name(struct frag_torch *t, frag_pv text, uint32_t *index)
 {
 	size_t len = 0;
 	const char *s = frag_pickle_text(t->pickle, text, &len);
@@ -332,7 +333,7 @@ static int read_mark(struct frag_torch *t, frag_pv v)
 	m.mark.flags = stage == FRAG_W_END ? FRAG_EVF_END : 0;
 	if (!strncmp(name, "Optimizer.step", 14))
 		m.mark.flags |= FRAG_EVF_STEP;
-	FRAG_TRY(frag_torch_name(t, frag_node_get(node, FRAG_W_NAME), &m.mark.name));
+	FRAG_TRY(clean_name(t, frag_node_get(node, FRAG_W_NAME), &m.mark.name));
 	m.order = (uint32_t)t->marks_count;
 	FRAG_TRY(FRAG_GROW(t->marks, t->marks_count, t->marks_cap, "annotations", t->err));
 	t->marks[t->marks_count++] = m;
@@ -366,8 +367,8 @@ static int read_frame(struct frag_torch *t, frag_pv v, uint32_t *number)
 	*number = node->note - 1;
 	if (node->note)
 		return 0;
-	FRAG_TRY(frag_torch_name(t, frag_node_get(node, FRAG_W_NAME), &f.name));
-	FRAG_TRY(frag_torch_name(t, frag_node_get(node, FRAG_W_FILENAME), &f.file));
+	FRAG_TRY(clean_name(t, frag_node_get(node, FRAG_W_NAME), &f.name));
+	FRAG_TRY(clean_name(t, frag_node_get(node, FRAG_W_FILENAME), &f.file));
 	f.line = (uint32_t)FRAG_MIN(get_u64(t, node, FRAG_W_LINE, 0), UINT32_MAX);
 	FRAG_TRY(frag_stack_table_frame(t->stacks, f, number, t->err));
 	frag_pickle_note(t->pickle, v, *number + 1);

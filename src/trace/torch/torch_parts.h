@@ -137,8 +137,6 @@ extern const struct frag_reader_ops frag_reader_torch;
 int frag_torch_stream(struct frag_torch *t, uint64_t handle, uint16_t *index);
 /* Dense index of a pool id given as a tuple (int, int); anything else is the default pool. */
 int frag_torch_pool(struct frag_torch *t, frag_pv id, uint16_t *index);
-/* Interns a name for people: invalid UTF-8 and control characters become '?'. */
-int frag_torch_name(struct frag_torch *t, frag_pv text, uint32_t *index);
 
 /* torch_marks.c: marks of an entry; of the whole file, once; the first and the last release
  * that leave these marks, *first 0 for one before all that are known. */

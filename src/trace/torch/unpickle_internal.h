@@ -221,9 +221,6 @@ int frag_pickle_grow_stack(struct frag_pickle *p);
  * makes so many of so little. The first 65,536 are nobody's concern. Asked where an array grows.
  */
 int frag_pickle_believe(struct frag_pickle *p, size_t count, unsigned bytes);
-/* Doubles an array of objects, of which a file has at most one per `bytes`. */
-int frag_pickle_grow(struct frag_pickle *p, void *array_ptr, size_t *cap, size_t unit,
-		     unsigned bytes);
 
 static inline int frag_pickle_push(struct frag_pickle *p, frag_pv v)
 {
@@ -251,7 +248,6 @@ static inline int frag_pickle_pack(struct frag_pickle *p, frag_pv v, uint32_t *o
 	return 0;
 }
 
-int frag_pickle_push_i64(struct frag_pickle *p, int64_t v);
 /* n bytes, two's complement; 8 bytes are readable at b whatever n is. */
 int frag_pickle_push_long(struct frag_pickle *p, const unsigned char *b, size_t n);
 int frag_pickle_push_float(struct frag_pickle *p, const unsigned char *b);

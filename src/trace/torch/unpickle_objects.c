@@ -68,8 +68,9 @@ int frag_pickle_believe(struct frag_pickle *p, size_t count, unsigned bytes)
 	return frag_pickle_broken(p, "more objects than are believable");
 }
 
-int frag_pickle_grow(struct frag_pickle *p, void *array_ptr, size_t *cap, size_t unit,
-		     unsigned bytes)
+/* Doubles an array of objects, of which a file has at most one per `bytes`. */
+static int grow_objects(struct frag_pickle *p, void *array_ptr, size_t *cap, size_t unit,
+			unsigned bytes)
 {
 	size_t want = *cap ? *cap * 2 : 256;
 	void *old, *new;
@@ -109,7 +110,7 @@ int frag_pickle_add_big(struct frag_pickle *p, uint64_t value, enum frag_big_kin
 			uint64_t *index)
 {
 	if (p->bigs_count == p->bigs_cap)
-		FRAG_TRY(frag_pickle_grow(p, &p->bigs, &p->bigs_cap, sizeof(*p->bigs), 8));
+		FRAG_TRY(grow_objects(p, &p->bigs, &p->bigs_cap, sizeof(*p->bigs), 8));
 	p->bigs[p->bigs_count].value = value;
 	p->bigs[p->bigs_count].kind = kind;
 	*index = p->bigs_count++;
@@ -126,7 +127,7 @@ static int push_big(struct frag_pickle *p, uint64_t value, enum frag_big_kind ki
 	return frag_pickle_push(p, frag_pv_of(FRAG_PV_BIG, index));
 }
 
-int frag_pickle_push_i64(struct frag_pickle *p, int64_t v)
+static int push_i64(struct frag_pickle *p, int64_t v)
 {
 	if (FRAG_LIKELY(v >= -((int64_t)1 << 60) && v < (int64_t)1 << 60))
 		return frag_pickle_push(p, (uint64_t)v << 3 | FRAG_PV_INT);
@@ -141,12 +142,11 @@ int frag_pickle_push_long(struct frag_pickle *p, const unsigned char *b, size_t 
 		if (!n)
 			return frag_pickle_push(p, FRAG_PV_INT);
 		memcpy(&v, b, 8);
-		return frag_pickle_push_i64(p, (int64_t)(v << (64 - 8 * n)) >> (64 - 8 * n));
+		return push_i64(p, (int64_t)(v << (64 - 8 * n)) >> (64 - 8 * n));
 	}
 	memcpy(&v, b, 8);
 	if (n == 9 && !b[8])
-		return v >> 60 ? push_big(p, v, FRAG_BIG_POSITIVE)
-			       : frag_pickle_push_i64(p, (int64_t)v);
+		return v >> 60 ? push_big(p, v, FRAG_BIG_POSITIVE) : push_i64(p, (int64_t)v);
 	return push_big(p, 0, FRAG_BIG_HUGE);
 }
 
@@ -155,7 +155,7 @@ int frag_pickle_push_float(struct frag_pickle *p, const unsigned char *b)
 	uint64_t bits;
 
 	if (p->floats_count == p->floats_cap)
-		FRAG_TRY(frag_pickle_grow(p, &p->floats, &p->floats_cap, sizeof(*p->floats), 8));
+		FRAG_TRY(grow_objects(p, &p->floats, &p->floats_cap, sizeof(*p->floats), 8));
 	memcpy(&bits, b, 8);
 	bits = __builtin_bswap64(bits);
 	memcpy(&p->floats[p->floats_count], &bits, 8);
@@ -237,7 +237,7 @@ int frag_pickle_push_long_text(struct frag_pickle *p, uint64_t n)
 int frag_pickle_new_list(struct frag_pickle *p, enum frag_pv_tag tag, frag_pv *out)
 {
 	if (p->lists_count == p->lists_cap)
-		FRAG_TRY(frag_pickle_grow(p, &p->lists, &p->lists_cap, sizeof(*p->lists), 6));
+		FRAG_TRY(grow_objects(p, &p->lists, &p->lists_cap, sizeof(*p->lists), 6));
 	p->lists[p->lists_count] = (struct frag_pickle_list){ 0 };
 	*out = frag_pv_of(tag, p->lists_count++);
 	return 0;
@@ -327,8 +327,7 @@ static int node_extend(struct frag_pickle *p, uint32_t *dict, const frag_pv *pai
 
 	if (FRAG_DICT_KIND(*dict) == FRAG_DICT_EMPTY) {
 		if (p->nodes_count == p->nodes_cap)
-			FRAG_TRY(frag_pickle_grow(p, &p->nodes, &p->nodes_cap, sizeof(*p->nodes),
-						  12));
+			FRAG_TRY(grow_objects(p, &p->nodes, &p->nodes_cap, sizeof(*p->nodes), 12));
 		p->nodes[p->nodes_count] = (struct frag_pickle_node){ 0 };
 		*dict = FRAG_DICT_OF(FRAG_DICT_NODE, (uint32_t)p->nodes_count++);
 	}

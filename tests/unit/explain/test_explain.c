@@ -105,8 +105,8 @@ static void adds_up(void **state)
 
 		for (size_t p = 0; p < count; p++) {
 			for (size_t m = 0; m < FRAG_ARRAY_LEN(moments); m++) {
-				int rc = explain(t, names[p], moments[m], (p + m) % FRAG_BY_COUNT,
-						 &x, &err);
+				int rc = explain(t, names[p], moments[m],
+						 (p + m) % (FRAG_BY_STACK + 1), &x, &err);
 
 				if (rc && strstr(err.msg, "needs another policy"))
 					continue; /* ggml-vmm is a stack */

@@ -22,7 +22,7 @@ static void by_hand(void **state)
 		y[i] = i + 1;
 	assert_int_equal(frag_trend_of(y, 10, &t, NULL), 0);
 	assert_true(fabs(t.z - 44 / sqrt(125)) < 1e-9);
-	assert_true(fabs(t.slope - 1) < 1e-12 && fabs(t.intercept - 1) < 1e-12);
+	assert_true(fabs(t.slope - 1) < 1e-12);
 	assert_true(fabs(t.tau - 1) < 1e-12 && t.p < 1e-4);
 }
 
