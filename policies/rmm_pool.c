@@ -18,17 +18,16 @@
  *	reclaim=false is as it was before). Otherwise nothing is given back before the
  *	end.
  *
- * Structure: parts of chunks (parts.h); per stream an ordered set of its free
- * parts. RMM's lists are linear; the choices here are the same in O(log n).
+ * Structure: chunks in pieces (pieces.h); per stream an ordered set of its free
+ * pieces. RMM's lists are linear; the choices here are the same in O(log n).
  *
- * Invariants: a free part is in exactly one list, by (size, address); two
+ * Invariants: a free piece is in exactly one list, by (size, address); two
  * neighbours are never free in one list.
  */
 #include <frag/policy.h>
 
 #include <bset.h>
 #include "lib/slab.h"
-#include <parts.h>
 #include <streamlists.h>
 #include <upstream.h>
 
@@ -60,7 +59,7 @@ struct pool {
 	struct frag_upstream up; /* first: see upstream.h */
 	const struct params *p;
 	struct frag_streams streams;
-	struct frag_slab parts;
+	struct frag_slab pieces;
 	struct frag_bset_nodes nodes; /* of all lists */
 	uint64_t live_bytes, waiting_bytes;
 	bool started; /* the initial chunk has been taken */
@@ -68,11 +67,11 @@ struct pool {
 
 /* ---- lists ------------------------------------------------------------------------ */
 
-/* Room for `more` parts, in lists and as objects: afterwards no insert fails. */
+/* Room for `more` pieces, in lists and as objects: afterwards no insert fails. */
 static int room(struct pool *a, size_t more, struct frag_err *err)
 {
-	if (frag_slab_reserve(&a->parts, more) ||
-	    frag_bset_nodes_reserve(&a->nodes, frag_slab_live(&a->parts) + more))
+	if (frag_slab_reserve(&a->pieces, more) ||
+	    frag_bset_nodes_reserve(&a->nodes, frag_slab_live(&a->pieces) + more))
 		return frag_fail_nomem(err, "rmm-pool: blocks");
 	return 0;
 }
@@ -116,10 +115,10 @@ static bool list_fits(const void *list, uint64_t bytes)
 }
 
 /* Best fit, taken out; NULL if there is none. */
-static inline struct frag_part *list_take(struct list *l, uint64_t bytes)
+static inline struct frag_piece *list_take(struct list *l, uint64_t bytes)
 {
 	struct frag_bset_pos at = frag_bset_lower(&l->free, bytes, 0);
-	struct frag_part *p;
+	struct frag_piece *p;
 
 	if (!at.leaf)
 		return NULL;
@@ -129,26 +128,26 @@ static inline struct frag_part *list_take(struct list *l, uint64_t bytes)
 	return p;
 }
 
-static bool free_in(const struct frag_part *p, const struct list *l)
+static bool free_in(const struct frag_piece *p, const struct list *l)
 {
 	return p && p->state == FRAG_STATE_FREE && p->list == l;
 }
 
 /* Puts a part into a list, merged with its neighbours there. */
-static void list_put(struct pool *a, struct list *l, struct frag_part *p)
+static void list_put(struct pool *a, struct list *l, struct frag_piece *p)
 {
 	p->state = FRAG_STATE_FREE;
 	if (free_in(p->next, l)) {
-		frag_bset_erase(&l->free, p->next->size, p->next->addr);
-		frag_part_absorb_next(&a->parts, p);
+		frag_bset_erase(&l->free, p->next->bytes, p->next->addr);
+		frag_piece_join(&a->pieces, p);
 	}
 	if (free_in(p->prev, l)) {
 		p = p->prev;
-		frag_bset_erase(&l->free, p->size, p->addr);
-		frag_part_absorb_next(&a->parts, p);
+		frag_bset_erase(&l->free, p->bytes, p->addr);
+		frag_piece_join(&a->pieces, p);
 	}
 	p->list = l;
-	frag_bset_insert(&l->free, p->size, p->addr, p);
+	frag_bset_insert(&l->free, p->bytes, p->addr, p);
 }
 
 /* The smaller list moves into the larger: each part moves O(log n) times. */
@@ -164,7 +163,7 @@ static void lists_merge(void *self, void **own, void **other)
 	}
 	while (frag_bset_count(&from->free)) {
 		struct frag_bset_pos last = frag_bset_last(&from->free);
-		struct frag_part *p = frag_bset_value(last);
+		struct frag_piece *p = frag_bset_value(last);
 
 		frag_bset_erase_at(&from->free, last);
 		list_put(self, to, p);
@@ -183,7 +182,7 @@ static const struct frag_streams_ops list_ops = {
 
 /* Takes a chunk of `try` bytes, or after refusals of less, never below `bytes`. */
 static int expand(struct pool *a, uint64_t try, uint64_t bytes, uint32_t stream,
-		  struct frag_part **out, struct frag_err *err)
+		  struct frag_piece **out, struct frag_err *err)
 {
 	struct frag_chunk *c;
 	int rc;
@@ -195,7 +194,7 @@ static int expand(struct pool *a, uint64_t try, uint64_t bytes, uint32_t stream,
 		try = FRAG_MAX(bytes, try / 2);
 	}
 	if (!rc)
-		*out = frag_part_whole(&a->parts, c);
+		*out = frag_chunk_piece(&a->pieces, c);
 	return rc;
 }
 
@@ -206,7 +205,7 @@ static uint64_t left_of(const struct pool *a)
 	return a->p->maximum - FRAG_MIN(a->up.bytes, a->p->maximum);
 }
 
-/* Room for the request below the maximum. pre: all free parts are in the one list `l`. */
+/* Room for the request below the maximum. pre: all free pieces are in the one list `l`. */
 static int reclaim(struct pool *a, struct list *l, uint64_t bytes, struct frag_err *err)
 {
 	struct frag_chunk *c = frag_upstream_first(&a->up), *next;
@@ -214,17 +213,17 @@ static int reclaim(struct pool *a, struct list *l, uint64_t bytes, struct frag_e
 	if (!a->p->reclaim || bytes > a->p->maximum)
 		return FRAG_OOM;
 	for (; c && bytes > left_of(a); c = next) {
-		struct frag_part *p = c->head;
+		struct frag_piece *p = c->head;
 		bool gone;
 		int rc;
 
 		next = frag_upstream_next(&a->up, c);
-		if (!free_in(p, l) || !frag_part_is_whole(p))
+		if (!free_in(p, l) || !frag_piece_is_whole(p))
 			continue;
 		rc = frag_upstream_give(&a->up, c, &gone, err);
 		if (gone) {
-			frag_bset_erase(&l->free, p->size, p->addr);
-			frag_slab_free(&a->parts, p);
+			frag_bset_erase(&l->free, p->bytes, p->addr);
+			frag_slab_free(&a->pieces, p);
 		}
 		if (rc)
 			return rc;
@@ -232,7 +231,7 @@ static int reclaim(struct pool *a, struct list *l, uint64_t bytes, struct frag_e
 	return 0;
 }
 
-static int grow(struct pool *a, uint64_t bytes, uint32_t stream, struct frag_part **out,
+static int grow(struct pool *a, uint64_t bytes, uint32_t stream, struct frag_piece **out,
 		struct frag_err *err)
 {
 	uint64_t left;
@@ -250,7 +249,7 @@ static int grow(struct pool *a, uint64_t bytes, uint32_t stream, struct frag_par
 /* The constructor's chunk; it belongs to the default stream. */
 static int start(struct pool *a, struct frag_err *err)
 {
-	struct frag_part *p;
+	struct frag_piece *p;
 	struct list *l;
 
 	if (a->p->initial) {
@@ -279,7 +278,7 @@ static int pool_alloc(void *self, const struct frag_request *req, struct frag_bl
 	enum frag_class cls = FRAG_CLASS_HIT;
 	struct pool *a = self;
 	size_t chunks = frag_upstream_count(&a->up);
-	struct frag_part *p;
+	struct frag_piece *p;
 	struct list *l;
 	void *from;
 
@@ -300,36 +299,38 @@ static int pool_alloc(void *self, const struct frag_request *req, struct frag_bl
 		else
 			FRAG_TRY(grow(a, bytes, req->stream, &p, err));
 	}
-	if (p->size > bytes) {
-		list_put(a, l, frag_part_split(&a->parts, p, bytes));
+	if (p->bytes > bytes) {
+		list_put(a, l, frag_piece_split(&a->pieces, p, bytes));
 		cls = FRAG_CLASS_SPLIT;
 	}
 	if (FRAG_UNLIKELY(frag_upstream_count(&a->up) != chunks))
 		cls = FRAG_CLASS_GROW;
 	a->live_bytes += bytes;
-	frag_part_grant(p, req->stream, cls, out);
+	p->stream = req->stream;
+	frag_piece_grant(p, out);
+	out->cls = cls;
 	return 0;
 }
 
 static void pool_free_requested(void *self, const struct frag_block *block)
 {
-	struct frag_part *p = frag_part_of(block);
+	struct frag_piece *p = frag_piece_of(block);
 	struct pool *a = self;
 
 	FRAG_ASSERT(p->state == FRAG_STATE_LIVE);
 	p->state = FRAG_STATE_WAITING;
-	a->live_bytes -= p->size;
-	a->waiting_bytes += p->size;
+	a->live_bytes -= p->bytes;
+	a->waiting_bytes += p->bytes;
 }
 
 static int pool_free(void *self, const struct frag_block *block, struct frag_err *err)
 {
-	struct frag_part *p = frag_part_of(block);
+	struct frag_piece *p = frag_piece_of(block);
 	struct pool *a = self;
 
 	(void)err;
 	FRAG_ASSERT(p->state != FRAG_STATE_FREE);
-	*(p->state == FRAG_STATE_LIVE ? &a->live_bytes : &a->waiting_bytes) -= p->size;
+	*(p->state == FRAG_STATE_LIVE ? &a->live_bytes : &a->waiting_bytes) -= p->bytes;
 	list_put(a, a->streams.list[p->stream], p);
 	return 0;
 }
@@ -337,7 +338,7 @@ static int pool_free(void *self, const struct frag_block *block, struct frag_err
 static void inside(void *self, const struct frag_chunk *c, const struct frag_visitor *v)
 {
 	(void)self;
-	frag_parts_visit(c, v, false);
+	frag_chunk_visit(c, v, false);
 }
 
 static void pool_usage(void *self, struct frag_usage *out)
@@ -349,7 +350,7 @@ static void pool_usage(void *self, struct frag_usage *out)
 	out->waiting_bytes += a->waiting_bytes;
 	out->free_bytes += free_bytes;
 	out->non_releasable_bytes += free_bytes;
-	out->blocks_count += frag_slab_live(&a->parts);
+	out->blocks_count += frag_slab_live(&a->pieces);
 	for (uint32_t i = 0; i < a->streams.count; i++) {
 		const struct list *l = a->streams.list[i];
 		struct frag_bset_pos last = { NULL, 0 };
@@ -362,10 +363,10 @@ static void pool_usage(void *self, struct frag_usage *out)
 	}
 }
 
-static int check_free(void *self, const struct frag_part *p, struct frag_err *err)
+static int check_free(void *self, const struct frag_piece *p, struct frag_err *err)
 {
 	const struct list *l = p->list;
-	struct frag_bset_pos at = frag_bset_lower(&l->free, p->size, p->addr);
+	struct frag_bset_pos at = frag_bset_lower(&l->free, p->bytes, p->addr);
 
 	(void)self;
 	if (!at.leaf || frag_bset_value(at) != p)
@@ -380,10 +381,10 @@ static int check_free(void *self, const struct frag_part *p, struct frag_err *er
 static int pool_check(void *self, struct frag_err *err)
 {
 	struct pool *a = self;
-	struct frag_parts_tally t;
+	struct frag_chunks_sums t;
 	size_t listed = 0;
 
-	FRAG_TRY(frag_parts_check(&a->up, NULL, check_free, a, &t, err));
+	FRAG_TRY(frag_chunks_check(&a->up, NULL, check_free, a, &t, err));
 	for (uint32_t i = 0; i < a->streams.count; i++) {
 		const struct list *l = a->streams.list[i];
 		const char *broken = l ? frag_bset_broken(&l->free) : NULL;
@@ -392,8 +393,9 @@ static int pool_check(void *self, struct frag_err *err)
 			return frag_fail(err, FRAG_ECHECK, "list of stream %u: %s", i, broken);
 		listed += l ? frag_bset_count(&l->free) : 0;
 	}
-	if (listed != t.free_count || t.count != frag_slab_live(&a->parts) ||
-	    t.live_bytes != a->live_bytes || t.waiting_bytes != a->waiting_bytes)
+	if (listed != t.pieces.free_count || t.pieces.count != frag_slab_live(&a->pieces) ||
+	    t.pieces.bytes[FRAG_STATE_LIVE] != a->live_bytes ||
+	    t.pieces.bytes[FRAG_STATE_WAITING] != a->waiting_bytes)
 		return frag_fail(err, FRAG_ECHECK, "counters differ from the blocks");
 	return 0;
 }
@@ -416,7 +418,7 @@ static void release(void *self)
 
 	frag_streams_release(&a->streams);
 	frag_bset_nodes_release(&a->nodes);
-	frag_slab_release(&a->parts);
+	frag_slab_release(&a->pieces);
 }
 
 static int create(const struct frag_policy_env *env, const void *params, void **self,
@@ -431,7 +433,7 @@ static int create(const struct frag_policy_env *env, const void *params, void **
 	FRAG_TRY(frag_upstream_create(env, p->upstream, &parts, self, err));
 	a = *self;
 	a->p = p;
-	frag_slab_init(&a->parts, sizeof(struct frag_part));
+	frag_slab_init(&a->pieces, sizeof(struct frag_piece));
 	frag_bset_nodes_init(&a->nodes);
 	frag_streams_init(&a->streams, &list_ops, a, env->dev);
 	return 0;

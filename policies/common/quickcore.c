@@ -6,7 +6,7 @@ void frag_quick_init(struct frag_quick *q, struct frag_upstream *up,
 		     const struct frag_quick_params *p, bool by_address)
 {
 	*q = (struct frag_quick){ .up = up, .p = *p, .by_address = by_address };
-	frag_slab_init(&q->parts, sizeof(struct frag_part));
+	frag_slab_init(&q->pieces, sizeof(struct frag_piece));
 	frag_bset_init(&q->free);
 	frag_bset_init(&q->whole);
 }
@@ -15,45 +15,45 @@ void frag_quick_release(struct frag_quick *q)
 {
 	frag_bset_release(&q->free);
 	frag_bset_release(&q->whole);
-	frag_slab_release(&q->parts);
+	frag_slab_release(&q->pieces);
 }
 
-/* ---- free parts ---------------------------------------------------------------------- */
+/* ---- free pieces ---------------------------------------------------------------------- */
 
-/* Room for two parts more; afterwards no insert fails. */
+/* Room for two pieces more; afterwards no insert fails. */
 static int room(struct frag_quick *q, struct frag_err *err)
 {
-	size_t n = frag_slab_live(&q->parts) + 2;
+	size_t n = frag_slab_live(&q->pieces) + 2;
 
-	if (frag_slab_reserve(&q->parts, 2) || frag_bset_reserve(&q->free, n) ||
+	if (frag_slab_reserve(&q->pieces, 2) || frag_bset_reserve(&q->free, n) ||
 	    frag_bset_reserve(&q->whole, n))
-		return frag_fail_nomem(err, "quickpool: parts");
+		return frag_fail_nomem(err, "quickpool: pieces");
 	return 0;
 }
 
 /* In `whole`. */
-static uint64_t whole_key(const struct frag_quick *q, const struct frag_part *p)
+static uint64_t whole_key(const struct frag_quick *q, const struct frag_piece *p)
 {
-	return q->by_address ? 0 : p->size;
+	return q->by_address ? 0 : p->bytes;
 }
 
-static void insert(struct frag_quick *q, struct frag_part *p)
+static void insert(struct frag_quick *q, struct frag_piece *p)
 {
 	p->state = FRAG_STATE_FREE;
 	p->stamp = q->by_address ? p->addr : q->stamp++;
-	frag_bset_insert(&q->free, p->size, p->stamp, p);
-	if (frag_part_is_whole(p)) {
+	frag_bset_insert(&q->free, p->bytes, p->stamp, p);
+	if (frag_piece_is_whole(p)) {
 		frag_bset_insert(&q->whole, whole_key(q, p), p->stamp, p);
-		q->releasable_bytes += p->size;
+		q->releasable_bytes += p->bytes;
 	}
 }
 
-static void erase(struct frag_quick *q, struct frag_part *p)
+static void erase(struct frag_quick *q, struct frag_piece *p)
 {
-	frag_bset_erase(&q->free, p->size, p->stamp);
-	if (frag_part_is_whole(p)) {
+	frag_bset_erase(&q->free, p->bytes, p->stamp);
+	if (frag_piece_is_whole(p)) {
 		frag_bset_erase(&q->whole, whole_key(q, p), p->stamp);
-		q->releasable_bytes -= p->size;
+		q->releasable_bytes -= p->bytes;
 	}
 }
 
@@ -63,15 +63,15 @@ static int give_back(struct frag_quick *q, struct frag_err *err)
 	int rc = 0;
 
 	while (!rc && (at = frag_bset_first(&q->whole)).leaf) {
-		struct frag_part *p = frag_bset_value(at);
-		uint64_t bytes = p->size;
+		struct frag_piece *p = frag_bset_value(at);
+		uint64_t bytes = p->bytes;
 		bool gone;
 
 		rc = frag_upstream_give(q->up, p->chunk, &gone, err);
 		if (!gone)
 			return rc;
 		erase(q, p);
-		frag_slab_free(&q->parts, p);
+		frag_slab_free(&q->pieces, p);
 		q->actual_bytes -= bytes;
 	}
 	return rc;
@@ -96,7 +96,7 @@ static int take(struct frag_quick *q, uint64_t bytes, uint32_t stream, struct fr
 }
 
 /* A new chunk; *cls says whether others had to go first. */
-static int grow(struct frag_quick *q, uint64_t bytes, uint32_t stream, struct frag_part **out,
+static int grow(struct frag_quick *q, uint64_t bytes, uint32_t stream, struct frag_piece **out,
 		enum frag_class *cls, struct frag_err *err)
 {
 	uint64_t size = FRAG_MAX(bytes, q->actual_bytes ? q->p.next : q->p.first);
@@ -113,15 +113,15 @@ static int grow(struct frag_quick *q, uint64_t bytes, uint32_t stream, struct fr
 		return rc;
 	c->owner = q;
 	q->actual_bytes += size;
-	*out = frag_part_whole(&q->parts, c);
+	*out = frag_chunk_piece(&q->pieces, c);
 	return 0;
 }
 
-static int core_alloc(struct frag_quick *q, uint64_t bytes, uint32_t stream, struct frag_part **out,
-		      enum frag_class *cls, struct frag_err *err)
+static int core_alloc(struct frag_quick *q, uint64_t bytes, uint32_t stream,
+		      struct frag_piece **out, enum frag_class *cls, struct frag_err *err)
 {
 	struct frag_bset_pos at;
-	struct frag_part *p;
+	struct frag_piece *p;
 
 	FRAG_TRY(room(q, err));
 	at = frag_bset_lower(&q->free, bytes, 0);
@@ -134,8 +134,8 @@ static int core_alloc(struct frag_quick *q, uint64_t bytes, uint32_t stream, str
 	}
 	p->state = FRAG_STATE_LIVE;
 	p->stream = stream;
-	if (p->size != bytes) {
-		insert(q, frag_part_split(&q->parts, p, bytes));
+	if (p->bytes != bytes) {
+		insert(q, frag_piece_split(&q->pieces, p, bytes));
 		if (*cls == FRAG_CLASS_HIT)
 			*cls = FRAG_CLASS_SPLIT;
 	}
@@ -149,7 +149,7 @@ int frag_quick_alloc(struct frag_quick *q, const struct frag_request *req, struc
 		     struct frag_err *err)
 {
 	enum frag_class cls;
-	struct frag_part *p;
+	struct frag_piece *p;
 	int rc = FRAG_OOM;
 
 	if (FRAG_LIKELY(req->bytes <= FRAG_UPSTREAM_MAX))
@@ -158,23 +158,25 @@ int frag_quick_alloc(struct frag_quick *q, const struct frag_request *req, struc
 		q->size_lost |= q->by_address && rc == FRAG_OOM;
 		return rc;
 	}
-	frag_part_grant(p, req->stream, cls, out);
+	p->stream = req->stream;
+	frag_piece_grant(p, out);
+	out->cls = cls;
 	return 0;
 }
 
 /* ---- freeing --------------------------------------------------------------------------- */
 
-static void core_free(struct frag_quick *q, struct frag_part *p)
+static void core_free(struct frag_quick *q, struct frag_piece *p)
 {
-	*(p->state == FRAG_STATE_LIVE ? &q->live_bytes : &q->waiting_bytes) -= p->size;
+	*(p->state == FRAG_STATE_LIVE ? &q->live_bytes : &q->waiting_bytes) -= p->bytes;
 	if (p->prev && p->prev->state == FRAG_STATE_FREE) {
 		p = p->prev;
 		erase(q, p);
-		frag_part_absorb_next(&q->parts, p);
+		frag_piece_join(&q->pieces, p);
 	}
 	if (p->next && p->next->state == FRAG_STATE_FREE) {
 		erase(q, p->next);
-		frag_part_absorb_next(&q->parts, p);
+		frag_piece_join(&q->pieces, p);
 	}
 	insert(q, p);
 }
@@ -189,7 +191,7 @@ static bool rebuilds(const struct frag_quick *q, uint64_t size)
 		return false;
 	bytes = rounded(q, size - kept);
 	at = frag_bset_lower(&q->free, bytes, 0);
-	while (at.leaf && frag_part_is_whole(frag_bset_value(at)))
+	while (at.leaf && frag_piece_is_whole(frag_bset_value(at)))
 		at = frag_bset_next(at);
 	return !at.leaf && FRAG_MAX(bytes, kept ? q->p.next : q->p.first) == whole;
 }
@@ -197,7 +199,7 @@ static bool rebuilds(const struct frag_quick *q, uint64_t size)
 static int coalesce(struct frag_quick *q, uint64_t size, struct frag_err *err)
 {
 	enum frag_class cls;
-	struct frag_part *p;
+	struct frag_piece *p;
 	int rc;
 
 	if (q->by_address ? frag_bset_count(&q->whole) <= 1
@@ -215,12 +217,12 @@ static int coalesce(struct frag_quick *q, uint64_t size, struct frag_err *err)
 
 void frag_quick_free_requested(struct frag_quick *q, const struct frag_block *block)
 {
-	struct frag_part *p = frag_part_of(block);
+	struct frag_piece *p = frag_piece_of(block);
 
 	FRAG_ASSERT(p->state == FRAG_STATE_LIVE);
 	p->state = FRAG_STATE_WAITING;
-	q->live_bytes -= p->size;
-	q->waiting_bytes += p->size;
+	q->live_bytes -= p->bytes;
+	q->waiting_bytes += p->bytes;
 }
 
 int frag_quick_free(struct frag_quick *q, const struct frag_block *block, struct frag_err *err)
@@ -228,8 +230,8 @@ int frag_quick_free(struct frag_quick *q, const struct frag_block *block, struct
 	struct frag_coalesce_state s;
 	uint64_t size;
 
-	FRAG_ASSERT(frag_part_of(block)->state != FRAG_STATE_FREE);
-	core_free(q, frag_part_of(block));
+	FRAG_ASSERT(frag_piece_of(block)->state != FRAG_STATE_FREE);
+	core_free(q, frag_piece_of(block));
 	/* an upstream that synchronises frees blocks of ours: not the moment to call it again */
 	if (q->growing)
 		return 0;
@@ -246,7 +248,7 @@ int frag_quick_free(struct frag_quick *q, const struct frag_block *block, struct
 
 void frag_quick_visit(const struct frag_chunk *c, const struct frag_visitor *v)
 {
-	frag_parts_visit(c, v, ((const struct frag_quick *)c->owner)->gives_back);
+	frag_chunk_visit(c, v, ((const struct frag_quick *)c->owner)->gives_back);
 }
 
 void frag_quick_usage(const struct frag_quick *q, struct frag_usage *out)
@@ -260,19 +262,19 @@ void frag_quick_usage(const struct frag_quick *q, struct frag_usage *out)
 	out->free_bytes += free_bytes;
 	out->releasable_bytes += releasable;
 	out->non_releasable_bytes += free_bytes - releasable;
-	out->blocks_count += frag_slab_live(&q->parts);
+	out->blocks_count += frag_slab_live(&q->pieces);
 	if (last.leaf)
 		out->largest_free_bytes = FRAG_MAX(out->largest_free_bytes, frag_bset_size(last));
 }
 
-static int check_free(void *self, const struct frag_part *p, struct frag_err *err)
+static int check_free(void *self, const struct frag_piece *p, struct frag_err *err)
 {
 	struct frag_quick *q = self;
-	struct frag_bset_pos at = frag_bset_lower(&q->free, p->size, p->stamp);
+	struct frag_bset_pos at = frag_bset_lower(&q->free, p->bytes, p->stamp);
 	struct frag_bset_pos in_whole = frag_bset_lower(&q->whole, whole_key(q, p), p->stamp);
 	bool listed = in_whole.leaf && frag_bset_value(in_whole) == p;
 
-	if (!at.leaf || frag_bset_value(at) != p || listed != frag_part_is_whole(p))
+	if (!at.leaf || frag_bset_value(at) != p || listed != frag_piece_is_whole(p))
 		return frag_fail(err, FRAG_ECHECK, "free part 0x%llx is not in its sets",
 				 (unsigned long long)p->addr);
 	if (p->next && p->next->state == FRAG_STATE_FREE)
@@ -284,18 +286,22 @@ static int check_free(void *self, const struct frag_part *p, struct frag_err *er
 int frag_quick_check(struct frag_quick *q, struct frag_err *err)
 {
 	const char *broken = frag_bset_broken(&q->free);
-	struct frag_parts_tally t;
+	struct frag_chunks_sums t;
 
 	broken = broken ? broken : frag_bset_broken(&q->whole);
 	if (broken)
-		return frag_fail(err, FRAG_ECHECK, "free parts: %s", broken);
-	FRAG_TRY(frag_parts_check(q->up, q, check_free, q, &t, err));
-	if (t.free_count != frag_bset_count(&q->free) || t.count != frag_slab_live(&q->parts) ||
+		return frag_fail(err, FRAG_ECHECK, "free pieces: %s", broken);
+	FRAG_TRY(frag_chunks_check(q->up, q, check_free, q, &t, err));
+	if (t.pieces.free_count != frag_bset_count(&q->free) ||
+	    t.pieces.count != frag_slab_live(&q->pieces) ||
 	    t.whole_count != frag_bset_count(&q->whole) || t.whole_bytes != q->releasable_bytes ||
-	    t.live_bytes != q->live_bytes || t.waiting_bytes != q->waiting_bytes ||
-	    t.live_bytes + t.waiting_bytes + t.free_bytes != q->actual_bytes ||
-	    q->aligned_hwm < t.live_bytes + t.waiting_bytes)
-		return frag_fail(err, FRAG_ECHECK, "counters differ from the parts");
+	    t.pieces.bytes[FRAG_STATE_LIVE] != q->live_bytes ||
+	    t.pieces.bytes[FRAG_STATE_WAITING] != q->waiting_bytes ||
+	    t.pieces.bytes[FRAG_STATE_LIVE] + t.pieces.bytes[FRAG_STATE_WAITING] +
+			    t.pieces.bytes[FRAG_STATE_FREE] !=
+		    q->actual_bytes ||
+	    q->aligned_hwm < t.pieces.bytes[FRAG_STATE_LIVE] + t.pieces.bytes[FRAG_STATE_WAITING])
+		return frag_fail(err, FRAG_ECHECK, "counters differ from the pieces");
 	return 0;
 }
 

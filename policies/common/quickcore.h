@@ -4,7 +4,7 @@
  * DynamicPoolList.cpp, DynamicSizePool.hpp): the policies quickpool and dynamicpool, and a
  * part of umpire-mixed.
  *
- *	Sizes are rounded up to the alignment (16 B). Best fit over all free parts;
+ *	Sizes are rounded up to the alignment (16 B). Best fit over all free pieces;
  *	among equals the one that has been free the longest (QuickPool) or the lowest
  *	(DynamicPoolList, which walks a list in order of address). Every fit is split
  *	exactly. On a miss a chunk of the larger of the request and a minimum (512 MiB if
@@ -24,16 +24,15 @@
  *	whether nothing is handed out, by a counter that a refused request raises for good: after
  *	the first out of memory it never coalesces again.
  *
- * Structure: parts of chunks (parts.h); all free ones in a set by (size, stamp),
+ * Structure: chunks in pieces (pieces.h); all free ones in a set by (size, stamp),
  * those that are whole chunks in a second one. A stamp counts insertions, or is the address.
  *
- * Invariants: no two neighbours are free; the counters are those of the parts.
+ * Invariants: no two neighbours are free; the counters are those of the pieces.
  */
 #ifndef FRAG_COMMON_QUICKCORE_H
 #define FRAG_COMMON_QUICKCORE_H
 
 #include "bset.h"
-#include "parts.h"
 #include "upstream.h"
 
 /* ---- coalescing heuristics --------------------------------------------------------- */
@@ -89,7 +88,7 @@ int frag_quick_validate(const struct frag_quick_params *p, struct frag_err *err)
 struct frag_quick {
 	struct frag_upstream *up;
 	struct frag_quick_params p;
-	struct frag_slab parts;
+	struct frag_slab pieces;
 	struct frag_bset free;	/* (size, stamp) */
 	struct frag_bset whole; /* of these, the whole chunks; by_address: (0, addr) */
 	bool by_address;	/* DynamicPoolList */
@@ -112,9 +111,8 @@ int frag_quick_alloc(struct frag_quick *q, const struct frag_request *req, struc
 void frag_quick_free_requested(struct frag_quick *q, const struct frag_block *block);
 /* Also coalesces. Errors: of the upstream; the block is free all the same. */
 int frag_quick_free(struct frag_quick *q, const struct frag_block *block, struct frag_err *err);
-/* Umpire's release(): gives all wholly free chunks back. */
 void frag_quick_usage(const struct frag_quick *q, struct frag_usage *out);
-/* The parts of one chunk of this pool. */
+/* The pieces of one chunk of this pool. */
 void frag_quick_visit(const struct frag_chunk *c, const struct frag_visitor *v);
 int frag_quick_check(struct frag_quick *q, struct frag_err *err);
 

@@ -200,7 +200,7 @@ int frag_heap_drop_idle(struct frag_heap *h, const struct frag_heap_index *index
 
 void frag_heap_op_free_requested(void *self, const struct frag_block *block)
 {
-	frag_heap_wait(self, (struct frag_piece *)(uintptr_t)block->handle);
+	frag_heap_wait(self, frag_piece_of(block));
 }
 
 void frag_heap_op_visit(void *self, const struct frag_visitor *v)
@@ -210,7 +210,6 @@ void frag_heap_op_visit(void *self, const struct frag_visitor *v)
 
 void frag_heap_visit(struct frag_heap *h, const struct frag_visitor *v)
 {
-	const struct frag_piece *p;
 	size_t i;
 
 	frag_heap_sort(h);
@@ -220,9 +219,8 @@ void frag_heap_visit(struct frag_heap *h, const struct frag_visitor *v)
 
 		if (v->segment)
 			v->segment(v->ctx, seg->addr, seg->bytes, seg->stream);
-		for (p = seg->first; v->block && p; p = p->next)
-			v->block(v->ctx, p->addr, p->bytes, (enum frag_block_state)p->state,
-				 idle ? p->bytes : 0);
+		if (v->block)
+			frag_pieces_visit(seg->first, v, idle);
 	}
 }
 
@@ -247,38 +245,25 @@ void frag_heap_usage(const struct frag_heap *h, uint64_t largest_free_bytes, str
 	};
 }
 
-struct sums {
-	uint64_t bytes[3]; /* by state */
-	size_t pieces, free_pieces, idle;
-	uint64_t idle_bytes;
+/* What is free and idle, that a trim gives back. */
+struct idle {
+	size_t count;
+	uint64_t bytes;
 };
 
-static const char *check_seg(const struct frag_seg *seg, struct sums *s)
+static const char *check_seg(const struct frag_seg *seg, struct frag_pieces_sums *s,
+			     struct idle *idle)
 {
-	const struct frag_piece *p, *prev = NULL;
-	frag_addr_t at = seg->addr;
-	uint32_t live = 0;
+	size_t live = s->count - s->free_count;
+	const char *bad = frag_pieces_check(seg->first, seg, seg->addr, seg->bytes, s);
 
-	for (p = seg->first; p; prev = p, p = p->next) {
-		if (p->seg != seg || p->prev != prev)
-			return "chain of pieces broken";
-		if (p->addr != at)
-			return "gap or overlap before a piece";
-		if (!p->bytes || p->state > FRAG_STATE_FREE)
-			return "piece without size or state";
-		at += p->bytes;
-		s->bytes[p->state] += p->bytes;
-		s->pieces++;
-		s->free_pieces += frag_piece_is_free(p);
-		live += !frag_piece_is_free(p);
-	}
-	if (at != seg->addr + seg->bytes)
-		return "pieces do not cover their segment";
-	if (live != seg->live_count)
+	if (bad)
+		return bad;
+	if (s->count - s->free_count - live != seg->live_count)
 		return "count of live pieces wrong";
 	if (frag_seg_is_idle(seg) && !seg->kept) {
-		s->idle++;
-		s->idle_bytes += seg->bytes;
+		idle->count++;
+		idle->bytes += seg->bytes;
 	}
 	return NULL;
 }
@@ -287,7 +272,8 @@ int frag_heap_check(struct frag_heap *h, size_t indexed,
 		    bool (*index)(void *ctx, const struct frag_piece *p), void *ctx,
 		    struct frag_err *err)
 {
-	struct sums s = { 0 };
+	struct frag_pieces_sums s = { 0 };
+	struct idle idle = { 0 };
 	const struct frag_piece *p;
 	size_t i;
 
@@ -297,7 +283,7 @@ int frag_heap_check(struct frag_heap *h, size_t indexed,
 	frag_heap_sort(h);
 	for (i = 0; i < h->segs_count; i++) {
 		const struct frag_seg *seg = h->segs[i];
-		const char *bad = check_seg(seg, &s);
+		const char *bad = check_seg(seg, &s, &idle);
 
 		if (!bad && (seg->index != i ||
 			     (i && h->segs[i - 1]->addr + h->segs[i - 1]->bytes > seg->addr)))
@@ -313,9 +299,9 @@ int frag_heap_check(struct frag_heap *h, size_t indexed,
 	}
 	if (s.bytes[FRAG_STATE_LIVE] != h->live_bytes ||
 	    s.bytes[FRAG_STATE_WAITING] != h->waiting_bytes ||
-	    s.bytes[FRAG_STATE_FREE] != h->free_bytes || s.pieces != h->pieces_count ||
-	    s.free_pieces != h->free_count || s.idle != h->idle_count ||
-	    s.idle_bytes != h->idle_bytes)
+	    s.bytes[FRAG_STATE_FREE] != h->free_bytes || s.count != h->pieces_count ||
+	    s.free_count != h->free_count || idle.count != h->idle_count ||
+	    idle.bytes != h->idle_bytes)
 		return frag_fail(err, FRAG_ECHECK, "counters differ from the sums over the pieces");
 	return 0;
 }

@@ -1,44 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Bookkeeping that most policies share: segments taken from the device by
- * cudaMalloc, each cut into pieces that know their neighbours.
+ * cudaMalloc, each cut into pieces (pieces.h).
  *
  * Which free piece serves a request, when to split, merge and give back is
  * the policy's; it keeps its own index of free pieces (a bset, lists). The heap
  * keeps the chain, the counters, the walk and the structural part of check.
  *
- * Words. piece: contiguous part of a segment; free, live (handed out) or waiting
- * (let go by the program, not completed). idle: a segment without live or waiting pieces.
+ * idle: a segment without live or waiting pieces.
  *
- * Invariants: pieces of a segment are gapless from its address to its end;
- * seg->live_count counts its pieces that are not free; the counters are the
- * sums over all pieces.
+ * Invariants: those of its pieces; seg->live_count counts its pieces that are not free; the counters
+ * are the sums over all pieces.
  *
  * Ownership: the heap owns segments, pieces and its copy of the environment.
- * Pieces keep their address from split (or grow) until they are joined or their segment is
- * given back. Functions that need host memory ask for it first: when they fail,
- * nothing has changed.
+ * Functions that need host memory ask for it first: when they fail, nothing has changed.
  */
 #ifndef FRAG_COMMON_SEGHEAP_H
 #define FRAG_COMMON_SEGHEAP_H
 
-#include <frag/policy.h>
-
-#include "lib/slab.h"
-
-struct frag_seg;
-
-/* 64 bytes. */
-struct frag_piece {
-	frag_addr_t addr;
-	uint64_t bytes;
-	struct frag_piece *prev, *next; /* neighbours in the segment, NULL at its ends */
-	struct frag_seg *seg;
-	struct frag_piece *link[2]; /* the policy's */
-	uint32_t tag;		    /* the policy's; split copies it */
-	uint8_t state;		    /* enum frag_block_state */
-	uint8_t mark;		    /* the policy's; split clears it */
-};
+#include "pieces.h"
 
 struct frag_seg {
 	frag_addr_t addr;
@@ -115,25 +95,9 @@ static inline int frag_heap_reserve(struct frag_heap *h, size_t n)
 	return FRAG_LIKELY(h->pieces.spare_count >= n) ? 0 : frag_slab_reserve(&h->pieces, n);
 }
 
-static inline bool frag_piece_is_free(const struct frag_piece *p)
-{
-	return p->state == FRAG_STATE_FREE;
-}
-
 static inline bool frag_seg_is_idle(const struct frag_seg *seg)
 {
 	return !seg->live_count;
-}
-
-/* The free neighbour before or behind, or NULL. */
-static inline struct frag_piece *frag_piece_free_prev(const struct frag_piece *p)
-{
-	return p->prev && frag_piece_is_free(p->prev) ? p->prev : NULL;
-}
-
-static inline struct frag_piece *frag_piece_free_next(const struct frag_piece *p)
-{
-	return p->next && frag_piece_is_free(p->next) ? p->next : NULL;
 }
 
 /* Marks an idle segment as one that a trim leaves alone. */
@@ -155,21 +119,8 @@ static inline void frag_heap_idle_(struct frag_heap *h, const struct frag_seg *s
 static inline struct frag_piece *frag_heap_split(struct frag_heap *h, struct frag_piece *p,
 						 uint64_t bytes)
 {
-	struct frag_piece *rest = frag_slab_alloc(&h->pieces);
+	struct frag_piece *rest = frag_piece_split(&h->pieces, p, bytes);
 
-	*rest = (struct frag_piece){
-		.addr = p->addr + bytes,
-		.bytes = p->bytes - bytes,
-		.prev = p,
-		.next = p->next,
-		.seg = p->seg,
-		.tag = p->tag,
-		.state = FRAG_STATE_FREE,
-	};
-	if (p->next)
-		p->next->prev = rest;
-	p->next = rest;
-	p->bytes = bytes;
 	h->pieces_count++;
 	h->free_count++;
 	return rest;
@@ -191,9 +142,7 @@ static inline void frag_heap_grant(struct frag_heap *h, struct frag_piece *p,
 				   struct frag_block *out)
 {
 	frag_heap_take(h, p);
-	out->addr = p->addr;
-	out->granted = p->bytes;
-	out->handle = (uintptr_t)p;
+	frag_piece_grant(p, out);
 }
 
 /* Live -> waiting: the program has let go of it. */
@@ -223,13 +172,7 @@ static inline void frag_heap_give(struct frag_heap *h, struct frag_piece *p)
 /* Makes p and its neighbour behind one piece, p; that one ends. pre: both free. */
 static inline void frag_heap_join(struct frag_heap *h, struct frag_piece *p)
 {
-	struct frag_piece *q = p->next;
-
-	p->bytes += q->bytes;
-	p->next = q->next;
-	if (q->next)
-		q->next->prev = p;
-	frag_slab_free(&h->pieces, q);
+	frag_piece_join(&h->pieces, p);
 	h->pieces_count--;
 	h->free_count--;
 }

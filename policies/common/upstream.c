@@ -166,6 +166,43 @@ struct frag_chunk *frag_upstream_next(const struct frag_upstream *up,
 	return chunk_from(up, chunk->block.addr + 1);
 }
 
+/* ---- pieces of chunks ------------------------------------------------------------ */
+
+static bool is_idle(const struct frag_chunk *c)
+{
+	const struct frag_piece *p = c->head;
+
+	return frag_piece_is_free(p) && frag_piece_is_whole(p);
+}
+
+void frag_chunk_visit(const struct frag_chunk *c, const struct frag_visitor *v, bool gives_back)
+{
+	frag_pieces_visit(c->head, v, gives_back && is_idle(c));
+}
+
+int frag_chunks_check(const struct frag_upstream *up, const void *owner,
+		      frag_piece_check_fn free_piece, void *self, struct frag_chunks_sums *out,
+		      struct frag_err *err)
+{
+	*out = (struct frag_chunks_sums){ 0 };
+	for (struct frag_chunk *c = frag_upstream_first(up); c; c = frag_upstream_next(up, c)) {
+		const char *bad;
+
+		if (c->owner != owner)
+			continue;
+		bad = frag_pieces_check(c->head, c, c->addr, c->bytes, &out->pieces);
+		if (bad)
+			return frag_fail(err, FRAG_ECHECK, "%s, chunk at 0x%llx", bad,
+					 (unsigned long long)c->addr);
+		for (const struct frag_piece *p = c->head; p; p = p->next)
+			if (frag_piece_is_free(p))
+				FRAG_TRY(free_piece(self, p, err));
+		out->whole_count += is_idle(c);
+		out->whole_bytes += is_idle(c) ? c->bytes : 0;
+	}
+	return 0;
+}
+
 /* ---- walking ------------------------------------------------------------------- */
 
 struct relay {

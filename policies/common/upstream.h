@@ -17,10 +17,8 @@
 #ifndef FRAG_COMMON_UPSTREAM_H
 #define FRAG_COMMON_UPSTREAM_H
 
-#include <frag/policy.h>
-
 #include "bset.h"
-#include "lib/slab.h"
+#include "pieces.h"
 
 /* No card has more; larger requests are refused before sums can overflow. */
 #define FRAG_UPSTREAM_MAX (1ull << 48)
@@ -77,6 +75,36 @@ int frag_upstream_give(struct frag_upstream *up, struct frag_chunk *chunk, bool 
 struct frag_chunk *frag_upstream_first(const struct frag_upstream *up);
 struct frag_chunk *frag_upstream_next(const struct frag_upstream *up,
 				      const struct frag_chunk *chunk);
+
+/* A free piece that is the whole of a new chunk. pre: the slab has a spare object. */
+static inline struct frag_piece *frag_chunk_piece(struct frag_slab *slab, struct frag_chunk *c)
+{
+	struct frag_piece *p = frag_slab_alloc(slab);
+
+	*p = (struct frag_piece){ .addr = c->addr,
+				  .bytes = c->bytes,
+				  .chunk = c,
+				  .stream = c->stream,
+				  .state = FRAG_STATE_FREE };
+	c->head = p;
+	return p;
+}
+
+/* Walks the pieces of one chunk; a free whole chunk counts as releasable if `gives_back`. */
+void frag_chunk_visit(const struct frag_chunk *c, const struct frag_visitor *v, bool gives_back);
+/*
+ * Checks the pieces of every chunk of `owner`. free_piece: the pool's own rules for a free one (in its
+ * list, neighbours merged); 0 or what frag_fail returned.
+ */
+typedef int (*frag_piece_check_fn)(void *self, const struct frag_piece *p, struct frag_err *err);
+struct frag_chunks_sums {
+	struct frag_pieces_sums pieces;
+	uint64_t whole_bytes; /* chunks of one free piece */
+	size_t whole_count;
+};
+int frag_chunks_check(const struct frag_upstream *up, const void *owner,
+		      frag_piece_check_fn free_piece, void *self, struct frag_chunks_sums *out,
+		      struct frag_err *err);
 
 static inline size_t frag_upstream_count(const struct frag_upstream *up)
 {
