@@ -65,9 +65,8 @@ struct frag_section {
 	struct frag_headroom headroom;	    /* what advice leaves free on a card */
 	struct frag_layout *layouts;	    /* [layouts_count] for the address-space map */
 	size_t layouts_count;
-	char *verdict;	/* of the comparison with the recording; NULL = not compared */
-	bool identical; /* is it? */
-	char *missing;	/* what an interruption left out: "tlsf, buddy"; NULL = nothing */
+	char *verdict; /* of the comparison with the recording; NULL = not compared */
+	char *missing; /* what an interruption left out: "tlsf, buddy"; NULL = nothing */
 };
 
 /* Names and sizes of trace->devs[dev], no results yet. Borrows trace->devs[dev] as `events`

@@ -320,6 +320,24 @@ int follow_recording(const struct frag_trace_dev *td, const struct frag_policy_s
 	return rc;
 }
 
+uint64_t follow_events(const struct frag_trace_dev *td, enum frag_event_kind kind)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < td->events_count; i++)
+		n += td->events[i].kind == kind && !(td->events[i].flags & FRAG_EVF_INITIAL);
+	return n;
+}
+
+uint64_t follow_segments(const struct frag_trace_dev *td)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < td->seen_count; i++)
+		n += follow_is_segment(&td->seen[i]);
+	return n;
+}
+
 void follow_report_release(struct follow_report *r)
 {
 	frag_counters_free(r->counters);

@@ -54,6 +54,10 @@ int follow_recording(const struct frag_trace_dev *td, const struct frag_policy_s
 		     const struct frag_sim_config *card, uint64_t limit_bytes,
 		     struct follow_report *out, struct frag_err *err);
 void follow_report_release(struct follow_report *r);
+/* What there is to follow: events of a kind, without those that only set up what was there at the start;
+ * segment events of the evidence. */
+uint64_t follow_events(const struct frag_trace_dev *td, enum frag_event_kind kind);
+uint64_t follow_segments(const struct frag_trace_dev *td);
 
 /* The policy with the recorded settings (or `conf` instead of them). */
 int follow_spec(const struct frag_trace *trace, const char *conf, struct frag_policy_spec **out,

@@ -101,6 +101,9 @@ static void note_outcome(struct resolve *r, const struct follow_report *rep)
 		if (!t->refusals++ && rep->diff == FOLLOW_SAME)
 			t->event = rep->refusals[i].event;
 	}
+	t->allocs_same = rep->allocs_same;
+	t->segments_same = rep->segments_same;
+	t->ooms_same = rep->ooms_same;
 	memcpy(t->text, rep->text, sizeof(t->text));
 }
 

@@ -22,6 +22,7 @@ struct resolve_try {
 	bool stopped;	/* all steps were taken: nothing is known for certain */
 	uint64_t event; /* of the difference */
 	uint64_t refusals; /* of the driver, which neither limit nor card explains */
+	uint64_t allocs_same, segments_same, ooms_same; /* up to there */
 	char text[400];
 };
 

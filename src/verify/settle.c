@@ -206,6 +206,9 @@ static void note(struct settle *s, enum frag_limit_source source)
 		out->limit_high_bytes = s->t.high_bytes;
 	}
 	out->event = s->t.event;
+	out->allocs.same = s->t.allocs_same;
+	out->segments.same = s->t.segments_same;
+	out->ooms.same = s->t.ooms_same;
 	out->undetermined = s->t.outcome != RESOLVE_SAME && (s->t.open || s->t.stopped);
 	*out->difference = '\0';
 	if (out->undetermined && s->t.stopped)
@@ -273,8 +276,7 @@ static int settle_device(struct settle *s, uint64_t limit_bytes, bool only, stru
 	*out = (struct frag_settled){ .checked = true,
 				      .limit_bytes = UINT64_MAX,
 				      .peak_bytes = frag_recorded_peak(s->td) };
-	for (size_t i = 0; i < s->td->events_count; i++)
-		out->refused_count += s->td->events[i].kind == FRAG_EV_REFUSED;
+	out->refused_count = follow_events(s->td, FRAG_EV_REFUSED);
 	rc = follow_spec(s->trace, NULL, &spec, &unknown);
 	if (rc == FRAG_ENOMEM)
 		return frag_fail_nomem(err, "recorded settings");
@@ -289,6 +291,9 @@ static int settle_device(struct settle *s, uint64_t limit_bytes, bool only, stru
 	FRAG_TRY(save(s->td, &s->saved, err));
 	rc = settle_limits(s, limit_bytes, only, err);
 	saved_release(&s->saved);
+	out->allocs.all = follow_events(s->td, FRAG_EV_ALLOC);
+	out->segments.all = follow_segments(s->td);
+	out->ooms.all = out->refused_count;
 	return rc;
 }
 

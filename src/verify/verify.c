@@ -14,29 +14,21 @@ void frag_verify_result_release(struct frag_verify_result *r)
 	*r = (struct frag_verify_result){ 0 };
 }
 
-static uint64_t count_kind(const struct frag_trace_dev *td, enum frag_event_kind kind)
-{
-	uint64_t n = 0;
-
-	for (size_t i = 0; i < td->events_count; i++)
-		n += td->events[i].kind == kind && !(td->events[i].flags & FRAG_EVF_INITIAL);
-	return n;
-}
-
 static void fill(const struct frag_trace_dev *td, struct follow_report *r,
 		 struct frag_verify_result *out)
 {
 	*out = (struct frag_verify_result){
 		.device_ordinal = td->ordinal,
-		.allocs = count_kind(td, FRAG_EV_ALLOC),
+		.allocs = follow_events(td, FRAG_EV_ALLOC),
 		.allocs_same = r->allocs_same,
+		.segments = follow_segments(td),
 		.segments_same = r->segments_same,
-		.ooms = count_kind(td, FRAG_EV_REFUSED),
+		.ooms = follow_events(td, FRAG_EV_REFUSED),
 		.ooms_same = r->ooms_same,
 		.finals = r->finals,
 		.finals_same = r->finals_same,
 		.refusals = r->refusals_count,
-		.trims = count_kind(td, FRAG_EV_TRIM),
+		.trims = follow_events(td, FRAG_EV_TRIM),
 		.pools = td->pools_count ? td->pools_count - 1 : 0,
 		.uncertain = td->uncertain_blocks,
 		.identical = r->diff == FOLLOW_SAME,
@@ -44,8 +36,6 @@ static void fill(const struct frag_trace_dev *td, struct follow_report *r,
 		.counters = r->counters,
 		.peak_reserved_bytes = r->peak_held_bytes,
 	};
-	for (size_t i = 0; i < td->seen_count; i++)
-		out->segments += follow_is_segment(&td->seen[i]);
 	snprintf(out->first_difference, sizeof(out->first_difference), "%s", r->text);
 	r->counters = NULL;
 }

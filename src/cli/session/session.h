@@ -79,10 +79,8 @@ int frag_session_status(const struct frag_session *s);
 
 /* Title, author and date of the report (session_page.c). */
 void frag_session_date(struct frag_session *s);
-/* Follows the recording of trace->devs[dev] and puts what came out into `sec`; nothing where it
- * has no evidence. Errors: those of frag_verify. */
-int frag_session_verdict(struct frag_section *sec, struct frag_trace *trace, uint32_t dev,
-			 struct frag_err *err);
+/* Says in `sec` how far the recording is what was settled; nothing where it has no evidence. */
+int frag_session_verdict(struct frag_section *sec, struct frag_err *err);
 
 /* ---- the runs of one trace, over threads (session_tasks.c) ---- */
 

@@ -18,42 +18,29 @@ void frag_session_date(struct frag_session *s)
 	s->report.author = s->author;
 }
 
-static void say(const struct frag_verify_result *r, struct frag_text *out)
+int frag_session_verdict(struct frag_section *sec, struct frag_err *err)
 {
-	if (r->undetermined)
-		frag_text_add(out, "undetermined: ");
-	else
-		frag_text_addf(out, "%s what was recorded: ",
-			       r->identical ? "identical to" : "different from");
-	frag_text_add_grouped(out, r->allocs_same);
-	frag_text_add(out, " of ");
-	frag_text_add_grouped(out, r->allocs);
-	frag_text_addf(out,
-		       " addresses, %" PRIu64 " of %" PRIu64 " segment events, %" PRIu64
-		       " of %" PRIu64 " refusals",
-		       r->segments_same, r->segments, r->ooms_same, r->ooms);
-	if (!r->identical && *r->first_difference)
-		frag_text_addf(out, "; %s: %s", r->undetermined ? "why" : "first difference",
-			       r->first_difference);
-}
-
-int frag_session_verdict(struct frag_section *sec, struct frag_trace *trace, uint32_t dev,
-			 struct frag_err *err)
-{
-	struct frag_sim_config card = { .context_bytes = UINT64_MAX };
-	struct frag_verify_result r = { 0 };
+	const struct frag_settled *s = &sec->settled;
 	struct frag_text t = { 0 };
 
 	/* settings that are not known here leave nothing to verify: what was settled says why */
-	if (!trace->devs[dev].has_evidence || !trace->devs[dev].events ||
-	    (trace->devs[dev].settled.checked && !trace->devs[dev].settled.followed))
+	if (!s->checked || !s->followed)
 		return 0;
-	FRAG_TRY(frag_verify(trace, dev, &card,
-			     trace->settings.limit_known ? trace->settings.limit_bytes : UINT64_MAX,
-			     NULL, &r, err));
-	say(&r, &t);
-	sec->identical = r.identical;
-	frag_verify_result_release(&r);
+	if (s->undetermined)
+		frag_text_add(&t, "undetermined: ");
+	else
+		frag_text_addf(&t, "%s what was recorded: ",
+			       s->identical ? "identical to" : "different from");
+	frag_text_add_grouped(&t, s->allocs.same);
+	frag_text_add(&t, " of ");
+	frag_text_add_grouped(&t, s->allocs.all);
+	frag_text_addf(&t,
+		       " addresses, %" PRIu64 " of %" PRIu64 " segment events, %" PRIu64
+		       " of %" PRIu64 " refusals",
+		       s->segments.same, s->segments.all, s->ooms.same, s->ooms.all);
+	if (*s->difference)
+		frag_text_addf(&t, "; %s: %s", s->undetermined ? "why" : "first difference",
+			       s->difference);
 	FRAG_TRY(frag_text_check(&t, err));
 	sec->verdict = t.s;
 	return 0;

@@ -293,8 +293,7 @@ static char *folder_name(const struct frag_session *s, size_t first)
 }
 
 /* DIR for one trace, DIR/<name> for each of several. */
-static int write_trace(struct frag_session *s, struct frag_trace *trace, size_t first,
-		       struct frag_err *err)
+static int write_trace(struct frag_session *s, size_t first, struct frag_err *err)
 {
 	struct frag_report one = s->report;
 	char *dir;
@@ -303,9 +302,7 @@ static int write_trace(struct frag_session *s, struct frag_trace *trace, size_t 
 	for (size_t i = first; i < s->sections_count; i++) {
 		struct frag_section *sec = &s->sections[i];
 
-		for (uint32_t d = 0; sec->events && d < trace->devs_count; d++)
-			if (sec->events == &trace->devs[d])
-				FRAG_TRY(frag_session_verdict(sec, trace, d, err));
+		FRAG_TRY(frag_session_verdict(sec, err));
 		FRAG_TRY(frag_session_layouts(s, sec, err));
 	}
 	one.sections = s->sections + first;
@@ -362,7 +359,7 @@ static int do_trace(struct frag_session *s, const char *path, struct frag_err *e
 			drop_empty_section(s);
 	}
 	if (!rc && s->cli->out && s->sections_count > first)
-		rc = write_trace(s, t.trace, first, err);
+		rc = write_trace(s, first, err);
 	for (size_t i = first; i < s->sections_count; i++)
 		s->sections[i].events = NULL;
 	runs_release(&t);

@@ -114,6 +114,10 @@ struct frag_settled {
 	uint64_t refused_count;			    /* requests that were refused when recorded */
 	uint64_t event;				    /* of the first difference */
 	char difference[400];			    /* "" if identical; undetermined: why */
+	/* as far as it is as recorded, and what was recorded: addresses, segment events, refusals */
+	struct {
+		uint64_t same, all;
+	} allocs, segments, ooms;
 };
 
 /* The card of a recording, where a file beside it says so (docs/trace-format.md); 0, "" = unknown. */

@@ -25,8 +25,8 @@ static void add_verdicts(const struct frag_report *r, struct frag_text *out)
 		const struct frag_section *s = &r->sections[i];
 
 		known += s->verdict != NULL;
-		same += s->verdict && s->identical;
-		if (s->verdict && !s->identical && first == SIZE_MAX)
+		same += s->verdict && s->settled.identical;
+		if (s->verdict && !s->settled.identical && first == SIZE_MAX)
 			first = i;
 	}
 	if (!known)
