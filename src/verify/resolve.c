@@ -11,8 +11,14 @@
  *   - two segments belong to different pools (pools.h).
  *
  * What follows without a difference is exactly what was recorded, whatever
- * the guesses on the way were. The events that may be followed are counted: some for each of
- * the recording, and some to begin with. A file that asks for more is left as far as it came.
+ * the guesses on the way were.
+ *
+ * Cost. Each round begins at the first event: the state of a policy cannot be copied, and what is learnt
+ * changes events before the difference, too (a segment's pool is that of all its requests). What
+ * is followed is counted, of all rounds and all limits together: at most STEPS_PER_EVENT for each event
+ * of the file and STEPS_MIN beside. A file that asks for more is left as far as it came, and
+ * is undetermined. What can be seen of many differences at once is learnt at once (learn_breaks).
+ * docs/architecture.md has what recordings take.
  */
 #include <frag/replay.h>
 
@@ -75,17 +81,6 @@ static int forget_guessed_pools(struct resolve *r, struct frag_err *err)
 	return apply(r, err);
 }
 
-/* A round costs what it follows, and a look at everything where something was learnt. */
-static bool affordable(struct resolve *r, uint64_t followed)
-{
-	uint64_t cost = followed + (r->td->events_count + r->td->seen_count) / 4 + 1;
-
-	if (cost > r->steps_left)
-		return false;
-	r->steps_left -= cost;
-	return true;
-}
-
 /* *same: nothing differs, and nothing was refused that need not be. */
 static void note_outcome(struct resolve *r, const struct follow_report *rep)
 {
@@ -107,17 +102,26 @@ static void note_outcome(struct resolve *r, const struct follow_report *rep)
 	memcpy(t->text, rep->text, sizeof(t->text));
 }
 
+/* A round: it costs what it follows, and a look at everything, for what is learnt. */
+static int follow(struct resolve *r, struct follow_report *rep, struct frag_err *err)
+{
+	uint64_t cost = (r->td->events_count + r->td->seen_count) / 4 + 1;
+
+	FRAG_TRY(follow_recording(r->td, r->spec, r->card, r->limit_bytes, rep, err));
+	cost += rep->diff == FOLLOW_SAME ? r->td->events_count : rep->event;
+	r->steps_left -= FRAG_MIN(cost, r->steps_left);
+	note_outcome(r, rep);
+	return 0;
+}
+
 static int rounds(struct resolve *r, bool *same, struct frag_err *err)
 {
 	for (*same = false;;) {
 		struct follow_report rep;
-		uint64_t followed;
 		bool news;
 		int rc = 0;
 
-		FRAG_TRY(follow_recording(r->td, r->spec, r->card, r->limit_bytes, &rep, err));
-		followed = rep.diff == FOLLOW_SAME ? r->td->events_count : rep.event;
-		note_outcome(r, &rep);
+		FRAG_TRY(follow(r, &rep, err));
 		if (resolve_wrong_limit(r, &rep))
 			news = false;
 		else if (rep.diff == FOLLOW_SAME)
@@ -129,7 +133,7 @@ static int rounds(struct resolve *r, bool *same, struct frag_err *err)
 		FRAG_TRY(rc);
 		if (!news)
 			return 0;
-		if (!affordable(r, followed)) {
+		if (!r->steps_left) {
 			r->t->stopped = true;
 			return 0;
 		}
@@ -186,8 +190,7 @@ static int settle(struct resolve *r, struct frag_err *err)
 	if (r->td->pools_count > 1) {
 		struct follow_report rep;
 
-		FRAG_TRY(follow_recording(r->td, r->spec, r->card, r->limit_bytes, &rep, err));
-		note_outcome(r, &rep);
+		FRAG_TRY(follow(r, &rep, err));
 		same = rep.diff == FOLLOW_SAME && !resolve_wrong_limit(r, &rep);
 		follow_report_release(&rep);
 		if (same)

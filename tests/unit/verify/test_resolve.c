@@ -14,6 +14,7 @@
 #include <frag/replay.h>
 
 #include "trace/build/build.h"
+#include "verify/resolve.h"
 
 #define MIB FRAG_MIB
 #define S 0x7f0000000000ull
@@ -151,17 +152,12 @@ static void test_named_pools(void **state)
 	frag_trace_dev_release(&dev);
 }
 
-/*
- * Pairs of segments of which the second is given back first: two pools each time. n pairs must
- * not cost n rounds.
- */
-static void descending_releases(size_t pairs)
+/* Pairs of segments of which the second is given back first: two pools each time. malloc. */
+static struct frag_raw_entry *descending_list(size_t pairs)
 {
 	struct frag_raw_entry *list = calloc(8 * pairs, sizeof(*list));
-	struct frag_raw_dev raw = { .entries = list, .entries_count = 8 * pairs };
-	struct frag_verify_result r;
-	struct frag_trace_dev dev;
 
+	assert_non_null(list);
 	for (size_t i = 0; i < pairs; i++) {
 		frag_addr_t a = S + i * 4 * MIB, b = a + 2 * MIB;
 		const struct frag_raw_entry group[8] = {
@@ -177,6 +173,16 @@ static void descending_releases(size_t pairs)
 
 		memcpy(&list[8 * i], group, sizeof(group));
 	}
+	return list;
+}
+
+static void descending_releases(size_t pairs)
+{
+	struct frag_raw_entry *list = descending_list(pairs);
+	struct frag_raw_dev raw = { .entries = list, .entries_count = 8 * pairs };
+	struct frag_verify_result r;
+	struct frag_trace_dev dev;
+
 	verify_list(raw, &dev, &r);
 	assert_string_equal(r.first_difference, "");
 	assert_true(r.identical);
@@ -193,6 +199,72 @@ static void test_descending_releases(void **state)
 	descending_releases(1);
 	descending_releases(40);
 	descending_releases(200);
+}
+
+/* ---- what it costs, in events that are followed ---- */
+
+/* What resolving takes of `steps`. */
+static uint64_t cost_of(struct frag_raw_dev raw, uint64_t steps, struct resolve_try *t)
+{
+	static const uint64_t stream = 0;
+	struct frag_trace_dev dev;
+	struct frag_trace trace = {
+		.name = (char *)"made", .devs = &dev, .devs_count = 1, .settings = no_settings
+	};
+	struct frag_err err = { 0 };
+
+	raw.recorded_count = raw.entries_count;
+	raw.streams = &stream;
+	raw.streams_count = 1;
+	*t = (struct resolve_try){ .limit_bytes = UINT64_MAX };
+	if (frag_build_dev(&raw, &dev, &err))
+		fail_msg("%s", err.msg);
+	t->steps = steps ? steps : resolve_steps(&dev);
+	steps = t->steps;
+	if (resolve_try(&trace, 0, NULL, t, &err))
+		fail_msg("%s", err.msg);
+	frag_trace_dev_release(&dev);
+	return steps - t->steps;
+}
+
+/* n pairs, each of two pools, take no more rounds than one pair does. */
+static void test_rounds_do_not_grow(void **state)
+{
+	(void)state;
+	for (size_t pairs = 1; pairs <= 1000; pairs *= 10) {
+		struct frag_raw_entry *list = descending_list(pairs);
+		struct frag_raw_dev raw = { .entries = list, .entries_count = 8 * pairs };
+		struct resolve_try t;
+
+		assert_true(cost_of(raw, 0, &t) <= 4 * 8 * pairs);
+		assert_int_equal(t.outcome, RESOLVE_SAME);
+		free(list);
+	}
+}
+
+/*
+ * Each of n requests is served from a segment of its own although all others have room: every
+ * two are of different pools, which takes n * n / 2 rounds. It ends where the steps do.
+ */
+static void test_cost_is_bounded(void **state)
+{
+	struct frag_raw_entry list[2 * 30];
+	struct frag_raw_dev raw = { .entries = list, .entries_count = FRAG_ARRAY_LEN(list) };
+	struct resolve_try t;
+
+	(void)state;
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(list) / 2; i++) {
+		frag_addr_t at = S + i * 64 * MIB;
+
+		list[2 * i] = (struct frag_raw_entry)ENTRY(SEGMENT_ALLOC, at, 20 * MIB);
+		list[2 * i + 1] = (struct frag_raw_entry)ENTRY(ALLOC, at, 2 * MIB);
+	}
+	assert_int_equal(cost_of(raw, 1000, &t), 1000);
+	assert_true(t.stopped);
+	assert_int_equal(t.outcome, RESOLVE_DIFFERENT);
+	assert_true(cost_of(raw, 0, &t) > 1000);
+	assert_false(t.stopped);
+	assert_int_equal(t.outcome, RESOLVE_SAME);
 }
 
 /* ---- limits: recordings with one, which the file does not name ---- */
@@ -270,6 +342,8 @@ int main(void)
 		cmocka_unit_test(test_inferred_pools),
 		cmocka_unit_test(test_named_pools),
 		cmocka_unit_test(test_descending_releases),
+		cmocka_unit_test(test_rounds_do_not_grow),
+		cmocka_unit_test(test_cost_is_bounded),
 		cmocka_unit_test(test_limits),
 		cmocka_unit_test(test_given_limit),
 	};
