@@ -223,9 +223,9 @@ static void add_half(struct pools *p, uint32_t from, uint32_t to)
 	n->degree++;
 }
 
-int pools_differ(struct pools *p, uint32_t a, uint32_t b, bool *news, struct frag_err *err)
+int pools_differ(struct pools *p, uint32_t a, uint32_t b, bool *learnt, struct frag_err *err)
 {
-	*news = false;
+	*learnt = false;
 	if (a == POOLS_NONE || b == POOLS_NONE)
 		return 0;
 	a = root(p, a);
@@ -236,7 +236,7 @@ int pools_differ(struct pools *p, uint32_t a, uint32_t b, bool *news, struct fra
 			   "resolve: constraints", err));
 	add_half(p, a, b);
 	add_half(p, b, a);
-	*news = true;
+	*learnt = true;
 	return 0;
 }
 
@@ -485,11 +485,11 @@ static bool goes_on(const struct pools *p, size_t a, size_t b)
 
 static bool link_run(struct pools *p, size_t from, size_t to)
 {
-	bool news = false;
+	bool learnt = false;
 
 	for (size_t s = from; s + 1 < to; s++)
-		news |= pools_same(p, p->of_seen[s], p->of_seen[s + 1]);
-	return news;
+		learnt |= pools_same(p, p->of_seen[s], p->of_seen[s + 1]);
+	return learnt;
 }
 
 /* One stretch in order: a list of small or of large segments. Returns where it ends. */
@@ -511,14 +511,14 @@ static bool is_small(const struct pools *p, size_t s)
  */
 bool pools_learn_run(struct pools *p, size_t first, size_t end)
 {
-	bool news = false;
+	bool learnt = false;
 	size_t s = first;
 
 	while (s < end) {
 		size_t second = stretch_end(p, s, end), third = second, last;
 		bool small = is_small(p, s), pair;
 
-		news |= link_run(p, s, second);
+		learnt |= link_run(p, s, second);
 		if (second < end)
 			third = stretch_end(p, second, end);
 		pair = second < end && is_small(p, second) != small;
@@ -526,28 +526,29 @@ bool pools_learn_run(struct pools *p, size_t first, size_t end)
 			pair = false;
 		last = second;
 		if (pair) {
-			news |= link_run(p, second, third);
-			news |= pools_same(p, p->of_seen[s], p->of_seen[second]);
-			news |= pools_pin(p, p->of_seen[s], !small);
+			learnt |= link_run(p, second, third);
+			learnt |= pools_same(p, p->of_seen[s], p->of_seen[second]);
+			learnt |= pools_pin(p, p->of_seen[s], !small);
 			last = third;
 		}
 		s = last;
 	}
-	return news;
+	return learnt;
 }
 
-int pools_learn_breaks(struct pools *p, size_t first, size_t end, bool *news, struct frag_err *err)
+int pools_learn_breaks(struct pools *p, size_t first, size_t end, bool *learnt,
+		       struct frag_err *err)
 {
 	for (size_t s = first; s + 1 < end; s++) {
 		uint32_t a = p->of_seen[s], b = p->of_seen[s + 1];
-		bool learnt;
+		bool one;
 
 		if (a == POOLS_NONE || b == POOLS_NONE || p->list[a].small != p->list[b].small ||
 		    p->td->seen[s].kind != FRAG_SEEN_SEGMENT_FREE ||
 		    p->td->seen[s + 1].kind != FRAG_SEEN_SEGMENT_FREE || goes_on(p, s, s + 1))
 			continue;
-		FRAG_TRY(pools_differ(p, a, b, &learnt, err));
-		*news |= learnt;
+		FRAG_TRY(pools_differ(p, a, b, &one, err));
+		*learnt |= one;
 	}
 	return 0;
 }

@@ -51,8 +51,8 @@ int pools_init(struct pools *p, struct frag_trace_dev *td, uint64_t device_total
 void pools_release(struct pools *p);
 /* The instance that held an address while event `at` was served, or POOLS_NONE. */
 uint32_t pools_at(const struct pools *p, frag_addr_t addr, uint64_t at);
-/* Constraints. *news: something was learnt. pools_same cannot fail. */
-int pools_differ(struct pools *p, uint32_t a, uint32_t b, bool *news, struct frag_err *err);
+/* Constraints. *learnt: something was learnt. */
+int pools_differ(struct pools *p, uint32_t a, uint32_t b, bool *learnt, struct frag_err *err);
 bool pools_pin(struct pools *p, uint32_t a, bool is_default);
 /* Gives pools to instances and writes them into events and initial segments. */
 int pools_colour(struct pools *p, struct frag_err *err);
@@ -67,6 +67,7 @@ bool pools_learn_run(struct pools *p, size_t first, size_t end);
  * Only what is certain in such a run: two whole segments of one kind, one after the other against the
  * order, are of different pools.
  */
-int pools_learn_breaks(struct pools *p, size_t first, size_t end, bool *news, struct frag_err *err);
+int pools_learn_breaks(struct pools *p, size_t first, size_t end, bool *learnt,
+		       struct frag_err *err);
 
 #endif

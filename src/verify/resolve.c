@@ -118,20 +118,20 @@ static int rounds(struct resolve *r, bool *same, struct frag_err *err)
 {
 	for (*same = false;;) {
 		struct follow_report rep;
-		bool news;
+		bool learnt;
 		int rc = 0;
 
 		FRAG_TRY(follow(r, &rep, err));
 		if (resolve_wrong_limit(r, &rep))
-			news = false;
+			learnt = false;
 		else if (rep.diff == FOLLOW_SAME)
-			news = resolve_unforced_retries(r, &rep);
+			learnt = resolve_unforced_retries(r, &rep);
 		else
-			rc = resolve_explain(r, &rep, &news, err);
-		*same = !rc && r->t->outcome == RESOLVE_SAME && !news;
+			rc = resolve_explain(r, &rep, &learnt, err);
+		*same = !rc && r->t->outcome == RESOLVE_SAME && !learnt;
 		follow_report_release(&rep);
 		FRAG_TRY(rc);
-		if (!news)
+		if (!learnt)
 			return 0;
 		if (!r->steps_left) {
 			r->t->stopped = true;

@@ -24,13 +24,13 @@ static bool grew(const struct frag_trace_dev *td, uint64_t event)
 /* Frees that completed right before a malloc that grew: inside its synchronisation. */
 static bool hold_completions(struct frag_trace_dev *td, uint64_t event)
 {
-	bool news = false;
+	bool learnt = false;
 
 	for (uint64_t i = event; i-- > 0 && td->events[i].kind == FRAG_EV_FREE_COMPLETED;) {
-		news |= !(td->events[i].flags & FRAG_EVF_AT_SYNC);
+		learnt |= !(td->events[i].flags & FRAG_EVF_AT_SYNC);
 		td->events[i].flags |= FRAG_EVF_AT_SYNC;
 	}
-	return news;
+	return learnt;
 }
 
 /* The run of trims around an event, as evidence [*first, *end). */
@@ -67,7 +67,7 @@ static bool by_address(const struct frag_trace_dev *td)
  * Those in front of a malloc that are of several pools were an empty_cache: a retry gives back
  * the default pools only.
  */
-static int learn_breaks(struct resolve *r, bool *news, struct frag_err *err)
+static int learn_breaks(struct resolve *r, bool *learnt, struct frag_err *err)
 {
 	const struct frag_trace_dev *td = r->td;
 
@@ -75,7 +75,7 @@ static int learn_breaks(struct resolve *r, bool *news, struct frag_err *err)
 		return 0;
 	for (size_t s = 0, end; s < td->seen_count; s = end) {
 		uint64_t event = td->seen[s].before;
-		bool learnt = false;
+		bool one = false;
 
 		for (end = s; end < td->seen_count && td->seen[end].before == event &&
 			      follow_is_release(&td->seen[end]);)
@@ -84,33 +84,33 @@ static int learn_breaks(struct resolve *r, bool *news, struct frag_err *err)
 			end++;
 			continue;
 		}
-		FRAG_TRY(pools_learn_breaks(&r->pools, s, end, &learnt, err));
-		if (learnt && event < td->events_count && td->events[event].kind != FRAG_EV_TRIM)
+		FRAG_TRY(pools_learn_breaks(&r->pools, s, end, &one, err));
+		if (one && event < td->events_count && td->events[event].kind != FRAG_EV_TRIM)
 			r->trim_before[event] = true;
-		*news |= learnt;
+		*learnt |= one;
 	}
 	r->breaks_learnt = true;
 	return 0;
 }
 
-static int explain_trim(struct resolve *r, const struct follow_report *rep, bool *news,
+static int explain_trim(struct resolve *r, const struct follow_report *rep, bool *learnt,
 			struct frag_err *err)
 {
 	size_t first, end;
 	uint32_t got;
 
 	FRAG_TRY(resolve_know_pools(r, err));
-	FRAG_TRY(learn_breaks(r, news, err));
-	if (*news)
+	FRAG_TRY(learn_breaks(r, learnt, err));
+	if (*learnt)
 		return 0;
 	trim_run(r->td, rep->event, &first, &end);
-	*news = pools_learn_run(&r->pools, first, end);
-	if (*news || rep->got == FRAG_NO_ADDR)
+	*learnt = pools_learn_run(&r->pools, first, end);
+	if (*learnt || rep->got == FRAG_NO_ADDR)
 		return 0;
 	/* given back here, kept in reality: it is not in the pool that was emptied */
 	got = pools_at(&r->pools, rep->got, rep->event);
 	if (r->td->events[rep->event].pool == 0) {
-		*news = pools_pin(&r->pools, got, false);
+		*learnt = pools_pin(&r->pools, got, false);
 		return 0;
 	}
 	first = resolve_first_seen(r->td, rep->event);
@@ -118,18 +118,18 @@ static int explain_trim(struct resolve *r, const struct follow_report *rep, bool
 		first++;
 	if (first == end)
 		return 0;
-	return pools_differ(&r->pools, r->pools.of_seen[first], got, news, err);
+	return pools_differ(&r->pools, r->pools.of_seen[first], got, learnt, err);
 }
 
-static int explain_pools(struct resolve *r, const struct follow_report *rep, bool *news,
+static int explain_pools(struct resolve *r, const struct follow_report *rep, bool *learnt,
 			 struct frag_err *err)
 {
 	FRAG_TRY(resolve_know_pools(r, err));
-	FRAG_TRY(learn_breaks(r, news, err));
-	if (*news || rep->want == FRAG_NO_ADDR || rep->got == FRAG_NO_ADDR)
+	FRAG_TRY(learn_breaks(r, learnt, err));
+	if (*learnt || rep->want == FRAG_NO_ADDR || rep->got == FRAG_NO_ADDR)
 		return 0;
 	return pools_differ(&r->pools, pools_at(&r->pools, rep->want, rep->event),
-			    pools_at(&r->pools, rep->got, rep->event), news, err);
+			    pools_at(&r->pools, rep->got, rep->event), learnt, err);
 }
 
 /*
@@ -137,56 +137,56 @@ static int explain_pools(struct resolve *r, const struct follow_report *rep, boo
  * retry touch the default pools only: unless all its releases were an
  * empty_cache before it, the segment is private.
  */
-static int explain_release(struct resolve *r, const struct follow_report *rep, bool *news,
+static int explain_release(struct resolve *r, const struct follow_report *rep, bool *learnt,
 			   struct frag_err *err)
 {
 	size_t first, end;
 
 	if (resolve_leading_releases(r->td, rep->event, &first, &end) &&
 	    !r->trim_before[rep->event] && !r->pools_known) {
-		r->trim_before[rep->event] = *news = true;
+		r->trim_before[rep->event] = *learnt = true;
 		return 0;
 	}
 	FRAG_TRY(resolve_know_pools(r, err));
-	*news = pools_pin(&r->pools, pools_at(&r->pools, rep->got, rep->event), false);
-	if (!*news && end > first && !r->trim_before[rep->event])
-		r->trim_before[rep->event] = *news = true;
+	*learnt = pools_pin(&r->pools, pools_at(&r->pools, rep->got, rep->event), false);
+	if (!*learnt && end > first && !r->trim_before[rep->event])
+		r->trim_before[rep->event] = *learnt = true;
 	return 0;
 }
 
-int resolve_explain(struct resolve *r, const struct follow_report *rep, bool *news,
+int resolve_explain(struct resolve *r, const struct follow_report *rep, bool *learnt,
 		    struct frag_err *err)
 {
 	uint8_t kind =
 		rep->event < r->td->events_count ? r->td->events[rep->event].kind : FRAG_EV_COUNT;
 	size_t first, end;
 
-	*news = false;
+	*learnt = false;
 	if (rep->diff == FOLLOW_SAME || kind == FRAG_EV_COUNT)
 		return 0;
 	if (kind == FRAG_EV_TRIM)
-		return explain_trim(r, rep, news, err);
+		return explain_trim(r, rep, learnt, err);
 	if (kind != FRAG_EV_ALLOC && kind != FRAG_EV_REFUSED)
 		return 0;
 	if (rep->diff == FOLLOW_SEGMENT && rep->got_release)
-		return explain_release(r, rep, news, err);
+		return explain_release(r, rep, learnt, err);
 	if (resolve_leading_releases(r->td, rep->event, &first, &end) &&
 	    !r->trim_before[rep->event]) {
-		r->trim_before[rep->event] = *news = true;
+		r->trim_before[rep->event] = *learnt = true;
 		return 0;
 	}
 	if (r->initial_sizes && ends_explain(r->td, r->settings, rep)) {
-		r->sizes_changed = *news = true;
+		r->sizes_changed = *learnt = true;
 		return 0;
 	}
 	if (bases_explain(r->td, r->settings, r->total_bytes + r->total_bytes / 8, rep)) {
-		*news = true;
+		*learnt = true;
 		return 0;
 	}
 	if (grew(r->td, rep->event) || kind == FRAG_EV_REFUSED)
-		*news = hold_completions(r->td, rep->event);
+		*learnt = hold_completions(r->td, rep->event);
 	/* served from (or mapped into) another segment: that one is in another pool */
-	if (!*news && (rep->diff == FOLLOW_ADDR || rep->diff == FOLLOW_SEGMENT))
-		return explain_pools(r, rep, news, err);
+	if (!*learnt && (rep->diff == FOLLOW_ADDR || rep->diff == FOLLOW_SEGMENT))
+		return explain_pools(r, rep, learnt, err);
 	return 0;
 }

@@ -38,8 +38,8 @@ int resolve_rebuild(struct resolve *r, struct frag_err *err);
 /* Trims that an earlier resolve guessed go back to where they were. */
 void resolve_undo_guesses(struct frag_trace_dev *td);
 
-/* resolve_explain.c. *news: something was learnt that may explain the difference. */
-int resolve_explain(struct resolve *r, const struct follow_report *rep, bool *news,
+/* resolve_explain.c. *learnt: something was learnt that may explain the difference. */
+int resolve_explain(struct resolve *r, const struct follow_report *rep, bool *learnt,
 		    struct frag_err *err);
 /* Instances are counted in event numbers: anew after each rebuild. */
 int resolve_know_pools(struct resolve *r, struct frag_err *err);

@@ -104,7 +104,7 @@ static bool forced(const struct resolve *r, const struct follow_refusal *f)
 
 bool resolve_unforced_retries(struct resolve *r, const struct follow_report *rep)
 {
-	bool news = false;
+	bool learnt = false;
 	size_t first, end;
 
 	for (size_t i = 0; i < rep->refusals_count; i++) {
@@ -112,7 +112,7 @@ bool resolve_unforced_retries(struct resolve *r, const struct follow_report *rep
 
 		if (forced(r, f) || !resolve_leading_releases(r->td, f->event, &first, &end))
 			continue;
-		r->trim_before[f->event] = news = true;
+		r->trim_before[f->event] = learnt = true;
 	}
-	return news;
+	return learnt;
 }

@@ -16,7 +16,6 @@ bool frag_fit_costly(const struct frag_unit *unit, const struct frag_fit *fit)
 	return us && (double)fit->driver_ns / 1e3 >= COSTLY_RATIO * (double)us;
 }
 
-/* What the process reserves where nothing of the card is felt. */
 uint64_t frag_fit_peak(const struct frag_fit_page *p, const struct frag_fit_row *row)
 {
 	return row->ample_bytes - p->cli->card.context_bytes;

@@ -29,7 +29,7 @@ struct frag_fit_page {
 
 /* Does the policy spend 1 % of the recorded time in the driver, on a card that is large enough? */
 bool frag_fit_costly(const struct frag_unit *unit, const struct frag_fit *fit);
-/* What the process reserves where nothing of the card is felt, in bytes. */
+/* What card g has for the process; what that reserves where nothing is short. Bytes. */
 uint64_t frag_fit_room(const struct frag_fit_page *p, size_t g, const struct frag_headroom *kept);
 uint64_t frag_fit_peak(const struct frag_fit_page *p, const struct frag_fit_row *row);
 /* Does it run on card g with room for its peak and all that is to stay free? */

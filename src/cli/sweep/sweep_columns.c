@@ -55,7 +55,7 @@ struct frag_column frag_sweep_item_column(size_t i)
 		OWN("min_capacity_bytes", "INTEGER", "B",
 		    "of a sweep --fit: smallest card that does"),
 		OWN("safe_capacity_bytes", "INTEGER", "B",
-		    "of a sweep --fit: from which on the card is not felt"),
+		    "of a sweep --fit: from this capacity on no replay failed"),
 	};
 	static const struct frag_column curve = OWN("curve", "TEXT", "",
 						    "of a sweep: reserved over time, [[us, bytes], "
