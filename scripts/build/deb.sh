@@ -17,8 +17,8 @@ cp -r Makefile README.md CHANGELOG.md LICENSE docs policies scripts src "$tree"
 cp -r scripts/build/debian "$tree/debian"
 # the date of the package is that of the sources: the same sources, the same package
 date=$(git log -1 --format=%aD 2> /dev/null || date -R -r CHANGELOG.md)
-printf 'cufrag (%s) unstable; urgency=medium\n\n  * See CHANGELOG.md.\n\n -- cufrag maintainers <maintainers@example.org>  %s\n' \
-	"$version" "$date" > "$tree/debian/changelog"
+printf 'cufrag (%s) unstable; urgency=medium\n\n  * See CHANGELOG.md.\n\n -- %s  %s\n' \
+	"$version" "$(sed -n 's/^Maintainer: //p' "$tree/debian/control")" "$date" > "$tree/debian/changelog"
 (cd "$tree" && CUFRAG_BUILT=$built dpkg-buildpackage -us -uc -b -d) > "$built/deb/log" 2>&1 ||
 	{ tail -n 30 "$built/deb/log" >&2; echo "deb: failed; all of it: $built/deb/log" >&2; exit 4; }
 rm -rf "$tree"
