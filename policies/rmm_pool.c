@@ -133,7 +133,7 @@ static bool free_in(const struct frag_piece *p, const struct list *l)
 	return p && p->state == FRAG_STATE_FREE && p->list == l;
 }
 
-/* Puts a part into a list, merged with its neighbours there. */
+/* Puts a piece into a list, merged with its neighbours there. */
 static void list_put(struct pool *a, struct list *l, struct frag_piece *p)
 {
 	p->state = FRAG_STATE_FREE;
@@ -150,7 +150,7 @@ static void list_put(struct pool *a, struct list *l, struct frag_piece *p)
 	frag_bset_insert(&l->free, p->bytes, p->addr, p);
 }
 
-/* The smaller list moves into the larger: each part moves O(log n) times. */
+/* The smaller list moves into the larger: each piece moves O(log n) times. */
 static void lists_merge(void *self, void **own, void **other)
 {
 	struct list *from = *other, *to = *own;

@@ -11,7 +11,7 @@
  *	QuickPool releases its free chunks where it is refused one, as ever.
  *
  * Structure: the pools share one upstream; chunk->owner tells whose a chunk is.
- * A handle of a fixed pool has its lowest bit set, because a QuickPool part may
+ * A handle of a fixed pool has its lowest bit set, because a QuickPool piece may
  * have any size.
  */
 #include <frag/policy.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Pieces: what a policy cuts memory into that it took as a whole, a segment of its heap (segheap.h)
- * or a chunk from its upstream (upstream.h). A chain in address order without gaps, each piece live
- * (handed out), waiting (let go by the program, not completed) or free. Which free pieces
- * may merge and how they are found is the policy's own rule.
+ * Pieces of what a policy took as a whole: a segment of its heap (segheap.h) or a chunk from
+ * its upstream (upstream.h). A chain in address order without gaps, each piece live (handed
+ * out), waiting (let go by the program, not completed) or free. Which free pieces may merge and
+ * how they are found is the policy's own rule.
  *
  * Invariants: the next piece begins where one ends; the bytes of a chain add up to the whole.
  *

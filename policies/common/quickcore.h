@@ -10,13 +10,13 @@
  *	exactly. On a miss a chunk of the larger of the request and a minimum (512 MiB if
  *	the pool holds nothing, else 1 MiB) is taken, with the alignment on top; when
  *	that is refused all wholly free chunks are released and the same is tried once
- *	more. A freed part merges with the part before, then with the one behind,
+ *	more. A freed piece merges with the one before, then with the one behind,
  *	of its chunk.
  *
  *	After a free the heuristic is asked for a size; if it names one, the pool is
- *	coalesced to it. QuickPool: if there is a releasable chunk, and more than one free part, all
+ *	coalesced to it. QuickPool: if there is a releasable chunk, and more than one free piece, all
  *	releasable chunks are released, and if the pool is then smaller than the size,
- *	the difference is allocated as one part and freed. Nothing is done if a chunk
+ *	the difference is allocated as one piece and freed. Nothing is done if a chunk
  *	would only be replaced by one of its size: the source, which asks the heuristic
  *	again afterwards, would go on with that for ever. DynamicPoolList: the same if there are
  *	two releasable chunks or more. Chunks are released smallest first, oldest among

@@ -174,8 +174,8 @@ static uint64_t seg_rank(const struct pt *a, uint64_t number, frag_addr_t base)
 	return (number << a->rank_bits) - base / PT_MIN_BLOCK;
 }
 
-/* The numbers are used up: those of the segments that are left close ranks. No number grows, so
- * that none meets one that has not moved yet. */
+/* All numbers are used: the segments that are left are numbered anew from 1, in their order. No
+ * number grows, so none meets one that has not changed yet. */
 static void renumber(struct pt *a)
 {
 	struct pt_seg *g = a->segs;

@@ -31,7 +31,8 @@ static void differ(struct follow *f, enum follow_diff diff, frag_addr_t want, fr
 	f->r->got = got;
 }
 
-/* A history that began late does not hold the order of what was there: choices show it. */
+/* Where a history began late, nobody recorded the order of the free blocks that it began with:
+ * which of them it takes shows it. */
 static bool recorded_next(void *ctx, bool release, frag_addr_t addr)
 {
 	const struct follow *f = ctx;
@@ -307,7 +308,7 @@ int follow_recording(const struct frag_trace_dev *td, const struct frag_policy_s
 	out->open = !rc && out->diff != FOLLOW_SAME && follow_is_open(&f);
 	if (!rc)
 		rc = frag_run_counters(f.run, &out->counters, err);
-	/* the card has no will of its own here: what it could not do is what the file asked of it */
+	/* this card does only what the file says: what it could not do, the file asked for */
 	if (rc == FRAG_EDEVICE || rc == FRAG_EPOLICY)
 		rc = frag_fail(err, FRAG_EINPUT, "what was recorded is not possible: %s",
 			       err ? err->msg : "");

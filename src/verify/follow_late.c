@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Is a difference one? A history that began late does not say how long some of the first blocks
+ * Is a difference certain? A history that began late does not say how long some of the first blocks
  * are, to which pools their segments belonged, where reservations began. Choices show most of it
  * (resolve.h, the policy's own learning). What is left may be the cause of a difference, and then
  * nothing is known of the rest. It is not the cause where the recorded choice is against the rules
@@ -161,7 +161,8 @@ static bool addr_is_open(const struct follow *f)
 	       room_is_open(f);
 }
 
-/* A release of one is none of the other: it missed a block that the other found. */
+/* One of the two gave memory back and the other did not: it found no block where the other
+ * found one. */
 static bool missed(const struct follow *f)
 {
 	return f->td->events[f->r->event].kind == FRAG_EV_ALLOC && !grew(f);
@@ -174,7 +175,8 @@ static bool segment_is_open(const struct follow *f)
 	const struct frag_evidence *e = r->seen < f->td->seen_count ? &f->td->seen[r->seen] : NULL;
 	bool recorded = e && e->before == r->event;
 
-	/* of an expandable segment one, of another kind the other; else another place for pages */
+	/* both take memory: open if pages were recorded, and are mapped here in a reservation
+	 * that was there at the start */
 	if (r->diff == FOLLOW_SEGMENT && recorded && !r->got_release && !follow_is_release(e))
 		return e->kind == FRAG_SEEN_SEGMENT_MAP && in_old_range(f, r->got);
 	if (r->event < f->td->events_count && missed(f) && size_is_open(f, f->td->addrs[r->event]))

@@ -20,7 +20,8 @@ uint64_t resolve_segment_bytes(const struct frag_trace_settings *settings, uint6
 				       : frag_round_up(rounded, FRAG_PAGE);
 }
 
-/* A limit that garbage collection at `held` bytes shows not to be reached, or to be. */
+/* Garbage was collected with `held` bytes only if the limit is below this; UINT64_MAX: no limit
+ * tells. */
 static uint64_t collection_edge(const struct resolve *r, uint64_t held)
 {
 	double edge = (double)held / r->settings->gc_threshold;
@@ -98,7 +99,8 @@ static bool forced(const struct resolve *r, const struct follow_refusal *f)
 		return true;
 	if (r->limit_bytes != UINT64_MAX)
 		return false; /* the policy would have refused by itself, without asking */
-	/* no limit known: believable only where the recording never went */
+	/* no limit is known: one can only have forced it above what the recording reached
+	 * elsewhere */
 	return f->held_bytes + f->bytes > r->peak_seen_bytes;
 }
 

@@ -127,7 +127,8 @@ static bool explained(const struct settle *s)
 
 /* ---- the limit ---- */
 
-/* Most that passed the test: what was held, and the segment that a request then took. */
+/* The largest sum that the limit let pass: what was held, and the segment that a request then
+ * took. */
 static uint64_t least_limit(const struct settle *s)
 {
 	const struct frag_trace_dev *td = s->td;

@@ -40,7 +40,8 @@ static void fill(const struct frag_trace_dev *td, struct follow_report *r,
 	r->counters = NULL;
 }
 
-/* PyTorch does not record its memory limit; what depends on it cannot come out without. */
+/* PyTorch does not record its memory limit, and without it a replay does not do what the limit
+ * did. */
 static void hint_at_limit(const struct frag_trace *trace, uint64_t limit_bytes,
 			  struct frag_verify_result *out)
 {

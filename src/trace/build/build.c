@@ -408,7 +408,8 @@ int frag_build_initial(struct frag_builder *b)
 		ev.flags = FRAG_EVF_INITIAL;
 		emit(b, ev, s->addr);
 	}
-	/* let go before the history began: said again, so that every completion has its request */
+	/* let go before the history began: the request is made here, so that every completion
+	 * has one */
 	for (size_t i = 0; i < out->initial.blocks_count; i++) {
 		if (!out->initial_blocks[i].waiting)
 			continue;

@@ -134,8 +134,8 @@ static int allocate(struct frag_builder *b, size_t initial)
 	return 0;
 }
 
-/* Gives back what `allocate` asked for too much. A little of it was never touched and is no memory
- * yet; to cut it off would break the last huge page. */
+/* Gives back what `allocate` asked for and nothing filled. A small rest stays: untouched it is
+ * no memory yet, and to cut it off would break the last huge page. */
 static void trim_arrays(struct frag_builder *b)
 {
 	struct frag_trace_dev *out = b->out;
@@ -267,9 +267,9 @@ static int rewind_initial(struct frag_builder *b)
 }
 
 /*
- * What was waiting at the start is let go by an event (frag_build_initial), so
- * that every completion has its request. Without segments there is no state to
- * begin with: the SEED allocs are all there is.
+ * What was waiting at the start is let go by an event (frag_build_initial), so that every
+ * completion has its request. Without segments there is no state to begin with: the initial
+ * allocs are all there is.
  */
 static void finish_initial(struct frag_trace_dev *out)
 {

@@ -123,9 +123,8 @@ static struct open_end *open_below(struct sizer *z, frag_addr_t at)
 }
 
 /*
- * Allocations start at the low end of a free block, so the first one that
- * lands in the doubtful part while the block still lives shows where it ends. Returns how many
- * stay open.
+ * Allocations start at the low end of a free block: the first one behind the certain part of a
+ * block, while that lives, shows where it ends. Returns how many stay open.
  */
 static size_t bound_open(struct sizer *z)
 {

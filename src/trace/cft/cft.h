@@ -26,8 +26,8 @@
 	"\x93" \
 	"cft\r\n\x1a\n"
 #define FRAG_CFT_MAGIC_BYTES 8u
-/* 2: the head ends with the releases of PyTorch. 3: and then with frag_trace.estimate. The lowest that
- * holds what there is gets written. */
+/* 2: the head ends with the releases of PyTorch. 3: and then with frag_trace.estimate. Written
+ * is the lowest version that can hold the trace. */
 #define FRAG_CFT_VERSION 3u
 #define FRAG_CFT_PREAMBLE 16u /* magic, version, zero */
 
