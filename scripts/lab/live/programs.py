@@ -10,6 +10,7 @@ import torch
 import torch.nn.functional as F
 
 DEVICE = "cuda"
+LAYERS = int(os.environ.get("LIVE_LAYERS", 0))  # fewer, for a dry run
 
 
 def step_of(optimizer, loss):
@@ -25,7 +26,7 @@ def tokens(rows, length, vocabulary=32000):
 
 def llama():
     from transformers import LlamaConfig, LlamaForCausalLM
-    config = LlamaConfig(num_hidden_layers=16, hidden_size=2048, intermediate_size=5632, num_attention_heads=32,
+    config = LlamaConfig(num_hidden_layers=LAYERS or 16, hidden_size=2048, intermediate_size=5632, num_attention_heads=32,
                          num_key_value_heads=8, vocab_size=32000, max_position_embeddings=8192,
                          attn_implementation="sdpa")
     return LlamaForCausalLM(config).to(torch.bfloat16)
@@ -33,7 +34,7 @@ def llama():
 
 def gpt2():
     from transformers import GPT2Config, GPT2LMHeadModel
-    return GPT2LMHeadModel(GPT2Config(n_layer=24, n_embd=1024, n_head=16, n_positions=1024))
+    return GPT2LMHeadModel(GPT2Config(n_layer=LAYERS or 24, n_embd=1024, n_head=16, n_positions=1024))
 
 
 def model_of(make):

@@ -1,0 +1,150 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Tables of what proofs.py did: proofs_report.py FOLDER writes proofs.md, steps.csv and pairs.csv there."""
+import collections
+import csv
+import json
+import os
+import statistics
+import sys
+
+
+def rows(folder):
+    try:
+        with open(os.path.join(folder, "proofs.jsonl"), encoding="utf-8") as file:
+            for line in file:
+                try:
+                    yield json.loads(line)
+                except ValueError:
+                    pass  # cut off where it was stopped
+    except OSError:
+        return
+
+
+def table(out, head, lines):
+    out.write("\n| %s |\n%s|\n" % (" | ".join(head), "|---" * len(head)))
+    for line in lines:
+        out.write("| %s |\n" % " | ".join(str(x) for x in line))
+
+
+def quartiles(values):
+    """median and quartiles, three decimals"""
+    q = statistics.quantiles(values, n=4) if len(values) > 1 else [values[0]] * 3
+    return "%.3f (%.3f to %.3f)" % (q[1], q[0], q[2])
+
+
+def write(folder, name, found):
+    if found:
+        with open(os.path.join(folder, name), "w", newline="", encoding="utf-8") as file:
+            csv.writer(file, lineterminator="\n").writerows(found)
+
+
+def pairs(folder, found, out):
+    rounds = collections.defaultdict(dict)
+    for r in found["pair"]:
+        if not r.get("error"):
+            rounds[r["round"]][r["method"]] = r
+    full = [r for r in rounds.values() if "default" in r]
+    kinds = [k for k in (full[0]["default"] if full else {}) if k not in ("what", "round", "method")]
+    methods = [m for m in ("default", "expandable", "cufrag pytorch", "cufrag vmm") if all(m in r for r in full)]
+    write(folder, "pairs.csv", [["round", "method"] + kinds] + [[i, m] + ["%.1f" % rounds[i][m][k] for k in kinds]
+                                                                for i in rounds for m in rounds[i]])
+    out.write("\n## A request and its free, ns (torch.empty and del), and the share of PyTorch's own in the same round\n")
+    table(out, ["", *kinds], [[m] + ["%.0f, %s" % (statistics.median(r[m][k] for r in full),
+                                                   quartiles([r[m][k] / r["default"][k] for r in full])) for k in kinds]
+                              for m in methods if full])
+
+
+def steps(folder, found, out):
+    times, losses = collections.defaultdict(dict), collections.defaultdict(dict)
+    for r in found["step"] + found["loss"]:
+        if r.get("error"):
+            continue
+        losses[r["program"], r["method"]][r["step"]] = r["loss"]
+        if r["what"] == "step":
+            times[r["program"], r["step"]][r["method"]] = r
+    ends = {(r["program"], r["method"]): r for r in found["end"]}
+    write(folder, "steps.csv", [["program", "step", "method", "seconds", "cpu_seconds", "driver_ns", "loss"]]
+          + [[p, i, m, "%.6f" % r["s"], "%.6f" % r["cpu"], r["driver_ns"], r["loss"]] for (p, i), some in times.items() for m, r in some.items()])
+    out.write("\n## Steps in turns: time of a step as a share of PyTorch's own in the same turn, without the first two\n")
+    lines = []
+    for program, method in ends:
+        turns = [t for (p, i), t in sorted(times.items()) if p == program and i >= 2 and "default" in t and method in t]
+        if not turns:
+            continue
+        mine, own = [t[method]["s"] for t in turns], [t["default"]["s"] for t in turns]
+        both = sorted(set(losses[program, method]) & set(losses[program, "default"]))
+        same = [losses[program, method][i] == losses[program, "default"][i] for i in both]
+        ns = [t[method]["driver_ns"] for t in turns]
+        driver = "-" if None in ns or len(ns) < 2 else "%.2f" % (100 * (ns[-1] - ns[0]) / 1e9 / sum(mine[1:]))
+        lines.append([program, method, len(turns), "%.2f" % (1000 * statistics.median(mine)), quartiles([a / b for a, b in zip(mine, own)]),
+                      "%.3f" % (sum(mine) / sum(own)), driver, "%d of %d" % (sum(same), len(same)),
+                      "%.0f" % (ends[program, method].get("peak_reserved", 0) / 2**20)])
+    table(out, ["program", "allocator", "steps", "ms", "of default: median (quartiles)", "sums", "driver, %", "equal losses", "peak reserved, MiB"], lines)
+    out.write("\nLosses of the other allocators, beside PyTorch's own in turns: ")
+    for r in found["loss"]:
+        r.setdefault("loss", None)
+    turned = {(r["program"], r["method"]) for r in found["step"]}
+    out.write("; ".join("%s, %s: %d of %d" % (p, m, sum(v == losses[p, "default"].get(i) for i, v in mine.items()), len(mine))
+                        for (p, m), mine in losses.items() if (p, m) not in turned) or "none")
+    out.write("\n")
+
+
+def storms(found, out):
+    out.write("\n## Filled blocks\n")
+    names = ("blocks", "bytes", "handed", "graphs", "replays", "trainings", "ooms", "errors", "trims")
+    table(out, ["policy", "planted seen", "minutes", *names, "wrong", "retries", "unfinished", "note"],
+          [[r["policy"], r.get("planted"), "%.1f" % (r["seconds"] / 60), *(r.get(n) for n in names), r.get("wrong"), r.get("retries"),
+            r.get("unfinished"), (r.get("error") or "")[:80]] for r in found["storm"]])
+    ended = [r for r in found["storm"] if isinstance(r.get("wrong"), dict)]
+    out.write("\n%.1f process-minutes, %d blocks, %.2f TB, wrong: %d\n" % (
+        sum(r["seconds"] for r in ended) / 60, sum(r["blocks"] for r in ended), sum(r["bytes"] for r in ended) / 1e12,
+        sum(sum(r["wrong"].values()) for r in ended)))
+
+
+def faults(found, out):
+    out.write("\n## Every n-th driver call fails\n")
+    lines = []
+    for r in found["fault"]:
+        run, again, calls = r["run"], r["again"], r["book"].get("calls", {})
+        lines.append([r["policy"], r["every"], run.get("blocks"), run.get("errors"), run.get("ooms"), run.get("wrong", run.get("error")),
+                      r["book"].get("driver_calls"), sum(v["failed"] for v in calls.values()), r["release"].get("live"), r["release"].get("reserved"),
+                      again.get("wrong", again.get("error")), (run.get("last") or "")[:90]])
+    table(out, ["policy", "n", "blocks", "exceptions", "out of memory", "wrong", "driver calls", "failed", "live", "reserved at the end", "wrong again",
+                "last exception"], lines)
+    for r in found["fault leak"]:
+        out.write("\nIn use on the card: %s before, %s after the first round, %s after the second.\n" % (r["before"], r["first"], r["second"]))
+
+
+def asynchronous(found, out):
+    out.write("\n## cudaMallocAsync on gnn: MiB live and reserved after each step\n")
+    ways = list(dict.fromkeys(r["way"] for r in found["async"]))
+    by = collections.defaultdict(dict)
+    for r in found["async"]:
+        if not r.get("error"):
+            by[r["step"]][r["way"]] = r
+    table(out, ["step", *ways], [[i] + ["%.0f / %.0f" % (by[i][w]["live"] / 2**20, by[i][w]["reserved"] / 2**20) if w in by[i] else "-" for w in ways]
+                                 for i in sorted(by)])
+    table(out, ["way", "peak reserved, MiB"], [[r["way"], "%.0f" % (r.get("peak_reserved", 0) / 2**20)] for r in found["async end"]])
+
+
+def main():
+    folder, found = sys.argv[1], collections.defaultdict(list)
+    for r in rows(folder):
+        found[r["what"]].append(r)
+    with open(os.path.join(folder, "proofs.md"), "w", encoding="utf-8") as out:
+        for part in (faults, lambda f, o: pairs(folder, f, o), lambda f, o: steps(folder, f, o), asynchronous, storms):
+            try:
+                part(found, out)
+            except (KeyError, IndexError, TypeError, ZeroDivisionError) as error:
+                out.write("\nnot told: %s: %s\n" % (type(error).__name__, error))
+        for r in found["sanitizer"]:
+            out.write("\ncompute-sanitizer, %s: code %s, %.0f s, %s: %s\n" % (r["policy"], r.get("code"), r.get("seconds", 0), r.get("run", r.get("error")),
+                                                                       (r.get("tail") or "").strip().splitlines()[-1:]))
+        for r in found["error"] + found["async begin"]:
+            if r.get("error"):
+                out.write("\nerror: %s\n" % json.dumps(r)[:600])
+
+
+if __name__ == "__main__":
+    main()
