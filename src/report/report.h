@@ -132,8 +132,10 @@ bool frag_result_reserved_nothing(const struct frag_result *r);
  * knows the future) those that spend less than 1 % of the recorded time in the driver come first.
  */
 struct frag_advice {
-	size_t pick;		    /* index of the advised result, SIZE_MAX = none completes */
-	size_t least;		    /* of that which needs least of all, whatever it costs */
+	size_t pick;  /* index of the advised result, SIZE_MAX = none completes */
+	size_t least; /* of that which needs least of all, whatever it costs */
+	size_t live;  /* of what serves a PyTorch program by cufrag run, costs little and needs
+		      * less than `pick`; SIZE_MAX = none */
 	bool of_settings, of_cheap; /* it is the best of PyTorch's, of those that cost little */
 	const char *conf; /* for PYTORCH_CUDA_ALLOC_CONF, "" = the defaults; NULL = no setting */
 	uint64_t refused; /* requests that `pick` does not serve: then no card is named */
@@ -146,6 +148,8 @@ void frag_section_advice(const struct frag_section *s, struct frag_advice *out);
 void frag_section_answer(const struct frag_section *s, struct frag_text *out);
 /* "export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True"; nothing where it is no setting. */
 void frag_section_export(const struct frag_section *s, struct frag_text *out);
+/* "cufrag run --policy vmm -- python train.py"; nothing where that would save nothing. */
+void frag_section_run(const struct frag_section *s, struct frag_text *out);
 /* What the plan of `planned` was made from, and how much it served; nothing without a plan. */
 void frag_section_planned(const struct frag_section *s, struct frag_text *out);
 /* "varlen.default, device 0" (the device only where there are several). */

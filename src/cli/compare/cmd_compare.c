@@ -11,6 +11,7 @@ static const char *const defaults[] = {
 	"pytorch:max_split_size_mb:128",
 	"native",
 	"buddy",
+	"vmm",
 	"planned",
 };
 
@@ -25,7 +26,7 @@ static const struct frag_arg options[] = {
 	  .set = frag_policy_texts_set_list, .value = "POLICIES",
 	  .help = "policies, separated by ';' (default: recorded, pytorch, "
 		  "pytorch:expandable_segments:True, pytorch:max_split_size_mb:128, native, buddy, "
-		  "planned); all = every one listed" },
+		  "vmm, planned); all = every one listed" },
 	{ FRAG_ARG_OWN, "policy", FRAG_ARG_AT(struct frag_session, policies),
 	  .set = frag_policy_texts_set_one, .value = "POLICY",
 	  .help = "one policy; may be repeated; recorded = the settings of the recording" },

@@ -45,6 +45,25 @@ static size_t best_of(const struct frag_section *s, bool settings, bool cheap)
 	return best;
 }
 
+/*
+ * What PyTorch cannot be set to, but cufrag run serves in its place: the one that needs least of those
+ * that are cheap; SIZE_MAX if none needs less than the pick.
+ */
+static size_t best_live(const struct frag_section *s, size_t pick)
+{
+	const uint32_t not_live = FRAG_POLICY_PLANNED | FRAG_POLICY_STACK | FRAG_POLICY_NO_MEMORY;
+	size_t best = pick;
+
+	for (size_t i = 0; i < s->count; i++) {
+		const struct frag_result *r = &s->results[i];
+
+		if (r->completed && !is_setting(r) && !(r->policy_flags & not_live) &&
+		    driver_share(s, r) < CHEAP_RATIO && frag_result_better(r, &s->results[best]))
+			best = i;
+	}
+	return best == pick ? SIZE_MAX : best;
+}
+
 static void choose(const struct frag_section *s, struct frag_advice *out)
 {
 	bool settings = s->conf && best_of(s, true, false) != SIZE_MAX;
@@ -66,13 +85,15 @@ void frag_section_advice(const struct frag_section *s, struct frag_advice *out)
 {
 	const struct frag_result *r;
 
-	*out = (struct frag_advice){ .least = frag_section_best(s) };
+	*out = (struct frag_advice){ .least = frag_section_best(s), .live = SIZE_MAX };
 	choose(s, out);
 	if (out->pick == SIZE_MAX)
 		return;
 	r = &s->results[out->pick];
-	if (s->conf)
+	if (s->conf) {
 		out->conf = r->conf;
+		out->live = best_live(s, out->pick);
+	}
 	out->refused = r->m.ooms_count;
 	if (out->refused)
 		return; /* what it reserved is not what it needs */
@@ -188,15 +209,15 @@ static void say_among(const struct frag_section *s, const struct frag_advice *a,
 		frag_text_add(out, "of PyTorch's settings, ");
 }
 
-/* What needs even less comes second: it is no setting, or few will want to pay for it. */
+/* What needs even less comes second: what cufrag itself can serve, or what few will want to pay for. */
 static void say_least(const struct frag_section *s, const struct frag_advice *a,
 		      struct frag_text *out)
 {
-	const struct frag_result *r = &s->results[a->least];
-
+	size_t least = a->live == SIZE_MAX ? a->least : a->live;
+	const struct frag_result *r = &s->results[least];
 	bool serves = r->m.ooms_count < a->refused;
 
-	if (a->least == a->pick || !frag_result_better(r, &s->results[a->pick]))
+	if (least == a->pick || !frag_result_better(r, &s->results[a->pick]))
 		return;
 	if (serves && r->m.ooms_count)
 		frag_text_addf(out, ". '%s' would refuse %" PRIu64 ", with ", r->policy,
@@ -205,7 +226,9 @@ static void say_least(const struct frag_section *s, const struct frag_advice *a,
 		frag_text_addf(out, ". '%s' would %s with ", r->policy,
 			       serves ? "refuse nothing," : "do");
 	frag_text_add_bytes(out, r->m.peak_reserved_bytes);
-	if (is_planned(r))
+	if (a->live != SIZE_MAX)
+		frag_text_add(out, ", through cufrag run");
+	else if (is_planned(r))
 		frag_text_add(out, ", but has seen the first steps in advance");
 	else if (driver_share(s, r) >= CHEAP_RATIO) {
 		frag_text_add(out, ", but spends ");
@@ -272,6 +295,18 @@ void frag_section_export(const struct frag_section *s, struct frag_text *out)
 	}
 	frag_text_addf(out, "export %s=", variable);
 	frag_text_add_shell(out, a.conf);
+}
+
+void frag_section_run(const struct frag_section *s, struct frag_text *out)
+{
+	struct frag_advice a;
+
+	frag_section_advice(s, &a);
+	if (a.live == SIZE_MAX)
+		return;
+	frag_text_add(out, "cufrag run --policy ");
+	frag_text_add_shell(out, s->results[a.live].policy);
+	frag_text_add(out, " -- python train.py");
 }
 
 static double counter_of(const struct frag_result *r, const char *name)

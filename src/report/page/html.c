@@ -180,7 +180,7 @@ static void add_least_card(const struct frag_section *s, struct frag_text *out)
 /* What to do, for those who read nothing else. */
 static void add_actions(const struct frag_section *s, struct frag_text *out)
 {
-	struct frag_text line = { 0 }, cards = { 0 };
+	struct frag_text line = { 0 }, run = { 0 }, cards = { 0 };
 	struct frag_advice a;
 
 	frag_section_advice(s, &a);
@@ -189,6 +189,7 @@ static void add_actions(const struct frag_section *s, struct frag_text *out)
 		return;
 	}
 	frag_section_export(s, &line);
+	frag_section_run(s, &run);
 	add_cards(s, &a, &cards);
 	frag_text_add(out, "<dl class=\"todo\">\n");
 	if (line.len) {
@@ -203,9 +204,15 @@ static void add_actions(const struct frag_section *s, struct frag_text *out)
 			frag_text_add(out, ", which is no setting of PyTorch\xe2\x80\x99s");
 		frag_text_add(out, "</dd>\n");
 	}
+	if (run.len) {
+		frag_text_add(out, "<dt>What needs less</dt><dd><code>");
+		frag_text_add_html(out, run.s);
+		frag_text_add(out, "</code></dd>\n");
+	}
 	frag_text_add(out, "<dt>Which card</dt><dd>");
 	frag_text_add_html(out, frag_text_str(&cards));
 	frag_text_add(out, "</dd>\n</dl>\n");
+	frag_text_release(&run);
 	frag_text_release(&line);
 	frag_text_release(&cards);
 }

@@ -241,6 +241,7 @@ static json_t *advice_of(struct maker *mk, const struct frag_section *s)
 	o = note(mk, json_object());
 	put(mk, o, "take", string(s->results[a.pick].policy));
 	put(mk, o, "conf", string(a.conf));
+	put(mk, o, "run", string(a.live == SIZE_MAX ? NULL : s->results[a.live].policy));
 	put(mk, o, "reserved_bytes", number(s->results[a.pick].m.peak_reserved_bytes));
 	put(mk, o, "smallest_card", string(a.card ? a.card->name : NULL));
 	put(mk, o, "spare_bytes", a.card ? number(a.spare_bytes) : json_null());

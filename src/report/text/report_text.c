@@ -63,6 +63,10 @@ static int add_section(const struct frag_report *r, const struct frag_section *s
 	if (s->count > 1 && line.len)
 		frag_text_addf(out, "to use it: %s\n", line.s);
 	frag_text_release(&line);
+	frag_section_run(s, &line);
+	if (line.len)
+		frag_text_addf(out, "or: %s\n", line.s);
+	frag_text_release(&line);
 	return 0;
 }
 
