@@ -110,6 +110,12 @@ static void settings_before_other_allocators(void **state)
 	assert_non_null(a.card);
 	assert_int_equal(a.spare_bytes, a.card->total_bytes - a.card->context_bytes - 8 * FRAG_GIB);
 	assert_answer(&s.section, "2 GiB (20.0 %) less than the recorded 'pytorch' with 10 GiB");
+	assert_int_equal(a.live, 4);
+	assert_answer(&s.section, ". 'buddy' would do with 6 GiB, through cufrag run");
+	/* one that a running program cannot have */
+	s.section.results[4].policy_flags |= FRAG_POLICY_STACK;
+	frag_section_advice(&s.section, &a);
+	assert_int_equal(a.live, SIZE_MAX);
 	assert_answer(&s.section, ". 'buddy' would do with 6 GiB, but is another allocator");
 	assert_export(&s.section, "export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True");
 	/* what a shell would take apart is quoted */
