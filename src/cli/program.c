@@ -74,6 +74,12 @@ static int check_operands(const struct frag_cli *cli, struct frag_err *err)
 	if (cli->operands_count < cmd->operands_min)
 		return frag_fail(err, FRAG_EUSAGE, "missing operand: cufrag %s %s", cmd->name,
 				 cmd->operands);
+	if (cli->operands_count > cmd->operands_max && cmd->program && !cli->program)
+		return frag_fail(err, FRAG_EUSAGE,
+				 "unexpected operand '%.60s'; a program comes behind --: cufrag %s "
+				 "-- %.60s",
+				 cli->operands[cmd->operands_max], cmd->name,
+				 cli->operands[cmd->operands_max]);
 	if (cli->operands_count > cmd->operands_max)
 		return frag_fail(err, FRAG_EUSAGE, "unexpected operand '%.60s'",
 				 cli->operands[cmd->operands_max]);

@@ -1,27 +1,40 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The recorder's file: NAME.PID.csv, one line per event. The buffer goes to it twice a second: a killed program
- * loses no more. Lines are put together by hand, since printf would take most of the time of an event.
+ * The recorder's file: NAME.PID.csv, one line per event. Its end is mapped and lines are put there, so that they are in the
+ * file when a program is killed, calls _exit or becomes another (exec; then its next file is NAME.PID.1.csv).
+ * No descriptor stays open, which a program that closes all might give to a file of its own. Room ahead is filled with
+ * empty lines, which readers pass over: a disk that is full is noticed then, and a file that was never cut to
+ * its length is good. Lines are put together by hand, since printf would take most of the time of an event.
  */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "recorder.h"
 
-#define BUFFER_BYTES (1u << 18)
+#define WINDOW_BYTES (1u << 20) /* that are mapped */
+#define BLANK_BYTES (1u << 16)
 #define LINE_BYTES 2048u
 #define CALL_BYTES 60u
+#define EXECS_MAX 1000
+#define HEADER "action,id,size,stream,time_us,device,call,stack\n"
 
 static struct {
 	pthread_mutex_t lock;
-	char *buffer;
-	size_t used;
-	FILE *to;
+	char *window; /* the file's bytes from `at` on */
+	off_t at;
+	size_t used;  /* of the window */
+	off_t filled; /* the file's length, empty lines included */
+	pid_t pid;    /* whose file it is */
+	char path[PATH_MAX];
 	bool stopped, begun;
 } state = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
@@ -35,25 +48,74 @@ void frag_rec_unlock(void)
 	pthread_mutex_unlock(&state.lock);
 }
 
-static void flush(void)
+/* Empty lines up to `to`. */
+static bool fill(int fd, off_t to)
 {
-	if (!state.to || !state.used)
-		return;
-	if (fwrite(state.buffer, 1, state.used, state.to) != state.used || fflush(state.to)) {
-		fprintf(stderr, "cufrag: the recording cannot be written any more; what was "
-				"written stays\n");
-		state.stopped = true;
+	static char blank[BLANK_BYTES];
+
+	memset(blank, '\n', sizeof(blank));
+	while (state.filled < to) {
+		off_t left = to - state.filled;
+		ssize_t n = pwrite(fd, blank,
+				   left < (off_t)sizeof(blank) ? (size_t)left : sizeof(blank),
+				   state.filled);
+
+		if (n <= 0)
+			return false;
+		state.filled += n;
 	}
-	state.used = 0;
+	return true;
 }
 
+/* Maps room behind what is written. */
+static bool advance(int fd)
+{
+	off_t end = state.at + (off_t)state.used, at = end & ~(off_t)(sysconf(_SC_PAGESIZE) - 1);
+	char *window;
+
+	if (!fill(fd, at + WINDOW_BYTES))
+		return false;
+	window = mmap(NULL, WINDOW_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, at);
+	if (window == MAP_FAILED)
+		return false;
+	if (state.window)
+		munmap(state.window, WINDOW_BYTES);
+	state.window = window;
+	state.at = at;
+	state.used = (size_t)(end - at);
+	return true;
+}
+
+/* Room for a line, NULL: none. */
 static char *room(void)
 {
-	if (state.stopped || !state.buffer)
+	int fd;
+
+	if (state.stopped || !state.window)
 		return NULL;
-	if (state.used + LINE_BYTES > BUFFER_BYTES)
-		flush();
-	return state.buffer + state.used;
+	if (state.used + LINE_BYTES <= WINDOW_BYTES)
+		return state.window + state.used;
+	fd = open(state.path, O_RDWR | O_CLOEXEC);
+	if (fd < 0 || !advance(fd)) {
+		fprintf(stderr,
+			"cufrag: the recording cannot be written any more (%s); what was "
+			"written stays\n",
+			strerror(errno));
+		state.stopped = true;
+	}
+	if (fd >= 0)
+		close(fd);
+	return state.stopped ? NULL : state.window + state.used;
+}
+
+/*
+ * A line that was cut off by the end of its program must not be taken for another. So it is a remark until it is whole:
+ * its first character, or the second one of a remark, comes last.
+ */
+static void complete(char *begin, char first)
+{
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	*(volatile char *)begin = first;
 }
 
 static uint64_t now_us(void)
@@ -101,7 +163,8 @@ void frag_rec_line(const char *action, uint64_t id, uint64_t bytes, uint64_t str
 
 	if (!at)
 		return;
-	at = put_text(at, action, 16);
+	*at++ = '#';
+	at = put_text(at, action + 1, 16);
 	*at++ = ',';
 	at = put_number(at, id, 16);
 	at = put_field(at, bytes, 10);
@@ -113,33 +176,31 @@ void frag_rec_line(const char *action, uint64_t id, uint64_t bytes, uint64_t str
 	if (stack)
 		at = put_field(at, stack, 10);
 	*at++ = '\n';
+	complete(begin, *action);
 	state.used += (size_t)(at - begin);
 }
 
 void frag_rec_remark(const char *format, ...)
 {
-	char *at = room();
+	char text[LINE_BYTES], *at = room();
 	va_list list;
 	int n;
 
 	if (!at)
 		return;
 	va_start(list, format);
-	n = vsnprintf(at, LINE_BYTES, format, list);
+	n = vsnprintf(text, sizeof(text), format, list);
 	va_end(list);
-	if (n >= (int)LINE_BYTES) { /* cut short, but a line */
-		n = LINE_BYTES - 1;
-		at[n - 1] = '\n';
+	if (n < 3)
+		return;
+	if (n >= (int)sizeof(text)) { /* cut short, but a line */
+		n = sizeof(text) - 1;
+		text[n - 1] = '\n';
 	}
-	state.used += n > 0 ? (size_t)n : 0;
-}
-
-static void write_out(void)
-{
-	frag_rec_stacks_name();
-	frag_rec_lock();
-	flush();
-	frag_rec_unlock();
+	at[0] = at[1] = '#';
+	memcpy(at + 2, text + 2, (size_t)n - 2);
+	complete(at + 1, text[1]);
+	state.used += (size_t)n;
 }
 
 static void *flusher(void *unused)
@@ -149,7 +210,7 @@ static void *flusher(void *unused)
 	(void)unused;
 	for (;;) {
 		nanosleep(&half, NULL);
-		write_out();
+		frag_rec_stacks_name();
 		frag_rec_publish();
 	}
 	return NULL;
@@ -159,37 +220,62 @@ static void *flusher(void *unused)
 static void in_child(void)
 {
 	pthread_mutex_init(&state.lock, NULL);
-	state.used = 0;
 	state.stopped = true;
 }
 
 __attribute__((destructor)) static void at_end(void)
 {
-	if (state.to)
-		write_out();
+	if (!state.window || state.pid != getpid())
+		return;
+	frag_rec_stacks_name();
+	frag_rec_lock();
+	/* what cannot be cut off does no harm; behind the end nothing may be written any more */
+	if (truncate(state.path, state.at + (off_t)state.used))
+		errno = 0;
+	state.stopped = true;
+	frag_rec_unlock();
+}
+
+/* The full path: a program may change its folder. number: of programs that this process was before. */
+static void name_file(int number)
+{
+	const char *stem = getenv("CUFRAG_RECORD_CUDA");
+	char folder[PATH_MAX] = "", more[16] = "";
+
+	if (!stem || !*stem)
+		stem = "cufrag";
+	if (*stem != '/' && !getcwd(folder, sizeof(folder)))
+		*folder = '\0';
+	if (number)
+		snprintf(more, sizeof(more), ".%d", number);
+	snprintf(state.path, sizeof(state.path), "%.2000s%s%.2000s.%ld%s.csv", folder,
+		 *folder ? "/" : "", stem, (long)getpid(), more);
 }
 
 static bool open_file(void)
 {
-	const char *stem = getenv("CUFRAG_RECORD_CUDA");
-	char path[4096];
+	int fd = -1;
 
-	snprintf(path, sizeof(path), "%.4000s.%ld.csv", stem && *stem ? stem : "cufrag",
-		 (long)getpid());
-	state.buffer = malloc(BUFFER_BYTES);
-	state.to = state.buffer ? fopen(path, "wex") : NULL;
-	if (!state.to) {
-		fprintf(stderr, "cufrag: cannot write '%s': nothing is recorded\n", path);
-		return false;
+	for (int i = 0; fd < 0 && i < EXECS_MAX && (!i || errno == EEXIST); i++) {
+		name_file(i);
+		fd = open(state.path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
 	}
-	fputs("action,id,size,stream,time_us,device,call,stack\n", state.to);
-	fflush(state.to);
+	state.pid = getpid();
+	if (fd < 0 || !advance(fd))
+		fprintf(stderr, "cufrag: cannot write '%s' (%s): nothing is recorded\n", state.path,
+			strerror(errno));
+	if (fd >= 0)
+		close(fd);
+	if (!state.window)
+		return false;
+	memcpy(state.window, HEADER, sizeof(HEADER) - 1);
+	state.used = sizeof(HEADER) - 1;
 	return true;
 }
 
 bool frag_rec_opened(void)
 {
-	return state.to != NULL;
+	return state.window != NULL;
 }
 
 bool frag_rec_open(void)
@@ -203,8 +289,8 @@ bool frag_rec_open(void)
 	if (first && open_file())
 		pthread_atfork(NULL, NULL, in_child);
 	frag_rec_unlock();
-	if (!first || !state.to)
-		return state.to != NULL;
+	if (!first || !state.window)
+		return state.window != NULL;
 	frag_rec_stacks_begin();
 	if (!pthread_create(&thread, NULL, flusher, NULL))
 		pthread_detach(thread);

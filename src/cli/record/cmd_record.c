@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cufrag record: runs a program and keeps the history of its GPU memory. */
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/outfile.h"
 #include "record.h"
 
 #define FRAG_ENTRY(name) extern const struct frag_record_way frag_record_way_##name;
@@ -74,6 +77,35 @@ static void report(const char *path, const struct frag_trace *trace)
 	       trace->estimate ? ", estimated" : "");
 }
 
+/* A long run must not be lost because its file cannot be written: it goes elsewhere. */
+static void rescue(struct frag_cli *cli, const struct frag_trace *trace)
+{
+	const char *dir = getenv("TMPDIR");
+	struct frag_err other;
+	char path[4096];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/cufrag-XXXXXX.cft", dir && *dir ? dir : "/tmp");
+	fd = mkstemps(path, 4);
+	if (fd < 0)
+		return;
+	close(fd);
+	if (frag_trace_write_cft(trace, path, &other))
+		unlink(path);
+	else
+		frag_cli_note(cli, "the recording is in '%s' instead", path);
+}
+
+/* Before the program runs, perhaps for hours: can the file be written? */
+static int probe_output(const char *path, struct frag_err *err)
+{
+	struct frag_outfile out;
+
+	FRAG_TRY(frag_outfile_open(&out, path, err));
+	frag_outfile_abort(&out);
+	return 0;
+}
+
 static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 {
 	const struct frag_record_options *o = values;
@@ -82,10 +114,13 @@ static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 	int rc, status = 0;
 
 	FRAG_TRY(find_way(o, &way, err));
+	FRAG_TRY(probe_output(o->output, err));
 	FRAG_TRY(way->run(cli, o, cli->program, &trace, &status, err));
 	rc = frag_record_name(trace, o->output, err);
 	if (!rc)
 		rc = frag_trace_write_cft(trace, o->output, err);
+	if (rc == FRAG_EOUTPUT)
+		rescue(cli, trace);
 	if (!rc && strcmp(o->output, "-") != 0)
 		report(o->output, trace);
 	frag_trace_destroy(trace);

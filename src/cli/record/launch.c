@@ -124,7 +124,7 @@ static bool is_empty(const char *path)
 	int lines = 0;
 
 	while (f && lines < 2 && getline(&line, &room, f) > 0)
-		lines += *line != '#';
+		lines += *line != '#' && *line != '\n';
 	free(line);
 	if (f)
 		fclose(f);
@@ -171,9 +171,10 @@ int frag_record_gather(const struct frag_cli *cli, const char *folder, bool pick
 	if (!rc && !parts_count)
 		rc = frag_fail(err, FRAG_EINPUT,
 			       "nothing was recorded: no process of the program asked for memory "
-			       "of "
-			       "a CUDA device%s",
-			       pickles ? " through torch" : "");
+			       "of a CUDA device%s",
+			       pickles ? " through torch"
+				       : " (one that is started with other rights, or without its "
+					 "environment, is not seen)");
 	if (!rc && parts_count == 1) {
 		*out = parts[0];
 		parts_count = 0;

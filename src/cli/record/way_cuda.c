@@ -41,17 +41,23 @@ static bool can_preload(const char *library)
 	return !strpbrk(library, " :");
 }
 
+static void put_before(const char *name, const char *value)
+{
+	const char *others = getenv(name);
+	char *all = NULL;
+
+	if (asprintf(&all, "%s%s%s", value, others && *others ? ":" : "", others ? others : "") < 0)
+		return;
+	setenv(name, all, 1);
+	free(all);
+}
+
 /* In front of what is preloaded anyway. */
 static void preload(const char *library)
 {
-	const char *others = getenv("LD_PRELOAD");
-	char *all = NULL;
-
-	if (asprintf(&all, "%s%s%s", library, others && *others ? ":" : "", others ? others : "") <
-	    0)
-		return;
-	setenv("LD_PRELOAD", all, 1);
-	free(all);
+	put_before("LD_PRELOAD", library);
+	/* else AddressSanitizer ends a program in which it is not the first; the library has nothing that it needs */
+	put_before("ASAN_OPTIONS", "verify_asan_link_order=0");
 }
 
 static void prepare(const void *ctx)

@@ -1,0 +1,33 @@
+# programs that end, change and close things as they like: nothing of the recording is lost, nothing of theirs is written to
+cc=${CC:-cc}
+command -v "$cc" > /dev/null || { echo 'no C compiler' >&2; exit 77; }
+export XDG_CACHE_HOME=$PWD/cache CUFRAG_CUPTI=$PWD/none.so LD_LIBRARY_PATH=$PWD/lib
+mkdir lib tmp folder.cft
+"$cc" -w -std=gnu17 -O1 -shared -fPIC -DLIBRARY -Wl,-soname,libcuda.so.1 -o lib/libcuda.so.1 "$ROOT/tests/cli/data/fake_cuda.c" -ldl || exit
+"$cc" -w -std=gnu17 -O1 -o odd "$ROOT/tests/cli/data/odd_cuda.c" -ldl || exit
+for what in exec child kill abort _exit close chdir dies; do
+	"$CUFRAG" record --by preload -o odd.cft -- ./odd $what > out.txt 2>&1
+	echo "$what: exit $?: $(tail -n 1 out.txt)"
+done
+cat mine.txt
+# by hand: the file of a killed program ends with empty lines
+library=$(echo "$PWD"/cache/cufrag/nogpu-*/libcufrag_record.so)
+(LD_PRELOAD=$library CUFRAG_RECORD_BY=preload CUFRAG_RECORD_CUDA=own ./odd _exit)
+"$CUFRAG" info own.*.csv | grep '  events'
+grep -c . own.*.csv
+# AddressSanitizer wants to be the first library, and is told that it need not
+if "$cc" -w -std=gnu17 -fsanitize=address -o asan "$ROOT/tests/cli/data/odd_cuda.c" -ldl 2> /dev/null; then
+	ASAN_OPTIONS=detect_leaks=0 "$CUFRAG" record --by preload -o asan.cft -- ./asan plain
+else
+	echo 'asan.cft: 1 device, 1 events'
+fi
+# a file that cannot be written: said before the program runs, or the recording goes elsewhere
+"$CUFRAG" record --by preload -o none/odd.cft -- sh -c 'echo ran'; echo "exit $?"
+TMPDIR=$PWD/tmp "$CUFRAG" record --by preload -o folder.cft -- ./odd plain 2> out.txt; echo "exit $?"
+"$CUFRAG" info tmp/cufrag-*.cft | grep '  events'
+sed 's/cufrag-[A-Za-z0-9]*.cft/cufrag-XXXXXX.cft/; s|/[^ ]*/tmp/|TMP/|' out.txt
+# a program that is none, or has no CUDA
+for program in ./nothing ./mine.txt /; do "$CUFRAG" record -- "$program"; echo "exit $?"; done
+"$CUFRAG" record ./odd plain; echo "exit $?"
+"$CUFRAG" record --; echo "exit $?"
+"$CUFRAG" record --by preload -- true; echo "exit $?"
