@@ -58,18 +58,33 @@ void frag_log_lines_release(struct frag_log_lines *l)
 	l->text = NULL;
 }
 
+/* Of a quoted field, begin at its first quote: what is between, two quotes as one. Returns what is behind it. */
+static char *unquote(char *begin)
+{
+	char *to = begin;
+
+	for (begin++; *begin && (*begin != '"' || begin[1] == '"'); begin++) {
+		begin += *begin == '"';
+		*to++ = *begin;
+	}
+	if (*begin)
+		begin++;
+	*to = '\0';
+	return begin;
+}
+
 char *frag_log_next_field(char **at)
 {
 	char *field = *at, *end;
 
 	if (!field)
 		return NULL;
-	end = strchr(field, ',');
+	while (isspace((unsigned char)*field))
+		field++;
+	end = strchr(*field == '"' ? unquote(field) : field, ',');
 	*at = end ? end + 1 : NULL;
 	if (end)
 		*end = '\0';
-	while (isspace((unsigned char)*field))
-		field++;
 	for (end = field + strlen(field); end > field && isspace((unsigned char)end[-1]);)
 		*--end = '\0';
 	return field;

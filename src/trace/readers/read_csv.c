@@ -98,7 +98,7 @@ static bool read_seconds(const char *field, uint64_t *out)
 	*out = FRAG_LOG_UNKNOWN;
 	if (!*field)
 		return true;
-	if (*end || !isdigit((unsigned char)*field) || !(seconds < 1e12))
+	if (*end || !isdigit((unsigned char)*field) || strpbrk(field, "xX") || !(seconds < 1e12))
 		return false;
 	*out = (uint64_t)(seconds * 1e6 + 0.5);
 	return true;
@@ -202,7 +202,6 @@ static int probe(const unsigned char *bytes, size_t len)
 	struct reader r = { 0 };
 	enum frag_log_action action;
 	char line[LINE_MAX_BYTES], *at = line, *field;
-	uint64_t id;
 
 	while (len && (*bytes == '#' || *bytes == '\n')) {
 		const unsigned char *end = memchr(bytes, '\n', len);
@@ -215,8 +214,7 @@ static int probe(const unsigned char *bytes, size_t len)
 	if (!frag_log_first_line(bytes, len, line, sizeof(line)))
 		return 0;
 	field = frag_log_next_field(&at);
-	if (frag_log_word(field, &action) && at && (field = frag_log_next_field(&at)) &&
-	    frag_log_number(field, &id) && id != FRAG_LOG_UNKNOWN)
+	if (frag_log_word(field, &action) && at) /* an id that is none is told with its line */
 		return 55;
 	return frag_log_first_line(bytes, len, line, sizeof(line)) && read_header(&r, line) ? 55
 											    : 0;

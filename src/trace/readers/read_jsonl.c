@@ -5,6 +5,9 @@
  *	{"action": "alloc", "id": 7, "size": 1048576, "stream": 0, "time_us": 1200}
  *	{"action": "free", "id": 7}
  */
+#include <ctype.h>
+#include <string.h>
+
 #include <jansson.h>
 
 #include "trace/log/log.h"
@@ -50,10 +53,24 @@ static int read_jsonl(struct frag_input *in, const char *options, struct frag_tr
 	return rc;
 }
 
+/* A first line that is broken, or too long for a look: then the reader says what is wrong with it. */
+static bool begins_as_ours(const unsigned char *bytes, size_t len)
+{
+	static const char key[] = "\"action\"";
+
+	while (len && (isspace(*bytes) || *bytes == '{')) {
+		bytes++;
+		len--;
+	}
+	return len >= sizeof(key) && !memcmp(bytes, key, sizeof(key) - 1);
+}
+
 static int probe(const unsigned char *bytes, size_t len)
 {
 	json_t *o = frag_log_first_object(bytes, len);
-	int score = json_is_string(json_object_get(o, "action")) ? 55 : 0;
+	int score = json_is_string(json_object_get(o, "action")) ? 55
+		    : !o && begins_as_ours(bytes, len)		 ? 45
+								 : 0;
 
 	json_decref(o);
 	return score;

@@ -63,6 +63,32 @@ static void expect(const struct frag_trace *t, size_t i, unsigned kind, uint64_t
 
 /* ---- CSV, JSON lines --------------------------------------------------------------- */
 
+/* As spreadsheets and pandas write it; a comma or a quote within quotes is text. */
+static void test_csv_quotes(void **state)
+{
+	struct frag_trace *t = good("\"action\",\"id\",\"note\",\"size\"\r\n"
+				    "\"alloc\", \"7\" ,\"a, \"\"b\"\"\",\"512\"\r\nfree,\"7\"\r\n",
+				    "csv without streams, times, beginning");
+
+	(void)state;
+	assert_int_equal(t->devs[0].events_count, 2);
+	expect(t, 0, FRAG_EV_ALLOC, 512, 0, 0, 0);
+	frag_trace_destroy(t);
+	refused("alloc,\"7,512\nfree,7\n", 1);
+	refused("action,id,size,time_s\nalloc,7,512,0x10\n", 2);
+}
+
+/* The first line is known by its word, so that what is wrong in it is told. */
+static void test_first_lines(void **state)
+{
+	(void)state;
+	refused("alloc,-7,5\n", 1);
+	refused("alloc,,5\n", 1);
+	refused("alloc,18446744073709551616,5\n", 1);
+	refused("{\"action\":\"alloc\",\"id\":1,\"size\":5,\"time_us\":NaN}\n", 1);
+	refused("{ \"action\":\"alloc\",\"id\":99999999999999999999999,\"size\":5}\n", 1);
+}
+
 static void test_csv(void **state)
 {
 	struct frag_trace *t =
@@ -415,6 +441,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_csv),
+		cmocka_unit_test(test_csv_quotes),
+		cmocka_unit_test(test_first_lines),
 		cmocka_unit_test(test_csv_stacks),
 		cmocka_unit_test(test_csv_pools),
 		cmocka_unit_test(test_before_the_log),
