@@ -15,12 +15,14 @@ const struct frag_arg frag_record_cuda_rows[] = {
 		  "interposed), "
 		  "or auto: cupti, and preload where that is missing or taken" },
 	{ FRAG_ARG_FLAG, "stacks", FRAG_ARG_AT(struct frag_record_options, stacks),
-	  .help = "also keep the host stack of each allocation: larger and slower" },
+	  .help = "also keep the host stack of each allocation, lines of Python included: larger "
+		  "and slower" },
 	{ FRAG_ARG_FLAG, "torch", FRAG_ARG_AT(struct frag_record_options, torch),
 	  .help = "use PyTorch's own recorder: requests, not segments; PROGRAM is python or a "
 		  ".py" },
 	{ FRAG_ARG_FLAG, "no-pool", FRAG_ARG_AT(struct frag_record_options, no_pool),
-	  .help = "make PyTorch, JAX and TensorFlow ask the driver for every request (slower)" },
+	  .help = "make PyTorch, JAX and TensorFlow ask the driver for every request (slower); "
+		  "what cuBLAS and its like take for themselves is left out" },
 	{ 0 },
 };
 

@@ -111,6 +111,7 @@ static int take_frame(struct frag_log_stacks *s, char *text, uint64_t line, stru
 	char *field[4] = { text }, name[1024];
 	struct frame *f;
 	uint64_t address;
+	uint64_t number;
 	int n;
 
 	for (size_t i = 1; i < 4; i++) {
@@ -126,12 +127,13 @@ static int take_frame(struct frag_log_stacks *s, char *text, uint64_t line, stru
 		return 0; /* of a library that was unloaded, perhaps: the first one holds */
 	FRAG_TRY(FRAG_GROW(s->frames, s->frames_count, s->frames_cap, "frames", err));
 	f = &s->frames[s->frames_count];
-	f->line = *field[3] == ':' ? (uint32_t)strtoul(field[3] + 1, NULL, 10) : 0;
+	number = strtoull(field[3] + (*field[3] == ':'), NULL, *field[3] == ':' ? 10 : 16);
+	f->line = *field[3] == ':' && number <= INT32_MAX ? (uint32_t)number : 0;
 	if (*field[3] == ':')
 		n = snprintf(name, sizeof(name), "%.900s", field[1]);
 	else
 		n = snprintf(name, sizeof(name), "%.900s+0x%llx", field[1],
-			     strtoull(field[3], NULL, 16));
+			     (unsigned long long)number);
 	f->passed = is_passed(field[2]);
 	FRAG_TRY(frag_strings_intern(s->strings, name, (size_t)n, &f->name, err));
 	FRAG_TRY(frag_strings_intern(s->strings, field[2], strlen(field[2]), &f->file, err));

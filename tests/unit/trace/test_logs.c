@@ -129,18 +129,22 @@ static void test_csv(void **state)
 /* As the recorder writes them: what an address is called may come later, or never. */
 static void test_csv_stacks(void **state)
 {
-	struct frag_trace *t = good("action,id,size,stream,time_us,device,call,stack\n"
-				    "#stack 1 0x10 0x20 0x30\nalloc,7,64,0,5,0,cuMemAlloc_v2,1\n"
-				    "#stack 2 0x10 0x40\nalloc,8,64,0,6,0,cuMemAlloc_v2,2\n"
-				    "alloc,9,64,0,6,0,cuMemAlloc_v2,3\nalloc,10,64,0,6,0,x,1\n"
-				    "#frame 0x10\tcuMemAlloc_v2\t/x/libcuda.so.1\t0x1\n"
-				    "#frame 0x20\tmain\t/x/prog\t0x2f\n# mine\n",
-				    "csv without beginning");
+	struct frag_trace *t =
+		good("action,id,size,stream,time_us,device,call,stack\n"
+		     "#stack 1 0x10 0x20 0x30\nalloc,7,64,0,5,0,cuMemAlloc_v2,1\n"
+		     "#stack 2 0x10 0x40\nalloc,8,64,0,6,0,cuMemAlloc_v2,2\n"
+		     "alloc,9,64,0,6,0,cuMemAlloc_v2,3\nalloc,10,64,0,6,0,x,1\n"
+		     "#frame 0x10\tcuMemAlloc_v2\t/x/libcuda.so.1\t0x1\n"
+		     "#frame 0x20\tmain\t/x/prog\t0x2f\n# mine\n\n\n"
+		     "#stack 3 0x10 0x8000000000000001 0x8000000000000002\n"
+		     "#frame 0x8000000000000001\tModel.step\t/x/train.py\t:12\n"
+		     "#frame 0x8000000000000002\t\t/x/train.py\t:-9\n#apart 5 libx.so\n",
+		     "csv without beginning");
 	const struct frag_stacks *s = &t->stacks;
 	const struct frag_event *e = t->devs[0].events;
 
 	(void)state;
-	assert_int_equal(s->count, 3);
+	assert_int_equal(s->count, 4);
 	assert_int_equal(e[0].stack, 1);
 	assert_int_equal(e[1].stack, 2);
 	assert_int_equal(e[2].stack, 0); /* a number that nothing told of */
@@ -149,6 +153,10 @@ static void test_csv_stacks(void **state)
 	assert_string_equal(frag_trace_string(t, s->frames[s->index[0]].name), "main+0x2f");
 	assert_string_equal(frag_trace_string(t, s->frames[s->index[0]].file), "/x/prog");
 	assert_string_equal(frag_trace_string(t, s->frames[s->index[1]].name), "0x30");
+	assert_string_equal(frag_trace_string(t, s->frames[s->index[s->first[3]]].name), "Model."
+											 "step");
+	assert_int_equal(s->frames[s->index[s->first[3]]].line, 12);
+	assert_int_equal(s->frames[s->index[s->first[3] + 1]].line, 0);
 	frag_trace_destroy(t);
 	refused("action,id,size\n#stack 2 0x10\n", 2);
 	refused("action,id,size\n#stack 1 0x10 nonsense\n", 2);
