@@ -2,7 +2,9 @@
 /* The shared page of a process, see live_page.h. */
 #include "live_page.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -76,6 +78,15 @@ void frag_live_page_remove(struct frag_live_page *page)
 		return;
 	name_of(page->pid, name, sizeof(name));
 	shm_unlink(name);
+}
+
+void frag_live_page_forget(uint64_t pid)
+{
+	char name[40];
+
+	name_of(pid, name, sizeof(name));
+	if (pid && pid <= INT32_MAX && kill((pid_t)pid, 0) && errno == ESRCH)
+		shm_unlink(name);
 }
 
 static bool read_sequence(int fd, uint64_t *out)

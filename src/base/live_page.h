@@ -43,6 +43,9 @@ void frag_live_page_write(struct frag_live_page *page, const struct frag_live_de
  * allowed. In a forked child call nothing: the page is its parent's. */
 void frag_live_page_remove(struct frag_live_page *page);
 
+/* Of a process that is gone, and was killed before it could. */
+void frag_live_page_forget(uint64_t pid);
+
 /* A copy of the page of another process. False: there is none, or nobody writes it any more. */
 bool frag_live_page_read(uint64_t pid, struct frag_live_page *out);
 

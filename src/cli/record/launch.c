@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/live_page.h"
 #include "cli/settle.h"
 #include "trace/merge.h"
 
@@ -150,6 +151,26 @@ static int read_all(const struct frag_cli *cli, const char *folder, struct diren
 		FRAG_TRY(rc);
 	}
 	return 0;
+}
+
+bool frag_record_forget(const char *folder)
+{
+	struct dirent **names = NULL;
+	int count = scandir(folder, &names, is_csv, NULL);
+	bool any = false;
+
+	for (int i = 0; i < count; i++) {
+		const char *pid = strchr(names[i]->d_name, '.');
+		char *path = frag_path_join(folder, names[i]->d_name);
+
+		if (pid)
+			frag_live_page_forget(strtoull(pid + 1, NULL, 10));
+		any |= path && !is_empty(path);
+		frag_host_free(path);
+		free(names[i]);
+	}
+	free(names);
+	return any;
 }
 
 int frag_record_gather(const struct frag_cli *cli, const char *folder, bool pickles,

@@ -54,6 +54,8 @@ void frag_record_folder_remove(const char *folder);
 int frag_record_gather(const struct frag_cli *cli, const char *folder, bool pickles,
 		       struct frag_trace **out, struct frag_err *err);
 
+/* Takes away the shared pages of recorded processes that were killed. Is there a NAME.PID.csv with events? */
+bool frag_record_forget(const char *folder);
 /* Says what libraries took for themselves, if a file of the folder tells of that. */
 void frag_record_note_apart(const struct frag_cli *cli, const char *folder);
 

@@ -122,7 +122,10 @@ static int run(const struct frag_cli *cli, const struct frag_record_options *o, 
 	}
 	if (rc == FRAG_EINPUT && *status)
 		frag_err_prefix(err, "the program ended with status %d", *status);
-	frag_record_folder_remove(j.folder);
+	if (frag_record_forget(j.folder) && rc) /* nobody asks for hours of work again */
+		frag_cli_note(cli, "what was recorded is left in '%s'", j.folder);
+	else
+		frag_record_folder_remove(j.folder);
 	frag_host_free(j.library);
 	frag_nogpu_home_release(&home);
 	return rc;

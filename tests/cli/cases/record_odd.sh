@@ -15,6 +15,12 @@ library=$(echo "$PWD"/cache/cufrag/nogpu-*/libcufrag_record.so)
 (LD_PRELOAD=$library CUFRAG_RECORD_BY=preload CUFRAG_RECORD_CUDA=own ./odd _exit)
 "$CUFRAG" info own.*.csv | grep '  events'
 grep -c . own.*.csv
+# its shared page is taken away for it; a file that cannot be read stays
+"$CUFRAG" record --by preload -o odd.cft -- ./odd late > out.txt 2>&1
+ls "/dev/shm/cufrag-$(head -n 1 out.txt)" 2> /dev/null
+TMPDIR=$PWD/tmp "$CUFRAG" record --by preload -o odd.cft -- ./odd garbage > out.txt 2>&1
+sed -E "s|'/[^']*/cuda|'FOLDER/cuda|; s|'/[^']*/cufrag-record[^']*'|FOLDER|; s/[0-9]+.csv/PID.csv/; s/line [0-9]+/line N/" out.txt
+ls tmp | sed 's/-[A-Za-z0-9]*$/-X/'; rm -r tmp/*
 # AddressSanitizer wants to be the first library, and is told that it need not
 if "$cc" -w -std=gnu17 -fsanitize=address -o asan "$ROOT/tests/cli/data/odd_cuda.c" -ldl 2> /dev/null; then
 	ASAN_OPTIONS=detect_leaks=0 "$CUFRAG" record --by preload -o asan.cft -- ./asan plain

@@ -38,6 +38,26 @@ int main(int argc, char **argv)
 		execl(argv[0], argv[0], "plain", (char *)NULL);
 	if (!strcmp(what, "child"))
 		wait(NULL);
+	if (!strcmp(what, "late")) { /* when it has a shared page */
+		char page[64];
+
+		printf("%d\n", (int)getpid());
+		fflush(stdout);
+		snprintf(page, sizeof(page), "/dev/shm/cufrag-%d", (int)getpid());
+		for (int i = 0; i < 100 && access(page, F_OK); i++)
+			usleep(100000);
+		raise(SIGKILL);
+	}
+	if (!strcmp(what, "garbage")) { /* in a file of the recording */
+		char path[4200];
+
+		snprintf(path, sizeof(path), "%s.%d.csv", getenv("CUFRAG_RECORD_CUDA"),
+			 (int)getpid());
+		f = fopen(path, "a");
+		fprintf(f, "alloc,x\n");
+		fclose(f);
+		_exit(0);
+	}
 	if (!strcmp(what, "kill"))
 		raise(SIGKILL);
 	if (!strcmp(what, "abort"))
