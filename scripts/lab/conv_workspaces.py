@@ -4,12 +4,14 @@
 
     conv_workspaces.py shapes > shapes.csv                      # no card: the convolutions of common nets
     conv_workspaces.py measure shapes.csv OUT.csv [SECONDS]     # on a card: their workspaces, most wanted first
+    conv_workspaces.py spread SEED COUNT > spread.csv           # no card: shapes of no net, as measure takes them, too
     conv_workspaces.py merge OLD.csv NEW.csv > TABLE.csv
 
 shapes needs torchvision and timm; a line is c,k,h,w,r,s,stride,pad,dilation,groups. measure stops after SECONDS (95) with
 what it has; what cannot run is left out. A line of the table: op,type,layout,c,k,r,s,stride,pad,dilation,groups,n,h,w,bytes.
 """
 import csv
+import random
 import sys
 import time
 
@@ -68,56 +70,80 @@ def shapes():
         print(*row, sep=",")
 
 
+def spread(seed, count):
+    """Shapes of no net in particular, to see what lies between those of the table: type,layout,n and a line of shapes."""
+    rng = random.Random(seed)
+    for _ in range(count):
+        c, k = (rng.choice([16, 24, 32, 40, 48, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320, 384, 480, 512, 640, 768, 960, 1024, 1280, 2048])
+                for _ in "ck")
+        r = rng.choice([1, 1, 3, 3, 3, 3, 5, 7])
+        kind = rng.random()
+        groups = c if kind < 0.25 else rng.choice([2, 4, 8, 32]) if kind < 0.3 else 1
+        if groups > 1:
+            c = k = c // 32 * 32 if groups < c else c
+            groups = max(1, min(groups, c))
+        side, stride = rng.choice([7, 8, 10, 14, 16, 20, 28, 32, 40, 48, 56, 64, 80, 96, 112, 128]), rng.choice([1, 1, 1, 2])
+        n = rng.choice([2, 4, 8, 12, 16, 24, 32, 48, 64])
+        name, layout = rng.choice([("fp32", "nchw"), ("fp32", "nchw"), ("bf16", "nchw"), ("bf16", "nhwc"), ("fp32", "nhwc")])
+        if n * side * side * max(c, k) < 1 << 27 and c:
+            print(name, layout, n, c, k, side, side, r, r, stride, r // 2, 1, groups, sep=",")
+
+
+def plan_of(path):
+    """Lines of `shapes` in several sizes and types, most wanted first: what is interpolated needs the ends and the middle."""
+    with open(path) as f:
+        rows = [line for line in csv.reader(f) if line]
+    if rows and not rows[0][0].isdigit():
+        return [(row[0], row[1], *(int(v) for v in row[2:])) for row in rows]
+    rows = [tuple(int(v) for v in row) for row in rows]
+    return [(t, layout, n, *row) for n in (32, 8, 128, 64, 16)
+            for t, layout in (("fp32", "nchw"), ("bf16", "nchw"), ("bf16", "nhwc"), ("fp32", "nhwc")) for row in rows]
+
+
 def measure(shapes_path, out_path, seconds):
     import torch
     end = time.monotonic() + seconds
-    with open(shapes_path) as f:
-        rows = [tuple(int(v) for v in line) for line in csv.reader(f)]
-    types = {"fp32": torch.float32, "bf16": torch.bfloat16}
-    # most wanted first: what is interpolated between these needs the ends and the middle
-    plan = [(t, layout, n) for n in (32, 8, 128, 64, 16) for t, layout in (("fp32", "nchw"), ("bf16", "nchw"), ("bf16", "nhwc"), ("fp32", "nhwc"))]
+    types = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
     device, done, failed = "cuda", 0, 0
     with open(out_path, "w") as out:
         print(HEAD, file=out)
-        for name, layout, n in plan:
-            for c, k, h, w, r, s, stride, pad, dilation, groups in rows:
-                if time.monotonic() > end:
-                    print("stopped before %s %s of %d images" % (name, layout, n), file=sys.stderr)
-                    print("%d measured, %d could not run" % (done, failed), file=sys.stderr)
-                    return
-                if n * h * w * max(c, k) * 4 > 8 << 30:
-                    continue
-                form = torch.channels_last if layout == "nhwc" else torch.contiguous_format
-                pads = [pad if r > 1 or h > 1 else 0, pad]
-                strides = [stride if h > 1 else 1, stride]
-                dilations = [dilation if h > 1 else 1, dilation]
-                try:
-                    x = torch.empty(n, c, h, w, device=device, dtype=types[name], memory_format=form)
-                    f = torch.empty(k, c // groups, r, s, device=device, dtype=types[name], memory_format=form)
-                    args = [None, strides, pads, dilations, False, [0, 0], groups]
-                    y = torch.ops.aten.convolution(x, f, *args)
-                    g = torch.empty_like(y)
-                    ops = [("forward", lambda: [torch.ops.aten.convolution(x, f, *args)])]
-                    if c > 4:  # pictures need no gradient
-                        ops.append(("data", lambda: torch.ops.aten.convolution_backward(g, x, f, *args, [True, False, False])))
-                    ops.append(("filter", lambda: torch.ops.aten.convolution_backward(g, x, f, *args, [False, True, False])))
-                    del y
-                    for op, run in ops:
-                        if op != "forward":
-                            run()  # the plan is made
-                        torch.cuda.reset_peak_memory_stats()
-                        before = torch.cuda.memory_stats()["requested_bytes.all.current"]
-                        kept = run()
-                        peak = torch.cuda.memory_stats()["requested_bytes.all.peak"]
-                        size = sum(t.numel() * t.element_size() for t in kept if t is not None)
-                        del kept
-                        print(op, name, layout, c, k, r, s, stride, pad, dilation, groups, n, h, w, peak - before - size,
-                              sep=",", file=out)
-                        done += 1
-                except RuntimeError as error:
-                    failed += 1
-                    print("%s %s %s: %s" % (name, layout, (n, c, k, h, w), str(error).splitlines()[0]), file=sys.stderr)
-                x = f = y = g = None
+        for name, layout, n, c, k, h, w, r, s, stride, pad, dilation, groups in plan_of(shapes_path):
+            if time.monotonic() > end:
+                print("stopped before %s %s of %d images" % (name, layout, n), file=sys.stderr)
+                break
+            if n * h * w * max(c, k) * 4 > 8 << 30:
+                continue
+            form = torch.channels_last if layout == "nhwc" else torch.contiguous_format
+            pads = [pad if r > 1 or h > 1 else 0, pad]
+            strides = [stride if h > 1 else 1, stride]
+            dilations = [dilation if h > 1 else 1, dilation]
+            try:
+                x = torch.empty(n, c, h, w, device=device, dtype=types[name], memory_format=form)
+                f = torch.empty(k, c // groups, r, s, device=device, dtype=types[name], memory_format=form)
+                args = [None, strides, pads, dilations, False, [0, 0], groups]
+                y = torch.ops.aten.convolution(x, f, *args)
+                g = torch.empty_like(y)
+                ops = [("forward", lambda: [torch.ops.aten.convolution(x, f, *args)])]
+                if c > 4:  # pictures need no gradient
+                    ops.append(("data", lambda: torch.ops.aten.convolution_backward(g, x, f, *args, [True, False, False])))
+                ops.append(("filter", lambda: torch.ops.aten.convolution_backward(g, x, f, *args, [False, True, False])))
+                del y
+                for op, run in ops:
+                    if op != "forward":
+                        run()  # the plan is made
+                    torch.cuda.reset_peak_memory_stats()
+                    before = torch.cuda.memory_stats()["requested_bytes.all.current"]
+                    kept = run()
+                    peak = torch.cuda.memory_stats()["requested_bytes.all.peak"]
+                    size = sum(t.numel() * t.element_size() for t in kept if t is not None)
+                    del kept
+                    print(op, name, layout, c, k, r, s, stride, pad, dilation, groups, n, h, w, peak - before - size,
+                          sep=",", file=out)
+                    done += 1
+            except RuntimeError as error:
+                failed += 1
+                print("%s %s %s: %s" % (name, layout, (n, c, k, h, w), str(error).splitlines()[0]), file=sys.stderr)
+            x = f = y = g = None
             out.flush()
     print("%d measured, %d could not run, %.0f s left" % (done, failed, end - time.monotonic()), file=sys.stderr)
 
@@ -140,6 +166,8 @@ def merge(paths):
 if __name__ == "__main__":
     if sys.argv[1] == "shapes":
         shapes()
+    elif sys.argv[1] == "spread":
+        spread(int(sys.argv[2]), int(sys.argv[3]))
     elif sys.argv[1] == "measure":
         measure(sys.argv[2], sys.argv[3], float(sys.argv[4]) if len(sys.argv) > 4 else 95)
     else:

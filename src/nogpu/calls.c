@@ -85,6 +85,8 @@ static const struct behaviour behaviours[] = {
 	{ "cudnn*Find*", false },
 	{ "cudnn*Create*", false },
 	{ "cudnn*", true },
+	{ "cusparseLt*", false },
+	{ "cusparseCreateIdentityPermutation", true },
 	{ "cusparse*Create*", false },
 	{ "cusparse*Get*", false },
 	{ "cusparse*ufferSize*", false },

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the program can ask about the card: attributes, properties, versions, NVML.
+ * What the program can ask about the card: attributes, properties, versions.
  *
  * CUFRAG_NOGPU describes it: name, total, context, count, cc, sms, l2, bus, clock, ptx.
  * What is left out is that of an H200. Figures by compute capability: CUDA
@@ -385,48 +385,4 @@ NOGPU_ENTRY(int, cuGetErrorString, (int code, const char **out))
 {
 	*out = frag_nogpu_cudaGetErrorString(code);
 	return NOGPU_OK;
-}
-
-/* ---- NVML: the cards exist, nobody else is on them ------------------------------------- */
-
-/* Handles are 1 + ordinal. */
-#define NVML_NOT_SUPPORTED 3
-
-NOGPU_ENTRY(int, nvmlDeviceGetCount_v2, (unsigned *count))
-{
-	*count = (unsigned)frag_nogpu_card()->count;
-	return NOGPU_OK;
-}
-NOGPU_ENTRY(int, nvmlDeviceGetHandleByIndex_v2, (unsigned index, void **handle))
-{
-	*handle = (void *)(uintptr_t)(index + 1);
-	return NOGPU_OK;
-}
-NOGPU_ENTRY(int, nvmlDeviceGetHandleByPciBusId_v2, (const char *bus, void **handle))
-{
-	unsigned number = 1;
-
-	sscanf(bus, "%*x:%x", &number);
-	*handle = (void *)(uintptr_t)number;
-	return NOGPU_OK;
-}
-NOGPU_ENTRY(int, nvmlDeviceGetComputeRunningProcesses, (void *handle, unsigned *count, void *out))
-{
-	(void)handle, (void)out;
-	*count = 0;
-	return NOGPU_OK;
-}
-NOGPU_ENTRY(int, nvmlDeviceGetComputeRunningProcesses_v3,
-	    (void *handle, unsigned *count, void *out))
-{
-	return frag_nogpu_nvmlDeviceGetComputeRunningProcesses(handle, count, out);
-}
-NOGPU_ENTRY(int, nvmlDeviceGetNvLinkRemoteDeviceType, (void *handle, unsigned link, unsigned *type))
-{
-	(void)handle, (void)link, (void)type;
-	return NVML_NOT_SUPPORTED;
-}
-NOGPU_ENTRY(const char *, nvmlErrorString, (int code))
-{
-	return code ? "not supported by the pretended card of cufrag" : "success";
 }

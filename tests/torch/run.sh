@@ -11,7 +11,7 @@ if [ "${1:-}" = --fetch ]; then
 	shift
 	if [ ! -x "$env/bin/python" ]; then
 		python3 -m venv "$env.new" && "$env.new/bin/pip" install -q --no-deps torch &&
-			"$env.new/bin/pip" install -q filelock typing-extensions sympy networkx jinja2 fsspec numpy setuptools &&
+			"$env.new/bin/pip" install -q filelock typing-extensions sympy networkx jinja2 fsspec numpy setuptools triton &&
 			rm -rf "$env" && mv "$env.new" "$env" || { echo "cannot fetch PyTorch"; exit 1; }
 	fi
 fi
@@ -55,6 +55,20 @@ test_small_values_are_computed() {
 
 test_captures_use_private_pools() {
 	record -o run.cft -- "$python" "$root/tests/torch/train.py" graph && verified run.cft
+}
+
+test_other_libraries_of_cuda() {
+	record -o run.cft -- "$python" "$root/tests/torch/train.py" libraries || return
+	grep -qx 'sparse (300, 300) (300, 300)' log && grep -qx 'profiled True' log && grep -qx 'nvml 1 True True' log &&
+		grep -qx 'refused RuntimeError' log && verified run.cft || { cat log; return 1; }
+}
+
+# kernels of Inductor are compiled on the host and launched for nothing; "reduce-overhead" captures them
+test_compiled_programs() {
+	"$python" -c 'import triton' 2> /dev/null || { echo 'no triton'; return 0; }
+	record -o run.cft -- "$python" "$root/tests/torch/train.py" compiled && verified run.cft &&
+		record -o graphs.cft -- "$python" "$root/tests/torch/train.py" compiled reduce-overhead && verified graphs.cft &&
+		"$cufrag" info graphs.cft | grep -q 'private pools'
 }
 
 test_one_rank_of_eight() {

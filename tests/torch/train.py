@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Small programs for tests/torch/run.sh: train.py WHAT [BATCH]"""
+import importlib.util
 import os
 import sys
 
-import torch
+if importlib.util.find_spec("torch"):  # as many libraries do before they load it
+    import torch
 import torch.nn as nn
 
 
@@ -116,6 +118,40 @@ def ddp():
     train(nn.parallel.DistributedDataParallel(encoder()), 4)
     print("rank %d of %d done" % (dist.get_rank(), dist.get_world_size()))
     dist.destroy_process_group()
+
+
+def libraries():
+    """What others ask before torch is there, and the libraries that work beside cuBLAS and cuDNN."""
+    import ctypes
+    a = torch.randn(300, 300, device="cuda")
+    s = a @ a.T + torch.eye(300, device="cuda")
+    for f in (torch.linalg.svdvals, torch.linalg.cholesky, torch.linalg.inv, torch.linalg.eigvalsh, torch.linalg.eigvals, torch.linalg.qr,
+              torch.linalg.pinv, torch.linalg.slogdet):
+        f(s), f(s[:5, :5].contiguous())
+    torch.fft.irfft2(torch.fft.rfft2(a))
+    i = torch.randint(0, 300, (2, 900), device="cuda")
+    m = torch.sparse_coo_tensor(i, torch.randn(900, device="cuda"), (300, 300))
+    print("sparse", tuple((m.coalesce().to_sparse_csr() @ a).shape), tuple(torch.sparse.mm(m, m).shape))
+    torch.sparse.sampled_addmm(m.to_sparse_csr(), a, a)
+    nn.LSTM(64, 64, 2, device="cuda")(torch.randn(10, 4, 64, device="cuda"))[0].sum().backward()
+    torch.nested.nested_tensor([a[:3], a[:5]]).to_padded_tensor(0.0)
+    with torch.profiler.profile() as p:
+        torch.mm(a, a)
+    print("profiled", any("aten::mm" in e.key for e in p.key_averages()))
+    nvml, count, memory = ctypes.CDLL("libnvidia-ml.so.1"), ctypes.c_uint(), (ctypes.c_ulonglong * 3)()
+    nvml.nvmlDeviceGetCount_v2(ctypes.byref(count))
+    nvml.nvmlDeviceGetMemoryInfo(ctypes.c_void_p(1), memory)
+    print("nvml", count.value, memory[0] == torch.cuda.get_device_properties(0).total_memory, memory[1] == torch.cuda.mem_get_info()[0])
+    try:
+        torch._cslt_compress(torch.zeros(64, 64, dtype=torch.half, device="cuda"))
+    except RuntimeError as error:
+        print("refused", type(error).__name__)
+
+
+def compiled():
+    model = torch.compile(nn.Sequential(nn.Linear(256, 512), nn.GELU(), nn.LayerNorm(512), nn.Linear(512, 256)).cuda(),
+                          mode=sys.argv[2] if len(sys.argv) > 2 else None)
+    train(model, 8, width=256)
 
 
 def batch():

@@ -21,15 +21,40 @@ struct sink {
 	json_t *array;
 };
 
+/* Multiprocessors and compute capability, as a program sees them; chip: NULL = no CUDA card. */
+static void add_chip(struct frag_table *t, const struct frag_gpu_chip *chip)
+{
+	if (chip) {
+		frag_table_cell(t, "%d", chip->multiprocessors);
+		frag_table_cell(t, "%d.%d", chip->major, chip->minor);
+	} else {
+		frag_table_cell(t, "-");
+		frag_table_cell(t, "-");
+	}
+}
+
+static void put_chip(json_t *row, const struct frag_gpu_chip *chip)
+{
+	char text[32];
+
+	if (!row || !chip)
+		return;
+	snprintf(text, sizeof(text), "%d.%d", chip->major, chip->minor);
+	json_object_set_new(row, "multiprocessors", json_integer(chip->multiprocessors));
+	json_object_set_new(row, "compute_capability", json_string(text));
+}
+
 static void add_gpus(struct sink *s)
 {
-	static const char *const names[] = { "name",	"card",		"memory",
-					     "context", "driver calls", "source" };
+	static const char *const names[] = { "name", "card",	   "memory",	   "context",
+					     "SMs",  "capability", "driver calls", "source" };
 	const struct frag_gpu *gpus;
 	char total[32], context[32];
+	json_t *row;
 	size_t n;
 
-	frag_list_heads(&s->table, FRAG_ARRAY_LEN(names), 1u << 2 | 1u << 3, names);
+	frag_list_heads(&s->table, FRAG_ARRAY_LEN(names), 1u << 2 | 1u << 3 | 1u << 4 | 1u << 5,
+			names);
 	gpus = frag_gpu_list(&n);
 	for (size_t i = 0; i < n; i++) {
 		const struct frag_gpu *g = &gpus[i];
@@ -40,16 +65,17 @@ static void add_gpus(struct sink *s)
 				frag_format_bytes(g->total_bytes, total, sizeof(total)));
 		frag_table_cell(&s->table, "%s",
 				frag_format_bytes(g->context_bytes, context, sizeof(context)));
+		add_chip(&s->table, frag_gpu_chip_find(g->name));
 		frag_table_cell(&s->table, "%s%s",
 				strcmp(g->profile, g->name) ? "as on " : "measured",
 				strcmp(g->profile, g->name) ? g->profile : "");
 		frag_table_cell(&s->table, "%s", g->source);
-		json_array_append_new(s->array,
-				      json_pack("{s:s, s:s, s:I, s:I, s:s, s:s}", "name", g->name,
-						"label", g->label, "total_bytes",
-						(json_int_t)g->total_bytes, "context_bytes",
-						(json_int_t)g->context_bytes, "cost_profile",
-						g->profile, "source", g->source));
+		row = json_pack("{s:s, s:s, s:I, s:I, s:s, s:s}", "name", g->name, "label",
+				g->label, "total_bytes", (json_int_t)g->total_bytes,
+				"context_bytes", (json_int_t)g->context_bytes, "cost_profile",
+				g->profile, "source", g->source);
+		put_chip(row, frag_gpu_chip_find(g->name));
+		json_array_append_new(s->array, row);
 	}
 }
 

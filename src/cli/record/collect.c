@@ -85,8 +85,8 @@ static int list(struct parts *p, const char *folder, struct frag_err *err)
 		return rc;
 	if (!p->count)
 		return frag_fail(err, FRAG_EINPUT,
-				 "nothing was recorded: no Python process of the program used CUDA "
-				 "through torch until its end");
+				 "nothing was recorded: no Python process of the program took "
+				 "memory of a card through torch and ran to its end");
 	qsort(p->list, p->count, sizeof(*p->list), by_rank);
 	return 0;
 }

@@ -52,10 +52,12 @@ class Card:
         if "libcudnn.so.8" in names:  # PyTorch compares the version with that of its own
             os.environ.setdefault("CUFRAG_NOGPU_CUDNN", "8907")
         # in this order: what is loaded is found by its name from then on, before any search path
-        ctypes.CDLL(self.core, mode=ctypes.RTLD_GLOBAL)
-        for name in names:
-            ctypes.CDLL(os.path.join(self.folder, name), mode=ctypes.RTLD_LOCAL)
-        os.environ.setdefault("TRITON_LIBCUDA_PATH", self.folder)
+        for path in [self.core] + [os.path.join(self.folder, name) for name in names]:
+            ctypes.CDLL(path, mode=ctypes.RTLD_LOCAL)
+        os.environ["TRITON_LIBCUDA_PATH"] = self.folder
+        # what a compiler keeps for a real card (timings above all) is not mixed with what this one says
+        os.environ["TRITON_CACHE_DIR"] = os.path.join(self.folder, "triton")
+        os.environ["TORCHINDUCTOR_CACHE_DIR"] = os.path.join(self.folder, "inductor")
         os.environ["LD_LIBRARY_PATH"] = os.pathsep.join(
             [self.folder] + [p for p in os.environ.get("LD_LIBRARY_PATH", "").split(os.pathsep) if p and p != self.folder])
 
@@ -122,7 +124,7 @@ class Card:
 
     def start_values(self, path, mode):
         import threading
-        lib = ctypes.CDLL(path, mode=ctypes.RTLD_GLOBAL)
+        lib = ctypes.CDLL(path, mode=ctypes.RTLD_LOCAL)  # global, it would bring torch's own C++ library before that of others
         self.values = lib
         callback = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_char_p, ctypes.c_int, ctypes.POINTER(ctypes.c_double))
         self.callback = callback(self.steer)

@@ -85,9 +85,17 @@ class Recorder:
             out.update(self.card.notes())
         return out
 
+    def asked(self):
+        """Was any memory asked for? Helpers of the program (workers of Inductor) only look at the card."""
+        cuda = self.torch.cuda
+        try:
+            return any(cuda.memory_stats(d).get("allocation.all.allocated", 1) for d in range(cuda.device_count()))
+        except Exception:  # then its history says
+            return True
+
     def finish(self):
-        if os.getpid() != self.pid or not self.started:
-            return  # a child that the program forked, or one that did not use CUDA
+        if os.getpid() != self.pid or not self.started or not self.asked():
+            return  # a child that the program forked, or one that took no memory of a card
         stem = os.path.join(self.folder, str(self.pid))
         try:
             notes = self.notes()

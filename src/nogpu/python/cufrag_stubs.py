@@ -268,13 +268,33 @@ def library(soname, functions, target, core):
                (0x6ffffff0, place["ver"]), (0x6ffffffc, place["verdef"]), (0x6ffffffd, 1 + len(versions)), (0, 0)]
     for i, entry in enumerate(entries):
         struct.pack_into("<QQ", out, place["dynamic"] + 16 * i, *entry)
-    struct.pack_into("<16sHHIQQQIHHHHHH", out, 0, b"\x7fELF\x02\x01\x01", 3, 62, 1, 0, 64, 0, 0, 64, 56, 4, 64, 0, 0)
     rest = len(out) - place["dynamic"]
     headers = [(1, 5, 0, end_of_code, 4096), (1, 6, place["dynamic"], rest, 4096), (2, 6, place["dynamic"], 16 * len(entries), 8),
                (0x6474e551, 6, 0, 0, 16)]
     for i, (kind, flags, where, size, to) in enumerate(headers):
         struct.pack_into("<IIQQQQQQ", out, 64 + 56 * i, kind, flags, where, where, where, size, size, to)
-    return bytes(out)
+    count, sections = section_table(place, len(symbols), len(strings.data), code_bytes, len(verdef), 1 + len(versions), len(out))
+    struct.pack_into("<16sHHIQQQIHHHHHH", out, 0, b"\x7fELF\x02\x01\x01", 3, 62, 1, 0, 64, align(len(out), 8), 0, 64, 56, 4, 64,
+                     count, count - 1)
+    return bytes(out).ljust(align(len(out), 8), b"\0") + sections
+
+
+def section_table(place, symbols, strings, code, verdef, versions, end):
+    """What a linker reads, not the loader: Triton and C++ extensions link against these libraries. `end`: where it goes.
+
+    Code is section 1, as the symbols say. The last section has the names of all.
+    """
+    rows = [(".text", 1, 6, "code", code, 0, 0, 16, 0), (".dynsym", 11, 2, "sym", 24 * symbols, 3, 1, 8, 24),
+            (".dynstr", 3, 2, "str", strings, 0, 0, 1, 0), (".hash", 5, 2, "hash", 8 + 8 * symbols, 2, 0, 8, 4),
+            (".gnu.version", 0x6fffffff, 2, "ver", 2 * symbols, 2, 0, 2, 2),
+            (".gnu.version_d", 0x6ffffffd, 2, "verdef", verdef, 3, versions, 8, 0), (".dynamic", 6, 3, "dynamic", 256, 3, 0, 8, 16)]
+    names = Strings()
+    head = bytearray(64)
+    for name, kind, flags, where, size, link, more, to, entry in rows:
+        head += struct.pack("<IIQQQQIIQQ", names.add(name), kind, flags, place[where], place[where], size, link, more, to, entry)
+    at = align(end, 8) + len(head) + 64
+    head += struct.pack("<IIQQQQIIQQ", names.add(".shstrtab"), 3, 0, 0, at, len(names.data), 0, 0, 1, 0)
+    return len(rows) + 2, bytes(head) + bytes(names.data)
 
 
 def major_of(table):

@@ -40,6 +40,7 @@ constexpr int64_t SMALL = 64 << 10;	/* computed up to this, */
 constexpr int64_t SMALL_INTEGERS = 32 << 20; /* integers and booleans up to this: indices decide about shapes; */
 constexpr int64_t READ = 4 << 20;	/* read up to this, if what comes out is small */
 constexpr int64_t INDICES = 64 << 20;	/* invented indices up to this */
+constexpr int DEEP = 6;		/* operators inside of operators are computed down to this */
 
 enum class Values { rules, zeros, random };
 using Steer = int (*)(const char *what, int invented, double *value);
@@ -64,6 +65,8 @@ struct Info {
 	bool rule = false;   /* gives indices: invented, where values are */
 	bool over = false;   /* does not read what it writes */
 	bool seeded = false; /* draws random numbers */
+	bool pointwise = false;
+	bool report = false; /* reads what a solver reports: success */
 	bool dead = false;   /* the CPU cannot do it */
 	int flops = 0;	     /* how to count them: 1 product, 2 convolution, 3 attention */
 };
@@ -103,12 +106,14 @@ Info describe(const c10::OperatorHandle &op)
 	f.scalar = one_of(name, { "aten::_local_scalar_dense", "aten::equal" });
 	f.skip = (view && !f.mutates) || begins(name, { "aten::set_", "aten::resize_", "aten::record_stream", "aten::is_pinned",
 							"aten::_pin_memory", "c10d", "fsdp", "aten::_has_same_storage" });
-	f.shape = one_of(name, { "aten::nonzero", "aten::_unique2", "aten::unique_dim", "aten::unique_consecutive" });
+	f.shape = one_of(name, { "aten::nonzero", "aten::_unique2", "aten::unique_dim", "aten::unique_consecutive", "aten::_coalesce" });
 	f.rule = one_of(name, { "aten::topk", "aten::argmax", "aten::argmin", "aten::multinomial", "aten::sort", "aten::argsort" }) ||
 		 ((name == "aten::max" || name == "aten::min") && schema.overload_name() == "dim");
 	f.over = one_of(name, { "aten::copy_", "aten::fill_", "aten::zero_", "aten::normal_", "aten::uniform_", "aten::random_",
 				"aten::bernoulli_", "aten::exponential_" });
 	f.seeded = op.hasTag(at::Tag::nondeterministic_seeded);
+	f.report = name == "aten::_linalg_check_errors";
+	f.pointwise = op.hasTag(at::Tag::pointwise);
 	f.flops = begins(name, { "aten::mm", "aten::addmm", "aten::bmm", "aten::baddbmm", "aten::_scaled_mm", "aten::_grouped_mm" }) ? 1 :
 		  begins(name, { "aten::convolution" })									  ? 2 :
 		  begins(name, { "aten::_scaled_dot_product" })							  ? 3 :
@@ -139,9 +144,15 @@ bool wrapped(const Tensor &t)
 	return t.unsafeGetTensorImpl()->key_set().has(c10::DispatchKey::Python);
 }
 
+/* Tensors of many lengths in one have no strides to ask for. */
+bool nested(const Tensor &t)
+{
+	return t.is_nested();
+}
+
 bool on_card(const Tensor &t)
 {
-	return t.defined() && !wrapped(t) && t.is_cuda() && t.layout() == at::kStrided && t.has_storage() &&
+	return t.defined() && !wrapped(t) && !nested(t) && t.is_cuda() && t.layout() == at::kStrided && t.has_storage() &&
 	       !t.unsafeGetTensorImpl()->key_set().has(c10::DispatchKey::Meta);
 }
 
@@ -177,7 +188,7 @@ Tensor cpu_view(const Tensor &t)
 }
 
 /* Where the values of a storage come from. What is made of several is as good as the worst. */
-enum Origin { NOTHING, INVENTED, COMPUTED };
+enum Origin { NOTHING, GUESSED, INVENTED, COMPUTED }; /* GUESSED: computed from nothing, or made up for a lack of it */
 std::unordered_map<const void *, Origin> origins; /* by the base of the storage */
 
 Origin origin_of(const Tensor &t)
@@ -225,9 +236,9 @@ template <class F> void each(const IValue &v, F f)
 /* ---- invented values -------------------------------------------------------------------------- */
 
 /* Numbers 1 (or 0, or random in [0, 1)), everything else 0. */
-void invent(const Tensor &t)
+void invent(const Tensor &t, int64_t most = 0)
 {
-	if (!on_card(t) || !t.numel() || !small(t))
+	if (!on_card(t) || !t.numel() || !(small(t) || span(t) <= most))
 		return;
 	auto c = cpu_view(t);
 	if (!c.is_floating_point() || mode == Values::zeros)
@@ -268,7 +279,7 @@ void invent_for(const Info &f, const std::vector<IValue> &args, const std::vecto
 {
 	const Tensor &x = args[0].toTensor(), &index = outs.back().toTensor();
 	for (const auto &o : outs)
-		each(o, invent);
+		each(o, [](const Tensor &t) { invent(t); });
 	if (!on_card(index) || !index.numel() || index.scalar_type() != at::kLong || span(index) > INDICES)
 		return;
 	if (f.name == "aten::topk" && x.dim()) {
@@ -395,10 +406,14 @@ double flops_of(const Info &f, const std::vector<IValue> &args, const std::vecto
 		each(o, [&](const Tensor &t) { out.push_back(t); });
 	if (in.size() < 2 || out.empty())
 		return 0;
-	if (f.flops == 1) /* all but the last one are results' sizes: 2 m n k */
-		return 2.0 * double(out[0].numel()) * double(in[in.size() - 2].size(-1));
+	if (f.flops == 1) { /* 2 m n k; addmm and baddbmm have what is added in front */
+		const Tensor &a = in[begins(f.name, { "aten::addmm", "aten::baddbmm" }) ? 1 : 0];
+		return a.dim() ? 2.0 * double(out[0].numel()) * double(a.size(-1)) : 0;
+	}
 	if (f.flops == 2) { /* each output element meets a filter; backward does it twice */
 		bool backward = f.name == "aten::convolution_backward";
+		if (in.size() < (backward ? 3u : 2u) || !in[backward ? 2 : 1].dim())
+			return 0;
 		const Tensor &w = in[backward ? 2 : 1], &y = backward ? in[0] : out[0];
 		return (backward ? 4.0 : 2.0) * double(y.numel()) * double(w.numel()) / double(std::max<int64_t>(w.size(0), 1));
 	}
@@ -414,7 +429,7 @@ void tick(const Info &f, const std::vector<IValue> &args, const std::vector<IVal
 	timespec t;
 	if (bytes_per_ns <= 0)
 		return;
-	auto count = [&](const Tensor &x) { bytes += x.is_cuda() && !wrapped(x) ? double(x.numel()) * double(x.element_size()) : 0; };
+	auto count = [&](const Tensor &x) { bytes += x.is_cuda() && !wrapped(x) && !nested(x) ? double(x.numel()) * double(x.element_size()) : 0; };
 	for (const auto &a : args)
 		each(a, count);
 	for (const auto &o : outs)
@@ -433,7 +448,8 @@ struct Deeper {
 	~Deeper() { depth--; }
 };
 
-/* What goes in: does all of it fit, and where does it come from? */
+/* What goes in: does all of it fit, and where does it come from? Indices that nobody made do not fit: kernels of the CPU
+ * do not all look where these lead. */
 void judge(const Info &f, const std::vector<IValue> &args, bool *fits, Origin *origin)
 {
 	int64_t bytes = 0;
@@ -451,8 +467,11 @@ void judge(const Info &f, const std::vector<IValue> &args, bool *fits, Origin *o
 			bytes += integers(t) ? 0 : span(t);
 			if (!small(t) && (f.writes[i] || span(t) > READ))
 				*fits = false;
-			if (!(f.over && i == 0))
-				*origin = std::min(*origin, origin_of(t));
+			if (f.over && i == 0)
+				return;
+			*origin = std::min(*origin, origin_of(t));
+			if (!f.pointwise && integers(t) && t.scalar_type() != at::kBool && origin_of(t) <= GUESSED)
+				*fits = false;
 		});
 	*fits = *fits && bytes <= 4 * READ;
 }
@@ -470,6 +489,15 @@ bool one_number(const std::vector<IValue> &outs)
 	return count && all;
 }
 
+/* Is all that comes out integers or booleans? */
+bool decides(const std::vector<IValue> &outs)
+{
+	bool all = true;
+	for (const auto &o : outs)
+		each(o, [&](const Tensor &t) { all &= integers(t); });
+	return all;
+}
+
 void write_scalar(const Tensor &t, double value)
 {
 	if (on_card(t) && t.numel() == 1)
@@ -482,6 +510,8 @@ void tell(const Info &f, const std::vector<IValue> &args)
 	const Tensor &t = args[f.name == "aten::copy_" ? 1 : 0].toTensor();
 	bool invented = origin_of(t) != COMPUTED;
 	double value;
+	if (on_card(t) && origin_of(t) == NOTHING && span(t) <= SMALL) /* not what was there before */
+		invent(t);
 	if (steer && steer(f.name.c_str() + 6, invented, &value))
 		write_scalar(t, value);
 }
@@ -492,6 +522,8 @@ uint64_t expected_count(const Info &f, const std::vector<IValue> &args, bool don
 	const Tensor &x = args[0].toTensor();
 	if (done)
 		return uint64_t(results[0].toTensor().size(0));
+	if (f.name == "aten::_coalesce") /* no two at one place */
+		return uint64_t(x._nnz());
 	if (mode == Values::zeros)
 		return 0;
 	return uint64_t(f.name == "aten::nonzero" && x.scalar_type() == at::kBool ? (x.numel() + 1) / 2 : x.numel());
@@ -513,7 +545,9 @@ void fallback(const c10::OperatorHandle &op, c10::DispatchKeySet keys, Stack *st
 			wrap_inside |= wrapped(t);
 		});
 	}
-	if (wrap_inside || f.skip || !card || (depth > 0 && (f.mutates || depth > 2) && !f.shape && !f.scalar)) {
+	if (f.report && card && !wrap_inside)
+		each((*stack)[stack->size() - count], [](const Tensor &t) { invent(t); });
+	if (wrap_inside || f.skip || !card || (depth > 0 && (f.mutates || depth > DEEP) && !f.shape && !f.scalar)) {
 		op.redispatchBoxed(below, stack);
 		return;
 	}
@@ -542,7 +576,7 @@ void fallback(const c10::OperatorHandle &op, c10::DispatchKeySet keys, Stack *st
 	Origin origin;
 	judge(f, args, &fits, &origin);
 	if (f.shape) {
-		done = fits && origin != NOTHING && compute(op, f, args, results);
+		done = fits && origin > GUESSED && compute(op, f, args, results);
 		if (steer && depth == 1) {
 			double ignored;
 			steer(f.name.c_str() + 6, !done || origin != COMPUTED, &ignored);
@@ -550,6 +584,7 @@ void fallback(const c10::OperatorHandle &op, c10::DispatchKeySet keys, Stack *st
 		if (answer)
 			answer(true, expected_count(f, args, done, results));
 	}
+	bool upload = (f.name == "aten::_to_copy" && !args[0].toTensor().is_cuda()) || (f.name == "aten::copy_" && !args[1].toTensor().is_cuda());
 	try {
 		op.redispatchBoxed(below, stack);
 	} catch (...) {
@@ -572,13 +607,16 @@ void fallback(const c10::OperatorHandle &op, c10::DispatchKeySet keys, Stack *st
 	bool outs_fit = true;
 	for (const auto &o : outs)
 		each(o, [&](const Tensor &t) { outs_fit &= !t.is_cuda() || (on_card(t) && small(t)); });
-	if (f.rule && !(fits && origin != NOTHING && outs_fit)) {
+	if (f.rule && !(fits && origin > GUESSED && outs_fit)) {
 		invent_for(f, args, outs);
 		for (const auto &o : outs)
-			each(o, [](const Tensor &t) { set_origin(t, t.scalar_type() == at::kLong ? INVENTED : NOTHING); });
+			each(o, [](const Tensor &t) {
+				if (on_card(t))
+					set_origin(t, t.scalar_type() == at::kLong ? INVENTED : small(t) ? GUESSED : NOTHING);
+			});
 		return;
 	}
-	if (!f.mutates && origin == NOTHING && one_number(outs)) { /* a loss, a norm: nothing to compute it from */
+	if (!f.mutates && origin <= GUESSED && one_number(outs)) { /* a loss, a norm: nothing to compute it from */
 		for (const auto &o : outs)
 			each(o, [](const Tensor &t) {
 				invent(t);
@@ -586,20 +624,32 @@ void fallback(const c10::OperatorHandle &op, c10::DispatchKeySet keys, Stack *st
 			});
 		return;
 	}
+	if (origin == NOTHING && fits && outs_fit && !f.mutates && decides(outs)) /* not by what was in that memory before */
+		for (const auto &a : args)
+			each(a, [](const Tensor &t) {
+				if (origin_of(t) == NOTHING && t.is_floating_point())
+					invent(t, READ);
+			});
 	if (!f.shape && fits && outs_fit)
 		done = compute(op, f, args, results);
 	if (done && !f.mutates)
 		copy_results(outs, results);
 	if (!done && !f.mutates)
 		for (const auto &o : outs)
-			each(o, invent);
-	if (!done)
-		origin = NOTHING;
+			each(o, [](const Tensor &t) { invent(t); });
+	if (!done && upload)
+		return; /* what came from the host is there, or not, as the copy said itself */
+	if (done && origin == NOTHING)
+		origin = GUESSED;
+	auto set = [&](const Tensor &t) {
+		if (on_card(t))
+			set_origin(t, done ? origin : !f.mutates && small(t) ? GUESSED : NOTHING);
+	};
 	for (const auto &o : outs)
-		each(o, [&](const Tensor &t) { set_origin(t, origin); });
+		each(o, set);
 	for (size_t i = 0; f.mutates && i < count; i++)
 		if (f.writes[i])
-			each(args[i], [&](const Tensor &t) { set_origin(t, origin); });
+			each(args[i], set);
 }
 } // namespace
 

@@ -45,11 +45,12 @@ class Watch:
             self.busy = False
         if spec is None or spec.loader is None or not spec.origin:
             return spec
-        sys.meta_path.remove(self)
         run = spec.loader.exec_module
 
-        def exec_module(module):
+        def exec_module(module):  # not every find is followed by a load: many libraries only look whether torch is there
             import cufrag_recorder
+            if self in sys.meta_path:
+                sys.meta_path.remove(self)
             recorder = cufrag_recorder.Recorder()
             recorder.before(os.path.dirname(spec.origin))
             run(module)

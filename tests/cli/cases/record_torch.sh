@@ -10,7 +10,8 @@ class _Memory:
     def _dump_snapshot(self, path): open(path, "wb").write(lzma.open(os.environ["PICKLE"]).read())
 cuda = types.SimpleNamespace(memory=_Memory(), set_per_process_memory_fraction=None, _lazy_call=lambda f: f())
 P
-echo 'import sys, torch; print("program", sys.argv[1:])' > train.py
+# many libraries look whether torch is there before they load it
+echo 'import importlib.util, sys; importlib.util.find_spec("torch"); import torch; print("program", sys.argv[1:])' > train.py
 "$CUFRAG" record --torch -o run.cft -- python3 train.py --lr 1 2> /dev/null
 "$CUFRAG" info run.cft | grep -E '^format|events'
 WORLD_SIZE=2 RANK=1 "$CUFRAG" record --torch --frames --max-entries 9 -o rank.cft -- "$PWD/train.py" 2> /dev/null

@@ -46,6 +46,18 @@ int frag_nogpu_cudaEventRecord(void *event, void *stream);
 int frag_nogpu_cudaStreamWaitEvent(void *stream, void *event, unsigned flags);
 void frag_nogpu_answer(bool on, uint64_t count);
 
+int frag_nogpu_nvmlDeviceGetHandleByIndex_v2(unsigned index, void **handle);
+int frag_nogpu_nvmlDeviceGetMemoryInfo(void *handle, uint64_t out[3]);
+int frag_nogpu_cuptiGetResultString(int code, const char **text);
+int frag_nogpu_cuptiActivityGetNextRecord(void *buffer, size_t bytes, void **record);
+int frag_nogpu_cusolverDnSgetrf_bufferSize(void *h, int m, int n, void *a, int lda, int *out);
+int frag_nogpu_cusparseCreateCsr(void **out, int64_t rows, int64_t cols, int64_t elements, void *s,
+				 void *c, void *v, int st, int ct, int base, int type);
+int frag_nogpu_cusparseSpGEMM_workEstimation(void *h, int op_a, int op_b, void *alpha, void *a,
+					     void *b, void *beta, void *c, int type, int algorithm,
+					     void *info, size_t *bytes, void *buffer);
+int frag_nogpu_cusparseSpMatGetSize(void *a, int64_t *rows, int64_t *cols, int64_t *elements);
+
 static size_t left_bytes(void)
 {
 	size_t left, total;
@@ -206,6 +218,38 @@ static void a_capture_spreads_by_events(void **state)
 	assert_false(capturing(a) || capturing(b));
 }
 
+static void other_libraries_answer(void **state)
+{
+	uint64_t memory[3];
+	int64_t rows, cols, elements;
+	void *handle, *a, *c, *record = &handle;
+	const char *text = NULL;
+	size_t bytes = 1;
+	int work = -1;
+
+	(void)state;
+	frag_nogpu_nvmlDeviceGetHandleByIndex_v2(0, &handle);
+	assert_int_equal(frag_nogpu_nvmlDeviceGetMemoryInfo(handle, memory), 0);
+	assert_true(memory[0] == 4 * FRAG_GIB && memory[1] == left_bytes() &&
+		    memory[2] == memory[0] - memory[1]);
+	assert_int_equal(frag_nogpu_cuptiGetResultString(8, &text), 0);
+	assert_non_null(text);
+	assert_int_not_equal(frag_nogpu_cuptiActivityGetNextRecord(NULL, 0, &record), 0);
+	assert_null(record);
+	assert_int_equal(frag_nogpu_cusolverDnSgetrf_bufferSize(NULL, 300, 300, NULL, 300, &work),
+			 0);
+	assert_true(work > 0);
+	/* a product of 1,000 by 1,000 with 5,000 elements each has 25 a row */
+	frag_nogpu_cusparseCreateCsr(&a, 1000, 1000, 5000, NULL, NULL, NULL, 0, 0, 0, 0);
+	frag_nogpu_cusparseCreateCsr(&c, 1000, 1000, 0, NULL, NULL, NULL, 0, 0, 0, 0);
+	frag_nogpu_cusparseSpGEMM_workEstimation(NULL, 0, 0, NULL, a, a, NULL, c, 0, 0, NULL,
+						 &bytes, NULL);
+	frag_nogpu_cusparseSpMatGetSize(c, &rows, &cols, &elements);
+	assert_true(rows == 1000 && cols == 1000 && elements == 25000);
+	free(a);
+	free(c);
+}
+
 static void unknown_calls_are_errors_and_listed_once(void **state)
 {
 	char path[] = "/tmp/nogpu_callsXXXXXX", text[200] = "";
@@ -218,6 +262,7 @@ static void unknown_calls_are_errors_and_listed_once(void **state)
 	assert_true(frag_nogpu_is_nothing("cublasGemmEx"));
 	assert_false(frag_nogpu_is_nothing("cublasGetSomething"));
 	assert_false(frag_nogpu_is_nothing("cudaNeverHeardOf"));
+	assert_false(frag_nogpu_is_nothing("cusparseLtInit"));
 	assert_int_equal(frag_nogpu_unknown("cudaNeverHeardOf"), 801);
 	assert_int_equal(frag_nogpu_unknown("cublasGetSomething"), 15);
 	assert_int_equal(frag_nogpu_unknown("cudaNeverHeardOf"), 801);
@@ -236,6 +281,7 @@ int main(void)
 		cmocka_unit_test(an_answer_is_brought_until_withdrawn),
 		cmocka_unit_test(mappings_follow_the_driver),
 		cmocka_unit_test(a_capture_spreads_by_events),
+		cmocka_unit_test(other_libraries_answer),
 		cmocka_unit_test(unknown_calls_are_errors_and_listed_once),
 	};
 
