@@ -436,27 +436,6 @@ static void test_ort_cross_stream(void **state)
 	probe_close(&p);
 }
 
-static void test_options(void **state)
-{
-	static const char *const bad[] = { "bfc:variant=ort,growth=false",
-					   "bfc:variant=ort,cross-stream=true",
-					   "bfc:streams=true",
-					   "bfc:variant=ort,gc=true",
-					   "bfc:cross-stream=true",
-					   "bfc:variant=ort,fragmentation-fraction=0.5",
-					   "bfc:extend=exact",
-					   "bfc:initial=2M",
-					   "bfc:max-extend=2G",
-					   "bfc:fraction=1.5" };
-	struct frag_policy_spec *spec;
-	struct frag_err err;
-	size_t i;
-
-	(void)state;
-	for (i = 0; i < FRAG_ARRAY_LEN(bad); i++)
-		assert_int_equal(frag_policy_spec_parse(bad[i], &spec, &err), FRAG_EUSAGE);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -477,7 +456,6 @@ int main(void)
 		cmocka_unit_test(test_ort_streams),
 		cmocka_unit_test(test_ort_synced),
 		cmocka_unit_test(test_ort_cross_stream),
-		cmocka_unit_test(test_options),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

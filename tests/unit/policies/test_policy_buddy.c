@@ -246,19 +246,6 @@ static void test_waits(void **state)
 	probe_close(&p);
 }
 
-static void test_options(void **state)
-{
-	static const char *const bad[] = { "buddy:min-block=1000", "buddy:arena=3M",
-					   "buddy:min-block=8M,arena=4M", "buddy:order=best" };
-	struct frag_policy_spec *spec;
-	struct frag_err err;
-	size_t i;
-
-	(void)state;
-	for (i = 0; i < FRAG_ARRAY_LEN(bad); i++)
-		assert_int_equal(frag_policy_spec_parse(bad[i], &spec, &err), FRAG_EUSAGE);
-}
-
 /* The half of an arena of 2M that is free below a live one: the lowest there is, or 0. */
 static frag_addr_t lowest_half(const struct frag_block *live, size_t n)
 {
@@ -318,7 +305,6 @@ int main(void)
 		cmocka_unit_test(test_capacity),
 		cmocka_unit_test(test_give_back),
 		cmocka_unit_test(test_waits),
-		cmocka_unit_test(test_options),
 		cmocka_unit_test(test_many_arenas),
 	};
 

@@ -154,19 +154,6 @@ static void test_retry(void **state)
 	probe_close(&p);
 }
 
-static void test_options(void **state)
-{
-	static const char *const bad[] = { "cub:min-bin=8", "cub:growth=1",
-					   "cub:growth=1000,min-bin=20,max-bin=30" };
-	struct frag_policy_spec *spec;
-	struct frag_err err;
-	size_t i;
-
-	(void)state;
-	for (i = 0; i < FRAG_ARRAY_LEN(bad); i++)
-		assert_int_equal(frag_policy_spec_parse(bad[i], &spec, &err), FRAG_EUSAGE);
-}
-
 static void test_random(void **state)
 {
 	static const struct random_options runs[] = {
@@ -189,7 +176,7 @@ int main(void)
 		cmocka_unit_test(test_bins),	    cmocka_unit_test(test_exact_bin),
 		cmocka_unit_test(test_cache_limit), cmocka_unit_test(test_oldest_first),
 		cmocka_unit_test(test_streams),	    cmocka_unit_test(test_retry),
-		cmocka_unit_test(test_options),	    cmocka_unit_test(test_random),
+		cmocka_unit_test(test_random),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

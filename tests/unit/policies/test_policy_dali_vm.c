@@ -299,18 +299,6 @@ static void test_refused(void **state)
 	probe_close(&p);
 }
 
-static void test_options(void **state)
-{
-	static const char *const bad[] = { "dali-vm:block=3M", "dali-vm:block=1M",
-					   "dali-vm:alignment=100" };
-	struct frag_policy_spec *spec;
-	struct frag_err err;
-
-	(void)state;
-	for (size_t i = 0; i < FRAG_ARRAY_LEN(bad); i++)
-		assert_int_equal(frag_policy_spec_parse(bad[i], &spec, &err), FRAG_EUSAGE);
-}
-
 static void test_random(void **state)
 {
 	static const char *const texts[] = { "dali-vm:block=2M", "dali-vm:block=2M,initial-va=8M",
@@ -342,7 +330,6 @@ int main(void)
 		cmocka_unit_test(test_address_space),
 		cmocka_unit_test(test_join_regions),
 		cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_options),
 		cmocka_unit_test(test_random),
 	};
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Requests at the ends of the range, for every policy of another system: nothing at all, more
- * than there is in the world, a stream far away, and a limit that leaves no room.
+ * than there is in the world, a stream far away, and a limit that leaves no room; options that
+ * policies refuse.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -129,13 +130,58 @@ static void no_room(void **state)
 	}
 }
 
+/* Values that no policy can have, and options that contradict each other or belong to another variant. */
+static void bad_options(void **state)
+{
+	static const char *const bad[] = {
+		"bfc:variant=ort,growth=false",
+		"bfc:variant=ort,cross-stream=true",
+		"bfc:streams=true",
+		"bfc:variant=ort,gc=true",
+		"bfc:cross-stream=true",
+		"bfc:variant=ort,fragmentation-fraction=0.5",
+		"bfc:extend=exact",
+		"bfc:initial=2M",
+		"bfc:max-extend=2G",
+		"bfc:fraction=1.5",
+		"buddy:min-block=1000",
+		"buddy:arena=3M",
+		"buddy:min-block=8M,arena=4M",
+		"buddy:order=best",
+		"cub:min-bin=8",
+		"cub:growth=1",
+		"cub:growth=1000,min-bin=20,max-bin=30",
+		"dali-vm:block=3M",
+		"dali-vm:block=1M",
+		"dali-vm:alignment=100",
+		"gmlake:variant=paper,realloc=true",
+		"gmlake:variant=paper,defrag-level=1",
+		"gmlake:variant=paper,reuse-limit=2",
+		"gmlake:defrag-level=4",
+		"slab:unit=500",
+		"slab:page=3M",
+		"slab:slab-max=2M",
+		"slab:unit=256",
+		"slab:page=128K,unit=64K",
+	};
+	struct frag_policy_spec *spec;
+	struct frag_err err;
+
+	(void)state;
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(bad); i++) {
+		err = (struct frag_err){ 0 };
+		if (frag_policy_spec_parse(bad[i], &spec, &err) != FRAG_EUSAGE)
+			fail_msg("'%s' was accepted", bad[i]);
+		assert_true(err.msg[0] != 0);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(nothing),
-		cmocka_unit_test(too_much),
-		cmocka_unit_test(far_stream),
-		cmocka_unit_test(no_room),
+		cmocka_unit_test(nothing),     cmocka_unit_test(too_much),
+		cmocka_unit_test(far_stream),  cmocka_unit_test(no_room),
+		cmocka_unit_test(bad_options),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -352,20 +352,6 @@ static void test_paper_bound(void **state)
 	probe_close(&p);
 }
 
-static void test_options(void **state)
-{
-	static const char *const bad[] = { "gmlake:variant=paper,realloc=true",
-					   "gmlake:variant=paper,defrag-level=1",
-					   "gmlake:variant=paper,reuse-limit=2",
-					   "gmlake:defrag-level=4" };
-	struct frag_policy_spec *spec;
-	struct frag_err err;
-
-	(void)state;
-	for (size_t i = 0; i < FRAG_ARRAY_LEN(bad); i++)
-		assert_int_equal(frag_policy_spec_parse(bad[i], &spec, &err), FRAG_EUSAGE);
-}
-
 static void test_random(void **state)
 {
 	static const char *const texts[] = {
@@ -399,7 +385,7 @@ int main(void)
 		cmocka_unit_test(test_only_missing), cmocka_unit_test(test_auto_gc),
 		cmocka_unit_test(test_release),	     cmocka_unit_test(test_paper_split),
 		cmocka_unit_test(test_paper_stitch), cmocka_unit_test(test_paper_bound),
-		cmocka_unit_test(test_options),	     cmocka_unit_test(test_random),
+		cmocka_unit_test(test_random),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -229,19 +229,6 @@ static void test_waits_for_a_slot(void **state)
 	probe_close(&p);
 }
 
-static void test_options(void **state)
-{
-	static const char *const bad[] = { "slab:unit=500", "slab:page=3M", "slab:slab-max=2M",
-					   "slab:unit=256", "slab:page=128K,unit=64K" };
-	struct frag_policy_spec *spec;
-	struct frag_err err;
-	size_t i;
-
-	(void)state;
-	for (i = 0; i < FRAG_ARRAY_LEN(bad); i++)
-		assert_int_equal(frag_policy_spec_parse(bad[i], &spec, &err), FRAG_EUSAGE);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -254,7 +241,6 @@ int main(void)
 		cmocka_unit_test(test_growth_and_give_back),
 		cmocka_unit_test(test_waiting_slots),
 		cmocka_unit_test(test_waits_for_a_slot),
-		cmocka_unit_test(test_options),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -13,90 +13,42 @@
 #include "trace/torch/torch_parts.h"
 #include "snapshot_bytes.h"
 
-/* What the file of each release shows, oldest first. */
+#define MARK(name) offsetof(struct frag_torch_seen, name)
+
+/* What each release brought, oldest first, and the releases whose files show that much. */
+static const struct {
+	size_t mark;
+	unsigned first, last;
+} brought[] = {
+	{ MARK(entries), FRAG_TORCH(2, 1), FRAG_TORCH(2, 1) },
+	{ MARK(time_us), FRAG_TORCH(2, 2), FRAG_TORCH(2, 2) },
+	{ MARK(settings), FRAG_TORCH(2, 3), FRAG_TORCH(2, 4) },
+	{ MARK(annotations), FRAG_TORCH(2, 5), FRAG_TORCH(2, 7) },
+	{ MARK(compile_context), FRAG_TORCH(2, 8), FRAG_TORCH(2, 8) },
+	{ MARK(stream_reuse), FRAG_TORCH(2, 9), FRAG_TORCH(2, 10) },
+	{ MARK(user_metadata), FRAG_TORCH(2, 11), FRAG_TORCH(2, 11) },
+	{ MARK(pool_id), FRAG_TORCH(2, 12), FRAG_TORCH(2, 12) },
+	{ MARK(round_threshold), FRAG_TORCH(2, 13), FRAG_TORCH(2, 13) },
+	{ MARK(host), FRAG_TORCH(2, 14), FRAG_TORCH_NEWEST },
+};
+
 static void test_marks(void **state)
 {
-	static const struct {
-		struct frag_torch_seen seen;
-		unsigned first, last;
-	} files[] = {
-		{ { .entries = true }, FRAG_TORCH(2, 1), FRAG_TORCH(2, 1) },
-		{ { .entries = true, .time_us = true }, FRAG_TORCH(2, 2), FRAG_TORCH(2, 2) },
-		{ { .entries = true, .time_us = true, .settings = true },
-		  FRAG_TORCH(2, 3),
-		  FRAG_TORCH(2, 4) },
-		{ { .entries = true, .time_us = true, .settings = true, .annotations = true },
-		  FRAG_TORCH(2, 5),
-		  FRAG_TORCH(2, 7) },
-		{ { .entries = true,
-		    .time_us = true,
-		    .settings = true,
-		    .annotations = true,
-		    .compile_context = true },
-		  FRAG_TORCH(2, 8),
-		  FRAG_TORCH(2, 8) },
-		{ { .entries = true,
-		    .time_us = true,
-		    .settings = true,
-		    .annotations = true,
-		    .compile_context = true,
-		    .stream_reuse = true },
-		  FRAG_TORCH(2, 9),
-		  FRAG_TORCH(2, 10) },
-		{ { .entries = true,
-		    .time_us = true,
-		    .settings = true,
-		    .annotations = true,
-		    .compile_context = true,
-		    .stream_reuse = true,
-		    .user_metadata = true },
-		  FRAG_TORCH(2, 11),
-		  FRAG_TORCH(2, 11) },
-		{ { .entries = true,
-		    .time_us = true,
-		    .settings = true,
-		    .annotations = true,
-		    .compile_context = true,
-		    .stream_reuse = true,
-		    .user_metadata = true,
-		    .pool_id = true },
-		  FRAG_TORCH(2, 12),
-		  FRAG_TORCH(2, 12) },
-		{ { .entries = true,
-		    .time_us = true,
-		    .settings = true,
-		    .annotations = true,
-		    .compile_context = true,
-		    .stream_reuse = true,
-		    .user_metadata = true,
-		    .pool_id = true,
-		    .round_threshold = true },
-		  FRAG_TORCH(2, 13),
-		  FRAG_TORCH(2, 13) },
-		{ { .entries = true,
-		    .time_us = true,
-		    .settings = true,
-		    .annotations = true,
-		    .compile_context = true,
-		    .stream_reuse = true,
-		    .user_metadata = true,
-		    .pool_id = true,
-		    .round_threshold = true,
-		    .host = true },
-		  FRAG_TORCH(2, 14),
-		  FRAG_TORCH_NEWEST },
-		/* without entries there is less to tell by */
-		{ { .settings = true, .annotations = true }, FRAG_TORCH(2, 5), FRAG_TORCH(2, 8) },
-	};
+	const struct frag_torch_seen no_entries = { .settings = true, .annotations = true };
+	struct frag_torch_seen seen = { 0 };
+	unsigned first, last;
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++) {
-		unsigned first, last;
-
-		frag_torch_releases(&files[i].seen, &first, &last);
-		assert_int_equal(first, files[i].first);
-		assert_int_equal(last, files[i].last);
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(brought); i++) {
+		*(bool *)((char *)&seen + brought[i].mark) = true;
+		frag_torch_releases(&seen, &first, &last);
+		assert_int_equal(first, brought[i].first);
+		assert_int_equal(last, brought[i].last);
 	}
+	/* without entries there is less to tell by */
+	frag_torch_releases(&no_entries, &first, &last);
+	assert_int_equal(first, FRAG_TORCH(2, 5));
+	assert_int_equal(last, FRAG_TORCH(2, 8));
 }
 
 static void settings(const char *old_name, const char *new_name, const char *want)
