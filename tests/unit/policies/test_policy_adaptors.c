@@ -87,6 +87,34 @@ static void limit_looks_at_the_device(void **state)
 	crig_close(&rig);
 }
 
+/* A refused request leaves nothing cached, and what the device held before does not count. */
+static void limit_gives_back_what_was_too_much(void **state)
+{
+	struct frag_policy_env env = { .limit_bytes = UINT64_MAX };
+	struct frag_sim_config card = { .total_bytes = 64 * MIB };
+	struct frag_request req = { .bytes = 2 * MIB + 512 };
+	struct frag_policy_spec *spec;
+	struct frag_policy p;
+	struct frag_block b = { 0 };
+	struct frag_err err;
+	frag_addr_t other;
+
+	(void)state;
+	assert_int_equal(frag_sim_open(&card, &env.dev, &err), 0);
+	assert_int_equal(frag_dev_alloc(env.dev, 8 * MIB, &other, &err), 0);
+	assert_int_equal(frag_policy_spec_parse("limit:bytes=3M/cupy", &spec, &err), 0);
+	assert_int_equal(frag_policy_create(spec, &env, &p, &err), 0);
+	assert_int_equal(p.ops->alloc(p.self, &req, &b, &err), FRAG_OOM);
+	assert_int_equal(env.dev->reserved_bytes, 8 * MIB);
+	req.bytes = 2 * MIB;
+	assert_int_equal(p.ops->alloc(p.self, &req, &b, &err), 0);
+	assert_int_equal(env.dev->reserved_bytes, 10 * MIB);
+	frag_policy_destroy(&p);
+	frag_policy_spec_destroy(spec);
+	assert_int_equal(frag_dev_free(env.dev, other, 8 * MIB, &err), 0);
+	frag_dev_close(env.dev);
+}
+
 static void limit_of_the_process_stays(void **state)
 {
 	struct frag_block b;
@@ -406,6 +434,7 @@ int main(void)
 		cmocka_unit_test(needs_an_inner_policy),
 		cmocka_unit_test(limit_holds_reserved_down),
 		cmocka_unit_test(limit_looks_at_the_device),
+		cmocka_unit_test(limit_gives_back_what_was_too_much),
 		cmocka_unit_test(limit_of_the_process_stays),
 		cmocka_unit_test(log_writes_rmm_csv),
 		cmocka_unit_test(log_counts_without_a_file),
