@@ -209,7 +209,7 @@ static void absorb(struct frag_bfc *s, struct frag_piece *p)
 static int release(void *self, const struct frag_block *block, struct frag_err *err)
 {
 	struct frag_bfc *s = self;
-	struct frag_piece *p = (void *)(uintptr_t)block->handle, *q;
+	struct frag_piece *p = frag_piece_of(block), *q;
 
 	(void)err;
 	frag_heap_give(&s->heap, p);

@@ -200,7 +200,7 @@ static int alloc(void *self, const struct frag_request *req, struct frag_block *
 static int release(void *self, const struct frag_block *block, struct frag_err *err)
 {
 	struct self *s = self;
-	struct frag_piece *p = (void *)(uintptr_t)block->handle;
+	struct frag_piece *p = frag_piece_of(block);
 
 	(void)err;
 	put(s, frag_heap_give_merged(&s->heap, p, cut, s));

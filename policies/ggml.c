@@ -263,7 +263,7 @@ static int alloc(void *self, const struct frag_request *req, struct frag_block *
 static int release(void *self, const struct frag_block *block, struct frag_err *err)
 {
 	struct self *s = self;
-	struct frag_piece *p = (void *)(uintptr_t)block->handle;
+	struct frag_piece *p = frag_piece_of(block);
 
 	frag_heap_give(&s->heap, p);
 	if (FRAG_LIKELY(put(s->pools[p->seg->stream], p)))

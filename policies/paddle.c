@@ -166,7 +166,7 @@ static int drop_chunk(struct self *s, struct frag_piece *p, struct frag_err *err
 static int release(void *self, const struct frag_block *block, struct frag_err *err)
 {
 	struct self *s = self;
-	struct frag_piece *p = (void *)(uintptr_t)block->handle;
+	struct frag_piece *p = frag_piece_of(block);
 
 	p = frag_heap_give_merged(&s->heap, p, cut, s);
 	if (s->params->free_idle_chunk && frag_seg_is_idle(p->seg))

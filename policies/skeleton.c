@@ -193,7 +193,7 @@ static int alloc(void *self, const struct frag_request *req, struct frag_block *
 static int release(void *self, const struct frag_block *block, struct frag_err *err)
 {
 	struct self *s = self;
-	struct frag_piece *p = (void *)(uintptr_t)block->handle;
+	struct frag_piece *p = frag_piece_of(block);
 
 	(void)err;
 	list_put(s, frag_heap_give_merged(&s->heap, p, list_cut, s));
@@ -209,7 +209,7 @@ static void free_requested(void *self, const struct frag_block *block)
 {
 	struct self *s = self;
 
-	frag_heap_wait(&s->heap, (void *)(uintptr_t)block->handle);
+	frag_heap_wait(&s->heap, frag_piece_of(block));
 }
 
 /*

@@ -17,13 +17,6 @@ static const struct frag_result *find(const struct frag_section *s, const char *
 	return NULL;
 }
 
-static int by_size(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
 /* False if a unit does not have this policy. peaks: scratch for all units. */
 static bool measure(const struct frag_report *r, const char *policy, uint64_t *peaks,
 		    struct frag_spread *out)
@@ -55,7 +48,7 @@ static bool measure(const struct frag_report *r, const char *policy, uint64_t *p
 		out->least_bytes = 0;
 		return true;
 	}
-	qsort(peaks, out->completed, sizeof(*peaks), by_size);
+	qsort(peaks, out->completed, sizeof(*peaks), frag_compare_u64);
 	out->median_bytes = peaks[(out->completed - 1) / 2] / 2 + peaks[out->completed / 2] / 2;
 	out->imbalance_ratio =
 		sum > 0 ? (double)out->worst_bytes * (double)out->completed / sum : 1;

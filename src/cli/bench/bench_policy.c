@@ -145,13 +145,6 @@ static int one(struct bench_run *r, double *ns, struct frag_err *err)
 	return clear(r, err);
 }
 
-static int compare_double(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
 /* ---- percentiles ------------------------------------------------------------------- */
 
 static void take_quantiles(const struct bench_run *r, uint64_t *at, unsigned pass, unsigned count)
@@ -217,7 +210,7 @@ static int passes(struct bench_run *r, unsigned count, struct frag_err *err)
 	for (unsigned i = 0; !rc && i < count; i++)
 		rc = one(r, &ns[i], err);
 	out->warm_driver_calls = r->policy.env.dev->driver_calls - calls;
-	qsort(ns, count, sizeof(*ns), compare_double);
+	qsort(ns, count, sizeof(*ns), frag_compare_double);
 	out->warm_ns = ns[count / 2];
 	out->warm_min_ns = ns[0];
 	out->warm_max_ns = ns[count - 1];

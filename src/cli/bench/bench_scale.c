@@ -110,16 +110,9 @@ void frag_scale_add(struct frag_scale_round *r, const struct frag_cost *cost,
 
 /* ---- factors ------------------------------------------------------------------------- */
 
-static int compare_double(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
 static double median(double *values, size_t count)
 {
-	qsort(values, count, sizeof(*values), compare_double);
+	qsort(values, count, sizeof(*values), frag_compare_double);
 	return count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
 }
 
@@ -183,8 +176,8 @@ struct weighed {
 
 static int compare_weighed(const void *a, const void *b)
 {
-	return compare_double(&((const struct weighed *)a)->ratio,
-			      &((const struct weighed *)b)->ratio);
+	return frag_compare_double(&((const struct weighed *)a)->ratio,
+				   &((const struct weighed *)b)->ratio);
 }
 
 static double weighed_median(struct weighed *values, size_t count)

@@ -7,6 +7,7 @@
 #include <frag/opt.h>
 
 #include "report/report.h"
+#include "report/text/json.h"
 #include "report/text/table.h"
 
 static const char *row_name(const struct frag_fit_row *row)
@@ -287,12 +288,6 @@ static int print_text(const struct frag_fit_page *p, struct frag_err *err)
 
 /* ---- JSON ------------------------------------------------------------------------ */
 
-/* A number, or null where it is not known. */
-static json_t *number_if(bool known, uint64_t n)
-{
-	return known ? json_integer((json_int_t)n) : json_null();
-}
-
 static json_t *unit_json(const struct frag_unit *unit, const struct frag_fit_task *task)
 {
 	const struct frag_fit *f = &task->fit;
@@ -308,14 +303,14 @@ static json_t *unit_json(const struct frag_unit *unit, const struct frag_fit_tas
 		"{s:s, s:i, s:s, s:b, s:b, s:o, s:o, s:o, s:o, s:I, s:o, s:I, s:o, s:o, s:I}",
 		"trace", unit->trace->name, "device_ordinal", (int)unit->dev->ordinal, "policy",
 		frag_policy_spec_echo(task->spec), "complete", f->complete, "possible", f->possible,
-		"min_capacity_bytes", number_if(known, f->min_capacity_bytes),
-		"safe_capacity_bytes", number_if(known, f->safe_capacity_bytes),
-		"ample_capacity_bytes", number_if(known, f->ample_capacity_bytes),
-		"peak_reserved_bytes", number_if(f->peak_reserved_bytes, f->peak_reserved_bytes),
+		"min_capacity_bytes", frag_json_if(known, f->min_capacity_bytes),
+		"safe_capacity_bytes", frag_json_if(known, f->safe_capacity_bytes),
+		"ample_capacity_bytes", frag_json_if(known, f->ample_capacity_bytes),
+		"peak_reserved_bytes", frag_json_if(f->peak_reserved_bytes, f->peak_reserved_bytes),
 		"gaps_count", (json_int_t)f->gaps_seen, "gaps", gaps, "probes_count",
 		(json_int_t)f->probes_count, "min_retries_count",
-		number_if(known, f->min_retries_count), "min_driver_ns",
-		number_if(known, f->min_driver_ns), "refused_when_recorded_count",
+		frag_json_if(known, f->min_retries_count), "min_driver_ns",
+		frag_json_if(known, f->min_driver_ns), "refused_when_recorded_count",
 		(json_int_t)task->dev->settled.refused_count);
 }
 
@@ -332,9 +327,9 @@ static json_t *row_json(const struct frag_fit_page *p, const struct frag_fit_row
 		json_array_append_new(units, unit_json(&p->units.list[i], &row->tasks[i]));
 	return json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:b, s:o}", "policy", row->text,
 			 "params", row_name(row), "min_capacity_bytes",
-			 number_if(known, row->min_bytes), "safe_capacity_bytes",
-			 number_if(known, row->safe_bytes), "ample_capacity_bytes",
-			 number_if(known, row->ample_bytes), "fits", fits, "tight", tight,
+			 frag_json_if(known, row->min_bytes), "safe_capacity_bytes",
+			 frag_json_if(known, row->safe_bytes), "ample_capacity_bytes",
+			 frag_json_if(known, row->ample_bytes), "fits", fits, "tight", tight,
 			 "complete", row->complete, "traces", units);
 }
 

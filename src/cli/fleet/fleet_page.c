@@ -14,13 +14,6 @@
 
 /* ---- data of the charts ------------------------------------------------------------------ */
 
-static int up(const void *x, const void *y)
-{
-	uint64_t a = *(const uint64_t *)x, b = *(const uint64_t *)y;
-
-	return (a > b) - (a < b);
-}
-
 /* Sorted need of every rank: live, today, then; the distance between the curves is waste. */
 static int need_csv(const struct frag_fleet *f, struct frag_text *t, struct frag_err *err)
 {
@@ -42,7 +35,7 @@ static int need_csv(const struct frag_fleet *f, struct frag_text *t, struct frag
 	}
 	frag_text_add(t, "ranks_ratio,live_bytes,today_bytes,then_bytes\n");
 	for (size_t k = 0; !rc && k < 3; k++)
-		qsort(sizes[k], f->units_count, sizeof(*sizes[k]), up);
+		qsort(sizes[k], f->units_count, sizeof(*sizes[k]), frag_compare_u64);
 	/* at most 500 points, the last rank always among them */
 	for (size_t i = 0; !rc && i < f->units_count; i++) {
 		if (f->units_count > 500 && i % (f->units_count / 500) && i + 1 < f->units_count)

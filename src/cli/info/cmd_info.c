@@ -13,6 +13,7 @@
 #include <frag/torch.h>
 #include <frag/trace.h>
 
+#include "report/text/json.h"
 #include "trace/log/log.h"
 #include "trace/source.h"
 #include "cli/common.h"
@@ -426,15 +427,15 @@ static json_t *trace_json(const struct frag_trace *t, const struct frag_info *in
 			    json_stringn(t->format ? t->format : "unknown", (size_t)format_len));
 	json_object_set_new(o, "not_recorded", list ? json_string(list) : json_null());
 	json_object_set_new(o, "start_us",
-			    t->start_us ? frag_info_number(t->start_us) : json_null());
+			    t->start_us ? frag_json_number(t->start_us) : json_null());
 	json_object_set_new(o, "torch", release_json(&t->settings));
 	json_object_set_new(o, "estimate", frag_cli_json_estimate(t));
 	json_object_set_new(o, "settings", frag_info_settings_json(&t->settings));
 	json_object_set_new(o, "limit_bytes",
-			    t->settings.limit_known ? frag_info_number(t->settings.limit_bytes)
+			    t->settings.limit_known ? frag_json_number(t->settings.limit_bytes)
 						    : json_null());
 	json_object_set_new(o, "stacks_count",
-			    frag_info_number(t->stacks.count ? t->stacks.count - 1 : 0));
+			    frag_json_number(t->stacks.count ? t->stacks.count - 1 : 0));
 	json_object_set_new(o, "devices", devices);
 	return o;
 }

@@ -11,7 +11,6 @@
 #define FRAG_INFO_QUANTILES 4
 extern const double frag_info_quantiles[FRAG_INFO_QUANTILES]; /* of lifetimes: p50, p90, p99, max */
 
-json_t *frag_info_number(uint64_t n);
 json_t *frag_info_settings_json(const struct frag_trace_settings *s);
 json_t *frag_info_json(const struct frag_info *info, const struct frag_source_counts *counts);
 

@@ -8,6 +8,8 @@
 
 #include <frag/opt.h>
 
+#include "report/text/json.h"
+
 void frag_monitor_stamp(const struct frag_monitor_round *r, char *buf, size_t cap)
 {
 	time_t s = (time_t)(r->unix_ms / 1000);
@@ -76,26 +78,21 @@ static void print_spread(const char *when, const struct frag_monitor_round *r)
 
 /* ---- JSON ------------------------------------------------------------------------------ */
 
-static json_t *bytes_json(uint64_t bytes)
-{
-	return bytes == UINT64_MAX ? json_null() : json_integer((json_int_t)bytes);
-}
-
 static json_t *process_json(const struct frag_monitor_process *p)
 {
 	const struct frag_live_device *h = &p->held;
 	json_t *o = json_pack("{s:i, s:s, s:s, s:o}", "pid", (int)p->pid, "name", p->name, "user",
-			      p->user, "used_bytes", bytes_json(p->bytes));
+			      p->user, "used_bytes", frag_json_number(p->bytes));
 
 	if (p->held_known)
-		json_object_set_new(o, "held",
-				    json_pack("{s:o, s:o, s:o, s:o, s:o}", "requested_bytes",
-					      bytes_json(h->requested_bytes), "allocated_bytes",
-					      bytes_json(h->allocated_bytes), "reserved_bytes",
-					      bytes_json(h->reserved_bytes), "nonreleasable_bytes",
-					      bytes_json(h->nonreleasable_bytes),
-					      "largest_hole_bytes",
-					      bytes_json(h->largest_hole_bytes)));
+		json_object_set_new(
+			o, "held",
+			json_pack("{s:o, s:o, s:o, s:o, s:o}", "requested_bytes",
+				  frag_json_number(h->requested_bytes), "allocated_bytes",
+				  frag_json_number(h->allocated_bytes), "reserved_bytes",
+				  frag_json_number(h->reserved_bytes), "nonreleasable_bytes",
+				  frag_json_number(h->nonreleasable_bytes), "largest_hole_bytes",
+				  frag_json_number(h->largest_hole_bytes)));
 	return o;
 }
 
@@ -111,9 +108,9 @@ static json_t *card_json(const struct frag_monitor_card *card)
 		return o;
 	}
 	json_object_set_new(o, "name", json_string(c->name));
-	json_object_set_new(o, "total_bytes", bytes_json(c->total_bytes));
-	json_object_set_new(o, "used_bytes", bytes_json(c->used_bytes));
-	json_object_set_new(o, "free_bytes", bytes_json(c->free_bytes));
+	json_object_set_new(o, "total_bytes", frag_json_number(c->total_bytes));
+	json_object_set_new(o, "used_bytes", frag_json_number(c->used_bytes));
+	json_object_set_new(o, "free_bytes", frag_json_number(c->free_bytes));
 	json_object_set_new(o, "utilization_percent",
 			    c->utilization_percent < 0 ? json_null()
 						       : json_integer(c->utilization_percent));

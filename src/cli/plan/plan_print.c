@@ -6,6 +6,7 @@
 
 #include <frag/opt.h>
 
+#include "report/text/json.h"
 #include "report/text/table.h"
 
 static double over(uint64_t height, uint64_t bound)
@@ -109,12 +110,6 @@ static void print_worst(const struct frag_plan_sheet *sheets, size_t count, stru
 
 /* ---- JSON ------------------------------------------------------------------------ */
 
-/* A number, or null where it is not known. */
-static json_t *number_if(bool known, uint64_t n)
-{
-	return known ? json_integer((json_int_t)n) : json_null();
-}
-
 static json_t *sheet_json(const struct frag_plan_sheet *s)
 {
 	json_t *methods = json_array(), *o;
@@ -130,7 +125,7 @@ static json_t *sheet_json(const struct frag_plan_sheet *s)
 		      "buffers_count", (json_int_t)s->b.count, "align_bytes", (json_int_t)s->align,
 		      "lower_bound_bytes", (json_int_t)s->bound, "bound_event", (json_int_t)s->when,
 		      "target_bytes", (json_int_t)s->target, "best_bytes",
-		      number_if(s->methods_count, s->best), "over_bound_ratio",
+		      frag_json_if(s->methods_count, s->best), "over_bound_ratio",
 		      s->methods_count ? json_real(over(s->best, s->bound)) : json_null(),
 		      "checked", true, "complete", s->complete, "proved_optimal",
 		      s->best <= s->bound, "target_impossible",

@@ -5,6 +5,7 @@
 
 #include <frag/opt.h>
 
+#include "report/text/json.h"
 #include "report/text/table.h"
 #include "scale_sheet.h"
 
@@ -197,11 +198,6 @@ static void put_text(struct frag_sheet *s, struct frag_text *out)
 
 /* ---- JSON, CSV ---------------------------------------------------------------------------------- */
 
-static json_t *bytes_or_null(bool known, uint64_t n)
-{
-	return known ? json_integer((json_int_t)n) : json_null();
-}
-
 static json_t *cell_json(struct frag_sheet *s, size_t i, size_t p)
 {
 	const struct frag_sheet_cell *c = &s->cells[i * s->specs_count + p];
@@ -209,17 +205,17 @@ static json_t *cell_json(struct frag_sheet *s, size_t i, size_t p)
 	return json_pack("{s:I, s:s, s:s, s:o, s:o, s:o}", "value", (json_int_t)s->values[i],
 			 "from", source_words[frag_sheet_source(s, s->values[i])], "policy",
 			 frag_policy_spec_echo(s->specs[p]), "peak_requested_bytes",
-			 bytes_or_null(c->completed, c->peak_requested_bytes),
-			 "peak_reserved_bytes", bytes_or_null(c->completed, c->low_bytes),
-			 "peak_reserved_most_bytes", bytes_or_null(c->completed, c->high_bytes));
+			 frag_json_if(c->completed, c->peak_requested_bytes), "peak_reserved_bytes",
+			 frag_json_if(c->completed, c->low_bytes), "peak_reserved_most_bytes",
+			 frag_json_if(c->completed, c->high_bytes));
 }
 
 static json_t *largest_json(const struct frag_sheet *s, size_t p)
 {
 	return json_pack("{s:s, s:o, s:o}", "policy", frag_policy_spec_echo(s->specs[p]), "value",
-			 bytes_or_null(s->largest_low[p] != UINT64_MAX, s->largest_low[p]),
+			 frag_json_if(s->largest_low[p] != UINT64_MAX, s->largest_low[p]),
 			 "value_most",
-			 bytes_or_null(s->largest_high[p] != UINT64_MAX, s->largest_high[p]));
+			 frag_json_if(s->largest_high[p] != UINT64_MAX, s->largest_high[p]));
 }
 
 static json_t *test_json(const struct frag_sheet *s)

@@ -15,6 +15,7 @@
 
 #include "cli/estimate.h"
 #include "cli/settle.h"
+#include "report/text/json.h"
 #include "report/text/settled_json.h"
 #include "cli/common.h"
 
@@ -125,11 +126,6 @@ static uint64_t limit_of(const struct frag_cli *cli, const struct frag_trace_dev
 	return cli->limit ? frag_cli_limit(cli, cli->card.total_bytes) : dev->settled.limit_bytes;
 }
 
-static json_t *limit_json(uint64_t bytes)
-{
-	return bytes == UINT64_MAX ? json_null() : json_integer((json_int_t)bytes);
-}
-
 static void print_settled(const struct frag_trace_dev *dev)
 {
 	char text[600];
@@ -215,7 +211,7 @@ static json_t *trace_json(const struct frag_cli *cli, const struct options *o,
 
 	json_object_set_new(all, "trace", json_string(trace->name ? trace->name : ""));
 	json_object_set_new(all, "conf", json_string(conf ? conf : ""));
-	json_object_set_new(all, "limit_bytes", limit_json(limit));
+	json_object_set_new(all, "limit_bytes", frag_json_number(limit));
 	json_object_set_new(all, "verdict", json_string(verdict_word(cli, v)));
 	json_object_set(all, "devices", devices);
 	return all;

@@ -7,13 +7,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-static int compare(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
 /* Value below which a fraction q of y lies; y is sorted by the call. 0 if n = 0. */
 static double quantile_of(double *y, size_t n, double q)
 {
@@ -22,7 +15,7 @@ static double quantile_of(double *y, size_t n, double q)
 
 	if (!n)
 		return 0;
-	qsort(y, n, sizeof(*y), compare);
+	qsort(y, n, sizeof(*y), frag_compare_double);
 	part = at - (double)i;
 	return i + 1 < n ? y[i] * (1 - part) + y[i + 1] * part : y[i];
 }
@@ -32,7 +25,7 @@ static double variance(double *sorted, size_t n)
 {
 	double nn = (double)n, v = nn * (nn - 1) * (2 * nn + 5);
 
-	qsort(sorted, n, sizeof(*sorted), compare);
+	qsort(sorted, n, sizeof(*sorted), frag_compare_double);
 	for (size_t i = 0, j; i < n; i = j) {
 		double t;
 

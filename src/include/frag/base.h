@@ -34,6 +34,13 @@ static inline int frag_compare_u64(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
+static inline int frag_compare_double(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
 /* Smallest multiple of `unit` that is not below `n`. pre: unit > 0, no overflow. */
 static inline uint64_t frag_round_up(uint64_t n, uint64_t unit)
 {

@@ -13,6 +13,7 @@
 
 #include "base/parallel.h"
 #include "lib/bisect.h"
+#include "lib/random.h"
 #include "place.h"
 
 #define STOP_EVERY 1024u /* placements between two looks at the stop flag */
@@ -281,15 +282,6 @@ struct climb {
 	uint64_t height, target, begin_ns, rng;
 };
 
-static uint64_t random_next(uint64_t *state)
-{
-	uint64_t z = *state += 0x9e3779b97f4a7c15ull; /* splitmix64 */
-
-	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
-	z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
-	return z ^ (z >> 31);
-}
-
 static bool over(const struct climb *c)
 {
 	const struct frag_watch *w = c->opt->watch;
@@ -340,15 +332,15 @@ static void vary(struct climb *c)
 		uint32_t id = c->order[k];
 
 		if (c->best[id] + c->b->list[id].bytes == height &&
-		    random_next(&c->rng) % ++tops == 0)
+		    frag_random(&c->rng) % ++tops == 0)
 			at = k;
 	}
 	if (at)
-		promote(c->tried, at, random_next(&c->rng) % at);
-	for (unsigned more = random_next(&c->rng) % 3; more; more--) {
-		at = random_next(&c->rng) % n;
+		promote(c->tried, at, frag_random(&c->rng) % at);
+	for (unsigned more = frag_random(&c->rng) % 3; more; more--) {
+		at = frag_random(&c->rng) % n;
 		if (at)
-			promote(c->tried, at, random_next(&c->rng) % at);
+			promote(c->tried, at, frag_random(&c->rng) % at);
 	}
 }
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "edges.h"
+#include "lib/random.h"
 
 #define SETS_MAX (256 * FRAG_MIB) /* memory of any of the lists, at worst */
 #define ORDERS 3u
@@ -165,15 +166,7 @@ static int compare_keys(const void *a, const void *b)
 /* 1, or with a state a random number between it and 4/3. */
 static double blur(uint64_t *state)
 {
-	uint64_t z;
-
-	if (!state)
-		return 1;
-	z = *state += 0x9e3779b97f4a7c15ull; /* splitmix64 */
-	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
-	z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
-	z ^= z >> 31;
-	return 1.0 + (double)(z >> 40) / (double)(1 << 24) / 3.0;
+	return state ? 1.0 + (double)(frag_random(state) >> 40) / (double)(1 << 24) / 3.0 : 1;
 }
 
 int tree_rank(const struct tree_problem *p, uint64_t order, uint64_t seed, uint32_t *rank,

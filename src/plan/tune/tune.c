@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/parallel.h"
+#include "lib/random.h"
 #include "plan/probe.h"
 #include "tune_order.h"
 #include "tune_space.h"
@@ -270,15 +271,6 @@ static int evaluate(struct tune *t, struct frag_err *err)
 
 /* ---- search ---------------------------------------------------------------------- */
 
-static uint64_t random_next(uint64_t *state)
-{
-	uint64_t z = *state += 0x9e3779b97f4a7c15ull; /* splitmix64 */
-
-	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
-	z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
-	return z ^ (z >> 31);
-}
-
 static int exhaust(struct tune *t, const struct frag_tune_space *s, struct frag_err *err)
 {
 	size_t at;
@@ -333,7 +325,7 @@ static int climb(struct tune *t, const struct frag_tune_space *s, struct frag_er
 		while (moved && t->budget_left && !t->stopped)
 			FRAG_TRY(step(t, s, &code, &moved, err));
 		idle = t->count == before ? idle + 1 : 0;
-		code = random_next(&t->rng) % s->size;
+		code = frag_random(&t->rng) % s->size;
 	}
 	return 0;
 }

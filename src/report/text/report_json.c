@@ -10,6 +10,7 @@
 #include "report/report.h"
 #include "report/spread.h"
 #include "refusals.h"
+#include "report/text/json.h"
 #include "settled_json.h"
 
 #include <math.h>
@@ -37,12 +38,6 @@ static void append(struct maker *mk, json_t *array, json_t *value)
 {
 	if (json_array_append_new(array, note(mk, value)))
 		mk->failed = true;
-}
-
-/* Integers above 2^63-1 stand for "none" in our structs. */
-static json_t *number(uint64_t v)
-{
-	return v > INT64_MAX ? json_null() : json_integer((json_int_t)v);
 }
 
 static json_t *real(double v)
@@ -81,12 +76,13 @@ static json_t *latency_of(struct maker *mk, const struct frag_hist *h)
 	if (!h->count)
 		return json_null();
 	o = note(mk, json_object());
-	put(mk, o, "count", number(h->count));
-	put(mk, o, "min", number(h->min));
+	put(mk, o, "count", frag_json_number(h->count));
+	put(mk, o, "min", frag_json_number(h->min));
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(quantiles); i++)
-		put(mk, o, quantiles[i].name, number(frag_hist_quantile(h, quantiles[i].q)));
-	put(mk, o, "max", number(h->max));
-	put(mk, o, "total", number(h->sum));
+		put(mk, o, quantiles[i].name,
+		    frag_json_number(frag_hist_quantile(h, quantiles[i].q)));
+	put(mk, o, "max", frag_json_number(h->max));
+	put(mk, o, "total", frag_json_number(h->sum));
 	return o;
 }
 
@@ -123,7 +119,7 @@ static void put_metrics(struct maker *mk, json_t *obj, const struct frag_metrics
 		if (frag_report_is_host(&list[i]) != host)
 			continue;
 		put(mk, obj, list[i].name,
-		    list[i].type == FRAG_METRIC_T_U64 ? number(*(const uint64_t *)at)
+		    list[i].type == FRAG_METRIC_T_U64 ? frag_json_number(*(const uint64_t *)at)
 						      : real(*(const double *)at));
 	}
 }
@@ -132,16 +128,16 @@ static json_t *loss_of(struct maker *mk, const struct frag_loss *l)
 {
 	json_t *o = note(mk, json_object());
 
-	put(mk, o, "event", number(l->event));
-	put(mk, o, "time_us", number(l->time_us));
-	put(mk, o, "reserved_bytes", number(l->reserved_bytes));
-	put(mk, o, "requested_bytes", number(l->requested_bytes));
-	put(mk, o, "rounding_bytes", number(l->rounding_bytes));
-	put(mk, o, "waiting_bytes", number(l->waiting_bytes));
-	put(mk, o, "non_releasable_bytes", number(l->non_releasable_bytes));
-	put(mk, o, "releasable_bytes", number(l->releasable_bytes));
-	put(mk, o, "other_bytes", number(l->other_bytes));
-	put(mk, o, "largest_free_bytes", number(l->largest_free_bytes));
+	put(mk, o, "event", frag_json_number(l->event));
+	put(mk, o, "time_us", frag_json_number(l->time_us));
+	put(mk, o, "reserved_bytes", frag_json_number(l->reserved_bytes));
+	put(mk, o, "requested_bytes", frag_json_number(l->requested_bytes));
+	put(mk, o, "rounding_bytes", frag_json_number(l->rounding_bytes));
+	put(mk, o, "waiting_bytes", frag_json_number(l->waiting_bytes));
+	put(mk, o, "non_releasable_bytes", frag_json_number(l->non_releasable_bytes));
+	put(mk, o, "releasable_bytes", frag_json_number(l->releasable_bytes));
+	put(mk, o, "other_bytes", frag_json_number(l->other_bytes));
+	put(mk, o, "largest_free_bytes", frag_json_number(l->largest_free_bytes));
 	return o;
 }
 
@@ -152,10 +148,10 @@ static json_t *oom_of(struct maker *mk, const struct frag_oom *oom)
 	if (!oom->happened)
 		return json_null();
 	o = note(mk, json_object());
-	put(mk, o, "event", number(oom->event));
-	put(mk, o, "time_us", number(oom->time_us));
-	put(mk, o, "bytes", number(oom->bytes));
-	put(mk, o, "step", number(oom->step));
+	put(mk, o, "event", frag_json_number(oom->event));
+	put(mk, o, "time_us", frag_json_number(oom->time_us));
+	put(mk, o, "bytes", frag_json_number(oom->bytes));
+	put(mk, o, "step", frag_json_number(oom->step));
 	put(mk, o, "memory", loss_of(mk, &oom->at));
 	return o;
 }
@@ -171,10 +167,10 @@ static json_t *calls_of(struct maker *mk, const struct frag_result *res)
 		if (!st->count && !st->failed)
 			continue;
 		call = note(mk, json_object());
-		put(mk, call, "count", number(st->count));
-		put(mk, call, "failed", number(st->failed));
-		put(mk, call, "bytes", number(st->bytes));
-		put(mk, call, "ns", number(st->ns));
+		put(mk, call, "count", frag_json_number(st->count));
+		put(mk, call, "failed", frag_json_number(st->failed));
+		put(mk, call, "bytes", frag_json_number(st->bytes));
+		put(mk, call, "ns", frag_json_number(st->ns));
 		put(mk, o, frag_call_name((enum frag_call)c), call);
 	}
 	return o;
@@ -199,11 +195,11 @@ static json_t *result_of(struct maker *mk, const struct frag_section *s,
 	if (res->plan)
 		put(mk, o, "plan", string(res->plan));
 	put(mk, o, "trace", string(s->trace));
-	put(mk, o, "device_ordinal", number(s->ordinal));
+	put(mk, o, "device_ordinal", frag_json_number(s->ordinal));
 	put(mk, o, "is_recorded",
 	    json_boolean(s->baseline_recorded && res == &s->results[s->baseline]));
 	put(mk, o, "completed", json_boolean(res->completed));
-	put(mk, o, "first_oom", res->oom.happened ? number(res->oom.event) : json_null());
+	put(mk, o, "first_oom", res->oom.happened ? frag_json_number(res->oom.event) : json_null());
 	put_metrics(mk, o, &res->m, false);
 	put(mk, o, "oom", oom_of(mk, &res->oom));
 	put_latencies(mk, o, res->alloc_modelled_ns, &res->free_modelled_ns);
@@ -223,8 +219,9 @@ static json_t *optimum_of(struct maker *mk, const struct frag_section *s)
 	const struct frag_optimum *opt = &s->optimum;
 	json_t *o = note(mk, json_object());
 
-	put(mk, o, "lower_bound_bytes", number(frag_section_bound(s)));
-	put(mk, o, "placement_bytes", opt->placed ? number(opt->place_bytes) : json_null());
+	put(mk, o, "lower_bound_bytes", frag_json_number(frag_section_bound(s)));
+	put(mk, o, "placement_bytes",
+	    opt->placed ? frag_json_number(opt->place_bytes) : json_null());
 	put(mk, o, "placement_rule", opt->placed ? string(opt->rule) : json_null());
 	return o;
 }
@@ -242,13 +239,13 @@ static json_t *advice_of(struct maker *mk, const struct frag_section *s)
 	put(mk, o, "take", string(s->results[a.pick].policy));
 	put(mk, o, "conf", string(a.conf));
 	put(mk, o, "run", string(a.live == SIZE_MAX ? NULL : s->results[a.live].policy));
-	put(mk, o, "reserved_bytes", number(s->results[a.pick].m.peak_reserved_bytes));
+	put(mk, o, "reserved_bytes", frag_json_number(s->results[a.pick].m.peak_reserved_bytes));
 	put(mk, o, "smallest_card", string(a.card ? a.card->name : NULL));
-	put(mk, o, "spare_bytes", a.card ? number(a.spare_bytes) : json_null());
+	put(mk, o, "spare_bytes", a.card ? frag_json_number(a.spare_bytes) : json_null());
 	put(mk, o, "tight_card", string(a.tight ? a.tight->name : NULL));
 	put(mk, o, "margin_ratio", json_real(s->headroom.ratio));
-	put(mk, o, "margin_bytes", number(s->headroom.bytes));
-	put(mk, o, "outside_bytes", number(s->headroom.outside_bytes));
+	put(mk, o, "margin_bytes", frag_json_number(s->headroom.bytes));
+	put(mk, o, "outside_bytes", frag_json_number(s->headroom.outside_bytes));
 	put(mk, o, "job_price",
 	    frag_section_job_price(s, a.card) > 0 ? json_real(frag_section_job_price(s, a.card))
 						  : json_null());
@@ -262,10 +259,10 @@ static json_t *refusal_of(struct maker *mk, const struct frag_section *s, size_t
 	const struct frag_refused *f = &base->refused[i];
 	json_t *o = note(mk, json_object()), *outcomes = note(mk, json_array());
 
-	put(mk, o, "event", number(f->event));
-	put(mk, o, "time_us", number(f->time_us));
-	put(mk, o, "step", number(f->step));
-	put(mk, o, "bytes", number(f->bytes));
+	put(mk, o, "event", frag_json_number(f->event));
+	put(mk, o, "time_us", frag_json_number(f->time_us));
+	put(mk, o, "step", frag_json_number(f->step));
+	put(mk, o, "bytes", frag_json_number(f->bytes));
 	put(mk, o, "as_recorded", json_boolean(s->baseline_recorded));
 	put(mk, o, "memory", f->served ? json_null() : loss_of(mk, &f->at));
 	for (size_t k = 0; k < s->count; k++) {
@@ -299,20 +296,20 @@ static json_t *trace_of(struct maker *mk, const struct frag_section *s)
 	put(mk, o, "name", string(s->trace));
 	put(mk, o, "format", string(s->format));
 	put(mk, o, "conf", string(s->conf));
-	put(mk, o, "device_ordinal", number(s->ordinal));
-	put(mk, o, "events_count", number(s->events_count));
-	put(mk, o, "streams_count", number(s->streams_count));
-	put(mk, o, "pools_count", number(s->pools_count));
-	put(mk, o, "duration_us", s->duration_us ? number(s->duration_us) : json_null());
+	put(mk, o, "device_ordinal", frag_json_number(s->ordinal));
+	put(mk, o, "events_count", frag_json_number(s->events_count));
+	put(mk, o, "streams_count", frag_json_number(s->streams_count));
+	put(mk, o, "pools_count", frag_json_number(s->pools_count));
+	put(mk, o, "duration_us", s->duration_us ? frag_json_number(s->duration_us) : json_null());
 	put(mk, o, "truncated", json_boolean(s->truncated));
 	if (s->estimated)
 		put(mk, o, "estimated", json_true());
-	put(mk, o, "initial_blocks_count", number(s->initial_blocks));
+	put(mk, o, "initial_blocks_count", frag_json_number(s->initial_blocks));
 	put(mk, o, "optimum", s->optimum.hidden ? json_null() : optimum_of(mk, s));
 	put(mk, o, "advice", advice_of(mk, s));
 	put(mk, o, "recording", frag_settled_json(&s->settled));
-	put(mk, o, "limit_bytes", number(s->limit_bytes));
-	put(mk, o, "refused_when_recorded_count", number(frag_refusals_count(s)));
+	put(mk, o, "limit_bytes", frag_json_number(s->limit_bytes));
+	put(mk, o, "refused_when_recorded_count", frag_json_number(frag_refusals_count(s)));
 	put(mk, o, "refusals", refusals_of(mk, s));
 	put(mk, o, "missing", string(s->missing));
 	return o;
@@ -338,9 +335,9 @@ static json_t *device_of(struct maker *mk, const struct frag_report *r)
 
 	put(mk, o, "kind", string(r->device));
 	put(mk, o, "name", string(r->card.name));
-	put(mk, o, "total_bytes", number(r->card.total_bytes));
-	put(mk, o, "context_bytes", number(r->card.context_bytes));
-	put(mk, o, "granule_bytes", number(r->card.granule_bytes));
+	put(mk, o, "total_bytes", frag_json_number(r->card.total_bytes));
+	put(mk, o, "context_bytes", frag_json_number(r->card.context_bytes));
+	put(mk, o, "granule_bytes", frag_json_number(r->card.granule_bytes));
 	put(mk, o, "modelled", json_boolean(r->card.modelled));
 	if (*r->cost_profile) {
 		put(mk, o, "cost_profile", string(r->cost_profile));
@@ -362,9 +359,9 @@ static json_t *settings_of(struct maker *mk, const struct frag_report *r)
 {
 	json_t *o = note(mk, json_object());
 
-	put(mk, o, "limit_bytes", number(common_limit(r)));
-	put(mk, o, "seed", number(r->seed));
-	put(mk, o, "sync_every", number(r->sync_every));
+	put(mk, o, "limit_bytes", frag_json_number(common_limit(r)));
+	put(mk, o, "seed", frag_json_number(r->seed));
+	put(mk, o, "sync_every", frag_json_number(r->sync_every));
 	put(mk, o, "on_oom", string(r->skip_oom ? "skip" : "stop"));
 	put(mk, o, "free_at_request", json_boolean(r->free_at_request));
 	return o;
@@ -376,7 +373,7 @@ json_t *frag_report_json(const struct frag_report *r)
 	json_t *top = note(&mk, json_object()), *traces = note(&mk, json_array());
 	json_t *results = note(&mk, json_array());
 
-	put(&mk, top, "schema", number(FRAG_REPORT_SCHEMA));
+	put(&mk, top, "schema", frag_json_number(FRAG_REPORT_SCHEMA));
 	put(&mk, top, "version", string(FRAG_VERSION));
 	put(&mk, top, "command", string(r->command));
 	put(&mk, top, "trace", r->count ? string(r->sections[0].trace) : json_null());

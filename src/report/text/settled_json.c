@@ -2,10 +2,7 @@
 /* What a recording turned out to be, as JSON: the same members wherever it is told. */
 #include "settled_json.h"
 
-static json_t *number(uint64_t n)
-{
-	return n == UINT64_MAX ? json_null() : json_integer((json_int_t)n);
-}
+#include "report/text/json.h"
 
 void frag_settled_members(json_t *o, const struct frag_settled *s)
 {
@@ -15,13 +12,13 @@ void frag_settled_members(json_t *o, const struct frag_settled *s)
 					       [FRAG_LIMIT_INFERRED] = "inferred" };
 	bool inferred = s->limit_source == FRAG_LIMIT_INFERRED;
 
-	json_object_set_new(o, "limit_bytes", number(s->limit_bytes));
+	json_object_set_new(o, "limit_bytes", frag_json_number(s->limit_bytes));
 	json_object_set_new(o, "limit_source", json_string(sources[s->limit_source]));
 	json_object_set_new(o, "limit_low_bytes",
-			    inferred ? number(s->limit_low_bytes) : json_null());
+			    inferred ? frag_json_number(s->limit_low_bytes) : json_null());
 	json_object_set_new(o, "limit_high_bytes",
-			    inferred ? number(s->limit_high_bytes) : json_null());
-	json_object_set_new(o, "recorded_peak_bytes", number(s->peak_bytes));
+			    inferred ? frag_json_number(s->limit_high_bytes) : json_null());
+	json_object_set_new(o, "recorded_peak_bytes", frag_json_number(s->peak_bytes));
 }
 
 json_t *frag_settled_json(const struct frag_settled *s)
@@ -36,8 +33,8 @@ json_t *frag_settled_json(const struct frag_settled *s)
 	json_object_set_new(o, "first_difference",
 			    s->identical ? json_null() : json_string(s->difference));
 	json_object_set_new(o, "first_difference_event",
-			    s->identical ? json_null() : number(s->event));
+			    s->identical ? json_null() : frag_json_number(s->event));
 	frag_settled_members(o, s);
-	json_object_set_new(o, "refused_count", number(s->refused_count));
+	json_object_set_new(o, "refused_count", frag_json_number(s->refused_count));
 	return o;
 }
