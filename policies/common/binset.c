@@ -16,10 +16,15 @@ void frag_binset_init(struct frag_binset *s)
 static struct frag_bin_node *all_trees[FRAG_BINSET_BINS] = { [0 ... FRAG_BINSET_BINS - 1] =
 								     FRAG_BINSET_TREE };
 
-void frag_binset_init_slim(struct frag_binset *s)
+void frag_binset_init_slim(struct frag_binset *s, struct frag_bset_nodes *nodes)
 {
-	frag_binset_init(s);
-	s->heads = all_trees;
+	*s = (struct frag_binset){ .heads = all_trees };
+	frag_bset_init_shared(&s->tree, nodes);
+}
+
+bool frag_binset_is_slim(const struct frag_binset *s)
+{
+	return s->heads == all_trees;
 }
 
 void frag_binset_release(struct frag_binset *s)

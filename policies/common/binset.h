@@ -48,9 +48,11 @@ struct frag_binset {
 #define FRAG_BINSET_TREE ((struct frag_bin_node *)(uintptr_t)1)
 
 void frag_binset_init(struct frag_binset *s);
-/* The same without a table of its own, 7 KB: every bin is a tree. For sets of which there are
- * very many. pre: initialised, never reserved. */
-void frag_binset_init_slim(struct frag_binset *s);
+/* The same without a table of its own, 7 KB, and with nodes that many sets share: every bin is a
+ * tree. For sets of which there are very many. The nodes are reserved by frag_bset_nodes_reserve,
+ * for all sets together, not by frag_binset_reserve. */
+void frag_binset_init_slim(struct frag_binset *s, struct frag_bset_nodes *nodes);
+bool frag_binset_is_slim(const struct frag_binset *s);
 void frag_binset_release(struct frag_binset *s);
 int frag_binset_reserve(struct frag_binset *s, size_t n);
 /* For `check` of policies: NULL, or what is broken. O(n log n). */

@@ -108,6 +108,11 @@ int frag_bset_nodes_reserve(struct frag_bset_nodes *p, size_t n)
 
 	if (n <= p->limit)
 		return 0;
+	nodes_for(n, p->sets_count, &leaves, &inners);
+	if (leaves <= p->leaves_count && inners <= p->inners_count) {
+		p->limit = n; /* only a set more */
+		return 0;
+	}
 	/* by a part more than asked, so that n + 1 at a time is cheap */
 	n += FRAG_MIN(p->leaves_count, (size_t)CHUNK_LEAVES_MAX) * LEAF_MIN / 2;
 	nodes_for(n, p->sets_count, &leaves, &inners);

@@ -142,8 +142,9 @@ struct pt_set {
 	/* a block is split for a request below the one if more than the other is left */
 	uint64_t split_below, split_left;
 	uint32_t stream;
+	bool ranged;	 /* has or had an expandable segment; without, nothing is ever unmapped */
 	size_t blocks;	 /* in existence */
-	size_t reserved; /* what both sets have room for */
+	size_t reserved; /* what the sets have room for */
 };
 
 struct pt_pool {
@@ -225,6 +226,9 @@ struct pt {
 	struct pt_pool *pools;	       /* [2 * id] small, [2 * id + 1] large */
 	uint32_t pools_count;
 	uint32_t sets_count; /* ever made */
+	/* of all slim sets, and for how many free blocks beyond one leaf each there is room */
+	struct frag_bset_nodes slim_nodes;
+	size_t slim_reserved;
 	struct pt_seg *segs;
 	size_t segs_count;
 	struct frag_slab blocks;
@@ -480,6 +484,8 @@ static inline void pt_unlink(struct pt *a, struct pt_block *b)
 /* Room for `more` further blocks in the sets and in host memory; afterwards neither inserts
  * nor pt_block_new fail for that many. */
 int pt_room(struct pt *a, struct pt_set *set, size_t more, struct frag_err *err);
+/* The same for 4, in a set that gets an expandable segment. */
+int pt_room_ranged(struct pt *a, struct pt_set *set, struct frag_err *err);
 /* The set of a stream in a pool, made on first use. */
 int pt_set_make(struct pt *a, uint16_t pool, bool small, uint32_t stream, struct pt_set **out,
 		struct frag_err *err);

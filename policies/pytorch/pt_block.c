@@ -4,14 +4,45 @@
 
 #include <string.h>
 
+/* What a set adds to the guarantee: as long as it fits into one leaf, that one, which it has anyway. */
+static size_t beyond_leaf(size_t n)
+{
+	return n > FRAG_BSET_LEAF ? n : 0;
+}
+
+static int reserve_sets(struct pt *a, struct pt_set *set, size_t want)
+{
+	/* the guarantee of shared nodes is for all sets together */
+	if (frag_binset_is_slim(&set->free)) {
+		size_t sum = a->slim_reserved + beyond_leaf(want) - beyond_leaf(set->reserved);
+
+		if (frag_bset_nodes_reserve(&a->slim_nodes, FRAG_MAX(sum, 1u)))
+			return FRAG_ENOMEM;
+		a->slim_reserved = sum;
+	} else if (frag_binset_reserve(&set->free, want)) {
+		return FRAG_ENOMEM;
+	}
+	return set->ranged ? frag_bset_reserve(&set->unmapped, want) : 0;
+}
+
+int pt_room_ranged(struct pt *a, struct pt_set *set, struct frag_err *err)
+{
+	set->ranged = true;
+	if (frag_bset_reserve(&set->unmapped, set->reserved))
+		return frag_fail_nomem(err, "pytorch: free sets");
+	return pt_room(a, set, 4, err);
+}
+
 int pt_room(struct pt *a, struct pt_set *set, size_t more, struct frag_err *err)
 {
 	size_t want = set->blocks + more;
 
 	if (want > set->reserved) {
-		want = FRAG_MAX(2 * want, a->sets_count <= PT_SETS_FAST ? 64u : 8u);
-		if (frag_binset_reserve(&set->free, want) ||
-		    frag_bset_reserve(&set->unmapped, want))
+		if (a->sets_count <= PT_SETS_FAST)
+			want = FRAG_MAX(2 * want, 64u);
+		else if (set->reserved)
+			want *= 2;
+		if (reserve_sets(a, set, want))
 			return frag_fail_nomem(err, "pytorch: free sets");
 		set->reserved = want;
 	}
@@ -42,8 +73,10 @@ static int grow_pools(struct pt *a, uint32_t want, struct frag_err *err)
 
 static int grow_streams(struct pt_pool *pool, uint32_t want, struct frag_err *err)
 {
-	struct pt_set **sets = frag_host_realloc(pool->sets, want, sizeof(*sets));
+	struct pt_set **sets;
 
+	want = FRAG_MAX(want, pool->sets_count + pool->sets_count / 2);
+	sets = frag_host_realloc(pool->sets, want, sizeof(*sets));
 	if (!sets)
 		return frag_fail_nomem(err, "pytorch: streams");
 	memset(sets + pool->sets_count, 0, (want - pool->sets_count) * sizeof(*sets));
@@ -80,7 +113,7 @@ int pt_set_make(struct pt *a, uint16_t pool_id, bool small, uint32_t stream, str
 		if (a->sets_count++ < PT_SETS_FAST)
 			frag_binset_init(&set->free);
 		else
-			frag_binset_init_slim(&set->free);
+			frag_binset_init_slim(&set->free, &a->slim_nodes);
 		frag_bset_init(&set->unmapped);
 		set->pool = pool;
 		set->stream = stream;
@@ -99,12 +132,14 @@ void pt_sets_release(struct pt *a)
 
 			if (!set)
 				continue;
-			frag_binset_release(&set->free);
+			if (!frag_binset_is_slim(&set->free)) /* those go with their nodes */
+				frag_binset_release(&set->free);
 			frag_bset_release(&set->unmapped);
 			frag_host_free(set);
 		}
 		frag_host_free(a->pools[p].sets);
 	}
+	frag_bset_nodes_release(&a->slim_nodes);
 	frag_host_free(a->pools);
 }
 

@@ -102,7 +102,7 @@ int pt_range_add(struct pt *a, struct pt_set *set, frag_addr_t base, struct pt_b
 	struct pt_seg *g;
 	int rc;
 
-	FRAG_TRY(pt_room(a, set, 4, err));
+	FRAG_TRY(pt_room_ranged(a, set, err));
 	g = pt_seg_new(a, set, bytes, page);
 	if (!g)
 		return frag_fail_nomem(err, "pytorch: expandable segment");

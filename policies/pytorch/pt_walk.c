@@ -4,9 +4,15 @@
 
 #include <stdlib.h>
 
+/* The address beside the segment: sorting many does not wait for memory. */
+struct placed {
+	frag_addr_t base;
+	struct pt_seg *g;
+};
+
 static int by_base(const void *x, const void *y)
 {
-	const struct pt_seg *a = *(struct pt_seg *const *)x, *b = *(struct pt_seg *const *)y;
+	const struct placed *a = x, *b = y;
 
 	return (a->base > b->base) - (a->base < b->base);
 }
@@ -48,19 +54,19 @@ static void visit_segment(const struct frag_visitor *v, const struct pt_seg *g)
 void pt_visit(void *self, const struct frag_visitor *v)
 {
 	struct pt *a = self;
-	struct pt_seg **list = frag_host_alloc(a->segs_count * sizeof(*list));
+	struct placed *list = frag_host_alloc(a->segs_count * sizeof(*list));
 	size_t n = 0;
 
 	for (struct pt_seg *g = a->segs; g; g = g->next) {
 		if (list)
-			list[n++] = g;
+			list[n++] = (struct placed){ g->base, g };
 		else
 			visit_segment(v, g); /* no memory to sort: better unsorted than nothing */
 	}
 	if (list)
-		qsort(list, n, sizeof(struct pt_seg *), by_base);
+		qsort(list, n, sizeof(*list), by_base);
 	for (size_t i = 0; i < n; i++)
-		visit_segment(v, list[i]);
+		visit_segment(v, list[i].g);
 	frag_host_free(list);
 }
 

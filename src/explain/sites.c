@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/clean.h"
+#include "trace/strings.h"
 
 const char *const frag_site_by_words[] = {
 	[FRAG_BY_LINE] = "line",     [FRAG_BY_FUNCTION] = "function", [FRAG_BY_FILE] = "file",
@@ -64,15 +65,36 @@ static bool is_python(const char *file)
 	       strstr(file, "ipykernel") || !strcmp(file, "<stdin>") || !strcmp(file, "<string>");
 }
 
+enum { NOT_LOOKED, NOBODYS, LIBRARY, PROGRAM, PROGRAM_WITH_LINE };
+
 /* C and C++ frames of a program: a source file with a line that is no library's. Paths of those who built a
  * library with debug information look the same, so the user's Python comes before. */
-static uint8_t own(const struct frag_trace *t, const struct frag_frame *f)
+static uint8_t kind_of(const char *file)
 {
-	const char *file = frag_trace_string(t, f->file);
-
 	if (is_python(file))
-		return is_library(file) ? 1 : 3;
-	return strchr(file, '/') && f->line && !is_library(file) ? 2 : 0;
+		return is_library(file) ? LIBRARY : PROGRAM;
+	return strchr(file, '/') && !is_library(file) ? PROGRAM_WITH_LINE : NOBODYS;
+}
+
+/* Each name is looked at once: many frames may share a very long one. */
+static int fill_own(struct frag_sites *s, const struct frag_trace *t, struct frag_err *err)
+{
+	static const uint8_t ranks[] = { [LIBRARY] = 1, [PROGRAM_WITH_LINE] = 2, [PROGRAM] = 3 };
+	uint32_t names = t->strings ? frag_strings_count(t->strings) : 0;
+	uint8_t *kinds = frag_host_calloc(names + 1, 1);
+
+	if (!kinds)
+		return frag_fail_nomem(err, "call sites");
+	for (size_t i = 0; i < t->stacks.frames_count; i++) {
+		const struct frag_frame *f = &t->stacks.frames[i];
+		uint8_t *kind = &kinds[FRAG_MIN(f->file, names)];
+
+		if (!*kind)
+			*kind = kind_of(frag_trace_string(t, f->file));
+		s->frame_own[i] = *kind == PROGRAM_WITH_LINE && !f->line ? 0 : ranks[*kind];
+	}
+	frag_host_free(kinds);
+	return 0;
 }
 
 const uint32_t *frag_stack_frames(const struct frag_trace *t, uint32_t stack, size_t *count)
@@ -276,8 +298,8 @@ int frag_sites_init(struct frag_sites *s, const struct frag_trace *trace, enum f
 	s->frame_own = frag_host_calloc(trace->stacks.frames_count + 1, 1);
 	if (!s->of_stack || !s->frame_own)
 		rc = frag_fail_nomem(err, "call sites");
-	for (size_t i = 0; !rc && i < trace->stacks.frames_count; i++)
-		s->frame_own[i] = own(trace, &trace->stacks.frames[i]);
+	if (!rc)
+		rc = fill_own(s, trace, err);
 	if (!rc)
 		rc = name_all(s, frame, err);
 	if (rc)

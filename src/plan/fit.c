@@ -21,6 +21,9 @@
 #define PROBES_MAX 512u
 #define DESCENTS_MAX 4u /* islands below islands; each descent bisects once more */
 #define TICKS_PER_TASK 64u
+/* Driver calls of all probes of a task, after which the neighbourhood is left alone. Recordings need a few
+ * thousand a probe; this is for files in which every request is one, which take ten times as long. */
+#define CALLS_MAX (1ull << 21)
 
 struct tried {
 	uint64_t pages;
@@ -34,6 +37,7 @@ struct search {
 	struct tried tried[PROBES_MAX]; /* ascending */
 	size_t count;
 	struct frag_ticks *ticks;
+	uint64_t calls; /* of the driver, so far */
 };
 
 /* What a card of `total` has to keep free. */
@@ -68,7 +72,16 @@ static int probe_card(struct search *s, uint64_t total, uint64_t context, struct
 	card.context_bytes = context;
 	s->task->fit.probes_count++;
 	atomic_fetch_add(&s->ticks->done, 1);
-	return frag_probe_run(s->env, s->task->spec, &card, s->task->dev, out, &s->task->err);
+	FRAG_TRY(frag_probe_run(s->env, s->task->spec, &card, s->task->dev, out, &s->task->err));
+	s->calls += out->driver_calls;
+	return 0;
+}
+
+/* Is there work left for a look at the neighbourhood? */
+static bool may_look(struct search *s)
+{
+	s->task->fit.narrow |= s->calls >= CALLS_MAX;
+	return !s->task->fit.narrow;
 }
 
 /* Remembers every answer, so that no capacity is replayed twice. The margin is not there for
@@ -146,14 +159,14 @@ static int look_around(struct search *s, uint64_t lowest, uint64_t at, uint64_t 
 	bool completed;
 
 	for (uint64_t d = 1; at + d <= upper || at >= lowest + d; d += FRAG_MAX(d / 2, 1u)) {
-		if (s->count + 64 > PROBES_MAX)
+		if (s->count + 64 > PROBES_MAX || !may_look(s))
 			return 0;
 		if (at >= lowest + d)
 			FRAG_TRY(try_pages(s, at - d, &completed));
 		if (at + d <= upper)
 			FRAG_TRY(try_pages(s, at + d, &completed));
 	}
-	for (unsigned i = 1; i < EVEN_PROBES && upper > lowest; i++)
+	for (unsigned i = 1; i < EVEN_PROBES && upper > lowest && may_look(s); i++)
 		FRAG_TRY(try_pages(s, lowest + (upper - lowest) * i / EVEN_PROBES, &completed));
 	return 0;
 }

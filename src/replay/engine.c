@@ -151,6 +151,15 @@ static int ask(struct frag_run *run, const struct frag_event *e, struct frag_blo
 	return rc;
 }
 
+/* Where the memory was at a refusal; the largest hole may take a walk, which charts and reports want. */
+static void look_refused(struct frag_run *run, uint64_t time_us, struct frag_loss *out)
+{
+	if (run->opt.losses)
+		frag_run_look(run, time_us, out);
+	else
+		frag_run_loss(run, run->events, time_us, out);
+}
+
 /* An alloc that could not be served: its slot is dropped, and the run stops where it has to. */
 void frag_run_dropped(struct frag_run *run, const struct frag_event *e)
 {
@@ -164,7 +173,7 @@ void frag_run_dropped(struct frag_run *run, const struct frag_event *e)
 					.time_us = e->time_us,
 					.bytes = e->bytes,
 					.step = run->steps };
-	frag_run_look(run, e->time_us, &run->r.oom.at);
+	look_refused(run, e->time_us, &run->r.oom.at);
 }
 
 static int do_alloc(struct frag_run *run, const struct frag_event *e)
@@ -226,7 +235,7 @@ static int note_refused(struct frag_run *run, const struct frag_event *e, bool s
 				     .step = run->steps,
 				     .served = served };
 	if (!served)
-		frag_run_look(run, e->time_us, &at->at);
+		look_refused(run, e->time_us, &at->at);
 	return 0;
 }
 

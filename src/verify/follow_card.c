@@ -88,11 +88,13 @@ static int add_range(struct follow *f, frag_addr_t base, uint64_t bytes)
  * next pages of its stream outside the others. */
 static int place_range(struct follow *f, uint64_t bytes, frag_addr_t *addr)
 {
-	uint16_t stream = f->td->events[f->event].stream;
-	const struct frag_evidence *now = expected(f);
+	const struct frag_evidence *now;
+	uint16_t stream;
 
 	if (f->restoring)
 		return -1;
+	now = expected(f);
+	stream = f->td->events[f->event].stream;
 	if (now && now->kind == FRAG_SEEN_SEGMENT_MAP &&
 	    follow_range_at(f, now->addr) == f->ranges_count) {
 		*addr = now->addr;

@@ -185,6 +185,13 @@ static void gap_lines(const struct frag_fit_page *p, const struct frag_fit_row *
 	for (size_t i = 0; row->possible && i < p->units.count; i++) {
 		const struct frag_fit *f = &row->tasks[i].fit;
 
+		if (f->complete && f->narrow)
+			frag_text_addf(out,
+				       "not looked for: sizes above %s at which %s fails on %s; a "
+				       "replay makes "
+				       "too many driver calls for that\n",
+				       size_text(f->min_capacity_bytes, a), row_name(row),
+				       p->units.list[i].label);
 		if (!f->complete || !f->gaps_seen)
 			continue;
 		frag_text_addf(out, "not monotonic: %s on %s completes at %s (%llu) but failed at",
@@ -300,7 +307,7 @@ static json_t *unit_json(const struct frag_unit *unit, const struct frag_fit_tas
 						(json_int_t)f->gaps[k].first_bytes, "last_bytes",
 						(json_int_t)f->gaps[k].last_bytes));
 	return json_pack(
-		"{s:s, s:i, s:s, s:b, s:b, s:o, s:o, s:o, s:o, s:I, s:o, s:I, s:o, s:o, s:I}",
+		"{s:s, s:i, s:s, s:b, s:b, s:o, s:o, s:o, s:o, s:I, s:o, s:I, s:b, s:o, s:o, s:I}",
 		"trace", unit->trace->name, "device_ordinal", (int)unit->dev->ordinal, "policy",
 		frag_policy_spec_echo(task->spec), "complete", f->complete, "possible", f->possible,
 		"min_capacity_bytes", frag_json_if(known, f->min_capacity_bytes),
@@ -308,7 +315,7 @@ static json_t *unit_json(const struct frag_unit *unit, const struct frag_fit_tas
 		"ample_capacity_bytes", frag_json_if(known, f->ample_capacity_bytes),
 		"peak_reserved_bytes", frag_json_if(f->peak_reserved_bytes, f->peak_reserved_bytes),
 		"gaps_count", (json_int_t)f->gaps_seen, "gaps", gaps, "probes_count",
-		(json_int_t)f->probes_count, "min_retries_count",
+		(json_int_t)f->probes_count, "narrow", f->narrow, "min_retries_count",
 		frag_json_if(known, f->min_retries_count), "min_driver_ns",
 		frag_json_if(known, f->min_driver_ns), "refused_when_recorded_count",
 		(json_int_t)task->dev->settled.refused_count);

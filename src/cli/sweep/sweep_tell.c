@@ -139,15 +139,18 @@ int frag_store_failures(struct frag_store *s,
 			struct frag_err *err)
 {
 	sqlite3_stmt *q;
-	int rc = 0;
+	int rc = 0, step = SQLITE_DONE;
 
-	if (sqlite3_prepare_v2(
-		    s->db, "SELECT path, error FROM traces WHERE error IS NOT NULL ORDER BY path",
-		    -1, &q, NULL) != SQLITE_OK)
-		return frag_db_fail(s, FRAG_EOUTPUT, err);
-	while (!rc && sqlite3_step(q) == SQLITE_ROW)
+	if (sqlite3_prepare_v2(s->db,
+			       "SELECT path, error FROM traces WHERE error IS NOT NULL AND path IS "
+			       "NOT NULL ORDER BY path",
+			       -1, &q, NULL) != SQLITE_OK)
+		return frag_db_fail(s, FRAG_EINPUT, err);
+	while (!rc && (step = sqlite3_step(q)) == SQLITE_ROW)
 		rc = row(ctx, (const char *)sqlite3_column_text(q, 0),
 			 (const char *)sqlite3_column_text(q, 1));
+	if (!rc && step != SQLITE_DONE)
+		rc = frag_db_fail(s, FRAG_EINPUT, err);
 	sqlite3_finalize(q);
 	return rc;
 }

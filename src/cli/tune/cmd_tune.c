@@ -53,6 +53,10 @@ static void find_releases(const struct frag_cli *cli, const struct frag_units *u
 	}
 }
 
+#define BUDGET 800u /* settings */
+#define CALLS_MAX \
+	(1ull << 22) /* driver calls of all replays; recordings have a few thousand each */
+
 static int search(const struct frag_cli *cli, const struct options *o, const struct frag_units *u,
 		  const char *baseline, struct frag_tune *out, struct frag_err *err)
 {
@@ -61,7 +65,8 @@ static int search(const struct frag_cli *cli, const struct options *o, const str
 		.spaces_count = o->spaces.count,
 		.baseline = baseline,
 		.objective = o->objective,
-		.budget = o->budget,
+		.budget = o->budget ? o->budget : BUDGET,
+		.calls_max = o->budget ? 0 : CALLS_MAX,
 		.seed = cli->seed,
 		.release = o->show.first_release,
 	};
@@ -118,7 +123,7 @@ static int tune(const struct frag_cli *cli, struct options *o, struct frag_tune 
 		o->show.cli = cli;
 		o->show.units = &units;
 		o->show.objective = o->objective;
-		o->show.budget = o->budget;
+		o->show.budget = out->budget;
 		o->show.cap = o->cap;
 		rc = frag_tune_print(&o->show, out, err);
 		o->show.units = NULL;
@@ -143,8 +148,10 @@ static const struct frag_arg options[] = {
 		  "--cap" },
 	{ FRAG_ARG_BYTES, "cap", AT(cap), .value = "SIZE",
 	  .help = "most that may be reserved (default: the card)" },
-	{ FRAG_ARG_UINT, "budget", AT(budget), .value = "N", .min = 1, .max = 1000000, .def = "800",
-	  .help = "settings to try in each space; a larger space is searched, not exhausted" },
+	{ FRAG_ARG_UINT, "budget", AT(budget), .value = "N", .min = 1, .max = 1000000,
+	  .help = "settings to try in each space; a larger space is searched, not exhausted "
+		  "(default: 800; "
+		  "fewer where replays make millions of driver calls)" },
 	{ FRAG_ARG_TEXT, "baseline", AT(baseline), .value = "POLICY", .def = "recorded",
 	  .help = "settings to compare with" },
 	{ FRAG_ARG_UINT, "top", AT(show.top), .value = "N", .min = 1, .max = 1000, .def = "10",
@@ -164,11 +171,12 @@ static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 	int status = tune(cli, o, &found, err);
 
 	if (!status && !found.complete) {
-		frag_cli_note(cli,
-			      "interrupted after %zu of at most %llu settings; the answer is the "
-			      "best of these",
-			      found.tries_count,
-			      (unsigned long long)(1 + o->budget * FRAG_MAX(o->spaces.count, 1u)));
+		frag_cli_note(
+			cli,
+			"interrupted after %zu of at most %llu settings; the answer is the "
+			"best of these",
+			found.tries_count,
+			(unsigned long long)(1 + found.budget * FRAG_MAX(o->spaces.count, 1u)));
 		status = frag_code_exit(FRAG_EINTR);
 	} else if (!status) {
 		status = found.tries[0].completed && !found.tries[0].refused_count

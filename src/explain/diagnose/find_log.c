@@ -13,7 +13,8 @@
 #define PARTS 32u
 #define SAMPLES_MIN 12u
 #define FULL_PART 0.97
-#define CLIMB_PART 0.02 /* of the largest value */
+#define PACE_MOST 0x1p50 /* bytes a second: faster than any card */
+#define CLIMB_PART 0.02	 /* of the largest value */
 
 /* Samples after the program has begun, and before it ends. */
 static void running(const struct frag_memlog_series *s, size_t *from, size_t *to)
@@ -52,6 +53,7 @@ static int tell_leak(const struct frag_memlog_series *s, size_t from, size_t to,
 	double seconds = s->times[to - 1] - s->times[from];
 	double pace = seconds > 0 ? climb->per_step * (double)parts / seconds : 0;
 
+	pace = FRAG_MIN(pace, PACE_MOST);
 	if (!f)
 		return FRAG_ENOMEM;
 	frag_text_add(&f->text, "memory in use climbs all the time: ");

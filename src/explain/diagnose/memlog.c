@@ -14,6 +14,8 @@
 
 #define LINE_MAX_BYTES 8192u
 #define COLUMNS_MAX 64u
+#define SECONDS_MOST 0x1p62 /* nanoseconds without a unit since 1970 are below */
+#define BYTES_MOST 0x1p60   /* what says more is no memory */
 
 enum role { OTHER, TIME, DATE, KEY, BYTES, TOTAL };
 
@@ -80,29 +82,51 @@ static bool has(const char *text, const char *word)
 	return strcasestr(text, word) != NULL;
 }
 
-/* "2026/11/22 01:47:11.433", "2026-11-22T01:47:11Z", "20261122", "01:47:11", "12.5". NAN = none. */
+/* NAN for what no clock shows: differences of times are to stay exact enough. */
+static double a_time(double s)
+{
+	return fabs(s) <= SECONDS_MOST ? s : NAN;
+}
+
+/* Seconds from some day to this one; NAN = there is none. */
+static double seconds_of_day(int y, int month, int d)
+{
+	if (y < 1 || y > 9999 || month < 1 || month > 12 || d < 1 || d > 31)
+		return NAN;
+	/* months as of March, so that leap days come last */
+	if (month < 3) {
+		month += 12;
+		y--;
+	}
+	return (365.0 * y + floor(y / 4.0) - floor(y / 100.0) + floor(y / 400.0) +
+		floor((153 * (month - 3) + 2) / 5.0) + d) *
+	       86400.0;
+}
+
+/* "20261122" as dmon writes it. */
+static double date_of(const char *text)
+{
+	double n = strtod(text, NULL);
+	int day = n > 0 && n < 1e8 ? (int)n : 0;
+
+	return seconds_of_day(day / 10000, day / 100 % 100, day % 100);
+}
+
+/* "2026/11/22 01:47:11.433", "2026-11-22T01:47:11Z", "01:47:11", "12.5". NAN = none. */
 static double time_of(const char *text)
 {
-	int y, mo, d, h = 0, mi = 0, used = 0;
-	double s = 0;
+	int y, mo, d, used = 0;
+	double h = 0, mi = 0, s = 0;
 	char *end;
 
 	if (sscanf(text, "%d%*[-/]%d%*[-/]%d%n", &y, &mo, &d, &used) == 3 && used) {
-		sscanf(text + used, "%*[ T]%d:%d:%lf", &h, &mi, &s);
-		/* days since some day: months as of March, so that leap days come last */
-		if (mo < 3) {
-			mo += 12;
-			y--;
-		}
-		return (365.0 * y + floor(y / 4.0) - floor(y / 100.0) + floor(y / 400.0) +
-			floor((153 * (mo - 3) + 2) / 5.0) + d) *
-			       86400.0 +
-		       h * 3600 + mi * 60 + s;
+		sscanf(text + used, "%*[ T]%2lf:%2lf:%lf", &h, &mi, &s);
+		return seconds_of_day(y, mo, d) + a_time(h * 3600 + mi * 60 + s);
 	}
-	if (sscanf(text, "%d:%d:%lf", &h, &mi, &s) == 3)
-		return h * 3600 + mi * 60 + s;
+	if (sscanf(text, "%4lf:%2lf:%lf", &h, &mi, &s) == 3)
+		return a_time(h * 3600 + mi * 60 + s);
 	s = strtod(text, &end);
-	return end == text || !isfinite(s) ? NAN : s;
+	return end == text ? NAN : a_time(s);
 }
 
 /* ---- the header --------------------------------------------------------------------------- */
@@ -224,7 +248,7 @@ static int add_sample(struct frag_memlog_series *s, double time, double bytes, s
 	return 0;
 }
 
-/* A number with an optional unit; NAN for "[N/A]", "-" and the like. */
+/* A number with an optional unit; NAN for "[N/A]", "-", more than any machine has and the like. */
 static double bytes_of(const char *text, double unit)
 {
 	char *end;
@@ -234,7 +258,8 @@ static double bytes_of(const char *text, double unit)
 		return NAN;
 	end += strspn(end, " ");
 	own = *end ? unit_of(end) : 0;
-	return v * (own > 0 ? own : unit);
+	v *= own > 0 ? own : unit;
+	return v <= BYTES_MOST ? v : NAN;
 }
 
 static int take_line(struct reader *r, struct frag_err *err)
@@ -248,7 +273,7 @@ static int take_line(struct reader *r, struct frag_err *err)
 	for (size_t c = 0; c < lay->columns && (field = next_field(lay, &at)); c++) {
 		switch (lay->roles[c]) {
 		case DATE:
-			day = strtod(field, NULL) * 86400;
+			day = date_of(field);
 			break;
 		case TIME:
 			time = time_of(field);

@@ -57,6 +57,9 @@ struct frag_fit {
 	uint64_t driver_ns;			   /* on that card */
 	uint64_t min_driver_ns, min_retries_count; /* at min_capacity_bytes: its price */
 	uint64_t probes_count;
+	/* The neighbourhood of the border was not looked at in full: a replay makes so many driver calls that
+	 * 2 million were made before. */
+	bool narrow;
 };
 
 struct frag_fit_task {
@@ -94,6 +97,9 @@ struct frag_tune_options {
 	const char *baseline; /* settings to compare with; tried first */
 	enum frag_tune_objective objective;
 	uint64_t budget; /* settings to try in each space; above it a space is not exhausted */
+	/* fewer, at least 16, where their replays would make more driver calls than this in all, judged by the
+	 * baseline's; 0 = never fewer */
+	uint64_t calls_max;
 	uint64_t seed;
 	/* Settings that this release of the recorded allocator does not know are not tried, as
 	 * frag/policy.h numbers it; 0 = all are. The baseline always is. */
@@ -117,6 +123,7 @@ struct frag_tune_try {
 struct frag_tune {
 	bool complete;	      /* not interrupted */
 	bool exhaustive;      /* every setting of every space was tried */
+	uint64_t budget;      /* settings that could be tried in each space: see calls_max */
 	uint64_t space_count; /* settings in all spaces, doubles and contradictory ones included */
 	struct frag_tune_try *tries; /* best first, as the objective orders them */
 	size_t tries_count;

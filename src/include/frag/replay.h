@@ -35,7 +35,7 @@ struct frag_run_options {
 	bool free_at_request; /* replay deferred frees at their request */
 	bool check;	      /* the policy's check after every event */
 	size_t windows_max;   /* time series length, 0 = 1024 */
-	bool losses;	      /* also sample where the bytes are over time */
+	bool losses;	      /* also sample where the bytes are over time, and at a refusal */
 	bool latency;	      /* sample host latency per call */
 	enum frag_fill fill;  /* FRAG_ENOTSUP at create where the device has no contents */
 	uint64_t work_ns;     /* every alloc queues work of this length on its stream; 0 = none */

@@ -20,11 +20,13 @@
 
 #define NONE SIZE_MAX
 #define IDLE_STARTS_MAX 64u /* random starts without a new setting: the space is used up */
-#define CARD_PROBES 14u	    /* of one bisection, for the progress */
+#define BUDGET_MIN 16ull
+#define CARD_PROBES 14u /* of one bisection, for the progress */
 
 struct entry {
 	struct frag_tune_try t;
 	struct frag_policy_spec *spec;
+	uint64_t calls; /* of the driver, over all units */
 	bool done;
 };
 
@@ -46,7 +48,7 @@ struct tune {
 	/* results of the batch: [pending][unit] */
 	struct result {
 		bool done, completed;
-		uint64_t refused, peak, ns, capacity;
+		uint64_t refused, peak, ns, capacity, calls;
 	} * results;
 	bool stopped;
 };
@@ -206,9 +208,10 @@ static int try_unit(struct tune *t, const struct frag_policy_spec *spec, size_t 
 		env.run.limit_bytes = FRAG_MIN(env.run.limit_bytes, t->opt->limits[unit]);
 	FRAG_TRY(frag_probe_run(&env, spec, &card, t->units[unit], &p, err));
 	atomic_fetch_add(&t->ticks.done, 1);
-	*r = (struct result){ false,	   of_card ? p.completed : p.ended,
-			      p.refused,   p.peak_reserved_bytes,
-			      p.driver_ns, 0 };
+	*r = (struct result){ false,	     of_card ? p.completed : p.ended,
+			      p.refused,     p.peak_reserved_bytes,
+			      p.driver_ns,   0,
+			      p.driver_calls };
 	if (of_card && p.completed)
 		FRAG_TRY(bisect_card(t, spec, unit, p.peak_reserved_bytes, &r->capacity, err));
 	return 0;
@@ -240,6 +243,7 @@ static void sum_entry(const struct tune *t, struct entry *e, const struct result
 		e->t.capacity_bytes = FRAG_MAX(e->t.capacity_bytes, r[u].capacity);
 		e->t.driver_ns += r[u].ns;
 		e->t.refused_count += r[u].refused;
+		e->calls += r[u].calls;
 	}
 }
 
@@ -334,8 +338,8 @@ static int search_space(struct tune *t, const struct frag_tune_space *s, struct 
 			struct frag_err *err)
 {
 	out->space_count += s->size;
-	t->budget_left = t->opt->budget;
-	if (s->size <= t->opt->budget)
+	t->budget_left = out->budget;
+	if (s->size <= out->budget)
 		return exhaust(t, s, err);
 	out->exhaustive = false;
 	return climb(t, s, err);
@@ -357,6 +361,10 @@ static int search(struct tune *t, struct frag_tune *out, struct frag_err *err)
 		return frag_fail(err, FRAG_EUSAGE, "baseline '%.100s' is no policy",
 				 t->opt->baseline);
 	FRAG_TRY(evaluate(t, err));
+	out->budget = t->opt->budget;
+	if (t->opt->calls_max && t->list[0].calls)
+		out->budget = FRAG_MIN(out->budget,
+				       FRAG_MAX(t->opt->calls_max / t->list[0].calls, BUDGET_MIN));
 	for (size_t i = 0; !rc && i < t->opt->spaces_count && !t->stopped; i++) {
 		struct frag_tune_space s;
 

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A recording of PyTorch, from reading to the answer: settled, verified, diagnosed, exported. Reading
+ * alone is fuzz_torch; here it is what stands behind the reader that meets histories which no
+ * allocator ever made.
+ */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <frag/replay.h>
+
+#include "explain/diagnose/diagnose.h"
+#include "explain/export/export.h"
+#include "trace/input/input.h"
+
+#define LENGTH_MAX 65536u
+#define EVENTS_MAX 20000u
+
+extern const struct frag_reader_ops frag_reader_torch;
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void must(int is_good)
+{
+	if (!is_good)
+		abort();
+}
+
+static struct frag_trace *read_memory(const void *bytes, size_t size)
+{
+	struct frag_trace *t = NULL;
+	struct frag_input *in;
+	struct frag_err err = { 0 };
+
+	if (frag_input_open_memory("fuzz", bytes, size, &in, &err))
+		return NULL;
+	if (frag_reader_torch.read(in, NULL, &t, &err))
+		must(err.code == FRAG_EINPUT && err.msg[0] && !t);
+	frag_input_close(in);
+	return t;
+}
+
+/* Whatever fails says why. */
+static int said(int rc, const struct frag_err *err)
+{
+	must(!rc || (rc == err->code && err->msg[0] && memchr(err->msg, 0, sizeof(err->msg))));
+	return rc;
+}
+
+static void verify(struct frag_trace *t, uint32_t dev)
+{
+	const struct frag_settled *s = &t->devs[dev].settled;
+	struct frag_verify_result r;
+	struct frag_err err = { 0 };
+
+	if (!t->devs[dev].has_evidence ||
+	    said(frag_verify(t, dev, NULL, UINT64_MAX, NULL, &r, &err), &err))
+		return;
+	must(!r.identical || (r.allocs_same == r.allocs && r.segments_same == r.segments &&
+			      r.ooms_same == r.ooms && r.finals_same == r.finals));
+	must(r.identical || r.first_difference[0]);
+	must(!s->checked || !s->identical || !r.undetermined);
+	frag_verify_result_release(&r);
+}
+
+static void diagnose(const struct frag_trace *t, uint32_t dev, const struct frag_policy_spec *spec,
+		     const struct frag_sim_config *card)
+{
+	const struct frag_events ev = { t, dev, NULL };
+	struct frag_findings found = { 0 };
+	struct frag_err err = { 0 };
+	uint64_t peak = 0;
+
+	said(frag_diagnose(&ev, "fuzz", spec, card, UINT64_MAX, 1, &found, &peak, &err), &err);
+	frag_findings_release(&found);
+}
+
+static void export(const struct frag_trace *t, const struct frag_policy_spec *spec,
+		   const struct frag_sim_config *card)
+{
+	size_t count;
+	const struct frag_export_format *formats = frag_export_formats(&count);
+
+	for (size_t i = 0; i < 2 * count; i++) {
+		char *text = NULL;
+		size_t len;
+		struct frag_err err = { 0 };
+		struct frag_export_job job = { .trace = t,
+					       .spec = spec,
+					       .as_recorded = i & 1,
+					       .card = *card,
+					       .limit_bytes = UINT64_MAX,
+					       .name = "fuzz",
+					       .policy = "pytorch",
+					       .to = open_memstream(&text, &len) };
+
+		must(job.to != NULL);
+		said(formats[i / 2].write(&job, &err), &err);
+		fclose(job.to);
+		free(text);
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct frag_policy_spec *spec;
+	const struct frag_sim_config card = { .context_bytes = UINT64_MAX };
+	struct frag_err err = { 0 };
+	struct frag_trace *t;
+	size_t events = 0;
+
+	if (size > LENGTH_MAX || !(t = read_memory(data, size)))
+		return 0;
+	for (uint32_t d = 0; d < t->devs_count; d++)
+		events += t->devs[d].events_count + t->devs[d].initial.blocks_count;
+	must(!frag_policy_spec_parse("pytorch", &spec, &err));
+	if (events <= EVENTS_MAX && t->devs_count <= 8 &&
+	    !said(frag_settle(t, &card, UINT64_MAX, false, &err), &err)) {
+		for (uint32_t d = 0; d < t->devs_count; d++) {
+			verify(t, d);
+			diagnose(t, d, spec, &card);
+		}
+		export(t, spec, &card);
+	}
+	frag_policy_spec_destroy(spec);
+	frag_trace_destroy(t);
+	return 0;
+}

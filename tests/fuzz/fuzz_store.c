@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Results of a sweep, as `cufrag fleet` and --merge read them: refused with a message, or sound. */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* inside of the commands, so that the target needs no program */
+#include "src/cli/fleet/fleet_advice.c"
+#include "src/cli/fleet/fleet_load.c"
+#include "src/cli/sweep/sweep_columns.c"
+#include "src/cli/sweep/sweep_db.c"
+#include "src/cli/sweep/sweep_store.c"
+#include "src/cli/sweep/sweep_tell.c"
+
+#define LENGTH_MAX 65536u
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void must(int is_good)
+{
+	if (!is_good)
+		abort();
+}
+
+/* SQLite wants a file with a name of its own. */
+static void write_file(char *path, const uint8_t *data, size_t size)
+{
+	int fd = mkstemp(path);
+
+	must(fd >= 0 && write(fd, data, size) == (ssize_t)size);
+	close(fd);
+}
+
+static void load(const char *path)
+{
+	const struct frag_cli cli = { 0 };
+	struct frag_fleet f = { .cli = &cli };
+	struct frag_err err = { 0 };
+
+	must(!frag_catalog_init(&f.catalog, NULL, NULL, &err));
+	if (frag_fleet_load(&f, path, &err))
+		must(err.code == FRAG_EINPUT && err.msg[0]);
+	else
+		frag_fleet_advise(&f, NULL);
+	frag_fleet_release(&f);
+}
+
+static void merge(const char *path)
+{
+	struct frag_store *into;
+	struct frag_err err = { 0 };
+
+	must(!frag_db_open_memory(&into, &err));
+	if (frag_store_add(into, path, &err))
+		must(err.code && err.msg[0]);
+	frag_store_close(into);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	char path[] = "/dev/shm/fuzz-store.XXXXXX";
+
+	if (size > LENGTH_MAX)
+		return 0;
+	write_file(path, data, size);
+	load(path);
+	merge(path);
+	unlink(path);
+	return 0;
+}
