@@ -228,24 +228,84 @@ static void note(struct settle *s, enum frag_limit_source source)
 			 s->t.refusals);
 }
 
+static void note_inferred(struct settle *s)
+{
+	const struct frag_trace_settings *set = &s->trace->settings;
+
+	note(s, FRAG_LIMIT_INFERRED);
+	if (set->limit_known && set->limit_bytes != UINT64_MAX)
+		s->td->settled.limit_refuted_bytes = set->limit_bytes;
+}
+
+static uint64_t unsure_trims(const struct frag_trace_dev *td)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < td->events_count; i++)
+		n += td->events[i].kind == FRAG_EV_TRIM && td->events[i].flags & FRAG_EVF_UNSURE;
+	return n;
+}
+
+/*
+ * One limit, from which it follows what it must explain: the releases that another limit would have made
+ * are no calls of empty_cache. Where they have to be, *refuted.
+ */
+static int try_strictly(struct settle *s, uint64_t limit_bytes, bool *refuted, struct frag_err *err)
+{
+	first_interval(s);
+	s->t.bracket = true;
+	FRAG_TRY(attempt(s, limit_bytes, err));
+	s->t.bracket = false;
+	*refuted = s->t.outcome >= RESOLVE_TOO_SMALL;
+	return 0;
+}
+
+/* A limit that is to be believed even where it is refuted, if that is possible. */
+static int insist(struct settle *s, uint64_t limit_bytes, bool refuted,
+		  enum frag_limit_source source, struct frag_err *err)
+{
+	if (refuted)
+		FRAG_TRY(attempt(s, limit_bytes, err));
+	note(s, source);
+	if (refuted && explained(s))
+		s->td->settled.assumed_trims_count = unsure_trims(s->td);
+	return 0;
+}
+
+/* What the file says. Refuted, it gives way to a limit that explains everything. */
+static int try_recorded(struct settle *s, bool *done, struct frag_err *err)
+{
+	uint64_t limit = s->trace->settings.limit_bytes;
+	bool refuted;
+
+	FRAG_TRY(try_strictly(s, limit, &refuted, err));
+	if (refuted)
+		FRAG_TRY(search(s, done, err));
+	if (*done) {
+		note_inferred(s);
+		return 0;
+	}
+	FRAG_TRY(insist(s, limit, refuted, FRAG_LIMIT_RECORDED, err));
+	*done = explained(s);
+	return 0;
+}
+
 /* What is given, then what the file says; *done: it explains everything, or nothing else may be. */
 static int try_known(struct settle *s, uint64_t limit_bytes, bool only, bool *done,
 		     struct frag_err *err)
 {
 	const struct frag_trace_settings *set = &s->trace->settings;
+	bool refuted;
 
 	*done = false;
 	if (limit_bytes != UINT64_MAX || only) {
-		FRAG_TRY(attempt(s, limit_bytes, err));
-		note(s, FRAG_LIMIT_GIVEN);
+		FRAG_TRY(try_strictly(s, limit_bytes, &refuted, err));
+		FRAG_TRY(insist(s, limit_bytes, refuted && only, FRAG_LIMIT_GIVEN, err));
 		*done = only || explained(s);
 	}
-	if (!*done && set->limit_known && set->limit_bytes != UINT64_MAX) {
-		FRAG_TRY(attempt(s, set->limit_bytes, err));
-		note(s, FRAG_LIMIT_RECORDED);
-		*done = explained(s);
-	}
-	return 0;
+	return !*done && set->limit_known && set->limit_bytes != UINT64_MAX
+		       ? try_recorded(s, done, err)
+		       : 0;
 }
 
 static int settle_limits(struct settle *s, uint64_t limit_bytes, bool only, struct frag_err *err)
@@ -258,7 +318,7 @@ static int settle_limits(struct settle *s, uint64_t limit_bytes, bool only, stru
 		return 0;
 	FRAG_TRY(search(s, &done, err));
 	if (done) {
-		note(s, FRAG_LIMIT_INFERRED);
+		note_inferred(s);
 		return 0;
 	}
 	/* nothing does: as far as it goes with what the file says */
@@ -342,7 +402,7 @@ int frag_settings_use(struct frag_trace *trace, const char *conf, struct frag_er
 
 char *frag_settled_text(const struct frag_settled *s, char *buf, size_t size)
 {
-	char at[32], low[32], high[32];
+	char at[32], low[32], high[32], said[32];
 
 	*buf = '\0';
 	if (!s->checked)
@@ -355,9 +415,20 @@ char *frag_settled_text(const struct frag_settled *s, char *buf, size_t size)
 		snprintf(buf, size, "not identical, from event %" PRIu64 " on: %s", s->event,
 			 s->difference);
 	else if (s->limit_source == FRAG_LIMIT_INFERRED)
-		snprintf(buf, size, "limit %s, inferred: between %s and %s; verified identical", at,
-			 frag_format_bytes(s->limit_low_bytes, low, sizeof(low)),
-			 frag_format_bytes(s->limit_high_bytes, high, sizeof(high)));
+		snprintf(buf, size, "limit %s, inferred: between %s and %s; verified identical%s%s",
+			 at, frag_format_bytes(s->limit_low_bytes, low, sizeof(low)),
+			 frag_format_bytes(s->limit_high_bytes, high, sizeof(high)),
+			 s->limit_refuted_bytes ? "; not what the file says, " : "",
+			 s->limit_refuted_bytes
+				 ? frag_format_bytes(s->limit_refuted_bytes, said, sizeof(said))
+				 : "");
+	else if (s->limit_source != FRAG_LIMIT_NONE && s->assumed_trims_count)
+		snprintf(buf, size,
+			 "limit %s, %s; verified identical only if %" PRIu64
+			 " releases were calls of empty_cache, as another limit would have made "
+			 "them",
+			 at, s->limit_source == FRAG_LIMIT_GIVEN ? "as given" : "as recorded",
+			 s->assumed_trims_count);
 	else if (s->limit_source != FRAG_LIMIT_NONE)
 		snprintf(buf, size, "limit %s, %s; verified identical", at,
 			 s->limit_source == FRAG_LIMIT_GIVEN ? "as given" : "as recorded");

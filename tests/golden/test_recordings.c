@@ -123,6 +123,50 @@ static void verify_one(void **state)
 	json_decref(notes);
 }
 
+/* ---- the limit ---- */
+
+/* Settled as a command does it. said: what the file would say, 0 = nothing. */
+static struct frag_settled settle_as(const char *path, uint64_t said)
+{
+	struct frag_trace *t = load(path);
+	struct frag_err err = { 0 };
+	struct frag_settled s;
+
+	t->settings.limit_known = said != 0;
+	t->settings.limit_bytes = said ? said : UINT64_MAX;
+	if (frag_settle(t, &card, UINT64_MAX, false, &err))
+		fail_msg("%s: %s", path, err.msg);
+	s = t->devs[0].settled;
+	frag_trace_destroy(t);
+	if (!s.identical)
+		fail_msg("%s: %s", path, s.difference);
+	return s;
+}
+
+/* Of a recording under a limit: found where the file does not say it, taken where it does, and not
+ * believed where it says twice as much. */
+static void limit_one(void **state)
+{
+	const char *path = *state;
+	json_t *notes = notes_of(path);
+	uint64_t limit = notes ? limit_of(notes) : UINT64_MAX;
+	struct frag_settled s;
+
+	json_decref(notes);
+	if (limit == UINT64_MAX || getenv("FRAG_TEST_QUICK"))
+		skip();
+	s = settle_as(path, 0);
+	assert_int_equal(s.limit_source, FRAG_LIMIT_INFERRED);
+	assert_true(s.limit_low_bytes <= limit && limit <= s.limit_high_bytes);
+	s = settle_as(path, limit);
+	assert_int_equal(s.limit_source, FRAG_LIMIT_RECORDED);
+	assert_true(s.limit_bytes == limit && !s.limit_refuted_bytes && !s.assumed_trims_count);
+	s = settle_as(path, 2 * limit);
+	assert_int_equal(s.limit_source, FRAG_LIMIT_INFERRED);
+	assert_true(s.limit_refuted_bytes == 2 * limit);
+	assert_true(s.limit_low_bytes <= limit && limit <= s.limit_high_bytes);
+}
+
 /* ---- what if ---- */
 
 struct what_if {
@@ -202,7 +246,11 @@ static void what_if(void **state)
 
 int main(void)
 {
-	struct CMUnitTest tests[128];
+	static const char *const limited[] = { TORCH "gnn.gc.pickle.xz",
+					       TORCH "varlen.gc.pickle.xz",
+					       TORCH "oomcap.default.pickle.xz",
+					       TORCH "oomcap.expandable.pickle.xz" };
+	struct CMUnitTest tests[128 + FRAG_ARRAY_LEN(limited)];
 	char names[FRAG_ARRAY_LEN(rows)][96];
 	size_t n = 0;
 	glob_t g = { 0 };
@@ -217,6 +265,10 @@ int main(void)
 		tests[n++] = (struct CMUnitTest){ .name = strrchr(g.gl_pathv[i], '/') + 1,
 						  .test_func = verify_one,
 						  .initial_state = g.gl_pathv[i] };
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(limited); i++)
+		tests[n++] = (struct CMUnitTest){ .name = strrchr(limited[i], '/') + 1,
+						  .test_func = limit_one,
+						  .initial_state = (void *)limited[i] };
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(rows); i++) {
 		snprintf(names[i], sizeof(names[i]), "%s as %s, device %u", rows[i].from,
 			 rows[i].like, rows[i].dev);

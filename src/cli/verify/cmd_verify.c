@@ -130,7 +130,7 @@ static void print_settled(const struct frag_trace_dev *dev)
 {
 	char text[600];
 
-	if (dev->settled.limit_source == FRAG_LIMIT_INFERRED)
+	if (dev->settled.limit_source == FRAG_LIMIT_INFERRED || dev->settled.assumed_trims_count)
 		printf("device %u: %s\n", dev->ordinal,
 		       frag_settled_text(&dev->settled, text, sizeof(text)));
 }
