@@ -35,6 +35,7 @@ struct grid {
 	const struct frag_trace_dev *dev;
 	size_t *sample; /* [columns] events after which to look */
 	size_t columns, rows, looked;
+	size_t peak; /* the column of the peak, which is never left out */
 	/* addresses that were ever held, ascending */
 	struct range *ranges;
 	size_t count, cap;
@@ -317,32 +318,47 @@ static bool make_boxes(const struct grid *g, struct frag_layout *l)
 	return true;
 }
 
-/* Half as many rows and columns; of two moments the first, since a box holds from its sample on. */
+/* The peak is looked at in place of the moment after it. */
+static void include(struct grid *g, uint64_t event)
+{
+	if (!g->columns || event >= g->dev->events_count)
+		return;
+	while (g->peak + 1 < g->columns && g->sample[g->peak] < event)
+		g->peak++;
+	g->sample[g->peak] = event;
+}
+
+/* Half as many rows and columns; of two moments that of the peak, else the first, since a box holds from
+ * its sample on. */
 static void coarsen(struct grid *g)
 {
 	size_t rows = g->rows / 2, columns = (g->looked + 1) / 2;
 
 	for (size_t c = 0; c < columns; c++) {
+		size_t of = 2 * c == g->peak - g->peak % 2 ? g->peak : 2 * c;
+
 		for (size_t r = 0; r < rows; r++) {
 			uint64_t sum[FRAG_LAYOUT_USES] = { 0 };
 
 			for (unsigned u = 0; u < FRAG_LAYOUT_USES; u++)
-				sum[u] = (*cell_at(g, 2 * c, 2 * r))[u] +
-					 (*cell_at(g, 2 * c, 2 * r + 1))[u];
+				sum[u] = (*cell_at(g, of, 2 * r))[u] +
+					 (*cell_at(g, of, 2 * r + 1))[u];
 			memcpy(g->bytes[c * rows + r], sum, sizeof(sum));
 		}
-		g->sample[c] = g->sample[2 * c];
+		g->sample[c] = g->sample[of];
 	}
+	g->peak /= 2;
 	g->rows = rows;
 	g->columns = (g->columns + 1) / 2;
 	g->looked = columns;
 }
 
 static int make(struct grid *g, const struct frag_policy_spec *spec,
-		const struct frag_sim_config *card, const struct frag_run_options *opt,
-		struct frag_layout *out, struct frag_err *err)
+		const struct frag_sim_config *card, uint64_t peak_event,
+		const struct frag_run_options *opt, struct frag_layout *out, struct frag_err *err)
 {
 	FRAG_TRY(choose_samples(g, err));
+	include(g, peak_event);
 	FRAG_TRY(replay(g, spec, card, opt, err));
 	fold(g);
 	g->rows = ROWS;
@@ -364,14 +380,15 @@ static int make(struct grid *g, const struct frag_policy_spec *spec,
 }
 
 int frag_layout_make(const struct frag_policy_spec *spec, const struct frag_sim_config *card,
-		     const struct frag_trace_dev *dev, const struct frag_run_options *opt,
-		     struct frag_layout *out, struct frag_err *err)
+		     const struct frag_trace_dev *dev, uint64_t peak_event,
+		     const struct frag_run_options *opt, struct frag_layout *out,
+		     struct frag_err *err)
 {
 	struct grid g = { .dev = dev };
 	int rc;
 
 	*out = (struct frag_layout){ 0 };
-	rc = make(&g, spec, card, opt, out, err);
+	rc = make(&g, spec, card, peak_event, opt, out, err);
 	frag_host_free(g.sample);
 	frag_host_free(g.ranges);
 	frag_host_free(g.bytes);

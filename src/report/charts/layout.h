@@ -38,12 +38,14 @@ struct frag_layout {
 };
 
 /*
- * Replays twice on simulated cards: once for the addresses, once for the boxes. Each replay
+ * Replays twice on simulated cards, and looks at evenly spread moments and at the one after
+ * peak_event, that of the peak reserved: once for the addresses, once for the boxes. Each replay
  * ends where the policy runs out of memory. Errors: those of a replay, FRAG_ENOMEM.
  */
 int frag_layout_make(const struct frag_policy_spec *spec, const struct frag_sim_config *card,
-		     const struct frag_trace_dev *dev, const struct frag_run_options *opt,
-		     struct frag_layout *out, struct frag_err *err);
+		     const struct frag_trace_dev *dev, uint64_t peak_event,
+		     const struct frag_run_options *opt, struct frag_layout *out,
+		     struct frag_err *err);
 void frag_layout_release(struct frag_layout *l);
 
 #endif

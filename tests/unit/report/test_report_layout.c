@@ -21,7 +21,7 @@ static void make(const char *policy, const struct frag_trace_dev *dev, struct fr
 
 	frag_run_options_defaults(&opt);
 	assert_int_equal(frag_policy_spec_parse(policy, &spec, NULL), 0);
-	assert_int_equal(frag_layout_make(spec, &card, dev, &opt, out, NULL), 0);
+	assert_int_equal(frag_layout_make(spec, &card, dev, UINT64_MAX, &opt, out, NULL), 0);
 	frag_policy_spec_destroy(spec);
 }
 
@@ -139,7 +139,7 @@ static void memory_short(void **state)
 
 		assert_true(n < 5000);
 		frag_host_fail_after(n);
-		rc = frag_layout_make(spec, &card, &s.trace.devs[0], &opt, &l, NULL);
+		rc = frag_layout_make(spec, &card, &s.trace.devs[0], UINT64_MAX, &opt, &l, NULL);
 		frag_host_fail_after(0);
 		if (rc)
 			assert_int_equal(rc, FRAG_ENOMEM);
