@@ -110,14 +110,15 @@ struct frag_settled {
 	uint64_t limit_bytes; /* of the recording; UINT64_MAX = none */
 	enum frag_limit_source limit_source;
 	uint64_t limit_low_bytes, limit_high_bytes; /* inferred: every other one is wrong */
-	uint64_t limit_refuted_bytes; /* what the file says, where that cannot be right; 0 = it can */
+	uint64_t
+		limit_refuted_bytes; /* what the file says, where that cannot be right; 0 = it can */
 	/* identical, but the limit that was insisted on explains it only if so many releases were calls of
 	 * empty_cache, which another limit would have made */
 	uint64_t assumed_trims_count;
-	uint64_t peak_bytes;			    /* most that was reserved when recorded */
-	uint64_t refused_count;			    /* requests that were refused when recorded */
-	uint64_t event;				    /* of the first difference */
-	char difference[400];			    /* "" if identical; undetermined: why */
+	uint64_t peak_bytes;	/* most that was reserved when recorded */
+	uint64_t refused_count; /* requests that were refused when recorded */
+	uint64_t event;		/* of the first difference */
+	char difference[400];	/* "" if identical; undetermined: why */
 	/* as far as it is as recorded, and what was recorded: addresses, segment events, refusals */
 	struct {
 		uint64_t same, all;
