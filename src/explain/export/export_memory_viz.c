@@ -14,6 +14,7 @@
 #include "lib/grow.h"
 #include "pickle_write.h"
 #include "replay/run.h"
+#include "trace/strings.h"
 
 struct block {
 	frag_addr_t addr;
@@ -34,7 +35,10 @@ struct viz {
 	const struct frag_export_job *job;
 	const struct frag_trace_dev *td;
 	struct frag_pickle_writer w;
-	uint32_t *stack_ids;	 /* [stacks] memo of the list of frames + 1 */
+	uint32_t *stack_ids; /* [stacks] memo of the list of frames + 1 */
+	uint32_t *
+		string_ids; /* [strings_count] the same of a string: many frames may share a long one */
+	uint32_t strings_count;
 	struct frag_event *born; /* [slots] of this device */
 	frag_addr_t *addrs;	 /* [slots] as recorded */
 	bool maps;		 /* segments are mapped: expandable */
@@ -50,6 +54,19 @@ struct viz {
 };
 
 /* ---- entries ----------------------------------------------------------------------------------- */
+
+static void set_string(struct viz *v, const char *key, uint32_t string)
+{
+	frag_pickle_put_text(&v->w, key);
+	if (string >= v->strings_count) {
+		frag_pickle_put_text(&v->w, "");
+	} else if (v->string_ids[string]) {
+		frag_pickle_put_again(&v->w, v->string_ids[string] - 1);
+	} else {
+		frag_pickle_put_text(&v->w, frag_trace_string(v->job->trace, string));
+		v->string_ids[string] = frag_pickle_put_memo(&v->w) + 1;
+	}
+}
 
 static void put_frames(struct viz *v, uint32_t stack)
 {
@@ -70,9 +87,9 @@ static void put_frames(struct viz *v, uint32_t stack)
 		const struct frag_frame *f = &s->frames[s->index[i]];
 
 		frag_pickle_put_dict(&v->w);
-		frag_pickle_set_text(&v->w, "filename", frag_trace_string(v->job->trace, f->file));
+		set_string(v, "filename", f->file);
 		frag_pickle_set_uint(&v->w, "line", f->line);
-		frag_pickle_set_text(&v->w, "name", frag_trace_string(v->job->trace, f->name));
+		set_string(v, "name", f->name);
 		frag_pickle_put_dict_end(&v->w);
 	}
 	frag_pickle_put_list_end(&v->w);
@@ -442,7 +459,7 @@ static int put_mark(void *ctx, const struct frag_event *e, size_t n, uint64_t fi
 			continue;
 		frag_pickle_put_dict(&v->w);
 		frag_pickle_set_text(&v->w, "stage", e[i].flags & FRAG_EVF_END ? "END" : "START");
-		frag_pickle_set_text(&v->w, "name", frag_trace_string(v->job->trace, e[i].slot));
+		set_string(v, "name", e[i].slot);
 		frag_pickle_set_uint(&v->w, "device", v->td->ordinal);
 		frag_pickle_set_uint(&v->w, "time_us", v->job->trace->start_us + e[i].time_us);
 		frag_pickle_put_dict_end(&v->w);
@@ -508,9 +525,12 @@ int frag_export_memory_viz(const struct frag_export_job *job, struct frag_err *e
 
 	FRAG_TRY(rc);
 	v.stack_ids = frag_host_calloc(job->trace->stacks.count + 1, sizeof(*v.stack_ids));
-	rc = v.stack_ids ? put_all(&v, err) : frag_fail_nomem(err, "export");
+	v.strings_count = job->trace->strings ? frag_strings_count(job->trace->strings) : 0;
+	v.string_ids = frag_host_calloc(v.strings_count + 1, sizeof(*v.string_ids));
+	rc = v.stack_ids && v.string_ids ? put_all(&v, err) : frag_fail_nomem(err, "export");
 	end = frag_pickle_write_end(&v.w, rc ? NULL : err);
 	frag_host_free(v.stack_ids);
+	frag_host_free(v.string_ids);
 	frag_host_free(v.segments);
 	frag_host_free(v.blocks);
 	return rc ? rc : end;

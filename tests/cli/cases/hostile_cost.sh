@@ -11,6 +11,7 @@ for name in names streams; do
 	echo "$name replay: $(cost replay "$name.pickle" --policy pytorch)"
 	echo "$name diff: $(cost diff "$name.pickle" "$name.pickle")"
 	echo "$name export: $(cost export --to csv "$name.pickle" -o "$name.csv")"
+	echo "$name memory_viz: $(cost export --to memory_viz "$name.pickle" -o viz.pickle), $(($(wc -c < viz.pickle) >> 24))"
 	echo "$name fit: $(cost fit "$name.pickle" --policies pytorch)"
 	echo "$name tune: $(cost tune "$name.pickle")"
 done

@@ -59,14 +59,19 @@ static void random_changes_of(uint64_t mask, unsigned shift, bool slim)
 {
 	static struct frag_bin_node nodes[NODES];
 	static bool in[NODES];
+	struct frag_bset_nodes shared;
 	struct frag_binset s;
 
 	memset(in, 0, sizeof(in));
-	if (slim)
-		frag_binset_init_slim(&s);
-	else
+	frag_bset_nodes_init(&shared);
+	if (slim) {
+		frag_binset_init_slim(&s, &shared);
+		assert_int_equal(frag_bset_nodes_reserve(&shared, NODES), 0);
+	} else {
 		frag_binset_init(&s);
-	assert_int_equal(frag_binset_reserve(&s, NODES), 0);
+		assert_int_equal(frag_binset_reserve(&s, NODES), 0);
+	}
+	assert_true(frag_binset_is_slim(&s) == slim);
 	/* from here on an insert must do without memory */
 	frag_host_fail_after(1);
 	for (int round = 0; round < 60; round++) {
@@ -101,6 +106,7 @@ static void random_changes_of(uint64_t mask, unsigned shift, bool slim)
 	assert_null(frag_binset_lower(&s, 1));
 	frag_host_fail_after(0);
 	frag_binset_release(&s);
+	frag_bset_nodes_release(&shared);
 }
 
 static void random_changes(uint64_t mask, unsigned shift)
