@@ -194,15 +194,20 @@ void frag_spreads_answer(const struct frag_spreads *s, const struct frag_report 
 		return;
 	}
 	card = frag_section_card(&r->sections[x->worst], x->worst_bytes, false);
-	frag_text_addf(out, "the worst one decides: with '%s' that is ", x->policy);
-	frag_section_title(&r->sections[x->worst], out);
-	frag_text_add(out, " with ");
-	frag_text_add_bytes(out, x->worst_bytes);
-	frag_text_addf(out, ", %.0f %% above the mean, and the one that needs least is ",
-		       100 * (x->imbalance_ratio - 1));
-	frag_section_title(&r->sections[x->least], out);
-	frag_text_add(out, " with ");
-	frag_text_add_bytes(out, x->least_bytes);
+	if (x->worst_bytes == x->least_bytes) {
+		frag_text_addf(out, "with '%s' each of them reserves ", x->policy);
+		frag_text_add_bytes(out, x->worst_bytes);
+	} else {
+		frag_text_addf(out, "the worst one decides: with '%s' that is ", x->policy);
+		frag_section_title(&r->sections[x->worst], out);
+		frag_text_add(out, " with ");
+		frag_text_add_bytes(out, x->worst_bytes);
+		frag_text_addf(out, ", %.0f %% above the mean, and the one that needs least is ",
+			       100 * (x->imbalance_ratio - 1));
+		frag_section_title(&r->sections[x->least], out);
+		frag_text_add(out, " with ");
+		frag_text_add_bytes(out, x->least_bytes);
+	}
 	if (card) {
 		frag_text_add(out, "; ");
 		frag_section_card_kind(&r->sections[x->worst], out);

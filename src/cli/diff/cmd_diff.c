@@ -10,6 +10,7 @@
 #include "cli/opened.h"
 #include "explain/page.h"
 #include "explain/diff/sides.h"
+#include "base/term.h"
 #include "report/text/table.h"
 
 struct options {
@@ -197,6 +198,7 @@ static void peaks(const struct frag_side *a, const struct frag_side *b, struct f
 	change_row(&t, "free, non-releasable", a->loss.non_releasable_bytes,
 		   b->loss.non_releasable_bytes);
 	change_row(&t, "free, releasable", a->loss.releasable_bytes, b->loss.releasable_bytes);
+	t.room = frag_term_room(stdout);
 	frag_table_print(&t, out);
 	frag_table_release(&t);
 }
@@ -211,6 +213,7 @@ static void sites(const struct frag_compared *c, size_t top, struct frag_text *o
 	for (size_t i = 0; i < c->count && i < top; i++)
 		change_row(&t, c->rows[i].name, c->rows[i].before, c->rows[i].after);
 	frag_text_add(out, "\n");
+	t.room = frag_term_room(stdout);
 	frag_table_print(&t, out);
 	frag_table_release(&t);
 	if (c->count > top)

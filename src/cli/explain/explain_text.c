@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "explain/diagnose/diagnose.h"
+#include "base/term.h"
 #include "report/text/table.h"
 
 static const char *const at_words[] = {
@@ -176,6 +177,7 @@ static void table_live(const struct frag_explained *x, size_t top, struct frag_t
 		{ .head = "sure" },
 		{ .head = "asked for at", .left = true },
 	};
+	static const char *const spare[] = { "sure", "age", "newest", "oldest", "kind", NULL };
 	uint64_t live = x->loss.requested_bytes + x->loss.rounding_bytes, rest = 0, blocks = 0;
 	struct frag_table t = { 0 };
 	size_t n = FRAG_MIN(top, x->rows_count);
@@ -200,6 +202,8 @@ static void table_live(const struct frag_explained *x, size_t top, struct frag_t
 			frag_table_cell(&t, "%.0f %%", 100 * r->confidence);
 		frag_table_cell(&t, "%s", r->name);
 	}
+	t.spare = spare;
+	t.room = frag_term_room(stdout);
 	frag_text_add(out, "\nlive, by who asked for it\n");
 	frag_table_print(&t, out);
 	frag_table_release(&t);
@@ -225,6 +229,7 @@ static void table_held(const struct frag_explained *x, size_t top, struct frag_t
 		{ .head = "regained", .unit = "if gone" },
 		{ .head = "held by", .left = true },
 	};
+	static const char *const spare[] = { "blocks", "largest hole", "segments", "share", NULL };
 	struct frag_table t = { 0 };
 	size_t n = FRAG_MIN(top, x->held_count);
 
@@ -246,6 +251,8 @@ static void table_held(const struct frag_explained *x, size_t top, struct frag_t
 			frag_table_cell(&t, "-");
 		frag_table_cell(&t, "%s", r->name);
 	}
+	t.spare = spare;
+	t.room = frag_term_room(stdout);
 	frag_text_add(out, "\nfree, but not to be given back, by whose blocks hold the segments\n");
 	frag_table_print(&t, out);
 	frag_table_release(&t);
@@ -276,6 +283,7 @@ static void table_kinds(const struct frag_explained *x, struct frag_text *out)
 							  { .head = "blocks" },
 							  { .head = "kind", .left = true },
 							  { .head = "rule", .left = true } };
+	static const char *const spare[] = { "rule", NULL };
 	uint64_t live = x->loss.requested_bytes + x->loss.rounding_bytes;
 	struct frag_table t = { 0 };
 
@@ -289,6 +297,8 @@ static void table_kinds(const struct frag_explained *x, struct frag_text *out)
 		frag_table_cell(&t, "%s", frag_kind_name(k));
 		frag_table_cell(&t, "%s", rules[k]);
 	}
+	t.spare = spare;
+	t.room = frag_term_room(stdout);
 	frag_text_add(out, "\nwhat it is for, by how it behaves over the steps\n");
 	frag_table_print(&t, out);
 	frag_table_release(&t);

@@ -2,6 +2,8 @@
 /* The plan as text, CSV and JSON; see fleet.h. */
 #include "fleet.h"
 
+#include "base/term.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -86,6 +88,7 @@ static int jobs_table(const struct frag_fleet *f, size_t rows_max, struct frag_t
 		{ "could need", "", false, "" },  { "on", "", true, "" },
 		{ "with", "", true, "" },
 	};
+	static const char *const spare[] = { "ranks", "with", NULL };
 	struct frag_table t = { 0 };
 	size_t *order = frag_host_calloc(f->jobs_count, sizeof(*order));
 	char a[32], b[32];
@@ -109,6 +112,8 @@ static int jobs_table(const struct frag_fleet *f, size_t rows_max, struct frag_t
 		frag_table_cell(&t, "%s", card_text(&j->best));
 		frag_table_cell(&t, "%s", f->policies[j->best.policy]);
 	}
+	t.spare = spare;
+	t.room = frag_term_room(stdout);
 	frag_table_print(&t, out);
 	if (f->jobs_count > rows_max)
 		frag_text_addf(out, "… and %zu more (--top, --csv)\n", f->jobs_count - rows_max);
@@ -240,6 +245,7 @@ void frag_fleet_misfits(const struct frag_fleet *f, struct frag_text *out)
 
 int frag_fleet_print(const struct frag_fleet *f, size_t rows_max, struct frag_err *err)
 {
+	static const char *const spare[] = { "refused", "jobs swept", "card memory saved", NULL };
 	struct frag_table settings = { 0 };
 	struct frag_text out = { 0 };
 	int rc;
@@ -256,6 +262,8 @@ int frag_fleet_print(const struct frag_fleet *f, size_t rows_max, struct frag_er
 	frag_fleet_sums(f, &out);
 	frag_text_add(&out, "\n");
 	frag_fleet_settings(f, &settings);
+	settings.spare = spare;
+	settings.room = frag_term_room(stdout);
 	frag_table_print(&settings, &out);
 	frag_table_release(&settings);
 	frag_text_add(&out, "\n");

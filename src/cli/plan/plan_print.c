@@ -6,6 +6,7 @@
 
 #include <frag/opt.h>
 
+#include "base/term.h"
 #include "report/text/json.h"
 #include "report/text/table.h"
 
@@ -48,6 +49,7 @@ static void print_sheet(const struct frag_plan_sheet *s, const char *plan_path,
 		{ "time", "", false, "" },
 	};
 	struct frag_table t = { 0 };
+	static const char *const spare[] = { "bytes", "time", NULL };
 	char size[32];
 
 	frag_text_addf(out, "# cufrag %s plan: %s, %zu buffers, aligned to %llu\n", FRAG_VERSION,
@@ -74,6 +76,8 @@ static void print_sheet(const struct frag_plan_sheet *s, const char *plan_path,
 		frag_table_cell(&t, "%s", frag_text_str(&time));
 		frag_text_release(&time);
 	}
+	t.spare = spare;
+	t.room = frag_term_room(stdout);
 	frag_table_print(&t, out);
 	frag_table_release(&t);
 	frag_text_addf(out, "\nbest: %llu, %.5f of the bound; every placement was checked\n",

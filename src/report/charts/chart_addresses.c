@@ -65,7 +65,7 @@ static void caption(const struct frag_chart_job *job, struct frag_text *out)
 
 	frag_text_add(out,
 		      "Each line across is a stretch of addresses, coloured by what most of it "
-		      "is used for; blank: not taken from the card. Red between grey is "
+		      "is used for; blank: not taken from the card. Orange between grey is "
 		      "fragmentation: free, but held fast by a live block in the same segment. ");
 	frag_text_addf(out, "%zu moments, ", l->samples);
 	frag_text_add_bytes(out, l->cell_bytes);

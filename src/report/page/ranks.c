@@ -44,6 +44,11 @@ static void finding(const struct frag_report *r, const struct frag_spread *x, st
 		frag_text_add(out, "Every policy runs out of memory somewhere");
 		return;
 	}
+	if (x->worst_bytes == x->least_bytes) {
+		frag_text_addf(out, "With %s each needs ", x->policy);
+		frag_text_add_bytes(out, x->worst_bytes);
+		return;
+	}
 	frag_section_title(&r->sections[x->worst], out);
 	frag_text_addf(out, " needs most with %s: ", x->policy);
 	frag_text_add_bytes(out, x->worst_bytes);
