@@ -341,6 +341,15 @@ int pt_conf_release(const struct pt_conf *c, unsigned recorded, unsigned *releas
 			 given ? "" : "; what if: version=", given ? "" : has);
 }
 
+unsigned frag_torch_conf_since(const char *conf)
+{
+	struct pt_conf c = { 0 };
+
+	if (pt_conf_parse(conf, &c, NULL) || !c.newest)
+		return FRAG_TORCH_OLDEST;
+	return FRAG_MAX(c.newest->since, FRAG_TORCH_OLDEST);
+}
+
 int frag_torch_settings(const char *conf, unsigned release, struct frag_trace_settings *out,
 			struct frag_err *err)
 {

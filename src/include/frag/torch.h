@@ -26,4 +26,8 @@ char *frag_torch_format(unsigned release, char *buf, size_t cap);
 int frag_torch_settings(const char *conf, unsigned release, struct frag_trace_settings *out,
 			struct frag_err *err);
 
+/* The release that brought the newest of the keys in settings as text; FRAG_TORCH_OLDEST: all know them, or
+ * the text cannot be read. */
+unsigned frag_torch_conf_since(const char *conf);
+
 #endif

@@ -322,7 +322,7 @@ static int read_input(struct frag_torch *t, struct frag_input *in)
 	if (!rc) {
 		struct frag_trace_settings *set = &t->trace->settings;
 
-		frag_torch_releases(&t->seen, &set->torch_first, &set->torch_last);
+		frag_torch_releases(&t->seen, set->conf, &set->torch_first, &set->torch_last);
 		rc = frag_trace_take_conf(t->trace, t->options.conf, t->err);
 	}
 	if (!rc) {

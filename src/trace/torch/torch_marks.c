@@ -2,7 +2,8 @@
 /*
  * Which release of PyTorch wrote a snapshot. It does not say so, but each format has keys that
  * the one before had not: what is there makes the release at least so new, what is missing at
- * most so old. Releases between which no key came cannot be told apart.
+ * most so old. Releases between which no key came cannot be told apart (2.10 and 2.11, for example), unless
+ * the settings name a key that only the newer one knows.
  */
 #include <frag/torch.h>
 
@@ -46,7 +47,8 @@ void frag_torch_note_file(struct frag_torch_seen *m, const struct frag_pickle_no
 	m->round_threshold = has(settings, FRAG_W_MAX_ROUND_THRESHOLD);
 }
 
-void frag_torch_releases(const struct frag_torch_seen *m, unsigned *first, unsigned *last)
+void frag_torch_releases(const struct frag_torch_seen *m, const char *conf, unsigned *first,
+			 unsigned *last)
 {
 	/* in order: the release that brought a mark, is it there, could it be there */
 	const struct {
@@ -58,7 +60,7 @@ void frag_torch_releases(const struct frag_torch_seen *m, unsigned *first, unsig
 		{ FRAG_TORCH(2, 5), m->annotations, true },
 		{ FRAG_TORCH(2, 8), m->compile_context, m->entries },
 		{ FRAG_TORCH(2, 9), m->stream_reuse, m->settings },
-		{ FRAG_TORCH(2, 11), m->user_metadata, m->entries },
+		{ FRAG_TORCH(2, 10), m->user_metadata, m->entries },
 		{ FRAG_TORCH(2, 12), m->pool_id, m->entries },
 		{ FRAG_TORCH(2, 13), m->round_threshold, m->settings },
 		{ FRAG_TORCH(2, 14), m->host, true },
@@ -73,4 +75,7 @@ void frag_torch_releases(const struct frag_torch_seen *m, unsigned *first, unsig
 	for (size_t i = FRAG_ARRAY_LEN(marks); i-- > 0 && marks[i].since > *first;)
 		if (marks[i].looked)
 			*last = marks[i].since - 1;
+	/* a release refuses settings that it does not know */
+	if (conf && frag_torch_conf_since(conf) <= *last)
+		*first = FRAG_MAX(*first, frag_torch_conf_since(conf));
 }

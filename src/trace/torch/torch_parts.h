@@ -139,11 +139,12 @@ int frag_torch_stream(struct frag_torch *t, uint64_t handle, uint16_t *index);
 int frag_torch_pool(struct frag_torch *t, frag_pv id, uint16_t *index);
 
 /* torch_marks.c: marks of an entry; of the whole file, once; the first and the last release
- * that leave these marks, *first 0 for one before all that are known. */
+ * that leave these marks, *first 0 for one before all that are known. conf: the settings as text, or NULL. */
 void frag_torch_note_entry(struct frag_torch_seen *m, const frag_pv *pairs, size_t n);
 void frag_torch_note_file(struct frag_torch_seen *m, const struct frag_pickle_node *top,
 			  const struct frag_pickle_node *settings);
-void frag_torch_releases(const struct frag_torch_seen *m, unsigned *first, unsigned *last);
+void frag_torch_releases(const struct frag_torch_seen *m, const char *conf, unsigned *first,
+			 unsigned *last);
 
 /* The unpickler's hook: is this dict a trace entry? ctx: struct frag_torch. */
 int frag_torch_take_entry(void *ctx, const frag_pv *pairs, size_t n, uint32_t *record,

@@ -25,8 +25,8 @@ static const struct {
 	{ MARK(settings), FRAG_TORCH(2, 3), FRAG_TORCH(2, 4) },
 	{ MARK(annotations), FRAG_TORCH(2, 5), FRAG_TORCH(2, 7) },
 	{ MARK(compile_context), FRAG_TORCH(2, 8), FRAG_TORCH(2, 8) },
-	{ MARK(stream_reuse), FRAG_TORCH(2, 9), FRAG_TORCH(2, 10) },
-	{ MARK(user_metadata), FRAG_TORCH(2, 11), FRAG_TORCH(2, 11) },
+	{ MARK(stream_reuse), FRAG_TORCH(2, 9), FRAG_TORCH(2, 9) },
+	{ MARK(user_metadata), FRAG_TORCH(2, 10), FRAG_TORCH(2, 11) },
 	{ MARK(pool_id), FRAG_TORCH(2, 12), FRAG_TORCH(2, 12) },
 	{ MARK(round_threshold), FRAG_TORCH(2, 13), FRAG_TORCH(2, 13) },
 	{ MARK(host), FRAG_TORCH(2, 14), FRAG_TORCH_NEWEST },
@@ -41,14 +41,49 @@ static void test_marks(void **state)
 	(void)state;
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(brought); i++) {
 		*(bool *)((char *)&seen + brought[i].mark) = true;
-		frag_torch_releases(&seen, &first, &last);
+		frag_torch_releases(&seen, NULL, &first, &last);
 		assert_int_equal(first, brought[i].first);
 		assert_int_equal(last, brought[i].last);
 	}
 	/* without entries there is less to tell by */
-	frag_torch_releases(&no_entries, &first, &last);
+	frag_torch_releases(&no_entries, NULL, &first, &last);
 	assert_int_equal(first, FRAG_TORCH(2, 5));
 	assert_int_equal(last, FRAG_TORCH(2, 8));
+}
+
+/* A key in the settings tells releases apart that write the same. */
+static void test_settings_tell(void **state)
+{
+	static const struct frag_torch_seen seen = { .entries = true,
+						     .time_us = true,
+						     .settings = true,
+						     .annotations = true,
+						     .compile_context = true,
+						     .stream_reuse = true,
+						     .user_metadata = true };
+	static const struct {
+		const char *conf;
+		unsigned first;
+	} confs[] = {
+		{ "", FRAG_TORCH(2, 10) },
+		{ "expandable_segments:True", FRAG_TORCH(2, 10) },
+		{ "expandable_segments:True,large_segment_size_mb:64", FRAG_TORCH(2, 11) },
+		/* the marks say that it is older than that: the text is not believed */
+		{ "pinned_free_catch_all:True", FRAG_TORCH(2, 10) },
+		{ "no such key:[", FRAG_TORCH(2, 10) },
+	};
+	unsigned first, last;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(confs) / sizeof(*confs); i++) {
+		frag_torch_releases(&seen, confs[i].conf, &first, &last);
+		assert_int_equal(first, confs[i].first);
+		assert_int_equal(last, FRAG_TORCH(2, 11));
+	}
+	assert_int_equal(frag_torch_conf_since("max_non_split_rounding_mb:64"), FRAG_TORCH(2, 6));
+	assert_int_equal(frag_torch_conf_since("expandable_segments_reserve:2G"),
+			 FRAG_TORCH(2, 15));
+	assert_int_equal(frag_torch_conf_since("max_split_size_mb:64"), FRAG_TORCH_OLDEST);
 }
 
 static void settings(const char *old_name, const char *new_name, const char *want)
@@ -115,6 +150,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_marks),
+		cmocka_unit_test(test_settings_tell),
 		cmocka_unit_test(test_both_variables),
 		cmocka_unit_test(test_given_settings),
 	};
