@@ -403,3 +403,10 @@ bool frag_dev_observed(struct frag_device *dev, struct frag_dev_observed *out)
 		dev->ops->observed(dev->priv, out);
 	return dev->ops->observed != NULL;
 }
+
+uint64_t frag_dev_host_pair(const struct frag_dev_observed *seen)
+{
+	if (!seen->pair_ns || !seen->pair_after_ns)
+		return FRAG_MAX(seen->pair_ns, seen->pair_after_ns);
+	return seen->pair_ns / 2 + seen->pair_after_ns / 2;
+}

@@ -399,7 +399,7 @@ static void ready_on_a_core(void **state)
 		must(frag_dev_make_ready(dev, 0, &err));
 		assert_int_equal(sched_getaffinity(0, sizeof(now), &now), 0);
 		assert_int_equal(CPU_COUNT(&now), 1);
-		assert_true(frag_dev_observed(dev, &w) && w.pair_ns > 0);
+		assert_true(frag_dev_observed(dev, &w) && w.pair_ns > 0 && w.pair_after_ns > 0);
 	}
 	assert_true(dev->driver_calls == 0);
 	close_card(dev);

@@ -11,7 +11,7 @@
  * replay weighs by the number of them, because they matter only where they are many.
  *
  * On a shared host all driver calls take up to 1.7 times as long for seconds or minutes. How fast it was
- * is measured before each round (pair_ns), and the modelled time is that of such a host; so a slow
+ * is measured before and after each round (pair_ns), and the modelled time is that of such a host; so a slow
  * spell does not get into the factors. The profile is of a host that takes the median of these, and says so
  * (host.pair): who compares times with it later can do the same.
  */
@@ -22,7 +22,6 @@
 
 #include <frag/base.h>
 
-#define BIG (512 * FRAG_MIB) /* cudaMalloc and cudaFree scale on their own from here on */
 #define PAUSE_NS 200000u
 #define CALLS_MIN 3u
 #define REPLAYS_MIN 3u
@@ -71,19 +70,23 @@ static uint64_t dearest(const struct frag_cost *cost, unsigned item)
 /* Parts: the items of a profile, then the big ones of cudaMalloc and cudaFree. */
 static unsigned big_part(unsigned item, uint64_t bytes)
 {
-	if (bytes < BIG || (item != FRAG_CALL_MALLOC && item != FRAG_CALL_FREE))
+	if (bytes < FRAG_COST_BIG || (item != FRAG_CALL_MALLOC && item != FRAG_CALL_FREE))
 		return item;
 	return item == FRAG_CALL_MALLOC ? FRAG_SCALE_BIG_MALLOC : FRAG_SCALE_BIG_FREE;
 }
 
-static unsigned part_of(const struct frag_cost *cost, const struct frag_scale_call *c)
+/* host_ratio: of the round, which is in the modelled time */
+static unsigned part_of(const struct frag_cost *cost, const struct frag_scale_call *c,
+			double host_ratio)
 {
 	unsigned item = c->call;
 
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(told_apart); i++) {
 		if (told_apart[i].call != c->call)
 			continue;
-		if (c->modelled_ns <= dearest(cost, told_apart[i].cheap) * 3 / 2)
+		if ((double)c->modelled_ns <=
+		    1.5 * (double)dearest(cost, told_apart[i].cheap) *
+			    frag_cost_host_times(told_apart[i].cheap, c->bytes, host_ratio))
 			return told_apart[i].cheap;
 		item = told_apart[i].dear;
 	}
@@ -102,7 +105,7 @@ void frag_scale_add(struct frag_scale_round *r, const struct frag_cost *cost,
 	/* the first call of a replay is not like the others */
 	if (r->calls_count++ == 0 || call->pause_ns >= PAUSE_NS)
 		return;
-	s = &r->sums[part_of(cost, call)];
+	s = &r->sums[part_of(cost, call, frag_cost_host_ratio(cost, r->pair_ns))];
 	s->measured_ns += (double)call->ns;
 	s->modelled_ns += (double)call->modelled_ns;
 	s->count++;
@@ -290,6 +293,15 @@ static const char *part_name(unsigned part)
 					     : frag_cost_name(part);
 }
 
+static double part_host_times(unsigned part, double host)
+{
+	if (part == FRAG_SCALE_BIG_MALLOC || part == FRAG_SCALE_BIG_FREE)
+		return frag_cost_host_times(part == FRAG_SCALE_BIG_MALLOC ? FRAG_CALL_MALLOC
+									  : FRAG_CALL_FREE,
+					    FRAG_COST_BIG, host);
+	return frag_cost_host_times(part, 0, host);
+}
+
 /* Three digits: what was measured is not known better. */
 static uint64_t rounded(double ns)
 {
@@ -306,23 +318,25 @@ void frag_scale_profile(const struct frag_scale *s, const struct frag_cost *cost
 	frag_text_addf(out,
 		       "# %s; the built-in profile brought to what %zu replays of policies took\n"
 		       "# of them within 25 %%: %zu with the built-in profile, %zu with this one\n"
-		       "# host: %.3f, which is in all factors but that of memory.clear\n",
+		       "# host: %.3f, which is in all factors but those of memory.clear and of "
+		       "managed memory\n",
 		       card, s->replays, s->near_before, s->near_after, host);
 	for (unsigned p = 0; p < FRAG_SCALE_PARTS; p++) {
 		if (s->replays_count[p])
 			frag_text_addf(out, "# %s: %.3f in %u replays\n", part_name(p),
-				       s->factor[p] * host, s->replays_count[p]);
+				       s->factor[p] * part_host_times(p, host),
+				       s->replays_count[p]);
 	}
 	frag_text_addf(out, "# memory.clear: %.3f\ncall,bytes,ns\n", s->clear);
 	for (unsigned i = 0; i < FRAG_COST_COUNT; i++) {
 		const struct frag_cost_curve *c = &cost->curves[i];
 
 		for (uint32_t k = 0; k < c->count; k++) {
-			double f = i == FRAG_COST_CLEAR ? s->clear
-				   : i == FRAG_COST_HOST_PAIR
-					   ? host
-					   : host * factor_of(s, i, c->points[k].bytes);
+			double f = i == FRAG_COST_CLEAR	      ? s->clear
+				   : i == FRAG_COST_HOST_PAIR ? 1
+							      : factor_of(s, i, c->points[k].bytes);
 
+			f *= frag_cost_host_times(i, c->points[k].bytes, host);
 			frag_text_addf(out, "%s,%llu,%llu\n", frag_cost_name(i),
 				       LLU(c->points[k].bytes), LLU(rounded(c->points[k].ns * f)));
 		}

@@ -94,10 +94,11 @@ static uint64_t cuda_reserved(void *priv)
 
 static void cuda_observed(void *priv, struct frag_dev_observed *out)
 {
-	const struct cuda *c = priv;
+	struct cuda *c = priv;
 
 	*out = c->observed;
 	out->pair_ns = c->core.pair_ns;
+	out->pair_after_ns = frag_cuda_core_pair(c);
 }
 
 /* ---- description ----------------------------------------------------------------- */

@@ -80,6 +80,13 @@ void frag_cuda_core_choose(struct cuda *c)
 		frag_cuda_core_release(c);
 }
 
+uint64_t frag_cuda_core_pair(struct cuda *c)
+{
+	if (!c->core.chosen || !frag_cuda_room(c, frag_cuda_held(c), 2 * FRAG_PAGE))
+		return 0;
+	return pair_ns();
+}
+
 void frag_cuda_core_release(struct cuda *c)
 {
 	if (c->core.chosen)

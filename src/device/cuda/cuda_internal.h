@@ -186,6 +186,8 @@ int frag_cuda_make_ready(void *priv, uint64_t given_back_bytes, struct frag_err 
  */
 void frag_cuda_core_choose(struct cuda *c);
 void frag_cuda_core_release(struct cuda *c);
+/* How long a cudaMalloc and a cudaFree of 4 MiB take on the chosen core now; 0: none was chosen, or no room. */
+uint64_t frag_cuda_core_pair(struct cuda *c);
 
 /* ---- the parts: as in struct frag_device_ops ------------------------------------- */
 

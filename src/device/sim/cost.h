@@ -46,6 +46,9 @@ enum frag_cost_item {
 		FRAG_COST_COUNT
 };
 
+/* cudaMalloc and cudaFree scale on their own from here on */
+#define FRAG_COST_BIG (512 * FRAG_MIB)
+
 /* Points of one curve at most; a profile measured on every power of two has 40. */
 #define FRAG_COST_POINTS_MAX 64
 
@@ -66,6 +69,10 @@ struct frag_cost {
 
 /* Name of an item as a profile file spells it. */
 const char *frag_cost_name(unsigned item);
+
+/* How many times as long does an item take on a host that is `ratio` times as slow as that of the profile
+ * (frag_cost_host_ratio)? */
+double frag_cost_host_times(unsigned item, uint64_t bytes, double ratio);
 
 /* Beyond the first point: see frag_cost_ns. */
 uint64_t frag_cost_ns_slow(const struct frag_cost_curve *curve, uint64_t bytes);

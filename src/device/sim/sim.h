@@ -105,8 +105,9 @@ static inline uint64_t frag_sim_cost(const struct sim *sim, unsigned item, uint6
 {
 	uint64_t ns = frag_cost_ns(sim->cost, item, bytes);
 
-	return FRAG_UNLIKELY(sim->cfg.host_ratio > 0) ? (uint64_t)((double)ns * sim->cfg.host_ratio)
-						      : ns;
+	if (FRAG_LIKELY(sim->cfg.host_ratio <= 0))
+		return ns;
+	return (uint64_t)((double)ns * frag_cost_host_times(item, bytes, sim->cfg.host_ratio));
 }
 
 /* Recorded time after which queued work is done; `usual`: where the card does not say. */

@@ -139,8 +139,9 @@ struct frag_dev_observed {
 	uint64_t reserved_bytes, mem_info_bytes; /* less free memory than at the opening */
 	bool has_nvml;
 	uint64_t nvml_at_bytes, nvml_bytes; /* NVML is slow: asked less often, at this reserved */
-	uint64_t
-		pair_ns; /* cudaMalloc and cudaFree of 4 MiB when it was made ready: how fast the host is */
+	/* how fast the host is: a cudaMalloc and a cudaFree of 4 MiB, when it was made ready and when
+	 * this is asked; 0 = not known */
+	uint64_t pair_ns, pair_after_ns;
 };
 
 /*
@@ -328,6 +329,8 @@ int frag_dev_content_fault(struct frag_device *dev, bool wait, struct frag_conte
 int frag_dev_make_ready(struct frag_device *dev, uint64_t given_back_bytes, struct frag_err *err);
 /* False where nobody but the device itself knows. */
 bool frag_dev_observed(struct frag_device *dev, struct frag_dev_observed *out);
+/* How fast the host was in between: the mean of what is known of pair_ns and pair_after_ns, 0 = nothing. */
+uint64_t frag_dev_host_pair(const struct frag_dev_observed *seen);
 
 /*
  * The simulated card. `place`, if set, is asked before the device places
@@ -354,8 +357,8 @@ struct frag_sim_config {
 	 * do; else after so much recorded time, 0 = what the asker says (10 ms for most). */
 	bool work_idle;
 	uint64_t work_lag_ns;
-	/* How many times as long as the profile says does a call take, because of the host
-	 * (frag_cost_host_ratio)? Clearing memory is the card's, not the host's. 0 = 1. */
+	/* How many times as slow as that of the profile is the host (frag_cost_host_ratio)? Each call
+	 * follows it in its own way, clearing memory not at all. 0 = 1. */
 	double host_ratio;
 };
 
@@ -390,7 +393,7 @@ struct frag_cost;
 const struct frag_cost *frag_cost_builtin(void); /* H200, see docs/measuring.md */
 int frag_cost_load(const char *path, struct frag_cost **out, struct frag_err *err);
 void frag_cost_destroy(struct frag_cost *cost);
-/* How much slower is a host that takes pair_ns (struct frag_dev_observed) than that of the
+/* How much slower is a host that takes pair_ns (frag_dev_host_pair) than that of the
  * profile? cost NULL: the built-in one. 1 where either is not known. */
 double frag_cost_host_ratio(const struct frag_cost *cost, uint64_t pair_ns);
 

@@ -121,6 +121,11 @@ static void parts_are_told_apart(void **state)
 	assert_int_equal(r.sums[FRAG_SCALE_BIG_FREE].count, 1);
 	assert_int_equal(r.sums[FRAG_CALL_FREE].count, 0);
 	assert_int_equal(r.calls_count, 6);
+	/* on a host that is so slow that a hit is modelled at more than one and a half of the profile's */
+	r.pair_ns = 3 * price(FRAG_COST_HOST_PAIR, 0);
+	small.modelled_ns = 3 * price(FRAG_COST_MALLOC_HIT, 0);
+	frag_scale_add(&r, cost(), &small);
+	assert_int_equal(r.sums[FRAG_COST_MALLOC_HIT].count, 2);
 }
 
 /* A part that was not measured follows the one that it is tied to; else it keeps its price. */
@@ -151,7 +156,7 @@ static void profile_of_a_slower_card(void **state)
 	snprintf(want[0], sizeof(want[0]), "\nhost.pair,0,%llu\n",
 		 (unsigned long long)(own * 2 / 1000 * 1000));
 	snprintf(want[1], sizeof(want[1]), "\n# host: 2.000,");
-	snprintf(want[2], sizeof(want[2]), "\n# cuMemSetAccess: 3.000 in 3 replays\n");
+	snprintf(want[2], sizeof(want[2]), "\n# cuMemSetAccess: 2.612 in 3 replays\n");
 	for (int i = 0; i < 3; i++)
 		if (!strstr(frag_text_str(&out), want[i]))
 			fail_msg("lacks %s in\n%s", want[i], frag_text_str(&out));
@@ -159,7 +164,7 @@ static void profile_of_a_slower_card(void **state)
 	snprintf(want[0], sizeof(want[0]), "\ncuMemSetAccess.next,%llu,",
 		 (unsigned long long)cost()->curves[FRAG_COST_SET_ACCESS_NEXT].points[0].bytes);
 	assert_true(strtod(strstr(frag_text_str(&out), want[0]) + strlen(want[0]), NULL) >
-		    2.95 * cost()->curves[FRAG_COST_SET_ACCESS_NEXT].points[0].ns);
+		    2.57 * cost()->curves[FRAG_COST_SET_ACCESS_NEXT].points[0].ns);
 	frag_text_release(&out);
 }
 

@@ -296,6 +296,32 @@ static void test_no_memory(void **state)
 	assert_int_equal(rc, FRAG_ENOMEM);
 }
 
+static double times(unsigned item, uint64_t bytes)
+{
+	return frag_cost_host_times(item, bytes, 2);
+}
+
+/* What waits for the card follows the host less than a cudaMalloc, what never leaves the driver more. */
+static void test_host_parts(void **state)
+{
+	struct frag_dev_observed seen = { .pair_ns = 40000 };
+
+	(void)state;
+	assert_true(times(FRAG_CALL_MALLOC, MIB) > 1.999 && times(FRAG_CALL_MALLOC, MIB) < 2.001);
+	assert_true(times(FRAG_CALL_SET_ACCESS, MIB) < 1.9);
+	assert_true(times(FRAG_CALL_SET_ACCESS, MIB) > 1.5);
+	assert_true(times(FRAG_CALL_FENCE, 0) > 2.5);
+	assert_true(times(FRAG_CALL_FREE, 512 * MIB) > times(FRAG_CALL_FREE, 511 * MIB) + 1);
+	assert_true(times(FRAG_COST_CLEAR, MIB) < 1.001);
+	assert_true(times(FRAG_COST_MANAGED_FAULT, MIB) < 1.001);
+	assert_true(frag_cost_host_times(FRAG_CALL_FENCE, 0, 1) < 1.001);
+	assert_int_equal(frag_dev_host_pair(&seen), 40000);
+	seen.pair_after_ns = 60000;
+	assert_int_equal(frag_dev_host_pair(&seen), 50000);
+	seen.pair_ns = 0;
+	assert_int_equal(frag_dev_host_pair(&seen), 60000);
+}
+
 /* A profile knows its host or says nothing about it; the card is told how much slower another one is. */
 static void test_host(void **state)
 {
@@ -324,11 +350,12 @@ static void test_host(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_committed),    cmocka_unit_test(test_between),
-		cmocka_unit_test(test_names),	     cmocka_unit_test(test_file),
-		cmocka_unit_test(test_file_on_card), cmocka_unit_test(test_bad_files),
-		cmocka_unit_test(test_hostile),	     cmocka_unit_test(test_no_memory),
-		cmocka_unit_test(test_pause),	     cmocka_unit_test(test_host),
+		cmocka_unit_test(test_committed), cmocka_unit_test(test_host_parts),
+		cmocka_unit_test(test_between),	  cmocka_unit_test(test_names),
+		cmocka_unit_test(test_file),	  cmocka_unit_test(test_file_on_card),
+		cmocka_unit_test(test_bad_files), cmocka_unit_test(test_hostile),
+		cmocka_unit_test(test_no_memory), cmocka_unit_test(test_pause),
+		cmocka_unit_test(test_host),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
