@@ -318,8 +318,7 @@ void frag_scale_profile(const struct frag_scale *s, const struct frag_cost *cost
 	frag_text_addf(out,
 		       "# %s; the built-in profile brought to what %zu replays of policies took\n"
 		       "# of them within 25 %%: %zu with the built-in profile, %zu with this one\n"
-		       "# host: %.3f, which is in all factors but those of memory.clear and of "
-		       "managed memory\n",
+		       "# host: %.3f, in all factors as each part follows it\n",
 		       card, s->replays, s->near_before, s->near_after, host);
 	for (unsigned p = 0; p < FRAG_SCALE_PARTS; p++) {
 		if (s->replays_count[p])
