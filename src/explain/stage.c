@@ -107,6 +107,7 @@ int frag_stage_open(struct frag_stage *s, const struct frag_events *ev,
 		cfg.place = frag_hints_place;
 		cfg.place_ctx = &s->hints;
 	}
+	s->hints.restore = o.restore && frag_policy_spec_ops(spec)->restore;
 	s->births = frag_host_calloc(s->births_count + 1, sizeof(*s->births));
 	rc = s->births ? open_events(s, err) : frag_fail_nomem(err, "replay");
 	if (!rc)

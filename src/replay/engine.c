@@ -481,7 +481,7 @@ static int feed(struct frag_run *run, const struct frag_event *events, size_t co
 {
 	const struct frag_event *end = events + count;
 
-	run->careful = run->contents || run->opt.check || run->opt.sync_every;
+	run->careful = run->contents || run->opt.check || run->opt.sync_every || run->retrace.trace;
 	/* between the batches the device was not ours */
 	run->seen_calls = FRAG_RUN_LOOK_AGAIN;
 	run->seen_ns = run->dev->driver_ns;

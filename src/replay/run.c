@@ -110,9 +110,18 @@ static int open_policy(struct frag_run *run, const struct frag_trace_dev *hdr,
 		env.recorded_next = hooks->recorded_next;
 		env.recorded_ctx = hooks->journal_ctx;
 	}
-	FRAG_TRY(frag_policy_create(run->spec, &env, &run->policy, err));
-	if (!initial && run->opt.restore)
+	if (!initial && run->opt.restore) {
 		initial = &hdr->initial;
+		if (!env.journal && frag_retrace_possible(hdr)) {
+			run->retrace = (struct frag_retrace){ .trace = hdr,
+							      .event = &run->events,
+							      .begun = &run->restored };
+			env.journal = frag_retrace_journal;
+			env.recorded_next = frag_retrace_next;
+			env.journal_ctx = env.recorded_ctx = &run->retrace;
+		}
+	}
+	FRAG_TRY(frag_policy_create(run->spec, &env, &run->policy, err));
 	if (initial && initial->segments_count && run->policy.ops->restore)
 		return restore_state(run, initial, err);
 	return 0;

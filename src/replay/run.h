@@ -12,6 +12,7 @@
 
 #include "metrics/series.h"
 #include "contents.h"
+#include "retrace.h"
 
 enum slot_state { SLOT_EMPTY, SLOT_LIVE, SLOT_PENDING, SLOT_HELD, SLOT_DROPPED };
 
@@ -64,7 +65,8 @@ struct frag_run {
 	uint64_t host_ns;
 	uint32_t sample; /* calls until the next host latency sample */
 	bool stopped;
-	bool restored; /* skip FRAG_EVF_INITIAL events */
+	bool restored;		     /* skip FRAG_EVF_INITIAL events */
+	struct frag_retrace retrace; /* trace NULL: nobody is told what comes next */
 	struct frag_result r;
 };
 

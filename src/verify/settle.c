@@ -445,3 +445,12 @@ uint64_t frag_settled_limit(const struct frag_trace *trace, uint32_t dev)
 		return s->limit_bytes;
 	return trace->settings.limit_known ? trace->settings.limit_bytes : UINT64_MAX;
 }
+
+bool frag_settled_restores(const struct frag_trace_dev *td, const struct frag_sim_config *card,
+			   uint64_t limit_bytes)
+{
+	const struct frag_settled *s = &td->settled;
+
+	return s->identical && limit_bytes == s->limit_bytes &&
+	       s->peak_bytes <= card->total_bytes - card->context_bytes;
+}

@@ -28,7 +28,7 @@ shift
 CUFRAG=$(realpath "$program")
 ROOT=$(realpath "$here/../..")
 TRACES=$ROOT/traces
-SHARED=$(realpath -m "$ROOT/${SHARED_TRACES:-../shared/traces}")
+SHARED=$(cd "$ROOT" && realpath -m "${SHARED_TRACES:-../shared/traces}")
 export CUFRAG ROOT TRACES SHARED
 
 scratch=$(mktemp -d)

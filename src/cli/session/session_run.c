@@ -166,14 +166,13 @@ static void set_conditions(const struct frag_session *s, const struct trace_runs
 			   struct frag_session_task *task, size_t spec)
 {
 	const struct frag_settled *settled = &task->dev->settled;
-	const struct frag_sim_config *card = &s->cli->card;
 
 	task->limit_bytes = s->run.limit_bytes;
 	if (!settled->identical || s->cli->limit)
 		return;
 	task->limit_bytes = settled->limit_bytes;
 	task->restore = spec == t->recorded && s->cli->device == FRAG_CLI_DEVICE_SIM &&
-			settled->peak_bytes <= card->total_bytes - card->context_bytes;
+			frag_settled_restores(task->dev, &s->cli->card, task->limit_bytes);
 }
 
 /* Moves the results of device d into a section. */

@@ -21,6 +21,7 @@ static void options_of(const struct frag_case *c, struct frag_run_options *opt)
 	opt->limit_bytes = c->limit_bytes;
 	opt->seed = c->seed;
 	opt->skip_oom = true;
+	opt->restore = frag_settled_restores(frag_events_dev(&c->ev), &c->card, c->limit_bytes);
 }
 
 /* Stops at the ends of steps, before and after trims, after refusals, in order. */

@@ -83,6 +83,7 @@ static int holders_at(struct frag_case *c, uint64_t event, double *strands, uint
 	frag_run_options_defaults(&opt);
 	opt.limit_bytes = c->limit_bytes;
 	opt.seed = c->seed;
+	opt.restore = frag_settled_restores(frag_events_dev(&c->ev), &c->card, c->limit_bytes);
 	FRAG_TRY(frag_stage_open(&s, &c->ev, c->spec, &c->card, &opt, err));
 	rc = frag_stage_to(&s, event, err);
 	if (!rc)

@@ -65,6 +65,7 @@ void frag_explain_run_options(const struct frag_explain_options *opt,
 	run->limit_bytes = x->limit_bytes;
 	run->seed = opt->seed;
 	run->skip_oom = true;
+	run->restore = x->restores;
 }
 
 /* Where the recording met a limit that it does not tell, the most that was reserved is as near
@@ -82,6 +83,7 @@ static void find_limit(const struct frag_events *ev, const struct frag_explain_o
 			x->limit_high_bytes = td->settled.limit_high_bytes;
 		}
 	}
+	x->restores = opt->recorded && frag_settled_restores(td, &opt->card, x->limit_bytes);
 	if (x->limit_bytes != UINT64_MAX || !x->history.refusals_count || !td->has_evidence ||
 	    ev->path)
 		return;

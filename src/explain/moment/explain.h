@@ -96,6 +96,7 @@ struct frag_explained {
 	size_t step;
 	uint64_t limit_bytes;
 	bool limit_guessed;
+	bool restores; /* replays begin with what was there when the recording began */
 	uint64_t limit_low_bytes, limit_high_bytes; /* where it was inferred; both 0: it was not */
 	struct frag_loss loss;			    /* then */
 	struct frag_scene scene;

@@ -37,6 +37,7 @@ static int open_trial(struct frag_stage *s, const struct trial *t,
 
 	frag_explain_run_options(t->opt, t->x, &run);
 	run.limit_bytes = limit;
+	run.restore = run.restore && spec == t->opt->spec;
 	return frag_stage_open(s, t->ev, spec, card, &run, err);
 }
 

@@ -154,6 +154,10 @@ char *frag_settled_text(const struct frag_settled *s, char *buf, size_t size);
 /* The limit of a device of a recording: that with which its replay is identical, else what the file
  * says; UINT64_MAX = none that is known. */
 uint64_t frag_settled_limit(const struct frag_trace *trace, uint32_t dev);
+/* Can a replay of the recorded settings begin with what was there when the recording began
+ * (frag_run_options.restore)? Under the limit and on a card with which it is identical. */
+bool frag_settled_restores(const struct frag_trace_dev *td, const struct frag_sim_config *card,
+			   uint64_t limit_bytes);
 
 /* Most bytes that the recorded allocator held in segments at once, by the evidence. */
 uint64_t frag_recorded_peak(const struct frag_trace_dev *dev);
