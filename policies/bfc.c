@@ -317,7 +317,8 @@ const struct frag_policy_ops frag_policy_bfc = {
 		  "microsoft/onnxruntime onnxruntime/core/framework/bfc_arena.cc",
 	.trims = "xla: nothing, there is no such call; ort (Shrink): idle regions, the first one "
 		 "only with extend=exact",
-	.checked = "ONNX Runtime 1.31.1, its wheel (ort; streams read only); JAX 0.11's "
+	.checked = "ONNX Runtime 1.31.1, its wheel (ort; streams read only); XLA in TensorFlow "
+		   "2.21's wheel; JAX 0.11's "
 		   "own pool on an H100 (xla)",
 	.needs = FRAG_CAN_MALLOC,
 	.opts = opts,

@@ -22,6 +22,8 @@ static uint64_t round_divisions(const struct pt *a, uint64_t n)
 	unsigned i = n >> 20 ? FRAG_MIN(frag_log2(n) - 20, PT_ROUNDUPS - 1u) : 0;
 	uint64_t d = a->roundup[i], low, step;
 
+	if (d == 1 && a->release < PT_ROUNDS_ONE && n > PT_MIN_BLOCK)
+		return n; /* one division was none, and nothing else rounded */
 	if (d <= 1 || n <= PT_MIN_BLOCK * d)
 		return frag_round_up(n, PT_MIN_BLOCK);
 	if (frag_is_pow2(n))
@@ -348,7 +350,7 @@ static int take_settings(struct pt *a, const struct pt_conf *conf, struct frag_e
 	FRAG_TRY(pt_conf_roundup(conf->roundup_text, a->release, a->roundup, err));
 	a->plain_rounding = true;
 	for (unsigned i = 0; i < PT_ROUNDUPS; i++)
-		if (a->roundup[i] > 1)
+		if (a->roundup[i] > 1 || (a->roundup[i] && a->release < PT_ROUNDS_ONE))
 			a->plain_rounding = false;
 	return 0;
 }

@@ -39,6 +39,8 @@
 #include "lib/slab.h"
 
 #define PT_MIN_BLOCK 512ull
+/* the release from which on a size with one division is a multiple of PT_MIN_BLOCK like others */
+#define PT_ROUNDS_ONE FRAG_TORCH(2, 5)
 #define PT_SMALL_LIMIT FRAG_MIB /* rounded size <= this: small pool */
 #define PT_SMALL_SEGMENT (2 * FRAG_MIB)
 #define PT_MIN_LARGE (10 * FRAG_MIB) /* sizes >= this get a segment of their own size */
@@ -216,14 +218,15 @@ struct pt {
 	bool ages;	      /* gc can run: count searches */
 	bool plain_rounding;  /* no divisions anywhere */
 	enum pt_order order;
-	unsigned release;	       /* of PyTorch, as FRAG_TORCH has it */
-	unsigned rank_bits;	       /* PT_BY_SEGMENT: of the places in a segment */
-	uint64_t made;		       /* PT_BY_SEGMENT: segments, PT_BY_BLOCK: blocks */
-	struct pt_learnt *learnt;      /* pt_learn.c; NULL: the order is known */
-	uint32_t roundup[PT_ROUNDUPS]; /* divisions from 1 MiB up, 0/1 = off */
-	uint64_t total;		       /* bytes held, all pools */
-	uint64_t releasable;	       /* sum over the free blocks */
-	struct pt_pool *pools;	       /* [2 * id] small, [2 * id + 1] large */
+	unsigned release;	  /* of PyTorch, as FRAG_TORCH has it */
+	unsigned rank_bits;	  /* PT_BY_SEGMENT: of the places in a segment */
+	uint64_t made;		  /* PT_BY_SEGMENT: segments, PT_BY_BLOCK: blocks */
+	struct pt_learnt *learnt; /* pt_learn.c; NULL: the order is known */
+	uint32_t
+		roundup[PT_ROUNDUPS]; /* divisions from 1 MiB up, 0/1 = off; 1: see PT_ROUNDS_ONE */
+	uint64_t total;		      /* bytes held, all pools */
+	uint64_t releasable;	      /* sum over the free blocks */
+	struct pt_pool *pools;	      /* [2 * id] small, [2 * id + 1] large */
 	uint32_t pools_count;
 	uint32_t sets_count; /* ever made */
 	/* of all slim sets, and for how many free blocks beyond one leaf each there is room */

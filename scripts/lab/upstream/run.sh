@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Holds policies against the allocators they follow, compiled from their own sources, on the bundled traces:
-#	run.sh FOLDER [umpire|rmm|cub|ort]...
+#	run.sh FOLDER [umpire|rmm|cub|ort|bfc|ggml|jemalloc]...
 # FOLDER keeps the sources (fetched where they are missing; they never come into this repository) and what is built of them.
 # Needs git, g++ with C++20, the headers of the CUDA toolkit (CUDA_HOME), python3 and pip; no card. A row for each replay
 # on standard output, see check.py; exit status 1 where one differs. TRACES: files. VERSIONS of what was checked last, and
@@ -92,9 +92,38 @@ ort() {
 	check bfc:variant=ort,extend=exact "$folder/drive_ort" "$lib" 1
 }
 
-[ $# -gt 0 ] || set -- umpire rmm cub ort
+# the wheel has XLA's BFCAllocator in a library, and its headers; the limit is 0.75 of the simulated card, or 0.05
+bfc() {
+	local tf
+	[ -d "$folder/tensorflow" ] || pip install -q --no-deps --target "$folder/tensorflow" tensorflow-cpu
+	tf=$folder/tensorflow/tensorflow
+	echo "# tensorflow_cpu $(basename "$folder"/tensorflow/tensorflow_cpu-*.dist-info .dist-info | sed 's/.*-//')"
+	[ -x "$folder/drive_bfc" ] || g++ -w -O1 -std=c++17 -I$here "-I$tf/include" -o "$folder/drive_bfc" $here/drive_bfc.cpp \
+		"-L$tf" -l:libtensorflow_framework.so.2 "-Wl,-rpath,$tf"
+	check bfc "$folder/drive_bfc" 112582410240
+	check bfc:growth=false "$folder/drive_bfc" 112582410240 0
+	check bfc:fraction=0.05 "$folder/drive_bfc" 7505494016
+	check bfc:fraction=0.05,gc=true "$folder/drive_bfc" 7505494016 1 1
+}
+
+ggml() {
+	clone ggml-org ggml
+	version ggml
+	sed -n '/^struct ggml_cuda_pool_leg /,/^};/p' "$folder/ggml/src/ggml-cuda/ggml-cuda.cu" > "$folder/ggml_pool.inc"
+	g++ -w -O1 -std=c++17 -I$here "-DPOOL=\"$folder/ggml_pool.inc\"" -o "$folder/drive_ggml" $here/drive_ggml.cpp
+	check ggml "$folder/drive_ggml"
+}
+
+# its size classes, of the system's library (JEMALLOC names it)
+jemalloc() {
+	local lib=${JEMALLOC:-$(ldconfig -p | sed -n 's/.*libjemalloc.so.2 .*=> //p' | head -n 1)}
+	[ -n "$lib" ] || { echo "# jemalloc: skipped, no libjemalloc.so.2"; return; }
+	LD_PRELOAD=$lib $here/classes.py || failed=1
+}
+
+[ $# -gt 0 ] || set -- umpire rmm cub ort bfc ggml jemalloc
 echo "policy,trace,requests,same_addresses,peak_bytes,upstream_peak_bytes,first_difference"
 for what; do
-	case $what in umpire | rmm | cub | ort) $what ;; *) echo "run.sh: unknown '$what'" >&2; exit 2 ;; esac
+	case $what in umpire | rmm | cub | ort | bfc | ggml | jemalloc) $what ;; *) echo "run.sh: unknown '$what'" >&2; exit 2 ;; esac
 done
 exit $failed

@@ -207,13 +207,25 @@ static char *make_note(const struct frag_cli *cli, const struct parts *p, bool m
 
 /* ---- all together ------------------------------------------------------------------------ */
 
+int frag_record_read(const char *path, struct frag_trace **out, struct frag_err *err)
+{
+	const char *conf = getenv("PYTORCH_CUDA_ALLOC_CONF");
+
+	FRAG_TRY(frag_trace_read(path, NULL, out, err));
+	if (!conf || (*out)->settings.present || !(*out)->settings.torch_last)
+		return 0;
+	frag_trace_destroy(*out);
+	*out = NULL;
+	return frag_cli_read_conf(path, conf, out, err);
+}
+
 static int read_part(struct part *part, struct frag_err *err)
 {
 	char path[4500];
 	const json_t *limit;
 
 	snprintf(path, sizeof(path), "%s.pickle", part->stem);
-	FRAG_TRY(frag_trace_read(path, NULL, &part->trace, err));
+	FRAG_TRY(frag_record_read(path, &part->trace, err));
 	limit = json_object_get(part->notes, "limit_bytes");
 	if (json_is_integer(limit) && json_integer_value(limit) > 0) {
 		part->trace->settings.limit_bytes = (uint64_t)json_integer_value(limit);

@@ -142,7 +142,7 @@ static int read_all(const struct frag_cli *cli, const char *folder, struct diren
 		if (!path)
 			return frag_fail_nomem(err, "path");
 		if (!is_csv(names[i]) || !is_empty(path)) {
-			rc = frag_trace_read(path, NULL, &parts[*parts_count], err);
+			rc = frag_record_read(path, &parts[*parts_count], err);
 			*parts_count += !rc;
 		}
 		if (!rc && is_pickle(names[i]))

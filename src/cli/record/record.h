@@ -101,6 +101,10 @@ void frag_record_operand_release(struct frag_record_operand *o);
 /* A trace that has no file is called after the script, or the program. */
 int frag_record_name_after(struct frag_trace *trace, char **program, struct frag_err *err);
 
+/* What a recorded program left. A snapshot of PyTorch 2.1 or 2.2 does not hold its settings: they are those of the
+ * environment, which the program had, too. */
+int frag_record_read(const char *path, struct frag_trace **out, struct frag_err *err);
+
 /* Everything in `folder` that processes wrote there as one trace. Errors: FRAG_EINPUT if nothing is. */
 int frag_record_collect(const char *folder, const struct frag_cli *cli, struct frag_trace **out,
 			struct frag_err *err);

@@ -382,6 +382,35 @@ static void test_rest_of_list(void **state)
 	assert_int_equal(since[1], 8);
 }
 
+/* One division was no rounding at all once: what is left of the segment begins at an odd address. */
+static void test_one_division(void **state)
+{
+	static const struct {
+		const char *text;
+		uint64_t bytes;
+	} cases[] = {
+		{ "pytorch:version:2.2,roundup_power2_divisions:1", 12 * MIB + 1 },
+		{ "pytorch:version:2.3,roundup_power2_divisions:[4:4,>:1]", 12 * MIB + 1 },
+		{ "pytorch:version:2.3,roundup_power2_divisions:[16:1,64:4]", 12 * MIB + 1 },
+		{ "pytorch:version:2.3", 12 * MIB + 512 },
+		{ "pytorch:version:2.5,roundup_power2_divisions:1", 12 * MIB + 512 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(cases); i++) {
+		struct frag_block b, rest;
+		struct rig r;
+
+		rig_open(&r, cases[i].text);
+		b = take(&r, 12 * MIB + 1);
+		rest = take(&r, MIB + MIB / 2);
+		assert_true(rest.addr == b.addr + cases[i].bytes);
+		give(&r, &rest);
+		give(&r, &b);
+		rig_close(&r);
+	}
+}
+
 static void test_reserve(void **state)
 {
 	static const struct {
@@ -429,12 +458,19 @@ static void test_reserve_too_short(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_segments),       cmocka_unit_test(test_blocks),
-		cmocka_unit_test(test_merged),	       cmocka_unit_test(test_released),
-		cmocka_unit_test(test_ranges),	       cmocka_unit_test(test_renumbered),
-		cmocka_unit_test(test_keys),	       cmocka_unit_test(test_recorded),
-		cmocka_unit_test(test_smallest_sizes), cmocka_unit_test(test_rest_of_list),
-		cmocka_unit_test(test_reserve),	       cmocka_unit_test(test_reserve_too_short),
+		cmocka_unit_test(test_segments),
+		cmocka_unit_test(test_blocks),
+		cmocka_unit_test(test_merged),
+		cmocka_unit_test(test_released),
+		cmocka_unit_test(test_ranges),
+		cmocka_unit_test(test_renumbered),
+		cmocka_unit_test(test_keys),
+		cmocka_unit_test(test_recorded),
+		cmocka_unit_test(test_smallest_sizes),
+		cmocka_unit_test(test_rest_of_list),
+		cmocka_unit_test(test_one_division),
+		cmocka_unit_test(test_reserve),
+		cmocka_unit_test(test_reserve_too_short),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

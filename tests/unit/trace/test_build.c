@@ -513,6 +513,51 @@ static void test_out_of_memory(void **state)
 	assert_int_not_equal(rc, FRAG_ENOMEM);
 }
 
+/* A pool in which a block is much larger than what was asked for, and none is cut, never splits. */
+static void test_no_split(void **state)
+{
+	static const struct frag_raw_entry e[] = {
+		E(SEGMENT_ALLOC, S0, 20 * MIB), E(ALLOC, S0, 3 * MIB),
+		E(SEGMENT_ALLOC, S1, 20 * MIB), E(ALLOC, S1, 3 * MIB),
+		E(SEGMENT_ALLOC, S2, 20 * MIB), E(ALLOC, S2, 15 * MIB),
+	};
+	static const struct frag_final_block blocks[] = {
+		{ S0, 20 * MIB, 3 * MIB, FRAG_STATE_LIVE },
+		{ S1, 3 * MIB, 3 * MIB, FRAG_STATE_LIVE },
+		{ S1 + 3 * MIB, 17 * MIB, 0, FRAG_STATE_FREE },
+		{ S2, 20 * MIB, 15 * MIB, FRAG_STATE_LIVE },
+	};
+	struct frag_raw_segment segments[] = {
+		{ S0, 20 * MIB, 0, 1, 0, 1, false, false },
+		{ S1, 20 * MIB, 1, 2, 0, 2, false, false },
+		{ S2, 20 * MIB, 3, 1, 0, 1, false, false },
+	};
+	struct frag_raw_dev raw = raw_of(e, FRAG_ARRAY_LEN(e));
+	struct frag_trace_dev dev;
+
+	(void)state;
+	raw.pools_count = 3;
+	raw.finals_known = true;
+	raw.segments = segments;
+	raw.segments_count = 3;
+	raw.blocks = blocks;
+	dev = build(&raw);
+	assert_true(dev.pools[1].b & FRAG_POOL_NO_SPLIT);
+	assert_false(dev.pools[2].b & FRAG_POOL_NO_SPLIT);
+	assert_false(dev.pools[0].b & FRAG_POOL_NO_SPLIT);
+	frag_trace_dev_release(&dev);
+	/* one that is cut in the same pool says the contrary */
+	segments[1].pool = 1;
+	dev = build(&raw);
+	assert_false(dev.pools[1].b & FRAG_POOL_NO_SPLIT);
+	frag_trace_dev_release(&dev);
+	/* nor is one with nothing but whole requests told */
+	segments[0].pool = segments[1].pool = 2;
+	dev = build(&raw);
+	assert_false(dev.pools[1].b & FRAG_POOL_NO_SPLIT);
+	frag_trace_dev_release(&dev);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -532,6 +577,7 @@ int main(void)
 		cmocka_unit_test(test_recorded_pools),
 		cmocka_unit_test(test_contradictions),
 		cmocka_unit_test(test_nothing),
+		cmocka_unit_test(test_no_split),
 		cmocka_unit_test(test_out_of_memory),
 	};
 
