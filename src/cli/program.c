@@ -135,7 +135,8 @@ static int run_command(const struct frag_cmd *cmd, int argc, char **argv)
 		frag_cli_help(cmd, stdout);
 	else if (!rc)
 		rc = cmd->run(&cli, options, &err);
-	if (rc < 0 || rc > FRAG_EXIT_OUTPUT)
+	/* those that run a program may end with its status */
+	if (rc < 0 || (rc > FRAG_EXIT_OUTPUT && !cmd->program))
 		rc = frag_cli_fail(&cli, &err);
 	if (options && cmd->release)
 		cmd->release(options);

@@ -144,8 +144,8 @@ FRAG_LIVE_ENTRY const char *frag_live_policy(void);
 FRAG_LIVE_ENTRY void frag_live_on_oom(void (*fn)(int device, uint64_t requested_bytes,
 						 uint64_t total_bytes, uint64_t free_bytes));
 /*
- * The recording: a log as `cufrag import` reads it (one line per request and free), which goes to its
- * file twice a second, so that a program that crashes loses no more; `cufrag run` and the package make a .cft of it. flush:
+ * The recording: a .cft that grows (or, by its name, a .csv), which goes to its file twice a second, so that it can be
+ * read at any time and a program that crashes loses no more; in the end `cufrag run` and the package make it smaller. flush:
  * now. mark: the beginning (1) or the end (0) of a step.
  */
 FRAG_LIVE_ENTRY void frag_live_flush(void);

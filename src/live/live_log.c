@@ -1,16 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writing the recording. Two buffers: one is filled while the other goes to the file. */
+/*
+ * Writing the recording: the lines themselves into a .csv, else a .cft that grows (base/growing.h). Two buffers: one is
+ * filled while the other goes to the file.
+ */
 #include "live_log.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <string.h>
+#include <sys/file.h>
 #include <unistd.h>
 
+#include "base/growing.h"
 #include "live.h"
 
-#define BUFFER_BYTES (1u << 20)
+#define BUFFER_BYTES FRAG_GROWING_TEXT_MAX
 #define LINE_MAX_BYTES 160u
 
 bool frag_live_log_on;
@@ -18,15 +23,19 @@ bool frag_live_log_on;
 static struct {
 	pthread_mutex_t filling, writing; /* writing is taken first */
 	char *fill, *spare;
-	size_t used;
+	size_t used, lines;
 	int fd;
-} file = { PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER, NULL, NULL, 0, -1 };
+	bool growing;
+	uint64_t blocks; /* written */
+} file = { PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER, NULL, NULL, 0, 0, -1, false, 0 };
 
 /* ---- to the file -------------------------------------------------------------------------- */
 
 /* pre: writing is locked */
-static void write_all(const char *text, size_t n)
+static void write_all(const void *bytes, size_t n)
 {
+	const char *text = bytes;
+
 	while (n) {
 		ssize_t done = write(file.fd, text, n);
 
@@ -41,6 +50,18 @@ static void write_all(const char *text, size_t n)
 	}
 }
 
+/* pre: writing is locked */
+static void write_block(const char *text, size_t n)
+{
+	struct frag_growing_block head;
+
+	if (file.growing) {
+		head = frag_growing_head(text, n, file.blocks++);
+		write_all(&head, sizeof(head));
+	}
+	write_all(text, n);
+}
+
 static void flush(void)
 {
 	size_t n;
@@ -49,12 +70,16 @@ static void flush(void)
 	pthread_mutex_lock(&file.writing);
 	pthread_mutex_lock(&file.filling);
 	full = file.fill;
-	n = file.used;
-	file.fill = file.spare;
-	file.spare = full;
-	file.used = 0;
+	/* the names of the columns wait for the first line */
+	n = file.lines ? file.used : 0;
+	if (n) {
+		file.fill = file.spare;
+		file.spare = full;
+		file.used = file.lines = 0;
+	}
 	pthread_mutex_unlock(&file.filling);
-	write_all(full, n);
+	if (n)
+		write_block(full, n);
 	pthread_mutex_unlock(&file.writing);
 }
 
@@ -64,21 +89,61 @@ void frag_live_flush(void)
 		flush();
 }
 
-int frag_live_log_open(const char *path, struct frag_err *err)
+static bool is_csv(const char *path)
+{
+	size_t n = strlen(path);
+
+	return n >= 4 && !strcmp(path + n - 4, ".csv");
+}
+
+/* Emptied only when nobody else writes it: processes of one program may name the same file. */
+static int open_file(const char *path, struct frag_err *err)
+{
+	file.fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_APPEND, 0666);
+	if (file.fd < 0)
+		return frag_fail(err, FRAG_EOUTPUT, "cannot write '%s': %s", path, strerror(errno));
+	if (flock(file.fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK)
+		return frag_fail(err, FRAG_EOUTPUT,
+				 "another process records into '%s'; each needs a file of its own",
+				 path);
+	if (ftruncate(file.fd, 0) && errno != EINVAL)
+		return frag_fail(err, FRAG_EOUTPUT, "cannot write '%s': %s", path, strerror(errno));
+	return 0;
+}
+
+static int begin(const char *path, struct frag_err *err)
 {
 	static const char head[] = "action,id,size,stream,time_us,device,pool\n";
+	unsigned char preamble[FRAG_GROWING_PREAMBLE];
 
 	file.fill = frag_host_alloc(BUFFER_BYTES);
 	file.spare = frag_host_alloc(BUFFER_BYTES);
 	if (!file.fill || !file.spare)
 		return frag_fail_nomem(err, "recording");
-	file.fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_APPEND, 0666);
-	if (file.fd < 0)
-		return frag_fail(err, FRAG_EOUTPUT, "cannot write '%s': %s", path, strerror(errno));
+	FRAG_TRY(open_file(path, err));
+	file.growing = !is_csv(path);
+	frag_growing_preamble(preamble);
+	if (file.growing)
+		write_all(preamble, sizeof(preamble));
 	memcpy(file.fill, head, sizeof(head) - 1);
 	file.used = sizeof(head) - 1;
 	frag_live_log_on = true;
 	return 0;
+}
+
+int frag_live_log_open(const char *path, struct frag_err *err)
+{
+	int rc = begin(path, err);
+
+	if (!rc)
+		return 0;
+	frag_host_free(file.fill);
+	frag_host_free(file.spare);
+	file.fill = file.spare = NULL;
+	if (file.fd >= 0)
+		close(file.fd);
+	file.fd = -1;
+	return rc;
 }
 
 /* ---- lines: by hand, printf would take longer than the request ----------------------------------- */
@@ -124,5 +189,6 @@ void frag_live_log_line(const struct frag_live_line *l)
 	}
 	memcpy(file.fill + file.used, text, (size_t)(at - text));
 	file.used += (size_t)(at - text);
+	file.lines++;
 	pthread_mutex_unlock(&file.filling);
 }

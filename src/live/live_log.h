@@ -9,7 +9,7 @@
 #include <frag/base.h>
 #include <frag/error.h>
 
-/* Errors: FRAG_EOUTPUT. `path` is taken as it is; what is there is replaced. */
+/* A .csv has the lines themselves, any other file is a .cft that grows. What is there is replaced. Errors: FRAG_EOUTPUT. */
 int frag_live_log_open(const char *path, struct frag_err *err);
 /* Is anything recorded? */
 extern bool frag_live_log_on;

@@ -24,6 +24,7 @@ fi
 root=$PWD
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
+export CUFRAG=$cufrag
 export XDG_CACHE_HOME=${XDG_CACHE_HOME:-$root/build/torch-cache}
 mkdir -p "$XDG_CACHE_HOME"
 python=$env/bin/python
@@ -120,6 +121,18 @@ test_live_program() {
 	done
 	# an adaptor that writes when it ends
 	live --gpus 2 --policy log:file=live.csv/bfc -- "$python" "$root/tests/torch/train.py" graph && "$cufrag" info live.csv | grep -q 'format  *rmm'
+}
+
+# What is recorded can be read while the program runs, and is there when it is killed.
+test_live_recording_grows() {
+	"$cufrag" run --no-gpu --policy vmm --record run.cft -- "$python" "$root/tests/torch/train.py" killed > log 2>&1
+	[ $? = 137 ] && [ ! -e run.cft.parts ] && "$cufrag" info run.cft > out && grep -q '^seen .* allocs' log || { cat log out; return 1; }
+	local seen all
+	seen=$(sed -n 's/^seen .* \([0-9]*\) allocs.*/\1/p' log | tail -1)
+	all=$(sed -n 's/.* \([0-9,]*\) allocs,.*/\1/p' out | tr -d ,)
+	[ "$seen" -gt 100 ] && [ "$seen" -le "$all" ] || { echo "$seen of $all"; return 1; }
+}
+	grep -q "another process records into '.*shared.cft'" log
 }
 
 test_live_out_of_memory() {

@@ -7,9 +7,11 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/growing.h"
 #include "base/live_page.h"
 #include "cli/settle.h"
 #include "trace/merge.h"
@@ -106,9 +108,10 @@ static int has_ending(const struct dirent *entry, const char *ending)
 	return n > e && !strcmp(entry->d_name + n - e, ending);
 }
 
-static int is_csv(const struct dirent *entry)
+/* Of cufrag record, of cufrag run. */
+static int is_log(const struct dirent *entry)
 {
-	return has_ending(entry, ".csv");
+	return has_ending(entry, ".csv") || has_ending(entry, ".cft");
 }
 
 static int is_pickle(const struct dirent *entry)
@@ -116,8 +119,8 @@ static int is_pickle(const struct dirent *entry)
 	return has_ending(entry, ".pickle");
 }
 
-/* A process that asked for nothing has only the header, and perhaps remarks: it is no part. */
-static bool is_empty(const char *path)
+/* A process that asked for nothing is no part: its CSV has only the header, and perhaps remarks, … */
+static bool is_empty_csv(const char *path)
 {
 	FILE *f = fopen(path, "r");
 	char *line = NULL;
@@ -132,6 +135,16 @@ static bool is_empty(const char *path)
 	return lines < 2;
 }
 
+/* … its .cft, which grows, no block. */
+static bool is_empty(const struct dirent *entry, const char *path)
+{
+	struct stat st;
+
+	if (has_ending(entry, ".cft"))
+		return !stat(path, &st) && st.st_size <= FRAG_GROWING_PREAMBLE;
+	return is_empty_csv(path);
+}
+
 static int read_all(const struct frag_cli *cli, const char *folder, struct dirent **names,
 		    int count, struct frag_trace **parts, size_t *parts_count, struct frag_err *err)
 {
@@ -141,7 +154,7 @@ static int read_all(const struct frag_cli *cli, const char *folder, struct diren
 
 		if (!path)
 			return frag_fail_nomem(err, "path");
-		if (!is_csv(names[i]) || !is_empty(path)) {
+		if (!is_log(names[i]) || !is_empty(names[i], path)) {
 			rc = frag_record_read(path, &parts[*parts_count], err);
 			*parts_count += !rc;
 		}
@@ -177,7 +190,7 @@ int frag_record_gather(const struct frag_cli *cli, const char *folder, bool pick
 		       struct frag_trace **out, struct frag_err *err)
 {
 	struct dirent **names = NULL;
-	int count = scandir(folder, &names, pickles ? is_pickle : is_csv, versionsort);
+	int count = scandir(folder, &names, pickles ? is_pickle : is_log, versionsort);
 	struct frag_trace **parts = NULL;
 	size_t parts_count = 0;
 	int rc = 0;

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/record/record.h"
@@ -25,7 +26,8 @@ static const struct frag_arg options[] = {
 	  .def = "vmm",
 	  .help = "the policy that serves the program, as any command takes it (default: vmm)" },
 	{ FRAG_ARG_TEXT, "record", FRAG_ARG_AT(struct options, record), .value = "FILE",
-	  .help = "also record all requests, as a .cft" },
+	  .help = "also record all requests, as a .cft; while the program runs, FILE.parts holds "
+		  "one of each process" },
 	{ FRAG_ARG_FLAG, "no-gpu", FRAG_ARG_AT(struct options, no_gpu),
 	  .help = "on a pretended card (--gpu), without a real one; see cufrag record" },
 	{ FRAG_ARG_UINT, "gpus", FRAG_ARG_AT(struct options, gpus), .value = "N", .min = 1,
@@ -62,10 +64,36 @@ static int become(const struct job *j, char **program, struct frag_err *err)
 	return frag_fail(err, FRAG_EUSAGE, "cannot run '%.200s': %s", program[0], strerror(errno));
 }
 
+/*
+ * Beside the file that is to come, where one finds it: what each process records can be read while it
+ * runs, and is there should this process be killed.
+ */
+static int make_folder(struct job *j, struct frag_err *err)
+{
+	int n = snprintf(j->folder, sizeof(j->folder), "%s.parts", j->o->record);
+	const char *why = n < (int)sizeof(j->folder) ? NULL : "its name is too long";
+	char *full;
+
+	if (!why && !mkdir(j->folder, 0777)) {
+		/* the program may change its folder */
+		full = realpath(j->folder, NULL);
+		snprintf(j->folder, sizeof(j->folder), "%s", full ? full : "");
+		free(full);
+		return *j->folder ? 0 : frag_fail_nomem(err, "path");
+	}
+	if (!why && errno == EEXIST)
+		why = "it is there already: another run records, or one was killed; its .cft files "
+		      "can be read";
+	frag_fail(err, FRAG_EOUTPUT, "cannot create the folder '%.300s': %s", j->folder,
+		  why ? why : strerror(errno));
+	j->folder[0] = '\0';
+	return FRAG_EOUTPUT;
+}
+
 static int record(struct job *j, char **program, int *status, struct frag_err *err)
 {
 	struct frag_trace *trace = NULL;
-	int rc = frag_record_folder(j->folder, sizeof(j->folder), err);
+	int rc = make_folder(j, err);
 
 	if (!rc)
 		rc = frag_record_launch(j->cli, program, prepare, j, status, err);

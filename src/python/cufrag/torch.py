@@ -30,7 +30,7 @@ class Options(ctypes.Structure):
 
 _library = None
 _path = None
-_log = None  # the log of the recording, where there is one
+_log = None  # the recording, where there is one
 _keep = []  # what PyTorch holds pointers into
 
 
@@ -99,7 +99,7 @@ def put_in(torch):
 def use(policy, record=None, limit=None, seed=1):
     """Puts `policy` in, as a text of the command line ("vmm", "pytorch:expandable_segments:True", "limit:bytes=8G/tlsf").
 
-    record: file for the recording of all requests, a .cft, or a .csv that is readable while it is written.
+    record: file for the recording of all requests, a .cft (or .csv); it can be read while it is written.
     limit: most bytes that may be reserved on each device. Call it before anything uses CUDA.
     """
     global _log
@@ -107,32 +107,28 @@ def use(policy, record=None, limit=None, seed=1):
     if torch.cuda.is_initialized():
         raise RuntimeError("cufrag: CUDA is in use already; call cufrag.torch.use before anything uses it")
     lib = library()
-    log = None
-    if record:
-        record = os.path.abspath(record)
-        log = record if record.endswith(".csv") else "%s.%d.csv" % (record, os.getpid())
+    record = os.path.abspath(record) if record else None
     options = Options(size=ctypes.sizeof(Options), policy=policy.encode(), limit_bytes=int(limit or 0),
-                      record=log.encode() if log else None, seed=seed, torch_release=release_of(torch.__version__))
+                      record=record.encode() if record else None, seed=seed, torch_release=release_of(torch.__version__))
     text = ctypes.create_string_buffer(512)
     if lib.frag_live_start(ctypes.byref(options), text, len(text)):
         raise RuntimeError("cufrag: " + text.value.decode(errors="replace"))
     put_in(torch)
-    _log = log
-    if log:
-        atexit.register(finish, os.getpid(), log, record)
+    _log = record
+    if record:
+        atexit.register(finish, os.getpid(), record)
 
 
-def finish(pid, log, record):
-    """The log of a process that ends becomes a .cft, if the program is at hand."""
+def finish(pid, record):
+    """The recording of a process that ends becomes a .cft of the usual size, if the program is at hand."""
     if os.getpid() != pid:
         return
     library().frag_live_flush()
-    if log == record:
+    if record.endswith(".csv") or os.environ.get("CUFRAG_RUN_FOLDER"):  # cufrag run gathers them itself
         return
-    if import_log(log, record):
-        os.unlink(log)
-    else:
-        print("cufrag: the recording is %s (cufrag import makes a .cft of it)" % log, file=sys.stderr)
+    small = "%s.%d" % (record, pid)
+    if import_log(record, small):
+        os.replace(small, record)
 
 
 def import_log(log, record):
@@ -151,7 +147,7 @@ def use_environment():
         print("cufrag run: this PyTorch is built without CUDA, so the policy is not in use", file=sys.stderr)
         return
     folder = os.environ.get("CUFRAG_RUN_FOLDER")
-    record = os.path.join(folder, "%d.csv" % os.getpid()) if folder else None
+    record = os.path.join(folder, "%d.cft" % os.getpid()) if folder else None
     try:
         use(os.environ["CUFRAG_RUN"], record=record, limit=os.environ.get("CUFRAG_RUN_LIMIT"),
             seed=int(os.environ.get("CUFRAG_RUN_SEED", "1")))

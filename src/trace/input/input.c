@@ -22,12 +22,13 @@
 #include <unistd.h>
 
 #include "archive_lib.h"
+#include "growing_read.h"
 #include "gzip_check.h"
 #include "input_ahead.h"
 
 #define BUFFER_BYTES (256u * 1024u) /* fits the second-level cache beside the reader's own data */
 #define RAW_BYTES (64u * 1024u)	    /* compressed bytes handed over at a time */
-#define MAGIC_BYTES 6u
+#define MAGIC_BYTES FRAG_GROWING_PREAMBLE /* the longest */
 #define UNPACK_FLOOR (64u << 20)
 #define UNPACK_RATIO 500u
 #define AHEAD_FROM (1u << 20) /* plain bytes after which a thread reads ahead */
@@ -43,7 +44,8 @@ struct frag_input_source {
 	struct archive *archive; /* NULL: plain */
 	unsigned char *raw;	 /* compressed bytes; the first raw_seen are those sniffed */
 	size_t raw_seen;
-	struct frag_gzip_check *gzip; /* NULL: not gzip */
+	struct frag_gzip_check *gzip;	   /* NULL: not gzip */
+	struct frag_growing_read *growing; /* NULL: no recording that grows */
 
 	uint64_t plain;	 /* bytes that came out so far */
 	uint64_t stored; /* bytes that went in */
@@ -71,6 +73,20 @@ static ssize_t stored_read(struct frag_input_source *src, void *dst, size_t cap)
 		n = read(src->fd, dst, cap);
 	while (n < 0 && errno == EINTR);
 	return n;
+}
+
+/* The same, the sniffed bytes first: frag_growing_pull_fn. */
+static ssize_t growing_pull(void *ctx, void *dst, size_t cap)
+{
+	struct frag_input_source *src = ctx;
+	size_t n = FRAG_MIN(cap, src->raw_seen);
+
+	if (!n)
+		return stored_read(src, dst, cap);
+	memcpy(dst, src->raw, n);
+	src->raw_seen -= n;
+	memmove(src->raw, src->raw + n, src->raw_seen);
+	return (ssize_t)n;
 }
 
 static la_ssize_t archive_pull(struct archive *a, void *ctx, const void **block)
@@ -128,6 +144,16 @@ static int check_unpacked(const struct frag_input_source *src, struct frag_err *
 			    src->name, frag_format_bytes(most, text, sizeof(text)));
 }
 
+static int growing_fault(const struct frag_input_source *src, struct frag_err *err)
+{
+	const struct frag_growing_read *g = src->growing;
+
+	return frag_fail_at(err, FRAG_EINPUT, g->offset,
+			    "'%s' is damaged: block %llu at byte %llu: %s", src->name,
+			    (unsigned long long)g->number, (unsigned long long)g->offset,
+			    g->wrong ? g->wrong : strerror(errno));
+}
+
 /* Up to `room` plain bytes: frag_input_read_fn. */
 static int plain_read(void *ctx, unsigned char *dst, size_t room, size_t *got, struct frag_err *err)
 {
@@ -145,6 +171,10 @@ static int plain_read(void *ctx, unsigned char *dst, size_t room, size_t *got, s
 			frag_gzip_check_plain(src->gzip, dst, (size_t)n);
 		else if (src->gzip && !frag_gzip_check_good(src->gzip))
 			return fault(src, "decompress", "gzip checksum differs", err);
+	} else if (src->growing) {
+		n = frag_growing_read(src->growing, dst, room);
+		if (n < 0)
+			return growing_fault(src, err);
 	} else {
 		n = stored_read(src, dst, room);
 		if (n < 0)
@@ -294,6 +324,33 @@ static bool is_compressed(const unsigned char *b, size_t n)
 	return n >= sizeof(zstd) && !memcmp(b, zstd, sizeof(zstd));
 }
 
+/* What was sniffed is read again, by a filter. */
+static int unread(struct frag_input *in)
+{
+	struct frag_input_source *src = in->source;
+
+	src->raw = frag_host_alloc(RAW_BYTES);
+	if (!src->raw)
+		return src->failed = frag_fail_nomem(&src->fault, "input buffer");
+	src->raw_seen = frag_input_left(in);
+	memcpy(src->raw, in->cur, src->raw_seen);
+	in->end = in->cur;
+	in->end_offset = src->plain = 0;
+	in->at_end = false;
+	return 0;
+}
+
+static int open_growing(struct frag_input *in)
+{
+	struct frag_input_source *src = in->source;
+
+	FRAG_TRY(unread(in));
+	src->growing = frag_host_calloc(1, sizeof(*src->growing));
+	if (!src->growing || frag_growing_read_init(src->growing, growing_pull, src))
+		return src->failed = frag_fail_nomem(&src->fault, "input buffer");
+	return 0;
+}
+
 /* The sniffed bytes become the first block that libarchive pulls. */
 static int open_archive(struct frag_input *in)
 {
@@ -301,6 +358,7 @@ static int open_archive(struct frag_input *in)
 	const struct frag_archive_lib *lib = src->lib = frag_archive_lib();
 	struct archive_entry *entry;
 	struct archive *a;
+	bool gzip;
 	int rc;
 
 	if (!lib)
@@ -308,21 +366,17 @@ static int open_archive(struct frag_input *in)
 					       "cannot decompress '%s': libarchive cannot be "
 					       "loaded: %s (or decompress the file first)",
 					       src->name, frag_archive_lib_fault());
-	src->raw = frag_host_alloc(RAW_BYTES);
-	a = src->archive = src->raw ? lib->archive_read_new() : NULL;
+	gzip = in->cur[0] == 0x1f;
+	FRAG_TRY(unread(in));
+	a = src->archive = lib->archive_read_new();
 	if (!a)
 		return src->failed = frag_fail_nomem(&src->fault, "input buffer");
-	if (in->cur[0] == 0x1f) {
+	if (gzip) {
 		src->gzip = frag_host_alloc(sizeof(*src->gzip));
 		if (!src->gzip)
 			return src->failed = frag_fail_nomem(&src->fault, "input buffer");
 		frag_gzip_check_init(src->gzip);
 	}
-	src->raw_seen = frag_input_left(in);
-	memcpy(src->raw, in->cur, src->raw_seen);
-	in->end = in->cur;
-	in->end_offset = src->plain = 0;
-	in->at_end = false;
 	if (lib->archive_read_support_filter_gzip(a) != ARCHIVE_OK ||
 	    lib->archive_read_support_filter_xz(a) != ARCHIVE_OK ||
 	    lib->archive_read_support_filter_zstd(a) != ARCHIVE_OK ||
@@ -347,6 +401,7 @@ static int open_archive(struct frag_input *in)
 static int start(struct frag_input *in, struct frag_err *err)
 {
 	struct frag_input_source *src = in->source;
+	bool growing;
 
 	/* RAW_BYTES bounds the first read: all of it must fit the raw buffer */
 	while (frag_input_left(in) < MAGIC_BYTES && !in->at_end) {
@@ -364,16 +419,20 @@ static int start(struct frag_input *in, struct frag_err *err)
 	memset(in->buffer + frag_input_left(in), 0, FRAG_INPUT_MARGIN);
 	if (frag_input_left(in) == 0)
 		return frag_fail(err, FRAG_EINPUT, "'%s' is empty", src->name);
-	if (!is_compressed(in->cur, frag_input_left(in)))
+	growing = frag_growing_is(in->cur, frag_input_left(in));
+	if (!growing && !is_compressed(in->cur, frag_input_left(in)))
 		return 0;
-	if (open_archive(in)) {
+	if (growing ? open_growing(in) : open_archive(in)) {
 		if (err)
 			*err = src->fault;
 		return src->failed;
 	}
 	FRAG_TRY(frag_input_fill(in, 1, err));
 	if (frag_input_left(in) == 0)
-		return frag_fail(err, FRAG_EINPUT, "'%s' is empty when decompressed", src->name);
+		return frag_fail(err, FRAG_EINPUT,
+				 growing ? "'%s' holds no request yet"
+					 : "'%s' is empty when decompressed",
+				 src->name);
 	return 0;
 }
 
@@ -458,6 +517,9 @@ void frag_input_close(struct frag_input *in)
 			close(in->source->fd);
 		frag_host_free(in->source->raw);
 		frag_host_free(in->source->gzip);
+		if (in->source->growing)
+			frag_growing_read_release(in->source->growing);
+		frag_host_free(in->source->growing);
 		frag_host_free(in->source->name);
 		frag_host_free(in->source);
 	}

@@ -12,8 +12,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include <frag/trace.h>
 
 #include "fake_driver.h"
 #include "live/live_core.h"
@@ -564,6 +567,44 @@ static void test_refused_at_the_start(void **state)
 	assert_int_equal(frag_live_start(&o, text, sizeof(text)), FRAG_EOUTPUT);
 }
 
+/* A recording can be read at any time; what it had before goes only if nobody else writes it. */
+static void test_recording(void **state)
+{
+	char path[] = "/tmp/live-test-XXXXXX", text[512];
+	struct frag_live_options o = { .size = sizeof(o), .policy = "vmm", .record = path };
+	struct frag_trace *trace = NULL;
+	struct frag_err err = { 0 };
+	int fd = mkstemp(path);
+
+	(void)state;
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, "keep", 4), 4);
+	assert_int_equal(flock(fd, LOCK_EX), 0);
+	fake_reset(FRAG_GIB);
+	assert_int_equal(frag_live_start(&o, text, sizeof(text)), FRAG_EOUTPUT);
+	assert_non_null(strstr(text, "another process records into"));
+	assert_int_equal(lseek(fd, 0, SEEK_END), 4);
+	close(fd);
+
+	assert_int_equal(frag_live_start(&o, text, sizeof(text)), 0);
+	frag_live_flush();
+	assert_int_equal(frag_trace_read(path, NULL, &trace, &err), FRAG_EINPUT);
+	assert_non_null(strstr(err.msg, "holds no request yet"));
+	for (unsigned round = 1; round < 4; round++) {
+		uint64_t a = 0;
+
+		assert_int_equal(take(FRAG_MIB * round, 0, &a), 0);
+		frag_live_flush();
+		if (frag_trace_read(path, NULL, &trace, &err))
+			fail_msg("%s", err.msg);
+		assert_int_equal(trace->devs[0].events_count, 2 * round - 1);
+		frag_trace_destroy(trace);
+		frag_live_free((void *)(uintptr_t)a, 0, 0, NULL);
+	}
+	unlink(path);
+	close_all();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -579,6 +620,7 @@ int main(void)
 		cmocka_unit_test(test_odd_requests),
 		cmocka_unit_test(test_what_python_asks),
 		cmocka_unit_test(test_refused_at_the_start),
+		cmocka_unit_test(test_recording), /* last: it goes on recording */
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -15,6 +15,7 @@
 #include <archive_entry.h>
 #include <zstd.h>
 
+#include "base/growing.h"
 #include "trace/input/input.h"
 #include "trace/strings.h"
 
@@ -327,6 +328,86 @@ static void test_truncated_archives(void **state)
 	free(bytes);
 }
 
+/* A .cft that grows: three blocks of lines. */
+static struct blob growing(void)
+{
+	static const char *const texts[] = { "action,id,size\nalloc,1,512\n",
+					     "free,1\nalloc,2,64\n", "free,2\n" };
+	struct blob b = { malloc(4096), FRAG_GROWING_PREAMBLE };
+
+	assert_non_null(b.bytes);
+	frag_growing_preamble(b.bytes);
+	for (uint64_t i = 0; i < 3; i++) {
+		size_t n = strlen(texts[i]);
+		struct frag_growing_block head = frag_growing_head(texts[i], n, i);
+
+		memcpy(b.bytes + b.len, &head, sizeof(head));
+		memcpy(b.bytes + b.len + sizeof(head), texts[i], n);
+		b.len += sizeof(head) + n;
+	}
+	return b;
+}
+
+/* It can be read at any moment, also in the middle of a write: whole blocks count, from the first request on. */
+static void test_growing_is_read_at_any_length(void **state)
+{
+	static const size_t lines[] = { 27, 45, 52 };
+	struct blob b = growing();
+	size_t ends[3], at = FRAG_GROWING_PREAMBLE;
+
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		at += sizeof(struct frag_growing_block) + lines[i] - (i ? lines[i - 1] : 0);
+		ends[i] = at;
+	}
+	assert_int_equal(at, b.len);
+	for (size_t n = FRAG_GROWING_PREAMBLE; n <= b.len; n++) {
+		int whole = (n >= ends[0]) + (n >= ends[1]) + (n >= ends[2]);
+		struct frag_err err = { 0 };
+		uint64_t plain = 0;
+		int rc = read_all(b.bytes, n, &plain, &err);
+
+		assert_int_equal(rc, whole ? 0 : FRAG_EINPUT);
+		if (whole)
+			assert_int_equal(plain, lines[whole - 1]);
+		else
+			assert_non_null(strstr(err.msg, "holds no request yet"));
+	}
+	free(b.bytes);
+}
+
+/* Blocks that changed, moved or claim the impossible are an error that says where. */
+static void test_growing_damage(void **state)
+{
+	struct blob b = growing();
+	size_t second = FRAG_GROWING_PREAMBLE + sizeof(struct frag_growing_block) + 27;
+
+	(void)state;
+	for (size_t n = FRAG_GROWING_PREAMBLE; n < b.len; n++) {
+		struct frag_err err = { 0 };
+		uint64_t plain = 0;
+
+		b.bytes[n] ^= 0x40;
+		/* a greater length is a block that is not whole */
+		if (read_all(b.bytes, b.len, &plain, &err) == FRAG_EINPUT)
+			assert_true(strstr(err.msg, "is damaged: block") ||
+				    strstr(err.msg, "holds no request yet"));
+		else
+			assert_true(plain < 52);
+		b.bytes[n] ^= 0x40;
+	}
+	b.bytes[second + sizeof(struct frag_growing_block)] ^= 1;
+	{
+		struct frag_err err = { 0 };
+		uint64_t plain = 0;
+
+		assert_int_equal(read_all(b.bytes, b.len, &plain, &err), FRAG_EINPUT);
+		assert_string_equal(err.msg, "'blob' is damaged: block 1 at byte 67: checksum "
+					     "differs");
+	}
+	free(b.bytes);
+}
+
 static void test_damaged_archives(void **state)
 {
 	unsigned char *bytes = sample(20000);
@@ -491,6 +572,8 @@ int main(void)
 		cmocka_unit_test(test_files),
 		cmocka_unit_test(test_pipe),
 		cmocka_unit_test(test_truncated_archives),
+		cmocka_unit_test(test_growing_is_read_at_any_length),
+		cmocka_unit_test(test_growing_damage),
 		cmocka_unit_test(test_damaged_archives),
 		cmocka_unit_test(test_gzip_members),
 		cmocka_unit_test(test_empty_inside),
