@@ -445,12 +445,16 @@ DATA := $(SHARE)/cufrag
 DOCS := $(SHARE)/doc/cufrag
 .PHONY: install uninstall deb clean help
 #: install    into $(DESTDIR)$(PREFIX): program, recorder, library, manual pages, completion, documents
-install: $(B)/cufrag $(B)/libcufrag.a
+install: $(B)/cufrag $(B)/libcufrag.a $(LIVE_SO)
 	install -d $(BIN) $(LIB)/pkgconfig $(INC)/frag/metrics $(DATA)/plot $(DOCS)/docs/img $(DOCS)/docs/grafana $(SHARE)/man/man1 \
 		$(SHARE)/bash-completion/completions $(SHARE)/zsh/site-functions $(SHARE)/fish/vendor_completions.d
 	install -m 755 $(B)/cufrag $(BIN)/cufrag
 	install -m 755 scripts/record_torch.py $(BIN)/cufrag-record-torch
 	install -m 644 $(B)/libcufrag.a $(LIB)
+ifneq ($(LIVE_SO),)
+	install -d $(LIB)/cufrag/cufrag
+	install -m 644 $(LIVE_SO) $(wildcard src/python/cufrag/*.py) $(LIB)/cufrag/cufrag
+endif
 	install -m 644 $(PUBLIC) $(INC)/frag
 	install -m 644 src/metrics/metrics.def $(INC)/frag/metrics
 	install -m 644 $(wildcard scripts/plot/*) $(DATA)/plot
@@ -470,7 +474,7 @@ install: $(B)/cufrag $(B)/libcufrag.a
 
 #: uninstall  what install has put there
 uninstall:
-	rm -rf $(BIN)/cufrag $(BIN)/cufrag-record-torch $(LIB)/libcufrag.a $(LIB)/pkgconfig/cufrag.pc $(INC)/frag \
+	rm -rf $(BIN)/cufrag $(BIN)/cufrag-record-torch $(LIB)/libcufrag.a $(LIB)/cufrag $(LIB)/pkgconfig/cufrag.pc $(INC)/frag \
 		$(DATA) $(DOCS) $(SHARE)/man/man1/cufrag.1 $(SHARE)/man/man1/cufrag-*.1 \
 		$(SHARE)/bash-completion/completions/cufrag $(SHARE)/zsh/site-functions/_cufrag \
 		$(SHARE)/fish/vendor_completions.d/cufrag.fish

@@ -14,7 +14,8 @@
  * the index of the stream. Without a file the events are only counted.
  *
  * The file is written beside its place and renamed when the instance is destroyed,
- * so it is complete or absent. A failed write is the error of the call.
+ * so it is complete or absent. A failed write is the error of the call. Devices but the first have a file of their own, with
+ * their number before the ending: run.csv, run.1.csv.
  */
 #include <frag/policy.h>
 
@@ -32,13 +33,15 @@ struct params {
 };
 
 static const struct frag_opt opts[] = { FRAG_OPT_STRING("file", struct params, file, "",
-							"csv file to write; without it events are "
+							"csv file to write, device 1 and on with "
+							"their number in its name; without it "
+							"events are "
 							"only counted"),
 					FRAG_OPT_END };
 
 struct log {
 	struct frag_adaptor a; /* first: see adaptor.h */
-	const char *path;
+	char *path;
 	char *temp; /* NULL: written in place, or nothing is */
 	FILE *to;   /* NULL: nothing is written */
 	bool failed;
@@ -50,6 +53,23 @@ struct log {
 static int fail_write(const struct log *l, struct frag_err *err)
 {
 	return frag_fail(err, FRAG_EOUTPUT, "cannot write '%s': %s", l->path, strerror(errno));
+}
+
+static char *path_of(const char *file, uint32_t ordinal)
+{
+	const char *slash = strrchr(file, '/'), *dot = strrchr(slash ? slash + 1 : file, '.');
+	size_t stem =
+		dot && dot != (slash ? slash + 1 : file) ? (size_t)(dot - file) : strlen(file);
+	struct stat st;
+	char *path;
+
+	if (!*file || !ordinal || (!stat(file, &st) && !S_ISREG(st.st_mode)))
+		return frag_host_strdup(file);
+	path = frag_host_alloc(strlen(file) + 16);
+	if (path)
+		snprintf(path, strlen(file) + 16, "%.*s.%" PRIu32 "%s", (int)stem, file, ordinal,
+			 file + stem);
+	return path;
 }
 
 /* Two instances may have the same path: the address makes the name unlike. */
@@ -162,6 +182,7 @@ static void destroy(void *self)
 
 	frag_adaptor_close(&l->a);
 	close_file(l, !l->failed);
+	frag_host_free(l->path);
 	frag_host_free(l);
 }
 
@@ -174,9 +195,14 @@ static int create(const struct frag_policy_env *env, const void *params, void **
 
 	if (!l)
 		return frag_fail_nomem(err, "log");
-	l->path = p->file;
+	l->path = path_of(p->file, env->ordinal);
+	if (!l->path) {
+		frag_host_free(l);
+		return frag_fail_nomem(err, "log");
+	}
 	rc = frag_adaptor_open(&l->a, env, env, "log", err);
 	if (rc) {
+		frag_host_free(l->path);
 		frag_host_free(l);
 		return rc;
 	}
@@ -184,6 +210,7 @@ static int create(const struct frag_policy_env *env, const void *params, void **
 	if (rc) {
 		frag_adaptor_close(&l->a);
 		close_file(l, false);
+		frag_host_free(l->path);
 		frag_host_free(l);
 		return rc;
 	}

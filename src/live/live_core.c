@@ -30,6 +30,7 @@ static int make_policy(struct frag_live_dev *d, const struct frag_policy_spec *s
 		.sync = sync_upcall,
 		.sync_ctx = d,
 		.source_release = frag_live.release,
+		.ordinal = (uint32_t)d->ordinal,
 	};
 
 	return frag_policy_create(spec, &env, out, err);

@@ -104,6 +104,7 @@ static int open_policy(struct frag_run *run, const struct frag_trace_dev *hdr,
 								  : hdr->source_release };
 	env.no_split = is_no_split;
 	env.no_split_ctx = hdr;
+	env.ordinal = hdr->ordinal;
 	if (hooks) {
 		env.journal = hooks->journal;
 		env.journal_ctx = hooks->journal_ctx;

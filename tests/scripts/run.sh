@@ -398,7 +398,7 @@ test_counts_name_what_grew() {
 # ---- make install
 
 make_install() {
-	make -C "$root" --no-print-directory -o "$program" -o "${program%/cufrag}/libcufrag.a" B="${program%/cufrag}" "$@" \
+	make -C "$root" --no-print-directory -o "$program" -o "${program%/cufrag}/libcufrag.a" -o "${program%/cufrag}/libcufrag_torch.so" B="${program%/cufrag}" "$@" \
 		DESTDIR="$PWD/image" PREFIX=/usr > log 2>&1 || { cat log >&2; return 1; }
 }
 
@@ -409,6 +409,9 @@ test_install_puts_everything_in_place() {
 		image/usr/bin/cufrag-record-torch --help > /dev/null && test -s image/usr/share/doc/cufrag/README.md &&
 		image/usr/bin/cufrag compare "$root/traces/gnn.default.cft" --policy native --out report > log 2>&1 &&
 		test -s report/report.html || { cat log >&2; return 1; }
+	if command -v python3 > /dev/null && nm -D image/usr/lib/cufrag/cufrag/libcufrag_torch.so > symbols && ! grep -qE '__asan|__tsan|__gcov' symbols; then
+		expect 'the package' "$(PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=image/usr/lib/cufrag python3 -c 'import cufrag; print(cufrag.torch.library().frag_live_abi())')" 1 || return 1
+	fi
 	# every picture that the README shows, every command its page
 	sed -n 's/.*!\[[^]]*\](\([^)]*\)).*/\1/p' "$root/README.md" | while read -r picture; do
 		test -s "image/usr/share/doc/cufrag/$picture" || { echo "no $picture" >&2; exit 1; }

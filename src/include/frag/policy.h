@@ -135,6 +135,7 @@ struct frag_policy_env {
 	/* Which private pools of the recording never split blocks; NULL = none. */
 	bool (*no_split)(const void *ctx, uint16_t pool);
 	const void *no_split_ctx;
+	uint32_t ordinal; /* of the device: several have an instance each */
 };
 
 /* flags of a policy */
