@@ -169,7 +169,7 @@ static int read_all(const struct frag_cli *cli, const char *folder, struct diren
 bool frag_record_forget(const char *folder)
 {
 	struct dirent **names = NULL;
-	int count = scandir(folder, &names, is_csv, NULL);
+	int count = scandir(folder, &names, is_log, NULL);
 	bool any = false;
 
 	for (int i = 0; i < count; i++) {
@@ -178,7 +178,7 @@ bool frag_record_forget(const char *folder)
 
 		if (pid)
 			frag_live_page_forget(strtoull(pid + 1, NULL, 10));
-		any |= path && !is_empty(path);
+		any |= path && !is_empty(names[i], path);
 		frag_host_free(path);
 		free(names[i]);
 	}

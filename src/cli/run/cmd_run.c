@@ -106,7 +106,10 @@ static int record(struct job *j, char **program, int *status, struct frag_err *e
 	if (!rc)
 		rc = frag_trace_write_cft(trace, j->o->record, err);
 	frag_trace_destroy(trace);
-	frag_record_folder_remove(j->folder);
+	if (frag_record_forget(j->folder) && rc)
+		frag_cli_note(j->cli, "what was recorded is left in '%s'", j->folder);
+	else
+		frag_record_folder_remove(j->folder);
 	return rc;
 }
 

@@ -147,7 +147,7 @@ def use_environment():
         print("cufrag run: this PyTorch is built without CUDA, so the policy is not in use", file=sys.stderr)
         return
     folder = os.environ.get("CUFRAG_RUN_FOLDER")
-    record = os.path.join(folder, "%d.cft" % os.getpid()) if folder else None
+    record = os.path.join(folder, "live.%d.cft" % os.getpid()) if folder else None
     try:
         use(os.environ["CUFRAG_RUN"], record=record, limit=os.environ.get("CUFRAG_RUN_LIMIT"),
             seed=int(os.environ.get("CUFRAG_RUN_SEED", "1")))
