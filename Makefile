@@ -225,12 +225,12 @@ NOGPU_PARTS := $(patsubst %.c,$(B)/pic/%.o,$(sort $(wildcard src/base/*.c src/li
 $(B)/pic/%.o: %.c $(B)/flags | $(GEN)/conv_list.inc
 	$(call say,PIC,$<)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(CPPFLAGS) -std=c17 $(WARN) $(CFLAGS_release) -fPIC -fvisibility=hidden -MMD -MP -c -o $@ $<
+	$(Q)$(CC) $(CPPFLAGS) -std=c17 $(WARN) $(CFLAGS_release) -fPIC -fvisibility=hidden -include src/base/external_api.h -MMD -MP -c -o $@ $<
 $(B)/pic/parts.a: $(NOGPU_PARTS)
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
 $(B)/libcufrag_nogpu.so: $(NOGPU_OBJ) $(B)/pic/parts.a
 	$(call say,LD,$@)
-	$(Q)$(CC) -shared -Wl,-soname,libcufrag_nogpu.so -Wl,-z,defs -o $@ $(NOGPU_OBJ) $(B)/pic/parts.a -ldl -lpthread -lm
+	$(Q)$(CC) -shared -Wl,-soname,libcufrag_nogpu.so -Wl,--exclude-libs,ALL -Wl,-z,defs -o $@ $(NOGPU_OBJ) $(B)/pic/parts.a -ldl -lpthread -lm
 RECORD_OBJ  := $(patsubst %.c,$(B)/pic/%.o,$(sort $(wildcard src/record/*.c src/base/live_page.c)))
 $(B)/libcufrag_record.so: $(RECORD_OBJ)
 	$(call say,LD,$@)

@@ -5,6 +5,7 @@
  */
 #include <frag/clock.h>
 
+#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -68,6 +69,15 @@ static int check_policy(const struct frag_policy_spec *spec, struct frag_err *er
 	return 0;
 }
 
+/* A policy from a shared object finds in this library what it calls: Python has loaded it for itself alone. */
+static void open_to_policies(void)
+{
+	Dl_info self;
+
+	if (dladdr(&frag_live, &self) && self.dli_fname)
+		dlopen(self.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_GLOBAL);
+}
+
 static int start(const struct frag_live_options *o, struct frag_err *err)
 {
 	struct frag_policy_spec *spec = NULL;
@@ -79,6 +89,7 @@ static int start(const struct frag_live_options *o, struct frag_err *err)
 				 frag_live_policy());
 	if (!frag_cu_open(err))
 		return FRAG_EDEVICE;
+	open_to_policies();
 	FRAG_TRY(frag_policy_spec_parse(o->policy, &spec, err));
 	rc = check_policy(spec, err);
 	if (!rc)

@@ -123,6 +123,12 @@ test_live_program() {
 	live --gpus 2 --policy log:file=live.csv/bfc -- "$python" "$root/tests/torch/train.py" graph && "$cufrag" info live.csv | grep -q 'format  *rmm'
 }
 
+test_live_policy_of_ones_own() {
+	"${CC:-cc}" -std=c17 -O2 -shared -fPIC -I"$root/src/include" -o mine.so "$root/docs/external-policy/mine.c" || return
+	live --policy limit:bytes=1G/./mine.so --record live.cft -- "$python" "$root/tests/torch/train.py" plain &&
+		"$cufrag" replay live.cft --policy ./mine.so | grep -q "^peak_reserved_bytes  *$(sed -n 's/^reserved //p' log) " || { cat log; return 1; }
+}
+
 # What is recorded can be read while the program runs, and is there when it is killed.
 test_live_recording_grows() {
 	"$cufrag" run --no-gpu --policy vmm --record run.cft -- "$python" "$root/tests/torch/train.py" killed > log 2>&1
