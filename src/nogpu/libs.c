@@ -95,23 +95,6 @@ NOGPU_ENTRY(int, cublasLtMatmulAlgoGetHeuristic,
 	return 0;
 }
 
-NOGPU_ENTRY(int, cufftCreate, (int *plan))
-{
-	*plan = 1;
-	return 0;
-}
-/* Without a work area of its own: what the real planner takes is not known here (docs/nogpu.md). */
-NOGPU_ENTRY(int, cufftXtMakePlanMany,
-	    (int plan, int rank, long long *n, long long *inembed, long long istride,
-	     long long idist, int in_type, long long *onembed, long long ostride, long long odist,
-	     int out_type, long long batch, size_t *work_bytes, int type))
-{
-	(void)plan, (void)rank, (void)n, (void)inembed, (void)istride, (void)idist, (void)in_type,
-		(void)onembed, (void)ostride, (void)odist, (void)out_type, (void)batch, (void)type;
-	*work_bytes = 0;
-	return 0;
-}
-
 NOGPU_ENTRY(int, nvrtcVersion, (int *major, int *minor))
 {
 	*major = 13;

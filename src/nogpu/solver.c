@@ -24,37 +24,71 @@ enum routine {
 	SYEV_BATCHED,
 };
 
-/* Elements. */
+static int64_t square(int64_t n)
+{
+	return n * n;
+}
+
+static int64_t parts(int64_t n, int64_t of)
+{
+	return (n + of - 1) / of;
+}
+
+/* A tridiagonal problem and what leads to it. */
+static int64_t eigen(int64_t n)
+{
+	return n <= 512 ? 3 * square(n) + 768 * n + 65603
+			: 4 * square(n) + 126 * n + FRAG_MAX(n, 1024) + 32963;
+}
+
+static int64_t getrf(int64_t m, int64_t n)
+{
+	int64_t least = FRAG_MIN(m, n);
+
+	return least <= 64 ? 192 : 64 + (n > 1024 ? 6 : 4) * 128 * parts(least, 128);
+}
+
+/* Singular values of tall matrices, one after the other. */
+static int64_t gesvda(int64_t m, int64_t n)
+{
+	return 4 * m * n + (n <= 32 ? 1000 : n <= 256 ? 131072 + 25 * square(n) : 8 * square(n));
+}
+
+/* Elements; k: reflectors, of orgqr and ormqr. Blocks of 32 to 1024 columns show in the numbers. */
 static int64_t work(enum routine routine, int64_t m, int64_t n, int64_t k, int64_t batch)
 {
-	int64_t least = FRAG_MIN(m, n), most = FRAG_MAX(m, n);
-
 	switch (routine) {
 	case GETRF:
-	case GEQRF:
-	case ORGQR:
-	case ORMQR:
-		return 32 * FRAG_MAX(m, n);
+		return getrf(m, n);
 	case POTRF:
+		return 32 + FRAG_MAX(square(parts(n, 32)), 8);
 	case SYTRF:
-		return 32 * n;
+		return FRAG_MAX(64 * n + 64, 24608);
 	case SYEVD:
-	case SYEVJ:
-		return 2 * n * n + 64 * n;
-	case SYEVJ_BATCHED:
+		return eigen(n);
 	case SYEV_BATCHED:
-		return batch * (n * n + n);
+		return batch * eigen(n);
+	case SYEVJ:
+	case SYEVJ_BATCHED:
+		return batch * (square(n) + 34 * FRAG_MAX(n, 32) + 1027);
+	case GEQRF:
+		return 1024 * FRAG_MAX(n, 256) + 524288;
+	case ORGQR:
+		return 33024 + m * FRAG_MIN(k, 128);
+	case ORMQR:
+		return 65536 + 256 * m + 512 * n + k * (m + n);
 	case GESVD:
-		return 4 * n * 32 + n * n;
+		return m == n ? 3 * square(n) + 256 * n + 66208 : 819200 + 4 * m * n;
 	case GESVDJ:
-		return 2 * least * most + 64 * most;
+		return m == n ? 2 * square(n) + 72 * n + 3136
+			      : FRAG_MAX(2 * m * n + 72 * n, 786496);
 	case GESVDJ_BATCHED:
+		return 992;
 	case GESVDA:
-		return batch * (2 * m * n + 4 * n * n);
+		return batch * gesvda(m, n);
 	case GEEV:
-		return n * n + 32 * n;
+		return n < 512 ? 32768 + 127 * square(n) / 100 : square(n) + 4 * n + 128;
 	}
-	(void)k;
 	return 0;
 }
 
