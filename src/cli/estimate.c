@@ -77,8 +77,42 @@ static unsigned count_places(const char *note, const char *values)
 	return count;
 }
 
+/* What a second run with other values needed; false: there was none. */
+struct again {
+	unsigned long long peak, other_peak, requests, other_requests;
+};
+
+static bool again_of(const char *note, struct again *a)
+{
+	size_t len;
+	const char *at = value_of(note, "again", &len);
+
+	return len && sscanf(at, "%*s %llu %llu %llu %llu", &a->peak, &a->other_peak, &a->requests,
+			     &a->other_requests) == 4;
+}
+
+static double change(unsigned long long from, unsigned long long to)
+{
+	return from ? 100.0 * ((double)to / (double)from - 1) : 0;
+}
+
+/* "; with other values ..." or nothing. */
+static const char *again_text(const char *note, char *buf, size_t cap)
+{
+	struct again a;
+
+	if (!again_of(note, &a))
+		return "";
+	if (a.peak == a.other_peak && a.requests == a.other_requests)
+		return "; with other values it asked for as much";
+	snprintf(buf, cap, "; with other values its peak live was %+.2f %%, its requests %+.2f %%",
+		 change(a.peak, a.other_peak), change(a.requests, a.other_requests));
+	return buf;
+}
+
 void frag_cli_note_estimate(const struct frag_cli *cli, const struct frag_trace *trace)
 {
+	char again[120];
 	size_t scaled_len;
 	unsigned invented;
 
@@ -94,13 +128,14 @@ void frag_cli_note_estimate(const struct frag_cli *cli, const struct frag_trace 
 		frag_cli_note(cli,
 			      "'%s' is an estimate, recorded without a GPU; at %u %s of the "
 			      "program "
-			      "it got values that were invented (cufrag info lists them)",
-			      trace->name, invented, invented == 1 ? "place" : "places");
+			      "it got values that were invented (cufrag info lists them)%s",
+			      trace->name, invented, invented == 1 ? "place" : "places",
+			      again_text(trace->estimate, again, sizeof(again)));
 	else
 		frag_cli_note(cli,
 			      "'%s' is an estimate, recorded without a GPU; no invented value "
-			      "reached the program",
-			      trace->name);
+			      "reached the program%s",
+			      trace->name, again_text(trace->estimate, again, sizeof(again)));
 }
 
 static const char *plain_name(const struct place *p, char *buf, size_t cap)
@@ -124,8 +159,9 @@ void frag_cli_print_estimate(const struct frag_trace *trace, unsigned label_widt
 	size_t card_len, torch_len, values_len, clock_len, scaled_len;
 	const char *note = trace->estimate, *card, *torch, *values, *clock, *scaled;
 	unsigned shown = 0, left = 0;
+	struct again a;
 	struct place p;
-	char buf[64];
+	char buf[64], peak[32], other[32];
 
 	if (!note)
 		return;
@@ -146,6 +182,11 @@ void frag_cli_print_estimate(const struct frag_trace *trace, unsigned label_widt
 	       "ones at %u\n",
 	       (int)label_width, "", (int)values_len, values, count_places(note, "invented"),
 	       count_places(note, "computed"), count_places(note, "given"));
+	if (again_of(note, &a))
+		printf("%-*s with other values: peak live %s instead of %s, %llu requests instead "
+		       "of %llu\n",
+		       (int)label_width, "", frag_format_bytes(a.other_peak, other, sizeof(other)),
+		       frag_format_bytes(a.peak, peak, sizeof(peak)), a.other_requests, a.requests);
 	for (const char *line = note; *line; line = next_line(line)) {
 		if (!parse_place(line, &p) || is(&p, "computed"))
 			continue;
@@ -171,6 +212,7 @@ json_t *frag_cli_json_estimate(const struct frag_trace *trace)
 	static const char *const keys[] = { "card", "torch", "values", "clock", "scaled" };
 	const char *note = trace->estimate;
 	json_t *out, *places;
+	struct again a;
 	struct place p;
 
 	if (!note)
@@ -182,6 +224,13 @@ json_t *frag_cli_json_estimate(const struct frag_trace *trace)
 
 		json_object_set_new(out, keys[i], text(value, len));
 	}
+	if (again_of(note, &a))
+		json_object_set_new(out, "again",
+				    json_pack("{s:I, s:I, s:I, s:I}", "peak_live_bytes",
+					      (json_int_t)a.peak, "other_peak_live_bytes",
+					      (json_int_t)a.other_peak, "requests",
+					      (json_int_t)a.requests, "other_requests",
+					      (json_int_t)a.other_requests));
 	places = json_array();
 	for (const char *line = note; *line; line = next_line(line)) {
 		json_t *one;

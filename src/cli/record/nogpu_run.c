@@ -253,5 +253,12 @@ int frag_nogpu_record(const struct frag_cli *cli, const struct frag_record_optio
 	frag_record_folder_remove(j->folder);
 	frag_nogpu_home_release(&j->home);
 	frag_host_free(j);
+	if (!rc && o->again) {
+		rc = frag_nogpu_record_again(cli, o, program, *out, err);
+		if (rc) {
+			frag_trace_destroy(*out);
+			*out = NULL;
+		}
+	}
 	return rc;
 }

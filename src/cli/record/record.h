@@ -21,6 +21,7 @@ struct frag_record_options {
 	const char *ranks;
 	unsigned world;
 	const char *values;
+	bool again; /* a second time with other values */
 	bool torch, no_pool, stacks;
 	enum { FRAG_RECORD_AUTO, FRAG_RECORD_CUPTI, FRAG_RECORD_PRELOAD } by;
 };
@@ -84,6 +85,10 @@ void frag_nogpu_environment(const struct frag_cli *cli, const struct frag_nogpu_
 int frag_nogpu_record(const struct frag_cli *cli, const struct frag_record_options *o,
 		      char **program, bool stdout_to_stderr, struct frag_trace **out, int *status,
 		      struct frag_err *err);
+
+/* The program once more with other values; what it needs then goes into the note of `trace`. */
+int frag_nogpu_record_again(const struct frag_cli *cli, const struct frag_record_options *o,
+			    char **program, struct frag_trace *trace, struct frag_err *err);
 
 /*
  * For commands that take traces, or a program to record (--no-gpu): after it the operands are

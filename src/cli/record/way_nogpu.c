@@ -19,6 +19,9 @@ const struct frag_arg frag_record_nogpu_rows[] = {
 	  .help = "what values are that no kernel computed: rules (finite numbers, uniform "
 		  "routing), zeros, random (by --seed), none (not even small operators are "
 		  "computed), or a file of lines \"train.py:42 0.5\"" },
+	{ FRAG_ARG_FLAG, "again", FRAG_ARG_AT(struct frag_record_options, again),
+	  .help = "run the program a second time with random values and another seed: what hangs "
+		  "on values is said by every command" },
 	{ 0 },
 };
 
