@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# What `cufrag record` and `monitor` say, beside what programs on a card say themselves; about 90 s:
+# What `cufrag record` and `monitor` say, beside what programs on a card say themselves; about two minutes:
 #	record_proofs.sh PROGRAM OUT_FOLDER [PAIRS]
 # Writes OUT_FOLDER/proofs.txt, one line per proof that ends with "same" or "DIFFERENT", and what each rests on.
 # Wants nvcc, and python3 with PyTorch, JAX and CuPy; what is missing is skipped with a word. Exit 1: something differs.
