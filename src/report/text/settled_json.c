@@ -19,7 +19,8 @@ void frag_settled_members(json_t *o, const struct frag_settled *s)
 	json_object_set_new(o, "limit_high_bytes",
 			    inferred ? frag_json_number(s->limit_high_bytes) : json_null());
 	json_object_set_new(o, "limit_refuted_bytes",
-			    s->limit_refuted_bytes ? frag_json_number(s->limit_refuted_bytes) : json_null());
+			    s->limit_refuted_bytes ? frag_json_number(s->limit_refuted_bytes)
+						   : json_null());
 	json_object_set_new(o, "assumed_trims_count", frag_json_number(s->assumed_trims_count));
 	json_object_set_new(o, "recorded_peak_bytes", frag_json_number(s->peak_bytes));
 }
