@@ -49,8 +49,6 @@ class Card:
             self.make()
         with open(os.path.join(self.folder, "libraries")) as f:
             names = f.read().split()
-        if "libcudnn.so.8" in names:  # PyTorch compares the version with that of its own
-            os.environ.setdefault("CUFRAG_NOGPU_CUDNN", "8907")
         # in this order: what is loaded is found by its name from then on, before any search path
         for path in [self.core] + [os.path.join(self.folder, name) for name in names]:
             ctypes.CDLL(path, mode=ctypes.RTLD_LOCAL)
@@ -83,6 +81,11 @@ class Card:
     # ---- after torch: values, ranks
 
     def after(self, torch):
+        try:  # PyTorch refuses an older cuDNN than it was built with
+            major, minor, patch = torch._C._cudnn.getCompileVersion()
+            os.environ["CUFRAG_NOGPU_CUDNN"] = str(major * (10000 if major > 8 else 1000) + minor * 100 + patch)
+        except AttributeError:
+            pass
         mode = os.environ.get("CUFRAG_NOGPU_VALUES", "rules")
         if mode != "none":
             path = self.values_library(torch)
