@@ -66,6 +66,14 @@ static int roundup_item(struct pt_words *t, struct reading *r, struct frag_err *
 	return 0;
 }
 
+static int want_end(struct pt_words *t, struct frag_err *err)
+{
+	return pt_next_word(t)
+		       ? frag_fail(err, FRAG_EUSAGE,
+				   "roundup_power2_divisions: '%s' behind the value", t->word)
+		       : 0;
+}
+
 int pt_conf_roundup(const char *text, unsigned release, uint32_t *table, struct frag_err *err)
 {
 	struct pt_words t = { .at = text };
@@ -79,10 +87,10 @@ int pt_conf_roundup(const char *text, unsigned release, uint32_t *table, struct 
 		FRAG_TRY(want_division(t.word, false, &d, err));
 		for (unsigned i = 0; i < PT_ROUNDUPS; i++)
 			table[i] = d;
-		return 0;
+		return want_end(&t, err);
 	}
 	while (pt_next_word(&t) && strcmp(t.word, "]") != 0)
 		if (strcmp(t.word, ",") != 0)
 			FRAG_TRY(roundup_item(&t, &r, err));
-	return 0;
+	return want_end(&t, err);
 }

@@ -40,7 +40,8 @@ enum frag_arg_type {
 enum frag_arg_file {
 	FRAG_ARG_READS, /* or is no file */
 	FRAG_ARG_WRITES,
-	FRAG_ARG_WRITES_TRACE, /* may take the place of a .cft */
+	FRAG_ARG_WRITES_TRACE,	/* may take the place of a .cft */
+	FRAG_ARG_WRITES_PICKLE, /* of a pickle */
 };
 
 /* fields in the order in which rows are written */

@@ -69,7 +69,8 @@ static const char *precious(const struct output *o)
 
 	if (fd >= 0)
 		close(fd);
-	if (n >= 6 && b[0] == 0x80 && b[1] >= 2 && b[1] <= 5)
+	if (n >= 6 && o->row->file != FRAG_ARG_WRITES_PICKLE && b[0] == 0x80 && b[1] >= 2 &&
+	    b[1] <= 5)
 		return "a pickle";
 	if (n >= 4 && !memcmp(b, "PK\3\4", 4))
 		return "a zip archive";

@@ -187,10 +187,12 @@ static const struct frag_arg options[] = {
 		  "installed packages), inner, outer, or a text that its file contains (default: "
 		  "user)" },
 	{ FRAG_ARG_TEXT, "folded", FRAG_ARG_AT(struct options, folded), .value = "FILE",
+	  .file = FRAG_ARG_WRITES,
 	  .help = "write live bytes by stack for flamegraph.pl, inferno or speedscope" },
 	{ FRAG_ARG_TEXT, "speedscope", FRAG_ARG_AT(struct options, speedscope), .value = "FILE",
-	  .help = "write them as a file of speedscope.app" },
+	  .file = FRAG_ARG_WRITES, .help = "write them as a file of speedscope.app" },
 	{ FRAG_ARG_TEXT, "pprof", FRAG_ARG_AT(struct options, pprof), .value = "FILE",
+	  .file = FRAG_ARG_WRITES,
 	  .help = "write them as a profile for pprof (go tool pprof, Pyroscope)" },
 	{ 0 },
 };

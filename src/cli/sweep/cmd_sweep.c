@@ -151,7 +151,7 @@ struct options {
 #define AT(field) FRAG_ARG_AT(struct options, sweep.field)
 
 static const struct frag_arg options[] = {
-	{ FRAG_ARG_TEXT, "output", 'o', AT(output), .value = "FILE",
+	{ FRAG_ARG_TEXT, "output", 'o', AT(output), .value = "FILE", .file = FRAG_ARG_WRITES,
 	  .help = "the results, SQLite (needed; a shard puts its number into the name)" },
 	{ FRAG_ARG_TEXT, "list", AT(list), .value = "FILE",
 	  .help = "a file with a trace, folder or pattern in each line; - = standard input" },
@@ -177,7 +177,7 @@ static const struct frag_arg options[] = {
 	{ FRAG_ARG_BYTES, "memory", AT(memory_bytes), .value = "SIZE", .min = 64ull << 20,
 	  .max = 1ull << 50,
 	  .help = "host memory of each worker (default: its share of the machine)" },
-	{ FRAG_ARG_TEXT, "costs", AT(costs), .value = "FILE",
+	{ FRAG_ARG_TEXT, "costs", AT(costs), .value = "FILE", .file = FRAG_ARG_WRITES,
 	  .help = "CSV of the time that each trace took" },
 	{ 0 },
 };

@@ -246,6 +246,7 @@ int frag_plot_run(const struct frag_plot *plots, size_t count, unsigned threads,
 
 	FRAG_TRY(frag_plot_scripts(&dir, err));
 	ret = 0;
+	frag_interrupt_catch();
 	frag_interrupt_hold(true);
 	/* A ring: the oldest child is waited for before its place is used again. */
 	for (size_t i = 0; i < count && !ret; i++) {

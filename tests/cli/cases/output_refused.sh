@@ -15,4 +15,12 @@ try import b.pickle -o b.pickle
 try import b.pickle -o made.cft
 try import b.pickle -o made.cft
 try info b.pickle --json made.cft
+try export in.cft --to csv -o in.cft
+try replay in.cft --policy pytorch --calls in.cft
+try replay in.cft --policy pytorch --calls same --json same
+try explain in.cft --folded in.cft
+try explain in.cft --folded same --pprof ./same
+try sweep in.cft -o in.cft
+try sweep in.cft -o same --costs same
+try monitor --csv made.cft
 cmp in.cft "$TRACES/leak.frames.cft" && cmp b.pickle.xz "$ROOT/tests/cli/data/seeddemo.pickle.xz" && ls
