@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
 
 #include "lib/grow.h"
 #include "trace/log/log.h"
@@ -355,10 +356,12 @@ static void end(struct reader *r)
 int frag_memlog_probe(const char *path, struct frag_err *err)
 {
 	struct reader r = { 0 };
+	struct stat st;
 	int rc;
 
-	if (!strcmp(path, "-"))
-		return 0; /* what was looked at would be gone */
+	/* what was looked at would be gone */
+	if (!strcmp(path, "-") || (!stat(path, &st) && S_ISFIFO(st.st_mode)))
+		return 0;
 	rc = begin(&r, path, err);
 	if (rc < 0 && r.lines.in)
 		rc = 0; /* not text: a trace, whose reader says what is wrong with it */
