@@ -79,14 +79,22 @@ static void update(void *ctx, uint64_t done, uint64_t total)
 	frag_progress_update(ctx, done, total);
 }
 
+/* Many short pieces of work are a long one: what counts is when the first of them began. */
 void frag_progress_begin(struct frag_progress *p, const char *label)
 {
+	static uint64_t first_ns;
 	uint64_t now = frag_clock_ns();
 
+	first_ns = first_ns ? first_ns : now;
 	*p = (struct frag_progress){ .on = !silent && isatty(STDERR_FILENO) && !dumb(),
 				     .begin_ns = now,
-				     .next_ns = now + DELAY_NS };
+				     .next_ns = FRAG_MAX(now, first_ns + DELAY_NS) };
 	snprintf(p->label, sizeof(p->label), "%s", label);
+	if (p->on && now >= p->next_ns) {
+		fprintf(stderr, "\r%s\033[K", p->label);
+		fflush(stderr);
+		p->shown = true;
+	}
 	p->watch = (struct frag_watch){ .progress = update, .ctx = p, .stop = frag_interrupt_flag };
 	frag_interrupt_catch();
 }

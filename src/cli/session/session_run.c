@@ -10,6 +10,7 @@
 
 #include <frag/base.h>
 
+#include "base/term.h"
 #include "cli/estimate.h"
 #include "cli/settle.h"
 
@@ -292,7 +293,7 @@ static char *folder_name(const struct frag_session *s, size_t first)
 }
 
 /* DIR for one trace, DIR/<name> for each of several. */
-static int write_trace(struct frag_session *s, size_t first, struct frag_err *err)
+static int write_files(struct frag_session *s, size_t first, struct frag_err *err)
 {
 	struct frag_report one = s->report;
 	char *dir;
@@ -318,6 +319,19 @@ static int write_trace(struct frag_session *s, size_t first, struct frag_err *er
 		return frag_fail_nomem(err, "report");
 	rc = frag_report_write(&one, dir, s->formats, s->cli->threads, err);
 	frag_host_free(dir);
+	return rc;
+}
+
+static int write_trace(struct frag_session *s, size_t first, struct frag_err *err)
+{
+	struct frag_progress progress;
+	char label[128];
+	int rc;
+
+	snprintf(label, sizeof(label), "drawing %.100s", s->sections[first].trace);
+	frag_progress_begin(&progress, label);
+	rc = write_files(s, first, err);
+	frag_progress_end(&progress);
 	return rc;
 }
 
