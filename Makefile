@@ -51,7 +51,8 @@ CFLAGS_debug   := -O0 -g3
 CFLAGS_asan    := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 CFLAGS_tsan    := -O1 -g -fsanitize=thread
 CFLAGS_cov     := -O0 -g --coverage
-CFLAGS_fuzz    := $(CFLAGS_asan) -fsanitize=fuzzer-no-link
+# clang 14 does not say by a macro that it sanitizes, gcc does
+CFLAGS_fuzz    := $(CFLAGS_asan) -fsanitize=fuzzer-no-link -D__SANITIZE_ADDRESS__
 LDFLAGS_asan   := -fsanitize=address,undefined
 LDFLAGS_tsan   := -fsanitize=thread
 LDFLAGS_cov    := --coverage

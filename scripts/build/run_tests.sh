@@ -3,7 +3,8 @@
 # Runs what `make tests-build` has built and sums up:
 #	run_tests.sh [--quick|--gpu|--threads] [--only NAME] BUILD_FOLDER
 # Kinds of test: cmocka programs (unit, conformance, golden, gpu), scripts (run.sh in cli, fleet, golden, report,
-# scripts, threads; their last line is their count) and fuzz targets over their corpus.
+# scripts, threads; their last line is their count) and fuzz targets over their corpus (-runs=0: libFuzzer, where it
+# is the driver, goes no further).
 # --quick leaves out what needs the big recordings (FRAG_TEST_QUICK=1 in the environment),
 # --gpu runs tests/gpu only, --threads tests/threads and the programs whose source says pthread.
 #
@@ -106,7 +107,7 @@ list_tests() {
 		for source in tests/fuzz/fuzz_*.c; do
 			[ -e "$source" ] || continue
 			name=$(basename "$source" .c)
-			printf 'fuzz\t%s\t%s %s\n' "fuzz/${name#fuzz_}" "$b/tests/fuzz/$name" "tests/fuzz/corpus/${name#fuzz_}"
+			printf 'fuzz\t%s\t%s %s\n' "fuzz/${name#fuzz_}" "$b/tests/fuzz/$name" "-runs=0 tests/fuzz/corpus/${name#fuzz_}"
 		done ;;
 	esac
 	return 0

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Drives a fuzz target without libFuzzer: feeds it every file named on the
- * command line, and every file of a folder named there, in order of name.
+ * command line, and every file of a folder named there, in order of name; options of libFuzzer are passed over.
  * Linked instead of libFuzzer's main in all variants but BUILD=fuzz, so
  * that each build replays the corpus.
  */
@@ -66,7 +66,8 @@ static void feed(const char *path)
 int main(int argc, char **argv)
 {
 	for (int i = 1; i < argc; i++)
-		feed(argv[i]);
+		if (argv[i][0] != '-')
+			feed(argv[i]);
 	if (!files_count) {
 		fprintf(stderr, "%s: no input: name files or folders\n", argv[0]);
 		return 2;

@@ -60,7 +60,7 @@ static void run(struct producer p)
 		if (before)
 			memcpy(data - left, before, left);
 		for (size_t i = 0; i < got + left; i++)
-			if (data[i - left] != byte_at(at - left + i))
+			if ((data - left)[i] != byte_at(at - left + i))
 				fail_msg("byte %llu differs", (unsigned long long)(at + i));
 		at += got;
 		left = FRAG_MIN(got, FRAG_INPUT_PEEK_MAX);
