@@ -40,7 +40,7 @@
 
 #define PT_MIN_BLOCK 512ull
 /* the release from which on a size with one division is a multiple of PT_MIN_BLOCK like others */
-#define PT_ROUNDS_ONE FRAG_TORCH(2, 5)
+#define PT_ROUNDS_ONE FRAG_TORCH(2, 4)
 #define PT_SMALL_LIMIT FRAG_MIB /* rounded size <= this: small pool */
 #define PT_SMALL_SEGMENT (2 * FRAG_MIB)
 #define PT_MIN_LARGE (10 * FRAG_MIB) /* sizes >= this get a segment of their own size */

@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <frag/torch.h>
+
 #include "lib/bisect.h"
 #include "lib/grow.h"
 #include "trace/merge.h"
@@ -219,6 +221,18 @@ int frag_record_read(const char *path, struct frag_trace **out, struct frag_err 
 	return frag_cli_read_conf(path, conf, out, err);
 }
 
+/* The file tells some releases from others; the program said which it is. */
+static void take_release(struct part *part)
+{
+	const char *text = json_string_value(json_object_get(part->notes, "torch"));
+	const struct frag_trace_settings *s = &part->trace->settings;
+	unsigned release;
+
+	if (text && s->torch_last && !frag_torch_parse(text, &release, NULL) &&
+	    release >= s->torch_first && release <= s->torch_last)
+		frag_trace_set_torch(part->trace, release, release);
+}
+
 static int read_part(struct part *part, struct frag_err *err)
 {
 	char path[4500];
@@ -226,6 +240,7 @@ static int read_part(struct part *part, struct frag_err *err)
 
 	snprintf(path, sizeof(path), "%s.pickle", part->stem);
 	FRAG_TRY(frag_record_read(path, &part->trace, err));
+	take_release(part);
 	limit = json_object_get(part->notes, "limit_bytes");
 	if (json_is_integer(limit) && json_integer_value(limit) > 0) {
 		part->trace->settings.limit_bytes = (uint64_t)json_integer_value(limit);

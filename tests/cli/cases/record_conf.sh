@@ -17,3 +17,7 @@ PYTORCH_CUDA_ALLOC_CONF=max_split_size_mb:128 "$CUFRAG" record --no-gpu -o run.c
 "$CUFRAG" info run.cft | grep -A1 -E '^(recorded by|settings)'
 "$CUFRAG" record --no-gpu -o run.cft -- python3 program.py > /dev/null 2>&1
 "$CUFRAG" info run.cft | grep '^settings'
+# 2.3 and 2.4 write the same; the program says which it is
+sed -i 's/pickle.dump({/pickle.dump({"allocator_settings": {"expandable_segments": False}, /; s/2.2.2/2.3.1/' program.py
+"$CUFRAG" record --no-gpu -o run.cft -- python3 program.py > /dev/null 2>&1
+"$CUFRAG" info run.cft | grep '^recorded by'

@@ -393,7 +393,7 @@ static void test_one_division(void **state)
 		{ "pytorch:version:2.3,roundup_power2_divisions:[4:4,>:1]", 12 * MIB + 1 },
 		{ "pytorch:version:2.3,roundup_power2_divisions:[16:1,64:4]", 12 * MIB + 1 },
 		{ "pytorch:version:2.3", 12 * MIB + 512 },
-		{ "pytorch:version:2.5,roundup_power2_divisions:1", 12 * MIB + 512 },
+		{ "pytorch:version:2.4,roundup_power2_divisions:1", 12 * MIB + 512 },
 	};
 
 	(void)state;
