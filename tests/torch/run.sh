@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Small trainings with the real PyTorch on the pretended card: run.sh [--fetch] PROGRAM
+# Small trainings with the real PyTorch on the pretended card: run.sh [--fetch] PROGRAM [BEGINNING_OF_CASES]
 # The wheel lies in a folder of its own, $TORCH_ENV (build/torch-env), where --fetch puts it (1 to 2 GB); without
 # that folder everything is skipped. Nothing is installed anywhere else.
 # Last line: N passed, N failed, N skipped.
@@ -150,7 +150,7 @@ test_live_statistics_are_answered() {
 }
 
 passed=0 failed=0
-for case in $(declare -F | awk '{ print $3 }' | grep '^test_'); do
+for case in $(declare -F | awk '{ print $3 }' | grep "^test_${2:-}"); do
 	mkdir "$scratch/$case"
 	if (cd "$scratch/$case" && "$case") > "$scratch/output" 2>&1; then
 		passed=$((passed + 1))
