@@ -223,7 +223,7 @@ NOGPU_FILES := $(B)/libcufrag_nogpu.so $(B)/libcufrag_record.so $(wildcard scrip
 	$(LIVE_SO) $(sort $(wildcard src/python/cufrag/*.py))
 NOGPU_OBJ   := $(patsubst %.c,$(B)/pic/%.o,$(sort $(wildcard src/nogpu/*.c)))
 NOGPU_PARTS := $(patsubst %.c,$(B)/pic/%.o,$(sort $(wildcard src/base/*.c src/lib/*.c src/device/*.c src/device/sim/*.c)))
-$(B)/pic/%.o: %.c $(B)/flags | $(GEN)/conv_list.inc
+$(B)/pic/%.o: %.c src/base/external_api.h $(B)/flags | $(GEN)/conv_list.inc
 	$(call say,PIC,$<)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) -std=c17 $(WARN) $(CFLAGS_release) -fPIC -fvisibility=hidden -include src/base/external_api.h -MMD -MP -c -o $@ $<
