@@ -75,6 +75,7 @@ static void open_to_policies(void)
 	Dl_info self;
 
 	if (dladdr(&frag_live, &self) && self.dli_fname)
+		/* cppcheck-suppress leakReturnValNotUsed ; it stays for as long as the process */
 		dlopen(self.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_GLOBAL);
 }
 

@@ -169,7 +169,7 @@ static int read_all(const struct frag_cli *cli, const char *folder, struct diren
 bool frag_record_forget(const char *folder)
 {
 	struct dirent **names = NULL;
-	int count = scandir(folder, &names, is_log, NULL);
+	int count = scandir(folder, &names, is_log, alphasort);
 	bool any = false;
 
 	for (int i = 0; i < count; i++) {
