@@ -223,10 +223,11 @@ NOGPU_FILES := $(B)/libcufrag_nogpu.so $(B)/libcufrag_record.so $(wildcard scrip
 	$(LIVE_SO) $(sort $(wildcard src/python/cufrag/*.py))
 NOGPU_OBJ   := $(patsubst %.c,$(B)/pic/%.o,$(sort $(wildcard src/nogpu/*.c)))
 NOGPU_PARTS := $(patsubst %.c,$(B)/pic/%.o,$(sort $(wildcard src/base/*.c src/lib/*.c src/device/*.c src/device/sim/*.c)))
-$(B)/pic/%.o: %.c src/base/external_api.h $(B)/flags | $(GEN)/conv_list.inc
+EXTERNAL_API := $(wildcard src/base/external_api.h)
+$(B)/pic/%.o: %.c $(EXTERNAL_API) $(B)/flags | $(GEN)/conv_list.inc
 	$(call say,PIC,$<)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(CPPFLAGS) -std=c17 $(WARN) $(CFLAGS_release) -fPIC -fvisibility=hidden -include src/base/external_api.h -MMD -MP -c -o $@ $<
+	$(Q)$(CC) $(CPPFLAGS) -std=c17 $(WARN) $(CFLAGS_release) -fPIC -fvisibility=hidden $(addprefix -include ,$(EXTERNAL_API)) -MMD -MP -c -o $@ $<
 $(B)/pic/parts.a: $(NOGPU_PARTS)
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
 $(B)/libcufrag_nogpu.so: $(NOGPU_OBJ) $(B)/pic/parts.a
@@ -447,7 +448,7 @@ DOCS := $(SHARE)/doc/cufrag
 .PHONY: install uninstall deb clean help
 #: install    into $(DESTDIR)$(PREFIX): program, recorder, library, manual pages, completion, documents
 install: $(B)/cufrag $(B)/libcufrag.a $(LIVE_SO)
-	install -d $(BIN) $(LIB)/pkgconfig $(INC)/frag/metrics $(DATA)/plot $(DOCS)/docs/img $(DOCS)/docs/grafana $(SHARE)/man/man1 \
+	install -d $(BIN) $(LIB)/pkgconfig $(INC)/frag/metrics $(DATA)/plot $(DOCS)/docs/img $(DOCS)/results/nogpu/img $(DOCS)/docs/grafana $(SHARE)/man/man1 \
 		$(SHARE)/bash-completion/completions $(SHARE)/zsh/site-functions $(SHARE)/fish/vendor_completions.d
 	install -m 755 $(B)/cufrag $(BIN)/cufrag
 	install -m 755 scripts/record_torch.py $(BIN)/cufrag-record-torch
@@ -462,6 +463,7 @@ endif
 	install -m 644 README.md CHANGELOG.md LICENSE $(DOCS)
 	install -m 644 $(wildcard docs/*.md) $(DOCS)/docs
 	install -m 644 $(wildcard docs/img/*) $(DOCS)/docs/img
+	install -m 644 $(wildcard results/nogpu/img/*) $(DOCS)/results/nogpu/img
 	install -m 644 $(wildcard docs/grafana/*) $(DOCS)/docs/grafana
 	@printf '%s\n' 'prefix=$(PREFIX)' 'libdir=$${prefix}/lib' 'includedir=$${prefix}/include' '' 'Name: cufrag' \
 		'Description: replay of GPU memory histories through any allocation policy' 'Version: $(VERSION)' \

@@ -101,6 +101,8 @@ static int start(const struct frag_live_options *o, struct frag_err *err)
 		rc = frag_live_beat_start(frag_policy_spec_echo(spec), err);
 	if (rc) {
 		frag_policy_spec_destroy(spec);
+		frag_policy_spec_destroy(frag_live.aside);
+		frag_live.aside = NULL;
 		return rc;
 	}
 	frag_live.spec = spec;

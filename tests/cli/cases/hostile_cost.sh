@@ -1,8 +1,8 @@
 # no command takes much more than reading such a file is worth: many streams, many frames of one long name
 command -v python3 > /dev/null || { echo 'no python3' >&2; exit 77; }
-mib=384
-grep -q __asan_init "$CUFRAG" && mib=0
-cost() { python3 "$ROOT/tests/cli/data/cost.py" 30 "$mib" "$CUFRAG" "$@"; }
+mib=384 seconds=30
+grep -q __asan_init "$CUFRAG" && mib=0 seconds=120
+cost() { python3 "$ROOT/tests/cli/data/cost.py" "$seconds" "$mib" "$CUFRAG" "$@"; }
 for name in names streams; do
 	python3 "$ROOT/tests/cli/data/hostile.py" "$name" > "$name.pickle" || exit
 	for command in info verify explain diagnose; do
