@@ -18,7 +18,7 @@
 #define BUFFER_BYTES FRAG_GROWING_TEXT_MAX
 #define LINE_MAX_BYTES 160u
 
-bool frag_live_log_on;
+atomic_bool frag_live_log_on;
 
 static struct {
 	pthread_mutex_t filling, writing; /* writing is taken first */
@@ -85,7 +85,7 @@ static void flush(void)
 
 void frag_live_flush(void)
 {
-	if (frag_live_log_on)
+	if (frag_live_logging())
 		flush();
 }
 

@@ -6,16 +6,18 @@
 #ifndef FRAG_LIVE_LOG_H
 #define FRAG_LIVE_LOG_H
 
+#include <stdatomic.h>
+
 #include <frag/base.h>
 #include <frag/error.h>
 
 /* A .csv has the lines themselves, any other file is a .cft that grows. What is there is replaced. Errors: FRAG_EOUTPUT. */
 int frag_live_log_open(const char *path, struct frag_err *err);
-/* Is anything recorded? */
-extern bool frag_live_log_on;
+/* Is anything recorded? Asked by every thread of the program; who writes finds the disk full. */
+extern atomic_bool frag_live_log_on;
 static inline bool frag_live_logging(void)
 {
-	return frag_live_log_on;
+	return atomic_load_explicit(&frag_live_log_on, memory_order_acquire);
 }
 
 struct frag_live_line {
