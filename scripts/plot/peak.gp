@@ -51,7 +51,7 @@ set tmargin at screen py(HEAD + NOTES)
 set bmargin at screen py(HEAD + NOTES + body)
 set key at screen px(10), py(HEAD + NOTES + body + 54) left top Left reverse vertical maxrows 3 samplen 2 spacing 1.05 font FONT.",13.3"
 set xlabel "peak reserved memory (".U.")" tc rgb INK
-most = top / S * (failed ? 2.1 : 1.4)
+most = top / S * (failed ? 2.1 : 1.6)
 set xrange [0:most]
 set xtics step(most, 6)
 set yrange [-COUNT + 0.4:0.6]
@@ -60,9 +60,14 @@ set grid noytics xtics lc rgb GRID lt 1 lw 1
 set border 1
 cut_at = top / S * 1.08
 ends(v) = v > far ? cut_at : v / S
+# a figure that a line would strike through begins behind the line
+one_px = most / (W - 14 - left)
+figure(i) = (PEAK[i] > far ? "→ " : "").amount(PEAK[i], S).(DONE[i] ? "" : ", out of memory")
+behind(x, w, line) = line > x - 4 * one_px && line < x + w ? line + 5 * one_px : x
+begins(x, w) = behind(behind(x, w, has_card ? card / S : 0), w, has_room ? room / S : 0)
 do for [i = 0:COUNT - 1] {
 	set label i + 1 fold(NAME[i + 1]) at first 0, first -i right offset character -0.7, character (folded(NAME[i + 1]) ? 0.5 : 0) tc rgb INK
-	set label i + 301 (PEAK[i + 1] > far ? "→ " : "").amount(PEAK[i + 1], S).(DONE[i + 1] ? "" : ", out of memory") at first ends(PEAK[i + 1]), first -i left offset character (DONE[i + 1] ? 0.6 : 1.4), 0 tc rgb INK
+	set label i + 301 figure(i + 1) at first begins(ends(PEAK[i + 1]) + (DONE[i + 1] ? 6 : 13) * one_px, 8 * strlen(figure(i + 1)) * one_px), first -i left tc rgb INK
 }
 # lines across the bars, each with its name on a row above
 NOTE = 0
