@@ -15,19 +15,13 @@
 #include <frag/trace.h>
 
 #include "trace/cft/cft_write.h"
-#include "trace/input/input.h"
+#include "fuzz.h"
 
 #define LENGTH_MAX 32768u /* a block unpacks to hundreds of times its size */
 
 extern const struct frag_reader_ops frag_reader_cft;
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void must(int good)
-{
-	if (!good)
-		abort();
-}
 
 static void sign(uint8_t *file, size_t size)
 {
@@ -44,20 +38,6 @@ static void sign(uint8_t *file, size_t size)
 	}
 }
 
-static struct frag_trace *read_memory(const void *bytes, size_t size)
-{
-	struct frag_trace *t = NULL;
-	struct frag_input *in;
-	struct frag_err err = { 0 };
-
-	if (frag_input_open_memory("fuzz", bytes, size, &in, &err))
-		return NULL;
-	if (frag_reader_cft.read(in, NULL, &t, &err))
-		must(err.code == FRAG_EINPUT && err.msg[0] && !t);
-	frag_input_close(in);
-	return t;
-}
-
 static char *write_memory(const struct frag_trace *t, size_t *len)
 {
 	char *bytes = NULL;
@@ -72,7 +52,7 @@ static void check_again(const struct frag_trace *t)
 {
 	size_t len, again_len;
 	char *bytes = write_memory(t, &len), *again;
-	struct frag_trace *back = read_memory(bytes, len);
+	struct frag_trace *back = read_memory(&frag_reader_cft, bytes, len);
 
 	must(back != NULL);
 	again = write_memory(back, &again_len);
@@ -115,7 +95,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	must(file != NULL);
 	memcpy(file, data, size);
 	sign(file, size);
-	t = read_memory(file, size);
+	t = read_memory(&frag_reader_cft, file, size);
 	if (t)
 		check_again(t);
 	/* the other formats' readers have targets of their own */

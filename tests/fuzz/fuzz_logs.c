@@ -8,34 +8,11 @@
 #include <frag/trace.h>
 
 #include "trace/cft/cft_write.h"
-#include "trace/input/input.h"
+#include "fuzz.h"
 
 #define LENGTH_MAX 65536u
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void must(int is_good)
-{
-	if (!is_good)
-		abort();
-}
-
-static struct frag_trace *read_memory(const struct frag_reader_ops *reader, const void *bytes,
-				      size_t size)
-{
-	struct frag_trace *t = NULL;
-	struct frag_input *in;
-	struct frag_err err = { 0 };
-
-	if (frag_input_open_memory("fuzz", bytes, size, &in, &err)) {
-		must(err.code == FRAG_EINPUT && err.msg[0]);
-		return NULL;
-	}
-	if (reader->read(in, NULL, &t, &err))
-		must(err.code == FRAG_EINPUT && err.msg[0] && !t);
-	frag_input_close(in);
-	return t;
-}
 
 static void check(const struct frag_trace *t)
 {

@@ -13,7 +13,7 @@
 
 #include "explain/diagnose/diagnose.h"
 #include "explain/export/export.h"
-#include "trace/input/input.h"
+#include "fuzz.h"
 
 #define LENGTH_MAX 65536u
 #define EVENTS_MAX 20000u
@@ -21,26 +21,6 @@
 extern const struct frag_reader_ops frag_reader_torch;
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void must(int is_good)
-{
-	if (!is_good)
-		abort();
-}
-
-static struct frag_trace *read_memory(const void *bytes, size_t size)
-{
-	struct frag_trace *t = NULL;
-	struct frag_input *in;
-	struct frag_err err = { 0 };
-
-	if (frag_input_open_memory("fuzz", bytes, size, &in, &err))
-		return NULL;
-	if (frag_reader_torch.read(in, NULL, &t, &err))
-		must(err.code == FRAG_EINPUT && err.msg[0] && !t);
-	frag_input_close(in);
-	return t;
-}
 
 /* Whatever fails says why. */
 static int said(int rc, const struct frag_err *err)
@@ -111,7 +91,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct frag_trace *t;
 	size_t events = 0;
 
-	if (size > LENGTH_MAX || !(t = read_memory(data, size)))
+	if (size > LENGTH_MAX || !(t = read_memory(&frag_reader_torch, data, size)))
 		return 0;
 	for (uint32_t d = 0; d < t->devs_count; d++)
 		events += t->devs[d].events_count + t->devs[d].initial.blocks_count;

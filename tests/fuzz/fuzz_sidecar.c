@@ -5,14 +5,9 @@
 #include <string.h>
 
 #include "trace/sidecar.h"
+#include "fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void must(int is_good)
-{
-	if (!is_good)
-		abort();
-}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -13,16 +13,11 @@
 #include "src/cli/sweep/sweep_db.c"
 #include "src/cli/sweep/sweep_store.c"
 #include "src/cli/sweep/sweep_tell.c"
+#include "fuzz.h"
 
 #define LENGTH_MAX 65536u
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void must(int is_good)
-{
-	if (!is_good)
-		abort();
-}
 
 /* SQLite wants a file with a name of its own. */
 static void write_file(char *path, const uint8_t *data, size_t size)

@@ -15,16 +15,11 @@
 
 #include "explain/diagnose/diagnose.h"
 #include "explain/diagnose/memlog.h"
+#include "fuzz.h"
 
 #define LENGTH_MAX 65536u
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void must(int is_good)
-{
-	if (!is_good)
-		abort();
-}
 
 static void cards(const char *path)
 {

@@ -11,7 +11,7 @@
 #include <frag/trace.h>
 
 #include "trace/cft/cft_write.h"
-#include "trace/input/input.h"
+#include "fuzz.h"
 
 #define LENGTH_MAX 65536u
 
@@ -19,29 +19,6 @@ extern const struct frag_reader_ops frag_reader_torch;
 extern const struct frag_reader_ops frag_reader_cft;
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void must(int good)
-{
-	if (!good)
-		abort();
-}
-
-static struct frag_trace *read_memory(const struct frag_reader_ops *reader, const void *bytes,
-				      size_t size)
-{
-	struct frag_trace *t = NULL;
-	struct frag_input *in;
-	struct frag_err err = { 0 };
-
-	if (frag_input_open_memory("fuzz", bytes, size, &in, &err)) {
-		must(err.code == FRAG_EINPUT && err.msg[0]);
-		return NULL;
-	}
-	if (reader->read(in, NULL, &t, &err))
-		must(err.code == FRAG_EINPUT && err.msg[0] && !t);
-	frag_input_close(in);
-	return t;
-}
 
 static void check_dev(const struct frag_trace_dev *d)
 {
