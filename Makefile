@@ -168,11 +168,16 @@ $(eval $(call registry,cmd_list.inc,$(wildcard src/cli/*/cmd_*.c),cmd_))
 $(eval $(call registry,chart_list.inc,$(wildcard src/report/charts/chart_*.c),chart_))
 $(eval $(call registry,kernel_list.inc,$(KERNEL_SRC)))
 $(eval $(call registry,way_list.inc,$(wildcard src/cli/record/way_*.c),way_))
-GENERATED := $(addprefix $(GEN)/,policy_list.inc reader_list.inc cmd_list.inc chart_list.inc kernel_list.inc way_list.inc nogpu_file_list.inc conv_list.inc)
+GENERATED := $(addprefix $(GEN)/,policy_list.inc reader_list.inc cmd_list.inc chart_list.inc kernel_list.inc way_list.inc nogpu_file_list.inc conv_list.inc cost_list.inc)
 
 # a table as C: one FRAG_ROW(…) for each of its lines but the first
 $(GEN)/conv_list.inc: src/nogpu/conv_table.csv | $(GEN)
 	$(Q)sed '1d; s/.*/FRAG_ROW(&)/' $< > $@
+
+# the cost profiles of measured cards: results/CARD/profile.csv
+COST_CSV := $(sort $(wildcard results/*/profile.csv))
+$(GEN)/cost_list.inc: $(COST_CSV) scripts/build/cost_inc.sh src/include/frag/device.h src/device/sim/cost.h | $(GEN)
+	$(Q)scripts/build/cost_inc.sh $(COST_CSV) > $@
 
 $(GEN):
 	$(Q)mkdir -p $@
@@ -224,7 +229,7 @@ NOGPU_FILES := $(B)/libcufrag_nogpu.so $(B)/libcufrag_record.so $(wildcard scrip
 NOGPU_OBJ   := $(patsubst %.c,$(B)/pic/%.o,$(sort $(wildcard src/nogpu/*.c)))
 NOGPU_PARTS := $(patsubst %.c,$(B)/pic/%.o,$(sort $(wildcard src/base/*.c src/lib/*.c src/device/*.c src/device/sim/*.c)))
 EXTERNAL_API := $(wildcard src/base/external_api.h)
-$(B)/pic/%.o: %.c $(EXTERNAL_API) $(B)/flags | $(GEN)/conv_list.inc
+$(B)/pic/%.o: %.c $(EXTERNAL_API) $(B)/flags | $(GEN)/conv_list.inc $(GEN)/cost_list.inc
 	$(call say,PIC,$<)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) -std=c17 $(WARN) $(CFLAGS_release) -fPIC -fvisibility=hidden $(addprefix -include ,$(EXTERNAL_API)) -MMD -MP -c -o $@ $<

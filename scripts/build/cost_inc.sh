@@ -1,14 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Makes the built-in cost profile out of a profile file:
-#	cost_inc.sh results/h200/profile.csv > src/device/sim/cost_h200.inc
-# The names of calls and parts are looked up in the headers that list them. tests/unit/test_cost
-# fails when the two are not the same any more.
+# Makes the built-in cost profiles out of profile files, for make; the folder names the card:
+#	cost_inc.sh results/h100/profile.csv results/h200/profile.csv > build/release/gen/cost_list.inc
+# The names of calls and parts are looked up in the headers that list them.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
-[ $# -eq 1 ] || { echo "usage: $0 PROFILE.csv" >&2; exit 2; }
+[ $# -ge 1 ] || { echo "usage: $0 results/CARD/profile.csv..." >&2; exit 2; }
 
-awk -F, -v source="$1" '
+awk -F, '
 # X(NAME, "text"...) of the two lists: text -> symbol
 FILENAME ~ /\.h$/ {
 	if (match($0, /X\([A-Z_]+, "[^"]+"/)) {
@@ -17,6 +16,10 @@ FILENAME ~ /\.h$/ {
 	}
 	next
 }
+FNR == 1 {
+	n = split(FILENAME, part, "/")
+	card = cards[++files] = part[n - 1]
+}
 /^#/ || /^call,/ || !NF { next }
 {
 	if (!($1 in symbol)) {
@@ -24,40 +27,40 @@ FILENAME ~ /\.h$/ {
 		failed = 1
 		exit 1
 	}
-	if (!($1 in count))
-		order[++items] = $1
-	n = count[$1]++
-	bytes[$1, n] = $2
-	ns[$1, n] = $3
+	if (!((card, $1) in count))
+		order[card, ++items[card]] = $1
+	n = count[card, $1]++
+	bytes[card, $1, n] = $2
+	ns[card, $1, n] = $3
 }
-function slope(item, i) {
-	if (count[item] < 2)
+function slope(card, item, i) {
+	if (count[card, item] < 2)
 		return 0
-	if (i == count[item] - 1)
+	if (i == count[card, item] - 1)
 		i--
-	return (ns[item, i + 1] - ns[item, i]) / (bytes[item, i + 1] - bytes[item, i])
+	return (ns[card, item, i + 1] - ns[card, item, i]) / (bytes[card, item, i + 1] - bytes[card, item, i])
 }
 END {
 	if (failed)
 		exit 1
-	print "/* SPDX-License-Identifier: Apache-2.0 */"
-	print "/*"
-	print " * The built-in profile, an NVIDIA H200 with driver 580.159.04 and CUDA 13.0: made by"
-	print " * scripts/build/cost_inc.sh from " source ", do not edit. How that was measured: docs/measuring.md."
-	print " * Included by cost.c only. bytes, ns, ns per byte up to the next point."
-	print " */"
-	print "/* clang-format off */"
-	for (k = 1; k <= items; k++) {
-		item = order[k]
-		printf "static const struct frag_cost_point h200_%d[] = { /* %s */\n", k, item
-		for (i = 0; i < count[item]; i++)
-			printf "\t{ %s, %s, %.17g },\n", bytes[item, i], ns[item, i], slope(item, i)
-		print "};"
+	print "/* The built-in profiles: bytes, ns, ns per byte up to the next point. How measured: docs/measuring.md. */"
+	for (f = 1; f <= files; f++) {
+		card = cards[f]
+		for (k = 1; k <= items[card]; k++) {
+			item = order[card, k]
+			printf "static const struct frag_cost_point %s_%d[] = { /* %s */\n", card, k, item
+			for (i = 0; i < count[card, item]; i++)
+				printf "\t{ %s, %s, %.17g },\n", bytes[card, item, i], ns[card, item, i], slope(card, item, i)
+			print "};"
+		}
 	}
-	print ""
-	print "static const struct frag_cost cost_h200 = { .curves = {"
-	for (k = 1; k <= items; k++)
-		printf "\t[%s] = { %d, h200_%d },\n", symbol[order[k]], count[order[k]], k
-	print "} };"
-	print "/* clang-format on */"
-}' src/include/frag/device.h src/device/sim/cost.h "$1"
+	print "static const struct {\n\tconst char *card;\n\tstruct frag_cost cost;\n} built_in[] = {"
+	for (f = 1; f <= files; f++) {
+		card = cards[f]
+		printf "\t{ \"%s\", { .curves = {\n", card
+		for (k = 1; k <= items[card]; k++)
+			printf "\t\t[%s] = { %d, %s_%d },\n", symbol[order[card, k]], count[card, order[card, k]], card, k
+		print "\t} } },"
+	}
+	print "};"
+}' src/include/frag/device.h src/device/sim/cost.h "$@"

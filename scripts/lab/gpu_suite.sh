@@ -181,8 +181,12 @@ profile() {
 	local failed=0
 	calls_dir=$(mktemp -d)
 	sim || failed=1
-	scripts/lab/profile_scale.py results/h200/profile.csv "$calls_dir"/*.csv > "$out/one.csv" &&
-		mv "$out/one.csv" "$out/profile.csv" || failed=1
+	scripts/lab/profile_scale.py results/h200/profile.csv "$calls_dir"/*.csv > "$out/one.csv" || failed=1
+	{
+		echo "# $("$cufrag" list devices | sed -n 's/^cuda:0 *//p' | sed 's/  .*//'); the H200's, brought to what replays took here"
+		grep -v '^#' "$out/one.csv"
+	} > "$out/profile.csv"
+	rm -f "$out/one.csv"
 	rm -rf "$calls_dir"
 	return $failed
 }

@@ -12,7 +12,7 @@ when=$(sed -n 's/^date: \(....-..-..\).*/\1/p' "$folder/environment.txt")
 under="${card:-no card}, $when"
 
 # draw CHART CSV TITLE EXTRA [SUBTITLE]
-draw() { gnuplot -c "$here/plot/gpu_$1.gp" "$2" "$folder/img/$1.$format" "$format" "$3" "${5:-$under}" "$4"; }
+draw() { gnuplot -c "$here/../plot/gpu_$1.gp" "$2" "$folder/img/$1.$format" "$format" "$3" "${5:-$under}" "$4"; }
 [ ! -s "$folder/calls.csv" ] || draw calls "$folder/calls.csv" "Latency of driver calls by size" \
 	"cudaMalloc cudaFree cuMemAddressReserve cuMemCreate cuMemMap cuMemSetAccess cuMemUnmap cuMemRelease"
 [ ! -s "$folder/peer.csv" ] || draw peer "$folder/peer.csv" "Time per operation with memory cached" \

@@ -193,7 +193,7 @@ int frag_cli_describe_card(struct frag_cli *cli, struct frag_err *err)
 	if (cli->cost_ && !cost)
 		FRAG_TRY(frag_cost_load(cli->cost_, &cost, err));
 	cli->card = (struct frag_sim_config){ .name = gpu->name,
-					      .cost = cost,
+					      .cost = cost ? cost : frag_cost_of(gpu->profile),
 					      .total_bytes = gpu->total_bytes,
 					      .context_bytes = gpu->context_bytes };
 	if (cli->work)
@@ -236,7 +236,7 @@ static const struct frag_arg card_args[] = {
 	  .help = "most a process may reserve, as 8G or 0.9 of the card (default: none)" },
 	{ FRAG_ARG_TEXT, "cost", AT(cost_), .value = "FILE",
 	  .help = "what driver calls cost on the simulated card: a profile of cufrag bench "
-		  "(default: an H200's)" },
+		  "(default: that of --gpu)" },
 	{ FRAG_ARG_TEXT, "work", AT(work), .value = "idle|lag[=US]",
 	  .help = "when the simulated card has done what is queued: idle = at once, lag = after so "
 		  "many microseconds of recorded time (default: lag, as long as the policy says)" },

@@ -10,9 +10,9 @@
  *   specification  capacity by specification, likewise above what the runtime reports
  *
  * The total differs between driver versions, ECC settings and board variants by
- * up to 1 %. Contexts were measured on the H200 only; everywhere else half a GiB
- * is assumed (--context overrides). Driver calls were measured on the H200 only, too: the
- * others borrow its prices (--cost overrides). Sorted by capacity as it stands here.
+ * up to 1 %. Contexts were measured on H100 and H200; everywhere else half a GiB
+ * is assumed (--context overrides). Driver calls were measured on these two, too: the
+ * others borrow the prices of the H200 (--cost overrides). Sorted by capacity as it stands here.
  */
 #include <frag/device.h>
 
@@ -36,7 +36,8 @@ static const struct frag_gpu gpus[] = {
 	ASSUMED("rtx5090", "NVIDIA", "GeForce RTX 5090 32 GB", 33677180928, "deviceQuery, CUDA 12.8"),
 	ASSUMED("a100-40", "NVIDIA", "A100 SXM4 40 GB", 42298834944, "deviceQuery, CUDA 12.2"),
 	ASSUMED("l40s", "NVIDIA", "L40S 48 GB", 45589 * FRAG_MIB, "torch"),
-	ASSUMED("h100", "NVIDIA", "H100 SXM5 80 GB", 81089 * FRAG_MIB, "torch, CUDA 12.8"),
+	{ "h100", "NVIDIA H100 SXM5 80 GB", "NVIDIA", 81079 * FRAG_MIB, 552402944,
+	  "measured, driver 580.159.04, CUDA 13.0", 0, "h100" },
 	ASSUMED("a100-80", "NVIDIA", "A100 SXM4 80 GB", 81920 * FRAG_MIB, "nvidia-smi"),
 	{ "h200", "NVIDIA H200 141 GB", "NVIDIA", 150109880320, 552402944,
 	  "measured, driver 580.159.04, CUDA 13.0", 0, "h200" },
@@ -75,7 +76,10 @@ static bool same_name(const char *name, const char *asked)
 const struct frag_gpu *frag_gpu_find(const char *name)
 {
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(gpus); i++) {
-		if (same_name(gpus[i].name, name) || same_name(gpus[i].label, name))
+		const struct frag_gpu_chip *chip = frag_gpu_chip_find(gpus[i].name);
+
+		if (same_name(gpus[i].name, name) || same_name(gpus[i].label, name) ||
+		    (chip && same_name(chip->shown, name)))
 			return &gpus[i];
 	}
 	return NULL;

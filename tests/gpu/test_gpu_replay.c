@@ -101,6 +101,19 @@ static void verified_cudagraph(void **state)
 	verified("traces/cudagraph.default.cft");
 }
 
+/* A simulated card as large as the real one. */
+static struct frag_sim_config card_like_this(void)
+{
+	struct frag_device_info info;
+	struct frag_device *dev;
+
+	must(frag_cuda_open(0, &dev, &err));
+	frag_dev_info(dev, &info);
+	frag_dev_close(dev);
+	return (struct frag_sim_config){ .total_bytes = info.total_bytes,
+					 .context_bytes = info.context_bytes };
+}
+
 /* Kind and size of every device call, in order. */
 static void hash_call(void *ctx, enum frag_call call, uint64_t bytes, int result)
 {
@@ -113,12 +126,13 @@ static void calls_as_on_sim(void **state)
 {
 	static const char *const policies[] = { "pytorch", "pytorch:expandable_segments:True",
 						"buddy", "native", "rmm-pool" };
-	struct frag_sim_config card = { .context_bytes = UINT64_MAX };
+	struct frag_sim_config card;
 	struct frag_trace *trace;
 
 	(void)state;
 	if (!frag_cuda_count())
 		skip();
+	card = card_like_this();
 	must(frag_trace_read("traces/leak.frames.cft", NULL, &trace, &err));
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(policies); i++) {
 		uint64_t hash[2] = { 0 }, peak[2];

@@ -26,6 +26,14 @@
 #define STEADY_TRIES 3u
 #define STEADY_NS 1000000000u
 
+/* Prices to compare with: those of --cost, else of the card itself, where it was measured. */
+static const struct frag_cost *prices(const struct frag_session *s)
+{
+	const struct frag_gpu *gpu = frag_gpu_find(s->report.card.name);
+
+	return gpu && !s->cli->cost_ ? frag_cost_of(gpu->profile) : s->cli->card.cost;
+}
+
 /* The card of the session as a simulated one, as large as the real one was found. On a real
  * card that runs nothing beside the replay, work is done at once; so it is here. */
 static int record_sim(struct frag_session *s, struct frag_session_task *task,
@@ -36,6 +44,7 @@ static int record_sim(struct frag_session *s, struct frag_session_task *task,
 	struct frag_device *dev;
 
 	card.name = NULL;
+	card.cost = prices(s);
 	card.total_bytes = real->card.total_bytes;
 	card.context_bytes = real->card.context_bytes;
 	if (s->cli->device == FRAG_CLI_DEVICE_CUDA && !s->cli->work)
@@ -95,7 +104,7 @@ struct timing {
 /* The host of a run against that of the profile. */
 static double host_ratio(const struct frag_session *s, const struct timing *t)
 {
-	return frag_cost_host_ratio(s->cli->card.cost, frag_dev_host_pair(&t->seen));
+	return frag_cost_host_ratio(prices(s), frag_dev_host_pair(&t->seen));
 }
 
 static void add_row(struct frag_session *s, const struct frag_session_task *task,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Cost profiles: the built-in one, and those read from a CSV file (format in
- * docs/measuring.md). A loaded profile starts as the built-in one; every call
+ * Cost profiles: the built-in ones (of each results/CARD/profile.csv), and those read from a CSV file (format in
+ * docs/measuring.md). A loaded profile starts as that of the H200; every call
  * that the file names gets the points of the file and loses the built-in ones.
  *
  * Invariant: the points of a curve ascend strictly in bytes, ns is finite and
@@ -50,13 +50,21 @@ uint64_t frag_cost_ns_slow(const struct frag_cost_curve *curve, uint64_t bytes)
 	return ns <= 0 ? 0 : ns >= 1e18 ? 1000000000000000000u : (uint64_t)ns;
 }
 
-/* ---- the built-in profile --------------------------------------------------- */
+/* ---- the built-in profiles -------------------------------------------------- */
 
-#include "cost_h200.inc"
+#include "cost_list.inc"
+
+const struct frag_cost *frag_cost_of(const char *card)
+{
+	for (size_t i = 0; card && i < FRAG_ARRAY_LEN(built_in); i++)
+		if (!strcmp(built_in[i].card, card))
+			return &built_in[i].cost;
+	return NULL;
+}
 
 const struct frag_cost *frag_cost_builtin(void)
 {
-	return &cost_h200;
+	return frag_cost_of("h200");
 }
 
 /* ---- reading a profile ------------------------------------------------------ */
@@ -231,7 +239,7 @@ int frag_cost_load(const char *path, struct frag_cost **out, struct frag_err *er
 				 strerror(errno));
 	r.profile = frag_host_calloc(1, sizeof(*r.profile));
 	if (r.profile) {
-		r.profile->cost = cost_h200;
+		r.profile->cost = *frag_cost_builtin();
 		rc = read_profile(&r, err);
 	} else {
 		rc = frag_fail_nomem(err, "cost profile");

@@ -4,7 +4,7 @@
  * kind of call (the first FRAG_CALL_COUNT ones, by the same numbers) or a part
  * of a call that the simulated card prices by itself.
  *
- * Ownership: the built-in profile is static; loaded ones are the caller's and
+ * Ownership: built-in profiles are static; loaded ones are the caller's and
  * immutable, so any number of devices and threads may borrow them.
  */
 #ifndef FRAG_DEVICE_COST_H

@@ -391,6 +391,8 @@ uint64_t frag_dev_leaks(const struct frag_device *dev);
 /* Cost profile: modelled ns of a call by size, from a CSV or built in. */
 struct frag_cost;
 const struct frag_cost *frag_cost_builtin(void); /* H200, see docs/measuring.md */
+/* The built-in profile of a card, "h100" (results/h100/profile.csv); NULL where there is none. */
+const struct frag_cost *frag_cost_of(const char *card);
 int frag_cost_load(const char *path, struct frag_cost **out, struct frag_err *err);
 void frag_cost_destroy(struct frag_cost *cost);
 /* How much slower is a host that takes pair_ns (frag_dev_host_pair) than that of the
@@ -410,7 +412,8 @@ struct frag_gpu {
 				* measured; NULL = not one of the known cards */
 };
 const struct frag_gpu *frag_gpu_list(size_t *count);
-const struct frag_gpu *frag_gpu_find(const char *name); /* NULL if unknown */
+/* By name, by label, or as the runtime names the card ("NVIDIA H100 80GB HBM3"); NULL if unknown. */
+const struct frag_gpu *frag_gpu_find(const char *name);
 
 /* The chip of a known card: what programs see of it, and two figures of its data sheet. */
 struct frag_gpu_chip {

@@ -21,33 +21,46 @@ static uint64_t builtin(unsigned item, uint64_t bytes)
 	return frag_cost_ns(frag_cost_builtin(), item, bytes);
 }
 
-/* The built-in profile is the committed one; scripts/build/cost_inc.sh makes it. */
-static void test_committed(void **state)
+/* The built-in profiles are the committed ones; scripts/build/cost_inc.sh takes them in. */
+static void committed(const char *card)
 {
-	const struct frag_cost *own = frag_cost_builtin();
+	const struct frag_cost *own = frag_cost_of(card);
 	struct frag_cost *cost = NULL;
 	struct frag_err err = { 0 };
+	char path[64];
 
-	(void)state;
-	if (frag_cost_load("results/h200/profile.csv", &cost, &err))
+	snprintf(path, sizeof(path), "results/%s/profile.csv", card);
+	if (frag_cost_load(path, &cost, &err))
 		fail_msg("%s", err.msg);
 	for (unsigned i = 0; i < FRAG_COST_COUNT; i++) {
-		const struct frag_cost_curve *curve = &cost->curves[i];
+		const struct frag_cost_curve *mine = &own->curves[i], *file = &cost->curves[i];
 
-		if (own->curves[i].count != curve->count)
+		if (mine->count != file->count)
 			fail_msg("%s: %u points built in, %u in the file", frag_cost_name(i),
-				 own->curves[i].count, curve->count);
-		assert_ptr_not_equal(own->curves[i].points, curve->points); /* the file has it */
-		for (uint32_t k = 0; k < curve->count; k++) {
-			uint64_t at = curve->points[k].bytes;
+				 mine->count, file->count);
+		assert_ptr_not_equal(mine->points, file->points); /* the file has it */
+		for (uint32_t k = 0; k < file->count; k++) {
+			uint64_t at = file->points[k].bytes, beyond = at + at / 3 + 1;
 
-			assert_int_equal(builtin(i, at), frag_cost_ns(cost, i, at));
-			assert_int_equal(builtin(i, at + at / 3 + 1),
-					 frag_cost_ns(cost, i, at + at / 3 + 1));
+			assert_int_equal(frag_cost_ns(own, i, at), frag_cost_ns(cost, i, at));
+			assert_int_equal(frag_cost_ns(own, i, beyond),
+					 frag_cost_ns(cost, i, beyond));
 		}
-		assert_int_equal(builtin(i, 1ull << 45), frag_cost_ns(cost, i, 1ull << 45));
+		assert_int_equal(frag_cost_ns(own, i, 1ull << 45),
+				 frag_cost_ns(cost, i, 1ull << 45));
 	}
 	frag_cost_destroy(cost);
+}
+
+static void test_committed(void **state)
+{
+	(void)state;
+	committed("h100");
+	committed("h200");
+	assert_ptr_equal(frag_cost_of("h200"), frag_cost_builtin());
+	assert_ptr_not_equal(frag_cost_of("h100"), frag_cost_builtin());
+	assert_null(frag_cost_of("l4")); /* not measured */
+	assert_null(frag_cost_of(NULL));
 }
 
 static void test_between(void **state)

@@ -59,6 +59,7 @@ static void test_table(void **state)
 	assert_ptr_equal(frag_gpu_find("RTX 4090"), frag_gpu_find("rtx4090"));
 	assert_ptr_equal(frag_gpu_find("A100-80GB"), frag_gpu_find("a100-80"));
 	assert_ptr_equal(frag_gpu_find("NVIDIA L40S 48 GB"), frag_gpu_find("l40s"));
+	assert_ptr_equal(frag_gpu_find("NVIDIA H100 80GB HBM3"), frag_gpu_find("h100"));
 	assert_null(frag_gpu_find("h20"));
 	assert_null(frag_gpu_find("h2000"));
 	assert_null(frag_gpu_find("a100"));
