@@ -274,11 +274,10 @@ static void check_counters(void *self, frag_counter_fn fn, void *ctx)
 static int create(const struct frag_policy_env *env, const void *params, void **self,
 		  struct frag_err *err)
 {
-	struct check *c = frag_host_calloc(1, sizeof(*c));
+	struct check *c;
 	int rc;
 
-	if (!c)
-		return frag_fail_nomem(err, "check");
+	FRAG_NEW(c, 1, "check", err);
 	c->p = params;
 	rc = frag_adaptor_open(&c->a, env, env, "check", err);
 	if (rc) {

@@ -65,11 +65,10 @@ static int create(const struct frag_policy_env *env, const void *params, void **
 {
 	const struct params *p = params;
 	struct frag_policy_env for_inner = *env;
-	struct limit *l = frag_host_calloc(1, sizeof(*l));
+	struct limit *l;
 	int rc;
 
-	if (!l)
-		return frag_fail_nomem(err, "limit");
+	FRAG_NEW(l, 1, "limit", err);
 	l->most = add_saturated(env->dev->reserved_bytes, p->bytes);
 	for_inner.limit_bytes = FRAG_MIN(env->limit_bytes, l->most);
 	rc = frag_adaptor_open(&l->a, env, &for_inner, "limit", err);

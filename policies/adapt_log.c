@@ -190,11 +190,10 @@ static int create(const struct frag_policy_env *env, const void *params, void **
 		  struct frag_err *err)
 {
 	const struct params *p = params;
-	struct log *l = frag_host_calloc(1, sizeof(*l));
+	struct log *l;
 	int rc;
 
-	if (!l)
-		return frag_fail_nomem(err, "log");
+	FRAG_NEW(l, 1, "log", err);
 	l->path = path_of(p->file, env->ordinal);
 	if (!l->path) {
 		frag_host_free(l);

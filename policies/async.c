@@ -53,11 +53,10 @@ static int create(const struct frag_policy_env *env, const void *params, void **
 		.reuse_allow_opportunistic = p->allow_opportunistic,
 		.reuse_allow_internal_dependencies = p->allow_internal_dependencies,
 	};
-	struct self *s = frag_host_calloc(1, sizeof(*s));
+	struct self *s;
 	int rc;
 
-	if (!s)
-		return frag_fail_nomem(err, "policy async");
+	FRAG_NEW(s, 1, "policy async", err);
 	s->env = *env;
 	rc = frag_dev_mempool_create(env->dev, &attr, &s->pool, err);
 	if (rc) {

@@ -84,10 +84,9 @@ static int validate(const void *params, struct frag_err *err)
 static int create(const struct frag_policy_env *env, const void *params, void **out,
 		  struct frag_err *err)
 {
-	struct self *s = frag_host_calloc(1, sizeof(*s));
+	struct self *s;
 
-	if (!s)
-		return frag_fail_nomem(err, "policy buddy");
+	FRAG_NEW(s, 1, "policy buddy", err);
 	s->env = *env;
 	s->params = params;
 	s->tree.lifo = s->params->order == ORDER_LIFO;

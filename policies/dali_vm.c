@@ -56,11 +56,10 @@ static uint64_t next_pow2(uint64_t n)
 static int create(const struct frag_policy_env *env, const void *params, void **out,
 		  struct frag_err *err)
 {
-	struct dali *d = frag_host_calloc(1, sizeof(*d));
+	struct dali *d;
 	struct frag_device_info info;
 
-	if (!d)
-		return frag_fail_nomem(err, "policy dali-vm");
+	FRAG_NEW(d, 1, "policy dali-vm", err);
 	frag_dev_info(env->dev, &info);
 	d->env = *env;
 	d->params = params;

@@ -75,11 +75,10 @@ static int create(const struct frag_policy_env *env, const void *params, void **
 		  struct frag_err *err)
 {
 	const struct params *p = params;
-	struct self *s = frag_host_calloc(1, sizeof(*s));
+	struct self *s;
 	struct frag_device_info info;
 
-	if (!s)
-		return frag_fail_nomem(err, "policy ggml-vmm");
+	FRAG_NEW(s, 1, "policy ggml-vmm", err);
 	frag_dev_info(env->dev, &info);
 	s->env = *env;
 	s->granule = info.granule_bytes ? info.granule_bytes : FRAG_PAGE;

@@ -86,10 +86,9 @@ static int validate(const void *params, struct frag_err *err)
 static int create(const struct frag_policy_env *env, const void *params, void **out,
 		  struct frag_err *err)
 {
-	struct gl *g = frag_host_calloc(1, sizeof(*g));
+	struct gl *g;
 
-	if (!g)
-		return frag_fail_nomem(err, "policy gmlake");
+	FRAG_NEW(g, 1, "policy gmlake", err);
 	g->env = *env;
 	g->params = params;
 	g->paper = g->params->variant == GL_PAPER;

@@ -46,10 +46,9 @@ struct self {
 static int create(const struct frag_policy_env *env, const void *params, void **out,
 		  struct frag_err *err)
 {
-	struct self *s = frag_host_calloc(1, sizeof(*s));
+	struct self *s;
 
-	if (!s)
-		return frag_fail_nomem(err, "policy managed");
+	FRAG_NEW(s, 1, "policy managed", err);
 	s->env = *env;
 	s->params = params;
 	frag_direct_init(&s->blocks);

@@ -98,12 +98,11 @@ static inline int start(struct planned *s, struct frag_err *err)
 static int create(const struct frag_policy_env *env, const void *params, void **self,
 		  struct frag_err *err)
 {
-	struct planned *s = frag_host_calloc(1, sizeof(*s));
+	struct planned *s;
 	const struct params *p = params;
 	int rc;
 
-	if (!s)
-		return frag_fail_nomem(err, "policy planned");
+	FRAG_NEW(s, 1, "policy planned", err);
 	s->env = *env;
 	occupied_init(&s->used);
 	rc = frag_policy_spec_parse(p->fallback, &s->inner.spec, err);

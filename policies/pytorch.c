@@ -358,10 +358,9 @@ static int take_settings(struct pt *a, const struct pt_conf *conf, struct frag_e
 static int pt_create(const struct frag_policy_env *env, const void *params, void **self,
 		     struct frag_err *err)
 {
-	struct pt *a = frag_host_calloc(1, sizeof(*a));
+	struct pt *a;
 
-	if (!a)
-		return frag_fail_nomem(err, "pytorch");
+	FRAG_NEW(a, 1, "pytorch", err);
 	a->env = *env;
 	a->dev = env->dev;
 	if (take_settings(a, params, err)) {

@@ -119,10 +119,9 @@ static int make_classes(struct self *s)
 static int create(const struct frag_policy_env *env, const void *params, void **out,
 		  struct frag_err *err)
 {
-	struct self *s = frag_host_calloc(1, sizeof(*s));
+	struct self *s;
 
-	if (!s)
-		return frag_fail_nomem(err, "policy slab");
+	FRAG_NEW(s, 1, "policy slab", err);
 	s->params = params;
 	s->unit_log2 = frag_log2(s->params->unit);
 	frag_extents_init(&s->pages, env, s->params->page, s->params->grow);

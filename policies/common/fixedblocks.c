@@ -87,12 +87,11 @@ static struct frag_fixed_slot *take(struct queue *q)
 
 static int grow(struct frag_fixed *f, uint32_t stream, struct queue *q, struct frag_err *err)
 {
-	struct frag_fixed_slot *slots = frag_host_calloc(f->e.chunk_blocks, sizeof(*slots));
+	struct frag_fixed_slot *slots;
 	struct frag_chunk *c;
 	int rc;
 
-	if (!slots)
-		return frag_fail_nomem(err, "blocks of a chunk");
+	FRAG_NEW(slots, f->e.chunk_blocks, "blocks of a chunk", err);
 	rc = frag_upstream_take(f->e.up, f->e.block_bytes * f->e.chunk_blocks, stream, &c, err);
 	if (rc) {
 		frag_host_free(slots);

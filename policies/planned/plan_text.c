@@ -98,9 +98,7 @@ static int read_phase(struct reader *r, struct plan *p, struct plan_phase *phase
 	if (sscanf(r->text, "phase %" SCNu32, &phase->count) != 1 ||
 	    phase->count > p->entries_count - first)
 		return bad_line(r, "a phase with a number of requests is expected", err);
-	list = frag_host_calloc((size_t)phase->count + 1, sizeof(*list));
-	if (!list)
-		return frag_fail_nomem(err, "plan");
+	FRAG_NEW(list, (size_t)phase->count + 1, "plan", err);
 	for (uint32_t i = 0; !rc && i < phase->count; i++) {
 		struct plan_entry *e = &list[i].entry;
 

@@ -106,9 +106,7 @@ int pt_set_make(struct pt *a, uint16_t pool_id, bool small, uint32_t stream, str
 	if (stream >= pool->sets_count)
 		FRAG_TRY(grow_streams(pool, stream + 1, err));
 	if (!pool->sets[stream]) {
-		set = frag_host_calloc(1, sizeof(*set));
-		if (!set)
-			return frag_fail_nomem(err, "pytorch: stream");
+		FRAG_NEW(set, 1, "pytorch: stream", err);
 		/* real programs have tens of streams */
 		if (a->sets_count++ < PT_SETS_FAST)
 			frag_binset_init(&set->free);

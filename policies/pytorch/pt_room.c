@@ -46,9 +46,7 @@ int pt_room_pages(struct pt_block *u, frag_addr_t end, struct frag_err *err)
 		return 0;
 	while (leaves < pages)
 		leaves *= 2;
-	max = frag_host_calloc(2 * leaves, sizeof(*max));
-	if (!max)
-		return frag_fail_nomem(err, "pytorch: pages");
+	FRAG_NEW(max, 2 * leaves, "pytorch: pages", err);
 	if (g->leaves)
 		memcpy(max + leaves, g->max + g->leaves, g->leaves * sizeof(*max));
 	frag_tournament_build(max, leaves);

@@ -78,11 +78,10 @@ int frag_parallel(size_t count, unsigned threads, void (*task)(void *ctx, size_t
 			  .ticks = ticks ? ticks : &own,
 			  .own_ticks = !ticks };
 	size_t wanted = FRAG_MIN((size_t)FRAG_MAX(threads, 1u), FRAG_MAX(count, (size_t)1));
-	pthread_t *crew = frag_host_calloc(wanted, sizeof(*crew));
+	pthread_t *crew;
 	size_t started = 0;
 
-	if (!crew)
-		return frag_fail_nomem(err, "threads");
+	FRAG_NEW(crew, wanted, "threads", err);
 	pthread_mutex_init(&c.lock, NULL);
 	pthread_cond_init(&c.changed, NULL);
 	c.live = wanted;

@@ -137,12 +137,11 @@ static int check_one(const struct frag_cli *cli, const struct frag_arg_table *ta
 int frag_outputs_check(const struct frag_cli *cli, const struct frag_arg_table *tables,
 		       struct frag_err *err)
 {
-	struct output *all = frag_host_calloc(OUTPUTS_MAX, sizeof(*all));
+	struct output *all;
 	size_t n = 0;
 	int rc = 0;
 
-	if (!all)
-		return frag_fail_nomem(err, "outputs");
+	FRAG_NEW(all, OUTPUTS_MAX, "outputs", err);
 	for (const struct frag_arg_table *t = tables; t->rows; t++) {
 		for (const struct frag_arg *a = t->rows; a->type != FRAG_ARG_END; a++) {
 			const char *path = a->type == FRAG_ARG_TEXT && a->file != FRAG_ARG_READS

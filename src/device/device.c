@@ -155,11 +155,10 @@ static int enter(struct call *c, struct frag_device *dev, enum frag_call kind, u
 int frag_dev_open(const struct frag_device_ops *ops, void *priv, struct frag_device **out,
 		  struct frag_err *err)
 {
-	struct box *box = frag_host_calloc(1, sizeof(*box));
+	struct box *box;
 	struct frag_device_info info;
 
-	if (!box)
-		return frag_fail_nomem(err, "device");
+	FRAG_NEW(box, 1, "device", err);
 	memset(&info, 0, sizeof(info));
 	ops->info(priv, &info);
 	box->dev.ops = ops;

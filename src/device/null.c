@@ -242,11 +242,10 @@ static const struct frag_device_ops null_ops = {
 
 int frag_null_open(struct frag_device **out, struct frag_err *err)
 {
-	struct null *null = frag_host_calloc(1, sizeof(*null));
+	struct null *null;
 	int rc;
 
-	if (!null)
-		return frag_fail_nomem(err, "null device");
+	FRAG_NEW(null, 1, "null device", err);
 	null->next = FRAG_GIB;
 	rc = frag_dev_open(&null_ops, null, out, err);
 	if (rc)

@@ -96,11 +96,10 @@ static int start(struct frag_nvml *n, struct frag_err *err)
 
 int frag_nvml_open(struct frag_nvml **out, struct frag_err *err)
 {
-	struct frag_nvml *n = frag_host_calloc(1, sizeof(*n));
+	struct frag_nvml *n;
 	int rc;
 
-	if (!n)
-		return frag_fail_nomem(err, "NVML");
+	FRAG_NEW(n, 1, "NVML", err);
 	rc = start(n, err);
 	if (rc)
 		frag_nvml_close(n);

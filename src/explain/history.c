@@ -326,9 +326,7 @@ int frag_history_live_at(const struct frag_events *ev, uint64_t at, size_t stack
 			     .slots = frag_events_dev(ev)->slots_count };
 	int rc;
 
-	l.blocks = frag_host_calloc(l.slots + 1, sizeof(*l.blocks));
-	if (!l.blocks)
-		return frag_fail_nomem(err, "history");
+	FRAG_NEW(l.blocks, l.slots + 1, "history", err);
 	rc = frag_events_each(ev, live_batch, &l, err);
 	for (size_t i = 0; !rc && i < l.slots; i++)
 		if (l.blocks[i].live)

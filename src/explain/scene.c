@@ -132,9 +132,7 @@ int frag_scene_take(struct frag_stage *s, struct frag_scene *out, struct frag_er
 	struct frag_visitor v = { .ctx = &w, .segment = on_segment, .block = on_block };
 
 	*out = (struct frag_scene){ .count = fill(s, NULL) };
-	out->list = frag_host_calloc(out->count + 1, sizeof(*out->list));
-	if (!out->list)
-		return frag_fail_nomem(err, "blocks");
+	FRAG_NEW(out->list, out->count + 1, "blocks", err);
 	fill(s, out->list);
 	qsort(out->list, out->count, sizeof(*out->list), by_address);
 	w.list = out->list;

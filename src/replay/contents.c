@@ -51,9 +51,7 @@ int frag_contents_create(const struct frag_run_options *opt, struct frag_device 
 				 "be "
 				 "filled, verified or kept busy; use --device cuda",
 				 dev->ops->name);
-	c = frag_host_calloc(1, sizeof(*c));
-	if (!c)
-		return frag_fail_nomem(err, "contents of blocks");
+	FRAG_NEW(c, 1, "contents of blocks", err);
 	c->dev = dev;
 	c->fill = opt->fill;
 	c->work_ns = opt->work_ns;

@@ -228,12 +228,11 @@ static struct frag_policy_ops watched(const struct frag_policy_ops *theirs)
 int frag_foreign_create(const struct frag_policy_ops *ops, const void *params,
 			struct frag_policy *policy, struct frag_err *err)
 {
-	struct foreign *f = frag_host_calloc(1, sizeof(*f));
+	struct foreign *f;
 	struct frag_err said = { 0 };
 	int rc;
 
-	if (!f)
-		return frag_fail_nomem(err, "policy");
+	FRAG_NEW(f, 1, "policy", err);
 	f->theirs = ops;
 	f->ops = watched(ops);
 	f->dev = policy->env.dev;

@@ -37,11 +37,10 @@ static int does_not_fit(const struct frag_run *run, const struct frag_initial_st
 static int restore_state(struct frag_run *run, const struct frag_initial_state *initial,
 			 struct frag_err *err)
 {
-	uint64_t *handles = frag_host_calloc(initial->blocks_count, sizeof(*handles));
+	uint64_t *handles;
 	int rc;
 
-	if (!handles)
-		return frag_fail_nomem(err, "replay: initial state");
+	FRAG_NEW(handles, initial->blocks_count, "replay: initial state", err);
 	rc = run->policy.ops->restore(run->policy.self, initial, handles, err);
 	if (rc == FRAG_OOM)
 		rc = does_not_fit(run, initial, err);
@@ -133,11 +132,10 @@ int frag_run_create_hooked(const struct frag_policy_spec *spec, struct frag_devi
 			   const struct frag_run_hooks *hooks, struct frag_run **out,
 			   struct frag_err *err)
 {
-	struct frag_run *run = frag_host_calloc(1, sizeof(*run));
+	struct frag_run *run;
 	int rc = 0;
 
-	if (!run)
-		return frag_fail_nomem(err, "replay");
+	FRAG_NEW(run, 1, "replay", err);
 	run->spec = spec;
 	run->dev = dev;
 	run->opt = *opt;

@@ -27,9 +27,7 @@ static int map_strings(struct merge *m, const struct frag_trace *part, struct fr
 {
 	uint32_t count = part->strings ? frag_strings_count(part->strings) : 1;
 
-	m->string = frag_host_calloc(count, sizeof(*m->string));
-	if (!m->string)
-		return frag_fail_nomem(err, "strings");
+	FRAG_NEW(m->string, count, "strings", err);
 	for (uint32_t i = 1; i < count; i++)
 		FRAG_TRY(frag_strings_intern(m->into->strings, frag_strings_get(part->strings, i),
 					     frag_strings_len(part->strings, i), &m->string[i],

@@ -69,13 +69,12 @@ static int read_whole(struct frag_source *src, const char *path, struct frag_err
 static int open_source(const char *path, bool cft_only, struct frag_source **out,
 		       struct frag_err *err)
 {
-	struct frag_source *src = frag_host_calloc(1, sizeof(*src));
+	struct frag_source *src;
 	const unsigned char *bytes;
 	size_t got;
 	int rc;
 
-	if (!src)
-		return frag_fail_nomem(err, "trace");
+	FRAG_NEW(src, 1, "trace", err);
 	rc = frag_input_open(path, &src->in, err);
 	if (!rc)
 		rc = frag_input_peek(src->in, FRAG_CFT_MAGIC_BYTES, &bytes, &got, err);

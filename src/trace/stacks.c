@@ -27,10 +27,9 @@ struct frag_stack_table {
 
 int frag_stack_table_create(struct frag_stack_table **out, struct frag_err *err)
 {
-	struct frag_stack_table *t = frag_host_calloc(1, sizeof(*t));
+	struct frag_stack_table *t;
 
-	if (!t)
-		return frag_fail_nomem(err, "stacks");
+	FRAG_NEW(t, 1, "stacks", err);
 	t->s.first = frag_host_calloc(64, sizeof(*t->s.first));
 	t->first_cap = 64;
 	t->by_frame.cells = frag_host_calloc(128, sizeof(uint32_t));
@@ -84,9 +83,7 @@ static int grow_table(struct frag_stack_table *t, struct index_table *table, siz
 
 	if (count * 2 <= table->mask)
 		return 0;
-	cells = frag_host_calloc(mask + 1, sizeof(*cells));
-	if (!cells)
-		return frag_fail_nomem(err, "stacks");
+	FRAG_NEW(cells, mask + 1, "stacks", err);
 	for (size_t c = 0; c <= table->mask; c++) {
 		size_t at;
 

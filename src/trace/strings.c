@@ -36,10 +36,9 @@ struct frag_strings {
 
 int frag_strings_create(struct frag_strings **out, struct frag_err *err)
 {
-	struct frag_strings *s = frag_host_calloc(1, sizeof(*s));
+	struct frag_strings *s;
 
-	if (!s)
-		return frag_fail_nomem(err, "strings");
+	FRAG_NEW(s, 1, "strings", err);
 	s->cap = 64;
 	s->mask = 127;
 	s->entries = frag_host_calloc(s->cap, sizeof(*s->entries));
@@ -107,9 +106,7 @@ static int grow(struct frag_strings *s, struct frag_err *err)
 	if (!entries)
 		return frag_fail_nomem(err, "strings");
 	s->entries = entries;
-	table = frag_host_calloc((size_t)mask + 1, sizeof(*table));
-	if (!table)
-		return frag_fail_nomem(err, "strings");
+	FRAG_NEW(table, (size_t)mask + 1, "strings", err);
 	for (uint32_t i = 1; i < s->count; i++) {
 		uint32_t at = entries[i].hash & mask;
 

@@ -361,13 +361,12 @@ static void name_instance(struct pools *p, uint32_t i, uint16_t pool)
 static int walk_events(struct pools *p, bool name, struct frag_err *err)
 {
 	struct frag_trace_dev *td = p->td;
-	uint16_t *of_slot = frag_host_calloc(td->slots_count, sizeof(*of_slot));
+	uint16_t *of_slot;
 	struct live l = { 0 };
 	size_t s = 0;
 	int rc = 0;
 
-	if (!of_slot)
-		return frag_fail_nomem(err, "resolve: slots");
+	FRAG_NEW(of_slot, td->slots_count, "resolve: slots", err);
 	for (size_t i = 0; i < td->initial.segments_count && !name; i++)
 		td->initial_segments[i].pool = pools_of(p, p->of_initial[i]);
 	for (size_t i = 0; i < p->initial_count && !rc; i++)

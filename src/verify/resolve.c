@@ -149,9 +149,7 @@ static int start_over(struct resolve *r, struct frag_err *err)
 	r->pools_known = r->breaks_learnt = r->sizes_changed = false;
 	resolve_undo_guesses(r->td);
 	frag_host_free(r->trim_before);
-	r->trim_before = frag_host_calloc(r->td->events_count + 1, sizeof(*r->trim_before));
-	if (!r->trim_before)
-		return frag_fail_nomem(err, "resolve");
+	FRAG_NEW(r->trim_before, r->td->events_count + 1, "resolve", err);
 	return r->td->pools_count > 1 ? forget_guessed_pools(r, err) : 0;
 }
 

@@ -198,14 +198,13 @@ static int bench_vmm(struct frag_bench *b, uint64_t bytes, struct frag_err *err)
 /* One range of many handles: one call over all of them. */
 static int bench_many(struct frag_bench *b, uint64_t bytes, uint32_t n, struct frag_err *err)
 {
-	uint64_t *handle = frag_host_calloc(n, sizeof(*handle));
+	uint64_t *handle;
 	struct frag_device *d = b->dev;
 	frag_addr_t at = 0;
 	uint64_t ns[2] = { 0 };
 	int rc;
 
-	if (!handle)
-		return frag_fail_nomem(err, "handles");
+	FRAG_NEW(handle, n, "handles", err);
 	rc = frag_dev_reserve(d, bytes * n, 0, &at, err);
 	for (uint32_t i = 0; i < n && !rc; i++) {
 		rc = frag_dev_create(d, bytes, &handle[i], err);

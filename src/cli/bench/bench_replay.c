@@ -314,14 +314,13 @@ static double clear_factor(const struct frag_bench *b)
 int frag_bench_scaled_profile(const struct frag_cli *cli, const struct frag_bench *bench,
 			      struct frag_text *out, struct frag_err *err)
 {
-	struct bench_replays *b = frag_host_calloc(1, sizeof(*b));
+	struct bench_replays *b;
 	struct frag_device_info info;
 	struct frag_scale scale;
 	char card[200];
 	int rc;
 
-	if (!b)
-		return frag_fail_nomem(err, "replays");
+	FRAG_NEW(b, 1, "replays", err);
 	b->cli = cli;
 	b->bench = bench;
 	rc = run(b, err);

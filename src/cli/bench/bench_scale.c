@@ -157,11 +157,10 @@ bool frag_scale_agrees(const struct frag_scale_replay *r)
 static int host_pair(const struct frag_scale_replay *replays, size_t count, uint64_t *out,
 		     struct frag_err *err)
 {
-	double *pairs = frag_host_calloc(count * FRAG_SCALE_ROUNDS_MAX + 1, sizeof(*pairs));
+	double *pairs;
 	size_t n = 0;
 
-	if (!pairs)
-		return frag_fail_nomem(err, "rounds");
+	FRAG_NEW(pairs, count * FRAG_SCALE_ROUNDS_MAX + 1, "rounds", err);
 	for (size_t i = 0; i < count; i++) {
 		for (size_t k = 0; k < replays[i].rounds_count; k++) {
 			if (replays[i].rounds[k].pair_ns)

@@ -94,12 +94,11 @@ static int explain(const struct frag_cli *cli, const struct options *o,
 					    .threads = cli->threads,
 					    .series = cli->out != NULL };
 	struct frag_policy_spec *spec;
-	struct frag_explained *x = frag_host_calloc(1, sizeof(*x));
+	struct frag_explained *x;
 	uint64_t most = 0;
 	int rc;
 
-	if (!x)
-		return frag_fail_nomem(err, "comparison");
+	FRAG_NEW(x, 1, "comparison", err);
 	rc = frag_opened_spec(in, cli, o->policy, &spec, err);
 	for (uint32_t d = 0; !rc && d < in->trace->devs_count; d++) {
 		struct frag_events ev = frag_opened_events(in, d);

@@ -74,9 +74,7 @@ static int add_row(struct frag_fit_page *p, const char *text, struct frag_err *e
 
 static int make_rows(struct frag_fit_page *p, const struct options *o, struct frag_err *err)
 {
-	p->rows = frag_host_calloc(o->policies.count, sizeof(*p->rows));
-	if (!p->rows)
-		return frag_fail_nomem(err, "policies");
+	FRAG_NEW(p->rows, o->policies.count, "policies", err);
 	for (size_t i = 0; i < o->policies.count; i++)
 		FRAG_TRY(add_row(p, o->policies.text[i], err));
 	if (!p->rows_count)
@@ -145,9 +143,7 @@ static int search(struct frag_fit_page *p, const struct frag_cli *cli, struct fr
 	char label[128];
 	int rc;
 
-	p->tasks = frag_host_calloc(count, sizeof(*p->tasks));
-	if (!p->tasks)
-		return frag_fail_nomem(err, "fit");
+	FRAG_NEW(p->tasks, count, "fit", err);
 	for (size_t r = 0; r < p->rows_count; r++) {
 		p->rows[r].tasks = &p->tasks[r * units];
 		for (size_t i = 0; i < units; i++)

@@ -196,10 +196,9 @@ static bool times_known(const struct packing *p)
 
 static int pack_all(struct packing *p, struct frag_fleet_pack *out, struct frag_err *err)
 {
-	uint64_t *sizes = frag_host_calloc(p->count + 1, sizeof(*sizes));
+	uint64_t *sizes;
 
-	if (!sizes)
-		return frag_fail_nomem(err, "cards");
+	FRAG_NEW(sizes, p->count + 1, "cards", err);
 	qsort(p->items, p->count, sizeof(*p->items), largest_first);
 	for (size_t i = 0; i < p->count; i++)
 		sizes[i] = p->items[i].bytes;

@@ -90,11 +90,10 @@ static int jobs_table(const struct frag_fleet *f, size_t rows_max, struct frag_t
 	};
 	static const char *const spare[] = { "ranks", "with", NULL };
 	struct frag_table t = { 0 };
-	size_t *order = frag_host_calloc(f->jobs_count, sizeof(*order));
+	size_t *order;
 	char a[32], b[32];
 
-	if (!order)
-		return frag_fail_nomem(err, "table");
+	FRAG_NEW(order, f->jobs_count, "table", err);
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(columns); i++)
 		frag_table_column(&t, &columns[i]);
 	for (size_t i = 0; i < f->jobs_count; i++)

@@ -48,13 +48,12 @@ int frag_info_ranks_add(struct frag_info_ranks *r, const char *trace, uint32_t d
 
 int frag_info_ranks_print(const struct frag_info_ranks *r, struct frag_err *err)
 {
-	uint64_t *sorted = frag_host_calloc(r->count, sizeof(*sorted));
+	uint64_t *sorted;
 	char largest[40], median[40], least[40];
 	size_t worst = 0;
 	int rc;
 
-	if (!sorted)
-		return frag_fail_nomem(err, "table of traces");
+	FRAG_NEW(sorted, r->count, "table of traces", err);
 	for (size_t i = 0; i < r->count; i++) {
 		sorted[i] = r->peaks[i];
 		worst = r->peaks[i] > r->peaks[worst] ? i : worst;

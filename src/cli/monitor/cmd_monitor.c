@@ -159,11 +159,10 @@ static int open_all(struct frag_monitor *m, struct frag_err *err)
 
 static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 {
-	struct frag_monitor *m = frag_host_calloc(1, sizeof(*m));
+	struct frag_monitor *m;
 	int rc;
 
-	if (!m)
-		return frag_fail_nomem(err, "monitor");
+	FRAG_NEW(m, 1, "monitor", err);
 	m->cli = cli;
 	m->o = values;
 	for (unsigned i = 0; i < FRAG_MONITOR_CARDS; i++)

@@ -165,11 +165,10 @@ static int start(struct frag_monitor_server *s, const char *where, struct frag_e
 int frag_monitor_server_open(const char *where, struct frag_monitor_server **out,
 			     struct frag_err *err)
 {
-	struct frag_monitor_server *s = frag_host_calloc(1, sizeof(*s));
+	struct frag_monitor_server *s;
 	int rc;
 
-	if (!s)
-		return frag_fail_nomem(err, "server");
+	FRAG_NEW(s, 1, "server", err);
 	pthread_mutex_init(&s->lock, NULL);
 	rc = start(s, where, err);
 	if (rc)

@@ -154,9 +154,7 @@ static int sheet_init(struct frag_plan_sheet *s, const struct frag_unit *unit,
 	*s = (struct frag_plan_sheet){ .unit = unit, .best = UINT64_MAX };
 	s->align = o->align ? o->align : bare ? 1 : 512;
 	FRAG_TRY(frag_buffers_init(&s->b, unit->dev, s->align, o->at_request, err));
-	s->offsets = frag_host_calloc(2 * s->b.count + 1, sizeof(*s->offsets));
-	if (!s->offsets)
-		return frag_fail_nomem(err, "plan");
+	FRAG_NEW(s->offsets, 2 * s->b.count + 1, "plan", err);
 	s->best_offsets = s->offsets + s->b.count;
 	FRAG_TRY(frag_load_bound(&s->b, &s->bound, &s->when, err));
 	s->target = FRAG_MAX(o->target, s->bound);

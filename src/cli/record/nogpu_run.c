@@ -224,11 +224,10 @@ int frag_nogpu_record(const struct frag_cli *cli, const struct frag_record_optio
 		      char **program, bool stdout_to_stderr, struct frag_trace **out, int *status,
 		      struct frag_err *err)
 {
-	struct job *j = frag_host_calloc(1, sizeof(*j));
+	struct job *j;
 	int rc;
 
-	if (!j)
-		return frag_fail_nomem(err, "recording");
+	FRAG_NEW(j, 1, "recording", err);
 	j->cli = cli;
 	j->o = o;
 	j->stdout_to_stderr = stdout_to_stderr;

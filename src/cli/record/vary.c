@@ -68,9 +68,7 @@ int frag_vary_record(const struct frag_cli *cli, const struct frag_record_option
 	*out = NULL;
 	while (cli->program[count])
 		count++;
-	words = frag_host_calloc(count + 1, sizeof(*words));
-	if (!words)
-		return frag_fail_nomem(err, "program");
+	FRAG_NEW(words, count + 1, "program", err);
 	for (size_t i = 0; !rc && i < count; i++) {
 		words[i] = substitute(name, cli->program[i], n);
 		if (!words[i])

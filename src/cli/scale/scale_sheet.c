@@ -147,9 +147,7 @@ static bool bounds_differ(struct frag_sheet *s, uint64_t value)
 
 static int fill_cells(struct frag_sheet *s, struct frag_err *err)
 {
-	s->cells = frag_host_calloc(s->values_count * s->specs_count + 1, sizeof(*s->cells));
-	if (!s->cells)
-		return frag_fail_nomem(err, "table");
+	FRAG_NEW(s->cells, s->values_count * s->specs_count + 1, "table", err);
 	for (size_t i = 0; i < s->values_count; i++) {
 		for (size_t p = 0; p < s->specs_count; p++) {
 			struct frag_sheet_cell *c = &s->cells[i * s->specs_count + p];
@@ -235,9 +233,7 @@ static int check_last(struct frag_sheet *s, struct frag_err *err)
 	if (s->parts_count < 3)
 		return 0;
 	less.parts_count = last;
-	less.scalings = frag_host_calloc(last * s->devices, sizeof(*less.scalings));
-	if (!less.scalings)
-		return frag_fail_nomem(err, "test");
+	FRAG_NEW(less.scalings, last * s->devices, "test", err);
 	rc = fill_cell(&less, s->parts[last].value, s->specs[0], FRAG_SCALING_LOW, false,
 		       &s->check_predicted, err);
 	if (!rc)
@@ -288,9 +284,7 @@ int frag_sheet_fill(struct frag_sheet *s, const struct frag_policy_texts *polici
 
 	FRAG_TRY(check_parts(s, err));
 	s->devices = s->parts[0].trace->devs_count;
-	s->scalings = frag_host_calloc(s->parts_count * s->devices, sizeof(*s->scalings));
-	if (!s->scalings)
-		return frag_fail_nomem(err, "recordings");
+	FRAG_NEW(s->scalings, s->parts_count * s->devices, "recordings", err);
 	FRAG_TRY(frag_policy_texts_specs(policies, s->parts[s->parts_count - 1].trace, &s->specs,
 					 &recorded, err));
 	while (s->specs[s->specs_count])

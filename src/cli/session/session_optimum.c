@@ -269,9 +269,7 @@ int frag_session_layouts(const struct frag_session *s, struct frag_section *sec,
 	if (!s->cli->out || s->cli->device != FRAG_CLI_DEVICE_SIM || frag_interrupted() ||
 	    !sec->events || !sec->events->events)
 		return 0;
-	sec->layouts = frag_host_calloc(2, sizeof(*sec->layouts));
-	if (!sec->layouts)
-		return frag_fail_nomem(err, "address-space map");
+	FRAG_NEW(sec->layouts, 2, "address-space map", err);
 	frag_section_advice(sec, &a);
 	if (!(sec->results[sec->baseline].policy_flags & FRAG_POLICY_PLANNED))
 		FRAG_TRY(add_layout(s, sec, sec->baseline, err));

@@ -192,9 +192,7 @@ static int take_section(struct frag_session *s, struct trace_runs *t, uint32_t d
 		sec->events = NULL;
 	take_optimum(s, t, d, sec);
 	FRAG_TRY(note_missing(sec, t, d, err));
-	sec->results = frag_host_calloc(t->specs_count, sizeof(*sec->results));
-	if (!sec->results)
-		return frag_fail_nomem(err, "results");
+	FRAG_NEW(sec->results, t->specs_count, "results", err);
 	for (size_t k = 0; k < t->specs_count; k++) {
 		struct frag_session_task *task = &t->tasks[d * t->specs_count + k];
 
@@ -237,9 +235,7 @@ static int run_trace(struct frag_session *s, struct trace_runs *t, struct frag_e
 	FRAG_TRY(frag_policy_texts_specs(&s->policies, t->trace, &t->specs, &t->recorded, err));
 	while (t->specs[t->specs_count])
 		t->specs_count++;
-	t->tasks = frag_host_calloc((t->specs_count + 1) * t->trace->devs_count, sizeof(*t->tasks));
-	if (!t->tasks)
-		return frag_fail_nomem(err, "results");
+	FRAG_NEW(t->tasks, (t->specs_count + 1) * t->trace->devs_count, "results", err);
 	for (uint32_t d = 0; d < t->trace->devs_count; d++) {
 		for (size_t k = 0; k < t->specs_count; k++)
 			t->tasks[t->tasks_count++] =

@@ -152,9 +152,7 @@ int frag_session_run_tasks(struct frag_session *s, struct frag_session_task *tas
 	size_t begun = 0;
 	int rc;
 
-	p.order = frag_host_calloc(count, sizeof(*p.order));
-	if (!p.order)
-		return frag_fail_nomem(err, "threads");
+	FRAG_NEW(p.order, count, "threads", err);
 	for (size_t i = 0; i < count; i++)
 		p.events.total += tasks[i].dev->events_count;
 	frag_progress_begin(&progress, label);

@@ -213,9 +213,7 @@ static int add_settings(struct frag_sweep *s, struct frag_err *err)
 
 static int find_cards(struct frag_sweep *s, struct frag_err *err)
 {
-	s->cards = frag_host_calloc(s->gpus.count + 1, sizeof(*s->cards));
-	if (!s->cards)
-		return frag_fail_nomem(err, "cards");
+	FRAG_NEW(s->cards, s->gpus.count + 1, "cards", err);
 	for (size_t i = 0; i < s->gpus.count; i++) {
 		s->cards[i] = frag_gpu_find(s->gpus.text[i]);
 		if (!s->cards[i])

@@ -406,9 +406,7 @@ int frag_sweep_run(struct frag_sweep *s, struct frag_err *err)
 	signal(SIGPIPE, SIG_IGN);
 	FRAG_TRY(frag_sweep_ranks_open(&c.ranks, err));
 	c.workers_count = c.ranks ? 1 : FRAG_MAX(s->cli->threads, 1u);
-	c.workers = frag_host_calloc(c.workers_count, sizeof(*c.workers));
-	if (!c.workers)
-		return frag_fail_nomem(err, "workers");
+	FRAG_NEW(c.workers, c.workers_count, "workers", err);
 	/* before MPI begins and before there are threads */
 	for (size_t i = 0; !rc && i < c.workers_count; i++)
 		rc = frag_sweep_worker_start(&c.workers[i], s, err);

@@ -309,11 +309,10 @@ static const struct frag_device_ops cuda_ops = {
 int frag_cuda_open_config(const struct frag_cuda_config *cfg, struct frag_device **out,
 			  struct frag_err *err)
 {
-	struct cuda *c = frag_host_calloc(1, sizeof(*c));
+	struct cuda *c;
 	int rc;
 
-	if (!c)
-		return frag_fail_nomem(err, "card");
+	FRAG_NEW(c, 1, "card", err);
 	c->cfg = *cfg;
 	frag_slab_init(&c->pieces, sizeof(struct cuda_piece));
 	frag_slab_init(&c->handle_slab, sizeof(struct cuda_handle));

@@ -146,11 +146,10 @@ int frag_diagnose(const struct frag_events *ev, const char *about,
 		  uint64_t limit_bytes, uint64_t seed, struct frag_findings *out,
 		  uint64_t *peak_active, struct frag_err *err)
 {
-	struct frag_case *c = frag_host_calloc(1, sizeof(*c));
+	struct frag_case *c;
 	int rc;
 
-	if (!c)
-		return frag_fail_nomem(err, "diagnosis");
+	FRAG_NEW(c, 1, "diagnosis", err);
 	c->ev = *ev;
 	c->about = about;
 	c->spec = spec;

@@ -107,9 +107,7 @@ static int tell_holders(struct frag_case *c, struct frag_finding *f, struct frag
 
 	if (!h->count || !c->held[worst] || !frag_sites_known(&c->sites))
 		return 0;
-	strands = frag_host_calloc(c->sites.count + 1, sizeof(*strands));
-	if (!strands)
-		return frag_fail_nomem(err, "diagnosis");
+	FRAG_NEW(strands, c->sites.count + 1, "diagnosis", err);
 	rc = holders_at(c, h->steps[worst].end - 1, strands, &all, err);
 	for (size_t i = 1; i < c->sites.count; i++)
 		best = strands[i] > strands[best] || !best ? i : best;

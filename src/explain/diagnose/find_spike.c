@@ -127,9 +127,7 @@ static int judge(struct frag_case *c, struct peak *list, size_t n, struct frag_f
 		note_warm_up(c, &list[i], list[k].live, out);
 		return 0;
 	}
-	gain = frag_host_calloc(2 * stacks, sizeof(*gain));
-	if (!gain)
-		return frag_fail_nomem(err, "diagnosis");
+	FRAG_NEW(gain, 2 * stacks, "diagnosis", err);
 	flow = gain + stacks;
 	rc = excess_of(c, &list[0], &list[k], gain, flow, &fresh, err);
 	if (!rc && (fresh >= EXCESS_NEW || outstanding(list, n, RATIO_SAME)))
@@ -148,9 +146,7 @@ int frag_find_spike(struct frag_case *c, struct frag_findings *out, struct frag_
 
 	if (h->count < STEPS_MIN)
 		return 0;
-	list = frag_host_calloc(n, sizeof(*list));
-	if (!list)
-		return frag_fail_nomem(err, "diagnosis");
+	FRAG_NEW(list, n, "diagnosis", err);
 	for (size_t i = 0; i < n; i++)
 		list[i] = (struct peak){ h->steps[i].peak_live, h->steps[i].peak_event, i };
 	qsort(list, n, sizeof(*list), largest_first);

@@ -84,9 +84,7 @@ static int sites_of_json(struct frag_side *s, const json_t *list, struct frag_er
 	size_t n = json_array_size(list), i;
 	const json_t *one;
 
-	s->sites = frag_host_calloc(n + 1, sizeof(*s->sites));
-	if (!s->sites)
-		return frag_fail_nomem(err, "comparison");
+	FRAG_NEW(s->sites, n + 1, "comparison", err);
 	json_array_foreach(list, i, one)
 	{
 		const char *name = json_string_value(json_object_get(one, "site"));
@@ -170,10 +168,7 @@ int frag_sides_compare(const struct frag_side *before, const struct frag_side *a
 	*out = (struct frag_compared){ .first_step = SIZE_MAX };
 	out->reserved_growth = growth(before->peak_reserved, after->peak_reserved);
 	out->live_growth = growth(before->peak_live, after->peak_live);
-	out->rows =
-		frag_host_calloc(before->sites_count + after->sites_count + 1, sizeof(*out->rows));
-	if (!out->rows)
-		return frag_fail_nomem(err, "comparison");
+	FRAG_NEW(out->rows, before->sites_count + after->sites_count + 1, "comparison", err);
 	/* both are sorted by name: a merge. A run without sites says nothing about them. */
 	while (before->sites_count && after->sites_count &&
 	       (i < before->sites_count || k < after->sites_count)) {

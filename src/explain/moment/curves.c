@@ -175,9 +175,7 @@ int frag_explain_curves(const struct frag_events *ev, const struct frag_explain_
 	struct sum sum = { .x = x };
 	int rc;
 
-	x->curves = frag_host_calloc(1, sizeof(*x->curves));
-	if (!x->curves)
-		return frag_fail_nomem(err, "explanation");
+	FRAG_NEW(x->curves, 1, "explanation", err);
 	rc = each_stop(ev, opt, x, note_most, &sum, err);
 	x->curves->live_count = pick(&sum.totals, false, sum.live_keys);
 	x->curves->held_count = pick(&sum.totals, true, sum.held_keys);

@@ -210,9 +210,7 @@ static int look(const struct frag_events *ev, const struct frag_explain_options 
 
 static int sum_kinds(const struct frag_events *ev, struct frag_explained *x, struct frag_err *err)
 {
-	x->kinds = frag_host_calloc(x->scene.count + 1, sizeof(*x->kinds));
-	if (!x->kinds)
-		return frag_fail_nomem(err, "explanation");
+	FRAG_NEW(x->kinds, x->scene.count + 1, "explanation", err);
 	FRAG_TRY(frag_kinds_find(ev, &x->history, &x->scene, x->kinds, err));
 	for (size_t i = 0; i < x->scene.count; i++) {
 		if (x->scene.list[i].waiting)

@@ -70,4 +70,13 @@ int frag_code_exit(int code);
 			return frag_try_; \
 	} while (0)
 
+/* Zeroed host memory for `count` of what `ptr` points to; as FRAG_TRY, ends the function where
+ * there is none. */
+#define FRAG_NEW(ptr, count, what, err) \
+	do { \
+		(ptr) = frag_host_calloc((count), sizeof(*(ptr))); \
+		if (!(ptr)) \
+			return frag_fail_nomem((err), (what)); \
+	} while (0)
+
 #endif

@@ -86,12 +86,10 @@ void frag_edges_sort(const struct frag_buffers *b, struct frag_edge *edges)
 int frag_load_bound(const struct frag_buffers *b, uint64_t *bound, uint64_t *when,
 		    struct frag_err *err)
 {
-	struct frag_edge *edges =
-		frag_host_calloc(FRAG_MAX(2 * b->count, (size_t)1), sizeof(*edges));
+	struct frag_edge *edges;
 	uint64_t now = 0, at = 0;
 
-	if (!edges)
-		return frag_fail_nomem(err, "load");
+	FRAG_NEW(edges, FRAG_MAX(2 * b->count, (size_t)1), "load", err);
 	frag_edges_sort(b, edges);
 	*bound = 0;
 	for (size_t i = 0; i < 2 * b->count; i++) {

@@ -100,11 +100,10 @@ static int count_conflicts(const struct frag_buffers *b, struct key *keys, struc
 static int make_order(const struct frag_buffers *b, enum frag_order order, uint32_t *out,
 		      struct frag_err *err)
 {
-	struct key *keys = frag_host_calloc(b->count + 1, sizeof(*keys));
+	struct key *keys;
 	int rc = 0;
 
-	if (!keys)
-		return frag_fail_nomem(err, "placement order");
+	FRAG_NEW(keys, b->count + 1, "placement order", err);
 	for (size_t i = 0; i < b->count; i++) {
 		const struct frag_buffer *x = &b->list[i];
 		double life = (double)(x->upper - x->lower), bytes = (double)x->bytes;
@@ -249,12 +248,11 @@ int frag_place_greedy(const struct frag_buffers *b, enum frag_order order, enum 
 		      const struct frag_watch *watch, uint64_t *offsets, uint64_t *height,
 		      struct frag_err *err)
 {
-	uint32_t *list = frag_host_calloc(b->count + 1, sizeof(*list));
+	uint32_t *list;
 	struct frag_placer p = { 0 };
 	int rc;
 
-	if (!list)
-		return frag_fail_nomem(err, "placement");
+	FRAG_NEW(list, b->count + 1, "placement", err);
 	rc = make_order(b, order, list, err);
 	if (!rc && rule == FRAG_GAP_TOP) {
 		rc = place_on_top(b, list, offsets, err);

@@ -20,9 +20,7 @@ int frag_scale_list_make(const struct frag_trace_dev *dev, struct frag_scale_lis
 	*out = (struct frag_scale_list){ 0 };
 	for (size_t i = 0; i < dev->events_count; i++)
 		count += dev->events[i].kind == FRAG_EV_ALLOC;
-	out->items = frag_host_calloc(count + 1, sizeof(*out->items));
-	if (!out->items)
-		return frag_fail_nomem(err, "requests");
+	FRAG_NEW(out->items, count + 1, "requests", err);
 	for (size_t i = 0; i < dev->events_count; i++) {
 		const struct frag_event *e = &dev->events[i];
 
@@ -197,9 +195,7 @@ int frag_scale_match(const struct frag_scale_list *base, uint64_t base_value,
 	if (value >= base_value)
 		return match_pair(&p, err);
 	p = (struct pair){ other, base, value, base_value, NULL, NULL };
-	p.match = frag_host_calloc(other->count + 1, sizeof(*p.match));
-	if (!p.match)
-		return frag_fail_nomem(err, "requests");
+	FRAG_NEW(p.match, other->count + 1, "requests", err);
 	rc = match_pair(&p, err);
 	for (size_t i = 0; i < base->count; i++)
 		match[i] = SIZE_MAX;

@@ -221,9 +221,7 @@ static int fill_phases(const struct step_maker *m, struct frag_step_plan *out, s
 {
 	uint32_t first = m->trained - (m->period ? 2 : 1) - m->period;
 
-	out->phases = frag_host_calloc((size_t)m->period + 1, sizeof(*out->phases));
-	if (!out->phases)
-		return frag_fail_nomem(err, "plan");
+	FRAG_NEW(out->phases, (size_t)m->period + 1, "plan", err);
 	out->phases[0] = m->cut[first];
 	for (uint32_t k = 1; k <= m->period; k++)
 		out->phases[k] = m->cut[first + k] - m->cut[first + k - 1];
@@ -285,9 +283,7 @@ static int make(struct step_maker *m, const struct frag_trace_dev *dev,
 {
 	FRAG_TRY(frag_buffers_init(&m->b, dev, STEP_UNIT, false, err));
 	FRAG_TRY(find_steps(m, dev, opt, err));
-	m->scratch = frag_host_calloc(2 * m->b.count + 1, sizeof(*m->scratch));
-	if (!m->scratch)
-		return frag_fail_nomem(err, "plan");
+	FRAG_NEW(m->scratch, 2 * m->b.count + 1, "plan", err);
 	FRAG_TRY(choose_trained(m, opt->train, err));
 	FRAG_TRY(find_pattern(m, dev, out, err));
 	out->windows = m->windows;

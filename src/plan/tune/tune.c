@@ -255,9 +255,7 @@ static int evaluate(struct tune *t, struct frag_err *err)
 
 	if (!pending || t->stopped)
 		return 0;
-	t->results = frag_host_calloc(pending * t->units_count, sizeof(*t->results));
-	if (!t->results)
-		return frag_fail_nomem(err, "tune");
+	FRAG_NEW(t->results, pending * t->units_count, "tune", err);
 	rc = frag_parallel(pending * t->units_count, t->env->threads, run_task, t, &t->env->watch,
 			   &t->ticks, &begun, err);
 	t->stopped = frag_watch_stopped(&t->env->watch);
@@ -389,9 +387,7 @@ static int take_results(struct tune *t, struct frag_tune *out, struct frag_err *
 	char *baseline = NULL;
 
 	out->complete = !t->stopped;
-	out->tries = frag_host_calloc(FRAG_MAX(t->evaluated, (size_t)1), sizeof(*out->tries));
-	if (!out->tries)
-		return frag_fail_nomem(err, "tune");
+	FRAG_NEW(out->tries, FRAG_MAX(t->evaluated, (size_t)1), "tune", err);
 	/* without the baseline there is nothing to compare with */
 	for (size_t i = 0; i < t->evaluated && t->list[0].done; i++) {
 		if (!t->list[i].done)

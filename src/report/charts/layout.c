@@ -227,9 +227,7 @@ static int choose_samples(struct grid *g, struct frag_err *err)
 	size_t n = g->dev->events_count, at = 0;
 	uint64_t end = n ? ev[n - 1].time_us : 0;
 
-	g->sample = frag_host_calloc(COLUMNS, sizeof(*g->sample));
-	if (!g->sample)
-		return frag_fail_nomem(err, "address-space map");
+	FRAG_NEW(g->sample, COLUMNS, "address-space map", err);
 	for (size_t c = 0; n && c < COLUMNS; c++) {
 		size_t next = end ? at : n * c / COLUMNS;
 

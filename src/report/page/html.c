@@ -317,11 +317,10 @@ static int add_section(const struct frag_report *r, size_t n, const struct frag_
 		       size_t count, unsigned formats, struct frag_text *out, struct frag_err *err)
 {
 	const struct frag_section *s = &r->sections[n];
-	size_t *order = frag_host_calloc(s->count, sizeof(*order));
+	size_t *order;
 	struct frag_table table;
 
-	if (!order)
-		return frag_fail_nomem(err, "report");
+	FRAG_NEW(order, s->count, "report", err);
 	frag_section_order(s, order);
 	if (r->count > 1) {
 		struct frag_text t = { 0 };

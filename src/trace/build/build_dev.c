@@ -205,9 +205,7 @@ static int copy_pools(struct frag_builder *b)
 	struct frag_trace_dev *out = b->out;
 
 	out->pools_count = FRAG_MAX(raw->pools_count, 1u);
-	out->pools = frag_host_calloc(out->pools_count, sizeof(*out->pools));
-	if (!out->pools)
-		return frag_fail_nomem(b->err, "pools");
+	FRAG_NEW(out->pools, out->pools_count, "pools", b->err);
 	if (raw->pools_count)
 		memcpy(out->pools, raw->pools, raw->pools_count * sizeof(*raw->pools));
 	return 0;

@@ -354,9 +354,7 @@ static int take_blocks(struct rewinder *w)
 	w->cells_count = n;
 	if (n)
 		qsort(w->cells, n, sizeof(*w->cells), cell_order);
-	out->blocks = frag_host_calloc(n, sizeof(*out->blocks));
-	if (!out->blocks)
-		return frag_fail_nomem(w->err, "seed");
+	FRAG_NEW(out->blocks, n, "seed", w->err);
 	out->blocks_count = n;
 	for (size_t i = 0; i < n; i++) {
 		const struct cell *c = &w->cells[i];

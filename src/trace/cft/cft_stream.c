@@ -73,11 +73,10 @@ static int end_devices(struct frag_cft_stream *s, struct frag_err *err)
 int frag_cft_stream_open(const char *path, const struct frag_trace *head,
 			 struct frag_cft_stream **out, struct frag_err *err)
 {
-	struct frag_cft_stream *s = frag_host_calloc(1, sizeof(*s));
+	struct frag_cft_stream *s;
 	int rc;
 
-	if (!s)
-		return frag_fail_nomem(err, "trace");
+	FRAG_NEW(s, 1, "trace", err);
 	for (uint32_t d = 0; d < head->devs_count; d++)
 		FRAG_ASSERT(!head->devs[d].has_evidence && !head->devs[d].addrs &&
 			    !head->devs[d].seen_count);

@@ -170,11 +170,10 @@ static int do_rounds(struct maker *m, uint64_t times, uint64_t period_us, struct
 static int make(const struct frag_repeat *r, uint32_t d, uint64_t times, frag_event_sink_fn sink,
 		void *ctx, uint64_t *made, uint32_t *slots, struct frag_err *err)
 {
-	struct maker *m = frag_host_calloc(1, sizeof(*m));
+	struct maker *m;
 	int rc;
 
-	if (!m)
-		return frag_fail_nomem(err, "repeated trace");
+	FRAG_NEW(m, 1, "repeated trace", err);
 	m->window = &r->windows[d];
 	m->dev = &r->trace->devs[d];
 	m->sink = sink;

@@ -28,9 +28,7 @@ struct state {
 static int state_init(struct state *s, const struct frag_trace_dev *dev, struct frag_err *err)
 {
 	*s = (struct state){ .slots_count = dev->slots_count };
-	s->slots = frag_host_calloc(dev->slots_count, sizeof(*s->slots));
-	if (!s->slots)
-		return frag_fail_nomem(err, "blocks of the trace");
+	FRAG_NEW(s->slots, dev->slots_count, "blocks of the trace", err);
 	for (uint32_t i = 0; i < dev->slots_count; i++)
 		s->slots[i] = (struct held){ .born = NONE, .slot = i };
 	return 0;

@@ -438,10 +438,9 @@ static int start(struct frag_input *in, struct frag_err *err)
 
 static int create(const char *name, struct frag_input **out, struct frag_err *err)
 {
-	struct frag_input *in = frag_host_calloc(1, sizeof(*in));
+	struct frag_input *in;
 
-	if (!in)
-		return frag_fail_nomem(err, "input");
+	FRAG_NEW(in, 1, "input", err);
 	in->buffer = frag_host_alloc(BUFFER_BYTES + FRAG_INPUT_MARGIN);
 	in->source = frag_host_calloc(1, sizeof(*in->source));
 	if (in->source) {

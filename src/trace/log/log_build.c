@@ -429,9 +429,7 @@ int frag_log_finish(struct frag_log *log, const char *format, struct frag_trace 
 	if (!events)
 		return frag_fail(err, FRAG_EINPUT, "a log (%s) without any allocation on a device",
 				 format);
-	trace = frag_host_calloc(1, sizeof(*trace));
-	if (!trace)
-		return frag_fail_nomem(err, "trace");
+	FRAG_NEW(trace, 1, "trace", err);
 	rc = fill_trace(log, format, trace, err);
 	if (rc)
 		frag_trace_destroy(trace);

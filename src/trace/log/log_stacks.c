@@ -33,11 +33,10 @@ struct frag_log_stacks {
 
 static int create(struct frag_log_stacks **out, struct frag_err *err)
 {
-	struct frag_log_stacks *s = frag_host_calloc(1, sizeof(*s));
+	struct frag_log_stacks *s;
 	int rc;
 
-	if (!s)
-		return frag_fail_nomem(err, "stacks");
+	FRAG_NEW(s, 1, "stacks", err);
 	rc = frag_strings_create(&s->strings, err);
 	if (rc)
 		frag_log_stacks_destroy(s);

@@ -211,9 +211,7 @@ static int build_all(struct frag_torch *t, const struct slice *slices, size_t co
 	struct by_device segments = { 0 };
 	int rc;
 
-	t->trace->devs = frag_host_calloc(count, sizeof(*t->trace->devs));
-	if (!t->trace->devs)
-		return frag_fail_nomem(t->err, "devices");
+	FRAG_NEW(t->trace->devs, count, "devices", t->err);
 	rc = share(t, slices, count, &sh);
 	t->trace->start_us = sh.start_us;
 	if (!rc)
@@ -249,9 +247,7 @@ static int resolve_all(struct frag_torch *t, struct frag_pickle_list *traces, st
 	if (n > FRAG_TORCH_DEVICES_MAX)
 		return frag_fail(t->err, FRAG_EINPUT, "more than %u devices",
 				 FRAG_TORCH_DEVICES_MAX);
-	*slices = frag_host_calloc(n, sizeof(**slices));
-	if (!*slices)
-		return frag_fail_nomem(t->err, "devices");
+	FRAG_NEW(*slices, n, "devices", t->err);
 	*count = n;
 	for (size_t i = 0; i < t->segments_count; i++)
 		(*slices)[t->segment_devs[i]].has_segments = true;
@@ -343,9 +339,7 @@ static int prepare(struct frag_torch *t, const char *options)
 	uint16_t index;
 
 	FRAG_TRY(frag_trace_options_parse(options, &t->options, t->err));
-	t->trace = frag_host_calloc(1, sizeof(*t->trace));
-	if (!t->trace)
-		return frag_fail_nomem(t->err, "trace");
+	FRAG_NEW(t->trace, 1, "trace", t->err);
 	FRAG_TRY(frag_strings_create(&t->trace->strings, t->err));
 	FRAG_TRY(frag_stack_table_create(&t->stacks, t->err));
 	FRAG_TRY(frag_torch_stream(t, 0, &index)); /* every zeroed entry has a stream */

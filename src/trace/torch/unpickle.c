@@ -29,11 +29,10 @@ static int alloc_parts(struct frag_pickle *p, const char *const *words, size_t w
 int frag_pickle_create(const char *const *words, size_t words_count, frag_record_fn fn, void *ctx,
 		       struct frag_pickle **out, struct frag_err *err)
 {
-	struct frag_pickle *p = frag_host_calloc(1, sizeof(*p));
+	struct frag_pickle *p;
 	int rc;
 
-	if (!p)
-		return frag_fail_nomem(err, "pickle");
+	FRAG_NEW(p, 1, "pickle", err);
 	p->fn = fn;
 	p->ctx = ctx;
 	p->err = err;
