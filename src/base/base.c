@@ -63,3 +63,11 @@ void frag_host_free(void *block)
 {
 	free(block);
 }
+
+void frag_host_free_at(void *at)
+{
+	void *block;
+
+	memcpy(&block, at, sizeof(block));
+	free(block);
+}

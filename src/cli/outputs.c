@@ -137,9 +137,8 @@ static int check_one(const struct frag_cli *cli, const struct frag_arg_table *ta
 int frag_outputs_check(const struct frag_cli *cli, const struct frag_arg_table *tables,
 		       struct frag_err *err)
 {
-	struct output *all;
+	FRAG_FREED struct output *all = NULL;
 	size_t n = 0;
-	int rc = 0;
 
 	FRAG_NEW(all, OUTPUTS_MAX, "outputs", err);
 	for (const struct frag_arg_table *t = tables; t->rows; t++) {
@@ -154,8 +153,7 @@ int frag_outputs_check(const struct frag_cli *cli, const struct frag_arg_table *
 			look_at(&all[n++]);
 		}
 	}
-	for (size_t i = 0; i < n && !rc; i++)
-		rc = check_one(cli, tables, all, i, err);
-	frag_host_free(all);
-	return rc;
+	for (size_t i = 0; i < n; i++)
+		FRAG_TRY(check_one(cli, tables, all, i, err));
+	return 0;
 }

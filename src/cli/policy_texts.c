@@ -110,24 +110,20 @@ void frag_policy_texts_release(struct frag_policy_texts *p)
 int frag_recorded_spec(const struct frag_trace *trace, struct frag_policy_spec **out,
 		       struct frag_err *err)
 {
-	struct frag_policy_spec *raw;
-	char *text;
+	FRAG_AUTO(frag_policy_spec_destroy_at) struct frag_policy_spec *raw = NULL;
+	FRAG_FREED char *text = NULL;
 	size_t n;
-	int rc;
 
 	*out = NULL;
 	/* settings of an allocator that is not known here are as good as none */
 	if (!trace->settings.present || follow_spec(trace, NULL, &raw, NULL))
 		return 0;
 	text = frag_host_strdup(frag_policy_spec_text(raw));
-	frag_policy_spec_destroy(raw);
 	if (!text)
 		return frag_fail_nomem(err, "recorded settings");
 	for (n = strlen(text); n && strchr(":,", text[n - 1]); n--)
 		text[n - 1] = '\0';
-	rc = frag_policy_spec_parse(text, out, err);
-	frag_host_free(text);
-	return rc;
+	return frag_policy_spec_parse(text, out, err);
 }
 
 static bool same_policy(const struct frag_policy_spec *a, const struct frag_policy_spec *b)

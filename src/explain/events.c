@@ -36,13 +36,10 @@ static int from_file(struct frag_source *src, uint32_t dev, frag_events_fn fn, v
 int frag_events_each(const struct frag_events *ev, frag_events_fn fn, void *ctx,
 		     struct frag_err *err)
 {
-	struct frag_source *src;
-	int rc;
+	FRAG_AUTO(frag_source_close_at) struct frag_source *src = NULL;
 
 	if (!ev->path)
 		return from_memory(frag_events_dev(ev), fn, ctx, err);
 	FRAG_TRY(frag_source_open(ev->path, &src, err));
-	rc = from_file(src, ev->dev, fn, ctx, err);
-	frag_source_close(src);
-	return rc;
+	return from_file(src, ev->dev, fn, ctx, err);
 }

@@ -71,8 +71,7 @@ int frag_probe_run(const struct frag_plan_env *env, const struct frag_policy_spe
 	struct frag_hints hints = { .trace = dev };
 	struct frag_run_options opt = env->run;
 	struct frag_sim_config cfg = *card;
-	struct frag_device *sim;
-	int rc;
+	FRAG_AUTO(frag_dev_close_at) struct frag_device *sim = NULL;
 
 	if (env->limit_fraction > 0 && env->limit_fraction < 1)
 		opt.limit_bytes = FRAG_MIN(opt.limit_bytes, (uint64_t)(env->limit_fraction *
@@ -82,7 +81,5 @@ int frag_probe_run(const struct frag_plan_env *env, const struct frag_policy_spe
 	cfg.place = frag_hints_place;
 	cfg.place_ctx = &hints;
 	FRAG_TRY(frag_sim_open(&cfg, &sim, err));
-	rc = replay(env, spec, sim, dev, &opt, out, err);
-	frag_dev_close(sim);
-	return rc;
+	return replay(env, spec, sim, dev, &opt, out, err);
 }

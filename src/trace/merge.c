@@ -37,28 +37,26 @@ static int map_strings(struct merge *m, const struct frag_trace *part, struct fr
 
 static int map_stacks(struct merge *m, const struct frag_stacks *s, struct frag_err *err)
 {
-	uint32_t *frames;
-	int rc = 0;
+	FRAG_FREED uint32_t *frames = NULL;
 
 	m->frame = frag_host_calloc(s->frames_count, sizeof(*m->frame));
 	m->stack = frag_host_calloc(s->count, sizeof(*m->stack));
 	frames = frag_host_calloc(s->index_count, sizeof(*frames));
 	if (!m->frame || !m->stack || !frames)
-		rc = frag_fail_nomem(err, "stacks");
-	for (size_t i = 0; !rc && i < s->frames_count; i++) {
+		return frag_fail_nomem(err, "stacks");
+	for (size_t i = 0; i < s->frames_count; i++) {
 		struct frag_frame f = s->frames[i];
 
 		f.name = m->string[f.name];
 		f.file = m->string[f.file];
-		rc = frag_stack_table_frame(m->stacks, f, &m->frame[i], err);
+		FRAG_TRY(frag_stack_table_frame(m->stacks, f, &m->frame[i], err));
 	}
-	for (size_t i = 0; !rc && i < s->index_count; i++)
+	for (size_t i = 0; i < s->index_count; i++)
 		frames[i] = m->frame[s->index[i]];
-	for (size_t i = 0; !rc && i < s->count; i++)
-		rc = frag_stack_table_stack(m->stacks, frames + s->first[i],
-					    s->first[i + 1] - s->first[i], &m->stack[i], err);
-	frag_host_free(frames);
-	return rc;
+	for (size_t i = 0; i < s->count; i++)
+		FRAG_TRY(frag_stack_table_stack(m->stacks, frames + s->first[i],
+						s->first[i + 1] - s->first[i], &m->stack[i], err));
+	return 0;
 }
 
 static int renumber_events(const struct merge *m, struct frag_trace_dev *dev, uint64_t shift_us,

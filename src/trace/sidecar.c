@@ -138,8 +138,7 @@ int frag_sidecar_parse(const char *name, const char *text, size_t len, struct fr
 	const struct sidecar s = { name, err };
 	const json_t *devices;
 	json_error_t at;
-	json_t *root = json_loadb(text, len, JSON_REJECT_DUPLICATES, &at);
-	int rc = 0;
+	json_auto_t *root = json_loadb(text, len, JSON_REJECT_DUPLICATES, &at);
 
 	if (!root)
 		return frag_fail(err, FRAG_EINPUT, "'%.200s' is no JSON: %.120s, at byte %d", name,
@@ -147,13 +146,11 @@ int frag_sidecar_parse(const char *name, const char *text, size_t len, struct fr
 	take_release(json_string_value(json_object_get(root, "torch")), trace);
 	devices = json_object_get(root, "devices");
 	if (!json_is_object(root) || json_integer_value(json_object_get(root, "cufrag_meta")) != 1)
-		rc = bad(&s, "it has no \"cufrag_meta\": 1, so it does not belong to a recording");
-	else if (!json_is_array(devices))
-		rc = bad(&s, "\"devices\" is no list");
-	else
-		rc = take_devices(&s, devices, trace);
-	json_decref(root);
-	return rc;
+		return bad(&s, "it has no \"cufrag_meta\": 1, so it does not belong to a "
+			       "recording");
+	if (!json_is_array(devices))
+		return bad(&s, "\"devices\" is no list");
+	return take_devices(&s, devices, trace);
 }
 
 /* Whole, if it is a small regular file. *len 0: there is none. */

@@ -12,6 +12,7 @@ struct frag_stack_table;
 
 int frag_stack_table_create(struct frag_stack_table **out, struct frag_err *err);
 void frag_stack_table_destroy(struct frag_stack_table *t); /* NULL is allowed */
+FRAG_AUTO_AT(struct frag_stack_table *, frag_stack_table_destroy)
 /* Number of the frame. Errors: FRAG_ENOMEM. */
 int frag_stack_table_frame(struct frag_stack_table *t, struct frag_frame frame, uint32_t *number,
 			   struct frag_err *err);

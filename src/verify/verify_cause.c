@@ -151,9 +151,7 @@ static int find(struct card_replay *card, struct tie *tie, struct frag_verify_re
 
 int verify_cause_find(struct card_replay *card, struct frag_verify_result *r, struct frag_err *err)
 {
-	struct tie tie = { 0 };
-	int rc = find(card, &tie, r, err);
+	FRAG_AUTO(tie_release) struct tie tie = { 0 };
 
-	tie_release(&tie);
-	return rc;
+	return find(card, &tie, r, err);
 }

@@ -266,8 +266,7 @@ static int write_page(const struct frag_cli *cli, const struct frag_side *a,
 static int print(const struct frag_cli *cli, const struct options *o, const struct frag_side *a,
 		 const struct frag_side *b, const struct frag_compared *c, struct frag_err *err)
 {
-	struct frag_text out = { 0 };
-	int rc;
+	FRAG_AUTO(frag_text_release) struct frag_text out = { 0 };
 
 	frag_compared_verdict(a, b, c, &out);
 	frag_text_addf(&out, "\n\n# before: %s, %s\n# after:  %s, %s\n", a->name, a->setting,
@@ -285,13 +284,12 @@ static int print(const struct frag_cli *cli, const struct options *o, const stru
 			       FRAG_MIN(a->steps_count, b->steps_count));
 	}
 	sites(c, o->top, &out);
-	rc = frag_text_check(&out, err);
-	if (!rc && cli->out)
-		rc = write_page(cli, a, b, c, frag_text_str(&out), err);
-	if (!rc && (!cli->json || strcmp(cli->json, "-") != 0))
+	FRAG_TRY(frag_text_check(&out, err));
+	if (cli->out)
+		FRAG_TRY(write_page(cli, a, b, c, frag_text_str(&out), err));
+	if (!cli->json || strcmp(cli->json, "-") != 0)
 		fputs(frag_text_str(&out), stdout);
-	frag_text_release(&out);
-	return rc;
+	return 0;
 }
 
 static json_t *side_json(const struct frag_side *s)
@@ -329,18 +327,16 @@ static int write_json(const struct frag_cli *cli, const struct frag_side *a,
 static int diff(const struct frag_cli *cli, const struct options *o, struct frag_side *a,
 		struct frag_side *b, struct frag_err *err)
 {
-	struct frag_compared c;
-	int rc;
+	FRAG_AUTO(frag_compared_release) struct frag_compared c = { 0 };
 
 	FRAG_TRY(frag_sides_compare(a, b, &c, err));
-	rc = cli->json ? write_json(cli, a, b, &c, err) : 0;
-	if (!rc)
-		rc = print(cli, o, a, b, &c, err);
-	if (!rc && o->fail_on_growth >= 0 &&
+	if (cli->json)
+		FRAG_TRY(write_json(cli, a, b, &c, err));
+	FRAG_TRY(print(cli, o, a, b, &c, err));
+	if (o->fail_on_growth >= 0 &&
 	    (c.reserved_growth > o->fail_on_growth || c.live_growth > o->fail_on_growth))
-		rc = FRAG_EXIT_CONDITION;
-	frag_compared_release(&c);
-	return rc;
+		return FRAG_EXIT_CONDITION;
+	return 0;
 }
 
 /* ---- the command ----------------------------------------------------------------- */
@@ -368,16 +364,11 @@ static void init(void *values)
 
 static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 {
-	struct frag_side a = { 0 }, b = { 0 };
-	int rc = read_side(cli, values, cli->operands[0], &a, err);
+	FRAG_AUTO(frag_side_release) struct frag_side a = { 0 }, b = { 0 };
 
-	if (!rc)
-		rc = read_side(cli, values, cli->operands[1], &b, err);
-	if (!rc)
-		rc = diff(cli, values, &a, &b, err);
-	frag_side_release(&a);
-	frag_side_release(&b);
-	return rc;
+	FRAG_TRY(read_side(cli, values, cli->operands[0], &a, err));
+	FRAG_TRY(read_side(cli, values, cli->operands[1], &b, err));
+	return diff(cli, values, &a, &b, err);
 }
 
 const struct frag_cmd frag_cmd_diff = {

@@ -81,8 +81,7 @@ static int put_all(const struct frag_cli *cli, const struct options *o,
 		     (o->folded && !strcmp(o->folded, "-")) ||
 		     (o->speedscope && !strcmp(o->speedscope, "-")) ||
 		     (o->pprof && !strcmp(o->pprof, "-"));
-	struct frag_text text = { 0 };
-	int rc;
+	FRAG_AUTO(frag_text_release) struct frag_text text = { 0 };
 
 	FRAG_TRY(put_stacks(o, x, title, err));
 	if (cli->out)
@@ -100,11 +99,9 @@ static int put_all(const struct frag_cli *cli, const struct options *o,
 	}
 	if (quiet)
 		return 0;
-	rc = frag_explain_text(x, title, policy, o->top, &text, err);
-	if (!rc)
-		fputs(frag_text_str(&text), stdout);
-	frag_text_release(&text);
-	return rc;
+	FRAG_TRY(frag_explain_text(x, title, policy, o->top, &text, err));
+	fputs(frag_text_str(&text), stdout);
+	return 0;
 }
 
 /* ---- the command ----------------------------------------------------------------- */
@@ -204,13 +201,10 @@ static void init(void *values)
 
 static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 {
-	struct frag_opened in;
-	int rc;
+	FRAG_AUTO(frag_opened_release) struct frag_opened in = { 0 };
 
 	FRAG_TRY(frag_opened_read(&in, cli, cli->operands[0], err));
-	rc = explain(cli, values, &in, err);
-	frag_opened_release(&in);
-	return rc;
+	return explain(cli, values, &in, err);
 }
 
 const struct frag_cmd frag_cmd_explain = {

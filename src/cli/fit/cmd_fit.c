@@ -208,20 +208,14 @@ static void release(void *values)
 static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 {
 	struct options *o = values;
-	struct frag_record_operand recorded = { 0 };
-	struct frag_fit_page page = { 0 };
-	int rc;
+	FRAG_AUTO(frag_record_operand_release) struct frag_record_operand recorded = { 0 };
+	FRAG_AUTO(page_release) struct frag_fit_page page = { 0 };
 
 	if (o->vary)
 		return frag_fit_vary(cli, &o->record, o->vary, err);
-	rc = frag_record_operand(cli, &o->record, &recorded, err);
-	if (!rc)
-		rc = fit(&page, o, cli, err);
-	if (!rc)
-		rc = frag_fit_status(&page);
-	page_release(&page);
-	frag_record_operand_release(&recorded);
-	return rc;
+	FRAG_TRY(frag_record_operand(cli, &o->record, &recorded, err));
+	FRAG_TRY(fit(&page, o, cli, err));
+	return frag_fit_status(&page);
 }
 
 const struct frag_cmd frag_cmd_fit = {

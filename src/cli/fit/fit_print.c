@@ -250,9 +250,8 @@ static void spread_lines(const struct frag_fit_page *p, struct frag_text *out)
 
 static int print_text(const struct frag_fit_page *p, struct frag_err *err)
 {
-	struct frag_text out = { 0 }, kept = { 0 };
+	FRAG_AUTO(frag_text_release) struct frag_text out = { 0 }, kept = { 0 };
 	char a[32];
-	int rc;
 
 	frag_text_addf(&out, "# cufrag %s fit:", FRAG_VERSION);
 	for (size_t i = 0; i < p->units.count; i++)
@@ -262,7 +261,6 @@ static int print_text(const struct frag_fit_page *p, struct frag_err *err)
 	frag_headroom_text(&p->cli->headroom, &kept);
 	if (kept.len)
 		frag_text_addf(&out, "; cards: and %s", frag_text_str(&kept));
-	frag_text_release(&kept);
 	if (p->cli->limit)
 		frag_text_addf(&out, "; limit %s%s", p->cli->limit,
 			       strchr(p->cli->limit, '.') &&
@@ -286,11 +284,9 @@ static int print_text(const struct frag_fit_page *p, struct frag_err *err)
 	never_lines(p, &out);
 	for (size_t r = 0; r < p->rows_count; r++)
 		gap_lines(p, &p->rows[r], &out);
-	rc = frag_text_check(&out, err);
-	if (!rc)
-		fputs(frag_text_str(&out), stdout);
-	frag_text_release(&out);
-	return rc;
+	FRAG_TRY(frag_text_check(&out, err));
+	fputs(frag_text_str(&out), stdout);
+	return 0;
 }
 
 /* ---- JSON ------------------------------------------------------------------------ */
@@ -407,8 +403,7 @@ static int write_json(const struct frag_fit_page *p, struct frag_err *err)
 
 static int write_csv(const struct frag_fit_page *p, struct frag_err *err)
 {
-	struct frag_text out = { 0 };
-	int rc;
+	FRAG_AUTO(frag_text_release) struct frag_text out = { 0 };
 
 	frag_text_add(&out, "policy,trace,device,min_capacity_bytes,safe_capacity_bytes,"
 			    "ample_capacity_bytes,peak_reserved_bytes,gaps_count,fits\n");
@@ -438,11 +433,8 @@ static int write_csv(const struct frag_fit_page *p, struct frag_err *err)
 			frag_text_add(&out, "\n");
 		}
 	}
-	rc = frag_text_check(&out, err);
-	if (!rc)
-		rc = frag_outfile_put(p->cli->csv, frag_text_str(&out), out.len, err);
-	frag_text_release(&out);
-	return rc;
+	FRAG_TRY(frag_text_check(&out, err));
+	return frag_outfile_put(p->cli->csv, frag_text_str(&out), out.len, err);
 }
 
 int frag_fit_print(const struct frag_fit_page *p, struct frag_err *err)

@@ -191,21 +191,18 @@ static int add_row(struct frag_fleet *f, struct seen *row, bool new_job, bool ne
 static int build(struct loading *l, struct frag_err *err)
 {
 	char *job = NULL, *label = NULL;
-	int rc = 0;
 
 	if (l->count)
 		qsort(l->rows, l->count, sizeof(*l->rows), by_job);
-	for (size_t i = 0; !rc && i < l->count; i++) {
+	for (size_t i = 0; i < l->count; i++) {
 		bool new_job = !job || strcmp(job, l->rows[i].job) != 0;
 		bool new_unit = new_job || strcmp(label, l->rows[i].label) != 0;
 
-		rc = add_row(l->f, &l->rows[i], new_job, new_unit, err);
-		if (!rc) {
-			job = l->f->jobs[l->f->jobs_count - 1].name;
-			label = l->f->units[l->f->units_count - 1].label;
-		}
+		FRAG_TRY(add_row(l->f, &l->rows[i], new_job, new_unit, err));
+		job = l->f->jobs[l->f->jobs_count - 1].name;
+		label = l->f->units[l->f->units_count - 1].label;
 	}
-	return rc;
+	return 0;
 }
 
 static int count_failure(void *ctx, const char *path, const char *text)

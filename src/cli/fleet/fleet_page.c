@@ -332,16 +332,12 @@ static void head_html(const struct frag_fleet *f, const char *title, struct frag
 static int write_page(const struct frag_fleet *f, const char *dir, struct frag_text *page,
 		      struct frag_err *err)
 {
-	char *path = frag_path_join(dir, "fleet.html"), *csv = frag_path_join(dir, "jobs.csv");
-	int rc = path && csv ? frag_text_check(page, err) : frag_fail_nomem(err, "page");
+	FRAG_FREED char *path = frag_path_join(dir, "fleet.html"),
+			*csv = frag_path_join(dir, "jobs.csv");
 
-	if (!rc)
-		rc = frag_fleet_csv(f, csv, err);
-	if (!rc)
-		rc = frag_outfile_put(path, page->s, page->len, err);
-	frag_host_free(csv);
-	frag_host_free(path);
-	return rc;
+	FRAG_TRY(path && csv ? frag_text_check(page, err) : frag_fail_nomem(err, "page"));
+	FRAG_TRY(frag_fleet_csv(f, csv, err));
+	return frag_outfile_put(path, page->s, page->len, err);
 }
 
 int frag_fleet_page(const struct frag_fleet *f, const char *dir, struct frag_err *err)

@@ -304,8 +304,7 @@ static void add_fits(const struct frag_fleet *f, const struct frag_fleet_choice 
 
 int frag_fleet_csv(const struct frag_fleet *f, const char *path, struct frag_err *err)
 {
-	struct frag_text t = { 0 };
-	int rc;
+	FRAG_AUTO(frag_text_release) struct frag_text t = { 0 };
 
 	frag_text_add(&t, "job,ranks,bound_bytes,today_policy,today_bytes,today_card,best_policy,"
 			  "best_bytes,best_card,today_price_per_hour,best_price_per_hour,"
@@ -336,11 +335,8 @@ int frag_fleet_csv(const struct frag_fleet *f, const char *path, struct frag_err
 		add_fits(f, &j->best, &t);
 		frag_text_addf(&t, ",%d\n", j->estimate);
 	}
-	rc = frag_text_check(&t, err);
-	if (!rc)
-		rc = frag_outfile_put(path, t.s, t.len, err);
-	frag_text_release(&t);
-	return rc;
+	FRAG_TRY(frag_text_check(&t, err));
+	return frag_outfile_put(path, t.s, t.len, err);
 }
 
 static json_t *choice_json(const struct frag_fleet *f, const struct frag_fleet_choice *c)

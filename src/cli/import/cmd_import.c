@@ -136,21 +136,17 @@ static int write_trace(const struct frag_trace *trace, const char *path, struct 
 static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 {
 	const struct options *o = values;
-	struct frag_trace *trace = NULL;
-	int rc;
+	FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *trace = NULL;
 
 	if (!o->output)
 		return frag_fail(err, FRAG_EUSAGE, "where to? name the file to write with -o");
 	FRAG_TRY(read_parts(cli, o, &trace, err));
-	rc = settle(cli, trace, err);
-	if (!rc && o->no_evidence)
+	FRAG_TRY(settle(cli, trace, err));
+	if (o->no_evidence)
 		drop_evidence(trace);
-	if (!rc)
-		rc = write_trace(trace, o->output, err);
-	if (!rc)
-		report(cli, o, trace);
-	frag_trace_destroy(trace);
-	return rc;
+	FRAG_TRY(write_trace(trace, o->output, err));
+	report(cli, o, trace);
+	return 0;
 }
 
 static int set_device(void *field, const char *arg, struct frag_err *err)

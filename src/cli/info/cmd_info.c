@@ -301,9 +301,8 @@ static double percent(uint64_t part, uint64_t all)
 static int print_sizes(const struct frag_info *info, struct frag_err *err)
 {
 	static const char *const heads[] = { "requests up to", "count", "%", "bytes", "%" };
-	struct frag_table t;
+	FRAG_AUTO(frag_table_release) struct frag_table t = { 0 };
 	char a[40];
-	int rc;
 
 	frag_list_heads(&t, FRAG_ARRAY_LEN(heads), 0x1f, heads);
 	for (unsigned c = 0; c < FRAG_INFO_CLASSES; c++) {
@@ -317,18 +316,15 @@ static int print_sizes(const struct frag_info *info, struct frag_err *err)
 		frag_table_cell(&t, "%s", frag_format_bytes(info->class_bytes[c], a, sizeof(a)));
 		frag_table_cell(&t, "%.1f", percent(info->class_bytes[c], info->requests_bytes));
 	}
-	rc = frag_list_print(&t, 2, err);
-	frag_table_release(&t);
-	return rc;
+	return frag_list_print(&t, 2, err);
 }
 
 static int print_lifetimes(const struct frag_info *info, const struct frag_trace *t,
 			   struct frag_err *err)
 {
 	static const char *const heads[] = { "lifetime", "p50", "p90", "p99", "max" };
-	struct frag_table table;
+	FRAG_AUTO(frag_table_release) struct frag_table table = { 0 };
 	char a[40];
-	int rc;
 
 	frag_list_heads(&table, FRAG_ARRAY_LEN(heads), 0x1e, heads);
 	frag_table_cell(&table, "in events");
@@ -342,9 +338,7 @@ static int print_lifetimes(const struct frag_info *info, const struct frag_trace
 		frag_table_cell(&table, "%s",
 				duration(frag_hist_quantile(&info->life_us, frag_info_quantiles[i]),
 					 a, sizeof(a)));
-	rc = frag_list_print(&table, 2, err);
-	frag_table_release(&table);
-	return rc;
+	return frag_list_print(&table, 2, err);
 }
 
 static void print_card(const struct frag_recorded_card *c)

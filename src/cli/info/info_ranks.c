@@ -48,10 +48,9 @@ int frag_info_ranks_add(struct frag_info_ranks *r, const char *trace, uint32_t d
 
 int frag_info_ranks_print(const struct frag_info_ranks *r, struct frag_err *err)
 {
-	uint64_t *sorted;
+	FRAG_FREED uint64_t *sorted = NULL;
 	char largest[40], median[40], least[40];
 	size_t worst = 0;
-	int rc;
 
 	FRAG_NEW(sorted, r->count, "table of traces", err);
 	for (size_t i = 0; i < r->count; i++) {
@@ -59,8 +58,8 @@ int frag_info_ranks_print(const struct frag_info_ranks *r, struct frag_err *err)
 		worst = r->peaks[i] > r->peaks[worst] ? i : worst;
 	}
 	qsort(sorted, r->count, sizeof(*sorted), frag_compare_u64);
-	rc = frag_list_print(&r->table, 0, err);
-	if (!rc && r->count > 1) {
+	FRAG_TRY(frag_list_print(&r->table, 0, err));
+	if (r->count > 1) {
 		frag_format_bytes(sorted[r->count - 1], largest, sizeof(largest));
 		frag_format_bytes(sorted[(r->count - 1) / 2], median, sizeof(median));
 		frag_format_bytes(sorted[0], least, sizeof(least));
@@ -70,8 +69,7 @@ int frag_info_ranks_print(const struct frag_info_ranks *r, struct frag_err *err)
 			printf(", spread %.2f x", (double)sorted[r->count - 1] / (double)sorted[0]);
 		puts("");
 	}
-	frag_host_free(sorted);
-	return rc;
+	return 0;
 }
 
 void frag_info_ranks_release(struct frag_info_ranks *r)

@@ -49,16 +49,13 @@ static void option_rows(struct frag_table *t, const struct frag_opt *opts, bool 
 static int option_table(const struct frag_policy_ops *ops, bool markdown, struct frag_err *err)
 {
 	static const char *const heads[] = { "option", "type", "range", "default", "meaning" };
-	struct frag_table t;
-	int rc;
+	FRAG_AUTO(frag_table_release) struct frag_table t = { 0 };
 
 	if (!ops->opts || ops->opts->type == FRAG_OPT_T_END)
 		return 0;
 	frag_list_heads(&t, FRAG_ARRAY_LEN(heads), 0, heads);
 	option_rows(&t, ops->opts, markdown);
-	rc = markdown ? frag_list_markdown(&t, err) : frag_list_print(&t, 4, err);
-	frag_table_release(&t);
-	return rc;
+	return markdown ? frag_list_markdown(&t, err) : frag_list_print(&t, 4, err);
 }
 
 static void flags_text(const struct frag_policy_ops *ops, char *buf, size_t cap)
@@ -112,9 +109,8 @@ static int markdown_overview(const struct frag_list_options *o, struct frag_err 
 	static const char *const heads[] = { "policy", "what it does", "rules from", "needs" };
 	size_t n;
 	const struct frag_policy_ops *const *list = frag_policy_list(&n);
-	struct frag_table t;
+	FRAG_AUTO(frag_table_release) struct frag_table t = { 0 };
 	char needs[120];
-	int rc;
 
 	frag_list_heads(&t, FRAG_ARRAY_LEN(heads), 0, heads);
 	for (size_t i = 0; i < n; i++) {
@@ -126,9 +122,7 @@ static int markdown_overview(const struct frag_list_options *o, struct frag_err 
 		frag_table_cell(&t, "%s", list[i]->source);
 		frag_table_cell(&t, "%s", *needs ? needs : "nothing");
 	}
-	rc = frag_list_markdown(&t, err);
-	frag_table_release(&t);
-	return rc;
+	return frag_list_markdown(&t, err);
 }
 
 static void print_short_names(bool markdown)

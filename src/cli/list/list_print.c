@@ -15,19 +15,17 @@ void frag_list_heads(struct frag_table *t, size_t count, unsigned right, const c
 
 int frag_list_print(const struct frag_table *t, unsigned indent, struct frag_err *err)
 {
-	struct frag_text text = { 0 };
-	int rc;
+	FRAG_AUTO(frag_text_release) struct frag_text text = { 0 };
 
 	frag_table_print(t, &text);
-	rc = frag_text_check(&text, err);
-	for (const char *line = frag_text_str(&text); !rc && *line;) {
+	FRAG_TRY(frag_text_check(&text, err));
+	for (const char *line = frag_text_str(&text); *line;) {
 		size_t n = strcspn(line, "\n");
 
 		printf("%*s%.*s\n", (int)indent, "", (int)n, line);
 		line += n + (line[n] == '\n');
 	}
-	frag_text_release(&text);
-	return rc;
+	return 0;
 }
 
 static void markdown_cell(const char *s)

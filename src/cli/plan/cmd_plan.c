@@ -233,24 +233,19 @@ static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 {
 	const struct options *o = values;
 	struct work w = { .cli = cli, .o = o };
-	struct frag_plan_sheet *sheets;
-	struct frag_units units;
-	int rc;
+	FRAG_FREED struct frag_plan_sheet *sheets = NULL;
+	FRAG_AUTO(frag_units_release) struct frag_units units = { 0 };
 
 	FRAG_TRY(frag_units_read(&units, cli, err));
 	sheets = frag_host_calloc(units.count, sizeof(*sheets));
 	if (!sheets)
-		rc = frag_fail_nomem(err, "plan");
-	else if ((o->output || o->placement) && units.count != 1)
-		rc = frag_fail(err, FRAG_EUSAGE,
-			       "a plan is made for one device, here are %zu; take one out with "
-			       "cufrag import --device N",
-			       units.count);
-	else
-		rc = do_units(&units, &w, sheets, err);
-	frag_host_free(sheets);
-	frag_units_release(&units);
-	return rc;
+		return frag_fail_nomem(err, "plan");
+	if ((o->output || o->placement) && units.count != 1)
+		return frag_fail(err, FRAG_EUSAGE,
+				 "a plan is made for one device, here are %zu; take one out with "
+				 "cufrag import --device N",
+				 units.count);
+	return do_units(&units, &w, sheets, err);
 }
 
 static int set_time(void *ns, const char *arg, struct frag_err *err)

@@ -170,8 +170,7 @@ static int write_json(const struct frag_cli *cli, const struct frag_units *units
 static int write_csv(const struct frag_cli *cli, const struct frag_plan_sheet *sheets, size_t count,
 		     struct frag_err *err)
 {
-	struct frag_text out = { 0 };
-	int rc;
+	FRAG_AUTO(frag_text_release) struct frag_text out = { 0 };
 
 	frag_text_add(&out, "trace,device,buffers_count,lower_bound_bytes,method,height_bytes\n");
 	for (size_t i = 0; i < count; i++) {
@@ -185,11 +184,8 @@ static int write_csv(const struct frag_cli *cli, const struct frag_plan_sheet *s
 			frag_text_addf(&out, ",%llu\n", (unsigned long long)s->methods[k].height);
 		}
 	}
-	rc = frag_text_check(&out, err);
-	if (!rc)
-		rc = frag_outfile_put(cli->csv, frag_text_str(&out), out.len, err);
-	frag_text_release(&out);
-	return rc;
+	FRAG_TRY(frag_text_check(&out, err));
+	return frag_outfile_put(cli->csv, frag_text_str(&out), out.len, err);
 }
 
 int frag_plan_write_placement(const struct frag_plan_sheet *s, const char *path,
@@ -215,8 +211,7 @@ static int print_text(const struct frag_cli *cli, const struct frag_units *units
 		      const char *plan_path, const struct frag_plan_sheet *sheets, size_t count,
 		      struct frag_err *err)
 {
-	struct frag_text out = { 0 };
-	int rc;
+	FRAG_AUTO(frag_text_release) struct frag_text out = { 0 };
 
 	frag_units_say(units, cli, "a placement asks for no limit", &out);
 
@@ -227,11 +222,9 @@ static int print_text(const struct frag_cli *cli, const struct frag_units *units
 	}
 	if (count > 1)
 		print_worst(sheets, count, &out);
-	rc = frag_text_check(&out, err);
-	if (!rc)
-		fputs(frag_text_str(&out), stdout);
-	frag_text_release(&out);
-	return rc;
+	FRAG_TRY(frag_text_check(&out, err));
+	fputs(frag_text_str(&out), stdout);
+	return 0;
 }
 
 int frag_plan_print(const struct frag_cli *cli, const struct frag_units *units,

@@ -59,22 +59,17 @@ int frag_nogpu_record_again(const struct frag_cli *cli, const struct frag_record
 {
 	struct frag_record_options other = *o;
 	struct frag_cli other_cli = *cli;
-	struct frag_trace *second = NULL;
+	FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *second = NULL;
 	struct need a, b;
-	int rc, status;
+	int status;
 
 	other.again = false;
 	other.values = "random";
 	other_cli.seed++;
-	rc = frag_nogpu_record(&other_cli, &other, program, true, &second, &status, err);
-	if (!rc && status)
+	FRAG_TRY(frag_nogpu_record(&other_cli, &other, program, true, &second, &status, err));
+	if (status)
 		frag_cli_note(cli, "with other values the program ended with status %d", status);
-	if (!rc)
-		rc = measure(trace, &a, err);
-	if (!rc)
-		rc = measure(second, &b, err);
-	if (!rc)
-		rc = add_line(trace, other.values, &a, &b, err);
-	frag_trace_destroy(second);
-	return rc;
+	FRAG_TRY(measure(trace, &a, err));
+	FRAG_TRY(measure(second, &b, err));
+	return add_line(trace, other.values, &a, &b, err);
 }

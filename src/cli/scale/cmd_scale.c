@@ -215,7 +215,6 @@ static int confirm(struct frag_sheet *s, const struct options *o, struct frag_er
 static int scale(struct frag_sheet *s, struct options *o, struct frag_err *err)
 {
 	uint32_t flags;
-	int rc;
 
 	snprintf(s->name, sizeof(s->name), "value");
 	if (o->output && o->to.count != 1)
@@ -231,10 +230,9 @@ static int scale(struct frag_sheet *s, struct options *o, struct frag_err *err)
 	FRAG_TRY(frag_sheet_fill(s, &o->policies, o->most, err));
 	if (s->cli->program && o->confirm && s->largest_low[0] != UINT64_MAX)
 		FRAG_TRY(confirm(s, o, err));
-	rc = o->output ? frag_sheet_write(s, o->to.n[0], o->output, err) : 0;
-	if (!rc)
-		rc = frag_sheet_print(s, err);
-	return rc;
+	if (o->output)
+		FRAG_TRY(frag_sheet_write(s, o->to.n[0], o->output, err));
+	return frag_sheet_print(s, err);
 }
 
 #define AT(field) FRAG_ARG_AT(struct options, field)
@@ -276,11 +274,9 @@ static void release(void *values)
 
 static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 {
-	struct frag_sheet sheet = { .cli = cli };
-	int rc = scale(&sheet, values, err);
+	FRAG_AUTO(frag_sheet_release) struct frag_sheet sheet = { .cli = cli };
 
-	frag_sheet_release(&sheet);
-	return rc;
+	return scale(&sheet, values, err);
 }
 
 const struct frag_cmd frag_cmd_scale = {

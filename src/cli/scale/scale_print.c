@@ -278,8 +278,7 @@ static int write_json(struct frag_sheet *s, struct frag_err *err)
 
 static int write_csv(struct frag_sheet *s, struct frag_err *err)
 {
-	struct frag_text out = { 0 };
-	int rc;
+	FRAG_AUTO(frag_text_release) struct frag_text out = { 0 };
 
 	frag_text_add(&out, "value,from,policy,peak_requested_bytes,peak_reserved_bytes,"
 			    "peak_reserved_most_bytes\n");
@@ -296,29 +295,24 @@ static int write_csv(struct frag_sheet *s, struct frag_err *err)
 		else
 			frag_text_add(&out, ",,,\n");
 	}
-	rc = frag_text_check(&out, err);
-	if (!rc)
-		rc = frag_outfile_put(s->cli->csv, frag_text_str(&out), out.len, err);
-	frag_text_release(&out);
-	return rc;
+	FRAG_TRY(frag_text_check(&out, err));
+	return frag_outfile_put(s->cli->csv, frag_text_str(&out), out.len, err);
 }
 
 int frag_sheet_print(struct frag_sheet *s, struct frag_err *err)
 {
 	const char *json = s->cli->json, *csv = s->cli->csv;
-	struct frag_text out = { 0 };
-	int rc;
+	FRAG_AUTO(frag_text_release) struct frag_text out = { 0 };
 
 	put_text(s, &out);
-	rc = frag_text_check(&out, err);
-	if (!rc && json)
-		rc = write_json(s, err);
-	if (!rc && csv)
-		rc = write_csv(s, err);
-	if (!rc && s->cli->out)
-		rc = frag_sheet_page(s, frag_text_str(&out), err);
-	if (!rc && (!json || strcmp(json, "-") != 0) && (!csv || strcmp(csv, "-") != 0))
+	FRAG_TRY(frag_text_check(&out, err));
+	if (json)
+		FRAG_TRY(write_json(s, err));
+	if (csv)
+		FRAG_TRY(write_csv(s, err));
+	if (s->cli->out)
+		FRAG_TRY(frag_sheet_page(s, frag_text_str(&out), err));
+	if ((!json || strcmp(json, "-") != 0) && (!csv || strcmp(csv, "-") != 0))
 		fputs(frag_text_str(&out), stdout);
-	frag_text_release(&out);
-	return rc;
+	return 0;
 }

@@ -277,16 +277,12 @@ int frag_session_against(struct frag_session *s, struct frag_session_task *task)
 static int write_text(const char *path, const char *first, const struct frag_text *rows,
 		      struct frag_err *err)
 {
-	struct frag_text out = { 0 };
-	int rc;
+	FRAG_AUTO(frag_text_release) struct frag_text out = { 0 };
 
 	frag_text_add(&out, first);
 	frag_text_add(&out, frag_text_str(rows));
-	rc = frag_text_check(&out, err);
-	if (!rc)
-		rc = frag_outfile_put(path, frag_text_str(&out), out.len, err);
-	frag_text_release(&out);
-	return rc;
+	FRAG_TRY(frag_text_check(&out, err));
+	return frag_outfile_put(path, frag_text_str(&out), out.len, err);
 }
 
 int frag_session_write_against(const struct frag_session *s, struct frag_err *err)

@@ -60,16 +60,11 @@ int frag_session_list_calls(struct frag_session *s, struct frag_session_task *ta
 int frag_session_write_calls(const struct frag_session *s, struct frag_err *err)
 {
 	static const char header[] = "trace,device,event,call,address,bytes,result\n";
-	struct frag_text out = { 0 };
-	int rc;
+	FRAG_AUTO(frag_text_release) struct frag_text out = { 0 };
 
 	frag_text_add(&out, header);
 	frag_text_add(&out, frag_text_str(&s->calls_text));
-	rc = frag_text_check(&out, err);
-	if (!rc)
-		rc = frag_text_check(&s->calls_text, err);
-	if (!rc)
-		rc = frag_outfile_put(s->calls, frag_text_str(&out), out.len, err);
-	frag_text_release(&out);
-	return rc;
+	FRAG_TRY(frag_text_check(&out, err));
+	FRAG_TRY(frag_text_check(&s->calls_text, err));
+	return frag_outfile_put(s->calls, frag_text_str(&out), out.len, err);
 }

@@ -140,17 +140,13 @@ static int with_plan(const struct frag_policy_spec *spec, const char *path,
 		     struct frag_policy_spec **out, struct frag_err *err)
 {
 	const char *options = strchr(frag_policy_spec_text(spec), ':');
-	struct frag_text text = { 0 };
-	int rc;
+	FRAG_AUTO(frag_text_release) struct frag_text text = { 0 };
 
 	frag_text_addf(&text, "%s:plan=%s", frag_policy_spec_ops(spec)->name, path);
 	if (options && options[1])
 		frag_text_addf(&text, ",%s", options + 1);
-	rc = frag_text_check(&text, err);
-	if (!rc)
-		rc = frag_policy_spec_parse(frag_text_str(&text), out, err);
-	frag_text_release(&text);
-	return rc;
+	FRAG_TRY(frag_text_check(&text, err));
+	return frag_policy_spec_parse(frag_text_str(&text), out, err);
 }
 
 static int temporary(char **path, struct frag_err *err)

@@ -292,8 +292,7 @@ static char *folder_name(const struct frag_session *s, size_t first)
 static int write_files(struct frag_session *s, size_t first, struct frag_err *err)
 {
 	struct frag_report one = s->report;
-	char *dir;
-	int rc;
+	FRAG_FREED char *dir = NULL;
 
 	for (size_t i = first; i < s->sections_count; i++) {
 		struct frag_section *sec = &s->sections[i];
@@ -313,9 +312,7 @@ static int write_files(struct frag_session *s, size_t first, struct frag_err *er
 	dir = frag_path_join(s->cli->out, s->sections[first].folder);
 	if (!dir)
 		return frag_fail_nomem(err, "report");
-	rc = frag_report_write(&one, dir, s->formats, s->cli->threads, err);
-	frag_host_free(dir);
-	return rc;
+	return frag_report_write(&one, dir, s->formats, s->cli->threads, err);
 }
 
 static int write_trace(struct frag_session *s, size_t first, struct frag_err *err)

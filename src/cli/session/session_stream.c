@@ -89,17 +89,15 @@ int frag_session_open_file(const struct frag_session *s, const char *path,
 int frag_session_settle_streamed(const struct frag_session *s, const struct frag_session_file *file,
 				 struct frag_trace *head, struct frag_err *err)
 {
-	struct frag_trace *whole = NULL;
-	int rc;
+	FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *whole = NULL;
 
 	if (file->pipe || events_of(head) >= EVENTS_MIN)
 		return 0;
 	FRAG_TRY(frag_trace_read(file->path, NULL, &whole, err));
-	rc = frag_cli_settle(s->cli, s->run.limit_bytes, whole, err);
-	for (uint32_t d = 0; !rc && d < FRAG_MIN(head->devs_count, whole->devs_count); d++)
+	FRAG_TRY(frag_cli_settle(s->cli, s->run.limit_bytes, whole, err));
+	for (uint32_t d = 0; d < FRAG_MIN(head->devs_count, whole->devs_count); d++)
 		head->devs[d].settled = whole->devs[d].settled;
-	frag_trace_destroy(whole);
-	return rc;
+	return 0;
 }
 
 int frag_session_stream(const struct frag_session *s, struct frag_session_task *task,

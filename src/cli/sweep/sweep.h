@@ -138,6 +138,7 @@ int frag_store_open(struct frag_store **out, const char *path, bool fresh, struc
 /* Opens results that are whole, to read. Errors: FRAG_EINPUT. */
 int frag_store_read(struct frag_store **out, const char *path, struct frag_err *err);
 void frag_store_close(struct frag_store *s);
+FRAG_AUTO_AT(struct frag_store *, frag_store_close)
 /* One answer, in one transaction: all of it or nothing. cost_ns is kept where it is not 0. */
 int frag_store_put(struct frag_store *s, const json_t *answer, uint64_t cost_ns,
 		   struct frag_err *err);

@@ -33,9 +33,8 @@ int frag_db_exec(struct frag_store *s, const char *sql, struct frag_err *err)
 
 static int create_tables(struct frag_store *s, struct frag_err *err)
 {
-	struct frag_text t = { 0 };
+	FRAG_AUTO(frag_text_release) struct frag_text t = { 0 };
 	struct frag_column c;
-	int rc;
 
 	frag_text_add(&t,
 		      "CREATE TABLE IF NOT EXISTS sweep(key TEXT PRIMARY KEY, value TEXT) WITHOUT "
@@ -47,27 +46,22 @@ static int create_tables(struct frag_store *s, struct frag_err *err)
 		frag_text_addf(&t, "\"%s\" %s, ", c.name, c.type);
 	frag_text_add(&t, "PRIMARY KEY(item)) WITHOUT ROWID;"
 			  "INSERT OR IGNORE INTO sweep VALUES('schema','" SCHEMA "');");
-	rc = frag_text_check(&t, err);
-	if (!rc)
-		rc = frag_db_exec(s, t.s, err);
-	frag_text_release(&t);
-	return rc;
+	FRAG_TRY(frag_text_check(&t, err));
+	return frag_db_exec(s, t.s, err);
 }
 
 static int prepare(struct frag_store *s, sqlite3_stmt **out, const char *table, size_t columns,
 		   struct frag_err *err)
 {
-	struct frag_text t = { 0 };
-	int rc;
+	FRAG_AUTO(frag_text_release) struct frag_text t = { 0 };
 
 	frag_text_addf(&t, "INSERT OR REPLACE INTO %s VALUES(?", table);
 	frag_text_repeat(&t, ",?", columns - 1);
 	frag_text_add(&t, ")");
-	rc = frag_text_check(&t, err);
-	if (!rc && sqlite3_prepare_v2(s->db, t.s, -1, out, NULL) != SQLITE_OK)
-		rc = frag_db_fail(s, FRAG_EOUTPUT, err);
-	frag_text_release(&t);
-	return rc;
+	FRAG_TRY(frag_text_check(&t, err));
+	if (sqlite3_prepare_v2(s->db, t.s, -1, out, NULL) != SQLITE_OK)
+		FRAG_TRY(frag_db_fail(s, FRAG_EOUTPUT, err));
+	return 0;
 }
 
 static size_t columns_count(struct frag_column (*column)(size_t))

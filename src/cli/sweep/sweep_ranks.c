@@ -79,17 +79,14 @@ static int send_text(const struct frag_ranks *ranks, int rank, const uint64_t *h
 		     const char *text)
 {
 	size_t len = text ? strlen(text) : 0, front = words * sizeof(*head);
-	char *message = frag_host_alloc(front + len + 1);
-	int rc;
+	FRAG_FREED char *message = frag_host_alloc(front + len + 1);
 
 	if (!message)
 		return FRAG_ENOMEM;
 	memcpy(message, head, front);
 	if (len)
 		memcpy(message + front, text, len);
-	rc = ranks->send(rank, message, front + len);
-	frag_host_free(message);
-	return rc;
+	return ranks->send(rank, message, front + len);
 }
 
 int frag_sweep_rank_give(const struct frag_ranks *ranks, int rank, size_t task, const char *path)

@@ -173,8 +173,8 @@ static int look_at_ranks(struct course *c, bool *came, struct frag_err *err)
 	uint64_t cost_ns;
 	size_t task;
 	bool failed;
-	char *text;
-	int rank, rc = 0;
+	FRAG_FREED char *text = NULL;
+	int rank;
 
 	*came = c->ranks && frag_sweep_rank_take(c->ranks, &rank, &task, &failed, &text);
 	if (!*came)
@@ -182,13 +182,11 @@ static int look_at_ranks(struct course *c, bool *came, struct frag_err *err)
 	if (rank > 0 && rank < c->ranks_count && c->rank_task[rank] == task) {
 		c->rank_task[rank] = NOTHING;
 		cost_ns = frag_clock_ns() - c->rank_begin_ns[rank];
-		rc = feed_rank(c, rank, err);
-		if (!rc)
-			rc = failed ? give_up(c, task, text, err)
-				    : take_answer(c, task, text, cost_ns, err);
+		FRAG_TRY(feed_rank(c, rank, err));
+		FRAG_TRY(failed ? give_up(c, task, text, err)
+				: take_answer(c, task, text, cost_ns, err));
 	}
-	frag_host_free(text);
-	return rc;
+	return 0;
 }
 
 static bool busy(const struct course *c)

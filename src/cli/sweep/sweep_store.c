@@ -162,17 +162,13 @@ static void add_copy(struct frag_text *t, const char *verb, const char *table,
 
 static int copy_rows(struct frag_store *s, const char *verb, struct frag_err *err)
 {
-	struct frag_text t = { 0 };
-	int rc;
+	FRAG_AUTO(frag_text_release) struct frag_text t = { 0 };
 
 	add_copy(&t, verb, "items", frag_sweep_item_column, "item");
 	add_copy(&t, verb, "traces", frag_sweep_trace_column, "path");
 	frag_text_addf(&t, "%s INTO main.sweep SELECT * FROM other.sweep ORDER BY key;", verb);
-	rc = frag_text_check(&t, err);
-	if (!rc)
-		rc = frag_db_exec(s, t.s, err);
-	frag_text_release(&t);
-	return rc;
+	FRAG_TRY(frag_text_check(&t, err));
+	return frag_db_exec(s, t.s, err);
 }
 
 /* One item, two answers: the same program would not have given them. */
@@ -229,21 +225,13 @@ static int put_image(struct frag_store *from, const char *path, struct frag_err 
 /* In memory first: rows inserted in order make the same pages every time. */
 int frag_store_write(struct frag_store *s, const char *path, struct frag_err *err)
 {
-	struct frag_store *to;
-	int rc = frag_db_open_memory(&to, err);
+	FRAG_AUTO(frag_store_close_at) struct frag_store *to = NULL;
 
-	if (!rc)
-		rc = frag_db_share(s, err);
-	if (!rc)
-		rc = attach(to, s->path, err);
-	if (!rc)
-		rc = frag_db_exec(to, "BEGIN;", err);
-	if (!rc)
-		rc = copy_rows(to, "INSERT OR REPLACE", err);
-	if (!rc)
-		rc = frag_db_exec(to, "COMMIT; DETACH other;", err);
-	if (!rc)
-		rc = put_image(to, path, err);
-	frag_store_close(to);
-	return rc;
+	FRAG_TRY(frag_db_open_memory(&to, err));
+	FRAG_TRY(frag_db_share(s, err));
+	FRAG_TRY(attach(to, s->path, err));
+	FRAG_TRY(frag_db_exec(to, "BEGIN;", err));
+	FRAG_TRY(copy_rows(to, "INSERT OR REPLACE", err));
+	FRAG_TRY(frag_db_exec(to, "COMMIT; DETACH other;", err));
+	return put_image(to, path, err);
 }

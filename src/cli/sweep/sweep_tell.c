@@ -47,9 +47,8 @@ static int csv_of(struct frag_store *s, const char *sql, const char *path, struc
 
 int frag_store_csv(struct frag_store *s, const char *path, struct frag_err *err)
 {
-	struct frag_text t = { 0 };
+	FRAG_AUTO(frag_text_release) struct frag_text t = { 0 };
 	struct frag_column c;
-	int rc;
 
 	frag_text_add(&t, "SELECT t.path, t.name, t.estimate");
 	for (size_t i = 0; (c = frag_sweep_item_column(i)).name; i++)
@@ -57,11 +56,8 @@ int frag_store_csv(struct frag_store *s, const char *path, struct frag_err *err)
 			frag_text_addf(&t, ", i.\"%s\"", c.name);
 	frag_text_add(&t, " FROM items i JOIN traces t USING(trace) ORDER BY t.path, i.device, "
 			  "i.item");
-	rc = frag_text_check(&t, err);
-	if (!rc)
-		rc = csv_of(s, t.s, path, err);
-	frag_text_release(&t);
-	return rc;
+	FRAG_TRY(frag_text_check(&t, err));
+	return csv_of(s, t.s, path, err);
 }
 
 int frag_store_costs(struct frag_store *s, const char *path, struct frag_err *err)

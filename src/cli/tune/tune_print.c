@@ -212,11 +212,10 @@ static int print_text(const struct frag_tune_show *show, const struct frag_tune 
 		      struct frag_err *err)
 {
 	static const char *const spare[] = { "driver time", "against baseline", NULL };
-	struct frag_table ranks = { 0 }, front = { 0 };
-	struct frag_text out = { 0 };
+	FRAG_AUTO(frag_table_release) struct frag_table ranks = { 0 }, front = { 0 };
+	FRAG_AUTO(frag_text_release) struct frag_text out = { 0 };
 	uint64_t shown = 0;
 	bool base = false;
-	int rc;
 
 	head_lines(show, t, &out);
 	if (t->tries_count) {
@@ -242,13 +241,9 @@ static int print_text(const struct frag_tune_show *show, const struct frag_tune 
 				    "both\n");
 		frag_table_print(&front, &out);
 	}
-	rc = frag_text_check(&out, err);
-	if (!rc)
-		fputs(frag_text_str(&out), stdout);
-	frag_table_release(&ranks);
-	frag_table_release(&front);
-	frag_text_release(&out);
-	return rc;
+	FRAG_TRY(frag_text_check(&out, err));
+	fputs(frag_text_str(&out), stdout);
+	return 0;
 }
 
 /* ---- JSON ------------------------------------------------------------------------ */
@@ -319,8 +314,7 @@ static int write_json(const struct frag_tune_show *show, const struct frag_tune 
 static int write_csv(const struct frag_tune_show *show, const struct frag_tune *t,
 		     struct frag_err *err)
 {
-	struct frag_text out = { 0 };
-	int rc;
+	FRAG_AUTO(frag_text_release) struct frag_text out = { 0 };
 
 	frag_text_add(&out, "rank,params,completed,peak_reserved_bytes,modelled_ns,front,refused_"
 			    "count\n");
@@ -337,11 +331,8 @@ static int write_csv(const struct frag_tune_show *show, const struct frag_tune *
 			       (unsigned long long)a->driver_ns, in_front,
 			       (unsigned long long)a->refused_count);
 	}
-	rc = frag_text_check(&out, err);
-	if (!rc)
-		rc = frag_outfile_put(show->cli->csv, frag_text_str(&out), out.len, err);
-	frag_text_release(&out);
-	return rc;
+	FRAG_TRY(frag_text_check(&out, err));
+	return frag_outfile_put(show->cli->csv, frag_text_str(&out), out.len, err);
 }
 
 int frag_tune_print(struct frag_tune_show *show, const struct frag_tune *t, struct frag_err *err)

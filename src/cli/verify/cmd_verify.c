@@ -139,15 +139,12 @@ static int verify_one(const struct frag_cli *cli, const struct options *o, struc
 		      uint32_t d, uint64_t limit, struct frag_verify_result *r,
 		      struct frag_err *err)
 {
-	struct frag_device *dev;
-	int rc;
+	FRAG_AUTO(frag_dev_close_at) struct frag_device *dev = NULL;
 
 	if (cli->device == FRAG_CLI_DEVICE_SIM)
 		return frag_verify(trace, d, &cli->card, limit, o->conf, r, err);
 	FRAG_TRY(frag_cli_open_nth(cli, d, &dev, err));
-	rc = frag_verify_card(trace, d, dev, &cli->card, limit, o->conf, r, err);
-	frag_dev_close(dev);
-	return rc;
+	return frag_verify_card(trace, d, dev, &cli->card, limit, o->conf, r, err);
 }
 
 /* The worst of all devices and traces counts. */

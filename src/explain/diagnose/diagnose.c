@@ -60,18 +60,13 @@ static int look(struct frag_case *c, struct frag_stage *s, struct frag_err *err)
 static int replay(struct frag_case *c, struct frag_err *err)
 {
 	struct frag_run_options opt;
-	struct frag_stage s;
-	int rc;
+	FRAG_AUTO(frag_stage_close) struct frag_stage s = { 0 };
 
 	options_of(c, &opt);
 	FRAG_TRY(frag_stage_open(&s, &c->ev, c->spec, &c->card, &opt, err));
-	rc = look(c, &s, err);
-	if (!rc) {
-		frag_result_release(&c->result);
-		rc = frag_run_finish(s.run, &c->result, err);
-	}
-	frag_stage_close(&s);
-	return rc;
+	FRAG_TRY(look(c, &s, err));
+	frag_result_release(&c->result);
+	return frag_run_finish(s.run, &c->result, err);
 }
 
 /* Without a limit that is known, the replay may hold more than was ever reserved: then something

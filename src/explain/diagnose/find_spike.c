@@ -141,8 +141,7 @@ int frag_find_spike(struct frag_case *c, struct frag_findings *out, struct frag_
 	const struct frag_history *h = &c->history;
 	/* what follows the last step is one only where steps are known for sure */
 	size_t n = h->count + (h->more && h->from == FRAG_STEPS_MARKS);
-	struct peak *list;
-	int rc;
+	FRAG_FREED struct peak *list = NULL;
 
 	if (h->count < STEPS_MIN)
 		return 0;
@@ -150,7 +149,5 @@ int frag_find_spike(struct frag_case *c, struct frag_findings *out, struct frag_
 	for (size_t i = 0; i < n; i++)
 		list[i] = (struct peak){ h->steps[i].peak_live, h->steps[i].peak_event, i };
 	qsort(list, n, sizeof(*list), largest_first);
-	rc = judge(c, list, n, out, err);
-	frag_host_free(list);
-	return rc;
+	return judge(c, list, n, out, err);
 }

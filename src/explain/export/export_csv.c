@@ -63,19 +63,16 @@ static int row(void *ctx, const struct frag_told *t, struct frag_err *err)
 
 int frag_export_csv(const struct frag_export_job *job, struct frag_err *err)
 {
-	struct frag_sites sites;
-	int rc;
+	FRAG_AUTO(frag_sites_release) struct frag_sites sites = { 0 };
 
 	FRAG_TRY(frag_sites_init(&sites, job->trace, FRAG_BY_LINE, NULL, err));
 	fputs("device,event,time_s,step,action,bytes,stream,pool,address,requested_bytes,"
 	      "allocated_bytes,active_bytes,reserved_bytes,site\n",
 	      job->to);
-	rc = 0;
-	for (uint32_t d = 0; !rc && d < job->trace->devs_count; d++) {
+	for (uint32_t d = 0; d < job->trace->devs_count; d++) {
 		struct rows r = { job, &sites, job->trace->devs[d].ordinal, 0 };
 
-		rc = frag_export_walk(job, d, row, NULL, &r, err);
+		FRAG_TRY(frag_export_walk(job, d, row, NULL, &r, err));
 	}
-	frag_sites_release(&sites);
-	return rc;
+	return 0;
 }

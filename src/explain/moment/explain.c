@@ -193,19 +193,14 @@ static int look(const struct frag_events *ev, const struct frag_explain_options 
 		struct frag_explained *x, struct frag_err *err)
 {
 	struct frag_run_options run;
-	struct frag_stage s;
-	int rc;
+	FRAG_AUTO(frag_stage_close) struct frag_stage s = { 0 };
 
 	frag_explain_run_options(opt, x, &run);
 	FRAG_TRY(frag_stage_open(&s, ev, opt->spec, &opt->card, &run, err));
-	rc = frag_stage_to(&s, x->event, err);
-	if (!rc) {
-		x->time_us = s.now_us;
-		frag_stage_loss(&s, &x->loss);
-		rc = frag_scene_take(&s, &x->scene, err);
-	}
-	frag_stage_close(&s);
-	return rc;
+	FRAG_TRY(frag_stage_to(&s, x->event, err));
+	x->time_us = s.now_us;
+	frag_stage_loss(&s, &x->loss);
+	return frag_scene_take(&s, &x->scene, err);
 }
 
 static int sum_kinds(const struct frag_events *ev, struct frag_explained *x, struct frag_err *err)

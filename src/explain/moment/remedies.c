@@ -72,15 +72,11 @@ static int try_plain(const struct trial *t, const struct frag_policy_spec *spec,
 		     const struct frag_sim_config *card, uint64_t limit, bool *served,
 		     struct frag_err *err)
 {
-	struct frag_stage s;
-	int rc;
+	FRAG_AUTO(frag_stage_close) struct frag_stage s = { 0 };
 
 	FRAG_TRY(open_trial(&s, t, spec, card, limit, err));
-	rc = before_request(&s, t, err);
-	if (!rc)
-		rc = ask(&s, t, t->request->bytes, served, err);
-	frag_stage_close(&s);
-	return rc;
+	FRAG_TRY(before_request(&s, t, err));
+	return ask(&s, t, t->request->bytes, served, err);
 }
 
 /* ---- remedies -------------------------------------------------------------------------------- */
@@ -136,10 +132,9 @@ static int setting(const struct trial *t, struct frag_oom_story *o, struct frag_
 					 .baseline = "pytorch",
 					 .budget = TUNE_EVENTS / (t->x->event + 1),
 					 .seed = t->opt->seed };
-	struct frag_tune tune;
+	FRAG_AUTO(frag_tune_release) struct frag_tune tune = { 0 };
 	bool served = false;
 	unsigned asked;
-	int rc = 0;
 
 	if (t->ev->path || strcmp(frag_policy_spec_ops(t->opt->spec)->name, "pytorch") != 0)
 		return 0;
@@ -152,16 +147,15 @@ static int setting(const struct trial *t, struct frag_oom_story *o, struct frag_
 	opt.release = env.run.source_release ? env.run.source_release : upto.source_release;
 	asked = (unsigned)opt.budget;
 	FRAG_TRY(frag_tune_run(&env, &unit, 1, &opt, &tune, err));
-	for (unsigned changed = 0; !rc && !served && changed < 8; changed++)
-		for (size_t i = 0; !rc && !served && i < tune.tries_count; i++)
+	for (unsigned changed = 0; !served && changed < 8; changed++)
+		for (size_t i = 0; !served && i < tune.tries_count; i++)
 			if (tune.tries[i].changed_count == changed)
-				rc = try_setting(t, o, &tune.tries[i], &asked, &served, err);
-	if (!rc && !served)
-		rc = add(o, false, NULL, err,
-			 "another setting of the allocator: none of %zu serves it",
-			 tune.tries_count);
-	frag_tune_release(&tune);
-	return rc;
+				FRAG_TRY(try_setting(t, o, &tune.tries[i], &asked, &served, err));
+	if (!served)
+		FRAG_TRY(add(o, false, NULL, err,
+			     "another setting of the allocator: none of %zu serves it",
+			     tune.tries_count));
+	return 0;
 }
 
 static int empty_cache(const struct trial *t, struct frag_oom_story *o, struct frag_err *err)
@@ -261,22 +255,19 @@ static int try_smaller(const struct trial *t, uint64_t from, double by, bool *se
 		       struct frag_err *err)
 {
 	const struct frag_trace_dev *td = frag_events_dev(t->ev);
-	struct frag_stage s;
-	int rc;
+	FRAG_AUTO(frag_stage_close) struct frag_stage s = { 0 };
 
 	FRAG_TRY(open_trial(&s, t, t->opt->spec, &t->opt->card, t->x->limit_bytes, err));
-	rc = from ? frag_stage_to(&s, from - 1, err) : 0;
-	for (uint64_t i = from; !rc && i < t->x->event; i++) {
+	if (from)
+		FRAG_TRY(frag_stage_to(&s, from - 1, err));
+	for (uint64_t i = from; i < t->x->event; i++) {
 		struct frag_event e = td->events[i];
 
 		if (e.kind == FRAG_EV_ALLOC)
 			e.bytes = scaled(t->x, e.bytes, by) & FRAG_MAX_REQUEST;
-		rc = frag_run_feed(s.run, &e, 1, err);
+		FRAG_TRY(frag_run_feed(s.run, &e, 1, err));
 	}
-	if (!rc)
-		rc = ask(&s, t, scaled(t->x, t->request->bytes, by), served, err);
-	frag_stage_close(&s);
-	return rc;
+	return ask(&s, t, scaled(t->x, t->request->bytes, by), served, err);
 }
 
 static int smaller_batch(const struct trial *t, struct frag_oom_story *o, struct frag_err *err)

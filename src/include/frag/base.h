@@ -83,6 +83,20 @@ void *frag_host_realloc(void *old, size_t count, size_t bytes);
 char *frag_host_strdup(const char *text);
 void frag_host_free(void *block);
 
+/*
+ * What a function holds goes back on every way out of it: a variable declared so is released at the
+ * end of its scope. It is given a value where it is declared, one that the release takes.
+ */
+#define FRAG_AUTO(release) __attribute__((cleanup(release)))
+/* The release of a pointer, from the function that takes it: FRAG_AUTO(RELEASE_at). */
+#define FRAG_AUTO_AT(type, release) \
+	static inline void release##_at(type *at) \
+	{ \
+		release(*at); \
+	}
+void frag_host_free_at(void *at);
+#define FRAG_FREED FRAG_AUTO(frag_host_free_at) /* host memory */
+
 /* For tests: the n-th host allocation from now on fails, and all after it
  * until called with 0, which switches the failing off. */
 void frag_host_fail_after(uint64_t nth);

@@ -257,6 +257,7 @@ int frag_dev_open(const struct frag_device_ops *ops, void *priv, struct frag_dev
 		  struct frag_err *err);
 void frag_dev_info(const struct frag_device *dev, struct frag_device_info *out);
 void frag_dev_close(struct frag_device *dev); /* NULL is allowed */
+FRAG_AUTO_AT(struct frag_device *, frag_dev_close)
 
 /* cudaMalloc / cudaFree. `bytes` of the free: what was asked, for the log and statistics. */
 int frag_dev_alloc(struct frag_device *dev, uint64_t bytes, frag_addr_t *out, struct frag_err *err);

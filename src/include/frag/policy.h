@@ -269,6 +269,7 @@ struct frag_policy_ops {
 struct frag_policy_spec;
 int frag_policy_spec_parse(const char *text, struct frag_policy_spec **out, struct frag_err *err);
 void frag_policy_spec_destroy(struct frag_policy_spec *spec);
+FRAG_AUTO_AT(struct frag_policy_spec *, frag_policy_spec_destroy)
 const struct frag_policy_ops *frag_policy_spec_ops(const struct frag_policy_spec *spec);
 const void *frag_policy_spec_params(const struct frag_policy_spec *spec);
 /* The policy that holds the memory: that inside of all adaptors. */

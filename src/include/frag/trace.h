@@ -226,6 +226,7 @@ struct frag_trace {
 int frag_trace_read(const char *path, const char *options, struct frag_trace **out,
 		    struct frag_err *err);
 void frag_trace_destroy(struct frag_trace *trace);
+FRAG_AUTO_AT(struct frag_trace *, frag_trace_destroy)
 /* Which release of PyTorch made the recording: the trace and its devices. */
 void frag_trace_set_torch(struct frag_trace *trace, unsigned first, unsigned last);
 /* Text of string i; "" for 0 or out of range. Borrowed. */
@@ -251,6 +252,7 @@ int frag_source_open(const char *path, struct frag_source **out, struct frag_err
 const struct frag_trace *frag_source_head(const struct frag_source *src);
 int frag_source_next(struct frag_source *src, struct frag_batch *out, struct frag_err *err);
 void frag_source_close(struct frag_source *src);
+FRAG_AUTO_AT(struct frag_source *, frag_source_close)
 
 /*
  * Trace formats (frag list formats): one file src/trace/read_<format>.c each

@@ -54,14 +54,13 @@ static size_t *list_ends(const struct frag_trace_dev *dev, size_t requests)
 static int count_moved(struct frag_scaling *s, size_t k, const struct frag_trace_dev *other,
 		       struct frag_err *err)
 {
-	size_t *a = list_ends(s->base, s->requests), *b = list_ends(other, s->requests);
-	int rc = a && b ? 0 : frag_fail_nomem(err, "requests");
+	FRAG_FREED size_t *a = list_ends(s->base, s->requests), *b = list_ends(other, s->requests);
 
-	for (uint64_t i = 0; !rc && i < s->requests; i++)
+	if (!a || !b)
+		return frag_fail_nomem(err, "requests");
+	for (uint64_t i = 0; i < s->requests; i++)
 		s->moved[k] += a[i] != b[i];
-	frag_host_free(a);
-	frag_host_free(b);
-	return rc;
+	return 0;
 }
 
 static int match_part(struct frag_scaling *s, const struct frag_scaling_part *part, size_t k,

@@ -153,18 +153,13 @@ int step_place(const struct step_maker *m, uint64_t budget_ns, const struct frag
 	       struct frag_step_plan *out, struct frag_err *err)
 {
 	struct step_window w = step_window_of(m);
-	struct frag_buffers b = { 0 };
-	int rc = 0;
+	FRAG_AUTO(frag_buffers_release) struct frag_buffers b = { 0 };
 
 	out->requests_count = w.end;
 	out->bytes = frag_host_calloc((size_t)w.end + 1, sizeof(*out->bytes));
 	out->offsets = frag_host_calloc(2 * (size_t)w.end + 1, sizeof(*out->offsets));
 	if (!out->bytes || !out->offsets)
-		rc = frag_fail_nomem(err, "plan");
-	if (!rc)
-		rc = fold(m, &w, &b, out, err);
-	if (!rc)
-		rc = place_folded(&b, out->offsets, budget_ns, watch, out, err);
-	frag_buffers_release(&b);
-	return rc;
+		return frag_fail_nomem(err, "plan");
+	FRAG_TRY(fold(m, &w, &b, out, err));
+	return place_folded(&b, out->offsets, budget_ns, watch, out, err);
 }

@@ -318,8 +318,7 @@ static int read_stacks(struct frag_cft_parser *p, const struct frag_stacks *decl
 		       struct frag_err *err)
 {
 	struct frag_stacks *s = &p->trace->stacks;
-	uint64_t *ends = NULL;
-	int rc;
+	FRAG_FREED uint64_t *ends = NULL;
 
 	FRAG_TRY(frag_cft_parser_array(p, &frag_cft_frames, 0, declared->frames_count, &s->frames,
 				       err));
@@ -327,17 +326,15 @@ static int read_stacks(struct frag_cft_parser *p, const struct frag_stacks *decl
 	FRAG_TRY(frag_cft_parser_array(p, &frag_cft_stack_frames, 0, declared->index_count,
 				       &s->index, err));
 	s->index_count = declared->index_count;
-	rc = frag_cft_parser_array(p, &frag_cft_stacks, 0, declared->count, &ends, err);
-	if (!rc) {
-		s->first = frag_host_calloc(declared->count + 1, sizeof(*s->first));
-		rc = s->first ? 0 : frag_fail_nomem(err, "stacks");
-	}
-	if (!rc && declared->count) {
+	FRAG_TRY(frag_cft_parser_array(p, &frag_cft_stacks, 0, declared->count, &ends, err));
+	s->first = frag_host_calloc(declared->count + 1, sizeof(*s->first));
+	if (!s->first)
+		return frag_fail_nomem(err, "stacks");
+	if (declared->count) {
 		memcpy(s->first + 1, ends, declared->count * sizeof(*ends));
 		s->count = declared->count;
 	}
-	frag_host_free(ends);
-	return rc;
+	return 0;
 }
 
 static int read_device(struct frag_cft_parser *p, unsigned index, struct frag_err *err)

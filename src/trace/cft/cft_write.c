@@ -278,15 +278,12 @@ void frag_cft_writer_release(struct frag_cft_writer *w)
 
 int frag_cft_write_stream(const struct frag_trace *trace, FILE *to, struct frag_err *err)
 {
-	struct frag_cft_writer w;
-	int rc = frag_cft_writer_begin(&w, trace, to, err);
+	FRAG_AUTO(frag_cft_writer_release) struct frag_cft_writer w = { 0 };
 
-	for (uint32_t d = 0; !rc && d < trace->devs_count; d++)
-		rc = put_history(&w, trace, d, err);
-	if (!rc)
-		rc = frag_cft_writer_end(&w, err);
-	frag_cft_writer_release(&w);
-	return rc;
+	FRAG_TRY(frag_cft_writer_begin(&w, trace, to, err));
+	for (uint32_t d = 0; d < trace->devs_count; d++)
+		FRAG_TRY(put_history(&w, trace, d, err));
+	return frag_cft_writer_end(&w, err);
 }
 
 /* On the disk before it gets its name; pipes and terminals have no fsync. */

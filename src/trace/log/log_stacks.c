@@ -203,32 +203,24 @@ static int add_stacks(const struct frag_log_stacks *s, struct frag_trace *trace,
 int frag_log_stacks_finish(const struct frag_log_stacks *s, struct frag_trace *trace,
 			   struct frag_err *err)
 {
-	struct frag_stack_table *table = NULL;
-	uint32_t *numbers;
-	int rc;
+	FRAG_AUTO(frag_stack_table_destroy_at) struct frag_stack_table *table = NULL;
+	FRAG_FREED uint32_t *numbers = NULL;
 
 	if (!s)
 		return 0;
 	numbers = frag_host_calloc(s->count + 1, sizeof(*numbers));
-	rc = numbers ? frag_stack_table_create(&table, err) : frag_fail_nomem(err, "stacks");
-	if (!rc)
-		rc = frag_strings_create(&trace->strings, err);
-	for (uint32_t i = 1; !rc && i < frag_strings_count(s->strings); i++) {
+	FRAG_TRY(numbers ? frag_stack_table_create(&table, err) : frag_fail_nomem(err, "stacks"));
+	FRAG_TRY(frag_strings_create(&trace->strings, err));
+	for (uint32_t i = 1; i < frag_strings_count(s->strings); i++) {
 		uint32_t same;
 
-		rc = frag_strings_intern(trace->strings, frag_strings_get(s->strings, i),
-					 frag_strings_len(s->strings, i), &same, err);
+		FRAG_TRY(frag_strings_intern(trace->strings, frag_strings_get(s->strings, i),
+					     frag_strings_len(s->strings, i), &same, err));
 	}
-	if (!rc)
-		rc = add_stacks(s, trace, table, numbers, err);
-	if (!rc) {
-		frag_stack_table_take(table, &trace->stacks);
-		for (uint32_t d = 0; d < trace->devs_count; d++)
-			for (size_t i = 0; i < trace->devs[d].events_count; i++)
-				trace->devs[d].events[i].stack =
-					numbers[trace->devs[d].events[i].stack];
-	}
-	frag_stack_table_destroy(table);
-	frag_host_free(numbers);
-	return rc;
+	FRAG_TRY(add_stacks(s, trace, table, numbers, err));
+	frag_stack_table_take(table, &trace->stacks);
+	for (uint32_t d = 0; d < trace->devs_count; d++)
+		for (size_t i = 0; i < trace->devs[d].events_count; i++)
+			trace->devs[d].events[i].stack = numbers[trace->devs[d].events[i].stack];
+	return 0;
 }

@@ -41,15 +41,10 @@ static int put_lines(const struct line *lines, size_t n, const char *path, struc
 
 int frag_minimalloc_write(const struct frag_trace_dev *dev, const char *path, struct frag_err *err)
 {
-	struct line *lines = frag_host_calloc(dev->events_count + 1, sizeof(*lines));
-	size_t *owner = frag_host_calloc((size_t)dev->slots_count + 1, sizeof(*owner));
-	int rc;
+	FRAG_FREED struct line *lines = frag_host_calloc(dev->events_count + 1, sizeof(*lines));
+	FRAG_FREED size_t *owner = frag_host_calloc((size_t)dev->slots_count + 1, sizeof(*owner));
 
 	if (!lines || !owner)
-		rc = frag_fail_nomem(err, "buffers");
-	else
-		rc = put_lines(lines, collect(dev, lines, owner), path, err);
-	frag_host_free(lines);
-	frag_host_free(owner);
-	return rc;
+		return frag_fail_nomem(err, "buffers");
+	return put_lines(lines, collect(dev, lines, owner), path, err);
 }

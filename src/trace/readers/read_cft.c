@@ -102,24 +102,18 @@ static int keep_device(struct frag_trace *t, int64_t only, struct frag_err *err)
 static int read_trace(struct frag_input *in, const char *options, struct frag_trace **out,
 		      struct frag_err *err)
 {
-	struct frag_cft_parser p;
+	FRAG_AUTO(frag_cft_parser_release) struct frag_cft_parser p = { 0 };
 	struct frag_trace_options o;
-	int rc;
 
 	FRAG_TRY(frag_trace_options_parse(options, &o, err));
-	rc = frag_cft_parser_open(&p, in, err);
-	if (!rc)
-		rc = read_all(&p, err);
-	if (!rc && o.device >= 0)
-		rc = keep_device(p.trace, o.device, err);
-	if (!rc)
-		rc = frag_trace_take_conf(p.trace, o.conf, err);
-	if (!rc) {
-		*out = p.trace;
-		p.trace = NULL;
-	}
-	frag_cft_parser_release(&p);
-	return rc;
+	FRAG_TRY(frag_cft_parser_open(&p, in, err));
+	FRAG_TRY(read_all(&p, err));
+	if (o.device >= 0)
+		FRAG_TRY(keep_device(p.trace, o.device, err));
+	FRAG_TRY(frag_trace_take_conf(p.trace, o.conf, err));
+	*out = p.trace;
+	p.trace = NULL;
+	return 0;
 }
 
 const struct frag_reader_ops frag_reader_cft = {

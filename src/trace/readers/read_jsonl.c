@@ -42,15 +42,11 @@ static int read_object(void *ctx, const json_t *o, uint64_t line, struct frag_er
 static int read_jsonl(struct frag_input *in, const char *options, struct frag_trace **out,
 		      struct frag_err *err)
 {
-	struct frag_log log;
-	int rc;
+	FRAG_AUTO(frag_log_release) struct frag_log log = { 0 };
 
 	FRAG_TRY(frag_log_init(&log, "line", options, err));
-	rc = frag_log_json_lines(in, read_object, &log, err);
-	if (!rc)
-		rc = frag_log_finish(&log, "jsonl", out, err);
-	frag_log_release(&log);
-	return rc;
+	FRAG_TRY(frag_log_json_lines(in, read_object, &log, err));
+	return frag_log_finish(&log, "jsonl", out, err);
 }
 
 /* A first line that is broken, or too long for a look: then the reader says what is wrong with it. */

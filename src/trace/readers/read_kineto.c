@@ -92,8 +92,7 @@ static int take_event(struct reader *r, const json_t *o, struct frag_err *err)
 static int end_event(struct reader *r, struct frag_err *err)
 {
 	json_error_t fault;
-	json_t *o;
-	int rc;
+	json_auto_t *o = NULL;
 
 	r->event_depth = 0;
 	if (r->len > OBJECT_MAX_BYTES || !memmem(r->text, r->len, "\"[memory]\"", 10))
@@ -102,9 +101,7 @@ static int end_event(struct reader *r, struct frag_err *err)
 	if (!o)
 		return frag_fail_at(err, FRAG_EINPUT, r->event_offset, "offset %llu: %.120s",
 				    (unsigned long long)r->event_offset, fault.text);
-	rc = take_event(r, o, err);
-	json_decref(o);
-	return rc;
+	return take_event(r, o, err);
 }
 
 /* "baseTimeNanoseconds": 1790857026000000000, before or behind the events. */

@@ -91,8 +91,7 @@ static int clean_name(struct frag_torch *t, frag_pv text, uint32_t *index)
 	size_t len = 0;
 	const char *s = frag_pickle_text(t->pickle, text, &len);
 	uint32_t *cell;
-	char *copy;
-	int rc;
+	FRAG_FREED char *copy = NULL;
 
 	*index = 0;
 	if (!s)
@@ -111,11 +110,9 @@ static int clean_name(struct frag_torch *t, frag_pv text, uint32_t *index)
 		return frag_fail_nomem(t->err, "name");
 	memcpy(copy, s, len);
 	frag_clean_text(copy, len);
-	rc = frag_strings_intern(t->trace->strings, copy, len, index, t->err);
-	frag_host_free(copy);
-	if (!rc)
-		*cell = *index + 1;
-	return rc;
+	FRAG_TRY(frag_strings_intern(t->trace->strings, copy, len, index, t->err));
+	*cell = *index + 1;
+	return 0;
 }
 
 static uint64_t get_u64(struct frag_torch *t, const struct frag_pickle_node *node, uint32_t key,
@@ -379,8 +376,7 @@ static int read_stack(struct frag_torch *t, uint32_t list_index, uint32_t *stack
 {
 	frag_pv v = (frag_pv)list_index << 3 | FRAG_PV_LIST;
 	struct frag_pickle_list *list = frag_pickle_list(t->pickle, v);
-	uint32_t *frames;
-	int rc = 0;
+	FRAG_FREED uint32_t *frames = NULL;
 
 	if (list->note) {
 		*stack = list->note - 1;
@@ -389,14 +385,11 @@ static int read_stack(struct frag_torch *t, uint32_t list_index, uint32_t *stack
 	frames = frag_host_realloc(NULL, list->count, sizeof(*frames));
 	if (!frames)
 		return frag_fail_nomem(t->err, "stack");
-	for (uint32_t i = 0; i < list->count && !rc; i++)
-		rc = read_frame(t, list->items[i], &frames[i]);
-	if (!rc)
-		rc = frag_stack_table_stack(t->stacks, frames, list->count, stack, t->err);
-	frag_host_free(frames);
-	if (!rc)
-		list->note = *stack + 1;
-	return rc;
+	for (uint32_t i = 0; i < list->count; i++)
+		FRAG_TRY(read_frame(t, list->items[i], &frames[i]));
+	FRAG_TRY(frag_stack_table_stack(t->stacks, frames, list->count, stack, t->err));
+	list->note = *stack + 1;
+	return 0;
 }
 
 int frag_torch_read_stacks(struct frag_torch *t)
