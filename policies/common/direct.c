@@ -98,7 +98,7 @@ static struct frag_direct_block **sorted(const struct frag_direct *d)
 void frag_direct_visit(void *self, const struct frag_visitor *v)
 {
 	const struct frag_direct *d = self;
-	struct frag_direct_block **list = sorted(d);
+	FRAG_FREED struct frag_direct_block **list = sorted(d);
 
 	for (size_t i = 0; list && i < d->count; i++) {
 		if (v->segment)
@@ -107,7 +107,6 @@ void frag_direct_visit(void *self, const struct frag_visitor *v)
 			v->block(v->ctx, list[i]->addr, list[i]->bytes,
 				 list[i]->waiting ? FRAG_STATE_WAITING : FRAG_STATE_LIVE, 0);
 	}
-	frag_host_free(list);
 }
 
 void frag_direct_usage(void *self, struct frag_usage *out)
@@ -122,7 +121,7 @@ void frag_direct_usage(void *self, struct frag_usage *out)
 int frag_direct_check(void *self, struct frag_err *err)
 {
 	const struct frag_direct *d = self;
-	struct frag_direct_block **list = sorted(d);
+	FRAG_FREED struct frag_direct_block **list = sorted(d);
 	uint64_t live = 0, waiting = 0;
 	int rc = 0;
 
@@ -136,6 +135,5 @@ int frag_direct_check(void *self, struct frag_err *err)
 	}
 	if (!rc && (live != d->live_bytes || waiting != d->waiting_bytes))
 		rc = frag_fail(err, FRAG_ECHECK, "counters differ from the blocks");
-	frag_host_free(list);
 	return rc;
 }

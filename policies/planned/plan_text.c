@@ -90,7 +90,7 @@ static void close_phase(struct plan *p, struct plan_phase *phase, struct keyed *
 static int read_phase(struct reader *r, struct plan *p, struct plan_phase *phase, uint32_t first,
 		      struct frag_err *err)
 {
-	struct keyed *list;
+	FRAG_FREED struct keyed *list = NULL;
 	int rc = 0;
 
 	FRAG_TRY(next_line(r, err));
@@ -111,7 +111,6 @@ static int read_phase(struct reader *r, struct plan *p, struct plan_phase *phase
 	}
 	if (!rc)
 		close_phase(p, phase, list);
-	frag_host_free(list);
 	return rc;
 }
 

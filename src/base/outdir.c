@@ -19,7 +19,7 @@ int frag_outfile_put(const char *path, const char *bytes, size_t len, struct fra
 
 int frag_make_dirs(const char *path, struct frag_err *err)
 {
-	char *copy = frag_host_strdup(path);
+	FRAG_FREED char *copy = frag_host_strdup(path);
 	struct stat st;
 	int ret = 0;
 
@@ -42,7 +42,6 @@ int frag_make_dirs(const char *path, struct frag_err *err)
 	}
 	if (!ret && (stat(path, &st) || !S_ISDIR(st.st_mode)))
 		ret = frag_fail(err, FRAG_EOUTPUT, "'%s' is not a folder", path);
-	frag_host_free(copy);
 	return ret;
 }
 

@@ -49,7 +49,7 @@ static int temp_name(struct frag_outfile *out, struct frag_err *err)
 static int open_nameless(const char *path)
 {
 	const char *slash = strrchr(path, '/');
-	char *folder = slash ? frag_host_strdup(path) : NULL;
+	FRAG_FREED char *folder = slash ? frag_host_strdup(path) : NULL;
 	int fd = -1;
 
 	if (folder)
@@ -57,7 +57,6 @@ static int open_nameless(const char *path)
 	/* it is linked through here when it is complete */
 	if (!access("/proc/self/fd", X_OK) && (folder || !slash))
 		fd = open(folder ? folder : ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
-	frag_host_free(folder);
 	return fd;
 }
 

@@ -120,7 +120,7 @@ static int run_command(const struct frag_cmd *cmd, int argc, char **argv)
 				.argv = argv,
 				.threads = processors(),
 				.context_bytes_ = UINT64_MAX };
-	void *options = frag_host_calloc(1, cmd->options_size + 1);
+	FRAG_FREED void *options = frag_host_calloc(1, cmd->options_size + 1);
 	struct frag_err err = { 0 };
 	int rc = 0;
 
@@ -140,7 +140,6 @@ static int run_command(const struct frag_cmd *cmd, int argc, char **argv)
 		rc = frag_cli_fail(&cli, &err);
 	if (options && cmd->release)
 		cmd->release(options);
-	frag_host_free(options);
 	frag_host_free(cli.operands);
 	return rc;
 }

@@ -28,7 +28,7 @@ void frag_page_point(struct frag_text *csv, size_t site, const char *name, doubl
 
 static char *read_back(const char *dir, const char *base)
 {
-	struct frag_text path = { 0 };
+	FRAG_AUTO(frag_text_release) struct frag_text path = { 0 };
 	char *text = NULL;
 	struct stat st;
 	FILE *f;
@@ -41,7 +41,6 @@ static char *read_back(const char *dir, const char *base)
 		text[fread(text, 1, (size_t)st.st_size, f)] = '\0';
 	if (f)
 		fclose(f);
-	frag_text_release(&path);
 	return text;
 }
 
@@ -115,8 +114,8 @@ static int build(const struct frag_page *page, struct frag_text *out, struct fra
 
 int frag_page_write(struct frag_page *page, struct frag_err *err)
 {
-	char *path = frag_path_join(page->dir, page->file);
-	struct frag_text out = { 0 };
+	FRAG_FREED char *path = frag_path_join(page->dir, page->file);
+	FRAG_AUTO(frag_text_release) struct frag_text out = { 0 };
 	int rc = path ? frag_make_dirs(page->dir, err) : frag_fail_nomem(err, "page");
 
 	if (!rc)
@@ -125,7 +124,5 @@ int frag_page_write(struct frag_page *page, struct frag_err *err)
 		rc = frag_outfile_put(path, frag_text_str(&out), out.len, err);
 	for (size_t i = 0; i < page->charts_count; i++)
 		frag_text_release(&page->charts[i].csv);
-	frag_text_release(&out);
-	frag_host_free(path);
 	return rc;
 }

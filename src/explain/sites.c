@@ -81,7 +81,7 @@ static int fill_own(struct frag_sites *s, const struct frag_trace *t, struct fra
 {
 	static const uint8_t ranks[] = { [LIBRARY] = 1, [PROGRAM_WITH_LINE] = 2, [PROGRAM] = 3 };
 	uint32_t names = t->strings ? frag_strings_count(t->strings) : 0;
-	uint8_t *kinds = frag_host_calloc(names + 1, 1);
+	FRAG_FREED uint8_t *kinds = frag_host_calloc(names + 1, 1);
 
 	if (!kinds)
 		return frag_fail_nomem(err, "call sites");
@@ -93,7 +93,6 @@ static int fill_own(struct frag_sites *s, const struct frag_trace *t, struct fra
 			*kind = kind_of(frag_trace_string(t, f->file));
 		s->frame_own[i] = *kind == PROGRAM_WITH_LINE && !f->line ? 0 : ranks[*kind];
 	}
-	frag_host_free(kinds);
 	return 0;
 }
 
@@ -264,7 +263,7 @@ static int merge(struct frag_sites *s, struct named *list, size_t n, struct frag
 
 static int name_all(struct frag_sites *s, const char *frame, struct frag_err *err)
 {
-	struct named *list = frag_host_calloc(s->stacks_count, sizeof(*list));
+	FRAG_FREED struct named *list = frag_host_calloc(s->stacks_count, sizeof(*list));
 	size_t n = 0;
 	int rc = list ? 0 : frag_fail_nomem(err, "call sites");
 
@@ -283,7 +282,6 @@ static int name_all(struct frag_sites *s, const char *frame, struct frag_err *er
 		rc = merge(s, list, n, err);
 	for (size_t i = 0; list && i < n; i++)
 		frag_host_free(list[i].name);
-	frag_host_free(list);
 	return rc;
 }
 

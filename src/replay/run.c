@@ -37,7 +37,7 @@ static int does_not_fit(const struct frag_run *run, const struct frag_initial_st
 static int restore_state(struct frag_run *run, const struct frag_initial_state *initial,
 			 struct frag_err *err)
 {
-	uint64_t *handles;
+	FRAG_FREED uint64_t *handles = NULL;
 	int rc;
 
 	FRAG_NEW(handles, initial->blocks_count, "replay: initial state", err);
@@ -72,7 +72,6 @@ static int restore_state(struct frag_run *run, const struct frag_initial_state *
 	}
 	run->peak_bound = run->bound;
 	run->restored = true;
-	frag_host_free(handles);
 	return rc;
 }
 
@@ -409,7 +408,7 @@ static int replay_once(const struct frag_policy_spec *spec, const struct frag_si
 				    .restore =
 					    opt->restore && frag_policy_spec_ops(spec)->restore };
 	struct frag_sim_config cfg = *card;
-	struct frag_device *dev;
+	FRAG_AUTO(frag_dev_close_at) struct frag_device *dev = NULL;
 	struct frag_run *run;
 	int rc;
 
@@ -428,7 +427,6 @@ static int replay_once(const struct frag_policy_spec *spec, const struct frag_si
 			rc = frag_run_finish(run, out, err);
 		frag_run_destroy(run);
 	}
-	frag_dev_close(dev);
 	return rc;
 }
 

@@ -60,13 +60,12 @@ static int take_text(struct writer *w, struct frag_text *t, const char **out, st
 
 static int put_text(struct writer *w, const char *name, struct frag_text *t, struct frag_err *err)
 {
-	char *path = frag_path_join(w->work, name);
+	FRAG_FREED char *path = frag_path_join(w->work, name);
 	int ret = frag_text_check(t, err);
 
 	if (!ret)
 		ret = path ? frag_outfile_put(path, frag_text_str(t), t->len, err)
 			   : frag_fail_nomem(err, name);
-	frag_host_free(path);
 	frag_text_release(t);
 	return ret;
 }
@@ -198,8 +197,8 @@ static int put_page(struct writer *w, unsigned threads, struct frag_err *err)
 static int put_one_pdf(struct writer *w, unsigned threads, struct frag_err *err)
 {
 	size_t per_chart = w->figures_count ? w->plots_count / w->figures_count : 1;
-	struct frag_plot *pages = frag_host_calloc(w->figures_count + 1, sizeof(*pages));
-	char *program = frag_path_join(w->work, "charts.gp"), *scripts = NULL;
+	FRAG_FREED struct frag_plot *pages = frag_host_calloc(w->figures_count + 1, sizeof(*pages));
+	FRAG_FREED char *program = frag_path_join(w->work, "charts.gp"), *scripts = NULL;
 	struct frag_plot pdf = { .format = "pdf", .title = "", .subtitle = "", .extra = "" };
 	struct frag_text text = { 0 };
 	int ret = pages && program ? frag_plot_scripts(&scripts, err)
@@ -219,9 +218,6 @@ static int put_one_pdf(struct writer *w, unsigned threads, struct frag_err *err)
 		ret = frag_plot_run(&pdf, 1, threads, err);
 	if (program)
 		unlink(program);
-	frag_host_free(scripts);
-	frag_host_free(program);
-	frag_host_free(pages);
 	return ret;
 }
 

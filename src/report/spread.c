@@ -64,7 +64,7 @@ static bool before(const struct frag_spread *a, const struct frag_spread *b)
 
 int frag_spreads_init(struct frag_spreads *s, const struct frag_report *r, struct frag_err *err)
 {
-	uint64_t *peaks;
+	FRAG_FREED uint64_t *peaks = NULL;
 	size_t most;
 
 	*s = (struct frag_spreads){ .units = r->count };
@@ -74,7 +74,6 @@ int frag_spreads_init(struct frag_spreads *s, const struct frag_report *r, struc
 	peaks = frag_host_calloc(r->count, sizeof(*peaks));
 	s->list = frag_host_calloc(most + 1, sizeof(*s->list));
 	if (!peaks || !s->list) {
-		frag_host_free(peaks);
 		frag_spreads_release(s);
 		return frag_fail_nomem(err, "spread");
 	}
@@ -89,7 +88,6 @@ int frag_spreads_init(struct frag_spreads *s, const struct frag_report *r, struc
 		s->list[at] = one;
 		s->count++;
 	}
-	frag_host_free(peaks);
 	return 0;
 }
 
@@ -114,11 +112,10 @@ const char *frag_spreads_noun(const struct frag_report *r)
 
 static void put_title(struct frag_table *t, const struct frag_report *r, size_t section)
 {
-	struct frag_text title = { 0 };
+	FRAG_AUTO(frag_text_release) struct frag_text title = { 0 };
 
 	frag_section_title(&r->sections[section], &title);
 	frag_table_cell(t, "%s", frag_text_str(&title));
-	frag_text_release(&title);
 }
 
 static void put_row(struct frag_table *t, const struct frag_spreads *s, const struct frag_report *r,
@@ -250,12 +247,11 @@ static void put_csv(const struct frag_spreads *s, const struct frag_report *r,
 
 int frag_report_spread_csv(const struct frag_report *r, struct frag_text *out, struct frag_err *err)
 {
-	struct frag_spreads s;
+	FRAG_AUTO(frag_spreads_release) struct frag_spreads s = { 0 };
 
 	FRAG_TRY(frag_spreads_init(&s, r, err));
 	if (s.count)
 		put_csv(&s, r, out);
-	frag_spreads_release(&s);
 	return 0;
 }
 

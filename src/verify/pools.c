@@ -361,7 +361,7 @@ static void name_instance(struct pools *p, uint32_t i, uint16_t pool)
 static int walk_events(struct pools *p, bool name, struct frag_err *err)
 {
 	struct frag_trace_dev *td = p->td;
-	uint16_t *of_slot;
+	FRAG_FREED uint16_t *of_slot = NULL;
 	struct live l = { 0 };
 	size_t s = 0;
 	int rc = 0;
@@ -399,7 +399,6 @@ static int walk_events(struct pools *p, bool name, struct frag_err *err)
 		}
 	}
 	frag_host_free(l.at);
-	frag_host_free(of_slot);
 	return rc;
 }
 

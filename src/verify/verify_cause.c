@@ -69,8 +69,8 @@ static int walk(const struct card_replay *card, struct watch *w, struct tie *tie
 static int replay_again(struct card_replay *card, struct tie *tie, char *out, size_t cap,
 			struct frag_err *err)
 {
-	struct watch w = { 0 };
-	struct frag_device *dev;
+	FRAG_AUTO(frag_dev_close_at) struct frag_device *dev = NULL;
+	FRAG_AUTO(watch_close) struct watch w = { 0 };
 	struct frag_err own = { 0 };
 	int rc;
 
@@ -82,8 +82,6 @@ static int replay_again(struct card_replay *card, struct tie *tie, char *out, si
 	rc = as_answer(rc, &own, out, cap);
 	if (rc && err)
 		*err = own;
-	watch_close(&w);
-	frag_dev_close(dev);
 	return rc;
 }
 

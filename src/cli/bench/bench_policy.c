@@ -178,7 +178,7 @@ static void set_latencies(struct bench_run *r, uint64_t *at, unsigned count)
 
 static int timed_passes(struct bench_run *r, unsigned count, struct frag_err *err)
 {
-	uint64_t *at;
+	FRAG_FREED uint64_t *at = NULL;
 	int rc = 0;
 
 	FRAG_NEW(at, (size_t)KINDS * FRAG_BENCH_QUANTILES * count, "percentiles", err);
@@ -189,14 +189,13 @@ static int timed_passes(struct bench_run *r, unsigned count, struct frag_err *er
 			rc = clear(r, err);
 	}
 	set_latencies(r, at, count);
-	frag_host_free(at);
 	return rc;
 }
 
 static int passes(struct bench_run *r, unsigned count, struct frag_err *err)
 {
 	struct frag_bench_policy *out = r->out;
-	double *ns;
+	FRAG_FREED double *ns = NULL;
 	uint64_t calls;
 	int rc;
 
@@ -210,7 +209,6 @@ static int passes(struct bench_run *r, unsigned count, struct frag_err *err)
 	out->warm_ns = ns[count / 2];
 	out->warm_min_ns = ns[0];
 	out->warm_max_ns = ns[count - 1];
-	frag_host_free(ns);
 	return rc ? rc : timed_passes(r, count, err);
 }
 

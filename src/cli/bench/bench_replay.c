@@ -314,7 +314,7 @@ static double clear_factor(const struct frag_bench *b)
 int frag_bench_scaled_profile(const struct frag_cli *cli, const struct frag_bench *bench,
 			      struct frag_text *out, struct frag_err *err)
 {
-	struct bench_replays *b;
+	FRAG_FREED struct bench_replays *b = NULL;
 	struct frag_device_info info;
 	struct frag_scale scale;
 	char card[200];
@@ -336,6 +336,5 @@ int frag_bench_scaled_profile(const struct frag_cli *cli, const struct frag_benc
 	}
 	for (size_t p = 0; p < FRAG_ARRAY_LEN(policies); p++)
 		frag_policy_spec_destroy(b->specs[p]);
-	frag_host_free(b);
 	return rc;
 }

@@ -157,7 +157,7 @@ bool frag_scale_agrees(const struct frag_scale_replay *r)
 static int host_pair(const struct frag_scale_replay *replays, size_t count, uint64_t *out,
 		     struct frag_err *err)
 {
-	double *pairs;
+	FRAG_FREED double *pairs = NULL;
 	size_t n = 0;
 
 	FRAG_NEW(pairs, count * FRAG_SCALE_ROUNDS_MAX + 1, "rounds", err);
@@ -168,7 +168,6 @@ static int host_pair(const struct frag_scale_replay *replays, size_t count, uint
 		}
 	}
 	*out = n ? (uint64_t)median(pairs, n) : 0;
-	frag_host_free(pairs);
 	return 0;
 }
 
@@ -205,7 +204,7 @@ static double weight_in(const struct frag_scale_replay *r, unsigned part)
 int frag_scale_factors(const struct frag_scale_replay *replays, size_t count,
 		       struct frag_scale *out, struct frag_err *err)
 {
-	struct weighed *found = frag_host_calloc(count + 1, sizeof(*found));
+	FRAG_FREED struct weighed *found = frag_host_calloc(count + 1, sizeof(*found));
 
 	*out = (struct frag_scale){ .clear = 1 };
 	int rc;
@@ -213,10 +212,8 @@ int frag_scale_factors(const struct frag_scale_replay *replays, size_t count,
 	if (!found)
 		return frag_fail_nomem(err, "factors");
 	rc = host_pair(replays, count, &out->pair_ns, err);
-	if (rc) {
-		frag_host_free(found);
+	if (rc)
 		return rc;
-	}
 	for (unsigned part = 0; part < FRAG_SCALE_PARTS; part++) {
 		size_t n = 0;
 
@@ -230,7 +227,6 @@ int frag_scale_factors(const struct frag_scale_replay *replays, size_t count,
 		out->factor[part] = weighed_median(found, n);
 		out->replays_count[part] = (uint32_t)n;
 	}
-	frag_host_free(found);
 	return 0;
 }
 

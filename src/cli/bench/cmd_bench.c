@@ -213,16 +213,14 @@ static int bench_trace(const struct frag_cli *cli, const struct options *o, cons
 {
 	struct frag_text text = { 0 };
 	struct frag_bench_ops ops;
-	struct frag_trace *trace;
+	FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *trace = NULL;
 	int rc;
 
 	FRAG_TRY(frag_trace_read(path, NULL, &trace, err));
 	rc = trace->devs_count ? frag_bench_ops_take(&trace->devs[0], &ops, err)
 			       : frag_fail(err, FRAG_EINPUT, "'%.200s' holds no events", path);
-	if (rc) {
-		frag_trace_destroy(trace);
+	if (rc)
 		return rc;
-	}
 	if (o->ops) {
 		frag_bench_ops_text(&ops, &text);
 		rc = put(o->ops, &text, err);
@@ -237,7 +235,6 @@ static int bench_trace(const struct frag_cli *cli, const struct options *o, cons
 		}
 	}
 	frag_host_free(ops.at);
-	frag_trace_destroy(trace);
 	return rc;
 }
 

@@ -70,7 +70,7 @@ static int of_device(struct job *j, const struct frag_opened *o, uint32_t dev, s
 
 static int of_path(struct job *j, const char *path, struct frag_err *err)
 {
-	struct frag_opened o;
+	FRAG_AUTO(frag_opened_release) struct frag_opened o = { 0 };
 	int rc = frag_memlog_probe(path, err);
 
 	if (rc == 1) {
@@ -86,7 +86,6 @@ static int of_path(struct job *j, const char *path, struct frag_err *err)
 	j->estimate |= o.trace->estimate != NULL;
 	for (uint32_t d = 0; !rc && d < o.trace->devs_count; d++)
 		rc = of_device(j, &o, d, err);
-	frag_opened_release(&o);
 	return rc;
 }
 

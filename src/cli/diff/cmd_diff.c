@@ -62,7 +62,7 @@ static int take_side(const struct frag_events *ev, struct frag_explain_options o
 		     struct frag_side *out, struct frag_err *err)
 {
 	struct frag_explained *live = frag_host_calloc(1, sizeof(*live));
-	char *label = frag_opened_label(in, ev->dev);
+	FRAG_FREED char *label = frag_opened_label(in, ev->dev);
 	int rc = live && label ? 0 : frag_fail_nomem(err, "comparison");
 
 	opt.at = (struct frag_at){ FRAG_AT_EVENT, x->history.peak_event };
@@ -74,7 +74,6 @@ static int take_side(const struct frag_events *ev, struct frag_explain_options o
 		frag_explained_release(live);
 	}
 	frag_host_free(live);
-	frag_host_free(label);
 	return rc;
 }
 
@@ -124,7 +123,7 @@ static int read_side(const struct frag_cli *cli, const struct options *o, const 
 		     struct frag_side *out, struct frag_err *err)
 {
 	json_t *root = read_json(path);
-	struct frag_opened in;
+	FRAG_AUTO(frag_opened_release) struct frag_opened in = { 0 };
 	int rc;
 
 	*out = (struct frag_side){ 0 };
@@ -136,7 +135,6 @@ static int read_side(const struct frag_cli *cli, const struct options *o, const 
 	FRAG_TRY(frag_opened_read(&in, cli, path, err));
 	rc = explain(cli, o, &in, out, err);
 	out->estimate = in.trace->estimate != NULL;
-	frag_opened_release(&in);
 	return rc;
 }
 
@@ -182,7 +180,7 @@ static void heads(struct frag_table *t, const char *what)
 
 static void peaks(const struct frag_side *a, const struct frag_side *b, struct frag_text *out)
 {
-	struct frag_table t = { 0 };
+	FRAG_AUTO(frag_table_release) struct frag_table t = { 0 };
 
 	heads(&t, "at the peak");
 	change_row(&t, "reserved", a->peak_reserved, b->peak_reserved);
@@ -199,7 +197,6 @@ static void peaks(const struct frag_side *a, const struct frag_side *b, struct f
 	change_row(&t, "free, releasable", a->loss.releasable_bytes, b->loss.releasable_bytes);
 	t.room = frag_term_room(stdout);
 	frag_table_print(&t, out);
-	frag_table_release(&t);
 }
 
 static void sites(const struct frag_compared *c, size_t top, struct frag_text *out)
@@ -231,7 +228,7 @@ static int write_page(const struct frag_cli *cli, const struct frag_side *a,
 		      const struct frag_side *b, const struct frag_compared *c, const char *text,
 		      struct frag_err *err)
 {
-	struct frag_text verdict = { 0 };
+	FRAG_AUTO(frag_text_release) struct frag_text verdict = { 0 };
 	struct frag_page page = { .dir = cli->out,
 				  .file = "diff.html",
 				  .title = "What the change did",
@@ -259,7 +256,6 @@ static int write_page(const struct frag_cli *cli, const struct frag_side *a,
 	rc = frag_page_write(&page, err);
 	if (!page.charts_count)
 		frag_text_release(&page.charts[0].csv);
-	frag_text_release(&verdict);
 	return rc;
 }
 
@@ -305,7 +301,7 @@ static int write_json(const struct frag_cli *cli, const struct frag_side *a,
 		      struct frag_err *err)
 {
 	json_t *root = frag_cli_json_head(cli), *rows = json_array();
-	struct frag_text verdict = { 0 };
+	FRAG_AUTO(frag_text_release) struct frag_text verdict = { 0 };
 
 	frag_compared_verdict(a, b, c, &verdict);
 	for (size_t i = 0; i < c->count; i++)
@@ -320,7 +316,6 @@ static int write_json(const struct frag_cli *cli, const struct frag_side *a,
 		json_object_set_new(root, "live_growth_ratio", json_real(c->live_growth));
 		json_object_set_new(root, "sites", rows);
 	}
-	frag_text_release(&verdict);
 	return frag_cli_json_write(cli, root, err);
 }
 

@@ -144,7 +144,7 @@ static int explain(const struct frag_cli *cli, const struct options *o,
 	struct frag_policy_spec *spec;
 	struct frag_explained *x;
 	struct frag_events ev;
-	char *title;
+	FRAG_FREED char *title = NULL;
 	uint32_t dev;
 	int rc;
 
@@ -160,7 +160,6 @@ static int explain(const struct frag_cli *cli, const struct options *o,
 		frag_explained_release(x);
 	}
 	frag_host_free(x);
-	frag_host_free(title);
 	frag_policy_spec_destroy(spec);
 	return rc;
 }

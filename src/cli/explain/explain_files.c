@@ -41,7 +41,7 @@ static json_t *oom_json(const struct frag_explained *x)
 {
 	const struct frag_oom_story *o = &x->oom;
 	json_t *j = json_object(), *list = json_array();
-	char *line = frag_stack_line(&x->sites, o->stack);
+	FRAG_FREED char *line = frag_stack_line(&x->sites, o->stack);
 
 	json_object_set_new(
 		j, "verdict",
@@ -60,7 +60,6 @@ static json_t *oom_json(const struct frag_explained *x)
 						      r->text, "line", r->line));
 	}
 	json_object_set_new(j, "remedies", list);
-	frag_host_free(line);
 	return j;
 }
 
@@ -141,7 +140,7 @@ static void add_frame(const struct frag_trace *t, uint32_t frame, struct frag_te
 int frag_explain_folded(const struct frag_explained *x, struct frag_text *out, struct frag_err *err)
 {
 	const struct frag_trace *t = x->sites.trace;
-	uint64_t *bytes = frag_explain_by_stack(x);
+	FRAG_FREED uint64_t *bytes = frag_explain_by_stack(x);
 
 	if (!bytes)
 		return frag_fail_nomem(err, "stacks");
@@ -159,7 +158,6 @@ int frag_explain_folded(const struct frag_explained *x, struct frag_text *out, s
 		}
 		frag_text_addf(out, " %" PRIu64 "\n", bytes[s]);
 	}
-	frag_host_free(bytes);
 	return frag_text_check(out, err);
 }
 

@@ -27,7 +27,8 @@ static void curves_csv(const struct frag_curves *c, bool held, struct frag_text 
 int frag_explain_page(const struct frag_cli *cli, const struct frag_explained *x, const char *title,
 		      const char *policy, size_t top, struct frag_err *err)
 {
-	struct frag_text heading = { 0 }, answer = { 0 }, text = { 0 }, under = { 0 };
+	FRAG_AUTO(frag_text_release) struct frag_text heading = { 0 }, answer = { 0 };
+	FRAG_AUTO(frag_text_release) struct frag_text text = { 0 }, under = { 0 };
 	struct frag_page page = { .dir = cli->out,
 				  .file = "explain.html",
 				  .question =
@@ -66,9 +67,5 @@ int frag_explain_page(const struct frag_cli *cli, const struct frag_explained *x
 	page.charts_count = 2;
 	if (!rc)
 		rc = frag_page_write(&page, err);
-	frag_text_release(&heading);
-	frag_text_release(&answer);
-	frag_text_release(&text);
-	frag_text_release(&under);
 	return rc;
 }

@@ -37,7 +37,7 @@ static double percent(uint64_t part, uint64_t all)
 static void paragraph_oom(const struct frag_explained *x, struct frag_text *out)
 {
 	const struct frag_oom_story *o = &x->oom;
-	char *line = frag_stack_line(&x->sites, o->stack);
+	FRAG_FREED char *line = frag_stack_line(&x->sites, o->stack);
 
 	frag_text_add(out, "A request of ");
 	frag_text_add_bytes(out, o->request_bytes);
@@ -86,7 +86,6 @@ static void paragraph_oom(const struct frag_explained *x, struct frag_text *out)
 			       o->remedies[i].line ? o->remedies[i].line : "");
 		break;
 	}
-	frag_host_free(line);
 }
 
 void frag_explain_paragraph(const struct frag_explained *x, struct frag_text *out)
@@ -285,7 +284,7 @@ static void table_kinds(const struct frag_explained *x, struct frag_text *out)
 							  { .head = "rule", .left = true } };
 	static const char *const spare[] = { "rule", NULL };
 	uint64_t live = x->loss.requested_bytes + x->loss.rounding_bytes;
-	struct frag_table t = { 0 };
+	FRAG_AUTO(frag_table_release) struct frag_table t = { 0 };
 
 	columns(&t, heads, FRAG_ARRAY_LEN(heads));
 	for (unsigned k = 0; k < FRAG_KINDS; k++) {
@@ -301,7 +300,6 @@ static void table_kinds(const struct frag_explained *x, struct frag_text *out)
 	t.room = frag_term_room(stdout);
 	frag_text_add(out, "\nwhat it is for, by how it behaves over the steps\n");
 	frag_table_print(&t, out);
-	frag_table_release(&t);
 }
 
 static void list_remedies(const struct frag_explained *x, struct frag_text *out)

@@ -69,7 +69,7 @@ static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 {
 	const struct options *o = values;
 	struct frag_policy_spec *spec;
-	struct frag_opened in;
+	FRAG_AUTO(frag_opened_release) struct frag_opened in = { 0 };
 	int rc;
 
 	if (!o->to)
@@ -82,7 +82,6 @@ static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 		rc = write_to(cli, o, &in, spec, err);
 		frag_policy_spec_destroy(spec);
 	}
-	frag_opened_release(&in);
 	return rc;
 }
 

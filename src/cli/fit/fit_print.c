@@ -36,7 +36,7 @@ static void policies_table(const struct frag_fit_page *p, struct frag_text *out)
 	};
 	static const char *const spare[] = { "replays", "bytes", "peak reserved", "no failure from",
 					     NULL };
-	struct frag_table t = { 0 };
+	FRAG_AUTO(frag_table_release) struct frag_table t = { 0 };
 	char a[32], b[32], c[32], d[32];
 
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(columns); i++)
@@ -66,7 +66,6 @@ static void policies_table(const struct frag_fit_page *p, struct frag_text *out)
 	t.room = frag_term_room(stdout);
 	t.spare = spare;
 	frag_table_print(&t, out);
-	frag_table_release(&t);
 }
 
 static void gpus_table(const struct frag_fit_page *p, struct frag_text *out)
@@ -79,7 +78,7 @@ static void gpus_table(const struct frag_fit_page *p, struct frag_text *out)
 	};
 	static const char *const spare[] = { "of the card", "memory", "headroom", NULL };
 	size_t width = FRAG_ARRAY_LEN(columns) - (frag_fit_priced(p) ? 0 : 2);
-	struct frag_table t = { 0 };
+	FRAG_AUTO(frag_table_release) struct frag_table t = { 0 };
 	char a[32], b[32];
 
 	for (size_t i = 0; i < width; i++)
@@ -111,21 +110,19 @@ static void gpus_table(const struct frag_fit_page *p, struct frag_text *out)
 	t.room = frag_term_room(stdout);
 	t.spare = spare;
 	frag_table_print(&t, out);
-	frag_table_release(&t);
 }
 
 /* One line: the card, the policy, why that one. */
 static void advice_line(const struct frag_fit_page *p, struct frag_text *out)
 {
 	size_t g = frag_fit_card(p, SIZE_MAX), r;
-	struct frag_text kept = { 0 };
+	FRAG_AUTO(frag_text_release) struct frag_text kept = { 0 };
 	char a[32], b[32];
 
 	frag_headroom_text(&p->cli->headroom, &kept);
 	if (g == SIZE_MAX) {
 		frag_text_addf(out, "advice: no card of the list has room%s%s\n",
 			       kept.len ? " and leaves " : "", frag_text_str(&kept));
-		frag_text_release(&kept);
 		return;
 	}
 	r = frag_fit_best_row(p, g);
@@ -139,7 +136,6 @@ static void advice_line(const struct frag_fit_page *p, struct frag_text *out)
 		frag_text_addf(out, "; what was recorded costs %.3g",
 			       frag_fit_job_price(p, p->catalog.cards[g]));
 	frag_text_add(out, "\n");
-	frag_text_release(&kept);
 }
 
 /* What the smallest card costs, and what a limit that is a part of it leaves to the process. */

@@ -73,21 +73,18 @@ static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 {
 	const struct options *o = values;
 	struct frag_fleet f = { .cli = cli, .title = o->title, .author = o->author };
-	char *today = o->date ? NULL : frag_cli_day(true);
+	FRAG_FREED char *today = o->date ? NULL : frag_cli_day(true);
 	int rc = frag_catalog_init(&f.catalog, cli->cards, cli->vendor, err);
 
 	f.date = o->date ? o->date : today;
-	if (rc) {
-		frag_host_free(today);
+	if (rc)
 		return rc;
-	}
 	rc = frag_fleet_load(&f, cli->operands[0], err);
 	if (!rc)
 		rc = plan(&f, o, err);
 	if (!rc)
 		rc = show(&f, o, err);
 	frag_fleet_release(&f);
-	frag_host_free(today);
 	return rc;
 }
 

@@ -73,22 +73,20 @@ struct loading {
 
 static int take_curve(struct seen *row, const char *text, struct frag_err *err)
 {
-	json_t *list = text ? json_loads(text, 0, NULL) : NULL, *point;
+	json_auto_t *list = text ? json_loads(text, 0, NULL) : NULL;
+	json_t *point;
 	size_t i, n = json_array_size(list);
 
 	if (n && n <= CURVE_MAX) {
 		row->curve = frag_host_calloc(n, sizeof(*row->curve));
-		if (!row->curve) {
-			json_decref(list);
+		if (!row->curve)
 			return frag_fail_nomem(err, "curves");
-		}
 		json_array_foreach(list, i, point) row->curve[i] = (struct frag_fleet_point){
 			(uint64_t)json_integer_value(json_array_get(point, 0)),
 			(uint64_t)json_integer_value(json_array_get(point, 1))
 		};
 		row->curve_count = n;
 	}
-	json_decref(list);
 	return 0;
 }
 

@@ -132,7 +132,8 @@ static int draw(struct figure *fig, const char *dir, unsigned threads, struct fr
 		.title = frag_text_str(&fig->title),
 		.subtitle = "",
 	};
-	char name[64], *path, *svg = NULL;
+	FRAG_FREED char *path = NULL, *svg = NULL;
+	char name[64];
 	int rc;
 
 	FRAG_TRY(frag_text_check(&fig->csv, err));
@@ -147,8 +148,6 @@ static int draw(struct figure *fig, const char *dir, unsigned threads, struct fr
 			page, "<figcaption>%s (<a href=\"%s.csv\">CSV</a>)</figcaption></figure>\n",
 			fig->caption, fig->script);
 	}
-	frag_host_free(svg);
-	frag_host_free(path);
 	return rc;
 }
 
@@ -282,8 +281,8 @@ static void list_html(const struct frag_text *lines, struct frag_text *page)
 
 static void tables_html(const struct frag_fleet *f, struct frag_text *page)
 {
-	struct frag_text sums = { 0 }, misfits = { 0 };
-	struct frag_table settings = { 0 };
+	FRAG_AUTO(frag_text_release) struct frag_text sums = { 0 }, misfits = { 0 };
+	FRAG_AUTO(frag_table_release) struct frag_table settings = { 0 };
 
 	frag_fleet_sums(f, &sums);
 	frag_text_add(page, "<h2>Cards</h2>\n");
@@ -295,9 +294,6 @@ static void tables_html(const struct frag_fleet *f, struct frag_text *page)
 	jobs_html(f, page);
 	frag_fleet_misfits(f, &misfits);
 	list_html(&misfits, page);
-	frag_table_release(&settings);
-	frag_text_release(&misfits);
-	frag_text_release(&sums);
 }
 
 static void fact_html(const char *name, const char *text, const char *tag, struct frag_text *page)
@@ -311,7 +307,7 @@ static void fact_html(const char *name, const char *text, const char *tag, struc
 
 static void head_html(const struct frag_fleet *f, const char *title, struct frag_text *page)
 {
-	struct frag_text command = { 0 };
+	FRAG_AUTO(frag_text_release) struct frag_text command = { 0 };
 
 	frag_text_add(&command, "cufrag");
 	for (int i = 0; i < f->cli->argc; i++) {
@@ -326,7 +322,6 @@ static void head_html(const struct frag_fleet *f, const char *title, struct frag
 	fact_html("Date", f->date, "span", page);
 	fact_html("Command", frag_text_str(&command), "code", page);
 	frag_text_add(page, "</dl>\n</header>\n");
-	frag_text_release(&command);
 }
 
 static int write_page(const struct frag_fleet *f, const char *dir, struct frag_text *page,
@@ -343,7 +338,7 @@ static int write_page(const struct frag_fleet *f, const char *dir, struct frag_t
 int frag_fleet_page(const struct frag_fleet *f, const char *dir, struct frag_err *err)
 {
 	const char *title = f->title ? f->title : "Capacity plan of a fleet";
-	struct frag_text page = { 0 }, answer = { 0 };
+	FRAG_AUTO(frag_text_release) struct frag_text page = { 0 }, answer = { 0 };
 	int rc = frag_make_dirs(dir, err);
 
 	if (rc)
@@ -359,7 +354,5 @@ int frag_fleet_page(const struct frag_fleet *f, const char *dir, struct frag_err
 	frag_html_end(&page);
 	if (!rc)
 		rc = write_page(f, dir, &page, err);
-	frag_text_release(&answer);
-	frag_text_release(&page);
 	return rc;
 }

@@ -89,8 +89,8 @@ static int jobs_table(const struct frag_fleet *f, size_t rows_max, struct frag_t
 		{ "with", "", true, "" },
 	};
 	static const char *const spare[] = { "ranks", "with", NULL };
-	struct frag_table t = { 0 };
-	size_t *order;
+	FRAG_AUTO(frag_table_release) struct frag_table t = { 0 };
+	FRAG_FREED size_t *order = NULL;
 	char a[32], b[32];
 
 	FRAG_NEW(order, f->jobs_count, "table", err);
@@ -116,8 +116,6 @@ static int jobs_table(const struct frag_fleet *f, size_t rows_max, struct frag_t
 	frag_table_print(&t, out);
 	if (f->jobs_count > rows_max)
 		frag_text_addf(out, "… and %zu more (--top, --csv)\n", f->jobs_count - rows_max);
-	frag_table_release(&t);
-	frag_host_free(order);
 	return 0;
 }
 
@@ -246,7 +244,7 @@ int frag_fleet_print(const struct frag_fleet *f, size_t rows_max, struct frag_er
 {
 	static const char *const spare[] = { "refused", "jobs swept", "card memory saved", NULL };
 	struct frag_table settings = { 0 };
-	struct frag_text out = { 0 };
+	FRAG_AUTO(frag_text_release) struct frag_text out = { 0 };
 	int rc;
 
 	frag_text_addf(&out,
@@ -282,7 +280,6 @@ int frag_fleet_print(const struct frag_fleet *f, size_t rows_max, struct frag_er
 		rc = frag_text_check(&out, err);
 	if (!rc)
 		fputs(out.s, stdout);
-	frag_text_release(&out);
 	return rc;
 }
 
@@ -292,14 +289,13 @@ int frag_fleet_print(const struct frag_fleet *f, size_t rows_max, struct frag_er
 static void add_fits(const struct frag_fleet *f, const struct frag_fleet_choice *c,
 		     struct frag_text *out)
 {
-	struct frag_text list = { 0 };
+	FRAG_AUTO(frag_text_release) struct frag_text list = { 0 };
 
 	for (size_t i = 0; i < f->catalog.count; i++)
 		if (frag_fleet_fits(f, c, f->catalog.cards[i]))
 			frag_text_addf(&list, "%s%s", list.len ? ";" : "",
 				       f->catalog.cards[i]->name);
 	frag_text_add_csv(out, frag_text_str(&list));
-	frag_text_release(&list);
 }
 
 int frag_fleet_csv(const struct frag_fleet *f, const char *path, struct frag_err *err)

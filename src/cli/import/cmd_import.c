@@ -40,7 +40,7 @@ static int read_parts(const struct frag_cli *cli, const struct options *o, struc
 		      struct frag_err *err)
 {
 	size_t count = cli->operands_count;
-	struct frag_trace **parts = frag_host_calloc(count, sizeof(*parts));
+	FRAG_FREED struct frag_trace **parts = frag_host_calloc(count, sizeof(*parts));
 	int rc = parts ? 0 : frag_fail_nomem(err, "traces");
 
 	for (size_t i = 0; !rc && i < count; i++)
@@ -53,7 +53,6 @@ static int read_parts(const struct frag_cli *cli, const struct options *o, struc
 	}
 	for (size_t i = 0; parts && i < count; i++)
 		frag_trace_destroy(parts[i]);
-	frag_host_free(parts);
 	return rc;
 }
 

@@ -523,9 +523,9 @@ static int settle(const struct frag_cli *cli, const char *path, const struct fra
 static int info_of(struct pass *p, const char *path, struct frag_err *err)
 {
 	const struct frag_trace *head;
-	struct frag_source *src;
-	struct frag_settled *settled;
-	struct frag_info *infos;
+	FRAG_AUTO(frag_source_close_at) struct frag_source *src = NULL;
+	FRAG_FREED struct frag_settled *settled = NULL;
+	FRAG_FREED struct frag_info *infos = NULL;
 	int rc = 0;
 
 	FRAG_TRY(frag_source_open(path, &src, err));
@@ -544,9 +544,6 @@ static int info_of(struct pass *p, const char *path, struct frag_err *err)
 		rc = show(p, src, infos, settled, err);
 	for (uint32_t d = 0; infos && d < head->devs_count; d++)
 		frag_info_release(&infos[d]);
-	frag_host_free(infos);
-	frag_host_free(settled);
-	frag_source_close(src);
 	return rc;
 }
 

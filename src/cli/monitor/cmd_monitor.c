@@ -159,7 +159,7 @@ static int open_all(struct frag_monitor *m, struct frag_err *err)
 
 static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 {
-	struct frag_monitor *m;
+	FRAG_FREED struct frag_monitor *m = NULL;
 	int rc;
 
 	FRAG_NEW(m, 1, "monitor", err);
@@ -176,7 +176,6 @@ static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 	frag_monitor_screen_close(m->screen);
 	frag_monitor_server_close(m->server);
 	frag_nvml_close(m->nvml);
-	frag_host_free(m);
 	return rc;
 }
 

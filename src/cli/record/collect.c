@@ -127,7 +127,7 @@ static void set_clock(struct frag_trace *trace, const struct tick *ticks, size_t
 static bool take_clock(const struct part *part)
 {
 	char path[4500];
-	struct tick *ticks = NULL;
+	FRAG_FREED struct tick *ticks = NULL;
 	size_t count = 0;
 	bool done = false;
 	long bytes;
@@ -145,7 +145,6 @@ static bool take_clock(const struct part *part)
 		fclose(f);
 	if (done)
 		set_clock(part->trace, ticks, count);
-	frag_host_free(ticks);
 	return done;
 }
 

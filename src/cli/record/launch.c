@@ -191,7 +191,7 @@ int frag_record_gather(const struct frag_cli *cli, const char *folder, bool pick
 {
 	struct dirent **names = NULL;
 	int count = scandir(folder, &names, pickles ? is_pickle : is_log, versionsort);
-	struct frag_trace **parts = NULL;
+	FRAG_FREED struct frag_trace **parts = NULL;
 	size_t parts_count = 0;
 	int rc = 0;
 
@@ -220,6 +220,5 @@ int frag_record_gather(const struct frag_cli *cli, const char *folder, bool pick
 	for (int i = 0; i < count; i++)
 		free(names[i]);
 	free(names);
-	frag_host_free(parts);
 	return rc;
 }

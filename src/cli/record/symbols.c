@@ -99,12 +99,11 @@ static int name_file(struct frag_trace *t, size_t i, bool *done, struct frag_err
 
 int frag_record_symbols(struct frag_trace *t, struct frag_err *err)
 {
-	bool *done = frag_host_calloc(t->stacks.frames_count + 1, sizeof(*done));
+	FRAG_FREED bool *done = frag_host_calloc(t->stacks.frames_count + 1, sizeof(*done));
 	int rc = done ? 0 : frag_fail_nomem(err, "frames");
 
 	for (size_t i = 0; !rc && i < t->stacks.frames_count; i++)
 		if (!done[i] && offset_of(t, &t->stacks.frames[i]))
 			rc = name_file(t, i, done, err);
-	frag_host_free(done);
 	return rc;
 }

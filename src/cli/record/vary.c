@@ -62,7 +62,7 @@ int frag_vary_record(const struct frag_cli *cli, const struct frag_record_option
 		     uint64_t *refused, struct frag_err *err)
 {
 	size_t count = 0;
-	char **words;
+	FRAG_FREED char **words = NULL;
 	int rc = 0;
 
 	*out = NULL;
@@ -92,6 +92,5 @@ int frag_vary_record(const struct frag_cli *cli, const struct frag_record_option
 	}
 	for (size_t i = 0; i < count; i++)
 		frag_host_free(words[i]);
-	frag_host_free(words);
 	return rc;
 }

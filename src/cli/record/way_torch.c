@@ -53,7 +53,7 @@ static int run(const struct frag_cli *cli, const struct frag_record_options *o, 
 	       struct frag_trace **out, int *status, struct frag_err *err)
 {
 	char folder[4096] = "", output[4128], entries[16], *script = NULL, **list = NULL;
-	struct frag_nogpu_home home;
+	FRAG_AUTO(frag_nogpu_home_release) struct frag_nogpu_home home = { 0 };
 	size_t len = strlen(program[0]);
 	int rc;
 
@@ -78,7 +78,6 @@ static int run(const struct frag_cli *cli, const struct frag_record_options *o, 
 	frag_record_folder_remove(folder);
 	frag_host_free(list);
 	frag_host_free(script);
-	frag_nogpu_home_release(&home);
 	return rc;
 }
 

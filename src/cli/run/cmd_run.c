@@ -115,11 +115,9 @@ static int record(struct job *j, char **program, int *status, struct frag_err *e
 
 static int check_policy(const char *text, struct frag_err *err)
 {
-	struct frag_policy_spec *spec = NULL;
+	FRAG_AUTO(frag_policy_spec_destroy_at) struct frag_policy_spec *spec = NULL;
 
-	FRAG_TRY(frag_policy_spec_parse(text, &spec, err));
-	frag_policy_spec_destroy(spec);
-	return 0;
+	return frag_policy_spec_parse(text, &spec, err);
 }
 
 static int run(struct frag_cli *cli, void *values, struct frag_err *err)

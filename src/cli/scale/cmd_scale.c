@@ -170,14 +170,13 @@ static void choose_values(struct frag_sheet *s, const struct list *to)
 static int probe(struct frag_sheet *s, const struct options *o, uint64_t n, bool *fits,
 		 struct frag_err *err)
 {
-	struct frag_trace *trace;
+	FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *trace = NULL;
 	uint64_t refused;
 	int status;
 
 	FRAG_TRY(frag_vary_record(s->cli, &o->record, s->name, n, &trace, &status, &refused, err));
 	*fits = !refused && !status;
 	s->confirm_runs++;
-	frag_trace_destroy(trace);
 	return 0;
 }
 

@@ -38,7 +38,7 @@ static void add_data(struct frag_sheet *s, struct frag_text *csv)
 
 int frag_sheet_page(struct frag_sheet *s, const char *text, struct frag_err *err)
 {
-	struct frag_text answer = { 0 }, x = { 0 };
+	FRAG_AUTO(frag_text_release) struct frag_text answer = { 0 }, x = { 0 };
 	struct frag_page page = { .dir = s->cli->out,
 				  .file = "scale.html",
 				  .title = "How memory grows",
@@ -73,7 +73,5 @@ int frag_sheet_page(struct frag_sheet *s, const char *text, struct frag_err *err
 		rc = frag_page_write(&page, err);
 	else
 		frag_text_release(&page.charts[0].csv);
-	frag_text_release(&answer);
-	frag_text_release(&x);
 	return rc;
 }

@@ -302,7 +302,7 @@ int frag_sheet_write(struct frag_sheet *s, uint64_t value, const char *path, str
 {
 	const struct frag_trace *from = s->parts[base_of(s, value)].trace;
 	struct frag_trace made = *from;
-	struct frag_text note = { 0 };
+	FRAG_AUTO(frag_text_release) struct frag_text note = { 0 };
 	uint32_t d = 0;
 	int rc = 0;
 
@@ -331,7 +331,6 @@ int frag_sheet_write(struct frag_sheet *s, uint64_t value, const char *path, str
 	while (made.devs && d > 0)
 		frag_scaling_dev_release(&made.devs[--d]);
 	frag_host_free(made.devs);
-	frag_text_release(&note);
 	return rc;
 }
 

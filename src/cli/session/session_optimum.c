@@ -110,18 +110,15 @@ static int place(const struct frag_session *s, struct frag_session_task *t,
 
 int frag_session_place(const struct frag_session *s, struct frag_session_task *t)
 {
-	uint64_t pairs = pairs_of(t->dev), *offsets;
-	struct frag_buffers b;
-	int rc;
+	FRAG_FREED uint64_t *offsets = NULL;
+	uint64_t pairs = pairs_of(t->dev);
+	FRAG_AUTO(frag_buffers_release) struct frag_buffers b = { 0 };
 
 	if (too_much(pairs, pairs_max(s), "it", t->optimum.note, sizeof(t->optimum.note)))
 		return 0;
 	FRAG_TRY(frag_buffers_init(&b, t->dev, UNIT, s->run.free_at_request, &t->err));
 	offsets = frag_host_calloc(b.count + 1, sizeof(*offsets));
-	rc = offsets ? place(s, t, &b, pairs, offsets) : frag_fail_nomem(&t->err, "placement");
-	frag_host_free(offsets);
-	frag_buffers_release(&b);
-	return rc;
+	return offsets ? place(s, t, &b, pairs, offsets) : frag_fail_nomem(&t->err, "placement");
 }
 
 /* ---- a plan for `planned` ------------------------------------------------------------ */
@@ -186,7 +183,7 @@ static int write_plan(const struct frag_session *s, struct frag_session_task *t,
 		      char **about)
 {
 	const struct frag_watch watch = { .stop = s->run.stop };
-	struct frag_step_plan plan;
+	FRAG_AUTO(frag_step_plan_release) struct frag_step_plan plan = { 0 };
 	int rc = frag_step_plan_make(t->dev, 0, -1, UINT64_MAX / 2, &watch, &plan, &t->err);
 
 	if (rc == FRAG_EINPUT || rc == FRAG_EUSAGE) {
@@ -198,7 +195,6 @@ static int write_plan(const struct frag_session *s, struct frag_session_task *t,
 	rc = *about ? temporary(path, &t->err) : frag_fail_nomem(&t->err, "plan");
 	if (!rc)
 		rc = frag_step_plan_write(&plan, "by compare", *path, &t->err);
-	frag_step_plan_release(&plan);
 	return rc;
 }
 

@@ -448,8 +448,7 @@ int frag_session_print(struct frag_session *s, bool detail, struct frag_err *err
 
 int frag_session_interrupted(const struct frag_session *s, struct frag_err *err)
 {
-	struct frag_text out = { 0 };
-	bool any;
+	FRAG_AUTO(frag_text_release) struct frag_text out = { 0 };
 
 	for (size_t i = 0; i < s->sections_count; i++) {
 		if (!s->sections[i].missing)
@@ -462,9 +461,7 @@ int frag_session_interrupted(const struct frag_session *s, struct frag_err *err)
 		frag_text_addf(&out, "%s%s", out.len ? "; " : "", s->missing.s);
 	if (out.len)
 		frag_fail(err, FRAG_EINTR, "interrupted; missing are %.300s", out.s);
-	any = out.len > 0;
-	frag_text_release(&out);
-	return any ? FRAG_EINTR : 0;
+	return out.len ? FRAG_EINTR : 0;
 }
 
 int frag_session_status(const struct frag_session *s)

@@ -47,7 +47,7 @@ void frag_session_gave_back(struct frag_session *s, const struct frag_device *de
 static int run_on_device(struct frag_session *s, struct frag_session_task *t,
 			 const struct frag_run_options *opt)
 {
-	struct frag_device *dev;
+	FRAG_AUTO(frag_dev_close_at) struct frag_device *dev = NULL;
 	struct frag_run *run;
 	int rc;
 
@@ -61,7 +61,6 @@ static int run_on_device(struct frag_session *s, struct frag_session_task *t,
 	}
 	t->result.device_ordinal = t->dev->ordinal;
 	frag_session_gave_back(s, dev);
-	frag_dev_close(dev);
 	return rc;
 }
 

@@ -105,8 +105,7 @@ static void set_metrics(struct answer *a, json_t *o, const struct frag_metrics *
 static json_t *curve_of(const struct frag_series *s)
 {
 	size_t step = (s->count + CURVE_POINTS - 1) / CURVE_POINTS;
-	struct frag_text t = { 0 };
-	json_t *text;
+	FRAG_AUTO(frag_text_release) struct frag_text t = { 0 };
 
 	frag_text_add(&t, "[");
 	for (size_t i = 0; i < s->count; i += step) {
@@ -119,9 +118,7 @@ static json_t *curve_of(const struct frag_series *s)
 			       (unsigned long long)most);
 	}
 	frag_text_add(&t, "]");
-	text = frag_text_check(&t, NULL) ? NULL : json_string(t.s);
-	frag_text_release(&t);
-	return text;
+	return frag_text_check(&t, NULL) ? NULL : json_string(t.s);
 }
 
 /* ---- one item --------------------------------------------------------------------- */
@@ -276,8 +273,8 @@ static void describe(struct answer *a, const struct frag_trace *t)
 
 static int run_trace(struct answer *a, const char *path, struct frag_err *err)
 {
-	struct frag_policy_spec **specs = NULL;
-	struct frag_trace *t = NULL;
+	FRAG_FREED struct frag_policy_spec **specs = NULL;
+	FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *t = NULL;
 	json_t *items = json_array();
 	size_t recorded;
 	int rc = frag_trace_read(path, NULL, &t, err);
@@ -297,8 +294,6 @@ static int run_trace(struct answer *a, const char *path, struct frag_err *err)
 	}
 	for (size_t i = 0; specs && specs[i]; i++)
 		frag_policy_spec_destroy(specs[i]);
-	frag_host_free(specs);
-	frag_trace_destroy(t);
 	return rc;
 }
 

@@ -291,8 +291,8 @@ static char *part_of(const struct frag_sweep *s)
 static int sweep(struct course *c, struct frag_err *err)
 {
 	struct frag_sweep *s = c->s;
-	struct frag_text question = { 0 };
-	char *part = part_of(s);
+	FRAG_AUTO(frag_text_release) struct frag_text question = { 0 };
+	FRAG_FREED char *part = part_of(s);
 	int rc;
 
 	c->tries = frag_host_calloc(s->files.count + 1, 1);
@@ -321,8 +321,6 @@ static int sweep(struct course *c, struct frag_err *err)
 	frag_store_close(c->store);
 	if (rc >= 0)
 		unlink(part);
-	frag_text_release(&question);
-	frag_host_free(part);
 	frag_host_free(c->again);
 	frag_host_free(c->tries);
 	return rc;
@@ -331,7 +329,7 @@ static int sweep(struct course *c, struct frag_err *err)
 static int merge(struct frag_sweep *s, struct frag_err *err)
 {
 	struct frag_store *store = NULL;
-	char *part = part_of(s);
+	FRAG_FREED char *part = part_of(s);
 	int rc = part ? frag_store_open(&store, part, true, err) : frag_fail_nomem(err, "results");
 
 	for (size_t i = 0; !rc && i < s->cli->operands_count; i++)
@@ -341,7 +339,6 @@ static int merge(struct frag_sweep *s, struct frag_err *err)
 	frag_store_close(store);
 	if (store)
 		unlink(part);
-	frag_host_free(part);
 	return rc;
 }
 

@@ -150,14 +150,13 @@ static int attach(struct frag_store *s, const char *path, struct frag_err *err)
 static void add_copy(struct frag_text *t, const char *verb, const char *table,
 		     struct frag_column (*column)(size_t), const char *order)
 {
-	struct frag_text names = { 0 };
+	FRAG_AUTO(frag_text_release) struct frag_text names = { 0 };
 	struct frag_column c;
 
 	for (size_t i = 0; (c = column(i)).name; i++)
 		frag_text_addf(&names, "%s\"%s\"", i ? "," : "", c.name);
 	frag_text_addf(t, "%s INTO main.%s(%s) SELECT %s FROM other.%s ORDER BY %s;", verb, table,
 		       frag_text_str(&names), frag_text_str(&names), table, order);
-	frag_text_release(&names);
 }
 
 static int copy_rows(struct frag_store *s, const char *verb, struct frag_err *err)

@@ -70,18 +70,15 @@ static int search(const struct frag_cli *cli, const struct options *o, const str
 		.seed = cli->seed,
 		.release = o->show.first_release,
 	};
-	const struct frag_trace_dev **devs = frag_host_calloc(u->count, sizeof(*devs));
-	uint64_t *limits = frag_host_calloc(u->count, sizeof(*limits));
+	FRAG_FREED const struct frag_trace_dev **devs = frag_host_calloc(u->count, sizeof(*devs));
+	FRAG_FREED uint64_t *limits = frag_host_calloc(u->count, sizeof(*limits));
 	struct frag_plan_env env;
 	struct frag_progress progress;
 	char label[128];
 	int rc;
 
-	if (!devs || !limits) {
-		frag_host_free(devs);
-		frag_host_free(limits);
+	if (!devs || !limits)
 		return frag_fail_nomem(err, "tune");
-	}
 	for (size_t i = 0; i < u->count; i++) {
 		devs[i] = u->list[i].dev;
 		limits[i] = frag_unit_limit(&u->list[i], cli);
@@ -97,17 +94,15 @@ static int search(const struct frag_cli *cli, const struct options *o, const str
 	env.watch = progress.watch;
 	rc = frag_tune_run(&env, devs, u->count, &opt, out, err);
 	frag_progress_end(&progress);
-	frag_host_free(devs);
-	frag_host_free(limits);
 	return rc;
 }
 
 static int tune(const struct frag_cli *cli, struct options *o, struct frag_tune *out,
 		struct frag_err *err)
 {
-	struct frag_units units;
+	FRAG_AUTO(frag_units_release) struct frag_units units = { 0 };
 	uint32_t flags;
-	char *baseline = NULL;
+	FRAG_FREED char *baseline = NULL;
 	int rc = 0;
 
 	if (!o->spaces.count)
@@ -128,8 +123,6 @@ static int tune(const struct frag_cli *cli, struct options *o, struct frag_tune 
 		rc = frag_tune_print(&o->show, out, err);
 		o->show.units = NULL;
 	}
-	frag_host_free(baseline);
-	frag_units_release(&units);
 	return rc;
 }
 
@@ -167,7 +160,7 @@ static void release(void *values)
 static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 {
 	struct options *o = values;
-	struct frag_tune found = { 0 };
+	FRAG_AUTO(frag_tune_release) struct frag_tune found = { 0 };
 	int status = tune(cli, o, &found, err);
 
 	if (!status && !found.complete) {
@@ -183,7 +176,6 @@ static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 				 ? FRAG_EXIT_DONE
 				 : FRAG_EXIT_CONDITION;
 	}
-	frag_tune_release(&found);
 	return status;
 }
 

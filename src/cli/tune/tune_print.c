@@ -37,7 +37,7 @@ static void add_row(struct frag_table *table, const struct frag_tune_show *show,
 		    const struct frag_tune *t, size_t i)
 {
 	const struct frag_tune_try *a = &t->tries[i], *base = &t->tries[t->baseline];
-	struct frag_text time = { 0 };
+	FRAG_AUTO(frag_text_release) struct frag_text time = { 0 };
 	char size[32];
 
 	frag_table_cell(table, "%s%s", a->params, i == t->baseline ? " (baseline)" : "");
@@ -66,7 +66,6 @@ static void add_row(struct frag_table *table, const struct frag_tune_show *show,
 	if (show->objective == FRAG_TUNE_CARD)
 		frag_table_cell(table, "%s",
 				frag_format_bytes(a->capacity_bytes, size, sizeof(size)));
-	frag_text_release(&time);
 }
 
 /* " for PyTorch 2.5 to 2.7": whose settings these are; nothing where it is not known. */

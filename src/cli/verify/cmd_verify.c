@@ -234,9 +234,9 @@ static int write_json(const struct frag_cli *cli, json_t *traces, enum verdict v
 static int verify_trace(const struct frag_cli *cli, const struct options *o, const char *path,
 			json_t *traces, enum verdict *out, struct frag_err *err)
 {
-	struct frag_trace *trace = NULL;
+	FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *trace = NULL;
 	bool text = !cli->json || strcmp(cli->json, "-") != 0;
-	json_t *devices;
+	json_auto_t *devices = NULL;
 	int rc;
 
 	FRAG_TRY(frag_cli_read_conf(path, o->conf, &trace, err));
@@ -253,8 +253,6 @@ static int verify_trace(const struct frag_cli *cli, const struct options *o, con
 		frag_err_prefix(err, "'%.150s'", path);
 	if (!rc)
 		json_array_append_new(traces, trace_json(cli, o, trace, devices, *out));
-	json_decref(devices);
-	frag_trace_destroy(trace);
 	return rc;
 }
 
@@ -262,7 +260,7 @@ static int verify_trace(const struct frag_cli *cli, const struct options *o, con
 static int verify(const struct frag_cli *cli, const struct options *o, enum verdict *out,
 		  struct frag_err *err)
 {
-	json_t *traces = json_array();
+	json_auto_t *traces = json_array();
 	int rc = 0;
 
 	*out = VERDICT_SAME;
@@ -276,7 +274,6 @@ static int verify(const struct frag_cli *cli, const struct options *o, enum verd
 		printf("verdict: %s\n", verdict_word(cli, *out));
 	if (!rc && cli->json)
 		rc = write_json(cli, traces, *out, err);
-	json_decref(traces);
 	return rc;
 }
 

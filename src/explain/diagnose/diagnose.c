@@ -141,7 +141,7 @@ int frag_diagnose(const struct frag_events *ev, const char *about,
 		  uint64_t limit_bytes, uint64_t seed, struct frag_findings *out,
 		  uint64_t *peak_active, struct frag_err *err)
 {
-	struct frag_case *c;
+	FRAG_FREED struct frag_case *c = NULL;
 	int rc;
 
 	FRAG_NEW(c, 1, "diagnosis", err);
@@ -172,7 +172,6 @@ int frag_diagnose(const struct frag_events *ev, const char *about,
 	frag_result_release(&c->result);
 	frag_host_free(c->reserved);
 	frag_host_free(c->held);
-	frag_host_free(c);
 	return rc;
 }
 

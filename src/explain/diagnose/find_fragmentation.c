@@ -22,7 +22,7 @@ static const char *const cures[] = {
 static int peak_under(const struct frag_case *c, const char *text, uint64_t *peak,
 		      struct frag_err *err)
 {
-	struct frag_policy_spec *spec;
+	FRAG_AUTO(frag_policy_spec_destroy_at) struct frag_policy_spec *spec = NULL;
 	struct frag_run_options opt;
 	struct frag_result r = { 0 };
 	struct frag_stage s;
@@ -42,7 +42,6 @@ static int peak_under(const struct frag_case *c, const char *text, uint64_t *pea
 		frag_result_release(&r);
 		frag_stage_close(&s);
 	}
-	frag_policy_spec_destroy(spec);
 	return rc;
 }
 
@@ -76,8 +75,8 @@ static int holders_at(struct frag_case *c, uint64_t event, double *strands, uint
 		      struct frag_err *err)
 {
 	struct frag_run_options opt;
-	struct frag_scene scene = { 0 };
-	struct frag_stage s;
+	FRAG_AUTO(frag_scene_release) struct frag_scene scene = { 0 };
+	FRAG_AUTO(frag_stage_close) struct frag_stage s = { 0 };
 	int rc;
 
 	frag_run_options_defaults(&opt);
@@ -92,8 +91,6 @@ static int holders_at(struct frag_case *c, uint64_t event, double *strands, uint
 		strands[frag_site_of(&c->sites, scene.list[i].stack)] +=
 			(double)scene.list[i].strands;
 	*all = scene.non_releasable;
-	frag_scene_release(&scene);
-	frag_stage_close(&s);
 	return rc;
 }
 
@@ -101,7 +98,7 @@ static int tell_holders(struct frag_case *c, struct frag_finding *f, struct frag
 {
 	const struct frag_history *h = &c->history;
 	size_t worst = worst_step(c), best = 0;
-	double *strands;
+	FRAG_FREED double *strands = NULL;
 	uint64_t all;
 	int rc;
 
@@ -122,7 +119,6 @@ static int tell_holders(struct frag_case *c, struct frag_finding *f, struct frag
 			       "held by %s",
 			       100 * strands[best] / (double)all, c->sites.names[best]);
 	}
-	frag_host_free(strands);
 	return rc;
 }
 

@@ -61,7 +61,7 @@ static void fill(const double *y, const double *x, size_t n, double *work, struc
 int frag_trend_of(const double *y, size_t n, struct frag_trend *out, struct frag_err *err)
 {
 	size_t m = FRAG_MIN(n, (size_t)FRAG_TREND_MAX);
-	double *space = frag_host_calloc(2 * m + m * m / 2 + 1, sizeof(*space));
+	FRAG_FREED double *space = frag_host_calloc(2 * m + m * m / 2 + 1, sizeof(*space));
 
 	*out = (struct frag_trend){ .n = n, .p = 1 };
 	if (!space)
@@ -74,6 +74,5 @@ int frag_trend_of(const double *y, size_t n, struct frag_trend *out, struct frag
 	}
 	if (m)
 		fill(space, space + m, m, space + 2 * m, out);
-	frag_host_free(space);
 	return 0;
 }

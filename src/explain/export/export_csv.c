@@ -27,7 +27,7 @@ struct rows {
 /* The line, or the name of a mark. */
 static int add_site(const struct rows *r, const struct frag_event *e, struct frag_err *err)
 {
-	struct frag_text name = { 0 };
+	FRAG_AUTO(frag_text_release) struct frag_text name = { 0 };
 	int rc;
 
 	if (e->kind == FRAG_EV_MARK)
@@ -36,7 +36,6 @@ static int add_site(const struct rows *r, const struct frag_event *e, struct fra
 		frag_text_add_csv(&name, r->sites->names[frag_site_of(r->sites, e->stack)]);
 	rc = frag_text_check(&name, err);
 	fputs(frag_text_str(&name), r->job->to);
-	frag_text_release(&name);
 	return rc;
 }
 

@@ -73,7 +73,7 @@ static void write_curve(const struct frag_export_job *job, unsigned c, const str
 
 int frag_export_openmetrics(const struct frag_export_job *job, struct frag_err *err)
 {
-	struct samples *all = frag_host_calloc(job->trace->devs_count, sizeof(*all));
+	FRAG_FREED struct samples *all = frag_host_calloc(job->trace->devs_count, sizeof(*all));
 	int rc = all ? 0 : frag_fail_nomem(err, "export");
 
 	for (uint32_t d = 0; !rc && d < job->trace->devs_count; d++)
@@ -84,6 +84,5 @@ int frag_export_openmetrics(const struct frag_export_job *job, struct frag_err *
 		fputs("# EOF\n", job->to);
 	for (uint32_t d = 0; all && d < job->trace->devs_count; d++)
 		frag_host_free(all[d].list);
-	frag_host_free(all);
 	return rc;
 }

@@ -65,7 +65,7 @@ static int each_stop(const struct frag_events *ev, const struct frag_explain_opt
 		     void *ctx, struct frag_err *err)
 {
 	struct frag_run_options run;
-	struct frag_stage s;
+	FRAG_AUTO(frag_stage_close) struct frag_stage s = { 0 };
 	uint64_t n = FRAG_MIN(x->history.events, (uint64_t)FRAG_CURVE_POINTS);
 	int rc = 0;
 
@@ -82,7 +82,6 @@ static int each_stop(const struct frag_events *ev, const struct frag_explain_opt
 		rc = fn(ctx, (uint32_t)i, &s, &scene, err);
 		frag_scene_release(&scene);
 	}
-	frag_stage_close(&s);
 	return rc;
 }
 

@@ -96,7 +96,7 @@ static int whole_replay(const struct frag_events *ev, const struct frag_explain_
 			struct frag_explained *x, uint64_t *oom, struct frag_err *err)
 {
 	struct frag_run_options run;
-	struct frag_stage s;
+	FRAG_AUTO(frag_stage_close) struct frag_stage s = { 0 };
 	int rc;
 
 	frag_explain_run_options(opt, x, &run);
@@ -105,7 +105,6 @@ static int whole_replay(const struct frag_events *ev, const struct frag_explain_
 	x->peak_reserved_bytes = s.run->peak_reserved;
 	x->peak_event = s.run->peak.event;
 	*oom = s.run->r.oom.happened ? s.run->r.oom.event : UINT64_MAX;
-	frag_stage_close(&s);
 	return rc;
 }
 

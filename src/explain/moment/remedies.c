@@ -160,7 +160,7 @@ static int setting(const struct trial *t, struct frag_oom_story *o, struct frag_
 
 static int empty_cache(const struct trial *t, struct frag_oom_story *o, struct frag_err *err)
 {
-	struct frag_stage s;
+	FRAG_AUTO(frag_stage_close) struct frag_stage s = { 0 };
 	bool served = false;
 	int rc;
 
@@ -172,7 +172,6 @@ static int empty_cache(const struct trial *t, struct frag_oom_story *o, struct f
 		rc = frag_stage_trim(&s, err);
 	if (!rc)
 		rc = ask(&s, t, t->request->bytes, &served, err);
-	frag_stage_close(&s);
 	return rc ? rc
 		  : add(o, served, served ? "torch.cuda.empty_cache()" : NULL, err,
 			"empty_cache before the request");

@@ -225,7 +225,7 @@ static int reserved_without(const struct frag_events *ev, const struct frag_expl
 {
 	struct whose whose = { .x = x };
 	struct frag_run_options run;
-	struct frag_stage s;
+	FRAG_AUTO(frag_stage_close) struct frag_stage s = { 0 };
 	int rc;
 
 	frag_explain_run_options(opt, x, &run);
@@ -238,7 +238,6 @@ static int reserved_without(const struct frag_events *ev, const struct frag_expl
 	if (!rc)
 		rc = frag_stage_trim(&s, err);
 	*reserved = frag_stage_reserved(&s);
-	frag_stage_close(&s);
 	return rc;
 }
 

@@ -86,7 +86,7 @@ void frag_edges_sort(const struct frag_buffers *b, struct frag_edge *edges)
 int frag_load_bound(const struct frag_buffers *b, uint64_t *bound, uint64_t *when,
 		    struct frag_err *err)
 {
-	struct frag_edge *edges;
+	FRAG_FREED struct frag_edge *edges = NULL;
 	uint64_t now = 0, at = 0;
 
 	FRAG_NEW(edges, FRAG_MAX(2 * b->count, (size_t)1), "load", err);
@@ -101,6 +101,5 @@ int frag_load_bound(const struct frag_buffers *b, uint64_t *bound, uint64_t *whe
 	}
 	if (when)
 		*when = at;
-	frag_host_free(edges);
 	return 0;
 }

@@ -99,7 +99,7 @@ int frag_place_check(const struct frag_buffers *b, const uint64_t *offsets, uint
 		     uint64_t height, struct frag_err *err)
 {
 	struct sweep s = { .b = b };
-	struct moment *moments;
+	FRAG_FREED struct moment *moments = NULL;
 	int rc;
 
 	FRAG_TRY(check_each(b, offsets, align, height, err));
@@ -119,6 +119,5 @@ int frag_place_check(const struct frag_buffers *b, const uint64_t *offsets, uint
 		rc = sweep(&s, moments, 2 * b->count, err);
 	}
 	frag_host_free(s.nodes);
-	frag_host_free(moments);
 	return rc;
 }

@@ -100,7 +100,7 @@ static int count_conflicts(const struct frag_buffers *b, struct key *keys, struc
 static int make_order(const struct frag_buffers *b, enum frag_order order, uint32_t *out,
 		      struct frag_err *err)
 {
-	struct key *keys;
+	FRAG_FREED struct key *keys = NULL;
 	int rc = 0;
 
 	FRAG_NEW(keys, b->count + 1, "placement order", err);
@@ -121,7 +121,6 @@ static int make_order(const struct frag_buffers *b, enum frag_order order, uint3
 	qsort(keys, b->count, sizeof(*keys), compare_keys);
 	for (size_t i = 0; i < b->count; i++)
 		out[i] = keys[i].index;
-	frag_host_free(keys);
 	return rc;
 }
 
@@ -248,7 +247,7 @@ int frag_place_greedy(const struct frag_buffers *b, enum frag_order order, enum 
 		      const struct frag_watch *watch, uint64_t *offsets, uint64_t *height,
 		      struct frag_err *err)
 {
-	uint32_t *list;
+	FRAG_FREED uint32_t *list = NULL;
 	struct frag_placer p = { 0 };
 	int rc;
 
@@ -264,7 +263,6 @@ int frag_place_greedy(const struct frag_buffers *b, enum frag_order order, enum 
 	}
 	if (!rc)
 		*height = height_of(b, offsets);
-	frag_host_free(list);
 	return rc;
 }
 

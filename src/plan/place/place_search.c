@@ -111,8 +111,8 @@ static void run_attempt(void *ctx, size_t i)
 {
 	struct search *s = ctx;
 	struct attempt *a = &s->list[i];
-	struct tree t = { 0 };
-	uint32_t *rank = frag_host_calloc(s->problem.count + 1, sizeof(*rank));
+	FRAG_AUTO(tree_release) struct tree t = { 0 };
+	FRAG_FREED uint32_t *rank = frag_host_calloc(s->problem.count + 1, sizeof(*rank));
 	size_t answered = atomic_load(&s->answered);
 
 	a->rc = rank ? tree_init(&t, &s->problem, &a->err)
@@ -122,8 +122,6 @@ static void run_attempt(void *ctx, size_t i)
 	while ((a->rc || is_answer(s, a)) && i < answered &&
 	       !atomic_compare_exchange_weak(&s->answered, &answered, i))
 		;
-	tree_release(&t);
-	frag_host_free(rank);
 }
 
 /* ---- a round ----------------------------------------------------------------------- */
@@ -218,7 +216,7 @@ int frag_place_search(const struct frag_buffers *b, const struct frag_search_opt
 		      uint64_t *offsets, uint64_t *height, enum frag_search_answer *answer,
 		      uint64_t *nodes, struct frag_err *err)
 {
-	struct search *s = frag_host_calloc(1, sizeof(*s));
+	FRAG_FREED struct search *s = frag_host_calloc(1, sizeof(*s));
 	bool fits = b->count <= BUFFERS_MAX;
 	int rc = 0;
 
@@ -237,6 +235,5 @@ int frag_place_search(const struct frag_buffers *b, const struct frag_search_opt
 	if (!rc && fits)
 		rc = run_rounds(s, offsets, height, answer, nodes, err);
 	tree_problem_release(&s->problem);
-	frag_host_free(s);
 	return rc;
 }

@@ -39,16 +39,13 @@ static uint32_t cut_of(const uint64_t *cuts, uint32_t count, uint64_t when)
 static int make_items(struct tree_problem *p, struct frag_err *err)
 {
 	size_t n = p->count;
-	struct frag_edge *edges = frag_host_calloc(2 * n + 1, sizeof(*edges));
-	uint64_t *cuts = frag_host_calloc(n + 1, sizeof(*cuts));
+	FRAG_FREED struct frag_edge *edges = frag_host_calloc(2 * n + 1, sizeof(*edges));
+	FRAG_FREED uint64_t *cuts = frag_host_calloc(n + 1, sizeof(*cuts));
 
 	p->items = frag_host_calloc(n + 1, sizeof(*p->items));
 	p->totals = frag_host_calloc(n + 1, sizeof(*p->totals));
-	if (!edges || !cuts || !p->items || !p->totals) {
-		frag_host_free(edges);
-		frag_host_free(cuts);
+	if (!edges || !cuts || !p->items || !p->totals)
 		return frag_fail_nomem(err, "placement search");
-	}
 	p->sections_count = find_cuts(p->b, edges, cuts);
 	for (size_t i = 0; i < n; i++) {
 		const struct frag_buffer *x = &p->b->list[i];
@@ -60,8 +57,6 @@ static int make_items(struct tree_problem *p, struct frag_err *err)
 		for (uint32_t c = it->from; c < it->to; c++)
 			p->totals[c] += it->bytes;
 	}
-	frag_host_free(edges);
-	frag_host_free(cuts);
 	return 0;
 }
 
@@ -173,7 +168,7 @@ int tree_rank(const struct tree_problem *p, uint64_t order, uint64_t seed, uint3
 	      struct frag_err *err)
 {
 	static const unsigned words[ORDERS][3] = { { 0, 1, 2 }, { 2, 1, 0 }, { 2, 0, 1 } };
-	struct key *keys = frag_host_calloc(p->count + 1, sizeof(*keys));
+	FRAG_FREED struct key *keys = frag_host_calloc(p->count + 1, sizeof(*keys));
 	uint64_t random = (seed + 1) * 0xd1342543de82ef95ull ^ order * 0x2545f4914f6cdd1dull;
 	uint64_t *state = order < ORDERS ? NULL : &random;
 
@@ -196,6 +191,5 @@ int tree_rank(const struct tree_problem *p, uint64_t order, uint64_t seed, uint3
 	qsort(keys, p->count, sizeof(*keys), compare_keys);
 	for (size_t i = 0; i < p->count; i++)
 		rank[keys[i].index] = (uint32_t)i;
-	frag_host_free(keys);
 	return 0;
 }

@@ -32,7 +32,7 @@ static int check_part(const struct frag_scaling_part *p, struct frag_err *err)
 /* For each request, how many came before its end; SIZE_MAX: it has none. */
 static size_t *list_ends(const struct frag_trace_dev *dev, size_t requests)
 {
-	size_t *owner = frag_host_calloc(dev->slots_count + 1, sizeof(*owner));
+	FRAG_FREED size_t *owner = frag_host_calloc(dev->slots_count + 1, sizeof(*owner));
 	size_t *ends = owner ? frag_host_alloc((requests + 1) * sizeof(*ends)) : NULL, request = 0;
 
 	for (size_t i = 0; ends && i < requests; i++)
@@ -45,7 +45,6 @@ static size_t *list_ends(const struct frag_trace_dev *dev, size_t requests)
 		else if (e->kind == FRAG_EV_FREE || e->kind == FRAG_EV_FREE_REQUESTED)
 			ends[owner[e->slot]] = request;
 	}
-	frag_host_free(owner);
 	return ends;
 }
 
@@ -66,8 +65,9 @@ static int count_moved(struct frag_scaling *s, size_t k, const struct frag_trace
 static int match_part(struct frag_scaling *s, const struct frag_scaling_part *part, size_t k,
 		      const struct frag_scale_list *base, struct frag_err *err)
 {
-	struct frag_scale_list list;
-	size_t *match = frag_host_calloc(base->count + 1, sizeof(*match)), matched = 0;
+	FRAG_AUTO(frag_scale_list_release) struct frag_scale_list list = { 0 };
+	FRAG_FREED size_t *match = frag_host_calloc(base->count + 1, sizeof(*match));
+	size_t matched = 0;
 	int rc = frag_scale_list_make(part->dev, &list, err);
 
 	if (!rc && !match)
@@ -84,8 +84,6 @@ static int match_part(struct frag_scaling *s, const struct frag_scaling_part *pa
 	s->unmatched[k] = list.count + base->count - 2 * matched;
 	if (!rc && !s->unmatched[k])
 		rc = count_moved(s, k, part->dev, err);
-	frag_scale_list_release(&list);
-	frag_host_free(match);
 	return rc;
 }
 
@@ -105,7 +103,7 @@ static void count_laws(struct frag_scaling *s)
 int frag_scaling_make(const struct frag_scaling_part *parts, size_t count, size_t base,
 		      struct frag_scaling *out, struct frag_err *err)
 {
-	struct frag_scale_list list = { 0 };
+	FRAG_AUTO(frag_scale_list_release) struct frag_scale_list list = { 0 };
 	int rc = 0;
 
 	*out = (struct frag_scaling){ .base = parts[base].dev, .count = count, .base_part = base };
@@ -129,7 +127,6 @@ int frag_scaling_make(const struct frag_scaling_part *parts, size_t count, size_
 		count_laws(out);
 	else
 		frag_scaling_release(out);
-	frag_scale_list_release(&list);
 	return rc;
 }
 
@@ -156,7 +153,8 @@ int frag_scaling_dev(const struct frag_scaling *s, uint64_t value, enum frag_sca
 		     struct frag_trace_dev *out, struct frag_err *err)
 {
 	const struct frag_trace_dev *base = s->base;
-	uint64_t *bytes = frag_host_calloc(base->slots_count + 1, sizeof(*bytes)), request = 0;
+	FRAG_FREED uint64_t *bytes = frag_host_calloc(base->slots_count + 1, sizeof(*bytes));
+	uint64_t request = 0;
 	enum frag_scaling_law law;
 
 	*out = *base;
@@ -170,7 +168,6 @@ int frag_scaling_dev(const struct frag_scaling *s, uint64_t value, enum frag_sca
 	out->final_segments_count = out->final_blocks_count = 0;
 	out->settled = (struct frag_settled){ 0 };
 	if (!out->events || !bytes) {
-		frag_host_free(bytes);
 		frag_scaling_dev_release(out);
 		return frag_fail_nomem(err, "scaled trace");
 	}
@@ -183,7 +180,6 @@ int frag_scaling_dev(const struct frag_scaling *s, uint64_t value, enum frag_sca
 						  s->count, s->base_part, value, bound, &law);
 		if (e.kind <= FRAG_EV_FREE_COMPLETED) {
 			if (bytes[e.slot] > FRAG_MAX_REQUEST) {
-				frag_host_free(bytes);
 				frag_scaling_dev_release(out);
 				return frag_fail(err, FRAG_EINPUT,
 						 "at %llu request %llu would be larger than any "
@@ -195,7 +191,6 @@ int frag_scaling_dev(const struct frag_scaling *s, uint64_t value, enum frag_sca
 		}
 		out->events[i] = e;
 	}
-	frag_host_free(bytes);
 	return 0;
 }
 

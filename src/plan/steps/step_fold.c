@@ -101,15 +101,14 @@ static void add_twin(struct frag_buffers *b, const struct step_window *w, uint32
 static int fold(const struct step_maker *m, const struct step_window *w, struct frag_buffers *b,
 		struct frag_step_plan *out, struct frag_err *err)
 {
-	struct entrant *entrants = frag_host_calloc((size_t)w->first + 1, sizeof(*entrants));
+	FRAG_FREED struct entrant *entrants =
+		frag_host_calloc((size_t)w->first + 1, sizeof(*entrants));
 	size_t n;
 
 	b->list = frag_host_calloc(2 * (size_t)w->end + 1, sizeof(*b->list));
 	b->twins = frag_host_calloc(2 * (size_t)w->end + 1, sizeof(*b->twins));
-	if (!entrants || !b->list || !b->twins) {
-		frag_host_free(entrants);
+	if (!entrants || !b->list || !b->twins)
 		return frag_fail_nomem(err, "plan");
-	}
 	n = list_entrants(m, w, entrants);
 	b->count = w->end;
 	for (uint32_t i = 0; i < w->end; i++)
@@ -127,7 +126,6 @@ static int fold(const struct step_maker *m, const struct step_window *w, struct 
 		x.upper = FRAG_MIN(x.upper, w->ends);
 		b->list[i] = x;
 	}
-	frag_host_free(entrants);
 	return 0;
 }
 

@@ -197,7 +197,7 @@ static int replay(struct grid *g, const struct frag_policy_spec *spec,
 					    opt->restore && frag_policy_spec_ops(spec)->restore };
 	struct frag_run_options plain = *opt;
 	struct frag_sim_config cfg = *card;
-	struct frag_device *dev;
+	FRAG_AUTO(frag_dev_close_at) struct frag_device *dev = NULL;
 	struct frag_run *run;
 	int rc;
 
@@ -216,7 +216,6 @@ static int replay(struct grid *g, const struct frag_policy_spec *spec,
 		rc = feed(g, run, opt, err);
 		frag_run_destroy(run);
 	}
-	frag_dev_close(dev);
 	return rc;
 }
 

@@ -24,11 +24,9 @@
 
 static bool holds_scripts(const char *dir)
 {
-	char *style = frag_path_join(dir, "style.gp");
-	bool found = style && !access(style, R_OK);
+	FRAG_FREED char *style = frag_path_join(dir, "style.gp");
 
-	frag_host_free(style);
-	return found;
+	return style && !access(style, R_OK);
 }
 
 /* *out = base/tail if the scripts are there. 1 = found, 0 = not, negative = error. */
@@ -241,7 +239,7 @@ int frag_plot_run(const struct frag_plot *plots, size_t count, unsigned threads,
 {
 	struct child children[CHILDREN_MAX] = { 0 };
 	size_t slots = FRAG_MIN(FRAG_MAX(threads, 1u), CHILDREN_MAX);
-	char *dir;
+	FRAG_FREED char *dir = NULL;
 	int ret;
 
 	FRAG_TRY(frag_plot_scripts(&dir, err));
@@ -265,6 +263,5 @@ int frag_plot_run(const struct frag_plot *plots, size_t count, unsigned threads,
 		}
 	}
 	frag_interrupt_hold(false);
-	frag_host_free(dir);
 	return ret;
 }

@@ -55,11 +55,10 @@ static void add_tile(const char *value, const char *label, struct frag_text *out
 
 static void add_bytes_tile(uint64_t bytes, const char *label, struct frag_text *out)
 {
-	struct frag_text t = { 0 };
+	FRAG_AUTO(frag_text_release) struct frag_text t = { 0 };
 
 	frag_text_add_bytes(&t, bytes);
 	add_tile(frag_text_str(&t), label, out);
-	frag_text_release(&t);
 }
 
 static void add_tiles(const struct frag_section *s, struct frag_text *out)
@@ -96,14 +95,13 @@ static void add_tiles(const struct frag_section *s, struct frag_text *out)
 
 static void add_answer(const struct frag_section *s, struct frag_text *out)
 {
-	struct frag_text t = { 0 };
+	FRAG_AUTO(frag_text_release) struct frag_text t = { 0 };
 
 	if (s->devs_count > 1)
 		frag_text_addf(&t, "Device %" PRIu32 ": ", s->ordinal);
 	frag_section_answer(s, &t);
 	frag_text_add(&t, ".");
 	frag_html_answer(&t, out);
-	frag_text_release(&t);
 }
 
 void frag_html_answer(struct frag_text *t, struct frag_text *out)
@@ -161,7 +159,7 @@ static void add_least_card(const struct frag_section *s, struct frag_text *out)
 {
 	uint64_t bound = frag_section_bound(s);
 	const struct frag_gpu *card = frag_section_card(s, bound, true);
-	struct frag_text t = { 0 };
+	FRAG_AUTO(frag_text_release) struct frag_text t = { 0 };
 
 	if (!bound)
 		return;
@@ -174,13 +172,12 @@ static void add_least_card(const struct frag_section *s, struct frag_text *out)
 	frag_text_add(out, "<dl class=\"todo\">\n<dt>Which card</dt><dd>");
 	frag_text_add_html(out, frag_text_str(&t));
 	frag_text_add(out, " <code>cufrag fit</code>.</dd>\n</dl>\n");
-	frag_text_release(&t);
 }
 
 /* What to do, for those who read nothing else. */
 static void add_actions(const struct frag_section *s, struct frag_text *out)
 {
-	struct frag_text line = { 0 }, run = { 0 }, cards = { 0 };
+	FRAG_AUTO(frag_text_release) struct frag_text line = { 0 }, run = { 0 }, cards = { 0 };
 	struct frag_advice a;
 
 	frag_section_advice(s, &a);
@@ -212,9 +209,6 @@ static void add_actions(const struct frag_section *s, struct frag_text *out)
 	frag_text_add(out, "<dt>Which card</dt><dd>");
 	frag_text_add_html(out, frag_text_str(&cards));
 	frag_text_add(out, "</dd>\n</dl>\n");
-	frag_text_release(&run);
-	frag_text_release(&line);
-	frag_text_release(&cards);
 }
 
 static void add_notes(const struct frag_section *s, struct frag_text *out)
@@ -243,7 +237,7 @@ static void add_notes(const struct frag_section *s, struct frag_text *out)
 static void add_meta(const struct frag_report *r, const struct frag_section *s,
 		     struct frag_text *out)
 {
-	struct frag_text t = { 0 };
+	FRAG_AUTO(frag_text_release) struct frag_text t = { 0 };
 
 	frag_text_add_grouped(&t, s->events_count);
 	frag_text_add(&t, " events");
@@ -261,7 +255,6 @@ static void add_meta(const struct frag_report *r, const struct frag_section *s,
 	frag_text_add(out, "<p class=\"meta\">");
 	frag_text_add_html(out, frag_text_str(&t));
 	frag_text_add(out, "</p>\n");
-	frag_text_release(&t);
 }
 
 static void add_link(const char *base, const char *ending, struct frag_text *out)
@@ -277,7 +270,7 @@ static void add_figure(const struct frag_report *r, const struct frag_figure *f,
 		       const size_t *order, struct frag_text *out)
 {
 	struct frag_chart_job job = { r, &r->sections[f->section], order };
-	struct frag_text alt = { 0 }, caption = { 0 }, prefix = { 0 };
+	FRAG_AUTO(frag_text_release) struct frag_text alt = { 0 }, caption = { 0 }, prefix = { 0 };
 
 	f->ops->alt(&job, &alt);
 	f->ops->caption(&job, &caption);
@@ -295,9 +288,6 @@ static void add_figure(const struct frag_report *r, const struct frag_figure *f,
 	if (formats & FRAG_FORMAT_PDF)
 		add_link(f->base, ".pdf", out);
 	frag_text_add(out, "</p>\n</figure>\n");
-	frag_text_release(&alt);
-	frag_text_release(&caption);
-	frag_text_release(&prefix);
 }
 
 /* Of the table, which has the results in this order. */
@@ -317,7 +307,7 @@ static int add_section(const struct frag_report *r, size_t n, const struct frag_
 		       size_t count, unsigned formats, struct frag_text *out, struct frag_err *err)
 {
 	const struct frag_section *s = &r->sections[n];
-	size_t *order;
+	FRAG_FREED size_t *order = NULL;
 	struct frag_table table;
 
 	FRAG_NEW(order, s->count, "report", err);
@@ -331,18 +321,14 @@ static int add_section(const struct frag_report *r, size_t n, const struct frag_
 		frag_text_add(out, "</h2>\n");
 		frag_text_release(&t);
 	}
-	if (frag_html_refusals(s, out, err)) {
-		frag_host_free(order);
+	if (frag_html_refusals(s, out, err))
 		return FRAG_ENOMEM;
-	}
 	add_answer(s, out);
 	add_actions(s, out);
 	add_tiles(s, out);
 	add_meta(r, s, out);
-	if (frag_summary_table(s, true, 0, &table, err)) {
-		frag_host_free(order);
+	if (frag_summary_table(s, true, 0, &table, err))
 		return FRAG_ENOMEM;
-	}
 	frag_table_html(&table, advised_row(s, order), out);
 	frag_table_release(&table);
 	add_notes(s, out);
@@ -357,7 +343,6 @@ static int add_section(const struct frag_report *r, size_t n, const struct frag_
 			add_figure(r, &figures[i], formats, order, out);
 	}
 	frag_text_add(out, "</div>\n");
-	frag_host_free(order);
 	return 0;
 }
 
@@ -376,7 +361,7 @@ static void add_words(struct frag_text *out)
 
 static void add_method(const struct frag_report *r, struct frag_text *out)
 {
-	struct frag_text t = { 0 };
+	FRAG_AUTO(frag_text_release) struct frag_text t = { 0 };
 
 	frag_text_add(&t,
 		      "Every allocation and free of the recording was replayed, in order, through "
@@ -418,7 +403,6 @@ static void add_method(const struct frag_report *r, struct frag_text *out)
 		      "data, in the folder of this page.</p>\n");
 	frag_html_again(r, out);
 	frag_text_add(out, "</section>\n");
-	frag_text_release(&t);
 }
 
 void frag_html_again(const struct frag_report *r, struct frag_text *out)
@@ -433,8 +417,8 @@ void frag_html_again(const struct frag_report *r, struct frag_text *out)
 int frag_html_spread(const struct frag_report *r, const char *figure, struct frag_text *out,
 		     struct frag_err *err)
 {
-	struct frag_text answer = { 0 };
-	struct frag_spreads s;
+	FRAG_AUTO(frag_text_release) struct frag_text answer = { 0 };
+	FRAG_AUTO(frag_spreads_release) struct frag_spreads s = { 0 };
 	struct frag_table table;
 
 	FRAG_TRY(frag_spreads_init(&s, r, err));
@@ -451,8 +435,6 @@ int frag_html_spread(const struct frag_report *r, const char *figure, struct fra
 		frag_text_add(out, "<p class=\"files\">Data: <a href=\"spread.csv\">spread.csv"
 				   "</a>.</p>\n");
 	}
-	frag_text_release(&answer);
-	frag_spreads_release(&s);
 	return 0;
 }
 

@@ -19,7 +19,7 @@ static void add_fact(const char *name, const char *text, bool code, struct frag_
 static void add_verdicts(const struct frag_report *r, struct frag_text *out)
 {
 	size_t same = 0, known = 0, first = SIZE_MAX;
-	struct frag_text t = { 0 };
+	FRAG_AUTO(frag_text_release) struct frag_text t = { 0 };
 
 	for (size_t i = 0; i < r->count; i++) {
 		const struct frag_section *s = &r->sections[i];
@@ -41,13 +41,12 @@ static void add_verdicts(const struct frag_report *r, struct frag_text *out)
 		frag_text_addf(&t, ": %s", r->sections[first].verdict);
 	}
 	add_fact("Checked", frag_text_str(&t), false, out);
-	frag_text_release(&t);
 }
 
 /* A limit that held when the recording was made, and how it is known. */
 static void add_limits(const struct frag_report *r, struct frag_text *out)
 {
-	struct frag_text t = { 0 };
+	FRAG_AUTO(frag_text_release) struct frag_text t = { 0 };
 	char text[600];
 
 	for (size_t i = 0; i < r->count; i++) {
@@ -63,7 +62,6 @@ static void add_limits(const struct frag_report *r, struct frag_text *out)
 		frag_text_add(&t, frag_settled_text(&s->settled, text, sizeof(text)));
 	}
 	add_fact("Recorded under", frag_text_str(&t), false, out);
-	frag_text_release(&t);
 }
 
 void frag_html_head(const struct frag_report *r, const char *subject, const char *question,

@@ -90,10 +90,10 @@ static void add_figure(const char *svg, const char *title, unsigned formats, str
 int frag_ranks_draw(const struct frag_report *r, const char *dir, unsigned formats,
 		    unsigned threads, struct frag_text *out, struct frag_err *err)
 {
-	struct frag_text csv = { 0 }, title = { 0 }, subtitle = { 0 };
+	FRAG_AUTO(frag_text_release) struct frag_text csv = { 0 }, title = { 0 }, subtitle = { 0 };
 	struct frag_chart_file chart = { .script = "ranks", .dir = dir, .base = "ranks" };
-	struct frag_spreads s;
-	char *svg = NULL;
+	FRAG_AUTO(frag_spreads_release) struct frag_spreads s = { 0 };
+	FRAG_FREED char *svg = NULL;
 	int rc = 0;
 
 	FRAG_TRY(frag_spreads_init(&s, r, err));
@@ -115,10 +115,5 @@ int frag_ranks_draw(const struct frag_report *r, const char *dir, unsigned forma
 		if (!rc)
 			add_figure(svg, chart.title, formats, out);
 	}
-	frag_host_free(svg);
-	frag_text_release(&csv);
-	frag_text_release(&title);
-	frag_text_release(&subtitle);
-	frag_spreads_release(&s);
 	return rc;
 }

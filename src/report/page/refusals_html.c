@@ -6,7 +6,7 @@
 
 int frag_html_refusals(const struct frag_section *s, struct frag_text *out, struct frag_err *err)
 {
-	struct frag_table moments, outcomes;
+	FRAG_AUTO(frag_table_release) struct frag_table moments = { 0 }, outcomes = { 0 };
 	struct frag_text t = { 0 };
 
 	if (!frag_refusals_count(s))
@@ -27,7 +27,5 @@ int frag_html_refusals(const struct frag_section *s, struct frag_text *out, stru
 	}
 	frag_text_add(out, "</section>\n");
 	frag_text_release(&t);
-	frag_table_release(&moments);
-	frag_table_release(&outcomes);
 	return 0;
 }

@@ -10,13 +10,12 @@
 
 static int put(const char *dir, const char *name, const struct frag_text *t, struct frag_err *err)
 {
-	char *path = frag_path_join(dir, name);
+	FRAG_FREED char *path = frag_path_join(dir, name);
 	int ret = frag_text_check(t, err);
 
 	if (!ret)
 		ret = path ? frag_outfile_put(path, frag_text_str(t), t->len, err)
 			   : frag_fail_nomem(err, name);
-	frag_host_free(path);
 	return ret;
 }
 
@@ -115,7 +114,8 @@ static int add_page(const struct frag_report *r, const char *ranks, struct frag_
 int frag_report_write_index(const struct frag_report *r, const char *dir, unsigned formats,
 			    unsigned threads, struct frag_err *err)
 {
-	struct frag_text ranks = { 0 }, page = { 0 }, csv = { 0 }, json = { 0 }, spread = { 0 };
+	FRAG_AUTO(frag_text_release) struct frag_text ranks = { 0 }, page = { 0 }, csv = { 0 };
+	FRAG_AUTO(frag_text_release) struct frag_text json = { 0 }, spread = { 0 };
 	int ret;
 
 	ret = frag_report_json_text(r, &json, err);
@@ -134,10 +134,5 @@ int frag_report_write_index(const struct frag_report *r, const char *dir, unsign
 		ret = put(dir, "spread.csv", &spread, err);
 	if (!ret)
 		ret = put(dir, "report.html", &page, err);
-	frag_text_release(&spread);
-	frag_text_release(&ranks);
-	frag_text_release(&page);
-	frag_text_release(&csv);
-	frag_text_release(&json);
 	return ret;
 }

@@ -194,7 +194,7 @@ static void fill_outcomes(const struct frag_section *s, const size_t *order, siz
 int frag_refusals_tables(const struct frag_section *s, size_t columns, struct frag_table *moments,
 			 struct frag_table *outcomes, struct frag_err *err)
 {
-	size_t *order = frag_host_calloc(s->count, sizeof(*order));
+	FRAG_FREED size_t *order = frag_host_calloc(s->count, sizeof(*order));
 	size_t count = FRAG_MIN(recorded(s)->refused_count, (size_t)SHOWN);
 
 	*moments = *outcomes = (struct frag_table){ .room = columns };
@@ -203,7 +203,6 @@ int frag_refusals_tables(const struct frag_section *s, size_t columns, struct fr
 	frag_section_order(s, order);
 	fill_moments(s, count, moments);
 	fill_outcomes(s, order, count, outcomes);
-	frag_host_free(order);
 	return 0;
 }
 
@@ -219,7 +218,7 @@ void frag_refusals_rest(const struct frag_section *s, struct frag_text *out)
 int frag_refusals_text(const struct frag_report *r, const struct frag_section *s, bool tables,
 		       struct frag_text *out, struct frag_err *err)
 {
-	struct frag_table moments, outcomes;
+	FRAG_AUTO(frag_table_release) struct frag_table moments = { 0 }, outcomes = { 0 };
 
 	if (!frag_refusals_count(s))
 		return 0;
@@ -236,7 +235,5 @@ int frag_refusals_text(const struct frag_report *r, const struct frag_section *s
 		frag_table_print(&outcomes, out);
 		frag_text_add(out, "\n");
 	}
-	frag_table_release(&moments);
-	frag_table_release(&outcomes);
 	return 0;
 }

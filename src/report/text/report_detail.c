@@ -62,7 +62,7 @@ static bool matters(const struct frag_metric_info *info, const struct frag_metri
 static void add_metrics(const struct frag_report *r, const struct frag_result *res,
 			struct frag_text *out)
 {
-	struct frag_table t = { 0 };
+	FRAG_AUTO(frag_table_release) struct frag_table t = { 0 };
 	size_t count;
 	const struct frag_metric_info *list = frag_metric_list(&count);
 
@@ -76,7 +76,6 @@ static void add_metrics(const struct frag_report *r, const struct frag_result *r
 			add_metric(&t, &list[i], &res->m);
 	}
 	frag_table_print(&t, out);
-	frag_table_release(&t);
 }
 
 static void add_share(struct frag_table *t, const char *name, uint64_t bytes, uint64_t all)
@@ -156,7 +155,7 @@ static void add_latency(const char *title, const struct frag_hist *alloc,
 {
 	static const char *const heads[] = { "count", "min",   "p50", "p90",
 					     "p99",   "p99.9", "max", "total" };
-	struct frag_table t = { 0 };
+	FRAG_AUTO(frag_table_release) struct frag_table t = { 0 };
 
 	frag_table_column(&t, &(struct frag_table_column){ "call", "", true, NULL });
 	frag_table_column(&t, &(struct frag_table_column){ "class", "", true, NULL });
@@ -170,12 +169,11 @@ static void add_latency(const char *title, const struct frag_hist *alloc,
 		frag_text_addf(out, "\n%s\n", title);
 		frag_table_print(&t, out);
 	}
-	frag_table_release(&t);
 }
 
 static void add_calls(const struct frag_result *res, struct frag_text *out)
 {
-	struct frag_table t = { 0 };
+	FRAG_AUTO(frag_table_release) struct frag_table t = { 0 };
 
 	frag_table_column(&t, &(struct frag_table_column){ "driver call", "", true, NULL });
 	frag_table_column(&t, &(struct frag_table_column){ "done", "", false, NULL });
@@ -197,12 +195,11 @@ static void add_calls(const struct frag_result *res, struct frag_text *out)
 		frag_text_add(out, "\n");
 		frag_table_print(&t, out);
 	}
-	frag_table_release(&t);
 }
 
 static void add_counters(const struct frag_result *res, struct frag_text *out)
 {
-	struct frag_table t = { 0 };
+	FRAG_AUTO(frag_table_release) struct frag_table t = { 0 };
 
 	frag_table_column(&t,
 			  &(struct frag_table_column){ "counter of the policy", "", true, NULL });
@@ -215,7 +212,6 @@ static void add_counters(const struct frag_result *res, struct frag_text *out)
 		frag_text_add(out, "\n");
 		frag_table_print(&t, out);
 	}
-	frag_table_release(&t);
 }
 
 static int add_result(const struct frag_report *r, const struct frag_section *s,

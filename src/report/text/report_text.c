@@ -73,7 +73,7 @@ static int add_section(const struct frag_report *r, const struct frag_section *s
 /* What all of them need together: one card for each. */
 static int add_spread(const struct frag_report *r, struct frag_text *out, struct frag_err *err)
 {
-	struct frag_spreads s;
+	FRAG_AUTO(frag_spreads_release) struct frag_spreads s = { 0 };
 	struct frag_table table;
 
 	FRAG_TRY(frag_spreads_init(&s, r, err));
@@ -87,7 +87,6 @@ static int add_spread(const struct frag_report *r, struct frag_text *out, struct
 		frag_spreads_answer(&s, r, out);
 		frag_text_add(out, "\n");
 	}
-	frag_spreads_release(&s);
 	return 0;
 }
 

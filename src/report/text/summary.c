@@ -194,7 +194,7 @@ int frag_summary_table(const struct frag_section *s, bool wide, size_t columns,
 		       struct frag_table *out, struct frag_err *err)
 {
 	struct layout l = { .s = s, .wide = wide };
-	size_t *order = frag_host_calloc(s->count, sizeof(*order));
+	FRAG_FREED size_t *order = frag_host_calloc(s->count, sizeof(*order));
 	uint64_t largest = 0;
 
 	*out = (struct frag_table){ 0 };
@@ -212,6 +212,5 @@ int frag_summary_table(const struct frag_section *s, bool wide, size_t columns,
 	}
 	out->room = columns;
 	out->spare = spare;
-	frag_host_free(order);
 	return 0;
 }

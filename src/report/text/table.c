@@ -166,7 +166,7 @@ static void put_cell(const struct frag_table *t, struct fit *f, size_t c, const 
 void frag_table_print(const struct frag_table *t, struct frag_text *out)
 {
 	const char *cell = frag_text_str(&t->cells);
-	struct frag_text key = { 0 };
+	FRAG_AUTO(frag_text_release) struct frag_text key = { 0 };
 	struct fit f = { .key = &key };
 	bool units = false;
 
@@ -186,7 +186,6 @@ void frag_table_print(const struct frag_table *t, struct frag_text *out)
 	for (size_t i = 0; i < t->cells_count; i++, cell += strlen(cell) + 1)
 		put_cell(t, &f, i % t->columns_count, cell, out);
 	frag_text_add(out, frag_text_str(&key));
-	frag_text_release(&key);
 }
 
 static void html_head(const struct frag_table *t, struct frag_text *out)

@@ -141,13 +141,12 @@ void frag_text_add_html(struct frag_text *t, const char *s)
 
 void frag_text_add_shell(struct frag_text *t, const char *word)
 {
-	char *quoted = frag_shell_word(word);
+	FRAG_FREED char *quoted = frag_shell_word(word);
 
 	if (quoted)
 		frag_text_add(t, quoted);
 	else
 		t->failed = true;
-	frag_host_free(quoted);
 }
 
 void frag_text_add_csv(struct frag_text *t, const char *s)

@@ -163,16 +163,14 @@ static int copy_finals(struct frag_builder *b)
 {
 	struct frag_trace_dev *out = b->out;
 	size_t n = b->raw->segments_count, blocks = 0;
-	struct frag_raw_segment *sorted = frag_host_realloc(NULL, n, sizeof(*sorted));
+	FRAG_FREED struct frag_raw_segment *sorted = frag_host_realloc(NULL, n, sizeof(*sorted));
 
 	for (size_t i = 0; i < n; i++)
 		blocks += b->raw->segments[i].blocks_count;
 	out->final_segments = frag_host_calloc(n, sizeof(*out->final_segments));
 	out->final_blocks = frag_host_calloc(blocks, sizeof(*out->final_blocks));
-	if (!sorted || !out->final_segments || !out->final_blocks) {
-		frag_host_free(sorted);
+	if (!sorted || !out->final_segments || !out->final_blocks)
 		return frag_fail_nomem(b->err, "final segments");
-	}
 	for (size_t i = 0; i < n; i++)
 		sorted[i] = b->raw->segments[i];
 	if (n)
@@ -195,7 +193,6 @@ static int copy_finals(struct frag_builder *b)
 				b->raw->blocks[s->first_block + k];
 	}
 	out->final_segments_count = n;
-	frag_host_free(sorted);
 	return 0;
 }
 

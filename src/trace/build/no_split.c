@@ -29,7 +29,7 @@ static void look(const struct frag_trace_dev *dev, const struct frag_final_segme
 
 int frag_build_no_split(struct frag_trace_dev *dev, struct frag_err *err)
 {
-	struct signs *signs;
+	FRAG_FREED struct signs *signs = NULL;
 
 	FRAG_NEW(signs, dev->pools_count, "pools", err);
 	for (size_t i = 0; i < dev->final_segments_count; i++)
@@ -37,6 +37,5 @@ int frag_build_no_split(struct frag_trace_dev *dev, struct frag_err *err)
 	for (uint32_t p = 1; p < dev->pools_count; p++)
 		if (signs[p].whole && !signs[p].cut)
 			dev->pools[p].b |= FRAG_POOL_NO_SPLIT;
-	frag_host_free(signs);
 	return 0;
 }

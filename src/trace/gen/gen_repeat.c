@@ -170,7 +170,7 @@ static int do_rounds(struct maker *m, uint64_t times, uint64_t period_us, struct
 static int make(const struct frag_repeat *r, uint32_t d, uint64_t times, frag_event_sink_fn sink,
 		void *ctx, uint64_t *made, uint32_t *slots, struct frag_err *err)
 {
-	struct maker *m;
+	FRAG_FREED struct maker *m = NULL;
 	int rc;
 
 	FRAG_NEW(m, 1, "repeated trace", err);
@@ -188,7 +188,6 @@ static int make(const struct frag_repeat *r, uint32_t d, uint64_t times, frag_ev
 	frag_host_free(m->now);
 	frag_host_free(m->moved);
 	frag_host_free(m->given);
-	frag_host_free(m);
 	return rc;
 }
 

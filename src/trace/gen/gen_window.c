@@ -301,18 +301,15 @@ static int carry(struct frag_window_of_dev *w, const struct state *from, const s
 		 struct frag_err *err)
 {
 	size_t room = (size_t)from->slots_count + 1, begun_count;
-	struct held *left = frag_host_alloc(room * sizeof(*left));
-	struct held *begun = frag_host_alloc(room * sizeof(*begun));
+	FRAG_FREED struct held *left = frag_host_alloc(room * sizeof(*left));
+	FRAG_FREED struct held *begun = frag_host_alloc(room * sizeof(*begun));
 
 	w->carried = frag_host_alloc(room * sizeof(*w->carried));
 	w->rest = frag_host_alloc(room * sizeof(*w->rest));
 	w->void_ = frag_host_alloc(room * sizeof(*w->void_));
 	w->left = frag_host_alloc(room * sizeof(*w->left));
-	if (!left || !begun || !w->carried || !w->rest || !w->void_ || !w->left) {
-		frag_host_free(left);
-		frag_host_free(begun);
+	if (!left || !begun || !w->carried || !w->rest || !w->void_ || !w->left)
 		return frag_fail_nomem(err, "blocks of the trace");
-	}
 	w->left_count = changed(to, from, left);
 	begun_count = changed(from, to, begun);
 	qsort(left, w->left_count, sizeof(*left), compare_held);
@@ -322,8 +319,6 @@ static int carry(struct frag_window_of_dev *w, const struct state *from, const s
 	pair_up(w, left, begun, begun_count);
 	while (drop_void(w, from, to))
 		;
-	frag_host_free(left);
-	frag_host_free(begun);
 	return 0;
 }
 

@@ -354,8 +354,8 @@ static void fill_events(const struct frag_log_dev *dev, const uint16_t *renamed,
 
 static int finish_dev(struct frag_log_dev *dev, struct frag_trace_dev *out, struct frag_err *err)
 {
-	uint32_t *slots = frag_host_calloc(2 * dev->allocs_count + 1, sizeof(*slots));
-	uint16_t *renamed = NULL;
+	FRAG_FREED uint32_t *slots = frag_host_calloc(2 * dev->allocs_count + 1, sizeof(*slots));
+	FRAG_FREED uint16_t *renamed = NULL;
 	int rc;
 
 	out->ordinal = dev->ordinal;
@@ -367,8 +367,6 @@ static int finish_dev(struct frag_log_dev *dev, struct frag_trace_dev *out, stru
 		rc = frag_fail_nomem(err, "events");
 	if (!rc)
 		fill_events(dev, renamed, slots, slots + dev->allocs_count, out);
-	frag_host_free(slots);
-	frag_host_free(renamed);
 	return rc;
 }
 

@@ -176,7 +176,7 @@ bool frag_log_json_number(const struct json_t *object, const char *key, uint64_t
 int frag_log_json_lines(struct frag_input *in, frag_log_object_fn fn, void *ctx,
 			struct frag_err *err)
 {
-	struct frag_log_lines l = { .in = in };
+	FRAG_AUTO(frag_log_lines_release) struct frag_log_lines l = { .in = in };
 	int rc;
 
 	while ((rc = frag_log_next_line(&l, JSON_LINE_MAX, err)) > 0) {
@@ -193,15 +193,13 @@ int frag_log_json_lines(struct frag_input *in, frag_log_object_fn fn, void *ctx,
 		if (rc < 0)
 			break;
 	}
-	frag_log_lines_release(&l);
 	return rc;
 }
 
 struct json_t *frag_log_first_object(const unsigned char *bytes, size_t len)
 {
 	static const size_t cap = FRAG_INPUT_PEEK_MAX + 1;
-	json_t *object = NULL;
-	char *line;
+	FRAG_FREED char *line = NULL;
 
 	while (len && isspace(*bytes)) {
 		bytes++;
@@ -211,7 +209,6 @@ struct json_t *frag_log_first_object(const unsigned char *bytes, size_t len)
 		return NULL;
 	line = frag_host_alloc(cap);
 	if (line && frag_log_first_line(bytes, len, line, cap))
-		object = json_loads(line, 0, NULL);
-	frag_host_free(line);
-	return object;
+		return json_loads(line, 0, NULL);
+	return NULL;
 }

@@ -63,13 +63,11 @@ static bool begins_as_ours(const unsigned char *bytes, size_t len)
 
 static int probe(const unsigned char *bytes, size_t len)
 {
-	json_t *o = frag_log_first_object(bytes, len);
-	int score = json_is_string(json_object_get(o, "action")) ? 55
-		    : !o && begins_as_ours(bytes, len)		 ? 45
-								 : 0;
+	json_auto_t *o = frag_log_first_object(bytes, len);
 
-	json_decref(o);
-	return score;
+	if (json_is_string(json_object_get(o, "action")))
+		return 55;
+	return !o && begins_as_ours(bytes, len) ? 45 : 0;
 }
 
 const struct frag_reader_ops frag_reader_jsonl = {

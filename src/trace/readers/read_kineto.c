@@ -213,7 +213,7 @@ static int read_kineto(struct frag_input *in, const char *options, struct frag_t
 		       struct frag_err *err)
 {
 	struct reader r = { .in = in, .text = frag_host_alloc(OBJECT_MAX_BYTES + 1) };
-	struct frag_log log;
+	FRAG_AUTO(frag_log_release) struct frag_log log = { 0 };
 	int rc = frag_log_init(&log, "offset", options, err);
 
 	if (!rc && !r.text)
@@ -228,7 +228,6 @@ static int read_kineto(struct frag_input *in, const char *options, struct frag_t
 		rc = hand_over(&r, &log, err);
 	if (!rc)
 		rc = frag_log_finish(&log, "kineto", out, err);
-	frag_log_release(&log);
 	frag_host_free(r.entries);
 	frag_host_free(r.text);
 	return rc;

@@ -176,8 +176,8 @@ static void fill_events(const struct reader *r, const struct edge *edges, uint32
 
 static int fill_device(const struct reader *r, struct frag_trace_dev *dev, struct frag_err *err)
 {
-	struct edge *edges = make_edges(r);
-	uint32_t *scratch = frag_host_calloc(2 * r->count + 1, sizeof(*scratch));
+	FRAG_FREED struct edge *edges = make_edges(r);
+	FRAG_FREED uint32_t *scratch = frag_host_calloc(2 * r->count + 1, sizeof(*scratch));
 
 	dev->events = frag_host_calloc(2 * r->count + 1, sizeof(*dev->events));
 	dev->streams = frag_host_calloc(1, sizeof(*dev->streams));
@@ -187,8 +187,6 @@ static int fill_device(const struct reader *r, struct frag_trace_dev *dev, struc
 		fill_events(r, edges, scratch, scratch + r->count, dev);
 	else
 		frag_fail_nomem(err, "events");
-	frag_host_free(edges);
-	frag_host_free(scratch);
 	return dev->events_count ? 0 : FRAG_ENOMEM;
 }
 

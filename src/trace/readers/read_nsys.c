@@ -283,7 +283,7 @@ static int read_nsys(struct frag_input *in, const char *options, struct frag_tra
 		     struct frag_err *err)
 {
 	struct reader r = { .in = in };
-	struct frag_log log;
+	FRAG_AUTO(frag_log_release) struct frag_log log = { 0 };
 	int rc;
 
 	FRAG_TRY(frag_log_init(&log, "row", options, err));
@@ -297,7 +297,6 @@ static int read_nsys(struct frag_input *in, const char *options, struct frag_tra
 	sqlite3_close(r.db);
 	if (r.spool)
 		fclose(r.spool);
-	frag_log_release(&log);
 	frag_host_free(r.entries);
 	return rc;
 }

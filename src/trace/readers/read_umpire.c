@@ -258,7 +258,7 @@ static int read_umpire(struct frag_input *in, const char *options, struct frag_t
 		       struct frag_err *err)
 {
 	struct reader r = { 0 };
-	struct frag_log log;
+	FRAG_AUTO(frag_log_release) struct frag_log log = { 0 };
 	int rc;
 
 	FRAG_TRY(frag_log_init(&log, "line", options, err));
@@ -267,7 +267,6 @@ static int read_umpire(struct frag_input *in, const char *options, struct frag_t
 		rc = hand_over(&r, &log, err);
 	if (!rc)
 		rc = frag_log_finish(&log, "umpire", out, err);
-	frag_log_release(&log);
 	frag_host_free(r.allocators);
 	frag_host_free(r.entries);
 	frag_addr_map_release(&r.by_ref);
@@ -276,13 +275,12 @@ static int read_umpire(struct frag_input *in, const char *options, struct frag_t
 
 static int probe(const unsigned char *bytes, size_t len)
 {
-	json_t *o = frag_log_first_object(bytes, len);
+	json_auto_t *o = frag_log_first_object(bytes, len);
 	const char *kind = json_string_value(json_object_get(o, "kind"));
-	bool is = (json_object_get(o, "category") && json_object_get(o, "numeric_args")) ||
-		  (kind && !strcmp(kind, "replay"));
 
-	json_decref(o);
-	return is ? 80 : 0;
+	if (kind && !strcmp(kind, "replay"))
+		return 80;
+	return json_object_get(o, "category") && json_object_get(o, "numeric_args") ? 80 : 0;
 }
 
 const struct frag_reader_ops frag_reader_umpire = {
