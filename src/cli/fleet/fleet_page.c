@@ -134,21 +134,17 @@ static int draw(struct figure *fig, const char *dir, unsigned threads, struct fr
 	};
 	FRAG_FREED char *path = NULL, *svg = NULL;
 	char name[64];
-	int rc;
 
 	FRAG_TRY(frag_text_check(&fig->csv, err));
 	FRAG_TRY(frag_chart_draw(&file, 0, threads, err));
 	snprintf(name, sizeof(name), "%s.svg", fig->script);
 	path = frag_path_join(dir, name);
-	rc = path ? frag_svg_read(path, &svg, err) : frag_fail_nomem(err, "chart");
-	if (!rc) {
-		frag_text_add(page, "<figure>");
-		frag_svg_inline(svg, fig->script, frag_text_str(&fig->title), page);
-		frag_text_addf(
-			page, "<figcaption>%s (<a href=\"%s.csv\">CSV</a>)</figcaption></figure>\n",
-			fig->caption, fig->script);
-	}
-	return rc;
+	FRAG_TRY(path ? frag_svg_read(path, &svg, err) : frag_fail_nomem(err, "chart"));
+	frag_text_add(page, "<figure>");
+	frag_svg_inline(svg, fig->script, frag_text_str(&fig->title), page);
+	frag_text_addf(page, "<figcaption>%s (<a href=\"%s.csv\">CSV</a>)</figcaption></figure>\n",
+		       fig->caption, fig->script);
+	return 0;
 }
 
 static int charts(const struct frag_fleet *f, const char *dir, struct frag_text *page,
