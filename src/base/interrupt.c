@@ -4,35 +4,85 @@
 
 #include <frag/base.h>
 
+#include <stddef.h>
+
 static volatile sig_atomic_t came;
 
 const volatile sig_atomic_t *const frag_interrupt_flag = &came;
 
-static volatile sig_atomic_t times, held;
+static volatile sig_atomic_t caught, times, held, late;
+static void (*clean)(void);
+static int deferred; /* atomic: any thread may be about to make something */
 
-static void note(int sig)
+/* What has begun is taken away first. */
+static void end_by(int sig)
 {
-	came = sig;
-	times = FRAG_MIN(times + 1, 2);
-	if (times < 2 || held)
-		return;
-	/* nobody is about to clean up: the second one ends the program */
+	if (clean)
+		clean();
 	signal(sig, SIG_DFL);
 	raise(sig);
 }
 
+static void note(int sig)
+{
+	if (caught) {
+		came = sig;
+		times = FRAG_MIN(times + 1, 2);
+		if (times < 2 || held)
+			return;
+		/* nobody is about to clean up: the second one ends the program */
+	}
+	late = sig;
+	if (!__atomic_load_n(&deferred, __ATOMIC_SEQ_CST))
+		end_by(sig);
+}
+
+void frag_interrupt_clean(void (*with)(void))
+{
+	clean = with;
+}
+
+void frag_interrupt_defer(bool on)
+{
+	if (!__atomic_add_fetch(&deferred, on ? 1 : -1, __ATOMIC_SEQ_CST) && late)
+		end_by(late);
+}
+
+/* Not SIG_IGN, which programs that are started would inherit. */
+static void nothing(int sig)
+{
+	(void)sig;
+}
+
+void frag_interrupt_begin(void)
+{
+	static const struct {
+		int sig;
+		void (*handler)(int);
+	} signals[] = {
+		{ SIGINT, note },
+		{ SIGTERM, note },
+		{ SIGHUP, note },
+		/* a file that grows too long is an error of that file, which is then taken away */
+		{ SIGXFSZ, nothing }
+	};
+	struct sigaction old;
+
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(signals); i++) {
+		const struct sigaction act = { .sa_handler = signals[i].handler,
+					       .sa_flags = SA_RESTART };
+
+		/* what was to be ignored (nohup) stays so */
+		if (!sigaction(signals[i].sig, NULL, &old) && old.sa_handler != SIG_IGN)
+			sigaction(signals[i].sig, &act, NULL);
+	}
+}
+
 void frag_interrupt_catch(void)
 {
-	static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
-	struct sigaction act = { .sa_handler = note }, old;
-
-	if (came)
-		return;
-	for (size_t i = 0; i < FRAG_ARRAY_LEN(signals); i++) {
-		/* what was to be ignored (nohup) stays so */
-		if (!sigaction(signals[i], NULL, &old) && old.sa_handler != SIG_IGN)
-			sigaction(signals[i], &act, NULL);
-	}
+	if (!caught)
+		frag_interrupt_begin();
+	caught = 1;
 }
 
 bool frag_interrupted(void)

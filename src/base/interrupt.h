@@ -9,6 +9,12 @@
 #include <signal.h>
 #include <stdbool.h>
 
+/* At the start: a signal that is not caught cleans up and ends the program. */
+void frag_interrupt_begin(void);
+/* What then cleans up: only calls that a handler may make. */
+void frag_interrupt_clean(void (*with)(void));
+/* Between defer(true) and defer(false) it waits. Any thread, also one in the other. */
+void frag_interrupt_defer(bool on);
 /* From now on signals are taken. Work that begins here looks at the flag. */
 void frag_interrupt_catch(void);
 bool frag_interrupted(void);

@@ -2,7 +2,7 @@
 /*
  * Output files: open aside, commit by rename, or leave no trace. Where the file system can, what is
  * written has no name until it is complete, so that nothing is left of a program that is killed;
- * elsewhere it has the target's name with an ending.
+ * elsewhere it is made aside.
  */
 #include "outfile.h"
 
@@ -16,10 +16,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "aside.h"
+
 static void forget(struct frag_outfile *out)
 {
 	frag_host_free(out->path);
-	frag_host_free(out->temp);
 	memset(out, 0, sizeof(*out));
 }
 
@@ -32,75 +33,63 @@ static void usual_mode(int fd)
 	(void)!fchmod(fd, 0666 & ~mask);
 }
 
-/* "PATH.XXXXXX" */
-static int temp_name(struct frag_outfile *out, struct frag_err *err)
-{
-	size_t len = strlen(out->path);
-
-	out->temp = frag_host_alloc(len + sizeof(".XXXXXX"));
-	if (!out->temp)
-		return frag_fail_nomem(err, out->path);
-	memcpy(out->temp, out->path, len);
-	memcpy(out->temp + len, ".XXXXXX", sizeof(".XXXXXX"));
-	return 0;
-}
-
-/* A file without a name in the folder of the target; -1 where there is no such thing. */
-static int open_nameless(const char *path)
+/* Of the target. NULL when memory is short. */
+static char *folder_of(const char *path)
 {
 	const char *slash = strrchr(path, '/');
-	FRAG_FREED char *folder = slash ? frag_host_strdup(path) : NULL;
-	int fd = -1;
+	char *folder = frag_host_strdup(slash ? path : ".");
 
-	if (folder)
+	if (folder && slash)
 		folder[slash == path ? 1 : slash - path] = '\0';
-	/* it is linked through here when it is complete */
-	if (!access("/proc/self/fd", X_OK) && (folder || !slash))
-		fd = open(folder ? folder : ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
-	return fd;
+	return folder;
 }
 
 static int open_temp(struct frag_outfile *out, struct frag_err *err)
 {
-	int fd = open_nameless(out->path);
+	char *folder = folder_of(out->path);
+	int fd = -1, reason = 0;
 
+	if (!folder)
+		return frag_fail_nomem(err, out->path);
+	/* a file without a name is linked through here when it is complete */
+	if (!access("/proc/self/fd", X_OK))
+		fd = open(folder, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
 	out->nameless = fd >= 0;
-	FRAG_TRY(temp_name(out, err));
 	if (!out->nameless) {
-		fd = mkstemp(out->temp);
-		if (fd < 0)
-			return frag_fail(err, FRAG_EOUTPUT, "cannot write '%s': %s", out->path,
-					 strerror(errno));
-		usual_mode(fd);
+		reason = frag_aside_file(folder, &out->temp, &fd);
+		if (!reason)
+			usual_mode(fd);
 	}
+	frag_host_free(folder);
+	if (reason == ENOMEM)
+		return frag_fail_nomem(err, out->path);
+	if (reason)
+		return frag_fail(err, FRAG_EOUTPUT, "cannot write '%s': %s", out->path,
+				 strerror(reason));
 	out->to = fdopen(fd, "w");
 	if (!out->to) {
 		close(fd);
-		if (!out->nameless)
-			unlink(out->temp);
+		frag_aside_remove(out->temp);
 		return frag_fail_nomem(err, out->path);
 	}
 	return 0;
 }
 
-/* Gives the complete file a name beside the target. 0 or an errno. */
+/* Gives the complete file its name, or one beside it where that is taken. 0 or an errno. */
 static int name_it(struct frag_outfile *out)
 {
-	char fd[64];
-	size_t len = strlen(out->path);
+	char from[64], *folder;
+	int rc;
 
-	snprintf(fd, sizeof(fd), "/proc/self/fd/%d", fileno(out->to));
-	for (unsigned i = 0; i < 1000; i++) {
-		snprintf(out->temp + len, sizeof(".XXXXXX"), ".%06x",
-			 ((unsigned)getpid() * 1000u + i) & 0xffffffu);
-		if (!linkat(AT_FDCWD, fd, AT_FDCWD, out->temp, AT_SYMLINK_FOLLOW)) {
-			out->nameless = false;
-			return 0;
-		}
-		if (errno != EEXIST)
-			break;
-	}
-	return errno;
+	snprintf(from, sizeof(from), "/proc/self/fd/%d", fileno(out->to));
+	if (!linkat(AT_FDCWD, from, AT_FDCWD, out->path, AT_SYMLINK_FOLLOW))
+		return 0;
+	if (errno != EEXIST)
+		return errno;
+	folder = folder_of(out->path);
+	rc = folder ? frag_aside_link(folder, fileno(out->to), &out->temp) : ENOMEM;
+	frag_host_free(folder);
+	return rc;
 }
 
 int frag_outfile_open(struct frag_outfile *out, const char *path, struct frag_err *err)
@@ -152,21 +141,22 @@ int frag_outfile_commit(struct frag_outfile *out, struct frag_err *err)
 {
 	int ret = 0, saved = frag_outfile_reason(out->to);
 
-	if (!saved && out->temp && out->nameless)
+	if (!saved && out->nameless)
 		saved = name_it(out);
 	if (out->to != stdout && fclose(out->to) && !saved)
 		saved = errno;
 	if (!saved && out->temp && rename(out->temp, out->path))
 		saved = errno;
-	if (saved) {
-		if (out->temp && !out->nameless)
-			unlink(out->temp);
+	if (!saved)
+		frag_aside_done(out->temp);
+	else
+		frag_aside_remove(out->temp);
+	if (saved)
 		ret = out->to == stdout
 			      ? frag_fail(err, FRAG_EOUTPUT, "cannot write standard output: %s",
 					  strerror(saved))
 			      : frag_fail(err, FRAG_EOUTPUT, "cannot write '%s': %s", out->path,
 					  strerror(saved));
-	}
 	forget(out);
 	return ret;
 }
@@ -175,7 +165,6 @@ void frag_outfile_abort(struct frag_outfile *out)
 {
 	if (out->to && out->to != stdout)
 		fclose(out->to);
-	if (out->temp && !out->nameless)
-		unlink(out->temp);
+	frag_aside_remove(out->temp);
 	forget(out);
 }

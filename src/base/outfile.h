@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Output files, complete or absent: written under another name beside the
- * target, then renamed. "-" is standard output and is written directly.
+ * Output files, complete or absent: written without a name or under another one beside the
+ * target, which then becomes theirs. "-" is standard output and is written directly.
  *
  *	FRAG_TRY(frag_outfile_open(&out, path, err));
  *	fprintf(out.to, …);             errors of the stream are seen by commit
@@ -19,9 +19,10 @@
 #include <stdio.h>
 
 struct frag_outfile {
-	FILE *to;	   /* write here; NULL when closed */
-	char *path, *temp; /* temp NULL: standard output */
-	bool nameless;	   /* temp is not there yet */
+	FILE *to; /* write here; NULL when closed */
+	char *path;
+	char *temp;    /* its name aside; NULL: none, or none yet */
+	bool nameless; /* until it is complete */
 };
 
 /* Errors: FRAG_EOUTPUT naming path and reason, FRAG_ENOMEM. */

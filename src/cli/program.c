@@ -6,7 +6,6 @@
 #include "cmd.h"
 
 #include <sched.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -181,8 +180,7 @@ int frag_cli_main(int argc, char **argv)
 	const struct frag_cmd *cmd;
 	int status, reason;
 
-	/* a file that grows too long is an error of that file, which is then taken away */
-	signal(SIGXFSZ, SIG_IGN);
+	frag_interrupt_begin();
 	if (argc < 2) {
 		fputs("cufrag: no command given (cufrag --help)\n", stderr);
 		return FRAG_EXIT_USAGE;

@@ -11,16 +11,15 @@
 #include "report/charts/svg.h"
 #include "spread.h"
 
+#include "base/aside.h"
 #include "base/outfile.h"
 
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -30,7 +29,6 @@ struct writer {
 	const struct frag_report *r;
 	const char *dir;
 	char *work; /* the folder everything is made in */
-	int lock;   /* open on it, -1: none */
 	unsigned formats;
 	struct frag_figure *figures;
 	struct frag_plot *plots;
@@ -221,8 +219,8 @@ static int put_one_pdf(struct writer *w, unsigned threads, struct frag_err *err)
 	return ret;
 }
 
-/* Moves (or, with target NULL, deletes) every file of the work folder, then the folder. */
-static int empty_work(struct writer *w, const char *target, struct frag_err *err)
+/* Moves every file of the work folder. */
+static int move_up(struct writer *w, struct frag_err *err)
 {
 	DIR *d = opendir(w->work);
 	const struct dirent *e;
@@ -236,24 +234,22 @@ static int empty_work(struct writer *w, const char *target, struct frag_err *err
 		if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, ".."))
 			continue;
 		from = frag_path_join(w->work, e->d_name);
-		to = target ? frag_path_join(target, e->d_name) : NULL;
-		if (!from || (target && !to))
+		to = frag_path_join(w->dir, e->d_name);
+		if (!from || !to)
 			ret = frag_fail_nomem(err, "report");
-		else if (to ? rename(from, to) : unlink(from))
-			ret = frag_fail(err, FRAG_EOUTPUT, "cannot write '%s': %s", to ? to : from,
+		else if (rename(from, to))
+			ret = frag_fail(err, FRAG_EOUTPUT, "cannot write '%s': %s", to,
 					strerror(errno));
 		frag_host_free(from);
 		frag_host_free(to);
 	}
 	if (d)
 		closedir(d);
-	if (!ret)
-		rmdir(w->work);
 	return ret;
 }
 
 /* A folder in the place of a file: found before the first one is moved. */
-static int check_target(const struct writer *w, const char *target, struct frag_err *err)
+static int check_target(const struct writer *w, struct frag_err *err)
 {
 	DIR *d = opendir(w->work);
 	const struct dirent *e;
@@ -261,7 +257,7 @@ static int check_target(const struct writer *w, const char *target, struct frag_
 	int ret = 0;
 
 	while (d && !ret && (e = readdir(d))) {
-		char *to = frag_path_join(target, e->d_name);
+		char *to = frag_path_join(w->dir, e->d_name);
 
 		if (!to)
 			ret = frag_fail_nomem(err, "report");
@@ -274,55 +270,6 @@ static int check_target(const struct writer *w, const char *target, struct frag_
 	return ret;
 }
 
-/* "./": whatever the folder is called, gnuplot takes the path for one. */
-static char *work_path(const char *dir)
-{
-	char *path = frag_path_join(dir, ".cufrag-XXXXXX"), *safe;
-
-	if (!path || *path == '/')
-		return path;
-	safe = frag_path_join(".", path);
-	frag_host_free(path);
-	return safe;
-}
-
-/* Deletes a work folder that nobody holds; no link is followed, nothing below it is entered. */
-static void remove_folder(int dir, const char *name)
-{
-	int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	const struct dirent *e;
-	struct stat st;
-	DIR *d;
-
-	if (fd < 0)
-		return;
-	d = !fstat(fd, &st) && st.st_uid == geteuid() && !flock(fd, LOCK_EX | LOCK_NB)
-		    ? fdopendir(fd)
-		    : NULL;
-	if (!d) {
-		close(fd);
-		return;
-	}
-	while ((e = readdir(d)))
-		unlinkat(fd, e->d_name, 0);
-	closedir(d);
-	unlinkat(dir, name, AT_REMOVEDIR);
-}
-
-/* What a run that was killed has left in the folder. */
-static void remove_abandoned(const char *dir)
-{
-	const size_t prefix = sizeof(".cufrag-") - 1;
-	DIR *d = opendir(dir);
-	const struct dirent *e;
-
-	while (d && (e = readdir(d)))
-		if (!strncmp(e->d_name, ".cufrag-", prefix) && strlen(e->d_name) == prefix + 6)
-			remove_folder(dirfd(d), e->d_name);
-	if (d)
-		closedir(d);
-}
-
 static int open_work(struct writer *w, struct frag_err *err)
 {
 	size_t charts = 0, most;
@@ -333,29 +280,14 @@ static int open_work(struct writer *w, struct frag_err *err)
 	w->figures = frag_host_calloc(most, sizeof(*w->figures));
 	w->plots = frag_host_calloc(most * FORMATS, sizeof(*w->plots));
 	w->strings = frag_host_calloc(most * (6 + FORMATS) + 1, sizeof(*w->strings));
-	remove_abandoned(w->dir);
-	w->work = work_path(w->dir);
-	if (!w->figures || !w->plots || !w->strings || !w->work)
+	if (!w->figures || !w->plots || !w->strings)
 		return frag_fail_nomem(err, "report");
-	if (!mkdtemp(w->work)) {
-		frag_host_free(w->work);
-		w->work = NULL;
-		return frag_fail(err, FRAG_EOUTPUT, "cannot write into '%s': %s", w->dir,
-				 strerror(errno));
-	}
-	/* held while it is in use: see remove_abandoned */
-	w->lock = open(w->work, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (w->lock >= 0)
-		flock(w->lock, LOCK_EX | LOCK_NB);
-	return 0;
+	return frag_plot_aside(w->dir, &w->work, err);
 }
 
 static void close_work(struct writer *w)
 {
-	if (w->work && !access(w->work, F_OK))
-		empty_work(w, NULL, NULL);
-	if (w->lock >= 0)
-		close(w->lock);
+	frag_aside_remove(w->work);
 	for (size_t i = 0; i < w->figures_count; i++)
 		frag_host_free(w->figures[i].svg);
 	for (size_t i = 0; i < w->strings_count; i++)
@@ -363,13 +295,12 @@ static void close_work(struct writer *w)
 	frag_host_free(w->figures);
 	frag_host_free(w->plots);
 	frag_host_free(w->strings);
-	frag_host_free(w->work);
 }
 
 int frag_report_write(const struct frag_report *r, const char *dir, unsigned formats,
 		      unsigned threads, struct frag_err *err)
 {
-	struct writer w = { .r = r, .dir = dir, .formats = formats | FRAG_FORMAT_SVG, .lock = -1 };
+	struct writer w = { .r = r, .dir = dir, .formats = formats | FRAG_FORMAT_SVG };
 	bool existed = !access(dir, F_OK);
 	int ret;
 
@@ -386,9 +317,9 @@ int frag_report_write(const struct frag_report *r, const char *dir, unsigned for
 	if (!ret)
 		ret = put_page(&w, threads, err);
 	if (!ret)
-		ret = check_target(&w, dir, err);
+		ret = check_target(&w, err);
 	if (!ret)
-		ret = empty_work(&w, dir, err);
+		ret = move_up(&w, err);
 	close_work(&w);
 	if (ret && !existed)
 		rmdir(dir);

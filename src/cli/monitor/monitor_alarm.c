@@ -4,6 +4,7 @@
 
 #include <ctype.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -80,6 +81,9 @@ static void run_command(const struct frag_monitor *m, const char *gpu, unsigned 
 		frag_monitor_say(m, "the command of the alarm cannot be started");
 	if (pid)
 		return;
+	/* what this program ignores is no business of the command's */
+	signal(SIGPIPE, SIG_DFL);
+	signal(SIGCHLD, SIG_DFL);
 	snprintf(part, sizeof(part), "%u", percent);
 	setenv("CUFRAG_ALARM_GPU", gpu, 1);
 	setenv("CUFRAG_ALARM_PERCENT", part, 1);

@@ -113,6 +113,7 @@ static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 	struct frag_trace *trace = NULL;
 	int rc, status = 0;
 
+	frag_interrupt_catch(); /* what was recorded is still written */
 	FRAG_TRY(find_way(o, &way, err));
 	FRAG_TRY(probe_output(o->output, err));
 	FRAG_TRY(way->run(cli, o, cli->program, &trace, &status, err));

@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/aside.h"
 #include "base/growing.h"
 #include "base/live_page.h"
 #include "cli/settle.h"
@@ -18,50 +19,82 @@
 
 #define PARTS_MAX 4096
 
-/* What ends a job ends the program, which then writes what it has; so do we. */
-static volatile sig_atomic_t running;
-static const int passed_on[] = { SIGTERM, SIGHUP, SIGUSR1, SIGUSR2 };
+/* What ends a job ends the program, which then writes what it has; so do we. Ctrl-C reaches it from
+ * the terminal. */
+static volatile sig_atomic_t running, ended;
+static const int passed_on[] = { SIGTERM, SIGHUP, SIGUSR1, SIGUSR2 },
+		 ends[] = { SIGINT, SIGTERM, SIGHUP };
 
 static void pass_on(int number)
 {
-	if (running > 0)
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(ends); i++)
+		ended |= number == ends[i];
+	if (running > 0 && number != SIGINT)
 		kill(running, number);
 }
 
-static void listen_to(bool on, void (*old[])(int))
+bool frag_record_ended(void)
 {
-	for (size_t i = 0; i < FRAG_ARRAY_LEN(passed_on); i++) {
-		if (on)
-			old[i] = signal(passed_on[i], pass_on);
-		else
-			signal(passed_on[i], old[i]);
-	}
+	return ended || frag_interrupted();
+}
+
+static void listen_to(struct sigaction *old)
+{
+	const struct sigaction act = { .sa_handler = pass_on };
+
+	sigaction(SIGINT, &act, &old[0]);
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(passed_on); i++)
+		sigaction(passed_on[i], &act, &old[1 + i]);
+}
+
+static void listen_no_more(const struct sigaction *old)
+{
+	sigaction(SIGINT, &old[0], NULL);
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(passed_on); i++)
+		sigaction(passed_on[i], &old[1 + i], NULL);
+}
+
+/* In the child. */
+static void __attribute__((noreturn))
+become(const struct frag_cli *cli, char **program, void (*prepare)(const void *ctx),
+       const void *ctx, const struct sigaction *old, const sigset_t *mask)
+{
+	/* what was ignored stays so; nothing is cleaned up from here */
+	signal(SIGINT, old[0].sa_handler == SIG_IGN ? SIG_IGN : SIG_DFL);
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(passed_on); i++)
+		signal(passed_on[i], old[1 + i].sa_handler == SIG_IGN ? SIG_IGN : SIG_DFL);
+	sigprocmask(SIG_SETMASK, mask, NULL);
+	prepare(ctx);
+	execvp(program[0], program);
+	fprintf(stderr, "cufrag %s: cannot run '%.200s': %s\n", cli->cmd->name, program[0],
+		strerror(errno));
+	_exit(127);
 }
 
 int frag_record_launch(const struct frag_cli *cli, char **program, void (*prepare)(const void *ctx),
 		       const void *ctx, int *status, struct frag_err *err)
 {
-	/* Ctrl-C is the program's: it ends, writes what it has, and so do we */
-	void (*old)(int) = signal(SIGINT, SIG_IGN), (*before[FRAG_ARRAY_LEN(passed_on)])(int);
+	struct sigaction old[1 + FRAG_ARRAY_LEN(passed_on)];
+	sigset_t all, mask;
 	int state = 0;
 	pid_t pid;
 
 	fflush(NULL);
-	pid = fork();
-	if (!pid) {
-		signal(SIGINT, SIG_DFL);
-		prepare(ctx);
-		execvp(program[0], program);
-		fprintf(stderr, "cufrag %s: cannot run '%.200s': %s\n", cli->cmd->name, program[0],
-			strerror(errno));
-		_exit(127);
-	}
+	listen_to(old);
+	/* none is lost between here and the program */
+	sigfillset(&all);
+	sigprocmask(SIG_BLOCK, &all, &mask);
+	pid = frag_record_ended() ? 0 : fork();
+	if (!pid && !frag_record_ended())
+		become(cli, program, prepare, ctx, old, &mask);
 	running = pid;
-	listen_to(true, before);
+	sigprocmask(SIG_SETMASK, &mask, NULL);
 	while (pid > 0 && waitpid(pid, &state, 0) < 0 && errno == EINTR)
 		;
-	listen_to(false, before);
-	signal(SIGINT, old);
+	running = 0;
+	listen_no_more(old);
+	if (!pid)
+		return frag_fail(err, FRAG_EINTR, "interrupted before the program was started");
 	if (pid < 0)
 		return frag_fail(err, FRAG_EDEVICE, "cannot start the program: %s",
 				 strerror(errno));
@@ -75,22 +108,26 @@ int frag_record_launch(const struct frag_cli *cli, char **program, void (*prepar
 int frag_record_folder(char *folder, size_t cap, struct frag_err *err)
 {
 	const char *dir = getenv("TMPDIR");
+	int reason;
 
 	snprintf(folder, cap, "%s/cufrag-record-XXXXXX", dir && *dir ? dir : "/tmp");
-	if (mkdtemp(folder))
+	reason = frag_aside_adopt(folder);
+	if (!reason)
 		return 0;
 	folder[0] = '\0';
 	return frag_fail(err, FRAG_EOUTPUT,
 			 "cannot create a temporary folder: %s; set TMPDIR to one that can be "
 			 "written",
-			 strerror(errno));
+			 strerror(reason));
 }
 
 void frag_record_folder_remove(const char *folder)
 {
-	DIR *dir = *folder ? opendir(folder) : NULL;
-	struct dirent *entry;
+	DIR *dir;
+	const struct dirent *entry;
 
+	frag_aside_remove(folder);
+	dir = *folder ? opendir(folder) : NULL; /* one of the user's */
 	while (dir && (entry = readdir(dir)))
 		unlinkat(dirfd(dir), entry->d_name, 0);
 	if (dir)

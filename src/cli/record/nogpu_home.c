@@ -9,13 +9,14 @@
 #include "record.h"
 
 #include <errno.h>
-#include <libgen.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <xxhash.h>
+
+#include "base/aside.h"
 
 /* Bytes of each file, from obj/nogpu_files.o. */
 #define FRAG_ENTRY(name, number) \
@@ -97,30 +98,22 @@ static int write_files(const char *folder, struct frag_err *err)
 }
 
 /* Beside, then renamed: two may do it at once, and the second finds it done. */
-static int make_home(const char *home, struct frag_err *err)
+static int make_home(const char *root, const char *home, struct frag_err *err)
 {
-	char temp[4096];
-	int rc;
+	char *aside;
+	int rc = frag_aside_folder(root, &aside);
 
-	if ((size_t)snprintf(temp, sizeof(temp), "%s.XXXXXX", home) >= sizeof(temp) ||
-	    !mkdtemp(temp))
+	if (rc)
 		return frag_fail(err, FRAG_EOUTPUT, "cannot create a folder beside '%s': %s", home,
-				 strerror(errno));
-	rc = write_files(temp, err);
-	if (!rc && rename(temp, home) && errno != ENOTEMPTY && errno != EEXIST)
-		rc = frag_fail(err, FRAG_EOUTPUT, "cannot create '%s': %s", home, strerror(errno));
-	if (access(temp, F_OK) == 0) {
-		for (size_t i = 0; i < FRAG_ARRAY_LEN(files); i++) {
-			char *path = frag_path_join(temp, files[i].name);
-
-			if (path)
-				unlink(path);
-			if (path && strchr(files[i].name, '/'))
-				rmdir(dirname(path)); /* goes with its last file */
-			frag_host_free(path);
-		}
-		rmdir(temp);
+				 strerror(rc));
+	rc = write_files(aside, err);
+	if (!rc && !rename(aside, home)) {
+		frag_aside_done(aside);
+		return 0;
 	}
+	if (!rc && errno != ENOTEMPTY && errno != EEXIST)
+		rc = frag_fail(err, FRAG_EOUTPUT, "cannot create '%s': %s", home, strerror(errno));
+	frag_aside_remove(aside);
 	return rc;
 }
 
@@ -143,7 +136,7 @@ int frag_nogpu_home_open(struct frag_nogpu_home *h, struct frag_err *err)
 	if (!rc)
 		rc = check_owner(root, err);
 	if (!rc && access(h->home, F_OK))
-		rc = make_home(h->home, err);
+		rc = make_home(root, h->home, err);
 	if (!rc)
 		rc = check_owner(h->home, err);
 	frag_host_free(root);

@@ -252,9 +252,11 @@ int frag_nogpu_record(const struct frag_cli *cli, const struct frag_record_optio
 	frag_record_folder_remove(j->folder);
 	frag_nogpu_home_release(&j->home);
 	frag_host_free(j);
-	if (!rc && o->again) {
+	if (!rc && o->again && !frag_record_ended()) {
 		rc = frag_nogpu_record_again(cli, o, program, *out, err);
-		if (rc) {
+		if (frag_record_ended()) {
+			rc = 0; /* the first run is whole */
+		} else if (rc) {
 			frag_trace_destroy(*out);
 			*out = NULL;
 		}

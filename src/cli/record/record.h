@@ -46,9 +46,11 @@ struct frag_record_way {
  * is there already stays. Errors: FRAG_EUSAGE if it cannot be started. */
 int frag_record_launch(const struct frag_cli *cli, char **program, void (*prepare)(const void *ctx),
 		       const void *ctx, int *status, struct frag_err *err);
+/* A signal came while a program ran, which was to end it and what would follow. */
+bool frag_record_ended(void);
 /* A trace is called as its file: without folders and ending. */
 int frag_record_name(struct frag_trace *trace, const char *path, struct frag_err *err);
-/* A new temporary folder; remove takes "" for none. */
+/* A new temporary folder, made aside; remove takes "" for none. */
 int frag_record_folder(char *folder, size_t cap, struct frag_err *err);
 void frag_record_folder_remove(const char *folder);
 /* All NAME.csv, or NAME.pickle, in the folder as one trace. Errors: FRAG_EINPUT if nothing is there. */
@@ -95,7 +97,8 @@ int frag_nogpu_record_again(const struct frag_cli *cli, const struct frag_record
  * there in any case. Errors: FRAG_EUSAGE if both or neither were given.
  */
 struct frag_record_operand {
-	char path[4096]; /* of the temporary .cft, "" = none */
+	char *folder;	 /* made aside, NULL = none */
+	char path[4096]; /* of the .cft in it */
 	char *list[1];
 	struct frag_cli *cli; /* NULL: its operands are its own */
 	char **before;

@@ -2,22 +2,18 @@
 /* A program in place of a trace: recorded into a temporary .cft, which becomes the only operand. */
 #include "record.h"
 
-#include <errno.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-static int make_file(char *path, size_t cap, struct frag_err *err)
+#include "base/aside.h"
+
+static int make_file(struct frag_record_operand *out, struct frag_err *err)
 {
-	const char *dir = getenv("TMPDIR");
-	int fd;
+	int reason = frag_aside_folder(NULL, &out->folder);
 
-	snprintf(path, cap, "%s/cufrag-XXXXXX.cft", dir && *dir ? dir : "/tmp");
-	fd = mkstemps(path, 4);
-	if (fd < 0)
-		return frag_fail(err, FRAG_EOUTPUT, "cannot create '%s': %s", path,
-				 strerror(errno));
-	close(fd);
+	if (reason)
+		return frag_fail(err, FRAG_EOUTPUT, "cannot create a temporary folder: %s",
+				 strerror(reason));
+	snprintf(out->path, sizeof(out->path), "%s/trace.cft", out->folder);
 	return 0;
 }
 
@@ -63,7 +59,7 @@ int frag_record_operand(struct frag_cli *cli, const struct frag_record_options *
 			      status);
 	rc = frag_record_name_after(trace, cli->program, err);
 	if (!rc)
-		rc = make_file(out->path, sizeof(out->path), err);
+		rc = make_file(out, err);
 	if (!rc) {
 		rc = frag_trace_write_cft(trace, out->path, err);
 		out->list[0] = out->path;
@@ -78,12 +74,11 @@ int frag_record_operand(struct frag_cli *cli, const struct frag_record_options *
 
 void frag_record_operand_release(struct frag_record_operand *o)
 {
-	if (*o->path)
-		unlink(o->path);
+	frag_aside_remove(o->folder);
+	o->folder = NULL;
 	if (o->cli) { /* they belong to who parsed them */
 		o->cli->operands = o->before;
 		o->cli->operands_count = 0;
 	}
 	o->cli = NULL;
-	o->path[0] = '\0';
 }

@@ -76,6 +76,8 @@ int frag_vary_record(const struct frag_cli *cli, const struct frag_record_option
 	}
 	if (!rc)
 		rc = frag_nogpu_record(cli, o, words, true, out, status, err);
+	if (!rc && frag_record_ended())
+		rc = frag_fail(err, FRAG_EINTR, "interrupted with %s = %" PRIu64, name, n);
 	if (!rc)
 		rc = frag_record_name_after(*out, cli->program, err);
 	if (!rc) {

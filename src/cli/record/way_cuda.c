@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/aside.h"
+
 static const char *const by_words[] = { "auto", "cupti", "preload", NULL };
 
 const struct frag_arg frag_record_cuda_rows[] = {
@@ -122,10 +124,12 @@ static int run(const struct frag_cli *cli, const struct frag_record_options *o, 
 	}
 	if (rc == FRAG_EINPUT && *status)
 		frag_err_prefix(err, "the program ended with status %d", *status);
-	if (frag_record_forget(j.folder) && rc) /* nobody asks for hours of work again */
+	if (frag_record_forget(j.folder) && rc) { /* nobody asks for hours of work again */
 		frag_cli_note(cli, "what was recorded is left in '%s'", j.folder);
-	else
+		frag_aside_done(j.folder);
+	} else {
 		frag_record_folder_remove(j.folder);
+	}
 	frag_host_free(j.library);
 	frag_nogpu_home_release(&home);
 	return rc;

@@ -11,11 +11,13 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <frag/plan.h>
 
+#include "base/aside.h"
 #include "report/charts/layout.h"
+
+#define PLAN "plan" /* its file in the folder */
 
 #define UNIT 512u
 /* Pairs that a placement may look at: at most two seconds of one processor. */
@@ -133,38 +135,17 @@ bool frag_session_wants_plan(const struct frag_session *s, const struct frag_pol
 }
 
 /* "NAME:plan=PATH,…" as a spec: the options of `spec` with a plan. */
-static int with_plan(const struct frag_policy_spec *spec, const char *path,
+static int with_plan(const struct frag_policy_spec *spec, const char *folder,
 		     struct frag_policy_spec **out, struct frag_err *err)
 {
 	const char *options = strchr(frag_policy_spec_text(spec), ':');
 	FRAG_AUTO(frag_text_release) struct frag_text text = { 0 };
 
-	frag_text_addf(&text, "%s:plan=%s", frag_policy_spec_ops(spec)->name, path);
+	frag_text_addf(&text, "%s:plan=%s/" PLAN, frag_policy_spec_ops(spec)->name, folder);
 	if (options && options[1])
 		frag_text_addf(&text, ",%s", options + 1);
 	FRAG_TRY(frag_text_check(&text, err));
 	return frag_policy_spec_parse(frag_text_str(&text), out, err);
-}
-
-static int temporary(char **path, struct frag_err *err)
-{
-	const char *dir = getenv("TMPDIR");
-	int fd;
-
-	*path = frag_path_join(dir && *dir ? dir : "/tmp", "cufrag-plan-XXXXXX");
-	if (!*path)
-		return frag_fail_nomem(err, "plan");
-	fd = mkstemp(*path);
-	if (fd < 0) {
-		frag_host_free(*path);
-		*path = NULL;
-		return frag_fail(err, FRAG_EOUTPUT,
-				 "cannot write a plan into '%.200s'; "
-				 "set TMPDIR to a folder that can be written",
-				 dir && *dir ? dir : "/tmp");
-	}
-	close(fd);
-	return 0;
 }
 
 /* What the result is said to be a result of. */
@@ -177,9 +158,25 @@ static char *describe(const struct frag_step_plan *p)
 	return t.failed ? NULL : t.s;
 }
 
+static int put_plan(const struct frag_step_plan *plan, char **folder, struct frag_err *err)
+{
+	int rc = frag_aside_folder(NULL, folder);
+	char *path = rc ? NULL : frag_path_join(*folder, PLAN);
+
+	if (rc)
+		return frag_fail(err, FRAG_EOUTPUT,
+				 "cannot write a plan: %s; set TMPDIR to a folder that can be "
+				 "written",
+				 strerror(rc));
+	rc = path ? frag_step_plan_write(plan, "by compare", path, err)
+		  : frag_fail_nomem(err, "plan");
+	frag_host_free(path);
+	return rc;
+}
+
 /* The plan of the first half of the steps, or of the recording where none are marked, in a
- * file. */
-static int write_plan(const struct frag_session *s, struct frag_session_task *t, char **path,
+ * folder. */
+static int write_plan(const struct frag_session *s, struct frag_session_task *t, char **folder,
 		      char **about)
 {
 	const struct frag_watch watch = { .stop = s->run.stop };
@@ -192,43 +189,39 @@ static int write_plan(const struct frag_session *s, struct frag_session_task *t,
 	}
 	FRAG_TRY(rc);
 	*about = describe(&plan);
-	rc = *about ? temporary(path, &t->err) : frag_fail_nomem(&t->err, "plan");
-	if (!rc)
-		rc = frag_step_plan_write(&plan, "by compare", *path, &t->err);
+	rc = *about ? put_plan(&plan, folder, &t->err) : frag_fail_nomem(&t->err, "plan");
 	return rc;
 }
 
 int frag_session_make_plan(const struct frag_session *s, struct frag_session_task *t,
-			   struct frag_policy_spec **spec, char **path, char **about)
+			   struct frag_policy_spec **spec, char **folder, char **about)
 {
 	uint64_t most = s->optimum == FRAG_OPTIMUM_PLACE ? UINT64_MAX : PAIRS_PLAN;
 	char note[200];
 	int rc;
 
 	*spec = NULL;
-	*path = *about = NULL;
+	*folder = *about = NULL;
 	if (!s->planned_asked_for &&
 	    too_much(pairs_of(t->dev), most, "its plan", note, sizeof(note))) {
 		t->left_out = true;
 		return frag_fail(&t->err, FRAG_ENOTSUP, "%s", note);
 	}
-	rc = write_plan(s, t, path, about);
+	rc = write_plan(s, t, folder, about);
 	if (!rc)
-		rc = with_plan(t->spec, *path, spec, &t->err);
+		rc = with_plan(t->spec, *folder, spec, &t->err);
 	if (rc) {
-		frag_session_drop_plan(*spec, *path);
+		frag_session_drop_plan(*spec, *folder);
 		frag_host_free(*about);
-		*path = *about = NULL;
+		*folder = *about = NULL;
 	}
 	return rc;
 }
 
-void frag_session_drop_plan(struct frag_policy_spec *spec, char *path)
+void frag_session_drop_plan(struct frag_policy_spec *spec, char *folder)
 {
 	frag_policy_spec_destroy(spec);
-	if (path)
-		unlink(path);
-	frag_host_free(path);
+	frag_aside_remove(folder);
 }
 
 /* ---- address-space maps --------------------------------------------------------------- */
@@ -252,15 +245,10 @@ static int add_layout(const struct frag_session *s, struct frag_section *sec, si
 	return rc == FRAG_EINTR ? 0 : rc;
 }
 
-int frag_session_layouts(const struct frag_session *s, struct frag_section *sec,
-			 struct frag_err *err)
+static int add_layouts(const struct frag_session *s, struct frag_section *sec, struct frag_err *err)
 {
 	struct frag_advice a;
 
-	/* a trace that is streamed is not there any more */
-	if (!s->cli->out || s->cli->device != FRAG_CLI_DEVICE_SIM || frag_interrupted() ||
-	    !sec->events || !sec->events->events)
-		return 0;
 	FRAG_NEW(sec->layouts, 2, "address-space map", err);
 	frag_section_advice(sec, &a);
 	if (!(sec->results[sec->baseline].policy_flags & FRAG_POLICY_PLANNED))
@@ -270,4 +258,25 @@ int frag_session_layouts(const struct frag_session *s, struct frag_section *sec,
 	    (sec->results[a.pick].policy_flags & FRAG_POLICY_PLANNED))
 		return 0;
 	return add_layout(s, sec, a.pick, err);
+}
+
+int frag_session_layouts(const struct frag_session *s, struct frag_section *sec,
+			 struct frag_err *err)
+{
+	struct frag_text missing = { 0 };
+
+	/* a trace that is streamed is not there any more */
+	if (!s->cli->out || s->cli->device != FRAG_CLI_DEVICE_SIM || !sec->events ||
+	    !sec->events->events)
+		return 0;
+	if (!frag_interrupted())
+		FRAG_TRY(add_layouts(s, sec, err));
+	if (!frag_interrupted())
+		return 0;
+	frag_text_addf(&missing, "%s%saddress map", sec->missing ? sec->missing : "",
+		       sec->missing ? ", " : "");
+	FRAG_TRY(frag_text_check(&missing, err));
+	frag_host_free(sec->missing);
+	sec->missing = missing.s;
+	return 0;
 }

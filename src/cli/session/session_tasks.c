@@ -83,14 +83,14 @@ static int replay_planned(struct frag_session *s, struct frag_session_task *t,
 			  const struct frag_run_options *opt)
 {
 	struct frag_policy_spec *spec;
-	char *path, *about;
+	char *folder, *about;
 	int rc;
 
-	FRAG_TRY(frag_session_make_plan(s, t, &spec, &path, &about));
+	FRAG_TRY(frag_session_make_plan(s, t, &spec, &folder, &about));
 	t->spec = spec;
 	rc = replay(s, t, opt);
 	t->spec = t->asked_for;
-	frag_session_drop_plan(spec, path);
+	frag_session_drop_plan(spec, folder);
 	if (!rc)
 		rc = frag_result_name(&t->result, t->spec, &t->err);
 	if (rc)

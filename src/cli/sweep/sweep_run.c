@@ -310,7 +310,7 @@ static int sweep(struct course *c, struct frag_err *err)
 		rc = hand_out(c, err);
 		frag_progress_end(&c->progress);
 	}
-	if (!rc && frag_interrupted())
+	if (!rc && frag_interrupted() && c->done < s->files.count)
 		rc = frag_fail(err, FRAG_EINTR,
 			       "interrupted after %zu of %zu traces; the same command with "
 			       "--resume "

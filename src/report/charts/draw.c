@@ -2,6 +2,7 @@
 /* A chart on its own: data, words and pictures, for commands without a report. */
 #include "plot.h"
 
+#include "base/aside.h"
 #include "base/outfile.h"
 #include "report/report.h"
 
@@ -75,6 +76,7 @@ static const struct {
 			 { FRAG_FORMAT_PDF, "pdf" } };
 
 struct drawing {
+	char *folder; /* it is made in there */
 	struct frag_text csv, title, subtitle;
 	struct frag_text target[PICTURES], aside[PICTURES];
 	struct frag_plot plots[PICTURES];
@@ -90,11 +92,12 @@ static int prepare(struct drawing *d, const struct frag_chart_file *c, unsigned 
 	FRAG_TRY(frag_text_check(&d->csv, err));
 	FRAG_TRY(frag_text_check(&d->title, err));
 	FRAG_TRY(frag_text_check(&d->subtitle, err));
+	FRAG_TRY(frag_plot_aside(c->dir, &d->folder, err));
 	for (size_t i = 0; i < PICTURES; i++) {
 		if (!(formats & pictures[i].bit))
 			continue;
 		frag_text_addf(&d->target[i], "%s/%s.%s", c->dir, c->base, pictures[i].name);
-		frag_text_addf(&d->aside[i], "%s/.%s.%s.part", c->dir, c->base, pictures[i].name);
+		frag_text_addf(&d->aside[i], "%s/%s.%s", d->folder, c->base, pictures[i].name);
 		FRAG_TRY(frag_text_check(&d->target[i], err));
 		FRAG_TRY(frag_text_check(&d->aside[i], err));
 		d->plots[d->count++] = (struct frag_plot){ .script = c->script,
@@ -131,11 +134,10 @@ int frag_chart_draw(const struct frag_chart_file *chart, unsigned formats, unsig
 	if (!rc)
 		rc = draw(&d, chart, threads, err);
 	for (size_t i = 0; i < PICTURES; i++) {
-		if (rc && d.aside[i].len)
-			remove(d.aside[i].s);
 		frag_text_release(&d.target[i]);
 		frag_text_release(&d.aside[i]);
 	}
+	frag_aside_remove(d.folder);
 	frag_text_release(&d.csv);
 	frag_text_release(&d.title);
 	frag_text_release(&d.subtitle);

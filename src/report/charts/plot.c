@@ -2,9 +2,9 @@
 /* gnuplot as a child process: finding the scripts, running several at a time. */
 #include "plot.h"
 
-#include "base/outfile.h"
-
+#include "base/aside.h"
 #include "base/interrupt.h"
+#include "base/outfile.h"
 
 #include <frag/base.h>
 #include <frag/clock.h>
@@ -84,6 +84,20 @@ int frag_plot_scripts(char **dir, struct frag_err *err)
 	return frag_fail(err, FRAG_EOUTPUT,
 			 "the plot scripts are not found near the program; set "
 			 "FRAG_SHARE to the folder that holds plot/style.gp");
+}
+
+int frag_plot_aside(const char *dir, char **folder, struct frag_err *err)
+{
+	/* "./": whatever the folder is called, gnuplot takes the path for one */
+	char *safe = *dir == '/' ? frag_host_strdup(dir) : frag_path_join(".", dir);
+	int reason = safe ? frag_aside_folder(safe, folder) : ENOMEM;
+
+	frag_host_free(safe);
+	if (reason == ENOMEM)
+		return frag_fail_nomem(err, "report");
+	return reason ? frag_fail(err, FRAG_EOUTPUT, "cannot write into '%s': %s", dir,
+				  strerror(reason))
+		      : 0;
 }
 
 /* A running child; `log` takes what it says. */

@@ -48,6 +48,8 @@ struct frag_chart_file {
 int frag_chart_draw(const struct frag_chart_file *chart, unsigned formats, unsigned threads,
 		    struct frag_err *err);
 
+/* A folder in `dir`, made aside, with a path that gnuplot takes for one. Errors: FRAG_EOUTPUT. */
+int frag_plot_aside(const char *dir, char **folder, struct frag_err *err);
 /* Draws all, `threads` at a time. Errors: FRAG_EOUTPUT with gnuplot's own words. */
 int frag_plot_run(const struct frag_plot *plots, size_t count, unsigned threads,
 		  struct frag_err *err);

@@ -8,6 +8,7 @@
  * The file is hostile: views, virtual tables and functions of it are refused, and the work is limited by
  * its size.
  */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +17,7 @@
 
 #include <sqlite3.h>
 
+#include "base/aside.h"
 #include "lib/grow.h"
 #include "trace/log/log.h"
 
@@ -63,24 +65,22 @@ static bool plain_file(const char *path, uint64_t *bytes)
 	return !memcmp(magic, MAGIC, sizeof(MAGIC));
 }
 
-/* The plain bytes into a file of `path`, which is the caller's to take away again. */
-static int spool(struct reader *r, char *path, size_t cap, uint64_t *bytes, struct frag_err *err)
+/* The plain bytes into a file of `path`, which the caller removes from aside again. */
+static int spool(struct reader *r, char **path, uint64_t *bytes, struct frag_err *err)
 {
-	const char *dir = getenv("TMPDIR");
 	const unsigned char *at;
 	size_t got;
-	int fd;
+	int fd, reason = frag_aside_file(NULL, path, &fd);
 
-	snprintf(path, cap, "%s/cufrag-XXXXXX", dir && *dir ? dir : "/tmp");
-	fd = mkstemp(path);
-	r->spool = fd < 0 ? NULL : fdopen(fd, "w");
+	if (reason == ENOMEM)
+		return frag_fail_nomem(err, "database");
+	if (reason)
+		return frag_fail(err, FRAG_EOUTPUT, "no temporary file for the database: %s",
+				 strerror(reason));
+	r->spool = fdopen(fd, "w");
 	if (!r->spool) {
-		if (fd >= 0) {
-			unlink(path);
-			close(fd);
-		}
-		*path = '\0';
-		return frag_fail(err, FRAG_EOUTPUT, "no temporary file for the database");
+		close(fd);
+		return frag_fail_nomem(err, "database");
 	}
 	for (*bytes = 0;; *bytes += got) {
 		FRAG_TRY(frag_input_peek(r->in, SPOOL_BYTES, &at, &got, err));
@@ -146,12 +146,12 @@ static char *uri_of(const char *path)
 static int open_database(struct reader *r, struct frag_err *err)
 {
 	const char *path = frag_input_name(r->in);
-	char copy[4096] = "", *uri = NULL;
+	char *copy = NULL, *uri = NULL;
 	uint64_t bytes = 0;
 	int rc = 0;
 
 	if (!plain_file(path, &bytes)) {
-		rc = spool(r, copy, sizeof(copy), &bytes, err);
+		rc = spool(r, &copy, &bytes, err);
 		path = copy;
 	}
 	if (!rc)
@@ -165,8 +165,7 @@ static int open_database(struct reader *r, struct frag_err *err)
 				   NULL) != SQLITE_OK)
 		rc = fail_sql(r, err);
 	frag_host_free(uri);
-	if (*copy) /* it is open, and by its name nobody else comes to it */
-		unlink(copy);
+	frag_aside_remove(copy); /* it is open, and by its name nobody else comes to it */
 	FRAG_TRY(rc);
 	r->budget = 100 + (int64_t)(bytes / 1024);
 	sqlite3_progress_handler(r->db, STEPS_UNIT, out_of_budget, r);

@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Files and folders made aside; see aside.h. Each has a place in a table, from which either its owner or a
+ * signal's handler takes it, never both. Each is locked while somebody uses it, also files: a
+ * name without a lock is of a program that was killed.
+ */
+#include "aside.h"
+
+#include <frag/base.h>
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "interrupt.h"
+
+#define PREFIX ".cufrag-"
+#define PLACES 64
+#define DEPTH 8 /* of folders in folders */
+
+static struct place {
+	char *path;
+	int lock; /* of a folder; -1: none */
+} places[PLACES];
+static pid_t owner; /* a child that has not become another program yet leaves them alone */
+
+/* ---- taking away: also in a handler, so without malloc and stdio ------------------------ */
+
+struct entry { /* of getdents64(2) */
+	uint64_t inode;
+	int64_t next;
+	unsigned short bytes;
+	unsigned char kind;
+	char name[];
+};
+
+static void empty(int folder, int depth);
+
+static void take_away(int dir, const char *name, int depth)
+{
+	int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+	if (fd >= 0) {
+		empty(fd, depth);
+		close(fd);
+	}
+	unlinkat(dir, name, fd >= 0 ? AT_REMOVEDIR : 0);
+}
+
+static void empty(int folder, int depth)
+{
+	char buf[2048] __attribute__((aligned(8)));
+	long n;
+
+	while (depth && (n = syscall(SYS_getdents64, folder, buf, sizeof(buf))) > 0) {
+		for (long at = 0; at < n;) {
+			const struct entry *e = (const struct entry *)(buf + at);
+
+			if (strcmp(e->name, ".") != 0 && strcmp(e->name, "..") != 0)
+				take_away(folder, e->name, depth - 1);
+			at += e->bytes;
+		}
+	}
+}
+
+static char *take(struct place *p)
+{
+	return __atomic_exchange_n(&p->path, NULL, __ATOMIC_ACQ_REL);
+}
+
+/* Of a signal's handler: all of them. */
+static void sweep(void)
+{
+	int saved = errno;
+
+	for (size_t i = 0; owner == getpid() && i < PLACES; i++) {
+		const char *path = take(&places[i]);
+
+		if (path)
+			take_away(AT_FDCWD, path, DEPTH);
+	}
+	errno = saved;
+}
+
+/* ---- the table ----------------------------------------------------------------------------- */
+
+static void forget(const char *path, bool remove)
+{
+	for (size_t i = 0; path && i < PLACES; i++) {
+		const char *here = __atomic_load_n(&places[i].path, __ATOMIC_ACQUIRE);
+		char *mine;
+
+		if (!here || strcmp(here, path) != 0)
+			continue;
+		frag_interrupt_defer(true);
+		mine = take(&places[i]);
+		if (mine && remove)
+			take_away(AT_FDCWD, mine, DEPTH);
+		if (mine && places[i].lock >= 0)
+			close(places[i].lock);
+		frag_host_free(mine);
+		frag_interrupt_defer(false);
+		return;
+	}
+}
+
+void frag_aside_remove(const char *path)
+{
+	forget(path, true);
+}
+
+void frag_aside_done(const char *path)
+{
+	forget(path, false);
+}
+
+/* 0 or an errno, and then `path` is gone in every sense. */
+static int note(char *path, int lock)
+{
+	owner = getpid();
+	frag_interrupt_clean(sweep);
+	for (size_t i = 0; i < PLACES; i++) {
+		char *none = NULL;
+
+		if (__atomic_compare_exchange_n(&places[i].path, &none, path, false,
+						__ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
+			places[i].lock = lock;
+			return 0;
+		}
+	}
+	take_away(AT_FDCWD, path, DEPTH);
+	frag_host_free(path);
+	if (lock >= 0)
+		close(lock);
+	return EMFILE;
+}
+
+/* ---- what a kill left ------------------------------------------------------------------------ */
+
+/* Nobody holds it. No link is followed. */
+static void remove_abandoned(int dir, const char *name)
+{
+	int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	struct stat st;
+
+	if (fd < 0)
+		return;
+	if (!fstat(fd, &st) && (S_ISDIR(st.st_mode) || S_ISREG(st.st_mode)) &&
+	    st.st_uid == geteuid() && !flock(fd, LOCK_EX | LOCK_NB))
+		take_away(dir, name, DEPTH);
+	close(fd);
+}
+
+static void look_for_abandoned(const char *dir)
+{
+	const size_t prefix = sizeof(PREFIX) - 1;
+	DIR *d = opendir(dir);
+	const struct dirent *e;
+
+	while (d && (e = readdir(d)))
+		if (!strncmp(e->d_name, PREFIX, prefix) && strlen(e->d_name) == prefix + 6)
+			remove_abandoned(dirfd(d), e->d_name);
+	if (d)
+		closedir(d);
+}
+
+/* ---- making ------------------------------------------------------------------------------------ */
+
+static const char *place_of(const char *dir)
+{
+	const char *temp = getenv("TMPDIR");
+
+	return dir ? dir : temp && *temp ? temp : "/tmp";
+}
+
+static char *new_name(const char *dir)
+{
+	size_t len = strlen(dir);
+	char *name = frag_host_alloc(len + sizeof("/" PREFIX "XXXXXX"));
+
+	if (name)
+		sprintf(name, "%s/" PREFIX "XXXXXX", dir);
+	return name;
+}
+
+/* Another program may have taken it for abandoned before it was locked. */
+static bool hold(int fd, const char *path)
+{
+	struct stat here, there;
+
+	return !flock(fd, LOCK_EX | LOCK_NB) && !fstat(fd, &here) && !stat(path, &there) &&
+	       here.st_ino == there.st_ino;
+}
+
+static int make_folder(char *path, int *lock)
+{
+	if (!mkdtemp(path))
+		return errno;
+	*lock = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (*lock < 0)
+		rmdir(path);
+	return *lock >= 0 ? 0 : EMFILE;
+}
+
+static int make_file(char *path, int *fd)
+{
+	*fd = mkostemp(path, O_CLOEXEC);
+	return *fd >= 0 ? 0 : errno;
+}
+
+/* A name for what `make` opens. */
+static int make(const char *dir, int (*make_it)(char *, int *), char **path, int *fd)
+{
+	int rc;
+
+	*path = NULL;
+	dir = place_of(dir);
+	look_for_abandoned(dir);
+	for (unsigned tries = 0;; tries++) {
+		char *name = new_name(dir);
+
+		rc = name ? make_it(name, fd) : ENOMEM;
+		if (rc) {
+			frag_host_free(name);
+			return rc;
+		}
+		/* where a file system knows no locks it goes without */
+		if (hold(*fd, name) || tries == 3) {
+			*path = name;
+			return 0;
+		}
+		close(*fd);
+		frag_host_free(name);
+	}
+}
+
+int frag_aside_folder(const char *dir, char **path)
+{
+	int lock = -1, rc;
+
+	frag_interrupt_defer(true);
+	rc = make(dir, make_folder, path, &lock);
+	if (!rc)
+		rc = note(*path, lock);
+	frag_interrupt_defer(false);
+	return rc;
+}
+
+int frag_aside_file(const char *dir, char **path, int *fd)
+{
+	int rc;
+
+	frag_interrupt_defer(true);
+	rc = make(dir, make_file, path, fd);
+	if (!rc && (rc = note(*path, -1)))
+		close(*fd);
+	frag_interrupt_defer(false);
+	return rc;
+}
+
+int frag_aside_adopt(char *folder)
+{
+	char *copy;
+	int rc;
+
+	frag_interrupt_defer(true);
+	rc = mkdtemp(folder) ? 0 : errno;
+	copy = rc ? NULL : frag_host_strdup(folder);
+	if (!rc && !copy) {
+		rmdir(folder);
+		rc = ENOMEM;
+	}
+	if (!rc)
+		rc = note(copy, -1);
+	frag_interrupt_defer(false);
+	return rc;
+}
+
+int frag_aside_link(const char *dir, int fd, char **path)
+{
+	char from[64], *name = new_name(dir);
+	int rc = name ? EEXIST : ENOMEM;
+
+	look_for_abandoned(dir);
+	flock(fd, LOCK_EX | LOCK_NB);
+	snprintf(from, sizeof(from), "/proc/self/fd/%d", fd);
+	frag_interrupt_defer(true);
+	for (unsigned i = 0; rc == EEXIST && i < 1000; i++) {
+		sprintf(name + strlen(name) - 6, "%06x",
+			((unsigned)getpid() * 1000u + i) & 0xffffffu);
+		rc = linkat(AT_FDCWD, from, AT_FDCWD, name, AT_SYMLINK_FOLLOW) ? errno : 0;
+	}
+	if (rc)
+		frag_host_free(name);
+	else
+		rc = note(name, -1);
+	frag_interrupt_defer(false);
+	*path = name;
+	return rc;
+}
