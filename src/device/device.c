@@ -211,6 +211,12 @@ uint64_t frag_dev_leaks(const struct frag_device *dev)
 	return rc_ ? rc_ : leave(&c, (__VA_ARGS__))
 #define CALL(kind_, bytes_, ...) CALL_AT(kind_, bytes_, NULL, __VA_ARGS__)
 
+/* The same for what gives back: where the device goes next, all goes with it. */
+#define GIVE(kind_, bytes_, where_, ...) \
+	if (FRAG_UNLIKELY(dev->abandoned)) \
+		return 0; \
+	CALL_AT(kind_, bytes_, where_, __VA_ARGS__)
+
 /* Passes the result of a call on, and its address to whoever listens. */
 static inline int tell(struct frag_device *dev, enum frag_call call, uint64_t bytes,
 		       const frag_addr_t *addr, int result)
@@ -229,7 +235,7 @@ int frag_dev_alloc(struct frag_device *dev, uint64_t bytes, frag_addr_t *out, st
 
 int frag_dev_free(struct frag_device *dev, frag_addr_t addr, uint64_t bytes, struct frag_err *err)
 {
-	CALL_AT(FREE, bytes, &addr, dev->ops->free(dev->priv, addr, &c.ns, err));
+	GIVE(FREE, bytes, &addr, dev->ops->free(dev->priv, addr, &c.ns, err));
 }
 
 int frag_dev_reserve(struct frag_device *dev, uint64_t bytes, frag_addr_t hint, frag_addr_t *out,
@@ -243,7 +249,7 @@ int frag_dev_reserve(struct frag_device *dev, uint64_t bytes, frag_addr_t hint, 
 int frag_dev_unreserve(struct frag_device *dev, frag_addr_t addr, uint64_t bytes,
 		       struct frag_err *err)
 {
-	CALL_AT(UNRESERVE, bytes, &addr, dev->ops->unreserve(dev->priv, addr, bytes, &c.ns, err));
+	GIVE(UNRESERVE, bytes, &addr, dev->ops->unreserve(dev->priv, addr, bytes, &c.ns, err));
 }
 
 int frag_dev_create(struct frag_device *dev, uint64_t bytes, uint64_t *handle, struct frag_err *err)
@@ -253,7 +259,7 @@ int frag_dev_create(struct frag_device *dev, uint64_t bytes, uint64_t *handle, s
 
 int frag_dev_release(struct frag_device *dev, uint64_t handle, uint64_t bytes, struct frag_err *err)
 {
-	CALL(RELEASE, bytes, dev->ops->release(dev->priv, handle, &c.ns, err));
+	GIVE(RELEASE, bytes, NULL, dev->ops->release(dev->priv, handle, &c.ns, err));
 }
 
 int frag_dev_map(struct frag_device *dev, frag_addr_t addr, uint64_t bytes, uint64_t handle,
@@ -270,7 +276,7 @@ int frag_dev_set_access(struct frag_device *dev, frag_addr_t addr, uint64_t byte
 
 int frag_dev_unmap(struct frag_device *dev, frag_addr_t addr, uint64_t bytes, struct frag_err *err)
 {
-	CALL_AT(UNMAP, bytes, &addr, dev->ops->unmap(dev->priv, addr, bytes, &c.ns, err));
+	GIVE(UNMAP, bytes, &addr, dev->ops->unmap(dev->priv, addr, bytes, &c.ns, err));
 }
 
 int frag_dev_mempool_create(struct frag_device *dev, const struct frag_mempool_attr *attr,
@@ -281,7 +287,7 @@ int frag_dev_mempool_create(struct frag_device *dev, const struct frag_mempool_a
 
 int frag_dev_mempool_destroy(struct frag_device *dev, uint64_t pool, struct frag_err *err)
 {
-	CALL(POOL_DESTROY, 0, dev->ops->mempool_destroy(dev->priv, pool, &c.ns, err));
+	GIVE(POOL_DESTROY, 0, NULL, dev->ops->mempool_destroy(dev->priv, pool, &c.ns, err));
 }
 
 int frag_dev_mempool_alloc(struct frag_device *dev, uint64_t pool, uint64_t bytes, uint32_t stream,
@@ -294,7 +300,7 @@ int frag_dev_mempool_alloc(struct frag_device *dev, uint64_t pool, uint64_t byte
 int frag_dev_mempool_free(struct frag_device *dev, uint64_t pool, frag_addr_t addr, uint64_t bytes,
 			  uint32_t stream, struct frag_err *err)
 {
-	CALL_AT(ASYNC_FREE, bytes, &addr,
+	GIVE(ASYNC_FREE, bytes, &addr,
 		dev->ops->mempool_free(dev->priv, pool, addr, stream, &c.ns, err));
 }
 
@@ -320,7 +326,7 @@ int frag_dev_managed_alloc(struct frag_device *dev, uint64_t bytes, frag_addr_t 
 int frag_dev_managed_free(struct frag_device *dev, frag_addr_t addr, uint64_t bytes,
 			  struct frag_err *err)
 {
-	CALL_AT(MANAGED_FREE, bytes, &addr, dev->ops->managed_free(dev->priv, addr, &c.ns, err));
+	GIVE(MANAGED_FREE, bytes, &addr, dev->ops->managed_free(dev->priv, addr, &c.ns, err));
 }
 
 int frag_dev_managed_touch(struct frag_device *dev, frag_addr_t addr, uint64_t bytes, bool prefetch,

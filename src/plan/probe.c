@@ -46,8 +46,8 @@ static int replay(const struct frag_plan_env *env, const struct frag_policy_spec
 
 	FRAG_TRY(frag_run_create(spec, card, dev, opt, &run, err));
 	rc = feed(env, run, dev, err);
-	if (!rc)
-		rc = frag_run_finish(run, &r, err);
+	if (!rc) /* that a policy leaves nothing behind is seen in whole replays */
+		rc = frag_run_measure(run, &r, err);
 	frag_run_destroy(run);
 	if (rc)
 		return rc;
@@ -77,6 +77,7 @@ int frag_probe_run(const struct frag_plan_env *env, const struct frag_policy_spe
 		opt.limit_bytes = FRAG_MIN(opt.limit_bytes, (uint64_t)(env->limit_fraction *
 								       (double)card->total_bytes));
 	opt.losses = opt.latency = opt.check = opt.skip_oom = false;
+	opt.only_peaks = true;
 	opt.windows_max = WINDOWS;
 	cfg.place = frag_hints_place;
 	cfg.place_ctx = &hints;

@@ -390,6 +390,8 @@ static void note_peak(struct frag_run *run, uint64_t time_us)
 	run->peak_reserved = run->dev->reserved_bytes - run->start_reserved;
 	run->peak.event = run->events;
 	run->peak.reserved_bytes = run->peak_reserved;
+	if (run->opt.only_peaks)
+		return;
 	run->peak_stale = !run->policy.ops->usage && run->walk_cost > 4 * run->events + 4096;
 	if (!run->peak_stale)
 		frag_run_loss(run, run->events, time_us, &run->peak);

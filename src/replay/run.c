@@ -372,12 +372,25 @@ static int close_policy(struct frag_run *run, struct frag_err *err)
 	return 0;
 }
 
+static void hand_out(struct frag_run *run, struct frag_result *out)
+{
+	*out = run->r;
+	run->r = (struct frag_result){ 0 };
+}
+
 int frag_run_finish(struct frag_run *run, struct frag_result *out, struct frag_err *err)
 {
 	FRAG_TRY(fill_result(run, err));
 	FRAG_TRY(close_policy(run, err));
-	*out = run->r;
-	run->r = (struct frag_result){ 0 };
+	hand_out(run, out);
+	return 0;
+}
+
+int frag_run_measure(struct frag_run *run, struct frag_result *out, struct frag_err *err)
+{
+	run->dev->abandoned = true;
+	FRAG_TRY(fill_result(run, err));
+	hand_out(run, out);
 	return 0;
 }
 

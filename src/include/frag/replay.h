@@ -37,6 +37,7 @@ struct frag_run_options {
 	size_t windows_max;   /* time series length, 0 = 1024 */
 	bool losses;	      /* also sample where the bytes are over time, and at a refusal */
 	bool latency;	      /* sample host latency per call */
+	bool only_peaks;      /* searches: how much was reserved, not where the bytes were then */
 	enum frag_fill fill;  /* FRAG_ENOTSUP at create where the device has no contents */
 	uint64_t work_ns;     /* every alloc queues work of this length on its stream; 0 = none */
 	bool paced;	      /* wait until an event is due by the recorded time */
@@ -59,6 +60,9 @@ int frag_run_feed(struct frag_run *run, const struct frag_event *events, size_t 
 bool frag_run_stopped(const struct frag_run *run);
 /* Ends the run: frees what is live, destroys the policy, checks for leaks. */
 int frag_run_finish(struct frag_run *run, struct frag_result *out, struct frag_err *err);
+/* Only the figures of a run that goes next, with its device: nothing is freed or looked for, and giving
+ * back costs nothing from here on. For searches, which make many runs. */
+int frag_run_measure(struct frag_run *run, struct frag_result *out, struct frag_err *err);
 void frag_run_destroy(struct frag_run *run);
 /* Writes into a result which policy it is of. Errors: FRAG_ENOMEM. */
 int frag_result_name(struct frag_result *r, const struct frag_policy_spec *spec,
