@@ -368,6 +368,8 @@ static int pt_create(const struct frag_policy_env *env, const void *params, void
 		return FRAG_EUSAGE;
 	}
 	frag_slab_init(&a->blocks, sizeof(struct pt_block));
+	frag_slab_init(&a->segments, sizeof(struct pt_seg));
+	frag_slab_init(&a->sets, sizeof(struct pt_set));
 	*self = a;
 	return 0;
 }
@@ -393,6 +395,7 @@ static void pt_destroy(void *self)
 	}
 	pt_sets_release(a);
 	pt_learn_end(a);
+	frag_slab_release(&a->segments);
 	frag_slab_release(&a->blocks);
 	frag_host_free(a);
 }

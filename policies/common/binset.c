@@ -16,10 +16,15 @@ void frag_binset_init(struct frag_binset *s)
 static struct frag_bin_node *all_trees[FRAG_BINSET_BINS] = { [0 ... FRAG_BINSET_BINS - 1] =
 								     FRAG_BINSET_TREE };
 
-void frag_binset_init_slim(struct frag_binset *s, struct frag_bset_nodes *nodes)
+void frag_binset_init_slim(struct frag_binset *s)
 {
 	*s = (struct frag_binset){ .heads = all_trees };
-	frag_bset_init_shared(&s->tree, nodes);
+}
+
+void frag_binset_join(struct frag_binset *s, struct frag_bset_nodes *nodes)
+{
+	if (!s->tree.nodes)
+		frag_bset_init_shared(&s->tree, nodes);
 }
 
 bool frag_binset_is_slim(const struct frag_binset *s)
@@ -54,17 +59,89 @@ static uint64_t bin_from(unsigned bin)
 	return (uint64_t)(bin - (step << FRAG_BINSET_FINE)) << step << 9;
 }
 
+static struct frag_bin_node *node_at(struct frag_bset_pos at)
+{
+	return at.leaf ? frag_bset_value(at) : NULL;
+}
+
 static struct frag_bin_node *of_bin(struct frag_bset_pos at, unsigned bin)
 {
-	if (!at.leaf || frag_binset_bin(frag_bset_size(at)) != bin)
-		return NULL;
-	return frag_bset_value(at);
+	struct frag_bin_node *n = node_at(at);
+
+	return n && n->bin == bin ? n : NULL;
 }
+
+/* ---- slim sets ------------------------------------------------------------------------- */
+
+static bool is_list(const struct frag_binset *s)
+{
+	return s->heads == all_trees && !s->tree.count;
+}
+
+static void list_insert(struct frag_binset *s, struct frag_bin_node *n)
+{
+	struct frag_bin_node *prev = NULL, *at = s->few;
+
+	for (; at && frag_bin_before(at, n); at = at->bin_next)
+		prev = at;
+	n->bin_prev = prev;
+	n->bin_next = at;
+	if (at)
+		at->bin_prev = n;
+	if (prev)
+		prev->bin_next = n;
+	else
+		s->few = n;
+}
+
+static void list_erase(struct frag_binset *s, struct frag_bin_node *n)
+{
+	if (n->bin_next)
+		n->bin_next->bin_prev = n->bin_prev;
+	if (n->bin_prev)
+		n->bin_prev->bin_next = n->bin_next;
+	else
+		s->few = n->bin_next;
+}
+
+/* The list becomes a tree, and is one until that is empty. */
+static void list_to_tree(struct frag_binset *s)
+{
+	for (struct frag_bin_node *n = s->few; n; n = n->bin_next)
+		frag_bset_insert(&s->tree, n->size, n->rank, n);
+	s->few = NULL;
+}
+
+static struct frag_bin_node *list_lower(const struct frag_binset *s, uint64_t size)
+{
+	struct frag_bin_node *n = s->few;
+
+	while (n && n->size < size)
+		n = n->bin_next;
+	return n;
+}
+
+static struct frag_bin_node *list_last(const struct frag_binset *s)
+{
+	struct frag_bin_node *n = s->few;
+
+	while (n && n->bin_next)
+		n = n->bin_next;
+	return n;
+}
+
+/* ---- changes ----------------------------------------------------------------------------- */
 
 void frag_binset_insert_tree(struct frag_binset *s, struct frag_bin_node *n)
 {
+	if (is_list(s)) {
+		if (s->count <= FRAG_BINSET_LIST) {
+			list_insert(s, n);
+			return;
+		}
+		list_to_tree(s);
+	}
 	frag_bset_insert(&s->tree, n->size, n->rank, n);
-	frag_binset_mark(s, n->bin); /* a slim set's bins are trees while they are empty, too */
 }
 
 void frag_binset_crowd(struct frag_binset *s, unsigned bin)
@@ -86,19 +163,27 @@ static struct frag_bin_node *lower_in(const struct frag_binset *s, unsigned bin,
 
 void frag_binset_erase_tree(struct frag_binset *s, struct frag_bin_node *n)
 {
-	bool found = frag_bset_erase(&s->tree, n->size, n->rank);
 	unsigned bin = n->bin;
+	bool found;
 
-	FRAG_ASSERT(found);
-	if (lower_in(s, bin, 0))
+	if (is_list(s)) {
+		list_erase(s, n);
 		return;
-	if (s->heads != all_trees)
-		s->heads[bin] = NULL;
+	}
+	found = frag_bset_erase(&s->tree, n->size, n->rank);
+	FRAG_ASSERT(found);
+	if (s->heads == all_trees || lower_in(s, bin, 0))
+		return;
+	s->heads[bin] = NULL;
 	frag_binset_unmark(s, bin);
 }
 
 struct frag_bin_node *frag_binset_lower_tree(struct frag_binset *s, unsigned bin, uint64_t size)
 {
+	if (is_list(s))
+		return list_lower(s, size);
+	if (s->heads == all_trees)
+		return node_at(frag_bset_lower(&s->tree, size, 0));
 	frag_binset_crowd(s, bin);
 	return lower_in(s, bin, size);
 }
@@ -146,11 +231,15 @@ static unsigned used_before(const struct frag_binset *s, unsigned bin)
 
 struct frag_bin_node *frag_binset_first(const struct frag_binset *s)
 {
+	if (s->heads == all_trees)
+		return s->few ? s->few : node_at(frag_bset_first(&s->tree));
 	return s->count ? first_of(s, frag_binset_used_from(s, 0)) : NULL;
 }
 
 struct frag_bin_node *frag_binset_last(const struct frag_binset *s)
 {
+	if (s->heads == all_trees)
+		return s->few ? list_last(s) : node_at(frag_bset_last(&s->tree));
 	return s->count ? last_of(s, used_before(s, FRAG_BINSET_BINS)) : NULL;
 }
 
@@ -159,6 +248,9 @@ struct frag_bin_node *frag_binset_next(const struct frag_binset *s, const struct
 	unsigned bin = n->bin;
 	struct frag_bin_node *next = NULL;
 
+	if (s->heads == all_trees)
+		return s->few ? n->bin_next
+			      : node_at(frag_bset_next(frag_bset_lower(&s->tree, n->size, n->rank)));
 	if (s->heads[bin] != FRAG_BINSET_TREE)
 		next = n->bin_next;
 	else
@@ -171,6 +263,9 @@ struct frag_bin_node *frag_binset_prev(const struct frag_binset *s, const struct
 	unsigned bin = n->bin, before;
 	struct frag_bin_node *prev = NULL;
 
+	if (s->heads == all_trees)
+		return s->few ? n->bin_prev
+			      : node_at(frag_bset_prev(frag_bset_lower(&s->tree, n->size, n->rank)));
 	if (s->heads[bin] != FRAG_BINSET_TREE)
 		prev = n->bin_prev;
 	else

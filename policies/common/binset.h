@@ -42,17 +42,20 @@ struct frag_binset {
 	uint64_t used[FRAG_BINSET_WORDS];
 	struct frag_bset tree;
 	size_t count;
+	struct frag_bin_node *few; /* of a slim set without a tree: its list */
 };
 
 /* In place of a list: the bin is in the tree. */
 #define FRAG_BINSET_TREE ((struct frag_bin_node *)(uintptr_t)1)
 
 void frag_binset_init(struct frag_binset *s);
-/* The same without a table of its own, 7 KB, and with nodes that many sets share: every bin is a
- * tree. For sets of which there are very many. The nodes are reserved by frag_bset_nodes_reserve,
- * for all sets together, not by frag_binset_reserve. */
-void frag_binset_init_slim(struct frag_binset *s, struct frag_bset_nodes *nodes);
+/* The same without bins, and so without a table of 7 KB: a list, or one tree above FRAG_BINSET_LIST nodes. For sets
+ * of which there are very many. Up to so many nodes nothing need be reserved; before there can be more, it
+ * joins what many sets share, where frag_bset_nodes_reserve reserves for all of them. */
+void frag_binset_init_slim(struct frag_binset *s);
 bool frag_binset_is_slim(const struct frag_binset *s);
+/* pre: slim. A second time does nothing. */
+void frag_binset_join(struct frag_binset *s, struct frag_bset_nodes *nodes);
 void frag_binset_release(struct frag_binset *s);
 int frag_binset_reserve(struct frag_binset *s, size_t n);
 /* For `check` of policies: NULL, or what is broken. O(n log n). */

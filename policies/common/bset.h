@@ -78,9 +78,9 @@ struct frag_bset {
 	size_t count;
 	struct frag_bset_node *root; /* NULL until the first insert */
 	struct frag_bset_leaf *first, *last;
-	uint32_t height;		/* inner levels above the leaves */
-	struct frag_bset_nodes *shared; /* NULL: own */
-	struct frag_bset_nodes own;
+	uint32_t height;	       /* inner levels above the leaves */
+	bool shares;		       /* `nodes` is a pool of several sets */
+	struct frag_bset_nodes *nodes; /* NULL: its own, until the first reservation */
 };
 
 /* Position of an element; leaf NULL = end. Valid until the next change of the set. */
@@ -102,9 +102,10 @@ int frag_bset_nodes_reserve(struct frag_bset_nodes *p, size_t n);
 void frag_bset_init_shared(struct frag_bset *s, struct frag_bset_nodes *p);
 
 /* 0 or FRAG_ENOMEM. Own pool only; for shared ones see frag_bset_nodes_reserve. */
+int frag_bset_reserve_slow(struct frag_bset *s, size_t n);
 static inline int frag_bset_reserve(struct frag_bset *s, size_t n)
 {
-	return FRAG_LIKELY(n <= s->own.limit) ? 0 : frag_bset_nodes_reserve(&s->own, n);
+	return FRAG_LIKELY(s->nodes && n <= s->nodes->limit) ? 0 : frag_bset_reserve_slow(s, n);
 }
 
 /* pre: reserved, key absent. */

@@ -124,24 +124,19 @@ int frag_bset_nodes_reserve(struct frag_bset_nodes *p, size_t n)
 	return 0;
 }
 
-static struct frag_bset_nodes *pool_of(struct frag_bset *s)
-{
-	return s->shared ? s->shared : &s->own;
-}
-
 void frag_bset_leaf_end(struct frag_bset *s, leaf *l)
 {
-	give(&pool_of(s)->leaves, l);
+	give(&s->nodes->leaves, l);
 }
 
 void frag_bset_inner_end(struct frag_bset *s, inner *n)
 {
-	give(&pool_of(s)->inners, n);
+	give(&s->nodes->inners, n);
 }
 
 leaf *frag_bset_leaf_new(struct frag_bset *s)
 {
-	leaf *l = take(&pool_of(s)->leaves, LEAF_BYTES);
+	leaf *l = take(&s->nodes->leaves, LEAF_BYTES);
 
 	l->node = (node){ 0 };
 	l->order = 0xfedcba9876543210;
@@ -153,7 +148,7 @@ leaf *frag_bset_leaf_new(struct frag_bset *s)
 
 inner *frag_bset_inner_new(struct frag_bset *s)
 {
-	inner *n = take(&pool_of(s)->inners, INNER_BYTES);
+	inner *n = take(&s->nodes->inners, INNER_BYTES);
 	uint32_t i;
 
 	n->node = (node){ 0 };
@@ -166,12 +161,25 @@ inner *frag_bset_inner_new(struct frag_bset *s)
 
 void frag_bset_init(struct frag_bset *s)
 {
-	*s = (struct frag_bset){ .own = { .sets_count = 1 } };
+	*s = (struct frag_bset){ 0 };
+}
+
+int frag_bset_reserve_slow(struct frag_bset *s, size_t n)
+{
+	if (!n)
+		return 0;
+	if (!s->nodes) {
+		s->nodes = frag_host_alloc(sizeof(*s->nodes));
+		if (!s->nodes)
+			return FRAG_ENOMEM;
+		*s->nodes = (struct frag_bset_nodes){ .sets_count = 1 };
+	}
+	return frag_bset_nodes_reserve(s->nodes, n);
 }
 
 void frag_bset_init_shared(struct frag_bset *s, struct frag_bset_nodes *p)
 {
-	*s = (struct frag_bset){ .shared = p };
+	*s = (struct frag_bset){ .shares = true, .nodes = p };
 	p->sets_count++;
 	p->limit = 0; /* one root more may be needed */
 }
@@ -201,12 +209,12 @@ void frag_bset_clear(struct frag_bset *s)
 
 void frag_bset_release(struct frag_bset *s)
 {
-	if (s->shared) {
+	if (s->shares) {
 		frag_bset_clear(s);
-		s->shared->sets_count--;
-		s->shared = NULL;
-	} else {
-		frag_bset_nodes_release(&s->own);
+		s->nodes->sets_count--;
+	} else if (s->nodes) {
+		frag_bset_nodes_release(s->nodes);
+		frag_host_free(s->nodes);
 	}
 	frag_bset_init(s);
 }

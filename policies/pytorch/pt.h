@@ -47,7 +47,7 @@
 #define PT_LARGE_ROUND (2 * FRAG_MIB)
 #define PT_UNLIMITED UINT64_MAX
 #define PT_ROUNDUPS 16
-#define PT_SETS_FAST 1024u /* sets with a table of bins; see frag_binset_init_slim */
+#define PT_SETS_FAST 256u /* sets with a table of bins; see frag_binset_init_slim */
 
 /* Settings; the struct that the option table fills. */
 struct pt_conf {
@@ -229,12 +229,12 @@ struct pt {
 	struct pt_pool *pools;	      /* [2 * id] small, [2 * id + 1] large */
 	uint32_t pools_count;
 	uint32_t sets_count; /* ever made */
-	/* of all slim sets, and for how many free blocks beyond one leaf each there is room */
+	/* of all slim sets, and for how many free blocks beyond a list each there is room */
 	struct frag_bset_nodes slim_nodes;
 	size_t slim_reserved;
 	struct pt_seg *segs;
 	size_t segs_count;
-	struct frag_slab blocks;
+	struct frag_slab blocks, segments, sets;
 	struct pt_stats st;
 };
 

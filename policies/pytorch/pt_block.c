@@ -4,19 +4,21 @@
 
 #include <string.h>
 
-/* What a set adds to the guarantee: as long as it fits into one leaf, that one, which it has anyway. */
-static size_t beyond_leaf(size_t n)
+/* What a slim set adds to the guarantee: nothing as long as it is a list. */
+static size_t beyond_list(size_t n)
 {
-	return n > FRAG_BSET_LEAF ? n : 0;
+	return n > FRAG_BINSET_LIST ? n : 0;
 }
 
 static int reserve_sets(struct pt *a, struct pt_set *set, size_t want)
 {
 	/* the guarantee of shared nodes is for all sets together */
 	if (frag_binset_is_slim(&set->free)) {
-		size_t sum = a->slim_reserved + beyond_leaf(want) - beyond_leaf(set->reserved);
+		size_t sum = a->slim_reserved + beyond_list(want) - beyond_list(set->reserved);
 
-		if (frag_bset_nodes_reserve(&a->slim_nodes, FRAG_MAX(sum, 1u)))
+		if (beyond_list(want))
+			frag_binset_join(&set->free, &a->slim_nodes);
+		if (sum && frag_bset_nodes_reserve(&a->slim_nodes, sum))
 			return FRAG_ENOMEM;
 		a->slim_reserved = sum;
 	} else if (frag_binset_reserve(&set->free, want)) {
@@ -106,15 +108,16 @@ int pt_set_make(struct pt *a, uint16_t pool_id, bool small, uint32_t stream, str
 	if (stream >= pool->sets_count)
 		FRAG_TRY(grow_streams(pool, stream + 1, err));
 	if (!pool->sets[stream]) {
-		FRAG_NEW(set, 1, "pytorch: stream", err);
+		set = frag_slab_alloc(&a->sets);
+		if (!set)
+			return frag_fail_nomem(err, "pytorch: stream");
+		*set = (struct pt_set){ .pool = pool, .stream = stream };
 		/* real programs have tens of streams */
 		if (a->sets_count++ < PT_SETS_FAST)
 			frag_binset_init(&set->free);
 		else
-			frag_binset_init_slim(&set->free, &a->slim_nodes);
+			frag_binset_init_slim(&set->free);
 		frag_bset_init(&set->unmapped);
-		set->pool = pool;
-		set->stream = stream;
 		set_split_rule(a, set);
 		pool->sets[stream] = set;
 	}
@@ -133,11 +136,11 @@ void pt_sets_release(struct pt *a)
 			if (!frag_binset_is_slim(&set->free)) /* those go with their nodes */
 				frag_binset_release(&set->free);
 			frag_bset_release(&set->unmapped);
-			frag_host_free(set);
 		}
 		frag_host_free(a->pools[p].sets);
 	}
 	frag_bset_nodes_release(&a->slim_nodes);
+	frag_slab_release(&a->sets);
 	frag_host_free(a->pools);
 }
 
@@ -172,15 +175,15 @@ void pt_absorb(struct pt *a, struct pt_block *b, struct pt_block *n)
 
 struct pt_seg *pt_seg_new(struct pt *a, struct pt_set *set, uint64_t bytes, uint64_t page)
 {
-	struct pt_seg *g = frag_host_calloc(1, sizeof(*g));
+	struct pt_seg *g = frag_slab_alloc(&a->segments);
 
 	if (!g)
 		return NULL;
-	g->bytes = bytes;
-	g->page = page;
-	g->set = set;
-	g->kind = (uint8_t)pt_kind_of(set->pool);
-	g->next = a->segs;
+	*g = (struct pt_seg){ .bytes = bytes,
+			      .page = page,
+			      .set = set,
+			      .kind = (uint8_t)pt_kind_of(set->pool),
+			      .next = a->segs };
 	if (g->next)
 		g->next->prev = g;
 	a->segs = g;
@@ -242,5 +245,5 @@ void pt_seg_drop(struct pt *a, struct pt_seg *g)
 	a->segs_count--;
 	frag_host_free(g->handles);
 	frag_host_free(g->max);
-	frag_host_free(g);
+	frag_slab_free(&a->segments, g);
 }

@@ -54,8 +54,8 @@ static void same_as_sorted(const struct frag_binset *s, struct frag_bin_node *no
 	}
 }
 
-/* mask: how many different sizes; few make crowded bins. */
-static void random_changes_of(uint64_t mask, unsigned shift, bool slim)
+/* mask: how many different sizes; few make crowded bins. count: of nodes; few are a list where the set is slim. */
+static void random_changes_of(uint64_t mask, unsigned shift, bool slim, size_t count)
 {
 	static struct frag_bin_node nodes[NODES];
 	static bool in[NODES];
@@ -65,8 +65,11 @@ static void random_changes_of(uint64_t mask, unsigned shift, bool slim)
 	memset(in, 0, sizeof(in));
 	frag_bset_nodes_init(&shared);
 	if (slim) {
-		frag_binset_init_slim(&s, &shared);
-		assert_int_equal(frag_bset_nodes_reserve(&shared, NODES), 0);
+		frag_binset_init_slim(&s);
+		if (count > FRAG_BINSET_LIST) {
+			frag_binset_join(&s, &shared);
+			assert_int_equal(frag_bset_nodes_reserve(&shared, count), 0);
+		}
 	} else {
 		frag_binset_init(&s);
 		assert_int_equal(frag_binset_reserve(&s, NODES), 0);
@@ -76,7 +79,7 @@ static void random_changes_of(uint64_t mask, unsigned shift, bool slim)
 	frag_host_fail_after(1);
 	for (int round = 0; round < 60; round++) {
 		for (int k = 0; k < 1000; k++) {
-			size_t i = next_random() % NODES;
+			size_t i = next_random() % count;
 
 			if (in[i] && next_random() & 1) {
 				/* a little or a lot, at the low end or at the high one */
@@ -111,8 +114,11 @@ static void random_changes_of(uint64_t mask, unsigned shift, bool slim)
 
 static void random_changes(uint64_t mask, unsigned shift)
 {
-	random_changes_of(mask, shift, false);
-	random_changes_of(mask, shift, true);
+	random_changes_of(mask, shift, false, NODES);
+	random_changes_of(mask, shift, true, NODES);
+	/* a list, and now a list and now a tree */
+	random_changes_of(mask, shift, true, FRAG_BINSET_LIST);
+	random_changes_of(mask, shift, true, 2 * FRAG_BINSET_LIST);
 }
 
 static void one_size(void **state)

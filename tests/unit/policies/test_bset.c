@@ -278,7 +278,7 @@ static void test_reserve_fails_softly(void **state)
 	frag_host_fail_after(0);
 	assert_in_range(refused, 1, 60);
 	assert_null(frag_bset_broken(&s));
-	assert_true(s.own.leaves_count * sizeof(struct frag_bset_leaf) / 20000 < 160);
+	assert_true(s.nodes->leaves_count * sizeof(struct frag_bset_leaf) / 20000 < 160);
 	frag_bset_release(&s);
 }
 
