@@ -5,6 +5,7 @@
  */
 #include "cmd.h"
 
+#include <malloc.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
@@ -55,6 +56,15 @@ int frag_commands_fail_unknown(const char *name, struct frag_err *err)
 				 "unknown command '%.60s'; did you mean '%s'? (cufrag --help)",
 				 name, near);
 	return frag_fail(err, FRAG_EUSAGE, "unknown command '%.60s' (cufrag --help)", name);
+}
+
+/* What one replay gives back the next one takes: the kernel would have to clear it in between. */
+static void keep_memory(void)
+{
+#ifdef __GLIBC__
+	mallopt(M_MMAP_THRESHOLD, 2 << 20); /* above the chunks of containers */
+	mallopt(M_TRIM_THRESHOLD, 256 << 20);
+#endif
 }
 
 /* ---- one command ------------------------------------------------------------------- */
@@ -181,6 +191,7 @@ int frag_cli_main(int argc, char **argv)
 	int status, reason;
 
 	frag_interrupt_begin();
+	keep_memory();
 	if (argc < 2) {
 		fputs("cufrag: no command given (cufrag --help)\n", stderr);
 		return FRAG_EXIT_USAGE;

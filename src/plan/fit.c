@@ -21,9 +21,9 @@
 #define PROBES_MAX 512u
 #define DESCENTS_MAX 4u /* islands below islands; each descent bisects once more */
 #define TICKS_PER_TASK 64u
-/* Driver calls of all probes of a task, after which the neighbourhood is left alone. Recordings need a few
- * thousand a probe; this is for files in which every request is one, which take ten times as long. */
-#define CALLS_MAX (1ull << 21)
+/* Driver calls of all probes of a task, after which the neighbourhood is left alone. The bundled recordings
+ * need 250,000 at most; this is for files in which every request is one, which take ten times as long. */
+#define CALLS_MAX (1ull << 20)
 
 struct tried {
 	uint64_t pages;
