@@ -9,7 +9,6 @@ array ENDED[512]
 array END_X[512]
 array END_Y[512]
 array PEAK[512]
-do for [i = 1:512] { PEAK[i] = 0 }
 bound = 0
 place = 0
 room = 0
@@ -17,11 +16,17 @@ card = 0
 card_name = ""
 last_x = 0
 steps = 0
-row(i) = i < 0 ? (steps = steps + 1, 0) : (v_ = column("reserved_max_bytes"), PEAK[i + 1] = v_ > PEAK[i + 1] ? v_ : PEAK[i + 1], ENDED[i + 1] = strcol("state"), END_X[i + 1] = column(XCOL), END_Y[i + 1] = v_, last_x = column(XCOL) > last_x ? column(XCOL) : last_x, bound = column("lower_bound_bytes"), place = column("placement_bytes"), room = column("capacity_bytes"), card = column("card_bytes"), card_name = strcol("card"), 0)
+array FIRST[512]
+array LAST[512]
+do for [i = 1:512] { PEAK[i] = 0; ENDED[i] = "" }
+lines_ = -1
+row(i) = (lines_ = lines_ + 1, i < 0) ? (steps = steps + 1, 0) : (FIRST[i + 1] = ENDED[i + 1] ne "" ? FIRST[i + 1] : lines_, LAST[i + 1] = lines_, v_ = column("reserved_max_bytes"), PEAK[i + 1] = v_ > PEAK[i + 1] ? v_ : PEAK[i + 1], ENDED[i + 1] = strcol("state"), END_X[i + 1] = column(XCOL), END_Y[i + 1] = v_, last_x = column(XCOL) > last_x ? column(XCOL) : last_x, bound = column("lower_bound_bytes"), place = column("placement_bytes"), room = column("capacity_bytes"), card = column("card_bytes"), card_name = strcol("card"), 0)
 eval read_names
-set table $ends
-plot CSV using (row(int(column("series")))) with table
+# what is drawn, read once from columns found by name: many curves read it again
+set table $rows separator comma
+plot CSV using (row(int(column("series"))), int(column("series"))):(column(XCOL)):(column("requested_max_bytes")):(column("active_max_bytes")):(column("reserved_max_bytes")):(strcol("state") eq "oom") with table
 unset table
+unset datafile columnheaders
 bound = known(bound); place = known(place); room = known(room); card = known(card)
 # Lines far above all others would press them flat: they leave the sheet, and the legend says
 # where to. What is far: three times the median.
@@ -43,7 +48,6 @@ near(v) = v > 0 && v < 1.3 * top
 high = top
 if (near(room) && room > high) { high = room }
 if (near(card) && card > high) { high = card }
-stats CSV using (column("reserved_max_bytes")) nooutput
 S = scale_of(top)
 U = unit_of(top)
 oom(i) = ENDED[i + 1] eq "oom"
@@ -78,7 +82,6 @@ set yrange [0:most]
 set xrange [0:last_x > 0 ? last_x : 1]
 set xtics step(last_x, 7)
 y(c) = column(c) / S
-of(i, v) = column("series") == i ? v : NaN
 base = 0
 do for [i = 0:COUNT - 1] { if (oom(base)) { base = i } }
 # lines across the sheet, their sizes in the legend
@@ -99,15 +102,15 @@ do for [i = 1:COUNT] {
 	}
 }
 # marks on the lines repeat what their colours say
-stride = int(STATS_records / COUNT / 5) + 1
-mark(i, row, v) = int(row) % stride == int(i * stride / COUNT) ? of(i, v) : NaN
+stride = int((|$rows| - steps) / COUNT / 5) + 1
+mark(i, row, v) = int(row) % stride == int(i * stride / COUNT) ? v : NaN
 
-plot CSV using (of(base, column(XCOL))):(y("requested_max_bytes")) with fillsteps fs solid 1.0 noborder lc rgb AREA notitle, \
-	CSV using (of(base, column(XCOL))):(y("active_max_bytes")) with steps lw 1 lc rgb AXIS notitle, \
-	for [i = 0:COUNT - 1] CSV using (of(i, column(XCOL))):(y("reserved_max_bytes")) with steps lw 2.2 dt 1 lc rgb pcolor(i) notitle, \
-	for [i = 0:COUNT - 1] CSV using (mark(i, column(0), column(XCOL))):(y("reserved_max_bytes")) with points pt ppoint(i) ps 1 * DOT lc rgb pcolor(i) notitle, \
-	for [i = 0:COUNT - 1] CSV using (strcol("state") eq "oom" ? of(i, column(XCOL)) : NaN):(y("reserved_max_bytes")) with points pt 2 ps 1.6 * DOT lw 3 lc rgb pcolor(i) notitle, \
-	CSV using (column("series") < 0 ? column(XCOL) : NaN):(most):(0.0):(-0.03 * most) with vectors nohead lw 1.2 lc rgb INK notitle
+plot $rows every ::FIRST[base + 1]::LAST[base + 1] using 2:(y(3)) with fillsteps fs solid 1.0 noborder lc rgb AREA notitle, \
+	$rows every ::FIRST[base + 1]::LAST[base + 1] using 2:(y(4)) with steps lw 1 lc rgb AXIS notitle, \
+	for [i = 0:COUNT - 1] $rows every ::FIRST[i + 1]::LAST[i + 1] using 2:(y(5)) with steps lw 2.2 dt 1 lc rgb pcolor(i) notitle, \
+	for [i = 0:COUNT - 1] $rows every ::FIRST[i + 1]::LAST[i + 1] using (mark(i, $0 + FIRST[i + 1], $2)):(y(5)) with points pt ppoint(i) ps 1 * DOT lc rgb pcolor(i) notitle, \
+	for [i = 0:COUNT - 1] $rows every ::LAST[i + 1]::LAST[i + 1] using ($6 == 1 ? $2 : NaN):(y(5)) with points pt 2 ps 1.6 * DOT lw 3 lc rgb pcolor(i) notitle, \
+	$rows using ($1 < 0 ? $2 : NaN):(most):(0.0):(-0.03 * most) with vectors nohead lw 1.2 lc rgb INK notitle
 
 LEGEND_AT = HEAD + TALL + 54
 eval legend_area

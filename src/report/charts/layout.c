@@ -15,6 +15,9 @@
 #include <string.h>
 
 #define COLUMNS 180u
+/* Blocks that all moments together may show: with very many at once, fewer moments are looked at. */
+#define BLOCKS_MAX (1ull << 20)
+#define COLUMNS_MIN 16u
 #define ROWS 160u
 #define BOXES_MAX 5000u
 
@@ -204,6 +207,7 @@ static int replay(struct grid *g, const struct frag_policy_spec *spec,
 	plain.losses = plain.latency = plain.check = plain.paced = false;
 	plain.fill = FRAG_FILL_NONE;
 	plain.work_ns = 0;
+	plain.only_peaks = true;
 	plain.windows_max = 2;
 	if (!cfg.place) {
 		cfg.place = frag_hints_place;
@@ -214,23 +218,38 @@ static int replay(struct grid *g, const struct frag_policy_spec *spec,
 	rc = frag_run_create(spec, dev, g->dev, &plain, &run, err);
 	if (!rc) {
 		rc = feed(g, run, opt, err);
+		dev->abandoned = true;
 		frag_run_destroy(run);
 	}
 	return rc;
+}
+
+static size_t columns_of(const struct frag_trace_dev *dev)
+{
+	size_t live = 0, most = 1;
+
+	for (size_t i = 0; i < dev->events_count; i++) {
+		uint8_t kind = dev->events[i].kind;
+
+		live += kind == FRAG_EV_ALLOC;
+		live -= live && (kind == FRAG_EV_FREE || kind == FRAG_EV_FREE_COMPLETED);
+		most = FRAG_MAX(most, live);
+	}
+	return FRAG_MIN(FRAG_MAX(BLOCKS_MAX / most, COLUMNS_MIN), COLUMNS);
 }
 
 /* Evenly in recorded time, else over the events. */
 static int choose_samples(struct grid *g, struct frag_err *err)
 {
 	const struct frag_event *ev = g->dev->events;
-	size_t n = g->dev->events_count, at = 0;
+	size_t n = g->dev->events_count, at = 0, columns = columns_of(g->dev);
 	uint64_t end = n ? ev[n - 1].time_us : 0;
 
 	FRAG_NEW(g->sample, COLUMNS, "address-space map", err);
-	for (size_t c = 0; n && c < COLUMNS; c++) {
-		size_t next = end ? at : n * c / COLUMNS;
+	for (size_t c = 0; n && c < columns; c++) {
+		size_t next = end ? at : n * c / columns;
 
-		while (end && next + 1 < n && ev[next + 1].time_us <= end * c / COLUMNS)
+		while (end && next + 1 < n && ev[next + 1].time_us <= end * c / columns)
 			next++;
 		if (!g->columns || next > g->sample[g->columns - 1])
 			g->sample[g->columns++] = at = next;
