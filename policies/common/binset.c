@@ -250,7 +250,8 @@ struct frag_bin_node *frag_binset_next(const struct frag_binset *s, const struct
 
 	if (s->heads == all_trees)
 		return s->few ? n->bin_next
-			      : node_at(frag_bset_next(frag_bset_lower(&s->tree, n->size, n->rank)));
+			      : node_at(frag_bset_next(
+					frag_bset_lower(&s->tree, n->size, n->rank)));
 	if (s->heads[bin] != FRAG_BINSET_TREE)
 		next = n->bin_next;
 	else
@@ -265,7 +266,8 @@ struct frag_bin_node *frag_binset_prev(const struct frag_binset *s, const struct
 
 	if (s->heads == all_trees)
 		return s->few ? n->bin_prev
-			      : node_at(frag_bset_prev(frag_bset_lower(&s->tree, n->size, n->rank)));
+			      : node_at(frag_bset_prev(
+					frag_bset_lower(&s->tree, n->size, n->rank)));
 	if (s->heads[bin] != FRAG_BINSET_TREE)
 		prev = n->bin_prev;
 	else

@@ -20,11 +20,13 @@ array FIRST[512]
 array LAST[512]
 do for [i = 1:512] { PEAK[i] = 0; ENDED[i] = "" }
 lines_ = -1
-row(i) = (lines_ = lines_ + 1, i < 0) ? (steps = steps + 1, 0) : (FIRST[i + 1] = ENDED[i + 1] ne "" ? FIRST[i + 1] : lines_, LAST[i + 1] = lines_, v_ = column("reserved_max_bytes"), PEAK[i + 1] = v_ > PEAK[i + 1] ? v_ : PEAK[i + 1], ENDED[i + 1] = strcol("state"), END_X[i + 1] = column(XCOL), END_Y[i + 1] = v_, last_x = column(XCOL) > last_x ? column(XCOL) : last_x, bound = column("lower_bound_bytes"), place = column("placement_bytes"), room = column("capacity_bytes"), card = column("card_bytes"), card_name = strcol("card"), 0)
+# what is the same in every row of a series is looked for in its first
+begin(i) = (FIRST[i + 1] = lines_, bound = column("lower_bound_bytes"), place = column("placement_bytes"), room = column("capacity_bytes"), card = column("card_bytes"), card_name = strcol("card"))
+row(i) = (series_ = i, x_ = column(XCOL), lines_ = lines_ + 1, i < 0) ? (steps = steps + 1, v_ = 0, state_ = "") : (ENDED[i + 1] eq "" ? begin(i) : "", v_ = column("reserved_max_bytes"), state_ = strcol("state"), LAST[i + 1] = lines_, PEAK[i + 1] = v_ > PEAK[i + 1] ? v_ : PEAK[i + 1], ENDED[i + 1] = state_, END_X[i + 1] = x_, END_Y[i + 1] = v_, last_x = x_ > last_x ? x_ : last_x, "")
 eval read_names
 # what is drawn, read once from columns found by name: many curves read it again
 set table $rows separator comma
-plot CSV using (row(int(column("series"))), int(column("series"))):(column(XCOL)):(column("requested_max_bytes")):(column("active_max_bytes")):(column("reserved_max_bytes")):(strcol("state") eq "oom") with table
+plot CSV using (row(int(column("series"))), series_):(x_):(column("requested_max_bytes")):(column("active_max_bytes")):(v_):(state_ eq "oom") with table
 unset table
 unset datafile columnheaders
 bound = known(bound); place = known(place); room = known(room); card = known(card)

@@ -301,7 +301,7 @@ int frag_dev_mempool_free(struct frag_device *dev, uint64_t pool, frag_addr_t ad
 			  uint32_t stream, struct frag_err *err)
 {
 	GIVE(ASYNC_FREE, bytes, &addr,
-		dev->ops->mempool_free(dev->priv, pool, addr, stream, &c.ns, err));
+	     dev->ops->mempool_free(dev->priv, pool, addr, stream, &c.ns, err));
 }
 
 int frag_dev_mempool_trim(struct frag_device *dev, uint64_t pool, uint64_t keep_bytes,

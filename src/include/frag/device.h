@@ -238,7 +238,7 @@ struct frag_device {
 	uint64_t driver_calls; /* number of all calls, also the failed ones */
 	uint64_t fail_call;    /* the call number (from 1) that fails on demand; 0 = none */
 	bool fail_all_after;   /* and every call after it */
-	bool abandoned;	       /* closed next: calls that give back do nothing, and are not counted */
+	bool abandoned; /* closed next: calls that give back do nothing, and are not counted */
 	struct frag_call_stat stat[FRAG_CALL_COUNT];
 	frag_call_log_fn log;
 	void *log_ctx;

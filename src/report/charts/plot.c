@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -258,6 +259,9 @@ int frag_plot_run(const struct frag_plot *plots, size_t count, unsigned threads,
 
 	FRAG_TRY(frag_plot_scripts(&dir, err));
 	ret = 0;
+#ifdef __GLIBC__
+	malloc_trim(0); /* each child begins as a copy of what we hold */
+#endif
 	frag_interrupt_catch();
 	frag_interrupt_hold(true);
 	/* A ring: the oldest child is waited for before its place is used again. */

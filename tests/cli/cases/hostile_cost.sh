@@ -1,6 +1,7 @@
 # no command takes much more than reading such a file is worth: many streams, many frames of one long name
 command -v python3 > /dev/null || { echo 'no python3' >&2; exit 77; }
-mib=384 seconds=30
+# what is allowed: 256 MiB above the files, and five times what a busy machine takes
+mib=268 seconds=10
 grep -q __asan_init "$CUFRAG" && mib=0 seconds=120
 cost() { python3 "$ROOT/tests/cli/data/cost.py" "$seconds" "$mib" "$CUFRAG" "$@"; }
 for name in names streams; do
@@ -14,5 +15,12 @@ for name in names streams; do
 	echo "$name memory_viz: $(cost export --to memory_viz "$name.pickle" -o viz.pickle), $(($(wc -c < viz.pickle) >> 24))"
 	echo "$name fit: $(cost fit "$name.pickle" --policies pytorch)"
 	echo "$name tune: $(cost tune "$name.pickle")"
+	echo "$name compare: $(cost compare "$name.pickle")"
+	echo "$name import: $(cost import "$name.pickle" -o "$name.cft")"
+	echo "$name scale: $(cost scale --at 2,4 --to 8 "$name.pickle" "$name.pickle")"
+	command -v gnuplot > /dev/null && echo "$name charts: $(cost compare --out charts "$name.pickle")" || echo "$name charts: exit 0"
 done
-"$CUFRAG" fit streams.pickle --policies pytorch --json - | grep -c '"narrow": true'
+# by count: replays of a policy
+"$CUFRAG" fit streams.pickle --policies pytorch --json - > fit.json
+grep -c '"narrow": true' fit.json
+python3 -c 'import json; print(json.load(open("fit.json"))["results"][0]["traces"][0]["probes_count"] <= 40)'
