@@ -216,7 +216,7 @@ const struct frag_policy_ops frag_policy_paddle = {
 	.source = "PaddlePaddle/Paddle paddle/phi/core/memory/allocation/"
 		  "auto_growth_best_fit_allocator.cc (2025)",
 	.trims = "wholly free chunks",
-	.checked = "Paddle of 2025, compiled once",
+	.checked = "Paddle at 11ef52e5, compiled",
 	.needs = FRAG_CAN_MALLOC,
 	.opts = opts,
 	.params_size = sizeof(struct params),

@@ -19,7 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define DEV_MAX 200000u
+#define DEV_MAX 1000000u
 #define IDS_MAX (1u << 22)
 
 static struct {

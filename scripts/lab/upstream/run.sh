@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Holds policies against the allocators they follow, compiled from their own sources, on the bundled traces:
-#	run.sh FOLDER [umpire|rmm|cub|ort|bfc|ggml|jemalloc]...
+#	run.sh FOLDER [umpire|rmm|cub|ort|bfc|ggml|paddle|tlsf|jemalloc]...
 # FOLDER keeps the sources (fetched where they are missing; they never come into this repository) and what is built of them.
 # Needs git, g++ with C++20, the headers of the CUDA toolkit (CUDA_HOME), python3 and pip; no card. A row for each replay
 # on standard output, see check.py; exit status 1 where one differs. TRACES: files. VERSIONS of what was checked last, and
@@ -114,6 +114,36 @@ ggml() {
 	check ggml "$folder/drive_ggml"
 }
 
+# two files of a large repository; what they include is in stub/
+paddle() {
+	local at=paddle/phi/core/memory/allocation/auto_growth_best_fit_allocator
+	if [ ! -d "$folder/Paddle" ]; then
+		git clone -q --depth 1 --filter=blob:none --no-checkout https://github.com/PaddlePaddle/Paddle "$folder/Paddle"
+		git -C "$folder/Paddle" checkout -q HEAD -- $at.cc $at.h
+	fi
+	version Paddle
+	mkdir -p "$folder/paddle_src"
+	cp "$folder/Paddle/$at.cc" "$folder/paddle_src/auto_growth_best_fit_allocator.cpp"
+	build drive_paddle c++17 "$here" "$folder/Paddle" -- $here/drive_paddle.cpp "$folder/paddle_src/auto_growth_best_fit_allocator.cpp"
+	check paddle "$folder/drive_paddle"
+	check paddle:chunk-size=64M "$folder/drive_paddle" 67108864
+	check paddle:free-idle-chunk=true "$folder/drive_paddle" 0 1
+	check paddle:free-when-no-cache-hit=true "$folder/drive_paddle" 0 0 1
+}
+
+# its unit is cufrag's, its largest block above the card, and headers take no room (drive_tlsf.c)
+tlsf() {
+	clone mattconte tlsf
+	version tlsf
+	sed 's/ALIGN_SIZE_LOG2 = 3,/ALIGN_SIZE_LOG2 = 9,/; s/FL_INDEX_MAX = 32,/FL_INDEX_MAX = 40,/
+		s/block_header_overhead = sizeof(size_t)/block_header_overhead = 0/
+		/block_start_offset =/,/;/c static const size_t block_start_offset = 0;' "$folder/tlsf/tlsf.c" > "$folder/tlsf_512.c"
+	gcc -w -O1 -I$here "-I$folder/tlsf" "-DTLSF=\"$folder/tlsf_512.c\"" -o "$folder/drive_tlsf" $here/drive_tlsf.c
+	check tlsf "$folder/drive_tlsf"
+	check tlsf:pool=2M "$folder/drive_tlsf" 2097152
+	check tlsf:pool=1G "$folder/drive_tlsf" 1073741824
+}
+
 # its size classes, of the system's library (JEMALLOC names it)
 jemalloc() {
 	local lib=${JEMALLOC:-$(ldconfig -p | sed -n 's/.*libjemalloc.so.2 .*=> //p' | head -n 1)}
@@ -121,9 +151,9 @@ jemalloc() {
 	LD_PRELOAD=$lib $here/classes.py || failed=1
 }
 
-[ $# -gt 0 ] || set -- umpire rmm cub ort bfc ggml jemalloc
+[ $# -gt 0 ] || set -- umpire rmm cub ort bfc ggml paddle tlsf jemalloc
 echo "policy,trace,requests,same_addresses,peak_bytes,upstream_peak_bytes,first_difference"
 for what; do
-	case $what in umpire | rmm | cub | ort | bfc | ggml | jemalloc) $what ;; *) echo "run.sh: unknown '$what'" >&2; exit 2 ;; esac
+	case $what in umpire | rmm | cub | ort | bfc | ggml | paddle | tlsf | jemalloc) $what ;; *) echo "run.sh: unknown '$what'" >&2; exit 2 ;; esac
 done
 exit $failed
