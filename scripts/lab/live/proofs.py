@@ -20,10 +20,15 @@ sys.path[:0] = [HERE, os.path.join(ROOT, "src", "python")]
 import live  # noqa: E402
 
 GIB = 1 << 30
-STEPS = {"gnn": 60, "hf": 16, "varlen": 12, "serve": 10, "lora": 8, "vision": 16}
+# steps of a turn and most turns: chance is within one in a hundred only where many are compared
+TURN = {"gnn": (3, 150), "hf": (2, 60), "varlen": (1, 24), "serve": (1, 40), "lora": (2, 30), "vision": (1, 60)}
 TURNS = ("default", "cufrag pytorch", "cufrag vmm", "default again")
+TWICE = TURNS[:3] + tuple(name + " again" for name in TURNS[:3])
+ROOM = {"varlen"}  # too large for all of TWICE at once
 OTHERS = ("expandable", "cufrag expandable", "cufrag tlsf", "cufrag gmlake", "cufrag rmm-pool", "async")
 EXPANDABLE = live.EXPANDABLE
+NEEDED = {"gnn": live.MODULES[4:], "hf": live.MODULES[1:2], "varlen": live.MODULES[:1], "serve": live.MODULES[:1], "vision": live.MODULES[2:3],
+          "lora": (live.MODULES[0], live.MODULES[3])}
 # policy of a storm, whether it is held below a limit of its own
 STORMS = ["vmm", "vmm", "pytorch", EXPANDABLE, "pytorch:max_split_size_mb:64", "gmlake", "tlsf", "rmm-pool", "bfc", "async",
           "buddy", "native", "vmm", "vmm"]
@@ -50,11 +55,13 @@ class Process:
         self.out, self.run, self.storm, self.ours, self.torch = out, None, None, None, None
 
     def load(self, m):
+        if m.get("cores"):
+            os.sched_setaffinity(0, m["cores"])
         import torch
         self.torch = torch
         if m.get("heavy"):
             import programs  # noqa: F401
-            for module in live.MODULES:
+            for module in NEEDED.get(m["heavy"], live.MODULES):
                 try:
                     __import__(module)
                 except ImportError as error:
@@ -70,6 +77,8 @@ class Process:
         if m["job"].get("program"):
             import programs
             self.run = programs.begin(m["job"]["program"], m["job"]["steps"])
+            if m["job"].get("threads"):
+                torch.set_num_threads(m["job"]["threads"])
         torch.cuda.synchronize()
         return {}
 
@@ -77,14 +86,20 @@ class Process:
         return dict(zip(("live", "reserved", "peak_reserved", "allocations", "frees", "retries", "ooms", "driver_calls", "driver_ns"),
                         live.book(self.torch, self.ours)))
 
-    def step(self, _):
-        torch = self.torch
-        torch.cuda.synchronize()
-        began, cpu = time.perf_counter(), time.process_time()
-        value = next(self.run)
-        torch.cuda.synchronize()
-        seconds, cpu = time.perf_counter() - began, time.process_time() - cpu
-        return dict(s=seconds, cpu=cpu, loss=float(value).hex(), **self.book())
+    def step(self, m):
+        """Some steps: the time of each without that of drawing its data, and the driver's of all."""
+        import programs
+        torch, steps = self.torch, []
+        before = self.book()["driver_ns"]
+        for _ in range(m.get("steps", 1)):
+            torch.cuda.synchronize()
+            began, cpu = time.perf_counter() - programs.drawn_s, time.process_time() - programs.drawn_cpu_s
+            value = next(self.run)
+            torch.cuda.synchronize()
+            seconds, cpu = time.perf_counter() - programs.drawn_s - began, time.process_time() - programs.drawn_cpu_s - cpu
+            steps.append(dict(s=seconds, cpu=cpu, loss=float(value).hex()))
+        book = self.book()
+        return dict(steps=steps, turn_ns=None if before is None else book["driver_ns"] - before, loss=steps[-1]["loss"], **book)
 
     def end(self, m):
         if m.get("record"):
@@ -159,14 +174,36 @@ class Process:
 
 # ---- from outside ---------------------------------------------------------------------------------
 
+def calm_cores(count):
+    """So many cores of this process's that are fastest now, no two of them threads of one: processes that take turns share them."""
+    def ns(core):
+        os.sched_setaffinity(0, [core])
+        began = time.perf_counter_ns()
+        for _ in range(200000):
+            pass
+        return time.perf_counter_ns() - began
+
+    def body(core):
+        try:
+            with open("/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list" % core, encoding="utf-8") as file:
+                return file.read()
+        except OSError:
+            return core
+    mine, found = os.sched_getaffinity(0), {}
+    for core in sorted(mine, key=lambda c: min(ns(c) for _ in range(5))):
+        found.setdefault(body(core), core)
+    os.sched_setaffinity(0, mine)
+    return list(found.values())[:count]
+
+
 class Other:
     """A process of the above."""
 
-    def __init__(self, o, heavy=False, environment=None, before=()):
+    def __init__(self, o, heavy=False, environment=None, before=(), cores=None):
         self.log = open(os.path.join(o.out, "log.txt"), "a", encoding="utf-8")
         self.p = subprocess.Popen([*before, sys.executable, os.path.abspath(__file__), o.out, o.cufrag, "--process"], stdin=subprocess.PIPE,
                                   stdout=subprocess.PIPE, stderr=self.log, env=dict(os.environ, **(environment or {})))
-        self.send(do="load", heavy=heavy)
+        self.send(do="load", heavy=heavy, cores=cores)
         self.loaded = False
 
     def send(self, **message):
@@ -268,20 +305,22 @@ class Proofs:
             other.close()
         self.say("pairs")
 
-    def turns(self, program, methods, others, steps, until):
+    def turns(self, program, methods, others, until):
+        """Turns of a few steps, the order turned round each time, so that a slow moment and the place in the order hit all alike."""
+        size, most = TURN[program] if not self.o.dry else (1, 3)
         for method, other in zip(methods, others):
             other.ready(90)
-            other.send(do="begin", job=job_of(method, program=program, steps=steps + 1))
+            other.send(do="begin", job=job_of(method, program=program, steps=size * most + 1, threads=1))
         for method, other in zip(methods, others):
             answer = other.answer(60)
             if answer.get("error"):
                 self.note("error", program=program, method=method, **answer)
-        for i in range(steps):
-            for k in range(len(methods)):
-                at = (i + k) % len(methods)
-                self.note("step", program=program, step=i, method=methods[at], **others[at].ask("step"))
+        for i in range(most):
+            order = [(i // 2 + k) % len(methods) for k in range(len(methods))]
+            for at in reversed(order) if i % 2 else order:
+                self.note("turn", program=program, turn=i, method=methods[at], **others[at].ask("step", steps=size))
             if left(self.o) < until:
-                self.say("%s: stopped after step %d" % (program, i))
+                self.say("%s: stopped after turn %d" % (program, i))
                 break
         for method, other in zip(methods, others):
             self.note("end", program=program, method=method, **other.ask("end"))
@@ -421,7 +460,9 @@ def main():
     o.out = os.path.abspath(o.out)
     o.rounds, o.pairs, o.operations, o.storm_count = (2, 200, 100, 4) if o.dry else (30, 10000, 1500, len(STORMS))
     o.storm_limit, o.storm_live = (GIB, GIB // 2) if o.dry else (STORM_LIMIT, STORM_LIVE)
-    turns = TURNS[1:3] if o.dry else TURNS
+    def turns(name):
+        return TURNS[1:3] if o.dry else TURNS if name in ROOM else TWICE
+
     if o.process:
         Process(o.out).serve()
     os.makedirs(o.out, exist_ok=True)
@@ -434,8 +475,9 @@ def main():
     heavy, light, storms = {}, [], []
 
     def prepare():
+        cores = calm_cores(2)
         for name in names if "steps" in only else ():
-            heavy[name] = [Other(o, True) for _ in turns]
+            heavy[name] = [Other(o, name, cores=cores) for _ in turns(name)]
         light.extend(Other(o) for _ in range(4 if "pairs" in only else 0))
 
     if "faults" in only:
@@ -451,14 +493,11 @@ def main():
     proofs.say("ready")
     if light:
         proofs.pairs(light)
-    for name, others in heavy.items():
-        steps = min(STEPS[name], 3) if o.dry else STEPS[name]
-        if left(o) > o.seconds * .62:
-            proofs.turns(name, turns, others, steps, o.seconds * .62)
-        else:
-            proofs.say("no time for " + name)
-            for other in others:
-                other.close()
+    # until then: the steps alone have all of the time, otherwise 0.38 of it
+    until = 8 if o.only == "steps" else o.seconds * .62
+    for i, (name, others) in enumerate(heavy.items()):
+        mine = until + (left(o) - until) * (len(heavy) - i - 1) / (len(heavy) - i)
+        proofs.turns(name, turns(name), others, mine)
     if "storms" in only:
         storms = [Other(o) for _ in STORMS[:o.storm_count]]
     if "async" in only:

@@ -4,7 +4,9 @@
 import collections
 import csv
 import json
+import math
 import os
+import random
 import statistics
 import sys
 
@@ -55,36 +57,59 @@ def pairs(folder, found, out):
                               for m in methods if full])
 
 
+def interval(logs, draws=4000):
+    """median of ratios, and between what it lies in 95 of 100 draws of as many turns out of these"""
+    if len(logs) < 5:
+        return "-"
+    rng = random.Random(1)
+    medians = sorted(statistics.median(rng.choices(logs, k=len(logs))) for _ in range(draws))
+    return "%.3f (%.3f to %.3f)" % tuple(math.exp(x) for x in (statistics.median(logs), medians[draws // 40], medians[-draws // 40]))
+
+
+def shares(turns, mine, own, key):
+    """log of the time under the methods `mine` as a share of that under `own`, per turn"""
+    def mean(t, methods):
+        return statistics.fmean(math.log(sum(s[key] for s in t[m]["steps"])) for m in methods)
+    return [mean(t, mine) - mean(t, own) for t in turns if all(m in t for m in (*mine, *own))]
+
+
 def steps(folder, found, out):
-    times, losses = collections.defaultdict(dict), collections.defaultdict(dict)
-    for r in found["step"] + found["loss"]:
+    turns, losses = collections.defaultdict(dict), collections.defaultdict(dict)
+    for r in found["turn"] + found["loss"]:
         if r.get("error"):
             continue
-        losses[r["program"], r["method"]][r["step"]] = r["loss"]
-        if r["what"] == "step":
-            times[r["program"], r["step"]][r["method"]] = r
+        if r["what"] == "loss":
+            losses[r["program"], r["method"]][r["step"]] = r["loss"]
+            continue
+        turns[r["program"], r["turn"]][r["method"]] = r
+        for i, s in enumerate(r["steps"]):
+            losses[r["program"], r["method"]][r["turn"] * len(r["steps"]) + i] = s["loss"]
     ends = {(r["program"], r["method"]): r for r in found["end"]}
-    write(folder, "steps.csv", [["program", "step", "method", "seconds", "cpu_seconds", "driver_ns", "loss"]]
-          + [[p, i, m, "%.6f" % r["s"], "%.6f" % r["cpu"], r["driver_ns"], r["loss"]] for (p, i), some in times.items() for m, r in some.items()])
-    out.write("\n## Steps in turns: time of a step as a share of PyTorch's own in the same turn, without the first two\n")
+    write(folder, "steps.csv", [["program", "turn", "method", "steps", "seconds", "cpu_seconds", "driver_ns", "loss"]]
+          + [[p, i, m, len(r["steps"]), "%.6f" % sum(s["s"] for s in r["steps"]), "%.6f" % sum(s["cpu"] for s in r["steps"]), r["turn_ns"], r["loss"]]
+             for (p, i), some in turns.items() for m, r in some.items()])
+    out.write("\n## Steps in turns: time as a share of PyTorch's default in the same turns, without the first two; median, and where it lies by chance\n")
     lines = []
     for program, method in ends:
-        turns = [t for (p, i), t in sorted(times.items()) if p == program and i >= 2 and "default" in t and method in t]
-        if not turns:
+        some = [t for (p, i), t in sorted(turns.items()) if p == program and i >= 2 and "default" in t and method in t]
+        if not some or method == "default":
             continue
-        mine, own = [t[method]["s"] for t in turns], [t["default"]["s"] for t in turns]
+        twice = [m for m in (method, method + " again") if (program, m) in ends]
+        own = [m for m in ("default", "default again") if (program, m) in ends and not method.startswith("default")] or ["default"]
+        ns = [t[method]["turn_ns"] for t in some]
+        share = "-" if None in ns else "%.2f" % (sum(ns) / 1e7 / sum(s["s"] for t in some for s in t[method]["steps"]))
         both = sorted(set(losses[program, method]) & set(losses[program, "default"]))
-        same = [losses[program, method][i] == losses[program, "default"][i] for i in both]
-        ns = [t[method]["driver_ns"] for t in turns]
-        driver = "-" if None in ns or len(ns) < 2 else "%.2f" % (100 * (ns[-1] - ns[0]) / 1e9 / sum(mine[1:]))
-        lines.append([program, method, len(turns), "%.2f" % (1000 * statistics.median(mine)), quartiles([a / b for a, b in zip(mine, own)]),
-                      "%.3f" % (sum(mine) / sum(own)), driver, "%d of %d" % (sum(same), len(same)),
+        size = len(some[0][method]["steps"])
+        lines.append([program, method, "%d x %d" % (len(some), size),
+                      "%.2f" % (1000 * statistics.median(sum(s["s"] for s in t[method]["steps"]) for t in some) / size),
+                      interval(shares(some, twice, own, "s")), interval(shares(some, twice, own, "cpu")), share,
+                      "%d of %d" % (sum(losses[program, method][i] == losses[program, "default"][i] for i in both), len(both)),
                       "%.0f" % (ends[program, method].get("peak_reserved", 0) / 2**20)])
-    table(out, ["program", "allocator", "steps", "ms", "of default: median (quartiles)", "sums", "driver, %", "equal losses", "peak reserved, MiB"], lines)
+    table(out, ["program", "allocator", "turns x steps", "ms", "of default", "CPU time of default's", "driver, %", "equal losses", "peak reserved, MiB"], lines)
     out.write("\nLosses of the other allocators, beside PyTorch's own in turns: ")
     for r in found["loss"]:
         r.setdefault("loss", None)
-    turned = {(r["program"], r["method"]) for r in found["step"]}
+    turned = {(r["program"], r["method"]) for r in found["turn"]}
     out.write("; ".join("%s, %s: %d of %d" % (p, m, sum(v == losses[p, "default"].get(i) for i, v in mine.items()), len(mine))
                         for (p, m), mine in losses.items() if (p, m) not in turned) or "none")
     out.write("\n")
