@@ -2,7 +2,7 @@
 /*
  * What the device has done: epochs of frees.
  *
- * A fence closes an epoch about every millisecond of frees. A mapping is taken down only
+ * A fence closes an epoch about every millisecond of frees, and is asked for when somebody wants to know. A mapping is taken down only
  * when the epoch of the last free at its address is done.
  */
 #include "vm.h"
@@ -29,16 +29,28 @@ bool vm_is_done(const struct vm_arena *a, const struct vm_page *head)
 	return true;
 }
 
+static int ask(struct vm *v, const struct vm_arena *a, uint32_t epoch, bool *done,
+	       struct frag_err *err)
+{
+	return frag_dev_fence_done(v->dev, a->fences[epoch % VM_FENCES], v->params->lag_us * 1000,
+				   done, err);
+}
+
+/* The stream does its work in order: what a fence says holds for those before it. */
 int vm_epoch_update(struct vm *v, struct vm_arena *a, struct frag_err *err)
 {
-	while (a->done_epoch < a->epoch) {
+	uint32_t open = a->epoch; /* the first that is known not to be done */
+	uint32_t at = a->done_epoch;
+
+	while (a->done_epoch < open) {
 		bool done = false;
 
-		FRAG_TRY(frag_dev_fence_done(v->dev, a->fences[a->done_epoch % VM_FENCES],
-					     v->params->lag_us * 1000, &done, err));
-		if (!done)
-			break;
-		a->done_epoch++;
+		FRAG_TRY(ask(v, a, at, &done, err));
+		if (done)
+			a->done_epoch = at + 1;
+		else
+			open = at;
+		at = a->done_epoch + (open - a->done_epoch) / 2;
 	}
 	return 0;
 }
@@ -59,7 +71,8 @@ int vm_touch(struct vm *v, struct vm_arena *a, frag_addr_t addr, uint64_t size,
 	vm_touched(a, addr, size, &from, &to);
 	vm_young(v, a, from, to - from);
 	if (a->epoch_frees >= EPOCH_FREES || v->dev->now_ns - a->epoch_ns >= EPOCH_NS) {
-		FRAG_TRY(vm_epoch_update(v, a, err));
+		if (a->epoch - a->done_epoch >= VM_FENCES)
+			FRAG_TRY(vm_epoch_update(v, a, err));
 		return vm_epoch_close(v, a, err);
 	}
 	return 0;
