@@ -19,7 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define FRAG_LIVE_ABI 1u
+#define FRAG_LIVE_ABI 2u
 #define FRAG_LIVE_DEVICES_MAX 64
 
 #define FRAG_LIVE_ENTRY __attribute__((visibility("default")))
@@ -122,8 +122,9 @@ struct frag_live_part {
 	uint64_t
 		stream; /* cudaStream_t of a live block; of a segment: that it was taken on, 0 = not known */
 	struct frag_live_pool_id pool;
-	uint32_t kind;	/* 0 segment, 1 block */
-	uint32_t state; /* block: 0 live, 1 waiting for a stream, 2 free */
+	uint32_t kind;	  /* 0 segment, 1 block */
+	uint32_t state;	  /* block: 0 live, 1 waiting for a stream, 2 free */
+	uint64_t context; /* of a live block: where it was asked for, see frag_live_on_context */
 };
 /* Returns how many there are; fills at most `cap`. Ask again with more room if it did not suffice. */
 FRAG_LIVE_ENTRY size_t frag_live_snapshot(int device, struct frag_live_part *out, size_t cap);
@@ -139,6 +140,31 @@ FRAG_LIVE_ENTRY void
 frag_live_counters(int device, void (*fn)(void *ctx, const char *name, int64_t value), void *ctx);
 /* The policy's text as it was understood. Static. */
 FRAG_LIVE_ENTRY const char *frag_live_policy(void);
+
+/* The history of PyTorch's snapshots: what happened on a device, in its order. */
+enum frag_live_did {
+	FRAG_LIVE_DID_ALLOC,
+	FRAG_LIVE_DID_REQUEST,	/* freed by the program */
+	FRAG_LIVE_DID_COMPLETE, /* and by the streams */
+	FRAG_LIVE_DID_OOM,	/* bytes: asked for; addr: what the card had left */
+	FRAG_LIVE_DID_SEGMENT_ALLOC,
+	FRAG_LIVE_DID_SEGMENT_FREE
+};
+struct frag_live_event {
+	uint64_t addr, bytes;	  /* bytes as asked for */
+	uint64_t stream, time_us; /* cudaStream_t; since 1970 */
+	uint32_t action;	  /* enum frag_live_did */
+	uint32_t context;	  /* of frag_live_on_context; 0 = none */
+};
+/*
+ * From now on the last `max_entries` of a device are kept, of the actions whose bits (1 << enum) are set. No bits: what is
+ * there stays, and nothing more comes. clear: what is there goes; so does what would not fit.
+ */
+FRAG_LIVE_ENTRY void frag_live_history(uint64_t max_entries, uint32_t actions, int clear);
+/* Returns how many there are, oldest first; fills at most `cap`. */
+FRAG_LIVE_ENTRY size_t frag_live_history_read(int device, struct frag_live_event *out, size_t cap);
+/* Asked at each request and at each free, without a lock, for a number that says where it came from. NULL: nobody. */
+FRAG_LIVE_ENTRY void frag_live_on_context(uint32_t (*alloc)(void), uint32_t (*free)(void));
 
 /* Called before an out of memory is raised, without a lock: PyTorch's observer. NULL: nobody. */
 FRAG_LIVE_ENTRY void frag_live_on_oom(void (*fn)(int device, uint64_t requested_bytes,

@@ -54,6 +54,9 @@ static int open_device(struct frag_live_dev *d, struct frag_err *err)
 	d->handed = !(core->flags & FRAG_POLICY_STREAMS);
 	d->fail_every = frag_live.fail_every;
 	d->dev->fail_call = d->fail_every;
+	frag_live_history_begin(d);
+	d->dev->log = frag_live_history_call;
+	d->dev->log_ctx = d;
 	FRAG_TRY(frag_live_stream_index(d->card, NULL, &stream, &fresh, err));
 	return make_policy(d, frag_live.spec, &d->main, err);
 }
@@ -71,6 +74,7 @@ void frag_live_dev_close(struct frag_live_dev *d)
 	frag_addr_map_release(&d->live);
 	frag_host_free(d->waiting);
 	frag_host_free(d->pools);
+	frag_host_free(d->history.ring);
 	pthread_mutex_destroy(&d->mutex);
 	frag_host_free(d);
 }
@@ -146,10 +150,11 @@ void frag_live_lock(struct frag_live_dev *d)
 
 void frag_live_unlock(struct frag_live_dev *d)
 {
+	d->context = 0;
 	pthread_mutex_unlock(&d->mutex);
 }
 
-void frag_live_note(const struct frag_live_dev *d, const char *action,
+void frag_live_note(struct frag_live_dev *d, const char *action,
 		    const struct frag_live_block *block, uint64_t bytes, const void *stream,
 		    uint32_t pool)
 {
@@ -160,7 +165,7 @@ void frag_live_note(const struct frag_live_dev *d, const char *action,
 				    .device = d->ordinal,
 				    .pool = pool };
 
-	if (FRAG_LIKELY(!frag_live_logging()))
+	if (FRAG_LIKELY(!frag_live_logging() && !frag_live_in_history()))
 		return;
 	if (block) {
 		l.addr = block->b.addr;
@@ -168,7 +173,10 @@ void frag_live_note(const struct frag_live_dev *d, const char *action,
 		l.stream = d->card->streams[block->b.stream];
 		l.pool = block->pool ? d->pools[block->pool - 1].serial : 0;
 	}
-	frag_live_log_line(&l);
+	if (frag_live_in_history())
+		frag_live_history_note(d, &l, block);
+	if (frag_live_logging())
+		frag_live_log_line(&l);
 }
 
 /* ---- between two calls of the policy ----------------------------------------------------- */
@@ -253,7 +261,9 @@ static int take(struct frag_live_dev *d, uint64_t bytes, void *stream, frag_addr
 		req.pool = frag_live_pool_of(d, stream);
 	if (frag_addr_map_reserve(&d->live) || !(block = frag_slab_alloc(&d->blocks)))
 		return frag_fail_nomem(err, "block");
-	*block = (struct frag_live_block){ .pool = req.pool, .aside = req.pool && d->aside.ops };
+	*block = (struct frag_live_block){ .pool = req.pool,
+					   .aside = req.pool && d->aside.ops,
+					   .context = d->context };
 	rc = serve(d, block, &req, err);
 	if (!rc && FRAG_UNLIKELY(d->handed) && !block->aside) {
 		rc = frag_live_hand_over(d, &block->b, fresh, err);
@@ -313,7 +323,7 @@ void frag_live_give(struct frag_live_dev *d, frag_addr_t addr)
 	if (FRAG_UNLIKELY(!block))
 		return;
 	/* the clock takes a tenth of a pair: for policies the time of the last request will do */
-	if (FRAG_UNLIKELY(frag_live_logging()))
+	if (FRAG_UNLIKELY(frag_live_logging() || frag_live_in_history()))
 		d->dev->now_ns = frag_clock_ns() - d->start_ns;
 	d->card->idle = false;
 	frag_live_count_free(d, block);

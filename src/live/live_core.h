@@ -17,6 +17,7 @@
 #define FRAG_LIVE_CORE_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include <frag/policy.h>
 
@@ -38,6 +39,7 @@ struct frag_live_block {
 	uint32_t events;	      /* recorded, not seen done */
 	uint16_t pool;		      /* index of pools + 1; 0 = none */
 	bool aside;		      /* of the second policy */
+	uint32_t context;	      /* where it was asked for; 0 = not known */
 };
 
 struct frag_live_wait {
@@ -77,6 +79,15 @@ struct frag_live_left {
 	uint64_t serial;
 };
 
+/* What happened (live_history.c): `count` entries from `first` on, in a ring. */
+struct frag_live_history {
+	struct frag_live_event *ring;
+	uint64_t first, count, cap;
+	uint64_t max;
+	uint32_t actions; /* bits of those wanted */
+	int64_t epoch_ns; /* of the clock's zero */
+};
+
 struct frag_live_dev {
 	pthread_mutex_t mutex;
 	int ordinal;
@@ -110,6 +121,8 @@ struct frag_live_dev {
 	uint64_t *waited; /* [stream * cap + other]: serial up to which it has waited */
 	uint32_t waited_cap;
 
+	struct frag_live_history history;
+	uint32_t context; /* of the request or free under way */
 	uint64_t seen_calls;
 	uint64_t requests, refusals; /* since the start */
 	struct frag_live_stats stats;
@@ -147,9 +160,26 @@ int frag_live_trim(struct frag_live_dev *d, bool asked, struct frag_err *err);
 
 /* A line of the recording, if there is one. block: what it is about; NULL: the values of a refused request
  * (bytes, stream) or of a pool (its serial). */
-void frag_live_note(const struct frag_live_dev *d, const char *action,
+void frag_live_note(struct frag_live_dev *d, const char *action,
 		    const struct frag_live_block *block, uint64_t bytes, const void *stream,
 		    uint32_t pool);
+
+/* ---- live_history.c ---- */
+
+extern atomic_bool frag_live_history_on;
+static inline bool frag_live_in_history(void)
+{
+	return atomic_load_explicit(&frag_live_history_on, memory_order_acquire);
+}
+struct frag_live_line;
+void frag_live_history_note(struct frag_live_dev *d, const struct frag_live_line *l,
+			    const struct frag_live_block *block);
+/* A new device. pre: opening is locked */
+void frag_live_history_begin(struct frag_live_dev *d);
+/* For frag_device.log. */
+void frag_live_history_call(void *ctx, enum frag_call call, uint64_t bytes, int result);
+/* Where the request, or the free, comes from. pre: no lock is held */
+uint32_t frag_live_context(bool of_free);
 
 /* ---- live_wait.c: blocks that other streams used ---- */
 

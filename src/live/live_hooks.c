@@ -231,13 +231,16 @@ void *frag_live_alloc(ptrdiff_t bytes, int device, frag_live_stream stream)
 	struct frag_live_dev *d = NULL;
 	struct frag_err err = { 0 };
 	frag_addr_t addr = 0;
+	uint32_t context;
 	int rc;
 
 	if (bytes <= 0 || !is_on())
 		return NULL;
+	context = frag_live_context(false);
 	rc = frag_live_dev_get(device, &d, &err);
 	if (FRAG_LIKELY(!rc)) {
 		frag_live_lock(d);
+		d->context = context;
 		rc = frag_live_take(d, (uint64_t)bytes, stream, &addr, &err);
 		frag_live_unlock(d);
 	}
@@ -252,11 +255,14 @@ void *frag_live_alloc(ptrdiff_t bytes, int device, frag_live_stream stream)
 void frag_live_free(void *p, ptrdiff_t bytes, int device, frag_live_stream stream)
 {
 	struct frag_live_dev *d = p ? known(device) : NULL;
+	uint32_t context;
 
 	(void)bytes, (void)stream;
 	if (!d)
 		return;
+	context = frag_live_context(true);
 	frag_live_lock(d);
+	d->context = context;
 	frag_live_give(d, (uintptr_t)p);
 	frag_live_unlock(d);
 }

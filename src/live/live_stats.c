@@ -339,6 +339,7 @@ static void put_block(void *ctx, frag_addr_t addr, uint64_t bytes, enum frag_blo
 	(void)releasable;
 	if (b && state == FRAG_STATE_LIVE) {
 		part.requested = b->b.requested;
+		part.context = b->context;
 		part.stream = handle_of(w->d, b->b.stream);
 		if (b->pool)
 			part.pool = w->d->pools[b->pool - 1].id;

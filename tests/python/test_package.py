@@ -18,6 +18,7 @@ sys.dont_write_bytecode = True
 
 from cufrag import answers, stats  # noqa: E402
 from cufrag import torch as live  # noqa: E402
+from cufrag.history import History  # noqa: E402
 
 
 class Library:
@@ -43,6 +44,26 @@ class Library:
                     table[i] = stats.Part(*row)
                 return len(self.parts)
         self.frag_live_snapshot = Snapshot()
+
+        class Histories:
+            """frag_live_history and the two functions beside it."""
+            def __init__(inner, done):
+                inner.done, inner.restype, inner.argtypes = done, None, None
+
+            def __call__(inner, *what):
+                inner.done.append(what)
+        self.histories, self.contexts = [], []
+        self.frag_live_history, self.frag_live_on_context = Histories(self.histories), Histories(self.contexts)
+
+        class Events:
+            restype = None
+
+            def __call__(inner, device, table, room):
+                rows = [(0x100, 64, 7, 99, 0, self.asked), (9, 1 << 40, 0, 100, 3, 0)]
+                for i, row in enumerate(rows[:room.value]):
+                    table[i] = stats.Event(*row)
+                return len(rows)
+        self.asked, self.frag_live_history_read = 0, Events()
 
     def frag_live_stats(self, device, pointer):
         s = pointer._obj
@@ -111,6 +132,33 @@ class Package(unittest.TestCase):
         library.observer(0, 10, 20, 5)
         self.assertEqual(seen, [(0, 10, 20, 5)])
 
+    def test_history(self):
+        library = Library()
+        history = History(library)
+
+        def ask():
+            return library.contexts[-1][0]()
+        history.record("all", "all", "python", 50, True, False, False, ["oom", "segment_free"])
+        self.assertEqual(library.histories, [(50, 0b010111, True)])
+        library.asked = ask()
+        self.assertEqual(history.frames(library.asked)[0]["name"], "ask")
+        numbers = {ask() for _ in range(3)}
+        self.assertEqual(len(numbers), 1)  # equal stacks, one number
+        self.assertEqual([(e["action"], e.get("addr"), e.get("device_free")) for e in history.trace(0)],
+                         [("alloc", 0x100, None), ("oom", None, 9)])
+        self.assertEqual(history.trace(0)[0]["frames"][1]["name"], "test_history")
+        history.record("state", "state")
+        self.assertEqual(library.histories[-1], (0, 0b111111, False))
+        self.assertFalse(library.contexts[-1][1])  # frees are not asked
+        self.assertEqual(history.trace(0)[0]["frames"], [])
+        history.record_legacy(True, True, 7, True)
+        self.assertEqual(library.histories[-1], (7, 0b111111, False))
+        history.record(None)
+        self.assertEqual((library.histories[-1][1], bool(library.contexts[-1][0]), history.enabled), (0, False, None))
+        for wrong in (("some",), ("all", "frees"), ("all", "all", "c")):
+            with self.assertRaisesRegex(RuntimeError, "does not know"):
+                history.record(*wrong)
+
     def test_calls_and_counters(self):
         self.assertEqual({k: v["count"] for k, v in stats.calls(Library(), 0).items()}, {"cudaMalloc": 1, "cuMemMap": 5})
         self.assertEqual(stats.counters(Library(), 0), {"moved_handles": 11})
@@ -131,16 +179,16 @@ class Package(unittest.TestCase):
             source = os.path.join(folder, "sizes.c")
             with open(source, "w", encoding="utf-8") as file:
                 file.write('#include "live/live.h"\n#include <stdio.h>\n#define SAY(s, m) printf("%zu ", offsetof(struct s, m))\n'
-                           'int main(void) { printf("%zu %zu %zu %zu ", sizeof(struct frag_live_stats), sizeof(struct '
+                           'int main(void) { printf("%zu %zu %zu %zu %zu ", sizeof(struct frag_live_event), sizeof(struct frag_live_stats), sizeof(struct '
                            'frag_live_part), sizeof(struct frag_live_call), sizeof(struct frag_live_options));\n'
                            + "".join("SAY(frag_live_stats, %s);" % name for name, *_ in stats.Stats._fields_)
-                           + "SAY(frag_live_part, pool); SAY(frag_live_part, state); SAY(frag_live_options, flags);}\n")
+                           + "SAY(frag_live_part, pool); SAY(frag_live_part, state); SAY(frag_live_part, context); SAY(frag_live_event, context); SAY(frag_live_options, flags);}\n")
             program = os.path.join(folder, "sizes")
             subprocess.run([compiler, "-I", os.path.join(ROOT, "src"), "-o", program, source], check=True)
             said = [int(v) for v in subprocess.run([program], capture_output=True, text=True, check=False).stdout.split()]
-        here = [ctypes.sizeof(t) for t in (stats.Stats, stats.Part, stats.Call, live.Options)]
+        here = [ctypes.sizeof(t) for t in (stats.Event, stats.Stats, stats.Part, stats.Call, live.Options)]
         here += [getattr(stats.Stats, name).offset for name, *_ in stats.Stats._fields_]
-        here += [stats.Part.pool_a.offset, stats.Part.state.offset, live.Options.flags.offset]
+        here += [stats.Part.pool_a.offset, stats.Part.state.offset, stats.Part.context.offset, stats.Event.context.offset, live.Options.flags.offset]
         self.assertEqual(said, here)
 
 

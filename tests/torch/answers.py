@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What torch.cuda is asked under a policy of cufrag: prints "answered" when all is as it should be."""
+import inspect
 import sys
 
 import torch
@@ -34,7 +35,40 @@ if hasattr(torch, "accelerator") and hasattr(torch.accelerator, "memory_allocate
 torch.cuda.set_per_process_memory_fraction(0.5)
 if hasattr(torch.cuda, "get_per_process_memory_fraction"):
     assert torch.cuda.get_per_process_memory_fraction() == 0.5
-del held
+
+
+def made():
+    return torch.empty(5 << 20, dtype=torch.uint8, device="cuda")
+
+
+def history():
+    return torch.cuda.memory._snapshot()["device_traces"][0]
+
+
+torch.cuda.memory._record_memory_history(max_entries=1000)
+kept, side = made(), torch.cuda.Stream()
+kept.record_stream(side)
+del kept
+kept = made()
+torch.cuda.synchronize()
+made()
+entries = history()
+assert [e["action"] for e in entries if e["size"] == 5 << 20 and e["action"][:7] != "segment"].count("free_completed") == 2, entries
+assert [e["action"] for e in entries if not e["action"].startswith("segment")][:2] == ["alloc", "free_requested"], entries
+assert all(e["frames"][0]["name"] == "made" and e["frames"][1]["name"] == "<module>" for e in entries if e["action"] == "alloc")
+assert [b["frames"][0]["name"] for s in torch.cuda.memory_snapshot() for b in s["blocks"] if b["address"] == kept.data_ptr()] == ["made"]
+torch.cuda.memory._dump_snapshot("history.pickle")
+torch.cuda.memory._record_memory_history(None)
+made()
+assert len(history()) == len(entries)  # what was there stays
+torch.cuda.memory._record_memory_history(max_entries=3, context=None, clear_history=True, **(
+    {"skip_actions": ["free_requested"]} if "skip_actions" in str(inspect.signature(torch.cuda.memory._record_memory_history)) else {}))
+for _ in range(5):
+    made()
+entries = history()
+assert len(entries) == 3 and not any(e["frames"] for e in entries), entries
+torch.cuda.memory._record_memory_history(None)
+del held, kept
 torch.cuda.empty_cache()
 assert torch.cuda.memory_reserved() == 0, torch.cuda.memory_reserved()
 print("answered")

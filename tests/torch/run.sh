@@ -147,6 +147,8 @@ test_live_out_of_memory() {
 test_live_statistics_are_answered() {
 	live --policy vmm --record live.cft -- "$python" "$root/tests/torch/answers.py" vmm && grep -qx answered log && [ -s snapshot.pickle ] ||
 		{ cat log; return 1; }
+	# the history of a snapshot is one that every command reads
+	"$cufrag" info history.pickle > out && grep -q ' 4 allocs, 2 frees' out || { cat out; return 1; }
 }
 
 passed=0 failed=0

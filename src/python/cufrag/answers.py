@@ -6,9 +6,9 @@ memory_snapshot, the peaks and the observer of an out of memory work as ever, in
 Calls from C++ (NCCL's snapshot of 2.15, the checkpoints of cudagraph trees) do not come by here.
 """
 import ctypes
-import warnings
 
 from . import stats
+from .history import History
 
 STATES = {0: "active_allocated", 1: "active_pending_free", 2: "inactive"}
 _observers = []
@@ -43,7 +43,7 @@ def nested(library, device, release=211):
     return found
 
 
-def segments(library, device):
+def segments(library, device, frames=lambda number: []):
     """The device's segments as torch.cuda.memory_snapshot has them, addresses ascending."""
     found = []
     for part in stats.parts(library, device):
@@ -58,15 +58,16 @@ def segments(library, device):
         segment["active_size"] += part.bytes if part.state < 2 else 0
         segment["requested_size"] += part.requested
         segment["blocks"].append({"address": part.addr, "size": part.bytes, "requested_size": part.requested,
-                                  "state": STATES[part.state], "frames": []})
+                                  "state": STATES[part.state], "frames": frames(part.context)})
     found.sort(key=lambda segment: segment["address"])
     return found
 
 
-def snapshot(torch, library):
-    """torch._C._cuda_memorySnapshot; the history is in the recording (cufrag.torch.use(record=…))."""
+def snapshot(torch, library, history):
+    """torch._C._cuda_memorySnapshot."""
     devices = range(torch.cuda.device_count())
-    return {"segments": [s for d in devices for s in segments(library, d)], "device_traces": [[] for _ in devices],
+    return {"segments": [s for d in devices for s in segments(library, d, history.frames)],
+            "device_traces": [history.trace(d) for d in devices],
             "allocator_settings": {"PYTORCH_CUDA_ALLOC_CONF": "", "backend": "cufrag:" + library.frag_live_policy().decode()},
             "external_annotations": []}
 
@@ -88,15 +89,10 @@ def observe(library):
     library.frag_live_on_oom(_keep[-1])
 
 
-def no_history(*_, **__):
-    """torch.cuda.memory._record_memory_history: nothing to do, and said once."""
-    warnings.warn("cufrag: the history is not PyTorch's under a policy of cufrag; "
-                  "record with cufrag.torch.use(record='run.cft') or cufrag run --record", stacklevel=3)
-
-
 def table(torch, library, release):
     """Every function of torch._C that is replaced."""
     library.frag_live_policy.restype = ctypes.c_char_p
+    history = History(library)
 
     def numbers(device=None):
         return nested(library, index_of(torch, device), release)
@@ -113,9 +109,9 @@ def table(torch, library, release):
     return {
         "_cuda_memoryStats": numbers, "_cuda_resetPeakMemoryStats": reset_peak,
         "_cuda_resetAccumulatedMemoryStats": reset_accumulated, "_cuda_getMemoryFraction": fraction,
-        "_cuda_memorySnapshot": lambda pool=None, *_: in_pool(snapshot(torch, library), pool),
-        "_cuda_record_memory_history": no_history, "_cuda_record_memory_history_legacy": no_history,
-        "_cuda_isHistoryEnabled": lambda *_: False,
+        "_cuda_memorySnapshot": lambda pool=None, *_: in_pool(snapshot(torch, library, history), pool),
+        "_cuda_record_memory_history": history.record, "_cuda_record_memory_history_legacy": history.record_legacy,
+        "_cuda_isHistoryEnabled": lambda *_: bool(history.enabled),
         "_cuda_attach_out_of_memory_observer": _observers.append,
         "_accelerator_getDeviceStats": numbers, "_accelerator_resetPeakStats": reset_peak,
         "_accelerator_resetAccumulatedStats": reset_accumulated,

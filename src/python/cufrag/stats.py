@@ -26,7 +26,12 @@ class Stats(ctypes.Structure):
 class Part(ctypes.Structure):
     """struct frag_live_part"""
     _fields_ = [("addr", U64), ("bytes", U64), ("requested", U64), ("stream", U64), ("pool_a", U64), ("pool_b", U64),
-                ("kind", U32), ("state", U32)]
+                ("kind", U32), ("state", U32), ("context", U64)]
+
+
+class Event(ctypes.Structure):
+    """struct frag_live_event"""
+    _fields_ = [("addr", U64), ("bytes", U64), ("stream", U64), ("time_us", U64), ("action", U32), ("context", U32)]
 
 
 class Call(ctypes.Structure):
@@ -57,13 +62,22 @@ def counters(library, device):
     return found
 
 
-def parts(library, device):
-    """Rows of a snapshot: segments, each followed by its blocks."""
-    library.frag_live_snapshot.restype = ctypes.c_size_t
-    room = library.frag_live_snapshot(int(device), None, ctypes.c_size_t(0))
+def rows(function, kind, device):
+    function.restype = ctypes.c_size_t
+    room = function(int(device), None, ctypes.c_size_t(0))
     while True:
-        table = (Part * (room + 64))()
-        count = library.frag_live_snapshot(int(device), table, ctypes.c_size_t(len(table)))
+        table = (kind * (room + 64))()
+        count = function(int(device), table, ctypes.c_size_t(len(table)))
         if count <= len(table):
             return table[:count]
         room = count
+
+
+def parts(library, device):
+    """Rows of a snapshot: segments, each followed by its blocks."""
+    return rows(library.frag_live_snapshot, Part, device)
+
+
+def events(library, device):
+    """The history, oldest first."""
+    return rows(library.frag_live_history_read, Event, device)

@@ -17,7 +17,7 @@ import sys
 from . import answers, stats
 
 LIBRARY = "libcufrag_torch.so"
-ABI = 1
+ABI = 2
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
@@ -174,8 +174,8 @@ def memory_summary(device=None, abbreviated=False):
 
 
 def snapshot():
-    """torch.cuda.memory._snapshot(): segments and their blocks; the history is in the recording."""
-    return answers.snapshot(need(), library())
+    """torch.cuda.memory._snapshot(): segments, their blocks, and the history where it is recorded."""
+    return need().cuda.memory._snapshot()
 
 
 def reset_peak_memory_stats(device=None):

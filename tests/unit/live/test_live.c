@@ -524,6 +524,68 @@ static void test_odd_requests(void **state)
 	close_all();
 }
 
+static uint32_t asked;
+
+static uint32_t where(void)
+{
+	/* no lock is held: the caller may come back in */
+	frag_live_history_read(0, NULL, 0);
+	return ++asked;
+}
+
+static void test_history(void **state)
+{
+	static const uint32_t all[] = { FRAG_LIVE_DID_SEGMENT_ALLOC, FRAG_LIVE_DID_ALLOC,
+					FRAG_LIVE_DID_REQUEST,	     FRAG_LIVE_DID_COMPLETE,
+					FRAG_LIVE_DID_OOM,	     FRAG_LIVE_DID_SEGMENT_FREE };
+	struct frag_live_event e[8];
+	struct frag_err err = { 0 };
+	frag_addr_t addr;
+	void *p;
+
+	(void)state;
+	start("pytorch", FRAG_GIB, 0);
+	frag_live_history(6, UINT32_MAX, 1);
+	frag_live_on_context(where, NULL);
+	asked = 0;
+	p = frag_live_alloc(5000, 0, NULL);
+	frag_live_free(p, 5000, 0, NULL);
+	frag_live_lock(device(0));
+	assert_int_equal(frag_live_take(device(0), 4 * FRAG_GIB, NULL, &addr, &err), FRAG_OOM);
+	frag_live_unlock(device(0));
+	frag_live_reset();
+	/* the cache was given back for the request: before it was refused */
+	assert_int_equal(frag_live_history_read(0, e, 8), 6);
+	for (unsigned i = 0, seen = 0; i < 6; i++, seen = 0) {
+		for (unsigned k = 0; k < 6; k++)
+			seen += e[k].action == all[i];
+		assert_int_equal(seen, 1);
+	}
+	assert_int_equal(e[0].context, 1);
+	assert_int_equal(e[3].context,
+			 1); /* of a free that nobody was asked about: of its request */
+	assert_int_equal(e[1].addr, (uintptr_t)p);
+	assert_true(e[0].time_us && e[5].time_us >= e[0].time_us);
+	/* the oldest go */
+	p = frag_live_alloc(700, 0, NULL);
+	assert_int_equal(frag_live_history_read(0, e, 8), 6);
+	assert_int_equal(e[5].action, FRAG_LIVE_DID_ALLOC);
+	assert_int_equal(e[5].bytes, 700);
+	assert_int_equal(e[0].action, FRAG_LIVE_DID_REQUEST);
+	frag_live_history(0, 0, 0);
+	frag_live_free(p, 700, 0, NULL);
+	assert_int_equal(frag_live_history_read(0, e, 8), 6);
+	frag_live_history(2, 1u << FRAG_LIVE_DID_ALLOC, 0); /* too small for what is there */
+	assert_int_equal(frag_live_history_read(0, e, 8), 0);
+	frag_live_free(frag_live_alloc(700, 0, NULL), 700, 0, NULL);
+	assert_int_equal(frag_live_history_read(0, e, 8), 1);
+	frag_live_history(0, UINT32_MAX, 0);
+	frag_live_on_context(NULL, NULL);
+	assert_int_equal(frag_live_history_read(0, e, 8), 0);
+	assert_int_equal(frag_live_history_read(9, e, 8), 0);
+	close_all();
+}
+
 static void sum_up(void *ctx, const char *name, int64_t value)
 {
 	if (!strcmp(name, "active.all.current"))
@@ -618,6 +680,7 @@ int main(void)
 		cmocka_unit_test(test_threads),
 		cmocka_unit_test(test_child_does_nothing),
 		cmocka_unit_test(test_odd_requests),
+		cmocka_unit_test(test_history),
 		cmocka_unit_test(test_what_python_asks),
 		cmocka_unit_test(test_refused_at_the_start),
 		cmocka_unit_test(test_recording), /* last: it goes on recording */
