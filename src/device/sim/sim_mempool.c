@@ -149,14 +149,14 @@ int frag_sim_mempool_destroy(void *priv, uint64_t pool, uint64_t *ns, struct fra
 
 /* One attempt; takes the new pages from the card. */
 static int attempt(struct sim *sim, struct sim_mempool *p, uint64_t bytes, uint32_t stream,
-		   uint64_t stale_ns, uint64_t *addr, uint64_t *ns, struct frag_err *err)
+		   struct pool_passed passed, uint64_t *addr, uint64_t *ns, struct frag_err *err)
 {
 	uint64_t left = sim->capacity_bytes - sim->used_bytes + sim->managed.usage.resident_bytes;
 	uint64_t page = p->model.page_bytes;
 	struct pool_work work;
 	int rc;
 
-	FRAG_TRY(frag_simmempool_alloc(&p->model, bytes, stream, left / page, stale_ns, addr, &work,
+	FRAG_TRY(frag_simmempool_alloc(&p->model, bytes, stream, left / page, passed, addr, &work,
 				       err));
 	if (work.fresh_pages) {
 		rc = frag_sim_take(sim, work.fresh_pages * page, ns);
@@ -168,14 +168,25 @@ static int attempt(struct sim *sim, struct sim_mempool *p, uint64_t bytes, uint3
 	return 0;
 }
 
-/* Recorded time up to which the card has passed what was freed; 0 = nothing, UINT64_MAX = all. */
-static uint64_t passed_until(const struct sim *sim)
+static uint64_t before(uint64_t now_ns, uint64_t lag_ns)
 {
-	uint64_t lag = frag_sim_lag(sim, PASSED_NS), now = sim->dev->now_ns;
-
-	if (!lag)
+	if (!lag_ns)
 		return UINT64_MAX;
-	return now > lag ? now - lag : 0;
+	return now_ns > lag_ns ? now_ns - lag_ns : 0;
+}
+
+/* What the card has passed. How far it lags behind is no more than assumed for other streams; for the
+ * own one it counts where it was said (--work): then the pool takes new pages where it could have moved some. */
+static struct pool_passed passed_now(const struct sim *sim, const struct sim_mempool *p)
+{
+	uint64_t now = sim->dev->now_ns;
+
+	return (struct pool_passed){
+		.own_ns = before(now, frag_sim_lag(sim, 0)),
+		.others_ns = p->attr.reuse_allow_opportunistic
+				     ? before(now, frag_sim_lag(sim, PASSED_NS))
+				     : 0,
+	};
 }
 
 int frag_sim_mempool_alloc(void *priv, uint64_t pool, uint64_t bytes, uint32_t stream,
@@ -183,6 +194,7 @@ int frag_sim_mempool_alloc(void *priv, uint64_t pool, uint64_t bytes, uint32_t s
 {
 	struct sim *sim = priv;
 	struct sim_mempool *p;
+	struct pool_passed all = { UINT64_MAX, UINT64_MAX };
 	uint64_t addr;
 	int rc;
 
@@ -191,10 +203,9 @@ int frag_sim_mempool_alloc(void *priv, uint64_t pool, uint64_t bytes, uint32_t s
 	if (p->destroyed)
 		return frag_fail(err, FRAG_EDEVICE, "cudaMallocAsync: pool %llu is destroyed",
 				 LLU(pool));
-	rc = attempt(sim, p, bytes, stream,
-		     p->attr.reuse_allow_opportunistic ? passed_until(sim) : 0, &addr, ns, err);
+	rc = attempt(sim, p, bytes, stream, passed_now(sim, p), &addr, ns, err);
 	if (rc == FRAG_OOM && p->attr.reuse_allow_internal_dependencies)
-		rc = attempt(sim, p, bytes, stream, UINT64_MAX, &addr, ns, err);
+		rc = attempt(sim, p, bytes, stream, all, &addr, ns, err);
 	if (rc)
 		return rc;
 	p->live_count++;

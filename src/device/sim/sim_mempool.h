@@ -57,6 +57,12 @@ struct pool {
 	struct frag_slab blocks;
 };
 
+/* Pieces freed up to these times count as passed by the card, on the caller's stream and on others (0 = none
+ * do, UINT64_MAX = all). */
+struct pool_passed {
+	uint64_t own_ns, others_ns;
+};
+
 /* What one allocation did to the pages. */
 struct pool_work {
 	uint64_t fresh_pages, moved_pages;
@@ -68,11 +74,10 @@ void frag_simmempool_release(struct pool *p);
 
 /*
  * pages_left: new pages that may be taken. 0, FRAG_OOM (nothing changed that a
- * program could see) or FRAG_ENOMEM. stale_ns: pieces freed on other streams up to
- * this time count as passed (0 = none do, UINT64_MAX = all).
+ * program could see) or FRAG_ENOMEM.
  */
 int frag_simmempool_alloc(struct pool *p, uint64_t bytes, uint32_t stream, uint64_t pages_left,
-			  uint64_t stale_ns, uint64_t *addr, struct pool_work *work,
+			  struct pool_passed passed, uint64_t *addr, struct pool_work *work,
 			  struct frag_err *err);
 /* Bytes that were asked, 0 if addr is not live. Errors: FRAG_ENOMEM. */
 int frag_simmempool_free(struct pool *p, uint64_t addr, uint32_t stream, uint64_t now_ns,

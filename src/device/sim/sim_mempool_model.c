@@ -26,8 +26,9 @@
  * wholly free pages back, highest first, while more than the threshold is held:
  * nothing freed since the last flush, nothing released.
  *
- * A flush in case 4 goes over the streams in the same order; it takes the own pieces, and those of other
- * streams that the caller counts as passed; a synchronise those it covers. A pool that may not reuse
+ * A flush in case 4 goes over the streams in the same order; it takes the pieces, own and others', that the
+ * card has passed: a page cannot be moved from under work that is still to come, although the stream itself may
+ * reuse the piece in place. On an idle card it has passed all own ones (so in the recordings); a synchronise those it covers. A pool that may not reuse
  * opportunistically is known to keep flushed pieces apart by stream, too, which is not modelled.
  *
  * Invariants: blocks cover the range without gap; an unmapped page lies wholly
@@ -191,13 +192,13 @@ static void flush_stream(struct pool *p, uint32_t stream, uint64_t stale_ns)
 	}
 }
 
-static void flush(struct pool *p, uint32_t stream, uint64_t stale_ns)
+static void flush(struct pool *p, uint32_t stream, struct pool_passed passed)
 {
 	for (uint32_t i = 0; p->recent_count && i < p->order_count; i++) {
-		if (p->order[i] == stream)
-			flush_stream(p, stream, UINT64_MAX);
-		else if (stale_ns)
-			flush_stream(p, p->order[i], stale_ns);
+		uint64_t until = p->order[i] == stream ? passed.own_ns : passed.others_ns;
+
+		if (until)
+			flush_stream(p, p->order[i], until);
 	}
 }
 
@@ -340,13 +341,13 @@ static struct pool_block *from_idle(struct pool *p, struct pool_block *b, uint64
 
 /* Case 4: everything that is finished becomes idle, then the best of all. */
 static int flush_and_cut(struct pool *p, uint64_t bytes, uint32_t stream, uint64_t pages_left,
-			 uint64_t stale_ns, struct pool_block **out, struct pool_work *work,
+			 struct pool_passed passed, struct pool_block **out, struct pool_work *work,
 			 struct frag_err *err)
 {
 	struct pool_block *full, *part;
 	struct demand d;
 
-	flush(p, stream, stale_ns);
+	flush(p, stream, passed);
 	full = best_fit(&p->full, bytes);
 	part = best_fit(&p->part, bytes);
 	if (!part || (full && full->bytes < part->bytes) ||
@@ -409,7 +410,7 @@ static struct pool_block *passed_fit(const struct pool *p, uint64_t bytes, uint3
 }
 
 int frag_simmempool_alloc(struct pool *p, uint64_t bytes, uint32_t stream, uint64_t pages_left,
-			  uint64_t stale_ns, uint64_t *addr, struct pool_work *work,
+			  struct pool_passed passed, uint64_t *addr, struct pool_work *work,
 			  struct frag_err *err)
 {
 	struct pool_block *b;
@@ -429,10 +430,10 @@ int frag_simmempool_alloc(struct pool *p, uint64_t bytes, uint32_t stream, uint6
 		struct demand d = demand_of(p, b, size);
 
 		b = from_idle(p, b, size, &d, work);
-	} else if ((b = passed_fit(p, size, stream, stale_ns))) {
+	} else if ((b = passed_fit(p, size, stream, passed.others_ns))) {
 		b = from_recent(p, b, size);
 	} else {
-		FRAG_TRY(flush_and_cut(p, size, stream, pages_left, stale_ns, &b, work, err));
+		FRAG_TRY(flush_and_cut(p, size, stream, pages_left, passed, &b, work, err));
 	}
 	b->state = POOL_LIVE;
 	b->unmapped = 0;

@@ -209,6 +209,46 @@ static void test_remap(void **state)
 
 /* ---- release ---------------------------------------------------------------- */
 
+/* Pages of what was just freed move when the card has passed the free; the piece is the stream's own at once. */
+static void test_busy_card(void **state)
+{
+	static const struct {
+		uint64_t lag_ns, passed_ns, pages;
+		bool sync;
+	} rows[] = {
+		{ 0, 0, 5, false },	  /* nothing was said: as on an idle card */
+		{ 1000, 999, 7, false },  /* queued work still uses the pages */
+		{ 1000, 1000, 5, false }, /* done */
+		{ 1000, 10, 5, true },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(rows); i++) {
+		struct frag_sim_config cfg = { .total_bytes = FRAG_GIB,
+					       .work_lag_ns = rows[i].lag_ns };
+		struct frag_mempool_usage u;
+		struct frag_device *d = NULL;
+		frag_addr_t a;
+		uint64_t pool;
+
+		assert_int_equal(frag_sim_open(&cfg, &d, NULL), 0);
+		pool = keep_pool(d);
+		a = take(d, pool, 2 * PAGE, 0);
+		take(d, pool, 2 * PAGE, 0);
+		d->now_ns = 5000;
+		give(d, pool, a, 0);
+		assert_int_equal(take(d, pool, PAGE, 0), a);
+		give(d, pool, a, 0);
+		d->now_ns += rows[i].passed_ns;
+		if (rows[i].sync)
+			assert_int_equal(frag_dev_sync_all(d, NULL), 0);
+		take(d, pool, 3 * PAGE, 0);
+		frag_dev_mempool_usage(d, pool, &u);
+		assert_int_equal(u.reserved_bytes, rows[i].pages * PAGE);
+		frag_dev_close(d);
+	}
+}
+
 static void test_threshold(void **state)
 {
 	struct frag_device *d = open_card(1024 * MIB);
@@ -530,6 +570,7 @@ int main(void)
 		cmocka_unit_test(test_recorded),
 		cmocka_unit_test(test_growth),
 		cmocka_unit_test(test_remap),
+		cmocka_unit_test(test_busy_card),
 		cmocka_unit_test(test_threshold),
 		cmocka_unit_test(test_usage),
 		cmocka_unit_test(test_destroy),
