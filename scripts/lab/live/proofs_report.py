@@ -60,7 +60,7 @@ def pairs(folder, found, out):
 def interval(logs, draws=4000):
     """median of ratios, and between what it lies in 95 of 100 draws of as many turns out of these"""
     if len(logs) < 5:
-        return "-"
+        return "%.3f" % math.exp(statistics.median(logs)) if logs else "-"
     rng = random.Random(1)
     medians = sorted(statistics.median(rng.choices(logs, k=len(logs))) for _ in range(draws))
     return "%.3f (%.3f to %.3f)" % tuple(math.exp(x) for x in (statistics.median(logs), medians[draws // 40], medians[-draws // 40]))
@@ -88,10 +88,11 @@ def steps(folder, found, out):
     write(folder, "steps.csv", [["program", "turn", "method", "steps", "seconds", "cpu_seconds", "driver_ns", "loss"]]
           + [[p, i, m, len(r["steps"]), "%.6f" % sum(s["s"] for s in r["steps"]), "%.6f" % sum(s["cpu"] for s in r["steps"]), r["turn_ns"], r["loss"]]
              for (p, i), some in turns.items() for m, r in some.items()])
-    out.write("\n## Steps in turns: time as a share of PyTorch's default in the same turns, without the first two; median, and where it lies by chance\n")
+    out.write("\n## Steps in turns: time as a share of PyTorch's default in the same turns, without the first two steps; median, and where it lies by chance\n")
     lines = []
     for program, method in ends:
-        some = [t for (p, i), t in sorted(turns.items()) if p == program and i >= 2 and "default" in t and method in t]
+        some = [t for (p, i), t in sorted(turns.items())
+                if p == program and "default" in t and method in t and i * len(t[method]["steps"]) >= 2]
         if not some or method == "default":
             continue
         twice = [m for m in (method, method + " again") if (program, m) in ends]
