@@ -123,7 +123,7 @@ static struct parts take_apart(const struct row *a)
 
 /* ---- looking up ----------------------------------------------------------------------------- */
 
-static bool look_up(const struct row *key, int64_t *bytes)
+static bool look_up(const struct row *key, bool nearby, int64_t *bytes)
 {
 	const struct row *near = NULL;
 	double least = 0;
@@ -146,6 +146,8 @@ static bool look_up(const struct row *key, int64_t *bytes)
 	*bytes = (int64_t)near->bytes;
 	if (near->n == key->n && near->h == key->h && near->w == key->w)
 		return true;
+	if (!nearby)
+		return false;
 	p = take_apart(near);
 	*bytes = (int64_t)(copied_bytes(key, p.copies) + p.splits * partial_bytes(key) + p.rest);
 	return true;
@@ -195,16 +197,16 @@ static bool describe(const struct nogpu_cudnn *op, struct row *key)
 	return key->groups > 0;
 }
 
-bool frag_nogpu_conv_recorded(const struct nogpu_cudnn *op, int64_t *bytes)
+bool frag_nogpu_conv_recorded(const struct nogpu_cudnn *op, bool near, int64_t *bytes)
 {
 	struct row key;
 
 	if (!describe(op, &key))
 		return false;
-	if (look_up(&key, bytes))
+	if (look_up(&key, near, bytes))
 		return true;
 	if (key.type != fp16) /* half precision of either kind takes the same units */
 		return false;
 	key.type = bf16;
-	return look_up(&key, bytes);
+	return look_up(&key, near, bytes);
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * cuDNN: its graph interface, in which a program describes operations and asks how much
- * workspace a plan needs. There is one engine for everything, and it is found at once.
+ * workspace a plan needs. There is one engine for everything but convolutions, and it is found at once.
  *
  * Workspaces are what was recorded on an H200 with cuDNN 9.19 (docs/nogpu.md, "cuDNN"):
  *   attention	256 B; backward of grouped queries more: dK and dV of all query heads, in Q's
  *		type; one query token: none
- *   convolution	by the rule of cudnn_conv.c
+ *   convolution	cudnn_conv.c; several plans, of which PyTorch leaves out what the program forbids
  *
  * Descriptors live as long as the process: plans look back at the graphs they were made of.
  */
@@ -31,6 +31,7 @@ enum {
 	TENSOR_DIMS = 902,
 	TENSOR_STRIDES = 903,
 	ENGINE_GRAPH = 1300,
+	ENGINE_NOTES = 1303,
 	MATMUL_A = 1520,
 	REDUCTION_X = 1610,
 	REDUCTION_Y = 1611,
@@ -133,23 +134,47 @@ static int64_t reduction_bytes(const struct nogpu_cudnn *op)
 	       x->dims[3];
 }
 
-/* Of any descriptor that leads to a graph. */
+/* Of any descriptor that leads to a graph; NULL: none. */
+static const struct nogpu_cudnn *graph_of(const struct nogpu_cudnn *d)
+{
+	while (d && d->kind != NOGPU_CUDNN_GRAPH && d->made_of)
+		d = d->made_of;
+	return d && d->kind == NOGPU_CUDNN_GRAPH ? d : NULL;
+}
+
+/* Plans of its convolution. false: it has none. */
+static bool conv_plans(const struct nogpu_cudnn *graph, struct nogpu_plans *plans)
+{
+	for (int64_t i = 0; graph && i < graph->ops_count; i++) {
+		if (!graph->ops[i] || !frag_nogpu_is_conv(graph->ops[i]))
+			continue;
+		frag_nogpu_conv_plans(graph->ops[i], plans);
+		return true;
+	}
+	return false;
+}
+
+/* Which plan a descriptor stands for. */
+static int choice_of(const struct nogpu_cudnn *d, const struct nogpu_plans *plans)
+{
+	while (d->made_of && !d->choice)
+		d = d->made_of;
+	return FRAG_MIN(d->choice, plans->count - 1);
+}
+
 static int64_t workspace_bytes(const struct nogpu_cudnn *d)
 {
 	int64_t bytes = ATTENTION_BYTES;
-	const struct nogpu_cudnn *first_query = NULL;
+	const struct nogpu_cudnn *first_query = NULL, *graph = graph_of(d);
+	struct nogpu_plans plans;
 
-	while (d && d->kind != NOGPU_CUDNN_GRAPH && d->made_of)
-		d = d->made_of;
-	if (!d || d->kind != NOGPU_CUDNN_GRAPH)
-		return bytes;
-	for (int64_t i = 0; i < d->ops_count; i++) {
-		const struct nogpu_cudnn *op = d->ops[i];
+	if (conv_plans(graph, &plans))
+		return plans.at[choice_of(d, &plans)].bytes;
+	for (int64_t i = 0; graph && i < graph->ops_count; i++) {
+		const struct nogpu_cudnn *op = graph->ops[i];
 
 		if (!op)
 			continue;
-		if (frag_nogpu_is_conv(op))
-			return frag_nogpu_conv_bytes(op);
 		if (!first_query && op->query)
 			first_query = op->query;
 		bytes += reduction_bytes(op);
@@ -159,25 +184,73 @@ static int64_t workspace_bytes(const struct nogpu_cudnn *d)
 	return bytes;
 }
 
+/* Configurations, made by the caller. */
+static int64_t propose(struct nogpu_cudnn *d, int64_t wanted, struct nogpu_cudnn **out)
+{
+	struct nogpu_plans plans;
+	int64_t count = conv_plans(graph_of(d), &plans) ? plans.count : 1;
+
+	for (int64_t i = 0; out && i < FRAG_MIN(wanted, count); i++) {
+		if (!out[i])
+			continue;
+		out[i]->made_of = d;
+		out[i]->choice = (int)i;
+	}
+	return count;
+}
+
+static int64_t give_notes(const struct nogpu_cudnn *d, int64_t wanted, int *out)
+{
+	struct nogpu_plans plans;
+	int64_t count = 0;
+	int notes;
+
+	if (!conv_plans(graph_of(d), &plans))
+		return 0;
+	notes = plans.at[choice_of(d, &plans)].notes;
+	for (int i = 0; i < 31; i++) {
+		if (!(notes >> i & 1))
+			continue;
+		if (out && count < wanted)
+			out[count] = i;
+		count++;
+	}
+	return out ? FRAG_MIN(count, wanted) : count;
+}
+
 NOGPU_ENTRY(int, cudnnBackendGetAttribute,
 	    (struct nogpu_cudnn * d, int name, int type, int64_t wanted, int64_t *count, void *out))
 {
-	bool known = name == HEUR_RESULTS || name == PLAN_WORKSPACE || name == CFG_WORKSPACE ||
-		     name == CFG_SHARED_USED;
 	bool fill = out && wanted > 0;
-	int64_t bytes;
+	int64_t bytes, found = 0;
 
 	(void)type;
-	if (count)
-		*count = known ? 1 : 0;
-	if (name == HEUR_RESULTS && fill && *(struct nogpu_cudnn **)out)
-		(*(struct nogpu_cudnn **)out)->made_of = d;
-	if ((name == PLAN_WORKSPACE || name == CFG_WORKSPACE) && fill) {
+	switch (name) {
+	case HEUR_RESULTS:
+		found = propose(d, wanted, fill ? out : NULL);
+		break;
+	case CFG_ENGINE:
+		found = 1;
+		if (fill && *(struct nogpu_cudnn **)out)
+			(*(struct nogpu_cudnn **)out)->made_of = d;
+		break;
+	case ENGINE_NOTES:
+		found = give_notes(d, wanted, fill ? out : NULL);
+		break;
+	case PLAN_WORKSPACE:
+	case CFG_WORKSPACE:
+		found = 1;
 		bytes = workspace_bytes(d);
-		memcpy(out, &bytes, sizeof(bytes));
+		if (fill)
+			memcpy(out, &bytes, sizeof(bytes));
+		break;
+	case CFG_SHARED_USED:
+		found = 1;
+		if (fill)
+			memset(out, 0, sizeof(int32_t));
 	}
-	if (name == CFG_SHARED_USED && fill)
-		memset(out, 0, sizeof(int32_t));
+	if (count)
+		*count = found;
 	return 0;
 }
 

@@ -31,6 +31,7 @@ struct nogpu_cudnn {
 	struct nogpu_cudnn *x, *y, *query;
 	/* engine, configuration, plan, heuristics: what they were made of */
 	struct nogpu_cudnn *made_of;
+	int choice; /* configuration: which of the plans */
 	/* graph */
 	int64_t ops_count;
 	struct nogpu_cudnn *ops[NOGPU_CUDNN_OPS];
@@ -40,9 +41,25 @@ int64_t frag_nogpu_cudnn_element_bytes(int type);
 bool frag_nogpu_is_conv(const struct nogpu_cudnn *op);
 /* An attribute of a convolution or of its operation; others are ignored. */
 void frag_nogpu_conv_take(struct nogpu_cudnn *d, int name, int64_t count, const void *values);
-/* Workspace as it was measured, or lies between what was; false: this convolution is not in the table. */
-bool frag_nogpu_conv_recorded(const struct nogpu_cudnn *op, int64_t *bytes);
-/* Workspace of the plan that the card would take: by the table, else by rule. */
-int64_t frag_nogpu_conv_bytes(const struct nogpu_cudnn *op);
+/*
+ * Workspace of a convolution that was measured on an H200; near: or what such a measurement of another size makes of it.
+ * false: not in the table.
+ */
+bool frag_nogpu_conv_recorded(const struct nogpu_cudnn *op, bool near, int64_t *bytes);
+
+#define NOGPU_PLANS 4 /* with and without tensor cores, deterministic or not */
+
+struct nogpu_plans {
+	int count;
+	struct nogpu_plan {
+		int64_t bytes;
+		int notes; /* bits: cudnnBackendNumericalNote_t */
+	} at[NOGPU_PLANS];
+};
+
+/* As the user's own cuDNN plans it (cudnn_plan.c). false: it is not there, or has no plan. */
+bool frag_nogpu_conv_planned(const struct nogpu_cudnn *op, struct nogpu_plans *plans);
+/* Plans of a convolution, at least one: measured, planned or by rule. */
+void frag_nogpu_conv_plans(const struct nogpu_cudnn *op, struct nogpu_plans *plans);
 
 #endif

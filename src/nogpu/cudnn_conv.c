@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Workspaces of convolutions. cuDNN's planner takes what its heuristics say for a card and a
- * version. The rule below was read off 2,016 sizes recorded on an H200 with cuDNN 9.19
- * (scripts/lab/nogpu_conv.py); how far it holds is in docs/nogpu.md, "cuDNN".
+ * Workspaces of convolutions: as measured (conv_table.c), else as the user's own cuDNN plans them (cudnn_plan.c), else by
+ * the rule below, which was read off 2,016 sizes recorded on an H200 with cuDNN 9.19
+ * (scripts/lab/nogpu_conv.py). How far each holds is in docs/nogpu.md, "cuDNN".
  */
-#include "cudnn.h"
+#include "nogpu.h"
 
 #include <string.h>
 
-#include <frag/base.h>
+#include "cudnn.h"
 
 /* cudnnBackendAttributeName_t */
 enum {
@@ -102,6 +102,14 @@ static int64_t bytes_of(const struct nogpu_cudnn *t, int64_t element_bytes)
 	return t->dims[0] * t->dims[1] * points(t) * element_bytes;
 }
 
+static bool is_plain(const struct nogpu_cudnn *conv, int64_t dims)
+{
+	for (int64_t i = 0; i < FRAG_MIN(dims, 3); i++)
+		if (conv->conv_strides[i] != 1 || conv->conv_pads[i])
+			return false;
+	return true;
+}
+
 static bool describe(const struct nogpu_cudnn *op, struct conv *c)
 {
 	const struct nogpu_cudnn *x = op->x_part, *w = op->w_part, *y = op->y_part;
@@ -118,7 +126,7 @@ static bool describe(const struct nogpu_cudnn *op, struct conv *c)
 	c->taps = points(w);
 	c->channels_last = x->strides[1] == 1 && c->channels > 1;
 	c->depthwise = w->dims[1] == 1 && c->channels > 1;
-	c->pointwise = c->taps == 1 && (!op->conv || op->conv->conv_strides[0] == 1);
+	c->pointwise = c->taps == 1 && (!op->conv || is_plain(op->conv, x->dims_count - 2));
 	/* matrix units take 16 bytes of channels at a time */
 	unit = 16 / FRAG_MAX(c->element_bytes, 1);
 	whole = (c->channels + unit - 1) / unit * unit;
@@ -170,13 +178,10 @@ static int64_t filter_bytes(const struct conv *c)
  * Engines for matrix units want channels last. Where the program has them first, all three tensors are
  * copied, unless the filter is a point and the product is one of plain matrices.
  */
-int64_t frag_nogpu_conv_bytes(const struct nogpu_cudnn *op)
+static int64_t by_rule(const struct nogpu_cudnn *op)
 {
 	struct conv c;
-	int64_t bytes;
 
-	if (frag_nogpu_conv_recorded(op, &bytes))
-		return bytes;
 	if (!describe(op, &c))
 		return 0;
 	if (op->kind == NOGPU_CUDNN_CONV_BACKWARD_FILTER)
@@ -186,4 +191,39 @@ int64_t frag_nogpu_conv_bytes(const struct nogpu_cudnn *op)
 	if (c.channels_last)
 		return c.padded ? c.x_bytes + c.w_bytes + CONVERSION : 0;
 	return c.x_bytes + c.w_bytes + c.y_bytes + CONVERSION;
+}
+
+/*
+ * What the planner leaves out: products of plain matrices by cuBLASLt, which wants rows of whole words unless there are
+ * many points, and PyTorch's choice for filters of single channels.
+ */
+static bool is_beyond_planner(const struct nogpu_cudnn *op)
+{
+	struct conv c;
+
+	if (!describe(op, &c))
+		return true;
+	if (c.depthwise)
+		return op->kind == NOGPU_CUDNN_CONV_BACKWARD_FILTER && c.channels_last &&
+		       c.element_bytes == 2;
+	if (!c.pointwise || op->w_part->dims[1] != c.channels)
+		return false;
+	return c.channels_last || c.area % 2 == 0 || c.area >= 100 || c.area == 1 ||
+	       (c.channels * c.filters < 100000 &&
+		(op->kind == NOGPU_CUDNN_CONV_BACKWARD_DATA || c.element_bytes == 4));
+}
+
+void frag_nogpu_conv_plans(const struct nogpu_cudnn *op, struct nogpu_plans *plans)
+{
+	bool planned = frag_nogpu_conv_planned(op, plans), hopper = frag_nogpu_card()->major == 9;
+	int64_t *first = &plans->at[0].bytes;
+
+	if (!planned)
+		*plans = (struct nogpu_plans){ .count = 1 };
+	if (hopper && frag_nogpu_conv_recorded(op, false, first))
+		return;
+	if (planned && !is_beyond_planner(op))
+		return;
+	if (!frag_nogpu_conv_recorded(op, true, first))
+		*first = by_rule(op);
 }

@@ -45,6 +45,7 @@ class Card:
 
     def before(self):
         self.folder = os.path.join(os.environ["CUFRAG_NOGPU_CACHE"], self.key())
+        self.offer_planner()
         if not os.path.isdir(self.folder):
             self.make()
         with open(os.path.join(self.folder, "libraries")) as f:
@@ -58,6 +59,18 @@ class Card:
         os.environ["TORCHINDUCTOR_CACHE_DIR"] = os.path.join(self.folder, "inductor")
         os.environ["LD_LIBRARY_PATH"] = os.pathsep.join(
             [self.folder] + [p for p in os.environ.get("LD_LIBRARY_PATH", "").split(os.pathsep) if p and p != self.folder])
+
+    def offer_planner(self):
+        """Where cuDNN itself is, to ask it about convolutions (cufrag_planner.py): beside torch, or where the system has it."""
+        name = "libcudnn.so.9"
+        near = [os.path.join(os.path.dirname(self.package), "nvidia", "cudnn", "lib"), os.path.join(self.package, "lib")]
+        path = os.environ.get("LD_LIBRARY_PATH", "")
+        folders = near + path.split(os.pathsep) + [os.path.join(os.environ.get("CUDA_HOME", "/usr/local/cuda"), "lib64"),
+                                                   "/usr/local/cuda/lib", "/usr/lib/x86_64-linux-gnu"]
+        found = [os.path.join(f, name) for f in folders if f and f != self.folder and os.path.exists(os.path.join(f, name))]
+        if found and sys.executable:
+            os.environ["CUFRAG_NOGPU_PLANNER"] = "\n".join([sys.executable, os.path.join(HERE, "cufrag_planner.py"), found[0]])
+            os.environ["CUFRAG_NOGPU_PLANNER_PATH"] = os.pathsep.join(p for p in path.split(os.pathsep) if p != self.folder)
 
     def make(self):
         """All in a folder beside, then renamed: two processes may do it at once."""

@@ -18,6 +18,7 @@ static int64_t bytes_of(int kind, int type, bool channels_last, int64_t n, int64
 			int64_t k, int64_t r, int64_t stride, int64_t pad)
 {
 	int64_t out = (side + 2 * pad - r) / stride + 1;
+	struct nogpu_plans plans;
 	struct conv v = {
 		.x = { .type = type,
 		       .dims_count = 4,
@@ -33,7 +34,8 @@ static int64_t bytes_of(int kind, int type, bool channels_last, int64_t n, int64
 	v.op = (struct nogpu_cudnn){
 		.kind = kind, .conv = &v.settings, .x_part = &v.x, .w_part = &v.w, .y_part = &v.y
 	};
-	return frag_nogpu_conv_bytes(&v.op);
+	frag_nogpu_conv_plans(&v.op, &plans);
+	return plans.at[0].bytes;
 }
 
 #define FLOAT 0

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Convolutions as another process plans them: a script that says always the same, and the machine's own cuDNN. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "nogpu/cudnn.h"
+
+#define FLOAT 0
+#define BFLOAT 9
+
+struct conv {
+	struct nogpu_cudnn x, w, y, settings, op;
+};
+
+static struct nogpu_cudnn tensor(int type, bool last, int64_t n, int64_t c, int64_t side)
+{
+	return (struct nogpu_cudnn){ .type = type,
+				     .dims_count = 4,
+				     .dims = { n, c, side, side },
+				     .strides = { c * side * side, last ? 1 : side * side,
+						  last ? c * side : side, last ? c : 1 } };
+}
+
+static struct conv conv(int kind, int type, bool last, int64_t n, int64_t c, int64_t side,
+			int64_t k, int64_t r, int64_t stride)
+{
+	int64_t pad = r / 2;
+
+	return (struct conv){ .x = tensor(type, last, n, c, side),
+			      .w = tensor(type, last, k, c, r),
+			      .y = tensor(type, last, n, k, (side + 2 * pad - r) / stride + 1),
+			      .settings = { .conv_strides = { stride, stride },
+					    .conv_dilations = { 1, 1 },
+					    .conv_pads = { pad, pad } },
+			      .op = { .kind = kind } };
+}
+
+static struct nogpu_cudnn *op_of(struct conv *v)
+{
+	v->op.conv = &v->settings;
+	v->op.x_part = &v->x;
+	v->op.w_part = &v->w;
+	v->op.y_part = &v->y;
+	return &v->op;
+}
+
+/* Each test has a process of its own: a planner is started once. */
+static void in_a_child(void (*test)(void))
+{
+	pid_t pid = fork();
+	int status;
+
+	assert_true(pid >= 0);
+	if (!pid) {
+		test();
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
+#define MUST(x) \
+	do { \
+		if (!(x)) { \
+			fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #x); \
+			_exit(1); \
+		} \
+	} while (0)
+
+static char script[] = "/tmp/cufrag_planner_XXXXXX";
+
+static void write_script(const char *text)
+{
+	char setting[200];
+	FILE *f = fopen(script, "w");
+
+	MUST(f && fputs(text, f) >= 0 && !fclose(f) && !chmod(script, 0700));
+	snprintf(setting, sizeof(setting), "%s\nscript\nlibrary", script);
+	setenv("CUFRAG_NOGPU_PLANNER", setting, 1);
+}
+
+static void plans_of_a_script(void)
+{
+	struct conv dense = conv(NOGPU_CUDNN_CONV_FORWARD, FLOAT, false, 5, 24, 17, 40, 3, 1);
+	struct conv point = conv(NOGPU_CUDNN_CONV_FORWARD, FLOAT, false, 5, 24, 18, 40, 1, 1);
+	struct conv known = conv(NOGPU_CUDNN_CONV_FORWARD, FLOAT, false, 24, 3, 160, 64, 7, 2);
+	struct nogpu_plans plans;
+
+	setenv("CUFRAG_NOGPU", "total=1000;name=c;cc=9.0;sms=132", 1);
+	write_script("#!/bin/sh\nread card\nwhile read q; do echo 1000 1 2000 0; done\n");
+	frag_nogpu_conv_plans(op_of(&dense), &plans);
+	MUST(plans.count == 2 && plans.at[0].bytes == 1000 && plans.at[0].notes == 1);
+	MUST(plans.at[1].bytes == 2000 && plans.at[1].notes == 0);
+	frag_nogpu_conv_plans(op_of(&point),
+			      &plans); /* by plain products, which it does not plan */
+	MUST(plans.count == 2 && plans.at[0].bytes == 0);
+	frag_nogpu_conv_plans(op_of(&known), &plans); /* measured */
+	MUST(plans.count == 2 && plans.at[0].bytes == 46732048 && plans.at[1].bytes == 2000);
+}
+
+static void rule_where_it_ends(void)
+{
+	struct conv dense = conv(NOGPU_CUDNN_CONV_FORWARD, FLOAT, false, 5, 24, 17, 40, 3, 1);
+	struct nogpu_plans plans;
+
+	write_script("#!/bin/sh\nread card\nread q\n");
+	for (int i = 0; i < 2; i++) {
+		frag_nogpu_conv_plans(op_of(&dense), &plans);
+		MUST(plans.count == 1);
+		MUST(plans.at[0].bytes ==
+		     4 * (5 * 24 * 17 * 17 + 40 * 24 * 9 + 5 * 40 * 17 * 17) + 16);
+	}
+}
+
+/* "" = not there. */
+static const char *machines_cudnn(void)
+{
+	static const char *const places[] = { "/usr/local/cuda/lib64/libcudnn.so.9",
+					      "/usr/local/cuda/lib/libcudnn.so.9",
+					      "/usr/local/cuda-13.0/lib/libcudnn.so.9",
+					      "/usr/lib/x86_64-linux-gnu/libcudnn.so.9" };
+
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++)
+		if (!access(places[i], R_OK))
+			return places[i];
+	return "";
+}
+
+/* As an H200 took them: copies alone, and with the partial sums of a whole card. */
+static void as_measured(void)
+{
+	static const struct {
+		int kind, type;
+		bool last;
+		int64_t n, c, side, k, stride, bytes;
+	} rows[] = {
+		{ NOGPU_CUDNN_CONV_BACKWARD_DATA, FLOAT, true, 16, 512, 16, 512, 1, 7864959 },
+		{ NOGPU_CUDNN_CONV_BACKWARD_DATA, BFLOAT, false, 32, 1280, 8, 1280, 1, 47841935 },
+		{ NOGPU_CUDNN_CONV_BACKWARD_FILTER, BFLOAT, true, 64, 128, 20, 128, 1, 2359671 },
+		{ NOGPU_CUDNN_CONV_FORWARD, FLOAT, true, 16, 128, 28, 256, 2, 6816111 },
+	};
+	struct nogpu_plans plans;
+	char setting[600];
+
+	setenv("CUFRAG_NOGPU",
+	       "total=150109880320;name=NVIDIA H200;cc=9.0;sms=132;l2=62914560;clock=1980000", 1);
+	snprintf(setting, sizeof(setting),
+		 "/usr/bin/python3\nsrc/nogpu/python/cufrag_planner.py\n%s", machines_cudnn());
+	setenv("CUFRAG_NOGPU_PLANNER", setting, 1);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct conv v = conv(rows[i].kind, rows[i].type, rows[i].last, rows[i].n, rows[i].c,
+				     rows[i].side, rows[i].k, 3, rows[i].stride);
+
+		MUST(frag_nogpu_conv_planned(op_of(&v), &plans));
+		MUST(llabs(plans.at[0].bytes - rows[i].bytes) < 512);
+	}
+}
+
+static void a_script_is_asked(void **state)
+{
+	(void)state;
+	in_a_child(plans_of_a_script);
+}
+
+static void a_planner_that_ends_is_asked_no_more(void **state)
+{
+	(void)state;
+	in_a_child(rule_where_it_ends);
+}
+
+static void the_machines_cudnn_plans_as_a_card(void **state)
+{
+	(void)state;
+	if (!*machines_cudnn() || access("/usr/bin/python3", X_OK))
+		skip();
+	in_a_child(as_measured);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_script_is_asked),
+		cmocka_unit_test(a_planner_that_ends_is_asked_no_more),
+		cmocka_unit_test(the_machines_cudnn_plans_as_a_card),
+	};
+	int fd = mkstemp(script), rc;
+
+	if (fd < 0)
+		return 1;
+	close(fd);
+	rc = cmocka_run_group_tests(tests, NULL, NULL);
+	unlink(script);
+	return rc;
+}
