@@ -13,6 +13,7 @@
  * nearest number of points (images * height * width) are added up anew.
  */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <frag/base.h>
@@ -153,6 +154,42 @@ static bool look_up(const struct row *key, bool nearby, int64_t *bytes)
 	return true;
 }
 
+/* ---- filters of one point, channels first ------------------------------------------------ */
+
+static double apart(uint64_t a, uint64_t b)
+{
+	return fabs(log((double)a / (double)b));
+}
+
+/* How well a row of n items lies in words of 16 bytes. */
+static int words_of(uint64_t n)
+{
+	return n % 8 == 0 ? 0 : n % 4 == 0 ? 1 : n % 2 == 0 ? 2 : 3;
+}
+
+static bool is_point(const struct row *a)
+{
+	return a->r == 1 && a->s == 1 && a->stride == 1 && a->groups == 1 && !a->channels_last;
+}
+
+static double unlike(const struct row *a, const struct row *b)
+{
+	uint64_t area = (uint64_t)a->h * a->w, other = (uint64_t)b->h * b->w;
+
+	return apart(a->c, b->c) + apart(a->k, b->k) + 0.5 * apart(a->n, b->n) +
+	       0.7 * apart(area, other) + 0.5 * abs(words_of(area) - words_of(other)) +
+	       0.5 * (words_of(a->c) != words_of(b->c)) + 0.5 * (words_of(a->k) != words_of(b->k));
+}
+
+/* Nothing, or for filters a partial one for each image. */
+static bool was_product(const struct row *a)
+{
+	uint64_t bytes = a->op == filter && a->h * a->w > 1 ? a->n * partial_bytes(a) : 0;
+	uint64_t off = a->bytes > bytes ? a->bytes - bytes : bytes - a->bytes;
+
+	return off <= FRAG_MAX(2048, bytes / 50);
+}
+
 static bool fits(int64_t v, int64_t most)
 {
 	return v >= 1 && v <= most;
@@ -209,4 +246,29 @@ bool frag_nogpu_conv_recorded(const struct nogpu_cudnn *op, bool near, int64_t *
 		return false;
 	key.type = bf16;
 	return look_up(&key, near, bytes);
+}
+
+bool frag_nogpu_conv_is_product(const struct nogpu_cudnn *op)
+{
+	const struct row *near = NULL;
+	double least = 0;
+	struct row key;
+
+	if (!describe(op, &key))
+		return true;
+	if (key.type == fp16)
+		key.type = bf16;
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(rows); i++) {
+		const struct row *a = &rows[i];
+		double far;
+
+		if (a->op != key.op || a->type != key.type || !is_point(a))
+			continue;
+		far = unlike(a, &key);
+		if (!near || far < least) {
+			near = a;
+			least = far;
+		}
+	}
+	return !near || was_product(near);
 }

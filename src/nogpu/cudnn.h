@@ -47,6 +47,9 @@ void frag_nogpu_conv_take(struct nogpu_cudnn *d, int name, int64_t count, const 
  */
 bool frag_nogpu_conv_recorded(const struct nogpu_cudnn *op, bool near, int64_t *bytes);
 
+/* A filter of one point, channels first: whether the likest that was measured was a product of plain matrices. */
+bool frag_nogpu_conv_is_product(const struct nogpu_cudnn *op);
+
 #define NOGPU_PLANS 4 /* with and without tensor cores, deterministic or not */
 
 struct nogpu_plans {

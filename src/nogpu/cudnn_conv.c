@@ -147,6 +147,34 @@ static int64_t split_bytes(const struct conv *c)
 	return parts < 3 || c->padded ? 0 : parts * c->w_bytes * 4 / c->element_bytes;
 }
 
+/* The same where the filter is a point: parts of at least 21 steps of 64 points, as many as fill the card. */
+static int64_t product_splits(const struct conv *c)
+{
+	int64_t all = c->images * c->area, steps = (all + 63) / 64;
+	int64_t tiles = (c->channels * c->filters + 16383) / 16384, fill = 132 / tiles;
+	int64_t wide = FRAG_MAX(c->channels, c->filters),
+		narrow = FRAG_MIN(c->channels, c->filters);
+
+	if (c->element_bytes == 4) {
+		tiles = (wide + 255) / 256 * ((narrow + 127) / 128);
+		return all < 1568 ? 0 : FRAG_MIN(FRAG_MIN(66, 132 / tiles), all / 118);
+	}
+	if (tiles >= 24)
+		return steps < 300 ? 0 : 264 / tiles;
+	if (tiles >= 6 && steps < 102)
+		return 0;
+	if (tiles > 1 && tiles <= 4 && steps < 1500)
+		fill = 88 / tiles;
+	return FRAG_MIN((steps + 10) / 21, fill);
+}
+
+static int64_t product_bytes(const struct conv *c)
+{
+	int64_t splits = product_splits(c);
+
+	return splits < 2 ? 0 : splits * c->channels * c->filters * 4;
+}
+
 /*
  * One filter for each channel, channels last: in half precision 16 partial filters for each image, of
  * channels in units of 64, where there are points enough; in single precision no rule was found.
@@ -162,15 +190,18 @@ static int64_t depthwise_bytes(const struct conv *c)
 	return 16 * c->images * c->w_bytes / c->channels * whole;
 }
 
-static int64_t filter_bytes(const struct conv *c)
+/* product: of a point, one for each image */
+static int64_t filter_bytes(const struct conv *c, bool product)
 {
 	if (c->depthwise)
 		return c->channels_last ? depthwise_bytes(c) : 0;
+	if (c->channels_last && c->pointwise)
+		return product_bytes(c);
 	if (c->channels_last)
 		return (c->padded ? c->x_bytes + 2 * c->w_bytes : 0) + split_bytes(c);
 	if (c->pointwise)
-		return c->area >= 512 ? c->images * c->w_bytes * 4 / c->element_bytes
-				      : c->x_bytes + c->y_bytes;
+		return product ? c->images * c->w_bytes * 4 / c->element_bytes
+			       : c->x_bytes + c->y_bytes;
 	return c->x_bytes + c->w_bytes + c->y_bytes + split_bytes(c) + CONVERSION;
 }
 
@@ -185,7 +216,7 @@ static int64_t by_rule(const struct nogpu_cudnn *op)
 	if (!describe(op, &c))
 		return 0;
 	if (op->kind == NOGPU_CUDNN_CONV_BACKWARD_FILTER)
-		return filter_bytes(&c);
+		return filter_bytes(&c, frag_nogpu_conv_is_product(op));
 	if (c.depthwise || c.pointwise)
 		return 0;
 	if (c.channels_last)
@@ -194,8 +225,8 @@ static int64_t by_rule(const struct nogpu_cudnn *op)
 }
 
 /*
- * What the planner leaves out: products of plain matrices by cuBLASLt, which wants rows of whole words unless there are
- * many points, and PyTorch's choice for filters of single channels.
+ * What the planner leaves out: products of plain matrices by cuBLASLt, and PyTorch's choice for filters of
+ * single channels.
  */
 static bool is_beyond_planner(const struct nogpu_cudnn *op)
 {
@@ -208,9 +239,7 @@ static bool is_beyond_planner(const struct nogpu_cudnn *op)
 		       c.element_bytes == 2;
 	if (!c.pointwise || op->w_part->dims[1] != c.channels)
 		return false;
-	return c.channels_last || c.area % 2 == 0 || c.area >= 100 || c.area == 1 ||
-	       (c.channels * c.filters < 100000 &&
-		(op->kind == NOGPU_CUDNN_CONV_BACKWARD_DATA || c.element_bytes == 4));
+	return c.channels_last || frag_nogpu_conv_is_product(op);
 }
 
 void frag_nogpu_conv_plans(const struct nogpu_cudnn *op, struct nogpu_plans *plans)

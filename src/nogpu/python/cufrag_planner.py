@@ -227,7 +227,10 @@ def splits_of_filter(tile, first_round, room, depth):
 
 
 def main():
-    planner = Planner(sys.argv[1], sys.stdin.readline().strip())
+    try:
+        planner = Planner(sys.argv[1], sys.stdin.readline().strip())
+    except (OSError, Refused, AttributeError):
+        return  # no cuDNN, or an older one
     for line in sys.stdin:
         try:
             text = planner.answer(Question(int(n) for n in line.split()))
