@@ -40,18 +40,24 @@ static void fill(const struct frag_trace_dev *td, struct follow_report *r,
 	r->counters = NULL;
 }
 
-/* PyTorch does not record its memory limit, and without it a replay does not do what the limit
- * did. */
-static void hint_at_limit(const struct frag_trace *trace, uint64_t limit_bytes,
-			  struct frag_verify_result *out)
+/* PyTorch does not record its memory limit, nor, up to 2.2, its settings; without them a replay does not do
+ * what they did. */
+static void hint_at_missing(const struct frag_trace *trace, uint64_t limit_bytes, const char *conf,
+			    struct frag_verify_result *out)
 {
 	size_t n = strlen(out->first_difference);
+	const char *hint = NULL;
 
-	if (out->identical || out->undetermined || limit_bytes != UINT64_MAX ||
-	    !(trace->settings.gc_threshold > 0 || out->ooms || out->refusals))
+	if (out->identical || out->undetermined)
 		return;
-	snprintf(out->first_difference + n, sizeof(out->first_difference) - n,
-		 "; was there a memory limit? it is not in the file, give it with --limit");
+	if (!trace->settings.present && !conf && trace->settings.torch_last)
+		hint = "; the file does not say the settings it was recorded under (PyTorch 2.1 "
+		       "and 2.2 leave them out): if there were any, give them with --conf";
+	else if (limit_bytes == UINT64_MAX &&
+		 (trace->settings.gc_threshold > 0 || out->ooms || out->refusals))
+		hint = "; was there a memory limit? it is not in the file, give it with --limit";
+	if (hint)
+		snprintf(out->first_difference + n, sizeof(out->first_difference) - n, "%s", hint);
 }
 
 int frag_verify(struct frag_trace *trace, uint32_t dev, const struct frag_sim_config *card,
@@ -80,7 +86,7 @@ int frag_verify(struct frag_trace *trace, uint32_t dev, const struct frag_sim_co
 		snprintf(out->first_difference, sizeof(out->first_difference), "%s",
 			 td->settled.difference);
 	}
-	hint_at_limit(trace, limit_bytes, out);
+	hint_at_missing(trace, limit_bytes, conf, out);
 	follow_report_release(&r);
 	return 0;
 }

@@ -299,6 +299,17 @@ static int read_parts(struct frag_torch *t, frag_pv root, struct slice **slices,
 	return resolve_all(t, traces, slices, count);
 }
 
+/* PyTorch 2.1 and 2.2 leave the settings out of the file; but only expandable segments are ever mapped. */
+static const char *missing_settings(const struct frag_torch *t)
+{
+	if (t->options.conf || t->trace->settings.present)
+		return t->options.conf;
+	for (size_t i = 0; i < t->entries_count; i++)
+		if (t->entries[i].action == FRAG_RAW_SEGMENT_MAP)
+			return "expandable_segments:True";
+	return NULL;
+}
+
 static int read_input(struct frag_torch *t, struct frag_input *in)
 {
 	struct slice *slices = NULL;
@@ -319,7 +330,7 @@ static int read_input(struct frag_torch *t, struct frag_input *in)
 		struct frag_trace_settings *set = &t->trace->settings;
 
 		frag_torch_releases(&t->seen, set->conf, &set->torch_first, &set->torch_last);
-		rc = frag_trace_take_conf(t->trace, t->options.conf, t->err);
+		rc = frag_trace_take_conf(t->trace, missing_settings(t), t->err);
 	}
 	if (!rc) {
 		frag_stack_table_take(t->stacks, &t->trace->stacks);
