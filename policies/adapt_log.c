@@ -85,8 +85,7 @@ static int open_file(struct log *l, struct frag_err *err)
 		l->to = fopen(l->path, "w");
 	} else {
 		l->temp = frag_host_alloc(room);
-		if (!l->temp)
-			return frag_fail_nomem(err, "log");
+		FRAG_HAVE(l->temp, "log", err);
 		snprintf(l->temp, room, "%s.%ld-%" PRIxPTR ".tmp", l->path, (long)getpid(),
 			 (uintptr_t)l);
 		l->to = fopen(l->temp, "wx");

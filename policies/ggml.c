@@ -250,8 +250,7 @@ static int alloc(void *self, const struct frag_request *req, struct frag_block *
 	if (FRAG_UNLIKELY(req->bytes > FRAG_HEAP_REQUEST_MAX / 4))
 		return FRAG_OOM;
 	q = pool_get(s, req->stream);
-	if (!q)
-		return frag_fail_nomem(err, "policy ggml");
+	FRAG_HAVE(q, "policy ggml", err);
 	p = take(q, req->bytes);
 	out->cls = FRAG_CLASS_HIT;
 	if (!p)

@@ -122,8 +122,7 @@ static int reserve(struct self *s, uint32_t stream, struct pool **out, struct fr
 
 	if (stream >= s->pools_count) {
 		q = frag_host_realloc(s->pools, stream + 1ul, sizeof(*q));
-		if (!q)
-			return frag_fail_nomem(err, "policy ggml-vmm");
+		FRAG_HAVE(q, "policy ggml-vmm", err);
 		s->pools = q;
 		while (s->pools_count <= stream)
 			q[s->pools_count++] = (struct pool){ 0 };

@@ -220,8 +220,7 @@ static int alloc(void *self, const struct frag_request *req, struct frag_block *
 	if (offset != UINT64_MAX) {
 		struct occupied_range *range = occupied_put(&s->used, offset, offset + bytes);
 
-		if (!range)
-			return frag_fail_nomem(err, "policy planned");
+		FRAG_HAVE(range, "policy planned", err);
 		s->used_bytes += bytes;
 		*out = (struct frag_block){ .addr = s->base + offset,
 					    .granted = bytes,

@@ -125,8 +125,7 @@ int frag_direct_check(void *self, struct frag_err *err)
 	uint64_t live = 0, waiting = 0;
 	int rc = 0;
 
-	if (!list)
-		return frag_fail_nomem(err, "check");
+	FRAG_HAVE(list, "check", err);
 	for (size_t i = 0; i < d->count; i++) {
 		*(list[i]->waiting ? &waiting : &live) += list[i]->bytes;
 		if (i && list[i - 1]->addr + list[i - 1]->bytes > list[i]->addr && !rc)

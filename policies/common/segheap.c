@@ -20,8 +20,7 @@ int frag_heap_create(const struct frag_policy_env *env, size_t bytes, bool gives
 		     const char *what, void **out, struct frag_err *err)
 {
 	*out = frag_host_calloc(1, bytes);
-	if (!*out)
-		return frag_fail_nomem(err, what);
+	FRAG_HAVE(*out, what, err);
 	frag_heap_init(*out, env, gives_back);
 	return 0;
 }

@@ -15,8 +15,7 @@ int frag_upstream_create(const struct frag_policy_env *env, const char *text,
 	struct frag_upstream *up = frag_host_calloc(1, parts->bytes);
 	int rc = 0;
 
-	if (!up)
-		return frag_fail_nomem(err, "pool");
+	FRAG_HAVE(up, "pool", err);
 	*up = (struct frag_upstream){ .env = *env, .parts = parts };
 	if (env->inner)
 		text = env->inner;

@@ -57,8 +57,7 @@ static int grow_pools(struct pt *a, uint32_t want, struct frag_err *err)
 {
 	struct pt_pool *pools = frag_host_realloc(a->pools, want, sizeof(*pools));
 
-	if (!pools)
-		return frag_fail_nomem(err, "pytorch: pools");
+	FRAG_HAVE(pools, "pytorch: pools", err);
 	for (uint32_t i = a->pools_count; i < want; i++)
 		pools[i] = (struct pt_pool){ .small = !(i & 1), .id = (uint16_t)(i / 2) };
 	for (uint32_t i = FRAG_MAX(a->pools_count, 2u); i < want && a->env.no_split; i++)
@@ -79,8 +78,7 @@ static int grow_streams(struct pt_pool *pool, uint32_t want, struct frag_err *er
 
 	want = FRAG_MAX(want, pool->sets_count + pool->sets_count / 2);
 	sets = frag_host_realloc(pool->sets, want, sizeof(*sets));
-	if (!sets)
-		return frag_fail_nomem(err, "pytorch: streams");
+	FRAG_HAVE(sets, "pytorch: streams", err);
 	memset(sets + pool->sets_count, 0, (want - pool->sets_count) * sizeof(*sets));
 	pool->sets = sets;
 	pool->sets_count = want;

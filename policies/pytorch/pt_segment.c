@@ -23,8 +23,7 @@ static int segment_malloc(struct pt *a, struct pt_set *set, uint64_t bytes, stru
 	struct pt_seg *g = pt_seg_new(a, set, bytes, 0);
 	int rc;
 
-	if (!g)
-		return frag_fail_nomem(err, "pytorch: segment");
+	FRAG_HAVE(g, "pytorch: segment", err);
 	rc = frag_dev_alloc(a->dev, bytes, &addr, err);
 	if (rc) {
 		pt_seg_drop(a, g);
@@ -124,8 +123,7 @@ static int collect(struct pt_pool *pool, struct pt_block ***out, size_t *segment
 		if (pool->sets[s])
 			cap += pool->sets[s]->free.count;
 	list = frag_host_alloc(2 * cap * sizeof(struct pt_block *));
-	if (!list)
-		return frag_fail_nomem(err, "pytorch: release");
+	FRAG_HAVE(list, "pytorch: release", err);
 	hi = cap;
 	for (uint32_t s = 0; s < pool->sets_count; s++) {
 		struct pt_block *b = NULL;

@@ -23,8 +23,7 @@ int frag_make_dirs(const char *path, struct frag_err *err)
 	struct stat st;
 	int ret = 0;
 
-	if (!copy)
-		return frag_fail_nomem(err, path);
+	FRAG_HAVE(copy, path, err);
 	for (char *p = copy + 1; *copy; p++) {
 		char kept = *p;
 

@@ -133,8 +133,7 @@ int frag_cli_json_write(const struct frag_cli *cli, json_t *root, struct frag_er
 	struct frag_outfile file;
 	int rc;
 
-	if (!root)
-		return frag_fail_nomem(err, "JSON document");
+	FRAG_HAVE(root, "JSON document", err);
 	rc = frag_outfile_open(&file, cli->json, err);
 	if (!rc && json_dumpf(root, file.to, JSON_INDENT(2) | JSON_REAL_PRECISION(15)) &&
 	    !ferror(file.to)) {

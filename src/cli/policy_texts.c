@@ -84,8 +84,7 @@ int frag_policy_texts_list(struct frag_policy_texts *p, const char *list, struct
 					 "policies are separated by ';'",
 					 list);
 		text = frag_host_alloc(to - from + 1);
-		if (!text)
-			return frag_fail_nomem(err, "list of policies");
+		FRAG_HAVE(text, "list of policies", err);
 		memcpy(text, list + from, to - from);
 		text[to - from] = '\0';
 		if (!strcmp(text, "all")) {
@@ -119,8 +118,7 @@ int frag_recorded_spec(const struct frag_trace *trace, struct frag_policy_spec *
 	if (!trace->settings.present || follow_spec(trace, NULL, &raw, NULL))
 		return 0;
 	text = frag_host_strdup(frag_policy_spec_text(raw));
-	if (!text)
-		return frag_fail_nomem(err, "recorded settings");
+	FRAG_HAVE(text, "recorded settings", err);
 	for (n = strlen(text); n && strchr(":,", text[n - 1]); n--)
 		text[n - 1] = '\0';
 	return frag_policy_spec_parse(text, out, err);
@@ -184,8 +182,7 @@ int frag_policy_texts_specs(const struct frag_policy_texts *p, const struct frag
 	size_t count = 0;
 	int rc;
 
-	if (!specs)
-		return frag_fail_nomem(err, "list of policies");
+	FRAG_HAVE(specs, "list of policies", err);
 	if (frag_recorded_spec(trace, &own, NULL))
 		own = NULL;
 	rc = parse_texts(p, own, specs, &count, err);

@@ -201,9 +201,9 @@ static int follow_open(struct follow *f, const struct frag_events *ev, struct fr
 	f->fresh = frag_host_calloc(stacks, sizeof(*f->fresh));
 	f->touched = frag_host_calloc(stacks, sizeof(*f->touched));
 	f->is_touched = frag_host_calloc(stacks, 1);
-	if (!f->blocks || !f->born || !f->born_blocks || !f->kept_stack || !f->fresh ||
-	    !f->touched || !f->is_touched)
-		return frag_fail_nomem(err, "history");
+	FRAG_HAVE(f->blocks && f->born && f->born_blocks && f->kept_stack && f->fresh &&
+			  f->touched && f->is_touched,
+		  "history", err);
 	begin_step(f);
 	return 0;
 }

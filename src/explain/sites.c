@@ -83,8 +83,7 @@ static int fill_own(struct frag_sites *s, const struct frag_trace *t, struct fra
 	uint32_t names = t->strings ? frag_strings_count(t->strings) : 0;
 	FRAG_FREED uint8_t *kinds = frag_host_calloc(names + 1, 1);
 
-	if (!kinds)
-		return frag_fail_nomem(err, "call sites");
+	FRAG_HAVE(kinds, "call sites", err);
 	for (size_t i = 0; i < t->stacks.frames_count; i++) {
 		const struct frag_frame *f = &t->stacks.frames[i];
 		uint8_t *kind = &kinds[FRAG_MIN(f->file, names)];
@@ -252,8 +251,7 @@ static int merge(struct frag_sites *s, struct named *list, size_t n, struct frag
 	for (size_t i = 0; i < n; i++) {
 		if (!i || strcmp(list[i].name, s->names[s->count - 1]) != 0) {
 			s->names[s->count] = frag_host_strdup(list[i].name);
-			if (!s->names[s->count])
-				return frag_fail_nomem(err, "call sites");
+			FRAG_HAVE(s->names[s->count], "call sites", err);
 			s->count++;
 		}
 		s->of_stack[list[i].stack] = (uint32_t)(s->count - 1);

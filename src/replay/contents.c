@@ -95,8 +95,7 @@ static int grow(struct frag_contents *c, uint32_t slot, struct frag_err *err)
 		uint32_t count = FRAG_MAX(slot + 1, 2 * c->slots_count);
 		uint32_t *current = frag_host_realloc(c->current, count, sizeof(*current));
 
-		if (!current)
-			return frag_fail_nomem(err, "contents of blocks");
+		FRAG_HAVE(current, "contents of blocks", err);
 		for (uint32_t i = c->slots_count; i < count; i++)
 			current[i] = 0;
 		c->current = current;

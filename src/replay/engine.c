@@ -225,8 +225,7 @@ static int note_refused(struct frag_run *run, const struct frag_event *e, bool s
 		return 0;
 	if (!list)
 		list = frag_host_calloc(FRAG_REFUSED_KEPT, sizeof(*list));
-	if (!list)
-		return frag_fail_nomem(run->err, "replay: refused requests");
+	FRAG_HAVE(list, "replay: refused requests", run->err);
 	run->r.refused = list;
 	at = &list[run->r.refused_count++];
 	*at = (struct frag_refused){ .event = run->events,

@@ -75,8 +75,7 @@ static int take(struct foreign *f, const struct frag_request *req, const struct 
 				 "device",
 				 LL(b->granted), LL(b->addr));
 	r = frag_host_alloc(sizeof(*r));
-	if (!r)
-		return frag_fail_nomem(err, "blocks of a policy");
+	FRAG_HAVE(r, "blocks of a policy", err);
 	*r = (struct range){ b->addr, b->addr + b->granted };
 	found = tsearch(r, &f->ranges, compare);
 	if (found && *found == r) {
@@ -84,8 +83,7 @@ static int take(struct foreign *f, const struct frag_request *req, const struct 
 		return 0;
 	}
 	frag_host_free(r);
-	if (!found)
-		return frag_fail_nomem(err, "blocks of a policy");
+	FRAG_HAVE(found, "blocks of a policy", err);
 	return frag_fail(err, FRAG_EPOLICY, "its block 0x%llx overlaps the one at 0x%llx",
 			 LL(b->addr), LL((*found)->from));
 }

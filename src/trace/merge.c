@@ -42,8 +42,7 @@ static int map_stacks(struct merge *m, const struct frag_stacks *s, struct frag_
 	m->frame = frag_host_calloc(s->frames_count, sizeof(*m->frame));
 	m->stack = frag_host_calloc(s->count, sizeof(*m->stack));
 	frames = frag_host_calloc(s->index_count, sizeof(*frames));
-	if (!m->frame || !m->stack || !frames)
-		return frag_fail_nomem(err, "stacks");
+	FRAG_HAVE(m->frame && m->stack && frames, "stacks", err);
 	for (size_t i = 0; i < s->frames_count; i++) {
 		struct frag_frame f = s->frames[i];
 
@@ -164,8 +163,7 @@ static int begin(struct merge *m, struct frag_trace *const *parts, size_t count,
 	t->name = common_name(parts, count);
 	t->format = frag_host_strdup(parts[0]->format ? parts[0]->format : "");
 	t->devs = frag_host_calloc(devices, sizeof(*t->devs));
-	if (!t->name || !t->format || !t->devs)
-		return frag_fail_nomem(err, "trace");
+	FRAG_HAVE(t->name && t->format && t->devs, "trace", err);
 	t->settings = parts[0]->settings;
 	memset(&parts[0]->settings, 0, sizeof(parts[0]->settings));
 	for (size_t i = 0; i < count && !t->estimate; i++) {
@@ -182,8 +180,7 @@ int frag_trace_merge(struct frag_trace *const *parts, size_t count, struct frag_
 	struct merge m = { .into = frag_host_calloc(1, sizeof(*m.into)) };
 	int rc;
 
-	if (!m.into)
-		return frag_fail_nomem(err, "trace");
+	FRAG_HAVE(m.into, "trace", err);
 	rc = begin(&m, parts, count, err);
 	for (size_t i = 0; !rc && i < count; i++)
 		rc = add_part(&m, parts[i], err);

@@ -191,8 +191,7 @@ static int read_at(const char *stem, size_t n, struct frag_trace *trace, bool *f
 	size_t len;
 	int rc;
 
-	if (!text)
-		return frag_fail_nomem(err, "card of the recording");
+	FRAG_HAVE(text, "card of the recording", err);
 	snprintf(path, sizeof(path), "%.*s.meta.json", (int)n, stem);
 	rc = load(path, text, &len, err);
 	*found = len != 0;

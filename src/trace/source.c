@@ -155,8 +155,7 @@ static int read_batch(struct frag_source *src, struct frag_batch *out, struct fr
 		src->batch = frag_host_alloc(FRAG_CFT_BATCH * sizeof(*src->batch));
 	if (!to)
 		to = src->batch;
-	if (!to)
-		return frag_fail_nomem(err, "trace batch");
+	FRAG_HAVE(to, "trace batch", err);
 	FRAG_TRY(frag_cft_parser_next(p, FRAG_CFT_EVENTS, src->dev, left, err));
 	*out = (struct frag_batch){
 		.dev = src->dev, .events = to, .count = p->block.count, .first = src->handed
@@ -288,8 +287,7 @@ static int next_seen(struct frag_source *src, uint32_t dev, size_t *count, struc
 		return 0;
 	if (!src->seen)
 		src->seen = frag_host_alloc(FRAG_CFT_BATCH * sizeof(*src->seen));
-	if (!src->seen)
-		return frag_fail_nomem(err, "trace batch");
+	FRAG_HAVE(src->seen, "trace batch", err);
 	FRAG_TRY(pass_events(src, err));
 	FRAG_TRY(frag_cft_parser_next(p, FRAG_CFT_SEEN, dev, left, err));
 	FRAG_TRY(frag_cft_unpack_records(&frag_cft_seen, src->seen, p->block.count, p->scratch,

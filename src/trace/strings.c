@@ -103,8 +103,7 @@ static int grow(struct frag_strings *s, struct frag_err *err)
 	if (s->count >= MAX_STRINGS)
 		return frag_fail(err, FRAG_EINPUT, "more than %u different strings", MAX_STRINGS);
 	entries = frag_host_realloc(s->entries, cap, sizeof(*entries));
-	if (!entries)
-		return frag_fail_nomem(err, "strings");
+	FRAG_HAVE(entries, "strings", err);
 	s->entries = entries;
 	FRAG_NEW(table, (size_t)mask + 1, "strings", err);
 	for (uint32_t i = 1; i < s->count; i++) {
@@ -148,8 +147,7 @@ int frag_strings_intern(struct frag_strings *s, const char *text, size_t len, ui
 			;
 	}
 	copy = text_room(s, len);
-	if (!copy)
-		return frag_fail_nomem(err, "strings");
+	FRAG_HAVE(copy, "strings", err);
 	memcpy(copy, text, len);
 	copy[len] = 0;
 	s->entries[s->count] = (struct entry){ copy, (uint32_t)len, hash };

@@ -307,8 +307,7 @@ static int add_pool(struct frag_trace_dev *td, struct frag_err *err)
 	struct frag_pool_id *pools =
 		frag_host_realloc(td->pools, td->pools_count + 1, sizeof(*pools));
 
-	if (!pools)
-		return frag_fail_nomem(err, "resolve: pools");
+	FRAG_HAVE(pools, "resolve: pools", err);
 	/* no recorded id: a pair that no program is given */
 	pools[td->pools_count] = (struct frag_pool_id){ UINT64_MAX, td->pools_count };
 	td->pools = pools;

@@ -160,8 +160,7 @@ static int save_initial_sizes(struct resolve *r, struct frag_err *err)
 	if (!r->td->initial.segments_count)
 		return 0;
 	r->initial_sizes = frag_host_alloc((n + 1) * sizeof(*r->initial_sizes));
-	if (!r->initial_sizes)
-		return frag_fail_nomem(err, "resolve");
+	FRAG_HAVE(r->initial_sizes, "resolve", err);
 	for (size_t i = 0; i < n; i++)
 		r->initial_sizes[i] = r->td->initial_blocks[i].bytes;
 	return 0;

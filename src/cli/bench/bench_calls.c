@@ -46,8 +46,7 @@ int frag_bench_add(struct frag_bench *b, const char *item, uint64_t bytes, uint3
 	if (!b->warm)
 		return 0;
 	r = row_of(b, item, bytes, handles);
-	if (!r)
-		return frag_fail_nomem(err, "samples");
+	FRAG_HAVE(r, "samples", err);
 	FRAG_TRY(FRAG_GROW(r->ns, r->count, r->cap, "samples", err));
 	r->ns[r->count++] = ns;
 	return 0;

@@ -209,8 +209,7 @@ int frag_scale_factors(const struct frag_scale_replay *replays, size_t count,
 	*out = (struct frag_scale){ .clear = 1 };
 	int rc;
 
-	if (!found)
-		return frag_fail_nomem(err, "factors");
+	FRAG_HAVE(found, "factors", err);
 	rc = host_pair(replays, count, &out->pair_ns, err);
 	if (rc)
 		return rc;

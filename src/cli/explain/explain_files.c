@@ -142,8 +142,7 @@ int frag_explain_folded(const struct frag_explained *x, struct frag_text *out, s
 	const struct frag_trace *t = x->sites.trace;
 	FRAG_FREED uint64_t *bytes = frag_explain_by_stack(x);
 
-	if (!bytes)
-		return frag_fail_nomem(err, "stacks");
+	FRAG_HAVE(bytes, "stacks", err);
 	for (uint32_t s = 0; s < x->sites.stacks_count; s++) {
 		size_t n;
 		const uint32_t *frames = frag_stack_frames(t, s, &n);

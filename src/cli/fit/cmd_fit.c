@@ -57,8 +57,7 @@ static int add_row(struct frag_fit_page *p, const char *text, struct frag_err *e
 
 	row->text = text;
 	row->specs = frag_host_calloc(units, sizeof(struct frag_policy_spec *));
-	if (!row->specs)
-		return frag_fail_nomem(err, "policies");
+	FRAG_HAVE(row->specs, "policies", err);
 	for (size_t i = 0; !rc && known && i < units; i++) {
 		rc = frag_unit_spec(&p->units.list[i], text, &row->specs[i], err);
 		known = row->specs[i] != NULL;

@@ -150,8 +150,7 @@ static int pack(struct packing *p, size_t *place, struct frag_err *err)
 		if (b == end)
 			p->bins_count++;
 		units = frag_host_realloc(b->units, b->count + 1, sizeof(*units));
-		if (!units)
-			return frag_fail_nomem(err, "cards");
+		FRAG_HAVE(units, "cards", err);
 		b->units = units;
 		b->units[b->count++] = it->unit;
 		b->used += it->bytes;

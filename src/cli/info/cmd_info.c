@@ -439,8 +439,7 @@ static int write_json(const struct frag_cli *cli, json_t *traces, struct frag_er
 {
 	json_t *root = frag_cli_json_head(cli);
 
-	if (!root)
-		return frag_fail_nomem(err, "JSON document");
+	FRAG_HAVE(root, "JSON document", err);
 	if (json_array_size(traces) == 1)
 		json_object_update(root, json_array_get(traces, 0));
 	else

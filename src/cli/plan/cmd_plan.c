@@ -237,9 +237,7 @@ static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 	FRAG_AUTO(frag_units_release) struct frag_units units = { 0 };
 
 	FRAG_TRY(frag_units_read(&units, cli, err));
-	sheets = frag_host_calloc(units.count, sizeof(*sheets));
-	if (!sheets)
-		return frag_fail_nomem(err, "plan");
+	FRAG_NEW(sheets, units.count, "plan", err);
 	if ((o->output || o->placement) && units.count != 1)
 		return frag_fail(err, FRAG_EUSAGE,
 				 "a plan is made for one device, here are %zu; take one out with "

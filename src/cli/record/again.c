@@ -44,8 +44,7 @@ static int add_line(struct frag_trace *trace, const char *values, const struct n
 	size_t room = strlen(trace->estimate) + 160;
 	char *note = frag_host_calloc(1, room);
 
-	if (!note)
-		return frag_fail_nomem(err, "recordings");
+	FRAG_HAVE(note, "recordings", err);
 	snprintf(note, room, "%sagain %s %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 "\n",
 		 trace->estimate, values, first->peak_bytes, second->peak_bytes, first->requests,
 		 second->requests);

@@ -189,8 +189,7 @@ static int read_all(const struct frag_cli *cli, const char *folder, struct diren
 		char *path = frag_path_join(folder, names[i]->d_name);
 		int rc = 0;
 
-		if (!path)
-			return frag_fail_nomem(err, "path");
+		FRAG_HAVE(path, "path", err);
 		if (!is_log(names[i]) || !is_empty(names[i], path)) {
 			rc = frag_record_read(path, &parts[*parts_count], err);
 			*parts_count += !rc;

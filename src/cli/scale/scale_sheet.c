@@ -210,8 +210,7 @@ static int fill_largest(struct frag_sheet *s, uint64_t most, struct frag_err *er
 {
 	s->largest_low = frag_host_calloc(s->specs_count + 1, sizeof(*s->largest_low));
 	s->largest_high = frag_host_calloc(s->specs_count + 1, sizeof(*s->largest_high));
-	if (!s->largest_low || !s->largest_high)
-		return frag_fail_nomem(err, "table");
+	FRAG_HAVE(s->largest_low && s->largest_high, "table", err);
 	for (size_t p = 0; p < s->specs_count; p++) {
 		FRAG_TRY(find_largest(s, p, FRAG_SCALING_LOW, most, &s->largest_high[p], err));
 		s->largest_low[p] = s->largest_high[p];

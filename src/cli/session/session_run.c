@@ -263,8 +263,7 @@ static int grow_sections(struct frag_session *s, size_t more, struct frag_err *e
 	struct frag_section *list =
 		frag_host_realloc(s->sections, s->sections_count + more, sizeof(*list));
 
-	if (!list)
-		return frag_fail_nomem(err, "results");
+	FRAG_HAVE(list, "results", err);
 	s->sections = list;
 	return 0;
 }
@@ -306,12 +305,10 @@ static int write_files(struct frag_session *s, size_t first, struct frag_err *er
 		return frag_report_write(&one, s->cli->out, s->formats, s->cli->threads, err);
 	for (size_t i = first; i < s->sections_count; i++) {
 		s->sections[i].folder = folder_name(s, first);
-		if (!s->sections[i].folder)
-			return frag_fail_nomem(err, "report");
+		FRAG_HAVE(s->sections[i].folder, "report", err);
 	}
 	dir = frag_path_join(s->cli->out, s->sections[first].folder);
-	if (!dir)
-		return frag_fail_nomem(err, "report");
+	FRAG_HAVE(dir, "report", err);
 	return frag_report_write(&one, dir, s->formats, s->cli->threads, err);
 }
 

@@ -201,8 +201,7 @@ static int add_settings(struct frag_sweep *s, struct frag_err *err)
 		char *text = frag_host_alloc(strlen(s->settings.text[i]) + 16);
 		int rc;
 
-		if (!text)
-			return frag_fail_nomem(err, "settings");
+		FRAG_HAVE(text, "settings", err);
 		sprintf(text, "pytorch:%s", s->settings.text[i]);
 		rc = frag_policy_texts_add(&s->policies, text, err);
 		frag_host_free(text);
@@ -253,8 +252,7 @@ static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 		FRAG_TRY(find_shard(&s->shard, err));
 	if (s->shard.n) {
 		o->output = shard_path(s->output, &s->shard);
-		if (!o->output)
-			return frag_fail_nomem(err, "results");
+		FRAG_HAVE(o->output, "results", err);
 		s->output = o->output;
 	}
 	return frag_sweep_run(s, err);

@@ -70,8 +70,7 @@ static int give_up(struct course *c, size_t task, const char *why, struct frag_e
 	}
 	answer = json_pack("{s:s, s:s, s:s}", "path", c->s->files.list[task].path, "trace", "",
 			   "error", why);
-	if (!answer)
-		return frag_fail_nomem(err, "results");
+	FRAG_HAVE(answer, "results", err);
 	rc = frag_store_put(c->store, answer, 0, err);
 	json_decref(answer);
 	c->done++;
@@ -367,8 +366,7 @@ static int start_ranks(struct course *c, struct frag_err *err)
 		return frag_fail(err, FRAG_EUSAGE, "MPI does not start: %s", why);
 	c->rank_task = frag_host_calloc((size_t)c->ranks_count, sizeof(*c->rank_task));
 	c->rank_begin_ns = frag_host_calloc((size_t)c->ranks_count, sizeof(*c->rank_begin_ns));
-	if (!c->rank_task || !c->rank_begin_ns)
-		return frag_fail_nomem(err, "ranks");
+	FRAG_HAVE(c->rank_task && c->rank_begin_ns, "ranks", err);
 	for (int r = 0; r < c->ranks_count; r++)
 		c->rank_task[r] = NOTHING;
 	return 0;

@@ -77,8 +77,7 @@ static int search(const struct frag_cli *cli, const struct options *o, const str
 	char label[128];
 	int rc;
 
-	if (!devs || !limits)
-		return frag_fail_nomem(err, "tune");
+	FRAG_HAVE(devs && limits, "tune", err);
 	for (size_t i = 0; i < u->count; i++) {
 		devs[i] = u->list[i].dev;
 		limits[i] = frag_unit_limit(&u->list[i], cli);

@@ -56,8 +56,7 @@ int frag_cuda_mempool_create(void *priv, const struct frag_mempool_attr *attr, u
 	uint64_t start = frag_clock_ns();
 	int rc;
 
-	if (!p)
-		return frag_fail_nomem(err, "pool");
+	FRAG_HAVE(p, "pool", err);
 	rc = RT(err, cudaMemPoolCreate, &p->pool, &props);
 	*ns = frag_clock_ns() - start; /* without the attributes */
 	if (!rc) {

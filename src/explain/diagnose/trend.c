@@ -64,8 +64,7 @@ int frag_trend_of(const double *y, size_t n, struct frag_trend *out, struct frag
 	FRAG_FREED double *space = frag_host_calloc(2 * m + m * m / 2 + 1, sizeof(*space));
 
 	*out = (struct frag_trend){ .n = n, .p = 1 };
-	if (!space)
-		return frag_fail_nomem(err, "trend");
+	FRAG_HAVE(space, "trend", err);
 	for (size_t i = 0; i < m; i++) {
 		size_t at = i * n / m;
 

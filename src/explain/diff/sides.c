@@ -14,8 +14,7 @@ static int begin(struct frag_side *s, const char *name, const char *setting, str
 {
 	*s = (struct frag_side){ .name = frag_host_strdup(name),
 				 .setting = frag_host_strdup(setting) };
-	if (!s->name || !s->setting)
-		return frag_fail_nomem(err, "comparison");
+	FRAG_HAVE(s->name && s->setting, "comparison", err);
 	frag_clean_text(s->name, strlen(s->name));
 	frag_clean_text(s->setting, strlen(s->setting));
 	return 0;
@@ -25,8 +24,7 @@ static int add_site(struct frag_side *s, const char *name, uint64_t bytes, struc
 {
 	char *copy = frag_host_strdup(name);
 
-	if (!copy)
-		return frag_fail_nomem(err, "comparison");
+	FRAG_HAVE(copy, "comparison", err);
 	frag_clean_text(copy, strlen(copy));
 	s->sites[s->sites_count++] = (struct frag_side_site){ copy, bytes };
 	return 0;

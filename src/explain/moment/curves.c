@@ -101,8 +101,7 @@ static int note_most(void *ctx, uint32_t sample, const struct frag_stage *s,
 		const struct frag_held *h = &scene->list[i];
 		struct total *t = total_of(&sum->totals, key_of(sum->x, h));
 
-		if (!t)
-			return frag_fail_nomem(err, "explanation");
+		FRAG_HAVE(t, "explanation", err);
 		if (t->sample != sample + 1)
 			*t = (struct total){ t->key, 0, 0, t->live_most, t->held_most, sample + 1 };
 		t->live += h->granted;

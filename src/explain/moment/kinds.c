@@ -151,8 +151,7 @@ static int open_pass(struct pass *p, struct frag_err *err)
 	p->table = frag_host_calloc(2 * KEYS_MAX, sizeof(*p->table));
 	p->item_of_slot = frag_host_alloc((p->slots + 1) * sizeof(*p->item_of_slot));
 	p->item_key = frag_host_alloc((p->scene->count + 1) * sizeof(*p->item_key));
-	if (!p->births || !p->table || !p->item_of_slot || !p->item_key)
-		return frag_fail_nomem(err, "kinds");
+	FRAG_HAVE(p->births && p->table && p->item_of_slot && p->item_key, "kinds", err);
 	memset(p->item_of_slot, 0xff, (p->slots + 1) * sizeof(*p->item_of_slot));
 	for (size_t i = 0; i < p->scene->count; i++) {
 		p->item_of_slot[p->scene->list[i].slot] = (uint32_t)i;

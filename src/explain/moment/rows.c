@@ -123,8 +123,7 @@ static int fill_rows(struct frag_explained *x, const struct ref *refs, size_t n,
 		if (!i || refs[i].key.a != refs[i - 1].key.a ||
 		    refs[i].key.b != refs[i - 1].key.b) {
 			x->rows[x->rows_count].name = name_of(x, h);
-			if (!x->rows[x->rows_count].name)
-				return frag_fail_nomem(err, "explanation");
+			FRAG_HAVE(x->rows[x->rows_count].name, "explanation", err);
 			x->rows[x->rows_count++].key = refs[i].key;
 			last_segment = 0;
 		}

@@ -70,13 +70,17 @@ int frag_code_exit(int code);
 			return frag_try_; \
 	} while (0)
 
-/* Zeroed host memory for `count` of what `ptr` points to; as FRAG_TRY, ends the function where
- * there is none. */
+/* Host memory was asked for: where there is none, the function ends as with FRAG_TRY. */
+#define FRAG_HAVE(memory, what, err) \
+	do { \
+		if (!(memory)) \
+			return frag_fail_nomem((err), (what)); \
+	} while (0)
+/* The same for zeroed memory that it asks for: `count` of what `ptr` points to. */
 #define FRAG_NEW(ptr, count, what, err) \
 	do { \
 		(ptr) = frag_host_calloc((count), sizeof(*(ptr))); \
-		if (!(ptr)) \
-			return frag_fail_nomem((err), (what)); \
+		FRAG_HAVE(ptr, what, err); \
 	} while (0)
 
 #endif

@@ -76,8 +76,7 @@ static int count_conflicts(const struct frag_buffers *b, struct key *keys, struc
 	size_t n = b->count;
 	uint64_t *lowers = frag_host_calloc(2 * n + 1, sizeof(*lowers)), *uppers;
 
-	if (!lowers)
-		return frag_fail_nomem(err, "placement order");
+	FRAG_HAVE(lowers, "placement order", err);
 	uppers = lowers + n;
 	for (size_t i = 0; i < n; i++) {
 		lowers[i] = b->list[i].lower;

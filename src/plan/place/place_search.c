@@ -222,8 +222,7 @@ int frag_place_search(const struct frag_buffers *b, const struct frag_search_opt
 
 	*nodes = 0;
 	*answer = *height <= opt->target_bytes ? FRAG_SEARCH_FOUND : FRAG_SEARCH_GAVE_UP;
-	if (!s)
-		return frag_fail_nomem(err, "placement search");
+	FRAG_HAVE(s, "placement search", err);
 	s->opt = opt;
 	s->watch = opt->watch;
 	s->begin_ns = frag_clock_ns();

@@ -55,8 +55,7 @@ static int count_moved(struct frag_scaling *s, size_t k, const struct frag_trace
 {
 	FRAG_FREED size_t *a = list_ends(s->base, s->requests), *b = list_ends(other, s->requests);
 
-	if (!a || !b)
-		return frag_fail_nomem(err, "requests");
+	FRAG_HAVE(a && b, "requests", err);
 	for (uint64_t i = 0; i < s->requests; i++)
 		s->moved[k] += a[i] != b[i];
 	return 0;

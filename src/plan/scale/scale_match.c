@@ -165,8 +165,7 @@ static int match_pair(struct pair *p, struct frag_err *err)
 	size_t i = 0, j = 0, matched = 0;
 
 	p->reach = frag_host_alloc((STRETCH + 1) * (STRETCH + 2) * sizeof(*p->reach));
-	if (!p->reach)
-		return frag_fail_nomem(err, "requests");
+	FRAG_HAVE(p->reach, "requests", err);
 	for (size_t n = 0; n < p->a->count; n++)
 		p->match[n] = SIZE_MAX;
 	while (i < p->a->count && j < p->b->count)

@@ -107,8 +107,7 @@ static int fold(const struct step_maker *m, const struct step_window *w, struct 
 
 	b->list = frag_host_calloc(2 * (size_t)w->end + 1, sizeof(*b->list));
 	b->twins = frag_host_calloc(2 * (size_t)w->end + 1, sizeof(*b->twins));
-	if (!entrants || !b->list || !b->twins)
-		return frag_fail_nomem(err, "plan");
+	FRAG_HAVE(entrants && b->list && b->twins, "plan", err);
 	n = list_entrants(m, w, entrants);
 	b->count = w->end;
 	for (uint32_t i = 0; i < w->end; i++)
@@ -156,8 +155,7 @@ int step_place(const struct step_maker *m, uint64_t budget_ns, const struct frag
 	out->requests_count = w.end;
 	out->bytes = frag_host_calloc((size_t)w.end + 1, sizeof(*out->bytes));
 	out->offsets = frag_host_calloc(2 * (size_t)w.end + 1, sizeof(*out->offsets));
-	if (!out->bytes || !out->offsets)
-		return frag_fail_nomem(err, "plan");
+	FRAG_HAVE(out->bytes && out->offsets, "plan", err);
 	FRAG_TRY(fold(m, &w, &b, out, err));
 	return place_folded(&b, out->offsets, budget_ns, watch, out, err);
 }

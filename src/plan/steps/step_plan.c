@@ -109,8 +109,7 @@ static int find_steps(struct step_maker *m, const struct frag_trace_dev *dev,
 	count = FRAG_MAX(count, windows);
 	m->cut = frag_host_calloc(count + 1, sizeof(*m->cut));
 	m->marks = frag_host_calloc(count + 1, sizeof(*m->marks));
-	if (!m->cut || !m->marks)
-		return frag_fail_nomem(err, "plan");
+	FRAG_HAVE(m->cut && m->marks, "plan", err);
 	if (!m->windows)
 		cut_at_marks(m, dev);
 	else if (opt->window_us)

@@ -83,8 +83,7 @@ static int grow(struct tune *t, struct frag_err *err)
 		t->list = list;
 		map = frag_host_alloc(4 * cap * sizeof(*map));
 	}
-	if (!map)
-		return frag_fail_nomem(err, "tune");
+	FRAG_HAVE(map, "tune", err);
 	frag_host_free(t->map);
 	t->map = map;
 	t->map_size = 4 * cap;
@@ -113,8 +112,7 @@ static int fill_entry(struct entry *e, char *text, unsigned changed, struct frag
 	e->t.params = frag_host_strdup(frag_policy_spec_echo(e->spec));
 	if (e->t.params && conf) {
 		e->t.conf = frag_host_strdup(conf);
-		if (!e->t.conf)
-			return frag_fail_nomem(err, "tune");
+		FRAG_HAVE(e->t.conf, "tune", err);
 	}
 	return e->t.params ? 0 : frag_fail_nomem(err, "tune");
 }

@@ -381,8 +381,7 @@ static int make(struct grid *g, const struct frag_policy_spec *spec,
 	g->bytes = frag_host_calloc(g->columns * g->rows + 1, sizeof(*g->bytes));
 	out->boxes = frag_host_calloc(BOXES_MAX, sizeof(*out->boxes));
 	out->policy = frag_host_strdup(frag_policy_spec_text(spec));
-	if (!g->bytes || !out->boxes || !out->policy)
-		return frag_fail_nomem(err, "address-space map");
+	FRAG_HAVE(g->bytes && out->boxes && out->policy, "address-space map", err);
 	if (!g->span)
 		return 0;
 	g->second = true;

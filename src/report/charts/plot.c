@@ -38,8 +38,7 @@ static int try_dir(const char *base, const char *tail, char **out, struct frag_e
 	char *dir = safe ? frag_path_join(safe, tail) : NULL;
 
 	frag_host_free(safe);
-	if (!dir)
-		return frag_fail_nomem(err, "path of the plot scripts");
+	FRAG_HAVE(dir, "path of the plot scripts", err);
 	if (holds_scripts(dir)) {
 		*out = dir;
 		return 1;

@@ -198,8 +198,7 @@ int frag_refusals_tables(const struct frag_section *s, size_t columns, struct fr
 	size_t count = FRAG_MIN(recorded(s)->refused_count, (size_t)SHOWN);
 
 	*moments = *outcomes = (struct frag_table){ .room = columns };
-	if (!order)
-		return frag_fail_nomem(err, "table");
+	FRAG_HAVE(order, "table", err);
 	frag_section_order(s, order);
 	fill_moments(s, count, moments);
 	fill_outcomes(s, order, count, outcomes);

@@ -198,8 +198,7 @@ int frag_summary_table(const struct frag_section *s, bool wide, size_t columns,
 	uint64_t largest = 0;
 
 	*out = (struct frag_table){ 0 };
-	if (!order)
-		return frag_fail_nomem(err, "table");
+	FRAG_HAVE(order, "table", err);
 	frag_section_order(s, order);
 	for (size_t i = 0; i < s->count; i++)
 		largest = FRAG_MAX(largest, s->results[i].m.peak_reserved_bytes);

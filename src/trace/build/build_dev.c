@@ -58,8 +58,7 @@ static int sort_streams(struct frag_builder *b)
 
 	b->stream_of = frag_host_calloc(raw->streams_count + 1u, sizeof(*b->stream_of));
 	out->streams = frag_host_calloc(raw->streams_count + 1u, sizeof(*out->streams));
-	if (!b->stream_of || !out->streams)
-		return frag_fail_nomem(b->err, "streams");
+	FRAG_HAVE(b->stream_of && out->streams, "streams", b->err);
 	for (size_t i = 0; i < raw->entries_count; i++) {
 		unsigned action = (unsigned)raw->entries[i].action;
 
@@ -125,8 +124,7 @@ static int allocate(struct frag_builder *b, size_t initial)
 	out->addrs = frag_pages_result(events, sizeof(*out->addrs));
 	out->seen = frag_host_realloc(NULL, segment_events + k[FRAG_RAW_OOM] + k[FRAG_RAW_SNAPSHOT],
 				      sizeof(*out->seen));
-	if (!out->events || !out->addrs || !out->seen)
-		return frag_fail_nomem(b->err, "events");
+	FRAG_HAVE(out->events && out->addrs && out->seen, "events", b->err);
 	b->one_free_kind = !k[FRAG_RAW_FREE] &&
 			   (!k[FRAG_RAW_FREE_REQUESTED] || !k[FRAG_RAW_FREE_COMPLETED]) &&
 			   !(k[FRAG_RAW_FREE_REQUESTED] && all_wait(b));
@@ -169,8 +167,7 @@ static int copy_finals(struct frag_builder *b)
 		blocks += b->raw->segments[i].blocks_count;
 	out->final_segments = frag_host_calloc(n, sizeof(*out->final_segments));
 	out->final_blocks = frag_host_calloc(blocks, sizeof(*out->final_blocks));
-	if (!sorted || !out->final_segments || !out->final_blocks)
-		return frag_fail_nomem(b->err, "final segments");
+	FRAG_HAVE(sorted && out->final_segments && out->final_blocks, "final segments", b->err);
 	for (size_t i = 0; i < n; i++)
 		sorted[i] = b->raw->segments[i];
 	if (n)

@@ -36,8 +36,7 @@ int frag_cft_model_reserve(struct frag_cft_model *m, struct frag_err *err)
 	if (cap <= m->cap)
 		return 0;
 	slots = frag_host_realloc(m->slots, cap, sizeof(*slots));
-	if (!slots)
-		return frag_fail_nomem(err, "trace slots");
+	FRAG_HAVE(slots, "trace slots", err);
 	m->slots = slots;
 	m->cap = (uint32_t)cap;
 	return 0;

@@ -258,8 +258,7 @@ static int make_head(struct frag_repeat *r, const struct counts *c, struct frag_
 	head->file_bytes = 0;
 	head->name = frag_host_alloc(len);
 	head->devs = frag_host_calloc(t->devs_count, sizeof(*head->devs));
-	if (!head->name || !head->devs)
-		return frag_fail_nomem(err, "repeated trace");
+	FRAG_HAVE(head->name && head->devs, "repeated trace", err);
 	snprintf(head->name, len, "%s.x%llu", name, (unsigned long long)r->times);
 	for (uint32_t d = 0; d < t->devs_count; d++) {
 		const struct frag_trace_dev *dev = &t->devs[d];

@@ -308,8 +308,8 @@ static int carry(struct frag_window_of_dev *w, const struct state *from, const s
 	w->rest = frag_host_alloc(room * sizeof(*w->rest));
 	w->void_ = frag_host_alloc(room * sizeof(*w->void_));
 	w->left = frag_host_alloc(room * sizeof(*w->left));
-	if (!left || !begun || !w->carried || !w->rest || !w->void_ || !w->left)
-		return frag_fail_nomem(err, "blocks of the trace");
+	FRAG_HAVE(left && begun && w->carried && w->rest && w->void_ && w->left,
+		  "blocks of the trace", err);
 	w->left_count = changed(to, from, left);
 	begun_count = changed(from, to, begun);
 	qsort(left, w->left_count, sizeof(*left), compare_held);

@@ -302,8 +302,7 @@ static int sort_streams(struct frag_log_dev *dev, struct frag_trace_dev *out, ui
 	*renamed = frag_host_calloc(n, sizeof(**renamed));
 	out->streams = frag_host_calloc(n, sizeof(*out->streams));
 	out->pools = frag_host_calloc(dev->pools.count, sizeof(*out->pools));
-	if (!*renamed || !out->streams || !out->pools)
-		return frag_fail_nomem(err, "streams");
+	FRAG_HAVE(*renamed && out->streams && out->pools, "streams", err);
 	memcpy(out->streams, dev->streams.list, n * sizeof(*out->streams));
 	qsort(out->streams, n, sizeof(*out->streams), by_handle);
 	for (size_t i = 0; i < n; i++) {
@@ -405,8 +404,7 @@ static int fill_trace(struct frag_log *log, const char *format, struct frag_trac
 	t->settings.conf = frag_host_strdup("");
 	t->format = describe(log, format);
 	t->devs = frag_host_calloc(log->devs_count, sizeof(*t->devs));
-	if (!t->settings.conf || !t->format || !t->devs)
-		return frag_fail_nomem(err, "trace");
+	FRAG_HAVE(t->settings.conf && t->format && t->devs, "trace", err);
 	qsort(log->devs, log->devs_count, sizeof(*log->devs), by_ordinal);
 	for (size_t i = 0; i < log->devs_count; i++) {
 		t->devs_count++;

@@ -44,7 +44,6 @@ int frag_minimalloc_write(const struct frag_trace_dev *dev, const char *path, st
 	FRAG_FREED struct line *lines = frag_host_calloc(dev->events_count + 1, sizeof(*lines));
 	FRAG_FREED size_t *owner = frag_host_calloc((size_t)dev->slots_count + 1, sizeof(*owner));
 
-	if (!lines || !owner)
-		return frag_fail_nomem(err, "buffers");
+	FRAG_HAVE(lines && owner, "buffers", err);
 	return put_lines(lines, collect(dev, lines, owner), path, err);
 }

@@ -85,8 +85,7 @@ static int gather_copy(struct frag_torch *t, struct slice *s)
 	if (s->dense)
 		return 0;
 	s->copy = frag_host_realloc(NULL, s->count, sizeof(*s->copy));
-	if (!s->copy)
-		return frag_fail_nomem(t->err, "entries");
+	FRAG_HAVE(s->copy, "entries", t->err);
 	for (size_t i = 0; i < s->count; i++)
 		s->copy[i] = t->entries[s->list->items[i]];
 	return 0;
@@ -142,8 +141,7 @@ static int share(struct frag_torch *t, const struct slice *slices, size_t count,
 	if (t->marks_count)
 		qsort(t->marks, t->marks_count, sizeof(*t->marks), mark_order);
 	sh->marks = frag_host_realloc(NULL, t->marks_count, sizeof(*sh->marks));
-	if (!sh->marks)
-		return frag_fail_nomem(t->err, "annotations");
+	FRAG_HAVE(sh->marks, "annotations", t->err);
 	for (size_t i = 0; i < t->marks_count; i++) {
 		if (t->marks[i].mark.time_us >= sh->start_us)
 			sh->marks[sh->marks_count++] = t->marks[i].mark;
@@ -165,8 +163,7 @@ static int sort_segments(struct frag_torch *t, size_t devices, struct by_device 
 
 	out->first = at;
 	out->segments = frag_host_realloc(NULL, t->segments_count, sizeof(*out->segments));
-	if (!at || !out->segments)
-		return frag_fail_nomem(t->err, "segments");
+	FRAG_HAVE(at && out->segments, "segments", t->err);
 	/* at[d + 1] counts on until it is the end of d, which is the beginning of d + 1 */
 	for (size_t i = 0; i < t->segments_count; i++)
 		at[t->segment_devs[i] + 2]++;

@@ -150,8 +150,7 @@ static int grow_entries(struct frag_torch *t)
 	struct frag_raw_entry *entries =
 		frag_pages_grow(t->entries, t->entries_cap, cap, sizeof(*entries));
 
-	if (!entries)
-		return frag_fail_nomem(t->err, "entries");
+	FRAG_HAVE(entries, "entries", t->err);
 	t->entries = entries;
 	t->entries_cap = cap;
 	return 0;

@@ -98,16 +98,14 @@ static int clean_name(struct frag_torch *t, frag_pv text, uint32_t *index)
 		return 0;
 	/* a long text may be named by every frame: it is looked at once */
 	cell = name_cell(t, text);
-	if (!cell)
-		return frag_fail_nomem(t->err, "names");
+	FRAG_HAVE(cell, "names", t->err);
 	if (*cell) {
 		*index = *cell - 1;
 		return 0;
 	}
 	len = FRAG_MIN(len, NAME_MAX_BYTES);
 	copy = frag_host_alloc(len + 1);
-	if (!copy)
-		return frag_fail_nomem(t->err, "name");
+	FRAG_HAVE(copy, "name", t->err);
 	memcpy(copy, s, len);
 	frag_clean_text(copy, len);
 	FRAG_TRY(frag_strings_intern(t->trace->strings, copy, len, index, t->err));
@@ -303,8 +301,7 @@ int frag_torch_read_settings(struct frag_torch *t, frag_pv v)
 		read_roundup(t, frag_node_get(node, FRAG_W_ROUNDUP), set->roundup);
 	}
 	set->conf = frag_host_strdup(conf ? conf : "");
-	if (!set->conf)
-		return frag_fail_nomem(t->err, "settings");
+	FRAG_HAVE(set->conf, "settings", t->err);
 	frag_clean_text(set->conf, strlen(set->conf));
 	return 0;
 }
@@ -383,8 +380,7 @@ static int read_stack(struct frag_torch *t, uint32_t list_index, uint32_t *stack
 		return 0;
 	}
 	frames = frag_host_realloc(NULL, list->count, sizeof(*frames));
-	if (!frames)
-		return frag_fail_nomem(t->err, "stack");
+	FRAG_HAVE(frames, "stack", t->err);
 	for (uint32_t i = 0; i < list->count; i++)
 		FRAG_TRY(read_frame(t, list->items[i], &frames[i]));
 	FRAG_TRY(frag_stack_table_stack(t->stacks, frames, list->count, stack, t->err));

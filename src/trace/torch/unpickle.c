@@ -12,8 +12,7 @@ static int alloc_parts(struct frag_pickle *p, const char *const *words, size_t w
 	uint32_t index;
 
 	p->marks = frag_host_alloc(FRAG_PICKLE_MARKS_MAX * sizeof(*p->marks));
-	if (!p->marks)
-		return frag_fail_nomem(p->err, "pickle");
+	FRAG_HAVE(p->marks, "pickle", p->err);
 	p->mark_top = p->marks;
 	p->marks_end = p->marks + FRAG_PICKLE_MARKS_MAX;
 	FRAG_TRY(frag_pickle_grow_stack(p));
