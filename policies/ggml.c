@@ -42,14 +42,8 @@ struct params {
 };
 
 static const struct frag_opt opts[] = {
-	{ .type = FRAG_OPT_T_UINT,
-	  .key = "buffers",
-	  .offset = offsetof(struct params, buffers),
-	  .def = 256,
-	  .min = 1,
-	  .max = SLOTS_MAX,
-	  .help = "cached buffers per stream",
-	  .tune = "64,256,1024,4096" },
+	FRAG_OPT_UINT("buffers", struct params, buffers, 256, 1, SLOTS_MAX,
+		      "cached buffers per stream", .tune = "64,256,1024,4096"),
 	FRAG_OPT_DOUBLE("look-ahead", struct params, look_ahead, 1.05, 1, 4,
 			"size of a new buffer, as a multiple of the request"),
 	FRAG_OPT_BOOL("retry", struct params, retry, 1,

@@ -51,13 +51,11 @@ static const struct frag_opt opts[] = {
 		      "whose rules: those of the published code, or of the paper"),
 	FRAG_OPT_BOOL("stitch", struct gl_params, stitch, 1,
 		      "stitch at all (vmmDefragment of the code)"),
-	{ .type = FRAG_OPT_T_BYTES,
-	  .key = "frag-limit",
-	  .offset = offsetof(struct gl_params, frag_limit),
-	  .max = 1ull << 50,
-	  .help = "code: smallest request that is stitched for, paper: smallest piece that is; "
-		  "bytes; 0 = 512M, paper 128M",
-	  .tune = "64M,128M,256M,512M,1G" },
+	FRAG_OPT_BYTES("frag-limit", struct gl_params, frag_limit, 0, 0, 1ull << 50,
+		       "code: smallest request that is stitched for, paper: smallest piece that "
+		       "is; "
+		       "bytes; 0 = 512M, paper 128M",
+		       .tune = "64M,128M,256M,512M,1G"),
 	FRAG_OPT_DOUBLE("reuse-limit", struct gl_params, reuse_limit, REUSE_LIMIT, 1, 1e6,
 			"code: largest stitched block to be reused, as a multiple of the request"),
 	FRAG_OPT_UINT("defrag-level", struct gl_params, defrag_level, 0, 0, 3,

@@ -32,12 +32,9 @@ struct params {
 };
 
 static const struct frag_opt opts[] = {
-	{ .type = FRAG_OPT_T_BYTES,
-	  .key = "chunk-size",
-	  .offset = offsetof(struct params, chunk_size),
-	  .max = 1ull << 50,
-	  .help = "smallest chunk taken from the driver, bytes; 0 = as needed",
-	  .tune = "0,2M,16M,64M" },
+	FRAG_OPT_BYTES("chunk-size", struct params, chunk_size, 0, 0, 1ull << 50,
+		       "smallest chunk taken from the driver, bytes; 0 = as needed",
+		       .tune = "0,2M,16M,64M"),
 	FRAG_OPT_BOOL("free-idle-chunk", struct params, free_idle_chunk, 0,
 		      "give idle chunks back after each free"),
 	FRAG_OPT_BOOL("free-when-no-cache-hit", struct params, free_when_no_cache_hit, 0,

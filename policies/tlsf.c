@@ -40,14 +40,8 @@ struct params {
 };
 
 static const struct frag_opt opts[] = {
-	{ .type = FRAG_OPT_T_BYTES,
-	  .key = "pool",
-	  .offset = offsetof(struct params, pool_bytes),
-	  .def = 64 * FRAG_MIB,
-	  .min = 4096,
-	  .max = 1ull << 50,
-	  .help = "smallest pool taken from the device, bytes",
-	  .tune = "2M,20M,64M,256M,1G" },
+	FRAG_OPT_BYTES("pool", struct params, pool_bytes, 64 * FRAG_MIB, 4096, 1ull << 50,
+		       "smallest pool taken from the device, bytes", .tune = "2M,20M,64M,256M,1G"),
 	FRAG_OPT_BYTES("align", struct params, align, 512, 8, 2 * FRAG_MIB,
 		       "unit of sizes and smallest block, bytes, a power of two"),
 	FRAG_OPT_END,

@@ -38,46 +38,40 @@ struct frag_opt {
 	const char *tune; /* values worth trying, comma separated, or NULL: `tune` skips it */
 };
 
-#define FRAG_OPT_BYTES(k, s, f, d, lo, hi, h) \
+/* More fields may follow: .tune = "1,2,4". */
+#define FRAG_OPT_BYTES(k, s, f, d, lo, hi, h, ...) \
 	{ \
 		.type = FRAG_OPT_T_BYTES, .key = k, .offset = offsetof(s, f), .def = d, .min = lo, \
-		.max = hi, .help = h \
+		.max = hi, .help = h, __VA_ARGS__ \
 	}
-#define FRAG_OPT_UINT(k, s, f, d, lo, hi, h) \
+#define FRAG_OPT_UINT(k, s, f, d, lo, hi, h, ...) \
 	{ \
 		.type = FRAG_OPT_T_UINT, .key = k, .offset = offsetof(s, f), .def = d, .min = lo, \
-		.max = hi, .help = h \
+		.max = hi, .help = h, __VA_ARGS__ \
 	}
-/* The same with values for `tune`, comma separated. */
 #define FRAG_OPT_BYTES_TUNED(k, s, f, d, lo, hi, h, t) \
-	{ \
-		.type = FRAG_OPT_T_BYTES, .key = k, .offset = offsetof(s, f), .def = d, .min = lo, \
-		.max = hi, .help = h, .tune = t \
-	}
+	FRAG_OPT_BYTES(k, s, f, d, lo, hi, h, .tune = t)
 #define FRAG_OPT_UINT_TUNED(k, s, f, d, lo, hi, h, t) \
-	{ \
-		.type = FRAG_OPT_T_UINT, .key = k, .offset = offsetof(s, f), .def = d, .min = lo, \
-		.max = hi, .help = h, .tune = t \
-	}
-#define FRAG_OPT_DOUBLE(k, s, f, d, lo, hi, h) \
+	FRAG_OPT_UINT(k, s, f, d, lo, hi, h, .tune = t)
+#define FRAG_OPT_DOUBLE(k, s, f, d, lo, hi, h, ...) \
 	{ \
 		.type = FRAG_OPT_T_DOUBLE, .key = k, .offset = offsetof(s, f), .fdef = d, \
-		.fmin = lo, .fmax = hi, .help = h \
+		.fmin = lo, .fmax = hi, .help = h, __VA_ARGS__ \
 	}
-#define FRAG_OPT_BOOL(k, s, f, d, h) \
+#define FRAG_OPT_BOOL(k, s, f, d, h, ...) \
 	{ \
 		.type = FRAG_OPT_T_BOOL, .key = k, .offset = offsetof(s, f), .def = d, .max = 1, \
-		.help = h \
+		.help = h, __VA_ARGS__ \
 	}
-#define FRAG_OPT_ENUM(k, s, f, d, w, h) \
+#define FRAG_OPT_ENUM(k, s, f, d, w, h, ...) \
 	{ \
 		.type = FRAG_OPT_T_ENUM, .key = k, .offset = offsetof(s, f), .def = d, .words = w, \
-		.help = h \
+		.help = h, __VA_ARGS__ \
 	}
-#define FRAG_OPT_STRING(k, s, f, d, h) \
+#define FRAG_OPT_STRING(k, s, f, d, h, ...) \
 	{ \
 		.type = FRAG_OPT_T_STRING, .key = k, .offset = offsetof(s, f), .sdef = d, \
-		.help = h \
+		.help = h, __VA_ARGS__ \
 	}
 #define FRAG_OPT_END \
 	{ \
