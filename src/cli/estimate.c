@@ -161,7 +161,7 @@ void frag_cli_print_estimate(const struct frag_trace *trace, unsigned label_widt
 	unsigned shown = 0, left = 0;
 	struct again a;
 	struct place p;
-	char buf[64], peak[32], other[32];
+	char buf[64];
 
 	if (!note)
 		return;
@@ -185,8 +185,8 @@ void frag_cli_print_estimate(const struct frag_trace *trace, unsigned label_widt
 	if (again_of(note, &a))
 		printf("%-*s with other values: peak live %s instead of %s, %llu requests instead "
 		       "of %llu\n",
-		       (int)label_width, "", frag_format_bytes(a.other_peak, other, sizeof(other)),
-		       frag_format_bytes(a.peak, peak, sizeof(peak)), a.other_requests, a.requests);
+		       (int)label_width, "", FRAG_BYTES(a.other_peak), FRAG_BYTES(a.peak),
+		       a.other_requests, a.requests);
 	for (const char *line = note; *line; line = next_line(line)) {
 		if (!parse_place(line, &p) || is(&p, "computed"))
 			continue;

@@ -21,7 +21,6 @@ static int does_not_fit(const struct frag_run *run, const struct frag_initial_st
 {
 	struct frag_device_info info;
 	uint64_t bytes = 0;
-	char held[32], total[32];
 
 	frag_dev_info(run->dev, &info);
 	for (size_t i = 0; i < initial->segments_count; i++)
@@ -30,8 +29,7 @@ static int does_not_fit(const struct frag_run *run, const struct frag_initial_st
 	return frag_fail(err, FRAG_EINPUT,
 			 "the %zu segments that the recording began with, %s, do not fit a card "
 			 "of %s",
-			 initial->segments_count, frag_format_bytes(bytes, held, sizeof(held)),
-			 frag_format_bytes(info.total_bytes, total, sizeof(total)));
+			 initial->segments_count, FRAG_BYTES(bytes), FRAG_BYTES(info.total_bytes));
 }
 
 static int restore_state(struct frag_run *run, const struct frag_initial_state *initial,

@@ -59,11 +59,8 @@ static int take_text(struct writer *w, struct frag_text *t, const char **out, st
 static int put_text(struct writer *w, const char *name, struct frag_text *t, struct frag_err *err)
 {
 	FRAG_FREED char *path = frag_path_join(w->work, name);
-	int ret = frag_text_check(t, err);
+	int ret = path ? frag_text_put(t, path, err) : frag_fail_nomem(err, name);
 
-	if (!ret)
-		ret = path ? frag_outfile_put(path, frag_text_str(t), t->len, err)
-			   : frag_fail_nomem(err, name);
 	frag_text_release(t);
 	return ret;
 }

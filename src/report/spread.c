@@ -157,8 +157,7 @@ void frag_spreads_table(const struct frag_spreads *s, const struct frag_report *
 	};
 
 	*out = (struct frag_table){ 0 };
-	for (size_t i = 0; i < FRAG_ARRAY_LEN(columns); i++)
-		frag_table_column(out, &columns[i]);
+	frag_table_columns(out, columns, FRAG_ARRAY_LEN(columns));
 	for (size_t i = 0; i < s->count; i++)
 		put_row(out, s, r, &s->list[i]);
 }

@@ -400,7 +400,7 @@ int frag_settings_use(struct frag_trace *trace, const char *conf, struct frag_er
 
 char *frag_settled_text(const struct frag_settled *s, char *buf, size_t size)
 {
-	char at[32], low[32], high[32], said[32];
+	char at[32];
 
 	*buf = '\0';
 	if (!s->checked)
@@ -414,12 +414,9 @@ char *frag_settled_text(const struct frag_settled *s, char *buf, size_t size)
 			 s->difference);
 	else if (s->limit_source == FRAG_LIMIT_INFERRED)
 		snprintf(buf, size, "limit %s, inferred: between %s and %s; verified identical%s%s",
-			 at, frag_format_bytes(s->limit_low_bytes, low, sizeof(low)),
-			 frag_format_bytes(s->limit_high_bytes, high, sizeof(high)),
+			 at, FRAG_BYTES(s->limit_low_bytes), FRAG_BYTES(s->limit_high_bytes),
 			 s->limit_refuted_bytes ? "; not what the file says, " : "",
-			 s->limit_refuted_bytes
-				 ? frag_format_bytes(s->limit_refuted_bytes, said, sizeof(said))
-				 : "");
+			 s->limit_refuted_bytes ? FRAG_BYTES(s->limit_refuted_bytes) : "");
 	else if (s->limit_source != FRAG_LIMIT_NONE && s->assumed_trims_count)
 		snprintf(buf, size,
 			 "limit %s, %s; verified identical only if %" PRIu64

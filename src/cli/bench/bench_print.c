@@ -39,15 +39,12 @@ void frag_bench_table(const struct frag_bench *b, struct frag_text *out)
 	};
 	struct frag_table t = { 0 };
 
-	for (size_t i = 0; i < FRAG_ARRAY_LEN(columns); i++)
-		frag_table_column(&t, &columns[i]);
+	frag_table_columns(&t, columns, FRAG_ARRAY_LEN(columns));
 	for (size_t i = 0; i < b->rows_count; i++) {
 		const struct frag_bench_row *r = &b->rows[i];
-		char size[32];
 
 		frag_table_cell(&t, "%s", r->item);
-		frag_table_cell(&t, "%s",
-				r->bytes ? frag_format_bytes(r->bytes, size, sizeof(size)) : "-");
+		frag_table_cell(&t, "%s", r->bytes ? FRAG_BYTES(r->bytes) : "-");
 		frag_table_cell(&t, "%u", r->handles);
 		frag_table_cell(&t, "%zu", r->count);
 		cell_ns(&t, r->ns[0]);

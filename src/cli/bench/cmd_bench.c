@@ -41,10 +41,8 @@ static const struct frag_arg options[] = {
 /* To a file, or to standard output for "-". */
 static int put(const char *path, struct frag_text *text, struct frag_err *err)
 {
-	int rc = frag_text_check(text, err);
+	int rc = path ? frag_text_put(text, path, err) : frag_text_check(text, err);
 
-	if (!rc && path)
-		rc = frag_outfile_put(path, frag_text_str(text), text->len, err);
 	frag_text_release(text);
 	return rc;
 }
@@ -257,8 +255,7 @@ static int bench_policies(const struct frag_cli *cli, struct options *o, struct 
 	struct frag_text text = { 0 };
 	int rc = 0;
 
-	for (size_t i = 0; i < FRAG_ARRAY_LEN(columns); i++)
-		frag_table_column(&out.table, &columns[i]);
+	frag_table_columns(&out.table, columns, FRAG_ARRAY_LEN(columns));
 	frag_text_add(&out.csv, header);
 	if (!o->policies.count)
 		rc = frag_policy_texts_add(&o->policies, "pytorch", err);

@@ -140,25 +140,17 @@ static int read_side(const struct frag_cli *cli, const struct options *o, const 
 
 /* ---- output -------------------------------------------------------------------------------- */
 
-static void bytes_cell(struct frag_table *t, uint64_t bytes)
-{
-	char buf[32];
-
-	frag_table_cell(t, "%s", frag_format_bytes(bytes, buf, sizeof(buf)));
-}
-
 static void change_row(struct frag_table *t, const char *name, uint64_t before, uint64_t after)
 {
-	char buf[32];
 	uint64_t by = before > after ? before - after : after - before;
 
-	bytes_cell(t, before);
-	bytes_cell(t, after);
+	frag_table_cell(t, "%s", FRAG_BYTES(before));
+	frag_table_cell(t, "%s", FRAG_BYTES(after));
 	frag_table_cell(t, "%s%s",
 			before > after	 ? "-"
 			: after > before ? "+"
 					 : "",
-			frag_format_bytes(by, buf, sizeof(buf)));
+			FRAG_BYTES(by));
 	if (before && after)
 		frag_table_cell(t, "%+.1f %%", 100 * ((double)after / (double)before - 1));
 	else
@@ -174,8 +166,7 @@ static void heads(struct frag_table *t, const char *what)
 		{ .head = what, .unit = "", .left = true },
 	};
 
-	for (size_t i = 0; i < FRAG_ARRAY_LEN(list); i++)
-		frag_table_column(t, &list[i]);
+	frag_table_columns(t, list, FRAG_ARRAY_LEN(list));
 }
 
 static void peaks(const struct frag_side *a, const struct frag_side *b, struct frag_text *out)

@@ -47,30 +47,25 @@ static int put_json(const char *path, json_t *root, struct frag_err *err)
 static int put_stacks(const struct options *o, const struct frag_explained *x, const char *title,
 		      struct frag_err *err)
 {
-	struct frag_text folded = { 0 };
-	unsigned char *profile = NULL;
+	FRAG_AUTO(frag_text_release) struct frag_text folded = { 0 };
+	FRAG_FREED unsigned char *profile = NULL;
 	size_t len;
-	int rc = 0;
 
 	if ((o->folded || o->speedscope || o->pprof) && !frag_sites_known(&x->sites))
 		return frag_fail(err, FRAG_EINPUT,
 				 "'%s' was recorded without stacks: there is nothing to fold",
 				 title);
 	if (o->folded) {
-		rc = frag_explain_folded(x, &folded, err);
-		if (!rc)
-			rc = frag_outfile_put(o->folded, frag_text_str(&folded), folded.len, err);
-		frag_text_release(&folded);
+		FRAG_TRY(frag_explain_folded(x, &folded, err));
+		FRAG_TRY(frag_text_put(&folded, o->folded, err));
 	}
-	if (!rc && o->pprof) {
-		rc = frag_explain_pprof(x, &profile, &len, err);
-		if (!rc)
-			rc = frag_outfile_put(o->pprof, (const char *)profile, len, err);
-		frag_host_free(profile);
+	if (o->pprof) {
+		FRAG_TRY(frag_explain_pprof(x, &profile, &len, err));
+		FRAG_TRY(frag_outfile_put(o->pprof, (const char *)profile, len, err));
 	}
-	if (!rc && o->speedscope)
-		rc = put_json(o->speedscope, frag_explain_speedscope(x, title), err);
-	return rc;
+	if (o->speedscope)
+		return put_json(o->speedscope, frag_explain_speedscope(x, title), err);
+	return 0;
 }
 
 static int put_all(const struct frag_cli *cli, const struct options *o,
@@ -100,8 +95,7 @@ static int put_all(const struct frag_cli *cli, const struct options *o,
 	if (quiet)
 		return 0;
 	FRAG_TRY(frag_explain_text(x, title, policy, o->top, &text, err));
-	fputs(frag_text_str(&text), stdout);
-	return 0;
+	return frag_text_show(&text, err);
 }
 
 /* ---- the command ----------------------------------------------------------------- */

@@ -133,23 +133,6 @@ void frag_explain_paragraph(const struct frag_explained *x, struct frag_text *ou
 
 /* ---- tables ------------------------------------------------------------------------------- */
 
-static void columns(struct frag_table *t, const struct frag_table_column *list, size_t n)
-{
-	for (size_t i = 0; i < n; i++) {
-		struct frag_table_column c = list[i];
-
-		c.unit = c.unit ? c.unit : "";
-		frag_table_column(t, &c);
-	}
-}
-
-static void cell_bytes(struct frag_table *t, uint64_t bytes)
-{
-	char buf[32];
-
-	frag_table_cell(t, "%s", frag_format_bytes(bytes, buf, sizeof(buf)));
-}
-
 /* "step 3", short: the column has the word. */
 static void cell_step(struct frag_table *t, const struct frag_explained *x, uint64_t event)
 {
@@ -181,12 +164,12 @@ static void table_live(const struct frag_explained *x, size_t top, struct frag_t
 	struct frag_table t = { 0 };
 	size_t n = FRAG_MIN(top, x->rows_count);
 
-	columns(&t, heads, FRAG_ARRAY_LEN(heads));
+	frag_table_columns(&t, heads, FRAG_ARRAY_LEN(heads));
 	for (size_t i = 0; i < n; i++) {
 		const struct frag_row *r = &x->rows[i];
 		struct frag_text age = { 0 };
 
-		cell_bytes(&t, r->allocated_bytes);
+		frag_table_cell(&t, "%s", FRAG_BYTES(r->allocated_bytes));
 		frag_table_cell(&t, "%.1f %%", percent(r->allocated_bytes, live));
 		frag_table_cell(&t, "%" PRIu64, r->blocks_count);
 		cell_step(&t, x, r->oldest);
@@ -234,18 +217,18 @@ static void table_held(const struct frag_explained *x, size_t top, struct frag_t
 
 	if (!n)
 		return;
-	columns(&t, heads, FRAG_ARRAY_LEN(heads));
+	frag_table_columns(&t, heads, FRAG_ARRAY_LEN(heads));
 	for (size_t i = 0; i < n; i++) {
 		const struct frag_row *r = &x->rows[x->held[i]];
 
-		cell_bytes(&t, r->non_releasable_bytes);
+		frag_table_cell(&t, "%s", FRAG_BYTES(r->non_releasable_bytes));
 		frag_table_cell(&t, "%.1f %%",
 				percent(r->non_releasable_bytes, x->loss.non_releasable_bytes));
 		frag_table_cell(&t, "%" PRIu64, r->segments_count);
-		cell_bytes(&t, r->largest_hole_bytes);
+		frag_table_cell(&t, "%s", FRAG_BYTES(r->largest_hole_bytes));
 		frag_table_cell(&t, "%" PRIu64, r->blocks_count);
 		if (r->regained_known)
-			cell_bytes(&t, r->regained_bytes);
+			frag_table_cell(&t, "%s", FRAG_BYTES(r->regained_bytes));
 		else
 			frag_table_cell(&t, "-");
 		frag_table_cell(&t, "%s", r->name);
@@ -286,11 +269,11 @@ static void table_kinds(const struct frag_explained *x, struct frag_text *out)
 	uint64_t live = x->loss.requested_bytes + x->loss.rounding_bytes;
 	FRAG_AUTO(frag_table_release) struct frag_table t = { 0 };
 
-	columns(&t, heads, FRAG_ARRAY_LEN(heads));
+	frag_table_columns(&t, heads, FRAG_ARRAY_LEN(heads));
 	for (unsigned k = 0; k < FRAG_KINDS; k++) {
 		if (!x->kind_blocks[k])
 			continue;
-		cell_bytes(&t, x->kind_bytes[k]);
+		frag_table_cell(&t, "%s", FRAG_BYTES(x->kind_bytes[k]));
 		frag_table_cell(&t, "%.1f %%", percent(x->kind_bytes[k], live));
 		frag_table_cell(&t, "%" PRIu64, x->kind_blocks[k]);
 		frag_table_cell(&t, "%s", frag_kind_name(k));

@@ -39,8 +39,7 @@ static void policies_table(const struct frag_fit_page *p, struct frag_text *out)
 	FRAG_AUTO(frag_table_release) struct frag_table t = { 0 };
 	char a[32], b[32], c[32], d[32];
 
-	for (size_t i = 0; i < FRAG_ARRAY_LEN(columns); i++)
-		frag_table_column(&t, &columns[i]);
+	frag_table_columns(&t, columns, FRAG_ARRAY_LEN(columns));
 	for (size_t r = 0; r < p->rows_count; r++) {
 		const struct frag_fit_row *row = &p->rows[r];
 		uint64_t peak = row->tasks[row->worst].fit.peak_reserved_bytes;
@@ -81,8 +80,7 @@ static void gpus_table(const struct frag_fit_page *p, struct frag_text *out)
 	FRAG_AUTO(frag_table_release) struct frag_table t = { 0 };
 	char a[32], b[32];
 
-	for (size_t i = 0; i < width; i++)
-		frag_table_column(&t, &columns[i]);
+	frag_table_columns(&t, columns, width);
 	for (size_t g = 0; g < p->catalog.count; g++) {
 		const struct frag_gpu *gpu = p->catalog.cards[g];
 		size_t r = frag_fit_best_row(p, g);
@@ -280,9 +278,7 @@ static int print_text(const struct frag_fit_page *p, struct frag_err *err)
 	never_lines(p, &out);
 	for (size_t r = 0; r < p->rows_count; r++)
 		gap_lines(p, &p->rows[r], &out);
-	FRAG_TRY(frag_text_check(&out, err));
-	fputs(frag_text_str(&out), stdout);
-	return 0;
+	return frag_text_show(&out, err);
 }
 
 /* ---- JSON ------------------------------------------------------------------------ */
@@ -429,8 +425,7 @@ static int write_csv(const struct frag_fit_page *p, struct frag_err *err)
 			frag_text_add(&out, "\n");
 		}
 	}
-	FRAG_TRY(frag_text_check(&out, err));
-	return frag_outfile_put(p->cli->csv, frag_text_str(&out), out.len, err);
+	return frag_text_put(&out, p->cli->csv, err);
 }
 
 int frag_fit_print(const struct frag_fit_page *p, struct frag_err *err)

@@ -46,7 +46,6 @@ static int parse(struct vary *v, const char *text, struct frag_err *err)
 static void tell(const struct vary *v, uint64_t n, bool fits, uint64_t peak_bytes, int status)
 {
 	json_t *one = json_object();
-	char size[32];
 
 	json_object_set_new(one, "value", json_integer((json_int_t)n));
 	json_object_set_new(one, "completes", json_boolean(fits));
@@ -55,8 +54,7 @@ static void tell(const struct vary *v, uint64_t n, bool fits, uint64_t peak_byte
 	json_array_append_new(v->probes, one);
 	if (!v->cli->json || strcmp(v->cli->json, "-") != 0) {
 		printf("%-10s %10" PRIu64 "  %-11s  peak reserved %s\n", v->name, n,
-		       fits ? "completes" : "memory out",
-		       frag_format_bytes(peak_bytes, size, sizeof(size)));
+		       fits ? "completes" : "memory out", FRAG_BYTES(peak_bytes));
 		fflush(stdout);
 	}
 }

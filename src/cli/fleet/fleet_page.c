@@ -202,24 +202,20 @@ static void jobs_html(const struct frag_fleet *f, struct frag_text *page)
 		{ "setting", "", true, "" },
 	};
 	struct frag_table t = { 0 };
-	char a[32], b[32], c[32];
 
-	for (size_t i = 0; i < FRAG_ARRAY_LEN(columns); i++)
-		frag_table_column(&t, &columns[i]);
+	frag_table_columns(&t, columns, FRAG_ARRAY_LEN(columns));
 	for (size_t i = 0; i < FRAG_MIN(f->jobs_count, 500u); i++) {
 		const struct frag_fleet_job *j = &f->jobs[i];
 
 		frag_table_cell(&t, "%s", j->name);
 		frag_table_cell(&t, "%zu", j->units_count);
-		frag_table_cell(&t, "%s", frag_format_bytes(j->bound_bytes, a, sizeof(a)));
-		frag_table_cell(&t, "%s", frag_format_bytes(j->today.need_bytes, b, sizeof(b)));
+		frag_table_cell(&t, "%s", FRAG_BYTES(j->bound_bytes));
+		frag_table_cell(&t, "%s", FRAG_BYTES(j->today.need_bytes));
 		frag_table_cell(&t, "%s", j->today.card ? j->today.card->name : "none");
-		frag_table_cell(&t, "%s", frag_format_bytes(j->best.need_bytes, c, sizeof(c)));
+		frag_table_cell(&t, "%s", FRAG_BYTES(j->best.need_bytes));
 		frag_table_cell(&t, "%s", j->best.card ? j->best.card->name : "none");
 		frag_table_cell(&t, "%s",
-				j->best.card ? frag_format_bytes(frag_fleet_headroom(&j->best), c,
-								 sizeof(c))
-					     : "-");
+				j->best.card ? FRAG_BYTES(frag_fleet_headroom(&j->best)) : "-");
 		frag_table_cell(&t, "%s", f->policies[j->best.policy]);
 	}
 	frag_table_html(&t, SIZE_MAX, page);

@@ -94,8 +94,7 @@ static int jobs_table(const struct frag_fleet *f, size_t rows_max, struct frag_t
 	char a[32], b[32];
 
 	FRAG_NEW(order, f->jobs_count, "table", err);
-	for (size_t i = 0; i < FRAG_ARRAY_LEN(columns); i++)
-		frag_table_column(&t, &columns[i]);
+	frag_table_columns(&t, columns, FRAG_ARRAY_LEN(columns));
 	for (size_t i = 0; i < f->jobs_count; i++)
 		order[i] = i;
 	sorted_fleet = f;
@@ -276,11 +275,7 @@ int frag_fleet_print(const struct frag_fleet *f, size_t rows_max, struct frag_er
 	frag_text_add(&out,
 		      "not known here: compute, bandwidth, how jobs on one card slow each other; "
 		      "memory outside of the allocator but for the context\n");
-	if (!rc)
-		rc = frag_text_check(&out, err);
-	if (!rc)
-		fputs(out.s, stdout);
-	return rc;
+	return rc ? rc : frag_text_show(&out, err);
 }
 
 /* ---- CSV and JSON --------------------------------------------------------------------------- */
@@ -331,8 +326,7 @@ int frag_fleet_csv(const struct frag_fleet *f, const char *path, struct frag_err
 		add_fits(f, &j->best, &t);
 		frag_text_addf(&t, ",%d\n", j->estimate);
 	}
-	FRAG_TRY(frag_text_check(&t, err));
-	return frag_outfile_put(path, t.s, t.len, err);
+	return frag_text_put(&t, path, err);
 }
 
 static json_t *choice_json(const struct frag_fleet *f, const struct frag_fleet_choice *c)

@@ -78,8 +78,6 @@ static void print_release(const struct frag_trace_settings *s)
 
 static void print_settings(const struct frag_trace_settings *s)
 {
-	char buf[32];
-
 	label(0, "settings");
 	if (!s->present) {
 		puts("not recorded");
@@ -88,9 +86,8 @@ static void print_settings(const struct frag_trace_settings *s)
 		label(0, "");
 		printf("expandable segments %s, max split %s, gc threshold %g\n",
 		       s->expandable ? "on" : "off",
-		       s->max_split_bytes == UINT64_MAX
-			       ? "unlimited"
-			       : frag_format_bytes(s->max_split_bytes, buf, sizeof(buf)),
+		       s->max_split_bytes == UINT64_MAX ? "unlimited"
+							: FRAG_BYTES(s->max_split_bytes),
 		       s->gc_threshold);
 	}
 }
@@ -98,14 +95,14 @@ static void print_settings(const struct frag_trace_settings *s)
 /* What the file says; else what was found by replaying it, which is said of each device below. */
 static void print_limit(const struct frag_trace *t, const struct frag_settled *settled)
 {
-	char buf[32], text[600];
+	char text[600];
 	bool found = false;
 
 	for (uint32_t d = 0; d < t->devs_count; d++)
 		found |= settled[d].identical && settled[d].limit_source == FRAG_LIMIT_INFERRED;
 	label(0, "limit");
 	if (t->settings.limit_known)
-		printf("%s\n", frag_format_bytes(t->settings.limit_bytes, buf, sizeof(buf)));
+		printf("%s\n", FRAG_BYTES(t->settings.limit_bytes));
 	else
 		puts(found ? "not in the file, but found" : "not recorded");
 	for (uint32_t d = 0; d < t->devs_count; d++) {
@@ -231,13 +228,11 @@ static void print_history(const struct frag_info *info, const struct frag_trace 
 	else if (late)
 		printf("%s in %s blocks that the log frees were live before it, others are not "
 		       "known",
-		       frag_format_bytes(info->initial_bytes, a, sizeof(a)),
-		       grouped(info->initial_blocks_count, b));
+		       FRAG_BYTES(info->initial_bytes), grouped(info->initial_blocks_count, b));
 	else if (info->initial_blocks_count)
 		printf("began late%s: %s in %s blocks were live before",
 		       dev->truncated ? ", its oldest entries were lost" : "",
-		       frag_format_bytes(info->initial_bytes, a, sizeof(a)),
-		       grouped(info->initial_blocks_count, b));
+		       FRAG_BYTES(info->initial_bytes), grouped(info->initial_blocks_count, b));
 	else
 		printf("%s",
 		       dev->truncated ? "its oldest entries were lost" : "from the beginning");
@@ -275,7 +270,7 @@ static void print_peak(const struct frag_info *info, const struct frag_trace *t)
 		return;
 	}
 	printf("%s in %s blocks, at event %" PRIu64 " (%s, %" PRIu64 " steps done)\n",
-	       frag_format_bytes(p->bytes, a, sizeof(a)), grouped(p->blocks_count, b), p->event,
+	       FRAG_BYTES(p->bytes), grouped(p->blocks_count, b), p->event,
 	       lacks(t, "times") ? "time not recorded" : duration(p->time_us, c, sizeof(c)),
 	       p->step);
 	label(2, "never freed");
@@ -313,7 +308,7 @@ static int print_sizes(const struct frag_info *info, struct frag_err *err)
 		frag_table_cell(&t, "%s", grouped(info->class_count[c], a));
 		frag_table_cell(&t, "%.1f",
 				percent(info->class_count[c], info->kinds[FRAG_EV_ALLOC]));
-		frag_table_cell(&t, "%s", frag_format_bytes(info->class_bytes[c], a, sizeof(a)));
+		frag_table_cell(&t, "%s", FRAG_BYTES(info->class_bytes[c]));
 		frag_table_cell(&t, "%.1f", percent(info->class_bytes[c], info->requests_bytes));
 	}
 	return frag_list_print(&t, 2, err);
@@ -343,18 +338,14 @@ static int print_lifetimes(const struct frag_info *info, const struct frag_trace
 
 static void print_card(const struct frag_recorded_card *c)
 {
-	char a[32], b[32];
-
 	if (!c->total_bytes)
 		return;
 	label(2, "card");
-	printf("%s, %s", *c->name ? c->name : "not named",
-	       frag_format_bytes(c->total_bytes, a, sizeof(a)));
+	printf("%s, %s", *c->name ? c->name : "not named", FRAG_BYTES(c->total_bytes));
 	if (c->limit_fraction < 1)
 		printf(", of which the process might have %g", c->limit_fraction);
 	if (c->beside_bytes)
-		printf("; beside its allocator it held %s",
-		       frag_format_bytes(c->beside_bytes, b, sizeof(b)));
+		printf("; beside its allocator it held %s", FRAG_BYTES(c->beside_bytes));
 	puts("");
 }
 

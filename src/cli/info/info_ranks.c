@@ -24,7 +24,7 @@ int frag_info_ranks_add(struct frag_info_ranks *r, const char *trace, uint32_t d
 {
 	static const char *const heads[] = { "trace",	"events", "streams",  "steps",
 					     "seconds", "blocks", "peak live" };
-	char *name, bytes[40];
+	char *name;
 
 	FRAG_TRY(make_room(r, err));
 	if (!r->count)
@@ -42,7 +42,7 @@ int frag_info_ranks_add(struct frag_info_ranks *r, const char *trace, uint32_t d
 	frag_table_cell(&r->table, "%" PRIu64, info->steps_count);
 	frag_table_cell(&r->table, "%.2f", (double)info->duration_us / 1e6);
 	frag_table_cell(&r->table, "%" PRIu64, info->peak.blocks_count);
-	frag_table_cell(&r->table, "%s", frag_format_bytes(info->peak.bytes, bytes, sizeof(bytes)));
+	frag_table_cell(&r->table, "%s", FRAG_BYTES(info->peak.bytes));
 	return 0;
 }
 

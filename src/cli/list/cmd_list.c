@@ -49,7 +49,6 @@ static void add_gpus(struct sink *s)
 	static const char *const names[] = { "name", "card",	   "memory",	   "context",
 					     "SMs",  "capability", "driver calls", "source" };
 	const struct frag_gpu *gpus;
-	char total[32], context[32];
 	json_t *row;
 	size_t n;
 
@@ -61,10 +60,8 @@ static void add_gpus(struct sink *s)
 
 		frag_table_cell(&s->table, "%s", g->name);
 		frag_table_cell(&s->table, "%s", g->label);
-		frag_table_cell(&s->table, "%s",
-				frag_format_bytes(g->total_bytes, total, sizeof(total)));
-		frag_table_cell(&s->table, "%s",
-				frag_format_bytes(g->context_bytes, context, sizeof(context)));
+		frag_table_cell(&s->table, "%s", FRAG_BYTES(g->total_bytes));
+		frag_table_cell(&s->table, "%s", FRAG_BYTES(g->context_bytes));
 		add_chip(&s->table, frag_gpu_chip_find(g->name));
 		frag_table_cell(&s->table, "%s%s",
 				strcmp(g->profile, g->name) ? "as on " : "measured",
@@ -128,7 +125,7 @@ static void add_device(struct sink *s, const char *name, struct frag_device *dev
 		       const struct frag_err *err)
 {
 	struct frag_device_info info;
-	char can[120], total[32];
+	char can[120];
 
 	frag_table_cell(&s->table, "%s", name);
 	if (!dev) {
@@ -146,8 +143,7 @@ static void add_device(struct sink *s, const char *name, struct frag_device *dev
 	if (!strcmp(dev->ops->name, "null"))
 		frag_table_cell(&s->table, "endless");
 	else
-		frag_table_cell(&s->table, "%s",
-				frag_format_bytes(info.total_bytes, total, sizeof(total)));
+		frag_table_cell(&s->table, "%s", FRAG_BYTES(info.total_bytes));
 	frag_table_cell(&s->table, "%s", can);
 	json_array_append_new(s->array,
 			      json_pack("{s:s, s:b, s:s, s:s, s:I, s:I, s:s, s:b}", "name", name,

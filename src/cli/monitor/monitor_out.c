@@ -37,9 +37,7 @@ static void print_process(const struct frag_monitor_process *p, bool first)
 	printf(" %s", bytes);
 	for (size_t i = 0; p->held_known && i < FRAG_ARRAY_LEN(before); i++)
 		if (held[i] != UINT64_MAX)
-			printf("%s%s%s", before[i],
-			       frag_format_bytes(held[i], bytes, sizeof(bytes)),
-			       i == 1 ? " reserved" : "");
+			printf("%s%s%s", before[i], FRAG_BYTES(held[i]), i == 1 ? " reserved" : "");
 	if (p->held_known)
 		putchar(')');
 }
@@ -47,15 +45,13 @@ static void print_process(const struct frag_monitor_process *p, bool first)
 static void print_card(const char *when, const struct frag_monitor_card *card)
 {
 	const struct frag_nvml_card *c = &card->nvml;
-	char used[32], total[32];
 
 	if (!c->known) {
 		printf("%s gpu %s: %s\n", when, card->id, c->fault);
 		return;
 	}
 	printf("%s gpu %s %s: %s of %s used (%.0f %%)", when, card->id, c->name,
-	       frag_format_bytes(c->used_bytes, used, sizeof(used)),
-	       frag_format_bytes(c->total_bytes, total, sizeof(total)), frag_monitor_percent(card));
+	       FRAG_BYTES(c->used_bytes), FRAG_BYTES(c->total_bytes), frag_monitor_percent(card));
 	if (c->utilization_percent >= 0)
 		printf(", busy %d %%", c->utilization_percent);
 	for (unsigned k = 0; k < c->processes_count; k++)
@@ -66,14 +62,11 @@ static void print_card(const char *when, const struct frag_monitor_card *card)
 static void print_spread(const char *when, const struct frag_monitor_round *r)
 {
 	unsigned least, most;
-	char a[32], b[32];
 
 	if (frag_monitor_spread(r, &least, &most))
 		printf("%s from %s (gpu %s) to %s (gpu %s)\n", when,
-		       frag_format_bytes(r->cards[least].nvml.used_bytes, a, sizeof(a)),
-		       r->cards[least].id,
-		       frag_format_bytes(r->cards[most].nvml.used_bytes, b, sizeof(b)),
-		       r->cards[most].id);
+		       FRAG_BYTES(r->cards[least].nvml.used_bytes), r->cards[least].id,
+		       FRAG_BYTES(r->cards[most].nvml.used_bytes), r->cards[most].id);
 }
 
 /* ---- JSON ------------------------------------------------------------------------------ */

@@ -200,7 +200,6 @@ static void draw_card(struct frag_monitor *m, const struct frag_monitor_card *c,
 {
 	struct frag_monitor_screen *s = m->screen;
 	double percent = frag_monitor_percent(c), shown_s;
-	char used[32], total[32];
 	int width = FRAG_MIN(FRAG_MAX(s->columns - 60, 10), BAR_MAX);
 
 	put(s, 0, STRONG, "gpu %-4s", c->id);
@@ -211,9 +210,8 @@ static void draw_card(struct frag_monitor *m, const struct frag_monitor_card *c,
 	}
 	put_bar(s, 9, width, percent);
 	put(s, 10 + width, style_of(percent), "%5.1f %%", percent);
-	put(s, 19 + width, PLAIN, "%s of %s",
-	    frag_format_bytes(c->nvml.used_bytes, used, sizeof(used)),
-	    frag_format_bytes(c->nvml.total_bytes, total, sizeof(total)));
+	put(s, 19 + width, PLAIN, "%s of %s", FRAG_BYTES(c->nvml.used_bytes),
+	    FRAG_BYTES(c->nvml.total_bytes));
 	if (c->nvml.utilization_percent >= 0)
 		put(s, 43 + width, PLAIN, "busy %3d %%", c->nvml.utilization_percent);
 	if (c->alarm)
@@ -271,17 +269,14 @@ static void draw_foot(struct frag_monitor *m)
 {
 	struct frag_monitor_screen *s = m->screen;
 	unsigned least, most;
-	char a[32], b[32];
 
 	s->row = s->rows - 1;
 	if (s->says_count)
 		put(s, 0, WARM, "%.*s", s->columns - 1, s->says[(s->says_count - 1) % SAYS]);
 	else if (frag_monitor_spread(&m->round, &least, &most))
 		put(s, 0, DIM, "from %s (gpu %s) to %s (gpu %s)",
-		    frag_format_bytes(m->round.cards[least].nvml.used_bytes, a, sizeof(a)),
-		    m->round.cards[least].id,
-		    frag_format_bytes(m->round.cards[most].nvml.used_bytes, b, sizeof(b)),
-		    m->round.cards[most].id);
+		    FRAG_BYTES(m->round.cards[least].nvml.used_bytes), m->round.cards[least].id,
+		    FRAG_BYTES(m->round.cards[most].nvml.used_bytes), m->round.cards[most].id);
 }
 
 static void remember(struct frag_monitor *m)

@@ -50,16 +50,13 @@ static void print_sheet(const struct frag_plan_sheet *s, const char *plan_path,
 	};
 	struct frag_table t = { 0 };
 	static const char *const spare[] = { "bytes", "time", NULL };
-	char size[32];
 
 	frag_text_addf(out, "# cufrag %s plan: %s, %zu buffers, aligned to %llu\n", FRAG_VERSION,
 		       s->unit->label, s->b.count, (unsigned long long)s->align);
 	frag_text_addf(out, "load lower bound: %llu (%s), first at event %llu\n\n",
-		       (unsigned long long)s->bound,
-		       frag_format_bytes(s->bound, size, sizeof(size)),
+		       (unsigned long long)s->bound, FRAG_BYTES(s->bound),
 		       (unsigned long long)s->when);
-	for (size_t i = 0; i < FRAG_ARRAY_LEN(columns); i++)
-		frag_table_column(&t, &columns[i]);
+	frag_table_columns(&t, columns, FRAG_ARRAY_LEN(columns));
 	if (!s->methods_count) {
 		frag_text_add(out, "interrupted before the first placement\n");
 		return;
@@ -70,7 +67,7 @@ static void print_sheet(const struct frag_plan_sheet *s, const char *plan_path,
 
 		frag_text_add_ns(&time, m->ns);
 		frag_table_cell(&t, "%s", m->name);
-		frag_table_cell(&t, "%s", frag_format_bytes(m->height, size, sizeof(size)));
+		frag_table_cell(&t, "%s", FRAG_BYTES(m->height));
 		frag_table_cell(&t, "%llu", (unsigned long long)m->height);
 		frag_table_cell(&t, "%.5f", over(m->height, s->bound));
 		frag_table_cell(&t, "%s", frag_text_str(&time));
@@ -98,7 +95,6 @@ static void print_worst(const struct frag_plan_sheet *sheets, size_t count, stru
 {
 	const struct frag_plan_sheet *worst = &sheets[0];
 	uint64_t least = UINT64_MAX;
-	char a[32], b[32];
 
 	for (size_t i = 0; i < count; i++) {
 		if (!sheets[i].methods_count)
@@ -107,9 +103,8 @@ static void print_worst(const struct frag_plan_sheet *sheets, size_t count, stru
 		if (sheets[i].best > worst->best)
 			worst = &sheets[i];
 	}
-	frag_text_addf(out, "\nall %zu: %s to %s, most in %s\n", count,
-		       frag_format_bytes(least, a, sizeof(a)),
-		       frag_format_bytes(worst->best, b, sizeof(b)), worst->unit->label);
+	frag_text_addf(out, "\nall %zu: %s to %s, most in %s\n", count, FRAG_BYTES(least),
+		       FRAG_BYTES(worst->best), worst->unit->label);
 }
 
 /* ---- JSON ------------------------------------------------------------------------ */
@@ -184,8 +179,7 @@ static int write_csv(const struct frag_cli *cli, const struct frag_plan_sheet *s
 			frag_text_addf(&out, ",%llu\n", (unsigned long long)s->methods[k].height);
 		}
 	}
-	FRAG_TRY(frag_text_check(&out, err));
-	return frag_outfile_put(cli->csv, frag_text_str(&out), out.len, err);
+	return frag_text_put(&out, cli->csv, err);
 }
 
 int frag_plan_write_placement(const struct frag_plan_sheet *s, const char *path,
@@ -222,9 +216,7 @@ static int print_text(const struct frag_cli *cli, const struct frag_units *units
 	}
 	if (count > 1)
 		print_worst(sheets, count, &out);
-	FRAG_TRY(frag_text_check(&out, err));
-	fputs(frag_text_str(&out), stdout);
-	return 0;
+	return frag_text_show(&out, err);
 }
 
 int frag_plan_print(const struct frag_cli *cli, const struct frag_units *units,

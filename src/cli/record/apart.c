@@ -46,7 +46,7 @@ static void read_file(struct apart *a, const char *path)
 
 static void say(const struct frag_cli *cli, const struct apart *a)
 {
-	char bytes[32], names[400] = "";
+	char names[400] = "";
 	size_t at = 0;
 
 	for (size_t i = 0; i < a->names_count && at < sizeof(names); i++)
@@ -55,7 +55,7 @@ static void say(const struct frag_cli *cli, const struct apart *a)
 	frag_cli_note(cli,
 		      "left out: %" PRIu64 " requests (%s) that %s made for themselves; "
 		      "they are in without --no-pool",
-		      a->count, frag_format_bytes(a->bytes, bytes, sizeof(bytes)), names);
+		      a->count, FRAG_BYTES(a->bytes), names);
 }
 
 void frag_record_note_apart(const struct frag_cli *cli, const char *folder)

@@ -142,15 +142,12 @@ void frag_sheet_answer(const struct frag_sheet *s, struct frag_text *out)
 
 static void cell_text(struct frag_table *t, const struct frag_sheet_cell *c)
 {
-	char a[32], b[32];
-
 	if (!c->completed && !c->low_bytes)
 		frag_table_cell(t, "more than 1 TiB");
 	else if (c->low_bytes == c->high_bytes)
-		frag_table_cell(t, "%s", frag_format_bytes(c->low_bytes, a, sizeof(a)));
+		frag_table_cell(t, "%s", FRAG_BYTES(c->low_bytes));
 	else
-		frag_table_cell(t, "%s to %s", frag_format_bytes(c->low_bytes, a, sizeof(a)),
-				frag_format_bytes(c->high_bytes, b, sizeof(b)));
+		frag_table_cell(t, "%s to %s", FRAG_BYTES(c->low_bytes), FRAG_BYTES(c->high_bytes));
 }
 
 static void put_text(struct frag_sheet *s, struct frag_text *out)
@@ -164,7 +161,6 @@ static void put_text(struct frag_sheet *s, struct frag_text *out)
 		{ .head = "bytes", .unit = "" },
 	};
 	struct frag_table t = { 0 };
-	char a[32];
 
 	frag_text_addf(out, "# cufrag %s scale: %s at ", FRAG_VERSION,
 		       s->parts[s->parts_count - 1].trace->name);
@@ -172,8 +168,7 @@ static void put_text(struct frag_sheet *s, struct frag_text *out)
 		frag_text_addf(out, "%s%" PRIu64, i ? ", " : "", s->parts[i].value);
 	frag_text_add(out, "\n");
 	laws_text(s, out);
-	for (size_t i = 0; i < FRAG_ARRAY_LEN(columns); i++)
-		frag_table_column(&t, &columns[i]);
+	frag_table_columns(&t, columns, FRAG_ARRAY_LEN(columns));
 	for (size_t i = 0; i < s->values_count; i++) {
 		for (size_t p = 0; p < s->specs_count; p++) {
 			const struct frag_sheet_cell *c = &s->cells[i * s->specs_count + p];
@@ -181,8 +176,7 @@ static void put_text(struct frag_sheet *s, struct frag_text *out)
 			frag_table_cell(&t, "%" PRIu64, s->values[i]);
 			frag_table_cell(&t, "%s", source_words[frag_sheet_source(s, s->values[i])]);
 			frag_table_cell(&t, "%s", frag_policy_spec_echo(s->specs[p]));
-			frag_table_cell(&t, "%s",
-					frag_format_bytes(c->peak_requested_bytes, a, 32));
+			frag_table_cell(&t, "%s", FRAG_BYTES(c->peak_requested_bytes));
 			cell_text(&t, c);
 			frag_table_cell(&t, c->completed ? "%" PRIu64 : "-", c->low_bytes);
 		}
@@ -295,8 +289,7 @@ static int write_csv(struct frag_sheet *s, struct frag_err *err)
 		else
 			frag_text_add(&out, ",,,\n");
 	}
-	FRAG_TRY(frag_text_check(&out, err));
-	return frag_outfile_put(s->cli->csv, frag_text_str(&out), out.len, err);
+	return frag_text_put(&out, s->cli->csv, err);
 }
 
 int frag_sheet_print(struct frag_sheet *s, struct frag_err *err)

@@ -280,8 +280,7 @@ static int write_text(const char *path, const char *first, const struct frag_tex
 
 	frag_text_add(&out, first);
 	frag_text_add(&out, frag_text_str(rows));
-	FRAG_TRY(frag_text_check(&out, err));
-	return frag_outfile_put(path, frag_text_str(&out), out.len, err);
+	return frag_text_put(&out, path, err);
 }
 
 int frag_session_write_against(const struct frag_session *s, struct frag_err *err)

@@ -64,7 +64,6 @@ int frag_session_write_calls(const struct frag_session *s, struct frag_err *err)
 
 	frag_text_add(&out, header);
 	frag_text_add(&out, frag_text_str(&s->calls_text));
-	FRAG_TRY(frag_text_check(&out, err));
 	FRAG_TRY(frag_text_check(&s->calls_text, err));
-	return frag_outfile_put(s->calls, frag_text_str(&out), out.len, err);
+	return frag_text_put(&out, s->calls, err);
 }

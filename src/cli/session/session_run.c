@@ -45,13 +45,11 @@ static int describe_device(struct frag_session *s, struct frag_err *err)
 	frag_dev_info(dev, card);
 	frag_dev_close(dev);
 	if (s->cli->device == FRAG_CLI_DEVICE_SIM) {
-		char size[32];
-
 		if (gpu)
 			snprintf(card->name, sizeof(card->name), "%s", gpu->label);
 		else
 			snprintf(card->name, sizeof(card->name), "card of %s",
-				 frag_format_bytes(card->total_bytes, size, sizeof(size)));
+				 FRAG_BYTES(card->total_bytes));
 	}
 	describe_costs(s, gpu);
 	s->run.source_release = s->cli->torch;
@@ -416,31 +414,24 @@ int frag_session_print(struct frag_session *s, bool detail, struct frag_err *err
 {
 	const char *json = s->cli->json, *csv = s->cli->csv;
 	bool text = (!json || strcmp(json, "-") != 0) && (!csv || strcmp(csv, "-") != 0);
-	struct frag_text out = { 0 };
-	int rc = 0;
+	FRAG_AUTO(frag_text_release) struct frag_text out = { 0 };
 
 	if (json) {
-		rc = frag_report_json_text(&s->report, &out, err);
-		if (!rc)
-			rc = frag_outfile_put(json, frag_text_str(&out), out.len, err);
+		FRAG_TRY(frag_report_json_text(&s->report, &out, err));
+		FRAG_TRY(frag_text_put(&out, json, err));
 		frag_text_release(&out);
 	}
-	if (!rc && csv) {
+	if (csv) {
 		frag_report_csv(&s->report, &out);
-		rc = frag_text_check(&out, err);
-		if (!rc)
-			rc = frag_outfile_put(csv, frag_text_str(&out), out.len, err);
+		FRAG_TRY(frag_text_put(&out, csv, err));
 		frag_text_release(&out);
 	}
-	if (!rc && text) {
-		s->report.columns = frag_term_room(stdout);
-		rc = detail ? frag_report_detail(&s->report, &out, err)
-			    : frag_report_table(&s->report, &out, err);
-		if (!rc)
-			fputs(frag_text_str(&out), stdout);
-		frag_text_release(&out);
-	}
-	return rc;
+	if (!text)
+		return 0;
+	s->report.columns = frag_term_room(stdout);
+	FRAG_TRY(detail ? frag_report_detail(&s->report, &out, err)
+			: frag_report_table(&s->report, &out, err));
+	return frag_text_show(&out, err);
 }
 
 int frag_session_interrupted(const struct frag_session *s, struct frag_err *err)

@@ -27,8 +27,7 @@ static void add_columns(struct frag_table *t, const struct frag_tune_show *show)
 	frag_table_column(t, &setting);
 	if (show->refused)
 		frag_table_column(t, &refused);
-	for (size_t i = 0; i < FRAG_ARRAY_LEN(numbers); i++)
-		frag_table_column(t, &numbers[i]);
+	frag_table_columns(t, numbers, FRAG_ARRAY_LEN(numbers));
 	if (show->objective == FRAG_TUNE_CARD)
 		frag_table_column(t, &card);
 }
@@ -38,7 +37,6 @@ static void add_row(struct frag_table *table, const struct frag_tune_show *show,
 {
 	const struct frag_tune_try *a = &t->tries[i], *base = &t->tries[t->baseline];
 	FRAG_AUTO(frag_text_release) struct frag_text time = { 0 };
-	char size[32];
 
 	frag_table_cell(table, "%s%s", a->params, i == t->baseline ? " (baseline)" : "");
 	if (show->refused && a->completed)
@@ -54,7 +52,7 @@ static void add_row(struct frag_table *table, const struct frag_tune_show *show,
 		return;
 	}
 	frag_text_add_ns(&time, a->driver_ns);
-	frag_table_cell(table, "%s", frag_format_bytes(a->peak_reserved_bytes, size, sizeof(size)));
+	frag_table_cell(table, "%s", FRAG_BYTES(a->peak_reserved_bytes));
 	if (base->completed && base->peak_reserved_bytes)
 		frag_table_cell(table, "%+.1f",
 				100.0 * (double)a->peak_reserved_bytes /
@@ -64,8 +62,7 @@ static void add_row(struct frag_table *table, const struct frag_tune_show *show,
 		frag_table_cell(table, "-");
 	frag_table_cell(table, "%s", frag_text_str(&time));
 	if (show->objective == FRAG_TUNE_CARD)
-		frag_table_cell(table, "%s",
-				frag_format_bytes(a->capacity_bytes, size, sizeof(size)));
+		frag_table_cell(table, "%s", FRAG_BYTES(a->capacity_bytes));
 }
 
 /* " for PyTorch 2.5 to 2.7": whose settings these are; nothing where it is not known. */
@@ -86,7 +83,6 @@ static void head_lines(const struct frag_tune_show *show, const struct frag_tune
 		       struct frag_text *out)
 {
 	bool of_card = show->objective == FRAG_TUNE_CARD, recorded = false;
-	char size[32];
 
 	frag_text_addf(out, "# cufrag %s tune:", FRAG_VERSION);
 	for (size_t i = 0; i < show->units->count; i++) {
@@ -99,7 +95,7 @@ static void head_lines(const struct frag_tune_show *show, const struct frag_tune
 		       "\n# objective %s, limit %s; %zu settings tried: the baseline and %s %llu "
 		       "(seed %llu)\n",
 		       objective_name[show->objective],
-		       show->cap	  ? frag_format_bytes(show->cap, size, sizeof(size))
+		       show->cap	  ? FRAG_BYTES(show->cap)
 		       : show->cli->limit ? show->cli->limit
 		       : recorded	  ? "of the recording"
 					  : "none",
@@ -180,10 +176,8 @@ static void answer(const struct frag_tune_show *show, const struct frag_tune *t,
 	}
 	if (show->objective == FRAG_TUNE_CARD)
 		frag_text_addf(out, "Smallest card: %s instead of %s.\n",
-			       frag_format_bytes(best->capacity_bytes, a, sizeof(a)),
-			       base->completed
-				       ? frag_format_bytes(base->capacity_bytes, b, sizeof(b))
-				       : "none");
+			       FRAG_BYTES(best->capacity_bytes),
+			       base->completed ? FRAG_BYTES(base->capacity_bytes) : "none");
 	if (best->conf && *best->conf) {
 		frag_text_add(out, "\n    export PYTORCH_CUDA_ALLOC_CONF=");
 		frag_text_add_shell(out, best->conf);
@@ -240,9 +234,7 @@ static int print_text(const struct frag_tune_show *show, const struct frag_tune 
 				    "both\n");
 		frag_table_print(&front, &out);
 	}
-	FRAG_TRY(frag_text_check(&out, err));
-	fputs(frag_text_str(&out), stdout);
-	return 0;
+	return frag_text_show(&out, err);
 }
 
 /* ---- JSON ------------------------------------------------------------------------ */
@@ -330,8 +322,7 @@ static int write_csv(const struct frag_tune_show *show, const struct frag_tune *
 			       (unsigned long long)a->driver_ns, in_front,
 			       (unsigned long long)a->refused_count);
 	}
-	FRAG_TRY(frag_text_check(&out, err));
-	return frag_outfile_put(show->cli->csv, frag_text_str(&out), out.len, err);
+	return frag_text_put(&out, show->cli->csv, err);
 }
 
 int frag_tune_print(struct frag_tune_show *show, const struct frag_tune *t, struct frag_err *err)

@@ -48,14 +48,11 @@ static void counters(struct out *o)
 
 static void instant(struct out *o, uint64_t us, const char *what, uint64_t bytes)
 {
-	char size[32];
-
 	begin(o);
 	fprintf(o->job->to,
 		"{\"ph\":\"i\",\"s\":\"p\",\"pid\":%" PRIu32 ",\"tid\":0,\"ts\":%" PRIu64
 		",\"name\":\"%s%s%s\"}",
-		o->ordinal, us, what, bytes ? " " : "",
-		bytes ? frag_format_bytes(bytes, size, sizeof(size)) : "");
+		o->ordinal, us, what, bytes ? " " : "", bytes ? FRAG_BYTES(bytes) : "");
 }
 
 static void mark(struct out *o, const struct frag_event *e, uint64_t us)

@@ -49,11 +49,11 @@ static uint64_t key_of(const struct frag_explained *x, const struct frag_held *h
 
 static char *name_of(const struct frag_explained *x, uint64_t key)
 {
-	char size[32], name[48];
+	char name[48];
 
 	if (frag_sites_known(&x->sites))
 		return frag_host_strdup(x->sites.names[key]);
-	snprintf(name, sizeof(name), "%s each", frag_format_bytes(key, size, sizeof(size)));
+	snprintf(name, sizeof(name), "%s each", FRAG_BYTES(key));
 	return frag_host_strdup(name);
 }
 

@@ -197,7 +197,6 @@ static int without_row(const struct trial *t, struct frag_oom_story *o, const st
 	} want = { t->x, row->key };
 	struct frag_stage s;
 	bool served = false;
-	char size[32];
 	int rc;
 
 	FRAG_TRY(open_trial(&s, t, t->opt->spec, &t->opt->card, t->x->limit_bytes, err));
@@ -209,7 +208,7 @@ static int without_row(const struct trial *t, struct frag_oom_story *o, const st
 	frag_stage_close(&s);
 	return rc ? rc
 		  : add(o, served, NULL, err, "freeing the blocks of %.200s (%s %s)", row->name,
-			frag_format_bytes(bytes, size, sizeof(size)), why);
+			FRAG_BYTES(bytes), why);
 }
 
 static int top_holders(const struct trial *t, struct frag_oom_story *o, struct frag_err *err)

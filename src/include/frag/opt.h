@@ -114,6 +114,8 @@ int frag_opt_check(const struct frag_opt *opts, size_t params_size, struct frag_
 int frag_parse_bytes(const char *text, uint64_t *out, struct frag_err *err);
 /* "1.50 GiB", "20 MiB", "512 B". buf of at least 32. Returns buf. */
 char *frag_format_bytes(uint64_t bytes, char *buf, size_t cap);
+/* The same, to print at once: the text lives as long as the block that it stands in. */
+#define FRAG_BYTES(bytes) frag_format_bytes((bytes), (char[32]){ 0 }, 32)
 /* Nearest of `words` (NULL-terminated) to `word`, or NULL if none is near. */
 const char *frag_nearest(const char *word, const char *const *words);
 

@@ -11,12 +11,9 @@
 static int put(const char *dir, const char *name, const struct frag_text *t, struct frag_err *err)
 {
 	FRAG_FREED char *path = frag_path_join(dir, name);
-	int ret = frag_text_check(t, err);
 
-	if (!ret)
-		ret = path ? frag_outfile_put(path, frag_text_str(t), t->len, err)
-			   : frag_fail_nomem(err, name);
-	return ret;
+	FRAG_HAVE(path, name, err);
+	return frag_text_put(t, path, err);
 }
 
 static void add_cell(struct frag_text *out, bool left, const char *text)

@@ -117,10 +117,9 @@ void frag_refusals_sentence(const struct frag_section *s, struct frag_text *out)
 static void moment_row(struct frag_table *t, size_t n, const struct frag_refused *f)
 {
 	const struct frag_loss *l = &f->at;
-	char text[32];
 
 	frag_table_cell(t, "#%zu", n + 1);
-	frag_table_cell(t, "%s", frag_format_bytes(f->bytes, text, sizeof(text)));
+	frag_table_cell(t, "%s", FRAG_BYTES(f->bytes));
 	frag_table_cell(t, "%" PRIu64, f->event);
 	frag_table_cell(t, "%.3f", (double)f->time_us / 1e6);
 	frag_table_cell(t, "%" PRIu64, f->step);
@@ -129,8 +128,7 @@ static void moment_row(struct frag_table *t, size_t n, const struct frag_refused
 				     l->non_releasable_bytes + l->releasable_bytes,
 				     l->largest_free_bytes };
 
-		frag_table_cell(t, "%s",
-				f->served ? "-" : frag_format_bytes(bytes[i], text, sizeof(text)));
+		frag_table_cell(t, "%s", f->served ? "-" : FRAG_BYTES(bytes[i]));
 	}
 }
 
@@ -150,8 +148,7 @@ static void fill_moments(const struct frag_section *s, size_t count, struct frag
 	};
 	static const char *const spare[] = { "event", "active", "free", NULL };
 
-	for (size_t i = 0; i < FRAG_ARRAY_LEN(columns); i++)
-		frag_table_column(t, &columns[i]);
+	frag_table_columns(t, columns, FRAG_ARRAY_LEN(columns));
 	t->spare = spare;
 	for (size_t i = 0; i < count; i++)
 		moment_row(t, i, &recorded(s)->refused[i]);

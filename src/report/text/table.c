@@ -11,7 +11,16 @@
 void frag_table_column(struct frag_table *t, const struct frag_table_column *column)
 {
 	FRAG_ASSERT(t->columns_count < FRAG_TABLE_COLUMNS && !t->cells_count);
-	t->columns[t->columns_count++] = *column;
+	t->columns[t->columns_count] = *column;
+	if (!column->unit)
+		t->columns[t->columns_count].unit = "";
+	t->columns_count++;
+}
+
+void frag_table_columns(struct frag_table *t, const struct frag_table_column *list, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		frag_table_column(t, &list[i]);
 }
 
 void frag_table_release(struct frag_table *t)

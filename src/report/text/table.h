@@ -15,7 +15,7 @@
 #include "textbuf.h"
 
 struct frag_table_column {
-	const char *head, *unit; /* unit "" = none */
+	const char *head, *unit; /* unit "" or NULL = none */
 	bool left;		 /* align left: words; else right: numbers */
 	const char *help;	 /* HTML: what the column means */
 };
@@ -35,6 +35,7 @@ struct frag_table { /* init by zeroing */
 
 void frag_table_release(struct frag_table *t);
 void frag_table_column(struct frag_table *t, const struct frag_table_column *column);
+void frag_table_columns(struct frag_table *t, const struct frag_table_column *list, size_t count);
 /* Adds one cell; formatted like printf. */
 void frag_table_cell(struct frag_table *t, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));

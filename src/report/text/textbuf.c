@@ -5,6 +5,7 @@
 #include <frag/opt.h>
 
 #include "base/clean.h"
+#include "base/outfile.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -25,6 +26,19 @@ const char *frag_text_str(const struct frag_text *t)
 int frag_text_check(const struct frag_text *t, struct frag_err *err)
 {
 	return t->failed ? frag_fail_nomem(err, "text of a report") : 0;
+}
+
+int frag_text_put(const struct frag_text *t, const char *path, struct frag_err *err)
+{
+	FRAG_TRY(frag_text_check(t, err));
+	return frag_outfile_put(path, frag_text_str(t), t->len, err);
+}
+
+int frag_text_show(const struct frag_text *t, struct frag_err *err)
+{
+	FRAG_TRY(frag_text_check(t, err));
+	fputs(frag_text_str(t), stdout);
+	return 0;
 }
 
 /* Room for n more bytes and the NUL. */
@@ -186,9 +200,7 @@ void frag_text_add_grouped(struct frag_text *t, uint64_t v)
 
 void frag_text_add_bytes(struct frag_text *t, uint64_t bytes)
 {
-	char buf[32];
-
-	frag_text_add(t, frag_format_bytes(bytes, buf, sizeof(buf)));
+	frag_text_add(t, FRAG_BYTES(bytes));
 }
 
 void frag_text_add_ns(struct frag_text *t, uint64_t ns)

@@ -22,6 +22,10 @@ void frag_text_release(struct frag_text *t);
 const char *frag_text_str(const struct frag_text *t);
 /* 0, or FRAG_ENOMEM if an addition was lost. */
 int frag_text_check(const struct frag_text *t, struct frag_err *err);
+/* Checks it and writes it to a file, complete or not at all; "-" is standard output. */
+int frag_text_put(const struct frag_text *t, const char *path, struct frag_err *err);
+/* Checks it and prints it. */
+int frag_text_show(const struct frag_text *t, struct frag_err *err);
 
 void frag_text_add(struct frag_text *t, const char *s);
 void frag_text_addn(struct frag_text *t, const char *s, size_t n);

@@ -134,14 +134,13 @@ void frag_input_set_unpack_max(uint64_t bytes)
 static int check_unpacked(const struct frag_input_source *src, struct frag_err *err)
 {
 	uint64_t most = unpack_max ? unpack_max : UNPACK_FLOOR + UNPACK_RATIO * src->stored;
-	char text[32];
 
 	if (src->plain <= most)
 		return 0;
 	return frag_fail_at(err, FRAG_EINPUT, src->plain,
 			    "'%s' unpacks to more than %s, which is more than such files do; "
 			    "--unpack-max SIZE raises the limit",
-			    src->name, frag_format_bytes(most, text, sizeof(text)));
+			    src->name, FRAG_BYTES(most));
 }
 
 static int growing_fault(const struct frag_input_source *src, struct frag_err *err)
