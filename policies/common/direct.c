@@ -77,7 +77,7 @@ static int by_addr(const void *x, const void *y)
 	const struct frag_direct_block *a = *(struct frag_direct_block *const *)x;
 	const struct frag_direct_block *b = *(struct frag_direct_block *const *)y;
 
-	return (a->addr > b->addr) - (a->addr < b->addr);
+	return FRAG_ORDER(a->addr, b->addr);
 }
 
 /* All blocks by address; NULL when host memory is short. */

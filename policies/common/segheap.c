@@ -139,7 +139,7 @@ static int by_addr(const void *a, const void *b)
 {
 	const struct frag_seg *x = *(struct frag_seg *const *)a, *y = *(struct frag_seg *const *)b;
 
-	return (x->addr > y->addr) - (x->addr < y->addr);
+	return FRAG_ORDER(x->addr, y->addr);
 }
 
 void frag_heap_sort(struct frag_heap *h)

@@ -351,7 +351,7 @@ static int by_addr(const void *a, const void *b)
 {
 	const struct gl_seg *x = *(struct gl_seg *const *)a, *y = *(struct gl_seg *const *)b;
 
-	return (x->addr > y->addr) - (x->addr < y->addr);
+	return FRAG_ORDER(x->addr, y->addr);
 }
 
 void gl_sort(struct gl *g)

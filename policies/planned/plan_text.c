@@ -66,9 +66,7 @@ static int by_size(const void *a, const void *b)
 {
 	const struct keyed *x = a, *y = b;
 
-	if (x->entry.bytes != y->entry.bytes)
-		return x->entry.bytes < y->entry.bytes ? -1 : 1;
-	return (x->order > y->order) - (x->order < y->order);
+	return FRAG_ORDER(x->entry.bytes, y->entry.bytes) ?: FRAG_ORDER(x->order, y->order);
 }
 
 /* Sorts a phase by size and notes where each size begins. */

@@ -14,7 +14,7 @@ static int by_base(const void *x, const void *y)
 {
 	const struct placed *a = x, *b = y;
 
-	return (a->base > b->base) - (a->base < b->base);
+	return FRAG_ORDER(a->base, b->base);
 }
 
 static void visit_block(const struct frag_visitor *v, const struct pt_block *b)

@@ -25,9 +25,7 @@ static int by_address(const void *a, const void *b)
 {
 	const struct frag_held *x = a, *y = b;
 
-	if (x->addr != y->addr)
-		return x->addr < y->addr ? -1 : 1;
-	return (x->slot > y->slot) - (x->slot < y->slot);
+	return FRAG_ORDER(x->addr, y->addr) ?: FRAG_ORDER(x->slot, y->slot);
 }
 
 /* First block at or above an address. Walks go upwards; a policy that does not is still right. */

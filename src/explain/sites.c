@@ -237,7 +237,7 @@ static int by_name(const void *a, const void *b)
 	const struct named *x = a, *y = b;
 	int order = strcmp(x->name, y->name);
 
-	return order ? order : (x->stack > y->stack) - (x->stack < y->stack);
+	return order ?: FRAG_ORDER(x->stack, y->stack);
 }
 
 /* Equal names become one site; in order of name, so that the numbers are those of any run. */

@@ -31,7 +31,7 @@ static int compare_all(const void *a, const void *b)
 	const struct change *x = a, *y = b;
 	int order = change_compare(x, y);
 
-	return order ? order : (x->addr > y->addr) - (x->addr < y->addr);
+	return order ?: FRAG_ORDER(x->addr, y->addr);
 }
 
 void changes_sort(struct change_list *list)

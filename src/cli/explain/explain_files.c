@@ -7,33 +7,29 @@
 #include <string.h>
 
 #include "explain/diagnose/diagnose.h"
-
-static json_t *number(uint64_t v)
-{
-	return json_integer((json_int_t)FRAG_MIN(v, (uint64_t)INT64_MAX));
-}
+#include "report/text/json.h"
 
 static json_t *row_json(const struct frag_row *r)
 {
 	json_t *o = json_object();
 
 	json_object_set_new(o, "site", json_string(r->name));
-	json_object_set_new(o, "allocated_bytes", number(r->allocated_bytes));
-	json_object_set_new(o, "requested_bytes", number(r->requested_bytes));
-	json_object_set_new(o, "waiting_bytes", number(r->waiting_bytes));
-	json_object_set_new(o, "blocks_count", number(r->blocks_count));
-	json_object_set_new(o, "oldest_event", number(r->oldest));
-	json_object_set_new(o, "newest_event", number(r->newest));
-	json_object_set_new(o, "oldest_us", number(r->oldest_us));
-	json_object_set_new(o, "newest_us", number(r->newest_us));
+	json_object_set_new(o, "allocated_bytes", frag_json_number(r->allocated_bytes));
+	json_object_set_new(o, "requested_bytes", frag_json_number(r->requested_bytes));
+	json_object_set_new(o, "waiting_bytes", frag_json_number(r->waiting_bytes));
+	json_object_set_new(o, "blocks_count", frag_json_number(r->blocks_count));
+	json_object_set_new(o, "oldest_event", frag_json_number(r->oldest));
+	json_object_set_new(o, "newest_event", frag_json_number(r->newest));
+	json_object_set_new(o, "oldest_us", frag_json_number(r->oldest_us));
+	json_object_set_new(o, "newest_us", frag_json_number(r->newest_us));
 	json_object_set_new(o, "kind", json_string(frag_kind_name(r->kind)));
 	json_object_set_new(o, "kind_confidence_ratio", json_real(r->confidence));
-	json_object_set_new(o, "non_releasable_bytes", number(r->non_releasable_bytes));
-	json_object_set_new(o, "alone_bytes", number(r->alone_bytes));
-	json_object_set_new(o, "segments_count", number(r->segments_count));
-	json_object_set_new(o, "largest_hole_bytes", number(r->largest_hole_bytes));
+	json_object_set_new(o, "non_releasable_bytes", frag_json_number(r->non_releasable_bytes));
+	json_object_set_new(o, "alone_bytes", frag_json_number(r->alone_bytes));
+	json_object_set_new(o, "segments_count", frag_json_number(r->segments_count));
+	json_object_set_new(o, "largest_hole_bytes", frag_json_number(r->largest_hole_bytes));
 	json_object_set_new(o, "regained_bytes",
-			    r->regained_known ? number(r->regained_bytes) : json_null());
+			    frag_json_if(r->regained_known, r->regained_bytes));
 	return o;
 }
 
@@ -47,12 +43,12 @@ static json_t *oom_json(const struct frag_explained *x)
 		j, "verdict",
 		json_string(frag_finding_text(o->fragmentation ? FRAG_FOUND_OOM_FRAGMENTATION
 							       : FRAG_FOUND_OOM_NEEDED)));
-	json_object_set_new(j, "request_bytes", number(o->request_bytes));
+	json_object_set_new(j, "request_bytes", frag_json_number(o->request_bytes));
 	json_object_set_new(j, "line", line ? json_string(line) : json_null());
-	json_object_set_new(j, "live_bytes", number(o->live_bytes));
-	json_object_set_new(j, "reserved_bytes", number(o->reserved_bytes));
-	json_object_set_new(j, "non_releasable_bytes", number(o->non_releasable_bytes));
-	json_object_set_new(j, "largest_free_bytes", number(o->largest_free_bytes));
+	json_object_set_new(j, "live_bytes", frag_json_number(o->live_bytes));
+	json_object_set_new(j, "reserved_bytes", frag_json_number(o->reserved_bytes));
+	json_object_set_new(j, "non_releasable_bytes", frag_json_number(o->non_releasable_bytes));
+	json_object_set_new(j, "largest_free_bytes", frag_json_number(o->largest_free_bytes));
 	for (size_t i = 0; i < o->remedies_count; i++) {
 		const struct frag_remedy *r = &o->remedies[i];
 
@@ -69,7 +65,8 @@ static json_t *kinds_json(const struct frag_explained *x)
 
 	for (unsigned k = 0; k < FRAG_KINDS; k++)
 		if (x->kind_blocks[k])
-			json_object_set_new(kinds, frag_kind_name(k), number(x->kind_bytes[k]));
+			json_object_set_new(kinds, frag_kind_name(k),
+					    frag_json_number(x->kind_bytes[k]));
 	return kinds;
 }
 
@@ -84,24 +81,24 @@ json_t *frag_explain_json(const struct frag_explained *x, const char *title, con
 	json_object_set_new(o, "policy", json_string(policy));
 	json_object_set_new(o, "text", json_string(frag_text_str(&text)));
 	frag_text_release(&text);
-	json_object_set_new(o, "event", number(x->event));
-	json_object_set_new(o, "time_us", number(x->time_us));
+	json_object_set_new(o, "event", frag_json_number(x->event));
+	json_object_set_new(o, "time_us", frag_json_number(x->time_us));
 	json_object_set_new(o, "step",
 			    x->history.from == FRAG_STEPS_NONE
 				    ? json_null()
-				    : number(x->step * x->history.stride + 1));
-	json_object_set_new(o, "limit_bytes",
-			    x->limit_bytes == UINT64_MAX ? json_null() : number(x->limit_bytes));
-	json_object_set_new(o, "peak_reserved_bytes", number(x->peak_reserved_bytes));
-	json_object_set_new(o, "peak_live_bytes", number(x->history.peak_live));
-	json_object_set_new(o, "reserved_bytes", number(l->reserved_bytes));
-	json_object_set_new(o, "allocated_bytes", number(l->requested_bytes + l->rounding_bytes));
-	json_object_set_new(o, "requested_bytes", number(l->requested_bytes));
-	json_object_set_new(o, "waiting_bytes", number(l->waiting_bytes));
-	json_object_set_new(o, "non_releasable_bytes", number(l->non_releasable_bytes));
-	json_object_set_new(o, "releasable_bytes", number(l->releasable_bytes));
-	json_object_set_new(o, "largest_free_bytes", number(l->largest_free_bytes));
-	json_object_set_new(o, "unheld_bytes", number(x->scene.unheld));
+				    : frag_json_number(x->step * x->history.stride + 1));
+	json_object_set_new(o, "limit_bytes", frag_json_number(x->limit_bytes));
+	json_object_set_new(o, "peak_reserved_bytes", frag_json_number(x->peak_reserved_bytes));
+	json_object_set_new(o, "peak_live_bytes", frag_json_number(x->history.peak_live));
+	json_object_set_new(o, "reserved_bytes", frag_json_number(l->reserved_bytes));
+	json_object_set_new(o, "allocated_bytes",
+			    frag_json_number(l->requested_bytes + l->rounding_bytes));
+	json_object_set_new(o, "requested_bytes", frag_json_number(l->requested_bytes));
+	json_object_set_new(o, "waiting_bytes", frag_json_number(l->waiting_bytes));
+	json_object_set_new(o, "non_releasable_bytes", frag_json_number(l->non_releasable_bytes));
+	json_object_set_new(o, "releasable_bytes", frag_json_number(l->releasable_bytes));
+	json_object_set_new(o, "largest_free_bytes", frag_json_number(l->largest_free_bytes));
+	json_object_set_new(o, "unheld_bytes", frag_json_number(x->scene.unheld));
 	json_object_set_new(o, "oom", x->oom.happened ? oom_json(x) : json_null());
 	json_object_set_new(o, "kinds", kinds_json(x));
 	for (size_t i = 0; i < x->rows_count; i++)
@@ -194,7 +191,7 @@ json_t *frag_explain_speedscope(const struct frag_explained *x, const char *titl
 			json_array_append_new(sample,
 					      json_integer((json_int_t)t->stacks.frames_count));
 		json_array_append_new(samples, sample);
-		json_array_append_new(weights, number(bytes[s]));
+		json_array_append_new(weights, frag_json_number(bytes[s]));
 		total += bytes[s];
 	}
 	if (!bytes) {

@@ -128,7 +128,7 @@ static int by_job(const void *x, const void *y)
 		order = strcmp(a->label, b->label);
 	if (!order)
 		order = (a->policy > b->policy) - (a->policy < b->policy);
-	return order ? order : (a->order > b->order) - (a->order < b->order);
+	return order ?: FRAG_ORDER(a->order, b->order);
 }
 
 /* ---- jobs ---------------------------------------------------------------------------- */

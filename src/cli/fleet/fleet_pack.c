@@ -74,9 +74,7 @@ static int largest_first(const void *x, const void *y)
 {
 	const struct item *a = x, *b = y;
 
-	if (a->bytes != b->bytes)
-		return a->bytes > b->bytes ? -1 : 1;
-	return (a->unit > b->unit) - (a->unit < b->unit);
+	return FRAG_ORDER(b->bytes, a->bytes) ?: FRAG_ORDER(a->unit, b->unit);
 }
 
 static const struct frag_fleet_use *use_of(const struct packing *p, size_t unit)

@@ -44,9 +44,7 @@ static int by_rank(const void *a, const void *b)
 {
 	const struct part *x = a, *y = b;
 
-	if (x->rank != y->rank)
-		return x->rank < y->rank ? -1 : 1;
-	return (x->pid > y->pid) - (x->pid < y->pid);
+	return FRAG_ORDER(x->rank, y->rank) ?: FRAG_ORDER(x->pid, y->pid);
 }
 
 static int add(struct parts *p, const char *folder, const char *name, size_t len,

@@ -51,7 +51,7 @@ static int by_value(const void *x, const void *y)
 {
 	const struct frag_sheet_part *a = x, *b = y;
 
-	return (a->value > b->value) - (a->value < b->value);
+	return FRAG_ORDER(a->value, b->value);
 }
 
 /* The trace is the sheet's from now on. */

@@ -149,7 +149,7 @@ static int compare_timing(const void *a, const void *b)
 {
 	const struct timing *x = a, *y = b;
 
-	return (x->ns > y->ns) - (x->ns < y->ns);
+	return FRAG_ORDER(x->ns, y->ns);
 }
 
 /* One line for every call of a run, modelled time where the simulated card made the same one. */

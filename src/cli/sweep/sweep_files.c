@@ -123,10 +123,9 @@ int frag_sweep_files_add_list(struct frag_sweep_files *f, const char *path, stru
 static int by_size(const void *x, const void *y)
 {
 	const struct frag_sweep_file *a = x, *b = y;
+	int order = FRAG_ORDER(b->bytes, a->bytes) ?: strcmp(a->path, b->path);
 
-	if (a->bytes != b->bytes)
-		return a->bytes > b->bytes ? -1 : 1;
-	return strcmp(a->path, b->path) ?: (int)a->found - (int)b->found;
+	return order ?: (int)a->found - (int)b->found;
 }
 
 void frag_sweep_files_sort(struct frag_sweep_files *f)

@@ -27,9 +27,7 @@ static int largest_first(const void *a, const void *b)
 {
 	const struct peak *x = a, *y = b;
 
-	if (x->live != y->live)
-		return x->live > y->live ? -1 : 1;
-	return (x->step > y->step) - (x->step < y->step);
+	return FRAG_ORDER(y->live, x->live) ?: FRAG_ORDER(x->step, y->step);
 }
 
 /* What is live at the peak and not at that of an ordinary step; *fresh: part of it from stacks

@@ -148,9 +148,7 @@ static int by_change(const void *a, const void *b)
 	const struct frag_change_row *x = a, *y = b;
 	uint64_t p = distance(x->before, x->after), q = distance(y->before, y->after);
 
-	if (p != q)
-		return p > q ? -1 : 1;
-	return strcmp(x->name, y->name);
+	return FRAG_ORDER(q, p) ?: strcmp(x->name, y->name);
 }
 
 static double growth(uint64_t before, uint64_t after)

@@ -255,7 +255,7 @@ static int by_address(const void *a, const void *b, void *run)
 	const struct frag_run_slot *slots = ((struct frag_run *)run)->slots;
 	frag_addr_t x = slots[*(const uint32_t *)a].b.addr, y = slots[*(const uint32_t *)b].b.addr;
 
-	return (x > y) - (x < y);
+	return FRAG_ORDER(x, y);
 }
 
 static const struct frag_run_slot *slot_at(const struct viz *v, frag_addr_t addr, uint32_t *slot)

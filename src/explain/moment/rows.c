@@ -53,12 +53,9 @@ struct ref { /* a block and the row it belongs to */
 static int by_key(const void *a, const void *b)
 {
 	const struct ref *x = a, *y = b;
+	int order = FRAG_ORDER(x->key.a, y->key.a) ?: FRAG_ORDER(x->key.b, y->key.b);
 
-	if (x->key.a != y->key.a)
-		return x->key.a < y->key.a ? -1 : 1;
-	if (x->key.b != y->key.b)
-		return x->key.b < y->key.b ? -1 : 1;
-	return (x->item > y->item) - (x->item < y->item);
+	return order ?: FRAG_ORDER(x->item, y->item);
 }
 
 static int by_bytes(const void *a, const void *b)
@@ -67,9 +64,7 @@ static int by_bytes(const void *a, const void *b)
 	uint64_t p = x->allocated_bytes + x->waiting_bytes,
 		 q = y->allocated_bytes + y->waiting_bytes;
 
-	if (p != q)
-		return p > q ? -1 : 1;
-	return strcmp(x->name, y->name);
+	return FRAG_ORDER(q, p) ?: strcmp(x->name, y->name);
 }
 
 static void add_block(struct frag_row *row, const struct frag_held *h, const struct frag_kind_of *k,
@@ -140,9 +135,8 @@ static int by_held(const void *a, const void *b, void *rows)
 	const struct frag_row *x = (const struct frag_row *)rows + *(const size_t *)a;
 	const struct frag_row *y = (const struct frag_row *)rows + *(const size_t *)b;
 
-	if (x->non_releasable_bytes != y->non_releasable_bytes)
-		return x->non_releasable_bytes > y->non_releasable_bytes ? -1 : 1;
-	return strcmp(x->name, y->name);
+	return FRAG_ORDER(y->non_releasable_bytes, x->non_releasable_bytes)
+		       ?: strcmp(x->name, y->name);
 }
 
 int frag_explain_rows(const struct frag_explain_options *opt, struct frag_explained *x,

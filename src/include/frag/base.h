@@ -26,19 +26,22 @@ typedef uint64_t frag_addr_t;
 #define FRAG_LIKELY(x) __builtin_expect(!!(x), 1)
 #define FRAG_UNLIKELY(x) __builtin_expect(!!(x), 0)
 
-/* For qsort: uint64_t, the least first. */
+/* For qsort: -1, 0 or 1. By a first, then by b: FRAG_ORDER(x->a, y->a) ?: FRAG_ORDER(x->b, y->b). */
+#define FRAG_ORDER(x, y) (((x) > (y)) - ((x) < (y)))
+
+/* uint64_t, the least first. */
 static inline int frag_compare_u64(const void *a, const void *b)
 {
 	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
 
-	return (x > y) - (x < y);
+	return FRAG_ORDER(x, y);
 }
 
 static inline int frag_compare_double(const void *a, const void *b)
 {
 	double x = *(const double *)a, y = *(const double *)b;
 
-	return (x > y) - (x < y);
+	return FRAG_ORDER(x, y);
 }
 
 /* Smallest multiple of `unit` that is not below `n`. pre: unit > 0, no overflow. */

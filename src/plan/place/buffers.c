@@ -69,9 +69,7 @@ static int compare_edges(const void *a, const void *b)
 {
 	const struct frag_edge *x = a, *y = b;
 
-	if (x->when != y->when)
-		return x->when < y->when ? -1 : 1;
-	return (int)x->begins - (int)y->begins;
+	return FRAG_ORDER(x->when, y->when) ?: (int)x->begins - (int)y->begins;
 }
 
 void frag_edges_sort(const struct frag_buffers *b, struct frag_edge *edges)

@@ -14,9 +14,7 @@ static int by_lower(const void *a, const void *b, void *ctx)
 	const struct frag_buffer *list = ctx;
 	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
 
-	if (list[x].lower != list[y].lower)
-		return list[x].lower < list[y].lower ? -1 : 1;
-	return (x > y) - (x < y);
+	return FRAG_ORDER(list[x].lower, list[y].lower) ?: FRAG_ORDER(x, y);
 }
 
 static void count_before(struct frag_placer *p)

@@ -54,12 +54,9 @@ struct moment {
 static int compare_moments(const void *a, const void *b)
 {
 	const struct moment *x = a, *y = b;
+	int order = FRAG_ORDER(x->when, y->when) ?: FRAG_ORDER(x->begins, y->begins);
 
-	if (x->when != y->when)
-		return x->when < y->when ? -1 : 1;
-	if (x->begins != y->begins)
-		return x->begins < y->begins ? -1 : 1;
-	return (x->buffer > y->buffer) - (x->buffer < y->buffer);
+	return order ?: FRAG_ORDER(x->buffer, y->buffer);
 }
 
 static int check_each(const struct frag_buffers *b, const uint64_t *offsets, uint64_t align,

@@ -51,14 +51,9 @@ struct key {
 static int compare_keys(const void *a, const void *b)
 {
 	const struct key *x = a, *y = b;
+	int order = FRAG_ORDER(y->first, x->first) ?: FRAG_ORDER(y->second, x->second);
 
-	if (x->first != y->first)
-		return x->first > y->first ? -1 : 1;
-	if (x->second != y->second)
-		return x->second > y->second ? -1 : 1;
-	if (x->lower != y->lower)
-		return x->lower < y->lower ? -1 : 1;
-	return (x->index > y->index) - (x->index < y->index);
+	return order ?: FRAG_ORDER(x->lower, y->lower) ?: FRAG_ORDER(x->index, y->index);
 }
 
 /* Number of entries of the sorted list that are below x. */

@@ -152,7 +152,7 @@ static int compare_keys(const void *a, const void *b)
 	for (unsigned i = 0; i < 3; i++)
 		if (x->k[i] != y->k[i])
 			return x->k[i] > y->k[i] ? -1 : 1;
-	return (x->index > y->index) - (x->index < y->index);
+	return FRAG_ORDER(x->index, y->index);
 }
 
 /* 1, or with a state a random number between it and 4/3. */

@@ -37,12 +37,9 @@ struct entrant {
 static int compare_entrants(const void *a, const void *b)
 {
 	const struct entrant *x = a, *y = b;
+	int order = FRAG_ORDER(x->upper, y->upper) ?: FRAG_ORDER(x->bytes, y->bytes);
 
-	if (x->upper != y->upper)
-		return x->upper < y->upper ? -1 : 1;
-	if (x->bytes != y->bytes)
-		return x->bytes < y->bytes ? -1 : 1;
-	return (x->request > y->request) - (x->request < y->request);
+	return order ?: FRAG_ORDER(x->request, y->request);
 }
 
 static size_t list_entrants(const struct step_maker *m, const struct step_window *w,

@@ -59,7 +59,7 @@ static int by_address(const void *a, const void *b)
 {
 	const struct range *x = a, *y = b;
 
-	return (x->from > y->from) - (x->from < y->from);
+	return FRAG_ORDER(x->from, y->from);
 }
 
 /* Sorts, and merges what touches. */

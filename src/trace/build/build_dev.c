@@ -42,13 +42,6 @@ uint64_t frag_torch_round(uint64_t n, const uint32_t *roundup16)
 
 /* ---- before and after the entries -------------------------------------------------- */
 
-static int by_handle(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return x < y ? -1 : x > y;
-}
-
 /* Streams that occur, ascending; the default stream is always there. Counts on the way. */
 static int sort_streams(struct frag_builder *b)
 {
@@ -77,11 +70,11 @@ static int sort_streams(struct frag_builder *b)
 	for (uint32_t i = 0; i < raw->streams_count; i++)
 		if (b->stream_of[i] && raw->streams[i])
 			out->streams[n++] = raw->streams[i];
-	qsort(out->streams, n, sizeof(*out->streams), by_handle);
+	qsort(out->streams, n, sizeof(*out->streams), frag_compare_u64);
 	out->streams_count = (uint32_t)n;
 	for (uint32_t i = 0; i < raw->streams_count; i++) {
 		const uint64_t *at = bsearch(&raw->streams[i], out->streams, n,
-					     sizeof(*out->streams), by_handle);
+					     sizeof(*out->streams), frag_compare_u64);
 
 		b->stream_of[i] = at ? (uint16_t)(at - out->streams) : 0;
 	}
@@ -153,7 +146,7 @@ static int segment_by_addr(const void *a, const void *b)
 {
 	const struct frag_raw_segment *x = a, *y = b;
 
-	return x->addr < y->addr ? -1 : x->addr > y->addr;
+	return FRAG_ORDER(x->addr, y->addr);
 }
 
 /* Segments by address, their blocks in the same order. */

@@ -260,23 +260,21 @@ static int cell_order(const void *a, const void *b)
 {
 	const struct cell *x = a, *y = b;
 
-	return x->addr < y->addr ? -1 : x->addr > y->addr;
+	return FRAG_ORDER(x->addr, y->addr);
 }
 
 static int segment_order(const void *a, const void *b)
 {
 	const struct frag_initial_segment *x = a, *y = b;
 
-	return x->addr < y->addr ? -1 : x->addr > y->addr;
+	return FRAG_ORDER(x->addr, y->addr);
 }
 
 static int edge_order(const void *a, const void *b)
 {
 	const struct edge *x = a, *y = b;
 
-	if (x->addr != y->addr)
-		return x->addr < y->addr ? -1 : 1;
-	return x->segment < y->segment ? -1 : x->segment > y->segment;
+	return FRAG_ORDER(x->addr, y->addr) ?: FRAG_ORDER(x->segment, y->segment);
 }
 
 static int add_run(struct rewinder *w, frag_addr_t addr, frag_addr_t end, uint16_t stream,

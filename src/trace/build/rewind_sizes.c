@@ -110,7 +110,7 @@ static int open_order(const void *a, const void *b)
 {
 	const struct open_end *x = a, *y = b;
 
-	return x->addr < y->addr ? -1 : x->addr > y->addr;
+	return FRAG_ORDER(x->addr, y->addr);
 }
 
 /* The open end with the largest addr <= at. */

@@ -141,9 +141,7 @@ static int compare_moments(const void *x, const void *y)
 {
 	const struct moment *a = x, *b = y;
 
-	if (a->signature != b->signature)
-		return a->signature < b->signature ? -1 : 1;
-	return a->event < b->event ? -1 : a->event > b->event;
+	return FRAG_ORDER(a->signature, b->signature) ?: FRAG_ORDER(a->event, b->event);
 }
 
 /* Moments before events at which at least `least` bytes are live; returns how many. */
@@ -231,7 +229,7 @@ static int compare_held(const void *x, const void *y)
 	const struct held *a = x, *b = y;
 	int by_kind = compare_kind(a, b);
 
-	return by_kind ? by_kind : a->order < b->order ? -1 : a->order > b->order;
+	return by_kind ?: FRAG_ORDER(a->order, b->order);
 }
 
 /* Blocks of `at` that are not the same ones in the same state in `other`. */

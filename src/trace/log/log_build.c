@@ -273,9 +273,7 @@ static int by_time(const void *a, const void *b)
 {
 	const struct frag_log_entry *x = a, *y = b;
 
-	if (x->time_us != y->time_us)
-		return x->time_us < y->time_us ? -1 : 1;
-	return (x->line > y->line) - (x->line < y->line);
+	return FRAG_ORDER(x->time_us, y->time_us) ?: FRAG_ORDER(x->line, y->line);
 }
 
 void frag_log_sort(struct frag_log_entry *list, size_t count)
@@ -285,13 +283,6 @@ void frag_log_sort(struct frag_log_entry *list, size_t count)
 }
 
 /* ---- the trace ---------------------------------------------------------------------- */
-
-static int by_handle(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return x < y ? -1 : x > y;
-}
 
 /* Streams ascending by handle; *renamed: from the order they came in. */
 static int sort_streams(struct frag_log_dev *dev, struct frag_trace_dev *out, uint16_t **renamed,
@@ -304,10 +295,10 @@ static int sort_streams(struct frag_log_dev *dev, struct frag_trace_dev *out, ui
 	out->pools = frag_host_calloc(dev->pools.count, sizeof(*out->pools));
 	FRAG_HAVE(*renamed && out->streams && out->pools, "streams", err);
 	memcpy(out->streams, dev->streams.list, n * sizeof(*out->streams));
-	qsort(out->streams, n, sizeof(*out->streams), by_handle);
+	qsort(out->streams, n, sizeof(*out->streams), frag_compare_u64);
 	for (size_t i = 0; i < n; i++) {
 		const uint64_t *at = bsearch(&dev->streams.list[i], out->streams, n,
-					     sizeof(*out->streams), by_handle);
+					     sizeof(*out->streams), frag_compare_u64);
 
 		(*renamed)[i] = (uint16_t)(at - out->streams);
 	}
@@ -373,7 +364,7 @@ static int by_ordinal(const void *a, const void *b)
 {
 	const struct frag_log_dev *x = a, *y = b;
 
-	return x->ordinal < y->ordinal ? -1 : x->ordinal > y->ordinal;
+	return FRAG_ORDER(x->ordinal, y->ordinal);
 }
 
 /* "csv without streams, times": what no line of this log told. */

@@ -126,12 +126,9 @@ struct edge {
 static int compare_edges(const void *a, const void *b)
 {
 	const struct edge *x = a, *y = b;
+	int order = FRAG_ORDER(x->when, y->when) ?: (int)x->begins - (int)y->begins;
 
-	if (x->when != y->when)
-		return x->when < y->when ? -1 : 1;
-	if (x->begins != y->begins)
-		return (int)x->begins - (int)y->begins;
-	return (x->buffer > y->buffer) - (x->buffer < y->buffer);
+	return order ?: FRAG_ORDER(x->buffer, y->buffer);
 }
 
 static struct edge *make_edges(const struct reader *r)

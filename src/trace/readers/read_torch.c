@@ -95,9 +95,7 @@ static int mark_order(const void *a, const void *b)
 {
 	const struct frag_torch_mark *x = a, *y = b;
 
-	if (x->mark.time_us != y->mark.time_us)
-		return x->mark.time_us < y->mark.time_us ? -1 : 1;
-	return x->order < y->order ? -1 : x->order > y->order;
+	return FRAG_ORDER(x->mark.time_us, y->mark.time_us) ?: FRAG_ORDER(x->order, y->order);
 }
 
 /* Each device gets every annotation: so many events a small file may mean, and one more for so
