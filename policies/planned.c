@@ -22,8 +22,6 @@
  */
 #include <frag/policy.h>
 
-#include <string.h>
-
 #include "planned/occupied.h"
 #include "planned/plan_text.h"
 

@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <frag/opt.h>
-
 #include "policy_texts.h"
 #include "cli/estimate.h"
 #include "settle.h"

@@ -9,8 +9,6 @@
 
 #include <string.h>
 
-#include <frag/opt.h>
-
 #include "verify/follow.h"
 
 static int push(struct frag_policy_texts *p, char *text, struct frag_err *err)

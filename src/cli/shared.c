@@ -3,7 +3,6 @@
 #include "common.h"
 
 #include <ctype.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -11,7 +11,6 @@
 #include <frag/opt.h>
 
 #include <errno.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

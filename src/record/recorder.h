@@ -20,7 +20,6 @@
 #define FRAG_RECORD_RECORDER_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #define REC_EXPORT __attribute__((visibility("default")))

@@ -6,8 +6,6 @@
  */
 #include <frag/policy.h>
 
-#include <string.h>
-
 #include "foreign.h"
 #include "spec.h"
 

@@ -7,7 +7,6 @@
 
 #include <frag/opt.h>
 
-#include <stdio.h>
 #include <string.h>
 
 void frag_run_options_defaults(struct frag_run_options *o)

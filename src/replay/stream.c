@@ -6,8 +6,6 @@
  */
 #include "stream.h"
 
-#include <string.h>
-
 #include "trace/ahead.h"
 #include "trace/source.h"
 #include "card.h"

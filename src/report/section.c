@@ -4,7 +4,6 @@
 #include "report.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* Below so many, every event deserves the same room on an axis. */

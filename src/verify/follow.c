@@ -8,7 +8,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 static const char *const seen_names[] = { "segment_alloc", "segment_free", "segment_map",
 					  "segment_unmap", "oom",	   "snapshot" };

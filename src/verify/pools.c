@@ -2,7 +2,6 @@
 /* Pools of segments by constraints; see pools.h. */
 #include "pools.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include <frag/torch.h>

@@ -22,7 +22,6 @@
  */
 #include <frag/replay.h>
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "resolve_internal.h"

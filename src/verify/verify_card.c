@@ -9,7 +9,6 @@
  */
 #include <frag/replay.h>
 
-#include <inttypes.h>
 #include <stdio.h>
 
 #include "follow.h"

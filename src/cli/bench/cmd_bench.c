@@ -8,8 +8,6 @@
 
 #include <string.h>
 
-#include <frag/opt.h>
-
 #include "report/text/table.h"
 #include "bench.h"
 

@@ -2,8 +2,6 @@
 /* cufrag compare: traces through several policies; table, charts, report. */
 #include "cli/session/session_optimum.h"
 
-#include <string.h>
-
 static const char *const defaults[] = {
 	"recorded",
 	"pytorch",

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cufrag diff: what a change did to the memory of a program; a regression test for CI. */
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 

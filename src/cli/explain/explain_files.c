@@ -3,8 +3,6 @@
 #include "explain_out.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "explain/diagnose/diagnose.h"
 #include "report/text/json.h"

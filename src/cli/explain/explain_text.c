@@ -3,7 +3,6 @@
 #include "explain_out.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 #include "explain/diagnose/diagnose.h"
 #include "base/term.h"

@@ -3,10 +3,7 @@
  * cufrag fit: the smallest card for each policy, and which known cards do. With several
  * traces, ranks or devices the worst one decides.
  */
-#include <stdlib.h>
 #include <string.h>
-
-#include <frag/opt.h>
 
 #include "fit_print.h"
 #include "fit_vary.h"

@@ -2,7 +2,6 @@
 /* monitor: one round as lines and as JSON. */
 #include "monitor.h"
 
-#include <errno.h>
 #include <string.h>
 #include <time.h>
 

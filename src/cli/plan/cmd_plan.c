@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include <frag/clock.h>
-#include <frag/opt.h>
 
 #include "plan_print.h"
 

@@ -11,7 +11,6 @@
 #include "record.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "cli/info/info_scan.h"

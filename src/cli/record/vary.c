@@ -3,7 +3,6 @@
 #include "vary.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 const char *frag_vary_name(const char *text, char *name)

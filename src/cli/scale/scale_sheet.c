@@ -3,8 +3,6 @@
 #include "scale_sheet.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <frag/plan.h>
 

@@ -16,7 +16,6 @@
  * may differ on the simulated card's own addresses and must agree on the real ones.
  */
 #include <stdlib.h>
-#include <string.h>
 
 #include <frag/base.h>
 

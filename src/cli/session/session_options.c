@@ -4,10 +4,7 @@
 
 #include "session_stream.h"
 
-#include <string.h>
-
 #include <frag/base.h>
-#include <frag/opt.h>
 
 void frag_session_init(void *session)
 {

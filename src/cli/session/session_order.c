@@ -4,7 +4,6 @@
  * end; which one is longest shows in the first events of the trace, replayed once before
  * (about a percent of the work).
  */
-#include <string.h>
 #include <time.h>
 
 #include "base/parallel.h"

@@ -3,7 +3,6 @@
 #include "session.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 #include "cli/common.h"
 #include "report/text/textbuf.h"

@@ -3,8 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <frag/opt.h>
-
 #include "sweep.h"
 
 /* ---- lists ------------------------------------------------------------------------- */

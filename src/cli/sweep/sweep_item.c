@@ -11,7 +11,6 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#include <frag/opt.h>
 #include <frag/plan.h>
 #include <frag/replay.h>
 

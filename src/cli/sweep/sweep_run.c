@@ -2,10 +2,8 @@
 /* The course of a sweep: hands out traces, takes answers in; see sweep.h. */
 #include "sweep.h"
 
-#include <errno.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 

@@ -6,7 +6,6 @@
  * transaction of its own, so a kill loses what was in hand and nothing else. At the end all
  * rows are written to the target in the order of their keys: the same bytes, whoever answered first.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "report/text/textbuf.h"

@@ -2,8 +2,6 @@
 /* cufrag tune: the settings that serve a trace best, as a line to export. */
 #include <string.h>
 
-#include <frag/opt.h>
-
 #include "cli/policy_texts.h"
 #include "tune_print.h"
 

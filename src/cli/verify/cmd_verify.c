@@ -7,7 +7,6 @@
  * addresses are the card's: there the verdict is at best `same segments`, and a difference that
  * addresses decide is still `different`, but is shown to be one.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include <frag/replay.h>

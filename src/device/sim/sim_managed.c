@@ -27,8 +27,6 @@
  */
 #include "sim.h"
 
-#include <string.h>
-
 #include "uvm_groups.h"
 
 #define LLU(x) ((unsigned long long)(x))

@@ -2,8 +2,6 @@
 /* One device of one recording through all rules; see diagnose.h. */
 #include "diagnose.h"
 
-#include <string.h>
-
 /* Ranks differ where the fullest needs so much more than the emptiest, and so many bytes. */
 #define IMBALANCE_RATIO 1.25
 #define IMBALANCE_BYTES (256 * FRAG_MIB)

@@ -6,8 +6,6 @@
  */
 #include "diagnose.h"
 
-#include <string.h>
-
 #define SLACK 0.05 /* of blame: what a caller leaks beside the line is less */
 #define STEPS_MIN 8u
 #define WARM_UP 10u /* one step of so many is left out at the beginning, at least one */

@@ -8,8 +8,6 @@
 
 #include "memlog.h"
 
-#include <string.h>
-
 #define PARTS 32u
 #define SAMPLES_MIN 12u
 #define FULL_PART 0.97

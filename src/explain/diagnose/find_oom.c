@@ -7,8 +7,6 @@
  */
 #include "diagnose.h"
 
-#include <string.h>
-
 #define SPARE_PART 0.01
 
 bool frag_oom_is_fragmentation(uint64_t live, uint64_t request, uint64_t reserved, uint64_t limit)

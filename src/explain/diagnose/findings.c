@@ -2,7 +2,6 @@
 /* The list of findings; see diagnose.h. */
 #include "diagnose.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "lib/grow.h"

@@ -7,7 +7,6 @@
 #include "explain.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <frag/opt.h>

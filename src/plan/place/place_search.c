@@ -13,7 +13,6 @@
  */
 #include <frag/plan.h>
 
-#include <stdlib.h>
 #include <string.h>
 
 #include <frag/clock.h>

@@ -14,8 +14,6 @@
 #ifndef FRAG_PLAN_PLACE_TREE_H
 #define FRAG_PLAN_PLACE_TREE_H
 
-#include <stdatomic.h>
-
 #include <frag/plan.h>
 
 /* ---- the problem: shared by all attempts, not changed by them --------------------- */

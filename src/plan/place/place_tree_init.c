@@ -4,7 +4,6 @@
 #include "lib/bisect.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "edges.h"
 #include "lib/random.h"

@@ -2,9 +2,6 @@
 /* A program at a value nobody recorded; see scale.h. */
 #include "scale.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "scale_match.h"
 
 static int check_part(const struct frag_scaling_part *p, struct frag_err *err)

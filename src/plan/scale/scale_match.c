@@ -8,8 +8,6 @@
  */
 #include "scale_match.h"
 
-#include <stdlib.h>
-
 #define STRETCH 400
 
 int frag_scale_list_make(const struct frag_trace_dev *dev, struct frag_scale_list *out,

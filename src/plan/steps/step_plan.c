@@ -19,7 +19,6 @@
 #include <frag/plan.h>
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "step_plan.h"
 

@@ -2,7 +2,6 @@
 /* Charts inside the page: a pass over gnuplot's SVG that rewrites a few tokens. */
 #include "svg.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -5,7 +5,6 @@
 #include <frag/policy.h>
 
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* Driver time that nobody will notice: below this part of the recorded time. */

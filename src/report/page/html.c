@@ -11,7 +11,6 @@
 #include "report/charts/svg.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 static const struct {
 	const char *word, *meaning;

@@ -6,8 +6,6 @@
  */
 #include "one_pdf.h"
 
-#include <string.h>
-
 /* 'it''s'; the break of a line is one outside of the quotes. */
 static void add_literal(const char *name, const char *text, struct frag_text *out)
 {

@@ -4,8 +4,6 @@
 
 #include <frag/replay.h>
 
-#include <inttypes.h>
-
 static void add_fact(const char *name, const char *text, bool code, struct frag_text *out)
 {
 	if (!text || !*text)

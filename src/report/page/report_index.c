@@ -6,8 +6,6 @@
 
 #include "base/outfile.h"
 
-#include <string.h>
-
 static int put(const char *dir, const char *name, const struct frag_text *t, struct frag_err *err)
 {
 	FRAG_FREED char *path = frag_path_join(dir, name);

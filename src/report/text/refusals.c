@@ -6,7 +6,6 @@
 #include "refusals.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 
 #define SHOWN 8u /* of each table; JSON has FRAG_REFUSED_KEPT */
 

@@ -9,7 +9,6 @@
 #include "refusals.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <string.h>
 
 static void add_metric(struct frag_table *t, const struct frag_metric_info *info,

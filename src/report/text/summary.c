@@ -9,7 +9,6 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stddef.h>
-#include <stdio.h>
 #include <string.h>
 
 enum shown { ALWAYS, WIDE, ANY };

@@ -10,7 +10,6 @@
 #include "rewind.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "lib/addr_map.h"
 

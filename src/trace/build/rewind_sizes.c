@@ -14,7 +14,6 @@
 #include "lib/bisect.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #define SLACK FRAG_MIB /* what a block of the large pool may own beyond its rounded request */
 

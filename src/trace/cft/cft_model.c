@@ -7,8 +7,6 @@
  */
 #include "cft.h"
 
-#include <string.h>
-
 int frag_cft_model_init(struct frag_cft_model *m, const struct frag_trace *trace,
 			const struct frag_trace_dev *dev, struct frag_err *err)
 {

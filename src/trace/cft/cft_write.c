@@ -9,7 +9,6 @@
 #include "cft_layout.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 

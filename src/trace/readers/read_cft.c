@@ -5,8 +5,6 @@
  */
 #include <frag/trace.h>
 
-#include <string.h>
-
 #include "trace/build/build.h"
 #include "trace/cft/cft_parse.h"
 #include "trace/trace_options.h"

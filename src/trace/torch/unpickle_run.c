@@ -12,8 +12,6 @@
 #include "trace/pages.h"
 #include "unpickle_internal.h"
 
-#include <string.h>
-
 #define ITEM_MAX 512u /* no hot opcode takes more bytes than this */
 #define STOPPED 1
 #define TAKEN 2
