@@ -107,8 +107,7 @@ int pt_set_make(struct pt *a, uint16_t pool_id, bool small, uint32_t stream, str
 		FRAG_TRY(grow_streams(pool, stream + 1, err));
 	if (!pool->sets[stream]) {
 		set = frag_slab_alloc(&a->sets);
-		if (!set)
-			return frag_fail_nomem(err, "pytorch: stream");
+		FRAG_HAVE(set, "pytorch: stream", err);
 		*set = (struct pt_set){ .pool = pool, .stream = stream };
 		/* real programs have tens of streams */
 		if (a->sets_count++ < PT_SETS_FAST)

@@ -11,7 +11,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio_ext.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -49,8 +48,7 @@ static int open_temp(struct frag_outfile *out, struct frag_err *err)
 	char *folder = folder_of(out->path);
 	int fd = -1, reason = 0;
 
-	if (!folder)
-		return frag_fail_nomem(err, out->path);
+	FRAG_HAVE(folder, out->path, err);
 	/* a file without a name is linked through here when it is complete */
 	if (!access("/proc/self/fd", X_OK))
 		fd = open(folder, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
@@ -99,8 +97,7 @@ int frag_outfile_open(struct frag_outfile *out, const char *path, struct frag_er
 
 	memset(out, 0, sizeof(*out));
 	out->path = frag_host_strdup(path);
-	if (!out->path)
-		return frag_fail_nomem(err, path);
+	FRAG_HAVE(out->path, path, err);
 	if (!strcmp(path, "-")) {
 		out->to = stdout;
 		return 0;

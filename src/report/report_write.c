@@ -18,7 +18,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -38,8 +37,7 @@ struct writer {
 
 static int take(struct writer *w, char *s, const char **out, struct frag_err *err)
 {
-	if (!s)
-		return frag_fail_nomem(err, "report");
+	FRAG_HAVE(s, "report", err);
 	w->strings[w->strings_count++] = s;
 	*out = s;
 	return 0;
@@ -153,8 +151,7 @@ static int add_charts(struct writer *w, struct frag_err *err)
 		struct frag_chart_job job = { w->r, s, order };
 		const struct frag_chart_ops *ops;
 
-		if (!order)
-			return frag_fail_nomem(err, "charts");
+		FRAG_HAVE(order, "charts", err);
 		frag_section_order(s, order);
 		for (size_t i = 0; (ops = frag_chart_at(i)) && !ret; i++) {
 			if (!ops->wanted || ops->wanted(&job))
@@ -277,8 +274,7 @@ static int open_work(struct writer *w, struct frag_err *err)
 	w->figures = frag_host_calloc(most, sizeof(*w->figures));
 	w->plots = frag_host_calloc(most * FORMATS, sizeof(*w->plots));
 	w->strings = frag_host_calloc(most * (6 + FORMATS) + 1, sizeof(*w->strings));
-	if (!w->figures || !w->plots || !w->strings)
-		return frag_fail_nomem(err, "report");
+	FRAG_HAVE(w->figures && w->plots && w->strings, "report", err);
 	return frag_plot_aside(w->dir, &w->work, err);
 }
 

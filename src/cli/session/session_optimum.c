@@ -9,7 +9,6 @@
 #include "session_optimum.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <frag/plan.h>
