@@ -2,18 +2,23 @@
 /* The terminal: colour and progress. */
 #include "term.h"
 
+#include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <frag/base.h>
 #include <frag/clock.h>
 
+#include "clean.h"
 #include "interrupt.h"
 
-#define DELAY_NS 1000000000u
+#define DELAY_MS 750u /* with a beat more, something moves within a second */
 #define EVERY_NS 100000000u
+#define BEAT_NS 250000000
 
 static bool dumb(void)
 {
@@ -67,6 +72,8 @@ unsigned frag_term_room(FILE *to)
 	return n > 0 && n < 10000 ? (unsigned)n : 0;
 }
 
+/* ---- progress ------------------------------------------------------------------------- */
+
 static bool silent;
 
 void frag_progress_silence(void)
@@ -74,56 +81,159 @@ void frag_progress_silence(void)
 	silent = true;
 }
 
+/* The line, of one program and so one for all. */
+static struct {
+	pthread_mutex_t lock; /* of all below, and of what is written */
+	pthread_cond_t changed;
+	pthread_t thread;	   /* while something may be shown */
+	struct frag_progress *now; /* innermost; NULL: nothing is to be shown */
+	bool beats, wiped;	   /* there is a thread; nothing is on the line */
+	uint64_t
+		quiet_ns; /* nothing before; from the first work on, because many short pieces are a long one */
+} line = { .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER, .wiped = true };
+
+/* Tests ask for every line from the beginning. */
+static uint64_t delay_ns(void)
+{
+	const char *ms = getenv("FRAG_PROGRESS_DELAY_MS");
+
+	return (ms ? strtoul(ms, NULL, 10) : DELAY_MS) * 1000000ull;
+}
+
+static bool is_late(uint64_t now_ns)
+{
+	return now_ns >= line.quiet_ns;
+}
+
+/* pre: locked. The estimate assumes that the rest goes as the part that is done. */
+static void draw(uint64_t now_ns)
+{
+	const struct frag_progress *p = line.now;
+	double past = (double)(now_ns - p->begin_ns) / 1e9;
+
+	line.wiped = false;
+	fprintf(stderr, "\r%s", p->label);
+	if (p->total)
+		fprintf(stderr, " %3.0f %%", 100.0 * (double)p->done / (double)p->total);
+	else if (p->done)
+		fprintf(stderr, " %llu", (unsigned long long)p->done);
+	if (past >= 1)
+		fprintf(stderr, ", %.0f s", past);
+	if (p->total && p->done && past > 2)
+		fprintf(stderr, ", about %.0f s left",
+			past * (double)(p->total - FRAG_MIN(p->done, p->total)) / (double)p->done);
+	fputs("\033[K", stderr);
+	fflush(stderr);
+}
+
+/* pre: locked. */
+static void wipe(void)
+{
+	if (!line.wiped)
+		fputs("\r\033[K", stderr);
+	line.wiped = true;
+}
+
+/* What moves while the work says nothing. */
+static void *beat(void *none)
+{
+	struct timespec until;
+
+	pthread_mutex_lock(&line.lock);
+	while (line.now) {
+		clock_gettime(CLOCK_REALTIME, &until);
+		until.tv_nsec += BEAT_NS;
+		until.tv_sec += until.tv_nsec / 1000000000;
+		until.tv_nsec %= 1000000000;
+		pthread_cond_timedwait(&line.changed, &line.lock, &until);
+		if (line.now && is_late(frag_clock_ns()))
+			draw(frag_clock_ns());
+	}
+	pthread_mutex_unlock(&line.lock);
+	return none;
+}
+
+/* pre: locked. Signals are for the thread that works. Without a thread only updates move the line. */
+static void begin_beat(void)
+{
+	sigset_t all, before;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	line.beats = !pthread_create(&line.thread, NULL, beat, NULL);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
 static void update(void *ctx, uint64_t done, uint64_t total)
 {
 	frag_progress_update(ctx, done, total);
 }
 
-/* Many short pieces of work are a long one: what counts is when the first of them began. */
-void frag_progress_begin(struct frag_progress *p, const char *label)
+void frag_progress_show(struct frag_progress *p, const char *label)
 {
-	static uint64_t first_ns;
 	uint64_t now = frag_clock_ns();
 
-	first_ns = first_ns ? first_ns : now;
 	*p = (struct frag_progress){ .on = !silent && isatty(STDERR_FILENO) && !dumb(),
-				     .begin_ns = now,
-				     .next_ns = FRAG_MAX(now, first_ns + DELAY_NS) };
-	snprintf(p->label, sizeof(p->label), "%s", label);
-	if (p->on && now >= p->next_ns) {
-		fprintf(stderr, "\r%s\033[K", p->label);
-		fflush(stderr);
-		p->shown = true;
-	}
+				     .begin_ns = now };
 	p->watch = (struct frag_watch){ .progress = update, .ctx = p, .stop = frag_interrupt_flag };
+	snprintf(p->label, sizeof(p->label), "%s", label);
+	frag_clean_text(p->label, strlen(p->label));
+	if (!p->on)
+		return;
+	pthread_mutex_lock(&line.lock);
+	line.quiet_ns = line.quiet_ns ? line.quiet_ns : now + delay_ns();
+	p->outer = line.now;
+	line.now = p;
+	if (is_late(now))
+		draw(now);
+	if (!line.beats)
+		begin_beat();
+	pthread_mutex_unlock(&line.lock);
+}
+
+void frag_progress_begin(struct frag_progress *p, const char *label)
+{
+	frag_progress_show(p, label);
 	frag_interrupt_catch();
 }
 
-/* The estimate assumes that the rest goes as the part that is done. */
 void frag_progress_update(struct frag_progress *p, uint64_t done, uint64_t total)
 {
 	uint64_t now;
-	double past;
 
 	if (!p->on || (now = frag_clock_ns()) < p->next_ns)
 		return;
 	p->next_ns = now + EVERY_NS;
-	p->shown = true;
-	past = (double)(now - p->begin_ns) / 1e9;
-	fprintf(stderr, "\r%s", p->label);
-	if (total && done && past > 2)
-		fprintf(stderr, ", about %.0f s left,",
-			past * (double)(total - FRAG_MIN(done, total)) / (double)done);
-	if (total)
-		fprintf(stderr, " %3.0f %%\033[K", 100.0 * (double)done / (double)total);
-	else
-		fprintf(stderr, " %llu\033[K", (unsigned long long)done);
-	fflush(stderr);
+	pthread_mutex_lock(&line.lock);
+	p->done = done;
+	p->total = total;
+	if (is_late(now))
+		draw(now);
+	pthread_mutex_unlock(&line.lock);
 }
 
 void frag_progress_end(struct frag_progress *p)
 {
-	if (p->shown)
-		fputs("\r\033[K", stderr);
-	p->on = p->shown = false;
+	bool last;
+
+	if (!p->on)
+		return;
+	p->on = false;
+	pthread_mutex_lock(&line.lock);
+	wipe();
+	line.now = p->outer;
+	last = !line.now && line.beats;
+	if (last)
+		pthread_cond_signal(&line.changed);
+	pthread_mutex_unlock(&line.lock);
+	if (last)
+		pthread_join(line.thread, NULL);
+	line.beats &= !last;
+}
+
+void frag_progress_wipe(void)
+{
+	pthread_mutex_lock(&line.lock);
+	wipe();
+	pthread_mutex_unlock(&line.lock);
 }

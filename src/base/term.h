@@ -24,20 +24,28 @@ unsigned frag_term_room(FILE *to);
 void frag_progress_silence(void);
 
 /*
- * "replaying gnn 42 %, about 12 s left": one line on stderr, shown only if that is a terminal and
- * the work takes longer than a second; at most ten updates a second. Cheap enough to call per
- * batch. One thread. From the begin on signals are taken (interrupt.h), and `watch`, for work that
- * takes one, shows the progress and stops on them.
+ * "replaying gnn 42 %, 9 s, about 12 s left": one line on stderr, shown only if that is a terminal and
+ * the program has worked for longer than a second. A thread of its own moves the seconds on while the
+ * work is silent; updates, at most ten a second, are cheap enough to call per batch. Begun and ended
+ * on one thread, also one inside the other: the innermost is shown.
  */
 struct frag_progress {
 	struct frag_watch watch;
 	char label[160];
 	uint64_t begin_ns, next_ns;
-	bool on, shown;
+	uint64_t done, total; /* as last told; total 0: only done is known, or nothing */
+	struct frag_progress *outer;
+	bool on;
 };
+/* For work that does not look at signals: they end the program as before. */
+void frag_progress_show(struct frag_progress *p, const char *label);
+/* From here on signals are taken (interrupt.h), and `watch`, for work that takes one, shows the
+ * progress and stops on them. */
 void frag_progress_begin(struct frag_progress *p, const char *label);
 void frag_progress_update(struct frag_progress *p, uint64_t done, uint64_t total);
 /* Wipes the line. */
 void frag_progress_end(struct frag_progress *p);
+/* The same before a message; the line comes again below it. */
+void frag_progress_wipe(void);
 
 #endif

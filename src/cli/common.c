@@ -30,12 +30,21 @@ int frag_cli_fail(const struct frag_cli *cli, const struct frag_err *err)
 	return frag_code_exit(err->code);
 }
 
+void frag_cli_show(struct frag_progress *p, const char *what, const char *name)
+{
+	char label[160];
+
+	snprintf(label, sizeof(label), "%s %.120s", what, name ? name : "");
+	frag_progress_show(p, label);
+}
+
 static void __attribute__((format(printf, 2, 0)))
 say(const struct frag_cli *cli, const char *fmt, va_list ap)
 {
 	char text[2048];
 
 	vsnprintf(text, sizeof(text), fmt, ap);
+	frag_progress_wipe();
 	fprintf(stderr, "cufrag %s: %s\n", cli->cmd->name, frag_clean_text(text, strlen(text)));
 }
 

@@ -6,7 +6,7 @@
  *	{
  *		const struct options *o = options;
  *
- *		FRAG_TRY(frag_trace_read(cli->operands[0], NULL, &trace, err));
+ *		FRAG_TRY(frag_cli_read(cli->operands[0], NULL, &trace, err));
  *		…
  *
  * Ownership: strings in struct frag_cli point into argv. Nothing needs a release.
@@ -84,6 +84,9 @@ void frag_cli_note(const struct frag_cli *cli, const char *fmt, ...)
 /* The same, only with --verbose: what was settled, found or taken for granted. */
 void frag_cli_detail(const struct frag_cli *cli, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
+
+/* "reading run.pickle" as a line of progress, until frag_progress_end. name may be NULL. */
+void frag_cli_show(struct frag_progress *p, const char *what, const char *name);
 
 /* Opens what --device and the card options say. A real card takes --capacity as the part of it
  * that may be used. */

@@ -44,7 +44,7 @@ int frag_opened_read(struct frag_opened *o, const struct frag_cli *cli, const ch
 	*o = (struct frag_opened){ .path = path };
 	rc = open_long(o, path, err);
 	if (!rc && !o->source) {
-		rc = frag_trace_read(path, NULL, &o->trace, err);
+		rc = frag_cli_read(path, NULL, &o->trace, err);
 		if (!rc)
 			rc = frag_cli_settle(cli, frag_cli_limit(cli, cli->card.total_bytes),
 					     o->trace, err);

@@ -43,7 +43,7 @@ int frag_units_read(struct frag_units *u, const struct frag_cli *cli, struct fra
 	for (size_t i = 0; !rc && i < cli->operands_count; i++) {
 		struct frag_trace *trace;
 
-		rc = frag_trace_read(cli->operands[i], NULL, &trace, err);
+		rc = frag_cli_read(cli->operands[i], NULL, &trace, err);
 		if (rc)
 			break;
 		u->traces[u->traces_count++] = trace;

@@ -8,6 +8,15 @@
 
 #include <frag/replay.h>
 
+int frag_cli_read(const char *path, const char *option, struct frag_trace **out,
+		  struct frag_err *err)
+{
+	FRAG_AUTO(frag_progress_end) struct frag_progress progress;
+
+	frag_cli_show(&progress, "reading", path);
+	return frag_trace_read(path, option, out, err);
+}
+
 int frag_cli_read_conf(const char *path, const char *conf, struct frag_trace **out,
 		       struct frag_err *err)
 {
@@ -15,10 +24,10 @@ int frag_cli_read_conf(const char *path, const char *conf, struct frag_trace **o
 	int rc;
 
 	if (!conf)
-		return frag_trace_read(path, NULL, out, err);
+		return frag_cli_read(path, NULL, out, err);
 	if (asprintf(&option, "conf=%s", conf) < 0)
 		return frag_fail_nomem(err, "options");
-	rc = frag_trace_read(path, option, out, err);
+	rc = frag_cli_read(path, option, out, err);
 	free(option);
 	FRAG_TRY(rc);
 	rc = frag_settings_use(*out, conf, err);
@@ -82,6 +91,21 @@ void frag_cli_settle_say(const struct frag_trace *trace, FILE *to)
 	}
 }
 
+int frag_cli_settle_as(const struct frag_cli *cli, struct frag_trace *trace,
+		       const struct frag_sim_config *card, uint64_t limit_bytes, bool given,
+		       struct frag_err *err)
+{
+	struct frag_progress progress;
+	int rc;
+
+	frag_cli_show(&progress, "settling", trace->name);
+	rc = frag_settle(trace, card, limit_bytes, given, err);
+	frag_progress_end(&progress);
+	if (!rc)
+		frag_cli_settle_tell(cli, trace);
+	return rc;
+}
+
 /* What was recorded may be impossible: of which recording? */
 static int named(const struct frag_trace *trace, int rc, struct frag_err *err)
 {
@@ -103,10 +127,9 @@ int frag_cli_settle(const struct frag_cli *cli, uint64_t limit_bytes, struct fra
 	for (uint32_t d = 0; d < trace->devs_count; d++)
 		fits = fits && frag_recorded_peak(&trace->devs[d]) <=
 				       card->total_bytes - card->context_bytes;
-	FRAG_TRY(
-		named(trace, frag_settle(trace, fits ? card : NULL, limit_bytes, false, err), err));
-	frag_cli_settle_tell(cli, trace);
-	return 0;
+	return named(trace,
+		     frag_cli_settle_as(cli, trace, fits ? card : NULL, limit_bytes, false, err),
+		     err);
 }
 
 int frag_cli_settle_recorded(const struct frag_cli *cli, struct frag_trace *trace,
@@ -116,7 +139,7 @@ int frag_cli_settle_recorded(const struct frag_cli *cli, struct frag_trace *trac
 
 	if (cli->torch)
 		frag_trace_set_torch(trace, cli->torch, cli->torch);
-	FRAG_TRY(named(trace, frag_settle(trace, &cli->card, limit, cli->limit != NULL, err), err));
-	frag_cli_settle_tell(cli, trace);
-	return 0;
+	return named(trace,
+		     frag_cli_settle_as(cli, trace, &cli->card, limit, cli->limit != NULL, err),
+		     err);
 }

@@ -7,6 +7,9 @@
 
 #include "common.h"
 
+/* frag_trace_read, with a line of progress. */
+int frag_cli_read(const char *path, const char *option, struct frag_trace **out,
+		  struct frag_err *err);
 /*
  * A trace whose recorded settings are these (--conf; NULL: as the file has them). They reach the import: what
  * releases were is decided there. FRAG_EUSAGE: settings of no release.
@@ -23,6 +26,10 @@ int frag_cli_settle(const struct frag_cli *cli, uint64_t limit_bytes, struct fra
 /* The same where card and limit are those of the recording: --limit, else what the file says. */
 int frag_cli_settle_recorded(const struct frag_cli *cli, struct frag_trace *trace,
 			     struct frag_err *err);
+/* What both do: settles, with a line of progress and what --verbose says. Card and limit as frag_settle has them. */
+int frag_cli_settle_as(const struct frag_cli *cli, struct frag_trace *trace,
+		       const struct frag_sim_config *card, uint64_t limit_bytes, bool given,
+		       struct frag_err *err);
 /* What the process held beside its allocator and the context of its card; 0 = not known. */
 uint64_t frag_cli_outside(const struct frag_trace_dev *dev);
 /* A line for each device that had a limit or is not identical, on `to`. */

@@ -4,6 +4,7 @@
  * operation on it.
  */
 #include "cli/common.h"
+#include "cli/settle.h"
 #include "cli/policy_texts.h"
 
 #include <string.h>
@@ -212,7 +213,7 @@ static int bench_trace(const struct frag_cli *cli, const struct options *o, cons
 	FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *trace = NULL;
 	int rc;
 
-	FRAG_TRY(frag_trace_read(path, NULL, &trace, err));
+	FRAG_TRY(frag_cli_read(path, NULL, &trace, err));
 	rc = trace->devs_count ? frag_bench_ops_take(&trace->devs[0], &ops, err)
 			       : frag_fail(err, FRAG_EINPUT, "'%.200s' holds no events", path);
 	if (rc)

@@ -50,10 +50,12 @@ static int of_device(struct job *j, const struct frag_opened *o, uint32_t dev, s
 	struct frag_events ev = frag_opened_events(o, dev);
 	struct frag_policy_spec *spec;
 	char *label = frag_opened_label(o, dev);
+	FRAG_AUTO(frag_progress_end) struct frag_progress progress;
 	uint64_t peak = 0;
 	int rc = label ? frag_opened_spec(o, j->cli, j->opt->policy, &spec, err)
 		       : frag_fail_nomem(err, "diagnosis");
 
+	frag_cli_show(&progress, "diagnosing", label);
 	if (!rc) {
 		rc = frag_diagnose(&ev, label, spec, &j->cli->card,
 				   frag_cli_limit(j->cli, j->cli->card.total_bytes), j->cli->seed,

@@ -123,8 +123,10 @@ static int read_side(const struct frag_cli *cli, const struct options *o, const 
 {
 	json_t *root = read_json(path);
 	FRAG_AUTO(frag_opened_release) struct frag_opened in = { 0 };
+	FRAG_AUTO(frag_progress_end) struct frag_progress progress;
 	int rc;
 
+	frag_cli_show(&progress, "explaining", path);
 	*out = (struct frag_side){ 0 };
 	if (root) {
 		rc = frag_side_of_json(root, path, out, err);

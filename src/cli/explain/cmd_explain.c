@@ -139,6 +139,7 @@ static int explain(const struct frag_cli *cli, const struct options *o,
 	struct frag_explained *x;
 	struct frag_events ev;
 	FRAG_FREED char *title = NULL;
+	struct frag_progress progress;
 	uint32_t dev;
 	int rc;
 
@@ -148,7 +149,9 @@ static int explain(const struct frag_cli *cli, const struct options *o,
 	opt.spec = spec;
 	title = frag_opened_label(in, dev);
 	x = frag_host_calloc(1, sizeof(*x));
+	frag_cli_show(&progress, "explaining", title);
 	rc = title && x ? frag_explain(&ev, &opt, x, err) : frag_fail_nomem(err, "explanation");
+	frag_progress_end(&progress);
 	if (!rc) {
 		rc = put_all(cli, o, x, title, frag_policy_spec_text(spec), err);
 		frag_explained_release(x);

@@ -40,12 +40,16 @@ static int write_to(const struct frag_cli *cli, const struct options *o, struct 
 				       .seed = cli->seed,
 				       .name = in->trace->name ? in->trace->name : "",
 				       .policy = frag_policy_spec_text(spec) };
+	struct frag_progress progress = { .on = false };
 	struct frag_outfile out = { 0 };
 	int rc;
 
 	FRAG_TRY(frag_outfile_open(&out, o->output, err));
 	job.to = out.to;
+	if (strcmp(o->output, "-") != 0)
+		frag_cli_show(&progress, "writing", o->output);
 	rc = o->to->write(&job, err);
+	frag_progress_end(&progress);
 	if (rc) {
 		frag_outfile_abort(&out);
 		return rc;

@@ -53,12 +53,20 @@ static int plan(struct frag_fleet *f, const struct options *o, struct frag_err *
 	return o->share && !share ? 0 : frag_fleet_share(f, share, err);
 }
 
+static int draw(struct frag_fleet *f, struct frag_err *err)
+{
+	FRAG_AUTO(frag_progress_end) struct frag_progress progress;
+
+	frag_cli_show(&progress, "drawing", f->cli->out);
+	return frag_fleet_page(f, f->cli->out, err);
+}
+
 static int show(struct frag_fleet *f, const struct options *o, struct frag_err *err)
 {
 	const struct frag_cli *cli = f->cli;
 
 	if (cli->out)
-		FRAG_TRY(frag_fleet_page(f, cli->out, err));
+		FRAG_TRY(draw(f, err));
 	if (cli->csv)
 		FRAG_TRY(frag_fleet_csv(f, cli->csv, err));
 	if (cli->json)

@@ -100,7 +100,7 @@ static int repeat(const struct frag_cli *cli, const struct options *o, struct fr
 	if (!o->times == !o->events)
 		return frag_fail(err, FRAG_EUSAGE,
 				 "how long? give one of --events and --times, as --events 100M");
-	FRAG_TRY(frag_trace_read(cli->operands[1], NULL, &trace, err));
+	FRAG_TRY(frag_cli_read(cli->operands[1], NULL, &trace, err));
 	rc = trace->devs_count ? frag_cli_settle_recorded(cli, trace, err)
 			       : frag_fail(err, FRAG_EINPUT, "'%.200s' holds no events to repeat",
 					   cli->operands[1]);

@@ -30,7 +30,7 @@ static int read_part(const struct options *o, const char *path, struct frag_trac
 		     o->device ? o->device : "", o->device && o->conf ? ";" : "",
 		     o->conf ? "conf=" : "", o->conf ? o->conf : "") < 0)
 		return frag_fail_nomem(err, "options");
-	rc = frag_trace_read(path, option, out, err);
+	rc = frag_cli_read(path, option, out, err);
 	free(option);
 	return rc;
 }
@@ -136,6 +136,8 @@ static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 {
 	const struct options *o = values;
 	FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *trace = NULL;
+	struct frag_progress progress;
+	int rc;
 
 	if (!o->output)
 		return frag_fail(err, FRAG_EUSAGE, "where to? name the file to write with -o");
@@ -143,7 +145,10 @@ static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 	FRAG_TRY(settle(cli, trace, err));
 	if (o->no_evidence)
 		drop_evidence(trace);
-	FRAG_TRY(write_trace(trace, o->output, err));
+	frag_cli_show(&progress, "writing", o->output);
+	rc = write_trace(trace, o->output, err);
+	frag_progress_end(&progress);
+	FRAG_TRY(rc);
 	report(cli, o, trace);
 	return 0;
 }

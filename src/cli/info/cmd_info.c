@@ -450,9 +450,11 @@ struct pass {
 
 static int scan(struct frag_source *src, struct frag_info *infos, struct frag_err *err)
 {
+	FRAG_AUTO(frag_progress_end) struct frag_progress progress;
 	struct frag_batch batch;
 	int rc;
 
+	frag_cli_show(&progress, "reading", frag_source_head(src)->name);
 	while ((rc = frag_source_next(src, &batch, err)) == 1)
 		FRAG_TRY(frag_info_add(&infos[batch.dev], batch.events, batch.count, err));
 	return rc;
@@ -500,7 +502,7 @@ static int settle(const struct frag_cli *cli, const char *path, const struct fra
 	    (!strcmp(path, "-") || stat(path, &st) || !S_ISREG(st.st_mode) || events > EVENTS_MAX))
 		return 0;
 	if (!held)
-		FRAG_TRY(frag_trace_read(path, NULL, &t, err));
+		FRAG_TRY(frag_cli_read(path, NULL, &t, err));
 	rc = frag_cli_settle(cli, UINT64_MAX, t, err);
 	for (uint32_t d = 0; !rc && d < FRAG_MIN(t->devs_count, head->devs_count); d++)
 		out[d] = t->devs[d].settled;

@@ -210,7 +210,7 @@ int frag_record_read(const char *path, struct frag_trace **out, struct frag_err 
 {
 	const char *conf = getenv("PYTORCH_CUDA_ALLOC_CONF");
 
-	FRAG_TRY(frag_trace_read(path, NULL, out, err));
+	FRAG_TRY(frag_cli_read(path, NULL, out, err));
 	if (!conf || (*out)->settings.present || !(*out)->settings.torch_last)
 		return 0;
 	frag_trace_destroy(*out);

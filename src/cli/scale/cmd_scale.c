@@ -80,7 +80,7 @@ static int read_parts(struct frag_sheet *s, const struct options *o, struct frag
 	for (size_t i = 0; i < cli->operands_count; i++) {
 		struct frag_trace *trace;
 
-		FRAG_TRY(frag_trace_read(cli->operands[i], NULL, &trace, err));
+		FRAG_TRY(frag_cli_read(cli->operands[i], NULL, &trace, err));
 		frag_cli_note_estimate(cli, trace);
 		FRAG_TRY(add_part(s, o->at.n[i], trace, err));
 	}
@@ -213,7 +213,9 @@ static int confirm(struct frag_sheet *s, const struct options *o, struct frag_er
 
 static int scale(struct frag_sheet *s, struct options *o, struct frag_err *err)
 {
+	struct frag_progress progress;
 	uint32_t flags;
+	int rc;
 
 	snprintf(s->name, sizeof(s->name), "value");
 	if (o->output && o->to.count != 1)
@@ -226,7 +228,10 @@ static int scale(struct frag_sheet *s, struct options *o, struct frag_err *err)
 	FRAG_TRY(frag_policy_texts_check(&o->policies, &flags, err));
 	FRAG_TRY(get_parts(s, o, err));
 	choose_values(s, &o->to);
-	FRAG_TRY(frag_sheet_fill(s, &o->policies, o->most, err));
+	frag_cli_show(&progress, "replaying", s->parts[0].trace->name);
+	rc = frag_sheet_fill(s, &o->policies, o->most, err);
+	frag_progress_end(&progress);
+	FRAG_TRY(rc);
 	if (s->cli->program && o->confirm && s->largest_low[0] != UINT64_MAX)
 		FRAG_TRY(confirm(s, o, err));
 	if (o->output)

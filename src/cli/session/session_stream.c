@@ -93,7 +93,7 @@ int frag_session_settle_streamed(const struct frag_session *s, const struct frag
 
 	if (file->pipe || events_of(head) >= EVENTS_MIN)
 		return 0;
-	FRAG_TRY(frag_trace_read(file->path, NULL, &whole, err));
+	FRAG_TRY(frag_cli_read(file->path, NULL, &whole, err));
 	FRAG_TRY(frag_cli_settle(s->cli, s->run.limit_bytes, whole, err));
 	for (uint32_t d = 0; d < FRAG_MIN(head->devs_count, whole->devs_count); d++)
 		head->devs[d].settled = whole->devs[d].settled;

@@ -128,6 +128,7 @@ int frag_sweep_worker_start(struct frag_sweep_worker *w, const struct frag_sweep
 	}
 	w->pid = fork();
 	if (!w->pid) {
+		frag_progress_silence(); /* the line is the parent's */
 		close(there[1]);
 		close(back[0]);
 		work(s, there[0], back[1]);

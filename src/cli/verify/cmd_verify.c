@@ -139,7 +139,9 @@ static int verify_one(const struct frag_cli *cli, const struct options *o, struc
 		      struct frag_err *err)
 {
 	FRAG_AUTO(frag_dev_close_at) struct frag_device *dev = NULL;
+	FRAG_AUTO(frag_progress_end) struct frag_progress progress;
 
+	frag_cli_show(&progress, "verifying", trace->name);
 	if (cli->device == FRAG_CLI_DEVICE_SIM)
 		return frag_verify(trace, d, &cli->card, limit, o->conf, r, err);
 	FRAG_TRY(frag_cli_open_nth(cli, d, &dev, err));
@@ -171,8 +173,7 @@ static int verify_all(const struct frag_cli *cli, const struct options *o, struc
 	bool text = !cli->json || strcmp(cli->json, "-") != 0;
 
 	*out = VERDICT_SAME;
-	FRAG_TRY(frag_settle(trace, &cli->card, given, cli->limit != NULL, err));
-	frag_cli_settle_tell(cli, trace);
+	FRAG_TRY(frag_cli_settle_as(cli, trace, &cli->card, given, cli->limit != NULL, err));
 	frag_cli_note_cards(cli, trace->devs_count);
 	for (uint32_t d = 0; d < trace->devs_count; d++) {
 		const struct frag_trace_dev *dev = &trace->devs[d];
