@@ -48,9 +48,16 @@ class Recorder:
         atexit.register(self.finish)
         if signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:
             try:
-                signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
+                signal.signal(signal.SIGTERM, self.leave)
             except ValueError:
                 pass  # not the main thread: a kill then loses the recording
+
+    def leave(self, number, frame):
+        """A kill still writes the recording; children that the program forked have none, and end as they would."""
+        if os.getpid() == self.pid:
+            sys.exit(128 + number)
+        signal.signal(number, signal.SIG_DFL)
+        os.kill(os.getpid(), number)
 
     def note_limit(self):
         """PyTorch does not write the memory limit down, and a replay needs it."""
@@ -74,6 +81,8 @@ class Recorder:
             enabled="all", context="all" if os.environ.get("CUFRAG_RECORD_FRAMES") else None, stacks="python",
             max_entries=int(os.environ.get("CUFRAG_RECORD_ENTRIES", "10000000")))
         self.started = True
+        # a program that takes snapshots of its own finds a history that is on, and leaves it on
+        memory._record_memory_history = lambda *args, **kwargs: None
 
     def notes(self):
         out = {"rank": int(os.environ.get("RANK", "0")), "world": int(os.environ.get("WORLD_SIZE", "1")),
