@@ -103,8 +103,8 @@ class Card:
         if mode != "none":
             path = self.values_library(torch)
             if path:
-                self.start_values(path, mode)
-        if os.environ.get("CUFRAG_NOGPU_RANK"):
+                self.start_values(torch, path, mode)
+        if os.environ.get("CUFRAG_NOGPU_RANK") or int(os.environ.get("WORLD_SIZE", "1")) > 1:
             import cufrag_ranks
             cufrag_ranks.play(torch)
 
@@ -138,7 +138,7 @@ class Card:
         os.replace(temp, path)
         return path
 
-    def start_values(self, path, mode):
+    def start_values(self, torch, path, mode):
         import threading
         lib = ctypes.CDLL(path, mode=ctypes.RTLD_LOCAL)  # global, it would bring torch's own C++ library before that of others
         self.values = lib
@@ -149,7 +149,7 @@ class Card:
         lib.cufrag_values_start(self.core.encode(), mode.encode(),
                                 ctypes.c_ulonglong(int(os.environ.get("CUFRAG_NOGPU_SEED", "1"))),
                                 ctypes.c_double(float(bytes_per_ns)), ctypes.c_double(float(flops_per_ns)), self.callback)
-        lib.cufrag_values_thread(1)
+        hide_key(torch, lambda: lib.cufrag_values_thread(1))
         # the switch is one of each thread; autograd's own threads inherit it
         original = threading.Thread.start
 
@@ -187,14 +187,17 @@ class Card:
 
     def place(self):
         """The innermost line that belongs to the user, else the innermost at all."""
-        frame = inner = sys._getframe(2)
+        try:
+            frame = inner = sys._getframe(2)
+        except ValueError:  # a thread of autograd's own
+            return "backward pass"
         while frame:
             name = frame.f_code.co_filename
             if not name.startswith(self.package) and not name.startswith(STANDARD) and "site-packages" not in name \
                     and not name.startswith(("<frozen", HERE)):
                 return "%s:%d" % (name[len(STARTED):] if name.startswith(STARTED) else name, frame.f_lineno)
             frame = frame.f_back
-        return "%s:%d" % (inner.f_code.co_filename, inner.f_lineno) if inner else "backward pass"
+        return "%s:%d" % (inner.f_code.co_filename, inner.f_lineno)
 
     def write_clock(self, path):
         if self.values and os.environ.get("CUFRAG_NOGPU_ROOF"):
@@ -204,6 +207,20 @@ class Card:
         places = [{"place": k[0], "what": k[1], "values": k[2], "count": n} for k, n in self.steered.items()]
         return {"nogpu": os.environ.get("CUFRAG_NOGPU", ""), "values": os.environ.get("CUFRAG_NOGPU_VALUES", "rules")
                 if self.values else "none", "steered": places}
+
+
+def hide_key(torch, switch_on):
+    """The part's dispatch key is none of Python's: operators of higher order, which Python dispatches, do not see it."""
+    def keys():
+        return torch._C._dispatch_tls_local_include_set().raw_repr()
+    mine = keys()
+    switch_on()
+    mine = keys() & ~mine
+    original = getattr(torch._ops, "_compute_keyset", None)
+    if original:
+        def compute_keyset(*args):
+            return torch._C.DispatchKeySet.from_raw_repr(original(*args).raw_repr() & ~mine)
+        torch._ops._compute_keyset = compute_keyset
 
 
 HERE = os.path.dirname(os.path.abspath(__file__))

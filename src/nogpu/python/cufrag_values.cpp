@@ -19,6 +19,7 @@
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
+#include <c10/core/impl/PyInterpreter.h>
 #include <torch/library.h>
 
 #include <dlfcn.h>
@@ -64,9 +65,12 @@ struct Info {
 	bool shape = false;  /* the size of its result hangs on values */
 	bool rule = false;   /* gives indices: invented, where values are */
 	bool over = false;   /* does not read what it writes */
+	bool like = false;   /* looks at the shape of its first tensor only */
+	bool asks = false;   /* the library looks for a place on the card: the first one */
 	bool seeded = false; /* draws random numbers */
-	bool pointwise = false;
+	bool pointwise = false; /* or copies: no number of its inputs is a place */
 	bool report = false; /* reads what a solver reports: success */
+	bool finite = false; /* looks for numbers that are not finite: none, where nobody made any */
 	bool dead = false;   /* the CPU cannot do it */
 	int flops = 0;	     /* how to count them: 1 product, 2 convolution, 3 attention */
 };
@@ -111,9 +115,12 @@ Info describe(const c10::OperatorHandle &op)
 		 ((name == "aten::max" || name == "aten::min") && schema.overload_name() == "dim");
 	f.over = one_of(name, { "aten::copy_", "aten::fill_", "aten::zero_", "aten::normal_", "aten::uniform_", "aten::random_",
 				"aten::bernoulli_", "aten::exponential_" });
+	f.like = name.size() > 5 && (name.compare(name.size() - 5, 5, "_like") == 0 || begins(name, { "aten::new_" }));
+	f.asks = name == "aten::mode";
 	f.seeded = op.hasTag(at::Tag::nondeterministic_seeded);
+	f.finite = name == "aten::_amp_foreach_non_finite_check_and_unscale_";
 	f.report = name == "aten::_linalg_check_errors";
-	f.pointwise = op.hasTag(at::Tag::pointwise);
+	f.pointwise = op.hasTag(at::Tag::pointwise) || one_of(name, { "aten::copy_", "aten::clone", "aten::_to_copy", "aten::cat" });
 	f.flops = begins(name, { "aten::mm", "aten::addmm", "aten::bmm", "aten::baddbmm", "aten::_scaled_mm", "aten::_grouped_mm" }) ? 1 :
 		  begins(name, { "aten::convolution" })									  ? 2 :
 		  begins(name, { "aten::_scaled_dot_product" })							  ? 3 :
@@ -152,8 +159,9 @@ bool nested(const Tensor &t)
 
 bool on_card(const Tensor &t)
 {
-	return t.defined() && !wrapped(t) && !nested(t) && t.is_cuda() && t.layout() == at::kStrided && t.has_storage() &&
-	       !t.unsafeGetTensorImpl()->key_set().has(c10::DispatchKey::Meta);
+	return t.defined() && !wrapped(t) && !nested(t) && !t.is_quantized() && t.is_cuda() && t.layout() == at::kStrided && t.has_storage() &&
+	       !t.unsafeGetTensorImpl()->key_set().has(c10::DispatchKey::Meta) &&
+	       !t.unsafeGetTensorImpl()->key_set().has(c10::DispatchKey::ZeroTensor); /* no bytes behind it */
 }
 
 int64_t span(const Tensor &t)
@@ -457,7 +465,7 @@ void judge(const Info &f, const std::vector<IValue> &args, bool *fits, Origin *o
 	*origin = COMPUTED;
 	for (size_t i = 0; i < args.size(); i++)
 		each(args[i], [&](const Tensor &t) {
-			if (!t.is_cuda())
+			if (!t.is_cuda() || (f.like && i == 0))
 				return;
 			if (!on_card(t)) {
 				*fits = false;
@@ -509,7 +517,7 @@ void tell(const Info &f, const std::vector<IValue> &args)
 {
 	const Tensor &t = args[f.name == "aten::copy_" ? 1 : 0].toTensor();
 	bool invented = origin_of(t) != COMPUTED;
-	double value;
+	double value = 0;
 	if (on_card(t) && origin_of(t) == NOTHING && span(t) <= SMALL) /* not what was there before */
 		invent(t);
 	if (steer && steer(f.name.c_str() + 6, invented, &value))
@@ -584,15 +592,17 @@ void fallback(const c10::OperatorHandle &op, c10::DispatchKeySet keys, Stack *st
 		if (answer)
 			answer(true, expected_count(f, args, done, results));
 	}
+	if (f.asks && answer)
+		answer(true, 0);
 	bool upload = (f.name == "aten::_to_copy" && !args[0].toTensor().is_cuda()) || (f.name == "aten::copy_" && !args[1].toTensor().is_cuda());
 	try {
 		op.redispatchBoxed(below, stack);
 	} catch (...) {
-		if (f.shape && answer)
+		if (answer)
 			answer(false, 0);
 		throw;
 	}
-	if (f.shape && answer)
+	if ((f.shape || f.asks) && answer)
 		answer(false, 0);
 	std::vector<IValue> outs(stack->end() - outs_count, stack->end());
 	if (depth == 1)
@@ -630,6 +640,10 @@ void fallback(const c10::OperatorHandle &op, c10::DispatchKeySet keys, Stack *st
 				if (origin_of(t) == NOTHING && t.is_floating_point())
 					invent(t, READ);
 			});
+	if (f.finite && !(fits && origin > GUESSED)) {
+		each(args[1], [](const Tensor &t) { set_origin(t, INVENTED); });
+		return;
+	}
 	if (!f.shape && fits && outs_fit)
 		done = compute(op, f, args, results);
 	if (done && !f.mutates)
@@ -650,6 +664,47 @@ void fallback(const c10::OperatorHandle &op, c10::DispatchKeySet keys, Stack *st
 	for (size_t i = 0; f.mutates && i < count; i++)
 		if (f.writes[i])
 			each(args[i], set);
+}
+/* ---- __torch_dispatch__ ------------------------------------------------------------------------ */
+
+/*
+ * What a mode or a subclass written in Python does with an operator runs with all keys above Python's excluded, this one,
+ * too. So the interpreter's entry for it is replaced by one that lets it back in. The table of its virtual functions is copied, since
+ * its members differ between releases; where this one stands in it, the pointer to the member says (Itanium ABI).
+ */
+using Table = c10::impl::PyInterpreterVTable;
+constexpr size_t TABLE_SLOTS = 64, TABLE_HEAD = 2; /* more than there are; offset and type stand before */
+struct {
+	void **slots;
+} table;
+const Table *python;
+
+void dispatch(const Table *, const c10::OperatorHandle &op, Stack *stack)
+{
+	struct Inside {
+		bool before = c10::impl::tls_is_dispatch_key_excluded(c10::DispatchKey::Fake);
+		Inside() { c10::impl::tls_set_dispatch_key_excluded(c10::DispatchKey::Fake, false); }
+		~Inside() { c10::impl::tls_set_dispatch_key_excluded(c10::DispatchKey::Fake, before); }
+	} inside;
+	python->dispatch(op, stack);
+}
+
+void enter_python()
+{
+	static void *copy[TABLE_HEAD + TABLE_SLOTS];
+	void *lib = dlopen("libtorch_python.so", RTLD_NOW | RTLD_NOLOAD);
+	auto get = reinterpret_cast<c10::impl::PyInterpreter *(*)()>(lib ? dlsym(lib, "_Z16getPyInterpreterv") : nullptr);
+	void (Table::*member)(const c10::OperatorHandle &, Stack *) const = &Table::dispatch;
+	uintptr_t offset; /* in the table, and one */
+
+	if (!get || !get())
+		return;
+	python = get()->vtable_;
+	memcpy(&offset, &member, sizeof(offset));
+	memcpy(copy, *reinterpret_cast<void *const *const *>(python) - TABLE_HEAD, sizeof(copy));
+	table.slots = copy + TABLE_HEAD;
+	table.slots[(offset - 1) / sizeof(void *)] = reinterpret_cast<void *>(&dispatch);
+	get()->vtable_ = reinterpret_cast<const Table *>(&table);
 }
 } // namespace
 
@@ -674,6 +729,7 @@ void cufrag_values_start(const char *core, const char *values, unsigned long lon
 	bytes_per_ns = bytes;
 	flops_per_ns = flops;
 	steer = to;
+	enter_python();
 }
 
 /* For the calling thread. */
