@@ -54,7 +54,6 @@ static const struct behaviour behaviours[] = {
 	{ "cudaMemPoolTrimTo", true },
 	{ "cudaProfiler*", true },
 	{ "cudaThreadExchangeStreamCaptureMode", true },
-	{ "cudaIpcCloseMemHandle", true },
 	{ "cudaUserObject*", false },
 	{ "cudaStreamUpdateCaptureDependencies*", true },
 	/* driver */

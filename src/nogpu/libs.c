@@ -54,6 +54,35 @@ NOGPU_ENTRY(size_t, cublasLtGetVersion, (void))
 {
 	return 130000;
 }
+/* What is wrong with an argument goes to the host: nothing is. */
+#define QR_BATCHED(name) \
+	NOGPU_ENTRY(int, name, \
+		    (void *h, int m, int n, void *a, int lda, void *tau, int *info, int batch)) \
+	{ \
+		(void)h, (void)m, (void)n, (void)a, (void)lda, (void)tau, (void)batch; \
+		*info = 0; \
+		return 0; \
+	}
+QR_BATCHED(cublasSgeqrfBatched)
+QR_BATCHED(cublasDgeqrfBatched)
+QR_BATCHED(cublasCgeqrfBatched)
+QR_BATCHED(cublasZgeqrfBatched)
+
+#define LEAST_SQUARES_BATCHED(name) \
+	NOGPU_ENTRY(int, name, \
+		    (void *h, int trans, int m, int n, int right, void *a, int lda, void *c, \
+		     int ldc, int *info, int *on_card, int batch)) \
+	{ \
+		(void)h, (void)trans, (void)m, (void)n, (void)right, (void)a, (void)lda; \
+		(void)c, (void)ldc, (void)on_card, (void)batch; \
+		*info = 0; \
+		return 0; \
+	}
+LEAST_SQUARES_BATCHED(cublasSgelsBatched)
+LEAST_SQUARES_BATCHED(cublasDgelsBatched)
+LEAST_SQUARES_BATCHED(cublasCgelsBatched)
+LEAST_SQUARES_BATCHED(cublasZgelsBatched)
+
 NOGPU_ENTRY(int, cublasGetMathMode, (void *h, int *mode))
 {
 	(void)h;

@@ -138,9 +138,3 @@ NOGPU_ENTRY(int, cuMemExportToShareableHandle,
 	*out = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	return *out < 0 ? NOGPU_INVALID_VALUE : NOGPU_OK;
 }
-NOGPU_ENTRY(int, cudaIpcGetMemHandle, (void **out, void *p))
-{
-	for (int i = 0; i < 8; i++) /* 64 bytes */
-		out[i] = i ? NULL : p;
-	return NOGPU_OK;
-}

@@ -54,6 +54,28 @@ test_small_values_are_computed() {
 	grep -qx 'values 6 3 \[1, 4\] \[1, 2, 5\] True' log || { cat log; return 1; }
 }
 
+test_programs_nobody_prepared() {
+	record -o run.cft -- "$python" "$root/tests/torch/train.py" varied || return
+	grep -qx 'scaler 65536.0 2' log && grep -qx 'modes \[True, True\]' log && grep -q '^qr' log && grep -q '^hessian' log &&
+		grep -qx 'lengths \[30000, 30000\]' log && grep -qx 'inside \[3, 5\]' log && grep -q '^ctc' log || { cat log; return 1; }
+	# the history is whole, although the program switched its own off
+	verified run.cft && "$cufrag" info run.cft | grep -Eq ': [0-9]{3,} allocs'
+}
+
+test_flex_attention() {
+	"$python" -c 'import triton, torch.nn.attention.flex_attention' 2> /dev/null || { echo 'no flex_attention'; return 0; }
+	record -o run.cft -- "$python" "$root/tests/torch/train.py" attention && [ "$(grep -c '^flex' log)" = 2 ] && verified run.cft
+}
+
+test_tensors_of_another_process() {
+	record -o run.cft -- "$python" "$root/tests/torch/train.py" shared && grep -qx 'child has True' log || { cat log; return 1; }
+}
+
+test_objects_of_other_ranks() {
+	record --ranks 0,1 --world 2 -o run.cft -- "$python" "$root/tests/torch/train.py" objects &&
+		grep -qx "objects \[{'rank': 1}, {'rank': 1}\] \[1\] \[4, 4\]" log || { cat log; return 1; }
+}
+
 test_captures_use_private_pools() {
 	record -o run.cft -- "$python" "$root/tests/torch/train.py" graph && verified run.cft
 }

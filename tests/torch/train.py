@@ -58,6 +58,79 @@ def values():
           torch.unique(torch.tensor([5, 1, 2, 1], device="cuda")).tolist(), torch.equal(x, x.clone()))
 
 
+def varied():
+    """What went wrong in programs that nobody had prepared; each line of the answer is checked."""
+    import torch.nn.functional as F
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    scaler, layer = torch.amp.GradScaler("cuda"), nn.Linear(512, 512).cuda()
+    optimizer = torch.optim.AdamW(layer.parameters())
+    for _ in range(2):
+        with torch.autocast("cuda", torch.float16):
+            loss = layer(torch.randn(256, 512, device="cuda")).float().square().mean()
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+    print("scaler", scaler.get_scale(), len(optimizer.state))
+    with torch.autograd.detect_anomaly():
+        layer(torch.randn(256, 512, device="cuda")).sum().backward()
+    print("modes", [torch.randint(0, 9, (n,), device="cuda").mode()[0].item() < 9 for n in (100, 100000)])
+    print("qr", torch.linalg.qr(torch.randn(4, 8, 8, device="cuda"))[0].shape)
+    x = torch.randn(8, device="cuda")
+    print("hessian", torch.func.hessian(lambda x: x.sin().sum())(x).shape)
+    lengths = torch.ones_like(torch.randn(2, 30000, device="cuda"), dtype=torch.long).sum(-1)
+    print("lengths", lengths.tolist())
+
+    class Look(TorchDispatchMode):
+        def __torch_dispatch__(self, f, types, args=(), kwargs=None):
+            return f(*args, **(kwargs or {}))
+    with Look():
+        print("inside", torch.tensor([0, 3, 8], device="cuda").diff().tolist())
+    torch.cuda.memory._record_memory_history(max_entries=10)
+    torch.cuda.memory._record_memory_history(enabled=None)
+    lp = torch.randn(50, 4, 20, device="cuda").log_softmax(2)
+    four = torch.full((4,), 9, dtype=torch.int32)
+    print("ctc", F.ctc_loss(lp, torch.randint(1, 20, (36,), dtype=torch.int32).cuda(), four.cuda() * 5, four.cuda()).shape)
+
+
+def attention():
+    from torch.nn.attention.flex_attention import create_block_mask, flex_attention
+    mask = create_block_mask(lambda b, h, q, k: q >= k, None, None, 256, 256, device="cuda")
+    for f in (flex_attention, torch.compile(flex_attention)):
+        q, k, v = (torch.randn(2, 4, 256, 64, device="cuda", dtype=torch.bfloat16, requires_grad=True) for _ in range(3))
+        f(q, k, v, block_mask=mask).sum().backward()
+        print("flex", q.grad.shape)
+
+
+def shared():
+    """A tensor on the card for another process."""
+    import torch.multiprocessing as mp
+    context = mp.get_context("spawn")
+    queue, back = context.Queue(), context.Queue()
+    child = context.Process(target=receive, args=(queue, back))
+    child.start()
+    kept = torch.full((1000,), 2.0, device="cuda")
+    queue.put(kept)
+    print("child has", back.get(timeout=120))
+    child.join()
+
+
+def receive(queue, back):
+    back.put(queue.get().add(1).shape == (1000,))
+
+
+def objects():
+    import torch.distributed as dist
+    dist.init_process_group("nccl")
+    gathered, given = [None] * dist.get_world_size(), [dist.get_rank()]
+    dist.all_gather_object(gathered, {"rank": dist.get_rank()})
+    dist.broadcast_object_list(given, src=0)
+    counts = [torch.zeros(1, dtype=torch.long, device="cuda") for _ in gathered]
+    dist.all_gather(counts, torch.tensor([4], device="cuda"))
+    print("objects", gathered, given, torch.cat(counts).tolist())
+    dist.destroy_process_group()
+
+
 def graph():
     model, x = nn.Linear(256, 256).cuda(), torch.randn(64, 256, device="cuda")
     side = torch.cuda.Stream()
@@ -174,6 +247,7 @@ def batch():
     train(encoder(), int(sys.argv[2]))
 
 
-globals()[sys.argv[1]]()
-if os.environ.get("CUFRAG_RUN"):
-    print("reserved", most_reserved())
+if __name__ == "__main__":
+    globals()[sys.argv[1]]()
+    if os.environ.get("CUFRAG_RUN"):
+        print("reserved", most_reserved())
