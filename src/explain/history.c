@@ -19,7 +19,7 @@ struct follow {
 	struct frag_history *h;
 	struct block *blocks;
 	size_t blocks_count;
-	uint64_t event, live, allocs;
+	uint64_t event, live, live_blocks, allocs;
 	size_t step;
 	/* bytes and blocks live now by the step of their birth: those before `step` are kept */
 	uint64_t kept, kept_blocks;
@@ -82,6 +82,8 @@ static void put(struct follow *f, const struct frag_event *e)
 
 	*b = (struct block){ frag_live_bytes(e->bytes), (uint32_t)f->step, stack, true };
 	f->live += b->bytes;
+	f->live_blocks++;
+	f->h->most_blocks = FRAG_MAX(f->h->most_blocks, f->live_blocks);
 	f->born[f->step] += b->bytes;
 	f->born_blocks[f->step]++;
 	f->allocs++;
@@ -111,6 +113,7 @@ static void take(struct follow *f, const struct frag_event *e)
 		return;
 	b->live = false;
 	f->live -= b->bytes;
+	f->live_blocks--;
 	f->born[b->step] -= b->bytes;
 	f->born_blocks[b->step]--;
 	if (b->step < f->step) {

@@ -49,7 +49,8 @@ struct frag_history {
 	bool more;
 	uint64_t events, allocs, trims_count, refusals_count, duration_us;
 	uint64_t peak_live, peak_event;
-	uint64_t last_alloc; /* event */
+	uint64_t most_blocks; /* live at once */
+	uint64_t last_alloc;  /* event */
 	struct frag_refusal refusals[FRAG_REFUSALS_KEPT];
 	struct frag_trim trims[FRAG_REFUSALS_KEPT];
 	/* per stack, [stacks_count]: bytes kept at the end of the last step less those at the end

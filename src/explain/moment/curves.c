@@ -14,6 +14,10 @@
 #include "lib/bisect.h"
 #include "lib/grow.h"
 
+/* Blocks that all stops together may show: with very many at once there are fewer stops. */
+#define BLOCKS_MAX (1u << 20)
+#define STOPS_MIN 16u
+
 struct total {			  /* of one site */
 	uint64_t key, live, held; /* now */
 	uint64_t live_most, held_most;
@@ -65,7 +69,8 @@ static int each_stop(const struct frag_events *ev, const struct frag_explain_opt
 {
 	struct frag_run_options run;
 	FRAG_AUTO(frag_stage_close) struct frag_stage s = { 0 };
-	uint64_t n = FRAG_MIN(x->history.events, (uint64_t)FRAG_CURVE_POINTS);
+	uint64_t most = FRAG_MAX(BLOCKS_MAX / FRAG_MAX(x->history.most_blocks, 1u), STOPS_MIN);
+	uint64_t n = FRAG_MIN(x->history.events, FRAG_MIN(most, (uint64_t)FRAG_CURVE_POINTS));
 	int rc = 0;
 
 	frag_explain_run_options(opt, x, &run);

@@ -18,6 +18,7 @@ for name in names streams; do
 	echo "$name compare: $(cost compare "$name.pickle")"
 	echo "$name import: $(cost import "$name.pickle" -o "$name.cft")"
 	echo "$name scale: $(cost scale --at 2,4 --to 8 "$name.pickle" "$name.pickle")"
+	command -v gnuplot > /dev/null && echo "$name curves: $(cost explain --out curves "$name.pickle")" || echo "$name curves: exit 0"
 	command -v gnuplot > /dev/null && echo "$name charts: $(cost compare --out charts "$name.pickle")" || echo "$name charts: exit 0"
 done
 # by count: replays of a policy
