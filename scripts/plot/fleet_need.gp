@@ -7,7 +7,7 @@ eval measure_head
 stats CSV using (column("today_bytes")) nooutput
 top = STATS_max > MIB ? STATS_max : MIB
 S = scale_of(top)
-eval sheet(560, HEAD + 260 + 134)
+eval sheet(560, HEAD + 260 + 144)
 eval open_output
 eval head
 set lmargin at screen px(68)

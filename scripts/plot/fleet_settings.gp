@@ -16,7 +16,7 @@ S = scale_of(top)
 
 ROW = 34
 body = ROW * COUNT + 8
-eval sheet(560, HEAD + body + 92)
+eval sheet(560, HEAD + body + 102)
 eval open_output
 eval head
 set lmargin at screen px(190)

@@ -38,7 +38,7 @@ place = same ? 0 : place
 has_room = near(room)
 has_card = near(card) && card != room
 
-ROW = 34
+ROW = 38
 NOTES = 20 * ((bound > 0) + (place > 0) + has_room + has_card)
 body = ROW * COUNT + 12
 eval sheet(560, HEAD + NOTES + body + 58 + LEGEND_ROW * 3)
@@ -69,17 +69,26 @@ do for [i = 0:COUNT - 1] {
 	set label i + 1 fold(NAME[i + 1]) at first 0, first -i right offset character -0.7, character (folded(NAME[i + 1]) ? 0.5 : 0) tc rgb INK
 	set label i + 301 figure(i + 1) at first begins(ends(PEAK[i + 1]) + (DONE[i + 1] ? 6 : 13) * one_px, 8 * strlen(figure(i + 1)) * one_px), first -i left tc rgb INK
 }
-# lines across the bars, each with its name on a row above
-NOTE = 0
+# lines across the bars, each with its name on a row above; from the right, and names to the left where there is
+# room, so that no line goes through the name of another
+array V[4] = [bound, place, has_card ? card : 0, has_room ? room : 0]
+array TEXT[4] = [bound_title, "offline placement ".amount(place, S), card_name.": ".amount(card, S), "limit of this replay ".amount(room, S)]
+array WIDTH[4] = [2, 2, 2.5, 3]
+array DASH[4] = [2, 3, 1, 1]
+array HUE[4] = [INK, INK, SKY, INK]
 XPOS(v) = left + (W - 14 - left) * v / S / most
-note_line = "NOTE = NOTE + 1; X_ = XPOS(V); ".\
-	"set arrow NOTE from first V / S, graph 0 to screen px(X_), py(HEAD + 20 * NOTE - 4) nohead lw LW dt DT lc rgb COLOR front; ".\
-	"RIGHT = X_ > W / 2; set label 900 + NOTE TEXT at screen px(X_ + (RIGHT ? -5 : 5)), py(HEAD + 20 * NOTE - 10) left tc rgb INK"
-flush = "if (RIGHT) { set label 900 + NOTE right }"
-if (bound > 0) { V = bound; LW = 2; DT = 2; COLOR = INK; TEXT = bound_title; eval note_line; eval flush }
-if (place > 0) { V = place; LW = 2; DT = 3; COLOR = INK; TEXT = "offline placement ".amount(place, S); eval note_line; eval flush }
-if (has_card) { V = card; LW = 2.5; DT = 1; COLOR = SKY; TEXT = card_name.": ".amount(card, S); eval note_line; eval flush }
-if (has_room) { V = room; LW = 3; DT = 1; COLOR = INK; TEXT = "limit of this replay ".amount(room, S); eval note_line; eval flush }
+RIGHTMOST = "K = 1; do for [j = 2:4] { K = V[j] > V[K] ? j : K }"
+do for [NOTE = 1:4] {
+	eval RIGHTMOST
+	if (V[K] > 0) {
+		X_ = XPOS(V[K])
+		LEFT_ = 7.2 * strlen(TEXT[K]) < X_ - 10
+		set arrow NOTE from first V[K] / S, graph 0 to screen px(X_), py(HEAD + 20 * NOTE - 4) nohead lw WIDTH[K] dt DASH[K] lc rgb HUE[K] front
+		set label 900 + NOTE TEXT[K] at screen px(X_ + (LEFT_ ? -5 : 5)), py(HEAD + 20 * NOTE - 10) left tc rgb INK
+		if (LEFT_) { set label 900 + NOTE right }
+		V[K] = 0
+	}
+}
 
 upto(n) = (sum [k = 1:n] column(word(CAUSES, k))) / S
 held(v) = v > cut_at ? cut_at : v

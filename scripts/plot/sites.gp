@@ -22,12 +22,12 @@ hue(i) = EXTRA eq "stack" && i == COUNT - 1 ? AREA : HUE[int(i) % 9 + 1]
 
 PANEL = 300
 KEY_ROWS = COUNT
-eval sheet(560, HEAD + PANEL + 50 + LEGEND_ROW * KEY_ROWS)
+eval sheet(560, HEAD + PANEL + 60 + LEGEND_ROW * KEY_ROWS)
 eval open_output
 set multiplot
 eval head
 eval left_title("memory (".U.")", HEAD + PANEL / 2.0)
-set label 1004 (EXTRA eq "stack" ? "trace event (number)" : "part of the run (%)") at screen 0.5, py(HEAD + PANEL + 34) center tc rgb INK
+set label 1004 (EXTRA eq "stack" ? "trace event (number)" : "part of the run (%)") at screen 0.5, py(HEAD + PANEL + 42) center tc rgb INK
 set xrange [0:top_x > 0 ? top_x : 1]
 set xtics step(top_x, 5)
 set lmargin at screen px(72)

@@ -2,6 +2,7 @@
 /* A page beside report.html; see page.h. */
 #include "page.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <sys/stat.h>
@@ -100,7 +101,10 @@ static int build(const struct frag_page *page, struct frag_text *out, struct fra
 	frag_text_add(out, "</h1>\n<p class=\"question\">");
 	frag_text_add_html(out, page->question);
 	frag_text_add(out, "</p>\n</header>\n<p class=\"answer\">");
-	frag_text_add_html(out, page->answer);
+	/* a sentence here, behind "answer:" elsewhere */
+	if (islower((unsigned char)page->answer[0]))
+		frag_text_addf(out, "%c", toupper((unsigned char)page->answer[0]));
+	frag_text_add_html(out, page->answer + (islower((unsigned char)page->answer[0]) != 0));
 	frag_text_add(out, "</p>\n");
 	for (size_t i = 0; i < page->charts_count; i++)
 		FRAG_TRY(add_chart(page, &page->charts[i], (unsigned)i, out, err));

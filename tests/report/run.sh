@@ -68,11 +68,11 @@ small() {
 		awk '{ at400 = $1 * 384 / 560; if (at400 < 9) print "    letters of " $1 " are " at400 " pixels at 400" }'
 }
 
-# probe PAGE WIDTH light|dark
+# probe PAGE WIDTH light|dark [print]; print: as it comes out on paper of that width
 probe() {
 	local copy=$scratch/probe.html scheme=() dom
 	[ "$3" = dark ] && scheme=(--force-dark-mode)
-	sed "s|<head>|<head><script>window.probe_errors = []; addEventListener('error', e => probe_errors.push('script error: ' + (e.message \|\| e.target.src)), true);</script>|" "$1" |
+	sed "s|@media ${4:-nothing}{|@media all{|;s|<head>|<head><script>window.probe_errors = []; addEventListener('error', e => probe_errors.push('script error: ' + (e.message \|\| e.target.src)), true);</script>|" "$1" |
 		awk -v probe="$here/probe.html" '/<\/body>/ { while ((getline line < probe) > 0) print line } { print }' > "$copy"
 	dom=$(timeout 120 "$browser" --headless --no-sandbox --disable-gpu --hide-scrollbars --user-data-dir="$scratch/profile" \
 		--window-size="$2,900" "${scheme[@]}" --dump-dom "file://$copy" 2> "$scratch/browser.log" | sed -n '/<pre id="probe">/,/<\/pre>/p')
@@ -93,6 +93,21 @@ page() {
 	check "$1: 500 pixels, light" < <(probe "$2" 500 light)
 	check "$1: letters at 400 pixels" < <(small "$2")
 	check "$1: 1280 pixels, dark" < <(probe "$2" 1280 dark)
+	check "$1: printed" < <(probe "$2" 680 light print)
+}
+
+# sheet NAME COMMAND…: a page of one of the other commands, whose tables are plain text; each title is a finding
+sheet() {
+	local name=$1 one
+	shift
+	"$program" "$@" --out "$name" > log 2>&1 || [ "$name" = fleet ] || { echo "FAILED: cufrag $*"; cat log; failed=$((failed + 1)); }
+	one=$(ls "$name"/*.html)
+	for how in '1280 light' '500 light' '1280 dark' '680 light print'; do
+		# shellcheck disable=SC2086 # words
+		check "$name: $how" < <(probe "$one" $how | grep -v 'has no table')
+	done
+	check "$name: letters at 400 pixels" < <(small "$one")
+	check "$name: titles" < <(grep -oE 'aria-label="[^"]*"|<text[^>]*font-weight="bold"[^>]*>[^<]*' "$one" | grep -iE 'peak memory by|by call site$|before and after' | sed 's/^/    no finding: /')
 }
 
 cd "$scratch" || exit 1
@@ -108,6 +123,11 @@ page 'many policies' many/report.html 10
 page 'out of memory' oom/report.html 8
 page 'two devices' devices/report.html 18
 page 'several traces' several/report.html 1
+sheet explain explain "$traces/leak.frames.cft"
+sheet diff diff "$traces/gnn.default.cft" "$traces/gnn.expandable.cft"
+sheet scale scale --at 2,4,8 "$root"/tests/cli/data/scale/batch{2,4,8}.cft --to 32
+"$program" sweep "$traces"/{leak.frames,gnn.default,modelpar.default}.cft -o fleet.sqlite > log 2>&1
+sheet fleet fleet fleet.sqlite
 check 'one of several: links' < <(links several/leak.frames/report.html)
 check 'all charts in one file' < <([ "$(head -c 5 oom/charts.pdf)" = %PDF- ] || echo '    charts.pdf is none')
 check 'what to set' < <(grep -q 'export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True' devices/report.html || echo '    no line to export')

@@ -216,11 +216,35 @@ static void add_curve(struct frag_text *csv, size_t number, const char *name,
 				s->us[i], bytes[i], bytes[i]);
 }
 
+/* Of the curves that are drawn. */
+static uint64_t most(const struct frag_side *s)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < s->points; i++)
+		bytes = FRAG_MAX(bytes, s->reserved[i]);
+	return bytes;
+}
+
+static void finding(const struct frag_side *a, const struct frag_side *b, struct frag_text *out)
+{
+	uint64_t before = most(a), after = most(b);
+
+	frag_text_add_bytes(out, after);
+	frag_text_add(out, " are reserved after the change, ");
+	if (after == before) {
+		frag_text_add(out, "as much as before");
+		return;
+	}
+	frag_text_add_bytes(out, after > before ? after - before : before - after);
+	frag_text_add(out, after > before ? " more than before" : " less than before");
+}
+
 static int write_page(const struct frag_cli *cli, const struct frag_side *a,
 		      const struct frag_side *b, const struct frag_compared *c, const char *text,
 		      struct frag_err *err)
 {
-	FRAG_AUTO(frag_text_release) struct frag_text verdict = { 0 };
+	FRAG_AUTO(frag_text_release) struct frag_text verdict = { 0 }, title = { 0 };
 	struct frag_page page = { .dir = cli->out,
 				  .file = "diff.html",
 				  .title = "What the change did",
@@ -233,11 +257,12 @@ static int write_page(const struct frag_cli *cli, const struct frag_side *a,
 
 	frag_compared_verdict(a, b, c, &verdict);
 	page.answer = frag_text_str(&verdict);
+	finding(a, b, &title);
 	page.charts[0] = (struct frag_page_chart){ .base = "diff-memory",
 						   .heading = "Memory over the run",
 						   .caption = "Reserved and live memory, both runs "
 							      "stretched to the same length.",
-						   .title = "Memory before and after",
+						   .title = frag_text_str(&title),
 						   .subtitle = "" };
 	page.charts_count = a->points && b->points;
 	frag_page_header(&page.charts[0].csv, "run_percent");

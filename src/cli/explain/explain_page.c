@@ -24,11 +24,43 @@ static void curves_csv(const struct frag_curves *c, bool held, struct frag_text 
 	}
 }
 
+/* Who has most where the curves are highest. */
+static void finding(const struct frag_curves *c, bool held, struct frag_text *out)
+{
+	size_t n = held ? c->held_count : c->live_count, who = 0;
+	uint64_t most = 0;
+	const uint64_t *top = NULL;
+
+	for (size_t p = 0; p < c->points; p++) {
+		const uint64_t *v = held ? c->held[p] : c->live[p];
+		uint64_t sum = v[FRAG_CURVES];
+
+		for (size_t i = 0; i < n; i++)
+			sum += v[i];
+		if (sum > most) {
+			most = sum;
+			top = v;
+		}
+	}
+	for (size_t i = 1; i < n; i++)
+		who = top && top[i] > top[who] ? i : who;
+	if (!top || !n || !top[who]) {
+		frag_text_add(out, held ? "Nothing is free that cannot be given back"
+					: "No call site has live memory");
+		return;
+	}
+	frag_text_addf(out, "%s %s %.0f %% of the ", held ? c->held_names[who] : c->live_names[who],
+		       held ? "holds" : "has", 100.0 * (double)top[who] / (double)most);
+	frag_text_add_bytes(out, most);
+	frag_text_add(out, held ? " that cannot be given back at most" : " that are live at most");
+}
+
 int frag_explain_page(const struct frag_cli *cli, const struct frag_explained *x, const char *title,
 		      const char *policy, size_t top, struct frag_err *err)
 {
 	FRAG_AUTO(frag_text_release) struct frag_text heading = { 0 }, answer = { 0 };
 	FRAG_AUTO(frag_text_release) struct frag_text text = { 0 }, under = { 0 };
+	FRAG_AUTO(frag_text_release) struct frag_text live = { 0 }, held = { 0 };
 	struct frag_page page = { .dir = cli->out,
 				  .file = "explain.html",
 				  .question =
@@ -42,6 +74,8 @@ int frag_explain_page(const struct frag_cli *cli, const struct frag_explained *x
 	frag_text_addf(&heading, "%s: who holds the memory", title);
 	frag_text_addf(&under, "under %s", policy);
 	frag_explain_paragraph(x, &answer);
+	finding(x->curves, false, &live);
+	finding(x->curves, true, &held);
 	rc = frag_explain_text(x, title, policy, top, &text, err);
 	page.title = frag_text_str(&heading);
 	page.answer = frag_text_str(&answer);
@@ -50,7 +84,7 @@ int frag_explain_page(const struct frag_cli *cli, const struct frag_explained *x
 						   .heading = "Live bytes by call site",
 						   .caption = "Live bytes (and those that wait for "
 							      "a stream) by who asked for them.",
-						   .title = "Live memory by call site",
+						   .title = frag_text_str(&live),
 						   .subtitle = frag_text_str(&under),
 						   .stacked = true };
 	page.charts[1] = (struct frag_page_chart){
@@ -58,7 +92,7 @@ int frag_explain_page(const struct frag_cli *cli, const struct frag_explained *x
 		.heading = "Free bytes that cannot be given back, by who holds them",
 		.caption = "Non-releasable bytes by the call sites whose blocks hold the segments; "
 			   "a segment's bytes are dealt out equally to its blocks.",
-		.title = "Non-releasable memory by holding call site",
+		.title = frag_text_str(&held),
 		.subtitle = frag_text_str(&under),
 		.stacked = true
 	};

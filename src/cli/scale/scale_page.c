@@ -36,9 +36,27 @@ static void add_data(struct frag_sheet *s, struct frag_text *csv)
 	}
 }
 
+/* What the first policy reserves at the greatest value, and how many times that of the smallest. */
+static void finding(const struct frag_sheet *s, struct frag_text *out)
+{
+	size_t last = s->values_count - 1;
+	const struct frag_sheet_cell *a = &s->cells[0], *b = &s->cells[last * s->specs_count];
+
+	if (!last || !a->completed || !b->completed || !a->low_bytes) {
+		frag_text_addf(out, "Peak memory by %s", s->name);
+		return;
+	}
+	frag_text_addf(out, "At %s = %" PRIu64 " %s reserves ", s->name, s->values[last],
+		       frag_policy_spec_echo(s->specs[0]));
+	frag_text_add_bytes(out, b->high_bytes);
+	frag_text_addf(out, ", %.1f times that at %" PRIu64,
+		       (double)b->high_bytes / (double)a->low_bytes, s->values[0]);
+}
+
 int frag_sheet_page(struct frag_sheet *s, const char *text, struct frag_err *err)
 {
 	FRAG_AUTO(frag_text_release) struct frag_text answer = { 0 }, x = { 0 };
+	FRAG_AUTO(frag_text_release) struct frag_text title = { 0 };
 	struct frag_page page = { .dir = s->cli->out,
 				  .file = "scale.html",
 				  .title = "How memory grows",
@@ -56,6 +74,7 @@ int frag_sheet_page(struct frag_sheet *s, const char *text, struct frag_err *err
 	frag_text_add(&answer, ". ");
 	frag_sheet_trust(s, &answer);
 	frag_text_add(&x, s->name);
+	finding(s, &title);
 	page.answer = frag_text_str(&answer);
 	page.charts[0] = (struct frag_page_chart){
 		.script = "scale",
@@ -64,7 +83,7 @@ int frag_sheet_page(struct frag_sheet *s, const char *text, struct frag_err *err
 		.heading = "Peak memory by size",
 		.caption = "Filled marks are recorded, open ones predicted. The area is what was "
 			   "requested, the dashed line what the card has.",
-		.title = "Peak memory by size",
+		.title = frag_text_str(&title),
 		.subtitle = s->parts[s->parts_count - 1].trace->name
 	};
 	add_data(s, &page.charts[0].csv);

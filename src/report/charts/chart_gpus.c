@@ -72,8 +72,15 @@ static void finding(const struct frag_chart_job *job, struct frag_text *out)
 	struct frag_advice a;
 
 	frag_section_advice(job->section, &a);
-	if (a.pick == SIZE_MAX || !(a.card || a.tight))
+	if (a.pick == SIZE_MAX || a.refused) {
+		frag_text_add(out, "Peaks say nothing of cards where requests are refused");
 		return;
+	}
+	if (!a.card && !a.tight) {
+		frag_text_addf(out, "No known card has room for %s",
+			       job->section->results[a.pick].policy);
+		return;
+	}
 	frag_text_addf(out, "%s runs on %s", job->section->results[a.pick].policy,
 		       (a.card ? a.card : a.tight)->label);
 	if (a.card)
