@@ -155,8 +155,10 @@ void frag_spreads_table(const struct frag_spreads *s, const struct frag_report *
 		{ "completes", "", false, "on how many of them the replay came to its end" },
 		{ "worst one", "", true, "the trace and device that needs most" },
 	};
+	static const char *const spare[] = { "worst/mean", "completes", "spread",
+					     "median",	   "least",	NULL };
 
-	*out = (struct frag_table){ 0 };
+	*out = (struct frag_table){ .room = r->columns, .spare = spare };
 	frag_table_columns(out, columns, FRAG_ARRAY_LEN(columns));
 	for (size_t i = 0; i < s->count; i++)
 		put_row(out, s, r, &s->list[i]);

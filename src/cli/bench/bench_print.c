@@ -2,8 +2,10 @@
 /* The samples of cufrag bench as a table and as CSV. */
 #include "bench.h"
 
+#include <stdio.h>
 #include <string.h>
 
+#include "base/term.h"
 #include "report/text/table.h"
 
 #define LLU(x) ((unsigned long long)(x))
@@ -37,7 +39,9 @@ void frag_bench_table(const struct frag_bench *b, struct frag_text *out)
 		{ "max", "us", false, NULL },	 { "noise", "%", false, NULL },
 		{ "rate", "GB/s", false, NULL },
 	};
-	struct frag_table t = { 0 };
+	static const char *const spare[] = { "noise", "rate", "samples", "handles",
+					     "p90",   "max",  "min",	 NULL };
+	struct frag_table t = { .room = frag_term_room(stdout), .spare = spare };
 
 	frag_table_columns(&t, columns, FRAG_ARRAY_LEN(columns));
 	for (size_t i = 0; i < b->rows_count; i++) {

@@ -188,6 +188,7 @@ static void peaks(const struct frag_side *a, const struct frag_side *b, struct f
 		   b->loss.non_releasable_bytes);
 	change_row(&t, "free, releasable", a->loss.releasable_bytes, b->loss.releasable_bytes);
 	t.room = frag_term_room(stdout);
+	t.wraps = true;
 	frag_table_print(&t, out);
 }
 
@@ -202,6 +203,7 @@ static void sites(const struct frag_compared *c, size_t top, struct frag_text *o
 		change_row(&t, c->rows[i].name, c->rows[i].before, c->rows[i].after);
 	frag_text_add(out, "\n");
 	t.room = frag_term_room(stdout);
+	t.wraps = true;
 	frag_table_print(&t, out);
 	frag_table_release(&t);
 	if (c->count > top)

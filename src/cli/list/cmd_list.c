@@ -49,11 +49,14 @@ static void add_gpus(struct sink *s)
 	static const char *const names[] = { "name", "card",	   "memory",	   "context",
 					     "SMs",  "capability", "driver calls", "source" };
 	const struct frag_gpu *gpus;
+	static const char *const spare[] = { "driver calls", "capability", "SMs",
+					     "context",	     "source",	   NULL };
 	json_t *row;
 	size_t n;
 
 	frag_list_heads(&s->table, FRAG_ARRAY_LEN(names), 1u << 2 | 1u << 3 | 1u << 4 | 1u << 5,
 			names);
+	s->table.spare = spare;
 	gpus = frag_gpu_list(&n);
 	for (size_t i = 0; i < n; i++) {
 		const struct frag_gpu *g = &gpus[i];

@@ -15,7 +15,7 @@ struct frag_list_options {
 /* An empty table with these columns; bit i of `right`: column i is flush right. */
 void frag_list_heads(struct frag_table *t, size_t count, unsigned right, const char *const *names);
 /* On standard output. Errors: FRAG_ENOMEM. */
-int frag_list_print(const struct frag_table *t, unsigned indent, struct frag_err *err);
+int frag_list_print(const struct frag_table *list, unsigned indent, struct frag_err *err);
 int frag_list_markdown(const struct frag_table *t, struct frag_err *err);
 
 /* The policies on stdout: text or Markdown. */

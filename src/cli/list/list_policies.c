@@ -49,11 +49,13 @@ static void option_rows(struct frag_table *t, const struct frag_opt *opts, bool 
 static int option_table(const struct frag_policy_ops *ops, bool markdown, struct frag_err *err)
 {
 	static const char *const heads[] = { "option", "type", "range", "default", "meaning" };
+	static const char *const spare[] = { "range", "type", NULL };
 	FRAG_AUTO(frag_table_release) struct frag_table t = { 0 };
 
 	if (!ops->opts || ops->opts->type == FRAG_OPT_T_END)
 		return 0;
 	frag_list_heads(&t, FRAG_ARRAY_LEN(heads), 0, heads);
+	t.spare = spare;
 	option_rows(&t, ops->opts, markdown);
 	return markdown ? frag_list_markdown(&t, err) : frag_list_print(&t, 4, err);
 }

@@ -4,20 +4,25 @@
 
 #include <string.h>
 
+#include "base/term.h"
+
 void frag_list_heads(struct frag_table *t, size_t count, unsigned right, const char *const *names)
 {
-	*t = (struct frag_table){ 0 };
+	*t = (struct frag_table){ .wraps = true };
 	for (size_t i = 0; i < count; i++)
 		frag_table_column(t, &(struct frag_table_column){ .head = names[i],
 								  .unit = "",
 								  .left = !(right >> i & 1) });
 }
 
-int frag_list_print(const struct frag_table *t, unsigned indent, struct frag_err *err)
+int frag_list_print(const struct frag_table *list, unsigned indent, struct frag_err *err)
 {
 	FRAG_AUTO(frag_text_release) struct frag_text text = { 0 };
+	struct frag_table t = *list;
+	size_t room = frag_term_room(stdout);
 
-	frag_table_print(t, &text);
+	t.room = room > indent ? room - indent : 0;
+	frag_table_print(&t, &text);
 	FRAG_TRY(frag_text_check(&text, err));
 	for (const char *line = frag_text_str(&text); *line;) {
 		size_t n = strcspn(line, "\n");

@@ -160,7 +160,8 @@ static void put_text(struct frag_sheet *s, struct frag_text *out)
 		{ .head = "peak reserved", .unit = "" },
 		{ .head = "bytes", .unit = "" },
 	};
-	struct frag_table t = { 0 };
+	static const char *const spare[] = { "bytes", "from", NULL };
+	struct frag_table t = { .room = frag_term_room(stdout), .spare = spare };
 
 	frag_text_addf(out, "# cufrag %s scale: %s at ", FRAG_VERSION,
 		       s->parts[s->parts_count - 1].trace->name);

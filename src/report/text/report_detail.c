@@ -61,7 +61,10 @@ static bool matters(const struct frag_metric_info *info, const struct frag_metri
 static void add_metrics(const struct frag_report *r, const struct frag_result *res,
 			struct frag_text *out)
 {
-	FRAG_AUTO(frag_table_release) struct frag_table t = { 0 };
+	static const char *const spare[] = { "value",
+					     NULL }; /* beside it stands what can be read */
+	FRAG_AUTO(frag_table_release)
+	struct frag_table t = { .room = r->columns, .spare = spare, .wraps = true };
 	size_t count;
 	const struct frag_metric_info *list = frag_metric_list(&count);
 
@@ -149,12 +152,14 @@ static void add_hist(struct frag_table *t, const char *what, const char *cls,
 	frag_table_cell(t, "%" PRIu64, h->sum);
 }
 
-static void add_latency(const char *title, const struct frag_hist *alloc,
-			const struct frag_hist *release, struct frag_text *out)
+static void add_latency(const struct frag_report *r, const char *title,
+			const struct frag_hist *alloc, const struct frag_hist *release,
+			struct frag_text *out)
 {
+	static const char *const spare[] = { "p99.9", "p90", "min", NULL };
 	static const char *const heads[] = { "count", "min",   "p50", "p90",
 					     "p99",   "p99.9", "max", "total" };
-	FRAG_AUTO(frag_table_release) struct frag_table t = { 0 };
+	FRAG_AUTO(frag_table_release) struct frag_table t = { .room = r->columns, .spare = spare };
 
 	frag_table_column(&t, &(struct frag_table_column){ "call", "", true, NULL });
 	frag_table_column(&t, &(struct frag_table_column){ "class", "", true, NULL });
@@ -233,11 +238,12 @@ static int add_result(const struct frag_report *r, const struct frag_section *s,
 		add_oom(r, res, out);
 	if (!r->counters)
 		return 0;
-	add_latency(r->card.modelled ? "driver time per call, modelled"
+	add_latency(r,
+		    r->card.modelled ? "driver time per call, modelled"
 				     : "driver time per call, measured",
 		    res->alloc_modelled_ns, &res->free_modelled_ns, out);
 	if (!r->omit_host)
-		add_latency("host time per call, measured (sampled)", res->alloc_host_ns,
+		add_latency(r, "host time per call, measured (sampled)", res->alloc_host_ns,
 			    &res->free_host_ns, out);
 	add_calls(res, out);
 	add_counters(res, out);

@@ -209,6 +209,7 @@ int frag_summary_table(const struct frag_section *s, bool wide, size_t columns,
 		fill(&l, order, out);
 	}
 	out->room = columns;
+	out->wraps = true;
 	out->spare = spare;
 	return 0;
 }

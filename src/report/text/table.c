@@ -6,6 +6,7 @@
 #include <string.h>
 
 #define KEYS_MAX 64u
+#define WRAP_LEAST ((size_t)12)	 /* … that text in several lines has */
 #define LABEL_LEAST ((size_t)18) /* columns that a short label has at least */
 
 void frag_table_column(struct frag_table *t, const struct frag_table_column *column)
@@ -45,6 +46,7 @@ void frag_table_cell(struct frag_table *t, const char *fmt, ...)
 struct fit {
 	size_t width[FRAG_TABLE_COLUMNS];
 	size_t label, most; /* its width */
+	size_t wrap;	    /* that of a last column whose lines are broken, 0 = none */
 	unsigned keys;
 	const char *keyed[KEYS_MAX]; /* what the first of them stand for */
 	struct frag_text *key;
@@ -94,13 +96,25 @@ static size_t next_spare(const struct frag_table *t, const size_t *width)
 	return SIZE_MAX;
 }
 
+static bool wrap_last(const struct frag_table *t, struct fit *f, size_t all)
+{
+	size_t *last = &f->width[t->columns_count - 1];
+
+	if (!t->wraps || all <= t->room || all - *last + FRAG_MIN(*last, WRAP_LEAST) > t->room)
+		return false;
+	f->wrap = *last = t->room - (all - *last);
+	return true;
+}
+
 /* Makes the table as wide as its room, as far as that can be. */
 static void narrow(const struct frag_table *t, struct fit *f)
 {
-	size_t all, gone = 0, least, c;
+	size_t all, gone = 0, least = 0, c;
 
 	for (;;) {
 		all = width_of(t, f->width);
+		if (wrap_last(t, f, all))
+			break;
 		f->label = 0;
 		for (c = 1; c < t->columns_count; c++)
 			if (t->columns[c].left && f->width[c] > f->width[f->label])
@@ -116,10 +130,12 @@ static void narrow(const struct frag_table *t, struct fit *f)
 	}
 	if (gone)
 		frag_text_add(f->key, " (a wider terminal shows it)\n");
-	if (all > t->room && f->width[f->label] > least) {
+	if (!f->wrap && all > t->room && f->width[f->label] > least) {
 		f->most = FRAG_MAX(f->width[f->label] - FRAG_MIN(all - t->room, f->width[f->label]),
 				   least);
 		f->width[f->label] = f->most;
+		if (f->label + 1 != t->columns_count)
+			wrap_last(t, f, width_of(t, f->width));
 	}
 }
 
@@ -150,6 +166,37 @@ static void shorten(struct fit *f, const char *cell, struct frag_text *out)
 	frag_text_addf(out, "\xe2\x80\xa6%s", mark);
 }
 
+/* Bytes of the beginning of `s` that have room, up to the end of a word where there is one. */
+static size_t line_of(const char *s, size_t room)
+{
+	size_t n = 0, width = 0, word = 0;
+
+	while (s[n] && width <= room) {
+		if (s[n] == ' ')
+			word = n;
+		width += (s[++n] & 0xc0) != 0x80;
+	}
+	if (!s[n] && width <= room)
+		return n;
+	while (n && (s[n] & 0xc0) == 0x80)
+		n--;
+	return word ? word : n - 1;
+}
+
+static void wrap(const char *cell, size_t indent, size_t room, struct frag_text *out)
+{
+	for (;;) {
+		size_t n = line_of(cell, room);
+
+		frag_text_addn(out, cell, n);
+		cell += n + strspn(cell + n, " ");
+		if (!*cell)
+			break;
+		frag_text_add(out, "\n");
+		frag_text_repeat(out, " ", indent);
+	}
+}
+
 static void put_cell(const struct frag_table *t, struct fit *f, size_t c, const char *cell,
 		     struct frag_text *out)
 {
@@ -159,6 +206,8 @@ static void put_cell(const struct frag_table *t, struct fit *f, size_t c, const 
 		last--;
 	if (width && own > width && f->most && c == f->label) {
 		shorten(f, cell, out);
+	} else if (f->wrap && own > width && c + 1 == t->columns_count) {
+		wrap(cell, width_of(t, f->width) - width, width, out);
 	} else if (width) {
 		if (!t->columns[c].left)
 			frag_text_repeat(out, " ", width - own);

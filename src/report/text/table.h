@@ -6,8 +6,8 @@
  * Ownership: the table owns its cells; the strings of columns are borrowed. A failed addition
  * is remembered and reported when the table is printed (text of `out` fails).
  *
- * A table that has less room than it needs leaves out the columns that may go, then shortens the
- * longest words; lines below it say what was left out, and what a short label stands for.
+ * A table that has less room than it needs breaks the lines of its last column, if it may; else leaves out
+ * the columns that may go, then shortens the longest words; lines below it say what was left out, and what a short label stands for.
  */
 #ifndef FRAG_REPORT_TABLE_H
 #define FRAG_REPORT_TABLE_H
@@ -31,6 +31,7 @@ struct frag_table { /* init by zeroing */
 	const char *const
 		*spare; /* headings that a narrow one does without, the first one first, up
 				     * to NULL; or NULL */
+	bool wraps;	/* cells of the last column may take several lines */
 };
 
 void frag_table_release(struct frag_table *t);
