@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #define COUNT_MAX (1u << 28) /* requests of a plan: 4 GiB of host memory */
 
@@ -35,6 +36,15 @@ static int next_line(struct reader *r, struct frag_err *err)
 	return 0;
 }
 
+/* "1 0\n", "phase 0\n": before memory is taken for what a line of totals announces. */
+static bool has_room_for(const struct reader *r, const struct plan *p)
+{
+	struct stat st;
+
+	return fstat(fileno(r->from), &st) || !S_ISREG(st.st_mode) ||
+	       4ull * p->entries_count + 8ull * p->phases_count <= (uint64_t)st.st_size;
+}
+
 static int read_head(struct reader *r, struct plan *p, struct frag_err *err)
 {
 	FRAG_TRY(next_line(r, err));
@@ -51,6 +61,8 @@ static int read_head(struct reader *r, struct plan *p, struct frag_err *err)
 	if (!p->phases_count || p->phases_count > COUNT_MAX || p->entries_count > COUNT_MAX ||
 	    !p->reserve_bytes || p->reserve_bytes >> 48 || (p->phases_count > 1 && !p->phase_marks))
 		return bad_line(r, "a total is out of range", err);
+	if (!has_room_for(r, p))
+		return bad_line(r, "more is announced than the file holds", err);
 	p->entries = frag_host_calloc((size_t)p->entries_count + 1, sizeof(*p->entries));
 	p->sizes = frag_host_calloc((size_t)p->entries_count + 1, sizeof(*p->sizes));
 	p->phases = frag_host_calloc(p->phases_count, sizeof(*p->phases));

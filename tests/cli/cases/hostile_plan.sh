@@ -1,0 +1,8 @@
+# a plan that announces more than its file holds takes no memory for it
+printf 'cufrag-plan 1\nreserve 1000000 prefix_marks 5 phase_marks 4 skip 0 phases 2 requests 250000000\nphase 1\n512 0\n' > many
+printf 'cufrag-plan 1\nreserve 1000000 prefix_marks 5 phase_marks 4 skip 0 phases 250000000 requests 1\n' > phases
+printf 'cufrag-plan 1\nreserve 1000000 prefix_marks 5 phase_marks 4 skip 0 phases 1 requests 1\nphase 1\n512 999999\n' > outside
+for plan in many phases outside; do
+	"$CUFRAG" replay "$TRACES/leak.frames.cft" --policy planned:plan=$plan
+	echo "exit $?"
+done
