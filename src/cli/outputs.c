@@ -6,6 +6,7 @@
  */
 #include "outputs.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -124,6 +125,10 @@ static int check_one(const struct frag_cli *cli, const struct frag_arg_table *ta
 					 "options '--%s' and '--%s' write to the same place, %s",
 					 all[k].row->name, o->row->name,
 					 is_stdout(o->path) ? "standard output" : o->path);
+	/* before hours of work, not behind them */
+	if (o->there && S_ISDIR(o->st.st_mode))
+		return frag_fail(err, FRAG_EOUTPUT, "cannot write '%s': %s", o->path,
+				 strerror(EISDIR));
 	FRAG_TRY(check_against_inputs(cli, tables, o, err));
 	what = precious(o);
 	if (what)

@@ -181,7 +181,7 @@ int frag_log_json_lines(struct frag_input *in, frag_log_object_fn fn, void *ctx,
 
 	while ((rc = frag_log_next_line(&l, JSON_LINE_MAX, err)) > 0) {
 		json_error_t fault;
-		json_t *object = json_loadb(l.text, l.len, 0, &fault);
+		json_t *object = json_loadb(l.text, l.len, JSON_REJECT_DUPLICATES, &fault);
 
 		if (!json_is_object(object))
 			rc = frag_fail_at(err, FRAG_EINPUT, l.line, "line %llu: %.120s",
