@@ -161,6 +161,14 @@ test_live_recording_grows() {
 	[ "$seen" -gt 100 ] && [ "$seen" -le "$all" ] || { echo "$seen of $all"; return 1; }
 }
 
+test_live_is_seen_by_others() {
+	[ -w /dev/shm ] || { echo 'no shared memory'; return 0; }
+	mkdir lib
+	"${CC:-cc}" -w -std=gnu17 -O1 -shared -fPIC -o lib/libnvidia-ml.so.1 "$root/tests/cli/data/fake_nvml.c" || return
+	FAKE_LIBRARIES=$PWD/lib live --policy vmm --record run.cft -- "$python" "$root/tests/torch/train.py" watched
+	grep -qx 'seen by others' log || { cat log; return 1; }
+}
+
 test_live_out_of_memory() {
 	live --capacity 1G --context 512M --policy vmm -- "$python" "$root/tests/torch/train.py" oom || return
 	grep -q 'caught OutOfMemoryError 5' log

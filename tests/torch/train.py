@@ -184,6 +184,33 @@ def live():
         torch.cuda.empty_cache()
 
 
+def watched():
+    """What others see of a policy while the program runs: monitor its bytes, info its recording."""
+    import glob
+    import json
+    import subprocess
+    import time
+    import cufrag
+    kept = train(encoder(), 4), torch.empty(5 << 20, dtype=torch.uint8, device="cuda")
+    clean = {k: v for k, v in os.environ.items() if not k.startswith("CUFRAG_") and k != "LD_PRELOAD"}
+
+    def say(*what):
+        return subprocess.run([os.environ["CUFRAG"], *what], env=clean, capture_output=True, text=True, check=True).stdout
+    for larger in (0, 64 << 20):
+        kept += (torch.empty(larger, dtype=torch.uint8, device="cuda"),)
+        time.sleep(1.2)
+        stats = torch.cuda.memory_stats()
+        clean.update(FAKE_PID=str(os.getpid()), FAKE_NVML="self", LD_LIBRARY_PATH=os.environ["FAKE_LIBRARIES"])
+        held = json.loads(say("monitor", "--count", "1", "--json").splitlines()[0])
+        held = json.loads(json.dumps(held).split('"held": ')[1].split("}")[0] + "}")
+        assert [held[k + "_bytes"] for k in ("requested", "allocated", "reserved")] == [
+            stats[k + "_bytes.all.current"] for k in ("requested", "allocated", "reserved")], (held, stats)
+        cufrag.torch.library().frag_live_flush()
+        path, = glob.glob("run.cft.parts/*.cft")
+        assert "%d allocs" % stats["allocation.all.allocated"] in say("info", path).replace(",", "")
+    print("seen by others")
+
+
 def killed():
     """Looks at its own recording, and ends without a chance to tidy up."""
     import glob
