@@ -11,7 +11,6 @@
 
 #include "base/live_page.h"
 #include "live_core.h"
-#include "live_log.h"
 
 #define PERIOD_NS 500000000
 

@@ -4,7 +4,6 @@
 
 #include <frag/clock.h>
 
-#include "live_log.h"
 
 struct frag_live_process frag_live = { .opening = PTHREAD_MUTEX_INITIALIZER };
 
@@ -154,7 +153,7 @@ void frag_live_unlock(struct frag_live_dev *d)
 	pthread_mutex_unlock(&d->mutex);
 }
 
-void frag_live_note(struct frag_live_dev *d, const char *action,
+void frag_live_tell(struct frag_live_dev *d, const char *action,
 		    const struct frag_live_block *block, uint64_t bytes, const void *stream,
 		    uint32_t pool)
 {
@@ -165,8 +164,6 @@ void frag_live_note(struct frag_live_dev *d, const char *action,
 				    .device = d->ordinal,
 				    .pool = pool };
 
-	if (FRAG_LIKELY(!frag_live_logging() && !frag_live_in_history()))
-		return;
 	if (block) {
 		l.addr = block->b.addr;
 		l.bytes = block->b.requested;
@@ -323,7 +320,7 @@ void frag_live_give(struct frag_live_dev *d, frag_addr_t addr)
 	if (FRAG_UNLIKELY(!block))
 		return;
 	/* the clock takes a tenth of a pair: for policies the time of the last request will do */
-	if (FRAG_UNLIKELY(frag_live_logging() || frag_live_in_history()))
+	if (FRAG_UNLIKELY(frag_live_told()))
 		d->dev->now_ns = frag_clock_ns() - d->start_ns;
 	d->card->idle = false;
 	frag_live_count_free(d, block);

@@ -26,6 +26,7 @@
 #include "lib/tree.h"
 #include "live.h"
 #include "live_card.h"
+#include "live_log.h"
 
 struct frag_live_use {
 	uint32_t stream;
@@ -158,12 +159,6 @@ void frag_live_use(struct frag_live_dev *d, frag_addr_t addr, void *stream);
 /* empty_cache; asked: by the program, so it is in the recording. */
 int frag_live_trim(struct frag_live_dev *d, bool asked, struct frag_err *err);
 
-/* A line of the recording, if there is one. block: what it is about; NULL: the values of a refused request
- * (bytes, stream) or of a pool (its serial). */
-void frag_live_note(struct frag_live_dev *d, const char *action,
-		    const struct frag_live_block *block, uint64_t bytes, const void *stream,
-		    uint32_t pool);
-
 /* ---- live_history.c ---- */
 
 extern atomic_bool frag_live_history_on;
@@ -171,15 +166,40 @@ static inline bool frag_live_in_history(void)
 {
 	return atomic_load_explicit(&frag_live_history_on, memory_order_acquire);
 }
-struct frag_live_line;
 void frag_live_history_note(struct frag_live_dev *d, const struct frag_live_line *l,
 			    const struct frag_live_block *block);
 /* A new device. pre: opening is locked */
 void frag_live_history_begin(struct frag_live_dev *d);
 /* For frag_device.log. */
 void frag_live_history_call(void *ctx, enum frag_call call, uint64_t bytes, int result);
+extern uint32_t (*frag_live_on_alloc)(void), (*frag_live_on_free)(void);
 /* Where the request, or the free, comes from. pre: no lock is held */
-uint32_t frag_live_context(bool of_free);
+static inline uint32_t frag_live_context(bool of_free)
+{
+	uint32_t (*fn)(void) = __atomic_load_n(of_free ? &frag_live_on_free : &frag_live_on_alloc,
+					       __ATOMIC_ACQUIRE);
+
+	return FRAG_UNLIKELY(fn != NULL) ? fn() : 0;
+}
+
+/* ---- what is told ---- */
+
+void frag_live_tell(struct frag_live_dev *d, const char *action,
+		    const struct frag_live_block *block, uint64_t bytes, const void *stream,
+		    uint32_t pool);
+static inline bool frag_live_told(void)
+{
+	return frag_live_logging() || frag_live_in_history();
+}
+/* A line of the recording and of the history, if there is one. block: what it is about; NULL: the values of a refused
+ * request (bytes, stream) or of a pool (its serial). */
+static inline void frag_live_note(struct frag_live_dev *d, const char *action,
+				  const struct frag_live_block *block, uint64_t bytes,
+				  const void *stream, uint32_t pool)
+{
+	if (FRAG_UNLIKELY(frag_live_told()))
+		frag_live_tell(d, action, block, bytes, stream, pool);
+}
 
 /* ---- live_wait.c: blocks that other streams used ---- */
 

@@ -9,14 +9,13 @@
 #include <time.h>
 
 #include "live_core.h"
-#include "live_log.h"
 
 #define FIRST_ROOM 1024u
 
 atomic_bool frag_live_history_on;
 
 static struct frag_live_history wanted; /* of devices to come; opening is locked */
-static uint32_t (*on_alloc)(void), (*on_free)(void);
+uint32_t (*frag_live_on_alloc)(void), (*frag_live_on_free)(void);
 
 static const struct {
 	const char *note;
@@ -102,17 +101,10 @@ void frag_live_history_call(void *ctx, enum frag_call call, uint64_t bytes, int 
 
 /* ---- what Python asks ----------------------------------------------------------------------- */
 
-uint32_t frag_live_context(bool of_free)
-{
-	uint32_t (*fn)(void) = __atomic_load_n(of_free ? &on_free : &on_alloc, __ATOMIC_ACQUIRE);
-
-	return FRAG_UNLIKELY(fn != NULL) ? fn() : 0;
-}
-
 void frag_live_on_context(uint32_t (*alloc)(void), uint32_t (*free)(void))
 {
-	__atomic_store_n(&on_alloc, alloc, __ATOMIC_RELEASE);
-	__atomic_store_n(&on_free, free, __ATOMIC_RELEASE);
+	__atomic_store_n(&frag_live_on_alloc, alloc, __ATOMIC_RELEASE);
+	__atomic_store_n(&frag_live_on_free, free, __ATOMIC_RELEASE);
 }
 
 void frag_live_history_begin(struct frag_live_dev *d)

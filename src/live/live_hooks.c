@@ -13,7 +13,6 @@
 
 #include "live_beat.h"
 #include "live_core.h"
-#include "live_log.h"
 #include "live_throw.h"
 
 /* getpid is a system call, and a free happens every microsecond: the child is told instead. */
@@ -228,16 +227,21 @@ static void __attribute__((noreturn)) refuse(int device, uint64_t bytes)
 
 void *frag_live_alloc(ptrdiff_t bytes, int device, frag_live_stream stream)
 {
-	struct frag_live_dev *d = NULL;
-	struct frag_err err = { 0 };
+	struct frag_live_dev *d = known(device);
+	struct frag_err err;
 	frag_addr_t addr = 0;
 	uint32_t context;
-	int rc;
+	int rc = 0;
 
 	if (bytes <= 0 || !is_on())
 		return NULL;
+	/* not all of it: clearing the text would take a twentieth of a request */
+	err.code = err.cuda_code = 0;
+	err.offset = 0;
+	err.msg[0] = '\0';
 	context = frag_live_context(false);
-	rc = frag_live_dev_get(device, &d, &err);
+	if (FRAG_UNLIKELY(!d))
+		rc = frag_live_dev_get(device, &d, &err);
 	if (FRAG_LIKELY(!rc)) {
 		frag_live_lock(d);
 		d->context = context;
