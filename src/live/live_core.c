@@ -4,7 +4,6 @@
 
 #include <frag/clock.h>
 
-
 struct frag_live_process frag_live = { .opening = PTHREAD_MUTEX_INITIALIZER };
 
 /* ---- opening -------------------------------------------------------------------------- */
