@@ -144,9 +144,10 @@ static bool look_up(const struct row *key, bool nearby, int64_t *bytes)
 	}
 	if (!near)
 		return false;
-	*bytes = (int64_t)near->bytes;
-	if (near->n == key->n && near->h == key->h && near->w == key->w)
+	if (near->n == key->n && near->h == key->h && near->w == key->w) {
+		*bytes = (int64_t)near->bytes;
 		return true;
+	}
 	if (!nearby)
 		return false;
 	p = take_apart(near);
@@ -256,13 +257,11 @@ bool frag_nogpu_conv_is_product(const struct nogpu_cudnn *op)
 
 	if (!describe(op, &key))
 		return true;
-	if (key.type == fp16)
-		key.type = bf16;
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(rows); i++) {
 		const struct row *a = &rows[i];
 		double far;
 
-		if (a->op != key.op || a->type != key.type || !is_point(a))
+		if (a->op != key.op || (a->type == fp32) != (key.type == fp32) || !is_point(a))
 			continue;
 		far = unlike(a, &key);
 		if (!near || far < least) {

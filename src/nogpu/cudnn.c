@@ -312,9 +312,3 @@ NOGPU_ENTRY(int, cudnnGetBatchNormalizationBackwardExWorkspaceSize,
 	*bytes = 0;
 	return 0;
 }
-NOGPU_ENTRY(int, cudnnDropoutGetStatesSize, (void *h, size_t *bytes))
-{
-	(void)h;
-	*bytes = 0;
-	return 0;
-}

@@ -224,6 +224,15 @@ static int64_t by_rule(const struct nogpu_cudnn *op)
 	return c.x_bytes + c.w_bytes + c.y_bytes + CONVERSION;
 }
 
+/* Of a point, channels first. */
+static bool is_product(const struct nogpu_cudnn *op)
+{
+	struct conv c;
+
+	return describe(op, &c) && c.pointwise && !c.channels_last &&
+	       op->w_part->dims[1] == c.channels && frag_nogpu_conv_is_product(op);
+}
+
 /*
  * What the planner leaves out: products of plain matrices by cuBLASLt, and PyTorch's choice for filters of
  * single channels.
@@ -234,12 +243,11 @@ static bool is_beyond_planner(const struct nogpu_cudnn *op)
 
 	if (!describe(op, &c))
 		return true;
-	if (c.depthwise)
-		return op->kind == NOGPU_CUDNN_CONV_BACKWARD_FILTER && c.channels_last &&
-		       c.element_bytes == 2;
+	if (c.depthwise && c.channels_last && c.element_bytes == 2)
+		return true;
 	if (!c.pointwise || op->w_part->dims[1] != c.channels)
 		return false;
-	return c.channels_last || frag_nogpu_conv_is_product(op);
+	return c.channels_last || is_product(op);
 }
 
 void frag_nogpu_conv_plans(const struct nogpu_cudnn *op, struct nogpu_plans *plans)
@@ -253,6 +261,7 @@ void frag_nogpu_conv_plans(const struct nogpu_cudnn *op, struct nogpu_plans *pla
 		return;
 	if (planned && !is_beyond_planner(op))
 		return;
-	if (!frag_nogpu_conv_recorded(op, true, first))
+	/* products of all images scale with their number, not as the table's parts do */
+	if (is_product(op) || !frag_nogpu_conv_recorded(op, true, first))
 		*first = by_rule(op);
 }

@@ -71,7 +71,7 @@ static void describe_card(struct line *l)
 	    "\"pciDeviceId\":0,\"isTccDriver\":0,\"supportCoopLaunch\":1,\"totalGlobalMem\":%llu,",
 	    c->blocks_per_sm, c->threads_per_sm, (unsigned long long)c->total_bytes);
 	add(l,
-	    "\"smClockRateKHz\":%d,\"memClockRateKHz\":2619000,\"l2CacheSize\":%llu,"
+	    "\"smClockRateKHz\":%d,\"memClockRateKHz\":3201000,\"l2CacheSize\":%llu,"
 	    "\"cudaDeviceId\":0,\"deviceVer\":%d,\"driverVer\":13000,\"deviceName\":\"%s\"}\n",
 	    c->clock_khz, (unsigned long long)c->l2_bytes, c->major * 100 + c->minor * 10, c->name);
 }

@@ -4,8 +4,9 @@
  * packed weights, and how much a run takes. Weights are packed layer by layer, directions side by
  * side, first all matrices and then all biases of one, without gaps.
  *
- * What a run takes, read off 2,008 runs on an H200 with cuDNN 9.19 (scripts/lab/library_workspaces.py): what it
- * keeps for the backward pass to the byte; its workspace within 5 % in half of them, 27 % in nine of ten.
+ * What a run takes was read off 30,000 answers of an H200 with cuDNN 9.19 (docs/nogpu.md, "cuDNN"): for each layer and
+ * direction room for products, the weights without biases, and the larger of what the pass forward and that
+ * backward work in.
  */
 #include "nogpu.h"
 
@@ -17,13 +18,14 @@
 struct rnn {
 	int cell, bias, both_ways, type; /* cell: 0, 1 plain, 2 LSTM, 3 GRU */
 	int64_t input, hidden, projected, layers;
+	bool drops, padded; /* sequences of one length, or filled up to it */
 };
 
 /* Of a tensor or of the data of a layer. */
 struct rnn_tensor {
 	int type, dims_count;
 	int dims[NOGPU_CUDNN_DIMS], strides[NOGPU_CUDNN_DIMS];
-	int64_t steps, batch, width;
+	int64_t steps, batch, width, points; /* points: of all sequences, without padding */
 };
 
 #define PRODUCT_BYTES (8 * FRAG_MIB) /* of one layer in one direction, for its matrix products */
@@ -37,25 +39,57 @@ struct rnn_tensor {
 BOX(cudnnCreateRNNDescriptor)
 BOX(cudnnCreateRNNDataDescriptor)
 BOX(cudnnCreateTensorDescriptor)
+BOX(cudnnCreateDropoutDescriptor)
+
+/* The descriptor begins with the share that is dropped. */
+NOGPU_ENTRY(int, cudnnSetDropoutDescriptor,
+	    (float *d, void *h, float share, void *states, size_t bytes, unsigned long long seed))
+{
+	(void)h, (void)states, (void)bytes, (void)seed;
+	*d = share;
+	return 0;
+}
+NOGPU_ENTRY(int, cudnnRestoreDropoutDescriptor,
+	    (float *d, void *h, float share, void *states, size_t bytes, unsigned long long seed))
+{
+	(void)h, (void)states, (void)bytes, (void)seed;
+	*d = share;
+	return 0;
+}
+/* A generator for each thread that the card has room for. */
+NOGPU_ENTRY(int, cudnnDropoutGetStatesSize, (void *h, size_t *bytes))
+{
+	const struct nogpu_card *c = frag_nogpu_card();
+
+	(void)h;
+	*bytes = (size_t)c->sms * (size_t)c->threads_per_sm * 24;
+	return 0;
+}
 
 NOGPU_ENTRY(int, cudnnSetRNNDescriptor_v8,
 	    (struct rnn * r, int algorithm, int cell, int bias, int direction, int input_mode,
 	     int type, int precision, int math, int input, int hidden, int projected, int layers,
 	     void *dropout, unsigned flags))
 {
-	(void)algorithm, (void)input_mode, (void)precision, (void)math, (void)dropout, (void)flags;
-	*r = (struct rnn){ cell, bias, direction == 1, type, input, hidden, projected, layers };
+	const float *drops = dropout;
+
+	(void)algorithm, (void)input_mode, (void)precision, (void)math;
+	*r = (struct rnn){ cell,      bias,   direction == 1,	   type,     input, hidden,
+			   projected, layers, drops && *drops > 0, flags & 1 };
 	return 0;
 }
 NOGPU_ENTRY(int, cudnnSetRNNDataDescriptor,
 	    (struct rnn_tensor * t, int type, int layout, int steps, int batch, int width,
 	     const int *lengths, void *padding))
 {
-	(void)layout, (void)lengths, (void)padding;
+	(void)layout, (void)padding;
 	t->type = type;
 	t->steps = steps;
 	t->batch = batch;
 	t->width = width;
+	t->points = 0;
+	for (int i = 0; i < batch; i++)
+		t->points += lengths ? lengths[i] : steps;
 	return 0;
 }
 NOGPU_ENTRY(int, cudnnGetTensorNdDescriptor,
@@ -156,23 +190,72 @@ NOGPU_ENTRY(int, cudnnGetRNNWeightParams,
 	return 0;
 }
 
+/* Units of what a pass works in: hidden values of one step, by kind of cell. */
+static const struct {
+	int forward, backward, sorted; /* beside the gates; backward; to bring sequences in order */
+	int kept;		       /* of each step for the backward pass */
+} cells[] = { { 1, 1, 2, 1 }, { 1, 1, 2, 1 }, { 6, 3, 4, 5 }, { 3, 1, 2, 6 } };
+
+#define CHUNK 256 /* steps whose gates are computed at once, in one direction */
+
+struct rnn_work {
+	int64_t forward, backward, kept;
+};
+
+static struct rnn_work work_of(const struct rnn *r, const struct rnn_tensor *x)
+{
+	int64_t element = frag_nogpu_cudnn_element_bytes(r->type), d = directions(r);
+	int64_t step = x->batch * r->hidden * element; /* of one direction */
+	int64_t all = x->points * r->hidden * element, in = x->points * r->input * element;
+	int64_t wide = FRAG_MAX(in, all), g = gates(r), layers = r->layers;
+	int64_t out = r->projected > 0 ? r->projected : r->hidden;
+	int64_t pad = x->steps * x->batch * (r->input + d * out) * element +
+		      cells[r->cell].sorted * d * layers * step + 256;
+	int forward = cells[r->cell].forward, backward = cells[r->cell].backward;
+	struct rnn_work w;
+
+	if (d == 1) {
+		w.forward = g * FRAG_MIN(all, CHUNK * step) + forward * layers * step +
+			    (r->drops ? all : 0);
+		w.backward = wide + (layers == 1 ? all : FRAG_MIN(all, 12 * layers * step)) +
+			     backward * layers * step;
+	} else {
+		w.forward = (2 * g + 4) * all + (2 * forward + 4) * layers * step;
+		w.backward =
+			4 * wide + (layers == 1 ? 2 : 4) * all + (2 * backward + 4) * layers * step;
+	}
+	w.kept = (cells[r->cell].kept * layers + layers - 1) * d * all;
+	if (out != r->hidden) {
+		w.forward += d * all;
+		w.backward += d * all;
+		w.kept += layers * d * (all + x->points * out * element);
+	}
+	if (r->drops) /* a bit for each value, and for both directions of each */
+		w.kept += (layers - 1) *
+			  ((x->steps * x->batch * r->hidden * d * d / 8 + 31) / 32 * 32);
+	if (r->padded) {
+		w.forward += pad;
+		w.backward += 2 * pad - 256;
+	}
+	return w;
+}
+
 NOGPU_ENTRY(int, cudnnGetRNNTempSpaceSizes,
 	    (void *h, const struct rnn *r, int mode, const struct rnn_tensor *x, size_t *workspace,
 	     size_t *reserve))
 {
-	int64_t element = frag_nogpu_cudnn_element_bytes(r->type), runs = r->layers * directions(r);
-	int64_t points = x->steps * x->batch * element;
-	int64_t step = points * r->hidden * directions(r), kept = r->cell == 2	 ? 5
-								  : r->cell == 3 ? 6
-										 : 1;
+	int64_t runs = r->layers * directions(r);
+	struct rnn_work w = work_of(r, x);
 	size_t weights;
 
 	frag_nogpu_cudnnGetRNNWeightSpaceSize(h, r, &weights);
-	if (workspace)
-		*workspace = weights + (size_t)(runs * PRODUCT_BYTES + 5 * step +
-						3 * points * r->input + 400 * FRAG_KIB);
-	if (reserve) /* mode 0: inference; between two layers a mask */
-		*reserve = mode ? (size_t)((kept * r->layers + r->layers - 1) * step + 256) : 0;
+	weights -= (size_t)(runs * biases(r) * frag_nogpu_cudnn_element_bytes(r->type));
+	if (workspace) /* mode 0: inference */
+		*workspace =
+			weights + (size_t)(runs * PRODUCT_BYTES + 256 +
+					   (mode ? FRAG_MAX(w.forward, w.backward) : w.forward));
+	if (reserve)
+		*reserve = mode ? (size_t)w.kept + 256 : 0;
 	return 0;
 }
 

@@ -94,6 +94,8 @@ static void plans_of_a_script(void)
 	struct conv dense = conv(NOGPU_CUDNN_CONV_FORWARD, FLOAT, false, 5, 24, 17, 40, 3, 1);
 	struct conv point = conv(NOGPU_CUDNN_CONV_FORWARD, FLOAT, false, 5, 24, 18, 40, 1, 1);
 	struct conv known = conv(NOGPU_CUDNN_CONV_FORWARD, FLOAT, false, 24, 3, 160, 64, 7, 2);
+	/* measured, of other numbers of images */
+	struct conv other = conv(NOGPU_CUDNN_CONV_FORWARD, FLOAT, false, 23, 3, 160, 64, 7, 2);
 	struct nogpu_plans plans;
 
 	setenv("CUFRAG_NOGPU", "total=1000;name=c;cc=9.0;sms=132", 1);
@@ -104,6 +106,8 @@ static void plans_of_a_script(void)
 	frag_nogpu_conv_plans(op_of(&point),
 			      &plans); /* by plain products, which it does not plan */
 	MUST(plans.count == 2 && plans.at[0].bytes == 0);
+	frag_nogpu_conv_plans(op_of(&other), &plans);
+	MUST(plans.count == 2 && plans.at[0].bytes == 1000);
 	frag_nogpu_conv_plans(op_of(&known), &plans); /* measured */
 	MUST(plans.count == 2 && plans.at[0].bytes == 46732048 && plans.at[1].bytes == 2000);
 }
