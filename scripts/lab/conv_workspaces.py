@@ -73,20 +73,29 @@ def shapes():
 def spread(seed, count):
     """Shapes of no net in particular, to see what lies between those of the table: type,layout,n and a line of shapes."""
     rng = random.Random(seed)
+    channels = [3, 16, 24, 32, 40, 48, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320, 384, 512, 640, 768, 960, 1024, 1280, 1536, 2048]
+    sides = [4, 5, 7, 8, 10, 13, 14, 16, 17, 20, 25, 28, 31, 32, 33, 40, 45, 48, 50, 56, 64, 65, 75, 80, 97, 100, 112, 128, 160, 192, 256]
     for _ in range(count):
-        c, k = (rng.choice([16, 24, 32, 40, 48, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320, 384, 480, 512, 640, 768, 960, 1024, 1280, 2048])
-                for _ in "ck")
-        r = rng.choice([1, 1, 3, 3, 3, 3, 5, 7])
-        kind = rng.random()
-        groups = c if kind < 0.25 else rng.choice([2, 4, 8, 32]) if kind < 0.3 else 1
-        if groups > 1:
-            c = k = c // 32 * 32 if groups < c else c
-            groups = max(1, min(groups, c))
-        side, stride = rng.choice([7, 8, 10, 14, 16, 20, 28, 32, 40, 48, 56, 64, 80, 96, 112, 128]), rng.choice([1, 1, 1, 2])
-        n = rng.choice([2, 4, 8, 12, 16, 24, 32, 48, 64])
-        name, layout = rng.choice([("fp32", "nchw"), ("fp32", "nchw"), ("bf16", "nchw"), ("bf16", "nhwc"), ("fp32", "nhwc")])
-        if n * side * side * max(c, k) < 1 << 27 and c:
-            print(name, layout, n, c, k, side, side, r, r, stride, r // 2, 1, groups, sep=",")
+        name, layout = rng.choices([("fp32", "nchw"), ("bf16", "nchw"), ("bf16", "nhwc"), ("fp32", "nhwc"), ("fp16", "nchw"), ("fp16", "nhwc")],
+                                   [3, 3, 3, 2, 1, 1])[0]
+        n, c, k = rng.choice([1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64]), rng.choice(channels), rng.choice(channels)
+        h = rng.choice(sides)
+        w, kind, dilation, groups = h if rng.random() < 0.6 else rng.choice(sides), rng.random(), 1, 1
+        if kind < 0.4:
+            r, stride, pad = 1, rng.choice([1, 1, 1, 1, 2]), 0
+        elif kind < 0.6:
+            r, stride, pad = 3, rng.choice([1, 1, 1, 2]), 1
+        elif kind < 0.7:
+            r, stride, pad = 3, 1, rng.choice([2, 4, 6, 12, 18, 24, 36])
+            dilation = pad
+        elif kind < 0.86:  # single channels, or several together
+            r, stride = rng.choice([3, 5, 7]), rng.choice([1, 1, 2])
+            pad, groups = r // 2, c if kind < 0.8 else rng.choice([2, 4, 8, 16, 32])
+            c = k = max(c, groups) // groups * groups
+        else:
+            r, stride, pad = rng.choice([(5, 1, 2), (7, 2, 3), (4, 2, 1), (4, 4, 0), (16, 16, 0), (2, 2, 0), (7, 1, 3), (11, 4, 2)])
+        if n * h * w * max(c, k) < 1 << 27:
+            print(name, layout, n, c, k, h, w, r, r, stride, pad, dilation, groups, sep=",")
 
 
 def plan_of(path):

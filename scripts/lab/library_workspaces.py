@@ -6,9 +6,8 @@ On a card, with a PyTorch that has its CUDA libraries. Three tables, one line fo
 
     solver.csv   function,type,m,n,k,batch,bytes,host_bytes      what ..._bufferSize answers; type S, D, C or Z
     fft.csv      kind,sizes,batch,bytes                          cufftXtMakePlanMany; kind R2C, C2R, C2C of single precision
-    rnn.csv      cell,type,layers,both_ways,input,hidden,steps,batch,packed,requests    sizes that a forward and backward pass ask of the
-                                                                 allocator, in their order, with the real cuDNN; a run of the same file
-                                                                 without a card shows which of them are not cuDNN's
+    rnn.csv      cell,bias,both_ways,type,math,input,hidden,projected,layers,dropout,packed,steps,batch,train,workspace,reserve,weights
+                                                                 what cudnnGetRNNTempSpaceSizes answers; numbers are cuDNN's own
 """
 import ctypes
 import os
@@ -137,39 +136,37 @@ def fft(path, end):
             out.flush()
 
 
-def allocations():
-    return torch.cuda.memory_stats()["allocation.all.allocated"]
-
-
 def rnn(path, end):
-    rng = random.Random(5)
-    torch.cuda.memory._record_memory_history(enabled="all", context=None, max_entries=3000)
+    rng = random.Random(3)
+    torch.nn.functional.conv2d(torch.ones(1, 1, 8, 8, device="cuda"), torch.ones(1, 1, 3, 3, device="cuda"))
+    lib = ctypes.CDLL("libcudnn.so.9")
+    handle, layer, data, drop = (ctypes.c_void_p() for _ in range(4))
+    for name, out in (("", handle), ("RNNDescriptor", layer), ("RNNDataDescriptor", data), ("DropoutDescriptor", drop)):
+        getattr(lib, "cudnnCreate" + name)(ctypes.byref(out))
+    states, work, kept, weights = (ctypes.c_size_t() for _ in range(4))
+    lib.cudnnDropoutGetStatesSize(handle, ctypes.byref(states))
+    memory = torch.empty(states.value, dtype=torch.uint8, device="cuda")
     with open(path, "w") as out:
-        print("cell,type,layers,both_ways,input,hidden,steps,batch,packed,requests", file=out)
-        for number in range(100000):
-            cell = rng.choice(["LSTM", "LSTM", "GRU", "RNN"])
-            name, dtype = rng.choice([("fp32", torch.float32)] * 2 + [("fp16", torch.float16), ("bf16", torch.bfloat16)])
-            layers, both, packed = rng.choice([1, 1, 2, 3, 4]), rng.random() < 0.35, rng.random() < 0.25
-            width, hidden = rng.choice([1, 16, 40, 64, 100, 128, 256, 300, 512]), rng.choice([8, 20, 32, 50, 64, 100, 128, 200, 256, 384, 512, 1024])
-            steps, batch = rng.choice([1, 5, 10, 20, 50, 64, 100, 128, 200, 512]), rng.choice([1, 2, 8, 16, 20, 32, 64, 128, 256])
-            if steps * batch * hidden > 1 << 23:
+        print("cell,bias,both_ways,type,math,input,hidden,projected,layers,dropout,packed,steps,batch,train,workspace,reserve,weights", file=out)
+        while time.monotonic() < end:
+            cell, bias, both, kind = rng.choice([0, 1, 2, 2, 2, 3, 3]), rng.choice([0, 2, 2, 2]), int(rng.random() < 0.4), rng.choice([0, 0, 2, 9])
+            layers, share = rng.choice([1, 1, 1, 2, 2, 3, 4]), rng.choice([0, 0.2])
+            width = rng.choice([1, 3, 7, 16, 32, 40, 64, 80, 100, 128, 200, 256, 300, 512, 768, 1024])
+            hidden = rng.choice([1, 5, 8, 16, 20, 32, 50, 64, 100, 128, 160, 200, 256, 300, 384, 512, 640, 768, 1024, 1500, 2048])
+            projected = hidden if cell != 2 or rng.random() < 0.8 else max(1, hidden // rng.choice([2, 4]))
+            steps = rng.choice([1, 2, 5, 10, 20, 35, 50, 64, 70, 100, 128, 200, 256, 500, 512])
+            batch, packed = rng.choice([1, 2, 4, 8, 16, 20, 32, 48, 64, 100, 128, 256]), int(rng.random() < 0.25)
+            train, math = rng.choice([0, 1, 1]), rng.choice([1, 1, 2]) if kind == 0 else 1
+            lib.cudnnSetDropoutDescriptor(drop, handle, ctypes.c_float(share), ctypes.c_void_p(memory.data_ptr()), states, LONG(1))
+            rc = lib.cudnnSetRNNDescriptor_v8(layer, 0, cell, bias, both, 0, kind, 0, (0 if math == 1 else 3) if kind == 0 else kind == 2, width,
+                                              hidden, projected, layers, drop, packed)
+            lengths = [max(1, steps - i // 2) if packed else steps for i in range(batch)]
+            if rc or lib.cudnnSetRNNDataDescriptor(data, kind, packed, steps, batch, width, (INT * batch)(*lengths), None) or \
+                    lib.cudnnGetRNNTempSpaceSizes(handle, layer, train, data, ctypes.byref(work), ctypes.byref(kept)):
                 continue
-            if time.monotonic() > end:
-                break
-            m = getattr(torch.nn, cell)(width, hidden, layers, bidirectional=both, device="cuda", dtype=dtype)
-            x = torch.zeros(steps, batch, width, device="cuda", dtype=dtype, requires_grad=True)
-            if packed:
-                x = torch.nn.utils.rnn.pack_padded_sequence(x, torch.tensor([max(1, steps - i // 2) for i in range(batch)]))
-            before = allocations()
-            y = m(x)[0]
-            middle = allocations()
-            (y.data if packed else y).sum().backward()
-            entries = [e["size"] for e in torch.cuda.memory._snapshot()["device_traces"][0] if e["action"] == "alloc"]
-            count = allocations() - before
-            entries = entries[len(entries) - count:]
-            print(cell, name, layers, int(both), width, hidden, steps, batch, int(packed),
-                  " ".join(map(str, entries[:middle - before])) + " | " + " ".join(map(str, entries[middle - before:])), sep=",", file=out, flush=True)
-            del m, x, y
+            lib.cudnnGetRNNWeightSpaceSize(handle, layer, ctypes.byref(weights))
+            print(cell, bias, both, kind, math, width, hidden, projected, layers, share, packed, steps, batch, train, work.value, kept.value,
+                  weights.value, sep=",", file=out)
 
 
 def main():
