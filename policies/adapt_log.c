@@ -181,8 +181,7 @@ static void destroy(void *self)
 
 	frag_adaptor_close(&l->a);
 	close_file(l, !l->failed);
-	frag_host_free(l->path);
-	frag_host_free(l);
+	FRAG_FREE(l->path, l);
 }
 
 static int create(const struct frag_policy_env *env, const void *params, void **self,
@@ -200,16 +199,14 @@ static int create(const struct frag_policy_env *env, const void *params, void **
 	}
 	rc = frag_adaptor_open(&l->a, env, env, "log", err);
 	if (rc) {
-		frag_host_free(l->path);
-		frag_host_free(l);
+		FRAG_FREE(l->path, l);
 		return rc;
 	}
 	rc = open_file(l, err);
 	if (rc) {
 		frag_adaptor_close(&l->a);
 		close_file(l, false);
-		frag_host_free(l->path);
-		frag_host_free(l);
+		FRAG_FREE(l->path, l);
 		return rc;
 	}
 	*self = l;

@@ -148,8 +148,7 @@ static void destroy(void *self)
 
 	frag_heap_release(&s->heap);
 	frag_bset_nodes_release(&s->nodes);
-	frag_host_free(s->own);
-	frag_host_free(s);
+	FRAG_FREE(s->own, s);
 }
 
 /* ---- hooks ---------------------------------------------------------------------------------- */

@@ -118,8 +118,7 @@ static void destroy(void *self)
 		frag_bset_release(&s->heads[i]);
 	frag_host_free(s->heads);
 	frag_heap_release(&s->heap);
-	frag_host_free(s->queues);
-	frag_host_free(s);
+	FRAG_FREE(s->queues, s);
 }
 
 /* ---- queues ------------------------------------------------------------------------------- */

@@ -82,8 +82,7 @@ static void destroy(void *self)
 
 	frag_heap_release(&s->heap);
 	frag_bset_nodes_release(&s->nodes);
-	frag_host_free(s->arenas);
-	frag_host_free(s);
+	FRAG_FREE(s->arenas, s);
 }
 
 /* ---- arenas ----------------------------------------------------------------------------- */

@@ -86,8 +86,7 @@ static void destroy(void *self)
 	dali_drop_all(d);
 	for (size_t i = 0; i < d->regions_count; i++)
 		frag_host_free(d->regions[i].blocks);
-	frag_host_free(d->regions);
-	frag_host_free(d->ranges);
+	FRAG_FREE(d->regions, d->ranges);
 	frag_bset_release(&d->mapped);
 	frag_bset_release(&d->whole);
 	frag_bset_release(&d->runs);

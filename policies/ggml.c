@@ -91,8 +91,7 @@ static void destroy(void *self)
 		frag_host_free(s->pools[i]);
 	}
 	frag_bset_nodes_release(&s->nodes);
-	frag_host_free(s->pools);
-	frag_host_free(s);
+	FRAG_FREE(s->pools, s);
 }
 
 /* ---- slots -------------------------------------------------------------------------------- */

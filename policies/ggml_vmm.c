@@ -109,8 +109,7 @@ static void destroy(void *self)
 
 	for (i = 0; i < s->pools_count; i++)
 		pool_release(s, &s->pools[i]);
-	frag_host_free(s->pools);
-	frag_host_free(s);
+	FRAG_FREE(s->pools, s);
 }
 
 /* ---- growth ------------------------------------------------------------------------------- */

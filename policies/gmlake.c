@@ -110,8 +110,7 @@ static void destroy(void *self)
 	frag_heap_release(&g->small);
 	frag_bset_nodes_release(&g->nodes);
 	frag_slab_release(&g->pieces);
-	frag_host_free(g->streams);
-	frag_host_free(g);
+	FRAG_FREE(g->streams, g);
 }
 
 /* Host memory for whatever a request of this stream does first. */

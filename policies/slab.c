@@ -147,8 +147,7 @@ static void destroy(void *self)
 	for (i = 0; i < s->classes_count; i++)
 		frag_host_free(s->classes[i].spare);
 	frag_extents_release(&s->pages);
-	frag_host_free(s->classes);
-	frag_host_free(s);
+	FRAG_FREE(s->classes, s);
 }
 
 /* ---- small blocks

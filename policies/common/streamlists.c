@@ -18,8 +18,7 @@ void frag_streams_release(struct frag_streams *s)
 	for (uint32_t i = 0; i < s->count; i++)
 		if (s->list[i])
 			s->ops->destroy(s->self, s->list[i]);
-	frag_host_free(s->list);
-	frag_host_free(s->order);
+	FRAG_FREE(s->list, s->order);
 	*s = (struct frag_streams){ 0 };
 }
 

@@ -149,9 +149,7 @@ int plan_read(const char *path, struct plan *out, struct frag_err *err)
 
 void plan_release(struct plan *p)
 {
-	frag_host_free(p->entries);
-	frag_host_free(p->sizes);
-	frag_host_free(p->phases);
+	FRAG_FREE(p->entries, p->sizes, p->phases);
 	*p = (struct plan){ 0 };
 }
 

@@ -240,7 +240,6 @@ void pt_seg_drop(struct pt *a, struct pt_seg *g)
 	if (g->next)
 		g->next->prev = g->prev;
 	a->segs_count--;
-	frag_host_free(g->handles);
-	frag_host_free(g->max);
+	FRAG_FREE(g->handles, g->max);
 	frag_slab_free(&a->segments, g);
 }

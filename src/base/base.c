@@ -64,6 +64,12 @@ void frag_host_free(void *block)
 	free(block);
 }
 
+void frag_host_free_list(void *const *blocks, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		free(blocks[i]);
+}
+
 void frag_host_free_at(void *at)
 {
 	void *block;

@@ -102,8 +102,7 @@ void frag_units_release(struct frag_units *u)
 		frag_host_free(u->list[i].label);
 	for (size_t i = 0; i < u->traces_count; i++)
 		frag_trace_destroy(u->traces[i]);
-	frag_host_free(u->list);
-	frag_host_free(u->traces);
+	FRAG_FREE(u->list, u->traces);
 	*u = (struct frag_units){ 0 };
 }
 

@@ -372,8 +372,7 @@ int frag_catalog_init(struct frag_catalog *c, const char *path, const char *vend
 
 void frag_catalog_release(struct frag_catalog *c)
 {
-	frag_host_free(c->own);
-	frag_host_free(c->texts);
+	FRAG_FREE(c->own, c->texts);
 	*c = (struct frag_catalog){ 0 };
 }
 

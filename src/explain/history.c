@@ -213,13 +213,8 @@ static int follow_open(struct follow *f, const struct frag_events *ev, struct fr
 
 static void follow_close(struct follow *f)
 {
-	frag_host_free(f->blocks);
-	frag_host_free(f->born);
-	frag_host_free(f->born_blocks);
-	frag_host_free(f->kept_stack);
-	frag_host_free(f->fresh);
-	frag_host_free(f->touched);
-	frag_host_free(f->is_touched);
+	FRAG_FREE(f->blocks, f->born, f->born_blocks, f->kept_stack, f->fresh, f->touched,
+		  f->is_touched);
 }
 
 static int follow_all(const struct frag_events *ev, struct frag_history *h, struct frag_err *err)
@@ -274,9 +269,7 @@ int frag_history_make(const struct frag_events *ev, struct frag_history *out, st
 
 void frag_history_release(struct frag_history *h)
 {
-	frag_host_free(h->steps);
-	frag_host_free(h->grew);
-	frag_host_free(h->flow);
+	FRAG_FREE(h->steps, h->grew, h->flow);
 	*h = (struct frag_history){ 0 };
 }
 

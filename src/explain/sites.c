@@ -307,9 +307,7 @@ void frag_sites_release(struct frag_sites *s)
 {
 	for (size_t i = 0; s->names && i < s->count; i++)
 		frag_host_free(s->names[i]);
-	frag_host_free(s->names);
-	frag_host_free(s->of_stack);
-	frag_host_free(s->frame_own);
+	FRAG_FREE(s->names, s->of_stack, s->frame_own);
 	*s = (struct frag_sites){ 0 };
 }
 

@@ -42,15 +42,8 @@ void frag_result_release(struct frag_result *r)
 {
 	if (!r)
 		return;
-	frag_host_free(r->policy);
-	frag_host_free(r->params);
-	frag_host_free(r->conf);
-	frag_host_free(r->conf_variable);
-	frag_host_free(r->plan);
-	frag_host_free(r->trace);
-	frag_host_free(r->refused);
-	frag_host_free(r->series.windows);
-	frag_host_free(r->series.losses);
+	FRAG_FREE(r->policy, r->params, r->conf, r->conf_variable, r->plan, r->trace, r->refused,
+		  r->series.windows, r->series.losses);
 	frag_counters_free(r->counters);
 	memset(r, 0, sizeof(*r));
 }

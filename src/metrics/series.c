@@ -127,7 +127,6 @@ void frag_series_finish(struct frag_recorder *rec, struct frag_series *out)
 
 void frag_series_release(struct frag_recorder *rec)
 {
-	frag_host_free(rec->series.windows);
-	frag_host_free(rec->series.losses);
+	FRAG_FREE(rec->series.windows, rec->series.losses);
 	memset(rec, 0, sizeof(*rec));
 }

@@ -64,9 +64,7 @@ void frag_contents_destroy(struct frag_contents *c)
 {
 	if (!c)
 		return;
-	frag_host_free(c->current);
-	frag_host_free(c->lives);
-	frag_host_free(c);
+	FRAG_FREE(c->current, c->lives, c);
 }
 
 void frag_contents_pace(struct frag_contents *c, uint64_t time_us)

@@ -181,9 +181,7 @@ void frag_run_destroy(struct frag_run *run)
 	frag_series_release(&run->rec);
 	frag_contents_destroy(run->contents);
 	frag_result_release(&run->r);
-	frag_host_free(run->held);
-	frag_host_free(run->slots);
-	frag_host_free(run);
+	FRAG_FREE(run->held, run->slots, run);
 }
 
 /* ---- counters ---- */
@@ -307,10 +305,7 @@ int frag_result_name(struct frag_result *r, const struct frag_policy_spec *spec,
 	const struct frag_policy_ops *ops = frag_policy_spec_ops(spec);
 	const char *conf = frag_policy_spec_conf(spec);
 
-	frag_host_free(r->policy);
-	frag_host_free(r->params);
-	frag_host_free(r->conf);
-	frag_host_free(r->conf_variable);
+	FRAG_FREE(r->policy, r->params, r->conf, r->conf_variable);
 	r->policy = frag_host_strdup(frag_policy_spec_text(spec));
 	r->params = frag_host_strdup(frag_policy_spec_echo(spec));
 	r->conf = conf ? frag_host_strdup(conf) : NULL;

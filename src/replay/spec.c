@@ -333,9 +333,7 @@ void frag_policy_spec_destroy(struct frag_policy_spec *spec)
 	if (!spec)
 		return;
 	frag_policy_spec_destroy(spec->inner);
-	frag_host_free(spec->params);
-	frag_host_free(spec->text);
-	frag_host_free(spec->echo);
+	FRAG_FREE(spec->params, spec->text, spec->echo);
 	if (spec->library)
 		dlclose(spec->library);
 	frag_host_free(spec);

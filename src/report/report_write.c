@@ -234,8 +234,7 @@ static int move_up(struct writer *w, struct frag_err *err)
 		else if (rename(from, to))
 			ret = frag_fail(err, FRAG_EOUTPUT, "cannot write '%s': %s", to,
 					strerror(errno));
-		frag_host_free(from);
-		frag_host_free(to);
+		FRAG_FREE(from, to);
 	}
 	if (d)
 		closedir(d);
@@ -285,9 +284,7 @@ static void close_work(struct writer *w)
 		frag_host_free(w->figures[i].svg);
 	for (size_t i = 0; i < w->strings_count; i++)
 		frag_host_free(w->strings[i]);
-	frag_host_free(w->figures);
-	frag_host_free(w->plots);
-	frag_host_free(w->strings);
+	FRAG_FREE(w->figures, w->plots, w->strings);
 }
 
 int frag_report_write(const struct frag_report *r, const char *dir, unsigned formats,

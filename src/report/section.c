@@ -51,13 +51,7 @@ void frag_section_release(struct frag_section *s)
 {
 	for (size_t i = 0; i < s->count; i++)
 		frag_result_release(&s->results[i]);
-	frag_host_free(s->results);
-	frag_host_free(s->trace);
-	frag_host_free(s->format);
-	frag_host_free(s->conf);
-	frag_host_free(s->folder);
-	frag_host_free(s->missing);
-	frag_host_free(s->verdict);
+	FRAG_FREE(s->results, s->trace, s->format, s->conf, s->folder, s->missing, s->verdict);
 	for (size_t i = 0; i < s->layouts_count; i++)
 		frag_layout_release(&s->layouts[i]);
 	frag_host_free(s->layouts);

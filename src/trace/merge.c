@@ -100,9 +100,7 @@ static int add_part(struct merge *m, struct frag_trace *part, struct frag_err *e
 		rc = map_stacks(m, &part->stacks, err);
 	if (!rc)
 		rc = add_devices(m, part, err);
-	frag_host_free(m->string);
-	frag_host_free(m->frame);
-	frag_host_free(m->stack);
+	FRAG_FREE(m->string, m->frame, m->stack);
 	m->string = m->frame = m->stack = NULL;
 	return rc;
 }

@@ -317,8 +317,7 @@ void frag_source_close(struct frag_source *src)
 	frag_cft_model_release(&src->model);
 	frag_cft_parser_release(&src->parser);
 	frag_trace_destroy(src->whole);
-	frag_host_free(src->batch);
-	frag_host_free(src->seen);
+	FRAG_FREE(src->batch, src->seen);
 	frag_input_close(src->in);
 	frag_host_free(src);
 }

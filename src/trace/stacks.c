@@ -46,9 +46,7 @@ int frag_stack_table_create(struct frag_stack_table **out, struct frag_err *err)
 
 void frag_stacks_release(struct frag_stacks *s)
 {
-	frag_host_free(s->frames);
-	frag_host_free(s->index);
-	frag_host_free(s->first);
+	FRAG_FREE(s->frames, s->index, s->first);
 	*s = (struct frag_stacks){ 0 };
 }
 
@@ -57,9 +55,7 @@ void frag_stack_table_destroy(struct frag_stack_table *t)
 	if (!t)
 		return;
 	frag_stacks_release(&t->s);
-	frag_host_free(t->by_frame.cells);
-	frag_host_free(t->by_stack.cells);
-	frag_host_free(t);
+	FRAG_FREE(t->by_frame.cells, t->by_stack.cells, t);
 }
 
 static uint64_t frame_hash(const struct frag_stack_table *t, size_t i)

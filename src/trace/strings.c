@@ -63,9 +63,7 @@ void frag_strings_destroy(struct frag_strings *s)
 		frag_host_free(s->chunks);
 		s->chunks = next;
 	}
-	frag_host_free(s->entries);
-	frag_host_free(s->table);
-	frag_host_free(s);
+	FRAG_FREE(s->entries, s->table, s);
 }
 
 /* Room for len + 1 bytes; long texts get a chunk of their own. */

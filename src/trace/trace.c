@@ -144,11 +144,7 @@ void frag_trace_destroy(struct frag_trace *trace)
 	frag_host_free(trace->devs);
 	frag_stacks_release(&trace->stacks);
 	frag_strings_destroy(trace->strings);
-	frag_host_free(trace->settings.conf);
-	frag_host_free(trace->name);
-	frag_host_free(trace->format);
-	frag_host_free(trace->estimate);
-	frag_host_free(trace);
+	FRAG_FREE(trace->settings.conf, trace->name, trace->format, trace->estimate, trace);
 }
 
 void frag_trace_set_torch(struct frag_trace *trace, unsigned first, unsigned last)

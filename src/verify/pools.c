@@ -167,11 +167,7 @@ static void name_finals(struct pools *p, const struct live *l)
 
 void pools_release(struct pools *p)
 {
-	frag_host_free(p->list);
-	frag_host_free(p->edges);
-	frag_host_free(p->of_seen);
-	frag_host_free(p->of_initial);
-	frag_host_free(p->colour_of);
+	FRAG_FREE(p->list, p->edges, p->of_seen, p->of_initial, p->colour_of);
 	*p = (struct pools){ 0 };
 }
 

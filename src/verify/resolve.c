@@ -246,8 +246,7 @@ int resolve_try(struct frag_trace *trace, uint32_t dev, const struct frag_sim_co
 	t->steps = r.steps_left;
 	if (r.pools_known)
 		pools_release(&r.pools);
-	frag_host_free(r.trim_before);
-	frag_host_free(r.initial_sizes);
+	FRAG_FREE(r.trim_before, r.initial_sizes);
 	frag_policy_spec_destroy(spec);
 	return rc;
 }

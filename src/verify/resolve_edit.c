@@ -122,14 +122,12 @@ int resolve_rebuild(struct resolve *r, struct frag_err *err)
 	if (!rc && !marks)
 		rc = frag_fail_nomem(err, "resolve: marks");
 	if (rc) {
-		frag_host_free(b.events);
-		frag_host_free(b.addrs);
+		FRAG_FREE(b.events, b.addrs);
 		return rc;
 	}
 	frag_host_free(r->trim_before);
 	r->trim_before = marks;
-	frag_host_free(td->events);
-	frag_host_free(td->addrs);
+	FRAG_FREE(td->events, td->addrs);
 	td->events = b.events;
 	td->addrs = b.addrs;
 	td->events_count = b.count;

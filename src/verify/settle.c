@@ -30,12 +30,7 @@ struct saved {
 
 static void saved_release(struct saved *s)
 {
-	frag_host_free(s->events);
-	frag_host_free(s->addrs);
-	frag_host_free(s->before);
-	frag_host_free(s->sizes);
-	frag_host_free(s->pools);
-	frag_host_free(s->bases);
+	FRAG_FREE(s->events, s->addrs, s->before, s->sizes, s->pools, s->bases);
 	*s = (struct saved){ 0 };
 }
 

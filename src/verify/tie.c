@@ -177,7 +177,6 @@ void tie_look(struct tie *t, const struct watch *w)
 
 void tie_release(struct tie *t)
 {
-	frag_host_free(t->there.items);
-	frag_host_free(t->here.items);
+	FRAG_FREE(t->there.items, t->here.items);
 	*t = (struct tie){ 0 };
 }

@@ -175,8 +175,7 @@ int frag_verify_card(struct frag_trace *trace, uint32_t dev, struct frag_device 
 	if (!rc && !out->identical)
 		rc = verify_cause_find(&c.card, out, err);
 	address_log_release(&c.card.given);
-	frag_host_free(c.card.changes.items);
-	frag_host_free(c.want.items);
+	FRAG_FREE(c.card.changes.items, c.want.items);
 	frag_policy_spec_destroy(spec);
 	if (rc)
 		frag_verify_result_release(out);

@@ -208,8 +208,7 @@ static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 		rc = status(&j);
 	for (size_t i = 0; i < j.count; i++)
 		frag_host_free(j.names[i]);
-	frag_host_free(j.names);
-	frag_host_free(j.peaks);
+	FRAG_FREE(j.names, j.peaks);
 	frag_findings_release(&j.findings);
 	return rc;
 }

@@ -123,8 +123,7 @@ int frag_explain_pprof(const struct frag_explained *x, unsigned char **out, size
 	add_function(&m, &inner, t->stacks.frames_count + 1, NO_STACK, EMPTY, 0);
 	frag_host_free(inner.bytes);
 	if (!bytes || m.failed) {
-		frag_host_free(bytes);
-		frag_host_free(m.bytes);
+		FRAG_FREE(bytes, m.bytes);
 		return frag_fail_nomem(err, "profile");
 	}
 	frag_host_free(bytes);

@@ -84,8 +84,7 @@ static void page_release(struct frag_fit_page *p)
 {
 	for (size_t i = 0; i < p->rows_count; i++)
 		row_release(&p->rows[i], p->units.count);
-	frag_host_free(p->rows);
-	frag_host_free(p->tasks);
+	FRAG_FREE(p->rows, p->tasks);
 	frag_units_release(&p->units);
 	frag_catalog_release(&p->catalog);
 }

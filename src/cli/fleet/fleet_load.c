@@ -225,9 +225,7 @@ int frag_fleet_load(struct frag_fleet *f, const char *path, struct frag_err *err
 	if (!rc)
 		rc = build(&l, err);
 	for (size_t i = 0; i < l.count; i++) {
-		frag_host_free(l.rows[i].job);
-		frag_host_free(l.rows[i].label);
-		frag_host_free(l.rows[i].curve);
+		FRAG_FREE(l.rows[i].job, l.rows[i].label, l.rows[i].curve);
 	}
 	frag_host_free(l.rows);
 	return rc;
@@ -238,17 +236,12 @@ void frag_fleet_release(struct frag_fleet *f)
 	for (size_t i = 0; i < f->units_count; i++) {
 		for (size_t k = 0; f->units[i].uses && k < f->policies_count; k++)
 			frag_host_free(f->units[i].uses[k].curve);
-		frag_host_free(f->units[i].uses);
-		frag_host_free(f->units[i].label);
+		FRAG_FREE(f->units[i].uses, f->units[i].label);
 	}
 	for (size_t i = 0; i < f->jobs_count; i++)
 		frag_host_free(f->jobs[i].name);
 	for (size_t i = 0; i < f->policies_count; i++)
 		frag_host_free(f->policies[i]);
-	frag_host_free(f->policies);
-	frag_host_free(f->units);
-	frag_host_free(f->jobs);
-	frag_host_free(f->today.place);
-	frag_host_free(f->best.place);
+	FRAG_FREE(f->policies, f->units, f->jobs, f->today.place, f->best.place);
 	frag_catalog_release(&f->catalog);
 }

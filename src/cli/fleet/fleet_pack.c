@@ -239,8 +239,7 @@ static int share_on(const struct frag_fleet *f, const struct frag_gpu *card, boo
 			rc = pack_all(&p, out, err);
 		empty_bins(&p);
 	}
-	frag_host_free(p.items);
-	frag_host_free(p.bins);
+	FRAG_FREE(p.items, p.bins);
 	return rc;
 }
 

@@ -74,12 +74,8 @@ static void drop_evidence(struct frag_trace *trace)
 	for (uint32_t d = 0; d < trace->devs_count; d++) {
 		struct frag_trace_dev *dev = &trace->devs[d];
 
-		frag_host_free(dev->addrs);
-		frag_host_free(dev->seen);
-		frag_host_free(dev->final_segments);
-		frag_host_free(dev->final_blocks);
-		frag_host_free(dev->initial_segments);
-		frag_host_free(dev->initial_blocks);
+		FRAG_FREE(dev->addrs, dev->seen, dev->final_segments, dev->final_blocks,
+			  dev->initial_segments, dev->initial_blocks);
 		dev->addrs = NULL;
 		dev->seen = NULL;
 		dev->final_segments = NULL;

@@ -75,6 +75,5 @@ int frag_info_ranks_print(const struct frag_info_ranks *r, struct frag_err *err)
 void frag_info_ranks_release(struct frag_info_ranks *r)
 {
 	frag_table_release(&r->table);
-	frag_host_free(r->peaks);
-	frag_host_free(r->names);
+	FRAG_FREE(r->peaks, r->names);
 }

@@ -25,8 +25,7 @@ void frag_info_init(struct frag_info *info, const struct frag_trace_dev *dev)
 
 void frag_info_release(struct frag_info *info)
 {
-	frag_host_free(info->slots);
-	frag_host_free(info->marks);
+	FRAG_FREE(info->slots, info->marks);
 	info->slots = NULL;
 	info->marks = NULL;
 }

@@ -147,7 +147,6 @@ int frag_nogpu_home_open(struct frag_nogpu_home *h, struct frag_err *err)
 
 void frag_nogpu_home_release(struct frag_nogpu_home *h)
 {
-	frag_host_free(h->home);
-	frag_host_free(h->cache);
+	FRAG_FREE(h->home, h->cache);
 	*h = (struct frag_nogpu_home){ 0 };
 }

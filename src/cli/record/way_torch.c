@@ -76,8 +76,7 @@ static int run(const struct frag_cli *cli, const struct frag_record_options *o, 
 	if (rc == FRAG_EINPUT && *status)
 		frag_err_prefix(err, "the program ended with status %d", *status);
 	frag_record_folder_remove(folder);
-	frag_host_free(list);
-	frag_host_free(script);
+	FRAG_FREE(list, script);
 	return rc;
 }
 

@@ -339,9 +339,5 @@ void frag_sheet_release(struct frag_sheet *s)
 		frag_policy_spec_destroy(s->specs[i]);
 	for (size_t i = 0; i < s->parts_count; i++)
 		frag_trace_destroy(s->parts[i].trace);
-	frag_host_free(s->scalings);
-	frag_host_free(s->specs);
-	frag_host_free(s->cells);
-	frag_host_free(s->largest_low);
-	frag_host_free(s->largest_high);
+	FRAG_FREE(s->scalings, s->specs, s->cells, s->largest_low, s->largest_high);
 }

@@ -267,8 +267,7 @@ int frag_session_against(struct frag_session *s, struct frag_session_task *task)
 		frag_call_log_release(&r.real[i]);
 	frag_call_log_release(&r.own);
 	frag_call_log_release(&r.same);
-	frag_host_free(r.real);
-	frag_host_free(r.timing);
+	FRAG_FREE(r.real, r.timing);
 	return rc;
 }
 

@@ -39,8 +39,7 @@ void frag_session_release(void *session)
 
 	for (size_t i = 0; i < s->sections_count; i++)
 		frag_section_release(&s->sections[i]);
-	frag_host_free(s->sections);
-	frag_host_free(s->date_text);
+	FRAG_FREE(s->sections, s->date_text);
 	frag_catalog_release(&s->catalog);
 	frag_host_free(s->command_line);
 	frag_text_release(&s->calls_text);

@@ -84,8 +84,7 @@ static void runs_release(struct trace_runs *t)
 		frag_result_release(&t->tasks[i].result);
 	for (size_t i = 0; i < t->specs_count; i++)
 		frag_policy_spec_destroy(t->specs[i]);
-	frag_host_free(t->tasks);
-	frag_host_free(t->specs);
+	FRAG_FREE(t->tasks, t->specs);
 	if (t->file.source)
 		frag_source_close(t->file.source);
 	else

@@ -189,8 +189,7 @@ static void release(void *values)
 	texts_release(&o->sweep.limits);
 	texts_release(&o->sweep.gpus);
 	frag_sweep_files_release(&o->sweep.files);
-	frag_host_free(o->sweep.cards);
-	frag_host_free(o->output);
+	FRAG_FREE(o->sweep.cards, o->output);
 }
 
 static int add_settings(struct frag_sweep *s, struct frag_err *err)

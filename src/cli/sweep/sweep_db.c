@@ -200,6 +200,5 @@ void frag_store_close(struct frag_store *s)
 	sqlite3_finalize(s->put_item);
 	sqlite3_finalize(s->put_cost);
 	sqlite3_close(s->db);
-	frag_host_free(s->path);
-	frag_host_free(s);
+	FRAG_FREE(s->path, s);
 }

@@ -318,8 +318,7 @@ static int sweep(struct course *c, struct frag_err *err)
 	frag_store_close(c->store);
 	if (rc >= 0)
 		unlink(part);
-	frag_host_free(c->again);
-	frag_host_free(c->tries);
+	FRAG_FREE(c->again, c->tries);
 	return rc;
 }
 
@@ -410,8 +409,6 @@ int frag_sweep_run(struct frag_sweep *s, struct frag_err *err)
 	}
 	if (c.ranks && c.ranks_count)
 		c.ranks->stop();
-	frag_host_free(c.rank_task);
-	frag_host_free(c.rank_begin_ns);
-	frag_host_free(c.workers);
+	FRAG_FREE(c.rank_task, c.rank_begin_ns, c.workers);
 	return rc;
 }

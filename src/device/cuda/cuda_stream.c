@@ -159,6 +159,5 @@ void frag_cuda_streams_release(struct cuda *c)
 		if (c->streams[i])
 			(void)cudaStreamDestroy(c->streams[i]);
 	}
-	frag_host_free(c->fences);
-	frag_host_free(c->streams);
+	FRAG_FREE(c->fences, c->streams);
 }

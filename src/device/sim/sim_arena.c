@@ -50,8 +50,7 @@ static void ages_pack(struct ages *g, const struct ages *old)
 
 static void ages_release(struct ages *g)
 {
-	frag_host_free(g->max);
-	frag_host_free(g->chunks);
+	FRAG_FREE(g->max, g->chunks);
 	*g = (struct ages){ 0 };
 }
 

@@ -168,8 +168,7 @@ int frag_diagnose(const struct frag_events *ev, const char *about,
 	frag_history_release(&c->history);
 	frag_sites_release(&c->sites);
 	frag_result_release(&c->result);
-	frag_host_free(c->reserved);
-	frag_host_free(c->held);
+	FRAG_FREE(c->reserved, c->held);
 	return rc;
 }
 

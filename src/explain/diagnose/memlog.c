@@ -393,8 +393,7 @@ int frag_memlog_read(const char *path, struct frag_memlog *out, struct frag_err 
 void frag_memlog_release(struct frag_memlog *log)
 {
 	for (size_t i = 0; i < log->count; i++) {
-		frag_host_free(log->list[i].bytes);
-		frag_host_free(log->list[i].times);
+		FRAG_FREE(log->list[i].bytes, log->list[i].times);
 	}
 	frag_host_free(log->list);
 	*log = (struct frag_memlog){ 0 };

@@ -129,10 +129,7 @@ void frag_side_release(struct frag_side *s)
 {
 	for (size_t i = 0; i < s->sites_count; i++)
 		frag_host_free(s->sites[i].name);
-	frag_host_free(s->sites);
-	frag_host_free(s->steps);
-	frag_host_free(s->name);
-	frag_host_free(s->setting);
+	FRAG_FREE(s->sites, s->steps, s->name, s->setting);
 	*s = (struct frag_side){ 0 };
 }
 

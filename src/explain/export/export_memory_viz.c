@@ -480,8 +480,7 @@ static int put_device(struct viz *v, uint32_t dev, struct frag_err *err)
 	} else if (!rc) {
 		rc = frag_export_walk(v->job, dev, on_event, on_end, v, err);
 	}
-	frag_host_free(v->born);
-	frag_host_free(v->addrs);
+	FRAG_FREE(v->born, v->addrs);
 	return rc;
 }
 
@@ -527,9 +526,6 @@ int frag_export_memory_viz(const struct frag_export_job *job, struct frag_err *e
 	v.string_ids = frag_host_calloc(v.strings_count + 1, sizeof(*v.string_ids));
 	rc = v.stack_ids && v.string_ids ? put_all(&v, err) : frag_fail_nomem(err, "export");
 	end = frag_pickle_write_end(&v.w, rc ? NULL : err);
-	frag_host_free(v.stack_ids);
-	frag_host_free(v.string_ids);
-	frag_host_free(v.segments);
-	frag_host_free(v.blocks);
+	FRAG_FREE(v.stack_ids, v.string_ids, v.segments, v.blocks);
 	return rc ? rc : end;
 }

@@ -35,8 +35,7 @@ int frag_pickle_write_end(struct frag_pickle_writer *w, struct frag_err *err)
 	fputc('.', w->to);
 	for (uint32_t i = 0; i < w->memo_count; i++)
 		frag_host_free(w->memo[i].text);
-	frag_host_free(w->memo);
-	frag_host_free(w->cells);
+	FRAG_FREE(w->memo, w->cells);
 	*w = (struct frag_pickle_writer){ 0 };
 	return failed ? frag_fail_nomem(err, "pickle") : 0;
 }

@@ -251,17 +251,12 @@ void frag_explained_release(struct frag_explained *x)
 	for (size_t i = 0; x->rows && i < x->rows_count; i++)
 		frag_host_free(x->rows[i].name);
 	for (size_t i = 0; i < x->oom.remedies_count; i++) {
-		frag_host_free(x->oom.remedies[i].text);
-		frag_host_free(x->oom.remedies[i].line);
+		FRAG_FREE(x->oom.remedies[i].text, x->oom.remedies[i].line);
 	}
 	for (size_t i = 0; x->curves && i < FRAG_CURVES; i++) {
-		frag_host_free(x->curves->live_names[i]);
-		frag_host_free(x->curves->held_names[i]);
+		FRAG_FREE(x->curves->live_names[i], x->curves->held_names[i]);
 	}
-	frag_host_free(x->curves);
-	frag_host_free(x->rows);
-	frag_host_free(x->held);
-	frag_host_free(x->kinds);
+	FRAG_FREE(x->curves, x->rows, x->held, x->kinds);
 	frag_scene_release(&x->scene);
 	frag_sites_release(&x->sites);
 	frag_history_release(&x->history);

@@ -196,9 +196,6 @@ int frag_kinds_find(const struct frag_events *ev, const struct frag_history *h,
 			count_kind(&p, &p.births[i], true);
 	if (!rc)
 		set_confidence(&p);
-	frag_host_free(p.births);
-	frag_host_free(p.table);
-	frag_host_free(p.item_of_slot);
-	frag_host_free(p.item_key);
+	FRAG_FREE(p.births, p.table, p.item_of_slot, p.item_key);
 	return rc;
 }

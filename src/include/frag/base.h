@@ -85,6 +85,11 @@ void *frag_host_calloc(size_t count, size_t bytes);
 void *frag_host_realloc(void *old, size_t count, size_t bytes);
 char *frag_host_strdup(const char *text);
 void frag_host_free(void *block);
+/* Several blocks, in this order; all are read before the first goes. */
+void frag_host_free_list(void *const *blocks, size_t count);
+#define FRAG_FREE(...) \
+	frag_host_free_list((void *const[]){ __VA_ARGS__ }, \
+			    sizeof((void *const[]){ __VA_ARGS__ }) / sizeof(void *))
 
 /*
  * What a function holds goes back on every way out of it: a variable declared so is released at the

@@ -48,8 +48,7 @@ int frag_buffers_init(struct frag_buffers *b, const struct frag_trace_dev *dev, 
 	b->list = frag_host_calloc(FRAG_MAX(allocs, (size_t)1), sizeof(*b->list));
 	owner = frag_host_calloc(FRAG_MAX(dev->slots_count, 1u), sizeof(*owner));
 	if (!b->list || !owner) {
-		frag_host_free(b->list);
-		frag_host_free(owner);
+		FRAG_FREE(b->list, owner);
 		b->list = NULL;
 		return frag_fail_nomem(err, "buffers");
 	}
@@ -60,8 +59,7 @@ int frag_buffers_init(struct frag_buffers *b, const struct frag_trace_dev *dev, 
 
 void frag_buffers_release(struct frag_buffers *b)
 {
-	frag_host_free(b->list);
-	frag_host_free(b->twins);
+	FRAG_FREE(b->list, b->twins);
 	*b = (struct frag_buffers){ 0 };
 }
 

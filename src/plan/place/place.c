@@ -58,11 +58,7 @@ int frag_placer_init(struct frag_placer *p, const struct frag_buffers *b, uint64
 
 void frag_placer_release(struct frag_placer *p)
 {
-	frag_host_free(p->by_lower);
-	frag_host_free(p->position);
-	frag_host_free(p->before);
-	frag_host_free(p->tree);
-	frag_host_free(p->met);
+	FRAG_FREE(p->by_lower, p->position, p->before, p->tree, p->met);
 	*p = (struct frag_placer){ 0 };
 }
 

@@ -176,8 +176,7 @@ static int skyline_init(struct skyline *s, const struct frag_buffers *b, struct 
 	s->edges = frag_host_calloc(s->edges_count + 1, sizeof(*s->edges));
 	s->max = frag_host_calloc(4 * s->leaves, sizeof(*s->max));
 	if (!s->edges || !s->max) {
-		frag_host_free(s->edges);
-		frag_host_free(s->max);
+		FRAG_FREE(s->edges, s->max);
 		return frag_fail_nomem(err, "placement");
 	}
 	s->set = s->max + 2 * s->leaves;
@@ -205,8 +204,7 @@ static int place_on_top(const struct frag_buffers *b, const uint32_t *order, uin
 		offsets[order[k]] = skyline_max(&s, 1, 0, s.leaves, from, to);
 		skyline_set(&s, 1, 0, s.leaves, from, to, offsets[order[k]] + x->bytes);
 	}
-	frag_host_free(s.edges);
-	frag_host_free(s.max);
+	FRAG_FREE(s.edges, s.max);
 	return 0;
 }
 
@@ -379,8 +377,7 @@ int frag_place_improve(const struct frag_buffers *b, const struct frag_improve_o
 	if (!rc)
 		rc = climb(&c, err);
 	frag_placer_release(&c.p);
-	frag_host_free(c.order);
-	frag_host_free(c.now);
+	FRAG_FREE(c.order, c.now);
 	*height = c.height;
 	return rc;
 }

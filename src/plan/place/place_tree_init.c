@@ -127,12 +127,7 @@ int tree_problem_init(struct tree_problem *p, const struct frag_buffers *b, bool
 
 void tree_problem_release(struct tree_problem *p)
 {
-	frag_host_free(p->items);
-	frag_host_free(p->totals);
-	frag_host_free(p->within);
-	frag_host_free(p->at);
-	frag_host_free(p->pairs);
-	frag_host_free(p->met_at);
+	FRAG_FREE(p->items, p->totals, p->within, p->at, p->pairs, p->met_at);
 	*p = (struct tree_problem){ 0 };
 }
 

@@ -39,16 +39,8 @@ int tree_init(struct tree *t, const struct tree_problem *p, struct frag_err *err
 
 void tree_release(struct tree *t)
 {
-	frag_host_free(t->spots);
-	frag_host_free(t->floors);
-	frag_host_free(t->reasons);
-	frag_host_free(t->offsets);
-	frag_host_free(t->undo);
-	frag_host_free(t->kept);
-	frag_host_free(t->conflicts);
-	frag_host_free(t->choices);
-	frag_host_free(t->touched);
-	frag_host_free(t->because);
+	FRAG_FREE(t->spots, t->floors, t->reasons, t->offsets, t->undo, t->kept, t->conflicts,
+		  t->choices, t->touched, t->because);
 	*t = (struct tree){ 0 };
 }
 

@@ -306,9 +306,7 @@ int frag_step_plan_make_with(const struct frag_trace_dev *dev, const struct frag
 	out->reserve_bytes =
 		frag_round_up((uint64_t)((1 + slack) * (double)out->height_bytes), STEP_UNIT);
 	frag_buffers_release(&m.b);
-	frag_host_free(m.cut);
-	frag_host_free(m.marks);
-	frag_host_free(m.scratch);
+	FRAG_FREE(m.cut, m.marks, m.scratch);
 	if (rc)
 		frag_step_plan_release(out);
 	return rc;

@@ -38,8 +38,6 @@ int frag_step_plan_write(const struct frag_step_plan *p, const char *comment, co
 
 void frag_step_plan_release(struct frag_step_plan *p)
 {
-	frag_host_free(p->phases);
-	frag_host_free(p->bytes);
-	frag_host_free(p->offsets);
+	FRAG_FREE(p->phases, p->bytes, p->offsets);
 	*p = (struct frag_step_plan){ 0 };
 }

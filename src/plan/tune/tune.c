@@ -97,9 +97,7 @@ static int grow(struct tune *t, struct frag_err *err)
 
 static void entry_release(struct entry *e)
 {
-	frag_host_free(e->t.text);
-	frag_host_free(e->t.params);
-	frag_host_free(e->t.conf);
+	FRAG_FREE(e->t.text, e->t.params, e->t.conf);
 	frag_policy_spec_destroy(e->spec);
 }
 
@@ -425,9 +423,7 @@ int frag_tune_run(const struct frag_plan_env *env, const struct frag_trace_dev *
 		rc = take_results(&t, out, err);
 	for (size_t i = 0; i < t.count; i++)
 		entry_release(&t.list[i]);
-	frag_host_free(t.list);
-	frag_host_free(t.map);
-	frag_host_free(t.bounds);
+	FRAG_FREE(t.list, t.map, t.bounds);
 	if (rc)
 		frag_tune_release(out);
 	return rc;
@@ -436,11 +432,8 @@ int frag_tune_run(const struct frag_plan_env *env, const struct frag_trace_dev *
 void frag_tune_release(struct frag_tune *t)
 {
 	for (size_t i = 0; i < t->tries_count; i++) {
-		frag_host_free(t->tries[i].text);
-		frag_host_free(t->tries[i].params);
-		frag_host_free(t->tries[i].conf);
+		FRAG_FREE(t->tries[i].text, t->tries[i].params, t->tries[i].conf);
 	}
-	frag_host_free(t->tries);
-	frag_host_free(t->front);
+	FRAG_FREE(t->tries, t->front);
 	*t = (struct frag_tune){ 0 };
 }

@@ -404,9 +404,7 @@ int frag_layout_make(const struct frag_policy_spec *spec, const struct frag_sim_
 
 	*out = (struct frag_layout){ 0 };
 	rc = make(&g, spec, card, peak_event, opt, out, err);
-	frag_host_free(g.sample);
-	frag_host_free(g.ranges);
-	frag_host_free(g.bytes);
+	FRAG_FREE(g.sample, g.ranges, g.bytes);
 	if (rc)
 		frag_layout_release(out);
 	return rc;
@@ -414,7 +412,6 @@ int frag_layout_make(const struct frag_policy_spec *spec, const struct frag_sim_
 
 void frag_layout_release(struct frag_layout *l)
 {
-	frag_host_free(l->policy);
-	frag_host_free(l->boxes);
+	FRAG_FREE(l->policy, l->boxes);
 	*l = (struct frag_layout){ 0 };
 }

@@ -112,8 +112,7 @@ static void forget(struct child *c)
 {
 	if (c->log)
 		unlink(c->log);
-	frag_host_free(c->log);
-	frag_host_free(c->script);
+	FRAG_FREE(c->log, c->script);
 	*c = (struct child){ 0 };
 }
 

@@ -307,9 +307,7 @@ int frag_build_dev(const struct frag_raw_dev *raw, struct frag_trace_dev *out, s
 
 	*out = (struct frag_trace_dev){ .ordinal = raw->ordinal };
 	rc = build(&b);
-	frag_host_free(b.stream_of);
-	frag_host_free(b.slots);
-	frag_host_free(b.free_slots);
+	FRAG_FREE(b.stream_of, b.slots, b.free_slots);
 	frag_addr_map_release(&b.live);
 	if (rc) {
 		frag_trace_dev_release(out);
@@ -320,13 +318,6 @@ int frag_build_dev(const struct frag_raw_dev *raw, struct frag_trace_dev *out, s
 
 void frag_trace_dev_release(struct frag_trace_dev *dev)
 {
-	frag_host_free(dev->events);
-	frag_host_free(dev->streams);
-	frag_host_free(dev->pools);
-	frag_host_free(dev->addrs);
-	frag_host_free(dev->seen);
-	frag_host_free(dev->final_segments);
-	frag_host_free(dev->final_blocks);
-	frag_host_free(dev->initial_segments);
-	frag_host_free(dev->initial_blocks);
+	FRAG_FREE(dev->events, dev->streams, dev->pools, dev->addrs, dev->seen, dev->final_segments,
+		  dev->final_blocks, dev->initial_segments, dev->initial_blocks);
 }

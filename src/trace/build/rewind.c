@@ -451,10 +451,7 @@ int frag_rewind(const struct frag_raw_dev *raw, const uint16_t *stream_of,
 	rc = rewind_all(&w);
 	frag_addr_map_release(&w.blocks);
 	frag_addr_map_release(&w.segments);
-	frag_host_free(w.cells);
-	frag_host_free(w.whole);
-	frag_host_free(w.edges);
-	frag_host_free(w.runs);
+	FRAG_FREE(w.cells, w.whole, w.edges, w.runs);
 	if (rc)
 		frag_rewound_release(out);
 	return rc;
@@ -462,7 +459,6 @@ int frag_rewind(const struct frag_raw_dev *raw, const uint16_t *stream_of,
 
 void frag_rewound_release(struct frag_rewound *r)
 {
-	frag_host_free(r->segments);
-	frag_host_free(r->blocks);
+	FRAG_FREE(r->segments, r->blocks);
 	*r = (struct frag_rewound){ 0 };
 }

@@ -59,8 +59,7 @@ int frag_cft_packer_init(struct frag_cft_packer *p, struct frag_err *err)
 void frag_cft_packer_release(struct frag_cft_packer *p)
 {
 	ZSTD_freeCCtx(p->zstd);
-	frag_host_free(p->out);
-	frag_host_free(p->planes);
+	FRAG_FREE(p->out, p->planes);
 	memset(p, 0, sizeof(*p));
 }
 

@@ -20,8 +20,7 @@ int frag_cft_model_init(struct frag_cft_model *m, const struct frag_trace *trace
 
 void frag_cft_model_release(struct frag_cft_model *m)
 {
-	frag_host_free(m->slots);
-	frag_host_free(m->recent);
+	FRAG_FREE(m->slots, m->recent);
 	m->slots = NULL;
 	m->recent = NULL;
 }

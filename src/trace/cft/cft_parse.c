@@ -424,9 +424,7 @@ int frag_cft_parser_open(struct frag_cft_parser *p, struct frag_input *in, struc
 void frag_cft_parser_release(struct frag_cft_parser *p)
 {
 	frag_trace_destroy(p->trace);
-	frag_host_free(p->declared);
-	frag_host_free(p->payload);
-	frag_host_free(p->scratch);
+	FRAG_FREE(p->declared, p->payload, p->scratch);
 	frag_cft_coder_destroy(p->coder);
 	frag_cft_unpacker_release(&p->unpacker);
 	memset(p, 0, sizeof(*p));

@@ -32,9 +32,7 @@ void frag_cft_stream_abort(struct frag_cft_stream *s)
 	frag_outfile_abort(&s->file);
 	frag_cft_writer_release(&s->writer);
 	frag_cft_model_release(&s->model);
-	frag_host_free(s->waiting);
-	frag_host_free(s->path);
-	frag_host_free(s);
+	FRAG_FREE(s->waiting, s->path, s);
 }
 
 /* Packs what waits: all of it at the end of a device, else as long as whole blocks are left. */

@@ -185,9 +185,7 @@ static int make(const struct frag_repeat *r, uint32_t d, uint64_t times, frag_ev
 					    : frag_fail_nomem(err, "repeated trace");
 	*made = m->made;
 	*slots = m->used;
-	frag_host_free(m->now);
-	frag_host_free(m->moved);
-	frag_host_free(m->given);
+	FRAG_FREE(m->now, m->moved, m->given);
 	return rc;
 }
 
@@ -314,9 +312,7 @@ void frag_repeat_release(struct frag_repeat *r)
 {
 	for (uint32_t d = 0; r->windows && d < r->trace->devs_count; d++)
 		frag_window_release(&r->windows[d]);
-	frag_host_free(r->windows);
-	frag_host_free(r->head.name);
-	frag_host_free(r->head.devs);
+	FRAG_FREE(r->windows, r->head.name, r->head.devs);
 	*r = (struct frag_repeat){ 0 };
 }
 

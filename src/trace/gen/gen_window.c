@@ -371,8 +371,7 @@ int frag_window_init(struct frag_window_of_dev *w, const struct frag_trace_dev *
 		rc = follow(w, dev, &from, &to, err);
 	if (!rc)
 		w->period_us = period(w, dev);
-	frag_host_free(from.slots);
-	frag_host_free(to.slots);
+	FRAG_FREE(from.slots, to.slots);
 	if (rc)
 		frag_window_release(w);
 	return rc;
@@ -380,9 +379,6 @@ int frag_window_init(struct frag_window_of_dev *w, const struct frag_trace_dev *
 
 void frag_window_release(struct frag_window_of_dev *w)
 {
-	frag_host_free(w->carried);
-	frag_host_free(w->rest);
-	frag_host_free(w->void_);
-	frag_host_free(w->left);
+	FRAG_FREE(w->carried, w->rest, w->void_, w->left);
 	*w = (struct frag_window_of_dev){ 0 };
 }

@@ -513,16 +513,12 @@ void frag_input_close(struct frag_input *in)
 			in->source->lib->archive_read_free(in->source->archive);
 		if (in->source->own_fd && in->source->fd >= 0)
 			close(in->source->fd);
-		frag_host_free(in->source->raw);
-		frag_host_free(in->source->gzip);
+		FRAG_FREE(in->source->raw, in->source->gzip);
 		if (in->source->growing)
 			frag_growing_read_release(in->source->growing);
-		frag_host_free(in->source->growing);
-		frag_host_free(in->source->name);
-		frag_host_free(in->source);
+		FRAG_FREE(in->source->growing, in->source->name, in->source);
 	}
-	frag_host_free(in->buffer);
-	frag_host_free(in);
+	FRAG_FREE(in->buffer, in);
 }
 
 const char *frag_input_name(const struct frag_input *in)

@@ -430,11 +430,7 @@ void frag_log_release(struct frag_log *log)
 	for (size_t i = 0; i < log->devs_count; i++) {
 		struct frag_log_dev *dev = &log->devs[i];
 
-		frag_host_free(dev->events);
-		frag_host_free(dev->allocs);
-		frag_host_free(dev->early);
-		frag_host_free(dev->streams.list);
-		frag_host_free(dev->pools.list);
+		FRAG_FREE(dev->events, dev->allocs, dev->early, dev->streams.list, dev->pools.list);
 		frag_addr_map_release(&dev->live);
 		frag_addr_map_release(&dev->streams.number_of);
 		frag_addr_map_release(&dev->pools.number_of);

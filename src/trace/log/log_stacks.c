@@ -51,10 +51,7 @@ void frag_log_stacks_destroy(struct frag_log_stacks *s)
 		return;
 	frag_strings_destroy(s->strings);
 	frag_addr_map_release(&s->by_address);
-	frag_host_free(s->frames);
-	frag_host_free(s->addresses);
-	frag_host_free(s->first);
-	frag_host_free(s);
+	FRAG_FREE(s->frames, s->addresses, s->first, s);
 }
 
 uint32_t frag_log_stacks_count(const struct frag_log_stacks *s)

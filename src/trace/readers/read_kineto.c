@@ -228,8 +228,7 @@ static int read_kineto(struct frag_input *in, const char *options, struct frag_t
 		rc = hand_over(&r, &log, err);
 	if (!rc)
 		rc = frag_log_finish(&log, "kineto", out, err);
-	frag_host_free(r.entries);
-	frag_host_free(r.text);
+	FRAG_FREE(r.entries, r.text);
 	return rc;
 }
 

@@ -215,9 +215,7 @@ static int build_all(struct frag_torch *t, const struct slice *slices, size_t co
 		if ((slices[i].count || slices[i].has_segments) &&
 		    (t->options.device < 0 || t->options.device == (int64_t)i))
 			rc = build_one(t, (uint32_t)i, &slices[i], &sh, &segments);
-	frag_host_free(segments.segments);
-	frag_host_free(segments.first);
-	frag_host_free(sh.marks);
+	FRAG_FREE(segments.segments, segments.first, sh.marks);
 	frag_trace_set_torch(t->trace, t->trace->settings.torch_first,
 			     t->trace->settings.torch_last);
 	if (rc || t->trace->devs_count)
@@ -369,13 +367,7 @@ static int read_torch(struct frag_input *in, const char *options, struct frag_tr
 	frag_stack_table_destroy(t.stacks);
 	frag_addr_map_release(&t.stream_index);
 	frag_pages_free(t.entries, t.entries_cap, sizeof(*t.entries));
-	frag_host_free(t.streams);
-	frag_host_free(t.pools);
-	frag_host_free(t.segments);
-	frag_host_free(t.segment_devs);
-	frag_host_free(t.blocks);
-	frag_host_free(t.marks);
-	frag_host_free(t.names);
+	FRAG_FREE(t.streams, t.pools, t.segments, t.segment_devs, t.blocks, t.marks, t.names);
 	if (rc)
 		frag_trace_destroy(t.trace);
 	else

@@ -267,8 +267,7 @@ static int read_umpire(struct frag_input *in, const char *options, struct frag_t
 		rc = hand_over(&r, &log, err);
 	if (!rc)
 		rc = frag_log_finish(&log, "umpire", out, err);
-	frag_host_free(r.allocators);
-	frag_host_free(r.entries);
+	FRAG_FREE(r.allocators, r.entries);
 	frag_addr_map_release(&r.by_ref);
 	return rc;
 }

@@ -76,11 +76,9 @@ void frag_pickle_destroy(struct frag_pickle *p)
 	}
 	for (size_t i = 0; i < p->nodes_count; i++)
 		frag_host_free(p->nodes[i].pairs);
-	frag_host_free(p->lists);
-	frag_host_free(p->nodes);
+	FRAG_FREE(p->lists, p->nodes);
 	frag_pages_free(p->dicts, p->dicts_cap, sizeof(*p->dicts));
-	frag_host_free(p->bigs);
-	frag_host_free(p->floats);
+	FRAG_FREE(p->bigs, p->floats);
 	frag_strings_destroy(p->strings);
 	drop_machine(p);
 	frag_host_free(p);
