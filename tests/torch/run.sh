@@ -67,6 +67,12 @@ test_flex_attention() {
 	record -o run.cft -- "$python" "$root/tests/torch/train.py" attention && [ "$(grep -c '^flex' log)" = 2 ] && verified run.cft
 }
 
+# 8 blocks of work, 16 blocks of keys, two waves on 58 or 72 multiprocessors: PyTorch's num_splits_heuristic
+test_attention_splits_keys_by_multiprocessors() {
+	record --gpu l4 -o run.cft -- "$python" "$root/tests/torch/train.py" splits && grep -qx 'splits 8.0' log &&
+		record --gpu a10 -o run.cft -- "$python" "$root/tests/torch/train.py" splits && grep -qx 'splits 16.0' log || { cat log; return 1; }
+}
+
 test_tensors_of_another_process() {
 	record -o run.cft -- "$python" "$root/tests/torch/train.py" shared && grep -qx 'child has True' log || { cat log; return 1; }
 }
@@ -105,7 +111,11 @@ test_the_greatest_batch() {
 	local best
 	best=$(sed -n 's/^answer: {b} = \([0-9]*\) is.*/\1/p' out)
 	[ -n "$best" ] && [ "$best" -gt 1 ] && [ "$best" -lt 64 ] || { cat out; return 1; }
-	grep -q "$((best + 1))  memory out" out && grep -q "$best  completes" out
+	grep -q "$((best + 1))  memory out" out && grep -q "$best  completes" out || return
+	# scale finds the same, from three other numbers
+	"$cufrag" scale --no-gpu --capacity 1200M --context 512M --vary '{b}=2,4,8' --out curve -- \
+		"$python" "$root/tests/torch/train.py" batch '{b}' > out 2> log || { cat out log; return 1; }
+	grep -q "with the settings of the program it is $best\$" out && [ "$(wc -l < curve/scale.csv)" -gt 6 ] || { cat out; return 1; }
 }
 
 # The policy serves the program, and what it was asked is what PyTorch's own allocator is asked.

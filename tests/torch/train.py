@@ -102,6 +102,19 @@ def attention():
         print("flex", q.grad.shape)
 
 
+def splits():
+    """One query token: keys are split over multiprocessors, and partial results of all splits are kept in 32 bits."""
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+    heads, width = 8, 64
+    q = torch.randn(1, heads, 1, width, device="cuda", dtype=torch.half)
+    k = torch.randn(1, heads, 4096, width, device="cuda", dtype=torch.half)
+    before = torch.cuda.memory_allocated()
+    with torch.no_grad(), sdpa_kernel(SDPBackend.FLASH_ATTENTION):
+        torch.nn.functional.scaled_dot_product_attention(q, k, k)
+    others = 1024 + 2 * 512 + 1024  # the output, logarithms of it and of the splits, two numbers for dropout
+    print("splits", (torch.cuda.max_memory_allocated() - before - others) / (4 * heads * width))
+
+
 def shared():
     """A tensor on the card for another process."""
     import torch.multiprocessing as mp
