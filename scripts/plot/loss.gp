@@ -5,13 +5,19 @@ eval arguments
 
 XCOL = EXTRA eq "s" ? "time_s" : "event"
 array PEAK[512]
-do for [i = 1:512] { PEAK[i] = 0 }
+array FIRST[512]
+array LAST[512]
+do for [i = 1:512] { PEAK[i] = 0; FIRST[i] = -1 }
 top_x = 0
-note(i, v) = (PEAK[int(i) + 1] = v > PEAK[int(i) + 1] ? v : PEAK[int(i) + 1], top_x = column(XCOL) > top_x ? column(XCOL) : top_x, 0)
+lines_ = -1
+note(i, v) = (lines_ = lines_ + 1, x_ = column(XCOL), FIRST[i + 1] = FIRST[i + 1] < 0 ? lines_ : FIRST[i + 1], LAST[i + 1] = lines_, PEAK[i + 1] = v > PEAK[i + 1] ? v : PEAK[i + 1], top_x = x_ > top_x ? x_ : top_x, sum_ = 0)
+add(k) = (sum_ = sum_ + column(word(CAUSES, k)))
 eval read_names
-set table $notes
-plot CSV using (note(column("panel"), column("reserved_bytes"))) with table
+# what is drawn, read once from columns found by name: each cause with those below it
+set table $rows separator comma
+plot CSV using (note(int(column("panel")), column("reserved_bytes")), x_):(add(1)):(add(2)):(add(3)):(add(4)):(add(5)):(add(6)) with table
 unset table
+unset datafile columnheaders
 top = 0
 low = 1e30
 do for [i = 1:COUNT] { top = PEAK[i] > top ? PEAK[i] : top; low = PEAK[i] < low ? PEAK[i] : low }
@@ -33,12 +39,11 @@ set label 1004 (EXTRA eq "s" ? "recorded time (s)" : "trace event (number)") at 
 set xrange [0:top_x > 0 ? top_x : 1]
 set xtics step(top_x, cols == 2 ? 4 : 7)
 set grid ytics lc rgb GRID lt 1 lw 1 back
-upto(n) = (sum [k = 1:n] column(word(CAUSES, k))) / S
-of(i, v) = column("panel") == i ? v : NaN
 gap = 30
 width = (W - 30 - 8.0) / cols
 unset key
 do for [i = 0:COUNT - 1] {
+	if (FIRST[i + 1] < 0) { continue } # nothing was ever reserved
 	r = i / cols
 	c = i % cols
 	set lmargin at screen px(30 + width * c + 42)
@@ -50,8 +55,8 @@ do for [i = 0:COUNT - 1] {
 	set yrange [0:high / S * 1.04]
 	set ytics step(high / S, 4)
 	set label 1 cut(NAME[i + 1], int((width - 30) / 7.9)) at graph 0, graph 1 left offset (cols == 2 ? -2.5 : 0), character 0.7 tc rgb INK
-	plot for [k = 6:1:-1] CSV using (of(i, column(XCOL))):(upto(k)) with fillsteps fs solid 1.0 noborder lc rgb CAUSE_COLOR[k] notitle, \
-		CSV using (of(i, column(XCOL))):(upto(6)) with steps lw 1 lc rgb AXIS notitle
+	plot for [k = 6:1:-1] $rows every ::FIRST[i + 1]::LAST[i + 1] using 1:(column(k + 1) / S) with fillsteps fs solid 1.0 noborder lc rgb CAUSE_COLOR[k] notitle, \
+		$rows every ::FIRST[i + 1]::LAST[i + 1] using 1:(column(7) / S) with steps lw 1 lc rgb AXIS notitle
 	unset label 1001
 	unset label 1002
 	unset label 1003
