@@ -202,6 +202,7 @@ static void verify_other_settings(void **state)
 	must(frag_trace_read("traces/gnn.default.cft", NULL, &trace, &err));
 	must(frag_verify_card(trace, 0, dev, &card, UINT64_MAX, "max_split_size_mb:128", &r, &err));
 	assert_false(r.identical);
+	print_message("%s\n", r.cause_text);
 	assert_int_equal(r.cause, FRAG_CAUSE_INPUT);
 	frag_verify_result_release(&r);
 	frag_trace_destroy(trace);
