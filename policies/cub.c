@@ -347,8 +347,7 @@ static int alloc(void *self, const struct frag_request *req, struct frag_block *
 
 	if (FRAG_UNLIKELY(bytes > FRAG_HEAP_REQUEST_MAX))
 		return FRAG_OOM;
-	if (reserve_stream(s, req->stream))
-		return frag_fail_nomem(err, "policy cub");
+	FRAG_HAVE(!reserve_stream(s, req->stream), "policy cub", err);
 	bin = bin_of(s, &bytes);
 	if (bin != NO_BIN)
 		FRAG_TRY(find(s, bin, req->stream, &q, err));

@@ -177,8 +177,7 @@ static int alloc(void *self, const struct frag_request *req, struct frag_block *
 
 	if (FRAG_UNLIKELY(req->bytes > FRAG_HEAP_REQUEST_MAX))
 		return FRAG_OOM;
-	if (reserve(s, req->stream))
-		return frag_fail_nomem(err, "policy cupy");
+	FRAG_HAVE(!reserve(s, req->stream), "policy cupy", err);
 	at = frag_bset_lower(&s->arenas[req->stream], bytes, 0);
 	if (FRAG_LIKELY(at.leaf != NULL)) {
 		p = frag_bset_value(at);

@@ -147,8 +147,7 @@ static int alloc(void *self, const struct frag_request *req, struct frag_block *
 
 	if (FRAG_UNLIKELY(req->bytes > d->env.device_total_bytes || req->bytes > 1ull << 45))
 		return FRAG_OOM;
-	if (dali_room(d, 2))
-		return frag_fail_nomem(err, "policy dali-vm");
+	FRAG_HAVE(!dali_room(d, 2), "policy dali-vm", err);
 	alignment = FRAG_MAX(d->params->alignment, next_pow2(req->bytes >> 11));
 	alignment = FRAG_MIN(alignment, d->block);
 	bytes = (FRAG_MAX(req->bytes, 1) + alignment - 1) & ~(alignment - 1);

@@ -142,8 +142,7 @@ static int alloc(void *self, const struct frag_request *req, struct frag_block *
 
 	if (FRAG_UNLIKELY(req->bytes > g->env.device_total_bytes))
 		return FRAG_OOM;
-	if (reserve(g, req->stream))
-		return frag_fail_nomem(err, "policy gmlake");
+	FRAG_HAVE(!reserve(g, req->stream), "policy gmlake", err);
 	if (req->bytes <= g->small_max)
 		return gl_small_alloc(g, FRAG_MAX(req->bytes, 1), req->stream, out, err);
 	return gl_large_alloc(g, req->stream, req->bytes, out, err);

@@ -87,8 +87,7 @@ static int create(const struct frag_policy_env *env, const void *params, void **
 	const struct vm_params *p = params;
 	struct vm *v = frag_host_calloc(1, sizeof(*v));
 
-	if (!v)
-		return frag_fail_nomem(err, "vmm");
+	FRAG_HAVE(v, "vmm", err);
 	v->env = *env;
 	v->dev = env->dev;
 	v->params = p;

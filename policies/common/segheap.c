@@ -97,8 +97,7 @@ int frag_heap_grow(struct frag_heap *h, uint64_t bytes, uint32_t stream, struct 
 
 	if (frag_heap_over_limit(h, bytes))
 		return FRAG_OOM;
-	if (reserve_seg(h))
-		return frag_fail_nomem(err, "segments of a policy");
+	FRAG_HAVE(!reserve_seg(h), "segments of a policy", err);
 	FRAG_TRY(frag_dev_alloc(h->env.dev, bytes, &addr, err));
 	*out = add_seg(h, addr, bytes, stream);
 	journal(h, FRAG_SEGMENT_ALLOC, (*out)->seg);

@@ -322,8 +322,7 @@ int dali_reserve(struct dali *d, uint64_t bytes, struct frag_err *err)
 	size = frag_round_up(size, d->block);
 	if (size > 1ull << 46)
 		return FRAG_OOM;
-	if (room_for_space(d))
-		return frag_fail_nomem(err, "address space of dali-vm");
+	FRAG_HAVE(!room_for_space(d), "address space of dali-vm", err);
 	FRAG_TRY(frag_dev_reserve(dev, size, hint, &addr, err));
 	if (addr & (d->block - 1)) {
 		/* places of blocks have to be aligned: take what is needed for that on top */

@@ -183,8 +183,7 @@ static int paper_find(struct gl *g, uint32_t stream, uint64_t bytes, struct frag
 	if (p->bytes > bytes && g->params->stitch) {
 		FRAG_TRY(gl_stitch_keep(g, p, err));
 		FRAG_TRY(bound_stitches(g, err));
-		if (gl_room(g, 2))
-			return frag_fail_nomem(err, "policy gmlake");
+		FRAG_HAVE(!gl_room(g, 2), "policy gmlake", err);
 	}
 	gl_free_erase(g, p);
 	take_piece(g, p, bytes, FRAG_CLASS_HIT, out);

@@ -375,8 +375,7 @@ int gl_stitch_take(struct gl *g, struct gl_stitch *s, uint32_t pages, struct fra
 {
 	uint32_t left = pages, i;
 
-	if (gl_room(g, 2 * s->extents_count))
-		return frag_fail_nomem(err, "pieces of gmlake");
+	FRAG_HAVE(!gl_room(g, 2 * s->extents_count), "pieces of gmlake", err);
 	set_state(g, s, GL_LIVE);
 	list_remove(g, s);
 	s->used_pages = pages;

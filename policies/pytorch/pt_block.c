@@ -44,8 +44,7 @@ int pt_room(struct pt *a, struct pt_set *set, size_t more, struct frag_err *err)
 			want = FRAG_MAX(2 * want, 64u);
 		else if (set->reserved)
 			want *= 2;
-		if (reserve_sets(a, set, want))
-			return frag_fail_nomem(err, "pytorch: free sets");
+		FRAG_HAVE(!reserve_sets(a, set, want), "pytorch: free sets", err);
 		set->reserved = want;
 	}
 	if (frag_slab_reserve(&a->blocks, more))

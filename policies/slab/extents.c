@@ -94,14 +94,12 @@ int frag_extents_take(struct frag_extents *x, uint64_t bytes, uint32_t stream,
 {
 	struct frag_piece *p;
 
-	if (reserve(x))
-		return frag_fail_nomem(err, "free extents");
+	FRAG_HAVE(!reserve(x), "free extents", err);
 	p = find(x, bytes);
 	*cls = FRAG_CLASS_HIT;
 	if (!p) {
 		FRAG_TRY(make_room(x, bytes, stream, &p, cls, err));
-		if (reserve(x))
-			return frag_fail_nomem(err, "free extents");
+		FRAG_HAVE(!reserve(x), "free extents", err);
 	}
 	cut(x, p);
 	if (p->bytes > bytes) {

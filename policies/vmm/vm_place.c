@@ -88,8 +88,7 @@ int vm_place_map(struct vm *v, struct vm_arena *a, size_t page, struct vm_handle
 
 	FRAG_TRY(limit_places(v, h, err));
 	pl = frag_slab_alloc(&v->places);
-	if (!pl)
-		return frag_fail_nomem(err, "vmm: places");
+	FRAG_HAVE(pl, "vmm: places", err);
 	rc = frag_dev_map(v->dev, addr, bytes, h->id, err);
 	if (rc) {
 		frag_slab_free(&v->places, pl);

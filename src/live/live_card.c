@@ -310,8 +310,7 @@ int frag_live_card_open(int ordinal, struct frag_live_card **out, struct frag_er
 
 	if (!cu)
 		return FRAG_EDEVICE;
-	if (!c)
-		return frag_fail_nomem(err, "card");
+	FRAG_HAVE(c, "card", err);
 	c->cu = cu;
 	c->ordinal = ordinal;
 	frag_slab_init(&c->handle_slab, 32);

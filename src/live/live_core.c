@@ -82,8 +82,7 @@ static int make_device(int ordinal, struct frag_live_dev **out, struct frag_err 
 	struct frag_live_dev *d = frag_host_calloc(1, sizeof(*d));
 	int rc;
 
-	if (!d)
-		return frag_fail_nomem(err, "device");
+	FRAG_HAVE(d, "device", err);
 	pthread_mutex_init(&d->mutex, NULL);
 	d->ordinal = ordinal;
 	d->start_ns = frag_live.start_ns;

@@ -108,9 +108,7 @@ int frag_sim_mempool_create(void *priv, const struct frag_mempool_attr *attr, ui
 	*ns = frag_sim_cost(sim, FRAG_CALL_POOL_CREATE, 0);
 	if (frag_addr_map_reserve(&all->by_id))
 		return frag_fail_nomem(err, "pools");
-	p = frag_host_calloc(1, sizeof(*p));
-	if (!p)
-		return frag_fail_nomem(err, "pool");
+	FRAG_NEW(p, 1, "pool", err);
 	rc = place_pool(sim, p, err);
 	if (rc) {
 		frag_simmempool_release(&p->model);

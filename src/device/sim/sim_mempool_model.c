@@ -375,8 +375,7 @@ static int meet_stream(struct pool *p, uint32_t stream, struct frag_err *err)
 		order = frag_host_realloc(p->order, count, sizeof(*order));
 		p->order = order ? order : p->order;
 		streams = order ? frag_host_realloc(p->streams, count, sizeof(*streams)) : NULL;
-		if (!streams)
-			return frag_fail_nomem(err, "streams of a pool");
+		FRAG_HAVE(streams, "streams of a pool", err);
 		memset(streams + p->streams_count, 0,
 		       (count - p->streams_count) * sizeof(*streams));
 		p->streams = streams;
