@@ -117,16 +117,15 @@ static int validate(const void *params, struct frag_err *err)
 static int create(const struct frag_policy_env *env, const void *params, void **out,
 		  struct frag_err *err)
 {
+	static const struct frag_heap_index sets = { frag_bfc_cut, frag_bfc_put };
 	const struct frag_bfc_params *p = params;
 	struct frag_bfc *s;
 	double fraction;
 
-	FRAG_TRY(frag_heap_create(env, sizeof(*s),
-				  ((const struct frag_bfc_params *)params)->variant == FRAG_BFC_ORT,
-				  "policy bfc", out, err));
+	FRAG_TRY(frag_heap_create(env, sizeof(*s), &sets, "policy bfc", out, err));
 	s = *out;
 	s->params = p;
-	s->ort = p->variant == FRAG_BFC_ORT;
+	s->ort = s->heap.gives_back = p->variant == FRAG_BFC_ORT;
 	fraction = p->fraction > 0 ? p->fraction : 0.75;
 	s->limit = s->ort && !(p->fraction > 0)
 			   ? FRAG_BFC_NO_LIMIT

@@ -95,7 +95,7 @@ static int create(const struct frag_policy_env *env, const void *params, void **
 {
 	struct self *s;
 
-	FRAG_TRY(frag_heap_create(env, sizeof(*s), true, "policy cub", out, err));
+	FRAG_TRY(frag_heap_create(env, sizeof(*s), NULL, "policy cub", out, err));
 	s = *out;
 	s->params = params;
 	s->bins = (uint32_t)(s->params->max_bin - s->params->min_bin + 1);

@@ -61,13 +61,15 @@ static int validate(const void *params, struct frag_err *err)
 	return 0;
 }
 
+static const struct frag_heap_index index;
+
 static int create(const struct frag_policy_env *env, const void *params, void **out,
 		  struct frag_err *err)
 {
 	const struct params *p = params;
 	struct self *s;
 
-	FRAG_TRY(frag_heap_create(env, sizeof(*s), true, "policy cupy", out, err));
+	FRAG_TRY(frag_heap_create(env, sizeof(*s), &index, "policy cupy", out, err));
 	s = *out;
 	s->limit = p->limit ? p->limit : UINT64_MAX;
 	if (p->limit_fraction > 0)
@@ -111,6 +113,8 @@ static void cut(void *self, struct frag_piece *p)
 	frag_bset_erase(arena_of(self, p), p->bytes, rank(p));
 }
 
+static const struct frag_heap_index index = { cut, put };
+
 /* Host memory for anything that one request can do. */
 static int reserve(struct self *s, uint32_t stream)
 {
@@ -132,13 +136,6 @@ static int reserve(struct self *s, uint32_t stream)
 
 /* ---- hooks ------------------------------------------------------------------------------- */
 
-static int free_all(struct self *s, struct frag_err *err)
-{
-	static const struct frag_heap_index arenas = { cut, put };
-
-	return frag_heap_drop_idle(&s->heap, &arenas, s, err);
-}
-
 static uint64_t held_bytes(const struct self *s)
 {
 	return s->heap.live_bytes + s->heap.waiting_bytes + s->heap.free_bytes;
@@ -154,14 +151,14 @@ static int grow(struct self *s, uint64_t bytes, uint32_t stream, struct frag_pie
 		return FRAG_OOM;
 	if (held_bytes(s) > s->limit - bytes) {
 		*cls = FRAG_CLASS_RELEASE;
-		FRAG_TRY(free_all(s, err));
+		FRAG_TRY(frag_heap_drop_idle(&s->heap, err));
 		if (held_bytes(s) > s->limit - bytes)
 			return FRAG_OOM;
 	}
 	rc = frag_heap_grow(&s->heap, bytes, stream, p, err);
 	while (rc == FRAG_OOM && left--) {
 		*cls = FRAG_CLASS_RELEASE;
-		FRAG_TRY(free_all(s, err));
+		FRAG_TRY(frag_heap_drop_idle(&s->heap, err));
 		rc = frag_heap_grow(&s->heap, bytes, stream, p, err);
 	}
 	return rc;
@@ -203,12 +200,6 @@ static int release(void *self, const struct frag_block *block, struct frag_err *
 	(void)err;
 	put(s, frag_heap_give_merged(&s->heap, p, cut, s));
 	return 0;
-}
-
-static int trim(void *self, uint16_t pool, struct frag_err *err)
-{
-	(void)pool;
-	return free_all(self, err);
 }
 
 static void usage(void *self, struct frag_usage *out)
@@ -270,7 +261,7 @@ const struct frag_policy_ops frag_policy_cupy = {
 	.alloc = alloc,
 	.free = release,
 	.free_requested = frag_heap_op_free_requested,
-	.trim = trim,
+	.trim = frag_heap_op_trim,
 	.visit = frag_heap_op_visit,
 	.usage = usage,
 	.check = check,

@@ -72,7 +72,7 @@ static int create(const struct frag_policy_env *env, const void *params, void **
 {
 	struct self *s;
 
-	FRAG_TRY(frag_heap_create(env, sizeof(*s), true, "policy ggml", out, err));
+	FRAG_TRY(frag_heap_create(env, sizeof(*s), NULL, "policy ggml", out, err));
 	s = *out;
 	s->params = params;
 	frag_bset_nodes_init(&s->nodes);

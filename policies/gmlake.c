@@ -94,7 +94,7 @@ static int create(const struct frag_policy_env *env, const void *params, void **
 	g->frag_limit = g->params->frag_limit;
 	if (!g->frag_limit)
 		g->frag_limit = g->paper ? 128 * FRAG_MIB : 512 * FRAG_MIB;
-	frag_heap_init(&g->small, env, true);
+	frag_heap_init(&g->small, env, &gl_small_index, g);
 	frag_slab_init(&g->pieces, sizeof(struct gl_piece));
 	frag_bset_nodes_init(&g->nodes);
 	*out = g;

@@ -20,33 +20,19 @@ struct self {
 	struct frag_heap heap; /* first: its hooks are used as they are */
 };
 
-static int create(const struct frag_policy_env *env, const void *params, void **out,
-		  struct frag_err *err)
-{
-	(void)params;
-	return frag_heap_create(env, sizeof(struct self), true, "policy native", out, err);
-}
-
-static void destroy(void *self)
-{
-	struct self *s = self;
-
-	frag_heap_release(&s->heap);
-	frag_host_free(s);
-}
-
 /* Every segment is one block: there is no index of free ones. */
 static void no_index(void *ctx, struct frag_piece *p)
 {
 	(void)ctx, (void)p;
 }
 
-/* Gives back what an earlier failure left. */
-static int drop_left_behind(struct self *s, struct frag_err *err)
+static int create(const struct frag_policy_env *env, const void *params, void **out,
+		  struct frag_err *err)
 {
 	static const struct frag_heap_index none = { no_index, no_index };
 
-	return frag_heap_drop_idle(&s->heap, &none, s, err);
+	(void)params;
+	return frag_heap_create(env, sizeof(struct self), &none, "policy native", out, err);
 }
 
 static int alloc(void *self, const struct frag_request *req, struct frag_block *out,
@@ -57,7 +43,7 @@ static int alloc(void *self, const struct frag_request *req, struct frag_block *
 	int rc = frag_heap_grow(&s->heap, req->bytes, req->stream, &p, err);
 
 	if (FRAG_UNLIKELY(rc == FRAG_OOM && s->heap.idle_count)) {
-		FRAG_TRY(drop_left_behind(s, err));
+		FRAG_TRY(frag_heap_drop_idle(&s->heap, err));
 		rc = frag_heap_grow(&s->heap, req->bytes, req->stream, &p, err);
 	}
 	if (rc)
@@ -74,12 +60,6 @@ static int release(void *self, const struct frag_block *block, struct frag_err *
 
 	frag_heap_give(&s->heap, p);
 	return frag_heap_drop(&s->heap, p->seg, err);
-}
-
-static int trim(void *self, uint16_t pool, struct frag_err *err)
-{
-	(void)pool;
-	return drop_left_behind(self, err);
 }
 
 static int check(void *self, struct frag_err *err)
@@ -100,11 +80,11 @@ const struct frag_policy_ops frag_policy_native = {
 	.checked = "driver 580.159.04 on an H200, addresses of recorded histories",
 	.needs = FRAG_CAN_MALLOC,
 	.create = create,
-	.destroy = destroy,
+	.destroy = frag_heap_op_destroy,
 	.alloc = alloc,
 	.free = release,
 	.free_requested = frag_heap_op_free_requested,
-	.trim = trim,
+	.trim = frag_heap_op_trim,
 	.visit = frag_heap_op_visit,
 	.usage = frag_heap_op_usage,
 	.check = check,

@@ -54,12 +54,14 @@ static uint64_t aligned(uint64_t bytes)
 	return (bytes + ALIGNMENT - 1) & ~(uint64_t)(ALIGNMENT - 1);
 }
 
+static const struct frag_heap_index index;
+
 static int create(const struct frag_policy_env *env, const void *params, void **out,
 		  struct frag_err *err)
 {
 	struct self *s;
 
-	FRAG_TRY(frag_heap_create(env, sizeof(*s), true, "policy paddle", out, err));
+	FRAG_TRY(frag_heap_create(env, sizeof(*s), &index, "policy paddle", out, err));
 	s = *out;
 	s->params = params;
 	s->chunk_size = FRAG_MAX(aligned(s->params->chunk_size), ALIGNMENT);
@@ -90,12 +92,7 @@ static void cut(void *self, struct frag_piece *p)
 	frag_bset_erase(&s->free, p->bytes, p->addr);
 }
 
-static int drop_idle(struct self *s, struct frag_err *err)
-{
-	static const struct frag_heap_index set = { cut, put };
-
-	return frag_heap_drop_idle(&s->heap, &set, s, err);
-}
+static const struct frag_heap_index index = { cut, put };
 
 /* ---- hooks ------------------------------------------------------------------------------- */
 
@@ -109,12 +106,12 @@ static int grow(struct self *s, uint64_t bytes, uint32_t stream, struct frag_pie
 	*cls = FRAG_CLASS_GROW;
 	if (at_miss && s->heap.idle_count) {
 		*cls = FRAG_CLASS_RELEASE;
-		FRAG_TRY(drop_idle(s, err));
+		FRAG_TRY(frag_heap_drop_idle(&s->heap, err));
 	}
 	rc = frag_heap_grow(&s->heap, chunk, stream, p, err);
 	if (rc == FRAG_OOM && !at_miss) {
 		*cls = FRAG_CLASS_RELEASE;
-		FRAG_TRY(drop_idle(s, err));
+		FRAG_TRY(frag_heap_drop_idle(&s->heap, err));
 		rc = frag_heap_grow(&s->heap, chunk, stream, p, err);
 	}
 	return rc;
@@ -172,12 +169,6 @@ static int release(void *self, const struct frag_block *block, struct frag_err *
 	return 0;
 }
 
-static int trim(void *self, uint16_t pool, struct frag_err *err)
-{
-	(void)pool;
-	return drop_idle(self, err);
-}
-
 static void usage(void *self, struct frag_usage *out)
 {
 	struct self *s = self;
@@ -222,7 +213,7 @@ const struct frag_policy_ops frag_policy_paddle = {
 	.alloc = alloc,
 	.free = release,
 	.free_requested = frag_heap_op_free_requested,
-	.trim = trim,
+	.trim = frag_heap_op_trim,
 	.visit = frag_heap_op_visit,
 	.usage = usage,
 	.check = check,

@@ -41,7 +41,7 @@ static const struct frag_opt opts[] = {
 
 /* All state is in here: no globals and no static variables, instances run in parallel. */
 struct self {
-	struct frag_heap heap;	     /* first: see frag_heap_create */
+	struct frag_heap heap;	     /* first: its hooks are used as they are */
 	const struct params *params; /* borrowed until destroy */
 	struct frag_piece *head;
 };
@@ -67,12 +67,14 @@ static int validate(const void *params, struct frag_err *err)
  * and the hooks; copy what you keep of it. Returns: 0 and *out, or an error with
  * nothing left behind.
  */
+static const struct frag_heap_index list;
+
 static int create(const struct frag_policy_env *env, const void *params, void **out,
 		  struct frag_err *err)
 {
 	struct self *s;
 
-	FRAG_TRY(frag_heap_create(env, sizeof(*s), true, "policy skeleton", out, err));
+	FRAG_TRY(frag_heap_create(env, sizeof(*s), &list, "policy skeleton", out, err));
 	s = *out;
 	s->params = params;
 	return 0;
@@ -115,13 +117,8 @@ static void list_cut(void *self, struct frag_piece *p)
 		p->link[1]->link[0] = p->link[0];
 }
 
-/* Gives idle segments back. A failure of the device stops it and is returned. */
-static int give_back(struct self *s, struct frag_err *err)
-{
-	static const struct frag_heap_index list = { list_cut, list_put };
-
-	return frag_heap_drop_idle(&s->heap, &list, s, err);
-}
+/* For frag_heap_drop_idle, which gives idle segments back: on trim, and in grow. */
+static const struct frag_heap_index list = { list_cut, list_put };
 
 static struct frag_piece *find(const struct self *s, uint64_t bytes)
 {
@@ -140,7 +137,7 @@ static int grow(struct self *s, uint64_t bytes, uint32_t stream, struct frag_pie
 	int rc = frag_heap_grow(&s->heap, want, stream, out, err);
 
 	if (rc == FRAG_OOM) {
-		FRAG_TRY(give_back(s, err));
+		FRAG_TRY(frag_heap_drop_idle(&s->heap, err));
 		rc = frag_heap_grow(&s->heap, want, stream, out, err);
 	}
 	if (!rc)
@@ -219,7 +216,7 @@ static void free_requested(void *self, const struct frag_block *block)
 static int trim(void *self, uint16_t pool, struct frag_err *err)
 {
 	(void)pool;
-	return give_back(self, err);
+	return frag_heap_drop_idle(self, err);
 }
 
 /*

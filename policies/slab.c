@@ -278,7 +278,7 @@ static int trim(void *self, uint16_t pool, struct frag_err *err)
 	struct self *s = self;
 
 	(void)pool;
-	return frag_extents_trim(&s->pages, err);
+	return frag_heap_drop_idle(&s->pages.heap, err);
 }
 
 static void visit(void *self, const struct frag_visitor *v)

@@ -70,25 +70,19 @@ static int validate(const void *params, struct frag_err *err)
 	return 0;
 }
 
+static const struct frag_heap_index index;
+
 static int create(const struct frag_policy_env *env, const void *params, void **out,
 		  struct frag_err *err)
 {
 	struct self *s;
 
-	FRAG_TRY(frag_heap_create(env, sizeof(*s), true, "policy tlsf", out, err));
+	FRAG_TRY(frag_heap_create(env, sizeof(*s), &index, "policy tlsf", out, err));
 	s = *out;
 	s->params = params;
 	s->align_log2 = frag_log2(s->params->align);
 	s->small_log2 = s->align_log2 + SECOND_LOG2;
 	return 0;
-}
-
-static void destroy(void *self)
-{
-	struct self *s = self;
-
-	frag_heap_release(&s->heap);
-	frag_host_free(s);
 }
 
 /* ---- lists --------------------------------------------------------------------------- */
@@ -156,6 +150,8 @@ static void cut(void *self, struct frag_piece *p)
 		s->first_bits &= ~(1ull << at.first);
 }
 
+static const struct frag_heap_index index = { cut, put };
+
 static struct frag_piece *find(const struct self *s, uint64_t bytes)
 {
 	struct place at = place_to_search(s, bytes);
@@ -173,13 +169,6 @@ static struct frag_piece *find(const struct self *s, uint64_t bytes)
 }
 
 /* ---- pools ------------------------------------------------------------------------------ */
-
-static int give_back(struct self *s, struct frag_err *err)
-{
-	static const struct frag_heap_index lists = { cut, put };
-
-	return frag_heap_drop_idle(&s->heap, &lists, s, err);
-}
 
 static int grow(struct self *s, uint64_t bytes, uint32_t stream, struct frag_piece **out,
 		struct frag_err *err)
@@ -214,7 +203,7 @@ static int make_room(struct self *s, uint64_t bytes, uint32_t stream, struct fra
 	}
 	if (!s->heap.idle_count)
 		return FRAG_OOM;
-	FRAG_TRY(give_back(s, err));
+	FRAG_TRY(frag_heap_drop_idle(&s->heap, err));
 	return grow(s, bytes, stream, out, err);
 }
 
@@ -254,12 +243,6 @@ static int release(void *self, const struct frag_block *block, struct frag_err *
 	(void)err;
 	put(s, frag_heap_give_merged(&s->heap, p, cut, s));
 	return 0;
-}
-
-static int trim(void *self, uint16_t pool, struct frag_err *err)
-{
-	(void)pool;
-	return give_back(self, err);
 }
 
 /* ---- check --------------------------------------------------------------------------------- */
@@ -318,11 +301,11 @@ const struct frag_policy_ops frag_policy_tlsf = {
 	.params_size = sizeof(struct params),
 	.validate = validate,
 	.create = create,
-	.destroy = destroy,
+	.destroy = frag_heap_op_destroy,
 	.alloc = alloc,
 	.free = release,
 	.free_requested = frag_heap_op_free_requested,
-	.trim = trim,
+	.trim = frag_heap_op_trim,
 	.visit = frag_heap_op_visit,
 	.usage = frag_heap_op_usage,
 	.check = check,

@@ -137,9 +137,8 @@ static int extend(struct frag_bfc *s, uint64_t bytes, uint32_t stream, struct fr
 
 int frag_bfc_give_back(struct frag_bfc *s, struct frag_err *err)
 {
-	static const struct frag_heap_index sets = { frag_bfc_cut, frag_bfc_put };
 	uint64_t held = s->heap.free_bytes;
-	int rc = frag_heap_drop_idle(&s->heap, &sets, s, err);
+	int rc = frag_heap_drop_idle(&s->heap, err);
 
 	s->region_bytes -= held - s->heap.free_bytes;
 	return rc;

@@ -9,19 +9,23 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-void frag_heap_init(struct frag_heap *h, const struct frag_policy_env *env, bool gives_back)
+void frag_heap_init(struct frag_heap *h, const struct frag_policy_env *env,
+		    const struct frag_heap_index *index, void *ctx)
 {
-	*h = (struct frag_heap){ .env = *env, .gives_back = gives_back };
+	*h = (struct frag_heap){
+		.env = *env, .gives_back = true, .index = index, .index_ctx = ctx
+	};
 	frag_slab_init(&h->pieces, sizeof(struct frag_piece));
 	frag_slab_init(&h->seg_slab, sizeof(struct frag_seg));
 }
 
-int frag_heap_create(const struct frag_policy_env *env, size_t bytes, bool gives_back,
-		     const char *what, void **out, struct frag_err *err)
+int frag_heap_create(const struct frag_policy_env *env, size_t bytes,
+		     const struct frag_heap_index *index, const char *what, void **out,
+		     struct frag_err *err)
 {
 	*out = frag_host_calloc(1, bytes);
 	FRAG_HAVE(*out, what, err);
-	frag_heap_init(*out, env, gives_back);
+	frag_heap_init(*out, env, index, *out);
 	return 0;
 }
 
@@ -172,8 +176,7 @@ static struct frag_seg *idle_chain(struct frag_heap *h)
 	return first;
 }
 
-int frag_heap_drop_idle(struct frag_heap *h, const struct frag_heap_index *index, void *ctx,
-			struct frag_err *err)
+int frag_heap_drop_idle(struct frag_heap *h, struct frag_err *err)
 {
 	struct frag_seg *seg, *next;
 	struct frag_piece *p;
@@ -184,16 +187,28 @@ int frag_heap_drop_idle(struct frag_heap *h, const struct frag_heap_index *index
 	for (seg = idle_chain(h); seg; seg = next) {
 		next = seg->chain;
 		for (p = seg->first; p; p = p->next)
-			index->cut(ctx, p);
+			h->index->cut(h->index_ctx, p);
 		while (seg->first->next)
 			frag_heap_join(h, seg->first);
 		rc = frag_heap_drop(h, seg, err);
 		if (rc) {
-			index->put(ctx, seg->first);
+			h->index->put(h->index_ctx, seg->first);
 			return rc;
 		}
 	}
 	return 0;
+}
+
+void frag_heap_op_destroy(void *self)
+{
+	frag_heap_release(self);
+	frag_host_free(self);
+}
+
+int frag_heap_op_trim(void *self, uint16_t pool, struct frag_err *err)
+{
+	(void)pool;
+	return frag_heap_drop_idle(self, err);
 }
 
 void frag_heap_op_free_requested(void *self, const struct frag_block *block)

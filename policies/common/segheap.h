@@ -38,17 +38,29 @@ struct frag_heap {
 	struct frag_seg **segs; /* all; in address order unless unsorted */
 	size_t segs_count, segs_cap;
 	bool unsorted;
-	bool gives_back; /* a trim gives idle segments back */
+	bool gives_back; /* a trim gives idle segments back; true at first */
+	const struct frag_heap_index *index;
+	void *index_ctx;
 	size_t pieces_count, free_count;
 	uint64_t live_bytes, waiting_bytes, free_bytes;
 	uint64_t idle_bytes; /* of these free: in idle segments */
 	size_t idle_count;
 };
 
-void frag_heap_init(struct frag_heap *h, const struct frag_policy_env *env, bool gives_back);
-/* Zeroed state of a policy, of `bytes`, that begins with its heap; `what` is for the message. */
-int frag_heap_create(const struct frag_policy_env *env, size_t bytes, bool gives_back,
-		     const char *what, void **out, struct frag_err *err);
+/* How the heap tells a policy's index of free pieces. */
+struct frag_heap_index {
+	void (*cut)(void *ctx, struct frag_piece *p); /* take it out */
+	void (*put)(void *ctx, struct frag_piece *p); /* put it in */
+};
+
+/* index (and its ctx): for frag_heap_drop_idle; NULL in a policy that does not call it. */
+void frag_heap_init(struct frag_heap *h, const struct frag_policy_env *env,
+		    const struct frag_heap_index *index, void *ctx);
+/* Zeroed state of a policy, of `bytes`, that begins with its heap and is the ctx; `what` is for the
+ * message. */
+int frag_heap_create(const struct frag_policy_env *env, size_t bytes,
+		     const struct frag_heap_index *index, const char *what, void **out,
+		     struct frag_err *err);
 /* Gives every segment back, also those with live pieces, and all host memory. */
 void frag_heap_release(struct frag_heap *h);
 
@@ -77,17 +89,11 @@ int frag_heap_grow(struct frag_heap *h, uint64_t bytes, uint32_t stream, struct 
  */
 int frag_heap_drop(struct frag_heap *h, struct frag_seg *seg, struct frag_err *err);
 
-/* How the heap tells a policy's index of free pieces. */
-struct frag_heap_index {
-	void (*cut)(void *ctx, struct frag_piece *p); /* take it out */
-	void (*put)(void *ctx, struct frag_piece *p); /* put it in */
-};
 /*
  * Gives every idle segment back that is not kept, in address order. A failure of
  * the device stops it and is returned; what was not given back is in the index.
  */
-int frag_heap_drop_idle(struct frag_heap *h, const struct frag_heap_index *index, void *ctx,
-			struct frag_err *err);
+int frag_heap_drop_idle(struct frag_heap *h, struct frag_err *err);
 
 /* Host memory for `n` splits. 0 or FRAG_ENOMEM. */
 static inline int frag_heap_reserve(struct frag_heap *h, size_t n)
@@ -203,8 +209,10 @@ static inline struct frag_piece *frag_heap_give_merged(struct frag_heap *h, stru
 
 /*
  * Hooks, as they are, of policies whose struct begins with its heap and whose handles
- * are the pieces.
+ * are the pieces. destroy: of a policy with no other memory; trim: frag_heap_drop_idle.
  */
+void frag_heap_op_destroy(void *self);
+int frag_heap_op_trim(void *self, uint16_t pool, struct frag_err *err);
 void frag_heap_op_free_requested(void *self, const struct frag_block *block);
 void frag_heap_op_visit(void *self, const struct frag_visitor *v);
 /* Without the largest free block. */

@@ -184,6 +184,7 @@ int gl_stitch_trim(struct gl *g, struct frag_err *err);
 void gl_drop_stitches(struct gl *g);
 
 /* gl_small.c */
+extern const struct frag_heap_index gl_small_index;
 int gl_small_alloc(struct gl *g, uint64_t bytes, uint32_t stream, struct frag_block *out,
 		   struct frag_err *err);
 void gl_small_free(struct gl *g, struct frag_piece *p);

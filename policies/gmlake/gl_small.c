@@ -19,14 +19,14 @@ static void small_cut(void *ctx, struct frag_piece *p)
 	frag_bset_erase(&g->streams[p->seg->stream].small, p->bytes, p->addr);
 }
 
+const struct frag_heap_index gl_small_index = { small_cut, small_put };
+
 int gl_release_all(struct gl *g, struct frag_err *err)
 {
-	static const struct frag_heap_index sets = { small_cut, small_put };
-
 	if (g->env.sync)
 		g->env.sync(g->env.sync_ctx);
 	FRAG_TRY(gl_release_idle(g, err));
-	return frag_heap_drop_idle(&g->small, &sets, g, err);
+	return frag_heap_drop_idle(&g->small, err);
 }
 
 static int small_grow(struct gl *g, uint32_t stream, struct frag_piece **p, uint8_t *cls,

@@ -2,21 +2,6 @@
 /* The page heap of the slab policy, see extents.h. */
 #include "extents.h"
 
-void frag_extents_init(struct frag_extents *x, const struct frag_policy_env *env, uint64_t page,
-		       uint64_t grow)
-{
-	*x = (struct frag_extents){ .page = page, .grow = grow };
-	frag_heap_init(&x->heap, env, true);
-	frag_bset_nodes_init(&x->nodes);
-	frag_bset_init_shared(&x->free, &x->nodes);
-}
-
-void frag_extents_release(struct frag_extents *x)
-{
-	frag_heap_release(&x->heap);
-	frag_bset_nodes_release(&x->nodes);
-}
-
 static void put(void *self, struct frag_piece *p)
 {
 	struct frag_extents *x = self;
@@ -29,6 +14,23 @@ static void cut(void *self, struct frag_piece *p)
 	struct frag_extents *x = self;
 
 	frag_bset_erase(&x->free, p->bytes, p->addr);
+}
+
+void frag_extents_init(struct frag_extents *x, const struct frag_policy_env *env, uint64_t page,
+		       uint64_t grow)
+{
+	static const struct frag_heap_index extents = { cut, put };
+
+	*x = (struct frag_extents){ .page = page, .grow = grow };
+	frag_heap_init(&x->heap, env, &extents, x);
+	frag_bset_nodes_init(&x->nodes);
+	frag_bset_init_shared(&x->free, &x->nodes);
+}
+
+void frag_extents_release(struct frag_extents *x)
+{
+	frag_heap_release(&x->heap);
+	frag_bset_nodes_release(&x->nodes);
 }
 
 static struct frag_piece *find(const struct frag_extents *x, uint64_t bytes)
@@ -45,13 +47,6 @@ static int reserve(struct frag_extents *x)
 	    frag_bset_nodes_reserve(&x->nodes, x->heap.pieces_count + 2))
 		return FRAG_ENOMEM;
 	return frag_heap_reserve(&x->heap, 2);
-}
-
-int frag_extents_trim(struct frag_extents *x, struct frag_err *err)
-{
-	static const struct frag_heap_index extents = { cut, put };
-
-	return frag_heap_drop_idle(&x->heap, &extents, x, err);
 }
 
 static int grow(struct frag_extents *x, uint64_t bytes, uint32_t stream, struct frag_piece **out,
@@ -85,7 +80,7 @@ static int make_room(struct frag_extents *x, uint64_t bytes, uint32_t stream,
 	}
 	if (!x->heap.idle_count)
 		return FRAG_OOM;
-	FRAG_TRY(frag_extents_trim(x, err));
+	FRAG_TRY(frag_heap_drop_idle(&x->heap, err));
 	return grow(x, bytes, stream, out, err);
 }
 

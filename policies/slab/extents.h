@@ -34,8 +34,6 @@ void frag_extents_release(struct frag_extents *x);
 int frag_extents_take(struct frag_extents *x, uint64_t bytes, uint32_t stream,
 		      struct frag_piece **out, enum frag_class *cls, struct frag_err *err);
 void frag_extents_give(struct frag_extents *x, struct frag_piece *p);
-/* Gives idle segments back. */
-int frag_extents_trim(struct frag_extents *x, struct frag_err *err);
 /* Bytes of the largest free extent. */
 uint64_t frag_extents_largest(const struct frag_extents *x);
 int frag_extents_check(struct frag_extents *x, struct frag_err *err);

@@ -78,11 +78,6 @@ static void alt(const struct frag_chart_job *job, struct frag_text *out)
 	frag_text_add(out, ".");
 }
 
-static const char *extra(const struct frag_chart_job *job)
-{
-	return job->report->card.modelled ? "modelled" : "measured";
-}
-
 const struct frag_chart_ops frag_chart_calls = {
 	.name = "calls",
 	.rank = 40,
@@ -91,5 +86,5 @@ const struct frag_chart_ops frag_chart_calls = {
 	.csv = csv,
 	.caption = caption,
 	.alt = alt,
-	.extra = extra,
+	.extra = frag_chart_time_kind,
 };
