@@ -71,9 +71,7 @@ static int arena_new(struct vm *v, unsigned cls, uint32_t stream, uint16_t pool,
 	frag_bset_init(&a->full);
 	frag_bset_init(&a->part);
 	frag_bset_init(&a->whole);
-	rc = vm_room(v, a, 4, err);
-	if (!rc)
-		rc = frag_dev_reserve(v->dev, a->bytes, 0, &a->base, err);
+	rc = vm_room(v, a, 4, err) ?: frag_dev_reserve(v->dev, a->bytes, 0, &a->base, err);
 	if (rc) {
 		frag_bset_release(&a->full);
 		frag_bset_release(&a->part);

@@ -346,9 +346,7 @@ int vm_back(struct vm *v, struct vm_block *b, struct frag_err *err)
 	if (!b->unmapped)
 		return 0;
 	FRAG_TRY(need(v, b, &n, err));
-	rc = provide_hard(v, b, &n, err);
-	if (!rc)
-		rc = fill(v, b, &n, err);
+	rc = provide_hard(v, b, &n, err) ?: fill(v, b, &n, err);
 	/* what was mapped before a failure stays: it is free memory at another place now */
 	vm_unclaim(v);
 	return rc;

@@ -246,9 +246,7 @@ int frag_aside_folder(const char *dir, char **path)
 	int lock = -1, rc;
 
 	frag_interrupt_defer(true);
-	rc = make(dir, make_folder, path, &lock);
-	if (!rc)
-		rc = note(*path, lock);
+	rc = make(dir, make_folder, path, &lock) ?: note(*path, lock);
 	frag_interrupt_defer(false);
 	return rc;
 }

@@ -81,9 +81,7 @@ static int start(struct frag_nvml *n, struct frag_err *err)
 				 "this libnvidia-ml.so.1 is too old: driver 510 or newer is "
 				 "needed");
 	}
-	rc = n->init();
-	if (!rc)
-		rc = n->get_count(&n->count);
+	rc = n->init() ?: n->get_count(&n->count);
 	if (rc)
 		return frag_fail(err, FRAG_EDEVICE, "the driver cannot be asked: %.100s",
 				 n->error_string(rc));

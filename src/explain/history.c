@@ -220,10 +220,8 @@ static void follow_close(struct follow *f)
 static int follow_all(const struct frag_events *ev, struct frag_history *h, struct frag_err *err)
 {
 	struct follow f = { .h = h };
-	int rc = follow_open(&f, ev, err);
+	int rc = follow_open(&f, ev, err) ?: frag_events_each(ev, follow_batch, &f, err);
 
-	if (!rc)
-		rc = frag_events_each(ev, follow_batch, &f, err);
 	if (!rc && f.step < h->count) /* the last step ends with the last event */
 		end_step(&f);
 	if (!rc) {

@@ -123,9 +123,8 @@ int frag_page_write(struct frag_page *page, struct frag_err *err)
 	int rc = path ? frag_make_dirs(page->dir, err) : frag_fail_nomem(err, "page");
 
 	if (!rc)
-		rc = build(page, &out, err);
-	if (!rc)
-		rc = frag_outfile_put(path, frag_text_str(&out), out.len, err);
+		rc = build(page, &out, err)
+			     ?: frag_outfile_put(path, frag_text_str(&out), out.len, err);
 	for (size_t i = 0; i < page->charts_count; i++)
 		frag_text_release(&page->charts[i].csv);
 	return rc;

@@ -295,9 +295,7 @@ int frag_sites_init(struct frag_sites *s, const struct frag_trace *trace, enum f
 	if (!s->of_stack || !s->frame_own)
 		rc = frag_fail_nomem(err, "call sites");
 	if (!rc)
-		rc = fill_own(s, trace, err);
-	if (!rc)
-		rc = name_all(s, frame, err);
+		rc = fill_own(s, trace, err) ?: name_all(s, frame, err);
 	if (rc)
 		frag_sites_release(s);
 	return rc;

@@ -314,9 +314,7 @@ int frag_live_card_open(int ordinal, struct frag_live_card **out, struct frag_er
 	c->cu = cu;
 	c->ordinal = ordinal;
 	frag_slab_init(&c->handle_slab, 32);
-	rc = open_card(c, err);
-	if (!rc)
-		rc = frag_dev_open(&card_ops, c, &c->dev, err);
+	rc = open_card(c, err) ?: frag_dev_open(&card_ops, c, &c->dev, err);
 	if (rc) {
 		card_close(c);
 		return rc;

@@ -91,9 +91,7 @@ static int start(const struct frag_live_options *o, struct frag_err *err)
 		return FRAG_EDEVICE;
 	open_to_policies();
 	FRAG_TRY(frag_policy_spec_parse(o->policy, &spec, err));
-	rc = check_policy(spec, err);
-	if (!rc)
-		rc = frag_policy_spec_parse("pytorch", &frag_live.aside, err);
+	rc = check_policy(spec, err) ?: frag_policy_spec_parse("pytorch", &frag_live.aside, err);
 	if (!rc && o->record && *o->record)
 		rc = frag_live_log_open(o->record, err);
 	if (!rc)

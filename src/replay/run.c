@@ -149,9 +149,8 @@ int frag_run_create_hooked(const struct frag_policy_spec *spec, struct frag_devi
 			       "policy '%s' makes its addresses up: there is nothing to fill",
 			       frag_policy_spec_ops(spec)->name);
 	if (!rc)
-		rc = frag_contents_create(opt, dev, &run->contents, err);
-	if (!rc)
-		rc = frag_series_init(&run->rec, opt->windows_max, err);
+		rc = frag_contents_create(opt, dev, &run->contents, err)
+			     ?: frag_series_init(&run->rec, opt->windows_max, err);
 	if (!rc) {
 		if (hdr->events_count)
 			frag_series_expect(&run->rec, hdr->events_count);

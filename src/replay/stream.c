@@ -97,9 +97,7 @@ static int feed(void *ctx, struct frag_run *run, struct frag_hints *hints, bool 
 	*p = (struct pass){ .stream = p->stream };
 	hints->more = more_evidence;
 	hints->ctx = p;
-	rc = begin(p, err);
-	if (!rc)
-		rc = feed_events(p, run, err);
+	rc = begin(p, err) ?: feed_events(p, run, err);
 	if (!rc && !again)
 		rc = finish(p, err);
 	frag_ahead_close(p->ahead);

@@ -94,10 +94,8 @@ static int add_devices(struct merge *m, struct frag_trace *part, struct frag_err
 
 static int add_part(struct merge *m, struct frag_trace *part, struct frag_err *err)
 {
-	int rc = map_strings(m, part, err);
+	int rc = map_strings(m, part, err) ?: map_stacks(m, &part->stacks, err);
 
-	if (!rc)
-		rc = map_stacks(m, &part->stacks, err);
 	if (!rc)
 		rc = add_devices(m, part, err);
 	FRAG_FREE(m->string, m->frame, m->stack);

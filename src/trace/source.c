@@ -75,9 +75,8 @@ static int open_source(const char *path, bool cft_only, struct frag_source **out
 	int rc;
 
 	FRAG_NEW(src, 1, "trace", err);
-	rc = frag_input_open(path, &src->in, err);
-	if (!rc)
-		rc = frag_input_peek(src->in, FRAG_CFT_MAGIC_BYTES, &bytes, &got, err);
+	rc = frag_input_open(path, &src->in, err)
+		     ?: frag_input_peek(src->in, FRAG_CFT_MAGIC_BYTES, &bytes, &got, err);
 	if (!rc && frag_cft_is_magic(bytes, got)) {
 		rc = frag_cft_parser_open(&src->parser, src->in, err);
 	} else if (!rc && cft_only) {

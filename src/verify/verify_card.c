@@ -169,9 +169,7 @@ int frag_verify_card(struct frag_trace *trace, uint32_t dev, struct frag_device 
 	c.card = (struct card_replay){
 		.td = td, .spec = spec, .limit_bytes = limit_bytes, .twin = twin_of(device, card)
 	};
-	rc = frag_resolve(trace, dev, card, limit_bytes, err);
-	if (!rc)
-		rc = replay(&c, device, err);
+	rc = frag_resolve(trace, dev, card, limit_bytes, err) ?: replay(&c, device, err);
 	if (!rc && !out->identical)
 		rc = verify_cause_find(&c.card, out, err);
 	address_log_release(&c.card.given);

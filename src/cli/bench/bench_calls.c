@@ -206,9 +206,8 @@ static int bench_many(struct frag_bench *b, uint64_t bytes, uint32_t n, struct f
 	FRAG_NEW(handle, n, "handles", err);
 	rc = frag_dev_reserve(d, bytes * n, 0, &at, err);
 	for (uint32_t i = 0; i < n && !rc; i++) {
-		rc = frag_dev_create(d, bytes, &handle[i], err);
-		if (!rc)
-			rc = frag_dev_map(d, at + i * bytes, bytes, handle[i], err);
+		rc = frag_dev_create(d, bytes, &handle[i], err)
+			     ?: frag_dev_map(d, at + i * bytes, bytes, handle[i], err);
 	}
 	if (!rc) {
 		ns[0] = d->driver_ns;

@@ -323,9 +323,7 @@ int frag_bench_scaled_profile(const struct frag_cli *cli, const struct frag_benc
 	FRAG_NEW(b, 1, "replays", err);
 	b->cli = cli;
 	b->bench = bench;
-	rc = run(b, err);
-	if (!rc)
-		rc = frag_scale_factors(b->replays, REPLAYS, &scale, err);
+	rc = run(b, err) ?: frag_scale_factors(b->replays, REPLAYS, &scale, err);
 	if (!rc) {
 		scale.clear = clear_factor(bench);
 		frag_dev_info(bench->dev, &info);

@@ -89,9 +89,7 @@ static int bench_calls(const struct frag_cli *cli, const struct options *o, stru
 	b.whole_card = !cli->limit;
 	b.budget_bytes = FRAG_MIN(FRAG_MIN(left / 2, frag_cli_limit(cli, total)), 32 * FRAG_GIB);
 	if (!rc)
-		rc = frag_dev_make_ready(b.dev, 0, err);
-	if (!rc)
-		rc = frag_bench_calls(&b, err);
+		rc = frag_dev_make_ready(b.dev, 0, err) ?: frag_bench_calls(&b, err);
 	if (!rc)
 		rc = print_calls(cli, o, &b, err);
 	frag_dev_close(b.dev);

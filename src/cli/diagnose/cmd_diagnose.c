@@ -202,10 +202,8 @@ static const struct frag_arg options[] = {
 static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 {
 	struct job j = { .cli = cli, .opt = values };
-	int rc = diagnose(&j, err);
+	int rc = diagnose(&j, err) ?: status(&j);
 
-	if (!rc)
-		rc = status(&j);
 	for (size_t i = 0; i < j.count; i++)
 		frag_host_free(j.names[i]);
 	FRAG_FREE(j.names, j.peaks);

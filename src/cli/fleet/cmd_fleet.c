@@ -87,11 +87,7 @@ static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 	f.date = o->date ? o->date : today;
 	if (rc)
 		return rc;
-	rc = frag_fleet_load(&f, cli->operands[0], err);
-	if (!rc)
-		rc = plan(&f, o, err);
-	if (!rc)
-		rc = show(&f, o, err);
+	rc = frag_fleet_load(&f, cli->operands[0], err) ?: plan(&f, o, err) ?: show(&f, o, err);
 	frag_fleet_release(&f);
 	return rc;
 }

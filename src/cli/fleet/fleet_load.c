@@ -216,9 +216,8 @@ int frag_fleet_load(struct frag_fleet *f, const char *path, struct frag_err *err
 
 	if (rc)
 		return rc;
-	rc = frag_store_each(store, take_row, &l, err);
-	if (!rc)
-		rc = frag_store_failures(store, count_failure, &f->failures, err);
+	rc = frag_store_each(store, take_row, &l, err)
+		     ?: frag_store_failures(store, count_failure, &f->failures, err);
 	frag_store_close(store);
 	if (!rc && !l.count)
 		rc = frag_fail(err, FRAG_EINPUT, "'%.200s' holds no results", path);

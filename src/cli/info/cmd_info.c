@@ -529,9 +529,7 @@ static int info_of(struct pass *p, const char *path, struct frag_err *err)
 	for (uint32_t d = 0; !rc && d < head->devs_count; d++)
 		frag_info_init(&infos[d], &head->devs[d]);
 	if (!rc)
-		rc = scan(src, infos, err);
-	if (!rc)
-		rc = settle(p->cli, path, head, settled, err);
+		rc = scan(src, infos, err) ?: settle(p->cli, path, head, settled, err);
 	if (!rc)
 		rc = show(p, src, infos, settled, err);
 	for (uint32_t d = 0; infos && d < head->devs_count; d++)

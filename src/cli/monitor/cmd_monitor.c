@@ -170,9 +170,7 @@ static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 	clock_gettime(CLOCK_MONOTONIC, &m->start);
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGCHLD, SIG_IGN);
-	rc = open_all(m, err);
-	if (!rc)
-		rc = watch(m, err);
+	rc = open_all(m, err) ?: watch(m, err);
 	frag_monitor_screen_close(m->screen);
 	frag_monitor_server_close(m->server);
 	frag_nvml_close(m->nvml);

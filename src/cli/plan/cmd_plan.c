@@ -211,9 +211,8 @@ static int do_units(const struct frag_units *units, struct work *w, struct frag_
 	int rc = 0;
 
 	for (size_t i = 0; !rc && i < units->count && !frag_interrupted(); i++) {
-		rc = sheet_init(&sheets[i], &units->list[i], w->o, err);
-		if (!rc)
-			rc = do_unit(&sheets[i], w, err);
+		rc = sheet_init(&sheets[i], &units->list[i], w->o, err)
+			     ?: do_unit(&sheets[i], w, err);
 		done++;
 		complete += !rc && sheets[i].complete;
 	}

@@ -116,9 +116,7 @@ static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 	FRAG_TRY(find_way(o, &way, err));
 	FRAG_TRY(probe_output(o->output, err));
 	FRAG_TRY(way->run(cli, o, cli->program, &trace, &status, err));
-	rc = frag_record_name(trace, o->output, err);
-	if (!rc)
-		rc = frag_trace_write_cft(trace, o->output, err);
+	rc = frag_record_name(trace, o->output, err) ?: frag_trace_write_cft(trace, o->output, err);
 	if (rc == FRAG_EOUTPUT)
 		rescue(cli, trace);
 	if (!rc && strcmp(o->output, "-") != 0)

@@ -132,9 +132,7 @@ int frag_nogpu_home_open(struct frag_nogpu_home *h, struct frag_err *err)
 	if (!h->cache)
 		rc = frag_fail_nomem(err, "path");
 	if (!rc)
-		rc = frag_make_dirs(root, err);
-	if (!rc)
-		rc = check_owner(root, err);
+		rc = frag_make_dirs(root, err) ?: check_owner(root, err);
 	if (!rc && access(h->home, F_OK))
 		rc = make_home(root, h->home, err);
 	if (!rc)

@@ -232,11 +232,7 @@ int frag_nogpu_record(const struct frag_cli *cli, const struct frag_record_optio
 	j->o = o;
 	j->stdout_to_stderr = stdout_to_stderr;
 	*status = 0;
-	rc = check_card(cli, err);
-	if (!rc)
-		rc = parse_ranks(j, err);
-	if (!rc)
-		rc = frag_nogpu_home_open(&j->home, err);
+	rc = check_card(cli, err) ?: parse_ranks(j, err) ?: frag_nogpu_home_open(&j->home, err);
 	if (!rc)
 		rc = frag_record_folder(j->folder, sizeof(j->folder), err);
 	if (!rc && !j->ranks_count)

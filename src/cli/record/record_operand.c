@@ -57,9 +57,7 @@ int frag_record_operand(struct frag_cli *cli, const struct frag_record_options *
 		frag_cli_note(cli,
 			      "the program ended with status %d; what it did until then counts",
 			      status);
-	rc = frag_record_name_after(trace, cli->program, err);
-	if (!rc)
-		rc = make_file(out, err);
+	rc = frag_record_name_after(trace, cli->program, err) ?: make_file(out, err);
 	if (!rc) {
 		rc = frag_trace_write_cft(trace, out->path, err);
 		out->list[0] = out->path;

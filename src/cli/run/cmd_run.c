@@ -96,15 +96,13 @@ static int record(struct job *j, char **program, int *status, struct frag_err *e
 	int rc = make_folder(j, err);
 
 	if (!rc)
-		rc = frag_record_launch(j->cli, program, prepare, j, status, err);
-	if (!rc)
-		rc = frag_record_gather(j->cli, j->folder, false, &trace, err);
+		rc = frag_record_launch(j->cli, program, prepare, j, status, err)
+			     ?: frag_record_gather(j->cli, j->folder, false, &trace, err);
 	if (rc == FRAG_EINPUT && *status)
 		frag_err_prefix(err, "the program ended with status %d", *status);
 	if (!rc)
-		rc = frag_record_name(trace, j->o->record, err);
-	if (!rc)
-		rc = frag_trace_write_cft(trace, j->o->record, err);
+		rc = frag_record_name(trace, j->o->record, err)
+			     ?: frag_trace_write_cft(trace, j->o->record, err);
 	frag_trace_destroy(trace);
 	if (frag_record_forget(j->folder) && rc)
 		frag_cli_note(j->cli, "what was recorded is left in '%s'", j->folder);

@@ -322,9 +322,7 @@ int frag_sheet_write(struct frag_sheet *s, uint64_t value, const char *path, str
 			break;
 	}
 	if (!rc)
-		rc = frag_text_check(&note, err);
-	if (!rc)
-		rc = frag_trace_write_cft(&made, path, err);
+		rc = frag_text_check(&note, err) ?: frag_trace_write_cft(&made, path, err);
 	while (made.devs && d > 0)
 		frag_scaling_dev_release(&made.devs[--d]);
 	frag_host_free(made.devs);

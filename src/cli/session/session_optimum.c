@@ -206,9 +206,7 @@ int frag_session_make_plan(const struct frag_session *s, struct frag_session_tas
 		t->left_out = true;
 		return frag_fail(&t->err, FRAG_ENOTSUP, "%s", note);
 	}
-	rc = write_plan(s, t, folder, about);
-	if (!rc)
-		rc = with_plan(t->spec, *folder, spec, &t->err);
+	rc = write_plan(s, t, folder, about) ?: with_plan(t->spec, *folder, spec, &t->err);
 	if (rc) {
 		frag_session_drop_plan(*spec, *folder);
 		frag_host_free(*about);

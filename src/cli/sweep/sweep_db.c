@@ -146,9 +146,7 @@ int frag_store_open(struct frag_store **out, const char *path, bool fresh, struc
 	    frag_db_text(*out, "SELECT name FROM sqlite_master LIMIT 1", (char[64]){ 0 }, 64) == 0)
 		rc = check_schema(*out, err);
 	if (!rc)
-		rc = create_tables(*out, err);
-	if (!rc)
-		rc = frag_db_exec(*out, own, err);
+		rc = create_tables(*out, err) ?: frag_db_exec(*out, own, err);
 	if (!rc)
 		rc = prepare(*out, &(*out)->put_trace, "traces",
 			     columns_count(frag_sweep_trace_column), err);
@@ -181,10 +179,8 @@ int frag_db_share(struct frag_store *s, struct frag_err *err)
 
 int frag_store_read(struct frag_store **out, const char *path, struct frag_err *err)
 {
-	int rc = open_db(out, path, SQLITE_OPEN_READONLY, err);
+	int rc = open_db(out, path, SQLITE_OPEN_READONLY, err) ?: check_schema(*out, err);
 
-	if (!rc)
-		rc = check_schema(*out, err);
 	if (rc) {
 		frag_store_close(*out);
 		*out = NULL;

@@ -305,9 +305,7 @@ json_t *frag_sweep_item_run(const struct frag_sweep *s, const char *path)
 
 	if (!a.root)
 		return NULL;
-	rc = frag_sweep_hash(path, hash, &err);
-	if (!rc)
-		rc = run_trace(&a, path, &err);
+	rc = frag_sweep_hash(path, hash, &err) ?: run_trace(&a, path, &err);
 	set(&a, a.root, "path", text_of(path));
 	set(&a, a.root, "trace", json_string(hash));
 	if (rc)

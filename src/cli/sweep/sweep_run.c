@@ -299,9 +299,8 @@ static int sweep(struct course *c, struct frag_err *err)
 	else
 		rc = frag_store_open(&c->store, part, !s->resume, err);
 	if (!rc)
-		rc = question_of(s, &question, err);
-	if (!rc)
-		rc = frag_store_question(c->store, question.s, err);
+		rc = question_of(s, &question, err)
+			     ?: frag_store_question(c->store, question.s, err);
 	if (!rc) {
 		frag_progress_begin(&c->progress, "sweeping");
 		rc = hand_out(c, err);
@@ -376,9 +375,7 @@ static int run_course(struct course *c, struct frag_err *err)
 	FRAG_TRY(start_ranks(c, err));
 	if (c->rank > 0)
 		return frag_sweep_rank_serve(c->s, c->ranks, &c->workers[0], err);
-	rc = find_files(c->s, err);
-	if (!rc)
-		rc = sweep(c, err);
+	rc = find_files(c->s, err) ?: sweep(c, err);
 	for (int r = 1; r < c->ranks_count; r++)
 		frag_sweep_rank_give(c->ranks, r, 0, NULL);
 	return rc;

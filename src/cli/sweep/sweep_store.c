@@ -198,9 +198,7 @@ int frag_store_add(struct frag_store *s, const char *path, struct frag_err *err)
 		return rc;
 	frag_store_close(other);
 	FRAG_TRY(attach(s, path, err));
-	rc = check_agree(s, path, err);
-	if (!rc)
-		rc = copy_rows(s, "INSERT OR IGNORE", err);
+	rc = check_agree(s, path, err) ?: copy_rows(s, "INSERT OR IGNORE", err);
 	sqlite3_exec(s->db, "DETACH other", NULL, NULL, NULL);
 	return rc;
 }

@@ -317,9 +317,7 @@ int frag_cuda_open_config(const struct frag_cuda_config *cfg, struct frag_device
 	frag_slab_init(&c->pieces, sizeof(struct cuda_piece));
 	frag_slab_init(&c->handle_slab, sizeof(struct cuda_handle));
 	frag_uvm_resident_init(&c->managed);
-	rc = open_card(c, err);
-	if (!rc)
-		rc = frag_dev_open(&cuda_ops, c, out, err);
+	rc = open_card(c, err) ?: frag_dev_open(&cuda_ops, c, out, err);
 	if (rc)
 		cuda_close(c);
 	return rc;

@@ -42,10 +42,8 @@ static int one_round(struct cuda *c, uint64_t bytes, struct frag_err *err)
 {
 	frag_addr_t at = 0;
 	uint64_t handle = 0, ns;
-	int rc = frag_cuda_malloc(c, bytes, &at, &ns, err);
+	int rc = frag_cuda_malloc(c, bytes, &at, &ns, err) ?: frag_cuda_free(c, at, &ns, err);
 
-	if (!rc)
-		rc = frag_cuda_free(c, at, &ns, err);
 	if (rc || !(c->can & FRAG_CAN_VMM))
 		return FRAG_MIN(rc, 0); /* a full card is as awake as any */
 	rc = frag_cuda_reserve(c, bytes, 0, &at, &ns, err);
@@ -53,9 +51,8 @@ static int one_round(struct cuda *c, uint64_t bytes, struct frag_err *err)
 		return FRAG_MIN(rc, 0);
 	rc = frag_cuda_create(c, bytes, &handle, &ns, err);
 	if (!rc) {
-		rc = frag_cuda_map(c, at, handle, &ns, err);
-		if (!rc)
-			rc = frag_cuda_set_access(c, at, bytes, &ns, err);
+		rc = frag_cuda_map(c, at, handle, &ns, err)
+			     ?: frag_cuda_set_access(c, at, bytes, &ns, err);
 		if (!rc)
 			rc = frag_cuda_unmap(c, at, bytes, &ns, err);
 		if (frag_cuda_release(c, handle, &ns, rc ? NULL : err) && !rc)
@@ -75,9 +72,8 @@ static int one_pool(struct cuda *c, struct frag_err *err)
 	int rc;
 
 	FRAG_TRY(frag_cuda_mempool_create(c, &attr, &pool, &ns, err));
-	rc = frag_cuda_mempool_alloc(c, pool, 1, 0, &at, &ns, err);
-	if (!rc)
-		rc = frag_cuda_mempool_free(c, pool, at, 0, &ns, err);
+	rc = frag_cuda_mempool_alloc(c, pool, 1, 0, &at, &ns, err)
+		     ?: frag_cuda_mempool_free(c, pool, at, 0, &ns, err);
 	if (frag_cuda_mempool_destroy(c, pool, &ns, rc < 0 ? NULL : err) && rc >= 0)
 		rc = FRAG_EDEVICE;
 	return FRAG_MIN(rc, 0);

@@ -149,9 +149,8 @@ int frag_diagnose(const struct frag_events *ev, const char *about,
 	c->card = *card;
 	c->limit_bytes = limit_bytes;
 	c->seed = seed;
-	rc = frag_history_make(ev, &c->history, err);
-	if (!rc)
-		rc = frag_sites_init(&c->sites, ev->trace, FRAG_BY_LINE, NULL, err);
+	rc = frag_history_make(ev, &c->history, err)
+		     ?: frag_sites_init(&c->sites, ev->trace, FRAG_BY_LINE, NULL, err);
 	if (!rc) {
 		c->reserved = frag_host_calloc(c->history.count + 1, sizeof(*c->reserved));
 		c->held = frag_host_calloc(c->history.count + 1, sizeof(*c->held));

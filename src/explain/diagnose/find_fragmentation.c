@@ -34,9 +34,7 @@ static int peak_under(const struct frag_case *c, const char *text, uint64_t *pea
 	opt.limit_bytes = c->limit_guessed ? UINT64_MAX : c->limit_bytes;
 	rc = frag_stage_open(&s, &c->ev, spec, &c->card, &opt, err);
 	if (!rc) {
-		rc = frag_stage_to(&s, UINT64_MAX - 1, err);
-		if (!rc)
-			rc = frag_run_finish(s.run, &r, err);
+		rc = frag_stage_to(&s, UINT64_MAX - 1, err) ?: frag_run_finish(s.run, &r, err);
 		if (!rc && !r.m.ooms_count)
 			*peak = r.m.peak_reserved_bytes;
 		frag_result_release(&r);
@@ -84,9 +82,7 @@ static int holders_at(struct frag_case *c, uint64_t event, double *strands, uint
 	opt.seed = c->seed;
 	opt.restore = frag_settled_restores(frag_events_dev(&c->ev), &c->card, c->limit_bytes);
 	FRAG_TRY(frag_stage_open(&s, &c->ev, c->spec, &c->card, &opt, err));
-	rc = frag_stage_to(&s, event, err);
-	if (!rc)
-		rc = frag_scene_take(&s, &scene, err);
+	rc = frag_stage_to(&s, event, err) ?: frag_scene_take(&s, &scene, err);
 	for (size_t i = 0; !rc && i < scene.count; i++)
 		strands[frag_site_of(&c->sites, scene.list[i].stack)] +=
 			(double)scene.list[i].strands;

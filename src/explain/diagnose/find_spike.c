@@ -41,9 +41,8 @@ static int excess_of(struct frag_case *c, const struct peak *top, const struct p
 
 	*fresh = 0;
 	if (!rc)
-		rc = frag_history_live_at(&c->ev, top->event, n, flow, err);
-	if (!rc)
-		rc = frag_history_live_at(&c->ev, usual->event, n, other, err);
+		rc = frag_history_live_at(&c->ev, top->event, n, flow, err)
+			     ?: frag_history_live_at(&c->ev, usual->event, n, other, err);
 	for (size_t i = 0; !rc && i < n; i++) {
 		gain[i] = flow[i] > other[i] ? flow[i] - other[i] : 0;
 		total += gain[i];

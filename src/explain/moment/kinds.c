@@ -188,9 +188,7 @@ int frag_kinds_find(const struct frag_events *ev, const struct frag_history *h,
 
 	for (size_t i = 0; i < scene->count; i++)
 		out[i] = (struct frag_kind_of){ FRAG_KIND_UNKNOWN, 0 };
-	rc = open_pass(&p, err);
-	if (!rc)
-		rc = frag_events_each(ev, on_events, &p, err);
+	rc = open_pass(&p, err) ?: frag_events_each(ev, on_events, &p, err);
 	for (size_t i = 0; !rc && i < p.slots; i++)
 		if (p.births[i].live)
 			count_kind(&p, &p.births[i], true);

@@ -167,9 +167,7 @@ static int empty_cache(const struct trial *t, struct frag_oom_story *o, struct f
 	if (!frag_policy_spec_ops(t->opt->spec)->trim)
 		return 0;
 	FRAG_TRY(open_trial(&s, t, t->opt->spec, &t->opt->card, t->x->limit_bytes, err));
-	rc = before_request(&s, t, err);
-	if (!rc)
-		rc = frag_stage_trim(&s, err);
+	rc = before_request(&s, t, err) ?: frag_stage_trim(&s, err);
 	if (!rc)
 		rc = ask(&s, t, t->request->bytes, &served, err);
 	return rc ? rc
@@ -200,9 +198,7 @@ static int without_row(const struct trial *t, struct frag_oom_story *o, const st
 	int rc;
 
 	FRAG_TRY(open_trial(&s, t, t->opt->spec, &t->opt->card, t->x->limit_bytes, err));
-	rc = before_request(&s, t, err);
-	if (!rc)
-		rc = frag_stage_without(&s, &t->x->scene, is_row, &want, err);
+	rc = before_request(&s, t, err) ?: frag_stage_without(&s, &t->x->scene, is_row, &want, err);
 	if (!rc)
 		rc = ask(&s, t, t->request->bytes, &served, err);
 	frag_stage_close(&s);

@@ -248,9 +248,8 @@ int frag_place_greedy(const struct frag_buffers *b, enum frag_order order, enum 
 	if (!rc && rule == FRAG_GAP_TOP) {
 		rc = place_on_top(b, list, offsets, err);
 	} else if (!rc) {
-		rc = frag_placer_init(&p, b, offsets, err);
-		if (!rc)
-			rc = place_in_order(&p, list, rule, watch, err);
+		rc = frag_placer_init(&p, b, offsets, err)
+			     ?: place_in_order(&p, list, rule, watch, err);
 		frag_placer_release(&p);
 	}
 	if (!rc)

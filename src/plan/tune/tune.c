@@ -418,9 +418,7 @@ int frag_tune_run(const struct frag_plan_env *env, const struct frag_trace_dev *
 	for (size_t u = 0; !rc && u < units_count; u++)
 		t.bounds[u] = frag_probe_bound(units[u]);
 	if (!rc)
-		rc = search(&t, out, err);
-	if (!rc)
-		rc = take_results(&t, out, err);
+		rc = search(&t, out, err) ?: take_results(&t, out, err);
 	for (size_t i = 0; i < t.count; i++)
 		entry_release(&t.list[i]);
 	FRAG_FREE(t.list, t.map, t.bounds);

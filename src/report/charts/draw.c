@@ -130,9 +130,8 @@ int frag_chart_draw(const struct frag_chart_file *chart, unsigned formats, unsig
 	int rc = frag_text_check(chart->csv, err);
 
 	if (!rc)
-		rc = prepare(&d, chart, formats | FRAG_FORMAT_SVG, err);
-	if (!rc)
-		rc = draw(&d, chart, threads, err);
+		rc = prepare(&d, chart, formats | FRAG_FORMAT_SVG, err)
+			     ?: draw(&d, chart, threads, err);
 	for (size_t i = 0; i < PICTURES; i++) {
 		frag_text_release(&d.target[i]);
 		frag_text_release(&d.aside[i]);

@@ -83,9 +83,8 @@ int frag_cft_stream_open(const char *path, const struct frag_trace *head,
 	s->waiting = frag_host_alloc(ROOM * sizeof(*s->waiting));
 	rc = s->path && s->waiting ? 0 : frag_fail_nomem(err, "trace block");
 	if (!rc)
-		rc = frag_outfile_open(&s->file, path, err);
-	if (!rc)
-		rc = frag_cft_writer_begin(&s->writer, head, s->file.to, err);
+		rc = frag_outfile_open(&s->file, path, err)
+			     ?: frag_cft_writer_begin(&s->writer, head, s->file.to, err);
 	if (!rc)
 		rc = end_devices(s, err);
 	if (rc) {
@@ -130,9 +129,8 @@ int frag_cft_stream_close(struct frag_cft_stream *s, struct frag_err *err)
 			       "device %u has fewer events than the head of the trace declares",
 			       s->head->devs[s->dev].ordinal);
 	if (!rc)
-		rc = frag_cft_writer_end(&s->writer, err);
-	if (!rc)
-		rc = frag_cft_commit(&s->file, s->path, err);
+		rc = frag_cft_writer_end(&s->writer, err)
+			     ?: frag_cft_commit(&s->file, s->path, err);
 	frag_cft_stream_abort(s);
 	return rc;
 }

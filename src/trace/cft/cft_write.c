@@ -119,9 +119,8 @@ static int put_some_strings(struct frag_cft_writer *w, const struct frag_strings
 	FRAG_HAVE(text, "strings", err);
 	for (uint32_t i = 0; i < n; at += w->scratch[i++])
 		memcpy(text + at, frag_strings_get(s, from + i), w->scratch[i]);
-	rc = frag_cft_pack_numbers(&w->packer, w->scratch, n, false, err);
-	if (!rc)
-		rc = frag_cft_pack_raw(&w->packer, text, bytes, 1, err);
+	rc = frag_cft_pack_numbers(&w->packer, w->scratch, n, false, err)
+		     ?: frag_cft_pack_raw(&w->packer, text, bytes, 1, err);
 	frag_host_free(text);
 	*count = n;
 	return rc ? rc : put_block(w, FRAG_CFT_STRINGS, 0, n, err);
@@ -202,10 +201,8 @@ static int put_history(struct frag_cft_writer *w, const struct frag_trace *t, un
 {
 	const struct frag_trace_dev *dev = &t->devs[index];
 	struct frag_cft_model model;
-	int rc = frag_cft_model_init(&model, t, dev, err);
+	int rc = frag_cft_model_init(&model, t, dev, err) ?: put_events(w, dev, index, &model, err);
 
-	if (!rc)
-		rc = put_events(w, dev, index, &model, err);
 	if (!rc && model.events < dev->initial.blocks_count)
 		rc = frag_fail(err, FRAG_EINPUT, "device %u has fewer events than initial blocks",
 			       dev->ordinal);

@@ -183,9 +183,7 @@ static int read_csv(struct frag_input *in, const char *options, struct frag_trac
 	int rc;
 
 	FRAG_TRY(frag_log_init(&r.log, "line", options, err));
-	rc = read_lines(&r, err);
-	if (!rc)
-		rc = frag_log_finish(&r.log, "csv", out, err);
+	rc = read_lines(&r, err) ?: frag_log_finish(&r.log, "csv", out, err);
 	if (!rc) {
 		rc = frag_log_stacks_finish(r.stacks, *out, err);
 		if (rc)

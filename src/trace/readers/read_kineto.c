@@ -225,9 +225,7 @@ static int read_kineto(struct frag_input *in, const char *options, struct frag_t
 			       "a Chrome trace without [memory] events of a CUDA device: PyTorch's "
 			       "profiler writes them with profile_memory=True");
 	if (!rc)
-		rc = hand_over(&r, &log, err);
-	if (!rc)
-		rc = frag_log_finish(&log, "kineto", out, err);
+		rc = hand_over(&r, &log, err) ?: frag_log_finish(&log, "kineto", out, err);
 	FRAG_FREE(r.entries, r.text);
 	return rc;
 }

@@ -285,11 +285,7 @@ static int read_nsys(struct frag_input *in, const char *options, struct frag_tra
 	int rc;
 
 	FRAG_TRY(frag_log_init(&log, "row", options, err));
-	rc = open_database(&r, err);
-	if (!rc)
-		rc = read_rows(&r, err);
-	if (!rc)
-		rc = hand_over(&r, &log, err);
+	rc = open_database(&r, err) ?: read_rows(&r, err) ?: hand_over(&r, &log, err);
 	if (!rc)
 		rc = frag_log_finish(&log, "nsys", out, err);
 	sqlite3_close(r.db);

@@ -104,9 +104,7 @@ static int read_rmm(struct frag_input *in, const char *options, struct frag_trac
 	int rc;
 
 	FRAG_TRY(frag_log_init(&r.log, "line", options, err));
-	rc = read_lines(&r, err);
-	if (!rc)
-		rc = frag_log_finish(&r.log, "rmm", out, err);
+	rc = read_lines(&r, err) ?: frag_log_finish(&r.log, "rmm", out, err);
 	frag_log_lines_release(&r.lines);
 	frag_log_release(&r.log);
 	return rc;

@@ -359,10 +359,8 @@ static int read_torch(struct frag_input *in, const char *options, struct frag_tr
 		      struct frag_err *err)
 {
 	struct frag_torch t = { .err = err };
-	int rc = prepare(&t, options);
+	int rc = prepare(&t, options) ?: read_input(&t, in);
 
-	if (!rc)
-		rc = read_input(&t, in);
 	frag_pickle_destroy(t.pickle);
 	frag_stack_table_destroy(t.stacks);
 	frag_addr_map_release(&t.stream_index);

@@ -262,9 +262,7 @@ static int read_umpire(struct frag_input *in, const char *options, struct frag_t
 	int rc;
 
 	FRAG_TRY(frag_log_init(&log, "line", options, err));
-	rc = frag_log_json_lines(in, read_object, &r, err);
-	if (!rc)
-		rc = hand_over(&r, &log, err);
+	rc = frag_log_json_lines(in, read_object, &r, err) ?: hand_over(&r, &log, err);
 	if (!rc)
 		rc = frag_log_finish(&log, "umpire", out, err);
 	FRAG_FREE(r.allocators, r.entries);
