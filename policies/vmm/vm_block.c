@@ -116,8 +116,7 @@ void vm_arena_drop(struct vm *v, struct vm_arena *a)
 	frag_bset_release(&a->full);
 	frag_bset_release(&a->part);
 	frag_bset_release(&a->whole);
-	frag_host_free(a->pages);
-	frag_host_free(a);
+	FRAG_FREE(a->pages, a);
 }
 
 void vm_free_insert(struct vm *v, struct vm_block *b)

@@ -216,10 +216,7 @@ static void card_close(void *priv)
 	frag_addr_map_release(&c->handles);
 	frag_addr_map_release(&c->mappings);
 	frag_slab_release(&c->handle_slab);
-	frag_host_free(c->streams);
-	frag_host_free(c->fences);
-	frag_host_free(c->events);
-	frag_host_free(c);
+	FRAG_FREE(c->streams, c->fences, c->events, c);
 }
 
 static const struct frag_device_ops card_ops = {

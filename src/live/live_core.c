@@ -70,11 +70,8 @@ void frag_live_dev_close(struct frag_live_dev *d)
 	frag_slab_release(&d->waits);
 	frag_live_left_release(d);
 	frag_addr_map_release(&d->live);
-	frag_host_free(d->waiting);
-	frag_host_free(d->pools);
-	frag_host_free(d->history.ring);
 	pthread_mutex_destroy(&d->mutex);
-	frag_host_free(d);
+	FRAG_FREE(d->waiting, d->pools, d->history.ring, d);
 }
 
 static int make_device(int ordinal, struct frag_live_dev **out, struct frag_err *err)

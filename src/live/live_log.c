@@ -137,8 +137,7 @@ int frag_live_log_open(const char *path, struct frag_err *err)
 
 	if (!rc)
 		return 0;
-	frag_host_free(file.fill);
-	frag_host_free(file.spare);
+	FRAG_FREE(file.fill, file.spare);
 	file.fill = file.spare = NULL;
 	if (file.fd >= 0)
 		close(file.fd);

@@ -154,25 +154,6 @@ int frag_policy_ops_check(const struct frag_policy_ops *ops, struct frag_err *er
 	return 0;
 }
 
-int frag_policy_registry_check(struct frag_err *err)
-{
-	size_t n;
-	const struct frag_policy_ops *const *list = frag_policy_list(&n);
-
-	for (size_t i = 0; i < n; i++) {
-		FRAG_TRY(frag_policy_ops_check(list[i], err));
-		if (i && !strcmp(list[i - 1]->name, list[i]->name))
-			return frag_fail(err, FRAG_ECHECK, "two policies are called '%s'",
-					 list[i]->name);
-		for (const struct frag_policy_alias *a = list[i]->aliases; a && a->name; a++)
-			if (frag_policy_find(a->name))
-				return frag_fail(err, FRAG_ECHECK,
-						 "'%s' is a policy and another name of '%s'",
-						 a->name, list[i]->name);
-	}
-	return 0;
-}
-
 size_t frag_policy_needs_text(uint32_t needs, char *buf, size_t cap)
 {
 	static const struct {

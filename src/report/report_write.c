@@ -141,6 +141,15 @@ static int add_chart(struct writer *w, size_t section, const struct frag_chart_o
 	return 0;
 }
 
+static bool wanted(const struct frag_chart_ops *ops, const struct frag_chart_job *job)
+{
+	bool any = !ops->has;
+
+	for (size_t i = 0; i < job->section->count && !any; i++)
+		any = ops->has(job, &job->section->results[i]);
+	return any && (!ops->wanted || ops->wanted(job));
+}
+
 static int add_charts(struct writer *w, struct frag_err *err)
 {
 	int ret = 0;
@@ -154,7 +163,7 @@ static int add_charts(struct writer *w, struct frag_err *err)
 		FRAG_HAVE(order, "charts", err);
 		frag_section_order(s, order);
 		for (size_t i = 0; (ops = frag_chart_at(i)) && !ret; i++) {
-			if (!ops->wanted || ops->wanted(&job))
+			if (wanted(ops, &job))
 				ret = add_chart(w, n, ops, &job, err);
 		}
 		frag_host_free(order);

@@ -512,7 +512,5 @@ void frag_simmempool_release(struct pool *p)
 {
 	frag_slab_release(&p->blocks);
 	frag_addr_map_release(&p->live);
-	frag_host_free(p->streams);
-	frag_host_free(p->order);
-	frag_host_free(p->mapped);
+	FRAG_FREE(p->streams, p->order, p->mapped);
 }

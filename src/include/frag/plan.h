@@ -172,31 +172,21 @@ int frag_load_bound(const struct frag_buffers *b, uint64_t *bound, uint64_t *whe
 		    struct frag_err *err);
 
 /* In which order the buffers are placed; ties by the next words, then by index. */
-#define FRAG_ORDER_LIST(X) \
-	X(SIZE, "size")		  /* largest first, then the earliest */ \
-	X(CONFLICTS, "conflicts") /* most others alive at the same time first, then the largest */ \
-	X(AREA, "area")		  /* size times life */ \
-	X(LIFE, "life")		  /* longest first, then the largest */
 enum frag_order {
-#define FRAG_X_(name, text) FRAG_ORDER_##name,
-	FRAG_ORDER_LIST(FRAG_X_)
-#undef FRAG_X_
-		FRAG_ORDER_COUNT
+	FRAG_ORDER_SIZE,      /* largest first, then the earliest */
+	FRAG_ORDER_CONFLICTS, /* most others alive at the same time first, then the largest */
+	FRAG_ORDER_AREA,      /* size times life */
+	FRAG_ORDER_LIFE,      /* longest first, then the largest */
+	FRAG_ORDER_COUNT
 };
-const char *frag_order_name(enum frag_order order);
 
 /* Where a buffer goes among the placed ones that live at the same time. */
-#define FRAG_FIT_LIST(X) \
-	X(BEST, "smallest gap") /* TFLite; the lowest of equals */ \
-	X(LOWEST, "lowest gap") \
-	X(TOP, "on top") /* TVM: above all of them, gaps are not filled */
 enum frag_gap_rule {
-#define FRAG_X_(name, text) FRAG_GAP_##name,
-	FRAG_FIT_LIST(FRAG_X_)
-#undef FRAG_X_
-		FRAG_GAP_COUNT
+	FRAG_GAP_BEST, /* the smallest gap, of equals the lowest: TFLite */
+	FRAG_GAP_LOWEST,
+	FRAG_GAP_TOP, /* TVM: above all of them, gaps are not filled */
+	FRAG_GAP_COUNT
 };
-const char *frag_gap_rule_name(enum frag_gap_rule rule);
 
 /*
  * Greedy placement into offsets[count]. O(n log n + pairs that live at the same time and are

@@ -307,8 +307,6 @@ void frag_inner_close(struct frag_inner *inner);
 /* The registry: sorted by name, hidden ones included. */
 const struct frag_policy_ops *const *frag_policy_list(size_t *count);
 const struct frag_policy_ops *frag_policy_find(const char *name); /* NULL if unknown */
-/* Checks every entry once: abi, compulsory calls, unique names, defaults in range. */
-int frag_policy_registry_check(struct frag_err *err);
 /* Other names: the i-th, the policy and the options that it stands for; NULL past the end.
  * Static. */
 const char *frag_policy_short(size_t i, const struct frag_policy_ops **ops, const char **options);

@@ -18,28 +18,6 @@
 
 #define STOP_EVERY 1024u /* placements between two looks at the stop flag */
 
-const char *frag_order_name(enum frag_order order)
-{
-	static const char *const names[] = {
-#define FRAG_X_(name, text) text,
-		FRAG_ORDER_LIST(FRAG_X_)
-#undef FRAG_X_
-	};
-
-	return names[order];
-}
-
-const char *frag_gap_rule_name(enum frag_gap_rule rule)
-{
-	static const char *const names[] = {
-#define FRAG_X_(name, text) text,
-		FRAG_FIT_LIST(FRAG_X_)
-#undef FRAG_X_
-	};
-
-	return names[rule];
-}
-
 /* ---- orders ---------------------------------------------------------------------- */
 
 struct key {

@@ -28,6 +28,8 @@ struct frag_chart_ops {
 	void (*finding)(const struct frag_chart_job *job, struct frag_text *out);
 	/* Optional: is there anything to show? */
 	bool (*wanted)(const struct frag_chart_job *job);
+	/* Optional: the same of one result; one that has something is enough. */
+	bool (*has)(const struct frag_chart_job *job, const struct frag_result *r);
 	/* Header line and rows. Byte values exact, times as stated by the column name. */
 	void (*csv)(const struct frag_chart_job *job, struct frag_text *out);
 	/* What to see in it: one to three sentences. */

@@ -5,20 +5,11 @@
 
 #include <inttypes.h>
 
-static bool any(const struct frag_chart_job *job, const struct frag_result *r)
+static bool has(const struct frag_chart_job *job, const struct frag_result *r)
 {
 	for (int c = 0; c < FRAG_CLASS_COUNT; c++) {
 		if (r->alloc_modelled_ns[c].max ||
 		    (!job->report->omit_host && r->alloc_host_ns[c].count))
-			return true;
-	}
-	return false;
-}
-
-static bool wanted(const struct frag_chart_job *job)
-{
-	for (size_t i = 0; i < job->section->count; i++) {
-		if (any(job, &job->section->results[i]))
 			return true;
 	}
 	return false;
@@ -138,7 +129,7 @@ const struct frag_chart_ops frag_chart_cdf = {
 	.rank = 70,
 	.heading = "Distribution of alloc time",
 	.finding = finding,
-	.wanted = wanted,
+	.has = has,
 	.csv = csv,
 	.caption = caption,
 	.alt = alt,

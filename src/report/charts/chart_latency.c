@@ -30,14 +30,11 @@ static bool has_data(const struct frag_chart_job *job, const struct frag_result 
 	       (!job->report->omit_host && hist_of(r, cls, true)->count);
 }
 
-static bool wanted(const struct frag_chart_job *job)
+static bool has(const struct frag_chart_job *job, const struct frag_result *r)
 {
-	for (size_t i = 0; i < job->section->count; i++) {
-		for (int c = 0; c < CLASSES; c++) {
-			if (drawable(job, &job->section->results[i], c))
-				return true;
-		}
-	}
+	for (int c = 0; c < CLASSES; c++)
+		if (drawable(job, r, c))
+			return true;
 	return false;
 }
 
@@ -137,7 +134,7 @@ const struct frag_chart_ops frag_chart_latency = {
 	.rank = 60,
 	.heading = "Latency by class",
 	.finding = finding,
-	.wanted = wanted,
+	.has = has,
 	.csv = csv,
 	.caption = caption,
 	.alt = alt,

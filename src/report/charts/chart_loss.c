@@ -9,13 +9,10 @@
  * sample costs six rectangles in the picture. */
 #define SAMPLES_MAX 720u
 
-static bool wanted(const struct frag_chart_job *job)
+static bool has(const struct frag_chart_job *job, const struct frag_result *r)
 {
-	for (size_t k = 0; k < job->section->count; k++) {
-		if (job->section->results[k].series.losses_count > 1)
-			return true;
-	}
-	return false;
+	(void)job;
+	return r->series.losses_count > 1;
 }
 
 static void add_row(const struct frag_chart_job *job, size_t panel, const char *policy,
@@ -145,7 +142,7 @@ const struct frag_chart_ops frag_chart_loss = {
 	.rank = 30,
 	.heading = "Where reserved memory goes",
 	.finding = finding,
-	.wanted = wanted,
+	.has = has,
 	.csv = csv,
 	.caption = caption,
 	.alt = alt,

@@ -81,13 +81,10 @@ static void csv(const struct frag_chart_job *job, struct frag_text *out)
 	add_steps(job, out);
 }
 
-static bool wanted(const struct frag_chart_job *job)
+static bool has(const struct frag_chart_job *job, const struct frag_result *r)
 {
-	for (size_t k = 0; k < job->section->count; k++) {
-		if (job->section->results[k].series.count)
-			return true;
-	}
-	return false;
+	(void)job;
+	return r->series.count;
 }
 
 static void caption(const struct frag_chart_job *job, struct frag_text *out)
@@ -122,7 +119,7 @@ const struct frag_chart_ops frag_chart_memory = {
 	.rank = 10,
 	.heading = "Memory over time",
 	.finding = frag_chart_advised,
-	.wanted = wanted,
+	.has = has,
 	.csv = csv,
 	.caption = caption,
 	.alt = alt,

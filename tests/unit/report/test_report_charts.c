@@ -40,6 +40,7 @@ static void charts_have_scripts_and_whole_rows(void **state)
 		size_t columns;
 
 		assert_true(!ops->wanted || ops->wanted(&job));
+		assert_true(!ops->has || ops->has(&job, &job.section->results[0]));
 		ops->csv(&job, &t);
 		assert_int_equal(frag_text_check(&t, NULL), 0);
 		assert_null(strstr(t.s, "nan"));
