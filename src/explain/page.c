@@ -108,7 +108,7 @@ static int build(const struct frag_page *page, struct frag_text *out, struct fra
 	frag_text_add(out, "</p>\n");
 	for (size_t i = 0; i < page->charts_count; i++)
 		FRAG_TRY(add_chart(page, &page->charts[i], (unsigned)i, out, err));
-	frag_text_add(out, "<h2>Tables</h2>\n<pre>");
+	frag_text_add(out, "<h2>Tables</h2>\n<pre class=\"tables\">");
 	frag_text_add_html(out, page->text);
 	frag_text_add(out, "</pre>\n");
 	add_command(page, out);

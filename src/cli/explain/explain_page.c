@@ -49,8 +49,8 @@ static void finding(const struct frag_curves *c, bool held, struct frag_text *ou
 					: "No call site has live memory");
 		return;
 	}
-	frag_text_addf(out, "%.200s %s %.0f %% of the ",
-		       held ? c->held_names[who] : c->live_names[who], held ? "holds" : "has",
+	frag_text_addf(out, "%.200s: %.0f %% of the ",
+		       held ? c->held_names[who] : c->live_names[who],
 		       100.0 * (double)top[who] / (double)most);
 	frag_text_add_bytes(out, most);
 	frag_text_add(out, held ? " that cannot be given back at most" : " that are live at most");

@@ -74,6 +74,8 @@ static const char style[] =
 	"pre{background:var(--card);border:1px solid var(--line);border-radius:6px;padding:12px;"
 	"overflow-x:auto;font:13.5px/1.5 ui-monospace,\"DejaVu Sans Mono\",monospace;"
 	"white-space:pre-wrap;overflow-wrap:anywhere}\n"
+	/* a hundred characters in a line, where they can be read at that size */
+	"pre.tables{font-size:clamp(10px,1.36vw,13.5px)}\n"
 	"footer{margin-top:3em;color:var(--muted);font-size:.9rem}\n"
 	/* last, so that it wins */
 	"@media print{:root{--bg:#fff;--card:#fff;--fg:#000;--muted:#444;--line:#bbb;"
