@@ -40,6 +40,7 @@ BOX(cudnnCreateRNNDescriptor)
 BOX(cudnnCreateRNNDataDescriptor)
 BOX(cudnnCreateTensorDescriptor)
 BOX(cudnnCreateDropoutDescriptor)
+BOX(cudnnCreateFilterDescriptor)
 
 /* The descriptor begins with the share that is dropped. */
 NOGPU_ENTRY(int, cudnnSetDropoutDescriptor,
@@ -257,6 +258,99 @@ NOGPU_ENTRY(int, cudnnGetRNNTempSpaceSizes,
 	if (reserve)
 		*reserve = mode ? (size_t)w.kept + 256 : 0;
 	return 0;
+}
+
+/*
+ * ---- the interface up to version 8, by which PyTorch 2.1 and 2.2 go --------------------
+ * A sequence is a list of tensors there, one for each step, and both biases are always there.
+ * What a run takes is taken to be what version 9 takes in training.
+ */
+
+NOGPU_ENTRY(int, cudnnSetRNNDescriptor_v6,
+	    (void *h, struct rnn *r, int hidden, int layers, const float *dropout, int input_mode,
+	     int direction, int cell, int algorithm, int precision))
+{
+	(void)h, (void)input_mode, (void)algorithm;
+	*r = (struct rnn){ .cell = cell,
+			   .bias = 2,
+			   .both_ways = direction == 1,
+			   .type = precision,
+			   .hidden = hidden,
+			   .layers = layers,
+			   .drops = dropout && *dropout > 0 };
+	return 0;
+}
+NOGPU_ENTRY(int, cudnnSetRNNProjectionLayers,
+	    (void *h, struct rnn *r, int projected, int out_projected))
+{
+	(void)h, (void)out_projected;
+	r->projected = projected;
+	return 0;
+}
+NOGPU_ENTRY(int, cudnnSetTensorNdDescriptor,
+	    (struct rnn_tensor * t, int type, int count, const int *dims, const int *strides))
+{
+	t->type = type;
+	t->dims_count = FRAG_MIN(count, NOGPU_CUDNN_DIMS);
+	for (int i = 0; i < t->dims_count; i++) {
+		t->dims[i] = dims[i];
+		t->strides[i] = strides[i];
+	}
+	return 0;
+}
+NOGPU_ENTRY(int, cudnnGetFilterNdDescriptor,
+	    (const struct rnn_tensor *t, int wanted, int *type, int *format, int *count, int *dims))
+{
+	*format = 0;
+	return frag_nogpu_cudnnGetTensorNdDescriptor(t, wanted, type, count, dims,
+						     (int[NOGPU_CUDNN_DIMS]){ 0 });
+}
+NOGPU_ENTRY(int, cudnnGetRNNParamsSize,
+	    (void *h, struct rnn *r, const struct rnn_tensor *x, size_t *bytes, int type))
+{
+	r->type = type;
+	r->input = x->dims[1];
+	return frag_nogpu_cudnnGetRNNWeightSpaceSize(h, r, bytes);
+}
+NOGPU_ENTRY(int, cudnnGetRNNLinLayerMatrixParams,
+	    (void *h, const struct rnn *r, int layer, void *x, void *w, const char *weights, int id,
+	     struct rnn_tensor *m, const char **out))
+{
+	(void)x, (void)w;
+	return frag_nogpu_cudnnGetRNNWeightParams(h, r, layer, 0, weights, id, m, out, NULL, NULL);
+}
+NOGPU_ENTRY(int, cudnnGetRNNLinLayerBiasParams,
+	    (void *h, const struct rnn *r, int layer, void *x, void *w, const char *weights, int id,
+	     struct rnn_tensor *b, const char **out))
+{
+	(void)x, (void)w;
+	return frag_nogpu_cudnnGetRNNWeightParams(h, r, layer, 0, weights, id, NULL, NULL, b, out);
+}
+
+static int temporary_space(struct rnn *r, int steps, struct rnn_tensor *const *x, size_t *work,
+			   size_t *reserve)
+{
+	struct rnn_tensor all = {
+		.type = x[0]->type, .steps = steps, .batch = x[0]->dims[0], .width = x[0]->dims[1]
+	};
+
+	r->type = all.type;
+	r->input = all.width;
+	for (int i = 0; i < steps; i++)
+		all.points += x[i]->dims[0];
+	return frag_nogpu_cudnnGetRNNTempSpaceSizes(NULL, r, 1, &all, work, reserve);
+}
+NOGPU_ENTRY(int, cudnnGetRNNWorkspaceSize,
+	    (void *h, struct rnn *r, int steps, struct rnn_tensor *const *x, size_t *bytes))
+{
+	(void)h;
+	return temporary_space(r, steps, x, bytes, NULL);
+}
+NOGPU_ENTRY(int, cudnnGetRNNTrainingReserveSize,
+	    (void *h, struct rnn *r, int steps, struct rnn_tensor *const *x, size_t *bytes))
+{
+	(void)h;
+	return temporary_space(r, steps, x, NULL, bytes);
 }
 
 /* libraryPropertyType: 0 major, 1 minor, 2 patch */

@@ -57,7 +57,7 @@ test_small_values_are_computed() {
 test_programs_nobody_prepared() {
 	record -o run.cft -- "$python" "$root/tests/torch/train.py" varied || return
 	grep -qx 'scaler 65536.0 2' log && grep -qx 'modes \[True, True\]' log && grep -q '^qr' log && grep -q '^hessian' log &&
-		grep -qx 'lengths \[30000, 30000\]' log && grep -qx 'inside \[3, 5\]' log && grep -q '^ctc' log || { cat log; return 1; }
+		grep -qx 'lengths \[30000, 30000\]' log && grep -qx 'inside \[3, 5\]' log && grep -qx 'packed \[2, 0, 1\] \[5, 8, 7\]' log && grep -q '^ctc' log || { cat log; return 1; }
 	# the history is whole, although the program switched its own off
 	verified run.cft && "$cufrag" info run.cft | grep -Eq ': [0-9]{3,} allocs'
 }

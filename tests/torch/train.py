@@ -81,6 +81,11 @@ def varied():
     lengths = torch.ones_like(torch.randn(2, 30000, device="cuda"), dtype=torch.long).sum(-1)
     print("lengths", lengths.tolist())
 
+    packed = nn.utils.rnn.pack_padded_sequence(torch.randn(3, 8, 64, device="cuda"), torch.tensor([5, 8, 7]), batch_first=True,
+                                               enforce_sorted=False)
+    out, lengths = nn.utils.rnn.pad_packed_sequence(nn.LSTM(64, 64, batch_first=True, device="cuda")(packed)[0], batch_first=True)
+    print("packed", packed.unsorted_indices.tolist(), lengths.tolist())
+
     class Look(TorchDispatchMode):
         def __torch_dispatch__(self, f, types, args=(), kwargs=None):
             return f(*args, **(kwargs or {}))

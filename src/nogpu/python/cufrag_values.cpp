@@ -65,6 +65,7 @@ struct Info {
 	bool shape = false;  /* the size of its result hangs on values */
 	bool rule = false;   /* gives indices: invented, where values are */
 	bool over = false;   /* does not read what it writes */
+	bool part = false;   /* of this kind, but writes only at places that are given */
 	bool like = false;   /* looks at the shape of its first tensor only */
 	bool asks = false;   /* the library looks for a place on the card: the first one */
 	bool seeded = false; /* draws random numbers */
@@ -115,6 +116,8 @@ Info describe(const c10::OperatorHandle &op)
 		 ((name == "aten::max" || name == "aten::min") && schema.overload_name() == "dim");
 	f.over = one_of(name, { "aten::copy_", "aten::fill_", "aten::zero_", "aten::normal_", "aten::uniform_", "aten::random_",
 				"aten::bernoulli_", "aten::exponential_" });
+	f.part = name == "aten::index_copy_" || (name == "aten::scatter_" && !begins(schema.overload_name(), { "reduce", "value_reduce" }));
+	f.over |= f.part;
 	f.like = name.size() > 5 && (name.compare(name.size() - 5, 5, "_like") == 0 || begins(name, { "aten::new_" }));
 	f.asks = name == "aten::mode";
 	f.seeded = op.hasTag(at::Tag::nondeterministic_seeded);
@@ -594,6 +597,8 @@ void fallback(const c10::OperatorHandle &op, c10::DispatchKeySet keys, Stack *st
 	}
 	if (f.asks && answer)
 		answer(true, 0);
+	if (f.part && origin_of(args[0].toTensor()) == NOTHING)
+		invent(args[0].toTensor());
 	bool upload = (f.name == "aten::_to_copy" && !args[0].toTensor().is_cuda()) || (f.name == "aten::copy_" && !args[1].toTensor().is_cuda());
 	try {
 		op.redispatchBoxed(below, stack);
