@@ -129,9 +129,10 @@ test_live_policies_are_asked_the_same() {
 		live --policy "$policy" --record live.cft -- "$python" "$root/tests/torch/train.py" plain || return
 		grep -c 'loss' log | grep -qx 3 && [ "$(requests live.cft)" = "$(requests plain.cft)" ] ||
 			{ echo "$policy"; requests live.cft; requests plain.cft; cat log; return 1; }
-		# and it reserves what its simulation does
-		"$cufrag" replay live.cft --policy "$policy" | grep -q "^peak_reserved_bytes  *$(sed -n 's/^reserved //p' log) " ||
-			{ echo "$policy"; tail -1 log; return 1; }
+		# and it reserves what its simulation does; vmm's budget goes by the clock, which is not the same twice
+		"$cufrag" replay live.cft --policy "$policy" | awk -v live="$(sed -n 's/^reserved //p' log)" -v share="$([ "$policy" = vmm ] && echo 0.05 || echo 0)" '
+			$1 == "peak_reserved_bytes" { same = live > 0 && live - $2 <= share * $2 && $2 - live <= share * $2 }
+			END { exit !same }' || { echo "$policy"; tail -1 log; return 1; }
 	done
 }
 
