@@ -53,8 +53,7 @@ static const struct frag_opt opts[] = {
 		      "stitch at all (vmmDefragment of the code)"),
 	FRAG_OPT_BYTES("frag-limit", struct gl_params, frag_limit, 0, 0, 1ull << 50,
 		       "code: smallest request that is stitched for, paper: smallest piece that "
-		       "is; "
-		       "bytes; 0 = 512M, paper 128M",
+		       "is; bytes; 0 = 512M, paper 128M",
 		       .tune = "64M,128M,256M,512M,1G"),
 	FRAG_OPT_DOUBLE("reuse-limit", struct gl_params, reuse_limit, REUSE_LIMIT, 1, 1e6,
 			"code: largest stitched block to be reused, as a multiple of the request"),

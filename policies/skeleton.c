@@ -62,13 +62,14 @@ static int validate(const void *params, struct frag_err *err)
 	return 0;
 }
 
+/* below, with its hooks */
+static const struct frag_heap_index list;
+
 /*
  * Compulsory. When: once per run, before anything else. env has the device, the limit
  * and the hooks; copy what you keep of it. Returns: 0 and *out, or an error with
  * nothing left behind.
  */
-static const struct frag_heap_index list;
-
 static int create(const struct frag_policy_env *env, const void *params, void **out,
 		  struct frag_err *err)
 {

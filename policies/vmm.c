@@ -85,9 +85,9 @@ static int create(const struct frag_policy_env *env, const void *params, void **
 		  struct frag_err *err)
 {
 	const struct vm_params *p = params;
-	struct vm *v = frag_host_calloc(1, sizeof(*v));
+	struct vm *v;
 
-	FRAG_HAVE(v, "vmm", err);
+	FRAG_NEW(v, 1, "vmm", err);
 	v->env = *env;
 	v->dev = env->dev;
 	v->params = p;

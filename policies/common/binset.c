@@ -78,32 +78,6 @@ static bool is_list(const struct frag_binset *s)
 	return s->heads == all_trees && !s->tree.count;
 }
 
-static void list_insert(struct frag_binset *s, struct frag_bin_node *n)
-{
-	struct frag_bin_node *prev = NULL, *at = s->few;
-
-	for (; at && frag_bin_before(at, n); at = at->bin_next)
-		prev = at;
-	n->bin_prev = prev;
-	n->bin_next = at;
-	if (at)
-		at->bin_prev = n;
-	if (prev)
-		prev->bin_next = n;
-	else
-		s->few = n;
-}
-
-static void list_erase(struct frag_binset *s, struct frag_bin_node *n)
-{
-	if (n->bin_next)
-		n->bin_next->bin_prev = n->bin_prev;
-	if (n->bin_prev)
-		n->bin_prev->bin_next = n->bin_next;
-	else
-		s->few = n->bin_next;
-}
-
 /* The list becomes a tree, and is one until that is empty. */
 static void list_to_tree(struct frag_binset *s)
 {
@@ -136,7 +110,7 @@ void frag_binset_insert_tree(struct frag_binset *s, struct frag_bin_node *n)
 {
 	if (is_list(s)) {
 		if (s->count <= FRAG_BINSET_LIST) {
-			list_insert(s, n);
+			frag_bin_link(&s->few, n);
 			return;
 		}
 		list_to_tree(s);
@@ -167,7 +141,7 @@ void frag_binset_erase_tree(struct frag_binset *s, struct frag_bin_node *n)
 	bool found;
 
 	if (is_list(s)) {
-		list_erase(s, n);
+		frag_bin_unlink(&s->few, n);
 		return;
 	}
 	found = frag_bset_erase(&s->tree, n->size, n->rank);

@@ -25,15 +25,15 @@
 #define FRAG_BINSET_WORDS (FRAG_BINSET_BINS / 64u)
 
 struct frag_bin_node {
-	uint64_t
-		rank; /* order among equal sizes, unique there: the address, or what the owner likes */
+	/* order among equal sizes, unique there: the address, or what the owner likes */
+	uint64_t rank;
 	uint64_t size;
 	struct frag_bin_node *bin_prev, *bin_next; /* inside a list bin */
 	/* written by the set: the bin, and the lowest bit of the size that tells bins apart */
 	uint16_t bin;
 	uint8_t bin_bit;
-	uint8_t owner
-		[5]; /* never looked at: room that would be padding, for small fields of the owner */
+	/* never looked at: room that would be padding, for small fields of the owner */
+	uint8_t owner[5];
 };
 
 struct frag_binset {
@@ -126,22 +126,12 @@ static inline bool frag_bin_before(const struct frag_bin_node *a, const struct f
 	return a->size < b->size || (a->size == b->size && a->rank < b->rank);
 }
 
-/* pre: reserved, not in the set. */
-static inline void frag_binset_insert(struct frag_binset *s, struct frag_bin_node *n)
+/* Into a list, in order: how many nodes it walked past. */
+static inline unsigned frag_bin_link(struct frag_bin_node **head, struct frag_bin_node *n)
 {
-	unsigned step = frag_binset_step(n->size);
-	unsigned bin = (step << FRAG_BINSET_FINE) + (unsigned)(n->size >> 9 >> step), steps = 0;
-	struct frag_bin_node *prev = NULL, *at = s->heads[bin];
+	struct frag_bin_node *prev = NULL, *at = *head;
+	unsigned steps = 0;
 
-	n->bin = (uint16_t)bin;
-	n->bin_bit = (uint8_t)(step + 9);
-	s->count++;
-	if (!at)
-		frag_binset_mark(s, bin);
-	if (FRAG_UNLIKELY(at == FRAG_BINSET_TREE)) {
-		frag_binset_insert_tree(s, n);
-		return;
-	}
 	while (at && frag_bin_before(at, n)) {
 		prev = at;
 		at = at->bin_next;
@@ -154,30 +144,55 @@ static inline void frag_binset_insert(struct frag_binset *s, struct frag_bin_nod
 	if (prev)
 		prev->bin_next = n;
 	else
-		s->heads[bin] = n;
-	if (FRAG_UNLIKELY(steps > FRAG_BINSET_LIST))
+		*head = n;
+	return steps;
+}
+
+/* Out of a list. true: that is empty now. */
+static inline bool frag_bin_unlink(struct frag_bin_node **head, struct frag_bin_node *n)
+{
+	if (n->bin_next)
+		n->bin_next->bin_prev = n->bin_prev;
+	if (n->bin_prev) {
+		n->bin_prev->bin_next = n->bin_next;
+		return false;
+	}
+	*head = n->bin_next;
+	return !n->bin_next;
+}
+
+/* pre: reserved, not in the set. */
+static inline void frag_binset_insert(struct frag_binset *s, struct frag_bin_node *n)
+{
+	unsigned step = frag_binset_step(n->size);
+	unsigned bin = (step << FRAG_BINSET_FINE) + (unsigned)(n->size >> 9 >> step);
+	struct frag_bin_node **head = &s->heads[bin];
+
+	n->bin = (uint16_t)bin;
+	n->bin_bit = (uint8_t)(step + 9);
+	s->count++;
+	if (!*head)
+		frag_binset_mark(s, bin);
+	if (FRAG_UNLIKELY(*head == FRAG_BINSET_TREE)) {
+		frag_binset_insert_tree(s, n);
+		return;
+	}
+	if (FRAG_UNLIKELY(frag_bin_link(head, n) > FRAG_BINSET_LIST))
 		frag_binset_crowd(s, bin);
 }
 
 /* pre: in the set. */
 static inline void frag_binset_erase(struct frag_binset *s, struct frag_bin_node *n)
 {
-	unsigned bin = n->bin;
+	struct frag_bin_node **head = &s->heads[n->bin];
 
 	s->count--;
-	if (FRAG_UNLIKELY(s->heads[bin] == FRAG_BINSET_TREE)) {
+	if (FRAG_UNLIKELY(*head == FRAG_BINSET_TREE)) {
 		frag_binset_erase_tree(s, n);
 		return;
 	}
-	if (n->bin_next)
-		n->bin_next->bin_prev = n->bin_prev;
-	if (n->bin_prev) {
-		n->bin_prev->bin_next = n->bin_next;
-		return;
-	}
-	s->heads[bin] = n->bin_next;
-	if (!n->bin_next)
-		frag_binset_unmark(s, bin);
+	if (frag_bin_unlink(head, n))
+		frag_binset_unmark(s, n->bin);
 }
 
 /* Gives a node of the set another key: where its place in the list stays, nothing moves. */

@@ -281,19 +281,26 @@ int frag_aside_adopt(char *folder)
 	return rc;
 }
 
+int frag_aside_name(int fd, const char *name)
+{
+	char from[64];
+
+	snprintf(from, sizeof(from), "/proc/self/fd/%d", fd);
+	return linkat(AT_FDCWD, from, AT_FDCWD, name, AT_SYMLINK_FOLLOW) ? errno : 0;
+}
+
 int frag_aside_link(const char *dir, int fd, char **path)
 {
-	char from[64], *name = new_name(dir);
+	char *name = new_name(dir);
 	int rc = name ? EEXIST : ENOMEM;
 
 	look_for_abandoned(dir);
 	flock(fd, LOCK_EX | LOCK_NB);
-	snprintf(from, sizeof(from), "/proc/self/fd/%d", fd);
 	frag_interrupt_defer(true);
 	for (unsigned i = 0; rc == EEXIST && i < 1000; i++) {
 		sprintf(name + strlen(name) - 6, "%06x",
 			((unsigned)getpid() * 1000u + i) & 0xffffffu);
-		rc = linkat(AT_FDCWD, from, AT_FDCWD, name, AT_SYMLINK_FOLLOW) ? errno : 0;
+		rc = frag_aside_name(fd, name);
 	}
 	if (rc)
 		frag_host_free(name);

@@ -17,7 +17,9 @@ int frag_aside_folder(const char *dir, char **path);
 int frag_aside_file(const char *dir, char **path, int *fd);
 /* One that no next program removes, because what is in it may be worth hours: as mkdtemp(3). 0 or an errno. */
 int frag_aside_adopt(char *folder);
-/* The name of an open file that had none. 0 or an errno. */
+/* Links an open file that has no name there. 0 or an errno. */
+int frag_aside_name(int fd, const char *name);
+/* The same to a name aside. 0 or an errno. */
 int frag_aside_link(const char *dir, int fd, char **path);
 /* With all that is in it. NULL does nothing. */
 void frag_aside_remove(const char *path);

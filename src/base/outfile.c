@@ -76,14 +76,11 @@ static int open_temp(struct frag_outfile *out, struct frag_err *err)
 /* Gives the complete file its name, or one beside it where that is taken. 0 or an errno. */
 static int name_it(struct frag_outfile *out)
 {
-	char from[64], *folder;
-	int rc;
+	int rc = frag_aside_name(fileno(out->to), out->path);
+	char *folder;
 
-	snprintf(from, sizeof(from), "/proc/self/fd/%d", fileno(out->to));
-	if (!linkat(AT_FDCWD, from, AT_FDCWD, out->path, AT_SYMLINK_FOLLOW))
-		return 0;
-	if (errno != EEXIST)
-		return errno;
+	if (rc != EEXIST)
+		return rc;
 	folder = folder_of(out->path);
 	rc = folder ? frag_aside_link(folder, fileno(out->to), &out->temp) : ENOMEM;
 	frag_host_free(folder);

@@ -88,8 +88,8 @@ static struct {
 	pthread_t thread;	   /* while something may be shown */
 	struct frag_progress *now; /* innermost; NULL: nothing is to be shown */
 	bool beats, wiped;	   /* there is a thread; nothing is on the line */
-	uint64_t
-		quiet_ns; /* nothing before; from the first work on, because many short pieces are a long one */
+	/* nothing before; from the first work on, because many short pieces are a long one */
+	uint64_t quiet_ns;
 } line = { .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER, .wiped = true };
 
 /* Tests ask for every line from the beginning. */

@@ -76,10 +76,10 @@ void frag_live_dev_close(struct frag_live_dev *d)
 
 static int make_device(int ordinal, struct frag_live_dev **out, struct frag_err *err)
 {
-	struct frag_live_dev *d = frag_host_calloc(1, sizeof(*d));
+	struct frag_live_dev *d;
 	int rc;
 
-	FRAG_HAVE(d, "device", err);
+	FRAG_NEW(d, 1, "device", err);
 	pthread_mutex_init(&d->mutex, NULL);
 	d->ordinal = ordinal;
 	d->start_ns = frag_live.start_ns;

@@ -84,10 +84,8 @@ static bool split(char *text, char *argv[8])
 	if (!library)
 		return false;
 	*script++ = *library++ = '\0';
-	memcpy(argv,
-	       (char *[8]){ text, "-I", "-S", script,
-			    library }, /* not the program's Python files */
-	       8 * sizeof(*argv));
+	/* -I -S: not the program's Python files */
+	memcpy(argv, (char *[8]){ text, "-I", "-S", script, library }, 8 * sizeof(*argv));
 	return true;
 }
 

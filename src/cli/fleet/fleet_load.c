@@ -127,7 +127,7 @@ static int by_job(const void *x, const void *y)
 	if (!order)
 		order = strcmp(a->label, b->label);
 	if (!order)
-		order = (a->policy > b->policy) - (a->policy < b->policy);
+		order = FRAG_ORDER(a->policy, b->policy);
 	return order ?: FRAG_ORDER(a->order, b->order);
 }
 

@@ -77,6 +77,7 @@ int frag_record_launch(const struct frag_cli *cli, char **program, void (*prepar
 	struct sigaction old[1 + FRAG_ARRAY_LEN(passed_on)];
 	sigset_t all, mask;
 	int state = 0;
+	bool in_time;
 	pid_t pid;
 
 	fflush(NULL);
@@ -84,8 +85,9 @@ int frag_record_launch(const struct frag_cli *cli, char **program, void (*prepar
 	/* none is lost between here and the program */
 	sigfillset(&all);
 	sigprocmask(SIG_BLOCK, &all, &mask);
-	pid = frag_record_ended() ? 0 : fork();
-	if (!pid && !frag_record_ended())
+	in_time = !frag_record_ended();
+	pid = in_time ? fork() : -1;
+	if (!pid)
 		become(cli, program, prepare, ctx, old, &mask);
 	running = pid;
 	sigprocmask(SIG_SETMASK, &mask, NULL);
@@ -93,7 +95,7 @@ int frag_record_launch(const struct frag_cli *cli, char **program, void (*prepar
 		;
 	running = 0;
 	listen_no_more(old);
-	if (!pid)
+	if (!in_time)
 		return frag_fail(err, FRAG_EINTR, "interrupted before the program was started");
 	if (pid < 0)
 		return frag_fail(err, FRAG_EDEVICE, "cannot start the program: %s",

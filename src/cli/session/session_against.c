@@ -271,20 +271,10 @@ int frag_session_against(struct frag_session *s, struct frag_session_task *task)
 	return rc;
 }
 
-static int write_text(const char *path, const char *first, const struct frag_text *rows,
-		      struct frag_err *err)
-{
-	FRAG_AUTO(frag_text_release) struct frag_text out = { 0 };
-
-	frag_text_add(&out, first);
-	frag_text_add(&out, frag_text_str(rows));
-	return frag_text_put(&out, path, err);
-}
-
 int frag_session_write_against(const struct frag_session *s, struct frag_err *err)
 {
-	FRAG_TRY(write_text(s->against_sim, header, &s->against, err));
+	FRAG_TRY(frag_text_put_rows(header, &s->against, s->against_sim, err));
 	if (!s->against_calls)
 		return 0;
-	return write_text(s->against_calls, calls_header, &s->against_calls_text, err);
+	return frag_text_put_rows(calls_header, &s->against_calls_text, s->against_calls, err);
 }

@@ -59,11 +59,6 @@ int frag_session_list_calls(struct frag_session *s, struct frag_session_task *ta
 
 int frag_session_write_calls(const struct frag_session *s, struct frag_err *err)
 {
-	static const char header[] = "trace,device,event,call,address,bytes,result\n";
-	FRAG_AUTO(frag_text_release) struct frag_text out = { 0 };
-
-	frag_text_add(&out, header);
-	frag_text_add(&out, frag_text_str(&s->calls_text));
-	FRAG_TRY(frag_text_check(&s->calls_text, err));
-	return frag_text_put(&out, s->calls, err);
+	return frag_text_put_rows("trace,device,event,call,address,bytes,result\n", &s->calls_text,
+				  s->calls, err);
 }
