@@ -123,7 +123,7 @@ static void destroy(void *self)
  * gap between live stretches costs the pages at its two edges. The tail is the last and
  * has always room behind what is parked there.
  */
-static struct vm_block *find_space(const struct vm *v, const struct vm_arena *a, uint64_t size,
+static struct vm_block *find_space(struct vm *v, const struct vm_arena *a, uint64_t size,
 				   bool strict, uint64_t *skip)
 {
 	struct frag_bset_pos at = frag_bset_lower(&a->part, 0, 0);
@@ -178,10 +178,13 @@ static int take(struct vm *v, struct vm_arena *a, uint64_t size, struct vm_block
 
 	if (b)
 		return take_from(v, b, 0, size, out, cls, err);
-	if (a->parked_count)
-		FRAG_TRY(vm_epoch_update(v, a, err));
 	for (unsigned strict = 0; strict < 2; strict++) {
+		v->unsure = false;
 		b = find_space(v, a, size, strict, &skip);
+		if (v->unsure) {
+			FRAG_TRY(vm_epoch_update(v, a, err));
+			b = find_space(v, a, size, strict, &skip);
+		}
 		if (!b)
 			return FRAG_OOM; /* address space has run out */
 		rc = take_from(v, b, skip, size, out, cls, err);

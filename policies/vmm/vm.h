@@ -104,6 +104,7 @@ struct vm_arena {
 	struct vm_arena *next;
 	uint32_t epoch; /* the open one */
 	uint32_t epoch_frees;
+	uint32_t unasked;	    /* fences of frees since anybody wanted to know */
 	uint64_t epoch_ns;	    /* recorded time of its first free */
 	uint32_t done_epoch;	    /* all epochs below are done */
 	uint64_t fences[VM_FENCES]; /* of epochs done_epoch .. epoch - 1, by epoch modulo */
@@ -172,6 +173,7 @@ struct vm {
 	uint64_t new_handles, moved_handles, revived_handles, released_handles;
 	uint64_t early_moves, dropped_places;
 	struct vm_claims claims[VM_SPANS];
+	bool unsure; /* vm_fit met work that may be done by now */
 	struct vm_budget budget;
 };
 
@@ -234,8 +236,7 @@ void vm_place_park(struct vm *v, struct vm_block *b, struct vm_place *pl);
  * neither be made active again nor unmapped yet. strict: only those that can be unmapped will do.
  * false: nowhere.
  */
-bool vm_fit(const struct vm *v, const struct vm_block *b, uint64_t size, bool strict,
-	    uint64_t *skip);
+bool vm_fit(struct vm *v, const struct vm_block *b, uint64_t size, bool strict, uint64_t *skip);
 /* Parked places under the held block b become active where their memory is idle. The
  * others are unmapped; VM_BLOCKED if one of them is too young for that. */
 int vm_revive(struct vm *v, struct vm_block *b, struct frag_err *err);

@@ -9,6 +9,7 @@
 
 #define EPOCH_NS 1000000u /* a fence per millisecond of frees … */
 #define EPOCH_FREES 256u  /* … or so many of them */
+#define UNASKED_MAX 4u	  /* twice both, so many times, while nobody asks */
 
 int vm_epoch_close(struct vm *v, struct vm_arena *a, struct frag_err *err)
 {
@@ -37,7 +38,7 @@ static int ask(struct vm *v, const struct vm_arena *a, uint32_t epoch, bool *don
 }
 
 /* The stream does its work in order: what a fence says holds for those before it. */
-int vm_epoch_update(struct vm *v, struct vm_arena *a, struct frag_err *err)
+static int update(struct vm *v, struct vm_arena *a, struct frag_err *err)
 {
 	uint32_t open = a->epoch; /* the first that is known not to be done */
 	uint32_t at = a->done_epoch;
@@ -55,6 +56,12 @@ int vm_epoch_update(struct vm *v, struct vm_arena *a, struct frag_err *err)
 	return 0;
 }
 
+int vm_epoch_update(struct vm *v, struct vm_arena *a, struct frag_err *err)
+{
+	a->unasked = 0;
+	return update(v, a, err);
+}
+
 void vm_young(struct vm *v, struct vm_arena *a, size_t page, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
@@ -67,12 +74,15 @@ int vm_touch(struct vm *v, struct vm_arena *a, frag_addr_t addr, uint64_t size,
 	     struct frag_err *err)
 {
 	size_t from, to;
+	unsigned k;
 
 	vm_touched(a, addr, size, &from, &to);
 	vm_young(v, a, from, to - from);
-	if (a->epoch_frees >= EPOCH_FREES || v->dev->now_ns - a->epoch_ns >= EPOCH_NS) {
+	k = FRAG_MIN(a->unasked, UNASKED_MAX);
+	if (a->epoch_frees >= EPOCH_FREES << k || v->dev->now_ns - a->epoch_ns >= EPOCH_NS << k) {
+		a->unasked++;
 		if (a->epoch - a->done_epoch >= VM_FENCES)
-			FRAG_TRY(vm_epoch_update(v, a, err));
+			FRAG_TRY(update(v, a, err));
 		return vm_epoch_close(v, a, err);
 	}
 	return 0;

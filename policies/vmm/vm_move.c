@@ -88,7 +88,8 @@ int vm_claim(struct vm *v, struct vm_arena *to, struct vm_need *n, size_t least,
 	size_t scan = SCAN_MAX;
 
 	FRAG_TRY(vm_epoch_close(v, to, err));
-	FRAG_TRY(vm_epoch_update(v, to, err));
+	if (!v->params->alias) /* else its own memory may move early */
+		FRAG_TRY(vm_epoch_update(v, to, err));
 	FRAG_TRY(claim_from(v, to, to, n, least, &scan, err));
 	for (struct vm_arena *a = v->arenas; a && vm_need_left(n) > least; a = a->next) {
 		if (a == to || a->shift != to->shift || a->pool != to->pool)

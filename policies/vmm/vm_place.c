@@ -167,8 +167,7 @@ static struct vm_block *could_revive(const struct vm *v, const struct vm_place *
 	return idle_block(now);
 }
 
-bool vm_fit(const struct vm *v, const struct vm_block *b, uint64_t size, bool strict,
-	    uint64_t *skip)
+bool vm_fit(struct vm *v, const struct vm_block *b, uint64_t size, bool strict, uint64_t *skip)
 {
 	const struct vm_arena *a = b->arena;
 	size_t from, to;
@@ -187,6 +186,7 @@ bool vm_fit(const struct vm *v, const struct vm_block *b, uint64_t size, bool st
 		p = pl->page + pages_count(pl);
 		if (may_drop(pl) || (!strict && could_revive(v, pl, from, to)))
 			continue;
+		v->unsure = true;
 		/* begin again behind it */
 		*skip = a->base + ((uint64_t)p << a->shift) - b->addr;
 		if (*skip + size > b->size)

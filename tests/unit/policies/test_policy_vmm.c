@@ -109,6 +109,37 @@ static void test_lag(void **state)
 }
 
 /*
+ * Nobody asks what is done, so fences of frees become rarer: 1, 2, 4, 8 and then 16 ms after the first free behind the last. A miss that no young
+ * place is in the way of asks nothing; one that meets a young place does, and then each millisecond has its fence again.
+ */
+static void test_fences(void **state)
+{
+	struct frag_block b, c;
+	uint64_t fences;
+	struct probe p;
+
+	(void)state;
+	hole(&p, PLAIN, NULL, &b); /* its free is in the first epoch */
+	for (unsigned ms = 1; ms <= 63; ms++) {
+		p.dev->now_ns = ms * MS;
+		probe_free(&p, probe_alloc(&p, 4 * MIB));
+	}
+	assert_int_equal(calls(&p, FRAG_CALL_FENCE), 6); /* at 1, 4, 9, 18, 35 and 52 ms */
+	c = probe_alloc(&p, 6 * MIB);			 /* two of its pages move */
+	assert_int_equal(calls(&p, FRAG_CALL_QUERY), 0);
+	probe_alloc(&p, 4 * MIB);
+	assert_true(calls(&p, FRAG_CALL_QUERY) > 0);
+	fences = calls(&p, FRAG_CALL_FENCE);
+	for (unsigned ms = 64; ms <= 67; ms++) {
+		p.dev->now_ns = ms * MS;
+		probe_free(&p, c);
+		c = probe_alloc(&p, 6 * MIB);
+	}
+	assert_int_equal(calls(&p, FRAG_CALL_FENCE), fences + 2);
+	probe_close(&p);
+}
+
+/*
  * 8M leave their place A for C of 10M elsewhere. There D of 4M is in use when 7M are wanted: they
  * go to A, where two of the four handles come back without a call. The two under D are
  * unmapped, for the one that is still free and a new one. (A at 0, B at 8M, C at 10M, X at 20M.)
@@ -418,11 +449,12 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_in_place), cmocka_unit_test(test_moves),
 		cmocka_unit_test(test_lag),	 cmocka_unit_test(test_no_alias),
-		cmocka_unit_test(test_streams),	 cmocka_unit_test(test_pools),
-		cmocka_unit_test(test_handles),	 cmocka_unit_test(test_limit),
-		cmocka_unit_test(test_trim),	 cmocka_unit_test(test_failures),
-		cmocka_unit_test(test_options),	 cmocka_unit_test(test_back),
-		cmocka_unit_test(test_budget),	 cmocka_unit_test(test_ahead),
+		cmocka_unit_test(test_fences),	 cmocka_unit_test(test_streams),
+		cmocka_unit_test(test_pools),	 cmocka_unit_test(test_handles),
+		cmocka_unit_test(test_limit),	 cmocka_unit_test(test_trim),
+		cmocka_unit_test(test_failures), cmocka_unit_test(test_options),
+		cmocka_unit_test(test_back),	 cmocka_unit_test(test_budget),
+		cmocka_unit_test(test_ahead),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
