@@ -21,7 +21,11 @@ import live  # noqa: E402
 
 GIB = 1 << 30
 # steps of a turn and most turns: chance is within one in a hundred only where many are compared
-TURN = {"gnn": (3, 150), "hf": (2, 60), "varlen": (1, 24), "serve": (1, 40), "lora": (2, 30), "vision": (1, 60)}
+TURN = {"gnn": (3, 150), "hf": (2, 60), "varlen": (1, 60), "serve": (1, 40), "lora": (2, 30), "vision": (1, 120)}
+# of the time for steps, in which each program has so many parts: growth is to end
+PARTS = {"gnn": 7, "hf": 8}
+# `vmm` saves time for the driver while others have their turn, so what it spends is also taken alone, for so many seconds
+ALONE = {"gnn": 12, "hf": 15}
 TURNS = ("default", "cufrag pytorch", "cufrag vmm", "default again")
 TWICE = TURNS[:3] + tuple(name + " again" for name in TURNS[:3])
 ROOM = {"varlen"}  # too large for all of TWICE at once
@@ -90,7 +94,7 @@ class Process:
         """Some steps: the time of each without that of drawing its data, and the driver's of all."""
         import programs
         torch, steps = self.torch, []
-        before = self.book()["driver_ns"]
+        before, start = self.book()["driver_ns"], time.perf_counter()
         for _ in range(m.get("steps", 1)):
             torch.cuda.synchronize()
             began, cpu = time.perf_counter() - programs.drawn_s, time.process_time() - programs.drawn_cpu_s
@@ -98,8 +102,8 @@ class Process:
             torch.cuda.synchronize()
             seconds, cpu = time.perf_counter() - programs.drawn_s - began, time.process_time() - programs.drawn_cpu_s - cpu
             steps.append(dict(s=seconds, cpu=cpu, loss=float(value).hex()))
-        book = self.book()
-        return dict(steps=steps, turn_ns=None if before is None else book["driver_ns"] - before, loss=steps[-1]["loss"], **book)
+        wall, book = time.perf_counter() - start, self.book()
+        return dict(steps=steps, wall=wall, turn_ns=None if before is None else book["driver_ns"] - before, loss=steps[-1]["loss"], **book)
 
     def end(self, m):
         if m.get("record"):
@@ -327,6 +331,20 @@ class Proofs:
             other.close()
         self.say(program)
 
+    def alone(self, program, other):
+        """A training under `vmm` with the card and the host for itself: what it spends in the driver, from part to part."""
+        size, most = TURN[program] if not self.o.dry else (1, 2)
+        end = time.monotonic() + ALONE[program]
+        other.ready(90)
+        answer = other.ask("begin", job=job_of("cufrag vmm", program=program, steps=5 * size * most, threads=1))
+        for part in range(most):
+            if answer.get("error") or time.monotonic() > end:
+                break
+            answer = self.note("alone", program=program, part=part, **other.ask("step", steps=min(5, size * most) * size))
+        self.note("alone end", program=program, **other.ask("end"))
+        other.close()
+        self.say("%s alone" % program)
+
     # ---- the real cudaMallocAsync ----
 
     def asynchronous(self):
@@ -472,12 +490,14 @@ def main():
     names = o.programs.split(",") if o.programs else list(STEPS)
     models = tempfile.TemporaryDirectory(dir="/dev/shm" if os.path.isdir("/dev/shm") else None)
     os.environ["LIVE_MODELS"] = models.name
-    heavy, light, storms = {}, [], []
+    heavy, single, light, storms = {}, {}, [], []
 
     def prepare():
         cores = calm_cores(2)
         for name in names if "steps" in only else ():
             heavy[name] = [Other(o, name, cores=cores) for _ in turns(name)]
+            if name in ALONE:
+                single[name] = Other(o, name, cores=cores)
         light.extend(Other(o) for _ in range(4 if "pairs" in only else 0))
 
     if "faults" in only:
@@ -495,8 +515,11 @@ def main():
         proofs.pairs(light)
     # until then: the steps alone have all of the time, otherwise 0.38 of it
     until = 8 if o.only == "steps" else o.seconds * .62
+    for name, other in single.items():
+        proofs.alone(name, other)
     for i, (name, others) in enumerate(heavy.items()):
-        mine = until + (left(o) - until) * (len(heavy) - i - 1) / (len(heavy) - i)
+        parts = [PARTS.get(other, 4) for other in list(heavy)[i:]]
+        mine = until + (left(o) - until) * (1 - parts[0] / sum(parts))
         proofs.turns(name, turns(name), others, mine)
     if "storms" in only:
         storms = [Other(o) for _ in STORMS[:o.storm_count]]

@@ -73,6 +73,31 @@ def shares(turns, mine, own, key):
     return [mean(t, mine) - mean(t, own) for t in turns if all(m in t for m in (*mine, *own))]
 
 
+def driver(turns, method):
+    """percent of the steps' time that was spent in the driver"""
+    ns = [t[method]["turn_ns"] for t in turns]
+    return "-" if None in ns else "%.2f" % (sum(ns) / 1e7 / sum(s["s"] for t in turns for s in t[method]["steps"]))
+
+
+def alone(found, out):
+    out.write("\n## `vmm` alone on card and host: driver time, % of all the time that passed (with drawing data) and of the steps\n")
+    lines, parts = [], collections.defaultdict(list)
+    for r in found["alone"]:
+        if not r.get("error"):
+            parts[r["program"]].append(r)
+    for program, rows in parts.items():
+        for what, some in (("first", rows[:1]), ("to the middle", rows[1:len(rows) // 2]), ("from there on", rows[max(1, len(rows) // 2):])):
+            if some:
+                ns, count = sum(r["turn_ns"] for r in some), sum(len(r["steps"]) for r in some)
+                spent = sum(s["s"] for r in some for s in r["steps"])
+                lines.append([program, "%s %d" % (what, count), "%.1f" % sum(r["wall"] for r in some), "%.2f" % (ns / 1e7 / sum(r["wall"] for r in some)),
+                              "%.2f" % (ns / 1e7 / spent), "%.2f" % (1000 * spent / count), "%.0f" % (some[-1]["peak_reserved"] / 2**20)])
+    table(out, ["program", "steps", "s", "of all", "of the steps", "ms a step", "peak reserved, MiB"], lines)
+    for r in found["alone end"]:
+        out.write("\n%s, us a call: %s\n" % (r["program"], ", ".join("%s %.1f (%d)" % (k, v["ns"] / 1e3 / v["count"], v["count"])
+                                                                    for k, v in r.get("calls", {}).items())))
+
+
 def steps(folder, found, out):
     turns, losses = collections.defaultdict(dict), collections.defaultdict(dict)
     for r in found["turn"] + found["loss"]:
@@ -87,7 +112,8 @@ def steps(folder, found, out):
     ends = {(r["program"], r["method"]): r for r in found["end"]}
     write(folder, "steps.csv", [["program", "turn", "method", "steps", "seconds", "cpu_seconds", "driver_ns", "loss"]]
           + [[p, i, m, len(r["steps"]), "%.6f" % sum(s["s"] for s in r["steps"]), "%.6f" % sum(s["cpu"] for s in r["steps"]), r["turn_ns"], r["loss"]]
-             for (p, i), some in turns.items() for m, r in some.items()])
+             for (p, i), some in [*turns.items(), *(((r["program"], r["part"]), {"cufrag vmm alone": r}) for r in found["alone"] if not r.get("error"))]
+             for m, r in some.items()])
     out.write("\n## Steps in turns: time as a share of PyTorch's default in the same turns, without the first two steps; median, and where it lies by chance\n")
     lines = []
     for program, method in ends:
@@ -97,16 +123,17 @@ def steps(folder, found, out):
             continue
         twice = [m for m in (method, method + " again") if (program, m) in ends]
         own = [m for m in ("default", "default again") if (program, m) in ends and not method.startswith("default")] or ["default"]
-        ns = [t[method]["turn_ns"] for t in some]
-        share = "-" if None in ns else "%.2f" % (sum(ns) / 1e7 / sum(s["s"] for t in some for s in t[method]["steps"]))
+        late = some[len(some) // 2:]
         both = sorted(set(losses[program, method]) & set(losses[program, "default"]))
         size = len(some[0][method]["steps"])
         lines.append([program, method, "%d x %d" % (len(some), size),
                       "%.2f" % (1000 * statistics.median(sum(s["s"] for s in t[method]["steps"]) for t in some) / size),
-                      interval(shares(some, twice, own, "s")), interval(shares(some, twice, own, "cpu")), share,
+                      interval(shares(some, twice, own, "s")), interval(shares(late, twice, own, "s")),
+                      interval(shares(some, twice, own, "cpu")), driver(some, method), driver(late, method),
                       "%d of %d" % (sum(losses[program, method][i] == losses[program, "default"][i] for i in both), len(both)),
                       "%.0f" % (ends[program, method].get("peak_reserved", 0) / 2**20)])
-    table(out, ["program", "allocator", "turns x steps", "ms", "of default", "CPU time of default's", "driver, %", "equal losses", "peak reserved, MiB"], lines)
+    table(out, ["program", "allocator", "turns x steps", "ms", "of default", "later half", "CPU time of default's", "driver, %", "later half",
+                "equal losses", "peak reserved, MiB"], lines)
     out.write("\nLosses of the other allocators, beside PyTorch's own in turns: ")
     for r in found["loss"]:
         r.setdefault("loss", None)
@@ -159,7 +186,7 @@ def main():
     for r in rows(folder):
         found[r["what"]].append(r)
     with open(os.path.join(folder, "proofs.md"), "w", encoding="utf-8") as out:
-        for part in (faults, lambda f, o: pairs(folder, f, o), lambda f, o: steps(folder, f, o), asynchronous, storms):
+        for part in (faults, lambda f, o: pairs(folder, f, o), alone, lambda f, o: steps(folder, f, o), asynchronous, storms):
             try:
                 part(found, out)
             except (KeyError, IndexError, TypeError, ZeroDivisionError) as error:
