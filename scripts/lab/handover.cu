@@ -48,7 +48,8 @@ template <typename Fn> static Fn entry(const char *name)
 static CUresult (*mem_create)(CUmemGenericAllocationHandle *, size_t, const CUmemAllocationProp *,
 			      unsigned long long);
 static CUresult (*mem_reserve)(CUdeviceptr *, size_t, size_t, CUdeviceptr, unsigned long long);
-static CUresult (*mem_map)(CUdeviceptr, size_t, size_t, CUmemGenericAllocationHandle, unsigned long long);
+static CUresult (*mem_map)(CUdeviceptr, size_t, size_t, CUmemGenericAllocationHandle,
+			   unsigned long long);
 static CUresult (*mem_access)(CUdeviceptr, size_t, const CUmemAccessDesc *, size_t);
 static CUresult (*mem_unmap)(CUdeviceptr, size_t);
 static CUresult (*mem_release)(CUmemGenericAllocationHandle);
@@ -88,15 +89,16 @@ static void begin()
 
 /* ---- prices ------------------------------------------------------------------------------ */
 
-static void row(const char *what, const char *card, size_t mib, size_t handles, std::vector<double> &us)
+static void row(const char *what, const char *card, size_t mib, size_t handles,
+		std::vector<double> &us)
 {
 	double sum = 0;
 
 	std::sort(us.begin(), us.end());
 	for (double x : us)
 		sum += x;
-	printf("%s,%s,%zu,%zu,%zu,%.2f,%.2f,%.2f\n", what, card, mib, handles, us.size(), sum / us.size(),
-	       us[us.size() / 2], us[us.size() * 99 / 100]);
+	printf("%s,%s,%zu,%zu,%zu,%.2f,%.2f,%.2f\n", what, card, mib, handles, us.size(),
+	       sum / us.size(), us[us.size() / 2], us[us.size() * 99 / 100]);
 	us.clear();
 }
 
@@ -114,14 +116,15 @@ static void price(const char *card, size_t mib, size_t n, size_t count)
 	std::vector<double> us[5];
 	size_t bytes = mib * MIB;
 	bool busy = !strcmp(card, "busy");
-	const char *names[] = { "cuMemCreate", "cuMemMap", "cuMemSetAccess", "cuMemUnmap", "cuMemRelease" };
+	const char *names[] = { "cuMemCreate", "cuMemMap", "cuMemSetAccess", "cuMemUnmap",
+				"cuMemRelease" };
 	auto timed = [&](unsigned k, auto call) {
 		double from = now_us();
 
 		must(call(), names[k]);
 		us[k].push_back(now_us() - from);
 	};
-	auto fill = [&] { busy && cudaStreamQuery(stream) == cudaSuccess ? occupy(5) : (void)0; };
+	auto fill = [&] { busy &&cudaStreamQuery(stream) == cudaSuccess ? occupy(5) : (void)0; };
 
 	for (size_t i = 0; i < count; i++) {
 		fill();
@@ -130,7 +133,8 @@ static void price(const char *card, size_t mib, size_t n, size_t count)
 	for (size_t i = 0; i < count; i += n) {
 		fill();
 		for (size_t k = i; k < i + n; k++)
-			timed(1, [&] { return mem_map(space + k * bytes, bytes, 0, handles[k], 0); });
+			timed(1,
+			      [&] { return mem_map(space + k * bytes, bytes, 0, handles[k], 0); });
 		timed(2, [&] { return mem_access(space + i * bytes, n * bytes, &desc, 1); });
 	}
 	for (size_t i = 0; i < count; i += n) {
@@ -156,8 +160,9 @@ static void parts()
 	rc[0] = mem_map(space, 2 * MIB, 0, h, 0);
 	rc[1] = mem_map(space + 64 * MIB, 2 * MIB, 8 * MIB, h, 0);
 	rc[2] = mem_map(space + 128 * MIB, 64 * MIB, 0, h, 0);
-	printf("# part of a handle: from its front %d, from 8 MiB on %d, all of it at another place %d (0: works)\n", rc[0], rc[1],
-	       rc[2]);
+	printf("# part of a handle: from its front %d, from 8 MiB on %d, all of it at another "
+	       "place %d (0: works)\n",
+	       rc[0], rc[1], rc[2]);
 	for (int i = 0; i < 3; i++)
 		if (!rc[i])
 			mem_unmap(space + i * 64 * MIB, i == 2 ? 64 * MIB : 2 * MIB);
@@ -190,10 +195,14 @@ struct ops {
 };
 
 static const struct ops all_ops[] = {
-	{ "new", 2, false, false, true, true },	      { "new", 8, false, false, true, true },
-	{ "new", 16, false, false, true, true },      { "create", 8, false, false, true, false },
-	{ "map", 8, false, false, false, true },      { "unmap", 8, true, false, false, false },
-	{ "unmap+release", 8, true, true, false, false }, { "move", 8, true, false, false, true }, /* in a ring of 65 places for 64 handles */
+	{ "new", 2, false, false, true, true },
+	{ "new", 8, false, false, true, true },
+	{ "new", 16, false, false, true, true },
+	{ "create", 8, false, false, true, false },
+	{ "map", 8, false, false, false, true },
+	{ "unmap", 8, true, false, false, false },
+	{ "unmap+release", 8, true, true, false, false },
+	{ "move", 8, true, false, false, true }, /* in a ring of 65 places for 64 handles */
 };
 
 static bool in_ring(const struct ops *o)
@@ -354,9 +363,10 @@ static void measure(const struct regime *r, const struct ops *o, const char *by,
 	if (other.joinable())
 		other.join();
 	std::sort(us.begin(), us.end());
-	printf("%s,%s%s%s,%s,%d,%.2f,%zu,%.2f,%.2f,%.2f,%.1f\n", r->name, o ? o->name : "none", o ? " " : "",
-	       o ? std::to_string(o->mib).c_str() : "", by, round, wall / 1000, o ? b.done : 0,
-	       o && b.done ? b.spent_us / b.done : 0, us[us.size() / 2], us[us.size() * 99 / 100], us.back());
+	printf("%s,%s%s%s,%s,%d,%.2f,%zu,%.2f,%.2f,%.2f,%.1f\n", r->name, o ? o->name : "none",
+	       o ? " " : "", o ? std::to_string(o->mib).c_str() : "", by, round, wall / 1000,
+	       o ? b.done : 0, o && b.done ? b.spent_us / b.done : 0, us[us.size() / 2],
+	       us[us.size() * 99 / 100], us.back());
 	fflush(stdout);
 	if (o)
 		undo(&b);
@@ -364,7 +374,8 @@ static void measure(const struct regime *r, const struct ops *o, const char *by,
 
 static void threads(int rounds)
 {
-	printf("regime,calls,by,round,wall_ms,calls_count,call_us,launch_p50_us,launch_p99_us,launch_max_us\n");
+	printf("regime,calls,by,round,wall_ms,calls_count,call_us,launch_p50_us,launch_p99_us,"
+	       "launch_max_us\n");
 	for (int round = 0; round < rounds; round++)
 		for (const struct regime &r : regimes) {
 			measure(&r, nullptr, "nobody", round);
