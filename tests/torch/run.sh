@@ -144,6 +144,16 @@ test_live_captures_and_streams() {
 	done
 }
 
+# "reduce-overhead": graphs of Inductor, with pools of the policy
+test_live_compiled() {
+	"$python" -c 'import triton' 2> /dev/null || { echo 'no triton'; return 0; }
+	local policy
+	for policy in pytorch vmm; do
+		live --policy "$policy" --record live.cft -- "$python" "$root/tests/torch/train.py" compiled reduce-overhead || return
+		"$cufrag" info live.cft | grep -q 'private pools' && "$cufrag" replay live.cft --policy "$policy" > out || { cat log out; return 1; }
+	done
+}
+
 test_live_program() {
 	local policy
 	for policy in vmm tlsf pytorch:expandable_segments:True; do

@@ -9,6 +9,7 @@ libcufrag_torch.so (src/live/live.h); here it is loaded and put in.
 """
 import atexit
 import ctypes
+import importlib.util
 import os
 import shutil
 import subprocess
@@ -75,6 +76,31 @@ def address(name):
     return ctypes.cast(getattr(_library, name), ctypes.c_void_p).value
 
 
+class GraphsWithoutTrees:
+    """In sys.meta_path. Inductor's trees of graphs ask PyTorch's own allocator, in C++, for checkpoints; without trees it captures as well."""
+
+    def find_spec(self, name, path=None, _target=None):
+        if name != "torch._inductor.config":
+            return None
+        sys.meta_path.remove(self)
+        spec = importlib.util.find_spec(name)
+        body = spec.loader.exec_module
+
+        def run(module):
+            body(module)
+            module.triton.cudagraph_trees = False
+        spec.loader.exec_module = run
+        return spec
+
+
+def capture_without_trees():
+    config = sys.modules.get("torch._inductor.config")
+    if config:
+        config.triton.cudagraph_trees = False
+    else:
+        sys.meta_path.insert(0, GraphsWithoutTrees())
+
+
 def put_in(torch):
     """PyTorch's allocator is the library's from now on."""
     memory = torch.cuda.memory
@@ -94,6 +120,8 @@ def put_in(torch):
     memory.change_current_allocator(wrapped)
     _keep.extend((wrapped, inner))
     answers.put_in(torch, _library, release_of(torch.__version__))
+    if release_of(torch.__version__) >= 202:
+        capture_without_trees()
 
 
 def use(policy, record=None, limit=None, seed=1):
