@@ -159,6 +159,7 @@ main() {
 	local logs=$b/test-logs/$mode
 	rm -rf "$logs" && mkdir -p "$logs"
 	jobs=${TEST_JOBS:-$(nproc)}
+	export CASE_JOBS=$jobs # of the command line's, which come last
 	while IFS=$'\t' read -r kind name command; do
 		log=$logs/${name//\//_}.log
 		while [ "$(jobs -rp | wc -l)" -ge "$jobs" ]; do wait -n; done
