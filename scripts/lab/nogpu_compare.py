@@ -3,7 +3,8 @@
 """Recordings of a card beside those made without one: nogpu_compare.py CUFRAG CARD_FOLDER OWN_FOLDER > programs.csv
 
 Both folders hold NAME.pickle or NAME.pickle.xz (torch.cuda.memory._dump_snapshot). One line per name that is in both:
-requests of each, whether all of them and their frees came in the same order, peak of what was requested, peak reserved
+requests of each, whether all of them and their frees came in the same order ("frees": but for frees with no
+request between them, whose order changes from run to run on a card, too), peak of what was requested, peak reserved
 when replayed under PyTorch's default and with expandable segments, and the smallest card that each would fit.
 """
 import json
@@ -36,6 +37,24 @@ def requests(entries):
     return count, out, peak
 
 
+def settled(events):
+    """Frees between two requests in order of their requests."""
+    out, frees = [], []
+    for e in events:
+        if e[0] == "f":
+            frees.append(e)
+        else:
+            out += sorted(frees) + [e]
+            frees = []
+    return out + sorted(frees)
+
+
+def order(card, own):
+    if card == own:
+        return "yes"
+    return "frees" if [settled(e) for e in card] == [settled(e) for e in own] else "no"
+
+
 def fit(cufrag, path):
     """Peak reserved by policy, and the cards with room for it."""
     out = subprocess.run([cufrag, "fit", path, "--policies", "pytorch; pytorch:expandable_segments:True", "--json", "-"],
@@ -60,8 +79,8 @@ def main():
             continue
         sides = [[requests(t) for t in load(p)["device_traces"] if t] for p in paths]
         fits = [fit(cufrag, p) for p in paths]
-        same = [s[1] for s in sides[0]] == [s[1] for s in sides[1]]
-        print(name, *(sum(d[0] for d in s) for s in sides), "yes" if same else "no", *(max(d[2] for d in s) for s in sides),
+        same = order(*([d[1] for d in s] for s in sides))
+        print(name, *(sum(d[0] for d in s) for s in sides), same, *(max(d[2] for d in s) for s in sides),
               *(f[i][0] for i in (0, 1) for f in fits), *(f[0][1] for f in fits), sep=",", flush=True)
 
 

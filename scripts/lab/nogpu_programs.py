@@ -5,6 +5,7 @@
 The same file runs on both sides; sizes that change come from Python's own random numbers.
 `nogpu_programs.py list` names the programs.
 """
+import os
 import random
 import sys
 
@@ -367,9 +368,431 @@ def compiled():
     train(m, loss, 6)
 
 
+# ---- kinds that were not there yet
+
+def deberta():
+    from transformers import DebertaV2Config, DebertaV2ForSequenceClassification
+    m = DebertaV2ForSequenceClassification(DebertaV2Config(hidden_size=512, num_hidden_layers=6, num_attention_heads=8, intermediate_size=2048,
+                                                           vocab_size=20000, relative_attention=True, pos_att_type=["p2c", "c2p"], num_labels=4))
+
+    def loss(m):
+        n, length = rng.choice([8, 16]), rng.choice([96, 160, 256])
+        keep = torch.arange(length)[None] < torch.randint(length // 2, length, (n, 1))
+        return m(input_ids=tokens(n, length, 20000), attention_mask=keep.long().to(DEVICE), labels=torch.randint(0, 4, (n,)).to(DEVICE)).loss
+    train(m, loss, 8)
+
+
+def detr():
+    from transformers import DetrConfig, DetrForObjectDetection, ResNetConfig
+    backbone = ResNetConfig(depths=[2, 2, 2, 2], hidden_sizes=[64, 128, 256, 512], layer_type="basic", out_features=["stage4"])
+    m = DetrForObjectDetection(DetrConfig(use_timm_backbone=False, use_pretrained_backbone=False, backbone=None, backbone_config=backbone,
+                                          encoder_layers=3, decoder_layers=3, num_queries=50, num_labels=20))
+
+    def loss(m):
+        n, r = 4, rng.choice([320, 384, 448])
+        y = [{"class_labels": torch.randint(0, 20, (k,)).to(DEVICE), "boxes": (torch.rand(k, 4) / 2 + 0.1).to(DEVICE)} for k in (1, 3, 5, 8)]
+        return m(pixel_values=torch.randn(n, 3, r, r).to(DEVICE), labels=y).loss
+    train(m, loss, 6, amp=False)
+
+
+def vitmae():
+    from transformers import ViTMAEConfig, ViTMAEForPreTraining
+    m = ViTMAEForPreTraining(ViTMAEConfig(hidden_size=384, num_hidden_layers=8, num_attention_heads=6, intermediate_size=1536,
+                                          decoder_hidden_size=256, decoder_num_hidden_layers=4, decoder_num_attention_heads=8,
+                                          decoder_intermediate_size=1024))
+    train(m, lambda m: m(pixel_values=torch.randn(rng.choice([24, 32, 48]), 3, 224, 224).to(DEVICE)).loss, 8)
+
+
+def clip():
+    from transformers import CLIPConfig, CLIPModel
+    m = CLIPModel(CLIPConfig(text_config=dict(num_hidden_layers=6), vision_config=dict(hidden_size=512, num_hidden_layers=6, num_attention_heads=8,
+                                                                                       intermediate_size=2048)))
+
+    def loss(m):
+        n = rng.choice([16, 32, 40])
+        return m(input_ids=tokens(n, 77, 40000), pixel_values=torch.randn(n, 3, 224, 224).to(DEVICE), return_loss=True).loss
+    train(m, loss, 8)
+
+
+def gemma2():
+    from transformers import Gemma2Config, Gemma2ForCausalLM
+    m = Gemma2ForCausalLM(Gemma2Config(hidden_size=768, intermediate_size=2304, num_hidden_layers=8, num_attention_heads=8, num_key_value_heads=4,
+                                       head_dim=96, vocab_size=16000, sliding_window=256, attn_implementation="sdpa")).to(torch.bfloat16)
+    m.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
+
+    def loss(m):
+        x = tokens(rng.choice([2, 4]), rng.choice([300, 512, 700]), 16000)
+        return m(input_ids=x, labels=x, use_cache=False).loss
+    train(m, loss, 8, amp=False)
+
+
+def sft():
+    from transformers import LlamaConfig, LlamaForCausalLM
+    m = LlamaForCausalLM(LlamaConfig(hidden_size=1024, intermediate_size=2816, num_hidden_layers=10, num_attention_heads=16, num_key_value_heads=8,
+                                     vocab_size=32000, attn_implementation="sdpa"))
+    m.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": True})
+    m.enable_input_require_grads()
+
+    def loss(m):
+        n, length = 4, rng.randrange(200, 900)
+        keep = (torch.arange(length)[None] < torch.tensor([[length], [length // 2], [length - 7], [length // 3]])).to(DEVICE)
+        x = tokens(n, length)
+        return m(input_ids=x, attention_mask=keep.long(), labels=x.masked_fill(~keep, -100), use_cache=False).loss
+    train(m, loss, 8)
+
+
+def mixtral():
+    from transformers import MixtralConfig, MixtralForCausalLM
+    m = MixtralForCausalLM(MixtralConfig(hidden_size=512, intermediate_size=1536, num_hidden_layers=6, num_attention_heads=8, num_key_value_heads=4,
+                                         num_local_experts=8, num_experts_per_tok=2, vocab_size=16000, output_router_logits=True))
+
+    def loss(m):
+        x = tokens(4, rng.choice([128, 300, 512]), 16000)
+        return m(input_ids=x, labels=x, use_cache=False).loss
+    train(m, loss, 8)
+
+
+def mamba():
+    from transformers import MambaConfig, MambaForCausalLM
+    m = MambaForCausalLM(MambaConfig(hidden_size=256, num_hidden_layers=4, vocab_size=8000))
+
+    def loss(m):
+        x = tokens(4, rng.choice([48, 64, 96]), 8000)
+        return m(input_ids=x, labels=x).loss
+    train(m, loss, 4)
+
+
+def trainer_fp16():
+    import tempfile
+
+    from transformers import BertConfig, BertForSequenceClassification, Trainer, TrainingArguments
+
+    def collate(rows):
+        longest = max(len(r) for r in rows)
+        x = torch.stack([F.pad(r, (0, longest - len(r))) for r in rows])
+        return {"input_ids": x, "attention_mask": (x > 0).long(), "labels": x[:, 0] % 3}
+    texts = [torch.randint(1, 9000, (rng.randrange(20, 300),)) for _ in range(400)]
+    m = BertForSequenceClassification(BertConfig(num_hidden_layers=6, hidden_size=512, num_attention_heads=8, vocab_size=9000, num_labels=3))
+    with tempfile.TemporaryDirectory() as folder:
+        args = TrainingArguments(output_dir=folder, per_device_train_batch_size=16, max_steps=16, report_to=[], fp16=True, logging_steps=5,
+                                 save_strategy="no", gradient_checkpointing=True, dataloader_num_workers=2)
+        Trainer(model=m, args=args, train_dataset=texts, data_collator=collate).train()
+
+
+def lightning():
+    import tempfile
+
+    import pytorch_lightning as pl
+
+    class Module(pl.LightningModule):
+        def __init__(self):
+            super().__init__()
+            layer = torch.nn.TransformerEncoderLayer(256, 8, 1024, batch_first=True)
+            self.embed, self.body, self.out = torch.nn.Embedding(5000, 256), torch.nn.TransformerEncoder(layer, 6), torch.nn.Linear(256, 5000)
+
+        def training_step(self, batch, _):
+            x = batch[0][:, :rng.choice([100, 180, 256])]
+            loss = F.cross_entropy(self.out(self.body(self.embed(x))).flatten(0, 1), x.flatten())
+            self.log("loss", loss, prog_bar=True)
+            return loss
+
+        def validation_step(self, batch, _):
+            hide = torch.arange(256, device=self.device)[None] > batch[0][:, :1] % 200 + 20
+            self.log("val", self.out(self.body(self.embed(batch[0]), src_key_padding_mask=hide)).float().mean())
+
+        def configure_optimizers(self):
+            return torch.optim.AdamW(self.parameters(), 1e-4, fused=True)
+    data = torch.utils.data.TensorDataset(torch.randint(0, 5000, (192, 256)))
+    with tempfile.TemporaryDirectory() as folder:
+        t = pl.Trainer(max_epochs=2, precision="bf16-mixed", logger=False, enable_checkpointing=False, default_root_dir=folder)
+        t.fit(Module(), torch.utils.data.DataLoader(data, 24), torch.utils.data.DataLoader(data, 32))
+
+
+def effnetv2():
+    timm_train("tf_efficientnetv2_b0", 6, True)
+
+
+def regnet():
+    timm_train("regnety_016", 6)
+
+
+def convnextv2():
+    timm_train("convnextv2_nano", 6)
+
+
+def maxvit():
+    import timm
+    images(timm.create_model("maxvit_pico_rw_256"), 5, sizes=(256,))
+
+
+def mobilenetv3():
+    timm_train("mobilenetv3_large_100", 8)
+
+
+def densenet():
+    timm_train("densenet121", 5, True)
+
+
+def vgg():
+    import torchvision
+    images(torchvision.models.vgg11_bn(), 6, False)
+
+
+def retinanet():
+    import torchvision
+    detector(torchvision.models.detection.retinanet_resnet50_fpn(weights=None, weights_backbone=None, num_classes=21, min_size=320, max_size=512))
+
+
+def maskrcnn():
+    import torchvision
+    detector(torchvision.models.detection.maskrcnn_resnet50_fpn(weights=None, weights_backbone=None, num_classes=21, min_size=320, max_size=512), True)
+
+
+def detector(model, masks=False):
+    def loss(m):
+        pictures = [torch.rand(3, rng.choice([300, 360, 420]), 480).to(DEVICE) for _ in range(3)]
+        y = []
+        for p in pictures:
+            corner = torch.rand(rng.randrange(1, 6), 2) * 150
+            boxes = torch.cat([corner, corner + 20 + torch.rand(len(corner), 2) * 120], 1)
+            y.append({"boxes": boxes.to(DEVICE), "labels": torch.randint(1, 21, (len(boxes),)).to(DEVICE)})
+            if masks:
+                y[-1]["masks"] = torch.randint(0, 2, (len(boxes), *p.shape[1:]), dtype=torch.uint8).to(DEVICE)
+        return sum(m(pictures, y).values())
+    train(model, loss, 5)
+
+
+def s3d():
+    import torchvision
+
+    def loss(m):
+        n, r = rng.choice([2, 4]), rng.choice([224, 256])
+        return F.cross_entropy(m(torch.randn(n, 3, 16, r, r).to(DEVICE)).float(), torch.randint(0, 400, (n,)).to(DEVICE))
+    train(torchvision.models.video.s3d(), loss, 5)
+
+
+def sage():
+    from torch_geometric.nn import SAGEConv
+
+    class Net(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.a, self.b = SAGEConv(100, 256), SAGEConv(256, 47)
+
+        def forward(self, x, e):
+            return self.b(F.dropout(self.a(x, e).relu(), 0.5, self.training), e)
+    neighbours = torch.randint(0, 50000, (50000, 12))
+    features = torch.randn(50000, 100)
+
+    def sampled(seeds):
+        nodes, edges = seeds, []
+        for width in (10, 5):
+            picked = neighbours[nodes][:, :width]
+            edges.append(torch.stack([picked.flatten(), nodes.repeat_interleave(width)]))
+            nodes = torch.unique(torch.cat([nodes, picked.flatten()]))
+        place = torch.zeros(50000, dtype=torch.long)
+        place[nodes] = torch.arange(len(nodes))
+        return features[nodes].to(DEVICE), place[torch.cat(edges, 1)].to(DEVICE), place[seeds].to(DEVICE)
+
+    def loss(m):
+        seeds = torch.randperm(50000)[:rng.choice([512, 1024])]
+        x, e, s = sampled(seeds)
+        return F.cross_entropy(m(x, e)[s], torch.randint(0, 47, (len(seeds),)).to(DEVICE))
+    train(Net(), loss, 16, amp=False)
+
+
+def schnet():
+    from torch_geometric.nn import SchNet
+
+    def near(pos, batch):
+        apart = torch.cdist(pos, pos)
+        edge = ((apart < 5.0) & (batch[:, None] == batch[None]) & (apart > 0)).nonzero().t()
+        return edge, (pos[edge[0]] - pos[edge[1]]).norm(dim=-1)
+    m = SchNet(hidden_channels=128, num_filters=128, num_interactions=4, interaction_graph=near)
+
+    def loss(m):
+        batch = torch.arange(rng.choice([24, 32, 48])).repeat_interleave(18)
+        return m(torch.randint(1, 10, batch.shape).to(DEVICE), torch.randn(len(batch), 3).to(DEVICE) * 3, batch.to(DEVICE)).square().mean()
+    train(m, loss, 10, amp=False)
+
+
+def unet():
+    nn = torch.nn
+
+    class Double(nn.Sequential):
+        def __init__(self, i, o):
+            super().__init__(nn.Conv2d(i, o, 3, padding=1, bias=False), nn.BatchNorm2d(o), nn.ReLU(True),
+                             nn.Conv2d(o, o, 3, padding=1, bias=False), nn.BatchNorm2d(o), nn.ReLU(True))
+
+    class UNet(nn.Module):
+        def __init__(self, w=(32, 64, 128, 256)):
+            super().__init__()
+            self.down = nn.ModuleList(Double(i, o) for i, o in zip((3,) + w, w))
+            self.up = nn.ModuleList(nn.ConvTranspose2d(o, i, 2, 2) for i, o in zip(w, w[1:]))
+            self.join, self.out = nn.ModuleList(Double(2 * i, i) for i in w[:-1]), nn.Conv2d(w[0], 2, 1)
+
+        def forward(self, x):
+            kept = []
+            for d in self.down:
+                x = d(F.max_pool2d(x, 2) if kept else x)
+                kept.append(x)
+            for i in (2, 1, 0):
+                x = self.join[i](torch.cat([kept[i], self.up[i](x)], 1))
+            return self.out(x)
+
+    def loss(m):
+        n, r = rng.choice([2, 4]), rng.choice([192, 256])
+        y, p = torch.randint(0, 2, (n, r, r)).to(DEVICE), m(torch.randn(n, 3, r, r).to(DEVICE))
+        soft, hot = F.softmax(p, 1).float(), F.one_hot(y, 2).permute(0, 3, 1, 2).float()
+        return F.cross_entropy(p, y) + 1 - (2 * (soft * hot).sum((2, 3)) / (soft + hot).sum((2, 3))).mean()
+    half(UNet(), loss, 8)
+
+
+def half(model, loss_of, steps):
+    model.to(DEVICE).train()
+    optimizer, scaler = torch.optim.SGD(model.parameters(), 0.01, momentum=0.9), torch.amp.GradScaler()
+    for i in range(steps):
+        with torch.autocast("cuda", dtype=torch.float16):
+            loss = loss_of(model) / 2
+        scaler.scale(loss).backward()
+        if i % 2:
+            scaler.unscale_(optimizer)
+            torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+            scaler.step(optimizer)
+            scaler.update()
+            optimizer.zero_grad()
+    print("loss", loss.item(), "scale", scaler.get_scale())
+
+
+def scaler():
+    body = torch.nn.TransformerEncoder(torch.nn.TransformerEncoderLayer(384, 6, 1536, batch_first=True, norm_first=True, activation="gelu"), 6)
+    half(body, lambda m: m(torch.randn(rng.choice([8, 16, 24]), rng.choice([128, 197]), 384).to(DEVICE)).float().square().mean(), 12)
+
+
+def nerf():
+    nn = torch.nn
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.a = nn.Sequential(nn.Linear(63, 256), nn.ReLU(), *(b for _ in range(4) for b in (nn.Linear(256, 256), nn.ReLU())))
+            self.density, self.colour = nn.Linear(256, 1), nn.Sequential(nn.Linear(256 + 27, 128), nn.ReLU(), nn.Linear(128, 3), nn.Sigmoid())
+
+        def forward(self, x, d):
+            h = self.a(waves(x, 10))
+            return self.density(h).relu()[..., 0], self.colour(torch.cat([h, waves(d, 4)], -1))
+
+    def waves(x, count):
+        return torch.cat([x] + [f(x * 2.0 ** i) for i in range(count) for f in (torch.sin, torch.cos)], -1)
+
+    def render(m, start, way, t):
+        density, colour = m(start[:, None] + way[:, None] * t[..., None], way[:, None].expand(-1, t.shape[1], 3))
+        alpha = 1 - torch.exp(-density * F.pad(t[:, 1:] - t[:, :-1], (0, 1), value=1e10))
+        weight = alpha * torch.cumprod(F.pad(1 - alpha[:, :-1] + 1e-10, (1, 0), value=1.0), 1)
+        return (weight[..., None] * colour).sum(1), weight
+
+    def loss(m):
+        n = rng.choice([1024, 2048, 3000])
+        start, way, goal = torch.randn(n, 3).to(DEVICE), F.normalize(torch.randn(n, 3), dim=1).to(DEVICE), torch.rand(n, 3).to(DEVICE)
+        t = torch.linspace(2, 6, 48, device=DEVICE).expand(n, 48) + torch.rand(n, 48, device=DEVICE) / 12
+        coarse, weight = render(m, start, way, t)
+        cdf = torch.cumsum(weight.detach() + 1e-5, 1)
+        at = torch.searchsorted((cdf / cdf[:, -1:]).contiguous(), torch.rand(n, 64, device=DEVICE)).clamp(max=47)
+        fine, _ = render(m, start, way, torch.sort(torch.cat([t, t.gather(1, at)], 1), 1)[0])
+        return F.mse_loss(coarse, goal) + F.mse_loss(fine, goal)
+    train(Net(), loss, 10, amp=False)
+
+
+def dlrm():
+    nn = torch.nn
+    tables = nn.ModuleList(nn.EmbeddingBag(n, 64, sparse=True, mode="sum") for n in (200000, 50000, 10000, 1000, 100, 300000)).to(DEVICE)
+    low = nn.Sequential(nn.Linear(13, 512), nn.ReLU(), nn.Linear(512, 64), nn.ReLU()).to(DEVICE)
+    high = nn.Sequential(nn.Linear(64 + 21, 512), nn.ReLU(), nn.Linear(512, 256), nn.ReLU(), nn.Linear(256, 1)).to(DEVICE)
+    dense, sparse = torch.optim.Adagrad([*low.parameters(), *high.parameters()], 0.01), torch.optim.SparseAdam(list(tables.parameters()), 0.01)
+    for _ in range(12):
+        n = rng.choice([2048, 4096, 8192])
+        x = low(torch.rand(n, 13).to(DEVICE))
+        bags = [x]
+        for t in tables:
+            sizes = torch.randint(1, 6, (n,))
+            ids = torch.randint(0, t.num_embeddings, (int(sizes.sum()),)).to(DEVICE)
+            bags.append(t(ids, (torch.cumsum(sizes, 0) - sizes).to(DEVICE)))
+        z = torch.stack(bags, 1)
+        row, column = torch.tril_indices(7, 7, -1).to(DEVICE)
+        y = high(torch.cat([x, torch.bmm(z, z.transpose(1, 2))[:, row, column]], 1))
+        loss = F.binary_cross_entropy_with_logits(y, torch.randint(0, 2, (n, 1)).float().to(DEVICE))
+        dense.zero_grad()
+        sparse.zero_grad()
+        loss.backward()
+        dense.step()
+        sparse.step()
+    print("loss", loss.item())
+
+
+def scan():
+    nn = torch.nn
+
+    class Block(nn.Module):
+        def __init__(self, w):
+            super().__init__()
+            self.norm, self.both, self.mix, self.out = nn.LayerNorm(w), nn.Linear(w, 3 * w), nn.Conv1d(w, w, 4, groups=w, padding=3), nn.Linear(w, w)
+
+        def forward(self, x):
+            gate, value, open_ = self.both(self.norm(x)).chunk(3, -1)
+            value = self.mix(value.transpose(1, 2))[..., :x.shape[1]].transpose(1, 2)
+            keep, take = -F.softplus(gate).float(), (-F.softplus(-gate) + F.softplus(value)).float()
+            total = torch.cumsum(keep, 1)
+            return x + self.out((total + torch.logcumsumexp(take - total, 1)).exp().to(x.dtype) * F.silu(open_))
+    m = nn.Sequential(nn.Embedding(4000, 384), *(Block(384) for _ in range(6)), nn.RMSNorm(384), nn.Linear(384, 4000))
+
+    def loss(m):
+        x = tokens(8, rng.choice([256, 400, 512]), 4000)
+        return F.cross_entropy(m(x[:, :-1]).flatten(0, 1).float(), x[:, 1:].flatten())
+    train(m, loss, 8)
+
+
+def ppo():
+    nn = torch.nn
+    body, policy, value = nn.Sequential(nn.Linear(24, 256), nn.Tanh(), nn.Linear(256, 256), nn.Tanh()), nn.Linear(256, 6), nn.Linear(256, 1)
+    m = nn.ModuleList([body, policy, value]).to(DEVICE)
+    optimizer = torch.optim.Adam(m.parameters(), 3e-4)
+    for _ in range(3):
+        seen, acts, logs, rewards = [], [], [], []
+        x = torch.randn(128, 24)
+        for _ in range(64):
+            with torch.no_grad():
+                s = x.to(DEVICE)
+                d = torch.distributions.Categorical(logits=policy(body(s)))
+                a = d.sample()
+            seen, acts, logs = seen + [s], acts + [a], logs + [d.log_prob(a)]
+            x = x * 0.9 + torch.randn(128, 24) * 0.1 + a.cpu()[:, None] * 0.01
+            rewards.append((x[:, 0] > 0).float())
+        gain, total = [], torch.zeros(128)
+        for r in reversed(rewards):
+            total = r + 0.99 * total
+            gain.insert(0, total)
+        s, a, old, g = torch.cat(seen), torch.cat(acts), torch.cat(logs), torch.cat(gain).to(DEVICE)
+        for _ in range(3):
+            for part in torch.randperm(len(a)).to(DEVICE).split(2048):
+                h = body(s[part])
+                d, v = torch.distributions.Categorical(logits=policy(h)), value(h)[:, 0]
+                better = g[part] - v.detach()
+                ratio = (d.log_prob(a[part]) - old[part]).exp()
+                loss = -torch.min(ratio * better, ratio.clamp(0.8, 1.2) * better).mean() + F.mse_loss(v, g[part]) - 0.01 * d.entropy().mean()
+                optimizer.zero_grad()
+                loss.backward()
+                torch.nn.utils.clip_grad_norm_(m.parameters(), 0.5)
+                optimizer.step()
+            if ((d.log_prob(a[part]) - old[part]).mean().abs() > 0.5).item():
+                break
+    print("loss", loss.item())
+
+
 PROGRAMS = {f.__name__: f for f in (bert, t5, qwen2, generate, vit_small, mixer, swin, convnext, resnet, resnet_fp32, efficientnet, gat, gin,
                                     whisper, trainer, diffusion, vae, deeplab, fasterrcnn, lstm, video, gan, peft, segformer, wav2vec, fourier,
-                                    linalg, compiled)}
+                                    linalg, compiled, deberta, detr, vitmae, clip, gemma2, sft, mixtral, mamba, trainer_fp16, lightning, effnetv2,
+                                    regnet, convnextv2, maxvit, mobilenetv3, densenet, vgg, retinanet, maskrcnn, s3d, sage, schnet, unet, scaler,
+                                    nerf, dlrm, scan, ppo)}
 
 
 def main():
@@ -377,7 +800,7 @@ def main():
         print(*PROGRAMS)
         return
     torch.manual_seed(7)
-    torch.cuda.memory._record_memory_history(enabled="all", context=None, stacks="python", max_entries=5_000_000)
+    torch.cuda.memory._record_memory_history(enabled="all", context=os.environ.get("CONTEXT"), stacks="python", max_entries=5_000_000)
     PROGRAMS[sys.argv[1]]()
     torch.cuda.synchronize()
     torch.cuda.memory._dump_snapshot(sys.argv[2])

@@ -17,6 +17,7 @@
 #include "nogpu.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -109,6 +110,48 @@ struct frag_device *frag_nogpu_sim(int ordinal)
 	}
 	return sims[ordinal];
 }
+
+/* The first kernel of a card's; those of CUDA's libraries do not come by here, and do not count. */
+static int launched(void)
+{
+	static atomic_bool done[NOGPU_CARDS_MAX];
+	int device = frag_nogpu_device();
+	struct frag_device *sim;
+
+	if (atomic_load_explicit(&done[device], memory_order_relaxed))
+		return NOGPU_OK;
+	frag_nogpu_lock();
+	sim = frag_nogpu_sim(device);
+	if (sim)
+		frag_sim_launched(sim);
+	atomic_store(&done[device], true);
+	frag_nogpu_unlock();
+	return NOGPU_OK;
+}
+
+void frag_nogpu_hold(uint64_t bytes)
+{
+	struct frag_device *sim;
+
+	frag_nogpu_lock();
+	sim = frag_nogpu_sim(frag_nogpu_device());
+	if (sim)
+		frag_sim_hold(sim, bytes);
+	frag_nogpu_unlock();
+}
+
+#define LAUNCH(name) \
+	NOGPU_ENTRY(int, name, (void)) \
+	{ \
+		return launched(); \
+	}
+LAUNCH(cudaLaunchKernel)
+LAUNCH(cudaLaunchKernelExC)
+LAUNCH(cudaLaunchCooperativeKernel)
+LAUNCH(__cudaLaunchKernel)
+LAUNCH(__cudaLaunchKernel_ptsz)
+LAUNCH(cuLaunchKernel)
+LAUNCH(cuLaunchKernelEx)
 
 /* ---- live ranges ------------------------------------------------------------------- */
 

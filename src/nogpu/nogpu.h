@@ -91,8 +91,14 @@ frag_addr_t frag_nogpu_in(int ordinal, enum nogpu_zone zone, const void *p);
 /* Table of live ranges of both zones. pre: locked. put: false if memory is short. */
 bool frag_nogpu_range_put(const void *base, uint64_t bytes, int device);
 bool frag_nogpu_range_take(const void *base, uint64_t *bytes, int *device);
+/* A library takes address space of the current card for good. */
+void frag_nogpu_hold(uint64_t bytes);
 /* The host forgets what was stored there. */
 void frag_nogpu_forget(void *p, uint64_t bytes);
+
+/* ---- time (stream.c): what all kernels so far would have taken */
+
+__attribute__((visibility("default"))) void frag_nogpu_worked(uint64_t ns);
 
 /* ---- calls nobody implements (calls.c) */
 

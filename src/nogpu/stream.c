@@ -18,7 +18,8 @@ struct stream {
 };
 struct event {
 	uint64_t capture; /* that of its stream when it was recorded */
-	uint64_t at_ns;
+	uint64_t at_ns;	  /* of the host */
+	uint64_t worked_ns;
 };
 struct graph {
 	uint64_t capture;
@@ -171,6 +172,14 @@ static uint64_t now_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
+/* Modelled work of the card so far: programs that time their kernels see it (cufrag_values.cpp). */
+static _Atomic uint64_t worked_ns;
+
+void frag_nogpu_worked(uint64_t ns)
+{
+	worked_ns = ns;
+}
+
 NOGPU_ENTRY(int, cudaEventCreateWithFlags, (void **out, unsigned flags))
 {
 	(void)flags;
@@ -192,6 +201,7 @@ NOGPU_ENTRY(int, cudaEventRecord, (void *event, void *stream))
 
 	e->capture = stream_of(stream)->capture;
 	e->at_ns = now_ns();
+	e->worked_ns = worked_ns;
 	return NOGPU_OK;
 }
 NOGPU_ENTRY(int, cudaEventRecordWithFlags, (void *event, void *stream, unsigned flags))
@@ -203,7 +213,9 @@ NOGPU_ENTRY(int, cudaEventElapsedTime, (float *ms, void *begin, void *end))
 {
 	const struct event *b = begin, *e = end;
 
-	*ms = (float)((double)(e->at_ns - b->at_ns) / 1e6);
+	uint64_t worked = e->worked_ns - b->worked_ns;
+
+	*ms = (float)((double)(worked ? worked : e->at_ns - b->at_ns) / 1e6);
 	return NOGPU_OK;
 }
 NOGPU_ENTRY(int, cudaEventElapsedTime_v2, (float *ms, void *begin, void *end))

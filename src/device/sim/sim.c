@@ -222,3 +222,20 @@ int frag_sim_open(const struct frag_sim_config *cfg, struct frag_device **out, s
 	sim->dev = *out;
 	return 0;
 }
+
+void frag_sim_launched(struct frag_device *dev)
+{
+	struct sim *sim = dev->priv;
+
+	FRAG_ASSERT(dev->ops == &sim_ops);
+	frag_simplace_launched(&sim->place);
+}
+
+void frag_sim_hold(struct frag_device *dev, uint64_t bytes)
+{
+	struct sim *sim = dev->priv;
+	struct piece *forever;
+
+	FRAG_ASSERT(dev->ops == &sim_ops);
+	(void)frag_simplace_cut(&sim->place, bytes, &forever, NULL);
+}

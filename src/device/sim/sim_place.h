@@ -25,6 +25,7 @@ struct place {
 	frag_addr_t top;	    /* above it no reservation is */
 	uint64_t chunks_open, spans_open;
 	bool started; /* own rule used once: the context has its place */
+	struct piece *local; /* the context's local memory, until the first kernel */
 };
 
 /* Errors: FRAG_ENOMEM. */
@@ -37,6 +38,9 @@ int frag_simplace_cut(struct place *p, uint64_t bytes, struct piece **out, struc
 int frag_simplace_claim(struct place *p, frag_addr_t addr, uint64_t bytes, bool wish,
 			struct piece **out, struct frag_err *err);
 void frag_simplace_give(struct place *p, struct piece *piece);
+
+/* A kernel of the program has been launched; after the first one it does nothing. */
+void frag_simplace_launched(struct place *p);
 
 /* A reservation by the driver's rule, and at a given address (hint, recording). */
 int frag_simplace_reserve(struct place *p, uint64_t bytes, frag_addr_t *out, struct frag_err *err);

@@ -367,6 +367,10 @@ struct frag_sim_config {
 /* Errors: FRAG_ENOMEM, FRAG_EUSAGE (context above total). */
 int frag_sim_open(const struct frag_sim_config *cfg, struct frag_device **out,
 		  struct frag_err *err);
+/* What else a program does to the address space of a card (sim_place.c): it runs a kernel, the first one; a library
+ * takes bytes for good, counted in the context. dev: of frag_sim_open. */
+void frag_sim_launched(struct frag_device *dev);
+void frag_sim_hold(struct frag_device *dev, uint64_t bytes);
 /* Endless memory, no cost, addresses that only grow: what the simulator itself costs. */
 int frag_null_open(struct frag_device **out, struct frag_err *err);
 /* `ordinal` of the CUDA runtime. FRAG_EDEVICE "no driver"/"no device" where there is none. */

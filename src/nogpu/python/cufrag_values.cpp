@@ -40,6 +40,7 @@ namespace
 constexpr int64_t SMALL = 64 << 10;	/* computed up to this, */
 constexpr int64_t SMALL_INTEGERS = 32 << 20; /* integers and booleans up to this: indices decide about shapes; */
 constexpr int64_t READ = 4 << 20;	/* read up to this, if what comes out is small */
+constexpr int64_t DATA = 16 << 20;	/* both where nothing has a gradient: data that the program prepares, distances, masks */
 constexpr int64_t INDICES = 64 << 20;	/* invented indices up to this */
 constexpr int DEEP = 6;		/* operators inside of operators are computed down to this */
 
@@ -50,6 +51,7 @@ Values mode = Values::rules;
 std::mt19937_64 generator(1);
 std::mutex mutex; /* of generator, origins, infos, clock */
 void (*answer)(bool, uint64_t);
+void (*worked)(uint64_t);
 Steer steer;
 thread_local int depth;
 
@@ -408,6 +410,13 @@ struct Tick {
 std::vector<Tick> ticks;
 double model_ns, bytes_per_ns, flops_per_ns;
 
+/* Rows that are no multiple of 16 bytes: kernels for them read in small pieces. Inductor asks, to pad. */
+double slower(const Tensor &a, const Tensor &y)
+{
+	auto odd = [](const Tensor &t) { return t.element_size() == 2 && (t.size(-1) % 8 || t.size(-2) % 8); };
+	return a.dim() > 1 && y.dim() > 1 && (odd(a) || odd(y)) ? 4 : 1;
+}
+
 double flops_of(const Info &f, const std::vector<IValue> &args, const std::vector<IValue> &outs)
 {
 	std::vector<Tensor> in, out;
@@ -419,7 +428,7 @@ double flops_of(const Info &f, const std::vector<IValue> &args, const std::vecto
 		return 0;
 	if (f.flops == 1) { /* 2 m n k; addmm and baddbmm have what is added in front */
 		const Tensor &a = in[begins(f.name, { "aten::addmm", "aten::baddbmm" }) ? 1 : 0];
-		return a.dim() ? 2.0 * double(out[0].numel()) * double(a.size(-1)) : 0;
+		return a.dim() ? slower(a, out[0]) * 2.0 * double(out[0].numel()) * double(a.size(-1)) : 0;
 	}
 	if (f.flops == 2) { /* each output element meets a filter; backward does it twice */
 		bool backward = f.name == "aten::convolution_backward";
@@ -450,6 +459,8 @@ void tick(const Info &f, const std::vector<IValue> &args, const std::vector<IVal
 	std::lock_guard<std::mutex> g(mutex);
 	model_ns += ns;
 	ticks.push_back({ t.tv_sec * 1000000 + t.tv_nsec / 1000, int64_t(model_ns) });
+	if (worked)
+		worked(uint64_t(model_ns));
 }
 
 /* ---- the fallback ------------------------------------------------------------------------------ */
@@ -461,30 +472,33 @@ struct Deeper {
 
 /* What goes in: does all of it fit, and where does it come from? Indices that nobody made do not fit: kernels of the CPU
  * do not all look where these lead. */
-void judge(const Info &f, const std::vector<IValue> &args, bool *fits, Origin *origin)
+void judge(const Info &f, const std::vector<IValue> &args, bool *fits, bool *data, Origin *origin)
 {
 	int64_t bytes = 0;
 	*fits = true;
+	*data = !f.mutates && !f.flops;
 	*origin = COMPUTED;
 	for (size_t i = 0; i < args.size(); i++)
 		each(args[i], [&](const Tensor &t) {
 			if (!t.is_cuda() || (f.like && i == 0))
 				return;
 			if (!on_card(t)) {
-				*fits = false;
+				*fits = *data = false;
 				*origin = NOTHING;
 				return;
 			}
 			bytes += integers(t) ? 0 : span(t);
+			*data &= !t.requires_grad() && span(t) <= std::max(DATA, integers(t) ? SMALL_INTEGERS : 0);
 			if (!small(t) && (f.writes[i] || span(t) > READ))
 				*fits = false;
 			if (f.over && i == 0)
 				return;
 			*origin = std::min(*origin, origin_of(t));
 			if (!f.pointwise && integers(t) && t.scalar_type() != at::kBool && origin_of(t) <= GUESSED)
-				*fits = false;
+				*fits = *data = false;
 		});
-	*fits = *fits && bytes <= 4 * READ;
+	*data = *data && bytes <= 2 * DATA && *origin == COMPUTED;
+	*fits = *data || (*fits && bytes <= 4 * READ);
 }
 
 /* Is all that comes out single floating-point numbers on the card? */
@@ -583,9 +597,9 @@ void fallback(const c10::OperatorHandle &op, c10::DispatchKeySet keys, Stack *st
 		}
 		return;
 	}
-	bool fits, done = false;
+	bool fits, data, done = false;
 	Origin origin;
-	judge(f, args, &fits, &origin);
+	judge(f, args, &fits, &data, &origin);
 	if (f.shape) {
 		done = fits && origin > GUESSED && compute(op, f, args, results);
 		if (steer && depth == 1) {
@@ -621,7 +635,7 @@ void fallback(const c10::OperatorHandle &op, c10::DispatchKeySet keys, Stack *st
 	c10::impl::ExcludeDispatchKeyGuard not_again(c10::DispatchKey::Fake);
 	bool outs_fit = true;
 	for (const auto &o : outs)
-		each(o, [&](const Tensor &t) { outs_fit &= !t.is_cuda() || (on_card(t) && small(t)); });
+		each(o, [&](const Tensor &t) { outs_fit &= !t.is_cuda() || (on_card(t) && (small(t) || (data && span(t) <= DATA))); });
 	if (f.rule && !(fits && origin > GUESSED && outs_fit)) {
 		invent_for(f, args, outs);
 		for (const auto &o : outs)
@@ -725,6 +739,7 @@ void cufrag_values_start(const char *core, const char *values, unsigned long lon
 	void *lib = dlopen(core, RTLD_NOW | RTLD_NOLOAD);
 	if (lib) {
 		answer = reinterpret_cast<void (*)(bool, uint64_t)>(dlsym(lib, "frag_nogpu_answer"));
+		worked = reinterpret_cast<void (*)(uint64_t)>(dlsym(lib, "frag_nogpu_worked"));
 		auto watch = reinterpret_cast<void (*)(void (*)(const void *))>(dlsym(lib, "frag_nogpu_on_upload"));
 		if (watch)
 			watch(note_upload);
