@@ -36,6 +36,7 @@ TILE, WORKSPACE, CLUSTER_M, CLUSTER_N = 2, 25, 27, 28  # knobs
 # sides of a tile by its knob, in kernels of CUTLASS 3: engines from 62 on
 TILES = {0: (128, 128), 1: (128, 64), 3: (256, 128), 4: (256, 64), 5: (64, 64), 6: (128, 256), 7: (64, 128), 9: (64, 256)}
 STREAM_K_FROM = 62
+COUNTERS = 131  # bytes beside partial sums, and where there are two rounds of tiles or more
 # multiprocessors of an H200's 132 that clusters of each size filled
 FILLED = {1: 132, 2: 132, 3: 117, 4: 120, 5: 110, 6: 108, 7: 105, 8: 120}
 
@@ -155,8 +156,10 @@ class Planner:
             alone = self.on_one_cluster(graph, engine, knobs)
         except Refused:
             return size
-        m, n = TILES[knobs[TILE]]
-        return alone + 4 * m * n * streamk(q, knobs, self.sms)
+        (m, n), (partial, few) = TILES[knobs[TILE]], streamk(q, knobs, self.sms)
+        if not partial and few and alone % 16 == COUNTERS % 16:
+            return alone - COUNTERS
+        return alone + 4 * m * n * partial
 
     def on_one_cluster(self, graph, index, knobs):
         """Bytes without partial sums: one cluster has nobody to share a tile with."""
@@ -195,7 +198,8 @@ def up(a, b):
 
 
 def streamk(q, knobs, sms):
-    """Tiles of partial sums: where the last round of tiles fills less than half of the card, each of its tiles is split."""
+    """Tiles of partial sums: where the last round of tiles fills less than half of the card, each of its tiles is split. And are
+    there fewer than two rounds?"""
     (tile_m, tile_n), m, n = TILES[knobs[TILE]], knobs[CLUSTER_M], knobs[CLUSTER_N]
     (x, w, y), taps, single = (q.x[0], q.w[0], q.y[0]), math.prod(q.w[0][2:]), q.data_type == 0
     points = [t[0] * math.prod(t[2:]) for t in (x, y)]
@@ -208,13 +212,13 @@ def streamk(q, knobs, sms):
     cluster = m * n
     filled = FILLED.get(cluster, 132) * sms // 132 // cluster * cluster
     tiles = up(rows, m) * m * up(columns, n) * n
-    last = tiles % filled if filled else 0
+    last, few = tiles % filled if filled else 0, tiles < 2 * filled
     if not last or 2 * last > filled:
-        return 0
+        return 0, few
     if q.operation == FILTER and not single:
-        return last * splits_of_filter(knobs[TILE], tiles < filled, filled / last, depth // 2)
+        return last * splits_of_filter(knobs[TILE], tiles < filled, filled / last, depth // 2), few
     units = min(filled, last * depth // (8 if single else 64)) // cluster * cluster
-    return units // last * last
+    return units // last * last, few
 
 
 def splits_of_filter(tile, first_round, room, depth):

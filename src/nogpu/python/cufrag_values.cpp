@@ -25,6 +25,7 @@
 #include <dlfcn.h>
 #include <time.h>
 
+#include <algorithm>
 #include <atomic>
 #include <mutex>
 #include <random>
@@ -39,8 +40,9 @@ namespace
 {
 constexpr int64_t SMALL = 64 << 10;	/* computed up to this, */
 constexpr int64_t SMALL_INTEGERS = 32 << 20; /* integers and booleans up to this: indices decide about shapes; */
-constexpr int64_t READ = 4 << 20;	/* read up to this, if what comes out is small */
-constexpr int64_t DATA = 16 << 20;	/* both where nothing has a gradient: data that the program prepares, distances, masks */
+constexpr int64_t READ = 4 << 20;	/* read up to this, if what comes out is small, */
+constexpr double FLOPS = 3e8;	/* or if all of it was computed and this is enough: a small net on the program's data; */
+constexpr int64_t DATA = 16 << 20;	/* both where, besides, nothing has a gradient and is no product: distances, masks */
 constexpr int64_t INDICES = 64 << 20;	/* invented indices up to this */
 constexpr int DEEP = 6;		/* operators inside of operators are computed down to this */
 
@@ -54,6 +56,7 @@ void (*answer)(bool, uint64_t);
 void (*worked)(uint64_t);
 Steer steer;
 thread_local int depth;
+thread_local bool suppression; /* inside of torchvision's nms, which keeps most */
 
 /* ---- what an operator is ------------------------------------------------------------------- */
 
@@ -72,6 +75,8 @@ struct Info {
 	bool asks = false;   /* the library looks for a place on the card: the first one */
 	bool seeded = false; /* draws random numbers */
 	bool pointwise = false; /* or copies: no number of its inputs is a place */
+	bool compares = false;
+	bool bound = false; /* with one that nearly all meet */
 	bool report = false; /* reads what a solver reports: success */
 	bool finite = false; /* looks for numbers that are not finite: none, where nobody made any */
 	bool dead = false;   /* the CPU cannot do it */
@@ -123,6 +128,8 @@ Info describe(const c10::OperatorHandle &op)
 	f.like = name.size() > 5 && (name.compare(name.size() - 5, 5, "_like") == 0 || begins(name, { "aten::new_" }));
 	f.asks = name == "aten::mode";
 	f.seeded = op.hasTag(at::Tag::nondeterministic_seeded);
+	f.bound = name == "aten::ge";
+	f.compares = one_of(name, { "aten::ge", "aten::gt", "aten::le", "aten::lt", "aten::eq", "aten::ne" });
 	f.finite = name == "aten::_amp_foreach_non_finite_check_and_unscale_";
 	f.report = name == "aten::_linalg_check_errors";
 	f.pointwise = op.hasTag(at::Tag::pointwise) || one_of(name, { "aten::copy_", "aten::clone", "aten::_to_copy", "aten::cat" });
@@ -201,7 +208,8 @@ Tensor cpu_view(const Tensor &t)
 }
 
 /* Where the values of a storage come from. What is made of several is as good as the worst. */
-enum Origin { NOTHING, GUESSED, INVENTED, COMPUTED }; /* GUESSED: computed from nothing, or made up for a lack of it */
+enum Origin { NOTHING, GUESSED, LIKELY, INVENTED, COMPUTED }; /* GUESSED: computed from nothing, or made up for a lack of it; */
+/* LIKELY: guessed, and true for most: what is not below a bound (a size, a score), what survives suppression */
 std::unordered_map<const void *, Origin> origins; /* by the base of the storage */
 
 Origin origin_of(const Tensor &t)
@@ -463,6 +471,21 @@ void tick(const Info &f, const std::vector<IValue> &args, const std::vector<IVal
 		worked(uint64_t(model_ns));
 }
 
+/* Where an unknown mask is not zero: evenly spread, so that each place is there once. */
+void invent_places(const Tensor &x, const Tensor &index)
+{
+	if (!on_card(index) || index.dim() != 2 || !index.numel() || span(index) > INDICES || !x.numel())
+		return;
+	auto c = cpu_view(index);
+	int64_t count = index.size(0), n = x.numel();
+	auto at = at::arange(count, c.options()).mul(n).div(count, "floor");
+	for (int64_t d = x.dim() - 1; d >= 0; d--) {
+		c.select(1, d).copy_(at.remainder(x.size(d)));
+		at = at.div(x.size(d), "floor");
+	}
+	set_origin(index, INVENTED);
+}
+
 /* ---- the fallback ------------------------------------------------------------------------------ */
 
 struct Deeper {
@@ -472,33 +495,41 @@ struct Deeper {
 
 /* What goes in: does all of it fit, and where does it come from? Indices that nobody made do not fit: kernels of the CPU
  * do not all look where these lead. */
-void judge(const Info &f, const std::vector<IValue> &args, bool *fits, bool *data, Origin *origin)
+struct Judged {
+	bool fits = true;
+	int64_t most = 0; /* each of what comes out may be as large, if more than small */
+	Origin origin = COMPUTED;
+};
+Judged judge(const Info &f, const std::vector<IValue> &args)
 {
+	Judged j;
+	bool data = !f.mutates && !f.flops, known = true, made = true;
 	int64_t bytes = 0;
-	*fits = true;
-	*data = !f.mutates && !f.flops;
-	*origin = COMPUTED;
 	for (size_t i = 0; i < args.size(); i++)
 		each(args[i], [&](const Tensor &t) {
 			if (!t.is_cuda() || (f.like && i == 0))
 				return;
 			if (!on_card(t)) {
-				*fits = *data = false;
-				*origin = NOTHING;
+				j.fits = made = false;
+				j.origin = NOTHING;
 				return;
 			}
 			bytes += integers(t) ? 0 : span(t);
-			*data &= !t.requires_grad() && span(t) <= std::max(DATA, integers(t) ? SMALL_INTEGERS : 0);
+			known &= small(t) || span(t) <= READ;
+			data &= !t.requires_grad() && (small(t) || span(t) <= DATA);
 			if (!small(t) && (f.writes[i] || span(t) > READ))
-				*fits = false;
+				j.fits = false;
 			if (f.over && i == 0)
 				return;
-			*origin = std::min(*origin, origin_of(t));
-			if (!f.pointwise && integers(t) && t.scalar_type() != at::kBool && origin_of(t) <= GUESSED)
-				*fits = *data = false;
+			j.origin = std::min(j.origin, origin_of(t));
+			if (!f.pointwise && integers(t) && t.scalar_type() != at::kBool && origin_of(t) <= LIKELY)
+				j.fits = made = false;
 		});
-	*data = *data && bytes <= 2 * DATA && *origin == COMPUTED;
-	*fits = *data || (*fits && bytes <= 4 * READ);
+	j.fits &= bytes <= 4 * READ;
+	made &= j.origin == COMPUTED && bytes <= 2 * DATA;
+	j.most = made && data ? DATA : made && known ? READ : 0;
+	j.fits |= j.most > 0;
+	return j;
 }
 
 /* Is all that comes out single floating-point numbers on the card? */
@@ -541,17 +572,30 @@ void tell(const Info &f, const std::vector<IValue> &args)
 		write_scalar(t, value);
 }
 
+/* Different places of a sparse tensor: counted where known and along one dimension, as gradients of embeddings are; else all. */
+uint64_t places(const Tensor &x)
+{
+	at::AutoDispatchBelowADInplaceOrView no_grad;
+	c10::impl::ExcludeDispatchKeyGuard not_again(c10::DispatchKey::Fake);
+	auto rows = x._indices();
+	if (rows.size(0) != 1 || !on_card(rows) || span(rows) > READ || origin_of(rows) != COMPUTED)
+		return uint64_t(x._nnz());
+	auto sorted = std::get<0>(cpu_view(rows).flatten().sort());
+	auto *p = sorted.data_ptr<int64_t>();
+	return uint64_t(std::unique(p, p + sorted.numel()) - p);
+}
+
 /* nonzero and its kind ask the card how many there are. */
 uint64_t expected_count(const Info &f, const std::vector<IValue> &args, bool done, const std::vector<IValue> &results)
 {
 	const Tensor &x = args[0].toTensor();
 	if (done)
 		return uint64_t(results[0].toTensor().size(0));
-	if (f.name == "aten::_coalesce") /* no two at one place */
-		return uint64_t(x._nnz());
+	if (f.name == "aten::_coalesce")
+		return places(x);
 	if (mode == Values::zeros)
 		return 0;
-	return uint64_t(f.name == "aten::nonzero" && x.scalar_type() == at::kBool ? (x.numel() + 1) / 2 : x.numel());
+	return uint64_t(f.name == "aten::nonzero" && x.scalar_type() == at::kBool && origin_of(x) != LIKELY && !suppression ? (x.numel() + 1) / 2 : x.numel());
 }
 
 void fallback(const c10::OperatorHandle &op, c10::DispatchKeySet keys, Stack *stack)
@@ -559,7 +603,8 @@ void fallback(const c10::OperatorHandle &op, c10::DispatchKeySet keys, Stack *st
 	auto below = keys & c10::DispatchKeySet(c10::DispatchKeySet::FULL_AFTER, c10::DispatchKey::Fake);
 	size_t count = op.schema().arguments().size();
 	Info &f = info(op);
-	bool card = false, wrap_inside = c10::impl::tls_local_dispatch_key_set().included_.has(c10::DispatchKey::Python);
+	auto keys_here = c10::impl::tls_local_dispatch_key_set();
+	bool card = false, wrap_inside = (keys_here.included_ - keys_here.excluded_).has(c10::DispatchKey::Python);
 
 	for (size_t i = stack->size() - count; i < stack->size(); i++) {
 		const IValue &v = (*stack)[i];
@@ -579,6 +624,8 @@ void fallback(const c10::OperatorHandle &op, c10::DispatchKeySet keys, Stack *st
 	std::vector<IValue> args(stack->end() - count, stack->end()), results;
 	size_t outs_count = op.schema().returns().size();
 	Deeper deeper;
+	if (depth == 1)
+		suppression = f.name == "torchvision::nms";
 	if (f.fresh) {
 		op.redispatchBoxed(below, stack);
 		each(stack->back(), [](const Tensor &t) { set_origin(t, NOTHING); });
@@ -597,11 +644,10 @@ void fallback(const c10::OperatorHandle &op, c10::DispatchKeySet keys, Stack *st
 		}
 		return;
 	}
-	bool fits, data, done = false;
-	Origin origin;
-	judge(f, args, &fits, &data, &origin);
+	auto [fits, most, origin] = judge(f, args);
+	bool done = false;
 	if (f.shape) {
-		done = fits && origin > GUESSED && compute(op, f, args, results);
+		done = !suppression && fits && origin > LIKELY && compute(op, f, args, results); /* its kernel wrote what it looks at */
 		if (steer && depth == 1) {
 			double ignored;
 			steer(f.name.c_str() + 6, !done || origin != COMPUTED, &ignored);
@@ -623,6 +669,14 @@ void fallback(const c10::OperatorHandle &op, c10::DispatchKeySet keys, Stack *st
 	}
 	if ((f.shape || f.asks) && answer)
 		answer(false, 0);
+	if (f.name == "aten::nonzero" && !done) {
+		if (depth == 1)
+			tick(f, args, { stack->back() });
+		at::AutoDispatchBelowADInplaceOrView no_grad;
+		c10::impl::ExcludeDispatchKeyGuard not_again(c10::DispatchKey::Fake);
+		invent_places(args[0].toTensor(), stack->back().toTensor());
+		return;
+	}
 	std::vector<IValue> outs(stack->end() - outs_count, stack->end());
 	if (depth == 1)
 		tick(f, args, outs);
@@ -633,10 +687,10 @@ void fallback(const c10::OperatorHandle &op, c10::DispatchKeySet keys, Stack *st
 
 	at::AutoDispatchBelowADInplaceOrView no_grad;
 	c10::impl::ExcludeDispatchKeyGuard not_again(c10::DispatchKey::Fake);
-	bool outs_fit = true;
+	bool outs_fit = !f.flops || !most || flops_of(f, args, outs) <= FLOPS;
 	for (const auto &o : outs)
-		each(o, [&](const Tensor &t) { outs_fit &= !t.is_cuda() || (on_card(t) && (small(t) || (data && span(t) <= DATA))); });
-	if (f.rule && !(fits && origin > GUESSED && outs_fit)) {
+		each(o, [&, most = most](const Tensor &t) { outs_fit &= !t.is_cuda() || (on_card(t) && (small(t) || span(t) <= most)); });
+	if (f.rule && !(fits && origin > LIKELY && outs_fit)) {
 		invent_for(f, args, outs);
 		for (const auto &o : outs)
 			each(o, [](const Tensor &t) {
@@ -645,7 +699,7 @@ void fallback(const c10::OperatorHandle &op, c10::DispatchKeySet keys, Stack *st
 			});
 		return;
 	}
-	if (!f.mutates && origin <= GUESSED && one_number(outs)) { /* a loss, a norm: nothing to compute it from */
+	if (!f.mutates && origin <= LIKELY && one_number(outs)) { /* a loss, a norm: nothing to compute it from */
 		for (const auto &o : outs)
 			each(o, [](const Tensor &t) {
 				invent(t);
@@ -659,7 +713,7 @@ void fallback(const c10::OperatorHandle &op, c10::DispatchKeySet keys, Stack *st
 				if (origin_of(t) == NOTHING && t.is_floating_point())
 					invent(t, READ);
 			});
-	if (f.finite && !(fits && origin > GUESSED)) {
+	if (f.finite && !(fits && origin > LIKELY)) {
 		each(args[1], [](const Tensor &t) { set_origin(t, INVENTED); });
 		return;
 	}
@@ -674,9 +728,11 @@ void fallback(const c10::OperatorHandle &op, c10::DispatchKeySet keys, Stack *st
 		return; /* what came from the host is there, or not, as the copy said itself */
 	if (done && origin == NOTHING)
 		origin = GUESSED;
+	if (f.compares && origin <= GUESSED) /* of integers: with the zeros that are there */
+		origin = integers(args[0].toTensor()) ? (done ? INVENTED : GUESSED) : f.bound ? LIKELY : origin;
 	auto set = [&](const Tensor &t) {
 		if (on_card(t))
-			set_origin(t, done ? origin : !f.mutates && small(t) ? GUESSED : NOTHING);
+			set_origin(t, done || f.bound ? origin : !f.mutates && small(t) ? GUESSED : NOTHING);
 	};
 	for (const auto &o : outs)
 		each(o, set);
