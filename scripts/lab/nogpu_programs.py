@@ -788,11 +788,95 @@ def ppo():
     print("loss", loss.item())
 
 
+# ---- kept aside: recorded after all rules
+
+def keypoints():
+    import torchvision
+    m = torchvision.models.detection.keypointrcnn_resnet50_fpn(weights=None, weights_backbone=None, num_classes=2, min_size=320, max_size=448)
+
+    def loss(m):
+        pictures = [torch.rand(3, 300, rng.choice([300, 400])).to(DEVICE) for _ in range(3)]
+        boxes, points = torch.tensor([[20.0, 30, 120, 200], [90, 60, 220, 280]]), torch.rand(2, 17, 3) * 200
+        points[..., 2] = 1
+        y = [{"boxes": boxes.to(DEVICE), "labels": torch.ones(2, dtype=torch.long, device=DEVICE), "keypoints": points.to(DEVICE)} for _ in pictures]
+        return sum(m(pictures, y).values())
+    train(m, loss, 4)
+
+
+def resnext():
+    import torchvision
+    images(torchvision.models.resnext50_32x4d(), 5)
+
+
+def mobilevit():
+    timm_train("mobilevitv2_100", 5)
+
+
+def beit():
+    import timm
+    images(timm.create_model("beitv2_base_patch16_224"), 4, sizes=(224,))
+
+
+def opt():
+    from transformers import OPTConfig, OPTForCausalLM
+    m = OPTForCausalLM(OPTConfig(hidden_size=512, ffn_dim=2048, num_hidden_layers=6, num_attention_heads=8, vocab_size=8000, word_embed_proj_dim=512))
+
+    def loss(m):
+        x = tokens(6, rng.choice([100, 200, 333]), 8000)
+        return m(input_ids=x, labels=x).loss
+    train(m, loss, 6)
+    m.eval()
+    with torch.no_grad():
+        m.generate(input_ids=tokens(3, 40, 8000), max_new_tokens=20, do_sample=True, pad_token_id=1, eos_token_id=None)
+
+
+def roberta():
+    from transformers import RobertaConfig, RobertaForQuestionAnswering
+    m = RobertaForQuestionAnswering(RobertaConfig(hidden_size=512, intermediate_size=2048, num_hidden_layers=6, num_attention_heads=8, vocab_size=9000))
+
+    def loss(m):
+        n, length = rng.choice([8, 12]), rng.choice([128, 256, 384])
+        ends = torch.randint(0, length, (2, n)).to(DEVICE)
+        return m(input_ids=tokens(n, length, 9000), start_positions=ends[0], end_positions=ends[1]).loss
+    train(m, loss, 8)
+
+
+def gcn():
+    from torch_geometric.nn import GCNConv, TopKPooling, global_mean_pool
+
+    class Net(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.a, self.pool, self.b, self.out = GCNConv(64, 128), TopKPooling(128, 0.6), GCNConv(128, 128), torch.nn.Linear(128, 6)
+
+        def forward(self, x, e, batch):
+            x, e, _, batch, _, _ = self.pool(self.a(x, e).relu(), e, batch=batch)
+            return self.out(global_mean_pool(self.b(x, e).relu(), batch))
+
+    def loss(m):
+        graphs = rng.choice([200, 300])
+        batch = torch.arange(graphs).repeat_interleave(40)
+        edges = torch.randint(0, 40, (2, graphs * 120)) + torch.arange(graphs).repeat_interleave(120) * 40
+        return F.cross_entropy(m(torch.randn(len(batch), 64).to(DEVICE), edges.to(DEVICE), batch.to(DEVICE)), torch.randint(0, 6, (graphs,)).to(DEVICE))
+    train(Net(), loss, 12, amp=False)
+
+
+def pointnet():
+    nn = torch.nn
+    body = nn.Sequential(*(b for i, o in ((3, 64), (64, 128), (128, 1024)) for b in (nn.Conv1d(i, o, 1), nn.BatchNorm1d(o), nn.ReLU())))
+    m = nn.ModuleDict({"body": body, "head": nn.Sequential(nn.Linear(1024, 256), nn.ReLU(), nn.Dropout(0.3), nn.Linear(256, 40))})
+
+    def loss(m):
+        n = rng.choice([16, 24, 32])
+        return F.cross_entropy(m["head"](m["body"](torch.randn(n, 3, 1024).to(DEVICE)).amax(2)), torch.randint(0, 40, (n,)).to(DEVICE))
+    train(m, loss, 10, amp=False)
+
+
 PROGRAMS = {f.__name__: f for f in (bert, t5, qwen2, generate, vit_small, mixer, swin, convnext, resnet, resnet_fp32, efficientnet, gat, gin,
                                     whisper, trainer, diffusion, vae, deeplab, fasterrcnn, lstm, video, gan, peft, segformer, wav2vec, fourier,
                                     linalg, compiled, deberta, detr, vitmae, clip, gemma2, sft, mixtral, mamba, trainer_fp16, lightning, effnetv2,
                                     regnet, convnextv2, maxvit, mobilenetv3, densenet, vgg, retinanet, maskrcnn, s3d, sage, schnet, unet, scaler,
-                                    nerf, dlrm, scan, ppo)}
+                                    nerf, dlrm, scan, ppo, keypoints, resnext, mobilevit, beit, opt, roberta, gcn, pointnet)}
 
 
 def main():

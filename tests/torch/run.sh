@@ -54,6 +54,12 @@ test_small_values_are_computed() {
 	grep -qx 'values 6 3 \[1, 4\] \[1, 2, 5\] True' log || { cat log; return 1; }
 }
 
+test_what_is_known_is_computed() {
+	record -o run.cft -- "$python" "$root/tests/torch/train.py" known || return
+	grep -qx 'net True' log && grep -qx 'near 2000' log && grep -qx 'places 3' log && grep -qx 'bounds 4000 4000 True' log &&
+		grep -qx 'time True' log || { cat log; return 1; }
+}
+
 test_programs_nobody_prepared() {
 	record -o run.cft -- "$python" "$root/tests/torch/train.py" varied || return
 	grep -qx 'scaler 65536.0 2' log && grep -qx 'modes \[True, True\]' log && grep -q '^qr' log && grep -q '^hessian' log &&

@@ -58,6 +58,28 @@ def values():
           torch.unique(torch.tensor([5, 1, 2, 1], device="cuda")).tolist(), torch.equal(x, x.clone()))
 
 
+def known():
+    """A net and data that are small enough to be computed, and what nobody knows."""
+    torch.manual_seed(0)
+    net, x = nn.Sequential(nn.Linear(24, 256), nn.Tanh(), nn.Linear(256, 6)), torch.randn(2048, 24)
+    expected = net(x).sum().item()
+    print("net", abs(net.cuda()(x.cuda()).sum().item() - expected) < 0.01 * abs(expected) + 0.01)
+    points = torch.tensor([[float(i // 2), 0.0] for i in range(1000)])
+    print("near", len((torch.cdist(points.cuda(), points.cuda()) < 0.5).nonzero()))
+    table = nn.EmbeddingBag(100, 8, sparse=True).cuda()
+    table(torch.tensor([[5, 7, 5], [7, 5, 9]]).cuda()).sum().backward()
+    print("places", table.weight.grad.coalesce().indices().shape[1])
+    unknown = nn.Linear(512, 8, device="cuda")(torch.empty(4000, 512, device="cuda")).detach()
+    kept = (unknown[:, 0] >= 0.001).nonzero().flatten()
+    print("bounds", len(kept), len(kept.unique()), len((unknown.argmax(1) >= 1).nonzero()) < 4000)
+    begin, middle, end = (torch.cuda.Event(enable_timing=True) for _ in range(3))
+    for columns, event, after in ((30522, begin, middle), (30528, middle, end)):
+        event.record()
+        torch.empty(2048, 512, device="cuda", dtype=torch.half) @ torch.empty(512, columns, device="cuda", dtype=torch.half)
+        after.record()
+    print("time", begin.elapsed_time(middle) > 2 * middle.elapsed_time(end) > 0)
+
+
 def varied():
     """What went wrong in programs that nobody had prepared; each line of the answer is checked."""
     import torch.nn.functional as F

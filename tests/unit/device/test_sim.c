@@ -209,6 +209,26 @@ static void test_placement(void **state)
 	frag_dev_close(d);
 }
 
+/* A program's first kernel leaves a hole of 414 MiB, filled upwards; what a library holds comes out of it, too. */
+static void test_first_kernel(void **state)
+{
+	struct frag_device *d = open_h200();
+	frag_addr_t first, hole;
+
+	(void)state;
+	assert_int_equal(get(d, 2 * MIB), CONTEXT_BASE - 66 * MIB);
+	first = get(d, 40 * MIB);
+	assert_true(first < CONTEXT_BASE - 480 * MIB);
+	frag_sim_launched(d);
+	hole = get(d, 26 * MIB);
+	assert_int_equal(hole, CONTEXT_BASE - 480 * MIB);
+	frag_sim_hold(d, 64 * MIB);
+	frag_sim_launched(d); /* once */
+	assert_int_equal(get(d, 300 * MIB), hole + 90 * MIB);
+	assert_int_equal(get(d, 64 * MIB), first - 800 * MIB - 64 * MIB);
+	frag_dev_close(d);
+}
+
 /* A gap of exactly the chunk is not used, one of 32 MiB more is, at its top. */
 static void test_gap(void **state)
 {
@@ -586,6 +606,7 @@ int main(void)
 		cmocka_unit_test(test_open),	   cmocka_unit_test(test_capacity),
 		cmocka_unit_test(test_huge),	   cmocka_unit_test(test_bad_free),
 		cmocka_unit_test(test_recorded),   cmocka_unit_test(test_placement),
+		cmocka_unit_test(test_first_kernel),
 		cmocka_unit_test(test_gap),	   cmocka_unit_test(test_hook_segments),
 		cmocka_unit_test(test_hook_far),   cmocka_unit_test(test_hook_wish),
 		cmocka_unit_test(test_hook_vmm),   cmocka_unit_test(test_random),
