@@ -304,7 +304,8 @@ void frag_simplace_launched(struct place *p)
 	frag_addr_t base;
 	struct chunk *c;
 
-	if (!before || reserve_nodes(p, NULL)) /* addresses only: without memory it stays where it is */
+	if (!before ||
+	    reserve_nodes(p, NULL)) /* addresses only: without memory it stays where it is */
 		return;
 	p->local = NULL;
 	base = fresh_base(p, LOCAL_BYTES);

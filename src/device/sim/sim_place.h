@@ -24,7 +24,7 @@ struct place {
 	frag_addr_t low;	    /* below it no chunk was ever put */
 	frag_addr_t top;	    /* above it no reservation is */
 	uint64_t chunks_open, spans_open;
-	bool started; /* own rule used once: the context has its place */
+	bool started;	     /* own rule used once: the context has its place */
 	struct piece *local; /* the context's local memory, until the first kernel */
 };
 

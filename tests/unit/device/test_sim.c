@@ -603,15 +603,14 @@ static void test_same_twice(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_open),	   cmocka_unit_test(test_capacity),
-		cmocka_unit_test(test_huge),	   cmocka_unit_test(test_bad_free),
-		cmocka_unit_test(test_recorded),   cmocka_unit_test(test_placement),
-		cmocka_unit_test(test_first_kernel),
-		cmocka_unit_test(test_gap),	   cmocka_unit_test(test_hook_segments),
-		cmocka_unit_test(test_hook_far),   cmocka_unit_test(test_hook_wish),
-		cmocka_unit_test(test_hook_vmm),   cmocka_unit_test(test_random),
-		cmocka_unit_test(test_same_twice), cmocka_unit_test(test_hook_small),
-		cmocka_unit_test(test_clearing),
+		cmocka_unit_test(test_open),	      cmocka_unit_test(test_capacity),
+		cmocka_unit_test(test_huge),	      cmocka_unit_test(test_bad_free),
+		cmocka_unit_test(test_recorded),      cmocka_unit_test(test_placement),
+		cmocka_unit_test(test_first_kernel),  cmocka_unit_test(test_gap),
+		cmocka_unit_test(test_hook_segments), cmocka_unit_test(test_hook_far),
+		cmocka_unit_test(test_hook_wish),     cmocka_unit_test(test_hook_vmm),
+		cmocka_unit_test(test_random),	      cmocka_unit_test(test_same_twice),
+		cmocka_unit_test(test_hook_small),    cmocka_unit_test(test_clearing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
