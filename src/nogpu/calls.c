@@ -59,6 +59,7 @@ static const struct behaviour behaviours[] = {
 	/* driver */
 	{ "cuInit", true },
 	{ "cuLaunch*", true },
+	{ "cuLogsUnregisterCallback", true },
 	{ "cuFuncSet*", true },
 	{ "cuCtxSet*", true },
 	{ "cuCtxPushCurrent*", true },
@@ -105,6 +106,10 @@ static const struct behaviour behaviours[] = {
 	{ "nccl*Get*", false },
 	{ "ncclCommInit*", false },
 	{ "nccl*Create*", false },
+	{ "ncclCommGrow", false },
+	{ "ncclCommMemStats", false },
+	{ "ncclCommShrink", false },
+	{ "ncclCommWindowRegister", false },
 	{ "nccl*", true },
 	{ "nvmlInit*", true },
 	{ "nvmlShutdown", true },

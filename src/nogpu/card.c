@@ -104,6 +104,56 @@ const struct nogpu_card *frag_nogpu_card(void)
 	return &card;
 }
 
+/* ---- which of them the program sees ------------------------------------------------ */
+
+static int numbers[NOGPU_CARDS_MAX], numbers_count;
+static pthread_once_t numbers_once = PTHREAD_ONCE_INIT;
+
+/* Of CUDA_VISIBLE_DEVICES, -1: none; *at goes behind it. */
+static int next_number(const char **at)
+{
+	unsigned number;
+	int length = 0;
+
+	*at += strspn(*at, " ,");
+	if (sscanf(*at, "GPU-%*8x-0000-0000-0000-%12x%n", &number, &length) < 1 &&
+	    sscanf(*at, "%u%n", &number, &length) < 1)
+		return -1;
+	*at += length;
+	return number < (unsigned)card.count ? (int)number : -1;
+}
+
+/* As CUDA does: up to the first that there is not; a list with one twice leaves none. */
+static void choose_visible(void)
+{
+	const char *at = getenv("CUDA_VISIBLE_DEVICES");
+	bool used[NOGPU_CARDS_MAX] = { false };
+	int number;
+
+	frag_nogpu_card();
+	for (int i = 0; !at && i < card.count; i++)
+		numbers[numbers_count++] = i;
+	while (at && *at && (number = next_number(&at)) >= 0) {
+		if (used[number]) {
+			numbers_count = 0;
+			return;
+		}
+		used[number] = true;
+		numbers[numbers_count++] = number;
+	}
+}
+
+int frag_nogpu_visible(void)
+{
+	pthread_once(&numbers_once, choose_visible);
+	return numbers_count;
+}
+
+int frag_nogpu_number(int device)
+{
+	return device < frag_nogpu_visible() ? numbers[device] : device;
+}
+
 /* ---- attributes ------------------------------------------------------------------- */
 
 /* enum cudaDeviceAttr; CUdevice_attribute has the same numbers. What is not here is 0. */
@@ -141,7 +191,7 @@ static int attribute(int which, int device)
 	case 16:
 		return c->sms;
 	case 33: /* PCI bus */
-		return device + 1;
+		return frag_nogpu_number(device) + 1;
 	case 36: /* clock of the memory */
 		return 3201000;
 	case 37:
@@ -188,7 +238,7 @@ static int attribute(int which, int device)
 
 NOGPU_ENTRY(int, cudaDeviceGetAttribute, (int *value, int which, int device))
 {
-	if (device < 0 || device >= frag_nogpu_card()->count)
+	if (device < 0 || device >= frag_nogpu_visible())
 		return frag_nogpu_error(NOGPU_INVALID_DEVICE);
 	*value = attribute(which, device);
 	return NOGPU_OK;
@@ -234,11 +284,11 @@ static int fill_properties(unsigned char *out, size_t bytes, bool is13, int devi
 {
 	const struct nogpu_card *c = frag_nogpu_card();
 
-	if (device < 0 || device >= c->count)
+	if (device < 0 || device >= frag_nogpu_visible())
 		return frag_nogpu_error(NOGPU_INVALID_DEVICE);
 	memset(out, 0, bytes);
 	snprintf((char *)out, UUID_AT, "%s", c->name);
-	out[UUID_AT] = (unsigned char)(device + 1);
+	out[UUID_AT] = (unsigned char)(frag_nogpu_number(device) + 1);
 	memcpy(out + TOTAL_AT, &c->total_bytes, 8);
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(properties); i++) {
 		const struct property *p = &properties[i];
@@ -289,7 +339,7 @@ NOGPU_ENTRY(int, cudaPeekAtLastError, (void))
 }
 NOGPU_ENTRY(int, cudaGetDeviceCount, (int *count))
 {
-	*count = frag_nogpu_card()->count;
+	*count = frag_nogpu_visible();
 	return NOGPU_OK;
 }
 NOGPU_ENTRY(int, cudaGetDevice, (int *device))
@@ -299,7 +349,7 @@ NOGPU_ENTRY(int, cudaGetDevice, (int *device))
 }
 int frag_nogpu_device_set(int device)
 {
-	if (device < 0 || device >= frag_nogpu_card()->count)
+	if (device < 0 || device >= frag_nogpu_visible())
 		return NOGPU_INVALID_DEVICE;
 	current_device = device;
 	return NOGPU_OK;
@@ -310,7 +360,7 @@ NOGPU_ENTRY(int, cudaSetDevice, (int device))
 }
 NOGPU_ENTRY(int, cudaDeviceGetPCIBusId, (char *text, int len, int device))
 {
-	snprintf(text, (size_t)len, "0000:%02x:00.0", device + 1);
+	snprintf(text, (size_t)len, "0000:%02x:00.0", frag_nogpu_number(device) + 1);
 	return NOGPU_OK;
 }
 NOGPU_ENTRY(int, cudaDeviceCanAccessPeer, (int *can, int device, int peer))

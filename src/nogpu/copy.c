@@ -21,13 +21,21 @@ void frag_nogpu_answer(bool on, uint64_t count)
 	answer = count;
 }
 
-/* Who wants to know what the program brings from the host: addresses on the card. */
-static void (*uploaded)(const void *to);
+/* Who wants to know what comes to a card by other ways than operators: from the host (from is NULL),
+ * or from another place on a card. */
+static void (*told)(const void *to, const void *from);
 
-__attribute__((visibility("default"))) void frag_nogpu_on_upload(void (*told)(const void *to));
-void frag_nogpu_on_upload(void (*told)(const void *to))
+__attribute__((visibility("default"))) void frag_nogpu_on_arrival(void (*tell)(const void *to,
+									       const void *from));
+void frag_nogpu_on_arrival(void (*tell)(const void *to, const void *from))
 {
-	uploaded = told;
+	told = tell;
+}
+
+void frag_nogpu_arrived(const void *to, const void *from)
+{
+	if (told)
+		told(to, from);
 }
 
 NOGPU_ENTRY(int, cudaMemcpyAsync,
@@ -43,8 +51,8 @@ NOGPU_ENTRY(int, cudaMemcpyAsync,
 		memcpy(to, found, bytes);
 	} else if (!to_card || bytes <= (from_card ? NOGPU_COPY_MAX : NOGPU_UPLOAD_MAX)) {
 		memmove(to, from, bytes);
-		if (to_card && !from_card && uploaded)
-			uploaded(to);
+		if (to_card && !from_card)
+			frag_nogpu_arrived(to, NULL);
 	}
 	return NOGPU_OK;
 }

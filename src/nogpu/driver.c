@@ -18,6 +18,13 @@ static int box(void **out)
 	return *out ? NOGPU_OK : NOGPU_OUT_OF_MEMORY;
 }
 
+/* Whoever wants to hear of errors hears of none. */
+NOGPU_ENTRY(int, cuLogsRegisterCallback, (void *told, void *context, void **out))
+{
+	(void)told, (void)context;
+	return box(out);
+}
+
 /* ---- devices and contexts ---------------------------------------------------------------- */
 
 NOGPU_ENTRY(int, cuDriverGetVersion, (int *version))
@@ -28,11 +35,11 @@ NOGPU_ENTRY(int, cuDriverGetVersion, (int *version))
 NOGPU_ENTRY(int, cuDeviceGet, (int *device, int ordinal))
 {
 	*device = ordinal;
-	return ordinal >= 0 && ordinal < frag_nogpu_card()->count ? NOGPU_OK : NOGPU_INVALID_DEVICE;
+	return ordinal >= 0 && ordinal < frag_nogpu_visible() ? NOGPU_OK : NOGPU_INVALID_DEVICE;
 }
 NOGPU_ENTRY(int, cuDeviceGetCount, (int *count))
 {
-	*count = frag_nogpu_card()->count;
+	*count = frag_nogpu_visible();
 	return NOGPU_OK;
 }
 NOGPU_ENTRY(int, cuDeviceGetName, (char *text, int len, int device))

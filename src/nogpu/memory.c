@@ -16,11 +16,14 @@
  */
 #include "nogpu.h"
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <frag/device.h>
 
@@ -231,6 +234,24 @@ void frag_nogpu_forget(void *p, uint64_t bytes)
 		madvise((void *)(uintptr_t)low, high - low, MADV_DONTNEED);
 }
 
+/* A process that took memory of a card leaves PID.begun where recordings go; who writes its recording
+ * takes it away. So cufrag can say which was lost. pre: locked. */
+void frag_nogpu_mark_begun(void)
+{
+	static int marked;
+	const char *folder = getenv("CUFRAG_RECORD");
+	char path[4096];
+	int fd;
+
+	if (marked == getpid() || !folder)
+		return;
+	marked = getpid();
+	snprintf(path, sizeof(path), "%s/%d.begun", folder, marked);
+	fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	if (fd >= 0)
+		close(fd);
+}
+
 /* ---- segments ---------------------------------------------------------------------- */
 
 static int take_segment(void **out, uint64_t bytes, int device)
@@ -238,6 +259,7 @@ static int take_segment(void **out, uint64_t bytes, int device)
 	struct frag_device *sim = frag_nogpu_sim(device);
 	frag_addr_t addr;
 
+	frag_nogpu_mark_begun();
 	if (!sim || frag_dev_alloc(sim, bytes, &addr, NULL))
 		return NOGPU_OUT_OF_MEMORY;
 	*out = frag_nogpu_out(device, NOGPU_SEGMENTS, addr);
@@ -277,7 +299,18 @@ NOGPU_ENTRY(int, cudaFree, (void *p))
 	frag_nogpu_unlock();
 	return frag_nogpu_error(rc);
 }
-/* Pools of the driver are not modelled here: as cudaMalloc. */
+/* Pools of the driver are not modelled here: as cudaMalloc, and nothing is known of them. */
+NOGPU_ENTRY(int, cudaDeviceGetDefaultMemPool, (void **out, int device))
+{
+	(void)device;
+	return frag_nogpu_handle(out);
+}
+NOGPU_ENTRY(int, cudaMemPoolGetAttribute, (void *pool, int which, uint64_t *value))
+{
+	(void)pool, (void)which;
+	*value = 0;
+	return NOGPU_OK;
+}
 NOGPU_ENTRY(int, cudaMallocAsync, (void **out, size_t bytes, void *stream))
 {
 	(void)stream;

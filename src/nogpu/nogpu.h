@@ -65,6 +65,10 @@ struct nogpu_card {
 /* Read once, never changes. */
 const struct nogpu_card *frag_nogpu_card(void);
 
+/* Those that CUDA shows the program (CUDA_VISIBLE_DEVICES, read at the first call that is about one), and which of
+ * the machine each is. NVML shows all. */
+int frag_nogpu_visible(void);
+int frag_nogpu_number(int device);
 /* Sets and returns the thread's last error as the runtime does. */
 int frag_nogpu_error(int code);
 int frag_nogpu_device(void); /* the thread's current device */
@@ -93,12 +97,22 @@ bool frag_nogpu_range_put(const void *base, uint64_t bytes, int device);
 bool frag_nogpu_range_take(const void *base, uint64_t *bytes, int *device);
 /* A library takes address space of the current card for good. */
 void frag_nogpu_hold(uint64_t bytes);
+/* Memory of a card is asked for: from here on there is something to record. pre: locked. */
+void frag_nogpu_mark_begun(void);
 /* The host forgets what was stored there. */
 void frag_nogpu_forget(void *p, uint64_t bytes);
 
 /* ---- time (stream.c): what all kernels so far would have taken */
 
 __attribute__((visibility("default"))) void frag_nogpu_worked(uint64_t ns);
+
+/* ---- libraries */
+
+/* What a library gives out and nobody looks into (libs.c): a number of its own if memory is short. */
+int frag_nogpu_handle(void **out);
+
+/* Values at `to` are now those of `from`, NULL: of the host (copy.c). */
+void frag_nogpu_arrived(const void *to, const void *from);
 
 /* ---- calls nobody implements (calls.c) */
 

@@ -34,6 +34,10 @@ NOGPU_ENTRY(int, nvmlInit_v2, (void))
 {
 	return NOGPU_OK;
 }
+NOGPU_ENTRY(int, nvmlInit, (void))
+{
+	return NOGPU_OK;
+}
 NOGPU_ENTRY(int, nvmlShutdown, (void))
 {
 	return NOGPU_OK;
@@ -55,6 +59,10 @@ NOGPU_ENTRY(int, nvmlDeviceGetCount_v2, (unsigned *count))
 {
 	*count = (unsigned)frag_nogpu_card()->count;
 	return NOGPU_OK;
+}
+NOGPU_ENTRY(int, nvmlDeviceGetCount, (unsigned *count))
+{
+	return frag_nogpu_nvmlDeviceGetCount_v2(count);
 }
 NOGPU_ENTRY(int, nvmlDeviceGetHandleByIndex_v2, (unsigned index, void **handle))
 {
@@ -127,11 +135,12 @@ NOGPU_ENTRY(int, nvmlDeviceGetCudaComputeCapability, (void *handle, int *major, 
 
 static uint64_t free_bytes(const void *handle)
 {
-	uint64_t left = 0, total = frag_nogpu_card()->total_bytes;
-	struct frag_device *sim;
+	uint64_t total = frag_nogpu_card()->total_bytes, left = total;
+	struct frag_device *sim = NULL;
 
 	frag_nogpu_lock();
-	sim = frag_nogpu_sim(number_of(handle));
+	for (int i = 0; i < frag_nogpu_visible(); i++)
+		sim = frag_nogpu_number(i) == number_of(handle) ? frag_nogpu_sim(i) : sim;
 	if (sim)
 		frag_dev_mem_info(sim, &left, &total, NULL);
 	frag_nogpu_unlock();

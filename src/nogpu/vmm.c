@@ -83,10 +83,11 @@ NOGPU_ENTRY(int, cuMemCreate,
 	uint64_t handle;
 
 	(void)flags;
-	if (device < 0 || device >= frag_nogpu_card()->count)
+	if (device < 0 || device >= frag_nogpu_visible())
 		return NOGPU_INVALID_DEVICE;
 	frag_nogpu_lock();
 	sim = frag_nogpu_sim(device);
+	frag_nogpu_mark_begun();
 	if (sim)
 		rc = answer(frag_dev_create(sim, bytes, &handle, NULL));
 	if (!rc)

@@ -10,8 +10,11 @@ env=${TORCH_ENV:-$PWD/build/torch-env}
 if [ "${1:-}" = --fetch ]; then
 	shift
 	if [ ! -x "$env/bin/python" ]; then
-		python3 -m venv "$env.new" && "$env.new/bin/pip" install -q --no-deps torch &&
-			"$env.new/bin/pip" install -q filelock typing-extensions sympy networkx jinja2 fsspec numpy setuptools triton &&
+		# not the libraries of CUDA that torch requires, hence torch last and alone, with the triton that it names
+		python3 -m venv "$env.new" && "$env.new/bin/pip" install -q -U filelock typing-extensions sympy networkx jinja2 fsspec numpy setuptools &&
+			"$env.new/bin/pip" install -q --no-deps torch && triton=$("$env.new/bin/python" -c 'from importlib.metadata import requires
+print(*[r.split(";")[0] for r in requires("torch") if r.startswith("triton")])') &&
+			"$env.new/bin/pip" install -q --no-deps ${triton:+"$triton"} &&
 			rm -rf "$env" && mv "$env.new" "$env" || { echo "cannot fetch PyTorch"; exit 1; }
 	fi
 fi
@@ -47,6 +50,38 @@ test_expandable_segments() {
 test_out_of_memory_is_that_of_the_card() {
 	record --capacity 1G --context 512M -o run.cft -- "$python" "$root/tests/torch/train.py" oom || return
 	grep -q 'caught OutOfMemoryError' log && verified run.cft
+}
+
+test_however_a_program_ends() {
+	local how
+	for how in exit:5 os_exit:5 raise:1 exec:5 SIGTERM:143 SIGKILL:3; do
+		rm -f run.cft
+		"$cufrag" record --no-gpu -o run.cft -- "$python" "$root/tests/torch/train.py" ends "${how%:*}" > log 2>&1
+		[ $? = "${how#*:}" ] || { echo "$how"; cat log; return 1; }
+		if [ "$how" = SIGKILL:3 ]; then
+			[ ! -e run.cft ] && grep -q 'left no recording: killed' log || { cat log; return 1; }
+		else
+			"$cufrag" info run.cft | grep -q ' 2 allocs' || { echo "$how"; cat log; return 1; }
+		fi
+	done
+}
+
+test_cards_that_the_user_chose() {
+	PYTORCH_NVML_BASED_CUDA_CHECK=1 CUDA_VISIBLE_DEVICES=1,0 record --gpus 2 -o run.cft -- "$python" "$root/tests/torch/train.py" chosen &&
+		grep -qx 'before 2 1,0' log && grep -qx 'child 0' log && grep -qx 'after cuda:0 1' log && "$cufrag" info run.cft | grep -q '^device 1' ||
+		{ cat log; return 1; }
+	# not of the machine's own cards
+	CUDA_VISIBLE_DEVICES=7 record -o run.cft -- "$python" "$root/tests/torch/train.py" plain && grep -q '^loss' log
+}
+
+test_workers_of_torchrun() {
+	record --gpus 2 -o run.cft -- "$python" -m torch.distributed.run --nproc-per-node 2 "$root/tests/torch/train.py" ddp &&
+		grep -q 'rank 1 of 2 done' log && grep -q '2 devices' log && verified run.cft || { cat log; return 1; }
+}
+
+test_a_back_end_without_history() {
+	PYTORCH_CUDA_ALLOC_CONF=backend:cudaMallocAsync "$cufrag" record --no-gpu -o run.cft -- "$python" "$root/tests/torch/train.py" plain > log 2>&1
+	[ $? = 3 ] && grep -q '^loss' log && grep -q 'keeps no history of its back end cudaMallocAsync' log || { cat log; return 1; }
 }
 
 test_small_values_are_computed() {

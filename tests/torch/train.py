@@ -161,6 +161,7 @@ def receive(queue, back):
 
 def objects():
     import torch.distributed as dist
+    torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
     dist.init_process_group("nccl")
     gathered, given = [None] * dist.get_world_size(), [dist.get_rank()]
     dist.all_gather_object(gathered, {"rank": dist.get_rank()})
@@ -308,6 +309,32 @@ def compiled():
     model = torch.compile(nn.Sequential(nn.Linear(256, 512), nn.GELU(), nn.LayerNorm(512), nn.Linear(512, 256)).cuda(),
                           mode=sys.argv[2] if len(sys.argv) > 2 else None)
     train(model, 8, width=256)
+
+
+def ends():
+    """Each in its way; what was asked for until then is recorded."""
+    import signal
+    torch.ones(1000, device="cuda").add(1)
+    how = sys.argv[2]
+    if how == "exec":
+        os.execv(sys.executable, [sys.executable, *sys.argv[:2], "os_exit"])
+    elif how == "raise":
+        raise ValueError(how)
+    elif how.startswith("SIG"):
+        os.kill(os.getpid(), getattr(signal, how))
+    {"exit": sys.exit, "os_exit": os._exit}.get(how, print)(5)
+
+
+def chosen():
+    """CUDA_VISIBLE_DEVICES of the program itself, and children of one that only looked at the cards."""
+    print("before", torch.cuda.device_count(), os.environ.get("CUDA_VISIBLE_DEVICES"))
+    child = os.fork()
+    if not child:
+        torch.ones(1000, device="cuda")
+        os._exit(0)
+    print("child", os.waitpid(child, 0)[1])
+    os.environ["CUDA_VISIBLE_DEVICES"] = "1"
+    print("after", torch.ones(10, device="cuda").device, torch._C._cuda_getDeviceCount())
 
 
 def batch():

@@ -102,7 +102,8 @@ int frag_fit_vary(const struct frag_cli *cli, const struct frag_record_options *
 		  struct frag_err *err)
 {
 	struct vary v = { .cli = cli, .o = o };
-	const char *card = cli->card.name ? cli->card.name : "h200";
+	char buf[40];
+	const char *card = frag_vary_card(cli, buf, sizeof(buf));
 	bool any = false, to_stdout = cli->json && !strcmp(cli->json, "-");
 	uint64_t best = 0;
 	json_t *root;

@@ -126,7 +126,7 @@ static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 		frag_cli_note(
 			cli, "the program ended with status %d; what it did until then is recorded",
 			status);
-		return FRAG_EXIT_CONDITION;
+		return status;
 	}
 	return rc;
 }
@@ -152,8 +152,8 @@ const struct frag_cmd frag_cmd_record = {
 		"memory is address space. Requests and frees are the program's own; values that no "
 		"kernel computed are invented by stated rules, and the places where such a value "
 		"reached the program are listed by cufrag info. Such a recording is marked as an "
-		"estimate. The card is that of --gpu, with a memory limit by --limit. Exits with 1 "
-		"if the program failed.",
+		"estimate. The card is that of --gpu, with a memory limit by --limit. Exits as the "
+		"program does.",
 	.examples = "  cufrag record -o run.cft -- ./program 42\n"
 		    "  cufrag record --torch -o run.cft -- python train.py\n"
 		    "  cufrag record --no-pool -o run.cft -- python jax_train.py\n"

@@ -65,28 +65,47 @@ static int add(struct parts *p, const char *folder, const char *name, size_t len
 	return 0;
 }
 
-static int list(struct parts *p, const char *folder, struct frag_err *err)
+/* The length of a name without its ending; 0: it has another. */
+static size_t stem_of(const char *name, const char *ending)
 {
-	static const char ending[] = ".pickle";
+	size_t len = strlen(name), n = strlen(ending);
+
+	return len > n && !strcmp(name + len - n, ending) ? len - n : 0;
+}
+
+/* A process that took memory and could not write its recording leaves PID.begun (src/nogpu/memory.c). */
+static int list(struct parts *p, const char *folder, const struct frag_cli *cli,
+		struct frag_err *err)
+{
+	static const char how[] = "left no recording: killed (SIGKILL), crashed, or ended by _exit "
+				  "outside of Python";
 	DIR *dir = opendir(folder);
 	struct dirent *entry;
+	unsigned lost = 0;
 	int rc = 0;
 
 	while (dir && !rc && (entry = readdir(dir))) {
-		size_t len = strlen(entry->d_name);
+		size_t len = stem_of(entry->d_name, ".pickle");
 
-		if (len > sizeof(ending) - 1 &&
-		    !strcmp(entry->d_name + len - (sizeof(ending) - 1), ending))
-			rc = add(p, folder, entry->d_name, len - (sizeof(ending) - 1), err);
+		lost += stem_of(entry->d_name, ".begun") != 0;
+		if (len)
+			rc = add(p, folder, entry->d_name, len, err);
 	}
 	if (dir)
 		closedir(dir);
 	if (rc)
 		return rc;
+	if (!p->count && lost)
+		return frag_fail(err, FRAG_EINPUT,
+				 "nothing was recorded: what took memory of a card %s", how);
 	if (!p->count)
 		return frag_fail(err, FRAG_EINPUT,
 				 "nothing was recorded: no Python process of the program took "
-				 "memory of a card through torch and ran to its end");
+				 "memory of a card through torch (with -I or -E, Python does not "
+				 "see cufrag)");
+	if (lost)
+		frag_cli_note(cli, "%u of %zu processes that took memory of a card %s", lost,
+			      lost + p->count, how);
 	qsort(p->list, p->count, sizeof(*p->list), by_rank);
 	return 0;
 }
@@ -148,11 +167,12 @@ static bool take_clock(const struct part *part)
 
 /* ---- the note ------------------------------------------------------------------------- */
 
-/* ASCII without control characters: paths and names are the program's. */
+/* ASCII without control characters, '?' for each other one: paths and names are the program's. */
 static void put_clean(FILE *to, const char *text)
 {
 	for (; text && *text; text++)
-		fputc(*text >= ' ' && *text < 127 ? *text : '?', to);
+		if ((*text & 0xc0) != 0x80)
+			fputc(*text >= ' ' && *text < 127 ? *text : '?', to);
 }
 
 static void put_places(FILE *to, const json_t *notes)
@@ -252,7 +272,7 @@ int frag_record_collect(const char *folder, const struct frag_cli *cli, struct f
 	struct parts p = { 0 };
 	struct frag_trace **traces = NULL, *all = NULL;
 	bool modelled = true;
-	int rc = list(&p, folder, err);
+	int rc = list(&p, folder, cli, err);
 
 	for (size_t i = 0; !rc && i < p.count; i++)
 		rc = read_part(&p.list[i], err);

@@ -4,6 +4,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,11 +55,13 @@ static void listen_no_more(const struct sigaction *old)
 		sigaction(passed_on[i], &old[1 + i], NULL);
 }
 
-/* In the child. */
+/* In the child. `failed` takes why the program cannot be run, and closes if it does. */
 static void __attribute__((noreturn))
-become(const struct frag_cli *cli, char **program, void (*prepare)(const void *ctx),
-       const void *ctx, const struct sigaction *old, const sigset_t *mask)
+become(char **program, void (*prepare)(const void *ctx), const void *ctx,
+       const struct sigaction *old, const sigset_t *mask, int failed)
 {
+	int reason;
+
 	/* what was ignored stays so; nothing is cleaned up from here */
 	signal(SIGINT, old[0].sa_handler == SIG_IGN ? SIG_IGN : SIG_DFL);
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(passed_on); i++)
@@ -66,20 +69,34 @@ become(const struct frag_cli *cli, char **program, void (*prepare)(const void *c
 	sigprocmask(SIG_SETMASK, mask, NULL);
 	prepare(ctx);
 	execvp(program[0], program);
-	fprintf(stderr, "cufrag %s: cannot run '%.200s': %s\n", cli->cmd->name, program[0],
-		strerror(errno));
-	_exit(127);
+	reason = errno;
+	_exit(write(failed, &reason, sizeof(reason)) == sizeof(reason) ? 0 : 127);
 }
 
-int frag_record_launch(const struct frag_cli *cli, char **program, void (*prepare)(const void *ctx),
-		       const void *ctx, int *status, struct frag_err *err)
+/* Until the program ends. Why it could not be run, 0: it was; *state as of waitpid. */
+static int await(pid_t pid, int failed, int *state)
+{
+	int reason = 0;
+
+	while (read(failed, &reason, sizeof(reason)) < 0 && errno == EINTR)
+		;
+	while (waitpid(pid, state, 0) < 0 && errno == EINTR)
+		;
+	return reason;
+}
+
+int frag_record_launch(char **program, void (*prepare)(const void *ctx), const void *ctx,
+		       int *status, struct frag_err *err)
 {
 	struct sigaction old[1 + FRAG_ARRAY_LEN(passed_on)];
 	sigset_t all, mask;
-	int state = 0;
+	int state = 0, failed[2], reason = 0;
 	bool in_time;
 	pid_t pid;
 
+	if (pipe2(failed, O_CLOEXEC))
+		return frag_fail(err, FRAG_EDEVICE, "cannot start the program: %s",
+				 strerror(errno));
 	fflush(NULL);
 	listen_to(old);
 	/* none is lost between here and the program */
@@ -88,11 +105,13 @@ int frag_record_launch(const struct frag_cli *cli, char **program, void (*prepar
 	in_time = !frag_record_ended();
 	pid = in_time ? fork() : -1;
 	if (!pid)
-		become(cli, program, prepare, ctx, old, &mask);
+		become(program, prepare, ctx, old, &mask, failed[1]);
 	running = pid;
 	sigprocmask(SIG_SETMASK, &mask, NULL);
-	while (pid > 0 && waitpid(pid, &state, 0) < 0 && errno == EINTR)
-		;
+	close(failed[1]);
+	if (pid > 0)
+		reason = await(pid, failed[0], &state);
+	close(failed[0]);
 	running = 0;
 	listen_no_more(old);
 	if (!in_time)
@@ -100,8 +119,9 @@ int frag_record_launch(const struct frag_cli *cli, char **program, void (*prepar
 	if (pid < 0)
 		return frag_fail(err, FRAG_EDEVICE, "cannot start the program: %s",
 				 strerror(errno));
-	if (WIFEXITED(state) && WEXITSTATUS(state) == 127)
-		return frag_fail(err, FRAG_EUSAGE, "the program could not be started");
+	if (reason)
+		return frag_fail(err, FRAG_EUSAGE, "cannot run '%.200s': %s", program[0],
+				 strerror(reason));
 	if (!*status)
 		*status = WIFEXITED(state) ? WEXITSTATUS(state) : 128 + WTERMSIG(state);
 	return 0;

@@ -131,10 +131,15 @@ int frag_nogpu_home_open(struct frag_nogpu_home *h, struct frag_err *err)
 	h->cache = h->home ? frag_path_join(h->home, "wheels") : NULL;
 	if (!h->cache)
 		rc = frag_fail_nomem(err, "path");
+	if (!rc && access(h->home, F_OK)) {
+		rc = frag_make_dirs(root, err);
+		if (rc)
+			frag_err_prefix(err, "no folder for caches (XDG_CACHE_HOME can name "
+					     "another)");
+		rc = rc ?: check_owner(root, err) ?: make_home(root, h->home, err);
+	}
 	if (!rc)
-		rc = frag_make_dirs(root, err) ?: check_owner(root, err);
-	if (!rc && access(h->home, F_OK))
-		rc = make_home(root, h->home, err);
+		rc = check_owner(root, err);
 	if (!rc)
 		rc = check_owner(h->home, err);
 	frag_host_free(root);

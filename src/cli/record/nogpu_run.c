@@ -85,14 +85,16 @@ static void put_rank(const struct job *j, unsigned rank)
 }
 
 void frag_nogpu_environment(const struct frag_cli *cli, const struct frag_nogpu_home *home,
-			    unsigned gpus, const char *values)
+			    unsigned asked, unsigned needed, const char *values)
 {
-	put_card(cli, gpus);
+	put_card(cli, asked ? asked : FRAG_MAX(needed, 1u));
 	setenv("CUFRAG_NOGPU_CACHE", home->cache, 1);
 	setenv("CUFRAG_NOGPU_VALUES", values, 1);
 	put_number("CUFRAG_NOGPU_SEED", cli->seed);
-	/* a real card in the machine stays out of it, and watchers of NCCL have nobody to watch */
-	unsetenv("CUDA_VISIBLE_DEVICES");
+	/* it is about the cards of this machine, unless pretended ones were counted */
+	if (!asked)
+		unsetenv("CUDA_VISIBLE_DEVICES");
+	/* watchers of NCCL have nobody to watch */
 	setenv("TORCH_NCCL_ENABLE_MONITORING", "0", 0);
 	setenv("TORCH_NCCL_DUMP_ON_TIMEOUT", "0", 0);
 }
@@ -116,7 +118,7 @@ static void put_all(const struct job *j)
 		setenv("CUFRAG_RECORD_FRAMES", "1", 1);
 	if (limit != UINT64_MAX)
 		put_number("CUFRAG_RECORD_LIMIT", limit);
-	frag_nogpu_environment(j->cli, &j->home, j->gpus, j->o->values);
+	frag_nogpu_environment(j->cli, &j->home, j->o->gpus, j->gpus, j->o->values);
 	snprintf(calls, sizeof(calls), "%s/calls", j->folder);
 	setenv("CUFRAG_NOGPU_CALLS", calls, 1);
 }
@@ -144,7 +146,7 @@ static int run_once(const struct job *j, char **program, const unsigned *rank, i
 {
 	struct rank_run run = { j, rank };
 
-	return frag_record_launch(j->cli, program, prepare, &run, status, err);
+	return frag_record_launch(program, prepare, &run, status, err);
 }
 
 /* "0,7" or "0-3,8". */
@@ -175,7 +177,7 @@ static int parse_ranks(struct job *j, struct frag_err *err)
 	if (j->ranks_count && most >= j->world)
 		return frag_fail(err, FRAG_EUSAGE, "rank %u of a job of %u ranks: the last is %u",
 				 most, j->world, j->world - 1);
-	j->gpus = j->o->gpus ? j->o->gpus : j->world ? FRAG_MIN(j->world, 8u) : 1;
+	j->gpus = j->o->gpus ? j->o->gpus : FRAG_MIN(j->world, 8u);
 	return 0;
 }
 
@@ -244,6 +246,11 @@ int frag_nogpu_record(const struct frag_cli *cli, const struct frag_record_optio
 		rc = frag_record_collect(j->folder, cli, out, err);
 		if (rc == FRAG_EINPUT && *status)
 			frag_err_prefix(err, "the program ended with status %d", *status);
+		if (rc == FRAG_EINPUT && o->gpus && getenv("CUDA_VISIBLE_DEVICES"))
+			frag_cli_note(cli,
+				      "of %u pretended cards the program sees those of "
+				      "CUDA_VISIBLE_DEVICES, '%.200s'",
+				      o->gpus, getenv("CUDA_VISIBLE_DEVICES"));
 	}
 	frag_record_folder_remove(j->folder);
 	frag_nogpu_home_release(&j->home);

@@ -44,8 +44,8 @@ struct frag_record_way {
 
 /* Runs the program to its end; prepare: in its process, before it begins. *status as in the ways; what
  * is there already stays. Errors: FRAG_EUSAGE if it cannot be started. */
-int frag_record_launch(const struct frag_cli *cli, char **program, void (*prepare)(const void *ctx),
-		       const void *ctx, int *status, struct frag_err *err);
+int frag_record_launch(char **program, void (*prepare)(const void *ctx), const void *ctx,
+		       int *status, struct frag_err *err);
 /* A signal came while a program ran, which was to end it and what would follow. */
 bool frag_record_ended(void);
 /* A trace is called as its file: without folders and ending. */
@@ -75,10 +75,11 @@ struct frag_nogpu_home {
 };
 int frag_nogpu_home_open(struct frag_nogpu_home *h, struct frag_err *err);
 void frag_nogpu_home_release(struct frag_nogpu_home *h);
-/* In the program's process, before it begins: Python finds the files; and the pretended cards. */
+/* In the program's process, before it begins: Python finds the files; and the pretended cards: as many as the user
+ * asked for, 0 = no word about it, then as many as are needed. */
 void frag_nogpu_python(const struct frag_nogpu_home *home);
 void frag_nogpu_environment(const struct frag_cli *cli, const struct frag_nogpu_home *home,
-			    unsigned gpus, const char *values);
+			    unsigned asked, unsigned needed, const char *values);
 
 /*
  * Runs the program once, or once for each of the ranks, and gives all recordings as one trace,

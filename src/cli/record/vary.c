@@ -17,6 +17,16 @@ const char *frag_vary_name(const char *text, char *name)
 	return equals + 1;
 }
 
+const char *frag_vary_card(const struct frag_cli *cli, char *buf, size_t cap)
+{
+	if (!cli->card.name)
+		return "h200";
+	if (strcmp(cli->card.name, "sim") != 0)
+		return cli->card.name;
+	snprintf(buf, cap, "a card of %s", FRAG_BYTES(cli->card.total_bytes));
+	return buf;
+}
+
 /* `word` with the number for the name, in new memory. */
 static char *substitute(const char *name, const char *word, uint64_t n)
 {
@@ -75,6 +85,8 @@ int frag_vary_record(const struct frag_cli *cli, const struct frag_record_option
 	}
 	if (!rc)
 		rc = frag_nogpu_record(cli, o, words, true, out, status, err);
+	if (rc == FRAG_EINPUT)
+		frag_err_prefix(err, "with %s = %" PRIu64, name, n);
 	if (!rc && frag_record_ended())
 		rc = frag_fail(err, FRAG_EINTR, "interrupted with %s = %" PRIu64, name, n);
 	if (!rc)

@@ -19,4 +19,7 @@ int frag_vary_record(const struct frag_cli *cli, const struct frag_record_option
 		     const char *name, uint64_t n, struct frag_trace **out, int *status,
 		     uint64_t *refused, struct frag_err *err);
 
+/* The card on which a number is looked for, as sentences say it: "h100", "a card of 4 GiB". */
+const char *frag_vary_card(const struct frag_cli *cli, char *buf, size_t cap);
+
 #endif

@@ -111,7 +111,7 @@ static int run(const struct frag_cli *cli, const struct frag_record_options *o, 
 			       j.library);
 	if (!rc) {
 		snprintf(j.stem, sizeof(j.stem), "%s/cuda", j.folder);
-		rc = frag_record_launch(cli, program, prepare, &j, status, err);
+		rc = frag_record_launch(program, prepare, &j, status, err);
 	}
 	if (!rc)
 		rc = frag_record_gather(cli, j.folder, false, out, err);

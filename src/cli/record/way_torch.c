@@ -69,7 +69,7 @@ static int run(const struct frag_cli *cli, const struct frag_record_options *o, 
 	snprintf(entries, sizeof(entries), "%u", o->max_entries);
 	if (!rc) {
 		list = command(o, script, output, entries, program, err);
-		rc = list ? frag_record_launch(cli, list, prepare, NULL, status, err) : FRAG_ENOMEM;
+		rc = list ? frag_record_launch(list, prepare, NULL, status, err) : FRAG_ENOMEM;
 	}
 	if (!rc)
 		rc = frag_record_gather(cli, folder, true, out, err);

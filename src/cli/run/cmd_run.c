@@ -31,7 +31,7 @@ static const struct frag_arg options[] = {
 	{ FRAG_ARG_FLAG, "no-gpu", FRAG_ARG_AT(struct options, no_gpu),
 	  .help = "on a pretended card (--gpu), without a real one; see cufrag record" },
 	{ FRAG_ARG_UINT, "gpus", FRAG_ARG_AT(struct options, gpus), .value = "N", .min = 1,
-	  .max = 16, .def = "1", .help = "pretended cards in the machine (default: 1)" },
+	  .max = 16, .help = "pretended cards in the machine (default: 1)" },
 	{ 0 },
 };
 
@@ -44,7 +44,7 @@ static void prepare(const void *ctx)
 
 	frag_nogpu_python(&j->home);
 	if (j->o->no_gpu)
-		frag_nogpu_environment(j->cli, &j->home, j->o->gpus, "rules");
+		frag_nogpu_environment(j->cli, &j->home, j->o->gpus, 1, "rules");
 	unsetenv("CUFRAG_RECORD"); /* of a record around us: the library records */
 	setenv("CUFRAG_RUN", j->o->policy, 1);
 	snprintf(text, sizeof(text), "%llu", (unsigned long long)j->cli->seed);
@@ -96,7 +96,7 @@ static int record(struct job *j, char **program, int *status, struct frag_err *e
 	int rc = make_folder(j, err);
 
 	if (!rc)
-		rc = frag_record_launch(j->cli, program, prepare, j, status, err)
+		rc = frag_record_launch(program, prepare, j, status, err)
 			     ?: frag_record_gather(j->cli, j->folder, false, &trace, err);
 	if (rc == FRAG_EINPUT && *status)
 		frag_err_prefix(err, "the program ended with status %d", *status);

@@ -14,11 +14,6 @@ static const char *const source_words[] = { [FRAG_SHEET_RECORDED] = "recorded",
 					    [FRAG_SHEET_BEYOND] = "beyond",
 					    [FRAG_SHEET_ESTIMATED] = "estimated" };
 
-static const char *card_name(const struct frag_cli *cli)
-{
-	return cli->gpu_ || !cli->capacity_bytes ? cli->card.name : "a card of this capacity";
-}
-
 /* ---- sentences ------------------------------------------------------------------------------ */
 
 /* The laws of the largest recording, all devices. */
@@ -120,7 +115,10 @@ static void number_text(uint64_t n, struct frag_text *out)
 
 void frag_sheet_answer(const struct frag_sheet *s, struct frag_text *out)
 {
-	frag_text_addf(out, "the greatest %s that completes on %s is ", s->name, card_name(s->cli));
+	char buf[40];
+
+	frag_text_addf(out, "the greatest %s that completes on %s is ", s->name,
+		       frag_vary_card(s->cli, buf, sizeof(buf)));
 	for (size_t p = 0; p < s->specs_count; p++) {
 		frag_text_add(out, p ? ", " : "");
 		number_text(s->largest_low[p], out);

@@ -5,6 +5,7 @@ Set by cufrag: CUFRAG_NOGPU describes the card (src/nogpu/card.c); CUFRAG_NOGPU_
 that are the same for everybody; CUFRAG_NOGPU_CACHE takes what is made once per wheel;
 CUFRAG_NOGPU_VALUES, _SEED, _RANK, _REPORT.
 """
+import atexit
 import ctypes
 import hashlib
 import os
@@ -13,6 +14,7 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
+import time
 
 CORE = "libcufrag_nogpu.so"
 VALUES = "cufrag_values.so"
@@ -47,7 +49,11 @@ class Card:
         self.folder = os.path.join(os.environ["CUFRAG_NOGPU_CACHE"], self.key())
         self.offer_planner()
         if not os.path.isdir(self.folder):
-            self.make()
+            try:
+                self.make()
+            except OSError as error:
+                raise SystemExit("cufrag record: cannot make the libraries of the pretended card: %s; set XDG_CACHE_HOME to a "
+                                 "folder that can be written" % error) from None
         with open(os.path.join(self.folder, "libraries")) as f:
             names = f.read().split()
         # in this order: what is loaded is found by its name from then on, before any search path
@@ -94,6 +100,7 @@ class Card:
     # ---- after torch: values, ranks
 
     def after(self, torch):
+        atexit.register(self.let_threads_rest, torch)
         try:  # PyTorch refuses an older cuDNN than it was built with
             major, minor, patch = torch._C._cudnn.getCompileVersion()
             os.environ["CUFRAG_NOGPU_CUDNN"] = str(major * (10000 if major > 8 else 1000) + minor * 100 + patch)
@@ -108,6 +115,12 @@ class Card:
             import cufrag_ranks
             cufrag_ranks.play(torch)
 
+    def let_threads_rest(self, torch):
+        """Autograd's threads still tidy up after the last backward pass; 2.15 aborts if one does while Python ends. A
+        real card gives them the time, which this one does not take."""
+        if torch.cuda.is_initialized():
+            time.sleep(0.1)
+
     def values_library(self, torch):
         """The part that is written against PyTorch's dispatcher: compiled once for each wheel."""
         path = os.path.join(self.folder, VALUES)
@@ -117,6 +130,9 @@ class Card:
         if not compiler:
             say("no C++ compiler: values of small tensors are not computed, so what a program decides by them is not "
                 "what it would be (install g++)")
+            return None
+        if not os.access(self.folder, os.W_OK):
+            say("values of small tensors are not computed: %s cannot be written" % self.folder)
             return None
         say("first use with torch %s: compiling the part that computes small values" % torch.__version__)
         include = os.path.join(self.package, "include")
@@ -204,7 +220,7 @@ class Card:
             self.values.cufrag_values_clock(path.encode())
 
     def notes(self):
-        places = [{"place": k[0], "what": k[1], "values": k[2], "count": n} for k, n in self.steered.items()]
+        places = [{"place": k[0].encode("utf-8", "replace").decode(), "what": k[1], "values": k[2], "count": n} for k, n in self.steered.items()]
         return {"nogpu": os.environ.get("CUFRAG_NOGPU", ""), "values": os.environ.get("CUFRAG_NOGPU_VALUES", "rules")
                 if self.values else "none", "steered": places}
 

@@ -12,6 +12,9 @@ import sys
 
 
 KEPT = []
+NO_HISTORY = ("PyTorch keeps no history of its back end cudaMallocAsync; leave it out of PYTORCH_CUDA_ALLOC_CONF "
+              "(what it would need says cufrag compare --policy async)")
+ENDS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
 
 
 def say(text):
@@ -46,11 +49,23 @@ class Recorder:
         self.note_limit()
         torch.cuda._lazy_call(self.start)
         atexit.register(self.finish)
-        if signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:
-            try:
-                signal.signal(signal.SIGTERM, self.leave)
-            except ValueError:
-                pass  # not the main thread: a kill then loses the recording
+        for name in ("_exit", "abort", "execv", "execve"):
+            self.finish_before(name)
+        for number in ENDS[1:]:
+            if signal.getsignal(number) == signal.SIG_DFL:
+                try:
+                    signal.signal(number, self.leave)
+                except ValueError:
+                    pass  # not the main thread: a kill then loses the recording
+
+    def finish_before(self, name):
+        """What ends a process without its exit handlers."""
+        original = getattr(os, name)
+
+        def end(*args, **kwargs):
+            self.finish()
+            return original(*args, **kwargs)
+        setattr(os, name, end)
 
     def leave(self, number, frame):
         """A kill still writes the recording; children that the program forked have none, and end as they would."""
@@ -71,15 +86,20 @@ class Recorder:
         cuda.memory.set_per_process_memory_fraction = set_fraction
 
     def start(self):
+        self.pid = os.getpid()  # perhaps a child: who forked it had loaded torch and no card
         memory = self.torch.cuda.memory
         limit = os.environ.get("CUFRAG_RECORD_LIMIT")
         if limit:
             for device in range(self.torch.cuda.device_count()):
                 total = self.torch.cuda.get_device_properties(device).total_memory
                 memory.set_per_process_memory_fraction(min(1.0, int(limit) / total), device)
-        memory._record_memory_history(
-            enabled="all", context="all" if os.environ.get("CUFRAG_RECORD_FRAMES") else None, stacks="python",
-            max_entries=int(os.environ.get("CUFRAG_RECORD_ENTRIES", "10000000")))
+        try:
+            memory._record_memory_history(
+                enabled="all", context="all" if os.environ.get("CUFRAG_RECORD_FRAMES") else None, stacks="python",
+                max_entries=int(os.environ.get("CUFRAG_RECORD_ENTRIES", "10000000")))
+        except RuntimeError as error:
+            say("process %d is not recorded: %s" % (self.pid, NO_HISTORY if "cudaMallocAsync" in str(error) else error))
+            return
         self.started = True
         # a program that takes snapshots of its own finds a history that is on, and leaves it on
         memory._record_memory_history = lambda *args, **kwargs: None
@@ -103,9 +123,27 @@ class Recorder:
             return True
 
     def finish(self):
-        if os.getpid() != self.pid or not self.started or not self.asked():
-            return  # a child that the program forked, or one that took no memory of a card
+        if os.getpid() != self.pid:
+            return  # a child that the program forked
+        started, self.started = self.started, False
+        before = {}
+        try:  # nor does an impatient second Ctrl-C end it half way
+            before = {n: signal.signal(n, signal.SIG_IGN) for n in ENDS}
+        except ValueError:
+            pass  # not the main thread
+        if started and self.asked():
+            self.write()
+        try:
+            os.unlink(os.path.join(self.folder, "%d.begun" % self.pid))
+        except OSError:
+            pass
+        for number, handler in before.items():
+            signal.signal(number, handler or signal.SIG_DFL)
+
+    def write(self):
         stem = os.path.join(self.folder, str(self.pid))
+        while os.path.exists(stem + ".pickle"):  # of another program in this process, before it became this one
+            stem += "-"
         try:
             notes = self.notes()
             if self.card:

@@ -231,11 +231,13 @@ void set_origin(const Tensor &t, Origin value)
 	origins[t.storage().data()] = value;
 }
 
-/* From the host, by whatever way: copies inside of the library itself do not pass the dispatcher. */
-void note_upload(const void *to)
+/* From the host (NULL) or from another rank, by whatever way: copies inside of the library itself do not pass the dispatcher. */
+void note_arrival(const void *to, const void *from)
 {
 	std::lock_guard<std::mutex> g(mutex);
-	origins[to] = COMPUTED;
+	auto it = origins.find(from);
+	if (!from || it != origins.end())
+		origins[to] = from ? it->second : COMPUTED;
 }
 
 template <class F> void each(const IValue &v, F f)
@@ -796,9 +798,9 @@ void cufrag_values_start(const char *core, const char *values, unsigned long lon
 	if (lib) {
 		answer = reinterpret_cast<void (*)(bool, uint64_t)>(dlsym(lib, "frag_nogpu_answer"));
 		worked = reinterpret_cast<void (*)(uint64_t)>(dlsym(lib, "frag_nogpu_worked"));
-		auto watch = reinterpret_cast<void (*)(void (*)(const void *))>(dlsym(lib, "frag_nogpu_on_upload"));
+		auto watch = reinterpret_cast<void (*)(void (*)(const void *, const void *))>(dlsym(lib, "frag_nogpu_on_arrival"));
 		if (watch)
-			watch(note_upload);
+			watch(note_arrival);
 	}
 	mode = std::string(values) == "zeros" ? Values::zeros : std::string(values) == "random" ? Values::random : Values::rules;
 	generator.seed(seed);

@@ -18,6 +18,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 def run_next():
     """The sitecustomize that would have been found without this one."""
     import importlib.machinery
+    import importlib.util
     for folder in sys.path:
         if os.path.abspath(folder or ".") == HERE:
             continue

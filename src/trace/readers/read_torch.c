@@ -200,6 +200,17 @@ static int build_one(struct frag_torch *t, uint32_t ordinal, const struct slice 
 	return rc;
 }
 
+/* From 2.15 on the history of each device begins with a mark, whether it is used or not. */
+static bool was_used(struct frag_torch *t, const struct slice *s)
+{
+	const struct frag_raw_entry *e = entries_of(t, s);
+
+	for (size_t i = 0; i < s->count; i++)
+		if (e[i].action != FRAG_RAW_SNAPSHOT)
+			return true;
+	return s->has_segments;
+}
+
 static int build_all(struct frag_torch *t, const struct slice *slices, size_t count)
 {
 	struct shared sh = { 0 };
@@ -212,7 +223,7 @@ static int build_all(struct frag_torch *t, const struct slice *slices, size_t co
 	if (!rc)
 		rc = sort_segments(t, count, &segments);
 	for (size_t i = 0; i < count && !rc; i++)
-		if ((slices[i].count || slices[i].has_segments) &&
+		if (was_used(t, &slices[i]) &&
 		    (t->options.device < 0 || t->options.device == (int64_t)i))
 			rc = build_one(t, (uint32_t)i, &slices[i], &sh, &segments);
 	FRAG_FREE(segments.segments, segments.first, sh.marks);

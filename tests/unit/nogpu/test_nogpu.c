@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include <string.h>
@@ -46,6 +47,15 @@ int frag_nogpu_cudaEventRecord(void *event, void *stream);
 int frag_nogpu_cudaStreamWaitEvent(void *stream, void *event, unsigned flags);
 void frag_nogpu_answer(bool on, uint64_t count);
 
+int frag_nogpu_ncclCommInitRankScalable(void **out, int ranks, int rank, int ids, void *id,
+					void *config);
+int frag_nogpu_ncclBroadcast(const void *from, void *to, size_t count, int type, int root,
+			     void *comm, void *stream);
+int frag_nogpu_ncclSend(const void *from, size_t count, int type, int peer, void *comm, void *s);
+int frag_nogpu_ncclRecv(void *to, size_t count, int type, int peer, void *comm, void *stream);
+int frag_nogpu_ncclGroupStart(void);
+int frag_nogpu_ncclGroupEnd(void);
+int frag_nogpu_nvmlDeviceGetCount(unsigned *count);
 int frag_nogpu_nvmlDeviceGetHandleByIndex_v2(unsigned index, void **handle);
 int frag_nogpu_nvmlDeviceGetMemoryInfo(void *handle, uint64_t out[3]);
 int frag_nogpu_cuptiGetResultString(int code, const char **text);
@@ -228,7 +238,8 @@ static void other_libraries_answer(void **state)
 	int work = -1;
 
 	(void)state;
-	frag_nogpu_nvmlDeviceGetHandleByIndex_v2(0, &handle);
+	/* the machine's second card is the first that the program sees */
+	frag_nogpu_nvmlDeviceGetHandleByIndex_v2(1, &handle);
 	assert_int_equal(frag_nogpu_nvmlDeviceGetMemoryInfo(handle, memory), 0);
 	assert_true(memory[0] == 4 * FRAG_GIB && memory[1] == left_bytes() &&
 		    memory[2] == memory[0] - memory[1]);
@@ -248,6 +259,70 @@ static void other_libraries_answer(void **state)
 	assert_true(rows == 1000 && cols == 1000 && elements == 25000);
 	free(a);
 	free(c);
+}
+
+static void cards_are_those_that_the_user_chose(void **state)
+{
+	unsigned all = 0;
+	int bus;
+
+	(void)state;
+	assert_int_equal(frag_nogpu_visible(), 2); /* of "1,0,5": the third there is not */
+	assert_int_equal(frag_nogpu_number(0), 1);
+	assert_int_equal(frag_nogpu_number(1), 0);
+	assert_int_equal(frag_nogpu_cudaDeviceGetAttribute(&bus, 33, 0), 0);
+	assert_int_equal(bus, 2);
+	assert_int_equal(frag_nogpu_nvmlDeviceGetCount(&all), 0);
+	assert_int_equal(all, 3);
+}
+
+/* Rank 1 of 3: what single calls gather and exchange is what this rank gives. */
+static void a_group_brings_what_one_call_would(void **state)
+{
+	int given = 7, got[3] = { 0, 0, 0 }, other = 5, received = 0, alone = 0;
+	void *comm;
+
+	(void)state;
+	assert_int_equal(frag_nogpu_ncclCommInitRankScalable(&comm, 3, 1, 1, NULL, NULL), 0);
+	frag_nogpu_ncclBroadcast(&alone, &alone, 1, 2, 0, comm, NULL);
+	assert_int_equal(alone, 0);
+	frag_nogpu_ncclGroupStart();
+	frag_nogpu_ncclGroupStart();
+	for (int root = 0; root < 3; root++)
+		frag_nogpu_ncclBroadcast(root == 1 ? &given : &got[root], &got[root], 1, 2, root,
+					 comm, NULL);
+	frag_nogpu_ncclGroupEnd();
+	assert_int_equal(got[2], 0); /* the outer group is open */
+	frag_nogpu_ncclGroupEnd();
+	assert_true(got[0] == 7 && got[1] == 7 && got[2] == 7);
+	frag_nogpu_ncclGroupStart();
+	frag_nogpu_ncclSend(&given, 1, 2, 0, comm, NULL);
+	frag_nogpu_ncclRecv(&received, 1, 2, 2, comm, NULL);
+	frag_nogpu_ncclRecv(&alone, 1, 4, 0, comm, NULL); /* another size */
+	frag_nogpu_ncclSend(&other, 1, 2, 2, comm, NULL);
+	frag_nogpu_ncclGroupEnd();
+	assert_int_equal(received, 5);
+	assert_int_equal(alone, 0);
+	free(comm);
+}
+
+static void who_takes_memory_leaves_a_mark(void **state)
+{
+	char folder[] = "/tmp/nogpu_begunXXXXXX", path[100];
+	void *p;
+
+	(void)state;
+	NEEDS_ADDRESSES();
+	assert_non_null(mkdtemp(folder));
+	setenv("CUFRAG_RECORD", folder, 1);
+	snprintf(path, sizeof(path), "%s/%d.begun", folder, getpid());
+	assert_int_not_equal(access(path, F_OK), 0);
+	assert_int_equal(frag_nogpu_cudaMalloc(&p, 1000), 0);
+	assert_int_equal(access(path, F_OK), 0);
+	frag_nogpu_cudaFree(p);
+	unlink(path);
+	rmdir(folder);
+	unsetenv("CUFRAG_RECORD");
 }
 
 static void unknown_calls_are_errors_and_listed_once(void **state)
@@ -282,10 +357,14 @@ int main(void)
 		cmocka_unit_test(mappings_follow_the_driver),
 		cmocka_unit_test(a_capture_spreads_by_events),
 		cmocka_unit_test(other_libraries_answer),
+		cmocka_unit_test(cards_are_those_that_the_user_chose),
+		cmocka_unit_test(a_group_brings_what_one_call_would),
+		cmocka_unit_test(who_takes_memory_leaves_a_mark),
 		cmocka_unit_test(unknown_calls_are_errors_and_listed_once),
 	};
 
 	setenv("CUFRAG_NOGPU",
-	       "name=Small card;total=4294967296;context=536870912;count=2;cc=8.9;sms=58", 1);
+	       "name=Small card;total=4294967296;context=536870912;count=3;cc=8.9;sms=58", 1);
+	setenv("CUDA_VISIBLE_DEVICES", "1,0,5", 1);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

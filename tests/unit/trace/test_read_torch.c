@@ -305,6 +305,7 @@ static void two_devices(struct pickle_bytes *b)
 	pb_entry(b, "alloc", S0, 1, 0, T0 + 50);
 	pb_close_list(b);
 	pb_list(b);
+	pb_entry(b, "snapshot", 0, 0, 0, T0); /* 2.15 begins so, also where nothing follows */
 	pb_close_list(b);
 	pb_list(b);
 	pb_entry(b, "alloc", S0, 2, 0, T0);

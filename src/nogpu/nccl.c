@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * NCCL: this process plays one rank, and every other rank is taken to hold what this
+ * one holds. So a gather repeats it, a reduction leaves it, what others send is what they
+ * are sent, and nobody waits.
+ */
+#include "nogpu.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define NCCL_VERSION 22809
+#define NCCL_ID_BYTES 128u
+
+struct comm {
+	int ranks, rank;
+};
+
+static int comm_make(void **out, int ranks, int rank)
+{
+	int rc = frag_nogpu_handle(out);
+
+	if (!rc)
+		*(struct comm *)*out = (struct comm){ ranks, rank };
+	return rc;
+}
+
+/* The id is passed by value: 128 bytes on the stack, before no argument in a register. */
+struct nccl_id {
+	char bytes[NCCL_ID_BYTES];
+};
+
+NOGPU_ENTRY(int, ncclGetVersion, (int *version))
+{
+	*version = NCCL_VERSION;
+	return 0;
+}
+NOGPU_ENTRY(int, ncclGetUniqueId, (struct nccl_id * id))
+{
+	memset(id, 7, sizeof(*id));
+	return 0;
+}
+NOGPU_ENTRY(int, ncclCommInitRank, (void **out, int ranks, struct nccl_id id, int rank))
+{
+	(void)id;
+	return comm_make(out, ranks, rank);
+}
+NOGPU_ENTRY(int, ncclCommInitRankConfig,
+	    (void **out, int ranks, struct nccl_id id, int rank, void *config))
+{
+	(void)id, (void)config;
+	return comm_make(out, ranks, rank);
+}
+NOGPU_ENTRY(int, ncclCommInitRankScalable,
+	    (void **out, int ranks, int rank, int ids, void *id, void *config))
+{
+	(void)ids, (void)id, (void)config;
+	return comm_make(out, ranks, rank);
+}
+/* How many join one colour is known to the others only: as many as there were. */
+NOGPU_ENTRY(int, ncclCommSplit, (void *parent, int color, int key, void **out, void *config))
+{
+	const struct comm *p = parent;
+
+	(void)config;
+	if (color < 0) {
+		*out = NULL;
+		return 0;
+	}
+	return comm_make(out, p->ranks, FRAG_MIN(key, p->ranks - 1));
+}
+NOGPU_ENTRY(int, ncclCommCount, (void *comm, int *count))
+{
+	*count = ((struct comm *)comm)->ranks;
+	return 0;
+}
+NOGPU_ENTRY(int, ncclCommUserRank, (void *comm, int *rank))
+{
+	*rank = ((struct comm *)comm)->rank;
+	return 0;
+}
+NOGPU_ENTRY(int, ncclCommCuDevice, (void *comm, int *device))
+{
+	(void)comm;
+	*device = frag_nogpu_device();
+	return 0;
+}
+NOGPU_ENTRY(int, ncclCommGetAsyncError, (void *comm, int *error))
+{
+	(void)comm;
+	*error = 0;
+	return 0;
+}
+NOGPU_ENTRY(int, ncclCommRegister, (void *comm, void *buffer, size_t bytes, void **out))
+{
+	(void)comm, (void)buffer, (void)bytes;
+	return frag_nogpu_handle(out);
+}
+int frag_nogpu_cudaMalloc(void **out, size_t bytes);
+int frag_nogpu_cudaFree(void *p);
+
+NOGPU_ENTRY(int, ncclMemAlloc, (void **out, size_t bytes))
+{
+	return frag_nogpu_cudaMalloc(out, bytes);
+}
+NOGPU_ENTRY(int, ncclMemFree, (void *p))
+{
+	return frag_nogpu_cudaFree(p);
+}
+NOGPU_ENTRY(int, ncclRedOpCreatePreMulSum,
+	    (int *op, void *scalar, int type, int residence, void *comm))
+{
+	(void)scalar, (void)type, (void)residence, (void)comm;
+	*op = 5;
+	return 0;
+}
+NOGPU_ENTRY(const char *, ncclGetErrorString, (int code))
+{
+	return code ? "not supported by the pretended card of cufrag" : "no error";
+}
+NOGPU_ENTRY(const char *, ncclGetLastError, (void *comm))
+{
+	(void)comm;
+	return "";
+}
+
+int frag_nogpu_cudaMemcpyAsync(void *to, const void *from, size_t bytes, int kind, void *stream);
+
+/* ncclDataType_t: int8, uint8, int32, uint32, int64, uint64, half, float, double, bfloat16, fp8 … */
+static size_t type_bytes(int type)
+{
+	static const size_t bytes[] = { 1, 1, 4, 4, 8, 8, 2, 4, 8, 2 };
+
+	return type >= 0 && (size_t)type < FRAG_ARRAY_LEN(bytes) ? bytes[type] : 1;
+}
+
+static int move(const void *from, void *to, size_t count, int type)
+{
+	size_t bytes = count * type_bytes(type);
+
+	if (from == to)
+		return 0;
+	frag_nogpu_cudaMemcpyAsync(to, from, bytes, 3, NULL);
+	if (bytes <= NOGPU_COPY_MAX)
+		frag_nogpu_arrived(to, from);
+	return 0;
+}
+
+/* ---- what one group of calls exchanges ------------------------------------------------ */
+
+#define ANYBODY (-1)
+
+struct part {
+	const void *from; /* given to the peer, or */
+	void *to;	  /* awaited from it */
+	size_t bytes;
+	int peer;
+};
+static _Thread_local struct {
+	unsigned depth;
+	struct part *list;
+	size_t count, room;
+} group;
+
+/* What does not find room is left as it is. */
+static void note(const void *from, void *to, size_t count, int type, int peer)
+{
+	if (group.depth && group.count == group.room) {
+		size_t room = FRAG_MAX(2 * group.room, 64u);
+		struct part *more = frag_host_realloc(group.list, room, sizeof(*more));
+
+		if (!more)
+			return;
+		group.list = more;
+		group.room = room;
+	}
+	if (group.depth)
+		group.list[group.count++] =
+			(struct part){ from, to, count * type_bytes(type), peer };
+}
+
+static const struct part *given_for(const struct part *awaited)
+{
+	for (size_t i = 0; i < group.count; i++) {
+		const struct part *p = &group.list[i];
+
+		if (p->from && p->bytes == awaited->bytes &&
+		    (p->peer == ANYBODY || p->peer == awaited->peer))
+			return p;
+	}
+	return NULL;
+}
+
+/* A gather or an exchange made of single calls brings what one call for all would: what this rank gives. */
+static void exchange(void)
+{
+	size_t bytes = 0;
+
+	for (size_t i = 0; i < group.count; i++)
+		bytes += group.list[i].to ? group.list[i].bytes : 0;
+	for (size_t i = 0; i < group.count && bytes <= NOGPU_COPY_MAX; i++) {
+		const struct part *p = group.list[i].to ? given_for(&group.list[i]) : NULL;
+
+		if (p)
+			move(p->from, group.list[i].to, p->bytes, 0);
+	}
+}
+
+NOGPU_ENTRY(int, ncclGroupStart, (void))
+{
+	group.depth++;
+	return 0;
+}
+NOGPU_ENTRY(int, ncclGroupEnd, (void))
+{
+	if (!group.depth || --group.depth)
+		return 0;
+	exchange();
+	FRAG_FREE(group.list);
+	group.list = NULL;
+	group.count = group.room = 0;
+	return 0;
+}
+
+/* ---- collectives ------------------------------------------------------------------------ */
+
+NOGPU_ENTRY(int, ncclAllReduce,
+	    (const void *from, void *to, size_t count, int type, int op, void *comm, void *stream))
+{
+	(void)op, (void)comm, (void)stream;
+	return move(from, to, count, type);
+}
+NOGPU_ENTRY(int, ncclReduce,
+	    (const void *from, void *to, size_t count, int type, int op, int root, void *comm,
+	     void *stream))
+{
+	(void)op, (void)root, (void)comm, (void)stream;
+	return move(from, to, count, type);
+}
+NOGPU_ENTRY(int, ncclBroadcast,
+	    (const void *from, void *to, size_t count, int type, int root, void *comm,
+	     void *stream))
+{
+	bool mine = root == ((struct comm *)comm)->rank;
+
+	(void)stream;
+	if (mine)
+		note(from, NULL, count, type, ANYBODY);
+	else if (from == to)
+		note(NULL, to, count, type, root);
+	return move(from, to, count, type);
+}
+NOGPU_ENTRY(int, ncclBcast,
+	    (void *data, size_t count, int type, int root, void *comm, void *stream))
+{
+	return frag_nogpu_ncclBroadcast(data, data, count, type, root, comm, stream);
+}
+NOGPU_ENTRY(int, ncclSend,
+	    (const void *from, size_t count, int type, int peer, void *comm, void *stream))
+{
+	(void)comm, (void)stream;
+	note(from, NULL, count, type, peer);
+	return 0;
+}
+NOGPU_ENTRY(int, ncclRecv, (void *to, size_t count, int type, int peer, void *comm, void *stream))
+{
+	(void)comm, (void)stream;
+	note(NULL, to, count, type, peer);
+	return 0;
+}
+/* This rank's part of the input; count is that of the output. */
+NOGPU_ENTRY(int, ncclReduceScatter,
+	    (const void *from, void *to, size_t count, int type, int op, void *comm, void *stream))
+{
+	const struct comm *c = comm;
+	size_t part = (size_t)c->rank * count * type_bytes(type);
+
+	(void)op, (void)stream;
+	return move((const char *)from + part, to, count, type);
+}
+NOGPU_ENTRY(int, ncclAllGather,
+	    (const void *from, void *to, size_t count, int type, void *comm, void *stream))
+{
+	size_t ranks = (size_t)((struct comm *)comm)->ranks, bytes = count * type_bytes(type);
+
+	(void)stream;
+	if (bytes * ranks > NOGPU_COPY_MAX)
+		return 0;
+	for (size_t i = 0; i < ranks; i++)
+		move(from, (char *)to + i * bytes, count, type);
+	return 0;
+}
+NOGPU_ENTRY(int, ncclAlltoAll,
+	    (const void *from, void *to, size_t count, int type, void *comm, void *stream))
+{
+	(void)stream;
+	return move(from, to, count * (size_t)((struct comm *)comm)->ranks, type);
+}
