@@ -127,6 +127,11 @@ void frag_cli_mark_estimated(void)
 	estimated = true;
 }
 
+const char *frag_cli_estimate_word(void)
+{
+	return estimated ? ", an estimate" : "";
+}
+
 json_t *frag_cli_json_head(const struct frag_cli *cli)
 {
 	json_t *head = json_pack("{s:i, s:s, s:s}", "schema", FRAG_JSON_SCHEMA, "version",

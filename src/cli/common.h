@@ -114,8 +114,10 @@ char *frag_cli_day(bool clock);
 /* For FRAG_ARG_OWN: a text of settings that some release of PyTorch takes. */
 int frag_cli_set_conf(void *field, const char *arg, struct frag_err *err);
 
-/* The command uses a recording that was made without a card: JSON heads say so from now on. */
+/* The command uses a recording that was made without a card: JSON heads and texts say so from now on. */
 void frag_cli_mark_estimated(void);
+/* Then ", an estimate", for the line that heads what a command prints; else "". */
+const char *frag_cli_estimate_word(void);
 /* A new object with "schema", "version", "command"; NULL if memory is short. */
 json_t *frag_cli_json_head(const struct frag_cli *cli);
 /* Writes `root` to --json (complete or not at all) and drops the reference. root NULL: ENOMEM. */

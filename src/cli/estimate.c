@@ -128,8 +128,9 @@ void frag_cli_note_estimate(const struct frag_cli *cli, const struct frag_trace 
 		frag_cli_note(cli,
 			      "'%s' is an estimate, recorded without a GPU; at %u %s of the "
 			      "program "
-			      "it got values that were invented (cufrag info lists them)%s",
+			      "it got values that were invented (cufrag info%s lists them)%s",
 			      trace->name, invented, invented == 1 ? "place" : "places",
+			      cli->program ? " of what cufrag record writes" : "",
 			      again_text(trace->estimate, again, sizeof(again)));
 	else
 		frag_cli_note(cli,

@@ -237,6 +237,21 @@ plan_adds_up() {
 	for chart in fleet_need fleet_cards fleet_settings; do test -s page/$chart.svg && test -s page/$chart.csv; done
 }
 
+# Recorded without a GPU: the sweep keeps it, the plan says it of this job and of no other.
+estimates_are_marked() {
+	printf 'cp %q "$CUFRAG_RECORD/1.pickle"' "${traces[0]}" > program
+	XDG_CACHE_HOME=$PWD/cache "$program" record --no-gpu -o run.cft -- sh program
+	sweep run.cft "${traces[4]}" -o e.sqlite
+	test "$(sqlite3 e.sqlite 'SELECT name, estimate FROM traces ORDER BY name' | tr '\n' ' ')" = 'run|1 seeddemo.default|0 '
+	"$program" fleet e.sqlite --json plan.json --csv jobs.csv --out page > out
+	grep -q '^1 of the jobs was recorded without a GPU: .* an estimate' out && grep -q '1 of the jobs was .*is an estimate' page/fleet.html
+	python3 - <<-'END'
+	import csv, json
+	assert {j["job"] for j in json.load(open("plan.json"))["jobs"] if j["estimate"]} == {"run.cft"}
+	assert {r["job"] for r in csv.DictReader(open("jobs.csv")) if r["estimate"] != "0"} == {"run.cft"}
+	END
+}
+
 own_cards_and_prices() {
 	printf 'name,memory,price_per_hour\nsmall,8G,1\nslice-20,20G,2\nbig,80G,5\n' > cards.csv
 	"$program" fleet "$whole" --cards cards.csv --share big > out
@@ -307,6 +322,7 @@ else
 	tail -n 5 "$scratch/slurm.log" "$scratch"/slurm/*.log 2> /dev/null
 fi
 check plan plan_adds_up
+check estimates estimates_are_marked
 check cards own_cards_and_prices
 check misfits jobs_without_a_card_say_why
 check ranks ranks_are_one_job

@@ -104,7 +104,7 @@ static void print(const struct job *j)
 
 	for (size_t i = 0; i < f->count; i++)
 		about = i && strcmp(f->list[i].about, f->list[0].about) != 0 ? "" : about;
-	printf("verdict: %s\n", frag_finding_text(f->list[0].kind));
+	printf("verdict: %s%s\n", frag_finding_text(f->list[0].kind), frag_cli_estimate_word());
 	for (size_t i = 0; i < f->count; i++) {
 		const struct frag_finding *one = &f->list[i];
 

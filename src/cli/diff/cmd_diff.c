@@ -249,7 +249,9 @@ static int write_page(const struct frag_cli *cli, const struct frag_side *a,
 	FRAG_AUTO(frag_text_release) struct frag_text verdict = { 0 }, title = { 0 };
 	struct frag_page page = { .dir = cli->out,
 				  .file = "diff.html",
-				  .title = "What the change did",
+				  .title = a->estimate || b->estimate
+						   ? "What the change did, an estimate"
+						   : "What the change did",
 				  .question = "Does it need more memory than before, and where?",
 				  .text = text,
 				  .argv = cli->argv,
@@ -284,8 +286,9 @@ static int print(const struct frag_cli *cli, const struct options *o, const stru
 	FRAG_AUTO(frag_text_release) struct frag_text out = { 0 };
 
 	frag_compared_verdict(a, b, c, &out);
-	frag_text_addf(&out, "\n\n# before: %s, %s\n# after:  %s, %s\n", a->name, a->setting,
-		       b->name, b->setting);
+	frag_text_addf(&out, "\n\n# before: %s, %s%s\n# after:  %s, %s%s\n", a->name, a->setting,
+		       a->estimate ? ", an estimate" : "", b->name, b->setting,
+		       b->estimate ? ", an estimate" : "");
 	peaks(a, b, &out);
 	if (a->steps_count && b->steps_count && c->first_step != SIZE_MAX) {
 		frag_text_addf(&out, "\nthe first step whose peak differs: step %zu, ",

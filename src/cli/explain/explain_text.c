@@ -6,6 +6,7 @@
 
 #include "explain/diagnose/diagnose.h"
 #include "base/term.h"
+#include "cli/common.h"
 #include "report/text/table.h"
 
 static const char *const at_words[] = {
@@ -299,7 +300,7 @@ static void list_remedies(const struct frag_explained *x, struct frag_text *out)
 int frag_explain_text(const struct frag_explained *x, const char *title, const char *policy,
 		      size_t top, struct frag_text *out, struct frag_err *err)
 {
-	frag_text_addf(out, "# %s under %s\n", title, policy);
+	frag_text_addf(out, "# %s under %s%s\n", title, policy, frag_cli_estimate_word());
 	frag_explain_paragraph(x, out);
 	frag_text_add(out, "\n");
 	if (x->oom.happened)

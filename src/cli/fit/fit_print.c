@@ -250,8 +250,8 @@ static int print_text(const struct frag_fit_page *p, struct frag_err *err)
 	frag_text_addf(&out, "# cufrag %s fit:", FRAG_VERSION);
 	for (size_t i = 0; i < p->units.count; i++)
 		frag_text_addf(&out, "%s %s", i ? "," : "", p->units.list[i].label);
-	frag_text_addf(&out, "\n# capacity = what the trace needs + context %s",
-		       size_text(p->cli->card.context_bytes, a));
+	frag_text_addf(&out, "%s\n# capacity = what the trace needs + context %s",
+		       frag_cli_estimate_word(), size_text(p->cli->card.context_bytes, a));
 	frag_headroom_text(&p->cli->headroom, &kept);
 	if (kept.len)
 		frag_text_addf(&out, "; cards: and %s", frag_text_str(&kept));

@@ -245,9 +245,9 @@ static void method_html(const struct frag_fleet *f, struct frag_text *page)
 			       f->failures);
 	if (f->estimates)
 		frag_text_addf(page,
-			       "<p>%zu of the jobs were recorded without a GPU: what they need "
+			       "<p>%zu of the jobs %s recorded without a GPU: what they need "
 			       "is an estimate.</p>\n",
-			       f->estimates);
+			       f->estimates, f->estimates == 1 ? "was" : "were");
 }
 
 /* Lines of text as a list; nothing where there are none. */

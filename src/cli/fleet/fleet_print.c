@@ -269,9 +269,9 @@ int frag_fleet_print(const struct frag_fleet *f, size_t rows_max, struct frag_er
 			       f->failures);
 	if (f->estimates)
 		frag_text_addf(&out,
-			       "%zu jobs were recorded without a GPU: what they need is an "
+			       "%zu of the jobs %s recorded without a GPU: what they need is an "
 			       "estimate\n",
-			       f->estimates);
+			       f->estimates, f->estimates == 1 ? "was" : "were");
 	frag_text_add(&out,
 		      "not known here: compute, bandwidth, how jobs on one card slow each other; "
 		      "memory outside of the allocator but for the context\n");

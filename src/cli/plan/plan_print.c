@@ -51,8 +51,9 @@ static void print_sheet(const struct frag_plan_sheet *s, const char *plan_path,
 	struct frag_table t = { 0 };
 	static const char *const spare[] = { "bytes", "time", NULL };
 
-	frag_text_addf(out, "# cufrag %s plan: %s, %zu buffers, aligned to %llu\n", FRAG_VERSION,
-		       s->unit->label, s->b.count, (unsigned long long)s->align);
+	frag_text_addf(out, "# cufrag %s plan: %s, %zu buffers, aligned to %llu%s\n", FRAG_VERSION,
+		       s->unit->label, s->b.count, (unsigned long long)s->align,
+		       frag_cli_estimate_word());
 	frag_text_addf(out, "load lower bound: %llu (%s), first at event %llu\n\n",
 		       (unsigned long long)s->bound, FRAG_BYTES(s->bound),
 		       (unsigned long long)s->when);

@@ -92,9 +92,9 @@ static void head_lines(const struct frag_tune_show *show, const struct frag_tune
 		recorded |= !of_card && frag_unit_limit(unit, show->cli) != UINT64_MAX;
 	}
 	frag_text_addf(out,
-		       "\n# objective %s, limit %s; %zu settings tried: the baseline and %s %llu "
+		       "%s\n# objective %s, limit %s; %zu settings tried: the baseline and %s %llu "
 		       "(seed %llu)\n",
-		       objective_name[show->objective],
+		       frag_cli_estimate_word(), objective_name[show->objective],
 		       show->cap	  ? FRAG_BYTES(show->cap)
 		       : show->cli->limit ? show->cli->limit
 		       : recorded	  ? "of the recording"
