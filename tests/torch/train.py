@@ -327,14 +327,14 @@ def ends():
 
 def chosen():
     """CUDA_VISIBLE_DEVICES of the program itself, and children of one that only looked at the cards."""
-    print("before", torch.cuda.device_count(), os.environ.get("CUDA_VISIBLE_DEVICES"))
+    os.environ.update(CUDA_VISIBLE_DEVICES=sys.argv[2])
+    print("seen", torch.cuda.device_count())
     child = os.fork()
     if not child:
         torch.ones(1000, device="cuda")
         os._exit(0)
     print("child", os.waitpid(child, 0)[1])
-    os.environ["CUDA_VISIBLE_DEVICES"] = "1"
-    print("after", torch.ones(10, device="cuda").device, torch._C._cuda_getDeviceCount())
+    print("has", torch.ones(10, device="cuda").device, torch._C._cuda_getDeviceCount())
 
 
 def batch():
