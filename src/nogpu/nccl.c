@@ -57,6 +57,16 @@ NOGPU_ENTRY(int, ncclCommInitRankScalable,
 	(void)ids, (void)id, (void)config;
 	return comm_make(out, ranks, rank);
 }
+/* One process with a communicator for each of its cards, as DataParallel has. */
+NOGPU_ENTRY(int, ncclCommInitAll, (void **out, int ranks, const int *devices))
+{
+	int rc = 0;
+
+	(void)devices;
+	for (int i = 0; !rc && i < ranks; i++)
+		rc = comm_make(&out[i], ranks, i);
+	return rc;
+}
 /* How many join one colour is known to the others only: as many as there were. */
 NOGPU_ENTRY(int, ncclCommSplit, (void *parent, int color, int key, void **out, void *config))
 {
@@ -134,11 +144,12 @@ static size_t type_bytes(int type)
 	return type >= 0 && (size_t)type < FRAG_ARRAY_LEN(bytes) ? bytes[type] : 1;
 }
 
+/* `to` is NULL where the result of a reduction is another rank's. */
 static int move(const void *from, void *to, size_t count, int type)
 {
 	size_t bytes = count * type_bytes(type);
 
-	if (from == to)
+	if (from == to || !to)
 		return 0;
 	frag_nogpu_cudaMemcpyAsync(to, from, bytes, 3, NULL);
 	if (bytes <= NOGPU_COPY_MAX)

@@ -130,6 +130,11 @@ test_objects_of_other_ranks() {
 		grep -qx "objects \[{'rank': 1}, {'rank': 1}\] \[1\] \[4, 4\]" log || { cat log; return 1; }
 }
 
+test_one_process_on_two_cards() {
+	record --gpus 2 -o run.cft -- "$python" "$root/tests/torch/train.py" replicas && grep -qx 'replicas \[True, True\]' log &&
+		"$cufrag" info run.cft | grep -q 'device 1' && verified run.cft || { cat log; return 1; }
+}
+
 test_captures_use_private_pools() {
 	record -o run.cft -- "$python" "$root/tests/torch/train.py" graph && verified run.cft
 }

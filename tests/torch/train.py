@@ -172,6 +172,17 @@ def objects():
     dist.destroy_process_group()
 
 
+def replicas():
+    """DataParallel: one process, two cards, copies of the model by broadcasts."""
+    model = nn.DataParallel(nn.Sequential(nn.Linear(512, 1024), nn.ReLU(), nn.Linear(1024, 64)).cuda())
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    for i in range(4):
+        model(torch.randn(32 + 2 * i, 512, device="cuda")).square().mean().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    print("replicas", [torch.cuda.max_memory_allocated(i) > 1 << 20 for i in range(2)])
+
+
 def graph():
     model, x = nn.Linear(256, 256).cuda(), torch.randn(64, 256, device="cuda")
     side = torch.cuda.Stream()
