@@ -424,7 +424,7 @@ double model_ns, bytes_per_ns, flops_per_ns;
 double slower(const Tensor &a, const Tensor &y)
 {
 	auto odd = [](const Tensor &t) { return t.element_size() == 2 && (t.size(-1) % 8 || t.size(-2) % 8); };
-	return a.dim() > 1 && y.dim() > 1 && (odd(a) || odd(y)) ? 4 : 1;
+	return a.dim() > 1 && y.dim() > 1 && (odd(a) || odd(y)) ? 1.6 : 1; /* between 1.32 and 1.98, by what it chose on an H200 */
 }
 
 double flops_of(const Info &f, const std::vector<IValue> &args, const std::vector<IValue> &outs)
