@@ -61,13 +61,14 @@ torch.cuda.memory._dump_snapshot("history.pickle")
 torch.cuda.memory._record_memory_history(None)
 made()
 assert len(history()) == len(entries)  # what was there stays
-torch.cuda.memory._record_memory_history(max_entries=3, context=None, clear_history=True, **(
-    {"skip_actions": ["free_requested"]} if "skip_actions" in str(inspect.signature(torch.cuda.memory._record_memory_history)) else {}))
-for _ in range(5):
-    made()
-entries = history()
-assert len(entries) == 3 and not any(e["frames"] for e in entries), entries
-torch.cuda.memory._record_memory_history(None)
+if "clear_history" in str(inspect.signature(torch.cuda.memory._record_memory_history_impl)):  # not up to 2.2
+    torch.cuda.memory._record_memory_history(max_entries=3, context=None, clear_history=True, **(
+        {"skip_actions": ["free_requested"]} if "skip_actions" in str(inspect.signature(torch.cuda.memory._record_memory_history)) else {}))
+    for _ in range(5):
+        made()
+    entries = history()
+    assert len(entries) == 3 and not any(e["frames"] for e in entries), entries
+    torch.cuda.memory._record_memory_history(None)
 del held, kept
 torch.cuda.empty_cache()
 assert torch.cuda.memory_reserved() == 0, torch.cuda.memory_reserved()

@@ -85,7 +85,7 @@ def varied():
     import torch.nn.functional as F
     from torch.utils._python_dispatch import TorchDispatchMode
 
-    scaler, layer = torch.amp.GradScaler("cuda"), nn.Linear(512, 512).cuda()
+    scaler, layer = getattr(torch.amp, "GradScaler", torch.cuda.amp.GradScaler)(), nn.Linear(512, 512).cuda()
     optimizer = torch.optim.AdamW(layer.parameters())
     for _ in range(2):
         with torch.autocast("cuda", torch.float16):

@@ -88,7 +88,6 @@ class Card:
             names = cufrag_stubs.make(os.path.join(self.package, "lib"), temp, self.core)
             with open(os.path.join(temp, "libraries"), "w") as f:
                 f.write("\n".join(names))
-            os.symlink("libcuda.so.1", os.path.join(temp, "libcuda.so"))  # Triton links -lcuda
             try:
                 os.rename(temp, self.folder)
             except OSError:

@@ -314,6 +314,7 @@ def make(folder, out, core):
         m = re.match(r"frag_nogpu_((cu[A-Z]|nvml[A-Z]).*)", entry)
         if m:
             table[NVML if m.group(1).startswith("nvml") else DRIVER].setdefault(m.group(1), None)
+    table["libcuda.so"] = table[DRIVER]  # PyTorch 2.1.0 asks for it by this name, and Triton links -lcuda
     known = ctypes.CDLL(core).frag_nogpu_is_nothing
     known.restype = ctypes.c_bool
 

@@ -78,6 +78,7 @@ struct Info {
 	bool compares = false;
 	bool bound = false; /* with one that nearly all meet */
 	bool report = false; /* reads what a solver reports: success */
+	bool stays = false; /* the gradient scaler's scale, which PyTorch up to 2.2 cannot compute on the CPU: as it was */
 	bool finite = false; /* looks for numbers that are not finite: none, where nobody made any */
 	bool dead = false;   /* the CPU cannot do it */
 	int flops = 0;	     /* how to count them: 1 product, 2 convolution, 3 attention */
@@ -130,6 +131,7 @@ Info describe(const c10::OperatorHandle &op)
 	f.seeded = op.hasTag(at::Tag::nondeterministic_seeded);
 	f.bound = name == "aten::ge";
 	f.compares = one_of(name, { "aten::ge", "aten::gt", "aten::le", "aten::lt", "aten::eq", "aten::ne" });
+	f.stays = name == "aten::_amp_update_scale_";
 	f.finite = name == "aten::_amp_foreach_non_finite_check_and_unscale_";
 	f.report = name == "aten::_linalg_check_errors";
 	f.pointwise = op.hasTag(at::Tag::pointwise) || one_of(name, { "aten::copy_", "aten::clone", "aten::_to_copy", "aten::cat" });
@@ -726,7 +728,7 @@ void fallback(const c10::OperatorHandle &op, c10::DispatchKeySet keys, Stack *st
 	if (!done && !f.mutates)
 		for (const auto &o : outs)
 			each(o, [](const Tensor &t) { invent(t); });
-	if (!done && upload)
+	if (!done && (upload || f.stays))
 		return; /* what came from the host is there, or not, as the copy said itself */
 	if (done && origin == NOTHING)
 		origin = GUESSED;
