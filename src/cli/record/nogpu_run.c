@@ -246,6 +246,8 @@ int frag_nogpu_record(const struct frag_cli *cli, const struct frag_record_optio
 		rc = frag_record_collect(j->folder, cli, out, err);
 		if (rc == FRAG_EINPUT && *status)
 			frag_err_prefix(err, "the program ended with status %d", *status);
+		if (rc == FRAG_EINPUT && frag_record_ended())
+			rc = frag_fail(err, FRAG_EINTR, "interrupted before anything was recorded");
 		if (rc == FRAG_EINPUT && o->gpus && getenv("CUDA_VISIBLE_DEVICES"))
 			frag_cli_note(cli,
 				      "of %u pretended cards the program sees those of "
