@@ -88,7 +88,7 @@ static void note(char *text)
 {
 	struct frag_trace t = { .estimate = text, .name = text };
 
-	frag_cli_note_estimate(NULL, &t);
+	frag_cli_note_estimate(&(struct frag_cli){ 0 }, &t);
 	json_decref(frag_cli_json_estimate(&t));
 }
 

@@ -171,17 +171,20 @@ test_the_greatest_batch() {
 	grep -q "with the settings of the program it is $best\$" out && [ "$(wc -l < curve/scale.csv)" -gt 6 ] || { cat out; return 1; }
 }
 
-# The policy serves the program, and what it was asked is what PyTorch's own allocator is asked.
+# The policy serves the program, and what it was asked is what PyTorch's own allocator is asked: call by call to the
+# end of PyTorch's recording. What a program frees on its way out is there only under a policy.
 live() { "$cufrag" run --no-gpu "$@" > log 2>&1 || { cat log; return 1; }; }
-requests() { "$cufrag" info "$1" | sed -n 's/.*: \([0-9,]* allocs, [0-9,]* frees\).*/\1/p; s/.*peak live  *\(.* blocks\).*/\1/p'; }
+asked() { "$cufrag" export "$1" --to csv 2> err | awk -F, 'NR > 1 && $5 ~ /^(alloc|free)$/ { print $1, $5, $6, $7 }'; }
+asked_alike() {
+	asked "$1" > these && asked "$2" > those && [ -s these ] && cmp these <(head -n "$(wc -l < these)" those)
+}
 
 test_live_policies_are_asked_the_same() {
 	record -o plain.cft -- "$python" "$root/tests/torch/train.py" plain || return
 	local policy
 	for policy in pytorch pytorch:expandable_segments:True vmm tlsf gmlake rmm-pool:initial=64M limit:bytes=2G/bfc; do
 		live --policy "$policy" --record live.cft -- "$python" "$root/tests/torch/train.py" plain || return
-		grep -c 'loss' log | grep -qx 3 && [ "$(requests live.cft)" = "$(requests plain.cft)" ] ||
-			{ echo "$policy"; requests live.cft; requests plain.cft; cat log; return 1; }
+		grep -c 'loss' log | grep -qx 3 && asked_alike plain.cft live.cft || { echo "$policy"; cat log; return 1; }
 		# and it reserves what its simulation does; vmm's budget goes by the clock, which is not the same twice
 		"$cufrag" replay live.cft --policy "$policy" | awk -v live="$(sed -n 's/^reserved //p' log)" -v share="$([ "$policy" = vmm ] && echo 0.05 || echo 0)" '
 			$1 == "peak_reserved_bytes" { same = live > 0 && live - $2 <= share * $2 && $2 - live <= share * $2 }
