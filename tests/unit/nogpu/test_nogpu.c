@@ -105,13 +105,19 @@ static void card_is_the_one_described(void **state)
 static void memory_runs_out_as_on_the_card(void **state)
 {
 	size_t before = left_bytes();
-	void *a, *b;
+	uint64_t memory[3];
+	void *a, *b, *handle;
 
 	(void)state;
 	NEEDS_ADDRESSES();
 	assert_true(before == 4 * FRAG_GIB - 512 * FRAG_MIB);
 	assert_int_equal(frag_nogpu_cudaMalloc(&a, 3 * FRAG_GIB), 0);
 	assert_true(left_bytes() == before - 3 * FRAG_GIB);
+	/* NVML says the same; the machine's second card is the first that the program sees */
+	frag_nogpu_nvmlDeviceGetHandleByIndex_v2(1, &handle);
+	assert_int_equal(frag_nogpu_nvmlDeviceGetMemoryInfo(handle, memory), 0);
+	assert_true(memory[0] == 4 * FRAG_GIB && memory[1] == left_bytes() &&
+		    memory[2] == memory[0] - memory[1]);
 	assert_int_equal(frag_nogpu_cudaMalloc(&b, FRAG_GIB), 2);
 	assert_null(b);
 	assert_int_equal(frag_nogpu_cudaGetLastError(), 2);
@@ -230,19 +236,13 @@ static void a_capture_spreads_by_events(void **state)
 
 static void other_libraries_answer(void **state)
 {
-	uint64_t memory[3];
 	int64_t rows, cols, elements;
-	void *handle, *a, *c, *record = &handle;
+	void *a, *c, *record = &a;
 	const char *text = NULL;
-	size_t bytes = 1, left = left_bytes(); /* the first who asks makes the context */
+	size_t bytes = 1;
 	int work = -1;
 
 	(void)state;
-	/* the machine's second card is the first that the program sees */
-	frag_nogpu_nvmlDeviceGetHandleByIndex_v2(1, &handle);
-	assert_int_equal(frag_nogpu_nvmlDeviceGetMemoryInfo(handle, memory), 0);
-	assert_true(memory[0] == 4 * FRAG_GIB && memory[1] == left &&
-		    memory[2] == memory[0] - memory[1]);
 	assert_int_equal(frag_nogpu_cuptiGetResultString(8, &text), 0);
 	assert_non_null(text);
 	assert_int_not_equal(frag_nogpu_cuptiActivityGetNextRecord(NULL, 0, &record), 0);
