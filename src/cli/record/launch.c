@@ -8,8 +8,10 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/aside.h"
@@ -20,76 +22,131 @@
 
 #define PARTS_MAX 4096
 
-/* What ends a job ends the program, which then writes what it has; so do we. Ctrl-C reaches it from
- * the terminal. */
-static volatile sig_atomic_t running, ended;
-static const int passed_on[] = { SIGTERM, SIGHUP, SIGUSR1, SIGUSR2 },
-		 ends[] = { SIGINT, SIGTERM, SIGHUP };
+/* ---- signals ------------------------------------------------------------------------ */
 
-static void pass_on(int number)
-{
-	for (size_t i = 0; i < FRAG_ARRAY_LEN(ends); i++)
-		ended |= number == ends[i];
-	if (running > 0 && number != SIGINT)
-		kill(running, number);
-}
+/*
+ * They are for the program, which then writes what it has. A terminal, timeout and kill -- -GROUP send to the
+ * whole process group, hence to the program, too, and must not reach it twice; but a signal does not tell. So
+ * a process of the same group does nothing but wait: what ends it was sent to all.
+ */
+static const int for_program[] = { SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2 };
+static bool ended;
+
+struct signals {
+	struct sigaction child, old[FRAG_ARRAY_LEN(for_program)];
+	sigset_t before, awaited; /* the latter: those, unless ignored, and SIGCHLD */
+};
 
 bool frag_record_ended(void)
 {
 	return ended || frag_interrupted();
 }
 
-static void listen_to(struct sigaction *old)
+/* All are held back from here on: none is lost. Ignored, SIGCHLD would take away how the program ended. */
+static void hold_signals(struct signals *s)
 {
-	const struct sigaction act = { .sa_handler = pass_on };
+	const struct sigaction plain = { .sa_handler = SIG_DFL };
+	sigset_t all;
 
-	sigaction(SIGINT, &act, &old[0]);
-	for (size_t i = 0; i < FRAG_ARRAY_LEN(passed_on); i++)
-		sigaction(passed_on[i], &act, &old[1 + i]);
+	sigfillset(&all);
+	sigprocmask(SIG_BLOCK, &all, &s->before);
+	sigaction(SIGCHLD, &plain, &s->child);
+	sigemptyset(&s->awaited);
+	sigaddset(&s->awaited, SIGCHLD);
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(for_program); i++) {
+		sigaction(for_program[i], NULL, &s->old[i]);
+		if (s->old[i].sa_handler != SIG_IGN)
+			sigaddset(&s->awaited, for_program[i]);
+	}
 }
 
-static void listen_no_more(const struct sigaction *old)
+/* In a child: what was ignored stays so, nothing is cleaned up from here. */
+static void release_signals(const struct signals *s)
 {
-	sigaction(SIGINT, &old[0], NULL);
-	for (size_t i = 0; i < FRAG_ARRAY_LEN(passed_on); i++)
-		sigaction(passed_on[i], &old[1 + i], NULL);
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(for_program); i++)
+		if (s->old[i].sa_handler != SIG_IGN)
+			signal(for_program[i], SIG_DFL);
+	signal(SIGCHLD, s->child.sa_handler);
+	sigprocmask(SIG_SETMASK, &s->before, NULL);
 }
+
+static pid_t begin_witness(const struct signals *s)
+{
+	const pid_t parent = getpid(), pid = fork();
+
+	if (pid)
+		return pid;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	release_signals(s);
+	while (getppid() == parent)
+		pause();
+	_exit(0);
+}
+
+/* The signal and what else has come: bit n of the result is signal n. */
+static unsigned take(const struct signals *s, int number)
+{
+	const struct timespec now = { 0 };
+	unsigned all = 0;
+
+	for (; number > 0; number = sigtimedwait(&s->awaited, NULL, &now))
+		all |= 1u << number;
+	ended |= (all & (1u << SIGINT | 1u << SIGTERM | 1u << SIGHUP)) != 0;
+	return all;
+}
+
+static void pass_on(const struct signals *s, int number, pid_t pid, pid_t *witness)
+{
+	unsigned all;
+
+	usleep(50000); /* until all of the group have it, also where it is sent to one and then to all */
+	all = take(s, number);
+	if (*witness > 0 && waitpid(*witness, NULL, WNOHANG) == *witness) {
+		*witness = begin_witness(s);
+		return;
+	}
+	for (size_t i = 0; i < FRAG_ARRAY_LEN(for_program); i++)
+		if (all & 1u << for_program[i])
+			kill(pid, for_program[i]);
+}
+
+/* Until the program ends; *state as of waitpid. */
+static void await(const struct signals *s, pid_t pid, int *state)
+{
+	pid_t witness = begin_witness(s);
+
+	while (!waitpid(pid, state, WNOHANG)) {
+		const int number = sigwaitinfo(&s->awaited, NULL);
+
+		if (number > 0 && number != SIGCHLD)
+			pass_on(s, number, pid, &witness);
+	}
+	take(s, SIGCHLD);
+	if (witness > 0) {
+		kill(witness, SIGKILL);
+		waitpid(witness, NULL, 0);
+	}
+}
+
+/* ---- the program's process ------------------------------------------------------------ */
 
 /* In the child. `failed` takes why the program cannot be run, and closes if it does. */
-static void __attribute__((noreturn))
-become(char **program, void (*prepare)(const void *ctx), const void *ctx,
-       const struct sigaction *old, const sigset_t *mask, int failed)
+static void __attribute__((noreturn)) become(char **program, void (*prepare)(const void *ctx),
+					     const void *ctx, const struct signals *s, int failed)
 {
 	int reason;
 
-	/* what was ignored stays so; nothing is cleaned up from here */
-	signal(SIGINT, old[0].sa_handler == SIG_IGN ? SIG_IGN : SIG_DFL);
-	for (size_t i = 0; i < FRAG_ARRAY_LEN(passed_on); i++)
-		signal(passed_on[i], old[1 + i].sa_handler == SIG_IGN ? SIG_IGN : SIG_DFL);
-	sigprocmask(SIG_SETMASK, mask, NULL);
+	release_signals(s);
 	prepare(ctx);
 	execvp(program[0], program);
 	reason = errno;
 	_exit(write(failed, &reason, sizeof(reason)) == sizeof(reason) ? 0 : 127);
 }
 
-/* Until the program ends. Why it could not be run, 0: it was; *state as of waitpid. */
-static int await(pid_t pid, int failed, int *state)
-{
-	int reason = 0;
-
-	while (read(failed, &reason, sizeof(reason)) < 0 && errno == EINTR)
-		;
-	while (waitpid(pid, state, 0) < 0 && errno == EINTR)
-		;
-	return reason;
-}
-
 int frag_record_launch(char **program, void (*prepare)(const void *ctx), const void *ctx,
 		       int *status, struct frag_err *err)
 {
-	struct sigaction old[1 + FRAG_ARRAY_LEN(passed_on)];
-	sigset_t all, mask;
+	struct signals s;
 	int state = 0, failed[2], reason = 0;
 	bool in_time;
 	pid_t pid;
@@ -98,22 +155,19 @@ int frag_record_launch(char **program, void (*prepare)(const void *ctx), const v
 		return frag_fail(err, FRAG_EDEVICE, "cannot start the program: %s",
 				 strerror(errno));
 	fflush(NULL);
-	listen_to(old);
-	/* none is lost between here and the program */
-	sigfillset(&all);
-	sigprocmask(SIG_BLOCK, &all, &mask);
+	hold_signals(&s);
 	in_time = !frag_record_ended();
 	pid = in_time ? fork() : -1;
 	if (!pid)
-		become(program, prepare, ctx, old, &mask, failed[1]);
-	running = pid;
-	sigprocmask(SIG_SETMASK, &mask, NULL);
+		become(program, prepare, ctx, &s, failed[1]);
 	close(failed[1]);
+	if (pid > 0 && read(failed[0], &reason, sizeof(reason)) < 0)
+		reason = errno;
 	if (pid > 0)
-		reason = await(pid, failed[0], &state);
+		await(&s, pid, &state);
 	close(failed[0]);
-	running = 0;
-	listen_no_more(old);
+	sigaction(SIGCHLD, &s.child, NULL);
+	sigprocmask(SIG_SETMASK, &s.before, NULL);
 	if (!in_time)
 		return frag_fail(err, FRAG_EINTR, "interrupted before the program was started");
 	if (pid < 0)
@@ -126,6 +180,8 @@ int frag_record_launch(char **program, void (*prepare)(const void *ctx), const v
 		*status = WIFEXITED(state) ? WEXITSTATUS(state) : 128 + WTERMSIG(state);
 	return 0;
 }
+
+/* ---- its folder ------------------------------------------------------------------------ */
 
 int frag_record_folder(char *folder, size_t cap, struct frag_err *err)
 {

@@ -1,0 +1,39 @@
+# a signal to cufrag alone is passed on to the program; one to the whole group, as by a terminal, is not, because it has it
+command -v python3 > /dev/null || { echo 'no python3' >&2; exit 77; }
+export XDG_CACHE_HOME=$PWD/cache
+cat > program << 'END'
+for s in INT TERM HUP USR1; do trap "echo $s >> got" $s; done
+cp "$TRACES/seeddemo.default.cft" "$CUFRAG_RECORD/17.pickle"
+echo $$ > ready
+while [ ! -e enough ]; do sleep 0.02; done
+END
+python3 - << 'END'
+import os, signal, subprocess, time
+def until(there):
+    for _ in range(1000):
+        if there():
+            return
+        time.sleep(0.02)
+def send(kill, number):
+    for s in (signal.SIGINT, signal.SIGCHLD):  # a shell's background jobs ignore the one, daemons the other
+        signal.signal(s, signal.SIG_DFL if s == signal.SIGINT else signal.SIG_IGN)
+    for name in ("got", "ready", "enough"):
+        open(name, "w").close()
+        os.unlink(name)
+    job = subprocess.Popen([os.environ["CUFRAG"], "record", "--no-gpu", "-o", "run.cft", "--", "sh", "program"], start_new_session=True,
+                           stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    until(lambda: os.path.exists("ready"))
+    for to in kill:
+        to(job.pid, number)
+    until(lambda: os.path.exists("got"))
+    time.sleep(0.3)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    open("enough", "w").close()
+    pid, status = os.waitpid(job.pid, 0)
+    print(number.name, [k.__name__ for k in kill], open("got").read().split(), os.waitstatus_to_exitcode(status))
+for number in (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1):
+    send([os.kill], number)
+    send([os.killpg], number)
+send([os.kill, os.killpg], signal.SIGTERM)  # as timeout does
+END
+ls
