@@ -254,7 +254,9 @@ static const struct frag_arg cards_args[] = {
 	  .help = "cards to choose from, as CSV: name, memory and, where wanted, context, "
 		  "price_per_hour, vendor (default: those of cufrag list gpus)" },
 	{ FRAG_ARG_TEXT, "vendor", AT(vendor), .value = "NAME",
-	  .help = "cards of this vendor; all = of every one (default: nvidia; with --cards all)" },
+	  .help = "every card of this vendor, also the rarer ones; all = of every one (default: "
+		  "the "
+		  "usual ones of NVIDIA; with --cards all)" },
 	{ FRAG_ARG_OWN, "margin", AT(headroom), .set = set_margin, .value = "SIZE|PERCENT%",
 	  .def = "10%",
 	  .help = "memory of a card to keep free, for libraries and for inputs longer than those "

@@ -345,6 +345,7 @@ int frag_catalog_init(struct frag_catalog *c, const char *path, const char *vend
 		      struct frag_err *err)
 {
 	const struct frag_gpu *list;
+	bool all = path || vendor;
 	size_t n = 0;
 
 	*c = (struct frag_catalog){ .path = path };
@@ -361,7 +362,8 @@ int frag_catalog_init(struct frag_catalog *c, const char *path, const char *vend
 		vendor = vendor ? vendor : "NVIDIA";
 	}
 	for (size_t i = 0; i < n && c->count < FRAG_CARDS_MAX; i++)
-		if (!vendor || !strcasecmp(vendor, "all") || !strcasecmp(vendor, list[i].vendor))
+		if ((all || !list[i].asked_only) &&
+		    (!vendor || !strcasecmp(vendor, "all") || !strcasecmp(vendor, list[i].vendor)))
 			insert(c, &list[i]);
 	if (c->count)
 		return 0;

@@ -306,7 +306,8 @@ static int next_card(const struct trial *t, struct frag_oom_story *o, struct fra
 		bool served;
 
 		for (size_t i = 0; i < n; i++)
-			if (all[i].total_bytes - all[i].context_bytes > least &&
+			if (!all[i].asked_only &&
+			    all[i].total_bytes - all[i].context_bytes > least &&
 			    (!next || all[i].total_bytes < next->total_bytes))
 				next = &all[i];
 		if (!next || tried++ == 12)

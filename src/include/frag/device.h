@@ -416,6 +416,7 @@ struct frag_gpu {
 	double price_per_hour; /* in whatever money the user counts; 0 = not known */
 	const char *profile;   /* the card whose cost profile it uses: its own name where it was
 				* measured; NULL = not one of the known cards */
+	bool asked_only;       /* a choice of cards has it only where the vendor was said */
 };
 const struct frag_gpu *frag_gpu_list(size_t *count);
 /* By name, by label, or as the runtime names the card ("NVIDIA H100 80GB HBM3"); NULL if unknown. */
@@ -461,8 +462,8 @@ struct frag_catalog {
 
 /*
  * path: CSV with a header line: name, memory and, where wanted, context, price_per_hour, vendor;
- * NULL = the known cards. vendor: only theirs; "all"; NULL = NVIDIA's of the known cards, all of
- * a list. Errors: FRAG_EINPUT with path and line, FRAG_EUSAGE (no card of that vendor),
+ * NULL = the known cards. vendor: all of theirs; "all"; NULL = of the known cards NVIDIA's usual
+ * ones, of a list all. Errors: FRAG_EINPUT with path and line, FRAG_EUSAGE (no card of that vendor),
  * FRAG_ENOMEM.
  */
 int frag_catalog_init(struct frag_catalog *c, const char *path, const char *vendor,

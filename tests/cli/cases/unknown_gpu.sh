@@ -1,1 +1,1 @@
-"$CUFRAG" verify x --gpu h20
+"$CUFRAG" verify x --gpu h2000

@@ -27,6 +27,14 @@ static int read_text(const char *text, const char *vendor, struct frag_catalog *
 	return rc;
 }
 
+static bool has(const struct frag_catalog *c, const char *name)
+{
+	for (size_t i = 0; i < c->count; i++)
+		if (!strcmp(c->cards[i]->name, name))
+			return true;
+	return false;
+}
+
 static void known_ones_are_nvidias(void **state)
 {
 	struct frag_catalog c;
@@ -41,6 +49,10 @@ static void known_ones_are_nvidias(void **state)
 		assert_true(!i ||
 			    frag_gpu_room(c.cards[i], NULL) >= frag_gpu_room(c.cards[i - 1], NULL));
 	}
+	assert_true(has(&c, "l4") && !has(&c, "a6000"));
+	frag_catalog_release(&c);
+	assert_int_equal(frag_catalog_init(&c, NULL, "nvidia", NULL), 0);
+	assert_true(has(&c, "l4") && has(&c, "a6000") && !has(&c, "mi300x"));
 	frag_catalog_release(&c);
 	assert_int_equal(frag_catalog_init(&c, NULL, "all", NULL), 0);
 	assert_int_equal(c.count, all);

@@ -34,7 +34,8 @@ static void test_table(void **state)
 {
 	static const char *const expected[] = { "t4",	"l4",	   "rtx3090", "rtx4090", "rtx5090",
 						"a10",	"a100-40", "a100-80", "l40s",	 "h100",
-						"h200", "b200",	   "mi300x",  "mi325x" };
+						"h200", "b200",	   "mi300x",  "mi325x",	 "a6000",
+						"b300", "v100-32" };
 	size_t count;
 	const struct frag_gpu *g = frag_gpu_list(&count);
 
@@ -48,6 +49,7 @@ static void test_table(void **state)
 		struct frag_device *d;
 
 		assert_ptr_equal(frag_gpu_find(g[i].name), &g[i]); /* names are unique */
+		assert_true(!strcmp(g[i].vendor, "NVIDIA") == !!frag_gpu_chip_find(g[i].name));
 		assert_true(strlen(g[i].label) > 0 && strlen(g[i].source) > 0);
 		assert_true(g[i].total_bytes > 10 * FRAG_GIB);
 		assert_true(g[i].context_bytes < FRAG_GIB);
@@ -60,7 +62,8 @@ static void test_table(void **state)
 	assert_ptr_equal(frag_gpu_find("A100-80GB"), frag_gpu_find("a100-80"));
 	assert_ptr_equal(frag_gpu_find("NVIDIA L40S 48 GB"), frag_gpu_find("l40s"));
 	assert_ptr_equal(frag_gpu_find("NVIDIA H100 80GB HBM3"), frag_gpu_find("h100"));
-	assert_null(frag_gpu_find("h20"));
+	assert_ptr_equal(frag_gpu_find("RTX 6000 Ada"), frag_gpu_find("rtx6000ada"));
+	assert_null(frag_gpu_find("h2"));
 	assert_null(frag_gpu_find("h2000"));
 	assert_null(frag_gpu_find("a100"));
 	assert_null(frag_gpu_find(""));
