@@ -224,7 +224,7 @@ $(B)/cufrag: $(CLI_OBJ) $(B)/libcufrag.a $(B)/cli_objects
 # What `record` puts into the user's program: the recorder, the pretended card as a library of its own, with the
 # parts of base and device that it needs, and the Python files beside it. All of it is inside the program
 # (gen/nogpu_file_list.inc has FRAG_ENTRY("NAME", number) for each), which writes it into the user's cache.
-NOGPU_FILES := $(B)/libcufrag_nogpu.so $(B)/libcufrag_record.so $(wildcard scripts/record_torch.py) $(sort $(wildcard src/nogpu/python/*.py src/nogpu/python/*.cpp)) \
+NOGPU_FILES := $(B)/libcufrag_nogpu.so $(B)/libcufrag_record.so $(B)/libcufrag_start.so $(wildcard scripts/record_torch.py) $(sort $(wildcard src/nogpu/python/*.py src/nogpu/python/*.cpp)) \
 	$(LIVE_SO) $(sort $(wildcard src/python/cufrag/*.py))
 NOGPU_OBJ   := $(patsubst %.c,$(B)/pic/%.o,$(sort $(wildcard src/nogpu/*.c)))
 NOGPU_PARTS := $(patsubst %.c,$(B)/pic/%.o,$(sort $(wildcard src/base/*.c src/lib/*.c src/device/*.c src/device/sim/*.c)))
@@ -242,6 +242,10 @@ RECORD_OBJ  := $(patsubst %.c,$(B)/pic/%.o,$(sort $(wildcard src/record/*.c src/
 $(B)/libcufrag_record.so: $(RECORD_OBJ)
 	$(call say,LD,$@)
 	$(Q)$(CC) -shared -Wl,-soname,libcufrag_record.so -Wl,-z,defs -o $@ $^ -ldl -lpthread -lrt
+START_OBJ := $(patsubst %.c,$(B)/pic/%.o,$(sort $(wildcard src/start/*.c)))
+$(B)/libcufrag_start.so: $(START_OBJ)
+	$(call say,LD,$@)
+	$(Q)$(CC) -shared -Wl,-soname,libcufrag_start.so -Wl,-z,defs -o $@ $^
 # The policies as PyTorch's allocator: they, the front of devices, and the driver opened at run time.
 LIVE_OBJ := $(patsubst %.c,$(B)/pic/%.o,$(sort $(wildcard src/live/*.c)) $(POLICY_SRC) $(COMMON_SRC) \
 	$(addprefix src/replay/,spec.c registry.c instance.c foreign.c))
@@ -298,7 +302,7 @@ $(B)/tests/fuzz/%: $(B)/obj/tests/fuzz/%.o $(filter %.o,$(FUZZ_MAIN)) $(B)/libcu
 $(B)/obj/tests/%.o: CPPFLAGS += -I. -Itests/support -DFRAG_SHARED_TRACES='"$(SHARED_TRACES)"' -DFRAG_VERSION='"test"'
 $(patsubst tests/%.c,$(B)/obj/tests/%.o,$(TEST_SRC)) $(SUPPORT_OBJ): $(B)/test_flags
 
--include $(patsubst %.o,%.d,$(LIB_OBJ) $(CLI_OBJ) $(SUPPORT_OBJ) $(NOGPU_OBJ) $(NOGPU_PARTS) $(LIVE_OBJ) $(RECORD_OBJ)) \
+-include $(patsubst %.o,%.d,$(LIB_OBJ) $(CLI_OBJ) $(SUPPORT_OBJ) $(NOGPU_OBJ) $(NOGPU_PARTS) $(LIVE_OBJ) $(RECORD_OBJ) $(START_OBJ)) \
 	$(patsubst tests/%.c,$(B)/obj/tests/%.d,$(TEST_SRC) $(FUZZ_SRC) tests/fuzz/replay_main.c) \
 	$(patsubst %.cu,$(B)/%.d,$(KERNEL_SRC))
 .SECONDARY:

@@ -66,6 +66,15 @@ test_however_a_program_ends() {
 	done
 }
 
+# in Python's last steps, after the recording is written
+test_ended_at_the_end() {
+	"$cufrag" record --no-gpu -o run.cft -- "$python" -c 'import atexit, os, signal
+atexit.register(os.kill, os.getpid(), signal.SIGTERM)
+import torch
+torch.ones(1000, device="cuda")' > log 2>&1
+	[ $? = 143 ] && ! grep -q Traceback log && "$cufrag" info run.cft | grep -q ' 1 allocs' || { cat log; return 1; }
+}
+
 test_cards_that_the_user_chose() {
 	local list
 	for list in 1,0 1 1,7; do

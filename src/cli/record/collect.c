@@ -101,8 +101,8 @@ static int list(struct parts *p, const char *folder, const struct frag_cli *cli,
 	if (!p->count)
 		return frag_fail(err, FRAG_EINPUT,
 				 "nothing was recorded: no Python process of the program took "
-				 "memory of a card through torch (with -I or -E, Python does not "
-				 "see cufrag)");
+				 "memory of a card through torch (with -S, or started without "
+				 "its environment, Python does not see cufrag)");
 	if (lost)
 		frag_cli_note(cli, "%u of %zu processes that took memory of a card %s", lost,
 			      lost + p->count, how);

@@ -181,6 +181,32 @@ int frag_record_launch(char **program, void (*prepare)(const void *ctx), const v
 	return 0;
 }
 
+void frag_record_put_front(const char *name, const char *front)
+{
+	const char *others = getenv(name);
+	char *all = NULL;
+
+	if (asprintf(&all, "%s%s%s", front, others && *others ? ":" : "", others ? others : "") < 0)
+		return;
+	setenv(name, all, 1);
+	free(all);
+}
+
+/* The loader takes blanks and colons for the ends of names. */
+bool frag_record_can_preload(const char *library)
+{
+	return !strpbrk(library, " :");
+}
+
+void frag_record_preload(const char *library)
+{
+	if (!frag_record_can_preload(library))
+		return;
+	frag_record_put_front("LD_PRELOAD", library);
+	/* else AddressSanitizer ends a program in which it is not the first; the library has nothing that it needs */
+	frag_record_put_front("ASAN_OPTIONS", "verify_asan_link_order=0");
+}
+
 /* ---- its folder ------------------------------------------------------------------------ */
 
 int frag_record_folder(char *folder, size_t cap, struct frag_err *err)

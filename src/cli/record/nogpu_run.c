@@ -25,20 +25,6 @@ struct job {
 
 /* ---- the environment of the program --------------------------------------------------- */
 
-/* "a:b", b if there is no a. The front folder wins. */
-static void put_front(const char *name, const char *front)
-{
-	const char *old = getenv(name);
-	char *text;
-
-	if (!old || !*old) {
-		setenv(name, front, 1);
-	} else if (asprintf(&text, "%s:%s", front, old) >= 0) {
-		setenv(name, text, 1);
-		free(text);
-	}
-}
-
 static void put_number(const char *name, unsigned long long n)
 {
 	char text[32];
@@ -101,7 +87,12 @@ void frag_nogpu_environment(const struct frag_cli *cli, const struct frag_nogpu_
 
 void frag_nogpu_python(const struct frag_nogpu_home *home)
 {
-	put_front("PYTHONPATH", home->home);
+	char *library = frag_path_join(home->home, "libcufrag_start.so");
+
+	frag_record_put_front("PYTHONPATH", home->home);
+	if (library)
+		frag_record_preload(library);
+	frag_host_free(library);
 	setenv("CUFRAG_NOGPU_HOME", home->home, 1);
 }
 

@@ -48,6 +48,11 @@ int frag_record_launch(char **program, void (*prepare)(const void *ctx), const v
 		       int *status, struct frag_err *err);
 /* A signal came while a program ran, which was to end it and what would follow. */
 bool frag_record_ended(void);
+/* In the program's process: "a:b" for the variable's "b"; and a library is put in front of what is preloaded
+ * anyway, if its path can be. */
+void frag_record_put_front(const char *name, const char *front);
+bool frag_record_can_preload(const char *library);
+void frag_record_preload(const char *library);
 /* A trace is called as its file: without folders and ending. */
 int frag_record_name(struct frag_trace *trace, const char *path, struct frag_err *err);
 /* A new temporary folder, made aside; remove takes "" for none. */

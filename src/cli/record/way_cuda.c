@@ -39,31 +39,6 @@ static bool asked(const struct frag_record_options *o)
 	return !o->no_gpu && !o->torch;
 }
 
-/* The loader takes blanks and colons for the ends of names. */
-static bool can_preload(const char *library)
-{
-	return !strpbrk(library, " :");
-}
-
-static void put_before(const char *name, const char *value)
-{
-	const char *others = getenv(name);
-	char *all = NULL;
-
-	if (asprintf(&all, "%s%s%s", value, others && *others ? ":" : "", others ? others : "") < 0)
-		return;
-	setenv(name, all, 1);
-	free(all);
-}
-
-/* In front of what is preloaded anyway. */
-static void preload(const char *library)
-{
-	put_before("LD_PRELOAD", library);
-	/* else AddressSanitizer ends a program in which it is not the first; the library has nothing that it needs */
-	put_before("ASAN_OPTIONS", "verify_asan_link_order=0");
-}
-
 static void prepare(const void *ctx)
 {
 	const struct job *j = ctx;
@@ -72,8 +47,8 @@ static void prepare(const void *ctx)
 	setenv("CUFRAG_RECORD_BY", by_words[j->o->by], 1);
 	if (j->o->by != FRAG_RECORD_PRELOAD)
 		setenv("CUDA_INJECTION64_PATH", j->library, 1);
-	if (j->o->by != FRAG_RECORD_CUPTI && can_preload(j->library))
-		preload(j->library);
+	if (j->o->by != FRAG_RECORD_CUPTI)
+		frag_record_preload(j->library);
 	if (j->o->stacks)
 		setenv("CUFRAG_RECORD_STACKS", "1", 1);
 	if (!j->o->no_pool)
@@ -103,7 +78,7 @@ static int run(const struct frag_cli *cli, const struct frag_record_options *o, 
 		rc = frag_fail_nomem(err, "path");
 	if (!rc)
 		rc = frag_record_folder(j.folder, sizeof(j.folder), err);
-	if (!rc && o->by == FRAG_RECORD_PRELOAD && !can_preload(j.library))
+	if (!rc && o->by == FRAG_RECORD_PRELOAD && !frag_record_can_preload(j.library))
 		rc = frag_fail(err, FRAG_EUSAGE,
 			       "'%.200s' cannot be preloaded, because of a blank or colon in its "
 			       "path; "

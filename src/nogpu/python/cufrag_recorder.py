@@ -138,7 +138,7 @@ class Recorder:
         except OSError:
             pass
         for number, handler in before.items():
-            signal.signal(number, handler or signal.SIG_DFL)
+            signal.signal(number, signal.SIG_DFL if handler in (None, self.leave) else handler)  # nothing is left to be written
 
     def write(self):
         stem = os.path.join(self.folder, str(self.pid))

@@ -60,6 +60,11 @@ class Watch:
         return spec
 
 
+if os.environ.pop("CUFRAG_KEPT", None):  # started with -E or -I: its children have the variables that it did not read (src/start)
+    for name in ("PYTHONPATH", "PYTHONSAFEPATH"):
+        os.environ.pop(name, None)
+    for name in [n for n in os.environ if n.startswith("CUFRAG_KEPT_")]:
+        os.environ[name[len("CUFRAG_KEPT_"):]] = os.environ.pop(name)
 if os.environ.get("CUFRAG_RECORD") or os.environ.get("CUFRAG_RUN"):
     sys.meta_path.insert(0, Watch())
 try:
