@@ -101,13 +101,13 @@ test_a_back_end_without_history() {
 
 test_small_values_are_computed() {
 	record -o run.cft -- "$python" "$root/tests/torch/train.py" values || return
-	grep -qx 'values 6 3 \[1, 4\] \[1, 2, 5\] True' log || { cat log; return 1; }
+	grep -qx 'values 6 3 \[1, 4\] \[1, 2, 5\] True' log && grep -qx 'inference \[\[3, 2, 1\], \[6, 4, 2\], \[9, 6, 3\]\] 18' log || { cat log; return 1; }
 }
 
 test_what_is_known_is_computed() {
 	record -o run.cft -- "$python" "$root/tests/torch/train.py" known || return
 	grep -qx 'net True' log && grep -qx 'near 2000' log && grep -qx 'places 3' log && grep -qx 'bounds 4000 4000 True' log &&
-		grep -qx 'time True' log || { cat log; return 1; }
+		grep -qx 'time True' log && grep -qx 'stale True True \[1.0\] 1.0' log || { cat log; return 1; }
 }
 
 test_programs_nobody_prepared() {

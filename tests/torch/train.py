@@ -56,6 +56,9 @@ def values():
     mask = torch.tensor([0, 1, 0, 0, 1], device="cuda") > 0
     print("values", x.sum().item(), x.max().item(), mask.nonzero().flatten().tolist(),
           torch.unique(torch.tensor([5, 1, 2, 1], device="cuda")).tolist(), torch.equal(x, x.clone()))
+    with torch.inference_mode():
+        rows, columns = torch.meshgrid(x, x.flip(0), indexing="ij")
+        print("inference", (rows * columns).tolist(), torch.broadcast_tensors(x, rows)[0].sum().item())
 
 
 def known():
@@ -72,6 +75,12 @@ def known():
     unknown = nn.Linear(512, 8, device="cuda")(torch.empty(4000, 512, device="cuda")).detach()
     kept = (unknown[:, 0] >= 0.001).nonzero().flatten()
     print("bounds", len(kept), len(kept.unique()), len((unknown.argmax(1) >= 1).nonzero()) < 4000)
+    a, b = torch.empty(1000, 4000, device="cuda"), torch.empty(4000, 400, device="cuda")
+    stale = torch.full((200000,), -1, device="cuda")  # NaN, if taken for other numbers
+    address = stale.data_ptr()
+    del stale
+    product = a @ b
+    print("stale", product.data_ptr() == address, torch.equal(product, product), product.cpu().unique().tolist(), product[:9].cpu().max().item())
     begin, middle, end = (torch.cuda.Event(enable_timing=True) for _ in range(3))
     for columns, event, after in ((30522, begin, middle), (30528, middle, end)):
         event.record()

@@ -119,6 +119,7 @@ Info describe(const c10::OperatorHandle &op)
 	f.scalar = one_of(name, { "aten::_local_scalar_dense", "aten::equal" });
 	f.skip = (view && !f.mutates) || begins(name, { "aten::set_", "aten::resize_", "aten::record_stream", "aten::is_pinned",
 							"aten::_pin_memory", "c10d", "fsdp", "aten::_has_same_storage" });
+	f.skip |= op.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd); /* made of others, whole under inference_mode */
 	f.shape = one_of(name, { "aten::nonzero", "aten::_unique2", "aten::unique_dim", "aten::unique_consecutive", "aten::_coalesce" });
 	f.rule = one_of(name, { "aten::topk", "aten::argmax", "aten::argmin", "aten::multinomial", "aten::sort", "aten::argsort" }) ||
 		 ((name == "aten::max" || name == "aten::min") && schema.overload_name() == "dim");
@@ -260,18 +261,21 @@ template <class F> void each(const IValue &v, F f)
 
 /* ---- invented values -------------------------------------------------------------------------- */
 
-/* Numbers 1 (or 0, or random in [0, 1)), everything else 0. */
-void invent(const Tensor &t, int64_t most = 0)
+/* Numbers 1 (or 0, or random in [0, 1)), everything else 0. c: of the CPU */
+void invent_all(const Tensor &c)
 {
-	if (!on_card(t) || !t.numel() || !(small(t) || span(t) <= most))
-		return;
-	auto c = cpu_view(t);
 	if (!c.is_floating_point() || mode == Values::zeros)
 		c.zero_();
 	else if (mode == Values::rules)
 		c.fill_(1);
 	else
 		c.copy_(at::full(c.sizes(), double(generator() >> 11) / 9007199254740992.0, c.options()));
+}
+
+void invent(const Tensor &t, int64_t most = 0)
+{
+	if (on_card(t) && t.numel() && (small(t) || span(t) <= most))
+		invent_all(cpu_view(t));
 }
 
 /* Along dim: k different values of [0, n). */
@@ -568,12 +572,36 @@ void write_scalar(const Tensor &t, double value)
 void tell(const Info &f, const std::vector<IValue> &args)
 {
 	const Tensor &t = args[f.name == "aten::copy_" ? 1 : 0].toTensor();
-	bool invented = origin_of(t) != COMPUTED;
+	bool invented = origin_of(t) != COMPUTED || (f.name == "aten::equal" && origin_of(args[1].toTensor()) != COMPUTED);
 	double value = 0;
 	if (on_card(t) && origin_of(t) == NOTHING && span(t) <= SMALL) /* not what was there before */
 		invent(t);
 	if (steer && steer(f.name.c_str() + 6, invented, &value))
 		write_scalar(t, value);
+}
+
+/* Are two equal? What was never there is the same number everywhere, so a tensor is equal to itself. */
+std::vector<IValue> stand_ins(const std::vector<IValue> &args)
+{
+	std::vector<IValue> seen;
+	for (const auto &a : args) {
+		const Tensor &t = a.toTensor();
+		if (on_card(t) && origin_of(t) == NOTHING) {
+			Tensor one = at::detail::empty_strided_cpu({}, {}, t.scalar_type());
+			invent_all(one);
+			seen.push_back(one.expand(t.sizes()));
+		} else {
+			seen.push_back(a);
+		}
+	}
+	return seen;
+}
+
+/* A tensor came to the host: not with what was in that memory before. */
+void arrived(const Info &f, const Tensor &from, const Tensor &to)
+{
+	if (to.is_cpu() && on_card(from) && origin_of(from) == NOTHING && !(f.mutates && span(from) <= SMALL))
+		invent_all(cpu_view(to));
 }
 
 /* Different places of a sparse tensor: counted where known and along one dimension, as gradients of embeddings are; else all. */
@@ -639,7 +667,7 @@ void fallback(const c10::OperatorHandle &op, c10::DispatchKeySet keys, Stack *st
 		tell(f, args);
 	if (f.scalar) {
 		if (f.name == "aten::equal") {
-			bool done = compute(op, f, args, results);
+			bool done = compute(op, f, stand_ins(args), results);
 			op.redispatchBoxed(below, stack);
 			if (done)
 				stack->back() = results[0];
@@ -691,6 +719,8 @@ void fallback(const c10::OperatorHandle &op, c10::DispatchKeySet keys, Stack *st
 
 	at::AutoDispatchBelowADInplaceOrView no_grad;
 	c10::impl::ExcludeDispatchKeyGuard not_again(c10::DispatchKey::Fake);
+	if (f.name == "aten::copy_" || f.name == "aten::_to_copy")
+		arrived(f, args[f.mutates ? 1 : 0].toTensor(), outs[0].toTensor());
 	bool outs_fit = !f.flops || !most || flops_of(f, args, outs) <= FLOPS;
 	for (const auto &o : outs)
 		each(o, [&, most = most](const Tensor &t) { outs_fit &= !t.is_cuda() || (on_card(t) && (small(t) || span(t) <= most)); });
