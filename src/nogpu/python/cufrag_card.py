@@ -35,13 +35,13 @@ class Card:
     # ---- before torch: libraries
 
     def key(self):
-        """Of the wheel and of this version of the pretended card."""
+        """Of the wheel, of those beside it, and of this version of the pretended card."""
+        import cufrag_stubs
         h = hashlib.sha256(self.home.encode())
         libraries = os.path.join(self.package, "lib")
-        for name in sorted(os.listdir(libraries)):
-            if ".so" in name:
-                state = os.stat(os.path.join(libraries, name))
-                h.update(("%s %d %d\n" % (name, state.st_size, state.st_mtime_ns)).encode())
+        for path in [os.path.join(libraries, name) for name in sorted(os.listdir(libraries)) if ".so" in name] + cufrag_stubs.wheels(libraries):
+            state = os.stat(path)
+            h.update(("%s %d %d\n" % (path, state.st_size, state.st_mtime_ns)).encode())
         h.update(self.package.encode())
         return h.hexdigest()[:24]
 

@@ -3,9 +3,10 @@
 
 make(folder, out, core) reads which CUDA libraries the shared objects of a folder need, and which
 functions with which symbol versions, and writes one small library for each into `out`: every
-function jumps to libcufrag_nogpu.so (`core`), which knows what it does. No compiler is needed; an
-object has these parts, in one page-aligned piece that is read, executed and (the table of
-addresses) written by the loader:
+function jumps to libcufrag_nogpu.so (`core`), which knows what it does. Other packages with kernels of their own call
+more than PyTorch does, so where wheels of the CUDA libraries lie beside, all that these export is there. No compiler is
+needed; an object has these parts, in one page-aligned piece that is read, executed and (the table of addresses) written by
+the loader:
 
     ELF header, program headers, .dynsym, .dynstr, .hash, .gnu.version, .gnu.version_d, .gnu.version_r?,
     .rela.dyn, code, .dynamic, table of addresses
@@ -13,6 +14,8 @@ addresses) written by the loader:
 x86-64 only.
 """
 import ctypes
+import functools
+import glob
 import os
 import re
 import struct
@@ -37,10 +40,10 @@ TRITON = """cuCtxCreate_v2 cuCtxDestroy_v2 cuCtxGetCurrent cuCtxGetDevice cuCtxG
 
 
 class Elf:
-    """Dynamic part of a 64-bit shared object: needed, undefined {name: version}, files of versions, defined."""
+    """Dynamic part of a 64-bit shared object: needed, undefined and exported functions {name: version}, files of versions, defined."""
 
     def __init__(self, path):
-        self.needed, self.undefined, self.defined, self.owner = [], {}, set(), {}
+        self.needed, self.undefined, self.exported, self.defined, self.owner = [], {}, {}, set(), {}
         with open(path, "rb") as f:
             head = f.read(64)
             if head[:6] != b"\x7fELF\x02\x01":
@@ -61,6 +64,7 @@ class Elf:
             dynamic = content(by_type[6])
             versions = content(by_type[0x6fffffff]) if 0x6fffffff in by_type else b""
             needs = content(by_type[0x6ffffffe]) if 0x6ffffffe in by_type else b""
+            gives = content(by_type[0x6ffffffd]) if 0x6ffffffd in by_type else b""
             symbols = content(by_type[11])
 
         def text(at):
@@ -68,15 +72,17 @@ class Elf:
         for tag, value in struct.iter_unpack("<qQ", dynamic):
             if tag == 1:
                 self.needed.append(text(value))
-        names = self._needs(needs, text)
+        names = {**self._needs(needs, text), **self._gives(gives, text)}
         for i, (name, info, _, shndx, _, _) in enumerate(struct.iter_unpack("<IBBHQQ", symbols)):
             if not name:
                 continue
-            if shndx:
-                self.defined.add(text(name))
-            else:
-                number = struct.unpack_from("<H", versions, 2 * i)[0] & 0x7fff if versions else 0
+            number = struct.unpack_from("<H", versions, 2 * i)[0] & 0x7fff if versions else 0
+            if not shndx:
                 self.undefined[text(name)] = names.get(number)
+                continue
+            self.defined.add(text(name))
+            if info & 15 == 2:
+                self.exported[text(name)] = names.get(number)
 
     def _needs(self, data, text):
         """.gnu.version_r: number -> version; which file has it goes into owner."""
@@ -89,6 +95,18 @@ class Elf:
                 names[number] = text(name)
                 self.owner[text(name)] = text(file)
                 where += next_one
+            if not step:
+                break
+            at += step
+        return names
+
+    def _gives(self, data, text):
+        """.gnu.version_d: number -> version, but the file's own name, which no function has."""
+        names, at = {}, 0
+        while data:
+            _, flags, number, _, _, aux, step = struct.unpack_from("<HHHHIII", data, at)
+            if not flags & 1:
+                names[number] = text(struct.unpack_from("<I", data, at + aux)[0])
             if not step:
                 break
             at += step
@@ -127,7 +145,29 @@ def survey(folder):
                 table[NVML if word.startswith("nvml") else DRIVER].setdefault(word, None)
     for word in TRITON:
         table[DRIVER].setdefault(word, None)
+    for path in wheels(folder):
+        complete(table, path)
     return table
+
+
+def wheels(folder):
+    """CUDA's own libraries and the driver's header, where pip puts them beside PyTorch."""
+    beside = os.path.join(os.path.dirname(os.path.dirname(folder)), "nvidia")
+    stems = {library for _, library in OWNERS}
+    return sorted(p for p in glob.glob(os.path.join(beside, "*", "lib", "*.so.*")) + glob.glob(os.path.join(beside, "*", "include", "cuda.h"))
+                  if os.path.basename(p).split(".so")[0] in stems or p.endswith(".h"))
+
+
+def complete(table, path):
+    if path.endswith(".h"):
+        with open(path, errors="replace") as f:
+            for word in re.findall(r"\bcu[A-Z]\w+", f.read()):
+                table[DRIVER].setdefault(word, None)
+        return
+    functions = table.setdefault(os.path.basename(path), {})
+    for name, version in Elf(path).exported.items():
+        if owner_of(name):
+            functions.setdefault(name, version)
 
 
 def words(path):
@@ -297,18 +337,14 @@ def section_table(place, symbols, strings, code, verdef, versions, end):
     return len(rows) + 2, bytes(head) + bytes(names.data)
 
 
-def major_of(table):
-    for soname in table:
-        m = re.match(r"libcudart\.so\.(\d+)", soname)
-        if m:
-            return int(m.group(1))
-    return 13
+def major_of(soname):
+    m = re.match(r"libcudart\.so\.(\d+)", soname)
+    return int(m.group(1)) if m else 13
 
 
 def make(folder, out, core):
     """Writes all libraries; returns their names, those that others need first."""
     table = survey(folder)
-    major = major_of(table)
     entries = Elf(core).defined
     for entry in entries:  # whatever of driver and NVML the core knows can be looked up, too
         m = re.match(r"frag_nogpu_((cu[A-Z]|nvml[A-Z]).*)", entry)
@@ -318,8 +354,8 @@ def make(folder, out, core):
     known = ctypes.CDLL(core).frag_nogpu_is_nothing
     known.restype = ctypes.c_bool
 
-    def target(name):
-        for form in ("frag_nogpu%d_%s" % (major, name), "frag_nogpu_" + name):
+    def target(soname, name):
+        for form in ("frag_nogpu%d_%s" % (major_of(soname), name), "frag_nogpu_" + name):
             if form in entries:
                 return form
         return "frag_nogpu_nothing" if known(name.encode()) else "frag_nogpu_unknown"
@@ -330,5 +366,5 @@ def make(folder, out, core):
     for soname, functions in table.items():
         if functions or soname not in (NVML,):
             with open(os.path.join(out, soname), "wb") as f:
-                f.write(library(soname, functions, target, core))
+                f.write(library(soname, functions, functools.partial(target, soname), core))
     return sorted(table)
