@@ -36,6 +36,7 @@
 struct range {
 	uint64_t base, bytes;
 	int device;
+	bool managed;
 };
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -189,7 +190,7 @@ bool frag_nogpu_range_put(const void *base, uint64_t bytes, int device)
 		ranges_room = room;
 	}
 	memmove(&ranges[at + 1], &ranges[at], (ranges_count - at) * sizeof(*ranges));
-	ranges[at] = (struct range){ addr, bytes, device };
+	ranges[at] = (struct range){ addr, bytes, device, false };
 	ranges_count++;
 	return true;
 }
@@ -281,19 +282,63 @@ NOGPU_ENTRY(int, cudaMalloc, (void **out, size_t bytes))
 	frag_nogpu_unlock();
 	return frag_nogpu_error(rc);
 }
+
+/* pre: locked. */
+static bool is_managed(const void *p)
+{
+	size_t at = range_after((uint64_t)(uintptr_t)p);
+
+	return at < ranges_count && ranges[at].base <= (uint64_t)(uintptr_t)p && ranges[at].managed;
+}
+
+/* Nobody tells which of it kernels touch, or when: all of it is on the card from the start, as far as there is room, and
+ * goes to the host where other memory needs the place. */
+static int take_managed(void **out, uint64_t bytes)
+{
+	int device = frag_nogpu_device(), rc = NOGPU_OUT_OF_MEMORY;
+	struct frag_device *sim;
+	frag_addr_t addr;
+
+	*out = NULL;
+	if (!bytes)
+		return NOGPU_INVALID_VALUE;
+	frag_nogpu_lock();
+	sim = frag_nogpu_sim(device);
+	frag_nogpu_mark_begun();
+	if (sim && !frag_dev_managed_alloc(sim, bytes, &addr, NULL)) {
+		void *p = frag_nogpu_out(device, NOGPU_SEGMENTS, addr);
+
+		if (frag_nogpu_owner(p) == device && frag_nogpu_range_put(p, bytes, device)) {
+			ranges[range_after((uint64_t)(uintptr_t)p)].managed = true;
+			(void)frag_dev_managed_touch(sim, addr, bytes, true, NULL);
+			*out = p;
+			rc = NOGPU_OK;
+		} else {
+			frag_dev_managed_free(sim, addr, bytes, NULL);
+		}
+	}
+	frag_nogpu_unlock();
+	return rc;
+}
+
 NOGPU_ENTRY(int, cudaFree, (void *p))
 {
 	int device, rc = NOGPU_INVALID_VALUE;
 	uint64_t bytes;
+	bool managed;
 
 	if (!p)
 		return NOGPU_OK;
 	frag_nogpu_lock();
+	managed = is_managed(p);
 	if (frag_nogpu_range_take(p, &bytes, &device)) {
 		frag_addr_t addr = frag_nogpu_in(device, NOGPU_SEGMENTS, p);
 
-		rc = frag_dev_free(sims[device], addr, bytes, NULL) ? NOGPU_INVALID_VALUE
-								    : NOGPU_OK;
+		if (managed)
+			rc = frag_dev_managed_free(sims[device], addr, bytes, NULL);
+		else
+			rc = frag_dev_free(sims[device], addr, bytes, NULL);
+		rc = rc ? NOGPU_INVALID_VALUE : NOGPU_OK;
 		frag_nogpu_forget(p, bytes);
 	}
 	frag_nogpu_unlock();
@@ -324,7 +369,12 @@ NOGPU_ENTRY(int, cudaFreeAsync, (void *p, void *stream))
 NOGPU_ENTRY(int, cudaMallocManaged, (void **out, size_t bytes, unsigned flags))
 {
 	(void)flags;
-	return frag_nogpu_cudaMalloc(out, bytes);
+	return frag_nogpu_error(take_managed(out, bytes));
+}
+NOGPU_ENTRY(int, cuMemAllocManaged, (void **out, size_t bytes, unsigned flags))
+{
+	(void)flags;
+	return take_managed(out, bytes);
 }
 /* A call of the driver leaves the runtime's last error alone. */
 NOGPU_ENTRY(int, cuMemAlloc_v2, (void **out, size_t bytes))
@@ -412,7 +462,7 @@ NOGPU_ENTRY(int, cudaHostGetDevicePointer, (void **out, void *host, unsigned fla
 /* ---- what an address is -------------------------------------------------------------- */
 
 struct pointer_attributes {
-	int type, device; /* 0 unregistered, 1 host, 2 device */
+	int type, device; /* 0 unregistered, 1 host, 2 device, 3 managed */
 	void *device_pointer, *host_pointer;
 };
 
@@ -420,12 +470,15 @@ NOGPU_ENTRY(int, cudaPointerGetAttributes, (struct pointer_attributes * out, con
 {
 	uint64_t base, bytes;
 	int device = -2;
-	bool known = frag_nogpu_range(p, &base, &bytes, &device);
+	bool known = frag_nogpu_range(p, &base, &bytes, &device), managed;
 
-	out->type = !known ? 0 : device < 0 ? 1 : 2;
+	frag_nogpu_lock();
+	managed = is_managed(p);
+	frag_nogpu_unlock();
+	out->type = !known ? 0 : device < 0 ? 1 : managed ? 3 : 2;
 	out->device = known && device < 0 ? 0 : device;
 	out->device_pointer = known ? (void *)(uintptr_t)p : NULL;
-	out->host_pointer = known && device >= 0 ? NULL : (void *)(uintptr_t)p;
+	out->host_pointer = known && device >= 0 && !managed ? NULL : (void *)(uintptr_t)p;
 	return NOGPU_OK;
 }
 NOGPU_ENTRY(int, cuMemGetAddressRange_v2, (uint64_t * out_base, size_t *out_bytes, const void *p))

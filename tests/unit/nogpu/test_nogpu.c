@@ -21,6 +21,8 @@
 #endif
 
 int frag_nogpu_cudaMalloc(void **out, size_t bytes);
+int frag_nogpu_cudaMallocManaged(void **out, size_t bytes, unsigned flags);
+int frag_nogpu_cudaPointerGetAttributes(void *out, const void *p);
 int frag_nogpu_cudaFree(void *p);
 int frag_nogpu_cudaMemGetInfo(size_t *free_bytes, size_t *total_bytes);
 int frag_nogpu_cudaMemcpy(void *to, const void *from, size_t bytes, int kind);
@@ -133,6 +135,33 @@ static void memory_runs_out_as_on_the_card(void **state)
 	assert_int_equal(frag_nogpu_cudaSetDevice(0), 0);
 	assert_true(left_bytes() == before);
 	frag_nogpu_cudaGetLastError();
+}
+
+static void managed_memory_gives_way(void **state)
+{
+	size_t before = left_bytes();
+	struct {
+		int type, device;
+		void *on_card, *on_host;
+	} what;
+	void *a, *b, *c;
+
+	(void)state;
+	NEEDS_ADDRESSES();
+	assert_int_equal(frag_nogpu_cudaMallocManaged(&a, 3 * FRAG_GIB, 1), 0);
+	assert_true(left_bytes() == before - 3 * FRAG_GIB);
+	memset(a, 7, 16); /* the host has it, too */
+	assert_int_equal(frag_nogpu_cudaPointerGetAttributes(&what, a), 0);
+	assert_int_equal(what.type, 3);
+	assert_ptr_equal(what.on_host, a);
+	/* of other memory the card has as much as without it; of this there is more than the card has */
+	assert_int_equal(frag_nogpu_cudaMalloc(&b, 3 * FRAG_GIB), 0);
+	assert_true(left_bytes() < FRAG_GIB);
+	assert_int_equal(frag_nogpu_cudaMallocManaged(&c, 8 * FRAG_GIB, 1), 0);
+	assert_int_equal(frag_nogpu_cudaFree(c), 0);
+	assert_int_equal(frag_nogpu_cudaFree(b), 0);
+	assert_int_equal(frag_nogpu_cudaFree(a), 0);
+	assert_true(left_bytes() == before);
 }
 
 static void small_copies_are_real_and_large_ones_leave_zeros(void **state)
@@ -352,6 +381,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(card_is_the_one_described),
 		cmocka_unit_test(memory_runs_out_as_on_the_card),
+		cmocka_unit_test(managed_memory_gives_way),
 		cmocka_unit_test(small_copies_are_real_and_large_ones_leave_zeros),
 		cmocka_unit_test(an_answer_is_brought_until_withdrawn),
 		cmocka_unit_test(mappings_follow_the_driver),
