@@ -278,7 +278,25 @@ static const struct property properties[] = {
 #define PROPERTIES12_BYTES 1032u
 #define PROPERTIES13_BYTES 1008u
 #define UUID_AT 256u
+#define UUID_BYTES 16u
 #define TOTAL_AT 288u
+
+/* As NVML writes it: the card's number at the end. */
+static void fill_uuid(unsigned char *out, int device)
+{
+	memset(out, 0, UUID_BYTES);
+	out[UUID_BYTES - 1] = (unsigned char)frag_nogpu_number(device);
+}
+
+NOGPU_ENTRY(int, cuDeviceGetUuid_v2, (unsigned char *out, int device))
+{
+	fill_uuid(out, device);
+	return NOGPU_OK;
+}
+NOGPU_ENTRY(int, cuDeviceGetUuid, (unsigned char *out, int device))
+{
+	return frag_nogpu_cuDeviceGetUuid_v2(out, device);
+}
 
 static int fill_properties(unsigned char *out, size_t bytes, bool is13, int device)
 {
@@ -288,7 +306,7 @@ static int fill_properties(unsigned char *out, size_t bytes, bool is13, int devi
 		return frag_nogpu_error(NOGPU_INVALID_DEVICE);
 	memset(out, 0, bytes);
 	snprintf((char *)out, UUID_AT, "%s", c->name);
-	out[UUID_AT] = (unsigned char)(frag_nogpu_number(device) + 1);
+	fill_uuid(out + UUID_AT, device);
 	memcpy(out + TOTAL_AT, &c->total_bytes, 8);
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(properties); i++) {
 		const struct property *p = &properties[i];

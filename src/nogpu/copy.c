@@ -79,14 +79,25 @@ NOGPU_ENTRY(int, cudaMemcpy2DAsync,
 					   stream);
 	return NOGPU_OK;
 }
-NOGPU_ENTRY(int, cuMemcpyDtoH_v2, (void *to, const void *from, size_t bytes))
-{
-	return frag_nogpu_cudaMemcpyAsync(to, from, bytes, 2, NULL);
-}
-NOGPU_ENTRY(int, cuMemcpyHtoD_v2, (void *to, const void *from, size_t bytes))
-{
-	return frag_nogpu_cudaMemcpyAsync(to, from, bytes, 1, NULL);
-}
+/* The driver's: which way, the addresses say. */
+#define DRIVER_COPY(name) \
+	NOGPU_ENTRY(int, name, (void *to, const void *from, size_t bytes)) \
+	{ \
+		return frag_nogpu_cudaMemcpyAsync(to, from, bytes, 4, NULL); \
+	}
+#define DRIVER_COPY_ASYNC(name) \
+	NOGPU_ENTRY(int, name, (void *to, const void *from, size_t bytes, void *stream)) \
+	{ \
+		return frag_nogpu_cudaMemcpyAsync(to, from, bytes, 4, stream); \
+	}
+DRIVER_COPY(cuMemcpy)
+DRIVER_COPY(cuMemcpyDtoH_v2)
+DRIVER_COPY(cuMemcpyHtoD_v2)
+DRIVER_COPY(cuMemcpyDtoD_v2)
+DRIVER_COPY_ASYNC(cuMemcpyAsync)
+DRIVER_COPY_ASYNC(cuMemcpyDtoHAsync_v2)
+DRIVER_COPY_ASYNC(cuMemcpyHtoDAsync_v2)
+DRIVER_COPY_ASYNC(cuMemcpyDtoDAsync_v2)
 
 NOGPU_ENTRY(int, cudaMemsetAsync, (void *to, int value, size_t bytes, void *stream))
 {
@@ -95,6 +106,23 @@ NOGPU_ENTRY(int, cudaMemsetAsync, (void *to, int value, size_t bytes, void *stre
 		memset(to, value, bytes);
 	return NOGPU_OK;
 }
+#define DRIVER_FILL(name, type) \
+	NOGPU_ENTRY(int, name##Async, (void *to, type value, size_t count, void *stream)) \
+	{ \
+		type *at = to; \
+		(void)stream; \
+		for (size_t i = 0; count * sizeof(type) <= NOGPU_COPY_MAX && i < count; i++) \
+			at[i] = value; \
+		return NOGPU_OK; \
+	} \
+	NOGPU_ENTRY(int, name##_v2, (void *to, type value, size_t count)) \
+	{ \
+		return frag_nogpu_##name##Async(to, value, count, NULL); \
+	}
+DRIVER_FILL(cuMemsetD8, uint8_t)
+DRIVER_FILL(cuMemsetD16, uint16_t)
+DRIVER_FILL(cuMemsetD32, uint32_t)
+
 NOGPU_ENTRY(int, cudaMemset, (void *to, int value, size_t bytes))
 {
 	return frag_nogpu_cudaMemsetAsync(to, value, bytes, NULL);

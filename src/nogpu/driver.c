@@ -154,12 +154,48 @@ NOGPU_ENTRY(int, cuModuleGetFunction, (void **out, void *module, const char *nam
 	(void)module, (void)name;
 	return box(out);
 }
+/* Libraries of kernels, CUDA 12's form of modules. */
+NOGPU_ENTRY(int, cuLibraryLoadData,
+	    (void **out, const void *image, void *options, void **values, unsigned count,
+	     void *more, void **more_values, unsigned more_count))
+{
+	(void)image, (void)options, (void)values, (void)count;
+	(void)more, (void)more_values, (void)more_count;
+	return box(out);
+}
+NOGPU_ENTRY(int, cuLibraryLoadFromFile,
+	    (void **out, const char *path, void *options, void **values, unsigned count, void *more,
+	     void **more_values, unsigned more_count))
+{
+	return frag_nogpu_cuLibraryLoadData(out, path, options, values, count, more, more_values,
+					    more_count);
+}
+NOGPU_ENTRY(int, cuLibraryGetKernel, (void **out, void *library, const char *name))
+{
+	(void)library, (void)name;
+	return box(out);
+}
+NOGPU_ENTRY(int, cuLibraryGetModule, (void **out, void *library))
+{
+	*out = library;
+	return NOGPU_OK;
+}
+NOGPU_ENTRY(int, cuKernelGetFunction, (void **out, void *kernel))
+{
+	*out = kernel;
+	return NOGPU_OK;
+}
 /* CUfunction_attribute: 0 = threads per block, 4 = registers */
 NOGPU_ENTRY(int, cuFuncGetAttribute, (int *value, int which, void *function))
 {
 	(void)function;
 	*value = which == 0 ? 1024 : which == 4 ? 32 : 0;
 	return NOGPU_OK;
+}
+NOGPU_ENTRY(int, cuKernelGetAttribute, (int *value, int which, void *kernel, int device))
+{
+	(void)device;
+	return frag_nogpu_cuFuncGetAttribute(value, which, kernel);
 }
 NOGPU_ENTRY(int, cuOccupancyMaxActiveBlocksPerMultiprocessor,
 	    (int *count, void *function, int threads, size_t shared_bytes))

@@ -130,6 +130,19 @@ NOGPU_ENTRY(int, nvrtcVersion, (int *major, int *minor))
 	*minor = 0;
 	return 0;
 }
+/* That of CUDA 13.0. */
+static const int architectures[] = { 75, 80, 86, 87, 88, 89, 90, 100, 103, 110, 120, 121 };
+
+NOGPU_ENTRY(int, nvrtcGetNumSupportedArchs, (int *count))
+{
+	*count = (int)FRAG_ARRAY_LEN(architectures);
+	return 0;
+}
+NOGPU_ENTRY(int, nvrtcGetSupportedArchs, (int *out))
+{
+	memcpy(out, architectures, sizeof(architectures));
+	return 0;
+}
 /* Kernels that are compiled while the program runs: an empty one each, which nobody looks into. */
 static int one_byte(size_t *bytes)
 {

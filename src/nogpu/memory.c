@@ -389,8 +389,18 @@ NOGPU_ENTRY(int, cuMemAlloc_v2, (void **out, size_t bytes))
 	frag_nogpu_unlock();
 	return rc;
 }
+NOGPU_ENTRY(int, cuMemAllocAsync, (void **out, size_t bytes, void *stream))
+{
+	(void)stream;
+	return frag_nogpu_cuMemAlloc_v2(out, bytes);
+}
 NOGPU_ENTRY(int, cuMemFree_v2, (void *p))
 {
+	return frag_nogpu_cudaFree(p);
+}
+NOGPU_ENTRY(int, cuMemFreeAsync, (void *p, void *stream))
+{
+	(void)stream;
 	return frag_nogpu_cudaFree(p);
 }
 
@@ -450,6 +460,24 @@ NOGPU_ENTRY(int, cudaFreeHost, (void *p))
 	if (!known)
 		return frag_nogpu_error(NOGPU_INVALID_VALUE);
 	munmap(p, bytes);
+	return NOGPU_OK;
+}
+NOGPU_ENTRY(int, cuMemHostAlloc, (void **out, size_t bytes, unsigned flags))
+{
+	return frag_nogpu_cudaHostAlloc(out, bytes, flags);
+}
+NOGPU_ENTRY(int, cuMemAllocHost_v2, (void **out, size_t bytes))
+{
+	return frag_nogpu_cudaHostAlloc(out, bytes, 0);
+}
+NOGPU_ENTRY(int, cuMemFreeHost, (void *p))
+{
+	return frag_nogpu_cudaFreeHost(p);
+}
+NOGPU_ENTRY(int, cuMemHostGetDevicePointer_v2, (void **out, void *host, unsigned flags))
+{
+	(void)flags;
+	*out = host;
 	return NOGPU_OK;
 }
 NOGPU_ENTRY(int, cudaHostGetDevicePointer, (void **out, void *host, unsigned flags))

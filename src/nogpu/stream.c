@@ -257,6 +257,18 @@ NOGPU_ENTRY(int, cuThreadExchangeStreamCaptureMode, (int *mode))
 	*mode = before;
 	return NOGPU_OK;
 }
+NOGPU_ENTRY(int, cuStreamCreateWithPriority, (void **out, unsigned flags, int priority))
+{
+	return frag_nogpu_cudaStreamCreateWithPriority(out, flags, priority);
+}
+NOGPU_ENTRY(int, cuStreamCreate, (void **out, unsigned flags))
+{
+	return frag_nogpu_cudaStreamCreateWithPriority(out, flags, 0);
+}
+NOGPU_ENTRY(int, cuStreamGetPriority, (void *stream, int *priority))
+{
+	return frag_nogpu_cudaStreamGetPriority(stream, priority);
+}
 NOGPU_ENTRY(int, cuStreamIsCapturing, (void *stream, int *status))
 {
 	return frag_nogpu_cudaStreamIsCapturing(stream, status);
@@ -272,6 +284,14 @@ NOGPU_ENTRY(int, cuEventCreate, (void **out, unsigned flags))
 NOGPU_ENTRY(int, cuEventRecord, (void *event, void *stream))
 {
 	return frag_nogpu_cudaEventRecord(event, stream);
+}
+NOGPU_ENTRY(int, cuEventElapsedTime_v2, (float *ms, void *begin, void *end))
+{
+	return frag_nogpu_cudaEventElapsedTime(ms, begin, end);
+}
+NOGPU_ENTRY(int, cuEventElapsedTime, (float *ms, void *begin, void *end))
+{
+	return frag_nogpu_cudaEventElapsedTime(ms, begin, end);
 }
 NOGPU_ENTRY(int, cuEventQuery, (void *event))
 {
