@@ -105,6 +105,7 @@ static const struct behaviour behaviours[] = {
 	{ "cufftSet*", true },
 	{ "cufft*Exec*", true },
 	{ "curandSet*", true },
+	{ "curandDestroy*", true },
 	{ "curandGenerate*", true },
 	{ "nvrtcCompileProgram", true },
 	{ "nvrtcAddNameExpression", true },
@@ -202,19 +203,36 @@ int frag_nogpu_unknown(const char *name)
 
 /* ---- entries by name ------------------------------------------------------------------------ */
 
+/* It need not be visible to everybody. */
+static void *this_library(void)
+{
+	Dl_info info;
+
+	if (!dladdr((void *)(uintptr_t)frag_nogpu_unknown, &info))
+		return RTLD_DEFAULT;
+	return dlopen(info.dli_fname, RTLD_NOW | RTLD_NOLOAD);
+}
+
+void *frag_nogpu_entry(const char *name, int major)
+{
+	void *self = this_library(), *found;
+	char symbol[256];
+
+	snprintf(symbol, sizeof(symbol), "frag_nogpu%d_%s", major, name);
+	found = dlsym(self, symbol);
+	snprintf(symbol, sizeof(symbol), "frag_nogpu_%s", name);
+	return found ? found : dlsym(self, symbol);
+}
+
 /* The libraries that stand for CUDA's have all names that are known; the newest version of a
  * function that has several is asked for under its plain name. */
 void *frag_nogpu_find(const char *name)
 {
 	static const char *const forms[] = { "frag_nogpu_%s", "frag_nogpu_%s_v2", "%s", "%s_v2" };
 	void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
-	void *self = RTLD_DEFAULT, *found = NULL;
+	void *self = this_library(), *found = NULL;
 	char symbol[256];
-	Dl_info info;
 
-	/* this library need not be visible to everybody */
-	if (dladdr((void *)(uintptr_t)frag_nogpu_unknown, &info))
-		self = dlopen(info.dli_fname, RTLD_NOW | RTLD_NOLOAD);
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(forms) && !found; i++) {
 		void *where = i < 2 ? self : driver;
 

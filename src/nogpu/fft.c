@@ -44,6 +44,16 @@ NOGPU_ENTRY(int, cufftCreate, (int *plan))
 	*plan = 1;
 	return 0;
 }
+/* bytes: of one complex number. */
+static int work(int rank, const long long *n, long long batch, double bytes, bool real, size_t *out)
+{
+	if (rank < 1 || rank > 3)
+		return 4; /* CUFFT_INVALID_VALUE */
+	for (int i = 0; i < rank; i++)
+		bytes *= (double)n[i];
+	*out = (size_t)(bytes * (double)batch / 100 * (double)percent(rank, n, batch, real));
+	return 0;
+}
 NOGPU_ENTRY(int, cufftXtMakePlanMany,
 	    (int plan, int rank, long long *n, long long *inembed, long long istride,
 	     long long idist, int in_type, long long *onembed, long long ostride, long long odist,
@@ -51,15 +61,27 @@ NOGPU_ENTRY(int, cufftXtMakePlanMany,
 {
 	/* cudaDataType: single, double and half precision are 0 1 2, their complex numbers 4 5 6 */
 	static const int complex_bytes[] = { 8, 16, 4 };
-	double bytes = (double)complex_bytes[FRAG_MIN(in_type & 3, 2)] * (double)batch;
 
 	(void)plan, (void)inembed, (void)istride, (void)idist, (void)onembed, (void)ostride,
 		(void)odist, (void)type;
-	if (rank < 1 || rank > 3)
-		return 4; /* CUFFT_INVALID_VALUE */
-	for (int i = 0; i < rank; i++)
-		bytes *= (double)n[i];
-	*work_bytes = (size_t)(bytes / 100 *
-			       (double)percent(rank, n, batch, in_type < 4 || out_type < 4));
-	return 0;
+	return work(rank, n, batch, complex_bytes[FRAG_MIN(in_type & 3, 2)],
+		    in_type < 4 || out_type < 4, work_bytes);
+}
+/* cufftType: 0x40 is double precision; 0x29 and 0x69 have no real numbers */
+NOGPU_ENTRY(int, cufftMakePlanMany,
+	    (int plan, int rank, int *n, int *inembed, int istride, int idist, int *onembed,
+	     int ostride, int odist, int type, int batch, size_t *work_bytes))
+{
+	long long sides[3] = { 0 };
+
+	(void)plan, (void)inembed, (void)istride, (void)idist, (void)onembed, (void)ostride,
+		(void)odist;
+	for (int i = 0; i < FRAG_MIN(rank, 3); i++)
+		sides[i] = n[i];
+	return work(rank, sides, batch, type & 0x40 ? 16 : 8, (type & 0x3f) != 0x29, work_bytes);
+}
+NOGPU_ENTRY(int, cufftMakePlan1d, (int plan, int n, int type, int batch, size_t *work_bytes))
+{
+	return frag_nogpu_cufftMakePlanMany(plan, 1, &n, NULL, 1, n, NULL, 1, n, type, batch,
+					    work_bytes);
 }

@@ -126,5 +126,12 @@ __attribute__((visibility("default"))) int frag_nogpu_nothing(void);
 __attribute__((visibility("default"))) int frag_nogpu_unknown(const char *name);
 /* Address of an entry by the original name, for cuGetProcAddress and its kind; NULL: none. */
 void *frag_nogpu_find(const char *name);
+/* The entry of exactly this function of the runtime, of CUDA 12 or 13; NULL: none. */
+void *frag_nogpu_entry(const char *name, int major);
+
+/* ---- runtimes inside of the program's libraries (static_runtime.c) */
+
+/* Looks at the libraries that were loaded since the last time. */
+__attribute__((visibility("default"))) void frag_nogpu_adopt(void);
 
 #endif

@@ -8,6 +8,7 @@ CUFRAG_NOGPU_VALUES, _SEED, _RANK, _REPORT.
 import atexit
 import ctypes
 import hashlib
+import importlib.machinery
 import os
 import shutil
 import subprocess
@@ -59,12 +60,28 @@ class Card:
         # in this order: what is loaded is found by its name from then on, before any search path
         for path in [self.core] + [os.path.join(self.folder, name) for name in names]:
             ctypes.CDLL(path, mode=ctypes.RTLD_LOCAL)
+        self.watch_libraries()
         os.environ["TRITON_LIBCUDA_PATH"] = self.folder
         # what a compiler keeps for a real card (timings above all) is not mixed with what this one says
         os.environ["TRITON_CACHE_DIR"] = os.path.join(self.folder, "triton")
         os.environ["TORCHINDUCTOR_CACHE_DIR"] = os.path.join(self.folder, "inductor")
         os.environ["LD_LIBRARY_PATH"] = os.pathsep.join(
             [self.folder] + [p for p in os.environ.get("LD_LIBRARY_PATH", "").split(os.pathsep) if p and p != self.folder])
+
+    def watch_libraries(self):
+        """Some of the program's own have the CUDA runtime inside: they are seen to when they are loaded."""
+        adopt = ctypes.CDLL(self.core).frag_nogpu_adopt
+
+        def after(original):
+            def load(*args, **kwargs):
+                result = original(*args, **kwargs)
+                adopt()
+                return result
+            return load
+        adopt()
+        loader = importlib.machinery.ExtensionFileLoader
+        loader.create_module = after(loader.create_module)
+        ctypes.CDLL.__init__ = after(ctypes.CDLL.__init__)
 
     def offer_planner(self):
         """Where cuDNN itself is, to ask it about convolutions (cufrag_planner.py): beside torch, or where the system has it."""
