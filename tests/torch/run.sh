@@ -154,6 +154,18 @@ test_other_libraries_of_cuda() {
 		grep -qx 'refused RuntimeError' log && verified run.cft || { cat log; return 1; }
 }
 
+test_kernels_of_triton() {
+	"$python" -c 'import triton' 2> /dev/null || { echo 'no triton'; return 0; }
+	record -o run.cft -- "$python" "$root/tests/torch/train.py" triton_kernel && grep -qx 'triton 1.0 True' log &&
+		"$cufrag" info run.cft | grep -q 'invented .* at .*train.py:' || { cat log; return 1; }
+}
+
+# 801: the call is not supported, and is listed; the library is loaded all the same
+test_libraries_of_ones_own() {
+	record -o run.cft -- "$python" "$root/tests/torch/train.py" libraries_of_ones_own && grep -qx 'inside 1 True True' log || { cat log; return 1; }
+	! grep -q '^beside' log || { grep -qx 'beside 801' log && grep -q 'got an error: cudaMallocPitch$' log; } || { cat log; return 1; }
+}
+
 # kernels of Inductor are compiled on the host and launched for nothing; "reduce-overhead" captures them
 test_compiled_programs() {
 	"$python" -c 'import triton' 2> /dev/null || { echo 'no triton'; return 0; }

@@ -325,6 +325,60 @@ def libraries():
         print("refused", type(error).__name__)
 
 
+def triton_kernel():
+    """What it would have written is not what was there before."""
+    import triton
+    import triton.language as tl
+
+    def total(x, out, n, B: tl.constexpr):
+        i = tl.arange(0, B)
+        tl.store(out, tl.sum(tl.load(x + i, mask=i < n)))
+    total.__globals__["tl"] = tl
+    out = torch.full((1,), float("-inf"), device="cuda")
+    triton.jit(total)[(1,)](torch.ones(64, device="cuda"), out, 64, B=64)
+    print("triton", out.sum().item(), torch.isfinite(out).item())
+
+
+INSIDE = """
+int cudaGetDeviceCount(int *n) { *n = -7; *n += 7; *n -= 7; return 35; }
+int cudaMallocManaged(void **p, unsigned long n, unsigned f) { *p = 0; *p = (void *)n; *p = (void *)(n + f); return 35; }
+void **__cudaRegisterFatBinary(void *p) { static void *q[2]; q[0] = p; q[1] = q; q[0] = q; return q; }
+int count(void) { int n; return cudaGetDeviceCount(&n) ? -1 : n; }
+void *managed(void) { void *p; return cudaMallocManaged(&p, 3 << 20, 1) ? 0 : p; }
+"""
+BESIDE = """
+int cublasSrotg_v2(void *, float *, float *, float *, float *);
+int cudaMallocPitch(void **, unsigned long *, unsigned long, unsigned long);
+int beside(void) { float a = 1; void *p; unsigned long pitch; return 1000 * cublasSrotg_v2(0, &a, &a, &a, &a) + cudaMallocPitch(&p, &pitch, 100, 100); }
+"""
+
+
+def libraries_of_ones_own():
+    """Packages with CUDA code of their own: with the runtime inside, as nvcc links it, or calling what PyTorch does not."""
+    import ctypes
+    import glob
+    import re
+    import subprocess
+
+    def build(name, source, *options):
+        with open(name + ".c", "w") as f:
+            f.write(source)
+        subprocess.run([os.environ.get("CC", "cc"), "-O0", "-w", "-shared", "-fPIC", "-fvisibility=hidden", "-o", name, name + ".c", *options], check=True)
+        return ctypes.CDLL(os.path.abspath(name))
+    torch.ones(10, device="cuda")
+    source = "\n".join('__attribute__((visibility("default"))) ' + line if "count(void)" in line or "managed(void)" in line else line
+                       for line in INSIDE.split("\n"))
+    inside = build("inside.so", source)
+    inside.managed.restype = ctypes.c_void_p
+    before = torch.cuda.mem_get_info()[0]
+    print("inside", inside.count(), inside.managed() > 1 << 40, before - torch.cuda.mem_get_info()[0] >= 3 << 20)
+    if glob.glob(os.path.join(os.path.dirname(torch.__path__[0]), "nvidia", "*", "lib", "libcublas.so.*")):
+        with open("/proc/self/maps") as f:
+            stubs = {line.split()[-1] for line in f if re.search(r"/(libcudart|libcublas)\.so\.", line)}
+        beside = build("beside.so", BESIDE.replace("int beside", '__attribute__((visibility("default"))) int beside'), *sorted(stubs))
+        print("beside", beside.beside())
+
+
 def compiled():
     model = torch.compile(nn.Sequential(nn.Linear(256, 512), nn.GELU(), nn.LayerNorm(512), nn.Linear(512, 256)).cuda(),
                           mode=sys.argv[2] if len(sys.argv) > 2 else None)

@@ -211,6 +211,12 @@ static void note_calls(const struct job *j)
 		frag_cli_note(j->cli,
 			      "%u CUDA %s unknown to the pretended card and got an error: %s",
 			      count, count == 1 ? "call was" : "calls were", text);
+	if (strstr(text, "cuGetExportTable"))
+		frag_cli_note(j->cli,
+			      "a library of the program has the CUDA runtime linked inside, and no "
+			      "table of symbols; what it asks of the card fails (its makers build "
+			      "it "
+			      "with nvcc --cudart shared, or do not strip it)");
 }
 
 int frag_nogpu_record(const struct frag_cli *cli, const struct frag_record_options *o,

@@ -9,6 +9,7 @@ import atexit
 import ctypes
 import hashlib
 import importlib.machinery
+import importlib.util
 import os
 import shutil
 import subprocess
@@ -181,6 +182,7 @@ class Card:
         lib.cufrag_values_start(self.core.encode(), mode.encode(),
                                 ctypes.c_ulonglong(int(os.environ.get("CUFRAG_NOGPU_SEED", "1"))),
                                 ctypes.c_double(float(bytes_per_ns)), ctypes.c_double(float(flops_per_ns)), self.callback)
+        After("triton.runtime.jit", lambda jit: self.watch_triton(torch, jit))
         hide_key(torch, lambda: lib.cufrag_values_thread(1))
         # the switch is one of each thread; autograd's own threads inherit it
         original = threading.Thread.start
@@ -194,6 +196,17 @@ class Card:
             thread.run = run_with_values
             return original(thread, *args, **kwargs)
         threading.Thread.start = start
+
+    def watch_triton(self, torch, jit):
+        """Its kernels are no operators: what they may write is not computed from then on. Integers are mostly read."""
+        original, unknown = jit.JITFunction.run, self.values.cufrag_values_unknown
+
+        def run(kernel, *args, **kwargs):
+            for t in (*args, *kwargs.values()):
+                if isinstance(t, torch.Tensor) and t.is_cuda and t.is_floating_point():
+                    unknown(ctypes.c_void_p(t.untyped_storage().data_ptr()))
+            return original(kernel, *args, **kwargs)
+        jit.JITFunction.run = run
 
     def read_overrides(self, mode):
         """A file of lines "PLACE VALUE": what .item() gives there, with PLACE as train.py:42."""
@@ -239,6 +252,32 @@ class Card:
         places = [{"place": k[0].encode("utf-8", "replace").decode(), "what": k[1], "values": k[2], "count": n} for k, n in self.steered.items()]
         return {"nogpu": os.environ.get("CUFRAG_NOGPU", ""), "values": os.environ.get("CUFRAG_NOGPU_VALUES", "rules")
                 if self.values else "none", "steered": places}
+
+
+class After:
+    """Does something with a module when it is there: now, or after the program has loaded it."""
+
+    def __init__(self, name, then):
+        self.name, self.then, self.busy = name, then, False
+        if name in sys.modules:
+            then(sys.modules[name])
+        else:
+            sys.meta_path.insert(0, self)
+
+    def find_spec(self, name, path=None, target=None):
+        if name != self.name or self.busy:
+            return None
+        self.busy = True
+        spec = importlib.util.find_spec(name)
+        self.busy = False
+        if spec and spec.loader:
+            run = spec.loader.exec_module
+
+            def exec_module(module):
+                run(module)
+                self.then(module)
+            spec.loader.exec_module = exec_module
+        return spec
 
 
 def hide_key(torch, switch_on):

@@ -848,6 +848,13 @@ void cufrag_values_thread(int on)
 	c10::impl::tls_set_dispatch_key_included(c10::DispatchKey::Fake, on);
 }
 
+/* A kernel that is no operator may have written the storage that begins at base. */
+void cufrag_values_unknown(const void *base)
+{
+	std::lock_guard<std::mutex> g(mutex);
+	origins.erase(base);
+}
+
 /* Writes the pairs of the clock, 16 bytes each. 0: done. */
 int cufrag_values_clock(const char *path)
 {

@@ -41,6 +41,15 @@ int frag_nogpu_cuMemMap(void *p, size_t bytes, size_t offset, uint64_t handle, u
 int frag_nogpu_cuMemUnmap(void *p, size_t bytes);
 int frag_nogpu_cuMemRelease(uint64_t handle);
 int frag_nogpu_cudaStreamCreate(void **out);
+int frag_nogpu_cuMemAllocAsync(void **out, size_t bytes, void *stream);
+int frag_nogpu_cuMemFreeAsync(void *p, void *stream);
+int frag_nogpu_cuMemcpyHtoDAsync_v2(void *to, const void *from, size_t bytes, void *stream);
+int frag_nogpu_cuMemcpyDtoD_v2(void *to, const void *from, size_t bytes);
+int frag_nogpu_cuMemcpyDtoH_v2(void *to, const void *from, size_t bytes);
+int frag_nogpu_cuMemsetD32_v2(void *to, uint32_t value, size_t count);
+int frag_nogpu_cuDeviceGetUuid_v2(unsigned char *out, int device);
+int frag_nogpu_cufftMakePlan1d(int plan, int n, int type, int batch, size_t *work_bytes);
+int frag_nogpu_nvrtcGetNumSupportedArchs(int *count);
 int frag_nogpu_cudaStreamBeginCapture(void *stream, int mode);
 int frag_nogpu_cudaStreamEndCapture(void *stream, void **out);
 int frag_nogpu_cudaStreamIsCapturing(void *stream, int *status);
@@ -241,6 +250,28 @@ static int capturing(void *stream)
 	return status;
 }
 
+static void the_driver_copies_and_fills(void **state)
+{
+	uint32_t words[4] = { 1, 2, 3, 4 }, back[4];
+	unsigned char uuid[16];
+	void *a, *b;
+
+	(void)state;
+	NEEDS_ADDRESSES();
+	assert_int_equal(frag_nogpu_cudaMalloc(&a, FRAG_MIB), 0);
+	assert_int_equal(frag_nogpu_cuMemAllocAsync(&b, FRAG_MIB, NULL), 0);
+	assert_int_equal(frag_nogpu_cuMemcpyHtoDAsync_v2(a, words, sizeof(words), NULL), 0);
+	assert_int_equal(frag_nogpu_cuMemsetD32_v2(a, 7, 2), 0);
+	assert_int_equal(frag_nogpu_cuMemcpyDtoD_v2(b, a, sizeof(words)), 0);
+	assert_int_equal(frag_nogpu_cuMemcpyDtoH_v2(back, b, sizeof(back)), 0);
+	assert_true(back[0] == 7 && back[1] == 7 && back[2] == 3 && back[3] == 4);
+	assert_int_equal(frag_nogpu_cuMemFreeAsync(b, NULL), 0);
+	assert_int_equal(frag_nogpu_cudaFree(a), 0);
+	/* CUDA_VISIBLE_DEVICES=1,0: NVML's number of the first is 1 */
+	assert_int_equal(frag_nogpu_cuDeviceGetUuid_v2(uuid, 0), 0);
+	assert_int_equal(uuid[15], 1);
+}
+
 static void a_capture_spreads_by_events(void **state)
 {
 	void *a, *b, *event, *graph;
@@ -272,6 +303,11 @@ static void other_libraries_answer(void **state)
 	int work = -1;
 
 	(void)state;
+	/* 2^15 complex numbers work in as many again */
+	assert_int_equal(frag_nogpu_cufftMakePlan1d(1, 32768, 0x29, 2, &bytes), 0);
+	assert_true(bytes == 2 * 32768 * 8);
+	assert_int_equal(frag_nogpu_nvrtcGetNumSupportedArchs(&work), 0);
+	assert_true(work > 0);
 	assert_int_equal(frag_nogpu_cuptiGetResultString(8, &text), 0);
 	assert_non_null(text);
 	assert_int_not_equal(frag_nogpu_cuptiActivityGetNextRecord(NULL, 0, &record), 0);
@@ -368,6 +404,7 @@ static void unknown_calls_are_errors_and_listed_once(void **state)
 	assert_false(frag_nogpu_is_nothing("cudaNeverHeardOf"));
 	assert_false(frag_nogpu_is_nothing("cusparseLtInit"));
 	assert_int_equal(frag_nogpu_unknown("cudaNeverHeardOf"), 801);
+	assert_null(frag_nogpu_find("cuNeverHeardOf")); /* only looked for */
 	assert_int_equal(frag_nogpu_unknown("cublasGetSomething"), 15);
 	assert_int_equal(frag_nogpu_unknown("cudaNeverHeardOf"), 801);
 	assert_true(read(fd, text, sizeof(text) - 1) > 0);
@@ -385,6 +422,7 @@ int main(void)
 		cmocka_unit_test(small_copies_are_real_and_large_ones_leave_zeros),
 		cmocka_unit_test(an_answer_is_brought_until_withdrawn),
 		cmocka_unit_test(mappings_follow_the_driver),
+		cmocka_unit_test(the_driver_copies_and_fills),
 		cmocka_unit_test(a_capture_spreads_by_events),
 		cmocka_unit_test(other_libraries_answer),
 		cmocka_unit_test(cards_are_those_that_the_user_chose),
