@@ -70,6 +70,9 @@ FRAG_LIVE_ENTRY void frag_live_begin_pool(int device, struct frag_live_pool_id p
 FRAG_LIVE_ENTRY void frag_live_end_pool(int device, struct frag_live_pool_id pool);
 FRAG_LIVE_ENTRY void frag_live_release_pool(int device, struct frag_live_pool_id pool);
 
+/* cuDNN's search for the fastest convolution asks how much there is: answered from now on. -1: PyTorch raises, as before. */
+FRAG_LIVE_ENTRY int frag_live_answer_cache_info(void);
+
 /* ---- what Python asks -------------------------------------------------------------------- */
 
 /* As PyTorch counts: what there is, the most there was, and the sums of what came and went. */

@@ -235,7 +235,7 @@ test_live_program() {
 	local policy
 	for policy in vmm tlsf pytorch:expandable_segments:True; do
 		live --gpus 2 --capacity 2G --context 512M --policy "$policy" --record live.cft -- "$python" "$root/tests/torch/train.py" live || return
-		grep -qx "policy $policy" log && grep -qx 'child 0' log && [ "$(grep -c 'torch.Size' log)" = 2 ] &&
+		grep -qx "policy $policy" log && grep -qx 'fastest 14400' log && grep -qx 'child 0' log && [ "$(grep -c 'torch.Size' log)" = 2 ] &&
 			grep -q 'refused: .*Tried to allocate 3 GiB.*No policy serves this' log &&
 			"$cufrag" info live.cft | grep -q '800 frees that wait for a stream' || { cat log; return 1; }
 	done

@@ -117,6 +117,7 @@ def put_in(torch):
         hooks["set_end_allocate_to_pool_fn"] = "frag_live_end_pool"
     for setter, name in hooks.items():
         getattr(inner, setter)(address(name))
+    _library.frag_live_answer_cache_info()
     memory.change_current_allocator(wrapped)
     _keep.extend((wrapped, inner))
     answers.put_in(torch, _library, release_of(torch.__version__))
