@@ -16,6 +16,7 @@
  */
 #include "nogpu.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -91,6 +92,16 @@ int frag_nogpu_owner(const void *p)
 	return at < SPACE ? (int)(at / share_bytes()) : -1;
 }
 
+/* Not an answer of the card's: the program would take it for one that is full. */
+static void __attribute__((noreturn)) fail_space(void)
+{
+	dprintf(STDERR_FILENO,
+		"cufrag: cannot reserve %llu TiB of addresses for the pretended card: %s (limits "
+		"as those of ulimit -v and -d have to be off, vm.overcommit_memory not 2)\n",
+		(unsigned long long)(share_bytes() >> 40), strerror(errno));
+	_exit(4);
+}
+
 struct frag_device *frag_nogpu_sim(int ordinal)
 {
 	const struct nogpu_card *c = frag_nogpu_card();
@@ -105,7 +116,7 @@ struct frag_device *frag_nogpu_sim(int ordinal)
 	got = mmap(at, share_bytes(), PROT_READ | PROT_WRITE,
 		   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
 	if (got == MAP_FAILED)
-		return NULL;
+		fail_space();
 	/* huge pages would give 2 MiB of host memory to each small copy */
 	madvise(got, share_bytes(), MADV_NOHUGEPAGE);
 	if (got != at || frag_sim_open(&cfg, &sims[ordinal], NULL)) {

@@ -72,7 +72,21 @@ test_ended_at_the_end() {
 atexit.register(os.kill, os.getpid(), signal.SIGTERM)
 import torch
 torch.ones(1000, device="cuda")' > log 2>&1
-	[ $? = 143 ] && ! grep -q Traceback log && "$cufrag" info run.cft | grep -q ' 1 allocs' || { cat log; return 1; }
+	[ $? = 143 ] && ! grep -q Traceback log && grep -q '1 device, 2 events' log || { cat log; return 1; }
+}
+
+test_limited_addresses() {
+	! (ulimit -v 60000000 && record -o run.cft -- "$python" "$root/tests/torch/train.py" plain) > out && grep -q 'cannot reserve .* of addresses' log || { cat log; return 1; }
+}
+
+# what somebody took out of the cache, or a crash cut off, is made again
+test_a_damaged_cache() {
+	export XDG_CACHE_HOME=$PWD/cache
+	record --values none -o run.cft -- "$python" "$root/tests/torch/train.py" plain || return
+	rm cache/cufrag/nogpu-*/wheels/*/libcublas.so.*
+	mkdir bin && CXX=none PATH=$PWD/bin record -o run.cft -- "$python" "$root/tests/torch/train.py" plain && grep -q 'no C++ compiler' log || return
+	: > "$(echo cache/cufrag/nogpu-*/wheels/*)/cufrag_values.so"
+	CXX=none PATH=$PWD/bin record -o run.cft -- "$python" "$root/tests/torch/train.py" plain && grep -q 'no C++ compiler' log
 }
 
 test_cards_that_the_user_chose() {

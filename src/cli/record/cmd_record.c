@@ -112,6 +112,7 @@ static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 	struct frag_trace *trace = NULL;
 	int rc, status = 0;
 
+	frag_record_outlive_readers();
 	frag_interrupt_catch(); /* what was recorded is still written */
 	FRAG_TRY(find_way(o, &way, err));
 	FRAG_TRY(probe_output(o->output, err));

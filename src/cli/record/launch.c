@@ -42,6 +42,18 @@ bool frag_record_ended(void)
 	return ended || frag_interrupted();
 }
 
+static void nothing(int number)
+{
+	(void)number;
+}
+
+void frag_record_outlive_readers(void)
+{
+	/* not SIG_IGN, which the program would inherit */
+	if (signal(SIGPIPE, nothing) == SIG_IGN)
+		signal(SIGPIPE, SIG_IGN);
+}
+
 /* All are held back from here on: none is lost. Ignored, SIGCHLD would take away how the program ended. */
 static void hold_signals(struct signals *s)
 {

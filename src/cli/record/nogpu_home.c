@@ -97,6 +97,20 @@ static int write_files(const char *folder, struct frag_err *err)
 	return 0;
 }
 
+/* Those who tidy up in caches take single files. */
+static bool is_whole(const char *folder)
+{
+	bool whole = true;
+
+	for (size_t i = 0; whole && i < FRAG_ARRAY_LEN(files); i++) {
+		FRAG_FREED char *path = frag_path_join(folder, files[i].name);
+		struct stat st;
+
+		whole = path && !stat(path, &st) && (size_t)st.st_size == file_bytes(i);
+	}
+	return whole;
+}
+
 /* Beside, then renamed: two may do it at once, and the second finds it done. */
 static int make_home(const char *root, const char *home, struct frag_err *err)
 {
@@ -142,6 +156,8 @@ int frag_nogpu_home_open(struct frag_nogpu_home *h, struct frag_err *err)
 		rc = check_owner(root, err);
 	if (!rc)
 		rc = check_owner(h->home, err);
+	if (!rc && !is_whole(h->home))
+		rc = write_files(h->home, err);
 	frag_host_free(root);
 	if (rc)
 		frag_nogpu_home_release(h);

@@ -46,6 +46,8 @@ struct frag_record_way {
  * is there already stays. Errors: FRAG_EUSAGE if it cannot be started. */
 int frag_record_launch(char **program, void (*prepare)(const void *ctx), const void *ctx,
 		       int *status, struct frag_err *err);
+/* From here on a reader of our output that goes away does not end us, before the recording is written. */
+void frag_record_outlive_readers(void);
 /* A signal came while a program ran, which was to end it and what would follow. */
 bool frag_record_ended(void);
 /* In the program's process: "a:b" for the variable's "b"; and a library is put in front of what is preloaded

@@ -95,6 +95,7 @@ static int record(struct job *j, char **program, int *status, struct frag_err *e
 	struct frag_trace *trace = NULL;
 	int rc = make_folder(j, err);
 
+	frag_record_outlive_readers();
 	if (!rc)
 		rc = frag_record_launch(program, prepare, j, status, err)
 			     ?: frag_record_gather(j->cli, j->folder, false, &trace, err);

@@ -50,17 +50,18 @@ class Card:
     def before(self):
         self.folder = os.path.join(os.environ["CUFRAG_NOGPU_CACHE"], self.key())
         self.offer_planner()
-        if not os.path.isdir(self.folder):
+        torn = os.path.isdir(self.folder)
+        try:
+            self.load()
+        except OSError:  # not there yet, or somebody who tidied up took single files
+            if torn:
+                shutil.rmtree(self.folder, ignore_errors=True)
             try:
                 self.make()
+                self.load()
             except OSError as error:
                 raise SystemExit("cufrag record: cannot make the libraries of the pretended card: %s; set XDG_CACHE_HOME to a "
                                  "folder that can be written" % error) from None
-        with open(os.path.join(self.folder, "libraries")) as f:
-            names = f.read().split()
-        # in this order: what is loaded is found by its name from then on, before any search path
-        for path in [self.core] + [os.path.join(self.folder, name) for name in names]:
-            ctypes.CDLL(path, mode=ctypes.RTLD_LOCAL)
         self.watch_libraries()
         os.environ["TRITON_LIBCUDA_PATH"] = self.folder
         # what a compiler keeps for a real card (timings above all) is not mixed with what this one says
@@ -83,6 +84,13 @@ class Card:
         loader = importlib.machinery.ExtensionFileLoader
         loader.create_module = after(loader.create_module)
         ctypes.CDLL.__init__ = after(ctypes.CDLL.__init__)
+
+    def load(self):
+        """In this order: what is loaded is found by its name from then on, before any search path."""
+        with open(os.path.join(self.folder, "libraries")) as f:
+            names = f.read().split()
+        for path in [self.core] + [os.path.join(self.folder, name) for name in names]:
+            ctypes.CDLL(path, mode=ctypes.RTLD_LOCAL)
 
     def offer_planner(self):
         """Where cuDNN itself is, to ask it about convolutions (cufrag_planner.py): beside torch, or where the system has it."""
@@ -141,8 +149,11 @@ class Card:
     def values_library(self, torch):
         """The part that is written against PyTorch's dispatcher: compiled once for each wheel."""
         path = os.path.join(self.folder, VALUES)
-        if os.path.exists(path):
+        try:
+            ctypes.CDLL(path, mode=ctypes.RTLD_LOCAL)
             return path
+        except OSError:  # not there yet, or cut off
+            pass
         compiler = shutil.which(os.environ.get("CXX", "c++")) or shutil.which("g++") or shutil.which("clang++")
         if not compiler:
             say("no C++ compiler: values of small tensors are not computed, so what a program decides by them is not "
