@@ -13,6 +13,7 @@
 #include <elf.h>
 #include <fcntl.h>
 #include <link.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -151,26 +152,42 @@ static void adopt(const char *path, uint64_t base)
 }
 
 #define SEEN_MAX 8192u
-static uint64_t seen[SEEN_MAX]; /* where objects lie that were looked at */
+static struct {
+	uint64_t base;
+	char *path; /* until it was looked at */
+} seen[SEEN_MAX];
 static size_t seen_count;
 
-static int look(struct dl_phdr_info *info, size_t size, void *data)
+static int note(struct dl_phdr_info *info, size_t size, void *data)
 {
 	(void)size, (void)data;
 	for (size_t i = 0; i < seen_count; i++)
-		if (seen[i] == info->dlpi_addr)
+		if (seen[i].base == info->dlpi_addr)
 			return 0;
 	if (seen_count == SEEN_MAX)
 		return 1;
-	seen[seen_count++] = info->dlpi_addr;
+	seen[seen_count].base = info->dlpi_addr;
 	if (info->dlpi_name && *info->dlpi_name == '/')
-		adopt(info->dlpi_name, info->dlpi_addr);
+		seen[seen_count].path = frag_host_strdup(info->dlpi_name);
+	seen_count++;
 	return 0;
 }
 
+/* A lock of its own: the loader's is taken inside, which other threads hold while they wait for the card's. */
+static pthread_mutex_t adopting = PTHREAD_MUTEX_INITIALIZER;
+
+/* What is replaced asks the loader for symbols, hence not inside of dl_iterate_phdr. */
 void frag_nogpu_adopt(void)
 {
-	frag_nogpu_lock();
-	dl_iterate_phdr(look, NULL);
-	frag_nogpu_unlock();
+	size_t first;
+
+	pthread_mutex_lock(&adopting);
+	first = seen_count;
+	dl_iterate_phdr(note, NULL);
+	for (size_t i = first; i < seen_count; i++) {
+		if (seen[i].path)
+			adopt(seen[i].path, seen[i].base);
+		FRAG_FREE(seen[i].path);
+	}
+	pthread_mutex_unlock(&adopting);
 }
