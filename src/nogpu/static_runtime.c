@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The CUDA runtime inside of a library of the program: nvcc links it statically unless told otherwise, and CuPy's wheels have it
- * so. It would look for a driver with more than the public calls. So its functions, which the library's table
- * of symbols names, are replaced where they lie in memory: each begins with a jump to the entry that
- * stands for it. A library whose table was taken away (strip) is left alone, and meets no card.
+ * so; others bring the runtime's own library under a name of theirs. It would look for a driver with more than the public
+ * calls. So its functions, which the library's tables of symbols name, are replaced where they lie in memory: each begins with a
+ * jump to the entry that stands for it. Where the runtime is inside and the table was taken away (strip), the library is left
+ * alone, and meets no card.
  *
  * x86-64 only, as all of the pretended card.
  */
@@ -31,8 +32,8 @@ struct object {
 	size_t names_bytes;
 };
 
-/* The table of symbols of a mapped file. false: none, or not one that can be read. */
-static bool read_symbols(struct object *o)
+/* A table of symbols of a mapped file. false: none, or not one that can be read. */
+static bool read_symbols(struct object *o, uint32_t kind)
 {
 	const Elf64_Ehdr *head = (const void *)o->file;
 	const Elf64_Shdr *s;
@@ -45,7 +46,7 @@ static bool read_symbols(struct object *o)
 	for (size_t i = 0; i < head->e_shnum; i++) {
 		const Elf64_Shdr *text;
 
-		if (s[i].sh_type != SHT_SYMTAB || s[i].sh_link >= head->e_shnum)
+		if (s[i].sh_type != kind || s[i].sh_link >= head->e_shnum)
 			continue;
 		text = &s[s[i].sh_link];
 		if (s[i].sh_offset > o->file_bytes ||
@@ -145,8 +146,9 @@ static void adopt(const char *path, uint64_t base)
 	if (!o.file)
 		return;
 	/* CUDA 11's has textures by reference, and properties of another layout */
-	if (read_symbols(&o) && has(&o, "__cudaRegisterFatBinary") &&
-	    has(&o, "cudaGetDeviceCount") && !has(&o, "cudaBindTexture"))
+	if ((read_symbols(&o, SHT_SYMTAB) || read_symbols(&o, SHT_DYNSYM)) &&
+	    has(&o, "__cudaRegisterFatBinary") && has(&o, "cudaGetDeviceCount") &&
+	    !has(&o, "cudaBindTexture"))
 		replace(&o, base, has(&o, "cudaGetDeviceProperties_v2") ? 12 : 13);
 	munmap((void *)(uintptr_t)o.file, o.file_bytes);
 }

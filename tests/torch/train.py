@@ -370,10 +370,10 @@ def libraries_of_ones_own():
     torch.ones(10, device="cuda")
     source = "\n".join('__attribute__((visibility("default"))) ' + line if "count(void)" in line or "managed(void)" in line else line
                        for line in INSIDE.split("\n"))
-    inside = build("inside.so", source)
-    inside.managed.restype = ctypes.c_void_p
-    before = torch.cuda.mem_get_info()[0]
-    print("inside", inside.count(), inside.managed() > 1 << 40, before - torch.cuda.mem_get_info()[0] >= 3 << 20)
+    for inside in build("inside.so", source), build("renamed.so", INSIDE, "-fvisibility=default", "-s"):  # a runtime of another name
+        inside.managed.restype = ctypes.c_void_p
+        before = torch.cuda.mem_get_info()[0]
+        print("inside", inside.count(), inside.managed() > 1 << 40, before - torch.cuda.mem_get_info()[0] >= 3 << 20)
     if glob.glob(os.path.join(os.path.dirname(torch.__path__[0]), "nvidia", "*", "lib", "libcublas.so.*")):
         with open("/proc/self/maps") as f:
             stubs = {line.split()[-1] for line in f if re.search(r"/(libcudart|libcublas)\.so\.", line)}
