@@ -79,6 +79,9 @@ int frag_nogpu_cusparseSpGEMM_workEstimation(void *h, int op_a, int op_b, void *
 					     void *info, size_t *bytes, void *buffer);
 int frag_nogpu_cusparseSpMatGetSize(void *a, int64_t *rows, int64_t *cols, int64_t *elements);
 
+int frag_nogpu_cudaEventCreateWithFlags(void **out, unsigned flags);
+int frag_nogpu_cudaEventElapsedTime(float *ms, void *begin, void *end);
+
 static size_t left_bytes(void)
 {
 	size_t left, total;
@@ -297,8 +300,9 @@ static void a_capture_spreads_by_events(void **state)
 static void other_libraries_answer(void **state)
 {
 	int64_t rows, cols, elements;
-	void *a, *c, *record = &a;
+	void *a, *c, *record = &a, *events[2];
 	const char *text = NULL;
+	float ms = 0;
 	size_t bytes = 1;
 	int work = -1;
 
@@ -315,6 +319,15 @@ static void other_libraries_answer(void **state)
 	assert_int_equal(frag_nogpu_cusolverDnSgetrf_bufferSize(NULL, 300, 300, NULL, 300, &work),
 			 0);
 	assert_true(work > 0);
+	/* kernels that are tried inside of an operator are equally fast */
+	for (int i = 0; i < 2; i++) {
+		frag_nogpu_cudaEventCreateWithFlags(&events[i], 0);
+		frag_nogpu_cudaEventRecord(events[i], NULL);
+	}
+	frag_nogpu_cudaEventElapsedTime(&ms, events[0], events[1]);
+	assert_true(ms == 0.02f);
+	free(events[0]);
+	free(events[1]);
 	/* a product of 1,000 by 1,000 with 5,000 elements each has 25 a row */
 	frag_nogpu_cusparseCreateCsr(&a, 1000, 1000, 5000, NULL, NULL, NULL, 0, 0, 0, 0);
 	frag_nogpu_cusparseCreateCsr(&c, 1000, 1000, 0, NULL, NULL, NULL, 0, 0, 0, 0);
