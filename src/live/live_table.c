@@ -55,6 +55,8 @@ int frag_live_answer_cache_info(void)
 
 	if (library && !old) /* up to 2.2: an int */
 		old = dlsym(library, "_Z" CLASS "9cacheInfoEiPm");
+	if (library)
+		dlclose(library); /* PyTorch keeps it */
 	if (!table || !old || !dladdr1(table, &info, (void **)&symbol, RTLD_DL_SYMENT) || !symbol)
 		return -1;
 	return replace(table, symbol->st_size / sizeof(*table), old) ? 0 : -1;

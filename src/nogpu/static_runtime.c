@@ -131,26 +131,25 @@ static void replace(const struct object *o, uint64_t base, int major)
 static void adopt(const char *path, uint64_t base)
 {
 	struct object o = { 0 };
+	void *file = MAP_FAILED;
 	struct stat state;
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 
 	if (fd < 0)
 		return;
-	if (!fstat(fd, &state) && state.st_size > 0) {
-		void *p = mmap(NULL, (size_t)state.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-
-		o.file = p == MAP_FAILED ? NULL : p;
-		o.file_bytes = (size_t)state.st_size;
-	}
+	if (!fstat(fd, &state) && state.st_size > 0)
+		file = mmap(NULL, (size_t)state.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
 	close(fd);
-	if (!o.file)
+	if (file == MAP_FAILED)
 		return;
+	o.file = file;
+	o.file_bytes = (size_t)state.st_size;
 	/* CUDA 11's has textures by reference, and properties of another layout */
 	if ((read_symbols(&o, SHT_SYMTAB) || read_symbols(&o, SHT_DYNSYM)) &&
 	    has(&o, "__cudaRegisterFatBinary") && has(&o, "cudaGetDeviceCount") &&
 	    !has(&o, "cudaBindTexture"))
 		replace(&o, base, has(&o, "cudaGetDeviceProperties_v2") ? 12 : 13);
-	munmap((void *)(uintptr_t)o.file, o.file_bytes);
+	munmap(file, o.file_bytes);
 }
 
 #define SEEN_MAX 8192u
