@@ -13,7 +13,7 @@
 
 #include "nogpu/nogpu.h"
 
-/* The pretended card gives addresses that AddressSanitizer keeps for itself. */
+/* The pretended card gives addresses that AddressSanitizer keeps for itself: first in a test, before anything takes them. */
 #ifdef __SANITIZE_ADDRESS__
 #define NEEDS_ADDRESSES() skip()
 #else
@@ -118,12 +118,13 @@ static void card_is_the_one_described(void **state)
 
 static void memory_runs_out_as_on_the_card(void **state)
 {
-	size_t before = left_bytes();
 	uint64_t memory[3];
 	void *a, *b, *handle;
+	size_t before;
 
 	(void)state;
 	NEEDS_ADDRESSES();
+	before = left_bytes();
 	assert_true(before == 4 * FRAG_GIB - 512 * FRAG_MIB);
 	assert_int_equal(frag_nogpu_cudaMalloc(&a, 3 * FRAG_GIB), 0);
 	assert_true(left_bytes() == before - 3 * FRAG_GIB);
@@ -151,15 +152,16 @@ static void memory_runs_out_as_on_the_card(void **state)
 
 static void managed_memory_gives_way(void **state)
 {
-	size_t before = left_bytes();
 	struct {
 		int type, device;
 		void *on_card, *on_host;
 	} what;
 	void *a, *b, *c;
+	size_t before;
 
 	(void)state;
 	NEEDS_ADDRESSES();
+	before = left_bytes();
 	assert_int_equal(frag_nogpu_cudaMallocManaged(&a, 3 * FRAG_GIB, 1), 0);
 	assert_true(left_bytes() == before - 3 * FRAG_GIB);
 	memset(a, 7, 16); /* the host has it, too */
@@ -225,12 +227,13 @@ static void an_answer_is_brought_until_withdrawn(void **state)
 static void mappings_follow_the_driver(void **state)
 {
 	const int prop[8] = { 1, 0, 1, 0 }; /* pinned, location: device 0 */
-	size_t before = left_bytes();
 	uint64_t handle;
+	size_t before;
 	void *range;
 
 	(void)state;
 	NEEDS_ADDRESSES();
+	before = left_bytes();
 	assert_int_equal(frag_nogpu_cuMemAddressReserve(&range, 64 * FRAG_MIB, 0, 0, 0), 0);
 	assert_int_equal(frag_nogpu_cuMemCreate(&handle, 20 * FRAG_MIB, prop, 0), 0);
 	assert_true(left_bytes() == before - 20 * FRAG_MIB);
