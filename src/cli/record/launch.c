@@ -54,13 +54,15 @@ void frag_record_outlive_readers(void)
 		signal(SIGPIPE, SIG_IGN);
 }
 
-/* All are held back from here on: none is lost. Ignored, SIGCHLD would take away how the program ended. */
+/* All are held back from here on, but Ctrl-Z, which stops us as it does the program: none is lost. Ignored, SIGCHLD would
+ * take away how the program ended. */
 static void hold_signals(struct signals *s)
 {
 	const struct sigaction plain = { .sa_handler = SIG_DFL };
 	sigset_t all;
 
 	sigfillset(&all);
+	sigdelset(&all, SIGTSTP);
 	sigprocmask(SIG_BLOCK, &all, &s->before);
 	sigaction(SIGCHLD, &plain, &s->child);
 	sigemptyset(&s->awaited);
