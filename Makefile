@@ -500,6 +500,11 @@ deb: $(B)/cufrag $(B)/libcufrag.a
 wheel: $(B)/cufrag $(B)/libcufrag_torch.so $(B)/libcufrag_record.so
 	@scripts/build/wheel.sh $(B) $(RELEASE)
 
+#: lines      lines of code by folder, tables and recorded data apart (TREE=commit: of that one)
+.PHONY: lines
+lines:
+	@scripts/build/lines.sh $(TREE)
+
 #: clean      remove build/
 clean:
 	rm -rf build

@@ -277,7 +277,7 @@ static int create(const struct frag_policy_env *env, const void *params, void **
 	struct check *c;
 	int rc;
 
-	FRAG_NEW(c, 1, "check", err);
+	FRAG_TRY_CALLOC(c, 1, "check", err);
 	c->p = params;
 	rc = frag_adaptor_open(&c->a, env, env, "check", err);
 	if (rc) {

@@ -68,7 +68,7 @@ static int create(const struct frag_policy_env *env, const void *params, void **
 	struct limit *l;
 	int rc;
 
-	FRAG_NEW(l, 1, "limit", err);
+	FRAG_TRY_CALLOC(l, 1, "limit", err);
 	l->most = add_saturated(env->dev->reserved_bytes, p->bytes);
 	for_inner.limit_bytes = FRAG_MIN(env->limit_bytes, l->most);
 	rc = frag_adaptor_open(&l->a, env, &for_inner, "limit", err);

@@ -85,7 +85,7 @@ static int open_file(struct log *l, struct frag_err *err)
 		l->to = fopen(l->path, "w");
 	} else {
 		l->temp = frag_host_alloc(room);
-		FRAG_HAVE(l->temp, "log", err);
+		FRAG_CHECK_ALLOC(l->temp, "log", err);
 		snprintf(l->temp, room, "%s.%ld-%" PRIxPTR ".tmp", l->path, (long)getpid(),
 			 (uintptr_t)l);
 		l->to = fopen(l->temp, "wx");
@@ -191,7 +191,7 @@ static int create(const struct frag_policy_env *env, const void *params, void **
 	struct log *l;
 	int rc;
 
-	FRAG_NEW(l, 1, "log", err);
+	FRAG_TRY_CALLOC(l, 1, "log", err);
 	l->path = path_of(p->file, env->ordinal);
 	if (!l->path) {
 		frag_host_free(l);

@@ -56,7 +56,7 @@ static int create(const struct frag_policy_env *env, const void *params, void **
 	struct self *s;
 	int rc;
 
-	FRAG_NEW(s, 1, "policy async", err);
+	FRAG_TRY_CALLOC(s, 1, "policy async", err);
 	s->env = *env;
 	rc = frag_dev_mempool_create(env->dev, &attr, &s->pool, err);
 	if (rc) {

@@ -168,12 +168,12 @@ static int alloc(void *self, const struct frag_request *req, struct frag_block *
 
 	if (FRAG_UNLIKELY(req->bytes > FRAG_HEAP_REQUEST_MAX))
 		return FRAG_OOM;
-	FRAG_HAVE(!frag_bfc_reserve(s, req->stream), "policy bfc", err);
+	FRAG_CHECK_ALLOC(!frag_bfc_reserve(s, req->stream), "policy bfc", err);
 	p = frag_bfc_find(s, bytes, req->stream, &whole);
 	if (FRAG_UNLIKELY(!p)) {
 		FRAG_TRY(frag_bfc_make_room(s, bytes, req->stream, &p, &cls, err));
 		whole = false;
-		FRAG_HAVE(!frag_bfc_reserve(s, req->stream), "policy bfc", err);
+		FRAG_CHECK_ALLOC(!frag_bfc_reserve(s, req->stream), "policy bfc", err);
 	}
 	frag_bfc_cut(s, p);
 	if (!whole && must_split(s, p, bytes)) {

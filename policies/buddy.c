@@ -80,7 +80,7 @@ static int create(const struct frag_policy_env *env, const void *params, void **
 {
 	struct self *s;
 
-	FRAG_NEW(s, 1, "policy buddy", err);
+	FRAG_TRY_CALLOC(s, 1, "policy buddy", err);
 	s->env = *env;
 	s->params = params;
 	s->tree.lifo = s->params->order == ORDER_LIFO;

@@ -347,7 +347,7 @@ static int alloc(void *self, const struct frag_request *req, struct frag_block *
 
 	if (FRAG_UNLIKELY(bytes > FRAG_HEAP_REQUEST_MAX))
 		return FRAG_OOM;
-	FRAG_HAVE(!reserve_stream(s, req->stream), "policy cub", err);
+	FRAG_CHECK_ALLOC(!reserve_stream(s, req->stream), "policy cub", err);
 	bin = bin_of(s, &bytes);
 	if (bin != NO_BIN)
 		FRAG_TRY(find(s, bin, req->stream, &q, err));

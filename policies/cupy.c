@@ -174,7 +174,7 @@ static int alloc(void *self, const struct frag_request *req, struct frag_block *
 
 	if (FRAG_UNLIKELY(req->bytes > FRAG_HEAP_REQUEST_MAX))
 		return FRAG_OOM;
-	FRAG_HAVE(!reserve(s, req->stream), "policy cupy", err);
+	FRAG_CHECK_ALLOC(!reserve(s, req->stream), "policy cupy", err);
 	at = frag_bset_lower(&s->arenas[req->stream], bytes, 0);
 	if (FRAG_LIKELY(at.leaf != NULL)) {
 		p = frag_bset_value(at);

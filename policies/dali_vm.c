@@ -59,7 +59,7 @@ static int create(const struct frag_policy_env *env, const void *params, void **
 	struct dali *d;
 	struct frag_device_info info;
 
-	FRAG_NEW(d, 1, "policy dali-vm", err);
+	FRAG_TRY_CALLOC(d, 1, "policy dali-vm", err);
 	frag_dev_info(env->dev, &info);
 	d->env = *env;
 	d->params = params;
@@ -147,7 +147,7 @@ static int alloc(void *self, const struct frag_request *req, struct frag_block *
 
 	if (FRAG_UNLIKELY(req->bytes > d->env.device_total_bytes || req->bytes > 1ull << 45))
 		return FRAG_OOM;
-	FRAG_HAVE(!dali_room(d, 2), "policy dali-vm", err);
+	FRAG_CHECK_ALLOC(!dali_room(d, 2), "policy dali-vm", err);
 	alignment = FRAG_MAX(d->params->alignment, next_pow2(req->bytes >> 11));
 	alignment = FRAG_MIN(alignment, d->block);
 	bytes = (FRAG_MAX(req->bytes, 1) + alignment - 1) & ~(alignment - 1);

@@ -243,7 +243,7 @@ static int alloc(void *self, const struct frag_request *req, struct frag_block *
 	if (FRAG_UNLIKELY(req->bytes > FRAG_HEAP_REQUEST_MAX / 4))
 		return FRAG_OOM;
 	q = pool_get(s, req->stream);
-	FRAG_HAVE(q, "policy ggml", err);
+	FRAG_CHECK_ALLOC(q, "policy ggml", err);
 	p = take(q, req->bytes);
 	out->cls = FRAG_CLASS_HIT;
 	if (!p)

@@ -78,7 +78,7 @@ static int create(const struct frag_policy_env *env, const void *params, void **
 	struct self *s;
 	struct frag_device_info info;
 
-	FRAG_NEW(s, 1, "policy ggml-vmm", err);
+	FRAG_TRY_CALLOC(s, 1, "policy ggml-vmm", err);
 	frag_dev_info(env->dev, &info);
 	s->env = *env;
 	s->granule = info.granule_bytes ? info.granule_bytes : FRAG_PAGE;
@@ -121,7 +121,7 @@ static int reserve(struct self *s, uint32_t stream, struct pool **out, struct fr
 
 	if (stream >= s->pools_count) {
 		q = frag_host_realloc(s->pools, stream + 1ul, sizeof(*q));
-		FRAG_HAVE(q, "policy ggml-vmm", err);
+		FRAG_CHECK_ALLOC(q, "policy ggml-vmm", err);
 		s->pools = q;
 		while (s->pools_count <= stream)
 			q[s->pools_count++] = (struct pool){ 0 };

@@ -85,7 +85,7 @@ static int create(const struct frag_policy_env *env, const void *params, void **
 {
 	struct gl *g;
 
-	FRAG_NEW(g, 1, "policy gmlake", err);
+	FRAG_TRY_CALLOC(g, 1, "policy gmlake", err);
 	g->env = *env;
 	g->params = params;
 	g->paper = g->params->variant == GL_PAPER;
@@ -141,7 +141,7 @@ static int alloc(void *self, const struct frag_request *req, struct frag_block *
 
 	if (FRAG_UNLIKELY(req->bytes > g->env.device_total_bytes))
 		return FRAG_OOM;
-	FRAG_HAVE(!reserve(g, req->stream), "policy gmlake", err);
+	FRAG_CHECK_ALLOC(!reserve(g, req->stream), "policy gmlake", err);
 	if (req->bytes <= g->small_max)
 		return gl_small_alloc(g, FRAG_MAX(req->bytes, 1), req->stream, out, err);
 	return gl_large_alloc(g, req->stream, req->bytes, out, err);

@@ -48,7 +48,7 @@ static int create(const struct frag_policy_env *env, const void *params, void **
 {
 	struct self *s;
 
-	FRAG_NEW(s, 1, "policy managed", err);
+	FRAG_TRY_CALLOC(s, 1, "policy managed", err);
 	s->env = *env;
 	s->params = params;
 	frag_direct_init(&s->blocks);

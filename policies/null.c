@@ -22,7 +22,7 @@ static int create(const struct frag_policy_env *env, const void *params, void **
 	struct self *s = frag_host_alloc(sizeof(*s));
 
 	(void)env, (void)params;
-	FRAG_HAVE(s, "policy null", err);
+	FRAG_CHECK_ALLOC(s, "policy null", err);
 	s->next = FIRST_ADDR;
 	*out = s;
 	return 0;

@@ -100,7 +100,7 @@ static int create(const struct frag_policy_env *env, const void *params, void **
 	const struct params *p = params;
 	int rc;
 
-	FRAG_NEW(s, 1, "policy planned", err);
+	FRAG_TRY_CALLOC(s, 1, "policy planned", err);
 	s->env = *env;
 	occupied_init(&s->used);
 	rc = frag_policy_spec_parse(p->fallback, &s->inner.spec, err);
@@ -218,7 +218,7 @@ static int alloc(void *self, const struct frag_request *req, struct frag_block *
 	if (offset != UINT64_MAX) {
 		struct occupied_range *range = occupied_put(&s->used, offset, offset + bytes);
 
-		FRAG_HAVE(range, "policy planned", err);
+		FRAG_CHECK_ALLOC(range, "policy planned", err);
 		s->used_bytes += bytes;
 		*out = (struct frag_block){ .addr = s->base + offset,
 					    .granted = bytes,

@@ -360,7 +360,7 @@ static int pt_create(const struct frag_policy_env *env, const void *params, void
 {
 	struct pt *a;
 
-	FRAG_NEW(a, 1, "pytorch", err);
+	FRAG_TRY_CALLOC(a, 1, "pytorch", err);
 	a->env = *env;
 	a->dev = env->dev;
 	if (take_settings(a, params, err)) {

@@ -111,7 +111,7 @@ static int create(const struct frag_policy_env *env, const void *params, void **
 {
 	struct self *s;
 
-	FRAG_NEW(s, 1, "policy slab", err);
+	FRAG_TRY_CALLOC(s, 1, "policy slab", err);
 	s->params = params;
 	s->unit_log2 = frag_log2(s->params->unit);
 	frag_extents_init(&s->pages, env, s->params->page, s->params->grow);

@@ -87,7 +87,7 @@ static int create(const struct frag_policy_env *env, const void *params, void **
 	const struct vm_params *p = params;
 	struct vm *v;
 
-	FRAG_NEW(v, 1, "vmm", err);
+	FRAG_TRY_CALLOC(v, 1, "vmm", err);
 	v->env = *env;
 	v->dev = env->dev;
 	v->params = p;

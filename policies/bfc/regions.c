@@ -113,7 +113,7 @@ static int extend(struct frag_bfc *s, uint64_t bytes, uint32_t stream, struct fr
 
 	if (bytes > left)
 		return FRAG_OOM;
-	FRAG_HAVE(!frag_bfc_reserve(s, stream), "policy bfc", err);
+	FRAG_CHECK_ALLOC(!frag_bfc_reserve(s, stream), "policy bfc", err);
 	size = next_region(s, bytes, left, &doubled);
 	if (s->ort && !doubled)
 		double_step(s);

@@ -98,7 +98,7 @@ static struct frag_direct_block **sorted(const struct frag_direct *d)
 void frag_direct_visit(void *self, const struct frag_visitor *v)
 {
 	const struct frag_direct *d = self;
-	FRAG_FREED struct frag_direct_block **list = sorted(d);
+	FRAG_AUTO_FREE struct frag_direct_block **list = sorted(d);
 
 	for (size_t i = 0; list && i < d->count; i++) {
 		if (v->segment)
@@ -121,11 +121,11 @@ void frag_direct_usage(void *self, struct frag_usage *out)
 int frag_direct_check(void *self, struct frag_err *err)
 {
 	const struct frag_direct *d = self;
-	FRAG_FREED struct frag_direct_block **list = sorted(d);
+	FRAG_AUTO_FREE struct frag_direct_block **list = sorted(d);
 	uint64_t live = 0, waiting = 0;
 	int rc = 0;
 
-	FRAG_HAVE(list, "check", err);
+	FRAG_CHECK_ALLOC(list, "check", err);
 	for (size_t i = 0; i < d->count; i++) {
 		*(list[i]->waiting ? &waiting : &live) += list[i]->bytes;
 		if (i && list[i - 1]->addr + list[i - 1]->bytes > list[i]->addr && !rc)

@@ -91,7 +91,7 @@ static int grow(struct frag_fixed *f, uint32_t stream, struct queue *q, struct f
 	struct frag_chunk *c;
 	int rc;
 
-	FRAG_NEW(slots, f->e.chunk_blocks, "blocks of a chunk", err);
+	FRAG_TRY_CALLOC(slots, f->e.chunk_blocks, "blocks of a chunk", err);
 	rc = frag_upstream_take(f->e.up, f->e.block_bytes * f->e.chunk_blocks, stream, &c, err);
 	if (rc) {
 		frag_host_free(slots);

@@ -24,7 +24,7 @@ int frag_heap_create(const struct frag_policy_env *env, size_t bytes,
 		     struct frag_err *err)
 {
 	*out = frag_host_calloc(1, bytes);
-	FRAG_HAVE(*out, what, err);
+	FRAG_CHECK_ALLOC(*out, what, err);
 	frag_heap_init(*out, env, index, *out);
 	return 0;
 }
@@ -101,7 +101,7 @@ int frag_heap_grow(struct frag_heap *h, uint64_t bytes, uint32_t stream, struct 
 
 	if (frag_heap_over_limit(h, bytes))
 		return FRAG_OOM;
-	FRAG_HAVE(!reserve_seg(h), "segments of a policy", err);
+	FRAG_CHECK_ALLOC(!reserve_seg(h), "segments of a policy", err);
 	FRAG_TRY(frag_dev_alloc(h->env.dev, bytes, &addr, err));
 	*out = add_seg(h, addr, bytes, stream);
 	journal(h, FRAG_SEGMENT_ALLOC, (*out)->seg);

@@ -35,13 +35,13 @@ int frag_streams_make(struct frag_streams *s, uint32_t stream, struct frag_err *
 
 		s->order = order ? order : s->order;
 		list = order ? frag_host_realloc(s->list, count, sizeof(*list)) : NULL;
-		FRAG_HAVE(list, "streams of a pool", err);
+		FRAG_CHECK_ALLOC(list, "streams of a pool", err);
 		memset(list + s->count, 0, (count - s->count) * sizeof(*list));
 		s->list = list;
 		s->count = count;
 	}
 	s->list[stream] = s->ops->create(s->self);
-	FRAG_HAVE(s->list[stream], "free list of a stream", err);
+	FRAG_CHECK_ALLOC(s->list[stream], "free list of a stream", err);
 	s->order[s->order_count++] = stream;
 	return 0;
 }

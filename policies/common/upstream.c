@@ -15,7 +15,7 @@ int frag_upstream_create(const struct frag_policy_env *env, const char *text,
 	struct frag_upstream *up = frag_host_calloc(1, parts->bytes);
 	int rc = 0;
 
-	FRAG_HAVE(up, "pool", err);
+	FRAG_CHECK_ALLOC(up, "pool", err);
 	*up = (struct frag_upstream){ .env = *env, .parts = parts };
 	if (env->inner)
 		text = env->inner;

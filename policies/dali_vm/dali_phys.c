@@ -116,7 +116,7 @@ static int move_in(struct dali *d, frag_addr_t addr, struct frag_err *err)
 
 	if (block_at(d, addr)->stage != DALI_NONE)
 		return 0;
-	FRAG_HAVE(!dali_room(d, 2), "blocks of dali-vm", err);
+	FRAG_CHECK_ALLOC(!dali_room(d, 2), "blocks of dali-vm", err);
 	FRAG_TRY(unmap_first(d, &from, err));
 	/* one after the other: the two may be neighbours */
 	moved = *block_at(d, from);
@@ -240,7 +240,7 @@ int dali_back(struct dali *d, struct dali_piece *first, frag_addr_t addr, uint64
 	struct dali_piece *p, *last, *rest;
 	int rc;
 
-	FRAG_HAVE(!dali_room(d, 2), "blocks of dali-vm", err);
+	FRAG_CHECK_ALLOC(!dali_room(d, 2), "blocks of dali-vm", err);
 	p = take_stretch(d, first, addr, addr + bytes, &last);
 	rc = fill(d, p, last, err);
 	if (!rc && dali_room(d, 2))
@@ -286,7 +286,7 @@ int dali_release_unused(struct dali *d, struct frag_err *err)
 		return 0;
 	FRAG_TRY(frag_dev_sync_all(d->env.dev, err));
 	while (first_whole(d)) {
-		FRAG_HAVE(!dali_room(d, 2), "blocks of dali-vm", err);
+		FRAG_CHECK_ALLOC(!dali_room(d, 2), "blocks of dali-vm", err);
 		FRAG_TRY(unmap_first(d, &from, err));
 	}
 	for (size_t i = 0; i < d->regions_count; i++)

@@ -322,7 +322,7 @@ int dali_reserve(struct dali *d, uint64_t bytes, struct frag_err *err)
 	size = frag_round_up(size, d->block);
 	if (size > 1ull << 46)
 		return FRAG_OOM;
-	FRAG_HAVE(!room_for_space(d), "address space of dali-vm", err);
+	FRAG_CHECK_ALLOC(!room_for_space(d), "address space of dali-vm", err);
 	FRAG_TRY(frag_dev_reserve(dev, size, hint, &addr, err));
 	if (addr & (d->block - 1)) {
 		/* places of blocks have to be aligned: take what is needed for that on top */

@@ -183,7 +183,7 @@ static int paper_find(struct gl *g, uint32_t stream, uint64_t bytes, struct frag
 	if (p->bytes > bytes && g->params->stitch) {
 		FRAG_TRY(gl_stitch_keep(g, p, err));
 		FRAG_TRY(bound_stitches(g, err));
-		FRAG_HAVE(!gl_room(g, 2), "policy gmlake", err);
+		FRAG_CHECK_ALLOC(!gl_room(g, 2), "policy gmlake", err);
 	}
 	gl_free_erase(g, p);
 	take_piece(g, p, bytes, FRAG_CLASS_HIT, out);

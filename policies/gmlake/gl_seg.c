@@ -263,7 +263,7 @@ int gl_seg_new(struct gl *g, uint32_t stream, uint64_t bytes, struct gl_piece **
 	    bytes > g->env.limit_bytes - held)
 		return FRAG_OOM;
 	seg = room_for_seg(g) ? NULL : seg_alloc(stream, bytes);
-	FRAG_HAVE(seg, "segments of gmlake", err);
+	FRAG_CHECK_ALLOC(seg, "segments of gmlake", err);
 	rc = frag_dev_reserve(g->env.dev, bytes, 0, &seg->addr, err);
 	*no_space = rc == FRAG_OOM;
 	if (!rc)

@@ -38,7 +38,7 @@ static int small_grow(struct gl *g, uint32_t stream, struct frag_piece **p, uint
 	if (rc == FRAG_OOM) {
 		*cls = FRAG_CLASS_RELEASE;
 		FRAG_TRY(gl_release_all(g, err));
-		FRAG_HAVE(!gl_room(g, 4), "policy gmlake", err);
+		FRAG_CHECK_ALLOC(!gl_room(g, 4), "policy gmlake", err);
 		rc = frag_heap_grow(&g->small, SMALL_SEGMENT, stream, p, err);
 	}
 	return rc;

@@ -323,7 +323,7 @@ int gl_stitch_make(struct gl *g, uint32_t stream, uint64_t bytes, uint64_t least
 	if (sum + (extra ? extra->bytes : 0) < bytes || n + (extra != NULL) < 2)
 		return 0;
 	s = gl_room(g, 2) ? NULL : stitch_alloc(stream, bytes, n + 1);
-	FRAG_HAVE(s, "stitches of gmlake", err);
+	FRAG_CHECK_ALLOC(s, "stitches of gmlake", err);
 	gather(g, stream, bytes, least, extra, s, &sum);
 	if (sum < bytes)
 		add_extent(s, extra, bytes - sum);
@@ -340,7 +340,7 @@ int gl_stitch_keep(struct gl *g, struct gl_piece *p, struct frag_err *err)
 	struct gl_stitch *s = gl_room(g, 2) ? NULL : stitch_alloc(p->seg->stream, p->bytes, 1);
 	bool known;
 
-	FRAG_HAVE(s, "stitches of gmlake", err);
+	FRAG_CHECK_ALLOC(s, "stitches of gmlake", err);
 	add_extent(s, p, p->bytes);
 	return introduce(g, s, &known, err);
 }
@@ -375,7 +375,7 @@ int gl_stitch_take(struct gl *g, struct gl_stitch *s, uint32_t pages, struct fra
 {
 	uint32_t left = pages, i;
 
-	FRAG_HAVE(!gl_room(g, 2 * s->extents_count), "pieces of gmlake", err);
+	FRAG_CHECK_ALLOC(!gl_room(g, 2 * s->extents_count), "pieces of gmlake", err);
 	set_state(g, s, GL_LIVE);
 	list_remove(g, s);
 	s->used_pages = pages;

@@ -100,7 +100,7 @@ static void close_phase(struct plan *p, struct plan_phase *phase, struct keyed *
 static int read_phase(struct reader *r, struct plan *p, struct plan_phase *phase, uint32_t first,
 		      struct frag_err *err)
 {
-	FRAG_FREED struct keyed *list = NULL;
+	FRAG_AUTO_FREE struct keyed *list = NULL;
 	int rc = 0;
 
 	FRAG_TRY(next_line(r, err));
@@ -108,7 +108,7 @@ static int read_phase(struct reader *r, struct plan *p, struct plan_phase *phase
 	if (sscanf(r->text, "phase %" SCNu32, &phase->count) != 1 ||
 	    phase->count > p->entries_count - first)
 		return bad_line(r, "a phase with a number of requests is expected", err);
-	FRAG_NEW(list, (size_t)phase->count + 1, "plan", err);
+	FRAG_TRY_CALLOC(list, (size_t)phase->count + 1, "plan", err);
 	for (uint32_t i = 0; !rc && i < phase->count; i++) {
 		struct plan_entry *e = &list[i].entry;
 

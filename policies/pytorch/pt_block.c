@@ -44,7 +44,7 @@ int pt_room(struct pt *a, struct pt_set *set, size_t more, struct frag_err *err)
 			want = FRAG_MAX(2 * want, 64u);
 		else if (set->reserved)
 			want *= 2;
-		FRAG_HAVE(!reserve_sets(a, set, want), "pytorch: free sets", err);
+		FRAG_CHECK_ALLOC(!reserve_sets(a, set, want), "pytorch: free sets", err);
 		set->reserved = want;
 	}
 	if (frag_slab_reserve(&a->blocks, more))
@@ -56,7 +56,7 @@ static int grow_pools(struct pt *a, uint32_t want, struct frag_err *err)
 {
 	struct pt_pool *pools = frag_host_realloc(a->pools, want, sizeof(*pools));
 
-	FRAG_HAVE(pools, "pytorch: pools", err);
+	FRAG_CHECK_ALLOC(pools, "pytorch: pools", err);
 	for (uint32_t i = a->pools_count; i < want; i++)
 		pools[i] = (struct pt_pool){ .small = !(i & 1), .id = (uint16_t)(i / 2) };
 	for (uint32_t i = FRAG_MAX(a->pools_count, 2u); i < want && a->env.no_split; i++)
@@ -77,7 +77,7 @@ static int grow_streams(struct pt_pool *pool, uint32_t want, struct frag_err *er
 
 	want = FRAG_MAX(want, pool->sets_count + pool->sets_count / 2);
 	sets = frag_host_realloc(pool->sets, want, sizeof(*sets));
-	FRAG_HAVE(sets, "pytorch: streams", err);
+	FRAG_CHECK_ALLOC(sets, "pytorch: streams", err);
 	memset(sets + pool->sets_count, 0, (want - pool->sets_count) * sizeof(*sets));
 	pool->sets = sets;
 	pool->sets_count = want;
@@ -106,7 +106,7 @@ int pt_set_make(struct pt *a, uint16_t pool_id, bool small, uint32_t stream, str
 		FRAG_TRY(grow_streams(pool, stream + 1, err));
 	if (!pool->sets[stream]) {
 		set = frag_slab_alloc(&a->sets);
-		FRAG_HAVE(set, "pytorch: stream", err);
+		FRAG_CHECK_ALLOC(set, "pytorch: stream", err);
 		*set = (struct pt_set){ .pool = pool, .stream = stream };
 		/* real programs have tens of streams */
 		if (a->sets_count++ < PT_SETS_FAST)

@@ -298,7 +298,7 @@ int pt_learn_begin(struct pt *a, struct frag_err *err)
 {
 	if (!a->env.recorded_next)
 		return 0;
-	FRAG_NEW(a->learnt, 1, "pytorch: order", err);
+	FRAG_TRY_CALLOC(a->learnt, 1, "pytorch: order", err);
 	if (a->order != PT_BY_ADDRESS)
 		a->learnt->unknown = a->made < UINT32_MAX ? a->made : 0;
 	/* what was put among the free blocks before the first search is older than all others */

@@ -28,7 +28,7 @@ static int handles_room(struct pt_seg *g, size_t pages, struct frag_err *err)
 		return 0;
 	want = FRAG_MIN(want, (size_t)(g->bytes / g->page));
 	handles = frag_host_realloc(g->handles, want, sizeof(*handles));
-	FRAG_HAVE(handles, "pytorch: page handles", err);
+	FRAG_CHECK_ALLOC(handles, "pytorch: page handles", err);
 	memset(handles + g->handles_count, 0, (want - g->handles_count) * sizeof(*handles));
 	g->handles = handles;
 	g->handles_count = want;
@@ -103,7 +103,7 @@ int pt_range_add(struct pt *a, struct pt_set *set, frag_addr_t base, struct pt_b
 
 	FRAG_TRY(pt_room_ranged(a, set, err));
 	g = pt_seg_new(a, set, bytes, page);
-	FRAG_HAVE(g, "pytorch: expandable segment", err);
+	FRAG_CHECK_ALLOC(g, "pytorch: expandable segment", err);
 	rc = frag_dev_reserve(a->dev, bytes, base, &base, err);
 	if (rc) {
 		pt_seg_drop(a, g);

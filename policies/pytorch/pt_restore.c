@@ -106,7 +106,7 @@ static int restore_segment(struct restoring *s, const struct frag_initial_segmen
 	frag_addr_t base;
 	int rc;
 
-	FRAG_HAVE(g, "pytorch: segment", s->err);
+	FRAG_CHECK_ALLOC(g, "pytorch: segment", s->err);
 	rc = frag_dev_alloc(a->dev, sg->bytes, &base, s->err);
 	if (rc) {
 		pt_seg_drop(a, g);

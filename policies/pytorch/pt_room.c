@@ -46,7 +46,7 @@ int pt_room_pages(struct pt_block *u, frag_addr_t end, struct frag_err *err)
 		return 0;
 	while (leaves < pages)
 		leaves *= 2;
-	FRAG_NEW(max, 2 * leaves, "pytorch: pages", err);
+	FRAG_TRY_CALLOC(max, 2 * leaves, "pytorch: pages", err);
 	if (g->leaves)
 		memcpy(max + leaves, g->max + g->leaves, g->leaves * sizeof(*max));
 	frag_tournament_build(max, leaves);

@@ -23,7 +23,7 @@ static int segment_malloc(struct pt *a, struct pt_set *set, uint64_t bytes, stru
 	struct pt_seg *g = pt_seg_new(a, set, bytes, 0);
 	int rc;
 
-	FRAG_HAVE(g, "pytorch: segment", err);
+	FRAG_CHECK_ALLOC(g, "pytorch: segment", err);
 	rc = frag_dev_alloc(a->dev, bytes, &addr, err);
 	if (rc) {
 		pt_seg_drop(a, g);
@@ -123,7 +123,7 @@ static int collect(struct pt_pool *pool, struct pt_block ***out, size_t *segment
 		if (pool->sets[s])
 			cap += pool->sets[s]->free.count;
 	list = frag_host_alloc(2 * cap * sizeof(struct pt_block *));
-	FRAG_HAVE(list, "pytorch: release", err);
+	FRAG_CHECK_ALLOC(list, "pytorch: release", err);
 	hi = cap;
 	for (uint32_t s = 0; s < pool->sets_count; s++) {
 		struct pt_block *b = NULL;

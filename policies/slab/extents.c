@@ -89,12 +89,12 @@ int frag_extents_take(struct frag_extents *x, uint64_t bytes, uint32_t stream,
 {
 	struct frag_piece *p;
 
-	FRAG_HAVE(!reserve(x), "free extents", err);
+	FRAG_CHECK_ALLOC(!reserve(x), "free extents", err);
 	p = find(x, bytes);
 	*cls = FRAG_CLASS_HIT;
 	if (!p) {
 		FRAG_TRY(make_room(x, bytes, stream, &p, cls, err));
-		FRAG_HAVE(!reserve(x), "free extents", err);
+		FRAG_CHECK_ALLOC(!reserve(x), "free extents", err);
 	}
 	cut(x, p);
 	if (p->bytes > bytes) {

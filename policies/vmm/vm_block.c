@@ -38,7 +38,7 @@ static int quick_room(struct vm *v, uint32_t streams, struct frag_err *err)
 		return 0;
 	quick = frag_host_realloc(v->quick, (size_t)streams * VM_CLASSES,
 				  sizeof(struct vm_arena *));
-	FRAG_HAVE(quick, "vmm: streams", err);
+	FRAG_CHECK_ALLOC(quick, "vmm: streams", err);
 	memset(quick + v->quick_streams * VM_CLASSES, 0,
 	       (size_t)(streams - v->quick_streams) * VM_CLASSES * sizeof(struct vm_arena *));
 	v->quick = quick;
@@ -61,7 +61,7 @@ static int arena_new(struct vm *v, unsigned cls, uint32_t stream, uint16_t pool,
 	struct vm_block *tail;
 	int rc;
 
-	FRAG_HAVE(a, "vmm: arena", err);
+	FRAG_CHECK_ALLOC(a, "vmm: arena", err);
 	a->cls = cls;
 	a->shift = frag_log2(v->classes[cls].page);
 	a->stream = stream;

@@ -40,7 +40,7 @@ static int create_handle(struct vm *v, struct vm_class *c, unsigned k, struct fr
 	    v->env.limit_bytes - v->dev->reserved_bytes < bytes)
 		return FRAG_OOM;
 	h = frag_slab_alloc(&v->handles);
-	FRAG_HAVE(h, "vmm: handles", err);
+	FRAG_CHECK_ALLOC(h, "vmm: handles", err);
 	*h = (struct vm_handle){ .span = (uint8_t)k };
 	rc = frag_dev_create(v->dev, bytes, &h->id, err);
 	if (rc) {

@@ -62,7 +62,7 @@ int vm_pages_room(struct vm_arena *a, size_t want, struct frag_err *err)
 	if (want <= a->pages_count)
 		return 0;
 	pages = frag_host_realloc(a->pages, cap, sizeof(*pages));
-	FRAG_HAVE(pages, "vmm: pages", err);
+	FRAG_CHECK_ALLOC(pages, "vmm: pages", err);
 	memset(pages + a->pages_count, 0, (cap - a->pages_count) * sizeof(*pages));
 	a->pages = pages;
 	a->pages_count = cap;

@@ -88,7 +88,7 @@ int vm_place_map(struct vm *v, struct vm_arena *a, size_t page, struct vm_handle
 
 	FRAG_TRY(limit_places(v, h, err));
 	pl = frag_slab_alloc(&v->places);
-	FRAG_HAVE(pl, "vmm: places", err);
+	FRAG_CHECK_ALLOC(pl, "vmm: places", err);
 	rc = frag_dev_map(v->dev, addr, bytes, h->id, err);
 	if (rc) {
 		frag_slab_free(&v->places, pl);

@@ -19,11 +19,11 @@ int frag_outfile_put(const char *path, const char *bytes, size_t len, struct fra
 
 int frag_make_dirs(const char *path, struct frag_err *err)
 {
-	FRAG_FREED char *copy = frag_host_strdup(path);
+	FRAG_AUTO_FREE char *copy = frag_host_strdup(path);
 	struct stat st;
 	int ret = 0;
 
-	FRAG_HAVE(copy, path, err);
+	FRAG_CHECK_ALLOC(copy, path, err);
 	for (char *p = copy + 1; *copy; p++) {
 		char kept = *p;
 

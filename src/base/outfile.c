@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "aside.h"
+#include "scratch.h"
 
 static void forget(struct frag_outfile *out)
 {
@@ -48,13 +48,13 @@ static int open_temp(struct frag_outfile *out, struct frag_err *err)
 	char *folder = folder_of(out->path);
 	int fd = -1, reason = 0;
 
-	FRAG_HAVE(folder, out->path, err);
+	FRAG_CHECK_ALLOC(folder, out->path, err);
 	/* a file without a name is linked through here when it is complete */
 	if (!access("/proc/self/fd", X_OK))
 		fd = open(folder, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
 	out->nameless = fd >= 0;
 	if (!out->nameless) {
-		reason = frag_aside_file(folder, &out->temp, &fd);
+		reason = frag_scratch_file(folder, &out->temp, &fd);
 		if (!reason)
 			usual_mode(fd);
 	}
@@ -67,7 +67,7 @@ static int open_temp(struct frag_outfile *out, struct frag_err *err)
 	out->to = fdopen(fd, "w");
 	if (!out->to) {
 		close(fd);
-		frag_aside_remove(out->temp);
+		frag_scratch_remove(out->temp);
 		return frag_fail_nomem(err, out->path);
 	}
 	return 0;
@@ -76,13 +76,13 @@ static int open_temp(struct frag_outfile *out, struct frag_err *err)
 /* Gives the complete file its name, or one beside it where that is taken. 0 or an errno. */
 static int name_it(struct frag_outfile *out)
 {
-	int rc = frag_aside_name(fileno(out->to), out->path);
+	int rc = frag_scratch_name(fileno(out->to), out->path);
 	char *folder;
 
 	if (rc != EEXIST)
 		return rc;
 	folder = folder_of(out->path);
-	rc = folder ? frag_aside_link(folder, fileno(out->to), &out->temp) : ENOMEM;
+	rc = folder ? frag_scratch_link(folder, fileno(out->to), &out->temp) : ENOMEM;
 	frag_host_free(folder);
 	return rc;
 }
@@ -94,7 +94,7 @@ int frag_outfile_open(struct frag_outfile *out, const char *path, struct frag_er
 
 	memset(out, 0, sizeof(*out));
 	out->path = frag_host_strdup(path);
-	FRAG_HAVE(out->path, path, err);
+	FRAG_CHECK_ALLOC(out->path, path, err);
 	if (!strcmp(path, "-")) {
 		out->to = stdout;
 		return 0;
@@ -142,9 +142,9 @@ int frag_outfile_commit(struct frag_outfile *out, struct frag_err *err)
 	if (!saved && out->temp && rename(out->temp, out->path))
 		saved = errno;
 	if (!saved)
-		frag_aside_done(out->temp);
+		frag_scratch_done(out->temp);
 	else
-		frag_aside_remove(out->temp);
+		frag_scratch_remove(out->temp);
 	if (saved)
 		ret = out->to == stdout
 			      ? frag_fail(err, FRAG_EOUTPUT, "cannot write standard output: %s",
@@ -159,6 +159,6 @@ void frag_outfile_abort(struct frag_outfile *out)
 {
 	if (out->to && out->to != stdout)
 		fclose(out->to);
-	frag_aside_remove(out->temp);
+	frag_scratch_remove(out->temp);
 	forget(out);
 }

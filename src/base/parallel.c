@@ -81,7 +81,7 @@ int frag_parallel(size_t count, unsigned threads, void (*task)(void *ctx, size_t
 	pthread_t *crew;
 	size_t started = 0;
 
-	FRAG_NEW(crew, wanted, "threads", err);
+	FRAG_TRY_CALLOC(crew, wanted, "threads", err);
 	pthread_mutex_init(&c.lock, NULL);
 	pthread_cond_init(&c.changed, NULL);
 	c.live = wanted;

@@ -147,7 +147,7 @@ int frag_cli_json_write(const struct frag_cli *cli, json_t *root, struct frag_er
 	struct frag_outfile file;
 	int rc;
 
-	FRAG_HAVE(root, "JSON document", err);
+	FRAG_CHECK_ALLOC(root, "JSON document", err);
 	rc = frag_outfile_open(&file, cli->json, err);
 	if (!rc && json_dumpf(root, file.to, JSON_INDENT(2) | JSON_REAL_PRECISION(15)) &&
 	    !ferror(file.to)) {

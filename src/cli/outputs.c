@@ -142,10 +142,10 @@ static int check_one(const struct frag_cli *cli, const struct frag_arg_table *ta
 int frag_outputs_check(const struct frag_cli *cli, const struct frag_arg_table *tables,
 		       struct frag_err *err)
 {
-	FRAG_FREED struct output *all = NULL;
+	FRAG_AUTO_FREE struct output *all = NULL;
 	size_t n = 0;
 
-	FRAG_NEW(all, OUTPUTS_MAX, "outputs", err);
+	FRAG_TRY_CALLOC(all, OUTPUTS_MAX, "outputs", err);
 	for (const struct frag_arg_table *t = tables; t->rows; t++) {
 		for (const struct frag_arg *a = t->rows; a->type != FRAG_ARG_END; a++) {
 			const char *path = a->type == FRAG_ARG_TEXT && a->file != FRAG_ARG_READS

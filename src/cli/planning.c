@@ -17,13 +17,13 @@ static int add_units(struct frag_units *u, const struct frag_trace *trace, struc
 	struct frag_unit *list =
 		frag_host_realloc(u->list, u->count + trace->devs_count, sizeof(*list));
 
-	FRAG_HAVE(list, "traces", err);
+	FRAG_CHECK_ALLOC(list, "traces", err);
 	u->list = list;
 	for (uint32_t d = 0; d < trace->devs_count; d++) {
 		size_t room = strlen(trace->name) + 32;
 		char *label = frag_host_alloc(room);
 
-		FRAG_HAVE(label, "traces", err);
+		FRAG_CHECK_ALLOC(label, "traces", err);
 		if (trace->devs_count == 1)
 			snprintf(label, room, "%s", trace->name);
 		else
@@ -39,7 +39,7 @@ int frag_units_read(struct frag_units *u, const struct frag_cli *cli, struct fra
 
 	*u = (struct frag_units){ 0 };
 	u->traces = frag_host_calloc(cli->operands_count, sizeof(struct frag_trace *));
-	FRAG_HAVE(u->traces, "traces", err);
+	FRAG_CHECK_ALLOC(u->traces, "traces", err);
 	for (size_t i = 0; !rc && i < cli->operands_count; i++) {
 		struct frag_trace *trace;
 

@@ -82,7 +82,7 @@ int frag_policy_texts_list(struct frag_policy_texts *p, const char *list, struct
 					 "policies are separated by ';'",
 					 list);
 		text = frag_host_alloc(to - from + 1);
-		FRAG_HAVE(text, "list of policies", err);
+		FRAG_CHECK_ALLOC(text, "list of policies", err);
 		memcpy(text, list + from, to - from);
 		text[to - from] = '\0';
 		if (!strcmp(text, "all")) {
@@ -108,7 +108,7 @@ int frag_recorded_spec(const struct frag_trace *trace, struct frag_policy_spec *
 		       struct frag_err *err)
 {
 	FRAG_AUTO(frag_policy_spec_destroy_at) struct frag_policy_spec *raw = NULL;
-	FRAG_FREED char *text = NULL;
+	FRAG_AUTO_FREE char *text = NULL;
 	size_t n;
 
 	*out = NULL;
@@ -116,7 +116,7 @@ int frag_recorded_spec(const struct frag_trace *trace, struct frag_policy_spec *
 	if (!trace->settings.present || follow_spec(trace, NULL, &raw, NULL))
 		return 0;
 	text = frag_host_strdup(frag_policy_spec_text(raw));
-	FRAG_HAVE(text, "recorded settings", err);
+	FRAG_CHECK_ALLOC(text, "recorded settings", err);
 	for (n = strlen(text); n && strchr(":,", text[n - 1]); n--)
 		text[n - 1] = '\0';
 	return frag_policy_spec_parse(text, out, err);
@@ -180,7 +180,7 @@ int frag_policy_texts_specs(const struct frag_policy_texts *p, const struct frag
 	size_t count = 0;
 	int rc;
 
-	FRAG_HAVE(specs, "list of policies", err);
+	FRAG_CHECK_ALLOC(specs, "list of policies", err);
 	if (frag_recorded_spec(trace, &own, NULL))
 		own = NULL;
 	rc = parse_texts(p, own, specs, &count, err);

@@ -129,7 +129,7 @@ static int run_command(const struct frag_cmd *cmd, int argc, char **argv)
 				.argv = argv,
 				.threads = processors(),
 				.context_bytes_ = UINT64_MAX };
-	FRAG_FREED void *options = frag_host_calloc(1, cmd->options_size + 1);
+	FRAG_AUTO_FREE void *options = frag_host_calloc(1, cmd->options_size + 1);
 	struct frag_err err = { 0 };
 	int rc = 0;
 

@@ -307,7 +307,7 @@ static int read_list(struct frag_catalog *c, const char *path, size_t *rows, str
 	struct list l = { .path = path };
 
 	FRAG_TRY(read_file(c, path, err));
-	FRAG_NEW(c->own, FRAG_CARDS_MAX, "cards", err);
+	FRAG_TRY_CALLOC(c->own, FRAG_CARDS_MAX, "cards", err);
 	/* a byte order mark, as spreadsheets write it */
 	l.next = c->texts + (strncmp(c->texts, "\xef\xbb\xbf", 3) ? 0 : 3);
 	return read_rows(&l, c, rows, err);

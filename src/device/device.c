@@ -158,7 +158,7 @@ int frag_dev_open(const struct frag_device_ops *ops, void *priv, struct frag_dev
 	struct box *box;
 	struct frag_device_info info;
 
-	FRAG_NEW(box, 1, "device", err);
+	FRAG_TRY_CALLOC(box, 1, "device", err);
 	memset(&info, 0, sizeof(info));
 	ops->info(priv, &info);
 	box->dev.ops = ops;

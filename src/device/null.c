@@ -245,7 +245,7 @@ int frag_null_open(struct frag_device **out, struct frag_err *err)
 	struct null *null;
 	int rc;
 
-	FRAG_NEW(null, 1, "null device", err);
+	FRAG_TRY_CALLOC(null, 1, "null device", err);
 	null->next = FRAG_GIB;
 	rc = frag_dev_open(&null_ops, null, out, err);
 	if (rc)

@@ -97,7 +97,7 @@ int frag_nvml_open(struct frag_nvml **out, struct frag_err *err)
 	struct frag_nvml *n;
 	int rc;
 
-	FRAG_NEW(n, 1, "NVML", err);
+	FRAG_TRY_CALLOC(n, 1, "NVML", err);
 	rc = start(n, err);
 	if (rc)
 		frag_nvml_close(n);

@@ -204,9 +204,9 @@ static int follow_open(struct follow *f, const struct frag_events *ev, struct fr
 	f->fresh = frag_host_calloc(stacks, sizeof(*f->fresh));
 	f->touched = frag_host_calloc(stacks, sizeof(*f->touched));
 	f->is_touched = frag_host_calloc(stacks, 1);
-	FRAG_HAVE(f->blocks && f->born && f->born_blocks && f->kept_stack && f->fresh &&
-			  f->touched && f->is_touched,
-		  "history", err);
+	FRAG_CHECK_ALLOC(f->blocks && f->born && f->born_blocks && f->kept_stack && f->fresh &&
+				 f->touched && f->is_touched,
+			 "history", err);
 	begin_step(f);
 	return 0;
 }
@@ -320,7 +320,7 @@ int frag_history_live_at(const struct frag_events *ev, uint64_t at, size_t stack
 			     .slots = frag_events_dev(ev)->slots_count };
 	int rc;
 
-	FRAG_NEW(l.blocks, l.slots + 1, "history", err);
+	FRAG_TRY_CALLOC(l.blocks, l.slots + 1, "history", err);
 	rc = frag_events_each(ev, live_batch, &l, err);
 	for (size_t i = 0; !rc && i < l.slots; i++)
 		if (l.blocks[i].live)

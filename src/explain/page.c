@@ -118,7 +118,7 @@ static int build(const struct frag_page *page, struct frag_text *out, struct fra
 
 int frag_page_write(struct frag_page *page, struct frag_err *err)
 {
-	FRAG_FREED char *path = frag_path_join(page->dir, page->file);
+	FRAG_AUTO_FREE char *path = frag_path_join(page->dir, page->file);
 	FRAG_AUTO(frag_text_release) struct frag_text out = { 0 };
 	int rc = path ? frag_make_dirs(page->dir, err) : frag_fail_nomem(err, "page");
 

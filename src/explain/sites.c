@@ -81,9 +81,9 @@ static int fill_own(struct frag_sites *s, const struct frag_trace *t, struct fra
 {
 	static const uint8_t ranks[] = { [LIBRARY] = 1, [PROGRAM_WITH_LINE] = 2, [PROGRAM] = 3 };
 	uint32_t names = t->strings ? frag_strings_count(t->strings) : 0;
-	FRAG_FREED uint8_t *kinds = frag_host_calloc(names + 1, 1);
+	FRAG_AUTO_FREE uint8_t *kinds = frag_host_calloc(names + 1, 1);
 
-	FRAG_HAVE(kinds, "call sites", err);
+	FRAG_CHECK_ALLOC(kinds, "call sites", err);
 	for (size_t i = 0; i < t->stacks.frames_count; i++) {
 		const struct frag_frame *f = &t->stacks.frames[i];
 		uint8_t *kind = &kinds[FRAG_MIN(f->file, names)];
@@ -251,7 +251,7 @@ static int merge(struct frag_sites *s, struct named *list, size_t n, struct frag
 	for (size_t i = 0; i < n; i++) {
 		if (!i || strcmp(list[i].name, s->names[s->count - 1]) != 0) {
 			s->names[s->count] = frag_host_strdup(list[i].name);
-			FRAG_HAVE(s->names[s->count], "call sites", err);
+			FRAG_CHECK_ALLOC(s->names[s->count], "call sites", err);
 			s->count++;
 		}
 		s->of_stack[list[i].stack] = (uint32_t)(s->count - 1);
@@ -261,7 +261,7 @@ static int merge(struct frag_sites *s, struct named *list, size_t n, struct frag
 
 static int name_all(struct frag_sites *s, const char *frame, struct frag_err *err)
 {
-	FRAG_FREED struct named *list = frag_host_calloc(s->stacks_count, sizeof(*list));
+	FRAG_AUTO_FREE struct named *list = frag_host_calloc(s->stacks_count, sizeof(*list));
 	size_t n = 0;
 	int rc = list ? 0 : frag_fail_nomem(err, "call sites");
 

@@ -152,7 +152,7 @@ static int collect(const struct frag_events *ev, struct survey *s, uint64_t many
 	out->stride = FRAG_MAX(out->stride, 1u);
 	s->room = FRAG_STEPS_MAX;
 	s->ends = out;
-	FRAG_NEW(out->list, s->room + 1, "steps", err);
+	FRAG_TRY_CALLOC(out->list, s->room + 1, "steps", err);
 	s->event = s->allocs = 0;
 	FRAG_TRY(frag_events_each(ev, ends_batch, s, err));
 	/* the rest up to the last request, where steps are not marked */
@@ -171,7 +171,7 @@ int frag_step_ends_find(const struct frag_events *ev, struct frag_step_ends *out
 	int rc;
 
 	*out = (struct frag_step_ends){ .stride = 1 };
-	FRAG_NEW(s.tokens, 2 * TOKENS_MAX, "steps", err);
+	FRAG_TRY_CALLOC(s.tokens, 2 * TOKENS_MAX, "steps", err);
 	rc = frag_events_each(ev, survey_batch, &s, err);
 	out->allocs = s.allocs;
 	out->last_alloc = s.last_alloc;

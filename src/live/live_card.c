@@ -307,7 +307,7 @@ int frag_live_card_open(int ordinal, struct frag_live_card **out, struct frag_er
 
 	if (!cu)
 		return FRAG_EDEVICE;
-	FRAG_HAVE(c, "card", err);
+	FRAG_CHECK_ALLOC(c, "card", err);
 	c->cu = cu;
 	c->ordinal = ordinal;
 	frag_slab_init(&c->handle_slab, 32);

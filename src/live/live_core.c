@@ -79,7 +79,7 @@ static int make_device(int ordinal, struct frag_live_dev **out, struct frag_err 
 	struct frag_live_dev *d;
 	int rc;
 
-	FRAG_NEW(d, 1, "device", err);
+	FRAG_TRY_CALLOC(d, 1, "device", err);
 	pthread_mutex_init(&d->mutex, NULL);
 	d->ordinal = ordinal;
 	d->start_ns = frag_live.start_ns;

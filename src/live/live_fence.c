@@ -31,7 +31,7 @@ int frag_live_stream_index(struct frag_live_card *c, void *stream, uint32_t *ind
 		return 0;
 	}
 	if (!c->streams_count) {
-		FRAG_NEW(c->streams, 8, "streams", err);
+		FRAG_TRY_CALLOC(c->streams, 8, "streams", err);
 		c->streams_cap = 8;
 		c->streams_count = 1; /* the default stream, used or not */
 	}
@@ -47,7 +47,7 @@ int frag_live_stream_index(struct frag_live_card *c, void *stream, uint32_t *ind
 		void **more =
 			frag_host_realloc(c->streams, 2 * c->streams_cap, sizeof(*c->streams));
 
-		FRAG_HAVE(more, "streams", err);
+		FRAG_CHECK_ALLOC(more, "streams", err);
 		c->streams = more;
 		c->streams_cap *= 2;
 	}
@@ -95,7 +95,7 @@ static int more_fences(struct frag_live_card *c, struct frag_err *err)
 		return frag_fail(err, FRAG_EDEVICE, "%u fences wait for work that does not end",
 				 FENCES_MAX);
 	fences = frag_host_realloc(c->fences, count, sizeof(*fences));
-	FRAG_HAVE(fences, "fences", err);
+	FRAG_CHECK_ALLOC(fences, "fences", err);
 	memset(fences + c->fences_count, 0, (count - c->fences_count) * sizeof(*fences));
 	c->fences = fences;
 	c->fence_next = c->fences_count;

@@ -51,7 +51,7 @@ static int room(struct frag_live_dev *d, struct frag_err *err)
 		return 0;
 	while (more < d->card->streams_count)
 		more *= 2;
-	FRAG_NEW(table, (size_t)more * more, "streams", err);
+	FRAG_TRY_CALLOC(table, (size_t)more * more, "streams", err);
 	for (uint32_t i = 0; i < cap; i++)
 		memcpy(table + (size_t)i * more, d->waited + (size_t)i * cap, cap * sizeof(*table));
 	frag_host_free(d->waited);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Writing the recording: the lines themselves into a .csv, else a .cft that grows (base/growing.h). Two buffers: one is
+ * Writing the recording: the lines themselves into a .csv, else a .cft that grows (base/appended_cft.h). Two buffers: one is
  * filled while the other goes to the file.
  */
 #include "live_log.h"
@@ -12,10 +12,10 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-#include "base/growing.h"
+#include "base/appended_cft.h"
 #include "live.h"
 
-#define BUFFER_BYTES FRAG_GROWING_TEXT_MAX
+#define BUFFER_BYTES FRAG_APPENDED_TEXT_MAX
 #define LINE_MAX_BYTES 160u
 
 atomic_bool frag_live_log_on;
@@ -53,10 +53,10 @@ static void write_all(const void *bytes, size_t n)
 /* pre: writing is locked */
 static void write_block(const char *text, size_t n)
 {
-	struct frag_growing_block head;
+	struct frag_appended_block head;
 
 	if (file.growing) {
-		head = frag_growing_head(text, n, file.blocks++);
+		head = frag_appended_head(text, n, file.blocks++);
 		write_all(&head, sizeof(head));
 	}
 	write_all(text, n);
@@ -114,7 +114,7 @@ static int open_file(const char *path, struct frag_err *err)
 static int begin(const char *path, struct frag_err *err)
 {
 	static const char head[] = "action,id,size,stream,time_us,device,pool\n";
-	unsigned char preamble[FRAG_GROWING_PREAMBLE];
+	unsigned char preamble[FRAG_APPENDED_PREAMBLE];
 
 	file.fill = frag_host_alloc(BUFFER_BYTES);
 	file.spare = frag_host_alloc(BUFFER_BYTES);
@@ -122,7 +122,7 @@ static int begin(const char *path, struct frag_err *err)
 		return frag_fail_nomem(err, "recording");
 	FRAG_TRY(open_file(path, err));
 	file.growing = !is_csv(path);
-	frag_growing_preamble(preamble);
+	frag_appended_preamble(preamble);
 	if (file.growing)
 		write_all(preamble, sizeof(preamble));
 	memcpy(file.fill, head, sizeof(head) - 1);

@@ -36,7 +36,7 @@ int frag_live_mempool_create(void *priv, const struct frag_mempool_attr *attr, u
 	int rc;
 
 	(void)ns;
-	FRAG_HAVE(p, "pool", err);
+	FRAG_CHECK_ALLOC(p, "pool", err);
 	rc = FRAG_CU(c->cu, err, cuMemPoolCreate, &p->pool, &props);
 	if (rc) {
 		frag_host_free(p);

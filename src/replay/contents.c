@@ -51,7 +51,7 @@ int frag_contents_create(const struct frag_run_options *opt, struct frag_device 
 				 "be "
 				 "filled, verified or kept busy; use --device cuda",
 				 dev->ops->name);
-	FRAG_NEW(c, 1, "contents of blocks", err);
+	FRAG_TRY_CALLOC(c, 1, "contents of blocks", err);
 	c->dev = dev;
 	c->fill = opt->fill;
 	c->work_ns = opt->work_ns;
@@ -93,7 +93,7 @@ static int grow(struct frag_contents *c, uint32_t slot, struct frag_err *err)
 		uint32_t count = FRAG_MAX(slot + 1, 2 * c->slots_count);
 		uint32_t *current = frag_host_realloc(c->current, count, sizeof(*current));
 
-		FRAG_HAVE(current, "contents of blocks", err);
+		FRAG_CHECK_ALLOC(current, "contents of blocks", err);
 		for (uint32_t i = c->slots_count; i < count; i++)
 			current[i] = 0;
 		c->current = current;

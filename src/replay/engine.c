@@ -225,7 +225,7 @@ static int note_refused(struct frag_run *run, const struct frag_event *e, bool s
 		return 0;
 	if (!list)
 		list = frag_host_calloc(FRAG_REFUSED_KEPT, sizeof(*list));
-	FRAG_HAVE(list, "replay: refused requests", run->err);
+	FRAG_CHECK_ALLOC(list, "replay: refused requests", run->err);
 	run->r.refused = list;
 	at = &list[run->r.refused_count++];
 	*at = (struct frag_refused){ .event = run->events,

@@ -75,7 +75,7 @@ static int take(struct foreign *f, const struct frag_request *req, const struct 
 				 "device",
 				 LL(b->granted), LL(b->addr));
 	r = frag_host_alloc(sizeof(*r));
-	FRAG_HAVE(r, "blocks of a policy", err);
+	FRAG_CHECK_ALLOC(r, "blocks of a policy", err);
 	*r = (struct range){ b->addr, b->addr + b->granted };
 	found = tsearch(r, &f->ranges, compare);
 	if (found && *found == r) {
@@ -83,7 +83,7 @@ static int take(struct foreign *f, const struct frag_request *req, const struct 
 		return 0;
 	}
 	frag_host_free(r);
-	FRAG_HAVE(found, "blocks of a policy", err);
+	FRAG_CHECK_ALLOC(found, "blocks of a policy", err);
 	return frag_fail(err, FRAG_EPOLICY, "its block 0x%llx overlaps the one at 0x%llx",
 			 LL(b->addr), LL((*found)->from));
 }
@@ -230,7 +230,7 @@ int frag_foreign_create(const struct frag_policy_ops *ops, const void *params,
 	struct frag_err said = { 0 };
 	int rc;
 
-	FRAG_NEW(f, 1, "policy", err);
+	FRAG_TRY_CALLOC(f, 1, "policy", err);
 	f->theirs = ops;
 	f->ops = watched(ops);
 	f->dev = policy->env.dev;

@@ -34,10 +34,10 @@ static int does_not_fit(const struct frag_run *run, const struct frag_initial_st
 static int restore_state(struct frag_run *run, const struct frag_initial_state *initial,
 			 struct frag_err *err)
 {
-	FRAG_FREED uint64_t *handles = NULL;
+	FRAG_AUTO_FREE uint64_t *handles = NULL;
 	int rc;
 
-	FRAG_NEW(handles, initial->blocks_count, "replay: initial state", err);
+	FRAG_TRY_CALLOC(handles, initial->blocks_count, "replay: initial state", err);
 	rc = run->policy.ops->restore(run->policy.self, initial, handles, err);
 	if (rc == FRAG_OOM)
 		rc = does_not_fit(run, initial, err);
@@ -131,7 +131,7 @@ int frag_run_create_hooked(const struct frag_policy_spec *spec, struct frag_devi
 	struct frag_run *run;
 	int rc = 0;
 
-	FRAG_NEW(run, 1, "replay", err);
+	FRAG_TRY_CALLOC(run, 1, "replay", err);
 	run->spec = spec;
 	run->dev = dev;
 	run->opt = *opt;

@@ -163,7 +163,7 @@ static int parse_both(const struct frag_policy_ops *ops, void *params, const cha
 	char *own = frag_host_alloc(2 * room), *keyed;
 	int rc = 0;
 
-	FRAG_HAVE(own, "policy options", err);
+	FRAG_CHECK_ALLOC(own, "policy options", err);
 	keyed = own + room;
 	sort_items(text, own, keyed);
 	if (*own)
@@ -181,7 +181,7 @@ static int parse_options(struct frag_policy_spec *spec, const char *text, struct
 
 	if (ops->params_size) {
 		spec->params = frag_host_calloc(1, ops->params_size);
-		FRAG_HAVE(spec->params, "policy options", err);
+		FRAG_CHECK_ALLOC(spec->params, "policy options", err);
 		frag_opt_defaults(ops->opts, spec->params);
 	}
 	if (!frag_opt_balanced(text, strlen(text)))
@@ -229,7 +229,7 @@ static int make_echo(struct frag_policy_spec *spec, const char *name, const char
 	size_t room = strlen(name) + 1 + length + 1 + strlen(inner) + 1, n = 0;
 
 	spec->echo = frag_host_alloc(room);
-	FRAG_HAVE(spec->echo, "policy options", err);
+	FRAG_CHECK_ALLOC(spec->echo, "policy options", err);
 	add(spec->echo, room, &n, name);
 	add(spec->echo, room, &n, length ? ":" : "");
 	if (ops->conf && ops->conf(spec->params, NULL, 0) != SIZE_MAX)

@@ -11,7 +11,7 @@
 #include "report/charts/svg.h"
 #include "spread.h"
 
-#include "base/aside.h"
+#include "base/scratch.h"
 #include "base/outfile.h"
 
 #include <dirent.h>
@@ -37,7 +37,7 @@ struct writer {
 
 static int take(struct writer *w, char *s, const char **out, struct frag_err *err)
 {
-	FRAG_HAVE(s, "report", err);
+	FRAG_CHECK_ALLOC(s, "report", err);
 	w->strings[w->strings_count++] = s;
 	*out = s;
 	return 0;
@@ -56,7 +56,7 @@ static int take_text(struct writer *w, struct frag_text *t, const char **out, st
 
 static int put_text(struct writer *w, const char *name, struct frag_text *t, struct frag_err *err)
 {
-	FRAG_FREED char *path = frag_path_join(w->work, name);
+	FRAG_AUTO_FREE char *path = frag_path_join(w->work, name);
 	int ret = path ? frag_text_put(t, path, err) : frag_fail_nomem(err, name);
 
 	frag_text_release(t);
@@ -160,7 +160,7 @@ static int add_charts(struct writer *w, struct frag_err *err)
 		struct frag_chart_job job = { w->r, s, order };
 		const struct frag_chart_ops *ops;
 
-		FRAG_HAVE(order, "charts", err);
+		FRAG_CHECK_ALLOC(order, "charts", err);
 		frag_section_order(s, order);
 		for (size_t i = 0; (ops = frag_chart_at(i)) && !ret; i++) {
 			if (wanted(ops, &job))
@@ -198,8 +198,9 @@ static int put_page(struct writer *w, unsigned threads, struct frag_err *err)
 static int put_one_pdf(struct writer *w, unsigned threads, struct frag_err *err)
 {
 	size_t per_chart = w->figures_count ? w->plots_count / w->figures_count : 1;
-	FRAG_FREED struct frag_plot *pages = frag_host_calloc(w->figures_count + 1, sizeof(*pages));
-	FRAG_FREED char *program = frag_path_join(w->work, "charts.gp"), *scripts = NULL;
+	FRAG_AUTO_FREE struct frag_plot *pages =
+		frag_host_calloc(w->figures_count + 1, sizeof(*pages));
+	FRAG_AUTO_FREE char *program = frag_path_join(w->work, "charts.gp"), *scripts = NULL;
 	struct frag_plot pdf = { .format = "pdf", .title = "", .subtitle = "", .extra = "" };
 	struct frag_text text = { 0 };
 	int ret = pages && program ? frag_plot_scripts(&scripts, err)
@@ -282,13 +283,13 @@ static int open_work(struct writer *w, struct frag_err *err)
 	w->figures = frag_host_calloc(most, sizeof(*w->figures));
 	w->plots = frag_host_calloc(most * FORMATS, sizeof(*w->plots));
 	w->strings = frag_host_calloc(most * (6 + FORMATS) + 1, sizeof(*w->strings));
-	FRAG_HAVE(w->figures && w->plots && w->strings, "report", err);
+	FRAG_CHECK_ALLOC(w->figures && w->plots && w->strings, "report", err);
 	return frag_plot_aside(w->dir, &w->work, err);
 }
 
 static void close_work(struct writer *w)
 {
-	frag_aside_remove(w->work);
+	frag_scratch_remove(w->work);
 	for (size_t i = 0; i < w->figures_count; i++)
 		frag_host_free(w->figures[i].svg);
 	for (size_t i = 0; i < w->strings_count; i++)

@@ -64,7 +64,7 @@ static bool before(const struct frag_spread *a, const struct frag_spread *b)
 
 int frag_spreads_init(struct frag_spreads *s, const struct frag_report *r, struct frag_err *err)
 {
-	FRAG_FREED uint64_t *peaks = NULL;
+	FRAG_AUTO_FREE uint64_t *peaks = NULL;
 	size_t most;
 
 	*s = (struct frag_spreads){ .units = r->count };

@@ -27,7 +27,7 @@ static int map_strings(struct merge *m, const struct frag_trace *part, struct fr
 {
 	uint32_t count = part->strings ? frag_strings_count(part->strings) : 1;
 
-	FRAG_NEW(m->string, count, "strings", err);
+	FRAG_TRY_CALLOC(m->string, count, "strings", err);
 	for (uint32_t i = 1; i < count; i++)
 		FRAG_TRY(frag_strings_intern(m->into->strings, frag_strings_get(part->strings, i),
 					     frag_strings_len(part->strings, i), &m->string[i],
@@ -37,12 +37,12 @@ static int map_strings(struct merge *m, const struct frag_trace *part, struct fr
 
 static int map_stacks(struct merge *m, const struct frag_stacks *s, struct frag_err *err)
 {
-	FRAG_FREED uint32_t *frames = NULL;
+	FRAG_AUTO_FREE uint32_t *frames = NULL;
 
 	m->frame = frag_host_calloc(s->frames_count, sizeof(*m->frame));
 	m->stack = frag_host_calloc(s->count, sizeof(*m->stack));
 	frames = frag_host_calloc(s->index_count, sizeof(*frames));
-	FRAG_HAVE(m->frame && m->stack && frames, "stacks", err);
+	FRAG_CHECK_ALLOC(m->frame && m->stack && frames, "stacks", err);
 	for (size_t i = 0; i < s->frames_count; i++) {
 		struct frag_frame f = s->frames[i];
 
@@ -159,7 +159,7 @@ static int begin(struct merge *m, struct frag_trace *const *parts, size_t count,
 	t->name = common_name(parts, count);
 	t->format = frag_host_strdup(parts[0]->format ? parts[0]->format : "");
 	t->devs = frag_host_calloc(devices, sizeof(*t->devs));
-	FRAG_HAVE(t->name && t->format && t->devs, "trace", err);
+	FRAG_CHECK_ALLOC(t->name && t->format && t->devs, "trace", err);
 	t->settings = parts[0]->settings;
 	memset(&parts[0]->settings, 0, sizeof(parts[0]->settings));
 	for (size_t i = 0; i < count && !t->estimate; i++) {
@@ -176,7 +176,7 @@ int frag_trace_merge(struct frag_trace *const *parts, size_t count, struct frag_
 	struct merge m = { .into = frag_host_calloc(1, sizeof(*m.into)) };
 	int rc;
 
-	FRAG_HAVE(m.into, "trace", err);
+	FRAG_CHECK_ALLOC(m.into, "trace", err);
 	rc = begin(&m, parts, count, err);
 	for (size_t i = 0; !rc && i < count; i++)
 		rc = add_part(&m, parts[i], err);

@@ -191,7 +191,7 @@ static int read_at(const char *stem, size_t n, struct frag_trace *trace, bool *f
 	size_t len;
 	int rc;
 
-	FRAG_HAVE(text, "card of the recording", err);
+	FRAG_CHECK_ALLOC(text, "card of the recording", err);
 	snprintf(path, sizeof(path), "%.*s.meta.json", (int)n, stem);
 	rc = load(path, text, &len, err);
 	*found = len != 0;

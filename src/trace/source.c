@@ -74,7 +74,7 @@ static int open_source(const char *path, bool cft_only, struct frag_source **out
 	size_t got;
 	int rc;
 
-	FRAG_NEW(src, 1, "trace", err);
+	FRAG_TRY_CALLOC(src, 1, "trace", err);
 	rc = frag_input_open(path, &src->in, err)
 		     ?: frag_input_peek(src->in, FRAG_CFT_MAGIC_BYTES, &bytes, &got, err);
 	if (!rc && frag_cft_is_magic(bytes, got)) {
@@ -154,7 +154,7 @@ static int read_batch(struct frag_source *src, struct frag_batch *out, struct fr
 		src->batch = frag_host_alloc(FRAG_CFT_BATCH * sizeof(*src->batch));
 	if (!to)
 		to = src->batch;
-	FRAG_HAVE(to, "trace batch", err);
+	FRAG_CHECK_ALLOC(to, "trace batch", err);
 	FRAG_TRY(frag_cft_parser_next(p, FRAG_CFT_EVENTS, src->dev, left, err));
 	*out = (struct frag_batch){
 		.dev = src->dev, .events = to, .count = p->block.count, .first = src->handed
@@ -286,7 +286,7 @@ static int next_seen(struct frag_source *src, uint32_t dev, size_t *count, struc
 		return 0;
 	if (!src->seen)
 		src->seen = frag_host_alloc(FRAG_CFT_BATCH * sizeof(*src->seen));
-	FRAG_HAVE(src->seen, "trace batch", err);
+	FRAG_CHECK_ALLOC(src->seen, "trace batch", err);
 	FRAG_TRY(pass_events(src, err));
 	FRAG_TRY(frag_cft_parser_next(p, FRAG_CFT_SEEN, dev, left, err));
 	FRAG_TRY(frag_cft_unpack_records(&frag_cft_seen, src->seen, p->block.count, p->scratch,

@@ -29,7 +29,7 @@ int frag_stack_table_create(struct frag_stack_table **out, struct frag_err *err)
 {
 	struct frag_stack_table *t;
 
-	FRAG_NEW(t, 1, "stacks", err);
+	FRAG_TRY_CALLOC(t, 1, "stacks", err);
 	t->s.first = frag_host_calloc(64, sizeof(*t->s.first));
 	t->first_cap = 64;
 	t->by_frame.cells = frag_host_calloc(128, sizeof(uint32_t));
@@ -79,7 +79,7 @@ static int grow_table(struct frag_stack_table *t, struct index_table *table, siz
 
 	if (count * 2 <= table->mask)
 		return 0;
-	FRAG_NEW(cells, mask + 1, "stacks", err);
+	FRAG_TRY_CALLOC(cells, mask + 1, "stacks", err);
 	for (size_t c = 0; c <= table->mask; c++) {
 		size_t at;
 

@@ -38,7 +38,7 @@ int frag_strings_create(struct frag_strings **out, struct frag_err *err)
 {
 	struct frag_strings *s;
 
-	FRAG_NEW(s, 1, "strings", err);
+	FRAG_TRY_CALLOC(s, 1, "strings", err);
 	s->cap = 64;
 	s->mask = 127;
 	s->entries = frag_host_calloc(s->cap, sizeof(*s->entries));
@@ -101,9 +101,9 @@ static int grow(struct frag_strings *s, struct frag_err *err)
 	if (s->count >= MAX_STRINGS)
 		return frag_fail(err, FRAG_EINPUT, "more than %u different strings", MAX_STRINGS);
 	entries = frag_host_realloc(s->entries, cap, sizeof(*entries));
-	FRAG_HAVE(entries, "strings", err);
+	FRAG_CHECK_ALLOC(entries, "strings", err);
 	s->entries = entries;
-	FRAG_NEW(table, (size_t)mask + 1, "strings", err);
+	FRAG_TRY_CALLOC(table, (size_t)mask + 1, "strings", err);
 	for (uint32_t i = 1; i < s->count; i++) {
 		uint32_t at = entries[i].hash & mask;
 
@@ -145,7 +145,7 @@ int frag_strings_intern(struct frag_strings *s, const char *text, size_t len, ui
 			;
 	}
 	copy = text_room(s, len);
-	FRAG_HAVE(copy, "strings", err);
+	FRAG_CHECK_ALLOC(copy, "strings", err);
 	memcpy(copy, text, len);
 	copy[len] = 0;
 	s->entries[s->count] = (struct entry){ copy, (uint32_t)len, hash };

@@ -38,7 +38,7 @@ int frag_trace_take_conf(struct frag_trace *trace, const char *conf, struct frag
 	if (frag_torch_settings(conf, set->torch_last, set, err))
 		return frag_err_prefix(err, "settings that were given");
 	copy = frag_host_strdup(conf);
-	FRAG_HAVE(copy, "settings", err);
+	FRAG_CHECK_ALLOC(copy, "settings", err);
 	frag_host_free(set->conf);
 	set->conf = copy;
 	return 0;

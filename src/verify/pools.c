@@ -302,7 +302,7 @@ static int add_pool(struct frag_trace_dev *td, struct frag_err *err)
 	struct frag_pool_id *pools =
 		frag_host_realloc(td->pools, td->pools_count + 1, sizeof(*pools));
 
-	FRAG_HAVE(pools, "resolve: pools", err);
+	FRAG_CHECK_ALLOC(pools, "resolve: pools", err);
 	/* no recorded id: a pair that no program is given */
 	pools[td->pools_count] = (struct frag_pool_id){ UINT64_MAX, td->pools_count };
 	td->pools = pools;
@@ -355,12 +355,12 @@ static void name_instance(struct pools *p, uint32_t i, uint16_t pool)
 static int walk_events(struct pools *p, bool name, struct frag_err *err)
 {
 	struct frag_trace_dev *td = p->td;
-	FRAG_FREED uint16_t *of_slot = NULL;
+	FRAG_AUTO_FREE uint16_t *of_slot = NULL;
 	struct live l = { 0 };
 	size_t s = 0;
 	int rc = 0;
 
-	FRAG_NEW(of_slot, td->slots_count, "resolve: slots", err);
+	FRAG_TRY_CALLOC(of_slot, td->slots_count, "resolve: slots", err);
 	for (size_t i = 0; i < td->initial.segments_count && !name; i++)
 		td->initial_segments[i].pool = pools_of(p, p->of_initial[i]);
 	for (size_t i = 0; i < p->initial_count && !rc; i++)

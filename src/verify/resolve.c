@@ -148,7 +148,7 @@ static int start_over(struct resolve *r, struct frag_err *err)
 	r->pools_known = r->breaks_learnt = r->sizes_changed = false;
 	resolve_undo_guesses(r->td);
 	frag_host_free(r->trim_before);
-	FRAG_NEW(r->trim_before, r->td->events_count + 1, "resolve", err);
+	FRAG_TRY_CALLOC(r->trim_before, r->td->events_count + 1, "resolve", err);
 	return r->td->pools_count > 1 ? forget_guessed_pools(r, err) : 0;
 }
 
@@ -159,7 +159,7 @@ static int save_initial_sizes(struct resolve *r, struct frag_err *err)
 	if (!r->td->initial.segments_count)
 		return 0;
 	r->initial_sizes = frag_host_alloc((n + 1) * sizeof(*r->initial_sizes));
-	FRAG_HAVE(r->initial_sizes, "resolve", err);
+	FRAG_CHECK_ALLOC(r->initial_sizes, "resolve", err);
 	for (size_t i = 0; i < n; i++)
 		r->initial_sizes[i] = r->td->initial_blocks[i].bytes;
 	return 0;

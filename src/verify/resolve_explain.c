@@ -6,8 +6,8 @@
 
 #include <frag/torch.h>
 
-#include "bases.h"
-#include "ends.h"
+#include "reservation_starts.h"
+#include "initial_lengths.h"
 
 static bool grew(const struct frag_trace_dev *td, uint64_t event)
 {
@@ -175,11 +175,12 @@ int resolve_explain(struct resolve *r, const struct follow_report *rep, bool *le
 		r->trim_before[rep->event] = *learnt = true;
 		return 0;
 	}
-	if (r->initial_sizes && ends_explain(r->td, r->settings, rep)) {
+	if (r->initial_sizes && initial_lengths_explain(r->td, r->settings, rep)) {
 		r->sizes_changed = *learnt = true;
 		return 0;
 	}
-	if (bases_explain(r->td, r->settings, r->total_bytes + r->total_bytes / 8, rep)) {
+	if (reservation_starts_explain(r->td, r->settings, r->total_bytes + r->total_bytes / 8,
+				       rep)) {
 		*learnt = true;
 		return 0;
 	}

@@ -77,7 +77,7 @@ static int restore(struct frag_trace_dev *td, const struct saved *s, struct frag
 			td->events = events;
 			addrs = frag_host_realloc(td->addrs, s->events_count, sizeof(*td->addrs));
 		}
-		FRAG_HAVE(addrs, "settle: events", err);
+		FRAG_CHECK_ALLOC(addrs, "settle: events", err);
 		td->addrs = addrs;
 	}
 	if (s->events_count) {
@@ -382,7 +382,7 @@ int frag_settings_use(struct frag_trace *trace, const char *conf, struct frag_er
 	FRAG_TRY(follow_spec(trace, conf, &spec, err));
 	frag_policy_spec_destroy(spec);
 	copy = frag_host_strdup(conf);
-	FRAG_HAVE(copy, "settings", err);
+	FRAG_CHECK_ALLOC(copy, "settings", err);
 	frag_host_free(s->conf);
 	s->conf = copy;
 	s->present = true;

@@ -13,7 +13,7 @@
 #include <stdio.h>
 
 #include "follow.h"
-#include "tie.h"
+#include "address_choice.h"
 
 /* One event of the simulated card against the same on the card; `out`: how they differ. */
 static bool same_event(const struct card_replay *card, size_t *cursor, const struct watch *w,

@@ -3,8 +3,8 @@
  * Why did a replay on a card make other segments than were recorded? Two replays on a simulated
  * card of the same size tell: one at the addresses that the card gave, one at those recorded.
  */
-#ifndef FRAG_REPLAY_VERIFY_CAUSE_H
-#define FRAG_REPLAY_VERIFY_CAUSE_H
+#ifndef FRAG_VERIFY_VERIFY_CAUSE_H
+#define FRAG_VERIFY_VERIFY_CAUSE_H
 
 #include "replay/address_log.h"
 #include "watch.h"

@@ -7,8 +7,8 @@
  * Ownership: the watch owns its run and its list until watch_close; spec, device and trace are
  * borrowed for as long.
  */
-#ifndef FRAG_REPLAY_WATCH_H
-#define FRAG_REPLAY_WATCH_H
+#ifndef FRAG_VERIFY_WATCH_H
+#define FRAG_VERIFY_WATCH_H
 
 #include "replay/run.h"
 

@@ -13,7 +13,7 @@
 
 #include <jansson.h>
 
-#include "explain/diff/sides.h"
+#include "explain/diff/diff.h"
 #include "planned/plan_text.h"
 /* inside of the commands, so that the target needs no program */
 #include "src/cli/estimate.c"

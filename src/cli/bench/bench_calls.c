@@ -46,7 +46,7 @@ int frag_bench_add(struct frag_bench *b, const char *item, uint64_t bytes, uint3
 	if (!b->warm)
 		return 0;
 	r = row_of(b, item, bytes, handles);
-	FRAG_HAVE(r, "samples", err);
+	FRAG_CHECK_ALLOC(r, "samples", err);
 	FRAG_TRY(FRAG_GROW(r->ns, r->count, r->cap, "samples", err));
 	r->ns[r->count++] = ns;
 	return 0;
@@ -203,7 +203,7 @@ static int bench_many(struct frag_bench *b, uint64_t bytes, uint32_t n, struct f
 	uint64_t ns[2] = { 0 };
 	int rc;
 
-	FRAG_NEW(handle, n, "handles", err);
+	FRAG_TRY_CALLOC(handle, n, "handles", err);
 	rc = frag_dev_reserve(d, bytes * n, 0, &at, err);
 	for (uint32_t i = 0; i < n && !rc; i++) {
 		rc = frag_dev_create(d, bytes, &handle[i], err)

@@ -29,7 +29,7 @@ int frag_bench_ops_take(const struct frag_trace_dev *dev, struct frag_bench_ops 
 {
 	*out = (struct frag_bench_ops){ .slots_count = dev->slots_count,
 					.streams_count = dev->streams_count };
-	FRAG_NEW(out->at, dev->events_count + 1, "operations", err);
+	FRAG_TRY_CALLOC(out->at, dev->events_count + 1, "operations", err);
 	for (size_t i = 0; i < dev->events_count; i++) {
 		const struct frag_event *e = &dev->events[i];
 		bool alloc = e->kind == FRAG_EV_ALLOC;
@@ -178,10 +178,10 @@ static void set_latencies(struct bench_run *r, uint64_t *at, unsigned count)
 
 static int timed_passes(struct bench_run *r, unsigned count, struct frag_err *err)
 {
-	FRAG_FREED uint64_t *at = NULL;
+	FRAG_AUTO_FREE uint64_t *at = NULL;
 	int rc = 0;
 
-	FRAG_NEW(at, (size_t)KINDS * FRAG_BENCH_QUANTILES * count, "percentiles", err);
+	FRAG_TRY_CALLOC(at, (size_t)KINDS * FRAG_BENCH_QUANTILES * count, "percentiles", err);
 	for (unsigned i = 0; !rc && i < count; i++) {
 		rc = timed_pass(r, err);
 		take_quantiles(r, at, i, count);
@@ -195,11 +195,11 @@ static int timed_passes(struct bench_run *r, unsigned count, struct frag_err *er
 static int passes(struct bench_run *r, unsigned count, struct frag_err *err)
 {
 	struct frag_bench_policy *out = r->out;
-	FRAG_FREED double *ns = NULL;
+	FRAG_AUTO_FREE double *ns = NULL;
 	uint64_t calls;
 	int rc;
 
-	FRAG_NEW(ns, count, "passes", err);
+	FRAG_TRY_CALLOC(ns, count, "passes", err);
 	rc = one(r, &out->cold_ns, err);
 	calls = r->policy.env.dev->driver_calls;
 	for (unsigned i = 0; !rc && i < count; i++)
@@ -226,7 +226,7 @@ int frag_bench_policy(const struct frag_policy_spec *spec, struct frag_device *d
 	*out = (struct frag_bench_policy){ .ops = ops->count, .clock_ns = clock_cost() };
 	frag_dev_info(dev, &info);
 	env.device_total_bytes = info.total_bytes;
-	FRAG_NEW(r.blocks, ops->slots_count + 1, "blocks", err);
+	FRAG_TRY_CALLOC(r.blocks, ops->slots_count + 1, "blocks", err);
 	rc = frag_policy_create(spec, &env, &r.policy, err);
 	if (!rc) {
 		rc = passes(&r, count, err);

@@ -314,13 +314,13 @@ static double clear_factor(const struct frag_bench *b)
 int frag_bench_scaled_profile(const struct frag_cli *cli, const struct frag_bench *bench,
 			      struct frag_text *out, struct frag_err *err)
 {
-	FRAG_FREED struct bench_replays *b = NULL;
+	FRAG_AUTO_FREE struct bench_replays *b = NULL;
 	struct frag_device_info info;
 	struct frag_scale scale;
 	char card[200];
 	int rc;
 
-	FRAG_NEW(b, 1, "replays", err);
+	FRAG_TRY_CALLOC(b, 1, "replays", err);
 	b->cli = cli;
 	b->bench = bench;
 	rc = run(b, err) ?: frag_scale_factors(b->replays, REPLAYS, &scale, err);

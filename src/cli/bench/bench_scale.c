@@ -157,10 +157,10 @@ bool frag_scale_agrees(const struct frag_scale_replay *r)
 static int host_pair(const struct frag_scale_replay *replays, size_t count, uint64_t *out,
 		     struct frag_err *err)
 {
-	FRAG_FREED double *pairs = NULL;
+	FRAG_AUTO_FREE double *pairs = NULL;
 	size_t n = 0;
 
-	FRAG_NEW(pairs, count * FRAG_SCALE_ROUNDS_MAX + 1, "rounds", err);
+	FRAG_TRY_CALLOC(pairs, count * FRAG_SCALE_ROUNDS_MAX + 1, "rounds", err);
 	for (size_t i = 0; i < count; i++) {
 		for (size_t k = 0; k < replays[i].rounds_count; k++) {
 			if (replays[i].rounds[k].pair_ns)
@@ -204,12 +204,12 @@ static double weight_in(const struct frag_scale_replay *r, unsigned part)
 int frag_scale_factors(const struct frag_scale_replay *replays, size_t count,
 		       struct frag_scale *out, struct frag_err *err)
 {
-	FRAG_FREED struct weighed *found = frag_host_calloc(count + 1, sizeof(*found));
+	FRAG_AUTO_FREE struct weighed *found = frag_host_calloc(count + 1, sizeof(*found));
 
 	*out = (struct frag_scale){ .clear = 1 };
 	int rc;
 
-	FRAG_HAVE(found, "factors", err);
+	FRAG_CHECK_ALLOC(found, "factors", err);
 	rc = host_pair(replays, count, &out->pair_ns, err);
 	if (rc)
 		return rc;

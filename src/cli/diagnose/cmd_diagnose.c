@@ -34,7 +34,7 @@ struct job {
 
 static int note_rank(struct job *j, char *name, uint64_t peak, struct frag_err *err)
 {
-	FRAG_HAVE(name, "diagnosis", err);
+	FRAG_CHECK_ALLOC(name, "diagnosis", err);
 	if (FRAG_GROW(j->names, j->count, j->names_cap, "diagnosis", err) ||
 	    FRAG_GROW(j->peaks, j->count, j->peaks_cap, "diagnosis", err)) {
 		frag_host_free(name);

@@ -8,7 +8,7 @@
 #include "cli/common.h"
 #include "cli/opened.h"
 #include "explain/page.h"
-#include "explain/diff/sides.h"
+#include "explain/diff/diff.h"
 #include "base/term.h"
 #include "report/text/table.h"
 
@@ -61,7 +61,7 @@ static int take_side(const struct frag_events *ev, struct frag_explain_options o
 		     struct frag_side *out, struct frag_err *err)
 {
 	struct frag_explained *live = frag_host_calloc(1, sizeof(*live));
-	FRAG_FREED char *label = frag_opened_label(in, ev->dev);
+	FRAG_AUTO_FREE char *label = frag_opened_label(in, ev->dev);
 	int rc = live && label ? 0 : frag_fail_nomem(err, "comparison");
 
 	opt.at = (struct frag_at){ FRAG_AT_EVENT, x->history.peak_event };
@@ -96,7 +96,7 @@ static int explain(const struct frag_cli *cli, const struct options *o,
 	uint64_t most = 0;
 	int rc;
 
-	FRAG_NEW(x, 1, "comparison", err);
+	FRAG_TRY_CALLOC(x, 1, "comparison", err);
 	rc = frag_opened_spec(in, cli, o->policy, &spec, err);
 	for (uint32_t d = 0; !rc && d < in->trace->devs_count; d++) {
 		struct frag_events ev = frag_opened_events(in, d);

@@ -48,7 +48,7 @@ static int put_stacks(const struct options *o, const struct frag_explained *x, c
 		      struct frag_err *err)
 {
 	FRAG_AUTO(frag_text_release) struct frag_text folded = { 0 };
-	FRAG_FREED unsigned char *profile = NULL;
+	FRAG_AUTO_FREE unsigned char *profile = NULL;
 	size_t len;
 
 	if ((o->folded || o->speedscope || o->pprof) && !frag_sites_known(&x->sites))
@@ -138,7 +138,7 @@ static int explain(const struct frag_cli *cli, const struct options *o,
 	struct frag_policy_spec *spec;
 	struct frag_explained *x;
 	struct frag_events ev;
-	FRAG_FREED char *title = NULL;
+	FRAG_AUTO_FREE char *title = NULL;
 	struct frag_progress progress;
 	uint32_t dev;
 	int rc;

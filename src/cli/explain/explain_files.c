@@ -35,7 +35,7 @@ static json_t *oom_json(const struct frag_explained *x)
 {
 	const struct frag_oom_story *o = &x->oom;
 	json_t *j = json_object(), *list = json_array();
-	FRAG_FREED char *line = frag_stack_line(&x->sites, o->stack);
+	FRAG_AUTO_FREE char *line = frag_stack_line(&x->sites, o->stack);
 
 	json_object_set_new(
 		j, "verdict",
@@ -135,9 +135,9 @@ static void add_frame(const struct frag_trace *t, uint32_t frame, struct frag_te
 int frag_explain_folded(const struct frag_explained *x, struct frag_text *out, struct frag_err *err)
 {
 	const struct frag_trace *t = x->sites.trace;
-	FRAG_FREED uint64_t *bytes = frag_explain_by_stack(x);
+	FRAG_AUTO_FREE uint64_t *bytes = frag_explain_by_stack(x);
 
-	FRAG_HAVE(bytes, "stacks", err);
+	FRAG_CHECK_ALLOC(bytes, "stacks", err);
 	for (uint32_t s = 0; s < x->sites.stacks_count; s++) {
 		size_t n;
 		const uint32_t *frames = frag_stack_frames(t, s, &n);

@@ -37,7 +37,7 @@ static double percent(uint64_t part, uint64_t all)
 static void paragraph_oom(const struct frag_explained *x, struct frag_text *out)
 {
 	const struct frag_oom_story *o = &x->oom;
-	FRAG_FREED char *line = frag_stack_line(&x->sites, o->stack);
+	FRAG_AUTO_FREE char *line = frag_stack_line(&x->sites, o->stack);
 
 	frag_text_add(out, "A request of ");
 	frag_text_add_bytes(out, o->request_bytes);

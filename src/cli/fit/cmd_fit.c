@@ -54,7 +54,7 @@ static int add_row(struct frag_fit_page *p, const char *text, struct frag_err *e
 
 	row->text = text;
 	row->specs = frag_host_calloc(units, sizeof(struct frag_policy_spec *));
-	FRAG_HAVE(row->specs, "policies", err);
+	FRAG_CHECK_ALLOC(row->specs, "policies", err);
 	for (size_t i = 0; !rc && known && i < units; i++) {
 		rc = frag_unit_spec(&p->units.list[i], text, &row->specs[i], err);
 		known = row->specs[i] != NULL;
@@ -70,7 +70,7 @@ static int add_row(struct frag_fit_page *p, const char *text, struct frag_err *e
 
 static int make_rows(struct frag_fit_page *p, const struct options *o, struct frag_err *err)
 {
-	FRAG_NEW(p->rows, o->policies.count, "policies", err);
+	FRAG_TRY_CALLOC(p->rows, o->policies.count, "policies", err);
 	for (size_t i = 0; i < o->policies.count; i++)
 		FRAG_TRY(add_row(p, o->policies.text[i], err));
 	if (!p->rows_count)
@@ -138,7 +138,7 @@ static int search(struct frag_fit_page *p, const struct frag_cli *cli, struct fr
 	char label[128];
 	int rc;
 
-	FRAG_NEW(p->tasks, count, "fit", err);
+	FRAG_TRY_CALLOC(p->tasks, count, "fit", err);
 	for (size_t r = 0; r < p->rows_count; r++) {
 		p->rows[r].tasks = &p->tasks[r * units];
 		for (size_t i = 0; i < units; i++)

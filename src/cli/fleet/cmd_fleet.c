@@ -81,7 +81,7 @@ static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 {
 	const struct options *o = values;
 	struct frag_fleet f = { .cli = cli, .title = o->title, .author = o->author };
-	FRAG_FREED char *today = o->date ? NULL : frag_cli_day(true);
+	FRAG_AUTO_FREE char *today = o->date ? NULL : frag_cli_day(true);
 	int rc = frag_catalog_init(&f.catalog, cli->cards, cli->vendor, err);
 
 	f.date = o->date ? o->date : today;

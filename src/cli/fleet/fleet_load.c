@@ -78,7 +78,7 @@ static int take_curve(struct seen *row, const char *text, struct frag_err *err)
 	size_t i, n = json_array_size(list);
 
 	if (n && n <= CURVE_MAX) {
-		FRAG_NEW(row->curve, n, "curves", err);
+		FRAG_TRY_CALLOC(row->curve, n, "curves", err);
 		json_array_foreach(list, i, point) row->curve[i] = (struct frag_fleet_point){
 			(uint64_t)json_integer_value(json_array_get(point, 0)),
 			(uint64_t)json_integer_value(json_array_get(point, 1))
@@ -114,7 +114,7 @@ static int take_row(void *ctx, const struct frag_store_row *r)
 		.duration_us = r->duration_us,
 	};
 	l->count++;
-	FRAG_HAVE(row->job && row->label, "results", l->err);
+	FRAG_CHECK_ALLOC(row->job && row->label, "results", l->err);
 	FRAG_TRY(policy_index(l->f, r->policy, &row->policy, l->err));
 	return take_curve(row, r->curve, l->err);
 }

@@ -148,7 +148,7 @@ static int pack(struct packing *p, size_t *place, struct frag_err *err)
 		if (b == end)
 			p->bins_count++;
 		units = frag_host_realloc(b->units, b->count + 1, sizeof(*units));
-		FRAG_HAVE(units, "cards", err);
+		FRAG_CHECK_ALLOC(units, "cards", err);
 		b->units = units;
 		b->units[b->count++] = it->unit;
 		b->used += it->bytes;
@@ -195,7 +195,7 @@ static int pack_all(struct packing *p, struct frag_fleet_pack *out, struct frag_
 {
 	uint64_t *sizes;
 
-	FRAG_NEW(sizes, p->count + 1, "cards", err);
+	FRAG_TRY_CALLOC(sizes, p->count + 1, "cards", err);
 	qsort(p->items, p->count, sizeof(*p->items), largest_first);
 	for (size_t i = 0; i < p->count; i++)
 		sizes[i] = p->items[i].bytes;

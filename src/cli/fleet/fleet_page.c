@@ -131,7 +131,7 @@ static int draw(struct figure *fig, const char *dir, unsigned threads, struct fr
 		.title = frag_text_str(&fig->title),
 		.subtitle = "",
 	};
-	FRAG_FREED char *path = NULL, *svg = NULL;
+	FRAG_AUTO_FREE char *path = NULL, *svg = NULL;
 	char name[64];
 
 	FRAG_TRY(frag_text_check(&fig->csv, err));
@@ -318,8 +318,8 @@ static void head_html(const struct frag_fleet *f, const char *title, struct frag
 static int write_page(const struct frag_fleet *f, const char *dir, struct frag_text *page,
 		      struct frag_err *err)
 {
-	FRAG_FREED char *path = frag_path_join(dir, "fleet.html"),
-			*csv = frag_path_join(dir, "jobs.csv");
+	FRAG_AUTO_FREE char *path = frag_path_join(dir, "fleet.html"),
+			    *csv = frag_path_join(dir, "jobs.csv");
 
 	FRAG_TRY(path && csv ? frag_text_check(page, err) : frag_fail_nomem(err, "page"));
 	FRAG_TRY(frag_fleet_csv(f, csv, err));

@@ -90,10 +90,10 @@ static int jobs_table(const struct frag_fleet *f, size_t rows_max, struct frag_t
 	};
 	static const char *const spare[] = { "ranks", "with", NULL };
 	FRAG_AUTO(frag_table_release) struct frag_table t = { 0 };
-	FRAG_FREED size_t *order = NULL;
+	FRAG_AUTO_FREE size_t *order = NULL;
 	char a[32], b[32];
 
-	FRAG_NEW(order, f->jobs_count, "table", err);
+	FRAG_TRY_CALLOC(order, f->jobs_count, "table", err);
 	frag_table_columns(&t, columns, FRAG_ARRAY_LEN(columns));
 	for (size_t i = 0; i < f->jobs_count; i++)
 		order[i] = i;

@@ -40,7 +40,7 @@ static int read_parts(const struct frag_cli *cli, const struct options *o, struc
 		      struct frag_err *err)
 {
 	size_t count = cli->operands_count;
-	FRAG_FREED struct frag_trace **parts = frag_host_calloc(count, sizeof(*parts));
+	FRAG_AUTO_FREE struct frag_trace **parts = frag_host_calloc(count, sizeof(*parts));
 	int rc = parts ? 0 : frag_fail_nomem(err, "traces");
 
 	for (size_t i = 0; !rc && i < count; i++)

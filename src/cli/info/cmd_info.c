@@ -430,7 +430,7 @@ static int write_json(const struct frag_cli *cli, json_t *traces, struct frag_er
 {
 	json_t *root = frag_cli_json_head(cli);
 
-	FRAG_HAVE(root, "JSON document", err);
+	FRAG_CHECK_ALLOC(root, "JSON document", err);
 	if (json_array_size(traces) == 1)
 		json_object_update(root, json_array_get(traces, 0));
 	else
@@ -516,8 +516,8 @@ static int info_of(struct pass *p, const char *path, struct frag_err *err)
 {
 	const struct frag_trace *head;
 	FRAG_AUTO(frag_source_close_at) struct frag_source *src = NULL;
-	FRAG_FREED struct frag_settled *settled = NULL;
-	FRAG_FREED struct frag_info *infos = NULL;
+	FRAG_AUTO_FREE struct frag_settled *settled = NULL;
+	FRAG_AUTO_FREE struct frag_info *infos = NULL;
 	int rc = 0;
 
 	FRAG_TRY(frag_source_open(path, &src, err));

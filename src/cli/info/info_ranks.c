@@ -48,11 +48,11 @@ int frag_info_ranks_add(struct frag_info_ranks *r, const char *trace, uint32_t d
 
 int frag_info_ranks_print(const struct frag_info_ranks *r, struct frag_err *err)
 {
-	FRAG_FREED uint64_t *sorted = NULL;
+	FRAG_AUTO_FREE uint64_t *sorted = NULL;
 	char largest[40], median[40], least[40];
 	size_t worst = 0;
 
-	FRAG_NEW(sorted, r->count, "table of traces", err);
+	FRAG_TRY_CALLOC(sorted, r->count, "table of traces", err);
 	for (size_t i = 0; i < r->count; i++) {
 		sorted[i] = r->peaks[i];
 		worst = r->peaks[i] > r->peaks[worst] ? i : worst;

@@ -159,10 +159,10 @@ static int open_all(struct frag_monitor *m, struct frag_err *err)
 
 static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 {
-	FRAG_FREED struct frag_monitor *m = NULL;
+	FRAG_AUTO_FREE struct frag_monitor *m = NULL;
 	int rc;
 
-	FRAG_NEW(m, 1, "monitor", err);
+	FRAG_TRY_CALLOC(m, 1, "monitor", err);
 	m->cli = cli;
 	m->o = values;
 	for (unsigned i = 0; i < FRAG_MONITOR_CARDS; i++)

@@ -168,7 +168,7 @@ int frag_monitor_server_open(const char *where, struct frag_monitor_server **out
 	struct frag_monitor_server *s;
 	int rc;
 
-	FRAG_NEW(s, 1, "server", err);
+	FRAG_TRY_CALLOC(s, 1, "server", err);
 	pthread_mutex_init(&s->lock, NULL);
 	rc = start(s, where, err);
 	if (rc)

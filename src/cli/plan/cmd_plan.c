@@ -153,7 +153,7 @@ static int sheet_init(struct frag_plan_sheet *s, const struct frag_unit *unit,
 	*s = (struct frag_plan_sheet){ .unit = unit, .best = UINT64_MAX };
 	s->align = o->align ? o->align : bare ? 1 : 512;
 	FRAG_TRY(frag_buffers_init(&s->b, unit->dev, s->align, o->at_request, err));
-	FRAG_NEW(s->offsets, 2 * s->b.count + 1, "plan", err);
+	FRAG_TRY_CALLOC(s->offsets, 2 * s->b.count + 1, "plan", err);
 	s->best_offsets = s->offsets + s->b.count;
 	FRAG_TRY(frag_load_bound(&s->b, &s->bound, &s->when, err));
 	s->target = FRAG_MAX(o->target, s->bound);
@@ -231,11 +231,11 @@ static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 {
 	const struct options *o = values;
 	struct work w = { .cli = cli, .o = o };
-	FRAG_FREED struct frag_plan_sheet *sheets = NULL;
+	FRAG_AUTO_FREE struct frag_plan_sheet *sheets = NULL;
 	FRAG_AUTO(frag_units_release) struct frag_units units = { 0 };
 
 	FRAG_TRY(frag_units_read(&units, cli, err));
-	FRAG_NEW(sheets, units.count, "plan", err);
+	FRAG_TRY_CALLOC(sheets, units.count, "plan", err);
 	if ((o->output || o->placement) && units.count != 1)
 		return frag_fail(err, FRAG_EUSAGE,
 				 "a plan is made for one device, here are %zu; take one out with "

@@ -43,7 +43,7 @@ static int add_line(struct frag_trace *trace, const char *values, const struct n
 	size_t room = strlen(trace->estimate) + 160;
 	char *note = frag_host_calloc(1, room);
 
-	FRAG_HAVE(note, "recordings", err);
+	FRAG_CHECK_ALLOC(note, "recordings", err);
 	snprintf(note, room, "%sagain %s %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 "\n",
 		 trace->estimate, values, first->peak_bytes, second->peak_bytes, first->requests,
 		 second->requests);

@@ -56,7 +56,7 @@ int frag_record_name(struct frag_trace *trace, const char *path, struct frag_err
 	const char *slash = strrchr(path, '/');
 	char *name = frag_host_strdup(slash ? slash + 1 : path), *dot;
 
-	FRAG_HAVE(name, "trace", err);
+	FRAG_CHECK_ALLOC(name, "trace", err);
 	dot = strrchr(name, '.');
 	if (dot && dot != name)
 		*dot = '\0';

@@ -144,7 +144,7 @@ static void set_clock(struct frag_trace *trace, const struct tick *ticks, size_t
 static bool take_clock(const struct part *part)
 {
 	char path[4500];
-	FRAG_FREED struct tick *ticks = NULL;
+	FRAG_AUTO_FREE struct tick *ticks = NULL;
 	size_t count = 0;
 	bool done = false;
 	long bytes;

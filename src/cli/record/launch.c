@@ -14,8 +14,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/aside.h"
-#include "base/growing.h"
+#include "base/scratch.h"
+#include "base/appended_cft.h"
 #include "base/live_page.h"
 #include "cli/settle.h"
 #include "trace/merge.h"
@@ -229,7 +229,7 @@ int frag_record_folder(char *folder, size_t cap, struct frag_err *err)
 	int reason;
 
 	snprintf(folder, cap, "%s/cufrag-record-XXXXXX", dir && *dir ? dir : "/tmp");
-	reason = frag_aside_adopt(folder);
+	reason = frag_scratch_adopt(folder);
 	if (!reason)
 		return 0;
 	folder[0] = '\0';
@@ -244,7 +244,7 @@ void frag_record_folder_remove(const char *folder)
 	DIR *dir;
 	const struct dirent *entry;
 
-	frag_aside_remove(folder);
+	frag_scratch_remove(folder);
 	dir = *folder ? opendir(folder) : NULL; /* one of the user's */
 	while (dir && (entry = readdir(dir)))
 		unlinkat(dirfd(dir), entry->d_name, 0);
@@ -296,7 +296,7 @@ static bool is_empty(const struct dirent *entry, const char *path)
 	struct stat st;
 
 	if (has_ending(entry, ".cft"))
-		return !stat(path, &st) && st.st_size <= FRAG_GROWING_PREAMBLE;
+		return !stat(path, &st) && st.st_size <= FRAG_APPENDED_PREAMBLE;
 	return is_empty_csv(path);
 }
 
@@ -307,7 +307,7 @@ static int read_all(const struct frag_cli *cli, const char *folder, struct diren
 		char *path = frag_path_join(folder, names[i]->d_name);
 		int rc = 0;
 
-		FRAG_HAVE(path, "path", err);
+		FRAG_CHECK_ALLOC(path, "path", err);
 		if (!is_log(names[i]) || !is_empty(names[i], path)) {
 			rc = frag_record_read(path, &parts[*parts_count], err);
 			*parts_count += !rc;
@@ -345,7 +345,7 @@ int frag_record_gather(const struct frag_cli *cli, const char *folder, bool pick
 {
 	struct dirent **names = NULL;
 	int count = scandir(folder, &names, pickles ? is_pickle : is_log, versionsort);
-	FRAG_FREED struct frag_trace **parts = NULL;
+	FRAG_AUTO_FREE struct frag_trace **parts = NULL;
 	size_t parts_count = 0;
 	int rc = 0;
 

@@ -16,7 +16,7 @@
 
 #include <xxhash.h>
 
-#include "base/aside.h"
+#include "base/scratch.h"
 
 /* Bytes of each file, from obj/nogpu_files.o. */
 #define FRAG_ENTRY(name, number) \
@@ -103,7 +103,7 @@ static bool is_whole(const char *folder)
 	bool whole = true;
 
 	for (size_t i = 0; whole && i < FRAG_ARRAY_LEN(files); i++) {
-		FRAG_FREED char *path = frag_path_join(folder, files[i].name);
+		FRAG_AUTO_FREE char *path = frag_path_join(folder, files[i].name);
 		struct stat st;
 
 		whole = path && !stat(path, &st) && (size_t)st.st_size == file_bytes(i);
@@ -115,19 +115,19 @@ static bool is_whole(const char *folder)
 static int make_home(const char *root, const char *home, struct frag_err *err)
 {
 	char *aside;
-	int rc = frag_aside_folder(root, &aside);
+	int rc = frag_scratch_folder(root, &aside);
 
 	if (rc)
 		return frag_fail(err, FRAG_EOUTPUT, "cannot create a folder beside '%s': %s", home,
 				 strerror(rc));
 	rc = write_files(aside, err);
 	if (!rc && !rename(aside, home)) {
-		frag_aside_done(aside);
+		frag_scratch_done(aside);
 		return 0;
 	}
 	if (!rc && errno != ENOTEMPTY && errno != EEXIST)
 		rc = frag_fail(err, FRAG_EOUTPUT, "cannot create '%s': %s", home, strerror(errno));
-	frag_aside_remove(aside);
+	frag_scratch_remove(aside);
 	return rc;
 }
 

@@ -226,7 +226,7 @@ int frag_nogpu_record(const struct frag_cli *cli, const struct frag_record_optio
 	struct job *j;
 	int rc;
 
-	FRAG_NEW(j, 1, "recording", err);
+	FRAG_TRY_CALLOC(j, 1, "recording", err);
 	j->cli = cli;
 	j->o = o;
 	j->stdout_to_stderr = stdout_to_stderr;

@@ -4,11 +4,11 @@
 
 #include <string.h>
 
-#include "base/aside.h"
+#include "base/scratch.h"
 
 static int make_file(struct frag_record_operand *out, struct frag_err *err)
 {
-	int reason = frag_aside_folder(NULL, &out->folder);
+	int reason = frag_scratch_folder(NULL, &out->folder);
 
 	if (reason)
 		return frag_fail(err, FRAG_EOUTPUT, "cannot create a temporary folder: %s",
@@ -72,7 +72,7 @@ int frag_record_operand(struct frag_cli *cli, const struct frag_record_options *
 
 void frag_record_operand_release(struct frag_record_operand *o)
 {
-	frag_aside_remove(o->folder);
+	frag_scratch_remove(o->folder);
 	o->folder = NULL;
 	if (o->cli) { /* they belong to who parsed them */
 		o->cli->operands = o->before;

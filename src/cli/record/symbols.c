@@ -99,7 +99,7 @@ static int name_file(struct frag_trace *t, size_t i, bool *done, struct frag_err
 
 int frag_record_symbols(struct frag_trace *t, struct frag_err *err)
 {
-	FRAG_FREED bool *done = frag_host_calloc(t->stacks.frames_count + 1, sizeof(*done));
+	FRAG_AUTO_FREE bool *done = frag_host_calloc(t->stacks.frames_count + 1, sizeof(*done));
 	int rc = done ? 0 : frag_fail_nomem(err, "frames");
 
 	for (size_t i = 0; !rc && i < t->stacks.frames_count; i++)

@@ -71,13 +71,13 @@ int frag_vary_record(const struct frag_cli *cli, const struct frag_record_option
 		     uint64_t *refused, struct frag_err *err)
 {
 	size_t count = 0;
-	FRAG_FREED char **words = NULL;
+	FRAG_AUTO_FREE char **words = NULL;
 	int rc = 0;
 
 	*out = NULL;
 	while (cli->program[count])
 		count++;
-	FRAG_NEW(words, count + 1, "program", err);
+	FRAG_TRY_CALLOC(words, count + 1, "program", err);
 	for (size_t i = 0; !rc && i < count; i++) {
 		words[i] = substitute(name, cli->program[i], n);
 		if (!words[i])

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/aside.h"
+#include "base/scratch.h"
 
 static const char *const by_words[] = { "auto", "cupti", "preload", NULL };
 
@@ -101,7 +101,7 @@ static int run(const struct frag_cli *cli, const struct frag_record_options *o, 
 		frag_err_prefix(err, "the program ended with status %d", *status);
 	if (frag_record_forget(j.folder) && rc) { /* nobody asks for hours of work again */
 		frag_cli_note(cli, "what was recorded is left in '%s'", j.folder);
-		frag_aside_done(j.folder);
+		frag_scratch_done(j.folder);
 	} else {
 		frag_record_folder_remove(j.folder);
 	}

@@ -145,7 +145,7 @@ static bool bounds_differ(struct frag_sheet *s, uint64_t value)
 
 static int fill_cells(struct frag_sheet *s, struct frag_err *err)
 {
-	FRAG_NEW(s->cells, s->values_count * s->specs_count + 1, "table", err);
+	FRAG_TRY_CALLOC(s->cells, s->values_count * s->specs_count + 1, "table", err);
 	for (size_t i = 0; i < s->values_count; i++) {
 		for (size_t p = 0; p < s->specs_count; p++) {
 			struct frag_sheet_cell *c = &s->cells[i * s->specs_count + p];
@@ -208,7 +208,7 @@ static int fill_largest(struct frag_sheet *s, uint64_t most, struct frag_err *er
 {
 	s->largest_low = frag_host_calloc(s->specs_count + 1, sizeof(*s->largest_low));
 	s->largest_high = frag_host_calloc(s->specs_count + 1, sizeof(*s->largest_high));
-	FRAG_HAVE(s->largest_low && s->largest_high, "table", err);
+	FRAG_CHECK_ALLOC(s->largest_low && s->largest_high, "table", err);
 	for (size_t p = 0; p < s->specs_count; p++) {
 		FRAG_TRY(find_largest(s, p, FRAG_SCALING_LOW, most, &s->largest_high[p], err));
 		s->largest_low[p] = s->largest_high[p];
@@ -230,7 +230,7 @@ static int check_last(struct frag_sheet *s, struct frag_err *err)
 	if (s->parts_count < 3)
 		return 0;
 	less.parts_count = last;
-	FRAG_NEW(less.scalings, last * s->devices, "test", err);
+	FRAG_TRY_CALLOC(less.scalings, last * s->devices, "test", err);
 	rc = fill_cell(&less, s->parts[last].value, s->specs[0], FRAG_SCALING_LOW, false,
 		       &s->check_predicted, err);
 	if (!rc)
@@ -281,7 +281,7 @@ int frag_sheet_fill(struct frag_sheet *s, const struct frag_policy_texts *polici
 
 	FRAG_TRY(check_parts(s, err));
 	s->devices = s->parts[0].trace->devs_count;
-	FRAG_NEW(s->scalings, s->parts_count * s->devices, "recordings", err);
+	FRAG_TRY_CALLOC(s->scalings, s->parts_count * s->devices, "recordings", err);
 	FRAG_TRY(frag_policy_texts_specs(policies, s->parts[s->parts_count - 1].trace, &s->specs,
 					 &recorded, err));
 	while (s->specs[s->specs_count])

@@ -242,7 +242,7 @@ static int record_all(struct frag_session *s, struct frag_session_task *task, st
 
 	r->real = frag_host_calloc(s->repeats, sizeof(*r->real));
 	r->timing = frag_host_calloc(s->repeats, sizeof(*r->timing));
-	FRAG_HAVE(r->real && r->timing, "call logs", &task->err);
+	FRAG_CHECK_ALLOC(r->real && r->timing, "call logs", &task->err);
 	FRAG_TRY(record_real(s, task, r));
 	ratio = host_ratio(s, &r->timing[s->repeats / 2]);
 	FRAG_TRY(record_sim(s, task, &r->real[0], NULL, ratio, &r->own));

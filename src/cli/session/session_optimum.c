@@ -13,7 +13,7 @@
 
 #include <frag/plan.h>
 
-#include "base/aside.h"
+#include "base/scratch.h"
 #include "report/charts/layout.h"
 
 #define PLAN "plan" /* its file in the folder */
@@ -111,7 +111,7 @@ static int place(const struct frag_session *s, struct frag_session_task *t,
 
 int frag_session_place(const struct frag_session *s, struct frag_session_task *t)
 {
-	FRAG_FREED uint64_t *offsets = NULL;
+	FRAG_AUTO_FREE uint64_t *offsets = NULL;
 	uint64_t pairs = pairs_of(t->dev);
 	FRAG_AUTO(frag_buffers_release) struct frag_buffers b = { 0 };
 
@@ -159,7 +159,7 @@ static char *describe(const struct frag_step_plan *p)
 
 static int put_plan(const struct frag_step_plan *plan, char **folder, struct frag_err *err)
 {
-	int rc = frag_aside_folder(NULL, folder);
+	int rc = frag_scratch_folder(NULL, folder);
 	char *path = rc ? NULL : frag_path_join(*folder, PLAN);
 
 	if (rc)
@@ -218,7 +218,7 @@ int frag_session_make_plan(const struct frag_session *s, struct frag_session_tas
 void frag_session_drop_plan(struct frag_policy_spec *spec, char *folder)
 {
 	frag_policy_spec_destroy(spec);
-	frag_aside_remove(folder);
+	frag_scratch_remove(folder);
 }
 
 /* ---- address-space maps --------------------------------------------------------------- */
@@ -246,7 +246,7 @@ static int add_layouts(const struct frag_session *s, struct frag_section *sec, s
 {
 	struct frag_advice a;
 
-	FRAG_NEW(sec->layouts, 2, "address-space map", err);
+	FRAG_TRY_CALLOC(sec->layouts, 2, "address-space map", err);
 	frag_section_advice(sec, &a);
 	if (!(sec->results[sec->baseline].policy_flags & FRAG_POLICY_PLANNED))
 		FRAG_TRY(add_layout(s, sec, sec->baseline, err));

@@ -61,7 +61,7 @@ int frag_session_order(const struct frag_session *s, struct frag_session_task *t
 	struct estimate e = { .session = s, .tasks = tasks };
 	int rc = 0;
 
-	FRAG_NEW(e.ns, count, "threads", err);
+	FRAG_TRY_CALLOC(e.ns, count, "threads", err);
 	if (threads > 1 && count > threads)
 		rc = frag_parallel(count, threads, estimate, &e, NULL, NULL, NULL, err);
 	for (size_t i = 0; !rc && i < count; i++) {

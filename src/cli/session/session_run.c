@@ -188,7 +188,7 @@ static int take_section(struct frag_session *s, struct trace_runs *t, uint32_t d
 		sec->events = NULL;
 	take_optimum(s, t, d, sec);
 	FRAG_TRY(note_missing(sec, t, d, err));
-	FRAG_NEW(sec->results, t->specs_count, "results", err);
+	FRAG_TRY_CALLOC(sec->results, t->specs_count, "results", err);
 	for (size_t k = 0; k < t->specs_count; k++) {
 		struct frag_session_task *task = &t->tasks[d * t->specs_count + k];
 
@@ -231,7 +231,7 @@ static int run_trace(struct frag_session *s, struct trace_runs *t, struct frag_e
 	FRAG_TRY(frag_policy_texts_specs(&s->policies, t->trace, &t->specs, &t->recorded, err));
 	while (t->specs[t->specs_count])
 		t->specs_count++;
-	FRAG_NEW(t->tasks, (t->specs_count + 1) * t->trace->devs_count, "results", err);
+	FRAG_TRY_CALLOC(t->tasks, (t->specs_count + 1) * t->trace->devs_count, "results", err);
 	for (uint32_t d = 0; d < t->trace->devs_count; d++) {
 		for (size_t k = 0; k < t->specs_count; k++)
 			t->tasks[t->tasks_count++] =
@@ -259,7 +259,7 @@ static int grow_sections(struct frag_session *s, size_t more, struct frag_err *e
 	struct frag_section *list =
 		frag_host_realloc(s->sections, s->sections_count + more, sizeof(*list));
 
-	FRAG_HAVE(list, "results", err);
+	FRAG_CHECK_ALLOC(list, "results", err);
 	s->sections = list;
 	return 0;
 }
@@ -287,7 +287,7 @@ static char *folder_name(const struct frag_session *s, size_t first)
 static int write_files(struct frag_session *s, size_t first, struct frag_err *err)
 {
 	struct frag_report one = s->report;
-	FRAG_FREED char *dir = NULL;
+	FRAG_AUTO_FREE char *dir = NULL;
 
 	for (size_t i = first; i < s->sections_count; i++) {
 		struct frag_section *sec = &s->sections[i];
@@ -301,10 +301,10 @@ static int write_files(struct frag_session *s, size_t first, struct frag_err *er
 		return frag_report_write(&one, s->cli->out, s->formats, s->cli->threads, err);
 	for (size_t i = first; i < s->sections_count; i++) {
 		s->sections[i].folder = folder_name(s, first);
-		FRAG_HAVE(s->sections[i].folder, "report", err);
+		FRAG_CHECK_ALLOC(s->sections[i].folder, "report", err);
 	}
 	dir = frag_path_join(s->cli->out, s->sections[first].folder);
-	FRAG_HAVE(dir, "report", err);
+	FRAG_CHECK_ALLOC(dir, "report", err);
 	return frag_report_write(&one, dir, s->formats, s->cli->threads, err);
 }
 

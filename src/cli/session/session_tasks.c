@@ -151,7 +151,7 @@ int frag_session_run_tasks(struct frag_session *s, struct frag_session_task *tas
 	size_t begun = 0;
 	int rc;
 
-	FRAG_NEW(p.order, count, "threads", err);
+	FRAG_TRY_CALLOC(p.order, count, "threads", err);
 	for (size_t i = 0; i < count; i++)
 		p.events.total += tasks[i].dev->events_count;
 	frag_progress_begin(&progress, label);

@@ -198,7 +198,7 @@ static int add_settings(struct frag_sweep *s, struct frag_err *err)
 		char *text = frag_host_alloc(strlen(s->settings.text[i]) + 16);
 		int rc;
 
-		FRAG_HAVE(text, "settings", err);
+		FRAG_CHECK_ALLOC(text, "settings", err);
 		sprintf(text, "pytorch:%s", s->settings.text[i]);
 		rc = frag_policy_texts_add(&s->policies, text, err);
 		frag_host_free(text);
@@ -209,7 +209,7 @@ static int add_settings(struct frag_sweep *s, struct frag_err *err)
 
 static int find_cards(struct frag_sweep *s, struct frag_err *err)
 {
-	FRAG_NEW(s->cards, s->gpus.count + 1, "cards", err);
+	FRAG_TRY_CALLOC(s->cards, s->gpus.count + 1, "cards", err);
 	for (size_t i = 0; i < s->gpus.count; i++) {
 		s->cards[i] = frag_gpu_find(s->gpus.text[i]);
 		if (!s->cards[i])
@@ -249,7 +249,7 @@ static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 		FRAG_TRY(find_shard(&s->shard, err));
 	if (s->shard.n) {
 		o->output = shard_path(s->output, &s->shard);
-		FRAG_HAVE(o->output, "results", err);
+		FRAG_CHECK_ALLOC(o->output, "results", err);
 		s->output = o->output;
 	}
 	return frag_sweep_run(s, err);

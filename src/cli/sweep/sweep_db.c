@@ -81,7 +81,7 @@ static int open_db(struct frag_store **out, const char *path, int flags, struct 
 	*out = s;
 	if (s)
 		s->path = frag_host_strdup(path);
-	FRAG_HAVE(s && s->path, "results", err);
+	FRAG_CHECK_ALLOC(s && s->path, "results", err);
 	if (sqlite3_open_v2(path, &s->db, flags, NULL) != SQLITE_OK)
 		return frag_db_fail(s, code, err);
 	sqlite3_extended_result_codes(s->db, 1);

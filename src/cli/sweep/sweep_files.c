@@ -21,7 +21,7 @@ static int add_file(struct frag_sweep_files *f, const char *path, uint64_t bytes
 
 	FRAG_TRY(FRAG_GROW(f->list, f->count, f->cap, "list of traces", err));
 	copy = frag_host_strdup(path);
-	FRAG_HAVE(copy, "list of traces", err);
+	FRAG_CHECK_ALLOC(copy, "list of traces", err);
 	f->list[f->count++] = (struct frag_sweep_file){ copy, bytes, found };
 	return 0;
 }

@@ -272,7 +272,7 @@ static void describe(struct answer *a, const struct frag_trace *t)
 
 static int run_trace(struct answer *a, const char *path, struct frag_err *err)
 {
-	FRAG_FREED struct frag_policy_spec **specs = NULL;
+	FRAG_AUTO_FREE struct frag_policy_spec **specs = NULL;
 	FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *t = NULL;
 	json_t *items = json_array();
 	size_t recorded;

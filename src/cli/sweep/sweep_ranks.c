@@ -79,7 +79,7 @@ static int send_text(const struct frag_ranks *ranks, int rank, const uint64_t *h
 		     const char *text)
 {
 	size_t len = text ? strlen(text) : 0, front = words * sizeof(*head);
-	FRAG_FREED char *message = frag_host_alloc(front + len + 1);
+	FRAG_AUTO_FREE char *message = frag_host_alloc(front + len + 1);
 
 	if (!message)
 		return FRAG_ENOMEM;

@@ -68,7 +68,7 @@ static int give_up(struct course *c, size_t task, const char *why, struct frag_e
 	}
 	answer = json_pack("{s:s, s:s, s:s}", "path", c->s->files.list[task].path, "trace", "",
 			   "error", why);
-	FRAG_HAVE(answer, "results", err);
+	FRAG_CHECK_ALLOC(answer, "results", err);
 	rc = frag_store_put(c->store, answer, 0, err);
 	json_decref(answer);
 	c->done++;
@@ -170,7 +170,7 @@ static int look_at_ranks(struct course *c, bool *came, struct frag_err *err)
 	uint64_t cost_ns;
 	size_t task;
 	bool failed;
-	FRAG_FREED char *text = NULL;
+	FRAG_AUTO_FREE char *text = NULL;
 	int rank;
 
 	*came = c->ranks && frag_sweep_rank_take(c->ranks, &rank, &task, &failed, &text);
@@ -289,7 +289,7 @@ static int sweep(struct course *c, struct frag_err *err)
 {
 	struct frag_sweep *s = c->s;
 	FRAG_AUTO(frag_text_release) struct frag_text question = { 0 };
-	FRAG_FREED char *part = part_of(s);
+	FRAG_AUTO_FREE char *part = part_of(s);
 	int rc;
 
 	c->tries = frag_host_calloc(s->files.count + 1, 1);
@@ -324,7 +324,7 @@ static int sweep(struct course *c, struct frag_err *err)
 static int merge(struct frag_sweep *s, struct frag_err *err)
 {
 	struct frag_store *store = NULL;
-	FRAG_FREED char *part = part_of(s);
+	FRAG_AUTO_FREE char *part = part_of(s);
 	int rc = part ? frag_store_open(&store, part, true, err) : frag_fail_nomem(err, "results");
 
 	for (size_t i = 0; !rc && i < s->cli->operands_count; i++)
@@ -362,7 +362,7 @@ static int start_ranks(struct course *c, struct frag_err *err)
 		return frag_fail(err, FRAG_EUSAGE, "MPI does not start: %s", why);
 	c->rank_task = frag_host_calloc((size_t)c->ranks_count, sizeof(*c->rank_task));
 	c->rank_begin_ns = frag_host_calloc((size_t)c->ranks_count, sizeof(*c->rank_begin_ns));
-	FRAG_HAVE(c->rank_task && c->rank_begin_ns, "ranks", err);
+	FRAG_CHECK_ALLOC(c->rank_task && c->rank_begin_ns, "ranks", err);
 	for (int r = 0; r < c->ranks_count; r++)
 		c->rank_task[r] = NOTHING;
 	return 0;
@@ -393,7 +393,7 @@ int frag_sweep_run(struct frag_sweep *s, struct frag_err *err)
 	signal(SIGPIPE, SIG_IGN);
 	FRAG_TRY(frag_sweep_ranks_open(&c.ranks, err));
 	c.workers_count = c.ranks ? 1 : FRAG_MAX(s->cli->threads, 1u);
-	FRAG_NEW(c.workers, c.workers_count, "workers", err);
+	FRAG_TRY_CALLOC(c.workers, c.workers_count, "workers", err);
 	/* before MPI begins and before there are threads */
 	for (size_t i = 0; !rc && i < c.workers_count; i++)
 		rc = frag_sweep_worker_start(&c.workers[i], s, err);

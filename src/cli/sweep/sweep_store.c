@@ -107,7 +107,7 @@ int frag_store_question(struct frag_store *s, const char *text, struct frag_err 
 	sqlite3_stmt *q;
 	int rc = 0;
 
-	FRAG_HAVE(old, "results", err);
+	FRAG_CHECK_ALLOC(old, "results", err);
 	if (!frag_db_text(s, "SELECT value FROM sweep WHERE key='question'", old,
 			  strlen(text) + 4096)) {
 		if (strcmp(old, text) != 0)
@@ -210,7 +210,7 @@ static int put_image(struct frag_store *from, const char *path, struct frag_err 
 	unsigned char *image = sqlite3_serialize(from->db, "main", &len, 0);
 	int rc;
 
-	FRAG_HAVE(image, "results", err);
+	FRAG_CHECK_ALLOC(image, "results", err);
 	rc = frag_outfile_put(path, (const char *)image, (size_t)len, err);
 	sqlite3_free(image);
 	return rc;

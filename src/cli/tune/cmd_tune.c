@@ -68,14 +68,15 @@ static int search(const struct frag_cli *cli, const struct options *o, const str
 		.seed = cli->seed,
 		.release = o->show.first_release,
 	};
-	FRAG_FREED const struct frag_trace_dev **devs = frag_host_calloc(u->count, sizeof(*devs));
-	FRAG_FREED uint64_t *limits = frag_host_calloc(u->count, sizeof(*limits));
+	FRAG_AUTO_FREE const struct frag_trace_dev **devs =
+		frag_host_calloc(u->count, sizeof(*devs));
+	FRAG_AUTO_FREE uint64_t *limits = frag_host_calloc(u->count, sizeof(*limits));
 	struct frag_plan_env env;
 	struct frag_progress progress;
 	char label[128];
 	int rc;
 
-	FRAG_HAVE(devs && limits, "tune", err);
+	FRAG_CHECK_ALLOC(devs && limits, "tune", err);
 	for (size_t i = 0; i < u->count; i++) {
 		devs[i] = u->list[i].dev;
 		limits[i] = frag_unit_limit(&u->list[i], cli);
@@ -99,7 +100,7 @@ static int tune(const struct frag_cli *cli, struct options *o, struct frag_tune 
 {
 	FRAG_AUTO(frag_units_release) struct frag_units units = { 0 };
 	uint32_t flags;
-	FRAG_FREED char *baseline = NULL;
+	FRAG_AUTO_FREE char *baseline = NULL;
 	int rc = 0;
 
 	if (!o->spaces.count)

@@ -220,7 +220,7 @@ static int write_json(const struct frag_cli *cli, json_t *traces, enum verdict v
 {
 	json_t *root = frag_cli_json_head(cli);
 
-	FRAG_HAVE(root, "JSON document", err);
+	FRAG_CHECK_ALLOC(root, "JSON document", err);
 	if (cli->operands_count == 1) {
 		json_object_update(root, json_array_get(traces, 0));
 	} else {

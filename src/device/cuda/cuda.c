@@ -312,7 +312,7 @@ int frag_cuda_open_config(const struct frag_cuda_config *cfg, struct frag_device
 	struct cuda *c;
 	int rc;
 
-	FRAG_NEW(c, 1, "card", err);
+	FRAG_TRY_CALLOC(c, 1, "card", err);
 	c->cfg = *cfg;
 	frag_slab_init(&c->pieces, sizeof(struct cuda_piece));
 	frag_slab_init(&c->handle_slab, sizeof(struct cuda_handle));

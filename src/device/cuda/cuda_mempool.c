@@ -56,7 +56,7 @@ int frag_cuda_mempool_create(void *priv, const struct frag_mempool_attr *attr, u
 	uint64_t start = frag_clock_ns();
 	int rc;
 
-	FRAG_HAVE(p, "pool", err);
+	FRAG_CHECK_ALLOC(p, "pool", err);
 	rc = RT(err, cudaMemPoolCreate, &p->pool, &props);
 	*ns = frag_clock_ns() - start; /* without the attributes */
 	if (!rc) {

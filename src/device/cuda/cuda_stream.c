@@ -25,7 +25,7 @@ static int grow_streams(struct cuda *c, uint32_t stream, struct frag_err *err)
 		return frag_fail(err, FRAG_EDEVICE, "cudaStreamCreate: stream %u is beyond %u",
 				 stream, STREAMS_MAX);
 	streams = frag_host_realloc(c->streams, count, sizeof(*streams));
-	FRAG_HAVE(streams, "streams", err);
+	FRAG_CHECK_ALLOC(streams, "streams", err);
 	memset(streams + c->streams_count, 0, (count - c->streams_count) * sizeof(*streams));
 	c->streams = streams;
 	c->streams_count = count;
@@ -59,7 +59,7 @@ static int more_fences(struct cuda *c, struct frag_err *err)
 				 "does not end",
 				 FENCES_MAX);
 	fences = frag_host_realloc(c->fences, count, sizeof(*fences));
-	FRAG_HAVE(fences, "fences", err);
+	FRAG_CHECK_ALLOC(fences, "fences", err);
 	c->fences = fences;
 	memset(fences + c->fences_count, 0, (count - c->fences_count) * sizeof(*fences));
 	c->fence_next = c->fences_count;

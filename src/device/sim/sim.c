@@ -205,7 +205,7 @@ int frag_sim_open(const struct frag_sim_config *cfg, struct frag_device **out, s
 	int rc;
 
 	FRAG_TRY(fill_in(&full, err));
-	FRAG_NEW(sim, 1, "simulated card", err);
+	FRAG_TRY_CALLOC(sim, 1, "simulated card", err);
 	sim->cfg = full;
 	sim->cost = full.cost ? full.cost : frag_cost_builtin();
 	sim->capacity_bytes = full.total_bytes - full.context_bytes;

@@ -78,7 +78,7 @@ static int grow(struct sim_fence *f, uint32_t stream, struct frag_err *err)
 	if (stream < f->streams_count)
 		return 0;
 	synced = frag_host_realloc(f->synced, count, sizeof(*synced));
-	FRAG_HAVE(synced, "streams of the simulated card", err);
+	FRAG_CHECK_ALLOC(synced, "streams of the simulated card", err);
 	memset(synced + f->streams_count, 0, (count - f->streams_count) * sizeof(*synced));
 	f->synced = synced;
 	f->streams_count = count;

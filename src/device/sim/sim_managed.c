@@ -298,7 +298,7 @@ static int region_open(struct sim *sim, uint64_t bytes, bool shared, struct regi
 	if (bytes > 1ull << 47)
 		return FRAG_OOM;
 	r = frag_host_alloc(sizeof(*r) + count * sizeof(r->blocks[0]));
-	FRAG_HAVE(r, "managed memory", err);
+	FRAG_CHECK_ALLOC(r, "managed memory", err);
 	rc = frag_simplace_cut(&sim->place, bytes, &r->piece, err);
 	if (rc) {
 		frag_host_free(r);

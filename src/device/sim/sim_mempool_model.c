@@ -375,7 +375,7 @@ static int meet_stream(struct pool *p, uint32_t stream, struct frag_err *err)
 		order = frag_host_realloc(p->order, count, sizeof(*order));
 		p->order = order ? order : p->order;
 		streams = order ? frag_host_realloc(p->streams, count, sizeof(*streams)) : NULL;
-		FRAG_HAVE(streams, "streams of a pool", err);
+		FRAG_CHECK_ALLOC(streams, "streams of a pool", err);
 		memset(streams + p->streams_count, 0,
 		       (count - p->streams_count) * sizeof(*streams));
 		p->streams = streams;

@@ -23,7 +23,7 @@ static void options_of(const struct frag_case *c, struct frag_run_options *opt)
 }
 
 /* Stops at the ends of steps, before and after trims, after refusals, in order. */
-static int look(struct frag_case *c, struct frag_stage *s, struct frag_err *err)
+static int look(struct frag_case *c, struct frag_cursor *s, struct frag_err *err)
 {
 	const struct frag_history *h = &c->history;
 	size_t step = 0, trim = 0, refusal = 0;
@@ -38,30 +38,30 @@ static int look(struct frag_case *c, struct frag_stage *s, struct frag_err *err)
 
 		if (b <= a && b <= r) {
 			if (b)
-				FRAG_TRY(frag_stage_to(s, b - 1, err));
-			c->trim_before[trim] = frag_stage_reserved(s);
-			FRAG_TRY(frag_stage_to(s, b, err));
-			c->trim_after[trim++] = frag_stage_reserved(s);
+				FRAG_TRY(frag_cursor_to(s, b - 1, err));
+			c->trim_before[trim] = frag_cursor_reserved(s);
+			FRAG_TRY(frag_cursor_to(s, b, err));
+			c->trim_after[trim++] = frag_cursor_reserved(s);
 		} else if (r <= a) {
-			FRAG_TRY(frag_stage_to(s, r, err));
-			c->refused_reserved[refusal++] = frag_stage_reserved(s);
+			FRAG_TRY(frag_cursor_to(s, r, err));
+			c->refused_reserved[refusal++] = frag_cursor_reserved(s);
 		} else {
-			FRAG_TRY(frag_stage_to(s, a, err));
+			FRAG_TRY(frag_cursor_to(s, a, err));
 			frag_run_loss(s->run, a, s->now_us, &loss);
 			c->reserved[step] = loss.reserved_bytes;
 			c->held[step++] = loss.non_releasable_bytes;
 		}
 	}
-	return frag_stage_to(s, UINT64_MAX - 1, err);
+	return frag_cursor_to(s, UINT64_MAX - 1, err);
 }
 
 static int replay(struct frag_case *c, struct frag_err *err)
 {
 	struct frag_run_options opt;
-	FRAG_AUTO(frag_stage_close) struct frag_stage s = { 0 };
+	FRAG_AUTO(frag_cursor_close) struct frag_cursor s = { 0 };
 
 	options_of(c, &opt);
-	FRAG_TRY(frag_stage_open(&s, &c->ev, c->spec, &c->card, &opt, err));
+	FRAG_TRY(frag_cursor_open(&s, &c->ev, c->spec, &c->card, &opt, err));
 	FRAG_TRY(look(c, &s, err));
 	frag_result_release(&c->result);
 	return frag_run_finish(s.run, &c->result, err);
@@ -139,10 +139,10 @@ int frag_diagnose(const struct frag_events *ev, const char *about,
 		  uint64_t limit_bytes, uint64_t seed, struct frag_findings *out,
 		  uint64_t *peak_active, struct frag_err *err)
 {
-	FRAG_FREED struct frag_case *c = NULL;
+	FRAG_AUTO_FREE struct frag_case *c = NULL;
 	int rc;
 
-	FRAG_NEW(c, 1, "diagnosis", err);
+	FRAG_TRY_CALLOC(c, 1, "diagnosis", err);
 	c->ev = *ev;
 	c->about = about;
 	c->spec = spec;

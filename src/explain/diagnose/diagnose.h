@@ -14,7 +14,7 @@
 #include "explain/history.h"
 #include "report/text/textbuf.h"
 #include "explain/sites.h"
-#include "explain/stage.h"
+#include "explain/replay_cursor.h"
 #include "trend.h"
 
 /* In the order in which they are told: the first one found is the verdict. */

@@ -25,20 +25,20 @@ static int peak_under(const struct frag_case *c, const char *text, uint64_t *pea
 	FRAG_AUTO(frag_policy_spec_destroy_at) struct frag_policy_spec *spec = NULL;
 	struct frag_run_options opt;
 	struct frag_result r = { 0 };
-	struct frag_stage s;
+	struct frag_cursor s;
 	int rc;
 
 	*peak = UINT64_MAX;
 	FRAG_TRY(frag_policy_spec_parse(text, &spec, err));
 	frag_run_options_defaults(&opt);
 	opt.limit_bytes = c->limit_guessed ? UINT64_MAX : c->limit_bytes;
-	rc = frag_stage_open(&s, &c->ev, spec, &c->card, &opt, err);
+	rc = frag_cursor_open(&s, &c->ev, spec, &c->card, &opt, err);
 	if (!rc) {
-		rc = frag_stage_to(&s, UINT64_MAX - 1, err) ?: frag_run_finish(s.run, &r, err);
+		rc = frag_cursor_to(&s, UINT64_MAX - 1, err) ?: frag_run_finish(s.run, &r, err);
 		if (!rc && !r.m.ooms_count)
 			*peak = r.m.peak_reserved_bytes;
 		frag_result_release(&r);
-		frag_stage_close(&s);
+		frag_cursor_close(&s);
 	}
 	return rc;
 }
@@ -73,16 +73,16 @@ static int holders_at(struct frag_case *c, uint64_t event, double *strands, uint
 		      struct frag_err *err)
 {
 	struct frag_run_options opt;
-	FRAG_AUTO(frag_scene_release) struct frag_scene scene = { 0 };
-	FRAG_AUTO(frag_stage_close) struct frag_stage s = { 0 };
+	FRAG_AUTO(frag_heap_view_release) struct frag_heap_view scene = { 0 };
+	FRAG_AUTO(frag_cursor_close) struct frag_cursor s = { 0 };
 	int rc;
 
 	frag_run_options_defaults(&opt);
 	opt.limit_bytes = c->limit_bytes;
 	opt.seed = c->seed;
 	opt.restore = frag_settled_restores(frag_events_dev(&c->ev), &c->card, c->limit_bytes);
-	FRAG_TRY(frag_stage_open(&s, &c->ev, c->spec, &c->card, &opt, err));
-	rc = frag_stage_to(&s, event, err) ?: frag_scene_take(&s, &scene, err);
+	FRAG_TRY(frag_cursor_open(&s, &c->ev, c->spec, &c->card, &opt, err));
+	rc = frag_cursor_to(&s, event, err) ?: frag_heap_view_take(&s, &scene, err);
 	for (size_t i = 0; !rc && i < scene.count; i++)
 		strands[frag_site_of(&c->sites, scene.list[i].stack)] +=
 			(double)scene.list[i].strands;
@@ -94,13 +94,13 @@ static int tell_holders(struct frag_case *c, struct frag_finding *f, struct frag
 {
 	const struct frag_history *h = &c->history;
 	size_t worst = worst_step(c), best = 0;
-	FRAG_FREED double *strands = NULL;
+	FRAG_AUTO_FREE double *strands = NULL;
 	uint64_t all;
 	int rc;
 
 	if (!h->count || !c->held[worst] || !frag_sites_known(&c->sites))
 		return 0;
-	FRAG_NEW(strands, c->sites.count + 1, "diagnosis", err);
+	FRAG_TRY_CALLOC(strands, c->sites.count + 1, "diagnosis", err);
 	rc = holders_at(c, h->steps[worst].end - 1, strands, &all, err);
 	for (size_t i = 1; i < c->sites.count; i++)
 		best = strands[i] > strands[best] || !best ? i : best;

@@ -174,7 +174,7 @@ int frag_find_leak(struct frag_case *c, struct frag_findings *out, struct frag_e
 
 	if (h->count < STEPS_MIN)
 		return 0;
-	FRAG_NEW(kept, h->count, "diagnosis", err);
+	FRAG_TRY_CALLOC(kept, h->count, "diagnosis", err);
 	for (size_t i = FRAG_MIN(skip, h->count / 2); i < h->count; i++)
 		kept[n++] = (double)h->steps[i].kept_end;
 	least = FRAG_MAX(GROWN_PART * (double)h->peak_live, (double)FRAG_MIB);

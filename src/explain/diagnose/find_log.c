@@ -115,9 +115,9 @@ static int judge(const struct frag_memlog_series *s, struct frag_findings *out, 
 int frag_diagnose_log(const struct frag_memlog *log, struct frag_findings *out,
 		      struct frag_err *err)
 {
-	FRAG_FREED char **names = frag_host_calloc(log->count, sizeof(char *));
-	FRAG_FREED uint64_t *peaks = frag_host_calloc(log->count, sizeof(*peaks));
-	FRAG_FREED double *work = frag_host_calloc(FRAG_MEMLOG_SAMPLES + 1, sizeof(*work));
+	FRAG_AUTO_FREE char **names = frag_host_calloc(log->count, sizeof(char *));
+	FRAG_AUTO_FREE uint64_t *peaks = frag_host_calloc(log->count, sizeof(*peaks));
+	FRAG_AUTO_FREE double *work = frag_host_calloc(FRAG_MEMLOG_SAMPLES + 1, sizeof(*work));
 	size_t used = 0;
 	int rc = names && peaks && work ? 0 : frag_fail_nomem(err, "diagnosis");
 

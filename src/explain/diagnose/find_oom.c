@@ -33,7 +33,7 @@ static int tell_holders(struct frag_case *c, const struct frag_refusal *r, struc
 	double total = 0;
 	int rc;
 
-	FRAG_HAVE(live, "diagnosis", err);
+	FRAG_CHECK_ALLOC(live, "diagnosis", err);
 	site = live + n;
 	rc = frag_history_live_at(&c->ev, r->event, n, live, err);
 	for (size_t i = 0; !rc && i < n; i++) {

@@ -124,7 +124,7 @@ static int judge(struct frag_case *c, struct peak *list, size_t n, struct frag_f
 		note_warm_up(c, &list[i], list[k].live, out);
 		return 0;
 	}
-	FRAG_NEW(gain, 2 * stacks, "diagnosis", err);
+	FRAG_TRY_CALLOC(gain, 2 * stacks, "diagnosis", err);
 	flow = gain + stacks;
 	rc = excess_of(c, &list[0], &list[k], gain, flow, &fresh, err);
 	if (!rc && (fresh >= EXCESS_NEW || outstanding(list, n, RATIO_SAME)))
@@ -138,11 +138,11 @@ int frag_find_spike(struct frag_case *c, struct frag_findings *out, struct frag_
 	const struct frag_history *h = &c->history;
 	/* what follows the last step is one only where steps are known for sure */
 	size_t n = h->count + (h->more && h->from == FRAG_STEPS_MARKS);
-	FRAG_FREED struct peak *list = NULL;
+	FRAG_AUTO_FREE struct peak *list = NULL;
 
 	if (h->count < STEPS_MIN)
 		return 0;
-	FRAG_NEW(list, n, "diagnosis", err);
+	FRAG_TRY_CALLOC(list, n, "diagnosis", err);
 	for (size_t i = 0; i < n; i++)
 		list[i] = (struct peak){ h->steps[i].peak_live, h->steps[i].peak_event, i };
 	qsort(list, n, sizeof(*list), largest_first);

@@ -61,10 +61,10 @@ static void fill(const double *y, const double *x, size_t n, double *work, struc
 int frag_trend_of(const double *y, size_t n, struct frag_trend *out, struct frag_err *err)
 {
 	size_t m = FRAG_MIN(n, (size_t)FRAG_TREND_MAX);
-	FRAG_FREED double *space = frag_host_calloc(2 * m + m * m / 2 + 1, sizeof(*space));
+	FRAG_AUTO_FREE double *space = frag_host_calloc(2 * m + m * m / 2 + 1, sizeof(*space));
 
 	*out = (struct frag_trend){ .n = n, .p = 1 };
-	FRAG_HAVE(space, "trend", err);
+	FRAG_CHECK_ALLOC(space, "trend", err);
 	for (size_t i = 0; i < m; i++) {
 		size_t at = i * n / m;
 

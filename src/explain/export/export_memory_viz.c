@@ -323,7 +323,7 @@ static int on_end(void *ctx, struct frag_run *run, struct frag_err *err)
 
 	v->run = run;
 	v->by_addr_count = 0;
-	FRAG_NEW(v->by_addr, (size_t)run->slots_count + 1, "export", err);
+	FRAG_TRY_CALLOC(v->by_addr, (size_t)run->slots_count + 1, "export", err);
 	for (uint32_t i = 0; i < run->slots_count; i++)
 		if (run->slots[i].state != SLOT_EMPTY && run->slots[i].state != SLOT_DROPPED)
 			v->by_addr[v->by_addr_count++] = i;

@@ -73,7 +73,7 @@ static void write_curve(const struct frag_export_job *job, unsigned c, const str
 
 int frag_export_openmetrics(const struct frag_export_job *job, struct frag_err *err)
 {
-	FRAG_FREED struct samples *all = frag_host_calloc(job->trace->devs_count, sizeof(*all));
+	FRAG_AUTO_FREE struct samples *all = frag_host_calloc(job->trace->devs_count, sizeof(*all));
 	int rc = all ? 0 : frag_fail_nomem(err, "export");
 
 	for (uint32_t d = 0; !rc && d < job->trace->devs_count; d++)

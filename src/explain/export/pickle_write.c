@@ -23,7 +23,7 @@ static void number(FILE *to, uint64_t v, unsigned bytes)
 int frag_pickle_write_begin(struct frag_pickle_writer *w, FILE *to, struct frag_err *err)
 {
 	*w = (struct frag_pickle_writer){ .to = to, .mask = 1023 };
-	FRAG_NEW(w->cells, w->mask + 1, "pickle", err);
+	FRAG_TRY_CALLOC(w->cells, w->mask + 1, "pickle", err);
 	fputs("\x80\x02", to);
 	return 0;
 }

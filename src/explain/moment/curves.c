@@ -63,28 +63,28 @@ static char *name_of(const struct frag_explained *x, uint64_t key)
 /* Calls fn at every stop with what is there. */
 static int each_stop(const struct frag_events *ev, const struct frag_explain_options *opt,
 		     struct frag_explained *x,
-		     int (*fn)(void *ctx, uint32_t sample, const struct frag_stage *s,
-			       const struct frag_scene *scene, struct frag_err *err),
+		     int (*fn)(void *ctx, uint32_t sample, const struct frag_cursor *s,
+			       const struct frag_heap_view *scene, struct frag_err *err),
 		     void *ctx, struct frag_err *err)
 {
 	struct frag_run_options run;
-	FRAG_AUTO(frag_stage_close) struct frag_stage s = { 0 };
+	FRAG_AUTO(frag_cursor_close) struct frag_cursor s = { 0 };
 	uint64_t most = FRAG_MAX(BLOCKS_MAX / FRAG_MAX(x->history.most_blocks, 1u), STOPS_MIN);
 	uint64_t n = FRAG_MIN(x->history.events, FRAG_MIN(most, (uint64_t)FRAG_CURVE_POINTS));
 	int rc = 0;
 
 	frag_explain_run_options(opt, x, &run);
-	FRAG_TRY(frag_stage_open(&s, ev, opt->spec, &opt->card, &run, err));
+	FRAG_TRY(frag_cursor_open(&s, ev, opt->spec, &opt->card, &run, err));
 	for (uint64_t i = 0; !rc && i < n; i++) {
-		struct frag_scene scene;
+		struct frag_heap_view scene;
 
-		rc = frag_stage_to(&s, (i + 1) * x->history.events / n - 1, err);
+		rc = frag_cursor_to(&s, (i + 1) * x->history.events / n - 1, err);
 		if (!rc)
-			rc = frag_scene_take(&s, &scene, err);
+			rc = frag_heap_view_take(&s, &scene, err);
 		if (rc)
 			break;
 		rc = fn(ctx, (uint32_t)i, &s, &scene, err);
-		frag_scene_release(&scene);
+		frag_heap_view_release(&scene);
 	}
 	return rc;
 }
@@ -95,8 +95,8 @@ struct sum {
 	uint64_t live_keys[FRAG_CURVES], held_keys[FRAG_CURVES];
 };
 
-static int note_most(void *ctx, uint32_t sample, const struct frag_stage *s,
-		     const struct frag_scene *scene, struct frag_err *err)
+static int note_most(void *ctx, uint32_t sample, const struct frag_cursor *s,
+		     const struct frag_heap_view *scene, struct frag_err *err)
 {
 	struct sum *sum = ctx;
 
@@ -105,7 +105,7 @@ static int note_most(void *ctx, uint32_t sample, const struct frag_stage *s,
 		const struct frag_held *h = &scene->list[i];
 		struct total *t = total_of(&sum->totals, key_of(sum->x, h));
 
-		FRAG_HAVE(t, "explanation", err);
+		FRAG_CHECK_ALLOC(t, "explanation", err);
 		if (t->sample != sample + 1)
 			*t = (struct total){ t->key, 0, 0, t->live_most, t->held_most, sample + 1 };
 		t->live += h->granted;
@@ -125,8 +125,8 @@ static size_t place(const uint64_t *keys, size_t n, uint64_t key)
 	return i < n ? i : FRAG_CURVES;
 }
 
-static int draw(void *ctx, uint32_t sample, const struct frag_stage *s,
-		const struct frag_scene *scene, struct frag_err *err)
+static int draw(void *ctx, uint32_t sample, const struct frag_cursor *s,
+		const struct frag_heap_view *scene, struct frag_err *err)
 {
 	struct sum *sum = ctx;
 	struct frag_curves *c = sum->x->curves;
@@ -134,7 +134,7 @@ static int draw(void *ctx, uint32_t sample, const struct frag_stage *s,
 	(void)err;
 	c->events[sample] = s->next - 1;
 	c->us[sample] = s->now_us;
-	c->reserved[sample] = frag_stage_reserved(s);
+	c->reserved[sample] = frag_cursor_reserved(s);
 	c->active[sample] = s->run->allocated + s->run->waiting;
 	c->points = sample + 1;
 	for (size_t i = 0; i < scene->count; i++) {
@@ -177,7 +177,7 @@ int frag_explain_curves(const struct frag_events *ev, const struct frag_explain_
 	struct sum sum = { .x = x };
 	int rc;
 
-	FRAG_NEW(x->curves, 1, "explanation", err);
+	FRAG_TRY_CALLOC(x->curves, 1, "explanation", err);
 	rc = each_stop(ev, opt, x, note_most, &sum, err);
 	x->curves->live_count = pick(&sum.totals, false, sum.live_keys);
 	x->curves->held_count = pick(&sum.totals, true, sum.held_keys);

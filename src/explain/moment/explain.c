@@ -96,12 +96,12 @@ static int whole_replay(const struct frag_events *ev, const struct frag_explain_
 			struct frag_explained *x, uint64_t *oom, struct frag_err *err)
 {
 	struct frag_run_options run;
-	FRAG_AUTO(frag_stage_close) struct frag_stage s = { 0 };
+	FRAG_AUTO(frag_cursor_close) struct frag_cursor s = { 0 };
 	int rc;
 
 	frag_explain_run_options(opt, x, &run);
-	FRAG_TRY(frag_stage_open(&s, ev, opt->spec, &opt->card, &run, err));
-	rc = frag_stage_to(&s, UINT64_MAX - 1, err);
+	FRAG_TRY(frag_cursor_open(&s, ev, opt->spec, &opt->card, &run, err));
+	rc = frag_cursor_to(&s, UINT64_MAX - 1, err);
 	x->peak_reserved_bytes = s.run->peak_reserved;
 	x->peak_event = s.run->peak.event;
 	*oom = s.run->r.oom.happened ? s.run->r.oom.event : UINT64_MAX;
@@ -192,19 +192,19 @@ static int look(const struct frag_events *ev, const struct frag_explain_options 
 		struct frag_explained *x, struct frag_err *err)
 {
 	struct frag_run_options run;
-	FRAG_AUTO(frag_stage_close) struct frag_stage s = { 0 };
+	FRAG_AUTO(frag_cursor_close) struct frag_cursor s = { 0 };
 
 	frag_explain_run_options(opt, x, &run);
-	FRAG_TRY(frag_stage_open(&s, ev, opt->spec, &opt->card, &run, err));
-	FRAG_TRY(frag_stage_to(&s, x->event, err));
+	FRAG_TRY(frag_cursor_open(&s, ev, opt->spec, &opt->card, &run, err));
+	FRAG_TRY(frag_cursor_to(&s, x->event, err));
 	x->time_us = s.now_us;
-	frag_stage_loss(&s, &x->loss);
-	return frag_scene_take(&s, &x->scene, err);
+	frag_cursor_loss(&s, &x->loss);
+	return frag_heap_view_take(&s, &x->scene, err);
 }
 
 static int sum_kinds(const struct frag_events *ev, struct frag_explained *x, struct frag_err *err)
 {
-	FRAG_NEW(x->kinds, x->scene.count + 1, "explanation", err);
+	FRAG_TRY_CALLOC(x->kinds, x->scene.count + 1, "explanation", err);
 	FRAG_TRY(frag_kinds_find(ev, &x->history, &x->scene, x->kinds, err));
 	for (size_t i = 0; i < x->scene.count; i++) {
 		if (x->scene.list[i].waiting)
@@ -257,7 +257,7 @@ void frag_explained_release(struct frag_explained *x)
 		FRAG_FREE(x->curves->live_names[i], x->curves->held_names[i]);
 	}
 	FRAG_FREE(x->curves, x->rows, x->held, x->kinds);
-	frag_scene_release(&x->scene);
+	frag_heap_view_release(&x->scene);
 	frag_sites_release(&x->sites);
 	frag_history_release(&x->history);
 	*x = (struct frag_explained){ 0 };

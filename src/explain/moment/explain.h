@@ -13,7 +13,7 @@
 #include "explain/history.h"
 #include "kinds.h"
 #include "explain/sites.h"
-#include "explain/stage.h"
+#include "explain/replay_cursor.h"
 
 enum frag_at_what { FRAG_AT_AUTO, FRAG_AT_PEAK, FRAG_AT_OOM, FRAG_AT_EVENT, FRAG_AT_TIME };
 struct frag_at {
@@ -99,7 +99,7 @@ struct frag_explained {
 	bool restores; /* replays begin with what was there when the recording began */
 	uint64_t limit_low_bytes, limit_high_bytes; /* where it was inferred; both 0: it was not */
 	struct frag_loss loss;			    /* then */
-	struct frag_scene scene;
+	struct frag_heap_view scene;
 	struct frag_kind_of *kinds; /* [scene.count] */
 	struct frag_row *rows;	    /* by allocated bytes, the largest first */
 	size_t rows_count;
@@ -132,10 +132,10 @@ void frag_explain_run_options(const struct frag_explain_options *opt,
 struct frag_row_key frag_row_key_of(const struct frag_explained *x, const struct frag_held *h);
 
 /* Frees every block that `gone` says, on a stage, and then gives back what can be. */
-int frag_stage_without(struct frag_stage *s, const struct frag_scene *scene,
-		       bool (*gone)(const void *ctx, const struct frag_held *h), const void *ctx,
-		       struct frag_err *err);
+int frag_cursor_without(struct frag_cursor *s, const struct frag_heap_view *scene,
+			bool (*gone)(const void *ctx, const struct frag_held *h), const void *ctx,
+			struct frag_err *err);
 /* Gives back what can be: all pools. */
-int frag_stage_trim(struct frag_stage *s, struct frag_err *err);
+int frag_cursor_trim(struct frag_cursor *s, struct frag_err *err);
 
 #endif

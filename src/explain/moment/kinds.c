@@ -43,7 +43,7 @@ struct pass {
 	struct counts *table; /* [2 * KEYS_MAX] */
 	size_t keys;
 	uint32_t *item_of_slot; /* blocks of the scene */
-	const struct frag_scene *scene;
+	const struct frag_heap_view *scene;
 	struct frag_kind_of *out;
 	uint32_t *item_key;
 };
@@ -151,7 +151,7 @@ static int open_pass(struct pass *p, struct frag_err *err)
 	p->table = frag_host_calloc(2 * KEYS_MAX, sizeof(*p->table));
 	p->item_of_slot = frag_host_alloc((p->slots + 1) * sizeof(*p->item_of_slot));
 	p->item_key = frag_host_alloc((p->scene->count + 1) * sizeof(*p->item_key));
-	FRAG_HAVE(p->births && p->table && p->item_of_slot && p->item_key, "kinds", err);
+	FRAG_CHECK_ALLOC(p->births && p->table && p->item_of_slot && p->item_key, "kinds", err);
 	memset(p->item_of_slot, 0xff, (p->slots + 1) * sizeof(*p->item_of_slot));
 	for (size_t i = 0; i < p->scene->count; i++) {
 		p->item_of_slot[p->scene->list[i].slot] = (uint32_t)i;
@@ -177,7 +177,8 @@ static void set_confidence(struct pass *p)
 }
 
 int frag_kinds_find(const struct frag_events *ev, const struct frag_history *h,
-		    const struct frag_scene *scene, struct frag_kind_of *out, struct frag_err *err)
+		    const struct frag_heap_view *scene, struct frag_kind_of *out,
+		    struct frag_err *err)
 {
 	struct pass p = { .h = h,
 			  .scene = scene,

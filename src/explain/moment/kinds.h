@@ -18,7 +18,7 @@
 #define FRAG_EXPLAIN_KINDS_H
 
 #include "explain/history.h"
-#include "explain/stage.h"
+#include "explain/replay_cursor.h"
 
 #define FRAG_KIND_LIST(X) \
 	X(PERMANENT, "permanent") \
@@ -45,6 +45,7 @@ struct frag_kind_of {
 
 /* Kinds of the blocks of a scene, out[scene->count], from a pass over all events. */
 int frag_kinds_find(const struct frag_events *ev, const struct frag_history *h,
-		    const struct frag_scene *scene, struct frag_kind_of *out, struct frag_err *err);
+		    const struct frag_heap_view *scene, struct frag_kind_of *out,
+		    struct frag_err *err);
 
 #endif

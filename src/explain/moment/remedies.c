@@ -29,7 +29,7 @@ struct trial {
 
 /* ---- one replay up to the request --------------------------------------------------------- */
 
-static int open_trial(struct frag_stage *s, const struct trial *t,
+static int open_trial(struct frag_cursor *s, const struct trial *t,
 		      const struct frag_policy_spec *spec, const struct frag_sim_config *card,
 		      uint64_t limit, struct frag_err *err)
 {
@@ -38,11 +38,11 @@ static int open_trial(struct frag_stage *s, const struct trial *t,
 	frag_explain_run_options(t->opt, t->x, &run);
 	run.limit_bytes = limit;
 	run.restore = run.restore && spec == t->opt->spec;
-	return frag_stage_open(s, t->ev, spec, card, &run, err);
+	return frag_cursor_open(s, t->ev, spec, card, &run, err);
 }
 
 /* Asks for the request itself; nothing must have failed before that was served when recorded. */
-static int ask(struct frag_stage *s, const struct trial *t, uint64_t bytes, bool *served,
+static int ask(struct frag_cursor *s, const struct trial *t, uint64_t bytes, bool *served,
 	       struct frag_err *err)
 {
 	struct frag_request req = { .bytes = bytes,
@@ -63,16 +63,16 @@ static int ask(struct frag_stage *s, const struct trial *t, uint64_t bytes, bool
 	return 0;
 }
 
-static int before_request(struct frag_stage *s, const struct trial *t, struct frag_err *err)
+static int before_request(struct frag_cursor *s, const struct trial *t, struct frag_err *err)
 {
-	return t->x->event ? frag_stage_to(s, t->x->event - 1, err) : 0;
+	return t->x->event ? frag_cursor_to(s, t->x->event - 1, err) : 0;
 }
 
 static int try_plain(const struct trial *t, const struct frag_policy_spec *spec,
 		     const struct frag_sim_config *card, uint64_t limit, bool *served,
 		     struct frag_err *err)
 {
-	FRAG_AUTO(frag_stage_close) struct frag_stage s = { 0 };
+	FRAG_AUTO(frag_cursor_close) struct frag_cursor s = { 0 };
 
 	FRAG_TRY(open_trial(&s, t, spec, card, limit, err));
 	FRAG_TRY(before_request(&s, t, err));
@@ -160,14 +160,14 @@ static int setting(const struct trial *t, struct frag_oom_story *o, struct frag_
 
 static int empty_cache(const struct trial *t, struct frag_oom_story *o, struct frag_err *err)
 {
-	FRAG_AUTO(frag_stage_close) struct frag_stage s = { 0 };
+	FRAG_AUTO(frag_cursor_close) struct frag_cursor s = { 0 };
 	bool served = false;
 	int rc;
 
 	if (!frag_policy_spec_ops(t->opt->spec)->trim)
 		return 0;
 	FRAG_TRY(open_trial(&s, t, t->opt->spec, &t->opt->card, t->x->limit_bytes, err));
-	rc = before_request(&s, t, err) ?: frag_stage_trim(&s, err);
+	rc = before_request(&s, t, err) ?: frag_cursor_trim(&s, err);
 	if (!rc)
 		rc = ask(&s, t, t->request->bytes, &served, err);
 	return rc ? rc
@@ -193,15 +193,16 @@ static int without_row(const struct trial *t, struct frag_oom_story *o, const st
 		const struct frag_explained *x;
 		struct frag_row_key key;
 	} want = { t->x, row->key };
-	struct frag_stage s;
+	struct frag_cursor s;
 	bool served = false;
 	int rc;
 
 	FRAG_TRY(open_trial(&s, t, t->opt->spec, &t->opt->card, t->x->limit_bytes, err));
-	rc = before_request(&s, t, err) ?: frag_stage_without(&s, &t->x->scene, is_row, &want, err);
+	rc = before_request(&s, t, err)
+		     ?: frag_cursor_without(&s, &t->x->scene, is_row, &want, err);
 	if (!rc)
 		rc = ask(&s, t, t->request->bytes, &served, err);
-	frag_stage_close(&s);
+	frag_cursor_close(&s);
 	return rc ? rc
 		  : add(o, served, NULL, err, "freeing the blocks of %.200s (%s %s)", row->name,
 			FRAG_BYTES(bytes), why);
@@ -249,11 +250,11 @@ static int try_smaller(const struct trial *t, uint64_t from, double by, bool *se
 		       struct frag_err *err)
 {
 	const struct frag_trace_dev *td = frag_events_dev(t->ev);
-	FRAG_AUTO(frag_stage_close) struct frag_stage s = { 0 };
+	FRAG_AUTO(frag_cursor_close) struct frag_cursor s = { 0 };
 
 	FRAG_TRY(open_trial(&s, t, t->opt->spec, &t->opt->card, t->x->limit_bytes, err));
 	if (from)
-		FRAG_TRY(frag_stage_to(&s, from - 1, err));
+		FRAG_TRY(frag_cursor_to(&s, from - 1, err));
 	for (uint64_t i = from; i < t->x->event; i++) {
 		struct frag_event e = td->events[i];
 

@@ -118,7 +118,7 @@ static int fill_rows(struct frag_explained *x, const struct ref *refs, size_t n,
 		if (!i || refs[i].key.a != refs[i - 1].key.a ||
 		    refs[i].key.b != refs[i - 1].key.b) {
 			x->rows[x->rows_count].name = name_of(x, h);
-			FRAG_HAVE(x->rows[x->rows_count].name, "explanation", err);
+			FRAG_CHECK_ALLOC(x->rows[x->rows_count].name, "explanation", err);
 			x->rows[x->rows_count++].key = refs[i].key;
 			last_segment = 0;
 		}
@@ -169,7 +169,7 @@ int frag_explain_rows(const struct frag_explain_options *opt, struct frag_explai
 
 /* ---- what would be regained ----------------------------------------------------------------- */
 
-int frag_stage_trim(struct frag_stage *s, struct frag_err *err)
+int frag_cursor_trim(struct frag_cursor *s, struct frag_err *err)
 {
 	const struct frag_policy_ops *ops = s->run->policy.ops;
 	uint32_t pools = FRAG_MAX(frag_events_dev(&s->ev)->pools_count, 1u);
@@ -180,9 +180,9 @@ int frag_stage_trim(struct frag_stage *s, struct frag_err *err)
 	return 0;
 }
 
-int frag_stage_without(struct frag_stage *s, const struct frag_scene *scene,
-		       bool (*gone)(const void *ctx, const struct frag_held *h), const void *ctx,
-		       struct frag_err *err)
+int frag_cursor_without(struct frag_cursor *s, const struct frag_heap_view *scene,
+			bool (*gone)(const void *ctx, const struct frag_held *h), const void *ctx,
+			struct frag_err *err)
 {
 	struct frag_run *run = s->run;
 
@@ -218,19 +218,19 @@ static int reserved_without(const struct frag_events *ev, const struct frag_expl
 {
 	struct whose whose = { .x = x };
 	struct frag_run_options run;
-	FRAG_AUTO(frag_stage_close) struct frag_stage s = { 0 };
+	FRAG_AUTO(frag_cursor_close) struct frag_cursor s = { 0 };
 	int rc;
 
 	frag_explain_run_options(opt, x, &run);
-	FRAG_TRY(frag_stage_open(&s, ev, opt->spec, &opt->card, &run, err));
-	rc = frag_stage_to(&s, x->event, err);
+	FRAG_TRY(frag_cursor_open(&s, ev, opt->spec, &opt->card, &run, err));
+	rc = frag_cursor_to(&s, x->event, err);
 	if (row)
 		whose.key = row->key;
 	if (!rc && row)
-		rc = frag_stage_without(&s, &x->scene, is_theirs, &whose, err);
+		rc = frag_cursor_without(&s, &x->scene, is_theirs, &whose, err);
 	if (!rc)
-		rc = frag_stage_trim(&s, err);
-	*reserved = frag_stage_reserved(&s);
+		rc = frag_cursor_trim(&s, err);
+	*reserved = frag_cursor_reserved(&s);
 	return rc;
 }
 

@@ -103,7 +103,7 @@ void frag_host_free_list(void *const *blocks, size_t count);
 		release(*at); \
 	}
 void frag_host_free_at(void *at);
-#define FRAG_FREED FRAG_AUTO(frag_host_free_at) /* host memory */
+#define FRAG_AUTO_FREE FRAG_AUTO(frag_host_free_at) /* host memory */
 
 /* For tests: the n-th host allocation from now on fails, and all after it
  * until called with 0, which switches the failing off. */

@@ -71,16 +71,16 @@ int frag_code_exit(int code);
 	} while (0)
 
 /* Host memory was asked for: where there is none, the function ends as with FRAG_TRY. */
-#define FRAG_HAVE(memory, what, err) \
+#define FRAG_CHECK_ALLOC(memory, what, err) \
 	do { \
 		if (!(memory)) \
 			return frag_fail_nomem((err), (what)); \
 	} while (0)
 /* The same for zeroed memory that it asks for: `count` of what `ptr` points to. */
-#define FRAG_NEW(ptr, count, what, err) \
+#define FRAG_TRY_CALLOC(ptr, count, what, err) \
 	do { \
 		(ptr) = frag_host_calloc((count), sizeof(*(ptr))); \
-		FRAG_HAVE(ptr, what, err); \
+		FRAG_CHECK_ALLOC(ptr, what, err); \
 	} while (0)
 
 #endif

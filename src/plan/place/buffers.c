@@ -82,10 +82,10 @@ void frag_edges_sort(const struct frag_buffers *b, struct frag_edge *edges)
 int frag_load_bound(const struct frag_buffers *b, uint64_t *bound, uint64_t *when,
 		    struct frag_err *err)
 {
-	FRAG_FREED struct frag_edge *edges = NULL;
+	FRAG_AUTO_FREE struct frag_edge *edges = NULL;
 	uint64_t now = 0, at = 0;
 
-	FRAG_NEW(edges, FRAG_MAX(2 * b->count, (size_t)1), "load", err);
+	FRAG_TRY_CALLOC(edges, FRAG_MAX(2 * b->count, (size_t)1), "load", err);
 	frag_edges_sort(b, edges);
 	*bound = 0;
 	for (size_t i = 0; i < 2 * b->count; i++) {

@@ -96,7 +96,7 @@ int frag_place_check(const struct frag_buffers *b, const uint64_t *offsets, uint
 		     uint64_t height, struct frag_err *err)
 {
 	struct sweep s = { .b = b };
-	FRAG_FREED struct moment *moments = NULL;
+	FRAG_AUTO_FREE struct moment *moments = NULL;
 	int rc;
 
 	FRAG_TRY(check_each(b, offsets, align, height, err));

@@ -49,7 +49,7 @@ static int count_conflicts(const struct frag_buffers *b, struct key *keys, struc
 	size_t n = b->count;
 	uint64_t *lowers = frag_host_calloc(2 * n + 1, sizeof(*lowers)), *uppers;
 
-	FRAG_HAVE(lowers, "placement order", err);
+	FRAG_CHECK_ALLOC(lowers, "placement order", err);
 	uppers = lowers + n;
 	for (size_t i = 0; i < n; i++) {
 		lowers[i] = b->list[i].lower;
@@ -72,10 +72,10 @@ static int count_conflicts(const struct frag_buffers *b, struct key *keys, struc
 static int make_order(const struct frag_buffers *b, enum frag_order order, uint32_t *out,
 		      struct frag_err *err)
 {
-	FRAG_FREED struct key *keys = NULL;
+	FRAG_AUTO_FREE struct key *keys = NULL;
 	int rc = 0;
 
-	FRAG_NEW(keys, b->count + 1, "placement order", err);
+	FRAG_TRY_CALLOC(keys, b->count + 1, "placement order", err);
 	for (size_t i = 0; i < b->count; i++) {
 		const struct frag_buffer *x = &b->list[i];
 		double life = (double)(x->upper - x->lower), bytes = (double)x->bytes;
@@ -217,11 +217,11 @@ int frag_place_greedy(const struct frag_buffers *b, enum frag_order order, enum 
 		      const struct frag_watch *watch, uint64_t *offsets, uint64_t *height,
 		      struct frag_err *err)
 {
-	FRAG_FREED uint32_t *list = NULL;
+	FRAG_AUTO_FREE uint32_t *list = NULL;
 	struct frag_placer p = { 0 };
 	int rc;
 
-	FRAG_NEW(list, b->count + 1, "placement", err);
+	FRAG_TRY_CALLOC(list, b->count + 1, "placement", err);
 	rc = make_order(b, order, list, err);
 	if (!rc && rule == FRAG_GAP_TOP) {
 		rc = place_on_top(b, list, offsets, err);

@@ -111,7 +111,7 @@ static void run_attempt(void *ctx, size_t i)
 	struct search *s = ctx;
 	struct attempt *a = &s->list[i];
 	FRAG_AUTO(tree_release) struct tree t = { 0 };
-	FRAG_FREED uint32_t *rank = frag_host_calloc(s->problem.count + 1, sizeof(*rank));
+	FRAG_AUTO_FREE uint32_t *rank = frag_host_calloc(s->problem.count + 1, sizeof(*rank));
 	size_t answered = atomic_load(&s->answered);
 
 	a->rc = rank ? tree_init(&t, &s->problem, &a->err)
@@ -215,13 +215,13 @@ int frag_place_search(const struct frag_buffers *b, const struct frag_search_opt
 		      uint64_t *offsets, uint64_t *height, enum frag_search_answer *answer,
 		      uint64_t *nodes, struct frag_err *err)
 {
-	FRAG_FREED struct search *s = frag_host_calloc(1, sizeof(*s));
+	FRAG_AUTO_FREE struct search *s = frag_host_calloc(1, sizeof(*s));
 	bool fits = b->count <= BUFFERS_MAX;
 	int rc = 0;
 
 	*nodes = 0;
 	*answer = *height <= opt->target_bytes ? FRAG_SEARCH_FOUND : FRAG_SEARCH_GAVE_UP;
-	FRAG_HAVE(s, "placement search", err);
+	FRAG_CHECK_ALLOC(s, "placement search", err);
 	s->opt = opt;
 	s->watch = opt->watch;
 	s->begin_ns = frag_clock_ns();

@@ -38,12 +38,12 @@ static uint32_t cut_of(const uint64_t *cuts, uint32_t count, uint64_t when)
 static int make_items(struct tree_problem *p, struct frag_err *err)
 {
 	size_t n = p->count;
-	FRAG_FREED struct frag_edge *edges = frag_host_calloc(2 * n + 1, sizeof(*edges));
-	FRAG_FREED uint64_t *cuts = frag_host_calloc(n + 1, sizeof(*cuts));
+	FRAG_AUTO_FREE struct frag_edge *edges = frag_host_calloc(2 * n + 1, sizeof(*edges));
+	FRAG_AUTO_FREE uint64_t *cuts = frag_host_calloc(n + 1, sizeof(*cuts));
 
 	p->items = frag_host_calloc(n + 1, sizeof(*p->items));
 	p->totals = frag_host_calloc(n + 1, sizeof(*p->totals));
-	FRAG_HAVE(edges && cuts && p->items && p->totals, "placement search", err);
+	FRAG_CHECK_ALLOC(edges && cuts && p->items && p->totals, "placement search", err);
 	p->sections_count = find_cuts(p->b, edges, cuts);
 	for (size_t i = 0; i < n; i++) {
 		const struct frag_buffer *x = &p->b->list[i];
@@ -70,7 +70,7 @@ static int list_sections(struct tree_problem *p, size_t spans, struct frag_err *
 {
 	p->within = frag_host_calloc(spans + 1, sizeof(*p->within));
 	p->at = frag_host_calloc((size_t)p->sections_count + 1, sizeof(*p->at));
-	FRAG_HAVE(p->within && p->at, "placement search", err);
+	FRAG_CHECK_ALLOC(p->within && p->at, "placement search", err);
 	for (size_t i = 0; i < p->count; i++)
 		for (uint32_t c = p->items[i].from; c < p->items[i].to; c++)
 			p->at[c]++;
@@ -89,7 +89,7 @@ static int list_pairs(struct tree_problem *p, size_t pairs, struct frag_err *err
 
 	p->pairs = frag_host_calloc(pairs + 1, sizeof(*p->pairs));
 	p->met_at = frag_host_calloc(p->count + 1, sizeof(*p->met_at));
-	FRAG_HAVE(p->pairs && p->met_at, "placement search", err);
+	FRAG_CHECK_ALLOC(p->pairs && p->met_at, "placement search", err);
 	for (size_t i = 0; i < p->count; i++) {
 		p->met_at[i] = (uint32_t)n;
 		for (size_t k = 0; k < p->count; k++)
@@ -159,11 +159,11 @@ int tree_rank(const struct tree_problem *p, uint64_t order, uint64_t seed, uint3
 	      struct frag_err *err)
 {
 	static const unsigned words[ORDERS][3] = { { 0, 1, 2 }, { 2, 1, 0 }, { 2, 0, 1 } };
-	FRAG_FREED struct key *keys = frag_host_calloc(p->count + 1, sizeof(*keys));
+	FRAG_AUTO_FREE struct key *keys = frag_host_calloc(p->count + 1, sizeof(*keys));
 	uint64_t random = (seed + 1) * 0xd1342543de82ef95ull ^ order * 0x2545f4914f6cdd1dull;
 	uint64_t *state = order < ORDERS ? NULL : &random;
 
-	FRAG_HAVE(keys, "placement search", err);
+	FRAG_CHECK_ALLOC(keys, "placement search", err);
 	for (size_t i = 0; i < p->count; i++) {
 		const struct tree_item *it = &p->items[i];
 		double w = (double)(p->b->list[i].upper - p->b->list[i].lower), wat[3];

@@ -29,7 +29,7 @@ static int check_part(const struct frag_scaling_part *p, struct frag_err *err)
 /* For each request, how many came before its end; SIZE_MAX: it has none. */
 static size_t *list_ends(const struct frag_trace_dev *dev, size_t requests)
 {
-	FRAG_FREED size_t *owner = frag_host_calloc(dev->slots_count + 1, sizeof(*owner));
+	FRAG_AUTO_FREE size_t *owner = frag_host_calloc(dev->slots_count + 1, sizeof(*owner));
 	size_t *ends = owner ? frag_host_alloc((requests + 1) * sizeof(*ends)) : NULL, request = 0;
 
 	for (size_t i = 0; ends && i < requests; i++)
@@ -50,9 +50,10 @@ static size_t *list_ends(const struct frag_trace_dev *dev, size_t requests)
 static int count_moved(struct frag_scaling *s, size_t k, const struct frag_trace_dev *other,
 		       struct frag_err *err)
 {
-	FRAG_FREED size_t *a = list_ends(s->base, s->requests), *b = list_ends(other, s->requests);
+	FRAG_AUTO_FREE size_t *a = list_ends(s->base, s->requests),
+			      *b = list_ends(other, s->requests);
 
-	FRAG_HAVE(a && b, "requests", err);
+	FRAG_CHECK_ALLOC(a && b, "requests", err);
 	for (uint64_t i = 0; i < s->requests; i++)
 		s->moved[k] += a[i] != b[i];
 	return 0;
@@ -62,7 +63,7 @@ static int match_part(struct frag_scaling *s, const struct frag_scaling_part *pa
 		      const struct frag_scale_list *base, struct frag_err *err)
 {
 	FRAG_AUTO(frag_scale_list_release) struct frag_scale_list list = { 0 };
-	FRAG_FREED size_t *match = frag_host_calloc(base->count + 1, sizeof(*match));
+	FRAG_AUTO_FREE size_t *match = frag_host_calloc(base->count + 1, sizeof(*match));
 	size_t matched = 0;
 	int rc = frag_scale_list_make(part->dev, &list, err);
 
@@ -149,7 +150,7 @@ int frag_scaling_dev(const struct frag_scaling *s, uint64_t value, enum frag_sca
 		     struct frag_trace_dev *out, struct frag_err *err)
 {
 	const struct frag_trace_dev *base = s->base;
-	FRAG_FREED uint64_t *bytes = frag_host_calloc(base->slots_count + 1, sizeof(*bytes));
+	FRAG_AUTO_FREE uint64_t *bytes = frag_host_calloc(base->slots_count + 1, sizeof(*bytes));
 	uint64_t request = 0;
 	enum frag_scaling_law law;
 

@@ -18,7 +18,7 @@ int frag_scale_list_make(const struct frag_trace_dev *dev, struct frag_scale_lis
 	*out = (struct frag_scale_list){ 0 };
 	for (size_t i = 0; i < dev->events_count; i++)
 		count += dev->events[i].kind == FRAG_EV_ALLOC;
-	FRAG_NEW(out->items, count + 1, "requests", err);
+	FRAG_TRY_CALLOC(out->items, count + 1, "requests", err);
 	for (size_t i = 0; i < dev->events_count; i++) {
 		const struct frag_event *e = &dev->events[i];
 
@@ -163,7 +163,7 @@ static int match_pair(struct pair *p, struct frag_err *err)
 	size_t i = 0, j = 0, matched = 0;
 
 	p->reach = frag_host_alloc((STRETCH + 1) * (STRETCH + 2) * sizeof(*p->reach));
-	FRAG_HAVE(p->reach, "requests", err);
+	FRAG_CHECK_ALLOC(p->reach, "requests", err);
 	for (size_t n = 0; n < p->a->count; n++)
 		p->match[n] = SIZE_MAX;
 	while (i < p->a->count && j < p->b->count)
@@ -192,7 +192,7 @@ int frag_scale_match(const struct frag_scale_list *base, uint64_t base_value,
 	if (value >= base_value)
 		return match_pair(&p, err);
 	p = (struct pair){ other, base, value, base_value, NULL, NULL };
-	FRAG_NEW(p.match, other->count + 1, "requests", err);
+	FRAG_TRY_CALLOC(p.match, other->count + 1, "requests", err);
 	rc = match_pair(&p, err);
 	for (size_t i = 0; i < base->count; i++)
 		match[i] = SIZE_MAX;

@@ -98,13 +98,13 @@ static void add_twin(struct frag_buffers *b, const struct step_window *w, uint32
 static int fold(const struct step_maker *m, const struct step_window *w, struct frag_buffers *b,
 		struct frag_step_plan *out, struct frag_err *err)
 {
-	FRAG_FREED struct entrant *entrants =
+	FRAG_AUTO_FREE struct entrant *entrants =
 		frag_host_calloc((size_t)w->first + 1, sizeof(*entrants));
 	size_t n;
 
 	b->list = frag_host_calloc(2 * (size_t)w->end + 1, sizeof(*b->list));
 	b->twins = frag_host_calloc(2 * (size_t)w->end + 1, sizeof(*b->twins));
-	FRAG_HAVE(entrants && b->list && b->twins, "plan", err);
+	FRAG_CHECK_ALLOC(entrants && b->list && b->twins, "plan", err);
 	n = list_entrants(m, w, entrants);
 	b->count = w->end;
 	for (uint32_t i = 0; i < w->end; i++)
@@ -152,7 +152,7 @@ int step_place(const struct step_maker *m, uint64_t budget_ns, const struct frag
 	out->requests_count = w.end;
 	out->bytes = frag_host_calloc((size_t)w.end + 1, sizeof(*out->bytes));
 	out->offsets = frag_host_calloc(2 * (size_t)w.end + 1, sizeof(*out->offsets));
-	FRAG_HAVE(out->bytes && out->offsets, "plan", err);
+	FRAG_CHECK_ALLOC(out->bytes && out->offsets, "plan", err);
 	FRAG_TRY(fold(m, &w, &b, out, err));
 	return place_folded(&b, out->offsets, budget_ns, watch, out, err);
 }

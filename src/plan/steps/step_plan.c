@@ -108,7 +108,7 @@ static int find_steps(struct step_maker *m, const struct frag_trace_dev *dev,
 	count = FRAG_MAX(count, windows);
 	m->cut = frag_host_calloc(count + 1, sizeof(*m->cut));
 	m->marks = frag_host_calloc(count + 1, sizeof(*m->marks));
-	FRAG_HAVE(m->cut && m->marks, "plan", err);
+	FRAG_CHECK_ALLOC(m->cut && m->marks, "plan", err);
 	if (!m->windows)
 		cut_at_marks(m, dev);
 	else if (opt->window_us)
@@ -219,7 +219,7 @@ static int fill_phases(const struct step_maker *m, struct frag_step_plan *out, s
 {
 	uint32_t first = m->trained - (m->period ? 2 : 1) - m->period;
 
-	FRAG_NEW(out->phases, (size_t)m->period + 1, "plan", err);
+	FRAG_TRY_CALLOC(out->phases, (size_t)m->period + 1, "plan", err);
 	out->phases[0] = m->cut[first];
 	for (uint32_t k = 1; k <= m->period; k++)
 		out->phases[k] = m->cut[first + k] - m->cut[first + k - 1];
@@ -281,7 +281,7 @@ static int make(struct step_maker *m, const struct frag_trace_dev *dev,
 {
 	FRAG_TRY(frag_buffers_init(&m->b, dev, STEP_UNIT, false, err));
 	FRAG_TRY(find_steps(m, dev, opt, err));
-	FRAG_NEW(m->scratch, 2 * m->b.count + 1, "plan", err);
+	FRAG_TRY_CALLOC(m->scratch, 2 * m->b.count + 1, "plan", err);
 	FRAG_TRY(choose_trained(m, opt->train, err));
 	FRAG_TRY(find_pattern(m, dev, out, err));
 	out->windows = m->windows;

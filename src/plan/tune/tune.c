@@ -83,7 +83,7 @@ static int grow(struct tune *t, struct frag_err *err)
 		t->list = list;
 		map = frag_host_alloc(4 * cap * sizeof(*map));
 	}
-	FRAG_HAVE(map, "tune", err);
+	FRAG_CHECK_ALLOC(map, "tune", err);
 	frag_host_free(t->map);
 	t->map = map;
 	t->map_size = 4 * cap;
@@ -110,7 +110,7 @@ static int fill_entry(struct entry *e, char *text, unsigned changed, struct frag
 	e->t.params = frag_host_strdup(frag_policy_spec_echo(e->spec));
 	if (e->t.params && conf) {
 		e->t.conf = frag_host_strdup(conf);
-		FRAG_HAVE(e->t.conf, "tune", err);
+		FRAG_CHECK_ALLOC(e->t.conf, "tune", err);
 	}
 	return e->t.params ? 0 : frag_fail_nomem(err, "tune");
 }
@@ -251,7 +251,7 @@ static int evaluate(struct tune *t, struct frag_err *err)
 
 	if (!pending || t->stopped)
 		return 0;
-	FRAG_NEW(t->results, pending * t->units_count, "tune", err);
+	FRAG_TRY_CALLOC(t->results, pending * t->units_count, "tune", err);
 	rc = frag_parallel(pending * t->units_count, t->env->threads, run_task, t, &t->env->watch,
 			   &t->ticks, &begun, err);
 	t->stopped = frag_watch_stopped(&t->env->watch);
@@ -383,7 +383,7 @@ static int take_results(struct tune *t, struct frag_tune *out, struct frag_err *
 	char *baseline = NULL;
 
 	out->complete = !t->stopped;
-	FRAG_NEW(out->tries, FRAG_MAX(t->evaluated, (size_t)1), "tune", err);
+	FRAG_TRY_CALLOC(out->tries, FRAG_MAX(t->evaluated, (size_t)1), "tune", err);
 	/* without the baseline there is nothing to compare with */
 	for (size_t i = 0; i < t->evaluated && t->list[0].done; i++) {
 		if (!t->list[i].done)

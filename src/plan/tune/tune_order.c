@@ -33,7 +33,7 @@ int frag_tune_front(struct frag_tune *out, struct frag_err *err)
 {
 	size_t n = 0;
 
-	FRAG_NEW(out->front, out->tries_count, "tune", err);
+	FRAG_TRY_CALLOC(out->front, out->tries_count, "tune", err);
 	for (;;) {
 		const struct frag_tune_try *last = n ? &out->tries[out->front[n - 1]] : NULL;
 		size_t best = SIZE_MAX;

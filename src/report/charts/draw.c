@@ -2,7 +2,7 @@
 /* A chart on its own: data, words and pictures, for commands without a report. */
 #include "plot.h"
 
-#include "base/aside.h"
+#include "base/scratch.h"
 #include "base/outfile.h"
 #include "report/report.h"
 
@@ -136,7 +136,7 @@ int frag_chart_draw(const struct frag_chart_file *chart, unsigned formats, unsig
 		frag_text_release(&d.target[i]);
 		frag_text_release(&d.aside[i]);
 	}
-	frag_aside_remove(d.folder);
+	frag_scratch_remove(d.folder);
 	frag_text_release(&d.csv);
 	frag_text_release(&d.title);
 	frag_text_release(&d.subtitle);

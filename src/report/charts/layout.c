@@ -245,7 +245,7 @@ static int choose_samples(struct grid *g, struct frag_err *err)
 	size_t n = g->dev->events_count, at = 0, columns = columns_of(g->dev);
 	uint64_t end = n ? ev[n - 1].time_us : 0;
 
-	FRAG_NEW(g->sample, COLUMNS, "address-space map", err);
+	FRAG_TRY_CALLOC(g->sample, COLUMNS, "address-space map", err);
 	for (size_t c = 0; n && c < columns; c++) {
 		size_t next = end ? at : n * c / columns;
 
@@ -381,7 +381,7 @@ static int make(struct grid *g, const struct frag_policy_spec *spec,
 	g->bytes = frag_host_calloc(g->columns * g->rows + 1, sizeof(*g->bytes));
 	out->boxes = frag_host_calloc(BOXES_MAX, sizeof(*out->boxes));
 	out->policy = frag_host_strdup(frag_policy_spec_text(spec));
-	FRAG_HAVE(g->bytes && out->boxes && out->policy, "address-space map", err);
+	FRAG_CHECK_ALLOC(g->bytes && out->boxes && out->policy, "address-space map", err);
 	if (!g->span)
 		return 0;
 	g->second = true;

@@ -2,7 +2,7 @@
 /* gnuplot as a child process: finding the scripts, running several at a time. */
 #include "plot.h"
 
-#include "base/aside.h"
+#include "base/scratch.h"
 #include "base/interrupt.h"
 #include "base/outfile.h"
 
@@ -25,7 +25,7 @@
 
 static bool holds_scripts(const char *dir)
 {
-	FRAG_FREED char *style = frag_path_join(dir, "style.gp");
+	FRAG_AUTO_FREE char *style = frag_path_join(dir, "style.gp");
 
 	return style && !access(style, R_OK);
 }
@@ -38,7 +38,7 @@ static int try_dir(const char *base, const char *tail, char **out, struct frag_e
 	char *dir = safe ? frag_path_join(safe, tail) : NULL;
 
 	frag_host_free(safe);
-	FRAG_HAVE(dir, "path of the plot scripts", err);
+	FRAG_CHECK_ALLOC(dir, "path of the plot scripts", err);
 	if (holds_scripts(dir)) {
 		*out = dir;
 		return 1;
@@ -90,7 +90,7 @@ int frag_plot_aside(const char *dir, char **folder, struct frag_err *err)
 {
 	/* "./": whatever the folder is called, gnuplot takes the path for one */
 	char *safe = *dir == '/' ? frag_host_strdup(dir) : frag_path_join(".", dir);
-	int reason = safe ? frag_aside_folder(safe, folder) : ENOMEM;
+	int reason = safe ? frag_scratch_folder(safe, folder) : ENOMEM;
 
 	frag_host_free(safe);
 	if (reason == ENOMEM)
@@ -252,7 +252,7 @@ int frag_plot_run(const struct frag_plot *plots, size_t count, unsigned threads,
 {
 	struct child children[CHILDREN_MAX] = { 0 };
 	size_t slots = FRAG_MIN(FRAG_MAX(threads, 1u), CHILDREN_MAX);
-	FRAG_FREED char *dir = NULL;
+	FRAG_AUTO_FREE char *dir = NULL;
 	int ret;
 
 	FRAG_TRY(frag_plot_scripts(&dir, err));

@@ -306,10 +306,10 @@ static int add_section(const struct frag_report *r, size_t n, const struct frag_
 		       size_t count, unsigned formats, struct frag_text *out, struct frag_err *err)
 {
 	const struct frag_section *s = &r->sections[n];
-	FRAG_FREED size_t *order = NULL;
+	FRAG_AUTO_FREE size_t *order = NULL;
 	struct frag_table table;
 
-	FRAG_NEW(order, s->count, "report", err);
+	FRAG_TRY_CALLOC(order, s->count, "report", err);
 	frag_section_order(s, order);
 	if (r->count > 1) {
 		struct frag_text t = { 0 };

@@ -93,7 +93,7 @@ int frag_ranks_draw(const struct frag_report *r, const char *dir, unsigned forma
 	FRAG_AUTO(frag_text_release) struct frag_text csv = { 0 }, title = { 0 }, subtitle = { 0 };
 	struct frag_chart_file chart = { .script = "ranks", .dir = dir, .base = "ranks" };
 	FRAG_AUTO(frag_spreads_release) struct frag_spreads s = { 0 };
-	FRAG_FREED char *svg = NULL;
+	FRAG_AUTO_FREE char *svg = NULL;
 	int rc = 0;
 
 	FRAG_TRY(frag_spreads_init(&s, r, err));

@@ -8,9 +8,9 @@
 
 static int put(const char *dir, const char *name, const struct frag_text *t, struct frag_err *err)
 {
-	FRAG_FREED char *path = frag_path_join(dir, name);
+	FRAG_AUTO_FREE char *path = frag_path_join(dir, name);
 
-	FRAG_HAVE(path, name, err);
+	FRAG_CHECK_ALLOC(path, name, err);
 	return frag_text_put(t, path, err);
 }
 

@@ -190,11 +190,11 @@ static void fill_outcomes(const struct frag_section *s, const size_t *order, siz
 int frag_refusals_tables(const struct frag_section *s, size_t columns, struct frag_table *moments,
 			 struct frag_table *outcomes, struct frag_err *err)
 {
-	FRAG_FREED size_t *order = frag_host_calloc(s->count, sizeof(*order));
+	FRAG_AUTO_FREE size_t *order = frag_host_calloc(s->count, sizeof(*order));
 	size_t count = FRAG_MIN(recorded(s)->refused_count, (size_t)SHOWN);
 
 	*moments = *outcomes = (struct frag_table){ .room = columns };
-	FRAG_HAVE(order, "table", err);
+	FRAG_CHECK_ALLOC(order, "table", err);
 	frag_section_order(s, order);
 	fill_moments(s, count, moments);
 	fill_outcomes(s, order, count, outcomes);

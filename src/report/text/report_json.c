@@ -403,11 +403,11 @@ int frag_report_json_text(const struct frag_report *r, struct frag_text *out, st
 	json_t *json = frag_report_json(r);
 	char *text;
 
-	FRAG_HAVE(json, "JSON of the results", err);
+	FRAG_CHECK_ALLOC(json, "JSON of the results", err);
 	/* 15 digits: what a double holds for certain, and 0.1 stays 0.1. */
 	text = json_dumps(json, JSON_INDENT(2) | JSON_REAL_PRECISION(15));
 	json_decref(json);
-	FRAG_HAVE(text, "JSON of the results", err);
+	FRAG_CHECK_ALLOC(text, "JSON of the results", err);
 	frag_text_add(out, text);
 	frag_text_add(out, "\n");
 	free(text); /* jansson's own malloc */

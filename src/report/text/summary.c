@@ -193,11 +193,11 @@ int frag_summary_table(const struct frag_section *s, bool wide, size_t columns,
 		       struct frag_table *out, struct frag_err *err)
 {
 	struct layout l = { .s = s, .wide = wide };
-	FRAG_FREED size_t *order = frag_host_calloc(s->count, sizeof(*order));
+	FRAG_AUTO_FREE size_t *order = frag_host_calloc(s->count, sizeof(*order));
 	uint64_t largest = 0;
 
 	*out = (struct frag_table){ 0 };
-	FRAG_HAVE(order, "table", err);
+	FRAG_CHECK_ALLOC(order, "table", err);
 	frag_section_order(s, order);
 	for (size_t i = 0; i < s->count; i++)
 		largest = FRAG_MAX(largest, s->results[i].m.peak_reserved_bytes);

@@ -166,7 +166,7 @@ void frag_text_add_html(struct frag_text *t, const char *s)
 
 void frag_text_add_shell(struct frag_text *t, const char *word)
 {
-	FRAG_FREED char *quoted = frag_shell_word(word);
+	FRAG_AUTO_FREE char *quoted = frag_shell_word(word);
 
 	if (quoted)
 		frag_text_add(t, quoted);

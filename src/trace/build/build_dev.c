@@ -51,7 +51,7 @@ static int sort_streams(struct frag_builder *b)
 
 	b->stream_of = frag_host_calloc(raw->streams_count + 1u, sizeof(*b->stream_of));
 	out->streams = frag_host_calloc(raw->streams_count + 1u, sizeof(*out->streams));
-	FRAG_HAVE(b->stream_of && out->streams, "streams", b->err);
+	FRAG_CHECK_ALLOC(b->stream_of && out->streams, "streams", b->err);
 	for (size_t i = 0; i < raw->entries_count; i++) {
 		unsigned action = (unsigned)raw->entries[i].action;
 
@@ -117,7 +117,7 @@ static int allocate(struct frag_builder *b, size_t initial)
 	out->addrs = frag_pages_result(events, sizeof(*out->addrs));
 	out->seen = frag_host_realloc(NULL, segment_events + k[FRAG_RAW_OOM] + k[FRAG_RAW_SNAPSHOT],
 				      sizeof(*out->seen));
-	FRAG_HAVE(out->events && out->addrs && out->seen, "events", b->err);
+	FRAG_CHECK_ALLOC(out->events && out->addrs && out->seen, "events", b->err);
 	b->one_free_kind = !k[FRAG_RAW_FREE] &&
 			   (!k[FRAG_RAW_FREE_REQUESTED] || !k[FRAG_RAW_FREE_COMPLETED]) &&
 			   !(k[FRAG_RAW_FREE_REQUESTED] && all_wait(b));
@@ -154,13 +154,15 @@ static int copy_finals(struct frag_builder *b)
 {
 	struct frag_trace_dev *out = b->out;
 	size_t n = b->raw->segments_count, blocks = 0;
-	FRAG_FREED struct frag_raw_segment *sorted = frag_host_realloc(NULL, n, sizeof(*sorted));
+	FRAG_AUTO_FREE struct frag_raw_segment *sorted =
+		frag_host_realloc(NULL, n, sizeof(*sorted));
 
 	for (size_t i = 0; i < n; i++)
 		blocks += b->raw->segments[i].blocks_count;
 	out->final_segments = frag_host_calloc(n, sizeof(*out->final_segments));
 	out->final_blocks = frag_host_calloc(blocks, sizeof(*out->final_blocks));
-	FRAG_HAVE(sorted && out->final_segments && out->final_blocks, "final segments", b->err);
+	FRAG_CHECK_ALLOC(sorted && out->final_segments && out->final_blocks, "final segments",
+			 b->err);
 	for (size_t i = 0; i < n; i++)
 		sorted[i] = b->raw->segments[i];
 	if (n)
@@ -192,7 +194,7 @@ static int copy_pools(struct frag_builder *b)
 	struct frag_trace_dev *out = b->out;
 
 	out->pools_count = FRAG_MAX(raw->pools_count, 1u);
-	FRAG_NEW(out->pools, out->pools_count, "pools", b->err);
+	FRAG_TRY_CALLOC(out->pools, out->pools_count, "pools", b->err);
 	if (raw->pools_count)
 		memcpy(out->pools, raw->pools, raw->pools_count * sizeof(*raw->pools));
 	return 0;

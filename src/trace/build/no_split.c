@@ -29,9 +29,9 @@ static void look(const struct frag_trace_dev *dev, const struct frag_final_segme
 
 int frag_build_no_split(struct frag_trace_dev *dev, struct frag_err *err)
 {
-	FRAG_FREED struct signs *signs = NULL;
+	FRAG_AUTO_FREE struct signs *signs = NULL;
 
-	FRAG_NEW(signs, dev->pools_count, "pools", err);
+	FRAG_TRY_CALLOC(signs, dev->pools_count, "pools", err);
 	for (size_t i = 0; i < dev->final_segments_count; i++)
 		look(dev, &dev->final_segments[i], &signs[dev->final_segments[i].pool]);
 	for (uint32_t p = 1; p < dev->pools_count; p++)

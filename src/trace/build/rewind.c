@@ -351,7 +351,7 @@ static int take_blocks(struct rewinder *w)
 	w->cells_count = n;
 	if (n)
 		qsort(w->cells, n, sizeof(*w->cells), cell_order);
-	FRAG_NEW(out->blocks, n, "seed", w->err);
+	FRAG_TRY_CALLOC(out->blocks, n, "seed", w->err);
 	out->blocks_count = n;
 	for (size_t i = 0; i < n; i++) {
 		const struct cell *c = &w->cells[i];

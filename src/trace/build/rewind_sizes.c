@@ -6,7 +6,7 @@
  * In the large pool it may own up to 1 MiB more, because a rest that short
  * is not split off: so a shorter gap behind a block is its own, and a
  * longer one tells nothing until somebody allocates in it. What stays open begins
- * with the least size; resolving makes it longer where a request shows that (src/verify/ends.h).
+ * with the least size; resolving makes it longer where a request shows that (src/verify/initial_lengths.h).
  *
  * Source of the split rule: PyTorch 2.11, should_split.
  */

@@ -33,7 +33,7 @@ int frag_cft_model_reserve(struct frag_cft_model *m, struct frag_err *err)
 	if (cap <= m->cap)
 		return 0;
 	slots = frag_host_realloc(m->slots, cap, sizeof(*slots));
-	FRAG_HAVE(slots, "trace slots", err);
+	FRAG_CHECK_ALLOC(slots, "trace slots", err);
 	m->slots = slots;
 	m->cap = (uint32_t)cap;
 	return 0;

@@ -40,7 +40,7 @@ int frag_cft_grow(void *array_ptr, size_t *cap, uint64_t need, uint64_t declared
 		want = FRAG_MAX(need, FRAG_MIN(declared, FIRST_BYTES / unit));
 		more = frag_pages_result(want, unit);
 	}
-	FRAG_HAVE(more, "trace", err);
+	FRAG_CHECK_ALLOC(more, "trace", err);
 	*array = more;
 	*cap = want;
 	return 0;
@@ -55,7 +55,7 @@ static int grow_payload(struct frag_cft_parser *p, size_t need, struct frag_err 
 	if (need <= p->payload_cap)
 		return 0;
 	more = frag_host_realloc(p->payload, want, 1);
-	FRAG_HAVE(more, "trace", err);
+	FRAG_CHECK_ALLOC(more, "trace", err);
 	p->payload = more;
 	p->payload_cap = want;
 	return 0;
@@ -184,7 +184,7 @@ static int read_text(struct frag_cft_parser *p, bool clean, char **out, struct f
 	if (there > 1 || (!there && len))
 		return frag_cft_bad(err, at, "a text that is not there has a length");
 	text = frag_host_calloc(len + 1, 1);
-	FRAG_HAVE(text, "trace", err);
+	FRAG_CHECK_ALLOC(text, "trace", err);
 	if (there)
 		*out = text;
 	at = frag_cft_unpacker_at(&p->unpacker);
@@ -275,7 +275,7 @@ static int read_some_strings(struct frag_cft_parser *p, struct frag_err *err)
 	FRAG_TRY(frag_cft_unpack_numbers(u, p->scratch, p->block.count, err));
 	FRAG_TRY(frag_cft_unpack_count(u, FRAG_CFT_STRING_MAX, &bytes, err));
 	text = frag_host_alloc(bytes);
-	FRAG_HAVE(text, "strings", err);
+	FRAG_CHECK_ALLOC(text, "strings", err);
 	rc = frag_cft_unpack_raw(u, text, bytes, 1, err);
 	for (uint32_t i = 0; !rc && i < p->block.count; i++) {
 		uint32_t expected = frag_strings_count(strings), index = 0;
@@ -314,7 +314,7 @@ static int read_stacks(struct frag_cft_parser *p, const struct frag_stacks *decl
 		       struct frag_err *err)
 {
 	struct frag_stacks *s = &p->trace->stacks;
-	FRAG_FREED uint64_t *ends = NULL;
+	FRAG_AUTO_FREE uint64_t *ends = NULL;
 
 	FRAG_TRY(frag_cft_parser_array(p, &frag_cft_frames, 0, declared->frames_count, &s->frames,
 				       err));
@@ -323,7 +323,7 @@ static int read_stacks(struct frag_cft_parser *p, const struct frag_stacks *decl
 				       &s->index, err));
 	s->index_count = declared->index_count;
 	FRAG_TRY(frag_cft_parser_array(p, &frag_cft_stacks, 0, declared->count, &ends, err));
-	FRAG_NEW(s->first, declared->count + 1, "stacks", err);
+	FRAG_TRY_CALLOC(s->first, declared->count + 1, "stacks", err);
 	if (declared->count) {
 		memcpy(s->first + 1, ends, declared->count * sizeof(*ends));
 		s->count = declared->count;
@@ -352,7 +352,7 @@ static int read_device(struct frag_cft_parser *p, unsigned index, struct frag_er
 		return frag_cft_bad(err, p->offset, "wrong number of streams or pools");
 	dev->streams = frag_host_calloc(n, sizeof(*dev->streams));
 	dev->pools = frag_host_calloc(v->dev.pools_count, sizeof(*dev->pools));
-	FRAG_HAVE(dev->streams && dev->pools, "trace", err);
+	FRAG_CHECK_ALLOC(dev->streams && dev->pools, "trace", err);
 	dev->streams_count = v->dev.streams_count;
 	FRAG_TRY(frag_cft_unpack_records(&frag_cft_streams, dev->streams, n, p->scratch, u, err));
 	dev->pools_count = v->dev.pools_count;
@@ -387,7 +387,7 @@ static int read_devices(struct frag_cft_parser *p, uint32_t count, struct frag_e
 
 	t->devs = frag_host_calloc(count, sizeof(*t->devs));
 	p->declared = frag_host_calloc(count, sizeof(*p->declared));
-	FRAG_HAVE(t->devs && p->declared, "trace", err);
+	FRAG_CHECK_ALLOC(t->devs && p->declared, "trace", err);
 	t->devs_count = count;
 	for (uint32_t d = 0; d < count; d++)
 		FRAG_TRY(read_device(p, d, err));
@@ -408,7 +408,7 @@ int frag_cft_parser_open(struct frag_cft_parser *p, struct frag_input *in, struc
 	FRAG_TRY(grow_payload(p, FRAG_CFT_BATCH, err));
 	p->scratch = frag_host_alloc(FRAG_CFT_BATCH * sizeof(*p->scratch));
 	p->trace = frag_host_calloc(1, sizeof(*p->trace));
-	FRAG_HAVE(p->scratch && p->trace, "trace", err);
+	FRAG_CHECK_ALLOC(p->scratch && p->trace, "trace", err);
 	FRAG_TRY(read_preamble(p, err));
 	FRAG_TRY(read_head(p, &head, err));
 	FRAG_TRY(read_strings(p, head.strings_count, err));

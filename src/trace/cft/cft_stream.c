@@ -74,7 +74,7 @@ int frag_cft_stream_open(const char *path, const struct frag_trace *head,
 	struct frag_cft_stream *s;
 	int rc;
 
-	FRAG_NEW(s, 1, "trace", err);
+	FRAG_TRY_CALLOC(s, 1, "trace", err);
 	for (uint32_t d = 0; d < head->devs_count; d++)
 		FRAG_ASSERT(!head->devs[d].has_evidence && !head->devs[d].addrs &&
 			    !head->devs[d].seen_count);

@@ -116,7 +116,7 @@ static int put_some_strings(struct frag_cft_writer *w, const struct frag_strings
 		w->scratch[n++] = len;
 	}
 	text = frag_host_alloc(bytes);
-	FRAG_HAVE(text, "strings", err);
+	FRAG_CHECK_ALLOC(text, "strings", err);
 	for (uint32_t i = 0; i < n; at += w->scratch[i++])
 		memcpy(text + at, frag_strings_get(s, from + i), w->scratch[i]);
 	rc = frag_cft_pack_numbers(&w->packer, w->scratch, n, false, err)
@@ -249,7 +249,7 @@ int frag_cft_writer_begin(struct frag_cft_writer *w, const struct frag_trace *t,
 	FRAG_TRY(frag_cft_packer_init(&w->packer, err));
 	FRAG_TRY(frag_cft_coder_create(&w->coder, err));
 	w->scratch = frag_host_alloc(FRAG_CFT_BATCH * sizeof(*w->scratch));
-	FRAG_HAVE(w->scratch, "trace block", err);
+	FRAG_CHECK_ALLOC(w->scratch, "trace block", err);
 	fwrite(FRAG_CFT_MAGIC, 1, FRAG_CFT_MAGIC_BYTES, w->to);
 	fwrite(preamble, sizeof(preamble), 1, w->to);
 	FRAG_TRY(put_head(w, t, err));

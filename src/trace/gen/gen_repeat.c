@@ -170,10 +170,10 @@ static int do_rounds(struct maker *m, uint64_t times, uint64_t period_us, struct
 static int make(const struct frag_repeat *r, uint32_t d, uint64_t times, frag_event_sink_fn sink,
 		void *ctx, uint64_t *made, uint32_t *slots, struct frag_err *err)
 {
-	FRAG_FREED struct maker *m = NULL;
+	FRAG_AUTO_FREE struct maker *m = NULL;
 	int rc;
 
-	FRAG_NEW(m, 1, "repeated trace", err);
+	FRAG_TRY_CALLOC(m, 1, "repeated trace", err);
 	m->window = &r->windows[d];
 	m->dev = &r->trace->devs[d];
 	m->sink = sink;
@@ -256,7 +256,7 @@ static int make_head(struct frag_repeat *r, const struct counts *c, struct frag_
 	head->file_bytes = 0;
 	head->name = frag_host_alloc(len);
 	head->devs = frag_host_calloc(t->devs_count, sizeof(*head->devs));
-	FRAG_HAVE(head->name && head->devs, "repeated trace", err);
+	FRAG_CHECK_ALLOC(head->name && head->devs, "repeated trace", err);
 	snprintf(head->name, len, "%s.x%llu", name, (unsigned long long)r->times);
 	for (uint32_t d = 0; d < t->devs_count; d++) {
 		const struct frag_trace_dev *dev = &t->devs[d];

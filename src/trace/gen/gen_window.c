@@ -28,7 +28,7 @@ struct state {
 static int state_init(struct state *s, const struct frag_trace_dev *dev, struct frag_err *err)
 {
 	*s = (struct state){ .slots_count = dev->slots_count };
-	FRAG_NEW(s->slots, dev->slots_count, "blocks of the trace", err);
+	FRAG_TRY_CALLOC(s->slots, dev->slots_count, "blocks of the trace", err);
 	for (uint32_t i = 0; i < dev->slots_count; i++)
 		s->slots[i] = (struct held){ .born = NONE, .slot = i };
 	return 0;
@@ -299,15 +299,15 @@ static int carry(struct frag_window_of_dev *w, const struct state *from, const s
 		 struct frag_err *err)
 {
 	size_t room = (size_t)from->slots_count + 1, begun_count;
-	FRAG_FREED struct held *left = frag_host_alloc(room * sizeof(*left));
-	FRAG_FREED struct held *begun = frag_host_alloc(room * sizeof(*begun));
+	FRAG_AUTO_FREE struct held *left = frag_host_alloc(room * sizeof(*left));
+	FRAG_AUTO_FREE struct held *begun = frag_host_alloc(room * sizeof(*begun));
 
 	w->carried = frag_host_alloc(room * sizeof(*w->carried));
 	w->rest = frag_host_alloc(room * sizeof(*w->rest));
 	w->void_ = frag_host_alloc(room * sizeof(*w->void_));
 	w->left = frag_host_alloc(room * sizeof(*w->left));
-	FRAG_HAVE(left && begun && w->carried && w->rest && w->void_ && w->left,
-		  "blocks of the trace", err);
+	FRAG_CHECK_ALLOC(left && begun && w->carried && w->rest && w->void_ && w->left,
+			 "blocks of the trace", err);
 	w->left_count = changed(to, from, left);
 	begun_count = changed(from, to, begun);
 	qsort(left, w->left_count, sizeof(*left), compare_held);

@@ -22,13 +22,13 @@
 #include <unistd.h>
 
 #include "archive_lib.h"
-#include "growing_read.h"
+#include "appended_cft_read.h"
 #include "gzip_check.h"
 #include "input_ahead.h"
 
 #define BUFFER_BYTES (256u * 1024u) /* fits the second-level cache beside the reader's own data */
 #define RAW_BYTES (64u * 1024u)	    /* compressed bytes handed over at a time */
-#define MAGIC_BYTES FRAG_GROWING_PREAMBLE /* the longest */
+#define MAGIC_BYTES FRAG_APPENDED_PREAMBLE /* the longest */
 #define UNPACK_FLOOR (64u << 20)
 #define UNPACK_RATIO 500u
 #define AHEAD_FROM (1u << 20) /* plain bytes after which a thread reads ahead */
@@ -44,8 +44,8 @@ struct frag_input_source {
 	struct archive *archive; /* NULL: plain */
 	unsigned char *raw;	 /* compressed bytes; the first raw_seen are those sniffed */
 	size_t raw_seen;
-	struct frag_gzip_check *gzip;	   /* NULL: not gzip */
-	struct frag_growing_read *growing; /* NULL: no recording that grows */
+	struct frag_gzip_check *gzip;	    /* NULL: not gzip */
+	struct frag_appended_read *growing; /* NULL: no recording that grows */
 
 	uint64_t plain;	 /* bytes that came out so far */
 	uint64_t stored; /* bytes that went in */
@@ -75,7 +75,7 @@ static ssize_t stored_read(struct frag_input_source *src, void *dst, size_t cap)
 	return n;
 }
 
-/* The same, the sniffed bytes first: frag_growing_pull_fn. */
+/* The same, the sniffed bytes first: frag_appended_pull_fn. */
 static ssize_t growing_pull(void *ctx, void *dst, size_t cap)
 {
 	struct frag_input_source *src = ctx;
@@ -145,7 +145,7 @@ static int check_unpacked(const struct frag_input_source *src, struct frag_err *
 
 static int growing_fault(const struct frag_input_source *src, struct frag_err *err)
 {
-	const struct frag_growing_read *g = src->growing;
+	const struct frag_appended_read *g = src->growing;
 
 	return frag_fail_at(err, FRAG_EINPUT, g->offset,
 			    "'%s' is damaged: block %llu at byte %llu: %s", src->name,
@@ -171,7 +171,7 @@ static int plain_read(void *ctx, unsigned char *dst, size_t room, size_t *got, s
 		else if (src->gzip && !frag_gzip_check_good(src->gzip))
 			return fault(src, "decompress", "gzip checksum differs", err);
 	} else if (src->growing) {
-		n = frag_growing_read(src->growing, dst, room);
+		n = frag_appended_read(src->growing, dst, room);
 		if (n < 0)
 			return growing_fault(src, err);
 	} else {
@@ -345,7 +345,7 @@ static int open_growing(struct frag_input *in)
 
 	FRAG_TRY(unread(in));
 	src->growing = frag_host_calloc(1, sizeof(*src->growing));
-	if (!src->growing || frag_growing_read_init(src->growing, growing_pull, src))
+	if (!src->growing || frag_appended_read_init(src->growing, growing_pull, src))
 		return src->failed = frag_fail_nomem(&src->fault, "input buffer");
 	return 0;
 }
@@ -418,7 +418,7 @@ static int start(struct frag_input *in, struct frag_err *err)
 	memset(in->buffer + frag_input_left(in), 0, FRAG_INPUT_MARGIN);
 	if (frag_input_left(in) == 0)
 		return frag_fail(err, FRAG_EINPUT, "'%s' is empty", src->name);
-	growing = frag_growing_is(in->cur, frag_input_left(in));
+	growing = frag_appended_is(in->cur, frag_input_left(in));
 	if (!growing && !is_compressed(in->cur, frag_input_left(in)))
 		return 0;
 	if (growing ? open_growing(in) : open_archive(in)) {
@@ -439,7 +439,7 @@ static int create(const char *name, struct frag_input **out, struct frag_err *er
 {
 	struct frag_input *in;
 
-	FRAG_NEW(in, 1, "input", err);
+	FRAG_TRY_CALLOC(in, 1, "input", err);
 	in->buffer = frag_host_alloc(BUFFER_BYTES + FRAG_INPUT_MARGIN);
 	in->source = frag_host_calloc(1, sizeof(*in->source));
 	if (in->source) {
@@ -515,7 +515,7 @@ void frag_input_close(struct frag_input *in)
 			close(in->source->fd);
 		FRAG_FREE(in->source->raw, in->source->gzip);
 		if (in->source->growing)
-			frag_growing_read_release(in->source->growing);
+			frag_appended_read_release(in->source->growing);
 		FRAG_FREE(in->source->growing, in->source->name, in->source);
 	}
 	FRAG_FREE(in->buffer, in);

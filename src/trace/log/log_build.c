@@ -293,7 +293,7 @@ static int sort_streams(struct frag_log_dev *dev, struct frag_trace_dev *out, ui
 	*renamed = frag_host_calloc(n, sizeof(**renamed));
 	out->streams = frag_host_calloc(n, sizeof(*out->streams));
 	out->pools = frag_host_calloc(dev->pools.count, sizeof(*out->pools));
-	FRAG_HAVE(*renamed && out->streams && out->pools, "streams", err);
+	FRAG_CHECK_ALLOC(*renamed && out->streams && out->pools, "streams", err);
 	memcpy(out->streams, dev->streams.list, n * sizeof(*out->streams));
 	qsort(out->streams, n, sizeof(*out->streams), frag_compare_u64);
 	for (size_t i = 0; i < n; i++) {
@@ -344,8 +344,9 @@ static void fill_events(const struct frag_log_dev *dev, const uint16_t *renamed,
 
 static int finish_dev(struct frag_log_dev *dev, struct frag_trace_dev *out, struct frag_err *err)
 {
-	FRAG_FREED uint32_t *slots = frag_host_calloc(2 * dev->allocs_count + 1, sizeof(*slots));
-	FRAG_FREED uint16_t *renamed = NULL;
+	FRAG_AUTO_FREE uint32_t *slots =
+		frag_host_calloc(2 * dev->allocs_count + 1, sizeof(*slots));
+	FRAG_AUTO_FREE uint16_t *renamed = NULL;
 	int rc;
 
 	out->ordinal = dev->ordinal;
@@ -395,7 +396,7 @@ static int fill_trace(struct frag_log *log, const char *format, struct frag_trac
 	t->settings.conf = frag_host_strdup("");
 	t->format = describe(log, format);
 	t->devs = frag_host_calloc(log->devs_count, sizeof(*t->devs));
-	FRAG_HAVE(t->settings.conf && t->format && t->devs, "trace", err);
+	FRAG_CHECK_ALLOC(t->settings.conf && t->format && t->devs, "trace", err);
 	qsort(log->devs, log->devs_count, sizeof(*log->devs), by_ordinal);
 	for (size_t i = 0; i < log->devs_count; i++) {
 		t->devs_count++;
@@ -416,7 +417,7 @@ int frag_log_finish(struct frag_log *log, const char *format, struct frag_trace 
 	if (!events)
 		return frag_fail(err, FRAG_EINPUT, "a log (%s) without any allocation on a device",
 				 format);
-	FRAG_NEW(trace, 1, "trace", err);
+	FRAG_TRY_CALLOC(trace, 1, "trace", err);
 	rc = fill_trace(log, format, trace, err);
 	if (rc)
 		frag_trace_destroy(trace);

@@ -199,7 +199,7 @@ int frag_log_json_lines(struct frag_input *in, frag_log_object_fn fn, void *ctx,
 struct json_t *frag_log_first_object(const unsigned char *bytes, size_t len)
 {
 	static const size_t cap = FRAG_INPUT_PEEK_MAX + 1;
-	FRAG_FREED char *line = NULL;
+	FRAG_AUTO_FREE char *line = NULL;
 
 	while (len && isspace(*bytes)) {
 		bytes++;

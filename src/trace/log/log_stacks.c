@@ -36,7 +36,7 @@ static int create(struct frag_log_stacks **out, struct frag_err *err)
 	struct frag_log_stacks *s;
 	int rc;
 
-	FRAG_NEW(s, 1, "stacks", err);
+	FRAG_TRY_CALLOC(s, 1, "stacks", err);
 	rc = frag_strings_create(&s->strings, err);
 	if (rc)
 		frag_log_stacks_destroy(s);
@@ -201,7 +201,7 @@ int frag_log_stacks_finish(const struct frag_log_stacks *s, struct frag_trace *t
 			   struct frag_err *err)
 {
 	FRAG_AUTO(frag_stack_table_destroy_at) struct frag_stack_table *table = NULL;
-	FRAG_FREED uint32_t *numbers = NULL;
+	FRAG_AUTO_FREE uint32_t *numbers = NULL;
 
 	if (!s)
 		return 0;

@@ -41,9 +41,10 @@ static int put_lines(const struct line *lines, size_t n, const char *path, struc
 
 int frag_minimalloc_write(const struct frag_trace_dev *dev, const char *path, struct frag_err *err)
 {
-	FRAG_FREED struct line *lines = frag_host_calloc(dev->events_count + 1, sizeof(*lines));
-	FRAG_FREED size_t *owner = frag_host_calloc((size_t)dev->slots_count + 1, sizeof(*owner));
+	FRAG_AUTO_FREE struct line *lines = frag_host_calloc(dev->events_count + 1, sizeof(*lines));
+	FRAG_AUTO_FREE size_t *owner =
+		frag_host_calloc((size_t)dev->slots_count + 1, sizeof(*owner));
 
-	FRAG_HAVE(lines && owner, "buffers", err);
+	FRAG_CHECK_ALLOC(lines && owner, "buffers", err);
 	return put_lines(lines, collect(dev, lines, owner), path, err);
 }

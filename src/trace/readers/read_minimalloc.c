@@ -173,8 +173,8 @@ static void fill_events(const struct reader *r, const struct edge *edges, uint32
 
 static int fill_device(const struct reader *r, struct frag_trace_dev *dev, struct frag_err *err)
 {
-	FRAG_FREED struct edge *edges = make_edges(r);
-	FRAG_FREED uint32_t *scratch = frag_host_calloc(2 * r->count + 1, sizeof(*scratch));
+	FRAG_AUTO_FREE struct edge *edges = make_edges(r);
+	FRAG_AUTO_FREE uint32_t *scratch = frag_host_calloc(2 * r->count + 1, sizeof(*scratch));
 
 	dev->events = frag_host_calloc(2 * r->count + 1, sizeof(*dev->events));
 	dev->streams = frag_host_calloc(1, sizeof(*dev->streams));

@@ -16,7 +16,7 @@
 
 #include <sqlite3.h>
 
-#include "base/aside.h"
+#include "base/scratch.h"
 #include "lib/grow.h"
 #include "trace/log/log.h"
 
@@ -69,7 +69,7 @@ static int spool(struct reader *r, char **path, uint64_t *bytes, struct frag_err
 {
 	const unsigned char *at;
 	size_t got;
-	int fd, reason = frag_aside_file(NULL, path, &fd);
+	int fd, reason = frag_scratch_file(NULL, path, &fd);
 
 	if (reason == ENOMEM)
 		return frag_fail_nomem(err, "database");
@@ -164,7 +164,7 @@ static int open_database(struct reader *r, struct frag_err *err)
 				   NULL) != SQLITE_OK)
 		rc = fail_sql(r, err);
 	frag_host_free(uri);
-	frag_aside_remove(copy); /* it is open, and by its name nobody else comes to it */
+	frag_scratch_remove(copy); /* it is open, and by its name nobody else comes to it */
 	FRAG_TRY(rc);
 	r->budget = 100 + (int64_t)(bytes / 1024);
 	sqlite3_progress_handler(r->db, STEPS_UNIT, out_of_budget, r);

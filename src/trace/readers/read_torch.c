@@ -85,7 +85,7 @@ static int gather_copy(struct frag_torch *t, struct slice *s)
 	if (s->dense)
 		return 0;
 	s->copy = frag_host_realloc(NULL, s->count, sizeof(*s->copy));
-	FRAG_HAVE(s->copy, "entries", t->err);
+	FRAG_CHECK_ALLOC(s->copy, "entries", t->err);
 	for (size_t i = 0; i < s->count; i++)
 		s->copy[i] = t->entries[s->list->items[i]];
 	return 0;
@@ -139,7 +139,7 @@ static int share(struct frag_torch *t, const struct slice *slices, size_t count,
 	if (t->marks_count)
 		qsort(t->marks, t->marks_count, sizeof(*t->marks), mark_order);
 	sh->marks = frag_host_realloc(NULL, t->marks_count, sizeof(*sh->marks));
-	FRAG_HAVE(sh->marks, "annotations", t->err);
+	FRAG_CHECK_ALLOC(sh->marks, "annotations", t->err);
 	for (size_t i = 0; i < t->marks_count; i++) {
 		if (t->marks[i].mark.time_us >= sh->start_us)
 			sh->marks[sh->marks_count++] = t->marks[i].mark;
@@ -161,7 +161,7 @@ static int sort_segments(struct frag_torch *t, size_t devices, struct by_device 
 
 	out->first = at;
 	out->segments = frag_host_realloc(NULL, t->segments_count, sizeof(*out->segments));
-	FRAG_HAVE(at && out->segments, "segments", t->err);
+	FRAG_CHECK_ALLOC(at && out->segments, "segments", t->err);
 	/* at[d + 1] counts on until it is the end of d, which is the beginning of d + 1 */
 	for (size_t i = 0; i < t->segments_count; i++)
 		at[t->segment_devs[i] + 2]++;
@@ -217,7 +217,7 @@ static int build_all(struct frag_torch *t, const struct slice *slices, size_t co
 	struct by_device segments = { 0 };
 	int rc;
 
-	FRAG_NEW(t->trace->devs, count, "devices", t->err);
+	FRAG_TRY_CALLOC(t->trace->devs, count, "devices", t->err);
 	rc = share(t, slices, count, &sh);
 	t->trace->start_us = sh.start_us;
 	if (!rc)
@@ -251,7 +251,7 @@ static int resolve_all(struct frag_torch *t, struct frag_pickle_list *traces, st
 	if (n > FRAG_TORCH_DEVICES_MAX)
 		return frag_fail(t->err, FRAG_EINPUT, "more than %u devices",
 				 FRAG_TORCH_DEVICES_MAX);
-	FRAG_NEW(*slices, n, "devices", t->err);
+	FRAG_TRY_CALLOC(*slices, n, "devices", t->err);
 	*count = n;
 	for (size_t i = 0; i < t->segments_count; i++)
 		(*slices)[t->segment_devs[i]].has_segments = true;
@@ -354,7 +354,7 @@ static int prepare(struct frag_torch *t, const char *options)
 	uint16_t index;
 
 	FRAG_TRY(frag_trace_options_parse(options, &t->options, t->err));
-	FRAG_NEW(t->trace, 1, "trace", t->err);
+	FRAG_TRY_CALLOC(t->trace, 1, "trace", t->err);
 	FRAG_TRY(frag_strings_create(&t->trace->strings, t->err));
 	FRAG_TRY(frag_stack_table_create(&t->stacks, t->err));
 	FRAG_TRY(frag_torch_stream(t, 0, &index)); /* every zeroed entry has a stream */

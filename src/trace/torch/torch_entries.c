@@ -150,7 +150,7 @@ static int grow_entries(struct frag_torch *t)
 	struct frag_raw_entry *entries =
 		frag_pages_grow(t->entries, t->entries_cap, cap, sizeof(*entries));
 
-	FRAG_HAVE(entries, "entries", t->err);
+	FRAG_CHECK_ALLOC(entries, "entries", t->err);
 	t->entries = entries;
 	t->entries_cap = cap;
 	return 0;

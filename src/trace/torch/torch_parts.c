@@ -91,21 +91,21 @@ static int clean_name(struct frag_torch *t, frag_pv text, uint32_t *index)
 	size_t len = 0;
 	const char *s = frag_pickle_text(t->pickle, text, &len);
 	uint32_t *cell;
-	FRAG_FREED char *copy = NULL;
+	FRAG_AUTO_FREE char *copy = NULL;
 
 	*index = 0;
 	if (!s)
 		return 0;
 	/* a long text may be named by every frame: it is looked at once */
 	cell = name_cell(t, text);
-	FRAG_HAVE(cell, "names", t->err);
+	FRAG_CHECK_ALLOC(cell, "names", t->err);
 	if (*cell) {
 		*index = *cell - 1;
 		return 0;
 	}
 	len = FRAG_MIN(len, NAME_MAX_BYTES);
 	copy = frag_host_alloc(len + 1);
-	FRAG_HAVE(copy, "name", t->err);
+	FRAG_CHECK_ALLOC(copy, "name", t->err);
 	memcpy(copy, s, len);
 	frag_clean_text(copy, len);
 	FRAG_TRY(frag_strings_intern(t->trace->strings, copy, len, index, t->err));
@@ -301,7 +301,7 @@ int frag_torch_read_settings(struct frag_torch *t, frag_pv v)
 		read_roundup(t, frag_node_get(node, FRAG_W_ROUNDUP), set->roundup);
 	}
 	set->conf = frag_host_strdup(conf ? conf : "");
-	FRAG_HAVE(set->conf, "settings", t->err);
+	FRAG_CHECK_ALLOC(set->conf, "settings", t->err);
 	frag_clean_text(set->conf, strlen(set->conf));
 	return 0;
 }
@@ -373,14 +373,14 @@ static int read_stack(struct frag_torch *t, uint32_t list_index, uint32_t *stack
 {
 	frag_pv v = (frag_pv)list_index << 3 | FRAG_PV_LIST;
 	struct frag_pickle_list *list = frag_pickle_list(t->pickle, v);
-	FRAG_FREED uint32_t *frames = NULL;
+	FRAG_AUTO_FREE uint32_t *frames = NULL;
 
 	if (list->note) {
 		*stack = list->note - 1;
 		return 0;
 	}
 	frames = frag_host_realloc(NULL, list->count, sizeof(*frames));
-	FRAG_HAVE(frames, "stack", t->err);
+	FRAG_CHECK_ALLOC(frames, "stack", t->err);
 	for (uint32_t i = 0; i < list->count; i++)
 		FRAG_TRY(read_frame(t, list->items[i], &frames[i]));
 	FRAG_TRY(frag_stack_table_stack(t->stacks, frames, list->count, stack, t->err));

@@ -12,7 +12,7 @@ static int alloc_parts(struct frag_pickle *p, const char *const *words, size_t w
 	uint32_t index;
 
 	p->marks = frag_host_alloc(FRAG_PICKLE_MARKS_MAX * sizeof(*p->marks));
-	FRAG_HAVE(p->marks, "pickle", p->err);
+	FRAG_CHECK_ALLOC(p->marks, "pickle", p->err);
 	p->mark_top = p->marks;
 	p->marks_end = p->marks + FRAG_PICKLE_MARKS_MAX;
 	FRAG_TRY(frag_pickle_grow_stack(p));
@@ -31,7 +31,7 @@ int frag_pickle_create(const char *const *words, size_t words_count, frag_record
 	struct frag_pickle *p;
 	int rc;
 
-	FRAG_NEW(p, 1, "pickle", err);
+	FRAG_TRY_CALLOC(p, 1, "pickle", err);
 	p->fn = fn;
 	p->ctx = ctx;
 	p->err = err;

@@ -306,7 +306,7 @@ int frag_template_take(struct frag_pickle *p, const unsigned char **cur, frag_pv
 	struct frag_pickle_batch *b = batch_of(p);
 	int taken = 0, n;
 
-	FRAG_HAVE(b, "pickle", p->err);
+	FRAG_CHECK_ALLOC(b, "pickle", p->err);
 	do {
 		struct matcher m = { p->safe, p->memo, (size_t)(p->memo_top - p->memo) };
 		unsigned most = room(p, *top);

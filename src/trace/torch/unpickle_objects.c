@@ -81,7 +81,7 @@ static int grow_objects(struct frag_pickle *p, void *array_ptr, size_t *cap, siz
 		return frag_pickle_broken(p, "more objects than are believable");
 	memcpy(&old, array_ptr, sizeof(old));
 	new = frag_host_realloc(old, want, unit);
-	FRAG_HAVE(new, "pickle", p->err);
+	FRAG_CHECK_ALLOC(new, "pickle", p->err);
 	memcpy(array_ptr, &new, sizeof(new));
 	*cap = want;
 	return 0;
@@ -96,7 +96,7 @@ int frag_pickle_grow_stack(struct frag_pickle *p)
 		return frag_pickle_broken(p, "stack too deep");
 	FRAG_TRY(frag_pickle_believe(p, n, 8));
 	stack = frag_host_realloc(p->stack, cap, sizeof(*stack));
-	FRAG_HAVE(stack, "pickle stack", p->err);
+	FRAG_CHECK_ALLOC(stack, "pickle stack", p->err);
 	p->stack = stack;
 	p->top = stack + n;
 	p->base = stack + (p->mark_top == p->marks ? 0 : p->mark_top[-1]);
@@ -248,7 +248,7 @@ static int small_items(struct frag_pickle *p, struct frag_pickle_list *l, size_t
 
 	if (!chunk || chunk->used + n > FRAG_ARRAY_LEN(chunk->items)) {
 		chunk = frag_host_alloc(sizeof(*chunk));
-		FRAG_HAVE(chunk, "pickle list", p->err);
+		FRAG_CHECK_ALLOC(chunk, "pickle list", p->err);
 		chunk->next = p->small_items;
 		chunk->used = 0;
 		p->small_items = chunk;
@@ -267,7 +267,7 @@ static int grow_items(struct frag_pickle *p, struct frag_pickle_list *l, size_t 
 	if (cap > UINT32_MAX)
 		return frag_pickle_broken(p, "list longer than is believable");
 	more = frag_pages_grow(l->cap ? l->items : NULL, l->cap, cap, sizeof(*more));
-	FRAG_HAVE(more, "pickle list", p->err);
+	FRAG_CHECK_ALLOC(more, "pickle list", p->err);
 	if (!l->cap && l->count)
 		memcpy(more, l->items, l->count * sizeof(*more));
 	l->items = more;
@@ -335,7 +335,7 @@ static int node_extend(struct frag_pickle *p, uint32_t *dict, const frag_pv *pai
 		if (cap > UINT32_MAX / 2)
 			return frag_pickle_broken(p, "dict larger than is believable");
 		more = frag_host_realloc(node->pairs, cap, 2 * sizeof(*more));
-		FRAG_HAVE(more, "pickle dict", p->err);
+		FRAG_CHECK_ALLOC(more, "pickle dict", p->err);
 		node->pairs = more;
 		node->cap = (uint32_t)cap;
 	}

@@ -56,7 +56,7 @@ static int grow_memo(struct frag_pickle *p, size_t index)
 	FRAG_TRY(frag_pickle_believe(p, index, 3));
 	cap = FRAG_MAX(cap ? cap * 2 : 4096, index + 1);
 	memo = frag_pages_grow(p->memo, (size_t)(p->memo_end - p->memo), cap, sizeof(*memo));
-	FRAG_HAVE(memo, "pickle memo", p->err);
+	FRAG_CHECK_ALLOC(memo, "pickle memo", p->err);
 	p->memo = memo;
 	p->memo_top = memo + n;
 	p->memo_end = memo + cap;
@@ -173,7 +173,7 @@ static int grow_dicts(struct frag_pickle *p)
 		return frag_pickle_broken(p, "more objects than are believable");
 	FRAG_TRY(frag_pickle_believe(p, p->dicts_cap, 4));
 	dicts = frag_pages_grow(p->dicts, p->dicts_cap, cap, sizeof(*dicts));
-	FRAG_HAVE(dicts, "pickle", p->err);
+	FRAG_CHECK_ALLOC(dicts, "pickle", p->err);
 	p->dicts = dicts;
 	p->dicts_cap = cap;
 	return 0;

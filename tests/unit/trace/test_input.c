@@ -15,7 +15,7 @@
 #include <archive_entry.h>
 #include <zstd.h>
 
-#include "base/growing.h"
+#include "base/appended_cft.h"
 #include "trace/input/input.h"
 #include "trace/strings.h"
 
@@ -333,13 +333,13 @@ static struct blob growing(void)
 {
 	static const char *const texts[] = { "action,id,size\nalloc,1,512\n",
 					     "free,1\nalloc,2,64\n", "free,2\n" };
-	struct blob b = { malloc(4096), FRAG_GROWING_PREAMBLE };
+	struct blob b = { malloc(4096), FRAG_APPENDED_PREAMBLE };
 
 	assert_non_null(b.bytes);
-	frag_growing_preamble(b.bytes);
+	frag_appended_preamble(b.bytes);
 	for (uint64_t i = 0; i < 3; i++) {
 		size_t n = strlen(texts[i]);
-		struct frag_growing_block head = frag_growing_head(texts[i], n, i);
+		struct frag_appended_block head = frag_appended_head(texts[i], n, i);
 
 		memcpy(b.bytes + b.len, &head, sizeof(head));
 		memcpy(b.bytes + b.len + sizeof(head), texts[i], n);
@@ -353,15 +353,15 @@ static void test_growing_is_read_at_any_length(void **state)
 {
 	static const size_t lines[] = { 27, 45, 52 };
 	struct blob b = growing();
-	size_t ends[3], at = FRAG_GROWING_PREAMBLE;
+	size_t ends[3], at = FRAG_APPENDED_PREAMBLE;
 
 	(void)state;
 	for (int i = 0; i < 3; i++) {
-		at += sizeof(struct frag_growing_block) + lines[i] - (i ? lines[i - 1] : 0);
+		at += sizeof(struct frag_appended_block) + lines[i] - (i ? lines[i - 1] : 0);
 		ends[i] = at;
 	}
 	assert_int_equal(at, b.len);
-	for (size_t n = FRAG_GROWING_PREAMBLE; n <= b.len; n++) {
+	for (size_t n = FRAG_APPENDED_PREAMBLE; n <= b.len; n++) {
 		int whole = (n >= ends[0]) + (n >= ends[1]) + (n >= ends[2]);
 		struct frag_err err = { 0 };
 		uint64_t plain = 0;
@@ -380,10 +380,10 @@ static void test_growing_is_read_at_any_length(void **state)
 static void test_growing_damage(void **state)
 {
 	struct blob b = growing();
-	size_t second = FRAG_GROWING_PREAMBLE + sizeof(struct frag_growing_block) + 27;
+	size_t second = FRAG_APPENDED_PREAMBLE + sizeof(struct frag_appended_block) + 27;
 
 	(void)state;
-	for (size_t n = FRAG_GROWING_PREAMBLE; n < b.len; n++) {
+	for (size_t n = FRAG_APPENDED_PREAMBLE; n < b.len; n++) {
 		struct frag_err err = { 0 };
 		uint64_t plain = 0;
 
@@ -396,7 +396,7 @@ static void test_growing_damage(void **state)
 			assert_true(plain < 52);
 		b.bytes[n] ^= 0x40;
 	}
-	b.bytes[second + sizeof(struct frag_growing_block)] ^= 1;
+	b.bytes[second + sizeof(struct frag_appended_block)] ^= 1;
 	{
 		struct frag_err err = { 0 };
 		uint64_t plain = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The first request that addresses serve otherwise: see tie.h. */
-#include "tie.h"
+#include "address_choice.h"
 #include "lib/grow.h"
 #include "lib/bisect.h"
 

@@ -5,8 +5,8 @@
  * request is served from another block. Segments are known by their order: the n-th that was
  * taken there is the n-th taken here. Expandable segments are left out.
  */
-#ifndef FRAG_REPLAY_TIE_H
-#define FRAG_REPLAY_TIE_H
+#ifndef FRAG_VERIFY_ADDRESS_CHOICE_H
+#define FRAG_VERIFY_ADDRESS_CHOICE_H
 
 #include "watch.h"
 

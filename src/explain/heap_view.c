@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Blocks and the segments that they hold; see stage.h. The policy's walk gives segments in address
+ * Blocks and the segments that they hold; see replay_cursor.h. The policy's walk gives segments in address
  * order, and after each what is in it. An occupied piece of the walk is matched with the
  * blocks of the replay by address: one, or several where a policy grants parts of a piece.
  */
-#include "stage.h"
+#include "replay_cursor.h"
 
 #include <stdlib.h>
 
 #include "lib/bisect.h"
 
 struct walk {
-	struct frag_scene *scene;
+	struct frag_heap_view *scene;
 	struct frag_held *list;
 	size_t count, at; /* next block, by address */
 	/* the segment that is walked */
@@ -99,7 +99,7 @@ static void on_block(void *ctx, frag_addr_t addr, uint64_t bytes, enum frag_bloc
 	w->largest = FRAG_MAX(w->largest, bytes - releasable);
 }
 
-static size_t fill(const struct frag_stage *s, struct frag_held *list)
+static size_t fill(const struct frag_cursor *s, struct frag_held *list)
 {
 	const struct frag_run *run = s->run;
 	size_t n = 0;
@@ -124,13 +124,13 @@ static size_t fill(const struct frag_stage *s, struct frag_held *list)
 	return n;
 }
 
-int frag_scene_take(struct frag_stage *s, struct frag_scene *out, struct frag_err *err)
+int frag_heap_view_take(struct frag_cursor *s, struct frag_heap_view *out, struct frag_err *err)
 {
 	struct walk w = { .scene = out };
 	struct frag_visitor v = { .ctx = &w, .segment = on_segment, .block = on_block };
 
-	*out = (struct frag_scene){ .count = fill(s, NULL) };
-	FRAG_NEW(out->list, out->count + 1, "blocks", err);
+	*out = (struct frag_heap_view){ .count = fill(s, NULL) };
+	FRAG_TRY_CALLOC(out->list, out->count + 1, "blocks", err);
 	fill(s, out->list);
 	qsort(out->list, out->count, sizeof(*out->list), by_address);
 	w.list = out->list;
@@ -141,8 +141,8 @@ int frag_scene_take(struct frag_stage *s, struct frag_scene *out, struct frag_er
 	return 0;
 }
 
-void frag_scene_release(struct frag_scene *scene)
+void frag_heap_view_release(struct frag_heap_view *scene)
 {
 	frag_host_free(scene->list);
-	*scene = (struct frag_scene){ 0 };
+	*scene = (struct frag_heap_view){ 0 };
 }

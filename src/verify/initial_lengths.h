@@ -9,8 +9,8 @@
  * Example: 3 MiB seem free behind a block, a request of 2.9 MiB went elsewhere: less than
  * 2.9 MiB were free, so the block owns more than 0.1 MiB of them.
  */
-#ifndef FRAG_VERIFY_ENDS_H
-#define FRAG_VERIFY_ENDS_H
+#ifndef FRAG_VERIFY_INITIAL_LENGTHS_H
+#define FRAG_VERIFY_INITIAL_LENGTHS_H
 
 #include "follow.h"
 
@@ -18,7 +18,7 @@
  * Does a longer block at the start explain the difference (FOLLOW_ADDR)? Then its size is
  * corrected, and true. Never where the recording shows the end of the block. O(events).
  */
-bool ends_explain(struct frag_trace_dev *td, const struct frag_trace_settings *settings,
-		  const struct follow_report *rep);
+bool initial_lengths_explain(struct frag_trace_dev *td, const struct frag_trace_settings *settings,
+			     const struct follow_report *rep);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A replay that can be stopped anywhere; see stage.h. */
-#include "stage.h"
+/* A replay that can be stopped anywhere; see replay_cursor.h. */
+#include "replay_cursor.h"
 
 #include "trace/source.h"
 
@@ -8,7 +8,7 @@
 
 static int more_evidence(void *ctx, const struct frag_evidence **seen, size_t *count)
 {
-	struct frag_stage *s = ctx;
+	struct frag_cursor *s = ctx;
 	int rc = s->evidence_rc;
 
 	if (!rc && !s->evidence)
@@ -19,7 +19,7 @@ static int more_evidence(void *ctx, const struct frag_evidence **seen, size_t *c
 	return rc;
 }
 
-static int open_events(struct frag_stage *s, struct frag_err *err)
+static int open_events(struct frag_cursor *s, struct frag_err *err)
 {
 	const struct frag_trace_dev *td = frag_events_dev(&s->ev);
 
@@ -35,7 +35,7 @@ static int open_events(struct frag_stage *s, struct frag_err *err)
 }
 
 /* Makes the batch hold event `next`. 0: there is none. */
-static int reach(struct frag_stage *s, struct frag_err *err)
+static int reach(struct frag_cursor *s, struct frag_err *err)
 {
 	int rc;
 
@@ -51,7 +51,7 @@ static int reach(struct frag_stage *s, struct frag_err *err)
 	return 1;
 }
 
-static int note_births(struct frag_stage *s, const struct frag_event *e, size_t n,
+static int note_births(struct frag_cursor *s, const struct frag_event *e, size_t n,
 		       struct frag_err *err)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -67,7 +67,7 @@ static int note_births(struct frag_stage *s, const struct frag_event *e, size_t 
 	return 0;
 }
 
-int frag_stage_to(struct frag_stage *s, uint64_t event, struct frag_err *err)
+int frag_cursor_to(struct frag_cursor *s, uint64_t event, struct frag_err *err)
 {
 	while (s->next <= event && !frag_run_stopped(s->run)) {
 		const struct frag_event *e;
@@ -92,15 +92,15 @@ int frag_stage_to(struct frag_stage *s, uint64_t event, struct frag_err *err)
 	return 0;
 }
 
-int frag_stage_open(struct frag_stage *s, const struct frag_events *ev,
-		    const struct frag_policy_spec *spec, const struct frag_sim_config *card,
-		    const struct frag_run_options *opt, struct frag_err *err)
+int frag_cursor_open(struct frag_cursor *s, const struct frag_events *ev,
+		     const struct frag_policy_spec *spec, const struct frag_sim_config *card,
+		     const struct frag_run_options *opt, struct frag_err *err)
 {
 	struct frag_run_options o = *opt;
 	struct frag_sim_config cfg = *card;
 	int rc;
 
-	*s = (struct frag_stage){ .ev = *ev, .births_count = frag_events_dev(ev)->slots_count };
+	*s = (struct frag_cursor){ .ev = *ev, .births_count = frag_events_dev(ev)->slots_count };
 	o.skip_oom = true;
 	o.windows_max = 2;
 	if (!cfg.place) {
@@ -115,11 +115,11 @@ int frag_stage_open(struct frag_stage *s, const struct frag_events *ev,
 	if (!rc)
 		rc = frag_run_create(spec, s->dev, frag_events_dev(ev), &o, &s->run, err);
 	if (rc)
-		frag_stage_close(s);
+		frag_cursor_close(s);
 	return rc;
 }
 
-void frag_stage_close(struct frag_stage *s)
+void frag_cursor_close(struct frag_cursor *s)
 {
 	s->hints.lost = true; /* what frees at the end asks for no segment */
 	frag_run_destroy(s->run);
@@ -128,15 +128,15 @@ void frag_stage_close(struct frag_stage *s)
 	frag_source_close(s->source);
 	frag_source_close(s->evidence);
 	frag_host_free(s->births);
-	*s = (struct frag_stage){ 0 };
+	*s = (struct frag_cursor){ 0 };
 }
 
-uint64_t frag_stage_reserved(const struct frag_stage *s)
+uint64_t frag_cursor_reserved(const struct frag_cursor *s)
 {
 	return s->dev->reserved_bytes - s->run->start_reserved;
 }
 
-void frag_stage_loss(struct frag_stage *s, struct frag_loss *out)
+void frag_cursor_loss(struct frag_cursor *s, struct frag_loss *out)
 {
 	struct frag_usage u = { 0 };
 

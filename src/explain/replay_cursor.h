@@ -4,10 +4,10 @@
  * whom they were asked for, the segments that they hold, and where every byte is.
  *
  * Ownership: a stage owns its run, its card and the births of its blocks; events, spec are
- * borrowed until frag_stage_close. Events go forward only.
+ * borrowed until frag_cursor_close. Events go forward only.
  */
-#ifndef FRAG_EXPLAIN_STAGE_H
-#define FRAG_EXPLAIN_STAGE_H
+#ifndef FRAG_EXPLAIN_REPLAY_CURSOR_H
+#define FRAG_EXPLAIN_REPLAY_CURSOR_H
 
 #include <frag/replay.h>
 
@@ -21,7 +21,7 @@ struct frag_birth {
 	uint32_t stack;
 };
 
-struct frag_stage {
+struct frag_cursor {
 	struct frag_events ev;
 	struct frag_device *dev;
 	struct frag_run *run;
@@ -39,17 +39,17 @@ struct frag_stage {
 
 /* opt->skip_oom is set: a moment after a refusal can be asked for, too. The stage must not be
  * moved (a card refers to it). Errors: those of a replay; nothing is left to close then. */
-int frag_stage_open(struct frag_stage *s, const struct frag_events *ev,
-		    const struct frag_policy_spec *spec, const struct frag_sim_config *card,
-		    const struct frag_run_options *opt, struct frag_err *err);
+int frag_cursor_open(struct frag_cursor *s, const struct frag_events *ev,
+		     const struct frag_policy_spec *spec, const struct frag_sim_config *card,
+		     const struct frag_run_options *opt, struct frag_err *err);
 /* Replays up to and including `event`, or to the end. */
-int frag_stage_to(struct frag_stage *s, uint64_t event, struct frag_err *err);
-void frag_stage_close(struct frag_stage *s);
+int frag_cursor_to(struct frag_cursor *s, uint64_t event, struct frag_err *err);
+void frag_cursor_close(struct frag_cursor *s);
 
 /* Where every byte is now. */
-void frag_stage_loss(struct frag_stage *s, struct frag_loss *out);
+void frag_cursor_loss(struct frag_cursor *s, struct frag_loss *out);
 /* Bytes reserved now. */
-uint64_t frag_stage_reserved(const struct frag_stage *s);
+uint64_t frag_cursor_reserved(const struct frag_cursor *s);
 
 /* ---- what is there ---------------------------------------------------------------- */
 
@@ -72,13 +72,13 @@ struct frag_held {
  * the division to the first: the shares add up to the byte. unheld: non-releasable bytes in
  * segments without a block that the replay knows (what a policy keeps for itself).
  */
-struct frag_scene {
+struct frag_heap_view {
 	struct frag_held *list; /* by address */
 	size_t count;
 	uint32_t segments_count, segments_held; /* all, and those with blocks and holes */
 	uint64_t non_releasable, unheld, releasable, largest_free;
 };
-int frag_scene_take(struct frag_stage *s, struct frag_scene *out, struct frag_err *err);
-void frag_scene_release(struct frag_scene *scene);
+int frag_heap_view_take(struct frag_cursor *s, struct frag_heap_view *out, struct frag_err *err);
+void frag_heap_view_release(struct frag_heap_view *scene);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sizes of initial blocks by what was not chosen; see ends.h. */
-#include "ends.h"
+#include "initial_lengths.h"
 
 #include "resolve.h"
 #include "trace/build/build.h"
@@ -81,8 +81,8 @@ static bool longer_whole(struct frag_trace_dev *td, const struct frag_trace_sett
 	return true;
 }
 
-bool ends_explain(struct frag_trace_dev *td, const struct frag_trace_settings *settings,
-		  const struct follow_report *rep)
+bool initial_lengths_explain(struct frag_trace_dev *td, const struct frag_trace_settings *settings,
+			     const struct follow_report *rep)
 {
 	const uint32_t *roundup = settings->roundup;
 	struct frag_initial_block *s;

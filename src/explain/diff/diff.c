@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Two runs beside each other; see sides.h. */
-#include "sides.h"
+/* Two runs beside each other; see diff.h. */
+#include "diff.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@ static int begin(struct frag_side *s, const char *name, const char *setting, str
 {
 	*s = (struct frag_side){ .name = frag_host_strdup(name),
 				 .setting = frag_host_strdup(setting) };
-	FRAG_HAVE(s->name && s->setting, "comparison", err);
+	FRAG_CHECK_ALLOC(s->name && s->setting, "comparison", err);
 	frag_clean_text(s->name, strlen(s->name));
 	frag_clean_text(s->setting, strlen(s->setting));
 	return 0;
@@ -24,7 +24,7 @@ static int add_site(struct frag_side *s, const char *name, uint64_t bytes, struc
 {
 	char *copy = frag_host_strdup(name);
 
-	FRAG_HAVE(copy, "comparison", err);
+	FRAG_CHECK_ALLOC(copy, "comparison", err);
 	frag_clean_text(copy, strlen(copy));
 	s->sites[s->sites_count++] = (struct frag_side_site){ copy, bytes };
 	return 0;
@@ -82,7 +82,7 @@ static int sites_of_json(struct frag_side *s, const json_t *list, struct frag_er
 	size_t n = json_array_size(list), i;
 	const json_t *one;
 
-	FRAG_NEW(s->sites, n + 1, "comparison", err);
+	FRAG_TRY_CALLOC(s->sites, n + 1, "comparison", err);
 	json_array_foreach(list, i, one)
 	{
 		const char *name = json_string_value(json_object_get(one, "site"));
@@ -161,7 +161,7 @@ int frag_sides_compare(const struct frag_side *before, const struct frag_side *a
 	*out = (struct frag_compared){ .first_step = SIZE_MAX };
 	out->reserved_growth = growth(before->peak_reserved, after->peak_reserved);
 	out->live_growth = growth(before->peak_live, after->peak_live);
-	FRAG_NEW(out->rows, before->sites_count + after->sites_count + 1, "comparison", err);
+	FRAG_TRY_CALLOC(out->rows, before->sites_count + after->sites_count + 1, "comparison", err);
 	/* both are sorted by name: a merge. A run without sites says nothing about them. */
 	while (before->sites_count && after->sites_count &&
 	       (i < before->sites_count || k < after->sites_count)) {

@@ -6,8 +6,8 @@
  *
  * Ownership: a side and a comparison own what they point to.
  */
-#ifndef FRAG_EXPLAIN_SIDES_H
-#define FRAG_EXPLAIN_SIDES_H
+#ifndef FRAG_EXPLAIN_DIFF_H
+#define FRAG_EXPLAIN_DIFF_H
 
 #include <jansson.h>
 

@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "explain/stage.h"
+#include "explain/replay_cursor.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,15 +23,15 @@ static size_t moments; /* that were looked at */
 static const char *const traces[] = { "gnn.default", "streams.default", "mempool.default",
 				      "cudagraph.default" };
 
-static void check_moment(struct frag_stage *s, const char *policy)
+static void check_moment(struct frag_cursor *s, const char *policy)
 {
-	struct frag_scene scene;
+	struct frag_heap_view scene;
 	struct frag_loss loss;
 	struct frag_err err;
 	uint64_t live = 0, requested = 0, waiting = 0, strands = 0;
 
-	frag_stage_loss(s, &loss);
-	if (frag_scene_take(s, &scene, &err))
+	frag_cursor_loss(s, &loss);
+	if (frag_heap_view_take(s, &scene, &err))
 		fail_msg("%s: %s", policy, err.msg);
 	for (size_t i = 0; i < scene.count; i++) {
 		const struct frag_held *h = &scene.list[i];
@@ -53,7 +53,7 @@ static void check_moment(struct frag_stage *s, const char *policy)
 			 (unsigned long long)loss.non_releasable_bytes,
 			 (unsigned long long)scene.releasable,
 			 (unsigned long long)loss.releasable_bytes);
-	frag_scene_release(&scene);
+	frag_heap_view_release(&scene);
 	moments++;
 }
 
@@ -63,19 +63,19 @@ static void check_policy(const struct frag_trace *t, const struct frag_policy_op
 	struct frag_events ev = { .trace = t };
 	struct frag_policy_spec *spec;
 	struct frag_run_options opt;
-	struct frag_stage s;
+	struct frag_cursor s;
 	struct frag_err err;
 
 	if (frag_policy_spec_parse(ops->name, &spec, &err))
 		return; /* one that needs a word of its own: a plan */
 	frag_run_options_defaults(&opt);
-	if (!frag_stage_open(&s, &ev, spec, &card, &opt, &err)) {
+	if (!frag_cursor_open(&s, &ev, spec, &card, &opt, &err)) {
 		for (uint64_t i = 1; i <= MOMENTS; i++) {
-			if (frag_stage_to(&s, t->devs[0].events_count * i / (MOMENTS + 1), &err))
+			if (frag_cursor_to(&s, t->devs[0].events_count * i / (MOMENTS + 1), &err))
 				fail_msg("%s: %s", ops->name, err.msg);
 			check_moment(&s, ops->name);
 		}
-		frag_stage_close(&s);
+		frag_cursor_close(&s);
 	}
 	frag_policy_spec_destroy(spec);
 }

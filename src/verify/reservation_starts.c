@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Bases of initial reservations by pages mapped below them; see bases.h. */
-#include "bases.h"
+#include "reservation_starts.h"
 
 #include "trace/build/build.h"
 
@@ -17,8 +17,9 @@ static struct frag_initial_segment *pages_above(const struct frag_trace_dev *td,
 	return NULL;
 }
 
-bool bases_explain(struct frag_trace_dev *td, const struct frag_trace_settings *settings,
-		   uint64_t range_bytes, const struct follow_report *rep)
+bool reservation_starts_explain(struct frag_trace_dev *td,
+				const struct frag_trace_settings *settings, uint64_t range_bytes,
+				const struct follow_report *rep)
 {
 	struct frag_initial_segment *g;
 	uint64_t bytes;

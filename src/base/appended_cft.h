@@ -5,19 +5,19 @@
  * moment; what a crash left of the last block is passed over. Here is what its writer (src/live) and
  * its reader (src/trace/input) share.
  */
-#ifndef FRAG_BASE_GROWING_H
-#define FRAG_BASE_GROWING_H
+#ifndef FRAG_BASE_APPENDED_CFT_H
+#define FRAG_BASE_APPENDED_CFT_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#define FRAG_GROWING_PREAMBLE 16u
-#define FRAG_GROWING_TYPE 15u		 /* of its blocks; those of other versions are 1 to 14 */
-#define FRAG_GROWING_TEXT_MAX (1u << 20) /* bytes of a block's lines */
+#define FRAG_APPENDED_PREAMBLE 16u
+#define FRAG_APPENDED_TYPE 15u		  /* of its blocks; those of other versions are 1 to 14 */
+#define FRAG_APPENDED_TEXT_MAX (1u << 20) /* bytes of a block's lines */
 
 /* Before the lines of each block, little-endian. */
-struct frag_growing_block {
+struct frag_appended_block {
 	uint8_t type, zero;
 	uint16_t zero2;
 	uint32_t lines, bytes;
@@ -27,12 +27,12 @@ struct frag_growing_block {
 };
 
 /* The first bytes of the file. */
-void frag_growing_preamble(unsigned char out[FRAG_GROWING_PREAMBLE]);
+void frag_appended_preamble(unsigned char out[FRAG_APPENDED_PREAMBLE]);
 /* Do these `n` bytes begin such a file? */
-bool frag_growing_is(const unsigned char *bytes, size_t n);
-/* The head of the number-th block (from 0), which holds `bytes` bytes of text. pre: 0 < bytes <= FRAG_GROWING_TEXT_MAX */
-struct frag_growing_block frag_growing_head(const char *text, size_t bytes, uint64_t number);
+bool frag_appended_is(const unsigned char *bytes, size_t n);
+/* The head of the number-th block (from 0), which holds `bytes` bytes of text. pre: 0 < bytes <= FRAG_APPENDED_TEXT_MAX */
+struct frag_appended_block frag_appended_head(const char *text, size_t bytes, uint64_t number);
 /* NULL, or what is wrong with the head, which comes before the text is looked at. */
-const char *frag_growing_check(const struct frag_growing_block *b);
+const char *frag_appended_check(const struct frag_appended_block *b);
 
 #endif

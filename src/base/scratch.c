@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Files and folders made aside; see aside.h. Each has a place in a table, from which either its owner or a
+ * Files and folders made aside; see scratch.h. Each has a place in a table, from which either its owner or a
  * signal's handler takes it, never both. Each is locked while somebody uses it, also files: a
  * name without a lock is of a program that was killed.
  */
-#include "aside.h"
+#include "scratch.h"
 
 #include <frag/base.h>
 
@@ -111,12 +111,12 @@ static void forget(const char *path, bool remove)
 	}
 }
 
-void frag_aside_remove(const char *path)
+void frag_scratch_remove(const char *path)
 {
 	forget(path, true);
 }
 
-void frag_aside_done(const char *path)
+void frag_scratch_done(const char *path)
 {
 	forget(path, false);
 }
@@ -241,7 +241,7 @@ static int make(const char *dir, int (*make_it)(char *, int *), char **path, int
 	}
 }
 
-int frag_aside_folder(const char *dir, char **path)
+int frag_scratch_folder(const char *dir, char **path)
 {
 	int lock = -1, rc;
 
@@ -251,7 +251,7 @@ int frag_aside_folder(const char *dir, char **path)
 	return rc;
 }
 
-int frag_aside_file(const char *dir, char **path, int *fd)
+int frag_scratch_file(const char *dir, char **path, int *fd)
 {
 	int rc;
 
@@ -263,7 +263,7 @@ int frag_aside_file(const char *dir, char **path, int *fd)
 	return rc;
 }
 
-int frag_aside_adopt(char *folder)
+int frag_scratch_adopt(char *folder)
 {
 	char *copy;
 	int rc;
@@ -281,7 +281,7 @@ int frag_aside_adopt(char *folder)
 	return rc;
 }
 
-int frag_aside_name(int fd, const char *name)
+int frag_scratch_name(int fd, const char *name)
 {
 	char from[64];
 
@@ -289,7 +289,7 @@ int frag_aside_name(int fd, const char *name)
 	return linkat(AT_FDCWD, from, AT_FDCWD, name, AT_SYMLINK_FOLLOW) ? errno : 0;
 }
 
-int frag_aside_link(const char *dir, int fd, char **path)
+int frag_scratch_link(const char *dir, int fd, char **path)
 {
 	char *name = new_name(dir);
 	int rc = name ? EEXIST : ENOMEM;
@@ -300,7 +300,7 @@ int frag_aside_link(const char *dir, int fd, char **path)
 	for (unsigned i = 0; rc == EEXIST && i < 1000; i++) {
 		sprintf(name + strlen(name) - 6, "%06x",
 			((unsigned)getpid() * 1000u + i) & 0xffffffu);
-		rc = frag_aside_name(fd, name);
+		rc = frag_scratch_name(fd, name);
 	}
 	if (rc)
 		frag_host_free(name);

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The lines of a .cft that grows (base/appended_cft.h), taken out of its blocks. */
+#ifndef FRAG_TRACE_APPENDED_CFT_READ_H
+#define FRAG_TRACE_APPENDED_CFT_READ_H
+
+#include <sys/types.h>
+
+#include <frag/base.h>
+
+#include "base/appended_cft.h"
+
+/* Up to n bytes as stored; 0 at the end of the file, -1 with errno. */
+typedef ssize_t (*frag_appended_pull_fn)(void *ctx, void *dst, size_t n);
+
+struct frag_appended_read {
+	frag_appended_pull_fn pull;
+	void *ctx;
+	uint64_t number, offset; /* of the block that comes next */
+	char *text;
+	size_t at, end;	   /* what is left of the block at hand */
+	const char *wrong; /* after -1: NULL: errno has it */
+};
+
+/* Takes the preamble. Errors: FRAG_ENOMEM as -1. */
+int frag_appended_read_init(struct frag_appended_read *g, frag_appended_pull_fn pull, void *ctx);
+void frag_appended_read_release(struct frag_appended_read *g);
+/* Up to `room` bytes of lines; 0: no whole block comes any more; -1: see wrong and offset. */
+ssize_t frag_appended_read(struct frag_appended_read *g, unsigned char *dst, size_t room);
+
+#endif
