@@ -99,7 +99,7 @@ endif
 
 # ---- sources: what is in the folders is built ---------------------------------
 # folders of the library, two levels deep; a new folder needs no edit
-LIB_DIRS   := base lib device nogpu trace replay live verify metrics plan report explain
+LIB_DIRS   := base lib answer device nogpu trace replay live verify metrics plan report explain
 CUDA_SRC   := $(sort $(filter-out src/device/cuda/cuda_absent.c,$(wildcard src/device/cuda/*.c)))
 LIB_SRC    := $(sort $(filter-out $(CUDA_SRC) src/device/cuda/cuda_absent.c,\
               $(foreach d,$(LIB_DIRS),$(wildcard src/$(d)/*.c src/$(d)/*/*.c))))
@@ -164,7 +164,7 @@ $(GEN)/$(1): FORCE | $(GEN)
 endef
 $(eval $(call registry,policy_list.inc,$(POLICY_SRC)))
 $(eval $(call registry,reader_list.inc,$(wildcard src/trace/readers/read_*.c),read_))
-$(eval $(call registry,cmd_list.inc,$(wildcard src/cli/*/cmd_*.c),cmd_))
+$(eval $(call registry,cmd_list.inc,$(wildcard src/cli/cmd_*.c src/cli/*/cmd_*.c),cmd_))
 $(eval $(call registry,chart_list.inc,$(wildcard src/report/charts/chart_*.c),chart_))
 $(eval $(call registry,kernel_list.inc,$(KERNEL_SRC)))
 $(eval $(call registry,way_list.inc,$(wildcard src/cli/record/way_*.c),way_))

@@ -47,6 +47,7 @@ enum frag_cmd_group {
 /* --color, --quiet, --verbose and --help are always there */
 
 struct frag_cli;
+struct frag_shape;
 
 struct frag_cmd {
 	const char *name;
@@ -59,6 +60,8 @@ struct frag_cmd {
 	const char *about;    /* what it does, some sentences */
 	const char *examples; /* two or more lines, each a command */
 	unsigned shared;      /* FRAG_CLI_… */
+	/* what --json writes; a command with an answer has --json, --csv and --out (show_answer.h) */
+	const struct frag_shape *answer;
 	const struct frag_arg *const
 		*options;    /* tables of its own: FRAG_CMD_OPTIONS; NULL = none */
 	size_t options_size; /* of the struct that they fill: zeroed, then init, then the defaults */

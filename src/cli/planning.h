@@ -10,7 +10,7 @@
 #include <frag/trace.h>
 
 #include "common.h"
-#include "report/text/textbuf.h"
+#include "answer/textbuf.h"
 
 /* One device of one trace: what is replayed. */
 struct frag_unit {

@@ -330,13 +330,15 @@ static const struct {
 void frag_cli_tables(const struct frag_cmd *cmd, void *options, struct frag_cli *cli,
 		     struct frag_arg_table *tables)
 {
+	unsigned answer = FRAG_CLI_JSON | FRAG_CLI_CSV | FRAG_CLI_OUT;
+	unsigned taken = cmd->shared | (cmd->answer ? answer : 0);
 	size_t n = 0;
 
 	for (size_t i = 0; cmd->options && cmd->options[i]; i++)
 		tables[n++] = (struct frag_arg_table){ cmd->options[i], options, "Options" };
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(shared); i++) {
 		FRAG_ASSERT(n + 1 < FRAG_ARG_TABLES_MAX);
-		if (!shared[i].set || (shared[i].set & cmd->shared))
+		if (!shared[i].set || (shared[i].set & taken))
 			tables[n++] =
 				(struct frag_arg_table){ shared[i].rows, cli, shared[i].heading };
 	}

@@ -22,7 +22,8 @@
 #include <frag/metrics.h>
 #include <frag/trace.h>
 
-#include "report/text/textbuf.h"
+#include "answer/draw/plot.h"
+#include "answer/textbuf.h"
 
 #include <jansson.h>
 
@@ -177,12 +178,6 @@ void frag_report_csv(const struct frag_report *r, struct frag_text *out);
 json_t *frag_report_json(const struct frag_report *r);
 /* The same as text, with a line end. */
 int frag_report_json_text(const struct frag_report *r, struct frag_text *out, struct frag_err *err);
-
-/* Formats of charts. */
-#define FRAG_FORMAT_SVG 1u
-#define FRAG_FORMAT_PNG 2u
-#define FRAG_FORMAT_PDF 4u
-#define FRAG_FORMAT_ONE_PDF 8u /* charts.pdf: all of them, one to a page */
 
 /*
  * Writes results.csv, results.json, for each chart its CSV and pictures, and

@@ -7,8 +7,8 @@
 
 #include "report/page/one_pdf.h"
 #include "report/page/html.h"
-#include "report/charts/plot.h"
-#include "report/charts/svg.h"
+#include "answer/draw/plot.h"
+#include "answer/draw/svg.h"
 #include "spread.h"
 
 #include "base/scratch.h"

@@ -10,7 +10,7 @@
 #define FRAG_REPORT_SPREAD_H
 
 #include "report.h"
-#include "report/text/table.h"
+#include "answer/table.h"
 
 struct frag_spread {
 	const char *policy;  /* borrowed from a result */

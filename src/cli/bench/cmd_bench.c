@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#include "report/text/table.h"
+#include "answer/table.h"
 #include "bench.h"
 
 struct options {

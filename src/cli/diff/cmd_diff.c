@@ -10,7 +10,7 @@
 #include "explain/page.h"
 #include "explain/diff/diff.h"
 #include "base/term.h"
-#include "report/text/table.h"
+#include "answer/table.h"
 
 struct options {
 	const char *policy, *frame;

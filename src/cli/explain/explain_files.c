@@ -5,7 +5,7 @@
 #include <inttypes.h>
 
 #include "explain/diagnose/diagnose.h"
-#include "report/text/json.h"
+#include "answer/json.h"
 
 static json_t *row_json(const struct frag_row *r)
 {

@@ -6,7 +6,7 @@
 #include <jansson.h>
 
 #include "explain/moment/explain.h"
-#include "report/text/textbuf.h"
+#include "answer/textbuf.h"
 
 /* One paragraph: the moment, who holds what, why. */
 void frag_explain_paragraph(const struct frag_explained *x, struct frag_text *out);

@@ -7,7 +7,7 @@
 #include "explain/diagnose/diagnose.h"
 #include "base/term.h"
 #include "cli/common.h"
-#include "report/text/table.h"
+#include "answer/table.h"
 
 static const char *const at_words[] = {
 	[FRAG_AT_AUTO] = "",

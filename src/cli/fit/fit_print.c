@@ -7,8 +7,8 @@
 #include <frag/opt.h>
 
 #include "report/report.h"
-#include "report/text/json.h"
-#include "report/text/table.h"
+#include "answer/json.h"
+#include "answer/table.h"
 
 static const char *row_name(const struct frag_fit_row *row)
 {

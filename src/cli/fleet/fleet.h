@@ -21,8 +21,8 @@
 #include <stdint.h>
 
 #include "cli/common.h"
-#include "report/text/table.h"
-#include "report/text/textbuf.h"
+#include "answer/table.h"
+#include "answer/textbuf.h"
 
 struct frag_fleet_point {
 	uint64_t us, bytes; /* from this moment on, since the trace began */

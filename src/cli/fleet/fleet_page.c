@@ -7,8 +7,8 @@
 
 #include <frag/opt.h>
 
-#include "report/charts/plot.h"
-#include "report/charts/svg.h"
+#include "answer/draw/plot.h"
+#include "answer/draw/svg.h"
 #include "report/page/html.h"
 
 /* ---- data of the charts ------------------------------------------------------------------ */
@@ -334,7 +334,7 @@ int frag_fleet_page(const struct frag_fleet *f, const char *dir, struct frag_err
 
 	if (rc)
 		return rc;
-	frag_html_begin(title, &page);
+	frag_page_begin(title, &page);
 	head_html(f, title, &page);
 	frag_fleet_answer(f, &answer);
 	frag_text_add(&answer, ".");
@@ -342,7 +342,7 @@ int frag_fleet_page(const struct frag_fleet *f, const char *dir, struct frag_err
 	rc = charts(f, dir, &page, err);
 	tables_html(f, &page);
 	method_html(f, &page);
-	frag_html_end(&page);
+	frag_page_end(&page);
 	if (!rc)
 		rc = write_page(f, dir, &page, err);
 	return rc;

@@ -13,7 +13,7 @@
 #include <frag/torch.h>
 #include <frag/trace.h>
 
-#include "report/text/json.h"
+#include "answer/json.h"
 #include "trace/log/log.h"
 #include "trace/source.h"
 #include "cli/common.h"

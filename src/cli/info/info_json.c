@@ -2,7 +2,7 @@
 /* `cufrag info --json`: one device, and the recorded settings. */
 #include "info_json.h"
 
-#include "report/text/json.h"
+#include "answer/json.h"
 
 const double frag_info_quantiles[FRAG_INFO_QUANTILES] = { 0.5, 0.9, 0.99, 1.0 };
 static const char *const quantile_names[FRAG_INFO_QUANTILES] = { "p50", "p90", "p99", "max" };

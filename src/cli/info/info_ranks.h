@@ -8,7 +8,7 @@
 #ifndef FRAG_CLI_INFO_RANKS_H
 #define FRAG_CLI_INFO_RANKS_H
 
-#include "report/text/table.h"
+#include "answer/table.h"
 #include "info_scan.h"
 
 struct frag_info_ranks {

@@ -3,7 +3,7 @@
 #ifndef FRAG_CLI_LIST_H
 #define FRAG_CLI_LIST_H
 
-#include "report/text/table.h"
+#include "answer/table.h"
 #include "cli/common.h"
 
 struct frag_list_options {

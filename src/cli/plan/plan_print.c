@@ -7,8 +7,8 @@
 #include <frag/opt.h>
 
 #include "base/term.h"
-#include "report/text/json.h"
-#include "report/text/table.h"
+#include "answer/json.h"
+#include "answer/table.h"
 
 static double over(uint64_t height, uint64_t bound)
 {

@@ -5,8 +5,8 @@
 
 #include <frag/opt.h>
 
-#include "report/text/json.h"
-#include "report/text/table.h"
+#include "answer/json.h"
+#include "answer/table.h"
 #include "scale_sheet.h"
 
 static const char *const source_words[] = { [FRAG_SHEET_RECORDED] = "recorded",

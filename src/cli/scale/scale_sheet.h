@@ -9,7 +9,7 @@
 #include "cli/policy_texts.h"
 #include "cli/record/vary.h"
 #include "plan/scale/scale.h"
-#include "report/text/textbuf.h"
+#include "answer/textbuf.h"
 
 #define FRAG_SHEET_VALUES 256u
 

@@ -9,7 +9,7 @@
 
 #include <frag/base.h>
 
-#include "report/text/textbuf.h"
+#include "answer/textbuf.h"
 
 struct lister {
 	struct frag_session *session;

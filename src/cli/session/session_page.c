@@ -5,7 +5,7 @@
 #include <inttypes.h>
 
 #include "cli/common.h"
-#include "report/text/textbuf.h"
+#include "answer/textbuf.h"
 
 /* With --no-host, which leaves out all that differs from run to run, the clock is not asked. */
 void frag_session_date(struct frag_session *s)

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "report/text/textbuf.h"
+#include "answer/textbuf.h"
 
 #define SCHEMA "1"
 

@@ -16,7 +16,7 @@
 
 #include "cli/settle.h"
 #include "report/report.h"
-#include "report/text/textbuf.h"
+#include "answer/textbuf.h"
 
 #define CURVE_POINTS 64u /* of reserved over time, kept for packing */
 

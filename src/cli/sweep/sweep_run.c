@@ -9,7 +9,7 @@
 
 #include <frag/clock.h>
 
-#include "report/text/textbuf.h"
+#include "answer/textbuf.h"
 
 #define TRIES 2u /* a trace whose worker dies twice has failed */
 #define NOTHING SIZE_MAX

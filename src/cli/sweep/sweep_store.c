@@ -8,7 +8,7 @@
  */
 #include <string.h>
 
-#include "report/text/textbuf.h"
+#include "answer/textbuf.h"
 #include "sweep_db.h"
 
 /* ---- answers ------------------------------------------------------------------------- */

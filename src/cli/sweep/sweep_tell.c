@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/outfile.h"
-#include "report/text/textbuf.h"
+#include "answer/textbuf.h"
 #include "sweep_db.h"
 
 static int csv_of(struct frag_store *s, const char *sql, const char *path, struct frag_err *err)

@@ -7,7 +7,7 @@
 #include <frag/opt.h>
 #include <frag/torch.h>
 
-#include "report/text/table.h"
+#include "answer/table.h"
 
 static const char *const objective_name[] = { "peak", "card", "time" };
 

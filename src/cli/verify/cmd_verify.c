@@ -14,7 +14,7 @@
 
 #include "cli/estimate.h"
 #include "cli/settle.h"
-#include "report/text/json.h"
+#include "answer/json.h"
 #include "report/text/settled_json.h"
 #include "cli/common.h"
 

@@ -11,8 +11,9 @@
 
 #include <frag/replay.h>
 
+#include "answer/answer.h"
 #include "explain/history.h"
-#include "report/text/textbuf.h"
+#include "answer/textbuf.h"
 #include "explain/sites.h"
 #include "explain/replay_cursor.h"
 #include "trend.h"
@@ -67,6 +68,10 @@ void frag_finding_line(struct frag_finding *f, char *line);
 /* By kind, else as found; 0, or FRAG_ENOMEM if a text is incomplete. */
 int frag_findings_finish(struct frag_findings *f, struct frag_err *err);
 void frag_findings_release(struct frag_findings *f);
+/* The answer of diagnose, which borrows the findings. pre: finished, at least one. Errors: FRAG_ENOMEM. */
+extern const struct frag_shape frag_diagnosis_shape;
+int frag_findings_answer(const struct frag_findings *f, struct frag_answer *a,
+			 struct frag_err *err);
 
 /* What the rules look at: one device of one recording. */
 struct frag_case {

@@ -12,7 +12,7 @@
 #include <jansson.h>
 
 #include "explain/moment/explain.h"
-#include "report/text/textbuf.h"
+#include "answer/textbuf.h"
 
 struct frag_side_site {
 	char *name;

@@ -5,7 +5,7 @@
 #include <inttypes.h>
 
 #include "explain/sites.h"
-#include "report/text/textbuf.h"
+#include "answer/textbuf.h"
 
 static const char *const kinds[FRAG_EV_COUNT] = {
 	[FRAG_EV_ALLOC] = "alloc",

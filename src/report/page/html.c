@@ -8,7 +8,7 @@
 
 #include "report/spread.h"
 #include "report/text/summary.h"
-#include "report/charts/svg.h"
+#include "answer/draw/svg.h"
 
 #include <inttypes.h>
 
@@ -443,7 +443,7 @@ int frag_html_page(const struct frag_report *r, const struct frag_figure *figure
 	struct frag_text title = { 0 };
 
 	frag_text_addf(&title, "%s: GPU memory by allocation policy", r->sections[0].trace);
-	frag_html_begin(r->title ? r->title : frag_text_str(&title), out);
+	frag_page_begin(r->title ? r->title : frag_text_str(&title), out);
 	frag_text_release(&title);
 	frag_html_head(r, r->sections[0].trace,
 		       "Which setting needs the least GPU memory for this job, which card is "
@@ -455,6 +455,6 @@ int frag_html_page(const struct frag_report *r, const struct frag_figure *figure
 		FRAG_TRY(add_section(r, n, figures, count, formats, out, err));
 	add_words(out);
 	add_method(r, out);
-	frag_html_end(out);
+	frag_page_end(out);
 	return frag_text_check(out, err);
 }

@@ -3,6 +3,7 @@
 #ifndef FRAG_REPORT_HTML_H
 #define FRAG_REPORT_HTML_H
 
+#include "answer/answer.h"
 #include "report/charts/chart.h"
 
 /* A chart as the page shows it. */
@@ -18,9 +19,6 @@ int frag_html_page(const struct frag_report *r, const struct frag_figure *figure
 		   unsigned formats, const char *ranks, struct frag_text *out,
 		   struct frag_err *err);
 
-/* Parts that other pages share: everything up to the content, and the end. */
-void frag_html_begin(const char *title, struct frag_text *out);
-void frag_html_end(struct frag_text *out);
 /* The box with the answer; the sentence in t gets a capital. */
 void frag_html_answer(struct frag_text *t, struct frag_text *out);
 /* The requests that were refused when recorded; nothing where there are none. Errors: FRAG_ENOMEM. */

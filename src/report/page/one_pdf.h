@@ -3,8 +3,8 @@
 #ifndef FRAG_REPORT_ONE_PDF_H
 #define FRAG_REPORT_ONE_PDF_H
 
-#include "report/charts/plot.h"
-#include "report/text/textbuf.h"
+#include "answer/draw/plot.h"
+#include "answer/textbuf.h"
 
 /* The gnuplot program that draws `plots` into the file `output`; scripts: their folder. */
 void frag_one_pdf_script(const struct frag_plot *plots, size_t count, const char *scripts,

@@ -2,8 +2,8 @@
 /* The chart above several ranks, devices or traces: the peak of each with each policy. */
 #include "html.h"
 
-#include "report/charts/plot.h"
-#include "report/charts/svg.h"
+#include "answer/draw/plot.h"
+#include "answer/draw/svg.h"
 #include "report/spread.h"
 
 #include "base/outfile.h"

@@ -2,7 +2,7 @@
 /* The page above several reports: one row per trace and device, with its answer. */
 #include "html.h"
 #include "report/spread.h"
-#include "report/text/table.h"
+#include "answer/table.h"
 
 #include "base/outfile.h"
 
@@ -71,7 +71,7 @@ static int add_page(const struct frag_report *r, const char *ranks, struct frag_
 {
 	struct frag_text settings = { 0 };
 
-	frag_html_begin(r->title ? r->title : "GPU memory by allocation policy", out);
+	frag_page_begin(r->title ? r->title : "GPU memory by allocation policy", out);
 	frag_html_head(r, "GPU memory by allocation policy",
 		       "Which setting needs the least memory for each of these jobs, what does "
 		       "that "
@@ -102,7 +102,7 @@ static int add_page(const struct frag_report *r, const char *ranks, struct frag_
 	FRAG_TRY(frag_html_spread(r, ranks, out, err));
 	frag_text_add(out, "<h2>To do it again</h2>\n");
 	frag_html_again(r, out);
-	frag_html_end(out);
+	frag_page_end(out);
 	return 0;
 }
 

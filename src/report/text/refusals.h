@@ -7,7 +7,7 @@
 #define FRAG_REPORT_REFUSALS_H
 
 #include "report/report.h"
-#include "table.h"
+#include "answer/table.h"
 
 /* How many were refused when recorded. */
 uint64_t frag_refusals_count(const struct frag_section *s);

@@ -10,7 +10,7 @@
 #include "report/report.h"
 #include "report/spread.h"
 #include "refusals.h"
-#include "report/text/json.h"
+#include "answer/json.h"
 #include "settled_json.h"
 
 #include <math.h>

@@ -2,7 +2,7 @@
 /* What a recording turned out to be, as JSON: the same members wherever it is told. */
 #include "settled_json.h"
 
-#include "report/text/json.h"
+#include "answer/json.h"
 
 void frag_settled_members(json_t *o, const struct frag_settled *s)
 {

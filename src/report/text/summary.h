@@ -7,7 +7,7 @@
 #define FRAG_REPORT_SUMMARY_H
 
 #include "report/report.h"
-#include "table.h"
+#include "answer/table.h"
 
 /* wide: all columns (HTML), else those of a terminal. columns: of the terminal, 0 = as wide as it
  * gets. Release the table. Errors: FRAG_ENOMEM. */

@@ -10,7 +10,7 @@
 #include "sample_report.h"
 
 #include "report/page/html.h"
-#include "report/text/table.h"
+#include "answer/table.h"
 
 #include <math.h>
 #include <stdlib.h>

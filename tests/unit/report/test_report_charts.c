@@ -12,8 +12,8 @@
 #include "base/outfile.h"
 #include "report/charts/chart.h"
 #include "report/page/html.h"
-#include "report/charts/plot.h"
-#include "report/charts/svg.h"
+#include "answer/draw/plot.h"
+#include "answer/draw/svg.h"
 
 #include <stdio.h>
 #include <stdlib.h>

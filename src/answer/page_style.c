@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Head, style and foot of our pages: light, dark and print from one set of variables. */
-#include "html.h"
+#include "answer.h"
 
 static const char style[] =
 	":root{color-scheme:light dark;--bg:#f6f7f8;--card:#fff;--fg:#1d2126;--muted:#59626d;"
@@ -90,7 +90,7 @@ static const char style[] =
 	".tiles{grid-template-columns:repeat(auto-fit,minmax(130px,1fr))}a{text-decoration:none}}\n"
 	"@page{margin:15mm}\n";
 
-void frag_html_begin(const char *title, struct frag_text *out)
+void frag_page_begin(const char *title, struct frag_text *out)
 {
 	frag_text_add(out,
 		      "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
@@ -104,7 +104,7 @@ void frag_html_begin(const char *title, struct frag_text *out)
 	frag_text_add(out, "</style>\n</head>\n<body>\n<main>\n");
 }
 
-void frag_html_end(struct frag_text *out)
+void frag_page_end(struct frag_text *out)
 {
 	frag_text_add(out, "<footer>Made by cufrag ");
 	frag_text_add_html(out, FRAG_VERSION);

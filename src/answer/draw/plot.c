@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gnuplot as a child process: finding the scripts, running several at a time. */
-#include "plot.h"
+#include "answer/draw/plot.h"
 
 #include "base/scratch.h"
 #include "base/interrupt.h"

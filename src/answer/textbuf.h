@@ -5,8 +5,8 @@
  *
  * Ownership: init by zeroing; release by frag_text_release.
  */
-#ifndef FRAG_REPORT_TEXTBUF_H
-#define FRAG_REPORT_TEXTBUF_H
+#ifndef FRAG_ANSWER_TEXTBUF_H
+#define FRAG_ANSWER_TEXTBUF_H
 
 #include <frag/base.h>
 #include <frag/error.h>

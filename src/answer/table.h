@@ -9,10 +9,10 @@
  * A table that has less room than it needs breaks the lines of its last column, if it may; else leaves out
  * the columns that may go, then shortens the longest words; lines below it say what was left out, and what a short label stands for.
  */
-#ifndef FRAG_REPORT_TABLE_H
-#define FRAG_REPORT_TABLE_H
+#ifndef FRAG_ANSWER_TABLE_H
+#define FRAG_ANSWER_TABLE_H
 
-#include "textbuf.h"
+#include "answer/textbuf.h"
 
 struct frag_table_column {
 	const char *head, *unit; /* unit "" or NULL = none */

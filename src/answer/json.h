@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Numbers as JSON values; new references, NULL when memory is short. */
-#ifndef FRAG_REPORT_JSON_H
-#define FRAG_REPORT_JSON_H
+#ifndef FRAG_ANSWER_JSON_H
+#define FRAG_ANSWER_JSON_H
 
 #include <jansson.h>
 #include <stdbool.h>

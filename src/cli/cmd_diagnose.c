@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cufrag diagnose: leak, fragmentation, spike, or nothing at all; and the lines. */
-#include <math.h>
-#include <string.h>
-
 #include "cli/common.h"
 #include "cli/opened.h"
+#include "cli/show_answer.h"
 #include "explain/diagnose/diagnose.h"
 #include "explain/diagnose/memlog.h"
 #include "lib/grow.h"
@@ -90,81 +88,6 @@ static int of_path(struct job *j, const char *path, struct frag_err *err)
 	return rc;
 }
 
-/* ---- output ------------------------------------------------------------------------------ */
-
-static bool is_whole(double v)
-{
-	return fabs(v) < 1e15 && v == floor(v);
-}
-
-static void print(const struct job *j)
-{
-	const struct frag_findings *f = &j->findings;
-	const char *about = NULL;
-
-	for (size_t i = 0; i < f->count; i++)
-		about = i && strcmp(f->list[i].about, f->list[0].about) != 0 ? "" : about;
-	printf("verdict: %s%s\n", frag_finding_text(f->list[0].kind), frag_cli_estimate_word());
-	for (size_t i = 0; i < f->count; i++) {
-		const struct frag_finding *one = &f->list[i];
-
-		printf("\n%s%s%s: %s\n", about ? one->about : "", about ? ": " : "",
-		       frag_finding_text(one->kind), frag_text_str(&one->text));
-		for (size_t k = 0; k < FRAG_FINDING_LINES && one->lines[k]; k++)
-			printf("  at %s\n", one->lines[k]);
-		for (size_t k = 0; k < one->numbers_count; k++) {
-			double v = one->numbers[k].value;
-
-			printf("  %-30s %.*g\n", one->numbers[k].name, is_whole(v) ? 15 : 4, v);
-		}
-	}
-	if (f->notes.len) {
-		puts("");
-		for (const char *p = f->notes.s; *p;) {
-			size_t n = strcspn(p, "\n");
-
-			printf("# %.*s\n", (int)n, p);
-			p += n + (p[n] == '\n');
-		}
-	}
-}
-
-static json_t *finding_json(const struct frag_finding *f)
-{
-	json_t *o = json_object(), *lines = json_array(), *numbers = json_object();
-
-	for (size_t k = 0; k < FRAG_FINDING_LINES && f->lines[k]; k++)
-		json_array_append_new(lines, json_string(f->lines[k]));
-	for (size_t k = 0; k < f->numbers_count; k++) {
-		double v = f->numbers[k].value;
-
-		json_object_set_new(numbers, f->numbers[k].name,
-				    is_whole(v) ? json_integer((json_int_t)v) : json_real(v));
-	}
-	json_object_set_new(o, "verdict", json_string(frag_finding_text(f->kind)));
-	json_object_set_new(o, "about", json_string(f->about));
-	json_object_set_new(o, "text", json_string(frag_text_str(&f->text)));
-	json_object_set_new(o, "lines", lines);
-	json_object_set_new(o, "numbers", numbers);
-	return o;
-}
-
-static int write_json(const struct job *j, struct frag_err *err)
-{
-	json_t *root = frag_cli_json_head(j->cli), *list = json_array();
-
-	for (size_t i = 0; i < j->findings.count; i++)
-		json_array_append_new(list, finding_json(&j->findings.list[i]));
-	if (root) {
-		json_object_set_new(root, "verdict",
-				    json_string(frag_finding_text(j->findings.list[0].kind)));
-		json_object_set_new(root, "estimate", json_boolean(j->estimate));
-		json_object_set_new(root, "findings", list);
-		json_object_set_new(root, "notes", json_string(frag_text_str(&j->findings.notes)));
-	}
-	return frag_cli_json_write(j->cli, root, err);
-}
-
 static int status(const struct job *j)
 {
 	for (size_t i = 0; i < j->findings.count; i++)
@@ -175,15 +98,15 @@ static int status(const struct job *j)
 
 static int diagnose(struct job *j, struct frag_err *err)
 {
+	FRAG_AUTO(frag_answer_release) struct frag_answer a = { 0 };
+
 	for (size_t i = 0; i < j->cli->operands_count; i++)
 		FRAG_TRY(of_path(j, j->cli->operands[i], err));
 	FRAG_TRY(frag_diagnose_ranks(j->names, j->peaks, j->count, &j->findings, err));
 	FRAG_TRY(frag_findings_finish(&j->findings, err));
-	if (j->cli->json)
-		FRAG_TRY(write_json(j, err));
-	if (!j->cli->json || strcmp(j->cli->json, "-") != 0)
-		print(j);
-	return 0;
+	a.estimated = j->estimate;
+	FRAG_TRY(frag_findings_answer(&j->findings, &a, err));
+	return frag_cli_show_answer(j->cli, &a, err);
 }
 
 /* ---- the command ----------------------------------------------------------------- */
@@ -232,7 +155,8 @@ const struct frag_cmd frag_cmd_diagnose = {
 	.examples = "  cufrag diagnose traces/leak.frames.cft\n"
 		    "  cufrag diagnose rank*.pickle --fail-on leak,oom-needed --json found.json\n"
 		    "  nvidia-smi dmon -s m > gpu.txt; cufrag diagnose gpu.txt\n",
-	.shared = FRAG_CLI_CARD | FRAG_CLI_TORCH | FRAG_CLI_JSON | FRAG_CLI_SEED,
+	.shared = FRAG_CLI_CARD | FRAG_CLI_TORCH | FRAG_CLI_SEED,
+	.answer = &frag_diagnosis_shape,
 	.options = FRAG_CMD_OPTIONS(options),
 	.options_size = sizeof(struct options),
 	.run = run,

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Charts inside the page: gnuplot's SVG made fit for inlining. */
-#ifndef FRAG_REPORT_SVG_H
-#define FRAG_REPORT_SVG_H
+#ifndef FRAG_ANSWER_SVG_H
+#define FRAG_ANSWER_SVG_H
 
 #include <frag/error.h>
 
-#include "report/text/textbuf.h"
+#include "answer/textbuf.h"
 
 /*
  * Appends `svg` (a whole file) to a page: no prolog, no size (CSS scales it), no

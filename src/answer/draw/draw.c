@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A chart on its own: data, words and pictures, for commands without a report. */
-#include "plot.h"
+#include "answer/draw/plot.h"
 
 #include "base/scratch.h"
 #include "base/outfile.h"
-#include "report/report.h"
 
 #include <frag/base.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Text that grows, and the escaping rules of what we write: HTML and CSV. */
-#include "textbuf.h"
+#include "answer/textbuf.h"
 
 #include <frag/opt.h>
 

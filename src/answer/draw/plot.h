@@ -3,14 +3,20 @@
  * Drawing: gnuplot as a child process on the scripts of scripts/plot. Texts go
  * as arguments, never as gnuplot commands.
  */
-#ifndef FRAG_REPORT_PLOT_H
-#define FRAG_REPORT_PLOT_H
+#ifndef FRAG_ANSWER_PLOT_H
+#define FRAG_ANSWER_PLOT_H
 
 #include <frag/error.h>
 
-#include "report/text/textbuf.h"
+#include "answer/textbuf.h"
 
 #include <stddef.h>
+
+/* Formats of charts. */
+#define FRAG_FORMAT_SVG 1u
+#define FRAG_FORMAT_PNG 2u
+#define FRAG_FORMAT_PDF 4u
+#define FRAG_FORMAT_ONE_PDF 8u /* charts.pdf: all of them, one to a page */
 
 /* One picture. Strings are borrowed. */
 struct frag_plot {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tables of text cells, printed aligned or as HTML. */
-#include "table.h"
+#include "answer/table.h"
 
 #include <stdio.h>
 #include <string.h>

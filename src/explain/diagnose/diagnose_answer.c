@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The answer of diagnose: the verdict, each finding with its lines and numbers, and notes. */
+#include "diagnose.h"
+
+#include <math.h>
+#include <string.h>
+
+struct number_row {
+	const char *name, *text;
+	double value;
+};
+
+static const struct frag_field number_fields[] = {
+	FRAG_FIELD(TEXT, struct number_row, name, "number",
+		   "what it is; its name ends with the unit"),
+	FRAG_FIELD_SHOWN(TEXT, struct number_row, text, "value",
+			 "up to four digits, whole numbers exactly", .right = true),
+	FRAG_FIELD(REAL, struct number_row, value, NULL, "value"),
+	FRAG_FIELD_END,
+};
+static const struct frag_shape number_shape = FRAG_SHAPE(
+	"number", struct number_row, number_fields, "a number that a finding rests on, by name");
+
+struct finding_row {
+	const char *verdict, *about, *text;
+	struct frag_rows lines, numbers;
+};
+
+static const struct frag_field finding_fields[] = {
+	FRAG_FIELD(TEXT, struct finding_row, verdict, "verdict", "what is wrong, or steady"),
+	FRAG_FIELD(TEXT, struct finding_row, about, "of", "trace, device or card"),
+	FRAG_FIELD(TEXT, struct finding_row, text, "finding", "one sentence"),
+	FRAG_FIELD(TEXTS, struct finding_row, lines, "lines",
+		   "lines of the program to blame, the worst first"),
+	FRAG_FIELD(MAP, struct finding_row, numbers, NULL, "what the finding rests on",
+		   .of = &number_shape),
+	FRAG_FIELD_END,
+};
+static const struct frag_shape finding_shape =
+	FRAG_SHAPE("finding", struct finding_row, finding_fields, "one thing that is wrong");
+
+struct diagnosis {
+	const char *verdict;
+	struct frag_rows findings, notes;
+};
+
+static const struct frag_field diagnosis_fields[] = {
+	FRAG_FIELD(TEXT, struct diagnosis, verdict, "verdict", "that of the worst finding"),
+	FRAG_FIELD(LIST, struct diagnosis, findings, NULL, "the worst first", .of = &finding_shape),
+	FRAG_FIELD(TEXTS, struct diagnosis, notes, NULL, "worth knowing, nothing wrong"),
+	FRAG_FIELD_END,
+};
+const struct frag_shape frag_diagnosis_shape =
+	FRAG_SHAPE("diagnose", struct diagnosis, diagnosis_fields,
+		   "what is wrong with the memory of a program");
+
+static bool is_whole(double v)
+{
+	return fabs(v) < 1e15 && v == floor(v);
+}
+
+static struct frag_rows numbers_of(struct frag_answer *a, const struct frag_finding *f)
+{
+	struct number_row *rows = frag_answer_new(a, f->numbers_count, sizeof(*rows));
+
+	for (size_t k = 0; rows && k < f->numbers_count; k++) {
+		double v = f->numbers[k].value;
+
+		rows[k] = (struct number_row){
+			f->numbers[k].name, frag_answer_print(a, "%.*g", is_whole(v) ? 15 : 4, v), v
+		};
+	}
+	return (struct frag_rows){ rows, rows ? f->numbers_count : 0 };
+}
+
+static struct frag_rows lines_of(struct frag_answer *a, const struct frag_finding *f)
+{
+	const char **rows = frag_answer_new(a, FRAG_FINDING_LINES, sizeof(*rows));
+	size_t n = 0;
+
+	for (; rows && n < FRAG_FINDING_LINES && f->lines[n]; n++)
+		rows[n] = f->lines[n];
+	return (struct frag_rows){ rows, n };
+}
+
+static void show(struct frag_answer *a, const struct finding_row *row, bool several)
+{
+	frag_answer_heading(a, "%s%s%s: %s", several ? row->about : "", several ? ": " : "",
+			    row->verdict, row->text);
+	for (size_t k = 0; k < row->lines.count; k++)
+		frag_answer_item(a, "at %s", ((const char *const *)row->lines.rows)[k]);
+	frag_answer_table(a, &number_shape, row->numbers.rows, row->numbers.count)->indent = 2;
+}
+
+/* A line each. */
+static struct frag_rows notes_of(struct frag_answer *a, const struct frag_text *notes)
+{
+	size_t count = 0, n = 0;
+	const char **rows;
+
+	for (size_t i = 0; i < notes->len; i++)
+		count += notes->s[i] == '\n';
+	rows = frag_answer_new(a, count, sizeof(*rows));
+	for (const char *p = frag_text_str(notes); rows && n < count; p += strcspn(p, "\n") + 1)
+		rows[n++] = frag_answer_print(a, "%.*s", (int)strcspn(p, "\n"), p);
+	return (struct frag_rows){ rows, n };
+}
+
+int frag_findings_answer(const struct frag_findings *f, struct frag_answer *a, struct frag_err *err)
+{
+	struct diagnosis *d = frag_answer_new(a, 1, sizeof(*d));
+	struct finding_row *rows = frag_answer_new(a, f->count, sizeof(*rows));
+	bool several = false;
+
+	if (!d || !rows)
+		return frag_fail_nomem(err, "diagnosis");
+	*d = (struct diagnosis){ .verdict = frag_finding_text(f->list[0].kind),
+				 .findings = { rows, f->count },
+				 .notes = notes_of(a, &f->notes) };
+	for (size_t i = 0; i < f->count; i++) {
+		const struct frag_finding *one = &f->list[i];
+
+		rows[i] = (struct finding_row){ frag_finding_text(one->kind), one->about,
+						frag_text_str(&one->text), lines_of(a, one),
+						numbers_of(a, one) };
+		several |= strcmp(one->about, f->list[0].about) != 0;
+	}
+	frag_answer_data(a, &frag_diagnosis_shape, d);
+	frag_answer_csv(a, &finding_shape, rows, f->count);
+	a->title = "Diagnosis";
+	a->question = "Is it a leak, fragmentation, a spike, or nothing at all; and which lines?";
+	frag_answer_verdict(a, "%s%s", d->verdict, a->estimated ? ", an estimate" : "");
+	for (size_t i = 0; i < f->count; i++)
+		show(a, &rows[i], several);
+	if (d->notes.count)
+		frag_answer_gap(a);
+	for (size_t i = 0; i < d->notes.count; i++)
+		frag_answer_remark(a, "%s", ((const char *const *)d->notes.rows)[i]);
+	return 0;
+}
