@@ -149,6 +149,7 @@ main() {
 	export CMOCKA_MESSAGE_OUTPUT=TAP CUFRAG=$b/cufrag
 	export ASAN_OPTIONS=${ASAN_OPTIONS:-detect_leaks=1:allocator_may_return_null=1}
 	export UBSAN_OPTIONS=${UBSAN_OPTIONS:-print_stacktrace=1}
+	[ -z "${CC:-}" ] || export CC=${CC#ccache } # cases look for the compiler by this name
 	unset FRAG_TEST_QUICK
 	[ "$mode" = quick ] && export FRAG_TEST_QUICK=1
 
