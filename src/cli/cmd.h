@@ -26,11 +26,13 @@ enum frag_exit {
 	FRAG_EXIT_OUTPUT = 5,
 };
 
-/* headings of `cufrag --help`, in this order */
+/* headings of `cufrag --help`, in the order of what people need first */
 enum frag_cmd_group {
-	FRAG_GROUP_TRACE, /* about traces */
-	FRAG_GROUP_SIM,	  /* about policies on a trace */
-	FRAG_GROUP_OTHER,
+	FRAG_GROUP_UNDERSTAND, /* what happened in a run */
+	FRAG_GROUP_CHOOSE,     /* card, setting, policy */
+	FRAG_GROUP_RECORD,     /* and files of recordings */
+	FRAG_GROUP_USE,	       /* policies in a running program */
+	FRAG_GROUP_MEASURE,    /* cards, and what this build knows */
 	FRAG_GROUP_COUNT
 };
 
@@ -53,6 +55,7 @@ struct frag_cmd {
 	const char *name;
 	const char *summary; /* one line, lower case, for the list of commands */
 	enum frag_cmd_group group;
+	unsigned rank;	      /* place in its group: 0 first, those alike by name */
 	const char *operands; /* as in the usage line: "TRACE...", NULL = none */
 	size_t operands_min, operands_max;
 	const char *program;  /* the command takes "-- PROGRAM [ARG...]": "PROGRAM", or "[PROGRAM]"

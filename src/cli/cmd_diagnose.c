@@ -137,7 +137,8 @@ static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 const struct frag_cmd frag_cmd_diagnose = {
 	.name = "diagnose",
 	.summary = "is it a leak, fragmentation, a spike, or nothing at all; which lines",
-	.group = FRAG_GROUP_TRACE,
+	.group = FRAG_GROUP_UNDERSTAND,
+	.rank = 1,
 	.operands = "TRACE|LOG...",
 	.operands_min = 1,
 	.operands_max = 4096,

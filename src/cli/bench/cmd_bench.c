@@ -290,7 +290,7 @@ static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 const struct frag_cmd frag_cmd_bench = {
 	.name = "bench",
 	.summary = "what driver calls, or policies, cost on a card",
-	.group = FRAG_GROUP_SIM,
+	.group = FRAG_GROUP_MEASURE,
 	.operands = "[TRACE...]",
 	.operands_min = 0,
 	.operands_max = 10000,

@@ -67,7 +67,7 @@ static int run(struct frag_cli *cli, void *session, struct frag_err *err)
 const struct frag_cmd frag_cmd_compare = {
 	.name = "compare",
 	.summary = "which policy needs the least memory? table, charts and report",
-	.group = FRAG_GROUP_SIM,
+	.group = FRAG_GROUP_CHOOSE,
 	.operands = "TRACE...",
 	.operands_min = 1,
 	.operands_max = 10000,

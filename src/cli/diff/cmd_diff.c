@@ -391,7 +391,8 @@ static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 const struct frag_cmd frag_cmd_diff = {
 	.name = "diff",
 	.summary = "what a change did: peaks, causes and call sites of two runs",
-	.group = FRAG_GROUP_TRACE,
+	.group = FRAG_GROUP_UNDERSTAND,
+	.rank = 2,
 	.operands = "BEFORE AFTER",
 	.operands_min = 2,
 	.operands_max = 2,

@@ -206,7 +206,7 @@ static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 const struct frag_cmd frag_cmd_explain = {
 	.name = "explain",
 	.summary = "who holds the memory at a moment, and why it ran out",
-	.group = FRAG_GROUP_TRACE,
+	.group = FRAG_GROUP_UNDERSTAND,
 	.operands = "TRACE",
 	.operands_min = 1,
 	.operands_max = 1,

@@ -92,7 +92,8 @@ static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 const struct frag_cmd frag_cmd_export = {
 	.name = "export",
 	.summary = "a recording, or what a policy would have done, for other tools",
-	.group = FRAG_GROUP_TRACE,
+	.group = FRAG_GROUP_RECORD,
+	.rank = 2,
 	.operands = "TRACE",
 	.operands_min = 1,
 	.operands_max = 1,

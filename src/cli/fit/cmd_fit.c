@@ -216,7 +216,8 @@ static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 const struct frag_cmd frag_cmd_fit = {
 	.name = "fit",
 	.summary = "the smallest card for each policy, and which known cards do",
-	.group = FRAG_GROUP_SIM,
+	.group = FRAG_GROUP_CHOOSE,
+	.rank = 1,
 	.operands = "TRACE...",
 	.operands_min = 0,
 	.operands_max = 4096,

@@ -95,7 +95,8 @@ static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 const struct frag_cmd frag_cmd_fleet = {
 	.name = "fleet",
 	.summary = "a capacity plan from the results of a sweep",
-	.group = FRAG_GROUP_SIM,
+	.group = FRAG_GROUP_CHOOSE,
+	.rank = 7,
 	.operands = "RESULTS",
 	.operands_min = 1,
 	.operands_max = 1,

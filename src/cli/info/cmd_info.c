@@ -559,7 +559,8 @@ static int run(struct frag_cli *cli, void *options, struct frag_err *err)
 const struct frag_cmd frag_cmd_info = {
 	.name = "info",
 	.summary = "what is in a trace: events, sizes, lifetimes, settings, limits",
-	.group = FRAG_GROUP_TRACE,
+	.group = FRAG_GROUP_UNDERSTAND,
+	.rank = 3,
 	.operands = "TRACE...",
 	.operands_min = 1,
 	.operands_max = 10000,

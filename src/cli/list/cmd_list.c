@@ -284,7 +284,7 @@ static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 const struct frag_cmd frag_cmd_list = {
 	.name = "list",
 	.summary = "policies, devices, formats, gpus or metrics that this build knows",
-	.group = FRAG_GROUP_OTHER,
+	.group = FRAG_GROUP_MEASURE,
 	.operands = "policies|devices|formats|gpus|metrics [POLICY]",
 	.operands_min = 1,
 	.operands_max = 2,

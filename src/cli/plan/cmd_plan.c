@@ -334,7 +334,8 @@ static void init(void *values)
 const struct frag_cmd frag_cmd_plan = {
 	.name = "plan",
 	.summary = "the lowest placement with all knowledge, and plans for policy planned",
-	.group = FRAG_GROUP_SIM,
+	.group = FRAG_GROUP_CHOOSE,
+	.rank = 5,
 	.operands = "TRACE...",
 	.operands_min = 1,
 	.operands_max = 4096,

@@ -135,7 +135,7 @@ static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 const struct frag_cmd frag_cmd_record = {
 	.name = "record",
 	.summary = "run a program and keep the history of its GPU memory; also without a GPU",
-	.group = FRAG_GROUP_TRACE,
+	.group = FRAG_GROUP_RECORD,
 	.program = "PROGRAM",
 	.about =
 		"Runs any CUDA program, unchanged, and writes what it asked of the driver: a "

@@ -41,7 +41,8 @@ static int run(struct frag_cli *cli, void *session, struct frag_err *err)
 const struct frag_cmd frag_cmd_replay = {
 	.name = "replay",
 	.summary = "one policy on one trace, in full detail",
-	.group = FRAG_GROUP_SIM,
+	.group = FRAG_GROUP_CHOOSE,
+	.rank = 4,
 	.operands = "TRACE...",
 	.operands_min = 1,
 	.operands_max = 10000,

@@ -134,7 +134,7 @@ static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 const struct frag_cmd frag_cmd_run = {
 	.name = "run",
 	.summary = "run a PyTorch program with a policy as its allocator",
-	.group = FRAG_GROUP_OTHER,
+	.group = FRAG_GROUP_USE,
 	.program = "PROGRAM",
 	.about = "Runs a program whose PyTorch (2.1 or newer) takes its memory from a policy of "
 		 "cufrag: the same policy that compare and replay simulate, on the real card, with "

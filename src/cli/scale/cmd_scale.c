@@ -286,7 +286,8 @@ static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 const struct frag_cmd frag_cmd_scale = {
 	.name = "scale",
 	.summary = "what a program needs at other batch sizes or lengths",
-	.group = FRAG_GROUP_SIM,
+	.group = FRAG_GROUP_CHOOSE,
+	.rank = 3,
 	.operands = "TRACE...",
 	.operands_min = 0,
 	.operands_max = FRAG_SCALING_PARTS,

@@ -258,7 +258,8 @@ static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 const struct frag_cmd frag_cmd_sweep = {
 	.name = "sweep",
 	.summary = "many traces under many policies into one file of results",
-	.group = FRAG_GROUP_SIM,
+	.group = FRAG_GROUP_CHOOSE,
+	.rank = 6,
 	.operands = "[TRACE...]",
 	.operands_min = 0,
 	.operands_max = 1u << 20,

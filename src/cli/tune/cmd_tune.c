@@ -180,7 +180,8 @@ static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 const struct frag_cmd frag_cmd_tune = {
 	.name = "tune",
 	.summary = "search for the best allocator settings",
-	.group = FRAG_GROUP_SIM,
+	.group = FRAG_GROUP_CHOOSE,
+	.rank = 2,
 	.operands = "TRACE...",
 	.operands_min = 1,
 	.operands_max = 4096,

@@ -296,7 +296,8 @@ static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 const struct frag_cmd frag_cmd_verify = {
 	.name = "verify",
 	.summary = "is the simulation what really happened? event by event",
-	.group = FRAG_GROUP_TRACE,
+	.group = FRAG_GROUP_UNDERSTAND,
+	.rank = 4,
 	.operands = "TRACE...",
 	.operands_min = 1,
 	.operands_max = 10000,
