@@ -80,6 +80,7 @@ struct frag_answer {
 	const char *title, *question; /* of the page */
 	const char *author,
 		*date; /* of the page; NULL = none. Only pages have a date: data do not depend on the clock */
+	bool color;			/* headings in bold, for a terminal */
 	bool estimated;			/* rests on a recording made without a GPU */
 	const struct frag_shape *shape; /* of the data; NULL = none */
 	const void *data;
@@ -140,6 +141,8 @@ struct frag_part *frag_answer_last(struct frag_answer *a);
 /* Text for people. columns: of the terminal, 0 = as wide as it needs. Errors: FRAG_ENOMEM. */
 int frag_answer_text(const struct frag_answer *a, unsigned columns, struct frag_text *out,
 		     struct frag_err *err);
+/* The same as Markdown, with the tables of a page. */
+int frag_answer_markdown(const struct frag_answer *a, struct frag_text *out, struct frag_err *err);
 /* New reference; NULL when memory is short. */
 json_t *frag_answer_json(const struct frag_answer *a);
 /* Each into a file, complete or absent; "-" is standard output. Errors: FRAG_EOUTPUT, FRAG_ENOMEM. */

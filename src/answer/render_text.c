@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "base/term.h"
 #include "table_fill.h"
 
 #define ROOM_LEAST 20u
@@ -95,7 +96,19 @@ static void add_facts(const struct frag_part *part, unsigned columns, struct fra
 	}
 }
 
-static void add_part(const struct frag_part *part, unsigned columns, struct frag_text *out)
+static void add_heading(const char *text, unsigned columns, bool color, struct frag_text *out)
+{
+	FRAG_AUTO(frag_text_release) struct frag_text lines = { 0 };
+
+	add_lines("", "", text, columns, &lines);
+	out->failed |= lines.failed;
+	frag_text_add(out, frag_term_style(color, "bold"));
+	frag_text_addn(out, frag_text_str(&lines), lines.len ? lines.len - 1 : 0);
+	frag_text_addf(out, "%s\n", frag_term_style(color, "off"));
+}
+
+static void add_part(const struct frag_part *part, unsigned columns, bool color,
+		     struct frag_text *out)
 {
 	switch (part->kind) {
 	case FRAG_PART_REMARK:
@@ -120,7 +133,7 @@ static void add_part(const struct frag_part *part, unsigned columns, struct frag
 		break;
 	case FRAG_PART_HEADING:
 		frag_text_add(out, out->len ? "\n" : "");
-		add_lines("", "", part->text, columns, out);
+		add_heading(part->text, columns, color, out);
 		break;
 	case FRAG_PART_TABLE:
 		add_table(part, columns, out);
@@ -146,6 +159,6 @@ int frag_answer_text(const struct frag_answer *a, unsigned columns, struct frag_
 		return frag_fail_nomem(err, "answer");
 	for (size_t i = 0; i < a->parts_count; i++)
 		if (!a->parts[i].page_only)
-			add_part(&a->parts[i], columns, out);
+			add_part(&a->parts[i], columns, a->color, out);
 	return frag_text_check(out, err);
 }

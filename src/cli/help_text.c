@@ -72,7 +72,10 @@ void frag_cli_help(const struct frag_cmd *cmd, FILE *to)
 	struct frag_arg_table tables[FRAG_ARG_TABLES_MAX];
 	unsigned width = width_of(to);
 	const char *heading = "";
+	size_t first = strcspn(cmd->examples, "\n");
 
+	/* the line that most people want comes first */
+	fprintf(to, "%.*s\n\n", (int)first, cmd->examples);
 	fprintf(to, "Usage: cufrag %s [OPTION...]%s%s", cmd->name, cmd->operands ? " " : "",
 		cmd->operands ? cmd->operands : "");
 	if (cmd->program)
@@ -89,5 +92,6 @@ void frag_cli_help(const struct frag_cmd *cmd, FILE *to)
 		for (const struct frag_arg *a = t->rows; a->type != FRAG_ARG_END; a++)
 			print_row(to, a, width);
 	}
-	fprintf(to, "\nExamples:\n%s", cmd->examples);
+	if (cmd->examples[first] && cmd->examples[first + 1])
+		fprintf(to, "\nMore examples:\n%s", cmd->examples + first + 1);
 }

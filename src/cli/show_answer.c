@@ -42,6 +42,7 @@ int frag_cli_show_answer(const struct frag_cli *cli, struct frag_answer *a, stru
 	FRAG_AUTO(frag_text_release) struct frag_text text = { 0 };
 
 	a->command = cli->cmd->name;
+	a->color = frag_term_color(cli->color, stdout);
 	if (cli->json)
 		FRAG_TRY(frag_answer_put_json(a, cli->json, err));
 	if (cli->csv)

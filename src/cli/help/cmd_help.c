@@ -32,11 +32,10 @@ static void print_program(void)
 		[FRAG_GROUP_MEASURE] = "Measure a card, see what this build knows",
 	};
 
-	puts("Usage: cufrag FILE                        what a recording shows, in three "
-	     "sentences\n"
-	     "       cufrag SCRIPT.py [ARG...]          what a program needs, and on which card; "
-	     "no GPU needed\n"
-	     "       cufrag COMMAND [OPTION...] [OPERAND...]\n\n"
+	puts("Usage:\n"
+	     "  cufrag FILE                 what a recording shows\n"
+	     "  cufrag SCRIPT.py [ARG...]   what a program needs, without a GPU\n"
+	     "  cufrag COMMAND [OPTION...] [OPERAND...]\n\n"
 	     "Replays the GPU memory history of a real job through any allocation policy and\n"
 	     "says how much memory is reserved, how much of it is lost and to what.");
 	for (unsigned g = 0; g < FRAG_GROUP_COUNT; g++) {
