@@ -16,8 +16,9 @@ static json_t *object_schema(const struct frag_shape *s, const char *without);
 
 static json_t *map_schema(const struct frag_field *f)
 {
-	const struct frag_field *key = f->of->fields, *value = key + 1;
-	bool alone = frag_field_ends(value + 1);
+	const struct frag_field *key = frag_field_named(f->of->fields);
+	const struct frag_field *value = frag_field_named(key + 1);
+	bool alone = value && !frag_field_named(value + 1);
 	json_t *each = alone ? json_pack("{s:[s, s, s]}", "type", "number", "string", "null")
 			     : object_schema(f->of, key->name);
 
@@ -60,8 +61,8 @@ static void add_field(json_t *properties, json_t *required, const char *name, co
 static void add_fields(const struct frag_shape *s, const char *without, json_t *properties,
 		       json_t *required)
 {
-	for (const struct frag_field *f = s->fields; !frag_field_ends(f); f++)
-		if (f->name && (!without || strcmp(f->name, without) != 0))
+	for (const struct frag_field *f = s->fields; (f = frag_field_named(f)); f++)
+		if ((!without || strcmp(f->name, without) != 0))
 			add_field(properties, required, f->name, f->help, field_schema(f));
 }
 
@@ -126,9 +127,7 @@ void frag_shape_markdown(const struct frag_shape *s, struct frag_text *out)
 		s = seen.list[i];
 		frag_text_addf(out, "%s%s: %s\n\n| field | type | what it is |\n|---|---|---|\n",
 			       i ? "\n" : "", s->name, s->help);
-		for (const struct frag_field *f = s->fields; !frag_field_ends(f); f++) {
-			if (!f->name)
-				continue;
+		for (const struct frag_field *f = s->fields; (f = frag_field_named(f)); f++) {
 			frag_text_addf(out, "| `%s` | %s%s%s | %s |\n", f->name,
 				       type_names[f->type], f->of ? ": " : "",
 				       f->of ? f->of->name : "", f->help);

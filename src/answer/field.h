@@ -138,6 +138,14 @@ static inline bool frag_field_ends(const struct frag_field *f)
 	return !f->name && !f->head;
 }
 
+/* The first field from f on that programs see; NULL: no more. */
+static inline const struct frag_field *frag_field_named(const struct frag_field *f)
+{
+	while (!frag_field_ends(f) && !f->name)
+		f++;
+	return frag_field_ends(f) ? NULL : f;
+}
+
 bool frag_field_is_null(const struct frag_field *f, const void *row);
 /* Null, 0 or false. */
 bool frag_field_is_zero(const struct frag_field *f, const void *row);

@@ -2,7 +2,7 @@
 /* Rows and answers as JSON. Key order is that of the fields; what is not available is null. */
 #include "answer.h"
 
-#include <stdlib.h>
+#include <math.h>
 #include <string.h>
 
 #include "base/outfile.h"
@@ -21,13 +21,6 @@ json_t *frag_json_text(const char *s)
 	v = copy ? json_string(copy) : NULL;
 	frag_host_free(copy);
 	return v;
-}
-
-static const struct frag_field *next_named(const struct frag_field *f)
-{
-	while (!frag_field_ends(f) && !f->name)
-		f++;
-	return frag_field_ends(f) ? NULL : f;
 }
 
 static json_t *value_of(const struct frag_field *f, const void *row);
@@ -51,8 +44,9 @@ static json_t *list_of(const struct frag_field *f, const struct frag_rows *list)
 /* {key: value} of two fields, {key: {…}} of more. */
 static json_t *map_of(const struct frag_field *f, const struct frag_rows *list)
 {
-	const struct frag_field *key = next_named(f->of->fields), *value = next_named(key + 1);
-	bool alone = value && !next_named(value + 1);
+	const struct frag_field *key = frag_field_named(f->of->fields),
+				*value = frag_field_named(key + 1);
+	bool alone = value && !frag_field_named(value + 1);
 	json_t *out = json_object();
 
 	for (size_t i = 0; out && i < list->count; i++) {
@@ -67,6 +61,12 @@ static json_t *map_of(const struct frag_field *f, const struct frag_rows *list)
 		}
 	}
 	return out;
+}
+
+/* Whole numbers exactly: a sum of bytes may come as a real. */
+static json_t *number_of(double v)
+{
+	return fabs(v) < 1e15 && v == floor(v) ? json_integer((json_int_t)v) : json_real(v);
 }
 
 static json_t *value_of(const struct frag_field *f, const void *row)
@@ -85,8 +85,9 @@ static json_t *value_of(const struct frag_field *f, const void *row)
 		return json_integer((json_int_t) * (const uint64_t *)at);
 	case FRAG_FIELD_INT:
 		return json_integer(*(const int64_t *)at);
-	case FRAG_FIELD_RATIO:
 	case FRAG_FIELD_REAL:
+		return number_of(*(const double *)at);
+	case FRAG_FIELD_RATIO:
 		return json_real(*(const double *)at);
 	case FRAG_FIELD_BOOL:
 		return json_boolean(*(const bool *)at);
@@ -103,7 +104,8 @@ static json_t *value_of(const struct frag_field *f, const void *row)
 
 bool frag_shape_json_into(const struct frag_shape *s, const void *row, json_t *object)
 {
-	for (const struct frag_field *f = next_named(s->fields); f; f = next_named(f + 1))
+	for (const struct frag_field *f = frag_field_named(s->fields); f;
+	     f = frag_field_named(f + 1))
 		if (json_object_set_new(object, f->name, value_of(f, row)))
 			return false;
 	return true;
