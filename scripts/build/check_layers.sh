@@ -29,8 +29,9 @@ find src policies kernels \( -name '*.c' -o -name '*.h' -o -name '*.cu' -o -name
 		allowed["plan"] = "plan verify replay trace device metrics lib base answer"
 		allowed["report"] = "report plan verify replay trace device metrics lib base answer"
 		allowed["explain"] = "explain report plan verify replay trace device metrics lib base answer"
+		allowed["fleet"] = "fleet report plan verify replay trace device metrics lib base answer"
 		allowed["mpi"] = "mpi"
-		allowed["cli"] = "cli explain report plan verify replay trace device metrics lib base mpi answer"
+		allowed["cli"] = "cli fleet explain report plan verify replay trace device metrics lib base mpi answer"
 		allowed["main.c"] = "cli"
 		while (("find src policies kernels -name \"*.h\" -o -name \"*.cuh\" -o -name \"*.def\" -o -name \"*.inc\" 2> /dev/null" | getline path) > 0) {
 			n = split(path, part, "/")

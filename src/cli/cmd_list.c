@@ -7,7 +7,7 @@
 #include <frag/policy.h>
 
 #include "cli/show_answer.h"
-#include "cli/sweep/sweep_columns.h"
+#include "fleet/results_columns.h"
 #include "report/known_things.h"
 
 #define METRICS_MAX 256u
@@ -31,9 +31,9 @@ static int list_metrics(struct frag_answer *a, struct frag_known *known, struct 
 	for (size_t i = 0; i < n; i++)
 		rows[used++] =
 			(struct frag_known_metric){ list[i].name, list[i].unit, list[i].help };
-	for (size_t i = 0; (c = frag_sweep_trace_column(i)).name && used < METRICS_MAX; i++)
+	for (size_t i = 0; (c = frag_results_trace_column(i)).name && used < METRICS_MAX; i++)
 		rows[used++] = (struct frag_known_metric){ c.name, c.unit, c.help };
-	for (size_t i = 0; (c = frag_sweep_item_column(i)).name && used < METRICS_MAX; i++)
+	for (size_t i = 0; (c = frag_results_item_column(i)).name && used < METRICS_MAX; i++)
 		if (!c.metric && strcmp(c.name, "trace") != 0) /* a column of both */
 			rows[used++] = (struct frag_known_metric){ c.name, c.unit, c.help };
 	for (size_t i = 0; i < used; i++)

@@ -248,7 +248,7 @@ estimates_are_marked() {
 	python3 - <<-'END'
 	import csv, json
 	assert {j["job"] for j in json.load(open("plan.json"))["jobs"] if j["estimate"]} == {"run.cft"}
-	assert {r["job"] for r in csv.DictReader(open("jobs.csv")) if r["estimate"] != "0"} == {"run.cft"}
+	assert {r["job"] for r in csv.DictReader(open("jobs.csv")) if r["estimate"] == "true"} == {"run.cft"}
 	END
 }
 
@@ -280,7 +280,7 @@ docs_are_true() {
 		(cd work && PATH=$PWD/../bin:$PATH COLUMNS=200 bash -c "$command")
 	done < commands > got
 	diff want got
-	grep -q 'Our fleet' work/plan/fleet.html && grep -q 'The owner' work/plan/fleet.html && grep -q 'a100\|A100-80' work/plan/jobs.csv
+	grep -q 'Our fleet' work/plan/fleet.html && grep -q 'The owner' work/plan/fleet.html && grep -q 'a100\|A100-80' work/plan/results.csv
 }
 
 ranks_are_one_job() {

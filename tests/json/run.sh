@@ -13,6 +13,8 @@ command -v python3 > /dev/null || { echo 'no python3'; echo '0 passed, 0 failed,
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 cd "$scratch" || exit 1
+R=$scratch/results.sqlite
+"$program" sweep "$T/leak.frames.cft" "$T/modelpar.default.cft" -o "$R" > /dev/null || exit 1
 
 fail() { echo "FAILED: $*"; failed=$((failed + 1)); }
 

@@ -222,7 +222,7 @@ static int share_on(const struct frag_fleet *f, const struct frag_gpu *card, boo
 		.best = best,
 		.context = card->context_bytes,
 		/* headroom once a card; the contexts are counted with the units */
-		.room = frag_gpu_room(card, &f->cli->headroom) + card->context_bytes,
+		.room = frag_gpu_room(card, &f->headroom) + card->context_bytes,
 		.items = frag_host_calloc(f->units_count + 1, sizeof(*p.items)),
 		.bins = frag_host_calloc(f->units_count + 1, sizeof(*p.bins)),
 	};

@@ -7,7 +7,7 @@
  * is killed, and what a killed machine loses is at most what came last, not the file. A sync
  * of every answer cost ten times the replay of a short trace.
  */
-#include "sweep_db.h"
+#include "results_db.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -39,10 +39,10 @@ static int create_tables(struct frag_store *s, struct frag_err *err)
 	frag_text_add(&t,
 		      "CREATE TABLE IF NOT EXISTS sweep(key TEXT PRIMARY KEY, value TEXT) WITHOUT "
 		      "ROWID;CREATE TABLE IF NOT EXISTS traces(");
-	for (size_t i = 0; (c = frag_sweep_trace_column(i)).name; i++)
+	for (size_t i = 0; (c = frag_results_trace_column(i)).name; i++)
 		frag_text_addf(&t, "\"%s\" %s, ", c.name, c.type);
 	frag_text_add(&t, "PRIMARY KEY(path)) WITHOUT ROWID;CREATE TABLE IF NOT EXISTS items(");
-	for (size_t i = 0; (c = frag_sweep_item_column(i)).name; i++)
+	for (size_t i = 0; (c = frag_results_item_column(i)).name; i++)
 		frag_text_addf(&t, "\"%s\" %s, ", c.name, c.type);
 	frag_text_add(&t, "PRIMARY KEY(item)) WITHOUT ROWID;"
 			  "INSERT OR IGNORE INTO sweep VALUES('schema','" SCHEMA "');");
@@ -149,10 +149,10 @@ int frag_store_open(struct frag_store **out, const char *path, bool fresh, struc
 		rc = create_tables(*out, err) ?: frag_db_exec(*out, own, err);
 	if (!rc)
 		rc = prepare(*out, &(*out)->put_trace, "traces",
-			     columns_count(frag_sweep_trace_column), err);
+			     columns_count(frag_results_trace_column), err);
 	if (!rc)
 		rc = prepare(*out, &(*out)->put_item, "items",
-			     columns_count(frag_sweep_item_column), err);
+			     columns_count(frag_results_item_column), err);
 	if (!rc)
 		rc = prepare(*out, &(*out)->put_cost, "costs", 2, err);
 	if (rc) {

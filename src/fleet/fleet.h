@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `cufrag fleet`: the results of a sweep as a capacity plan.
+ * The results of a sweep as a capacity plan.
  *
  *   fleet_load.c    results -> jobs: what each rank needs under each policy
- *   fleet_advice.c  for each job today's card and setting, and the cheapest that would do
+ *   fleet_choose.c  for each job today's card and setting, and the cheapest that would do
  *   fleet_pack.c    several ranks on one card: first fit decreasing beside its lower bound
- *   fleet_print.c   the plan as text, CSV and JSON
- *   fleet_page.c    the plan as a page with charts
+ *   fleet_answer.c  the plan as an answer; fleet_charts.c its charts
  *
  * Words. unit: one device of one trace, that is one rank, which has a card (or a MIG slice) to
  * itself or shares one. job: the units whose paths differ only in the number behind "rank", and
@@ -14,15 +13,16 @@
  * job on a card. need: most bytes reserved; of a job that of its worst unit. today: the settings
  * that were recorded, or where no file says them the first policy of the sweep.
  */
-#ifndef FRAG_CLI_FLEET_H
-#define FRAG_CLI_FLEET_H
+#ifndef FRAG_FLEET_FLEET_H
+#define FRAG_FLEET_FLEET_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "cli/common.h"
-#include "answer/table.h"
-#include "answer/textbuf.h"
+#include <frag/device.h>
+#include <frag/error.h>
+
+#include "answer/answer.h"
 
 struct frag_fleet_point {
 	uint64_t us, bytes; /* from this moment on, since the trace began */
@@ -72,7 +72,7 @@ struct frag_fleet_pack {
 };
 
 struct frag_fleet {
-	const struct frag_cli *cli;
+	struct frag_headroom headroom; /* what stays free on each card */
 	struct frag_catalog catalog;
 	char **policies;
 	size_t policies_count, policies_cap;
@@ -82,7 +82,6 @@ struct frag_fleet {
 	size_t jobs_count, jobs_cap;
 	size_t failures, estimates;	    /* traces that failed; jobs that are estimates */
 	struct frag_fleet_pack today, best; /* sharing under today's settings and the best ones */
-	const char *title, *author, *date;
 };
 
 int frag_fleet_load(struct frag_fleet *f, const char *path, struct frag_err *err);
@@ -124,17 +123,9 @@ int frag_fleet_share(struct frag_fleet *f, const struct frag_gpu *share, struct 
 /* The fewest bins of `room` that can hold sizes[n], by sum and by pairs that cannot meet. */
 size_t frag_fleet_bound(const uint64_t *sizes, size_t n, uint64_t room);
 
-int frag_fleet_print(const struct frag_fleet *f, size_t rows_max, struct frag_err *err);
-int frag_fleet_csv(const struct frag_fleet *f, const char *path, struct frag_err *err);
-int frag_fleet_json(const struct frag_fleet *f, struct frag_err *err);
-/* One sentence: what to do and what it saves. */
-void frag_fleet_answer(const struct frag_fleet *f, struct frag_text *out);
-/* Cards and money today, then, and shared: a line each. */
-void frag_fleet_sums(const struct frag_fleet *f, struct frag_text *out);
-/* What one setting for all would do: a row each. */
-void frag_fleet_settings(const struct frag_fleet *f, struct frag_table *t);
-/* A line for every job that fits nowhere: why. */
-void frag_fleet_misfits(const struct frag_fleet *f, struct frag_text *out);
-int frag_fleet_page(const struct frag_fleet *f, const char *dir, struct frag_err *err);
+/* The plan as an answer, which borrows the fleet. top: jobs that the text shows. Errors: FRAG_ENOMEM. */
+extern const struct frag_shape frag_fleet_shape;
+int frag_fleet_answer(const struct frag_fleet *f, size_t top, struct frag_answer *a,
+		      struct frag_err *err);
 
 #endif

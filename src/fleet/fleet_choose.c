@@ -26,7 +26,7 @@ static struct frag_fleet_choice choose(const struct frag_fleet *f, const struct 
 	struct frag_fleet_choice c = { .policy = policy };
 
 	if (frag_fleet_need(f, job, policy, &c.need_bytes))
-		c.card = frag_catalog_pick(&f->catalog, c.need_bytes, &f->cli->headroom);
+		c.card = frag_catalog_pick(&f->catalog, c.need_bytes, &f->headroom);
 	return c;
 }
 
@@ -111,7 +111,7 @@ uint64_t frag_fleet_headroom(const struct frag_fleet_choice *c)
 bool frag_fleet_fits(const struct frag_fleet *f, const struct frag_fleet_choice *c,
 		     const struct frag_gpu *card)
 {
-	return c->need_bytes && c->need_bytes <= frag_gpu_room(card, &f->cli->headroom);
+	return c->need_bytes && c->need_bytes <= frag_gpu_room(card, &f->headroom);
 }
 
 struct frag_fleet_setting frag_fleet_setting(const struct frag_fleet *f, size_t policy)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The columns of a sweep's results; see sweep_columns.h. */
-#include "sweep_columns.h"
+#include "results_columns.h"
 
 #include <frag/base.h>
 #include <frag/metrics.h>
@@ -13,7 +13,7 @@
 		__VA_ARGS__, false \
 	}
 
-struct frag_column frag_sweep_trace_column(size_t i)
+struct frag_column frag_results_trace_column(size_t i)
 {
 	static const struct frag_column columns[] = {
 		OWN("path", "TEXT NOT NULL", "", "of a sweep: where the trace was found"),
@@ -33,7 +33,7 @@ struct frag_column frag_sweep_trace_column(size_t i)
 	return i < FRAG_ARRAY_LEN(columns) ? columns[i] : (struct frag_column){ 0 };
 }
 
-struct frag_column frag_sweep_item_column(size_t i)
+struct frag_column frag_results_item_column(size_t i)
 {
 	static const struct frag_column columns[] = {
 		OWN("item", "TEXT NOT NULL", "", "of a sweep: key of the result"),

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cufrag fleet: which cards, how many and with which settings, from the results of a sweep. */
-#include "fleet.h"
-
 #include <string.h>
+
+#include "cli/show_answer.h"
+#include "fleet/fleet.h"
 
 struct options {
 	const char *share, *setting, *title, *author, *date;
@@ -53,43 +54,21 @@ static int plan(struct frag_fleet *f, const struct options *o, struct frag_err *
 	return o->share && !share ? 0 : frag_fleet_share(f, share, err);
 }
 
-static int draw(struct frag_fleet *f, struct frag_err *err)
-{
-	FRAG_AUTO(frag_progress_end) struct frag_progress progress;
-
-	frag_cli_show(&progress, "drawing", f->cli->out);
-	return frag_fleet_page(f, f->cli->out, err);
-}
-
-static int show(struct frag_fleet *f, const struct options *o, struct frag_err *err)
-{
-	const struct frag_cli *cli = f->cli;
-
-	if (cli->out)
-		FRAG_TRY(draw(f, err));
-	if (cli->csv)
-		FRAG_TRY(frag_fleet_csv(f, cli->csv, err));
-	if (cli->json)
-		FRAG_TRY(frag_fleet_json(f, err));
-	if ((!cli->csv || strcmp(cli->csv, "-") != 0) &&
-	    (!cli->json || strcmp(cli->json, "-") != 0))
-		FRAG_TRY(frag_fleet_print(f, o->top, err));
-	return frag_fleet_sum(f, true).jobs_without ? FRAG_EXIT_CONDITION : FRAG_EXIT_DONE;
-}
-
 static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 {
 	const struct options *o = values;
-	struct frag_fleet f = { .cli = cli, .title = o->title, .author = o->author };
+	FRAG_AUTO(frag_fleet_release) struct frag_fleet f = { .headroom = cli->headroom };
 	FRAG_AUTO_FREE char *today = o->date ? NULL : frag_cli_day(true);
-	int rc = frag_catalog_init(&f.catalog, cli->cards, cli->vendor, err);
+	FRAG_AUTO(frag_answer_release)
+	struct frag_answer a = { .title = o->title, .author = o->author };
 
-	f.date = o->date ? o->date : today;
-	if (rc)
-		return rc;
-	rc = frag_fleet_load(&f, cli->operands[0], err) ?: plan(&f, o, err) ?: show(&f, o, err);
-	frag_fleet_release(&f);
-	return rc;
+	FRAG_TRY(frag_catalog_init(&f.catalog, cli->cards, cli->vendor, err));
+	FRAG_TRY(frag_fleet_load(&f, cli->operands[0], err));
+	FRAG_TRY(plan(&f, o, err));
+	a.date = o->date ? o->date : today;
+	FRAG_TRY(frag_fleet_answer(&f, o->top, &a, err));
+	FRAG_TRY(frag_cli_show_answer(cli, &a, err));
+	return frag_fleet_sum(&f, true).jobs_without ? FRAG_EXIT_CONDITION : FRAG_EXIT_DONE;
 }
 
 const struct frag_cmd frag_cmd_fleet = {
@@ -100,21 +79,22 @@ const struct frag_cmd frag_cmd_fleet = {
 	.operands = "RESULTS",
 	.operands_min = 1,
 	.operands_max = 1,
-	.about = "For every job of a sweep the cards it fits under each setting, with headroom; "
-		 "which jobs "
-		 "a setting moves to a smaller card and what that saves; how many cards would do "
-		 "where "
-		 "ranks share them, beside the number that no packing can beat; and the jobs that "
-		 "no "
-		 "card fits, and why. Paths that differ in the number behind 'rank' only are one "
-		 "job. "
-		 "--cards names your own cards with prices, MIG slices among them. Exit status 1 "
-		 "if a "
-		 "job fits no card.",
+	.about = "Plans cards for all jobs of a sweep: which cards each job fits under each "
+		 "setting, with "
+		 "headroom; which jobs move to a smaller card by a setting, and what that saves; "
+		 "how many "
+		 "cards are enough where ranks share them, and the number that no packing can "
+		 "beat; which "
+		 "jobs fit no card, and why. Paths that differ only in the number behind 'rank' "
+		 "are one "
+		 "job. --cards names your own cards with prices, MIG slices among them. Exits with "
+		 "1 if "
+		 "a job fits no card.",
 	.examples =
 		"  cufrag fleet results.sqlite --out plan\n"
 		"  cufrag fleet results.sqlite --cards ours.csv --share a100-80 --csv jobs.csv\n",
-	.shared = FRAG_CLI_CARDS | FRAG_CLI_JSON | FRAG_CLI_CSV | FRAG_CLI_OUT | FRAG_CLI_THREADS,
+	.shared = FRAG_CLI_CARDS | FRAG_CLI_THREADS,
+	.answer = &frag_fleet_shape,
 	.options = FRAG_CMD_OPTIONS(options),
 	.options_size = sizeof(struct options),
 	.run = run,

@@ -8,7 +8,7 @@
 
 #include <jansson.h>
 
-#include "cli/sweep/sweep.h"
+#include "results.h"
 #include "lib/grow.h"
 
 #define CURVE_MAX 4096u /* points that are believed of a file */

@@ -9,7 +9,8 @@
 #include <string.h>
 
 #include "answer/textbuf.h"
-#include "sweep_db.h"
+#include "base/outfile.h"
+#include "results_db.h"
 
 /* ---- answers ------------------------------------------------------------------------- */
 
@@ -49,7 +50,7 @@ static int put_item(struct frag_store *s, const json_t *answer, const json_t *it
 {
 	struct frag_column c;
 
-	for (size_t i = 0; (c = frag_sweep_item_column(i)).name; i++)
+	for (size_t i = 0; (c = frag_results_item_column(i)).name; i++)
 		bind(s->put_item, (int)i + 1,
 		     json_object_get(strcmp(c.name, "trace") ? item : answer, c.name));
 	return step_once(s, s->put_item, err);
@@ -65,7 +66,7 @@ int frag_store_put(struct frag_store *s, const json_t *answer, uint64_t cost_ns,
 	int rc;
 
 	FRAG_TRY(frag_db_exec(s, "BEGIN", err));
-	for (i = 0; (c = frag_sweep_trace_column(i)).name; i++)
+	for (i = 0; (c = frag_results_trace_column(i)).name; i++)
 		bind(s->put_trace, (int)i + 1, json_object_get(answer, c.name));
 	rc = step_once(s, s->put_trace, err);
 	json_array_foreach((json_t *)items, i, item)
@@ -161,8 +162,8 @@ static int copy_rows(struct frag_store *s, const char *verb, struct frag_err *er
 {
 	FRAG_AUTO(frag_text_release) struct frag_text t = { 0 };
 
-	add_copy(&t, verb, "items", frag_sweep_item_column, "item");
-	add_copy(&t, verb, "traces", frag_sweep_trace_column, "path");
+	add_copy(&t, verb, "items", frag_results_item_column, "item");
+	add_copy(&t, verb, "traces", frag_results_trace_column, "path");
 	frag_text_addf(&t, "%s INTO main.sweep SELECT * FROM other.sweep ORDER BY key;", verb);
 	FRAG_TRY(frag_text_check(&t, err));
 	return frag_db_exec(s, t.s, err);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The database behind the results of a sweep: its tables, and how it is opened. For sweep_store.c and
- * sweep_tell.c; the schema is described in docs/fleet.md.
+ * The database behind the results of a sweep: its tables, and how it is opened. For results.c and
+ * results_read.c; the schema is described in docs/fleet.md.
  */
-#ifndef FRAG_CLI_SWEEP_DB_H
-#define FRAG_CLI_SWEEP_DB_H
+#ifndef FRAG_FLEET_RESULTS_DB_H
+#define FRAG_FLEET_RESULTS_DB_H
 
 #include <sqlite3.h>
 
-#include "sweep.h"
-#include "sweep_columns.h"
+#include "results.h"
+#include "results_columns.h"
 
 struct frag_store {
 	sqlite3 *db;

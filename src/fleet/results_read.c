@@ -5,7 +5,7 @@
 
 #include "base/outfile.h"
 #include "answer/textbuf.h"
-#include "sweep_db.h"
+#include "results_db.h"
 
 static int csv_of(struct frag_store *s, const char *sql, const char *path, struct frag_err *err)
 {
@@ -51,7 +51,7 @@ int frag_store_csv(struct frag_store *s, const char *path, struct frag_err *err)
 	struct frag_column c;
 
 	frag_text_add(&t, "SELECT t.path, t.name, t.estimate");
-	for (size_t i = 0; (c = frag_sweep_item_column(i)).name; i++)
+	for (size_t i = 0; (c = frag_results_item_column(i)).name; i++)
 		if (strcmp(c.name, "curve") != 0)
 			frag_text_addf(&t, ", i.\"%s\"", c.name);
 	frag_text_add(&t, " FROM items i JOIN traces t USING(trace) ORDER BY t.path, i.device, "

@@ -7,8 +7,7 @@
 
 #include <cmocka.h>
 
-/* inside of the command, so that the test needs no program */
-#include "src/cli/fleet/fleet_pack.c"
+#include "fleet/fleet.h"
 
 static void test_known(void **state)
 {
