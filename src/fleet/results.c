@@ -10,7 +10,8 @@
 
 #include "answer/textbuf.h"
 #include "base/outfile.h"
-#include "results_db.h"
+#include "results.h"
+#include "results_internal.h"
 
 /* ---- answers ------------------------------------------------------------------------- */
 

@@ -5,7 +5,8 @@
 
 #include "base/outfile.h"
 #include "answer/textbuf.h"
-#include "results_db.h"
+#include "results.h"
+#include "results_internal.h"
 
 static int csv_of(struct frag_store *s, const char *sql, const char *path, struct frag_err *err)
 {

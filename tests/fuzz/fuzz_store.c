@@ -7,7 +7,8 @@
 #include <unistd.h>
 
 #include "fleet/fleet.h"
-#include "fleet/results_db.h"
+#include "fleet/results.h"
+#include "fleet/results_internal.h"
 #include <frag/trace.h>
 
 #include "fuzz.h"

@@ -3,12 +3,13 @@
  * The database behind the results of a sweep: its tables, and how it is opened. For results.c and
  * results_read.c; the schema is described in docs/fleet.md.
  */
-#ifndef FRAG_FLEET_RESULTS_DB_H
-#define FRAG_FLEET_RESULTS_DB_H
+#ifndef FRAG_FLEET_RESULTS_INTERNAL_H
+#define FRAG_FLEET_RESULTS_INTERNAL_H
 
 #include <sqlite3.h>
 
-#include "results.h"
+#include <frag/error.h>
+
 #include "results_columns.h"
 
 struct frag_store {
