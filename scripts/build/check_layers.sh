@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Dependencies point one way:
-#	base <- lib <- answer, device, trace, metrics <- replay <- verify <- plan <- report <- explain <- cli <- main
+#	base <- lib <- answer, device, trace, metrics <- replay <- verify <- recording <- plan <- report <- explain <- cli <- main
 #	device <- nogpu; replay <- live; base <- record; mpi <- cli
 # Checks every #include of the sources against that:
 #	- a quoted include names a header beside the file, or one of a layer that is allowed
@@ -26,12 +26,13 @@ find src policies kernels \( -name '*.c' -o -name '*.h' -o -name '*.cu' -o -name
 		allowed["replay"] = "replay trace device metrics lib base"
 		allowed["live"] = "live replay device metrics lib base"
 		allowed["verify"] = "verify replay trace device metrics lib base answer"
-		allowed["plan"] = "plan verify replay trace device metrics lib base answer"
-		allowed["report"] = "report plan verify replay trace device metrics lib base answer"
-		allowed["explain"] = "explain report plan verify replay trace device metrics lib base answer"
-		allowed["fleet"] = "fleet report plan verify replay trace device metrics lib base answer"
+		allowed["recording"] = "recording verify replay trace device metrics lib base answer"
+		allowed["plan"] = "plan recording verify replay trace device metrics lib base answer"
+		allowed["report"] = "report plan recording verify replay trace device metrics lib base answer"
+		allowed["explain"] = "explain report plan recording verify replay trace device metrics lib base answer"
+		allowed["fleet"] = "fleet report plan recording verify replay trace device metrics lib base answer"
 		allowed["mpi"] = "mpi"
-		allowed["cli"] = "cli fleet explain report plan verify replay trace device metrics lib base mpi answer"
+		allowed["cli"] = "cli fleet explain report plan recording verify replay trace device metrics lib base mpi answer"
 		allowed["main.c"] = "cli"
 		while (("find src policies kernels -name \"*.h\" -o -name \"*.cuh\" -o -name \"*.def\" -o -name \"*.inc\" 2> /dev/null" | getline path) > 0) {
 			n = split(path, part, "/")

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cufrag diagnose: leak, fragmentation, spike, or nothing at all; and the lines. */
 #include "cli/common.h"
-#include "cli/opened.h"
+#include "cli/recordings.h"
 #include "cli/show_answer.h"
 #include "explain/diagnose/diagnose.h"
 #include "explain/diagnose/memlog.h"
@@ -43,21 +43,20 @@ static int note_rank(struct job *j, char *name, uint64_t peak, struct frag_err *
 	return 0;
 }
 
-static int of_device(struct job *j, const struct frag_opened *o, uint32_t dev, struct frag_err *err)
+static int of_device(struct job *j, const struct frag_recording *r, const struct frag_unit *unit,
+		     struct frag_err *err)
 {
-	struct frag_events ev = frag_opened_events(o, dev);
 	struct frag_policy_spec *spec;
-	char *label = frag_opened_label(o, dev);
+	char *label = frag_host_strdup(unit->label);
 	FRAG_AUTO(frag_progress_end) struct frag_progress progress;
 	uint64_t peak = 0;
-	int rc = label ? frag_opened_spec(o, j->cli, j->opt->policy, &spec, err)
+	int rc = label ? frag_cli_spec(j->cli, r, j->opt->policy, &spec, err)
 		       : frag_fail_nomem(err, "diagnosis");
 
 	frag_cli_show(&progress, "diagnosing", label);
 	if (!rc) {
-		rc = frag_diagnose(&ev, label, spec, &j->cli->card,
-				   frag_cli_limit(j->cli, j->cli->card.total_bytes), j->cli->seed,
-				   &j->findings, &peak, err);
+		rc = frag_diagnose(&unit->events, label, spec, &j->cli->target, &j->findings, &peak,
+				   err);
 		frag_policy_spec_destroy(spec);
 	}
 	if (rc) {
@@ -69,7 +68,7 @@ static int of_device(struct job *j, const struct frag_opened *o, uint32_t dev, s
 
 static int of_path(struct job *j, const char *path, struct frag_err *err)
 {
-	FRAG_AUTO(frag_opened_release) struct frag_opened o = { 0 };
+	FRAG_AUTO(frag_recording_release) struct frag_recording r = { 0 };
 	int rc = frag_memlog_probe(path, err);
 
 	if (rc == 1) {
@@ -81,10 +80,10 @@ static int of_path(struct job *j, const char *path, struct frag_err *err)
 		return rc;
 	}
 	FRAG_TRY(rc);
-	FRAG_TRY(frag_opened_read(&o, j->cli, path, err));
-	j->estimate |= o.trace->estimate != NULL;
-	for (uint32_t d = 0; !rc && d < o.trace->devs_count; d++)
-		rc = of_device(j, &o, d, err);
+	FRAG_TRY(frag_recording_open(&r, path, &j->cli->target, FRAG_OPEN_LONG_HEAD, err));
+	j->estimate |= r.trace->estimate != NULL;
+	for (uint32_t d = 0; !rc && d < r.trace->devs_count; d++)
+		rc = of_device(j, &r, &r.units[d], err);
 	return rc;
 }
 

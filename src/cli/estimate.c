@@ -118,7 +118,6 @@ void frag_cli_note_estimate(const struct frag_cli *cli, const struct frag_trace 
 
 	if (!trace->estimate)
 		return;
-	frag_cli_mark_estimated();
 	value_of(trace->estimate, "scaled", &scaled_len);
 	invented = count_places(trace->estimate, "invented");
 	if (scaled_len)

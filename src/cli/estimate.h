@@ -10,7 +10,7 @@
 
 #include "common.h"
 
-/* One line on stderr, and "estimated": true in JSON; nothing for a recording of a card. */
+/* One line on stderr; nothing for a recording of a card. */
 void frag_cli_note_estimate(const struct frag_cli *cli, const struct frag_trace *trace);
 /* For info: the card, how values were made, and the places where one reached the program. */
 void frag_cli_print_estimate(const struct frag_trace *trace, unsigned label_width);

@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#include "verify/follow.h"
+#include "recording/recording.h"
 
 static int push(struct frag_policy_texts *p, char *text, struct frag_err *err)
 {
@@ -43,7 +43,7 @@ int frag_policy_texts_check(const struct frag_policy_texts *p, uint32_t *flags,
 	for (size_t i = 0; i < p->count; i++) {
 		struct frag_policy_spec *spec;
 
-		if (!strcmp(p->text[i], "recorded"))
+		if (frag_policy_is_recorded(p->text[i]))
 			continue;
 		FRAG_TRY(frag_policy_spec_parse(p->text[i], &spec, err));
 		*flags |= frag_policy_spec_ops(spec)->flags;
@@ -104,24 +104,6 @@ void frag_policy_texts_release(struct frag_policy_texts *p)
 	*p = (struct frag_policy_texts){ 0 };
 }
 
-int frag_recorded_spec(const struct frag_trace *trace, struct frag_policy_spec **out,
-		       struct frag_err *err)
-{
-	FRAG_AUTO(frag_policy_spec_destroy_at) struct frag_policy_spec *raw = NULL;
-	FRAG_AUTO_FREE char *text = NULL;
-	size_t n;
-
-	*out = NULL;
-	/* settings of an allocator that is not known here are as good as none */
-	if (!trace->settings.present || follow_spec(trace, NULL, &raw, NULL))
-		return 0;
-	text = frag_host_strdup(frag_policy_spec_text(raw));
-	FRAG_CHECK_ALLOC(text, "recorded settings", err);
-	for (n = strlen(text); n && strchr(":,", text[n - 1]); n--)
-		text[n - 1] = '\0';
-	return frag_policy_spec_parse(text, out, err);
-}
-
 static bool same_policy(const struct frag_policy_spec *a, const struct frag_policy_spec *b)
 {
 	return !strcmp(frag_policy_spec_echo(a), frag_policy_spec_echo(b));
@@ -139,34 +121,23 @@ static size_t find_same(struct frag_policy_spec *const *specs, size_t count,
 }
 
 /* Appends unless it is there already. */
-static size_t place(struct frag_policy_spec **specs, size_t *count, struct frag_policy_spec *spec)
+static void place(struct frag_policy_spec **specs, size_t *count, struct frag_policy_spec *spec)
 {
-	size_t at = find_same(specs, *count, spec);
-
-	if (at != SIZE_MAX) {
+	if (find_same(specs, *count, spec) == SIZE_MAX)
+		specs[(*count)++] = spec;
+	else
 		frag_policy_spec_destroy(spec);
-		return at;
-	}
-	specs[*count] = spec;
-	return (*count)++;
 }
 
-static int parse_texts(const struct frag_policy_texts *p, struct frag_policy_spec *recorded,
+static int parse_texts(const struct frag_policy_texts *p, const struct frag_trace *trace,
 		       struct frag_policy_spec **specs, size_t *count, struct frag_err *err)
 {
 	for (size_t i = 0; i < p->count; i++) {
-		const char *text = p->text[i];
 		struct frag_policy_spec *spec;
 
-		if (strcmp(text, "recorded") != 0) {
-			FRAG_TRY(frag_policy_spec_parse(text, &spec, err));
-		} else if (recorded) {
-			FRAG_TRY(frag_policy_spec_parse(frag_policy_spec_text(recorded), &spec,
-							err));
-		} else {
-			continue; /* settings of an allocator that is not known here */
-		}
-		place(specs, count, spec);
+		FRAG_TRY(frag_recording_spec(trace, p->text[i], &spec, err));
+		if (spec)
+			place(specs, count, spec);
 	}
 	return 0;
 }
@@ -183,7 +154,7 @@ int frag_policy_texts_specs(const struct frag_policy_texts *p, const struct frag
 	FRAG_CHECK_ALLOC(specs, "list of policies", err);
 	if (frag_recorded_spec(trace, &own, NULL))
 		own = NULL;
-	rc = parse_texts(p, own, specs, &count, err);
+	rc = parse_texts(p, trace, specs, &count, err);
 	*recorded = own ? find_same(specs, count, own) : SIZE_MAX;
 	frag_policy_spec_destroy(own);
 	if (!rc && !count)

@@ -27,10 +27,6 @@ int frag_policy_texts_set_list(void *texts, const char *list, struct frag_err *e
 int frag_policy_texts_check(const struct frag_policy_texts *p, uint32_t *flags,
 			    struct frag_err *err);
 
-/* The settings that a trace was recorded with, the text as one would type it. *out NULL: it does
- * not say. */
-int frag_recorded_spec(const struct frag_trace *trace, struct frag_policy_spec **out,
-		       struct frag_err *err);
 /*
  * Specs for one trace, NULL-terminated, without repetitions; the caller destroys them.
  * *recorded: index of the recorded settings, SIZE_MAX = not among them.

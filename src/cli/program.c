@@ -16,6 +16,7 @@
 #include "base/clean.h"
 #include "common.h"
 #include "outputs.h"
+#include "recordings.h"
 
 #define FRAG_ENTRY(name) extern const struct frag_cmd frag_cmd_##name;
 #include "cmd_list.inc"
@@ -128,6 +129,7 @@ static int run_command(const struct frag_cmd *cmd, int argc, char **argv)
 				.argc = argc,
 				.argv = argv,
 				.threads = processors(),
+				.target = { .tell = frag_cli_tell, .tell_ctx = &cli },
 				.context_bytes_ = UINT64_MAX };
 	FRAG_AUTO_FREE void *options = frag_host_calloc(1, cmd->options_size + 1);
 	struct frag_err err = { 0 };

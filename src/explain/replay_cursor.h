@@ -11,7 +11,7 @@
 
 #include <frag/replay.h>
 
-#include "events.h"
+#include "trace/events.h"
 #include "replay/hints.h"
 #include "replay/run.h"
 

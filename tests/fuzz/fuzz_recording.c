@@ -49,11 +49,12 @@ static void diagnose(const struct frag_trace *t, uint32_t dev, const struct frag
 		     const struct frag_sim_config *card)
 {
 	const struct frag_events ev = { t, dev, NULL };
+	const struct frag_target target = { .card = *card, .seed = 1 };
 	struct frag_findings found = { 0 };
 	struct frag_err err = { 0 };
 	uint64_t peak = 0;
 
-	said(frag_diagnose(&ev, "fuzz", spec, card, UINT64_MAX, 1, &found, &peak, &err), &err);
+	said(frag_diagnose(&ev, "fuzz", spec, &target, &found, &peak, &err), &err);
 	frag_findings_release(&found);
 }
 
@@ -70,8 +71,7 @@ static void export(const struct frag_trace *t, const struct frag_policy_spec *sp
 		struct frag_export_job job = { .trace = t,
 					       .spec = spec,
 					       .as_recorded = i & 1,
-					       .card = *card,
-					       .limit_bytes = UINT64_MAX,
+					       .target = { .card = *card },
 					       .name = "fuzz",
 					       .policy = "pytorch",
 					       .to = open_memstream(&text, &len) };

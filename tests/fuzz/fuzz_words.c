@@ -23,10 +23,6 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-void frag_cli_mark_estimated(void)
-{
-}
-
 void frag_cli_note(const struct frag_cli *cli, const char *fmt, ...)
 {
 	char line[4096];

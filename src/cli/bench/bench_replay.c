@@ -167,7 +167,7 @@ struct bench_replays {
 static int record_model(struct bench_replays *b, struct frag_session_task *task,
 			struct call_log *real, struct call_log *t)
 {
-	struct frag_sim_config card = b->cli->card;
+	struct frag_sim_config card = b->cli->target.card;
 	struct frag_device *dev;
 
 	card.name = NULL;

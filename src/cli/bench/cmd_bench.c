@@ -4,7 +4,7 @@
  * operation on it.
  */
 #include "cli/common.h"
-#include "cli/settle.h"
+#include "cli/recordings.h"
 #include "cli/policy_texts.h"
 
 #include <string.h>
@@ -86,8 +86,9 @@ static int bench_calls(const struct frag_cli *cli, const struct options *o, stru
 	FRAG_TRY(frag_cli_open_device(cli, &b.dev, err));
 	frag_dev_info(b.dev, &info);
 	rc = frag_dev_mem_info(b.dev, &left, &total, err);
-	b.whole_card = !cli->limit;
-	b.budget_bytes = FRAG_MIN(FRAG_MIN(left / 2, frag_cli_limit(cli, total)), 32 * FRAG_GIB);
+	b.whole_card = !cli->target.limit.text;
+	b.budget_bytes = FRAG_MIN(FRAG_MIN(left / 2, frag_limit_bytes(&cli->target.limit, total)),
+				  32 * FRAG_GIB);
 	if (!rc)
 		rc = frag_dev_make_ready(b.dev, 0, err) ?: frag_bench_calls(&b, err);
 	if (!rc)
@@ -181,7 +182,8 @@ static int bench_one(const struct frag_cli *cli, const struct options *o, const 
 	if (!rc) {
 		frag_dev_info(dev, &info);
 		rc = frag_bench_policy(spec, dev, ops, (unsigned)o->passes,
-				       frag_cli_limit(cli, info.total_bytes), &result, err);
+				       frag_limit_bytes(&cli->target.limit, info.total_bytes),
+				       &result, err);
 		if (!rc)
 			add_result(&out->csv, &out->table, trace, text, dev->ops->name, &result);
 		frag_dev_close(dev);

@@ -6,7 +6,7 @@
 #include <frag/opt.h>
 
 #include "cli/common.h"
-#include "cli/opened.h"
+#include "cli/recordings.h"
 #include "explain/page.h"
 #include "explain/diff/diff.h"
 #include "base/term.h"
@@ -56,20 +56,18 @@ static json_t *read_json(const char *path)
 }
 
 /* The call sites are those of the peak of live memory, which no policy moves. */
-static int take_side(const struct frag_events *ev, struct frag_explain_options opt,
-		     const struct frag_explained *x, const struct frag_opened *in,
-		     struct frag_side *out, struct frag_err *err)
+static int take_side(const struct frag_unit *unit, struct frag_explain_options opt,
+		     const struct frag_explained *x, struct frag_side *out, struct frag_err *err)
 {
 	struct frag_explained *live = frag_host_calloc(1, sizeof(*live));
-	FRAG_AUTO_FREE char *label = frag_opened_label(in, ev->dev);
-	int rc = live && label ? 0 : frag_fail_nomem(err, "comparison");
+	int rc = live ? 0 : frag_fail_nomem(err, "comparison");
 
 	opt.at = (struct frag_at){ FRAG_AT_EVENT, x->history.peak_event };
 	opt.series = false;
 	if (!rc)
-		rc = frag_explain(ev, &opt, live, err);
+		rc = frag_explain(&unit->events, &opt, live, err);
 	if (!rc) {
-		rc = frag_side_of(x, live, label, frag_policy_spec_text(opt.spec), out, err);
+		rc = frag_side_of(x, live, unit->label, frag_policy_spec_text(opt.spec), out, err);
 		frag_explained_release(live);
 	}
 	frag_host_free(live);
@@ -78,17 +76,13 @@ static int take_side(const struct frag_events *ev, struct frag_explain_options o
 
 /* The device that reserves most, explained at its peak. */
 static int explain(const struct frag_cli *cli, const struct options *o,
-		   const struct frag_opened *in, struct frag_side *out, struct frag_err *err)
+		   const struct frag_recording *in, struct frag_side *out, struct frag_err *err)
 {
 	struct frag_explain_options opt = { .at = { .what = FRAG_AT_PEAK },
 					    .by = o->by,
 					    .frame = o->frame,
-					    .recorded = !o->policy || !strcmp(o->policy, "recorde"
-											 "d"),
-					    .card = cli->card,
-					    .limit_bytes =
-						    frag_cli_limit(cli, cli->card.total_bytes),
-					    .seed = cli->seed,
+					    .recorded = frag_policy_is_recorded(o->policy),
+					    .target = cli->target,
 					    .threads = cli->threads,
 					    .series = cli->out != NULL };
 	struct frag_policy_spec *spec;
@@ -97,18 +91,16 @@ static int explain(const struct frag_cli *cli, const struct options *o,
 	int rc;
 
 	FRAG_TRY_CALLOC(x, 1, "comparison", err);
-	rc = frag_opened_spec(in, cli, o->policy, &spec, err);
+	rc = frag_cli_spec(cli, in, o->policy, &spec, err);
 	for (uint32_t d = 0; !rc && d < in->trace->devs_count; d++) {
-		struct frag_events ev = frag_opened_events(in, d);
-
 		opt.spec = spec;
-		rc = frag_explain(&ev, &opt, x, err);
+		rc = frag_explain(&in->units[d].events, &opt, x, err);
 		if (rc)
 			break;
 		if (!d || x->peak_reserved_bytes > most) {
 			most = x->peak_reserved_bytes;
 			frag_side_release(out);
-			rc = take_side(&ev, opt, x, in, out, err);
+			rc = take_side(&in->units[d], opt, x, out, err);
 		}
 		frag_explained_release(x);
 	}
@@ -122,7 +114,7 @@ static int read_side(const struct frag_cli *cli, const struct options *o, const 
 		     struct frag_side *out, struct frag_err *err)
 {
 	json_t *root = read_json(path);
-	FRAG_AUTO(frag_opened_release) struct frag_opened in = { 0 };
+	FRAG_AUTO(frag_recording_release) struct frag_recording in = { 0 };
 	FRAG_AUTO(frag_progress_end) struct frag_progress progress;
 	int rc;
 
@@ -133,7 +125,7 @@ static int read_side(const struct frag_cli *cli, const struct options *o, const 
 		json_decref(root);
 		return rc;
 	}
-	FRAG_TRY(frag_opened_read(&in, cli, path, err));
+	FRAG_TRY(frag_recording_open(&in, path, &cli->target, FRAG_OPEN_LONG_HEAD, err));
 	rc = explain(cli, o, &in, out, err);
 	out->estimate = in.trace->estimate != NULL;
 	return rc;

@@ -5,7 +5,7 @@
 
 #include "cli/common.h"
 #include "cli/estimate.h"
-#include "cli/opened.h"
+#include "cli/recordings.h"
 #include "explain_out.h"
 
 struct options {
@@ -101,59 +101,51 @@ static int put_all(const struct frag_cli *cli, const struct options *o,
 /* ---- the command ----------------------------------------------------------------- */
 
 /* The device asked for, else the one that needed most. */
-static int choose_device(const struct options *o, const struct frag_opened *in, uint32_t *dev,
-			 struct frag_err *err)
+static int choose_device(const struct options *o, const struct frag_recording *in,
+			 const struct frag_unit **unit, struct frag_err *err)
 {
 	uint64_t most = 0;
 
-	*dev = 0;
+	*unit = in->units;
 	if (o->device != UINT64_MAX)
-		return frag_opened_device(in, o->device, dev, err);
+		return frag_recording_unit(in, o->device, unit, err);
 	for (uint32_t d = 0; d < in->trace->devs_count && in->trace->devs_count > 1; d++) {
 		uint64_t peak = frag_recorded_peak(&in->trace->devs[d]);
 
 		if (peak > most) {
 			most = peak;
-			*dev = d;
+			*unit = &in->units[d];
 		}
 	}
 	return 0;
 }
 
 static int explain(const struct frag_cli *cli, const struct options *o,
-		   const struct frag_opened *in, struct frag_err *err)
+		   const struct frag_recording *in, struct frag_err *err)
 {
 	struct frag_explain_options opt = { .at = o->at,
 					    .by = o->by,
 					    .frame = o->frame,
 					    .top = o->top,
-					    .recorded = !o->policy || !strcmp(o->policy, "recorde"
-											 "d"),
-					    .card = cli->card,
-					    .limit_bytes =
-						    frag_cli_limit(cli, cli->card.total_bytes),
-					    .seed = cli->seed,
+					    .recorded = frag_policy_is_recorded(o->policy),
+					    .target = cli->target,
 					    .threads = cli->threads,
 					    .series = cli->out != NULL };
 	struct frag_policy_spec *spec;
 	struct frag_explained *x;
-	struct frag_events ev;
-	FRAG_AUTO_FREE char *title = NULL;
+	const struct frag_unit *unit;
 	struct frag_progress progress;
-	uint32_t dev;
 	int rc;
 
-	FRAG_TRY(choose_device(o, in, &dev, err));
-	ev = frag_opened_events(in, dev);
-	FRAG_TRY(frag_opened_spec(in, cli, o->policy, &spec, err));
+	FRAG_TRY(choose_device(o, in, &unit, err));
+	FRAG_TRY(frag_cli_spec(cli, in, o->policy, &spec, err));
 	opt.spec = spec;
-	title = frag_opened_label(in, dev);
 	x = frag_host_calloc(1, sizeof(*x));
-	frag_cli_show(&progress, "explaining", title);
-	rc = title && x ? frag_explain(&ev, &opt, x, err) : frag_fail_nomem(err, "explanation");
+	frag_cli_show(&progress, "explaining", unit->label);
+	rc = x ? frag_explain(&unit->events, &opt, x, err) : frag_fail_nomem(err, "explanation");
 	frag_progress_end(&progress);
 	if (!rc) {
-		rc = put_all(cli, o, x, title, frag_policy_spec_text(spec), err);
+		rc = put_all(cli, o, x, unit->label, frag_policy_spec_text(spec), err);
 		frag_explained_release(x);
 	}
 	frag_host_free(x);
@@ -197,9 +189,10 @@ static void init(void *values)
 
 static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 {
-	FRAG_AUTO(frag_opened_release) struct frag_opened in = { 0 };
+	FRAG_AUTO(frag_recording_release) struct frag_recording in = { 0 };
 
-	FRAG_TRY(frag_opened_read(&in, cli, cli->operands[0], err));
+	FRAG_TRY(
+		frag_recording_open(&in, cli->operands[0], &cli->target, FRAG_OPEN_LONG_HEAD, err));
 	return explain(cli, values, &in, err);
 }
 

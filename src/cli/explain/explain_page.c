@@ -72,7 +72,8 @@ int frag_explain_page(const struct frag_cli *cli, const struct frag_explained *x
 				  .threads = cli->threads };
 	int rc;
 
-	frag_text_addf(&heading, "%s: who holds the memory%s", title, frag_cli_estimate_word());
+	frag_text_addf(&heading, "%s: who holds the memory%s", title,
+		       frag_cli_estimate_word(x->estimate));
 	frag_text_addf(&under, "under %s", policy);
 	frag_explain_paragraph(x, &answer);
 	finding(x->curves, false, &live);

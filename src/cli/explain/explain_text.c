@@ -300,7 +300,8 @@ static void list_remedies(const struct frag_explained *x, struct frag_text *out)
 int frag_explain_text(const struct frag_explained *x, const char *title, const char *policy,
 		      size_t top, struct frag_text *out, struct frag_err *err)
 {
-	frag_text_addf(out, "# %s under %s%s\n", title, policy, frag_cli_estimate_word());
+	frag_text_addf(out, "# %s under %s%s\n", title, policy,
+		       frag_cli_estimate_word(x->estimate));
 	frag_explain_paragraph(x, out);
 	frag_text_add(out, "\n");
 	if (x->oom.happened)

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "cli/common.h"
-#include "cli/opened.h"
+#include "cli/recordings.h"
 #include "explain/export/export.h"
 
 struct options {
@@ -28,16 +28,14 @@ static int set_to(void *whole, const char *text, struct frag_err *err)
 			 near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
 }
 
-static int write_to(const struct frag_cli *cli, const struct options *o, struct frag_opened *in,
+static int write_to(const struct frag_cli *cli, const struct options *o, struct frag_recording *in,
 		    const struct frag_policy_spec *spec, struct frag_err *err)
 {
 	struct frag_export_job job = { .trace = in->trace,
 				       .path = in->source ? in->path : NULL,
 				       .spec = spec,
-				       .as_recorded = !o->policy || !strcmp(o->policy, "recorded"),
-				       .card = cli->card,
-				       .limit_bytes = frag_cli_limit(cli, cli->card.total_bytes),
-				       .seed = cli->seed,
+				       .as_recorded = frag_policy_is_recorded(o->policy),
+				       .target = cli->target,
 				       .name = in->trace->name ? in->trace->name : "",
 				       .policy = frag_policy_spec_text(spec) };
 	struct frag_progress progress = { .on = false };
@@ -73,15 +71,16 @@ static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 {
 	const struct options *o = values;
 	struct frag_policy_spec *spec;
-	FRAG_AUTO(frag_opened_release) struct frag_opened in = { 0 };
+	FRAG_AUTO(frag_recording_release) struct frag_recording in = { 0 };
 	int rc;
 
 	if (!o->to)
 		return frag_fail(err, FRAG_EUSAGE,
 				 "say what to write: --to memory_viz, perfetto, csv or "
 				 "openmetrics");
-	FRAG_TRY(frag_opened_read(&in, cli, cli->operands[0], err));
-	rc = frag_opened_spec(&in, cli, o->policy, &spec, err);
+	FRAG_TRY(
+		frag_recording_open(&in, cli->operands[0], &cli->target, FRAG_OPEN_LONG_HEAD, err));
+	rc = frag_cli_spec(cli, &in, o->policy, &spec, err);
 	if (!rc) {
 		rc = write_to(cli, o, &in, spec, err);
 		frag_policy_spec_destroy(spec);

@@ -7,7 +7,7 @@
 
 #include "fit_print.h"
 #include "fit_vary.h"
-#include "cli/settle.h"
+#include "cli/recordings.h"
 #include "cli/record/record.h"
 #include "cli/policy_texts.h"
 
@@ -48,7 +48,7 @@ static void row_release(struct frag_fit_row *row, size_t units)
 static int add_row(struct frag_fit_page *p, const char *text, struct frag_err *err)
 {
 	struct frag_fit_row *row = &p->rows[p->rows_count];
-	size_t units = p->units.count;
+	size_t units = p->units.units_count;
 	bool known = true;
 	int rc = 0;
 
@@ -56,7 +56,7 @@ static int add_row(struct frag_fit_page *p, const char *text, struct frag_err *e
 	row->specs = frag_host_calloc(units, sizeof(struct frag_policy_spec *));
 	FRAG_CHECK_ALLOC(row->specs, "policies", err);
 	for (size_t i = 0; !rc && known && i < units; i++) {
-		rc = frag_unit_spec(&p->units.list[i], text, &row->specs[i], err);
+		rc = frag_recording_spec(p->units.units[i].trace, text, &row->specs[i], err);
 		known = row->specs[i] != NULL;
 	}
 	for (size_t i = 0; !rc && known && i < p->rows_count; i++)
@@ -83,9 +83,9 @@ static int make_rows(struct frag_fit_page *p, const struct options *o, struct fr
 static void page_release(struct frag_fit_page *p)
 {
 	for (size_t i = 0; i < p->rows_count; i++)
-		row_release(&p->rows[i], p->units.count);
+		row_release(&p->rows[i], p->units.units_count);
 	FRAG_FREE(p->rows, p->tasks);
-	frag_units_release(&p->units);
+	frag_recordings_release(&p->units);
 	frag_catalog_release(&p->catalog);
 }
 
@@ -96,7 +96,7 @@ static void sum_row(struct frag_fit_page *p, struct frag_fit_row *row)
 {
 	row->complete = row->possible = true;
 	row->gpus = ~0ull;
-	for (size_t i = 0; i < p->units.count; i++) {
+	for (size_t i = 0; i < p->units.units_count; i++) {
 		const struct frag_fit *f = &row->tasks[i].fit;
 		bool possible = row->possible;
 
@@ -104,7 +104,7 @@ static void sum_row(struct frag_fit_page *p, struct frag_fit_row *row)
 		row->possible &= f->possible;
 		row->gpus &= row->tasks[i].gpus;
 		row->probes += f->probes_count;
-		row->costly |= frag_fit_costly(&p->units.list[i], f);
+		row->costly |= frag_fit_costly(&p->units.units[i], f);
 		/* one that never completes is worse than any other */
 		if (possible && (!f->possible || f->min_capacity_bytes > row->min_bytes)) {
 			row->min_bytes = f->min_capacity_bytes;
@@ -132,7 +132,7 @@ static int first_error(const struct frag_fit_task *tasks, size_t count, struct f
 
 static int search(struct frag_fit_page *p, const struct frag_cli *cli, struct frag_err *err)
 {
-	size_t units = p->units.count, count = p->rows_count * units;
+	size_t units = p->units.units_count, count = p->rows_count * units;
 	struct frag_plan_env env;
 	struct frag_progress progress;
 	char label[128];
@@ -142,11 +142,12 @@ static int search(struct frag_fit_page *p, const struct frag_cli *cli, struct fr
 	for (size_t r = 0; r < p->rows_count; r++) {
 		p->rows[r].tasks = &p->tasks[r * units];
 		for (size_t i = 0; i < units; i++)
-			p->rows[r].tasks[i] = (struct frag_fit_task){ .spec = p->rows[r].specs[i],
-								      .dev = p->units.list[i].dev };
+			p->rows[r].tasks[i] =
+				(struct frag_fit_task){ .spec = p->rows[r].specs[i],
+							.dev = p->units.units[i].dev };
 	}
-	frag_plan_env_init(&env, cli);
-	snprintf(label, sizeof(label), "fitting %.80s", p->units.list[0].label);
+	frag_plan_env_init(&env, &cli->target, cli->threads);
+	snprintf(label, sizeof(label), "fitting %.80s", p->units.units[0].label);
 	frag_progress_begin(&progress, label);
 	env.watch = progress.watch;
 	rc = frag_fit_run(&env, 0, p->catalog.cards, p->catalog.count, p->tasks, count, err);
@@ -169,10 +170,12 @@ static int fit(struct frag_fit_page *p, struct options *o, struct frag_cli *cli,
 	FRAG_TRY(frag_policy_texts_check(&o->policies, &flags, err));
 	p->cli = cli;
 	FRAG_TRY(frag_catalog_init(&p->catalog, cli->cards, cli->vendor, err));
-	FRAG_TRY(frag_units_read(&p->units, cli, err));
-	for (size_t i = 0; i < p->units.count; i++)
-		cli->headroom.outside_bytes = FRAG_MAX(cli->headroom.outside_bytes,
-						       frag_cli_outside(p->units.list[i].dev));
+	FRAG_TRY(frag_recordings_open(&p->units, cli->operands, cli->operands_count, &cli->target,
+				      0, err));
+	for (size_t i = 0; i < p->units.units_count; i++)
+		cli->headroom.outside_bytes =
+			FRAG_MAX(cli->headroom.outside_bytes,
+				 frag_recorded_outside_bytes(p->units.units[i].dev));
 	FRAG_TRY(make_rows(p, o, err));
 	FRAG_TRY(search(p, cli, err));
 	return frag_fit_print(p, err);

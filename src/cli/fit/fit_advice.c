@@ -18,7 +18,7 @@ bool frag_fit_costly(const struct frag_unit *unit, const struct frag_fit *fit)
 
 uint64_t frag_fit_peak(const struct frag_fit_page *p, const struct frag_fit_row *row)
 {
-	return row->ample_bytes - p->cli->card.context_bytes;
+	return row->ample_bytes - p->cli->target.card.context_bytes;
 }
 
 /* What the process may have of a card, less what is to stay free; a limit that is a part of the
@@ -27,7 +27,8 @@ uint64_t frag_fit_room(const struct frag_fit_page *p, size_t g, const struct fra
 {
 	const struct frag_gpu *gpu = p->catalog.cards[g];
 
-	return FRAG_MIN(frag_gpu_room(gpu, kept), frag_cli_limit(p->cli, gpu->total_bytes));
+	return FRAG_MIN(frag_gpu_room(gpu, kept),
+			frag_limit_bytes(&p->cli->target.limit, gpu->total_bytes));
 }
 
 /* Does it run on this card with room for its peak and all that is to stay free? */
@@ -108,8 +109,8 @@ double frag_fit_job_price(const struct frag_fit_page *p, const struct frag_gpu *
 {
 	double hours = 0;
 
-	for (size_t i = 0; i < p->units.count; i++) {
-		const struct frag_trace_dev *d = p->units.list[i].dev;
+	for (size_t i = 0; i < p->units.units_count; i++) {
+		const struct frag_trace_dev *d = p->units.units[i].dev;
 
 		if (d->events_count)
 			hours += (double)d->events[d->events_count - 1].time_us / 3.6e9;

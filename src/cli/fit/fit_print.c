@@ -142,7 +142,7 @@ static void price_line(const struct frag_fit_page *p, const struct frag_fit_row 
 {
 	const struct frag_fit *f = &row->tasks[row->worst].fit;
 	char card[32], may[32];
-	uint64_t share = frag_cli_limit(p->cli, row->min_bytes);
+	uint64_t share = frag_limit_bytes(&p->cli->target.limit, row->min_bytes);
 	bool limited = share < row->min_bytes;
 
 	if (!row->complete || !row->possible || (!f->min_retries_count && !limited))
@@ -162,8 +162,8 @@ static void refused_line(const struct frag_fit_page *p, struct frag_text *out)
 {
 	uint64_t refused = 0;
 
-	for (size_t i = 0; i < p->units.count; i++)
-		refused += p->units.list[i].dev->settled.refused_count;
+	for (size_t i = 0; i < p->units.units_count; i++)
+		refused += p->units.units[i].dev->settled.refused_count;
 	if (refused)
 		frag_text_addf(out,
 			       "# %llu requests were refused when recorded; a smallest card serves "
@@ -176,7 +176,7 @@ static void gap_lines(const struct frag_fit_page *p, const struct frag_fit_row *
 {
 	char a[32], b[32];
 
-	for (size_t i = 0; row->possible && i < p->units.count; i++) {
+	for (size_t i = 0; row->possible && i < p->units.units_count; i++) {
 		const struct frag_fit *f = &row->tasks[i].fit;
 
 		if (f->complete && f->narrow)
@@ -185,11 +185,11 @@ static void gap_lines(const struct frag_fit_page *p, const struct frag_fit_row *
 				       "replay makes "
 				       "too many driver calls for that\n",
 				       size_text(f->min_capacity_bytes, a), row_name(row),
-				       p->units.list[i].label);
+				       p->units.units[i].label);
 		if (!f->complete || !f->gaps_seen)
 			continue;
 		frag_text_addf(out, "not monotonic: %s on %s completes at %s (%llu) but failed at",
-			       row_name(row), p->units.list[i].label,
+			       row_name(row), p->units.units[i].label,
 			       size_text(f->min_capacity_bytes, a),
 			       (unsigned long long)f->min_capacity_bytes);
 		for (size_t k = 0; k < f->gaps_count; k++) {
@@ -218,9 +218,9 @@ static void never_lines(const struct frag_fit_page *p, struct frag_text *out)
 		if (!row->complete || row->possible)
 			continue;
 		frag_text_addf(out, "never: %s fails on %s with 1 TiB, too%s%s\n", row_name(row),
-			       p->units.list[row->worst].label,
-			       p->cli->limit ? ", because of --limit " : "",
-			       p->cli->limit ? p->cli->limit : "");
+			       p->units.units[row->worst].label,
+			       p->cli->target.limit.text ? ", because of --limit " : "",
+			       p->cli->target.limit.text ? p->cli->target.limit.text : "");
 	}
 }
 
@@ -228,17 +228,17 @@ static void spread_lines(const struct frag_fit_page *p, struct frag_text *out)
 {
 	char a[32], b[32];
 
-	for (size_t r = 0; p->units.count > 1 && r < p->rows_count; r++) {
+	for (size_t r = 0; p->units.units_count > 1 && r < p->rows_count; r++) {
 		const struct frag_fit_row *row = &p->rows[r];
 		uint64_t low = UINT64_MAX;
 
 		if (!row->complete || !row->possible)
 			continue;
-		for (size_t i = 0; i < p->units.count; i++)
+		for (size_t i = 0; i < p->units.units_count; i++)
 			low = FRAG_MIN(low, row->tasks[i].fit.min_capacity_bytes);
 		frag_text_addf(out, "%s: %s to %s, decided by %s\n", row_name(row),
 			       size_text(low, a), size_text(row->min_bytes, b),
-			       p->units.list[row->worst].label);
+			       p->units.units[row->worst].label);
 	}
 }
 
@@ -248,22 +248,21 @@ static int print_text(const struct frag_fit_page *p, struct frag_err *err)
 	char a[32];
 
 	frag_text_addf(&out, "# cufrag %s fit:", FRAG_VERSION);
-	for (size_t i = 0; i < p->units.count; i++)
-		frag_text_addf(&out, "%s %s", i ? "," : "", p->units.list[i].label);
+	for (size_t i = 0; i < p->units.units_count; i++)
+		frag_text_addf(&out, "%s %s", i ? "," : "", p->units.units[i].label);
 	frag_text_addf(&out, "%s\n# capacity = what the trace needs + context %s",
-		       frag_cli_estimate_word(), size_text(p->cli->card.context_bytes, a));
+		       frag_cli_estimate_word(p->cli->estimated),
+		       size_text(p->cli->target.card.context_bytes, a));
 	frag_headroom_text(&p->cli->headroom, &kept);
 	if (kept.len)
 		frag_text_addf(&out, "; cards: and %s", frag_text_str(&kept));
-	if (p->cli->limit)
-		frag_text_addf(&out, "; limit %s%s", p->cli->limit,
-			       strchr(p->cli->limit, '.') &&
-					       !p->cli->limit[strspn(p->cli->limit, "0123456789.")]
-				       ? " of the card that is tried"
-				       : "");
-	frag_text_addf(&out, "; seed %llu\n", (unsigned long long)p->cli->seed);
-	frag_units_say(&p->units, p->cli, "not applied: what is looked for is a card without it",
-		       &out);
+	if (p->cli->target.limit.text)
+		frag_text_addf(&out, "; limit %s%s", p->cli->target.limit.text,
+			       p->cli->target.limit.is_fraction ? " of the card that is tried"
+								: "");
+	frag_text_addf(&out, "; seed %llu\n", (unsigned long long)p->cli->target.seed);
+	frag_cli_units_say(&p->units, &p->cli->target,
+			   "not applied: what is looked for is a card without it", &out);
 	refused_line(p, &out);
 	policies_table(p, &out);
 	for (size_t r = 0; r < p->rows_count; r++)
@@ -272,7 +271,7 @@ static int print_text(const struct frag_fit_page *p, struct frag_err *err)
 	gpus_table(p, &out);
 	frag_text_add(&out, "\n");
 	advice_line(p, &out);
-	if (p->units.count > 1)
+	if (p->units.units_count > 1)
 		frag_text_add(&out, "\n");
 	spread_lines(p, &out);
 	never_lines(p, &out);
@@ -318,8 +317,8 @@ static json_t *row_json(const struct frag_fit_page *p, const struct frag_fit_row
 		if (row->gpus >> g & 1)
 			json_array_append_new(frag_fit_roomy(p, row, g) ? fits : tight,
 					      json_string(p->catalog.cards[g]->name));
-	for (size_t i = 0; i < p->units.count; i++)
-		json_array_append_new(units, unit_json(&p->units.list[i], &row->tasks[i]));
+	for (size_t i = 0; i < p->units.units_count; i++)
+		json_array_append_new(units, unit_json(&p->units.units[i], &row->tasks[i]));
 	return json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:b, s:o}", "policy", row->text,
 			 "params", row_name(row), "min_capacity_bytes",
 			 frag_json_if(known, row->min_bytes), "safe_capacity_bytes",
@@ -375,15 +374,15 @@ static int write_json(const struct frag_fit_page *p, struct frag_err *err)
 		complete &= p->rows[r].complete;
 		json_array_append_new(results, row_json(p, &p->rows[r]));
 	}
-	for (size_t i = 0; i < p->units.count; i++)
-		json_array_append_new(traces, json_string(p->units.list[i].label));
+	for (size_t i = 0; i < p->units.units_count; i++)
+		json_array_append_new(traces, json_string(p->units.units[i].label));
 	json_object_set_new(root, "traces", traces);
-	json_object_set_new(root, "recordings", frag_units_json(&p->units));
+	json_object_set_new(root, "recordings", frag_cli_units_json(&p->units));
 	json_object_set_new(root, "context_bytes",
-			    json_integer((json_int_t)p->cli->card.context_bytes));
+			    json_integer((json_int_t)p->cli->target.card.context_bytes));
 	json_object_set_new(root, "margin_bytes", json_integer((json_int_t)p->cli->headroom.bytes));
 	json_object_set_new(root, "margin_ratio", json_real(p->cli->headroom.ratio));
-	json_object_set_new(root, "seed", json_integer((json_int_t)p->cli->seed));
+	json_object_set_new(root, "seed", json_integer((json_int_t)p->cli->target.seed));
 	json_object_set_new(root, "complete", json_boolean(complete));
 	json_object_set_new(root, "results", results);
 	json_object_set_new(root, "gpus", gpus_json(p));
@@ -400,15 +399,15 @@ static int write_csv(const struct frag_fit_page *p, struct frag_err *err)
 	frag_text_add(&out, "policy,trace,device,min_capacity_bytes,safe_capacity_bytes,"
 			    "ample_capacity_bytes,peak_reserved_bytes,gaps_count,fits\n");
 	for (size_t r = 0; r < p->rows_count; r++) {
-		for (size_t i = 0; i < p->units.count; i++) {
+		for (size_t i = 0; i < p->units.units_count; i++) {
 			const struct frag_fit_task *task = &p->rows[r].tasks[i];
 			const struct frag_fit *f = &task->fit;
 			bool known = f->complete && f->possible;
 
 			frag_text_add_csv(&out, frag_policy_spec_echo(task->spec));
 			frag_text_add(&out, ",");
-			frag_text_add_csv(&out, p->units.list[i].trace->name);
-			frag_text_addf(&out, ",%u", p->units.list[i].dev->ordinal);
+			frag_text_add_csv(&out, p->units.units[i].trace->name);
+			frag_text_addf(&out, ",%u", p->units.units[i].dev->ordinal);
 			frag_text_addf(&out, known ? ",%llu,%llu,%llu" : ",,,",
 				       (unsigned long long)f->min_capacity_bytes,
 				       (unsigned long long)f->safe_capacity_bytes,
@@ -419,7 +418,8 @@ static int write_csv(const struct frag_fit_page *p, struct frag_err *err)
 			for (size_t g = 0, n = 0; g < p->catalog.count; g++)
 				if (task->gpus >> g & 1 &&
 				    frag_gpu_room(p->catalog.cards[g], &p->cli->headroom) >=
-					    f->ample_capacity_bytes - p->cli->card.context_bytes)
+					    f->ample_capacity_bytes -
+						    p->cli->target.card.context_bytes)
 					frag_text_addf(&out, "%s%s", n++ ? " " : "",
 						       p->catalog.cards[g]->name);
 			frag_text_add(&out, "\n");

@@ -3,7 +3,9 @@
 #ifndef FRAG_CLI_FIT_PRINT_H
 #define FRAG_CLI_FIT_PRINT_H
 
-#include "cli/planning.h"
+#include <frag/plan.h>
+
+#include "cli/recordings.h"
 
 /* One policy on all units. */
 struct frag_fit_row {
@@ -20,7 +22,7 @@ struct frag_fit_row {
 
 struct frag_fit_page {
 	const struct frag_cli *cli;
-	struct frag_units units;
+	struct frag_recordings units;
 	struct frag_catalog catalog;
 	struct frag_fit_row *rows;
 	size_t rows_count;

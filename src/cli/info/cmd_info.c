@@ -18,7 +18,7 @@
 #include "trace/source.h"
 #include "cli/common.h"
 #include "cli/estimate.h"
-#include "cli/settle.h"
+#include "cli/recordings.h"
 #include "info_json.h"
 #include "info_ranks.h"
 #include "info_scan.h"
@@ -26,8 +26,7 @@
 #include "report/text/settled_json.h"
 
 #define MARKS_SHOWN 6
-#define EVENTS_MAX 8000000u /* of a .cft that is read again to follow it */
-#define LABEL 14	    /* width of the left column */
+#define LABEL 14 /* width of the left column */
 
 /* ---- text ---------------------------------------------------------------------- */
 
@@ -93,13 +92,14 @@ static void print_settings(const struct frag_trace_settings *s)
 }
 
 /* What the file says; else what was found by replaying it, which is said of each device below. */
-static void print_limit(const struct frag_trace *t, const struct frag_settled *settled)
+static void print_limit(const struct frag_trace *t)
 {
 	char text[600];
 	bool found = false;
 
 	for (uint32_t d = 0; d < t->devs_count; d++)
-		found |= settled[d].identical && settled[d].limit_source == FRAG_LIMIT_INFERRED;
+		found |= t->devs[d].settled.identical &&
+			 t->devs[d].settled.limit_source == FRAG_LIMIT_INFERRED;
 	label(0, "limit");
 	if (t->settings.limit_known)
 		printf("%s\n", FRAG_BYTES(t->settings.limit_bytes));
@@ -111,8 +111,9 @@ static void print_limit(const struct frag_trace *t, const struct frag_settled *s
 		label(0, d ? "" : "checked");
 		if (t->devs_count > 1)
 			printf("device %u: ", t->devs[d].ordinal);
-		puts(settled[d].checked ? frag_settled_text(&settled[d], text, sizeof(text))
-					: "not here; cufrag verify does");
+		puts(t->devs[d].settled.checked
+			     ? frag_settled_text(&t->devs[d].settled, text, sizeof(text))
+			     : "not here; cufrag verify does");
 	}
 }
 
@@ -147,7 +148,7 @@ static void print_format(const struct frag_trace *t)
 	}
 }
 
-static void print_head(const struct frag_trace *t, const struct frag_settled *settled)
+static void print_head(const struct frag_trace *t)
 {
 	time_t start = (time_t)(t->start_us / 1000000);
 	struct tm tm;
@@ -162,7 +163,7 @@ static void print_head(const struct frag_trace *t, const struct frag_settled *se
 	}
 	print_release(&t->settings);
 	print_settings(&t->settings);
-	print_limit(t, settled);
+	print_limit(t);
 	frag_cli_print_estimate(t, LABEL);
 	if (t->stacks.count > 1) {
 		label(0, "stacks");
@@ -392,7 +393,7 @@ static json_t *release_json(const struct frag_trace_settings *s)
 }
 
 static json_t *trace_json(const struct frag_trace *t, const struct frag_info *infos,
-			  const struct frag_settled *settled, const struct frag_source *src)
+			  const struct frag_source *src)
 {
 	json_t *o = json_object(), *devices = json_array();
 
@@ -402,7 +403,7 @@ static json_t *trace_json(const struct frag_trace *t, const struct frag_info *in
 		frag_source_counts(src, d, &counts);
 		json_array_append_new(devices, frag_info_json(&infos[d], &counts));
 		json_object_set_new(json_array_get(devices, d), "recording",
-				    frag_settled_json(&settled[d]));
+				    frag_settled_json(&t->devs[d].settled));
 	}
 	json_object_set_new(o, "trace", json_string(t->name ? t->name : ""));
 	int format_len;
@@ -461,13 +462,13 @@ static int scan(struct frag_source *src, struct frag_info *infos, struct frag_er
 }
 
 static int show(struct pass *p, const struct frag_source *src, const struct frag_info *infos,
-		const struct frag_settled *settled, struct frag_err *err)
+		struct frag_err *err)
 {
 	const struct frag_trace *t = frag_source_head(src);
 	bool several = p->cli->operands_count > 1;
 
 	if (p->text && !several)
-		print_head(t, settled);
+		print_head(t);
 	for (uint32_t d = 0; p->text && d < t->devs_count; d++) {
 		struct frag_source_counts counts;
 
@@ -479,60 +480,27 @@ static int show(struct pass *p, const struct frag_source *src, const struct frag
 			FRAG_TRY(print_device(&infos[d], t, &counts, err));
 	}
 	if (p->cli->json)
-		json_array_append_new(p->traces, trace_json(t, infos, settled, src));
+		json_array_append_new(p->traces, trace_json(t, infos, src));
 	return 0;
-}
-
-/*
- * What the recording turned out to be. Not of a .cft that is long or comes on standard input: its
- * events are not held. Behind the pass, since the events of others are edited.
- */
-static int settle(const struct frag_cli *cli, const char *path, const struct frag_trace *head,
-		  struct frag_settled *out, struct frag_err *err)
-{
-	struct frag_trace *t = (struct frag_trace *)head;
-	bool held = head->devs_count && head->devs[0].events;
-	uint64_t events = 0;
-	struct stat st;
-	int rc = 0;
-
-	for (uint32_t d = 0; d < head->devs_count; d++)
-		events += head->devs[d].events_count;
-	if (!held &&
-	    (!strcmp(path, "-") || stat(path, &st) || !S_ISREG(st.st_mode) || events > EVENTS_MAX))
-		return 0;
-	if (!held)
-		FRAG_TRY(frag_cli_read(path, NULL, &t, err));
-	rc = frag_cli_settle(cli, UINT64_MAX, t, err);
-	for (uint32_t d = 0; !rc && d < FRAG_MIN(t->devs_count, head->devs_count); d++)
-		out[d] = t->devs[d].settled;
-	if (!held)
-		frag_trace_destroy(t);
-	return rc;
 }
 
 /* Nothing is shown before the last byte has been checked. */
 static int info_of(struct pass *p, const char *path, struct frag_err *err)
 {
-	const struct frag_trace *head;
-	FRAG_AUTO(frag_source_close_at) struct frag_source *src = NULL;
-	FRAG_AUTO_FREE struct frag_settled *settled = NULL;
+	FRAG_AUTO(frag_recording_release) struct frag_recording r = { 0 };
 	FRAG_AUTO_FREE struct frag_info *infos = NULL;
-	int rc = 0;
+	struct frag_target quiet = p->cli->target;
+	int rc;
 
-	FRAG_TRY(frag_source_open(path, &src, err));
-	head = frag_source_head(src);
-	infos = frag_host_calloc(head->devs_count, sizeof(*infos));
-	settled = frag_host_calloc(head->devs_count, sizeof(*settled));
-	if (!infos || !settled)
-		rc = frag_fail_nomem(err, "statistics of the trace");
-	for (uint32_t d = 0; !rc && d < head->devs_count; d++)
-		frag_info_init(&infos[d], &head->devs[d]);
+	quiet.tell = NULL; /* that it is an estimate is among what is shown */
+	FRAG_TRY(frag_recording_open(&r, path, &quiet, FRAG_OPEN_SOURCE, err));
+	FRAG_TRY_CALLOC(infos, r.trace->devs_count, "statistics of the trace", err);
+	for (uint32_t d = 0; d < r.trace->devs_count; d++)
+		frag_info_init(&infos[d], &r.trace->devs[d]);
+	rc = scan(r.source, infos, err) ?: frag_recording_settle(&r, &p->cli->target, 0, err);
 	if (!rc)
-		rc = scan(src, infos, err) ?: settle(p->cli, path, head, settled, err);
-	if (!rc)
-		rc = show(p, src, infos, settled, err);
-	for (uint32_t d = 0; infos && d < head->devs_count; d++)
+		rc = show(p, r.source, infos, err);
+	for (uint32_t d = 0; d < r.trace->devs_count; d++)
 		frag_info_release(&infos[d]);
 	return rc;
 }

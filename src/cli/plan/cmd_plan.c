@@ -114,7 +114,7 @@ static int search(struct frag_plan_sheet *s, struct work *w, uint64_t spent_ns,
 		.target_bytes = s->target,
 		.budget_ns = w->o->time_ns - FRAG_MIN(w->o->time_ns, spent_ns),
 		.nodes_max = w->o->nodes,
-		.seed = w->cli->seed,
+		.seed = w->cli->target.seed,
 		.threads = w->cli->threads,
 		.watch = begin_work(w, s, "branch and bound"),
 	};
@@ -204,24 +204,24 @@ static int do_unit(struct frag_plan_sheet *s, struct work *w, struct frag_err *e
 
 /* ---- the command ----------------------------------------------------------------- */
 
-static int do_units(const struct frag_units *units, struct work *w, struct frag_plan_sheet *sheets,
-		    struct frag_err *err)
+static int do_units(const struct frag_recordings *units, struct work *w,
+		    struct frag_plan_sheet *sheets, struct frag_err *err)
 {
 	size_t done = 0, complete = 0;
 	int rc = 0;
 
-	for (size_t i = 0; !rc && i < units->count && !frag_interrupted(); i++) {
-		rc = sheet_init(&sheets[i], &units->list[i], w->o, err)
+	for (size_t i = 0; !rc && i < units->units_count && !frag_interrupted(); i++) {
+		rc = sheet_init(&sheets[i], &units->units[i], w->o, err)
 			     ?: do_unit(&sheets[i], w, err);
 		done++;
 		complete += !rc && sheets[i].complete;
 	}
 	if (!rc)
 		rc = frag_plan_print(w->cli, units, w->o->output, sheets, done,
-				     complete == units->count, err);
-	if (!rc && complete < units->count)
+				     complete == units->units_count, err);
+	if (!rc && complete < units->units_count)
 		rc = frag_fail(err, FRAG_EINTR, "interrupted: %zu of %zu devices are complete",
-			       complete, units->count);
+			       complete, units->units_count);
 	for (size_t i = 0; i < done; i++)
 		sheet_release(&sheets[i]);
 	return rc;
@@ -232,15 +232,16 @@ static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 	const struct options *o = values;
 	struct work w = { .cli = cli, .o = o };
 	FRAG_AUTO_FREE struct frag_plan_sheet *sheets = NULL;
-	FRAG_AUTO(frag_units_release) struct frag_units units = { 0 };
+	FRAG_AUTO(frag_recordings_release) struct frag_recordings units = { 0 };
 
-	FRAG_TRY(frag_units_read(&units, cli, err));
-	FRAG_TRY_CALLOC(sheets, units.count, "plan", err);
-	if ((o->output || o->placement) && units.count != 1)
+	FRAG_TRY(frag_recordings_open(&units, cli->operands, cli->operands_count, &cli->target, 0,
+				      err));
+	FRAG_TRY_CALLOC(sheets, units.units_count, "plan", err);
+	if ((o->output || o->placement) && units.units_count != 1)
 		return frag_fail(err, FRAG_EUSAGE,
 				 "a plan is made for one device, here are %zu; take one out with "
 				 "cufrag import --device N",
-				 units.count);
+				 units.units_count);
 	return do_units(&units, &w, sheets, err);
 }
 

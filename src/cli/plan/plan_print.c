@@ -53,7 +53,7 @@ static void print_sheet(const struct frag_plan_sheet *s, const char *plan_path,
 
 	frag_text_addf(out, "# cufrag %s plan: %s, %zu buffers, aligned to %llu%s\n", FRAG_VERSION,
 		       s->unit->label, s->b.count, (unsigned long long)s->align,
-		       frag_cli_estimate_word());
+		       frag_cli_estimate_word(s->unit->trace->estimate));
 	frag_text_addf(out, "load lower bound: %llu (%s), first at event %llu\n\n",
 		       (unsigned long long)s->bound, FRAG_BYTES(s->bound),
 		       (unsigned long long)s->when);
@@ -146,7 +146,7 @@ static json_t *sheet_json(const struct frag_plan_sheet *s)
 	return o;
 }
 
-static int write_json(const struct frag_cli *cli, const struct frag_units *units,
+static int write_json(const struct frag_cli *cli, const struct frag_recordings *units,
 		      const struct frag_plan_sheet *sheets, size_t count, bool complete,
 		      struct frag_err *err)
 {
@@ -154,8 +154,8 @@ static int write_json(const struct frag_cli *cli, const struct frag_units *units
 
 	for (size_t i = 0; i < count; i++)
 		json_array_append_new(results, sheet_json(&sheets[i]));
-	json_object_set_new(root, "recordings", frag_units_json(units));
-	json_object_set_new(root, "seed", json_integer((json_int_t)cli->seed));
+	json_object_set_new(root, "recordings", frag_cli_units_json(units));
+	json_object_set_new(root, "seed", json_integer((json_int_t)cli->target.seed));
 	json_object_set_new(root, "complete", json_boolean(complete));
 	json_object_set_new(root, "results", results);
 	return frag_cli_json_write(cli, root, err);
@@ -202,13 +202,13 @@ int frag_plan_write_placement(const struct frag_plan_sheet *s, const char *path,
 
 /* ---- all of them ----------------------------------------------------------------- */
 
-static int print_text(const struct frag_cli *cli, const struct frag_units *units,
+static int print_text(const struct frag_cli *cli, const struct frag_recordings *units,
 		      const char *plan_path, const struct frag_plan_sheet *sheets, size_t count,
 		      struct frag_err *err)
 {
 	FRAG_AUTO(frag_text_release) struct frag_text out = { 0 };
 
-	frag_units_say(units, cli, "a placement asks for no limit", &out);
+	frag_cli_units_say(units, &cli->target, "a placement asks for no limit", &out);
 
 	for (size_t i = 0; i < count; i++) {
 		if (i)
@@ -220,7 +220,7 @@ static int print_text(const struct frag_cli *cli, const struct frag_units *units
 	return frag_text_show(&out, err);
 }
 
-int frag_plan_print(const struct frag_cli *cli, const struct frag_units *units,
+int frag_plan_print(const struct frag_cli *cli, const struct frag_recordings *units,
 		    const char *plan_path, const struct frag_plan_sheet *sheets, size_t count,
 		    bool complete, struct frag_err *err)
 {

@@ -3,7 +3,9 @@
 #ifndef FRAG_CLI_PLAN_PRINT_H
 #define FRAG_CLI_PLAN_PRINT_H
 
-#include "cli/planning.h"
+#include <frag/plan.h>
+
+#include "cli/recordings.h"
 
 #define FRAG_PLAN_METHODS 8
 
@@ -28,7 +30,7 @@ struct frag_plan_sheet {
 
 /* --json, --csv, and the text unless one of them goes to standard output. plan_path: of the plan of
  * the steps, where there is one. complete: no device is missing. */
-int frag_plan_print(const struct frag_cli *cli, const struct frag_units *units,
+int frag_plan_print(const struct frag_cli *cli, const struct frag_recordings *units,
 		    const char *plan_path, const struct frag_plan_sheet *sheets, size_t count,
 		    bool complete, struct frag_err *err);
 

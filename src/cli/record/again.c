@@ -63,7 +63,7 @@ int frag_nogpu_record_again(const struct frag_cli *cli, const struct frag_record
 
 	other.again = false;
 	other.values = "random";
-	other_cli.seed++;
+	other_cli.target.seed++;
 	FRAG_TRY(frag_nogpu_record(&other_cli, &other, program, true, &second, &status, err));
 	if (status)
 		frag_cli_note(cli, "with other values the program ended with status %d", status);

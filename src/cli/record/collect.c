@@ -17,7 +17,7 @@
 #include "lib/bisect.h"
 #include "lib/grow.h"
 #include "trace/merge.h"
-#include "cli/settle.h"
+#include "cli/recordings.h"
 
 struct part {
 	char stem[4400]; /* path without its ending */
@@ -203,8 +203,8 @@ static char *make_note(const struct frag_cli *cli, const struct parts *p, bool m
 
 	if (!to)
 		return NULL;
-	fprintf(to, "card %s\n", cli->card.name ? cli->card.name : "h200");
-	fprintf(to, "total %llu\n", (unsigned long long)cli->card.total_bytes);
+	fprintf(to, "card %s\n", cli->target.card.name ? cli->target.card.name : "h200");
+	fprintf(to, "total %llu\n", (unsigned long long)cli->target.card.total_bytes);
 	fprintf(to, "torch ");
 	put_clean(to, json_string_value(json_object_get(first, "torch")));
 	fprintf(to, "\nvalues ");
@@ -235,7 +235,7 @@ int frag_record_read(const char *path, struct frag_trace **out, struct frag_err 
 		return 0;
 	frag_trace_destroy(*out);
 	*out = NULL;
-	return frag_cli_read_conf(path, conf, out, err);
+	return frag_recording_read(path, conf, out, err);
 }
 
 /* The file tells some releases from others; the program said which it is. */
@@ -278,7 +278,7 @@ int frag_record_collect(const char *folder, const struct frag_cli *cli, struct f
 		rc = read_part(&p.list[i], err);
 	/* a release is told from a retry by a replay, which knows the limit; times do not matter to it */
 	for (size_t i = 0; !rc && i < p.count; i++)
-		rc = frag_cli_settle_recorded(cli, p.list[i].trace, err);
+		rc = frag_trace_settle(p.list[i].trace, &cli->target, FRAG_OPEN_AS_RECORDED, err);
 	for (size_t i = 0; !rc && i < p.count; i++)
 		modelled &= take_clock(&p.list[i]);
 	traces = rc ? NULL : frag_host_calloc(p.count, sizeof(*traces));

@@ -17,7 +17,7 @@
 #include "base/scratch.h"
 #include "base/appended_cft.h"
 #include "base/live_page.h"
-#include "cli/settle.h"
+#include "cli/recordings.h"
 #include "trace/merge.h"
 
 #define PARTS_MAX 4096
@@ -313,7 +313,8 @@ static int read_all(const struct frag_cli *cli, const char *folder, struct diren
 			*parts_count += !rc;
 		}
 		if (!rc && is_pickle(names[i]))
-			rc = frag_cli_settle_recorded(cli, parts[*parts_count - 1], err);
+			rc = frag_trace_settle(parts[*parts_count - 1], &cli->target,
+					       FRAG_OPEN_AS_RECORDED, err);
 		frag_host_free(path);
 		FRAG_TRY(rc);
 	}

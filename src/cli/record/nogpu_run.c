@@ -35,7 +35,7 @@ static void put_number(const char *name, unsigned long long n)
 
 static void put_card(const struct frag_cli *cli, unsigned gpus)
 {
-	const struct frag_sim_config *card = &cli->card;
+	const struct frag_sim_config *card = &cli->target.card;
 	const struct frag_gpu *gpu = frag_gpu_find(cli->gpu_ ? cli->gpu_ : "h200");
 	const struct frag_gpu_chip *chip = gpu ? frag_gpu_chip_find(gpu->name) : NULL;
 	char text[512];
@@ -76,7 +76,7 @@ void frag_nogpu_environment(const struct frag_cli *cli, const struct frag_nogpu_
 	put_card(cli, asked ? asked : FRAG_MAX(needed, 1u));
 	setenv("CUFRAG_NOGPU_CACHE", home->cache, 1);
 	setenv("CUFRAG_NOGPU_VALUES", values, 1);
-	put_number("CUFRAG_NOGPU_SEED", cli->seed);
+	put_number("CUFRAG_NOGPU_SEED", cli->target.seed);
 	/* it is about the cards of this machine, unless pretended ones were counted */
 	if (!asked)
 		unsetenv("CUDA_VISIBLE_DEVICES");
@@ -99,7 +99,7 @@ void frag_nogpu_python(const struct frag_nogpu_home *home)
 static void put_all(const struct job *j)
 {
 	char calls[sizeof(j->folder) + 16];
-	uint64_t limit = frag_cli_limit(j->cli, j->cli->card.total_bytes);
+	uint64_t limit = frag_target_limit(&j->cli->target);
 
 	frag_nogpu_python(&j->home);
 	setenv("CUFRAG_RECORD", j->folder, 1);

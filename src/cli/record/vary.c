@@ -19,11 +19,11 @@ const char *frag_vary_name(const char *text, char *name)
 
 const char *frag_vary_card(const struct frag_cli *cli, char *buf, size_t cap)
 {
-	if (!cli->card.name)
+	if (!cli->target.card.name)
 		return "h200";
-	if (strcmp(cli->card.name, "sim") != 0)
-		return cli->card.name;
-	snprintf(buf, cap, "a card of %s", FRAG_BYTES(cli->card.total_bytes));
+	if (strcmp(cli->target.card.name, "sim") != 0)
+		return cli->target.card.name;
+	snprintf(buf, cap, "a card of %s", FRAG_BYTES(cli->target.card.total_bytes));
 	return buf;
 }
 

@@ -39,7 +39,7 @@ static const struct frag_arg options[] = {
 static void prepare(const void *ctx)
 {
 	const struct job *j = ctx;
-	uint64_t limit = frag_cli_limit(j->cli, j->cli->card.total_bytes);
+	uint64_t limit = frag_target_limit(&j->cli->target);
 	char text[32];
 
 	frag_nogpu_python(&j->home);
@@ -47,7 +47,7 @@ static void prepare(const void *ctx)
 		frag_nogpu_environment(j->cli, &j->home, j->o->gpus, 1, "rules");
 	unsetenv("CUFRAG_RECORD"); /* of a record around us: the library records */
 	setenv("CUFRAG_RUN", j->o->policy, 1);
-	snprintf(text, sizeof(text), "%llu", (unsigned long long)j->cli->seed);
+	snprintf(text, sizeof(text), "%llu", (unsigned long long)j->cli->target.seed);
 	setenv("CUFRAG_RUN_SEED", text, 1);
 	snprintf(text, sizeof(text), "%llu", (unsigned long long)limit);
 	if (limit != UINT64_MAX)

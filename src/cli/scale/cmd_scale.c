@@ -4,9 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/estimate.h"
 #include "cli/record/vary.h"
-#include "cli/settle.h"
 #include "scale_sheet.h"
 
 struct list {
@@ -54,19 +52,6 @@ static int by_value(const void *x, const void *y)
 	return FRAG_ORDER(a->value, b->value);
 }
 
-/* The trace is the sheet's from now on. */
-static int add_part(struct frag_sheet *s, uint64_t value, struct frag_trace *trace,
-		    struct frag_err *err)
-{
-	s->parts[s->parts_count++] =
-		(struct frag_sheet_part){ value, trace, trace->estimate != NULL };
-	if (!trace->devs_count)
-		return frag_fail(err, FRAG_EINPUT, "the recording at %" PRIu64 " holds no events",
-				 value);
-	return frag_cli_settle(s->cli, frag_cli_limit(s->cli, s->cli->card.total_bytes), trace,
-			       err);
-}
-
 static int read_parts(struct frag_sheet *s, const struct options *o, struct frag_err *err)
 {
 	const struct frag_cli *cli = s->cli;
@@ -78,11 +63,12 @@ static int read_parts(struct frag_sheet *s, const struct options *o, struct frag
 		return frag_fail(err, FRAG_EUSAGE, "%zu values for %zu recordings", o->at.count,
 				 cli->operands_count);
 	for (size_t i = 0; i < cli->operands_count; i++) {
-		struct frag_trace *trace;
+		struct frag_sheet_part *part = &s->parts[s->parts_count];
 
-		FRAG_TRY(frag_cli_read(cli->operands[i], NULL, &trace, err));
-		frag_cli_note_estimate(cli, trace);
-		FRAG_TRY(add_part(s, o->at.n[i], trace, err));
+		part->value = o->at.n[i];
+		FRAG_TRY(frag_recording_open(&part->recording, cli->operands[i], &cli->target, 0,
+					     err));
+		s->parts_count++;
 	}
 	return 0;
 }
@@ -91,6 +77,7 @@ static int record_parts(struct frag_sheet *s, const struct options *o, const str
 			struct frag_err *err)
 {
 	for (size_t i = 0; i < at->count; i++) {
+		struct frag_sheet_part *part = &s->parts[s->parts_count];
 		struct frag_trace *trace;
 		uint64_t refused;
 		int status;
@@ -98,7 +85,10 @@ static int record_parts(struct frag_sheet *s, const struct options *o, const str
 		FRAG_TRY(frag_vary_record(s->cli, &o->record, s->name, at->n[i], &trace, &status,
 					  &refused, err));
 		if (!refused) {
-			FRAG_TRY(add_part(s, at->n[i], trace, err));
+			part->value = at->n[i];
+			FRAG_TRY(frag_recording_take(&part->recording, trace, &s->cli->target, 0,
+						     err));
+			s->parts_count++;
 			continue;
 		}
 		frag_trace_destroy(trace);
@@ -228,7 +218,7 @@ static int scale(struct frag_sheet *s, struct options *o, struct frag_err *err)
 	FRAG_TRY(frag_policy_texts_check(&o->policies, &flags, err));
 	FRAG_TRY(get_parts(s, o, err));
 	choose_values(s, &o->to);
-	frag_cli_show(&progress, "replaying", s->parts[0].trace->name);
+	frag_cli_show(&progress, "replaying", s->parts[0].recording.trace->name);
 	rc = frag_sheet_fill(s, &o->policies, o->most, err);
 	frag_progress_end(&progress);
 	FRAG_TRY(rc);

@@ -8,9 +8,9 @@
 /* What the card leaves to a process. */
 static uint64_t room_bytes(const struct frag_cli *cli)
 {
-	uint64_t limit = frag_cli_limit(cli, cli->card.total_bytes);
+	uint64_t limit = frag_target_limit(&cli->target);
 
-	return FRAG_MIN(limit, cli->card.total_bytes - cli->card.context_bytes);
+	return FRAG_MIN(limit, cli->target.card.total_bytes - cli->target.card.context_bytes);
 }
 
 static void add_data(struct frag_sheet *s, struct frag_text *csv)
@@ -84,7 +84,7 @@ int frag_sheet_page(struct frag_sheet *s, const char *text, struct frag_err *err
 		.caption = "Filled marks are recorded, open ones predicted. The area is what was "
 			   "requested, the dashed line what the card has.",
 		.title = frag_text_str(&title),
-		.subtitle = s->parts[s->parts_count - 1].trace->name
+		.subtitle = s->parts[s->parts_count - 1].recording.trace->name
 	};
 	add_data(s, &page.charts[0].csv);
 	rc = frag_text_check(&answer, err);

@@ -162,7 +162,7 @@ static void put_text(struct frag_sheet *s, struct frag_text *out)
 	struct frag_table t = { .room = frag_term_room(stdout), .spare = spare };
 
 	frag_text_addf(out, "# cufrag %s scale: %s at ", FRAG_VERSION,
-		       s->parts[s->parts_count - 1].trace->name);
+		       s->parts[s->parts_count - 1].recording.trace->name);
 	for (size_t i = 0; i < s->parts_count; i++)
 		frag_text_addf(out, "%s%" PRIu64, i ? ", " : "", s->parts[i].value);
 	frag_text_add(out, "\n");
@@ -227,7 +227,7 @@ static bool any_estimated(const struct frag_sheet *s)
 	bool any = false;
 
 	for (size_t i = 0; i < s->parts_count; i++)
-		any |= s->parts[i].estimated;
+		any |= s->parts[i].recording.trace->estimate != NULL;
 	return any;
 }
 
@@ -261,7 +261,7 @@ static int write_json(struct frag_sheet *s, struct frag_err *err)
 	json_object_set_new(root, "test", test_json(s));
 	json_object_set_new(root, "results", results);
 	json_object_set_new(root, "capacity_bytes",
-			    json_integer((json_int_t)s->cli->card.total_bytes));
+			    json_integer((json_int_t)s->cli->target.card.total_bytes));
 	json_object_set_new(root, "largest", largest);
 	json_object_set_new(root, "confirmed",
 			    s->confirmed ? json_integer((json_int_t)s->confirmed_value)

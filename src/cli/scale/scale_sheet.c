@@ -6,7 +6,7 @@
 
 #include <frag/plan.h>
 
-#include "cli/planning.h"
+#include "cli/recordings.h"
 #include "plan/probe.h"
 
 #define LARGE (1ull << 40) /* of the card that refuses nothing, as that of fit */
@@ -33,7 +33,7 @@ int frag_sheet_scaling(struct frag_sheet *s, uint64_t value, uint32_t dev,
 	if (at->count)
 		return 0;
 	for (size_t i = 0; i < s->parts_count; i++)
-		parts[i] = (struct frag_scaling_part){ &s->parts[i].trace->devs[dev],
+		parts[i] = (struct frag_scaling_part){ &s->parts[i].recording.trace->devs[dev],
 						       s->parts[i].value };
 	return frag_scaling_make(parts, s->parts_count, base, at, err);
 }
@@ -83,9 +83,9 @@ static int replay(const struct frag_sheet *s, const struct frag_policy_spec *spe
 		  struct frag_err *err)
 {
 	struct frag_plan_env env;
-	struct frag_sim_config card = s->cli->card;
+	struct frag_sim_config card = s->cli->target.card;
 
-	frag_plan_env_init(&env, s->cli);
+	frag_plan_env_init(&env, &s->cli->target, s->cli->threads);
 	if (!on_card) {
 		card.total_bytes = LARGE + card.context_bytes;
 		env.run.limit_bytes = UINT64_MAX;
@@ -250,10 +250,10 @@ static int check_last(struct frag_sheet *s, struct frag_err *err)
 
 static int check_parts(const struct frag_sheet *s, struct frag_err *err)
 {
-	const struct frag_trace *first = s->parts[0].trace;
+	const struct frag_trace *first = s->parts[0].recording.trace;
 
 	for (size_t i = 0; i < s->parts_count; i++) {
-		const struct frag_trace *t = s->parts[i].trace;
+		const struct frag_trace *t = s->parts[i].recording.trace;
 
 		if (i && s->parts[i].value == s->parts[i - 1].value)
 			return frag_fail(err, FRAG_EUSAGE, "two recordings at %" PRIu64,
@@ -280,10 +280,10 @@ int frag_sheet_fill(struct frag_sheet *s, const struct frag_policy_texts *polici
 	size_t recorded;
 
 	FRAG_TRY(check_parts(s, err));
-	s->devices = s->parts[0].trace->devs_count;
+	s->devices = s->parts[0].recording.trace->devs_count;
 	FRAG_TRY_CALLOC(s->scalings, s->parts_count * s->devices, "recordings", err);
-	FRAG_TRY(frag_policy_texts_specs(policies, s->parts[s->parts_count - 1].trace, &s->specs,
-					 &recorded, err));
+	FRAG_TRY(frag_policy_texts_specs(policies, s->parts[s->parts_count - 1].recording.trace,
+					 &s->specs, &recorded, err));
 	while (s->specs[s->specs_count])
 		s->specs_count++;
 	if (!s->specs_count)
@@ -297,7 +297,7 @@ int frag_sheet_fill(struct frag_sheet *s, const struct frag_policy_texts *polici
 
 int frag_sheet_write(struct frag_sheet *s, uint64_t value, const char *path, struct frag_err *err)
 {
-	const struct frag_trace *from = s->parts[base_of(s, value)].trace;
+	const struct frag_trace *from = s->parts[base_of(s, value)].recording.trace;
 	struct frag_trace made = *from;
 	FRAG_AUTO(frag_text_release) struct frag_text note = { 0 };
 	uint32_t d = 0;
@@ -336,6 +336,6 @@ void frag_sheet_release(struct frag_sheet *s)
 	for (size_t i = 0; i < s->specs_count; i++)
 		frag_policy_spec_destroy(s->specs[i]);
 	for (size_t i = 0; i < s->parts_count; i++)
-		frag_trace_destroy(s->parts[i].trace);
+		frag_recording_release(&s->parts[i].recording);
 	FRAG_FREE(s->scalings, s->specs, s->cells, s->largest_low, s->largest_high);
 }

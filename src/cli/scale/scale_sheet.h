@@ -7,6 +7,7 @@
 
 #include "cli/common.h"
 #include "cli/policy_texts.h"
+#include "cli/recordings.h"
 #include "cli/record/vary.h"
 #include "plan/scale/scale.h"
 #include "answer/textbuf.h"
@@ -15,8 +16,7 @@
 
 struct frag_sheet_part { /* one recording */
 	uint64_t value;
-	struct frag_trace *trace;
-	bool estimated;
+	struct frag_recording recording;
 };
 
 struct frag_sheet_cell { /* one policy at one value; of several devices the largest */

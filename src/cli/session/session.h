@@ -15,6 +15,7 @@
 #include "report/report.h"
 #include "cli/common.h"
 #include "cli/policy_texts.h"
+#include "cli/recordings.h"
 
 /* What compare shows of the best possible. AUTO: a placement where it is quickly made. */
 enum frag_optimum_want {
@@ -29,6 +30,8 @@ enum frag_stream_want { FRAG_STREAM_AUTO, FRAG_STREAM_ALWAYS, FRAG_STREAM_NEVER 
 
 struct frag_session {
 	const struct frag_cli *cli;
+	struct frag_target
+		target; /* that of the command line; its limit is one of the device, in bytes */
 	char *command_line;
 	struct frag_policy_texts policies;
 	struct frag_run_options run;
@@ -49,7 +52,6 @@ struct frag_session {
 	struct frag_text against_calls_text;
 	unsigned repeats;	   /* on the device, for --against-sim */
 	uint64_t given_back_bytes; /* by the last replay on a real card: see frag_dev_make_ready */
-	const char *conf;	   /* settings of recordings that do not hold them, or NULL */
 	enum frag_stream_want stream; /* which traces are replayed while they are read */
 	struct frag_catalog catalog;  /* cards that advice may name */
 	/* results */
@@ -88,10 +90,11 @@ struct frag_session_task {
 	const struct frag_policy_spec *spec;
 	const struct frag_policy_spec *asked_for; /* without the plan that `spec` may have got */
 	const struct frag_trace_dev *dev;
-	uint32_t dev_index;		      /* of `dev` in its trace */
-	const char *trace;		      /* its name */
-	const struct frag_session_file *file; /* the events are there and not in dev; or NULL */
-	uint64_t limit_bytes;		      /* that holds for the replay; UINT64_MAX = none */
+	uint32_t dev_index;		       /* of `dev` in its trace */
+	const char *trace;		       /* its name */
+	const struct frag_recording *streamed; /* has the events, which are not in dev; or NULL */
+	bool ahead;			       /* there are threads to spare: unpack in one */
+	uint64_t limit_bytes;		       /* that holds for the replay; UINT64_MAX = none */
 	bool restore;	  /* begin with what was there when the recording began */
 	uint64_t last_us; /* of them */
 	struct frag_result result;

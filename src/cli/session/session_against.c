@@ -30,7 +30,7 @@ static const struct frag_cost *prices(const struct frag_session *s)
 {
 	const struct frag_gpu *gpu = frag_gpu_find(s->report.card.name);
 
-	return gpu && !s->cli->cost_ ? frag_cost_of(gpu->profile) : s->cli->card.cost;
+	return gpu && !s->cli->cost_ ? frag_cost_of(gpu->profile) : s->target.card.cost;
 }
 
 /* The card of the session as a simulated one, as large as the real one was found. On a real
@@ -39,7 +39,7 @@ static int record_sim(struct frag_session *s, struct frag_session_task *task,
 		      const struct call_log *real, struct call_log *addresses, double host_ratio,
 		      struct call_log *t)
 {
-	struct frag_sim_config card = s->cli->card;
+	struct frag_sim_config card = s->target.card;
 	struct frag_device *dev;
 
 	card.name = NULL;

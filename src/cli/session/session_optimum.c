@@ -234,7 +234,7 @@ static int add_layout(const struct frag_session *s, struct frag_section *sec, si
 	opt.limit_bytes = sec->limit_bytes;
 	opt.restore = sec->results[k].restored;
 	FRAG_TRY(frag_policy_spec_parse(sec->results[k].policy, &spec, err));
-	rc = frag_layout_make(spec, &s->cli->card, sec->events, sec->results[k].peak.event, &opt,
+	rc = frag_layout_make(spec, &s->target.card, sec->events, sec->results[k].peak.event, &opt,
 			      &sec->layouts[sec->layouts_count], err);
 	frag_policy_spec_destroy(spec);
 	if (!rc)

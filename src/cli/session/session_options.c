@@ -16,9 +16,12 @@ void frag_session_init(void *session)
 
 int frag_session_begin(struct frag_session *s, const struct frag_cli *cli, struct frag_err *err)
 {
+	const char *conf = s->target.conf;
 	struct frag_text line = { 0 };
 
 	s->cli = cli;
+	s->target = cli->target;
+	s->target.conf = conf;
 	s->formats |= FRAG_FORMAT_SVG | (s->pdf ? FRAG_FORMAT_ONE_PDF : 0);
 	frag_text_add(&line, "cufrag");
 	for (int i = 0; i < cli->argc; i++) {
@@ -89,7 +92,7 @@ const struct frag_arg frag_session_args[] = {
 	  .help = "with --against-sim: write every driver call with its time as CSV" },
 	{ FRAG_ARG_UINT, "repeats", AT(repeats), .value = "N", .min = 1, .max = 1000, .def = "3",
 	  .help = "with --against-sim: replays on the device" },
-	{ FRAG_ARG_OWN, "conf", AT(conf), .set = frag_cli_set_conf, .value = "SETTINGS",
+	{ FRAG_ARG_OWN, "conf", AT(target.conf), .set = frag_cli_set_conf, .value = "SETTINGS",
 	  .help = "settings as in PYTORCH_CUDA_ALLOC_CONF that the recordings were made with, "
 		  "where "
 		  "they do not hold them (PyTorch 2.1 and 2.2)" },

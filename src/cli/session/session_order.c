@@ -38,7 +38,7 @@ static void estimate(void *ctx, size_t i)
 	struct frag_result result = { 0 };
 	uint64_t begin = cpu_ns();
 
-	if (t->file || first.events_count < WORTH) {
+	if (t->streamed || first.events_count < WORTH) {
 		e->ns[i] = t->dev->events_count;
 		return;
 	}
@@ -50,7 +50,7 @@ static void estimate(void *ctx, size_t i)
 	opt.losses = opt.latency = opt.check = false;
 	opt.progress = NULL;
 	first.events_count = SAMPLE;
-	if (!frag_replay_sim(t->spec, &e->session->cli->card, &first, &opt, &result, NULL))
+	if (!frag_replay_sim(t->spec, &e->session->target.card, &first, &opt, &result, NULL))
 		frag_result_release(&result);
 	e->ns[i] = (cpu_ns() - begin) * (t->dev->events_count / SAMPLE);
 }

@@ -10,8 +10,6 @@
 #include <frag/base.h>
 
 #include "base/term.h"
-#include "cli/estimate.h"
-#include "cli/settle.h"
 
 #define DRAWN_MAX 500u /* policies in one chart */
 
@@ -36,13 +34,18 @@ static int describe_device(struct frag_session *s, struct frag_err *err)
 	static const char *const names[] = { [FRAG_CLI_DEVICE_SIM] = "sim",
 					     [FRAG_CLI_DEVICE_CUDA] = "cuda",
 					     [FRAG_CLI_DEVICE_NULL] = "null" };
-	const struct frag_gpu *gpu = s->cli->card.name ? frag_gpu_find(s->cli->card.name) : NULL;
+	const struct frag_gpu *gpu =
+		s->target.card.name ? frag_gpu_find(s->target.card.name) : NULL;
 	struct frag_device_info *card = &s->report.card;
 	struct frag_device *dev;
 
 	FRAG_TRY(frag_cli_open_device(s->cli, &dev, err));
 	frag_dev_info(dev, card);
 	frag_dev_close(dev);
+	/* a fraction is one of the device, which may be a real one */
+	s->target.limit = (struct frag_limit){ .text = s->target.limit.text,
+					       .bytes = frag_limit_bytes(&s->target.limit,
+									 card->total_bytes) };
 	if (s->cli->device == FRAG_CLI_DEVICE_SIM) {
 		if (gpu)
 			snprintf(card->name, sizeof(card->name), "%s", gpu->label);
@@ -51,9 +54,9 @@ static int describe_device(struct frag_session *s, struct frag_err *err)
 				 FRAG_BYTES(card->total_bytes));
 	}
 	describe_costs(s, gpu);
-	s->run.source_release = s->cli->torch;
-	s->run.limit_bytes = frag_cli_limit(s->cli, card->total_bytes);
-	s->run.seed = s->cli->seed;
+	s->run.source_release = s->target.torch;
+	s->run.limit_bytes = s->target.limit.bytes;
+	s->run.seed = s->target.seed;
 	s->report.device = names[s->cli->device];
 	s->report.limit_bytes = s->run.limit_bytes;
 	s->report.seed = s->run.seed;
@@ -70,8 +73,8 @@ static int describe_device(struct frag_session *s, struct frag_err *err)
 /* ---- one trace ------------------------------------------------------------------- */
 
 struct trace_runs {
-	struct frag_session_file file; /* with a source: that has the trace, and it has no events */
-	struct frag_trace *trace;
+	struct frag_recording recording;
+	const struct frag_trace *trace; /* its */
 	struct frag_policy_spec **specs;
 	size_t specs_count, recorded;
 	struct frag_session_task *tasks; /* device by device */
@@ -85,10 +88,7 @@ static void runs_release(struct trace_runs *t)
 	for (size_t i = 0; i < t->specs_count; i++)
 		frag_policy_spec_destroy(t->specs[i]);
 	FRAG_FREE(t->tasks, t->specs);
-	if (t->file.source)
-		frag_source_close(t->file.source);
-	else
-		frag_trace_destroy(t->trace);
+	frag_recording_release(&t->recording);
 }
 
 /* The first error in the order of the tasks; with "all" an unfit policy is only noted. What
@@ -152,7 +152,7 @@ static void take_optimum(const struct frag_session *s, const struct trace_runs *
 static void is_it_recorded(const struct frag_session *s, struct frag_section *sec,
 			   const struct frag_result *r)
 {
-	sec->baseline_recorded = !s->cli->limit && sec->settled.identical &&
+	sec->baseline_recorded = !s->target.limit.text && sec->settled.identical &&
 				 r->m.peak_reserved_bytes == sec->settled.peak_bytes;
 	sec->baseline_simulated = !sec->baseline_recorded;
 }
@@ -162,14 +162,10 @@ static void is_it_recorded(const struct frag_session *s, struct frag_section *se
 static void set_conditions(const struct frag_session *s, const struct trace_runs *t,
 			   struct frag_session_task *task, size_t spec)
 {
-	const struct frag_settled *settled = &task->dev->settled;
-
-	task->limit_bytes = s->run.limit_bytes;
-	if (!settled->identical || s->cli->limit)
-		return;
-	task->limit_bytes = settled->limit_bytes;
-	task->restore = spec == t->recorded && s->cli->device == FRAG_CLI_DEVICE_SIM &&
-			frag_settled_restores(task->dev, &s->cli->card, task->limit_bytes);
+	task->limit_bytes = frag_target_limit_for(&s->target, task->dev);
+	task->restore = task->dev->settled.identical && !s->target.limit.text &&
+			spec == t->recorded && s->cli->device == FRAG_CLI_DEVICE_SIM &&
+			frag_settled_restores(task->dev, &s->target.card, task->limit_bytes);
 }
 
 /* Moves the results of device d into a section. */
@@ -183,8 +179,8 @@ static int take_section(struct frag_session *s, struct trace_runs *t, uint32_t d
 	sec->first_of_trace = d == 0;
 	sec->catalog = &s->catalog;
 	sec->headroom = s->cli->headroom;
-	sec->headroom.outside_bytes = frag_cli_outside(&t->trace->devs[d]);
-	if (t->file.source)
+	sec->headroom.outside_bytes = frag_recorded_outside_bytes(&t->trace->devs[d]);
+	if (t->recording.source)
 		sec->events = NULL;
 	take_optimum(s, t, d, sec);
 	FRAG_TRY(note_missing(sec, t, d, err));
@@ -226,8 +222,6 @@ static int run_trace(struct frag_session *s, struct trace_runs *t, struct frag_e
 	char label[128];
 
 	frag_cli_note_cards(s->cli, t->trace->devs_count);
-	FRAG_TRY(t->file.source ? frag_session_settle_streamed(s, &t->file, t->trace, err)
-				: frag_cli_settle(s->cli, s->run.limit_bytes, t->trace, err));
 	FRAG_TRY(frag_policy_texts_specs(&s->policies, t->trace, &t->specs, &t->recorded, err));
 	while (t->specs[t->specs_count])
 		t->specs_count++;
@@ -246,9 +240,10 @@ static int run_trace(struct frag_session *s, struct trace_runs *t, struct frag_e
 		t->tasks[t->tasks_count++] = (struct frag_session_task){ .dev = &t->trace->devs[d],
 									 .dev_index = d,
 									 .trace = t->trace->name };
-	t->file.ahead = s->cli->threads > t->tasks_count;
-	for (size_t i = 0; t->file.source && i < t->tasks_count; i++)
-		t->tasks[i].file = &t->file;
+	for (size_t i = 0; t->recording.source && i < t->tasks_count; i++) {
+		t->tasks[i].streamed = &t->recording;
+		t->tasks[i].ahead = s->cli->threads > t->tasks_count;
+	}
 	snprintf(label, sizeof(label), "replaying %.80s", t->trace->name);
 	FRAG_TRY(frag_session_run_tasks(s, t->tasks, t->tasks_count, label, err));
 	return check_tasks(s, t, err);
@@ -321,35 +316,15 @@ static int write_trace(struct frag_session *s, size_t first, struct frag_err *er
 	return rc;
 }
 
-/* Into memory, or only its head. */
-static int open_trace(struct frag_session *s, const char *path, struct trace_runs *t,
-		      struct frag_err *err)
-{
-	if (s->conf && s->stream == FRAG_STREAM_ALWAYS)
-		return frag_fail(err, FRAG_EUSAGE,
-				 "settings reach a trace that is read into memory; leave --stream "
-				 "or --conf out");
-	if (!s->conf)
-		FRAG_TRY(frag_session_open_file(s, path, &t->file, err));
-	if (!t->file.source)
-		return frag_cli_read_conf(path, s->conf, &t->trace, err);
-	t->trace = (struct frag_trace *)frag_source_head(t->file.source); /* not changed */
-	return 0;
-}
-
 static int do_trace(struct frag_session *s, const char *path, struct frag_err *err)
 {
 	struct trace_runs t = { .recorded = SIZE_MAX };
 	size_t first = s->sections_count;
 	int rc;
 
-	FRAG_TRY(open_trace(s, path, &t, err));
-	frag_cli_note_estimate(s->cli, t.trace);
-	if (!t.trace->devs_count) {
-		rc = frag_fail(err, FRAG_EINPUT, "'%.200s' holds no events to replay", path);
-	} else {
-		rc = run_trace(s, &t, err);
-	}
+	FRAG_TRY(frag_session_open_recording(s, path, &t.recording, err));
+	t.trace = t.recording.trace;
+	rc = run_trace(s, &t, err);
 	if (!rc)
 		rc = grow_sections(s, t.trace->devs_count, err);
 	for (uint32_t d = 0; !rc && d < t.trace->devs_count; d++) {

@@ -6,31 +6,17 @@
 #ifndef FRAG_CLI_SESSION_STREAM_H
 #define FRAG_CLI_SESSION_STREAM_H
 
-#include <frag/trace.h>
+#include "recording/recording.h"
 
 struct frag_session;
 struct frag_session_task;
 struct frag_run_options;
-struct frag_trace;
 
-/* A trace that is not in memory. */
-struct frag_session_file {
-	const char *path;
-	struct frag_source *source; /* its head; of a pipe also the events. NULL: read it whole */
-	bool pipe;
-	bool ahead; /* there are threads to spare: unpack in one */
-};
-
-/* Opens it if it is to be streamed. Errors also: FRAG_EUSAGE where that was asked for and cannot
- * be. The source is the caller's to close. */
-int frag_session_open_file(const struct frag_session *s, const char *path,
-			   struct frag_session_file *out, struct frag_err *err);
-
-/* Fills in head->devs[].settled where the trace is short enough to be read whole once; a long one, or a
- * pipe, stays unchecked, and nothing of it is called recorded. */
-int frag_session_settle_streamed(const struct frag_session *s, const struct frag_session_file *file,
-				 struct frag_trace *head, struct frag_err *err);
-/* Replays task->dev from task->file; task->last_us: time of its last event. */
+/* Opens a recording, streamed if --stream or its length ask for it. Errors also: FRAG_EUSAGE if it was
+ * to be streamed and cannot be. */
+int frag_session_open_recording(const struct frag_session *s, const char *path,
+				struct frag_recording *out, struct frag_err *err);
+/* Replays task->dev from task->streamed; task->last_us: time of its last event. */
 int frag_session_stream(const struct frag_session *s, struct frag_session_task *task,
 			const struct frag_run_options *opt);
 /* What cannot be done without the trace in memory: FRAG_ENOTSUP with task->left_out, or a

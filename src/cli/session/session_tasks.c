@@ -71,10 +71,10 @@ static int replay(struct frag_session *s, struct frag_session_task *t,
 		return frag_session_against(s, t);
 	if (s->calls)
 		return frag_session_list_calls(s, t);
-	if (t->file)
+	if (t->streamed)
 		return frag_session_stream(s, t, opt);
 	if (s->cli->device == FRAG_CLI_DEVICE_SIM)
-		return frag_replay_sim(t->spec, &s->cli->card, t->dev, opt, &t->result, &t->err);
+		return frag_replay_sim(t->spec, &s->target.card, t->dev, opt, &t->result, &t->err);
 	return run_on_device(s, t, opt);
 }
 
@@ -130,7 +130,7 @@ static void run_task(void *workers, size_t i)
 	opt.progress = count_events;
 	opt.progress_ctx = &share;
 	t->asked_for = t->spec;
-	if (t->file && (!t->spec || frag_session_wants_plan(s, t->spec)))
+	if (t->streamed && (!t->spec || frag_session_wants_plan(s, t->spec)))
 		t->rc = frag_session_not_streamed(t);
 	else if (!t->spec)
 		t->rc = frag_session_place(s, t);

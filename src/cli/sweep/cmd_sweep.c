@@ -223,9 +223,11 @@ static int find_cards(struct frag_sweep *s, struct frag_err *err)
 
 static int check_limits(const struct frag_sweep *s, struct frag_err *err)
 {
+	struct frag_limit unused;
+
 	for (size_t i = 0; i < s->limits.count; i++)
 		if (strcmp(s->limits.text[i], "none") != 0)
-			FRAG_TRY(frag_cli_check_limit(s->limits.text[i], err));
+			FRAG_TRY(frag_limit_parse(s->limits.text[i], &unused, err));
 	return 0;
 }
 

@@ -14,7 +14,7 @@
 #include <frag/plan.h>
 #include <frag/replay.h>
 
-#include "cli/settle.h"
+#include "cli/recordings.h"
 #include "report/report.h"
 #include "answer/textbuf.h"
 
@@ -125,19 +125,23 @@ static json_t *curve_of(const struct frag_series *s)
 /* What is replayed on what. */
 struct place {
 	const char *gpu, *limit; /* as asked; "" = none */
-	struct frag_sim_config card;
-	uint64_t limit_bytes;
+	struct frag_target target;
 };
 
 static void set_key(struct answer *a, json_t *o, const struct frag_trace_dev *dev,
 		    const char *policy, const struct place *p)
 {
-	char text[1024], key[33];
+	char text[1024], key[33], torch[16] = "";
 	XXH128_hash_t h;
-	int n = snprintf(text, sizeof(text), "%s|%u|%s|%llu|%llu|%llu|%d|%s", a->hash, dev->ordinal,
-			 p->gpu, (unsigned long long)p->card.total_bytes,
-			 (unsigned long long)p->card.context_bytes,
-			 (unsigned long long)p->limit_bytes, a->s->fit, FRAG_VERSION);
+	int n;
+
+	if (p->target.torch)
+		snprintf(torch, sizeof(torch), "|%u", p->target.torch);
+	n = snprintf(text, sizeof(text), "%s|%u|%s|%llu|%llu|%llu|%d|%s%s", a->hash, dev->ordinal,
+		     p->gpu, (unsigned long long)p->target.card.total_bytes,
+		     (unsigned long long)p->target.card.context_bytes,
+		     (unsigned long long)frag_target_limit(&p->target), a->s->fit, FRAG_VERSION,
+		     torch);
 
 	h = XXH3_128bits_withSeed(policy, strlen(policy),
 				  XXH3_64bits(text, FRAG_MIN((size_t)n, sizeof(text))));
@@ -151,11 +155,9 @@ static void set_fit(struct answer *a, json_t *o, const struct frag_policy_spec *
 		    const struct frag_trace_dev *dev, const struct place *p)
 {
 	struct frag_fit_task task = { .spec = spec, .dev = dev };
-	struct frag_plan_env env = { .threads = 1, .card = p->card };
+	struct frag_plan_env env = { .threads = 1, .card = p->target.card };
 
-	frag_run_options_defaults(&env.run);
-	env.run.limit_bytes = p->limit_bytes;
-	env.run.seed = a->s->cli->seed;
+	frag_target_run_options(&p->target, &env.run);
 	if (frag_fit_run(&env, 0, NULL, 0, &task, 1, NULL) || task.rc || !task.fit.possible)
 		return;
 	set(a, o, "min_capacity_bytes", json_integer((json_int_t)task.fit.min_capacity_bytes));
@@ -187,9 +189,7 @@ static void run_item(struct answer *a, json_t *items, const struct frag_trace_de
 	a->failed |= json_array_append_new(items, o) != 0;
 	if (a->failed)
 		return;
-	frag_run_options_defaults(&run);
-	run.limit_bytes = p->limit_bytes;
-	run.seed = a->s->cli->seed;
+	frag_target_run_options(&p->target, &run);
 	run.windows_max = 4 * CURVE_POINTS;
 	set_key(a, o, dev, policy, p);
 	set(a, o, "device", json_integer(dev->ordinal));
@@ -197,9 +197,9 @@ static void run_item(struct answer *a, json_t *items, const struct frag_trace_de
 	set(a, o, "recorded", json_boolean(recorded));
 	set(a, o, "gpu", text_of(p->gpu));
 	set(a, o, "limit", text_of(p->limit));
-	set(a, o, "capacity_bytes", json_integer((json_int_t)p->card.total_bytes));
-	set(a, o, "context_bytes", json_integer((json_int_t)p->card.context_bytes));
-	rc = frag_replay_sim(spec, &p->card, dev, &run, &r, &err);
+	set(a, o, "capacity_bytes", json_integer((json_int_t)p->target.card.total_bytes));
+	set(a, o, "context_bytes", json_integer((json_int_t)p->target.card.context_bytes));
+	rc = frag_replay_sim(spec, &p->target.card, dev, &run, &r, &err);
 	if (rc) {
 		set(a, o, "status", json_string("failed"));
 		set(a, o, "message", text_of(err.msg));
@@ -215,21 +215,22 @@ static void run_item(struct answer *a, json_t *items, const struct frag_trace_de
 
 static struct place place_of(const struct frag_sweep *s, size_t gpu, size_t limit)
 {
-	struct frag_cli cli = *s->cli;
-	struct place p = { .gpu = "", .limit = "", .card = s->cli->card };
+	struct place p = { .gpu = "", .limit = "", .target = s->cli->target };
+	struct frag_limit *l = &p.target.limit;
 
 	if (s->cards_count) {
 		p.gpu = s->cards[gpu]->name;
-		p.card.total_bytes = s->cards[gpu]->total_bytes;
-		p.card.context_bytes = s->cards[gpu]->context_bytes;
+		p.target.card.total_bytes = s->cards[gpu]->total_bytes;
+		p.target.card.context_bytes = s->cards[gpu]->context_bytes;
 	}
 	if (s->limits.count) {
 		p.limit = s->limits.text[limit];
-		cli.limit = strcmp(p.limit, "none") ? p.limit : NULL;
-	} else if (cli.limit) {
-		p.limit = cli.limit;
+		/* checked when the command line was read; "none" leaves it all zero */
+		if (!strcmp(p.limit, "none") || frag_limit_parse(p.limit, l, NULL))
+			*l = (struct frag_limit){ 0 };
+	} else if (l->text) {
+		p.limit = l->text;
 	}
-	p.limit_bytes = frag_cli_limit(&cli, p.card.total_bytes);
 	return p;
 }
 
@@ -273,23 +274,21 @@ static void describe(struct answer *a, const struct frag_trace *t)
 static int run_trace(struct answer *a, const char *path, struct frag_err *err)
 {
 	FRAG_AUTO_FREE struct frag_policy_spec **specs = NULL;
-	FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *t = NULL;
+	FRAG_AUTO(frag_recording_release) struct frag_recording r = { 0 };
+	struct frag_target quiet = a->s->cli->target;
 	json_t *items = json_array();
 	size_t recorded;
-	int rc = frag_trace_read(path, NULL, &t, err);
+	int rc;
 
 	set(a, a->root, "items", items);
-	if (!rc && !t->devs_count)
-		rc = frag_fail(err, FRAG_EINPUT, "it holds no events");
-	if (!rc)
-		rc = frag_cli_settle(
-			a->s->cli, frag_cli_limit(a->s->cli, a->s->cli->card.total_bytes), t, err);
-	if (!rc)
-		rc = frag_policy_texts_specs(&a->s->policies, t, &specs, &recorded, err);
+	quiet.tell = NULL; /* in a process of its own: nobody sees how far it is */
+	FRAG_TRY(frag_recording_open(&r, path, &quiet, 0, err));
+	frag_cli_settle_tell(a->s->cli, r.trace);
+	rc = frag_policy_texts_specs(&a->s->policies, r.trace, &specs, &recorded, err);
 	if (!rc) {
-		describe(a, t);
-		for (uint32_t d = 0; d < t->devs_count; d++)
-			run_device(a, items, &t->devs[d], specs, recorded);
+		describe(a, r.trace);
+		for (uint32_t d = 0; d < r.trace->devs_count; d++)
+			run_device(a, items, &r.trace->devs[d], specs, recorded);
 	}
 	for (size_t i = 0; specs && specs[i]; i++)
 		frag_policy_spec_destroy(specs[i]);

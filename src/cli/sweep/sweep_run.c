@@ -233,13 +233,16 @@ static int question_of(const struct frag_sweep *s, struct frag_text *t, struct f
 	frag_text_add(t, ", limits");
 	for (size_t i = 0; i < s->limits.count; i++)
 		frag_text_addf(t, " %s", s->limits.text[i]);
-	frag_text_addf(t, " (%s), cards", s->cli->limit ? s->cli->limit : "none");
+	frag_text_addf(t, " (%s), cards",
+		       s->cli->target.limit.text ? s->cli->target.limit.text : "none");
 	for (size_t i = 0; i < s->cards_count; i++)
 		frag_text_addf(t, " %s", s->cards[i]->name);
 	frag_text_addf(t, " (%llu, context %llu), seed %llu%s",
-		       (unsigned long long)s->cli->card.total_bytes,
-		       (unsigned long long)s->cli->card.context_bytes,
-		       (unsigned long long)s->cli->seed, s->fit ? ", fit" : "");
+		       (unsigned long long)s->cli->target.card.total_bytes,
+		       (unsigned long long)s->cli->target.card.context_bytes,
+		       (unsigned long long)s->cli->target.seed, s->fit ? ", fit" : "");
+	if (s->cli->target.torch)
+		frag_text_addf(t, ", torch %u", s->cli->target.torch);
 	return frag_text_check(t, err);
 }
 

@@ -14,14 +14,14 @@ struct options {
 };
 
 /* The recorded settings if all traces agree on them, else PyTorch's defaults. */
-static int find_baseline(const struct frag_units *u, char **out, struct frag_err *err)
+static int find_baseline(const struct frag_recordings *u, char **out, struct frag_err *err)
 {
 	*out = NULL;
-	for (size_t i = 0; i < u->count; i++) {
+	for (size_t i = 0; i < u->units_count; i++) {
 		struct frag_policy_spec *spec;
 		bool same;
 
-		FRAG_TRY(frag_unit_spec(&u->list[i], "recorded", &spec, err));
+		FRAG_TRY(frag_recording_spec(u->units[i].trace, "recorded", &spec, err));
 		same = spec && (!i || !strcmp(*out, frag_policy_spec_text(spec)));
 		if (same && !i)
 			*out = frag_host_strdup(frag_policy_spec_text(spec));
@@ -36,12 +36,12 @@ static int find_baseline(const struct frag_units *u, char **out, struct frag_err
 }
 
 /* The releases that may have made the recordings, or the one of --torch; both 0: not known. */
-static void find_releases(const struct frag_cli *cli, const struct frag_units *u,
+static void find_releases(const struct frag_cli *cli, const struct frag_recordings *u,
 			  struct frag_tune_show *show)
 {
-	show->first_release = show->last_release = cli->torch;
-	for (size_t i = 0; i < u->count && !cli->torch; i++) {
-		const struct frag_trace_settings *s = &u->list[i].trace->settings;
+	show->first_release = show->last_release = cli->target.torch;
+	for (size_t i = 0; i < u->units_count && !cli->target.torch; i++) {
+		const struct frag_trace_settings *s = &u->units[i].trace->settings;
 
 		if (!s->torch_last)
 			continue;
@@ -55,8 +55,9 @@ static void find_releases(const struct frag_cli *cli, const struct frag_units *u
 #define CALLS_MAX \
 	(1ull << 22) /* driver calls of all replays; recordings have a few thousand each */
 
-static int search(const struct frag_cli *cli, const struct options *o, const struct frag_units *u,
-		  const char *baseline, struct frag_tune *out, struct frag_err *err)
+static int search(const struct frag_cli *cli, const struct options *o,
+		  const struct frag_recordings *u, const char *baseline, struct frag_tune *out,
+		  struct frag_err *err)
 {
 	struct frag_tune_options opt = {
 		.spaces = (const char *const *)o->spaces.text,
@@ -65,32 +66,32 @@ static int search(const struct frag_cli *cli, const struct options *o, const str
 		.objective = o->objective,
 		.budget = o->budget ? o->budget : BUDGET,
 		.calls_max = o->budget ? 0 : CALLS_MAX,
-		.seed = cli->seed,
+		.seed = cli->target.seed,
 		.release = o->show.first_release,
 	};
 	FRAG_AUTO_FREE const struct frag_trace_dev **devs =
-		frag_host_calloc(u->count, sizeof(*devs));
-	FRAG_AUTO_FREE uint64_t *limits = frag_host_calloc(u->count, sizeof(*limits));
+		frag_host_calloc(u->units_count, sizeof(*devs));
+	FRAG_AUTO_FREE uint64_t *limits = frag_host_calloc(u->units_count, sizeof(*limits));
 	struct frag_plan_env env;
 	struct frag_progress progress;
 	char label[128];
 	int rc;
 
 	FRAG_CHECK_ALLOC(devs && limits, "tune", err);
-	for (size_t i = 0; i < u->count; i++) {
-		devs[i] = u->list[i].dev;
-		limits[i] = frag_unit_limit(&u->list[i], cli);
+	for (size_t i = 0; i < u->units_count; i++) {
+		devs[i] = u->units[i].dev;
+		limits[i] = frag_target_limit_for(&cli->target, u->units[i].dev);
 	}
 	/* the smallest card is looked for without it */
 	if (o->objective != FRAG_TUNE_CARD)
 		opt.limits = limits;
-	frag_plan_env_init(&env, cli);
+	frag_plan_env_init(&env, &cli->target, cli->threads);
 	if (o->cap)
 		env.run.limit_bytes = FRAG_MIN(env.run.limit_bytes, o->cap);
-	snprintf(label, sizeof(label), "tuning %.80s", u->list[0].label);
+	snprintf(label, sizeof(label), "tuning %.80s", u->units[0].label);
 	frag_progress_begin(&progress, label);
 	env.watch = progress.watch;
-	rc = frag_tune_run(&env, devs, u->count, &opt, out, err);
+	rc = frag_tune_run(&env, devs, u->units_count, &opt, out, err);
 	frag_progress_end(&progress);
 	return rc;
 }
@@ -98,7 +99,7 @@ static int search(const struct frag_cli *cli, const struct options *o, const str
 static int tune(const struct frag_cli *cli, struct options *o, struct frag_tune *out,
 		struct frag_err *err)
 {
-	FRAG_AUTO(frag_units_release) struct frag_units units = { 0 };
+	FRAG_AUTO(frag_recordings_release) struct frag_recordings units = { 0 };
 	uint32_t flags;
 	FRAG_AUTO_FREE char *baseline = NULL;
 	int rc = 0;
@@ -106,9 +107,10 @@ static int tune(const struct frag_cli *cli, struct options *o, struct frag_tune 
 	if (!o->spaces.count)
 		FRAG_TRY(frag_policy_texts_add(&o->spaces, "pytorch", err));
 	FRAG_TRY(frag_policy_texts_check(&o->spaces, &flags, err));
-	FRAG_TRY(frag_units_read(&units, cli, err));
+	FRAG_TRY(frag_recordings_open(&units, cli->operands, cli->operands_count, &cli->target, 0,
+				      err));
 	find_releases(cli, &units, &o->show);
-	if (!strcmp(o->baseline, "recorded"))
+	if (frag_policy_is_recorded(o->baseline))
 		rc = find_baseline(&units, &baseline, err);
 	if (!rc)
 		rc = search(cli, o, &units, baseline ? baseline : o->baseline, out, err);

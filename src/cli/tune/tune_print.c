@@ -85,26 +85,27 @@ static void head_lines(const struct frag_tune_show *show, const struct frag_tune
 	bool of_card = show->objective == FRAG_TUNE_CARD, recorded = false;
 
 	frag_text_addf(out, "# cufrag %s tune:", FRAG_VERSION);
-	for (size_t i = 0; i < show->units->count; i++) {
-		const struct frag_unit *unit = &show->units->list[i];
+	for (size_t i = 0; i < show->units->units_count; i++) {
+		const struct frag_unit *unit = &show->units->units[i];
 
 		frag_text_addf(out, "%s %s", i ? "," : "", unit->label);
-		recorded |= !of_card && frag_unit_limit(unit, show->cli) != UINT64_MAX;
+		recorded |= !of_card && frag_target_keeps_limit(&show->cli->target, unit->dev);
 	}
-	frag_text_addf(out,
-		       "%s\n# objective %s, limit %s; %zu settings tried: the baseline and %s %llu "
-		       "(seed %llu)\n",
-		       frag_cli_estimate_word(), objective_name[show->objective],
-		       show->cap	  ? FRAG_BYTES(show->cap)
-		       : show->cli->limit ? show->cli->limit
-		       : recorded	  ? "of the recording"
-					  : "none",
-		       t->tries_count, t->exhaustive ? "all that differ of" : "a search among",
-		       (unsigned long long)t->space_count, (unsigned long long)show->cli->seed);
-	frag_units_say(show->units, show->cli,
-		       of_card ? "not applied: what is looked for is a card without it"
-			       : "it holds for every setting",
-		       out);
+	frag_text_addf(
+		out,
+		"%s\n# objective %s, limit %s; %zu settings tried: the baseline and %s %llu "
+		"(seed %llu)\n",
+		frag_cli_estimate_word(show->cli->estimated), objective_name[show->objective],
+		show->cap		       ? FRAG_BYTES(show->cap)
+		: show->cli->target.limit.text ? show->cli->target.limit.text
+		: recorded		       ? "of the recording"
+					       : "none",
+		t->tries_count, t->exhaustive ? "all that differ of" : "a search among",
+		(unsigned long long)t->space_count, (unsigned long long)show->cli->target.seed);
+	frag_cli_units_say(show->units, &show->cli->target,
+			   of_card ? "not applied: what is looked for is a card without it"
+				   : "it holds for every setting",
+			   out);
 }
 
 /* The simplest setting that comes within 1 % of the best, if that is simpler: fewer options to
@@ -273,17 +274,17 @@ static int write_json(const struct frag_tune_show *show, const struct frag_tune 
 	json_t *root = frag_cli_json_head(show->cli), *tries = json_array(), *front = json_array(),
 	       *traces = json_array();
 
-	for (size_t i = 0; i < show->units->count; i++)
-		json_array_append_new(traces, json_string(show->units->list[i].label));
+	for (size_t i = 0; i < show->units->units_count; i++)
+		json_array_append_new(traces, json_string(show->units->units[i].label));
 	for (size_t i = 0; i < t->tries_count; i++)
 		json_array_append_new(tries, try_json(show, &t->tries[i]));
 	for (size_t i = 0; i < t->front_count; i++)
 		json_array_append_new(front, try_json(show, &t->tries[t->front[i]]));
 	json_object_set_new(root, "traces", traces);
-	json_object_set_new(root, "recordings", frag_units_json(show->units));
+	json_object_set_new(root, "recordings", frag_cli_units_json(show->units));
 	json_object_set_new(root, "torch", releases_json(show));
 	json_object_set_new(root, "objective", json_string(objective_name[show->objective]));
-	json_object_set_new(root, "seed", json_integer((json_int_t)show->cli->seed));
+	json_object_set_new(root, "seed", json_integer((json_int_t)show->cli->target.seed));
 	json_object_set_new(root, "budget", json_integer((json_int_t)show->budget));
 	json_object_set_new(root, "cap_bytes",
 			    show->cap ? json_integer((json_int_t)show->cap) : json_null());

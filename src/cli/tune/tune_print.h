@@ -3,11 +3,13 @@
 #ifndef FRAG_CLI_TUNE_PRINT_H
 #define FRAG_CLI_TUNE_PRINT_H
 
-#include "cli/planning.h"
+#include <frag/plan.h>
+
+#include "cli/recordings.h"
 
 struct frag_tune_show {
 	const struct frag_cli *cli;
-	const struct frag_units *units;
+	const struct frag_recordings *units;
 	enum frag_tune_objective objective;
 	uint64_t budget, cap, top;
 	unsigned first_release, last_release; /* of PyTorch, 0 = not known */

@@ -12,11 +12,9 @@
 #include <frag/replay.h>
 #include <frag/trace.h>
 
-#include "cli/estimate.h"
-#include "cli/settle.h"
+#include "cli/recordings.h"
 #include "answer/json.h"
 #include "report/text/settled_json.h"
-#include "cli/common.h"
 
 struct options {
 	const char *conf; /* NULL = the recorded one */
@@ -122,7 +120,7 @@ static int check_evidence(const struct frag_trace *trace, const char *path, stru
 /* --limit as it is given; else what the file says, or what was found (frag_settle). */
 static uint64_t limit_of(const struct frag_cli *cli, const struct frag_trace_dev *dev)
 {
-	return cli->limit ? frag_cli_limit(cli, cli->card.total_bytes) : dev->settled.limit_bytes;
+	return cli->target.limit.text ? frag_target_limit(&cli->target) : dev->settled.limit_bytes;
 }
 
 static void print_settled(const struct frag_trace_dev *dev)
@@ -143,9 +141,9 @@ static int verify_one(const struct frag_cli *cli, const struct options *o, struc
 
 	frag_cli_show(&progress, "verifying", trace->name);
 	if (cli->device == FRAG_CLI_DEVICE_SIM)
-		return frag_verify(trace, d, &cli->card, limit, o->conf, r, err);
+		return frag_verify(trace, d, &cli->target.card, limit, o->conf, r, err);
 	FRAG_TRY(frag_cli_open_nth(cli, d, &dev, err));
-	return frag_verify_card(trace, d, dev, &cli->card, limit, o->conf, r, err);
+	return frag_verify_card(trace, d, dev, &cli->target.card, limit, o->conf, r, err);
 }
 
 /* The worst of all devices and traces counts. */
@@ -169,11 +167,9 @@ static const char *verdict_word(const struct frag_cli *cli, enum verdict v)
 static int verify_all(const struct frag_cli *cli, const struct options *o, struct frag_trace *trace,
 		      json_t *devices, enum verdict *out, struct frag_err *err)
 {
-	uint64_t given = frag_cli_limit(cli, cli->card.total_bytes);
 	bool text = !cli->json || strcmp(cli->json, "-") != 0;
 
 	*out = VERDICT_SAME;
-	FRAG_TRY(frag_cli_settle_as(cli, trace, &cli->card, given, cli->limit != NULL, err));
 	frag_cli_note_cards(cli, trace->devs_count);
 	for (uint32_t d = 0; d < trace->devs_count; d++) {
 		const struct frag_trace_dev *dev = &trace->devs[d];
@@ -233,21 +229,19 @@ static int write_json(const struct frag_cli *cli, json_t *traces, enum verdict v
 static int verify_trace(const struct frag_cli *cli, const struct options *o, const char *path,
 			json_t *traces, enum verdict *out, struct frag_err *err)
 {
-	FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *trace = NULL;
+	FRAG_AUTO(frag_recording_release) struct frag_recording r = { 0 };
 	bool text = !cli->json || strcmp(cli->json, "-") != 0;
-	json_auto_t *devices = NULL;
+	json_auto_t *devices = json_array();
+	const struct frag_trace *trace;
 	int rc;
 
-	FRAG_TRY(frag_cli_read_conf(path, o->conf, &trace, err));
-	if (cli->torch)
-		frag_trace_set_torch(trace, cli->torch, cli->torch);
-	frag_cli_note_estimate(cli, trace);
-	devices = json_array();
+	FRAG_TRY(frag_recording_open(&r, path, &cli->target, FRAG_OPEN_AS_RECORDED, err));
+	trace = r.trace;
 	rc = check_evidence(trace, path, err);
 	if (!rc && text && cli->operands_count > 1)
 		printf("trace %s\n", trace->name ? trace->name : path);
 	if (!rc)
-		rc = verify_all(cli, o, trace, devices, out, err);
+		rc = verify_all(cli, o, r.trace, devices, out, err);
 	if (rc == FRAG_EINPUT && !strstr(err->msg, path))
 		frag_err_prefix(err, "'%.150s'", path);
 	if (!rc)
@@ -289,6 +283,7 @@ static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 {
 	enum verdict v = VERDICT_DIFFERENT;
 
+	cli->target.conf = ((const struct options *)values)->conf;
 	FRAG_TRY(verify(cli, values, &v, err));
 	return v == VERDICT_SAME ? FRAG_EXIT_DONE : FRAG_EXIT_CONDITION;
 }

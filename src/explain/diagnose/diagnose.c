@@ -135,9 +135,8 @@ static int rules(struct frag_case *c, struct frag_findings *out, struct frag_err
 }
 
 int frag_diagnose(const struct frag_events *ev, const char *about,
-		  const struct frag_policy_spec *spec, const struct frag_sim_config *card,
-		  uint64_t limit_bytes, uint64_t seed, struct frag_findings *out,
-		  uint64_t *peak_active, struct frag_err *err)
+		  const struct frag_policy_spec *spec, const struct frag_target *target,
+		  struct frag_findings *out, uint64_t *peak_active, struct frag_err *err)
 {
 	FRAG_AUTO_FREE struct frag_case *c = NULL;
 	int rc;
@@ -146,9 +145,9 @@ int frag_diagnose(const struct frag_events *ev, const char *about,
 	c->ev = *ev;
 	c->about = about;
 	c->spec = spec;
-	c->card = *card;
-	c->limit_bytes = limit_bytes;
-	c->seed = seed;
+	c->card = target->card;
+	c->limit_bytes = frag_target_limit(target);
+	c->seed = target->seed;
 	rc = frag_history_make(ev, &c->history, err)
 		     ?: frag_sites_init(&c->sites, ev->trace, FRAG_BY_LINE, NULL, err);
 	if (!rc) {

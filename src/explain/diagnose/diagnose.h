@@ -17,6 +17,7 @@
 #include "explain/sites.h"
 #include "explain/replay_cursor.h"
 #include "trend.h"
+#include "recording/target.h"
 
 /* In the order in which they are told: the first one found is the verdict. */
 #define FRAG_FINDING_LIST(X) \
@@ -92,13 +93,12 @@ struct frag_case {
 };
 
 /*
- * All rules on one device. limit_bytes UINT64_MAX: that of the recording, or found from it.
+ * All rules on one device. A target without a limit: that of the recording, or found from it.
  * *peak_active: for the comparison of ranks. Errors: those of replays, FRAG_ENOMEM.
  */
 int frag_diagnose(const struct frag_events *ev, const char *about,
-		  const struct frag_policy_spec *spec, const struct frag_sim_config *card,
-		  uint64_t limit_bytes, uint64_t seed, struct frag_findings *out,
-		  uint64_t *peak_active, struct frag_err *err);
+		  const struct frag_policy_spec *spec, const struct frag_target *target,
+		  struct frag_findings *out, uint64_t *peak_active, struct frag_err *err);
 /* Ranks and devices of one job: names and peaks, [n]. */
 int frag_diagnose_ranks(char *const *names, const uint64_t *peaks, size_t n,
 			struct frag_findings *out, struct frag_err *err);

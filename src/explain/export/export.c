@@ -128,9 +128,10 @@ static int walk_on(const struct frag_export_job *job, const struct frag_events *
 	int rc;
 
 	frag_run_options_defaults(&opt);
-	opt.limit_bytes = job->limit_bytes == UINT64_MAX ? frag_settled_limit(ev->trace, ev->dev)
-							 : job->limit_bytes;
-	opt.seed = job->seed;
+	opt.limit_bytes = frag_target_limit(&job->target);
+	if (opt.limit_bytes == UINT64_MAX)
+		opt.limit_bytes = frag_settled_limit(ev->trace, ev->dev);
+	opt.seed = job->target.seed;
 	opt.skip_oom = true;
 	opt.windows_max = 2;
 	FRAG_TRY(frag_run_create_hooked(job->spec, dev, frag_events_dev(ev), &opt, &hooks, &w->run,
@@ -149,7 +150,7 @@ int frag_export_walk(const struct frag_export_job *job, uint32_t dev, frag_told_
 	struct frag_events ev = { job->trace, dev, job->path };
 	struct frag_hints hints = { .trace = frag_events_dev(&ev) };
 	struct walk w = { .fn = fn, .ctx = ctx, .slots = frag_events_dev(&ev)->slots_count };
-	struct frag_sim_config card = job->card;
+	struct frag_sim_config card = job->target.card;
 	struct frag_device *device;
 	int rc;
 

@@ -14,15 +14,15 @@
 
 #include <frag/replay.h>
 
-#include "explain/events.h"
+#include "recording/target.h"
+#include "trace/events.h"
 
 struct frag_export_job {
 	const struct frag_trace *trace;
 	const char *path; /* of the .cft that the events are read from, NULL = in memory */
 	const struct frag_policy_spec *spec;
 	bool as_recorded; /* the evidence of the recording instead of a replay, where it has some */
-	struct frag_sim_config card;
-	uint64_t limit_bytes, seed;
+	struct frag_target target;
 	const char *name, *policy; /* shown */
 	FILE *to;
 };

@@ -74,7 +74,7 @@ static int each_stop(const struct frag_events *ev, const struct frag_explain_opt
 	int rc = 0;
 
 	frag_explain_run_options(opt, x, &run);
-	FRAG_TRY(frag_cursor_open(&s, ev, opt->spec, &opt->card, &run, err));
+	FRAG_TRY(frag_cursor_open(&s, ev, opt->spec, &opt->target.card, &run, err));
 	for (uint64_t i = 0; !rc && i < n; i++) {
 		struct frag_heap_view scene;
 

@@ -63,7 +63,7 @@ void frag_explain_run_options(const struct frag_explain_options *opt,
 {
 	frag_run_options_defaults(run);
 	run->limit_bytes = x->limit_bytes;
-	run->seed = opt->seed;
+	run->seed = opt->target.seed;
 	run->skip_oom = true;
 	run->restore = x->restores;
 }
@@ -75,7 +75,7 @@ static void find_limit(const struct frag_events *ev, const struct frag_explain_o
 {
 	const struct frag_trace_dev *td = frag_events_dev(ev);
 
-	x->limit_bytes = opt->limit_bytes;
+	x->limit_bytes = frag_target_limit(&opt->target);
 	if (x->limit_bytes == UINT64_MAX) {
 		x->limit_bytes = frag_settled_limit(ev->trace, ev->dev);
 		if (td->settled.identical && td->settled.limit_source == FRAG_LIMIT_INFERRED) {
@@ -83,7 +83,7 @@ static void find_limit(const struct frag_events *ev, const struct frag_explain_o
 			x->limit_high_bytes = td->settled.limit_high_bytes;
 		}
 	}
-	x->restores = opt->recorded && frag_settled_restores(td, &opt->card, x->limit_bytes);
+	x->restores = opt->recorded && frag_settled_restores(td, &opt->target.card, x->limit_bytes);
 	if (x->limit_bytes != UINT64_MAX || !x->history.refusals_count || !td->has_evidence ||
 	    ev->path)
 		return;
@@ -100,7 +100,7 @@ static int whole_replay(const struct frag_events *ev, const struct frag_explain_
 	int rc;
 
 	frag_explain_run_options(opt, x, &run);
-	FRAG_TRY(frag_cursor_open(&s, ev, opt->spec, &opt->card, &run, err));
+	FRAG_TRY(frag_cursor_open(&s, ev, opt->spec, &opt->target.card, &run, err));
 	rc = frag_cursor_to(&s, UINT64_MAX - 1, err);
 	x->peak_reserved_bytes = s.run->peak_reserved;
 	x->peak_event = s.run->peak.event;
@@ -195,7 +195,7 @@ static int look(const struct frag_events *ev, const struct frag_explain_options 
 	FRAG_AUTO(frag_cursor_close) struct frag_cursor s = { 0 };
 
 	frag_explain_run_options(opt, x, &run);
-	FRAG_TRY(frag_cursor_open(&s, ev, opt->spec, &opt->card, &run, err));
+	FRAG_TRY(frag_cursor_open(&s, ev, opt->spec, &opt->target.card, &run, err));
 	FRAG_TRY(frag_cursor_to(&s, x->event, err));
 	x->time_us = s.now_us;
 	frag_cursor_loss(&s, &x->loss);
@@ -239,7 +239,7 @@ int frag_explain(const struct frag_events *ev, const struct frag_explain_options
 {
 	int rc;
 
-	*out = (struct frag_explained){ 0 };
+	*out = (struct frag_explained){ .estimate = ev->trace->estimate != NULL };
 	rc = explain(ev, opt, out, err);
 	if (rc)
 		frag_explained_release(out);

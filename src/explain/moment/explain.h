@@ -12,6 +12,7 @@
 
 #include "explain/history.h"
 #include "kinds.h"
+#include "recording/target.h"
 #include "explain/sites.h"
 #include "explain/replay_cursor.h"
 
@@ -29,10 +30,8 @@ struct frag_explain_options {
 	const char *frame; /* see sites.h */
 	size_t top;	   /* rows whose removal is replayed */
 	const struct frag_policy_spec *spec;
-	bool recorded; /* spec are the recorded settings */
-	struct frag_sim_config card;
-	uint64_t limit_bytes;
-	uint64_t seed;
+	bool recorded;		   /* spec are the recorded settings */
+	struct frag_target target; /* no limit: that of the recording, or found from it */
 	unsigned threads;
 	bool series; /* also over time */
 };
@@ -96,6 +95,7 @@ struct frag_explained {
 	size_t step;
 	uint64_t limit_bytes;
 	bool limit_guessed;
+	bool estimate; /* of a recording that was made without a GPU */
 	bool restores; /* replays begin with what was there when the recording began */
 	uint64_t limit_low_bytes, limit_high_bytes; /* where it was inferred; both 0: it was not */
 	struct frag_loss loss;			    /* then */

@@ -112,7 +112,7 @@ static int try_setting(const struct trial *t, struct frag_oom_story *o,
 		return 0;
 	--*asked;
 	FRAG_TRY(frag_policy_spec_parse(one->text, &spec, err));
-	rc = try_plain(t, spec, &t->opt->card, t->x->limit_bytes, served, err);
+	rc = try_plain(t, spec, &t->opt->target.card, t->x->limit_bytes, served, err);
 	frag_policy_spec_destroy(spec);
 	if (rc || !*served)
 		return rc;
@@ -126,12 +126,12 @@ static int setting(const struct trial *t, struct frag_oom_story *o, struct frag_
 	struct frag_trace_dev upto = *frag_events_dev(t->ev);
 	const struct frag_trace_dev *unit = &upto;
 	const char *const space = "pytorch";
-	struct frag_plan_env env = { .threads = t->opt->threads, .card = t->opt->card };
+	struct frag_plan_env env = { .threads = t->opt->threads, .card = t->opt->target.card };
 	struct frag_tune_options opt = { .spaces = &space,
 					 .spaces_count = 1,
 					 .baseline = "pytorch",
 					 .budget = TUNE_EVENTS / (t->x->event + 1),
-					 .seed = t->opt->seed };
+					 .seed = t->opt->target.seed };
 	FRAG_AUTO(frag_tune_release) struct frag_tune tune = { 0 };
 	bool served = false;
 	unsigned asked;
@@ -166,7 +166,7 @@ static int empty_cache(const struct trial *t, struct frag_oom_story *o, struct f
 
 	if (!frag_policy_spec_ops(t->opt->spec)->trim)
 		return 0;
-	FRAG_TRY(open_trial(&s, t, t->opt->spec, &t->opt->card, t->x->limit_bytes, err));
+	FRAG_TRY(open_trial(&s, t, t->opt->spec, &t->opt->target.card, t->x->limit_bytes, err));
 	rc = before_request(&s, t, err) ?: frag_cursor_trim(&s, err);
 	if (!rc)
 		rc = ask(&s, t, t->request->bytes, &served, err);
@@ -197,7 +197,7 @@ static int without_row(const struct trial *t, struct frag_oom_story *o, const st
 	bool served = false;
 	int rc;
 
-	FRAG_TRY(open_trial(&s, t, t->opt->spec, &t->opt->card, t->x->limit_bytes, err));
+	FRAG_TRY(open_trial(&s, t, t->opt->spec, &t->opt->target.card, t->x->limit_bytes, err));
 	rc = before_request(&s, t, err)
 		     ?: frag_cursor_without(&s, &t->x->scene, is_row, &want, err);
 	if (!rc)
@@ -252,7 +252,7 @@ static int try_smaller(const struct trial *t, uint64_t from, double by, bool *se
 	const struct frag_trace_dev *td = frag_events_dev(t->ev);
 	FRAG_AUTO(frag_cursor_close) struct frag_cursor s = { 0 };
 
-	FRAG_TRY(open_trial(&s, t, t->opt->spec, &t->opt->card, t->x->limit_bytes, err));
+	FRAG_TRY(open_trial(&s, t, t->opt->spec, &t->opt->target.card, t->x->limit_bytes, err));
 	if (from)
 		FRAG_TRY(frag_cursor_to(&s, from - 1, err));
 	for (uint64_t i = from; i < t->x->event; i++) {
@@ -303,7 +303,7 @@ static int next_card(const struct trial *t, struct frag_oom_story *o, struct fra
 	all = frag_gpu_list(&n);
 	for (;;) { /* by size: the smallest that is larger than the last */
 		const struct frag_gpu *next = NULL;
-		struct frag_sim_config card = t->opt->card;
+		struct frag_sim_config card = t->opt->target.card;
 		bool served;
 
 		for (size_t i = 0; i < n; i++)

@@ -222,7 +222,7 @@ static int reserved_without(const struct frag_events *ev, const struct frag_expl
 	int rc;
 
 	frag_explain_run_options(opt, x, &run);
-	FRAG_TRY(frag_cursor_open(&s, ev, opt->spec, &opt->card, &run, err));
+	FRAG_TRY(frag_cursor_open(&s, ev, opt->spec, &opt->target.card, &run, err));
 	rc = frag_cursor_to(&s, x->event, err);
 	if (row)
 		whose.key = row->key;

@@ -33,6 +33,10 @@ struct frag_plan_env {
 	double margin_fraction; /* fit: of the card's total, beside the margin in bytes; < 1 */
 	struct frag_watch watch;
 };
+/* An environment with the card, limit, seed and release of a target. A limit that is a fraction is
+ * one of every card that is tried. */
+struct frag_target;
+void frag_plan_env_init(struct frag_plan_env *env, const struct frag_target *t, unsigned threads);
 
 /* ---- fit: the smallest card ---------------------------------------------- */
 

@@ -76,8 +76,7 @@ static int explain(const struct frag_trace *t, const char *policy, const char *a
 {
 	struct frag_explain_options opt = { .by = by,
 					    .top = 3,
-					    .card = { .context_bytes = UINT64_MAX },
-					    .limit_bytes = UINT64_MAX,
+					    .target = { .card = { .context_bytes = UINT64_MAX } },
 					    .threads = 1 };
 	struct frag_events ev = { .trace = t };
 	struct frag_policy_spec *spec;
