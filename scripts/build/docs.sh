@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Renews what is generated in the documents: between marks the list of metrics in docs/metrics.md, the
-# policies in docs/policies.md and the README, the output of the demo in the README; docs/cli.md and docs/json.md whole.
+# Renews the generated parts of the documents: between marks, the list of metrics in docs/metrics.md, the
+# policies in docs/policies.md and the output of the demo in README.md; docs/cli.md and docs/json.md as a whole.
 #	docs.sh PROGRAM			write
 #	docs.sh --check PROGRAM		compare only; exit status 1 and a hint if something is out of date
 set -euo pipefail
@@ -60,11 +60,14 @@ json_page() {
 
 policies() { "$program" list policies --markdown; }
 
-# What the reader will see, but for the commit in the version.
+# The verdict, the first table with its answer, and where the report is; "..." stands for the rest. The commit is left out
+# of the version.
 # shellcheck disable=SC2016
 demo_block() {
 	echo '```text'
-	scripts/demo.sh "$program" | sed 's/^\(# cufrag [0-9.]*\)[^ ]* /\1 /; s/ *$//'
+	scripts/demo.sh "$program" | sed 's/^\(# cufrag [0-9.]*\)[^ ]* /\1 /; s/ *$//' | awk '
+		/^$/ && ++parts == 2 { print "..." }
+		parts < 2 || /^report: / { print }'
 	echo '```'
 }
 
@@ -85,10 +88,7 @@ renew "$scratch/metrics.md" docs/metrics.md
 policies > "$scratch/list"
 replace_part policies docs/policies.md < "$scratch/list" > "$scratch/policies.md"
 renew "$scratch/policies.md" docs/policies.md
-# the first table, with its links into the other page
-sed '/^$/q; s/(#/(docs\/policies.md#/' "$scratch/list" | sed '/^$/d' |
-	replace_part policies README.md > "$scratch/README.half"
-demo_block | replace_part demo "$scratch/README.half" > "$scratch/README.md"
+demo_block | replace_part demo README.md > "$scratch/README.md"
 renew "$scratch/README.md" README.md
 COLUMNS=100 NO_COLOR=1 cli_page > "$scratch/cli.md"
 renew "$scratch/cli.md" docs/cli.md
