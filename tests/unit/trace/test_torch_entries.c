@@ -9,8 +9,7 @@
 
 #include <cmocka.h>
 
-#include "trace/torch/torch_parts.h"
-#include "snapshot_bytes.h"
+#include "pickle_text.h"
 
 /* ---- many entries: templates -------------------------------------------------------------- */
 
@@ -141,11 +140,11 @@ static void many_entries(struct pickle_bytes *b, enum style style, struct words 
 {
 	uint64_t rng = 5;
 
-	sb_top(b);
-	sb_no_segments(b);
+	pb_begin(b);
+	pickle_text(b, "{ segments [ ]");
 	if (style >= FAR_REMEMBERED)
 		put_filler(b, w);
-	sb_open_traces(b);
+	pickle_text(b, "device_traces [ [");
 	for (size_t i = 0; i < n; i++) {
 		struct entry e = { .stack = -1, .pool = -1 };
 		bool freed;
@@ -183,9 +182,8 @@ static struct frag_trace *read_many(enum style style, bool uniform, enum pickle_
 	struct frag_trace *t;
 
 	many_entries(&b, style, &w, 6000);
-	sb_close_traces(&b);
-	sb_finish(&b);
-	t = sb_read_good(&b);
+	pickle_text(&b, "] ] } !.");
+	t = snapshot_read_good(&b);
 	pb_release(&b);
 	return t;
 }
@@ -315,9 +313,8 @@ static void read_faulty(enum pickle_dialect dialect, enum fault fault, char *out
 
 		put_entry(&b, REMEMBERED, &w, &e);
 	}
-	sb_close_traces(&b);
-	sb_finish(&b);
-	if (sb_read(b.bytes, b.len, NULL, &t, &err)) {
+	pickle_text(&b, "] ] } !.");
+	if (snapshot_read(b.bytes, b.len, NULL, &t, &err)) {
 		char *at = strstr(err.msg, " byte ");
 
 		if (at) /* not the same in both */
@@ -381,9 +378,8 @@ static void test_almost_complete(void **state)
 				put_entry(&b, REMEMBERED, &w, &y);
 			}
 		}
-		sb_close_traces(&b);
-		sb_finish(&b);
-		t = sb_read_good(&b);
+		pickle_text(&b, "] ] } !.");
+		t = snapshot_read_good(&b);
 		e = &t->devs[0].events[t->devs[0].events_count - 18];
 		for (int k = 0; k < 2; k++, e += 9) {
 			static const uint8_t kinds[] = {
@@ -411,10 +407,10 @@ static void test_refers_to_the_one_before(void **state)
 	struct frag_trace *t;
 
 	(void)state;
-	sb_top(&b);
-	sb_no_segments(&b);
+	pb_begin(&b);
+	pickle_text(&b, "{ segments [ ]");
 	put_filler(&b, &w);
-	sb_open_traces(&b);
+	pickle_text(&b, "device_traces [ [");
 	for (int i = 0; i < 500; i++) {
 		pb_dict(&b);
 		pb_text_once(&b, "action", &w.key[0]);
@@ -428,9 +424,8 @@ static void test_refers_to_the_one_before(void **state)
 		pb_text(&b, "alloc");
 		pb_close_dict(&b);
 	}
-	sb_close_traces(&b);
-	sb_finish(&b);
-	t = sb_read_good(&b);
+	pickle_text(&b, "] ] } !.");
+	t = snapshot_read_good(&b);
 	assert_int_equal(t->devs[0].events_count, 500);
 	for (int i = 0; i < 500; i++) {
 		assert_int_equal(t->devs[0].events[i].kind, FRAG_EV_ALLOC);
@@ -443,7 +438,6 @@ static void test_refers_to_the_one_before(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-
 		cmocka_unit_test(test_many_entries),
 		cmocka_unit_test(test_faulty_entries),
 		cmocka_unit_test(test_almost_complete),

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Traces as text, every field of them, for tests to compare. What has its ordinary value is left out. */
+#ifndef TESTS_SUPPORT_TRACE_TEXT_H
+#define TESTS_SUPPORT_TRACE_TEXT_H
+
+#include <stdio.h>
+
+#include <frag/trace.h>
+
+/* name: of the trace, NULL for traces whose name does not matter. */
+void trace_text(const struct frag_trace *t, const char *name, FILE *out);
+/* t: for the names of marks, NULL = numbers. */
+void trace_text_dev(const struct frag_trace_dev *dev, const struct frag_trace *t, FILE *out);
+/* State before the first event. */
+void trace_text_initial(const struct frag_initial_state *s, FILE *out);
+
+#endif
