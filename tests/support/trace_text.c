@@ -38,7 +38,7 @@ static void settings(const struct frag_trace_settings *s, FILE *out)
 	if (s->gc_threshold > 0)
 		fprintf(out, " gc %.17g", s->gc_threshold);
 	flag(out, "expandable", s->expandable);
-	if (s->limit_bytes != UINT64_MAX)
+	if (s->limit_bytes != UINT64_MAX || s->limit_known)
 		fprintf(out, " limit %llu%s", (ull)s->limit_bytes,
 			s->limit_known ? "" : " (unknown)");
 	if (s->torch_first)
@@ -177,6 +177,8 @@ void trace_text_dev(const struct frag_trace_dev *dev, const struct frag_trace *t
 		fprintf(out, "%s(%llu, %llu%s)", i ? ", " : "; pools ", (ull)dev->pools[i].a,
 			(ull)(dev->pools[i].b & ~FRAG_POOL_NO_SPLIT),
 			dev->pools[i].b & FRAG_POOL_NO_SPLIT ? " no-split" : "");
+	flag(out, "no streams", !dev->streams_count);
+	flag(out, "no pools", !dev->pools_count);
 	if (dev->card.total_bytes)
 		fprintf(out, "; card '%s' bytes %llu, beside %llu", dev->card.name,
 			(ull)dev->card.total_bytes, (ull)dev->card.beside_bytes);
@@ -191,16 +193,36 @@ void trace_text_dev(const struct frag_trace_dev *dev, const struct frag_trace *t
 	finals(dev, out);
 }
 
-void trace_text(const struct frag_trace *t, const char *name, FILE *out)
+void trace_text(const struct frag_trace *t, bool whole, FILE *out)
 {
-	if (name)
-		fprintf(out, "name %s, of %llu bytes\n", name, (ull)t->file_bytes);
+	if (whole) {
+		fprintf(out,
+			"name %s, of %llu bytes, %zu frames, texts:", t->name ? t->name : "none",
+			(ull)t->file_bytes, t->stacks.frames_count);
+		for (uint32_t i = 0; i < frag_strings_count(t->strings); i++) {
+			fputs(" ", out);
+			fwrite(frag_strings_get(t->strings, i), 1, frag_strings_len(t->strings, i),
+			       out);
+		}
+		fputs("\n", out);
+	}
 	fprintf(out, "%s%s", t->format ? t->format : "no format", t->start_us ? ", " : "\n");
 	if (t->start_us)
 		fprintf(out, "start %llu\n", (ull)t->start_us);
-	if (t->settings.present || t->settings.torch_first || t->settings.limit_known)
+	if (whole || t->settings.present || t->settings.torch_first || t->settings.limit_known)
 		settings(&t->settings, out);
 	stacks(t, out);
 	for (uint32_t d = 0; d < t->devs_count; d++)
 		trace_text_dev(&t->devs[d], t, out);
+}
+
+char *trace_text_of(const struct frag_trace *t, bool whole)
+{
+	char *text = NULL;
+	FILE *out = open_memstream(&text, &(size_t){ 0 });
+
+	FRAG_ASSERT(out);
+	trace_text(t, whole, out);
+	fclose(out);
+	return text;
 }

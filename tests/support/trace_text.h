@@ -7,8 +7,10 @@
 
 #include <frag/trace.h>
 
-/* name: of the trace, NULL for traces whose name does not matter. */
-void trace_text(const struct frag_trace *t, const char *name, FILE *out);
+/* whole: with what belongs to the file: its name and size, every text, settings even if there are none. */
+void trace_text(const struct frag_trace *t, bool whole, FILE *out);
+/* The same on the heap (free). */
+char *trace_text_of(const struct frag_trace *t, bool whole);
 /* t: for the names of marks, NULL = numbers. */
 void trace_text_dev(const struct frag_trace_dev *dev, const struct frag_trace *t, FILE *out);
 /* State before the first event. */

@@ -177,65 +177,35 @@ static void change_device(struct cft_image *im, unsigned n,
 	frag_cft_unpacker_release(&u);
 }
 
-static void no_change(struct frag_cft_device_values *v)
-{
-	(void)v;
-}
-static void many_events(struct frag_cft_device_values *v)
-{
-	v->dev.events_count = SIZE_MAX / 2;
-}
-static void one_event_less(struct frag_cft_device_values *v)
-{
-	v->dev.events_count--;
-}
-static void many_slots(struct frag_cft_device_values *v)
-{
-	v->dev.slots_count = UINT32_MAX;
-}
-static void few_slots(struct frag_cft_device_values *v)
-{
-	v->dev.slots_count = 1;
-}
-static void many_streams(struct frag_cft_device_values *v)
-{
-	v->dev.streams_count = 1u << 31;
-}
-static void many_pools(struct frag_cft_device_values *v)
-{
-	v->dev.pools_count = 1u << 31;
-}
-static void many_seen(struct frag_cft_device_values *v)
-{
-	v->dev.seen_count = SIZE_MAX / 64;
-}
-static void no_seen(struct frag_cft_device_values *v)
-{
-	v->dev.seen_count = 0;
-}
-static void many_finals(struct frag_cft_device_values *v)
-{
-	v->dev.final_blocks_count = SIZE_MAX / 64;
-}
-static void many_initial(struct frag_cft_device_values *v)
-{
-	v->initial_blocks = UINT64_MAX / 64;
-}
-static void no_initial_state(struct frag_cft_device_values *v)
-{
-	v->initial_blocks = 0;
-}
-static void no_addrs(struct frag_cft_device_values *v)
-{
-	v->has_addrs = false;
-}
+/* One function for each row. */
+#define HOSTILE_COUNTS(X) \
+	X(many_events, v->dev.events_count = SIZE_MAX / 2) \
+	X(one_event_less, v->dev.events_count--) \
+	X(many_slots, v->dev.slots_count = UINT32_MAX) \
+	X(few_slots, v->dev.slots_count = 1) \
+	X(many_streams, v->dev.streams_count = 1u << 31) \
+	X(many_pools, v->dev.pools_count = 1u << 31) \
+	X(many_seen, v->dev.seen_count = SIZE_MAX / 64) \
+	X(no_seen, v->dev.seen_count = 0) \
+	X(many_finals, v->dev.final_blocks_count = SIZE_MAX / 64) \
+	X(many_initial, v->initial_blocks = UINT64_MAX / 64) \
+	X(no_initial_state, v->initial_blocks = 0) \
+	X(no_addrs, v->has_addrs = false)
+#define X(name, change) \
+	static void name(struct frag_cft_device_values *v) \
+	{ \
+		change; \
+	}
+HOSTILE_COUNTS(X)
+X(no_change, (void)v)
+#undef X
 
 static void test_hostile_counts(void **state)
 {
 	static void (*const changes[])(struct frag_cft_device_values *) = {
-		many_events,  one_event_less, many_slots,	few_slots,
-		many_streams, many_pools,     many_seen,	no_seen,
-		many_finals,  many_initial,   no_initial_state, no_addrs,
+#define X(name, change) name,
+		HOSTILE_COUNTS(X)
+#undef X
 	};
 	struct frag_trace *t = sample_trace_small(), *back;
 	struct frag_err err = { 0 };
@@ -313,117 +283,49 @@ static void test_foreign_events(void **state)
 
 /* ---- what the writer refuses ---------------------------------------------------------------- */
 
-static void free_twice(struct frag_trace_dev *d)
-{
-	d->events[11] = d->events[8];
-}
-static void free_wrong_size(struct frag_trace_dev *d)
-{
-	d->events[11].bytes++;
-}
-static void free_never_used(struct frag_trace_dev *d)
-{
-	d->events[11].slot = 77;
-}
-static void alloc_nothing(struct frag_trace_dev *d)
-{
-	d->events[3].bytes = 0;
-}
-static void alloc_over_live(struct frag_trace_dev *d)
-{
-	d->events[4].slot = 0;
-}
-static void alloc_beyond(struct frag_trace_dev *d)
-{
-	d->events[4].slot = 3;
-}
-static void wrong_stream(struct frag_trace_dev *d)
-{
-	d->events[3].stream = 3;
-}
-static void wrong_pool(struct frag_trace_dev *d)
-{
-	d->events[9].pool = 3;
-}
-static void wrong_stack(struct frag_trace_dev *d)
-{
-	d->events[3].stack = 3;
-}
-static void wrong_kind(struct frag_trace_dev *d)
-{
-	d->events[5].kind = FRAG_EV_COUNT;
-}
-static void wrong_mark(struct frag_trace_dev *d)
-{
-	d->events[5].slot = 5;
-}
-static void late_initial(struct frag_trace_dev *d)
-{
-	d->events[3].flags = FRAG_EVF_INITIAL;
-}
-static void missing_initial(struct frag_trace_dev *d)
-{
-	d->events[1].flags = 0;
-}
-static void other_initial(struct frag_trace_dev *d)
-{
-	d->initial_blocks[1].slot = 2;
-}
-static void initial_outside(struct frag_trace_dev *d)
-{
-	d->initial_blocks[0].bytes = 3 * FRAG_MIB;
-}
-static void initial_wraps(struct frag_trace_dev *d)
-{
-	d->initial_blocks[0].bytes = UINT64_MAX;
-}
-static void seed_segment_blocks(struct frag_trace_dev *d)
-{
-	d->initial_segments[1].blocks_count = 2;
-}
-static void stray_addr(struct frag_trace_dev *d)
-{
-	d->addrs[2] = 0;
-}
-static void seen_backwards(struct frag_trace_dev *d)
-{
-	d->seen[1].before = 8;
-}
-static void seen_beyond(struct frag_trace_dev *d)
-{
-	d->seen[5].before = 13;
-}
-static void seen_kind(struct frag_trace_dev *d)
-{
-	d->seen[0].kind = FRAG_SEEN_SNAPSHOT + 1;
-}
-static void final_blocks(struct frag_trace_dev *d)
-{
-	d->final_segments[1].first_block = 4;
-}
-static void final_state(struct frag_trace_dev *d)
-{
-	d->final_blocks[0].state = 3;
-}
-static void streams_unsorted(struct frag_trace_dev *d)
-{
-	d->streams[1] = 0;
-}
-static void pool_first(struct frag_trace_dev *d)
-{
-	d->pools[0].b = 1;
-}
+#define UNSOUND_TRACES(X) \
+	X(free_twice, d->events[11] = d->events[8]) \
+	X(free_wrong_size, d->events[11].bytes++) \
+	X(free_never_used, d->events[11].slot = 77) \
+	X(alloc_nothing, d->events[3].bytes = 0) \
+	X(alloc_over_live, d->events[4].slot = 0) \
+	X(alloc_beyond, d->events[4].slot = 3) \
+	X(wrong_stream, d->events[3].stream = 3) \
+	X(wrong_pool, d->events[9].pool = 3) \
+	X(wrong_stack, d->events[3].stack = 3) \
+	X(wrong_kind, d->events[5].kind = FRAG_EV_COUNT) \
+	X(wrong_mark, d->events[5].slot = 5) \
+	X(late_initial, d->events[3].flags = FRAG_EVF_INITIAL) \
+	X(missing_initial, d->events[1].flags = 0) \
+	X(other_initial, d->initial_blocks[1].slot = 2) \
+	X(initial_outside, d->initial_blocks[0].bytes = 3 * FRAG_MIB) \
+	X(initial_wraps, d->initial_blocks[0].bytes = UINT64_MAX) \
+	X(seed_segment_blocks, d->initial_segments[1].blocks_count = 2) \
+	X(stray_addr, d->addrs[2] = 0) \
+	X(seen_backwards, d->seen[1].before = 8) \
+	X(seen_beyond, d->seen[5].before = 13) \
+	X(seen_kind, d->seen[0].kind = FRAG_SEEN_SNAPSHOT + 1) \
+	X(final_blocks, d->final_segments[1].first_block = 4) \
+	X(final_state, d->final_blocks[0].state = 3) \
+	X(streams_unsorted, d->streams[1] = 0) \
+	X(pool_first, d->pools[0].b = 1)
+#define X(name, change) \
+	static void name(struct frag_trace_dev *d) \
+	{ \
+		change; \
+	}
+UNSOUND_TRACES(X)
+#undef X
 
 static void test_unsound_traces(void **state)
 {
-	static void (*const changes[])(struct frag_trace_dev *) = {
-		free_twice,	     free_wrong_size, free_never_used, alloc_nothing,
-		alloc_over_live,     alloc_beyond,    wrong_stream,    wrong_pool,
-		wrong_stack,	     wrong_kind,      wrong_mark,      late_initial,
-		missing_initial,     other_initial,   initial_outside, initial_wraps,
-		seed_segment_blocks, stray_addr,      seen_backwards,  seen_beyond,
-		seen_kind,	     final_blocks,    final_state,     streams_unsorted,
-		pool_first,
+	static const struct {
+		const char *name;
+		void (*make)(struct frag_trace_dev *d);
+	} changes[] = {
+#define X(name, change) { #name, name },
+		UNSOUND_TRACES(X)
+#undef X
 	};
 
 	(void)state;
@@ -432,10 +334,10 @@ static void test_unsound_traces(void **state)
 		struct frag_err err = { 0 };
 		FILE *to = fopen("/dev/null", "w");
 
-		changes[i](&t->devs[0]);
+		changes[i].make(&t->devs[0]);
 		assert_non_null(to);
 		if (frag_cft_write_stream(t, to, &err) != FRAG_EINPUT)
-			fail_msg("change %zu was accepted", i);
+			fail_msg("%s was accepted", changes[i].name);
 		assert_non_null(strstr(err.msg, "cannot be stored"));
 		fclose(to);
 		frag_trace_destroy(t);

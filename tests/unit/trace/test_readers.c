@@ -49,7 +49,7 @@ static void say(const struct frag_trace *t, const struct frag_err *err, FILE *ou
 	if (err->code)
 		cases_error(out, err);
 	else
-		trace_text(t, NULL, out);
+		trace_text(t, false, out);
 }
 
 /* ---- files ----------------------------------------------------------------------- */
@@ -116,15 +116,9 @@ static void run_files(const char *body, FILE *out)
 /* Without times: moments that are written are numbered. */
 static char *order_of(struct frag_trace *t)
 {
-	char *text = NULL;
-	size_t n;
-	FILE *out = open_memstream(&text, &n);
-
 	for (size_t i = 0; i < t->devs[0].events_count; i++)
 		t->devs[0].events[i].time_us = 0;
-	trace_text(t, NULL, out);
-	fclose(out);
-	return text;
+	return trace_text_of(t, false);
 }
 
 /* MiniMalloc's format is written, too: what was read comes out of that as it was. */
