@@ -12,134 +12,7 @@
 #include "trace/build/build.h"
 #include "trace/build/rewind.h"
 #include "cases.h"
-#include "trace_text.h"
-
-/* ---- a sequence from text ------------------------------------------------------------- */
-
-#define MOST 32
-
-struct sequence {
-	struct frag_raw_dev raw;
-	struct frag_raw_entry entries[MOST];
-	struct frag_raw_mark marks[MOST];
-	struct frag_raw_segment segments[MOST];
-	struct frag_final_block blocks[MOST];
-	uint32_t blocks_count;
-};
-
-static const uint64_t handles[] = { 0, 900, 500, 700 };
-static const struct frag_pool_id pools[] = { { 0, 0 }, { 3, 0 }, { 0, 7 } };
-
-static const struct cases_name addresses[] = { { "S0", 0x700000000000 },
-					       { "S1", 0x710000000000 },
-					       { "S2", 0x720000000000 } };
-
-static uint64_t number(char **at)
-{
-	return cases_must_number(cases_word(at), addresses, FRAG_ARRAY_LEN(addresses));
-}
-
-static unsigned one_of(const char *word, const char *const *words, unsigned count)
-{
-	for (unsigned i = 0; i < count; i++)
-		if (!strcmp(words[i], word))
-			return i;
-	fail_msg("unknown word '%s'", word);
-	return 0;
-}
-
-static void add_final(struct sequence *s, char *at)
-{
-	struct frag_raw_segment *g = &s->segments[s->raw.segments_count++];
-	const char *word;
-
-	*g = (struct frag_raw_segment){ .addr = number(&at), .first_block = s->blocks_count };
-	g->bytes = number(&at);
-	while ((word = cases_word(&at))) {
-		g->small |= !strcmp(word, "small");
-		sscanf(word, "pool=%hu", &g->pool);
-		s->raw.pools_count = FRAG_MAX(s->raw.pools_count, g->pool + 1u);
-	}
-	s->raw.finals_known = true;
-}
-
-static void add_block(struct sequence *s, char *at)
-{
-	static const char *const states[] = { "live", "waiting", "free" };
-	struct frag_final_block *b = &s->blocks[s->blocks_count++];
-
-	b->addr = number(&at);
-	b->bytes = number(&at);
-	b->requested = number(&at);
-	b->state = (uint8_t)one_of(cases_word(&at), states, 3);
-	s->segments[s->raw.segments_count - 1].blocks_count++;
-}
-
-static void add_mark(struct sequence *s, char *at)
-{
-	struct frag_raw_mark *m = &s->marks[s->raw.marks_count++];
-	const char *word;
-
-	*m = (struct frag_raw_mark){ .time_us = number(&at) };
-	m->name = (uint32_t)number(&at);
-	while ((word = cases_word(&at)))
-		m->flags |= !strcmp(word, "step") ? FRAG_EVF_STEP : FRAG_EVF_END;
-}
-
-static void add_entry(struct sequence *s, const char *kind, char *at)
-{
-	static const char *const kinds[] = { "other",	     "alloc",	    "free",
-					     "requested",    "completed",   "segment_alloc",
-					     "segment_free", "segment_map", "segment_unmap",
-					     "oom",	     "snapshot" };
-	struct frag_raw_entry *e = &s->entries[s->raw.entries_count++];
-	const char *word;
-
-	*e = (struct frag_raw_entry){ .addr = number(&at), .pool = FRAG_RAW_NO_POOL };
-	e->bytes = number(&at);
-	e->time_us = 100;
-	e->action = one_of(kind, kinds, FRAG_RAW_COUNT);
-	while ((word = cases_word(&at))) {
-		sscanf(word, "stream=%hu", &e->stream);
-		sscanf(word, "pool=%hu", &e->pool);
-		if (!strncmp(word, "time=", 5))
-			e->time_us = cases_must_number(word + 5, NULL, 0) & FRAG_RAW_TIME_MAX;
-	}
-	if (e->pool != FRAG_RAW_NO_POOL)
-		s->raw.pools_count = FRAG_MAX(s->raw.pools_count, e->pool + 1u);
-	s->raw.recorded_count = s->raw.entries_count;
-}
-
-static void parse(struct sequence *s, const char *text)
-{
-	char *copy = strdup(text), *left = copy, *item;
-
-	*s = (struct sequence){ .raw = { .entries = s->entries,
-					 .streams = handles,
-					 .streams_count = 4,
-					 .pools_count = 1,
-					 .pools = pools,
-					 .marks = s->marks,
-					 .segments = s->segments,
-					 .blocks = s->blocks,
-					 .start_us = 100 } };
-	while ((item = strsep(&left, ","))) {
-		const char *kind = cases_word(&item);
-
-		assert_true(s->raw.entries_count < MOST);
-		if (!strcmp(kind, "final"))
-			add_final(s, item);
-		else if (!strcmp(kind, "block"))
-			add_block(s, item);
-		else if (!strcmp(kind, "mark"))
-			add_mark(s, item);
-		else if (!strcmp(kind, "nothing"))
-			s->raw.finals_known = cases_word(&item) != NULL;
-		else
-			add_entry(s, kind, item);
-	}
-	free(copy);
-}
+#include "raw_text.h"
 
 /* ---- events in short ------------------------------------------------------------------- */
 
@@ -201,9 +74,9 @@ static void say_device(const struct frag_trace_dev *dev, FILE *out)
 }
 
 /* A request's bytes are those of its entry, and a free repeats them. */
-static void check_bytes(const struct sequence *s, const struct frag_trace_dev *dev)
+static void check_bytes(const struct raw_text *s, const struct frag_trace_dev *dev)
 {
-	uint64_t of_slot[MOST] = { 0 };
+	uint64_t of_slot[RAW_TEXT_MOST] = { 0 };
 	size_t next = 0;
 
 	for (size_t i = 0; i < dev->events_count; i++) {
@@ -222,12 +95,12 @@ static void check_bytes(const struct sequence *s, const struct frag_trace_dev *d
 
 static void answer_build(void *ctx, char *call, const char *expected, FILE *out)
 {
-	struct sequence s;
+	struct raw_text s;
 	struct frag_trace_dev dev;
 	struct frag_err err = { 0 };
 
 	(void)ctx, (void)expected;
-	parse(&s, call);
+	raw_text_parse(&s, call);
 	if (frag_build_dev(&s.raw, &dev, &err)) {
 		assert_null(dev.events);
 		cases_error(out, &err);
@@ -246,12 +119,12 @@ static void run_build(const char *body, FILE *out)
 static void answer_rewind(void *ctx, char *call, const char *expected, FILE *out)
 {
 	static const uint16_t dense[4] = { 0 };
-	struct sequence s;
+	struct raw_text s;
 	struct frag_rewound r;
 	struct frag_err err = { 0 };
 
 	(void)ctx, (void)expected;
-	parse(&s, call);
+	raw_text_parse(&s, call);
 	if (frag_rewind(&s.raw, dense, NULL, &r, &err)) {
 		assert_null(r.blocks);
 		cases_error(out, &err);
@@ -276,13 +149,13 @@ static void run_rewind(const char *body, FILE *out)
 
 static void test_out_of_memory(void **state)
 {
-	struct sequence s;
+	struct raw_text s;
 	int rc = FRAG_ENOMEM;
 
 	(void)state;
 	/* S1 was there before: rewinding, too; its block is in no segment, which is found last */
-	parse(&s, "segment_alloc S0 2M, alloc S0 100, alloc S1 600 stream=2, free S0 100, "
-		  "segment_free S0 2M, nothing left");
+	raw_text_parse(&s, "segment_alloc S0 2M, alloc S0 100, alloc S1 600 stream=2, free S0 100, "
+			   "segment_free S0 2M, nothing left");
 	for (uint64_t n = 1; rc == FRAG_ENOMEM; n++) {
 		struct frag_trace_dev dev;
 
