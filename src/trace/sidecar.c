@@ -40,8 +40,8 @@ static int take_bytes(const struct sidecar *s, const json_t *o, const char *key,
 	if (!json_is_integer(v) || json_integer_value(v) < 0 ||
 	    (uint64_t)json_integer_value(v) > most)
 		return frag_fail(s->err, FRAG_EINPUT,
-				 "'%.200s': \"%s\" is no number of bytes up to %" PRIu64, s->name,
-				 key, most);
+				 "'%.200s': \"%s\" must be a whole number from 0 to %" PRIu64,
+				 s->name, key, most);
 	*out = (uint64_t)json_integer_value(v);
 	return 0;
 }
@@ -53,7 +53,7 @@ static int take_fraction(const struct sidecar *s, const json_t *o, double *out)
 	if (!v || json_is_null(v))
 		return 0;
 	if (!json_is_number(v) || !(json_number_value(v) >= 0 && json_number_value(v) <= 1))
-		return bad(s, "\"limit_fraction\" is no number from 0 to 1");
+		return bad(s, "\"limit_fraction\" must be a number from 0 to 1");
 	*out = json_number_value(v);
 	return 0;
 }
@@ -99,10 +99,10 @@ static int take_devices(const struct sidecar *s, const json_t *list, struct frag
 		uint64_t ordinal = UINT64_MAX, limit;
 
 		if (!json_is_object(o))
-			return bad(s, "a member of \"devices\" is no object");
+			return bad(s, "an entry of \"devices\" is not an object");
 		FRAG_TRY(take_bytes(s, o, "ordinal", UINT16_MAX, &ordinal));
 		if (ordinal == UINT64_MAX)
-			return bad(s, "a device has no \"ordinal\"");
+			return bad(s, "a device without \"ordinal\"");
 		FRAG_TRY(take_device(s, o, &card, &limit));
 		for (uint32_t d = 0; d < trace->devs_count; d++) {
 			if (trace->devs[d].ordinal != ordinal)
@@ -141,12 +141,12 @@ int frag_sidecar_parse(const char *name, const char *text, size_t len, struct fr
 	json_auto_t *root = json_loadb(text, len, JSON_REJECT_DUPLICATES, &at);
 
 	if (!root)
-		return frag_fail(err, FRAG_EINPUT, "'%.200s' is no JSON: %.120s, at byte %d", name,
+		return frag_fail(err, FRAG_EINPUT, "'%.200s' is not JSON: %.120s, at byte %d", name,
 				 at.text, at.position);
 	take_release(json_string_value(json_object_get(root, "torch")), trace);
 	devices = json_object_get(root, "devices");
 	if (!json_is_object(root) || json_integer_value(json_object_get(root, "cufrag_meta")) != 1)
-		return bad(&s, "it has no \"cufrag_meta\": 1, so it does not belong to a "
+		return bad(&s, "it has no \"cufrag_meta\": 1, so it does not describe a "
 			       "recording");
 	if (!json_is_array(devices))
 		return bad(&s, "\"devices\" is no list");
@@ -168,7 +168,7 @@ static int load(const char *path, char *text, size_t *len, struct frag_err *err)
 					   strerror(errno));
 	if (fstat(fd, &st) || !S_ISREG(st.st_mode)) {
 		close(fd);
-		return frag_fail(err, FRAG_EINPUT, "'%.200s' is no regular file", path);
+		return frag_fail(err, FRAG_EINPUT, "'%.200s' is not a regular file", path);
 	}
 	while (*len <= BYTES_MAX && (n = read(fd, text + *len, BYTES_MAX + 1 - *len)) > 0)
 		*len += (size_t)n;

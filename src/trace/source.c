@@ -12,6 +12,7 @@
 
 #include "trace/cft/cft_parse.h"
 #include "trace/input/input.h"
+#include "read_input.h"
 
 struct frag_source {
 	struct frag_input *in;
@@ -37,33 +38,11 @@ struct frag_source {
  */
 static int read_whole(struct frag_source *src, const char *path, struct frag_err *err)
 {
-	const struct frag_reader_ops *best = NULL, *const * readers;
-	const unsigned char *bytes;
-	size_t got, count;
 	struct stat st;
-	int best_score = 0;
 
 	if (strcmp(path, "-") && !stat(path, &st) && S_ISREG(st.st_mode))
 		return frag_trace_read(path, NULL, &src->whole, err);
-	FRAG_TRY(frag_input_peek(src->in, FRAG_INPUT_PEEK_MAX, &bytes, &got, err));
-	readers = frag_reader_list(&count);
-	for (size_t i = 0; i < count; i++) {
-		int score = readers[i]->probe(bytes, got);
-
-		if (score > best_score) {
-			best_score = score;
-			best = readers[i];
-		}
-	}
-	if (!best)
-		return frag_fail(err, FRAG_EINPUT,
-				 "'%.200s' is of no known format (cufrag list formats)", path);
-	FRAG_TRY(best->read(src->in, NULL, &src->whole, err));
-	if (!src->whole->name)
-		src->whole->name = frag_host_strdup("stdin");
-	if (!src->whole->format)
-		src->whole->format = frag_host_strdup(best->name);
-	return src->whole->name && src->whole->format ? 0 : frag_fail_nomem(err, "trace");
+	return frag_trace_read_input(src->in, "-", NULL, &src->whole, err);
 }
 
 static int open_source(const char *path, bool cft_only, struct frag_source **out,

@@ -79,7 +79,7 @@ static const char *check_initial(struct frag_cft_model *m, const struct frag_eve
 	if (!(ev->flags & FRAG_EVF_INITIAL))
 		return m->events < initial->blocks_count ? "an initial alloc is missing" : NULL;
 	if (ev->kind != FRAG_EV_ALLOC || !m->beginning)
-		return "an initial behind other events";
+		return "an initial alloc after other events";
 	if (!initial->blocks_count)
 		return NULL; /* the initial state itself was left out */
 	if (m->events >= initial->blocks_count)

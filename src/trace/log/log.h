@@ -36,7 +36,8 @@ struct frag_log_entry {
 	enum frag_log_action action;
 	uint32_t device; /* ordinal */
 	uint64_t id;	 /* 0: the null pointer, its frees are nothing */
-	uint64_t bytes;	 /* the rest may be FRAG_LOG_UNKNOWN, but the bytes of a request */
+	uint64_t
+		bytes; /* this and the rest may be FRAG_LOG_UNKNOWN, except the bytes of a request */
 	uint64_t stream;
 	uint64_t pool;	  /* private pool of a request or a trim; 0 or unknown: none */
 	uint64_t time_us; /* any origin; Unix time from 2001 on is kept as that */
@@ -52,6 +53,7 @@ struct frag_log {
 	bool times_seen, streams_seen, early;
 	int64_t device; /* the only one to keep, -1 = all */
 	const char *place;
+	bool complete; /* by its nature: the trace's format names nothing that it lacks */
 };
 
 /* place: what `line` counts ("line", "offset", "row"). options: as of frag_trace_read. */
@@ -65,6 +67,9 @@ void frag_log_sort(struct frag_log_entry *list, size_t count);
 int frag_log_finish(struct frag_log *log, const char *format, struct frag_trace **out,
 		    struct frag_err *err);
 void frag_log_release(struct frag_log *log);
+/* Fails with FRAG_EINPUT and "PLACE AT: message"; place: as of frag_log_init. */
+int frag_log_fail(struct frag_err *err, const char *place, uint64_t at, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));
 
 /* ---- lines ------------------------------------------------------------------------ */
 

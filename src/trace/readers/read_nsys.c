@@ -40,8 +40,7 @@ static int fail_sql(const struct reader *r, struct frag_err *err)
 {
 	if (r->budget < 0)
 		return frag_fail(err, FRAG_EINPUT,
-				 "'%.200s': a database that is far too much work for "
-				 "its size",
+				 "'%.200s': the database needs too much work for its size",
 				 frag_input_name(r->in));
 	return frag_fail(err, FRAG_EINPUT, "'%.200s': %.120s", frag_input_name(r->in),
 			 r->db ? sqlite3_errmsg(r->db) : "cannot be opened as a database");
@@ -216,8 +215,8 @@ static int read_columns(struct reader *r, unsigned *has, struct frag_err *err)
 
 static int fail_row(int64_t row, struct frag_err *err)
 {
-	return frag_fail_at(err, FRAG_EINPUT, (uint64_t)row,
-			    "row %lld of " TABLE " is no allocation or free", (long long)row);
+	return frag_log_fail(err, "row", (uint64_t)row,
+			     "neither an allocation nor a free in " TABLE);
 }
 
 static int take_row(struct reader *r, sqlite3_stmt *st, struct frag_err *err)

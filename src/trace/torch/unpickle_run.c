@@ -78,7 +78,7 @@ static int memo_put(struct frag_pickle *p, size_t index)
 		return frag_pickle_broken(p, "nothing to remember");
 	p->templates.off = true; /* they count on a memo that is only appended to */
 	if (index >= frag_input_offset(p->in))
-		return frag_pickle_broken(p, "memo index larger than is believable");
+		return frag_pickle_broken(p, "implausibly large memo index");
 	FRAG_TRY(grow_memo(p, index));
 	while ((size_t)(p->memo_top - p->memo) <= index)
 		*p->memo_top++ = FRAG_PV_HOLE;
@@ -170,7 +170,7 @@ static int grow_dicts(struct frag_pickle *p)
 	uint32_t *dicts;
 
 	if (cap > FRAG_PICKLE_OBJECTS_MAX)
-		return frag_pickle_broken(p, "more objects than are believable");
+		return frag_pickle_broken(p, "implausibly many objects");
 	FRAG_TRY(frag_pickle_believe(p, p->dicts_cap, 4));
 	dicts = frag_pages_grow(p->dicts, p->dicts_cap, cap, sizeof(*dicts));
 	FRAG_CHECK_ALLOC(dicts, "pickle", p->err);
@@ -191,7 +191,7 @@ static int protocol(struct frag_pickle *p)
 {
 	unsigned version = *p->in->cur++;
 
-	return version < 2 || version > 5 ? frag_pickle_broken(p, "protocol that is not 2 to 5")
+	return version < 2 || version > 5 ? frag_pickle_broken(p, "unsupported protocol (2 to 5 are read)")
 					  : 0;
 }
 

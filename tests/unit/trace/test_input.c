@@ -371,7 +371,7 @@ static void test_growing_is_read_at_any_length(void **state)
 		if (whole)
 			assert_int_equal(plain, lines[whole - 1]);
 		else
-			assert_non_null(strstr(err.msg, "holds no request yet"));
+			assert_non_null(strstr(err.msg, "contains no request yet"));
 	}
 	free(b.bytes);
 }
@@ -391,7 +391,7 @@ static void test_growing_damage(void **state)
 		/* a greater length is a block that is not whole */
 		if (read_all(b.bytes, b.len, &plain, &err) == FRAG_EINPUT)
 			assert_true(strstr(err.msg, "is damaged: block") ||
-				    strstr(err.msg, "holds no request yet"));
+				    strstr(err.msg, "contains no request yet"));
 		else
 			assert_true(plain < 52);
 		b.bytes[n] ^= 0x40;
