@@ -234,12 +234,21 @@ char *cases_word(char **at)
 	return word;
 }
 
-/* A number or a name up to the next sign. */
+/* A number, a name, or a product of two. */
 static bool term(const char *text, size_t n, const struct cases_name *names, size_t count,
 		 uint64_t *out)
 {
+	const char *times = memchr(text, '*', n);
+	uint64_t other;
 	char *end;
 
+	if (times) {
+		if (!term(text, (size_t)(times - text), names, count, out) ||
+		    !term(times + 1, n - 1 - (size_t)(times - text), names, count, &other))
+			return false;
+		*out *= other;
+		return true;
+	}
 	for (size_t i = 0; i < count; i++)
 		if (strlen(names[i].name) == n && !memcmp(names[i].name, text, n)) {
 			*out = names[i].value;

@@ -44,7 +44,7 @@ char *cases_unescape(const char *text, size_t *length);
 /* The next word of *at, cut off in place; NULL at the end. "quoted words" may hold spaces. */
 char *cases_word(char **at);
 
-/* Numbers: 12, 0x1f, 4K, 2M, 1G, and sums like a+2M-512 with names that `find` knows (NULL: none).
+/* Numbers: 12, 0x1f, 4K, 2M, 1G, 3*a, and sums like a+2M-512 with names that `find` knows (NULL: none).
  * False if the text is none. */
 struct cases_name {
 	const char *name;
