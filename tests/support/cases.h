@@ -35,6 +35,9 @@ void cases_two_parts(const char *body, FILE *out, void (*answer)(const char *inp
 void cases_lines(const char *body, FILE *out, void *ctx,
 		 void (*call)(void *ctx, char *call, const char *expected, FILE *out));
 
+/* The same for answers that need no more than the call. */
+void cases_plain_lines(const char *body, FILE *out, void (*answer)(char *call, FILE *out));
+
 /* ---- what bodies are made of ---- */
 
 /* "byte 12: message", with the exit status if that is not 3. */

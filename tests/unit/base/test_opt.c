@@ -1,13 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* src/base/opt.c and opt_format.c: tables of options. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <frag/opt.h>
 
@@ -40,22 +33,20 @@ static struct params defaults(void)
 	return p;
 }
 
-static void default_values(void **state)
+TEST(default_values)
 {
 	struct params p = defaults();
 
-	(void)state;
 	assert_true(p.block == 512 && p.grow == 2 && p.order == 1 && p.merge);
 	assert_true(p.ratio > 0.0999 && p.ratio < 0.1001);
 	assert_string_equal(p.file, "");
 	frag_opt_defaults(NULL, NULL); /* no options at all */
 }
 
-static void lists(void **state)
+TEST(lists)
 {
 	struct params p = defaults();
 
-	(void)state;
 	assert_int_equal(frag_opt_parse(opts, &p, NULL, NULL), 0);
 	assert_int_equal(frag_opt_parse(opts, &p, "", NULL), 0);
 	assert_int_equal(frag_opt_parse(opts, &p,
@@ -71,12 +62,11 @@ static void lists(void **state)
 	assert_true(p.block == 256 && p.merge && p.grow == 4);
 }
 
-static void brackets(void **state)
+TEST(brackets)
 {
 	struct params p = defaults();
 	const char *text = "a=[1,2],b=(x:c=1,d=2),e";
 
-	(void)state;
 	text = frag_opt_item_end(text);
 	assert_string_equal(text, ",b=(x:c=1,d=2),e");
 	text = frag_opt_item_end(text + 1);
@@ -89,13 +79,12 @@ static void brackets(void **state)
 	assert_string_equal(p.file, "[256:1,>:8]");
 }
 
-static void bools(void **state)
+TEST(bools)
 {
 	static const char *const yes[] = { "true", "True", "yes", "on", "1" };
 	static const char *const no[] = { "false", "False", "no", "off", "0" };
 	struct params p = defaults();
 
-	(void)state;
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(yes); i++) {
 		assert_int_equal(frag_opt_set(opts, &p, "merge", no[i], NULL), 0);
 		assert_false(p.merge);
@@ -104,7 +93,7 @@ static void bools(void **state)
 	}
 }
 
-static void misuse(void **state)
+TEST(misuse)
 {
 	static const struct {
 		const char *text, *message;
@@ -142,7 +131,6 @@ static void misuse(void **state)
 			     "best-fit" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(rows); i++) {
 		struct params p = defaults();
 		struct frag_err err = { 0 };
@@ -154,13 +142,12 @@ static void misuse(void **state)
 	}
 }
 
-static void long_values(void **state)
+TEST(long_values)
 {
 	struct params p = defaults();
 	struct frag_err err;
 	char text[1200];
 
-	(void)state;
 	memset(text, 'x', sizeof(text));
 	memcpy(text, "file=", 5);
 	text[5 + FRAG_OPT_STRING_MAX - 1] = '\0';
@@ -176,22 +163,20 @@ static void long_values(void **state)
 	assert_true(p.guard == 0xa5a5a5a5a5a5a5a5u);
 }
 
-static void no_options(void **state)
+TEST(no_options)
 {
 	struct frag_err err;
 
-	(void)state;
 	assert_int_equal(frag_opt_parse(NULL, NULL, "a=1", &err), FRAG_EUSAGE);
 	assert_string_equal(err.msg, "unknown option 'a'; there are none");
 }
 
-static void echo(void **state)
+TEST(echo)
 {
 	struct params p = defaults(), q;
 	char text[200], small[8];
 	const char *want = "min-block=20KiB,grow=max,order=lifo,ratio=0.3,merge=false,file=(a,b)";
 
-	(void)state;
 	assert_int_equal(frag_opt_echo(opts, &p, '=', text, sizeof(text)), 0);
 	assert_string_equal(text, "");
 	assert_int_equal(frag_opt_parse(opts, &p,
@@ -213,12 +198,11 @@ static void echo(void **state)
 	assert_true(p.merge == q.merge && !(p.ratio < q.ratio) && !(p.ratio > q.ratio));
 }
 
-static void formats(void **state)
+TEST(formats)
 {
 	struct params p = defaults();
 	char text[64];
 
-	(void)state;
 	p.ratio = 1.0 / 3;
 	frag_opt_format(&opts[3], &p, text, sizeof(text));
 	assert_true(!(strtod(text, NULL) < p.ratio) && !(strtod(text, NULL) > p.ratio));
@@ -239,7 +223,7 @@ static void formats(void **state)
 	assert_ptr_equal(frag_opt_find(opts, "min_block"), &opts[0]);
 }
 
-static void unsound_tables(void **state)
+TEST(unsound_tables)
 {
 	static const struct {
 		struct frag_opt table[3];
@@ -261,7 +245,6 @@ static void unsound_tables(void **state)
 	};
 	struct frag_err err;
 
-	(void)state;
 	assert_int_equal(frag_opt_check(opts, sizeof(struct params), &err), 0);
 	assert_int_equal(frag_opt_check(NULL, 0, &err), 0);
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(rows); i++) {
@@ -272,17 +255,4 @@ static void unsound_tables(void **state)
 	assert_int_equal(frag_opt_check(opts, offsetof(struct params, file) + 1, &err),
 			 FRAG_ECHECK);
 	assert_string_equal(err.msg, "option 'file' lies outside its params");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(default_values), cmocka_unit_test(lists),
-		cmocka_unit_test(brackets),	  cmocka_unit_test(bools),
-		cmocka_unit_test(misuse),	  cmocka_unit_test(long_values),
-		cmocka_unit_test(no_options),	  cmocka_unit_test(echo),
-		cmocka_unit_test(formats),	  cmocka_unit_test(unsound_tables),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

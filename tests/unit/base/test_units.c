@@ -1,16 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* src/base/units.c: sizes in and out, nearest words. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <frag/opt.h>
 
-static void sizes_that_parse(void **state)
+TEST(sizes_that_parse)
 {
 	static const struct {
 		const char *text;
@@ -38,7 +32,6 @@ static void sizes_that_parse(void **state)
 		{ "1.99999999999999999999999999999999K", 2047 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(rows); i++) {
 		uint64_t n = 99;
 
@@ -47,7 +40,7 @@ static void sizes_that_parse(void **state)
 	}
 }
 
-static void sizes_that_do_not(void **state)
+TEST(sizes_that_do_not)
 {
 	static const char *const rows[] = {
 		"",
@@ -80,7 +73,6 @@ static void sizes_that_do_not(void **state)
 		"inf",
 	};
 
-	(void)state;
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(rows); i++) {
 		struct frag_err err = { 0 };
 		uint64_t n = 99;
@@ -92,7 +84,7 @@ static void sizes_that_do_not(void **state)
 	}
 }
 
-static void sizes_out(void **state)
+TEST(sizes_out)
 {
 	static const struct {
 		uint64_t bytes;
@@ -110,13 +102,12 @@ static void sizes_out(void **state)
 	};
 	char buf[32];
 
-	(void)state;
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(rows); i++)
 		assert_string_equal(frag_format_bytes(rows[i].bytes, buf, sizeof(buf)),
 				    rows[i].text);
 }
 
-static void nearest(void **state)
+TEST(nearest)
 {
 	static const char *const words[] = {
 		"buddy", "pytorch",	      "native", "null", "rmm-pool",
@@ -143,7 +134,6 @@ static void nearest(void **state)
 		  NULL },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(rows); i++) {
 		const char *w = frag_nearest(rows[i].typed, words);
 
@@ -154,16 +144,4 @@ static void nearest(void **state)
 	assert_string_equal(frag_nearest("cat", (const char *const[]){ "bat", "hat", NULL }), "ba"
 											      "t");
 	assert_null(frag_nearest("cat", (const char *const[]){ NULL }));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(sizes_that_parse),
-		cmocka_unit_test(sizes_that_do_not),
-		cmocka_unit_test(sizes_out),
-		cmocka_unit_test(nearest),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -15,17 +15,9 @@
  *	place ADDR · place oom · place rule · place wish ADDR	what the next call that asks the hook is told; asked: which
  *	reserved · peak · leaks · free_memory · cost	cost: of the calls since the last time
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include "device/sim/cost.h"
-#include "cases.h"
 
 typedef unsigned long long ull;
 
@@ -421,16 +413,9 @@ static void run(const char *body, FILE *out)
 	fclose(c.nowhere);
 }
 
-int main(void)
-{
-	static const char *const files[] = { "malloc", "place", "vmm", "pool", "managed", "fence" };
-	int failed = 0;
-
-	for (size_t i = 0; i < FRAG_ARRAY_LEN(files); i++) {
-		char path[100];
-
-		snprintf(path, sizeof(path), "tests/unit/device/card_%s.cases", files[i]);
-		failed += cases_run(path, run);
-	}
-	return failed;
-}
+CASES("tests/unit/device/card_malloc.cases", run)
+CASES("tests/unit/device/card_place.cases", run)
+CASES("tests/unit/device/card_vmm.cases", run)
+CASES("tests/unit/device/card_pool.cases", run)
+CASES("tests/unit/device/card_managed.cases", run)
+CASES("tests/unit/device/card_fence.cases", run)

@@ -1,15 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Cost profiles: the built-in one at and between its columns, files, and hostile files. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "test.h"
 
-#include <cmocka.h>
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "device/sim/cost.h"
@@ -52,9 +44,8 @@ static void committed(const char *card)
 	frag_cost_destroy(cost);
 }
 
-static void test_committed(void **state)
+TEST(test_committed)
 {
-	(void)state;
 	committed("h100");
 	committed("h200");
 	assert_ptr_equal(frag_cost_of("h200"), frag_cost_builtin());
@@ -63,13 +54,12 @@ static void test_committed(void **state)
 	assert_null(frag_cost_of(NULL));
 }
 
-static void test_between(void **state)
+TEST(test_between)
 {
 	const struct frag_cost_curve *c = &frag_cost_builtin()->curves[FRAG_CALL_MALLOC];
 	const struct frag_cost_point *last = &c->points[c->count - 1], *p = c->points;
 	uint64_t way;
 
-	(void)state;
 	assert_true(c->count >= 2);
 	/* below the first size: as the first */
 	assert_int_equal(builtin(FRAG_CALL_MALLOC, 1), (uint64_t)p->ns);
@@ -90,9 +80,8 @@ static void test_between(void **state)
 	assert_true(builtin(FRAG_CALL_RELEASE, UINT64_MAX) < 2000000000000000000u);
 }
 
-static void test_names(void **state)
+TEST(test_names)
 {
-	(void)state;
 	assert_string_equal(frag_cost_name(FRAG_CALL_MALLOC), "cudaMalloc");
 	assert_string_equal(frag_cost_name(FRAG_COST_SET_ACCESS_NEXT), "cuMemSetAccess.next");
 	assert_string_equal(frag_cost_name(FRAG_COST_COUNT), "?");
@@ -118,7 +107,7 @@ static int load(const char *text, size_t bytes, struct frag_cost **out, struct f
 	return rc;
 }
 
-static void test_file(void **state)
+TEST(test_file)
 {
 	static const char text[] = "# a comment\n"
 				   "\n"
@@ -134,7 +123,6 @@ static void test_file(void **state)
 	struct frag_err err = { 0 };
 	int rc = load(text, strlen(text), &cost, &err);
 
-	(void)state;
 	if (rc)
 		fail_msg("%s", err.msg);
 	assert_int_equal(frag_cost_ns(cost, FRAG_CALL_MALLOC, 1), 50);
@@ -152,7 +140,7 @@ static void test_file(void **state)
 	frag_cost_destroy(cost);
 }
 
-static void test_file_on_card(void **state)
+TEST(test_file_on_card)
 {
 	static const char text[] = "call,bytes,ns\ncudaMalloc.page,0,1000000\n";
 	struct frag_sim_config cfg = { .context_bytes = UINT64_MAX };
@@ -160,7 +148,6 @@ static void test_file_on_card(void **state)
 	struct frag_device *d;
 	frag_addr_t a;
 
-	(void)state;
 	assert_int_equal(load(text, strlen(text), &cost, NULL), 0);
 	cfg.cost = cost;
 	assert_int_equal(frag_sim_open(&cfg, &d, NULL), 0);
@@ -187,7 +174,7 @@ static uint64_t next_pause(void *ctx, enum frag_call kind)
 }
 
 /* A cudaMalloc or cudaFree takes longer after a pause, big or small; other calls do not ask. */
-static void test_pause(void **state)
+TEST(test_pause)
 {
 	static const char text[] = "call,bytes,ns\ncudaMalloc,0,10\ncudaFree,0,20\n"
 				   "cudaMalloc.page,0,30\ncudaFree.page,0,40\ncudaMemGetInfo,0,3\n"
@@ -201,7 +188,6 @@ static void test_pause(void **state)
 	uint64_t left, total, before;
 	frag_addr_t a;
 
-	(void)state;
 	assert_int_equal(load(text, strlen(text), &cost, NULL), 0);
 	cfg.cost = cost;
 	cfg.pause = next_pause;
@@ -226,7 +212,7 @@ static void test_pause(void **state)
 	frag_cost_destroy(cost);
 }
 
-static void test_bad_files(void **state)
+TEST(test_bad_files)
 {
 	static const struct {
 		const char *text;
@@ -256,7 +242,6 @@ static void test_bad_files(void **state)
 		  "the same size twice for 'cudaFree'" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(rows); i++) {
 		struct frag_cost *cost = NULL;
 		struct frag_err err = { 0 };
@@ -270,7 +255,7 @@ static void test_bad_files(void **state)
 	}
 }
 
-static void test_hostile(void **state)
+TEST(test_hostile)
 {
 	static const char zero[] = "call,bytes,ns\ncuda\0Malloc,1,1\n";
 	struct frag_cost *cost = NULL;
@@ -278,7 +263,6 @@ static void test_hostile(void **state)
 	char *big = malloc(100000);
 	size_t n;
 
-	(void)state;
 	assert_int_equal(load(zero, sizeof(zero) - 1, &cost, &err), FRAG_EINPUT);
 	assert_non_null(strstr(err.msg, "zero byte after 'cuda'"));
 	memset(big, 'a', 100000); /* one line without an end */
@@ -296,13 +280,12 @@ static void test_hostile(void **state)
 	assert_int_equal(frag_cost_load("/tmp", &cost, &err), FRAG_EINPUT);
 }
 
-static void test_no_memory(void **state)
+TEST(test_no_memory)
 {
 	static const char text[] = "call,bytes,ns\n";
 	struct frag_cost *cost = NULL;
 	int rc;
 
-	(void)state;
 	frag_host_fail_after(1);
 	rc = load(text, strlen(text), &cost, NULL);
 	frag_host_fail_after(0);
@@ -315,11 +298,10 @@ static double times(unsigned item, uint64_t bytes)
 }
 
 /* What waits for the card follows the host less than a cudaMalloc, what never leaves the driver more. */
-static void test_host_parts(void **state)
+TEST(test_host_parts)
 {
 	struct frag_dev_observed seen = { .pair_ns = 40000 };
 
-	(void)state;
 	assert_true(times(FRAG_CALL_MALLOC, MIB) > 1.999 && times(FRAG_CALL_MALLOC, MIB) < 2.001);
 	assert_true(times(FRAG_CALL_SET_ACCESS, MIB) < 1.9);
 	assert_true(times(FRAG_CALL_SET_ACCESS, MIB) > 1.5);
@@ -336,7 +318,7 @@ static void test_host_parts(void **state)
 }
 
 /* A profile knows its host or says nothing about it; the card is told how much slower another one is. */
-static void test_host(void **state)
+TEST(test_host)
 {
 	struct frag_sim_config cfg = { .context_bytes = UINT64_MAX, .host_ratio = 2 };
 	static const char other[] = "call,bytes,ns\ncudaMalloc,0,7\n";
@@ -345,7 +327,6 @@ static void test_host(void **state)
 	struct frag_device *dev;
 	frag_addr_t at;
 
-	(void)state;
 	assert_true(own > 0);
 	assert_true(frag_cost_host_ratio(NULL, 2 * own) > 1.999);
 	assert_true(frag_cost_host_ratio(NULL, 2 * own) < 2.001);
@@ -358,18 +339,4 @@ static void test_host(void **state)
 	assert_int_equal(dev->driver_ns, 2 * builtin(FRAG_CALL_MALLOC, 20 * MIB));
 	assert_int_equal(frag_dev_free(dev, at, 20 * MIB, NULL), 0);
 	frag_dev_close(dev);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_committed), cmocka_unit_test(test_host_parts),
-		cmocka_unit_test(test_between),	  cmocka_unit_test(test_names),
-		cmocka_unit_test(test_file),	  cmocka_unit_test(test_file_on_card),
-		cmocka_unit_test(test_bad_files), cmocka_unit_test(test_hostile),
-		cmocka_unit_test(test_no_memory), cmocka_unit_test(test_pause),
-		cmocka_unit_test(test_host),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Managed memory on the simulated card: random touches, and what they cost. Call by call: test_card.c. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <stdlib.h>
-#include <string.h>
+#include "test.h"
 
 #include <frag/device.h>
 
@@ -85,14 +77,13 @@ static void model_prefetch(struct model *m, int b)
 	m->when[b] = ++m->clock;
 }
 
-static void test_random(void **state)
+TEST(test_random)
 {
 	struct frag_device *d = open_card(CARD_BLOCKS * 2 * MIB);
 	frag_addr_t a = managed(d, BLOCKS * 2 * MIB);
 	struct model m = { 0 };
 	uint64_t seed = 3;
 
-	(void)state;
 	for (int n = 0; n < 5000; n++) {
 		struct frag_managed_usage u;
 		int first, count;
@@ -116,13 +107,12 @@ static void test_random(void **state)
 }
 
 /* A touch has the price of a launch, more if something faults, and a price for each block that does. */
-static void test_price_of_touches(void **state)
+TEST(test_price_of_touches)
 {
 	struct frag_device *d = open_card(64 * MIB);
 	frag_addr_t a = managed(d, 9 * MIB);
 	uint64_t ns = d->driver_ns, launch, faulting, part, block;
 
-	(void)state;
 	touch(d, a, 64 * KIB);
 	faulting = d->driver_ns - ns;
 	ns = d->driver_ns;
@@ -147,14 +137,4 @@ static void test_price_of_touches(void **state)
 	prefetch(d, a, 64 * KIB);
 	assert_in_range(d->driver_ns - ns, 1, launch - 1);
 	frag_dev_close(d);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_random),
-		cmocka_unit_test(test_price_of_touches),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,15 +3,7 @@
  * cudaMemPool on the simulated card: recorded histories address by address, the vendor's experiments with
  * remapping, random calls. Call by call: test_card.c.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <stdlib.h>
-#include <string.h>
+#include "test.h"
 
 #include <frag/device.h>
 
@@ -124,16 +116,14 @@ static void follow_streams(const struct on_stream *rows, size_t count)
 	frag_dev_close(d);
 }
 
-static void test_recorded_streams(void **state)
+TEST(test_recorded_streams)
 {
-	(void)state;
 	follow_streams(four_streams, FRAG_ARRAY_LEN(four_streams));
 	follow_streams(synced_streams, FRAG_ARRAY_LEN(synced_streams));
 }
 
-static void test_recorded(void **state)
+TEST(test_recorded)
 {
-	(void)state;
 	follow(threshold_history, FRAG_ARRAY_LEN(threshold_history), 10000000000ull, 500);
 	follow(often_history, FRAG_ARRAY_LEN(often_history), 500000000, 37);
 }
@@ -145,13 +135,12 @@ static uint64_t price(unsigned item, uint64_t bytes)
 }
 
 /* 64 x 32 MiB, every other one freed, then 64, 512 and 1024 MiB: as measured, also the price. */
-static void test_remap(void **state)
+TEST(test_remap)
 {
 	struct frag_device *d = open_card(150109880320ull);
 	uint64_t pool = keep_pool(d), before;
 	frag_addr_t a[64];
 
-	(void)state;
 	for (int i = 0; i < 64; i++)
 		a[i] = take(d, pool, PAGE, 0);
 	assert_int_equal(a[63], 0x380000000ull);
@@ -256,22 +245,9 @@ static void random_run(uint64_t seed, uint64_t threshold)
 	frag_dev_close(d);
 }
 
-static void test_random(void **state)
+TEST(test_random)
 {
-	(void)state;
 	random_run(1, UINT64_MAX);
 	random_run(2, 0);
 	random_run(3, 1000 * MIB);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_recorded),
-		cmocka_unit_test(test_remap),
-		cmocka_unit_test(test_recorded_streams),
-		cmocka_unit_test(test_random),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The simulated card: recorded placement, clearing, a random oracle. Call by call: test_card.c. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <stdlib.h>
-#include <string.h>
+#include "test.h"
 
 #include "device/sim/cost.h"
 
@@ -40,12 +32,11 @@ static frag_addr_t get(struct frag_device *d, uint64_t bytes)
 
 /* ---- opening ------------------------------------------------------ */
 
-static void test_open(void **state)
+TEST(test_open)
 {
 	struct frag_device *d = open_h200();
 	struct frag_device_info info;
 
-	(void)state;
 	frag_dev_info(d, &info);
 	assert_string_equal(info.name, "sim");
 	assert_int_equal(info.total_bytes, 150109880320ull);
@@ -89,9 +80,8 @@ static void follow(const struct recorded *rows, size_t count)
 	frag_dev_close(d);
 }
 
-static void test_recorded(void **state)
+TEST(test_recorded)
 {
-	(void)state;
 	follow(small_history, FRAG_ARRAY_LEN(small_history));
 	follow(mixed_history, FRAG_ARRAY_LEN(mixed_history));
 }
@@ -99,14 +89,13 @@ static void test_recorded(void **state)
 /* ---- clearing ---------------------------------------------------------------- */
 
 /* What is given back can be given out again when it has been cleared. */
-static void test_clearing(void **state)
+TEST(test_clearing)
 {
 	struct frag_sim_config cfg = { .total_bytes = 10 * FRAG_GIB, .work_idle = true };
 	struct frag_device *d = NULL;
 	uint64_t plain, again, rate;
 	frag_addr_t a, b;
 
-	(void)state;
 	assert_int_equal(frag_sim_open(&cfg, &d, NULL), 0);
 	rate = frag_cost_ns(frag_cost_builtin(), FRAG_COST_CLEAR, FRAG_GIB);
 	assert_int_equal(frag_dev_alloc(d, 6 * FRAG_GIB, &a, NULL), 0);
@@ -227,13 +216,12 @@ static uint64_t pages_of(const struct thing *t)
 	return sum;
 }
 
-static void test_random(void **state)
+TEST(test_random)
 {
 	struct thing t[THINGS] = { 0 };
 	struct frag_device *d = open_card(1600 * MIB, 100 * MIB);
 	uint64_t seed = 2026, refused = 0;
 
-	(void)state;
 	for (int n = 0; n < 20000; n++) {
 		int i = (int)(next_random(&seed) % THINGS);
 
@@ -258,13 +246,12 @@ static void test_random(void **state)
 }
 
 /* The same calls give the same addresses and times. */
-static void test_same_twice(void **state)
+TEST(test_same_twice)
 {
 	struct frag_device *d[2] = { open_h200(), open_h200() };
 	frag_addr_t a[2];
 	uint64_t seed = 7;
 
-	(void)state;
 	for (int n = 0; n < 1000; n++) {
 		uint64_t bytes = next_random(&seed) % (5 * MIB) + 1;
 
@@ -277,15 +264,4 @@ static void test_same_twice(void **state)
 	assert_int_equal(d[0]->driver_ns, d[1]->driver_ns);
 	frag_dev_close(d[0]);
 	frag_dev_close(d[1]);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_open),	 cmocka_unit_test(test_recorded),
-		cmocka_unit_test(test_random),	 cmocka_unit_test(test_same_twice),
-		cmocka_unit_test(test_clearing),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,12 +8,7 @@
 #include "replay/instance.c"
 #include "replay/spec.c"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 /* ---- the made-up policies -------------------------------------------------------- */
 
@@ -146,7 +141,7 @@ static const struct frag_policy_env env = { .dev = &device, .limit_bytes = UINT6
 
 /* ---- tests -------------------------------------------------------------------------- */
 
-static void texts(void **state)
+TEST(texts)
 {
 	static const struct {
 		const char *text, *policy, *echo;
@@ -179,7 +174,6 @@ static void texts(void **state)
 		{ "expandable:a:1", "pytorch", "pytorch:file=(expandable_segments:True,a:1)" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(rows); i++) {
 		struct frag_policy_spec *spec = NULL;
 		struct frag_err err;
@@ -194,7 +188,7 @@ static void texts(void **state)
 	}
 }
 
-static void misuse(void **state)
+TEST(misuse)
 {
 	static const struct {
 		const char *text, *message;
@@ -224,7 +218,6 @@ static void misuse(void **state)
 								 "into another" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(rows); i++) {
 		struct frag_policy_spec *spec = NULL;
 		struct frag_err err;
@@ -235,24 +228,22 @@ static void misuse(void **state)
 	}
 }
 
-static void missing_library(void **state)
+TEST(missing_library)
 {
 	struct frag_policy_spec *spec = NULL;
 	struct frag_err err;
 
-	(void)state;
 	assert_int_equal(frag_policy_spec_parse("./not-there.so:a=1", &spec, &err), FRAG_EUSAGE);
 	assert_non_null(strstr(err.msg, "cannot load policy './not-there.so': "));
 	assert_int_equal(frag_policy_spec_parse("wrap/./not-there.so", &spec, &err), FRAG_EUSAGE);
 	assert_non_null(strstr(err.msg, "cannot load policy './not-there.so': "));
 }
 
-static void long_text_refused(void **state)
+TEST(long_text_refused)
 {
 	char text[TEXT_MAX + 1];
 	struct frag_policy_spec *spec = NULL;
 
-	(void)state;
 	memset(text, 'x', sizeof(text));
 	text[TEXT_MAX] = '\0';
 	assert_int_equal(frag_policy_spec_parse(text, &spec, NULL), FRAG_EUSAGE);
@@ -262,11 +253,10 @@ static void long_text_refused(void **state)
 	assert_int_equal(frag_policy_spec_parse(text, &spec, NULL), FRAG_EUSAGE);
 }
 
-static void short_of_memory(void **state)
+TEST(short_of_memory)
 {
 	static const char *const rows[] = { "wrap:block=2/expandable:a:1,block=7", "toy" };
 
-	(void)state;
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(rows); i++) {
 		int rc = FRAG_ENOMEM;
 
@@ -283,12 +273,11 @@ static void short_of_memory(void **state)
 	}
 }
 
-static void instances(void **state)
+TEST(instances)
 {
 	struct frag_policy_spec *spec;
 	struct frag_policy a, b;
 
-	(void)state;
 	assert_int_equal(frag_policy_spec_parse("wrap/toy:block=7", &spec, NULL), 0);
 	assert_int_equal(frag_policy_create(spec, &env, &a, NULL), 0);
 	assert_int_equal(frag_policy_create(spec, &env, &b, NULL), 0);
@@ -307,7 +296,7 @@ static void instances(void **state)
 	frag_policy_spec_destroy(NULL);
 }
 
-static void needs(void **state)
+TEST(needs)
 {
 	struct frag_policy_spec *spec;
 	struct frag_policy p;
@@ -315,7 +304,6 @@ static void needs(void **state)
 	struct frag_err err;
 	char text[100];
 
-	(void)state;
 	assert_int_equal(frag_policy_spec_parse("rmm-pool", &spec, NULL), 0);
 	assert_int_equal(frag_policy_create(spec, &env, &p, &err), FRAG_ENOTSUP);
 	assert_string_equal(err.msg, "policy 'rmm-pool' needs virtual memory management, which "
@@ -329,12 +317,11 @@ static void needs(void **state)
 	assert_int_equal(frag_policy_needs_text(FRAG_CAN_MALLOC, NULL, 0), 10);
 }
 
-static void usage_by_walking(void **state)
+TEST(usage_by_walking)
 {
 	struct frag_inner inner;
 	struct frag_usage u;
 
-	(void)state;
 	assert_int_equal(frag_inner_open("toy", &env, &inner, NULL), 0);
 	frag_policy_usage_walk(&inner.policy, &u);
 	frag_inner_close(&inner);
@@ -343,16 +330,4 @@ static void usage_by_walking(void **state)
 	assert_true(u.free_bytes == 6656 && u.releasable_bytes == 2560 &&
 		    u.non_releasable_bytes == 4096);
 	assert_true(u.largest_free_bytes == 6144);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(texts),	   cmocka_unit_test(misuse),
-		cmocka_unit_test(missing_library), cmocka_unit_test(long_text_refused),
-		cmocka_unit_test(short_of_memory), cmocka_unit_test(instances),
-		cmocka_unit_test(needs),	   cmocka_unit_test(usage_by_walking),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

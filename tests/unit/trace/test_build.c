@@ -1,17 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From recorded entries to events, and back to what was there before them: build.cases, rewind.cases. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include "trace/build/build.h"
 #include "trace/build/rewind.h"
-#include "cases.h"
 #include "raw_text.h"
 
 /* ---- events in short ------------------------------------------------------------------- */
@@ -93,13 +85,12 @@ static void check_bytes(const struct raw_text *s, const struct frag_trace_dev *d
 	}
 }
 
-static void answer_build(void *ctx, char *call, const char *expected, FILE *out)
+static void answer_build(char *call, FILE *out)
 {
 	struct raw_text s;
 	struct frag_trace_dev dev;
 	struct frag_err err = { 0 };
 
-	(void)ctx, (void)expected;
 	raw_text_parse(&s, call);
 	if (frag_build_dev(&s.raw, &dev, &err)) {
 		assert_null(dev.events);
@@ -111,19 +102,15 @@ static void answer_build(void *ctx, char *call, const char *expected, FILE *out)
 	frag_trace_dev_release(&dev);
 }
 
-static void run_build(const char *body, FILE *out)
-{
-	cases_lines(body, out, NULL, answer_build);
-}
+CASES_IN_LINES("tests/unit/trace/build.cases", answer_build)
 
-static void answer_rewind(void *ctx, char *call, const char *expected, FILE *out)
+static void answer_rewind(char *call, FILE *out)
 {
 	static const uint16_t dense[4] = { 0 };
 	struct raw_text s;
 	struct frag_rewound r;
 	struct frag_err err = { 0 };
 
-	(void)ctx, (void)expected;
 	raw_text_parse(&s, call);
 	if (frag_rewind(&s.raw, dense, NULL, &r, &err)) {
 		assert_null(r.blocks);
@@ -140,19 +127,15 @@ static void answer_rewind(void *ctx, char *call, const char *expected, FILE *out
 	frag_rewound_release(&r);
 }
 
-static void run_rewind(const char *body, FILE *out)
-{
-	cases_lines(body, out, NULL, answer_rewind);
-}
+CASES_IN_LINES("tests/unit/trace/rewind.cases", answer_rewind)
 
 /* ---- memory short ------------------------------------------------------------------------ */
 
-static void test_out_of_memory(void **state)
+TEST(test_out_of_memory)
 {
 	struct raw_text s;
 	int rc = FRAG_ENOMEM;
 
-	(void)state;
 	/* S1 was there before: rewinding, too; its block is in no segment, which is found last */
 	raw_text_parse(&s, "segment_alloc S0 2M, alloc S0 100, alloc S1 600 stream=2, free S0 100, "
 			   "segment_free S0 2M, nothing left");
@@ -167,13 +150,4 @@ static void test_out_of_memory(void **state)
 			frag_trace_dev_release(&dev);
 	}
 	assert_true(!rc || rc == FRAG_EINPUT);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_out_of_memory) };
-
-	return cases_run("tests/unit/trace/build.cases", run_build) +
-	       cases_run("tests/unit/trace/rewind.cases", run_rewind) +
-	       cmocka_run_group_tests(tests, NULL, NULL);
 }

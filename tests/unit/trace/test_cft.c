@@ -1,16 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The .cft format: what goes in comes out, and nothing damaged does. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "test.h"
+
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include <frag/trace.h>
 
@@ -55,11 +48,10 @@ static void round_trip(struct frag_trace *t)
 	frag_trace_destroy(t);
 }
 
-static void test_round_trip_by_hand(void **state)
+TEST(test_round_trip_by_hand)
 {
 	struct frag_trace *none = sample_trace_small();
 
-	(void)state;
 	round_trip(sample_trace_small());
 	round_trip(sample_trace_empty());
 	/* a device without anything */
@@ -68,11 +60,10 @@ static void test_round_trip_by_hand(void **state)
 	round_trip(none);
 }
 
-static void test_round_trip_random(void **state)
+TEST(test_round_trip_random)
 {
 	static const size_t counts[] = { 1, 2, 300, 65535, 65536, 65537, 300000 };
 
-	(void)state;
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(counts); i++) {
 		round_trip(sample_trace_random(i, counts[i], true, false));
 		round_trip(sample_trace_random(i + 100, counts[i], false, true));
@@ -80,12 +71,11 @@ static void test_round_trip_random(void **state)
 }
 
 /* Fields that a kind has no use for are kept all the same. */
-static void test_unused_fields(void **state)
+TEST(test_unused_fields)
 {
 	struct frag_trace *t = sample_trace_small();
 	struct frag_event *ev = t->devs[0].events;
 
-	(void)state;
 	ev[7].slot = UINT32_MAX; /* refused */
 	ev[9].slot = 12345;	 /* trim */
 	ev[9].bytes = 99;
@@ -97,24 +87,22 @@ static void test_unused_fields(void **state)
 }
 
 /* More kinds of event than a block has codes for: it must be cut, not refused. */
-static void test_many_codes(void **state)
+TEST(test_many_codes)
 {
 	struct frag_trace *t = sample_trace_random(1, 4000, false, false);
 	struct frag_trace_dev *dev = &t->devs[0];
 
-	(void)state;
 	for (size_t i = 0; i < dev->events_count; i++)
 		dev->events[i].flags = (uint8_t)(i % 256) & ~FRAG_EVF_INITIAL;
 	round_trip(t);
 }
 
-static void test_long_texts(void **state)
+TEST(test_long_texts)
 {
 	struct frag_trace *t = sample_trace_empty();
 	uint32_t index, n = 0;
 	char *text = calloc(1, 700001);
 
-	(void)state;
 	memset(text, 'x', 700000);
 	for (uint32_t len = 1; len <= 700000; len = len * 3 + 1)
 		assert_int_equal(frag_strings_intern(t->strings, text, len, &index, NULL), 0);
@@ -131,7 +119,7 @@ static void test_long_texts(void **state)
 }
 
 /* Real ones, where they are: everything comes back, and in less than 4 bytes an entry. */
-static void test_recordings(void **state)
+TEST(test_recordings)
 {
 	static const char *const names[] = { "gnn.default",	 "gnn.late",
 					     "varlen.frames",	 "varlen.ring",
@@ -139,7 +127,6 @@ static void test_recordings(void **state)
 					     "oomcap.default",	 "vision.default" };
 	size_t found = 0;
 
-	(void)state;
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(names); i++) {
 		struct frag_trace *t;
 		struct frag_err err = { 0 };
@@ -165,13 +152,12 @@ static void test_recordings(void **state)
 }
 
 /* "device=N" keeps the device of that ordinal. */
-static void test_one_device(void **state)
+TEST(test_one_device)
 {
 	struct frag_trace *t = sample_trace_small(), *back;
 	struct cft_image im = cft_image_of(t);
 	struct frag_err err = { 0 };
 
-	(void)state;
 	assert_int_equal(cft_image_read(im.bytes, im.len, "device=5", &back, &err), 0);
 	assert_int_equal(back->devs_count, 1);
 	assert_int_equal(back->devs[0].ordinal, 5);
@@ -248,13 +234,12 @@ static void check_in_order(struct frag_trace *t)
 	frag_trace_destroy(t);
 }
 
-static void test_source(void **state)
+TEST_WITH(test_source, setup, teardown)
 {
 	struct frag_source *src;
 	struct frag_batch batch;
 	char path[300];
 
-	(void)state;
 	check_in_order(sample_trace_small());
 	check_in_order(sample_trace_random(3, 200000, true, true));
 	snprintf(path, sizeof(path), "%s/empty.cft", scratch);
@@ -304,12 +289,11 @@ static void through_pipe(const struct cft_image *im, size_t len, const struct fr
 	waitpid(pid, NULL, 0);
 }
 
-static void test_pipe(void **state)
+TEST(test_pipe)
 {
 	struct frag_trace *t = sample_trace_random(9, 150000, true, false);
 	struct cft_image im = cft_image_of(t);
 
-	(void)state;
 	through_pipe(&im, im.len, t);
 	through_pipe(&im, im.len / 2, t);
 	through_pipe(&im, im.len - 1, t);
@@ -317,13 +301,12 @@ static void test_pipe(void **state)
 	frag_trace_destroy(t);
 }
 
-static void test_written_or_absent(void **state)
+TEST_WITH(test_written_or_absent, setup, teardown)
 {
 	struct frag_trace *t = sample_trace_small();
 	struct frag_err err = { 0 };
 	char path[300];
 
-	(void)state;
 	snprintf(path, sizeof(path), "%s/no/such/folder.cft", scratch);
 	assert_int_equal(frag_trace_write_cft(t, path, &err), FRAG_EOUTPUT);
 	assert_int_equal(frag_trace_write_cft(t, "/dev/full", &err), FRAG_EOUTPUT);
@@ -335,14 +318,13 @@ static void test_written_or_absent(void **state)
 }
 
 /* Every host allocation fails once: an error each time, nothing lost (the sanitizer sees leaks). */
-static void test_memory_short(void **state)
+TEST(test_memory_short)
 {
 	struct frag_trace *t = sample_trace_small(), *back = NULL;
 	struct cft_image im = cft_image_of(t);
 	struct frag_err err = { 0 };
 	int rc = FRAG_ENOMEM;
 
-	(void)state;
 	for (uint64_t n = 1; rc; n++) {
 		frag_host_fail_after(n);
 		rc = cft_image_read(im.bytes, im.len, NULL, &back, &err);
@@ -366,32 +348,11 @@ static void test_memory_short(void **state)
 	frag_trace_destroy(t);
 }
 
-static void test_probe(void **state)
+TEST(test_probe)
 {
-	(void)state;
 	assert_int_equal(
 		frag_reader_cft.probe((const unsigned char *)FRAG_CFT_MAGIC "\1\0\0\0", 12), 100);
 	assert_int_equal(frag_reader_cft.probe((const unsigned char *)FRAG_CFT_MAGIC, 7), 0);
 	assert_int_equal(frag_reader_cft.probe((const unsigned char *)"\x80\x04}\x94(X", 6), 0);
 	assert_int_equal(frag_reader_cft.probe(NULL, 0), 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_round_trip_by_hand),
-		cmocka_unit_test(test_round_trip_random),
-		cmocka_unit_test(test_unused_fields),
-		cmocka_unit_test(test_many_codes),
-		cmocka_unit_test(test_long_texts),
-		cmocka_unit_test(test_recordings),
-		cmocka_unit_test(test_one_device),
-		cmocka_unit_test_setup_teardown(test_source, setup, teardown),
-		cmocka_unit_test(test_pipe),
-		cmocka_unit_test_setup_teardown(test_written_or_absent, setup, teardown),
-		cmocka_unit_test(test_memory_short),
-		cmocka_unit_test(test_probe),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

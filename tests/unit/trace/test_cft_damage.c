@@ -1,14 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* .cft: whatever is damaged, hostile or unsound is refused, and nothing of it handed out. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <frag/trace.h>
 
@@ -19,12 +11,11 @@
 
 /* ---- damage ----------------------------------------------------------------------- */
 
-static void test_truncated_anywhere(void **state)
+TEST(test_truncated_anywhere)
 {
 	struct frag_trace *t = sample_trace_small(), *back;
 	struct cft_image im = cft_image_of(t);
 
-	(void)state;
 	for (size_t len = 1; len < im.len; len++) {
 		struct frag_err err = { 0 };
 
@@ -36,13 +27,12 @@ static void test_truncated_anywhere(void **state)
 	frag_trace_destroy(t);
 }
 
-static void test_damaged_anywhere(void **state)
+TEST(test_damaged_anywhere)
 {
 	static const unsigned char flips[] = { 0x01, 0x80, 0xff, 0x55 };
 	struct frag_trace *t = sample_trace_small(), *back;
 	struct cft_image im = cft_image_of(t);
 
-	(void)state;
 	for (size_t at = 0; at < im.len; at++) {
 		for (size_t k = 0; k < sizeof(flips); k++) {
 			struct frag_err err = { 0 };
@@ -58,14 +48,13 @@ static void test_damaged_anywhere(void **state)
 	frag_trace_destroy(t);
 }
 
-static void test_more_behind(void **state)
+TEST(test_more_behind)
 {
 	struct frag_trace *t = sample_trace_small(), *back;
 	struct cft_image im = cft_image_of(t);
 	char *more = calloc(1, im.len + 1);
 	struct frag_err err = { 0 };
 
-	(void)state;
 	memcpy(more, im.bytes, im.len);
 	assert_int_equal(cft_image_read(more, im.len + 1, NULL, &back, &err), FRAG_EINPUT);
 	assert_int_equal(err.offset, im.len);
@@ -74,13 +63,12 @@ static void test_more_behind(void **state)
 	frag_trace_destroy(t);
 }
 
-static void test_other_version(void **state)
+TEST(test_other_version)
 {
 	struct frag_trace *t = sample_trace_small(), *back;
 	struct cft_image im = cft_image_of(t);
 	struct frag_err err = { 0 };
 
-	(void)state;
 	im.bytes[FRAG_CFT_MAGIC_BYTES] = 5;
 	assert_int_equal(cft_image_read(im.bytes, im.len, NULL, &back, &err), FRAG_EINPUT);
 	assert_non_null(strstr(err.msg, "version 5"));
@@ -200,7 +188,7 @@ HOSTILE_COUNTS(X)
 X(no_change, (void)v)
 #undef X
 
-static void test_hostile_counts(void **state)
+TEST(test_hostile_counts)
 {
 	static void (*const changes[])(struct frag_cft_device_values *) = {
 #define X(name, change) name,
@@ -210,7 +198,6 @@ static void test_hostile_counts(void **state)
 	struct frag_trace *t = sample_trace_small(), *back;
 	struct frag_err err = { 0 };
 
-	(void)state;
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(changes); i++) {
 		struct cft_image im = cft_image_of(t);
 
@@ -225,7 +212,7 @@ static void test_hostile_counts(void **state)
 	frag_trace_destroy(t);
 }
 
-static void test_blocks_lost_doubled_swapped(void **state)
+TEST(test_blocks_lost_doubled_swapped)
 {
 	static const unsigned types[] = { FRAG_CFT_STRINGS, FRAG_CFT_FRAMES,
 					  FRAG_CFT_DEVICE,  FRAG_CFT_INITIAL_BLOCKS,
@@ -234,7 +221,6 @@ static void test_blocks_lost_doubled_swapped(void **state)
 					  FRAG_CFT_END };
 	struct frag_trace *t = sample_trace_small(), *back;
 
-	(void)state;
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(types); i++) {
 		struct cft_image im = cft_image_of(t);
 		size_t at = find_block(&im, types[i], 0), len;
@@ -260,7 +246,7 @@ static void test_blocks_lost_doubled_swapped(void **state)
 }
 
 /* Events that are right elsewhere: other streams, other slots, frees of what is not live. */
-static void test_foreign_events(void **state)
+TEST(test_foreign_events)
 {
 	struct frag_trace *a = sample_trace_random(5, 70000, false, false), *back;
 	struct frag_trace *b = sample_trace_random(6, 70000, false, false);
@@ -269,7 +255,6 @@ static void test_foreign_events(void **state)
 	struct frag_cft_block head;
 	struct frag_err err = { 0 };
 
-	(void)state;
 	memcpy(&head, from.bytes + second, sizeof(head));
 	at = find_block(&to, FRAG_CFT_EVENTS, 1);
 	splice(&to, at, from.bytes + second, sizeof(head) + head.payload);
@@ -317,7 +302,7 @@ static void test_foreign_events(void **state)
 UNSOUND_TRACES(X)
 #undef X
 
-static void test_unsound_traces(void **state)
+TEST(test_unsound_traces)
 {
 	static const struct {
 		const char *name;
@@ -328,7 +313,6 @@ static void test_unsound_traces(void **state)
 #undef X
 	};
 
-	(void)state;
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(changes); i++) {
 		struct frag_trace *t = sample_trace_small();
 		struct frag_err err = { 0 };
@@ -342,20 +326,4 @@ static void test_unsound_traces(void **state)
 		fclose(to);
 		frag_trace_destroy(t);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_truncated_anywhere),
-		cmocka_unit_test(test_damaged_anywhere),
-		cmocka_unit_test(test_more_behind),
-		cmocka_unit_test(test_other_version),
-		cmocka_unit_test(test_hostile_counts),
-		cmocka_unit_test(test_blocks_lost_doubled_swapped),
-		cmocka_unit_test(test_foreign_events),
-		cmocka_unit_test(test_unsound_traces),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

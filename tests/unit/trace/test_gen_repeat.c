@@ -1,16 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Repeated traces: valid whatever is repeated, once is the recording, and every round is one. */
 #include <glob.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
+#include "test.h"
 
-#include <cmocka.h>
+#include <unistd.h>
 
 #include <frag/trace.h>
 
@@ -199,12 +192,11 @@ static void repeat_and_check(const struct frag_trace *t, const struct frag_repea
 	frag_trace_destroy(made);
 }
 
-static void test_recorded(void **state)
+TEST(test_recorded)
 {
 	static const uint64_t times[] = { 1, 2, 3, 4, 7 };
 	glob_t g = { 0 };
 
-	(void)state;
 	assert_int_equal(glob("traces/*.cft", 0, NULL, &g), 0);
 	assert_int_equal(glob("tests/golden/recorded/*.cft", GLOB_APPEND, NULL, &g), 0);
 	for (size_t i = 0; i < g.gl_pathc; i++) {
@@ -218,14 +210,13 @@ static void test_recorded(void **state)
 	globfree(&g);
 }
 
-static void test_steps(void **state)
+TEST(test_steps)
 {
 	static const uint32_t steps[][2] = {
 		{ 1, 1 }, { 1, 120 }, { 7, 7 }, { 30, 61 }, { 120, 120 }
 	};
 	struct frag_trace *t = read_trace("traces/gnn.default.cft");
 
-	(void)state;
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(steps); i++)
 		for (uint64_t times = 1; times < 5; times++)
 			repeat_and_check(t, &(struct frag_repeat_options){ .times = times,
@@ -235,9 +226,8 @@ static void test_steps(void **state)
 }
 
 /* Any window of any trace: cut where step marks were put at random. */
-static void test_random(void **state)
+TEST(test_random)
 {
-	(void)state;
 	for (uint64_t seed = 1; seed <= 60; seed++) {
 		struct frag_trace *t = sample_trace_random(seed, 400 + 37 * seed, false, false);
 		struct frag_trace_dev *dev = &t->devs[0];
@@ -267,14 +257,13 @@ static void test_random(void **state)
 	}
 }
 
-static void test_events(void **state)
+TEST(test_events)
 {
 	struct frag_trace *t = read_trace("traces/modelpar.default.cft"), *made;
 	struct frag_repeat_options o = { .events = 1000000 };
 	uint64_t sum = 0, rounds;
 	struct frag_repeat r;
 
-	(void)state;
 	made = repeated(t, &o, &r);
 	for (uint32_t d = 0; d < made->devs_count; d++)
 		sum += made->devs[d].events_count;
@@ -297,7 +286,7 @@ static void test_events(void **state)
 	frag_trace_destroy(t);
 }
 
-static void test_refused(void **state)
+TEST(test_refused)
 {
 	static const struct frag_repeat_options wrong[] = { { .times = 2, .first = 1, .last = 121 },
 							    { .times = 2, .first = 9, .last = 8 },
@@ -306,7 +295,6 @@ static void test_refused(void **state)
 	struct frag_trace *t = read_trace("traces/gnn.default.cft");
 	struct frag_repeat r;
 
-	(void)state;
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(wrong); i++)
 		assert_int_equal(frag_repeat_init(&r, t, &wrong[i], NULL), FRAG_EUSAGE);
 	frag_trace_destroy(t);
@@ -316,13 +304,12 @@ static void test_refused(void **state)
 }
 
 /* Every allocation that can fail does so once; nothing is lost. */
-static void test_out_of_memory(void **state)
+TEST(test_out_of_memory)
 {
 	struct frag_trace *t = read_trace("traces/mempool.default.cft");
 	struct frag_repeat_options o = { .times = 3 };
 	int rc = FRAG_ENOMEM;
 
-	(void)state;
 	for (uint64_t n = 1; rc == FRAG_ENOMEM; n++) {
 		struct frag_repeat r;
 
@@ -386,11 +373,10 @@ static struct frag_trace *without_evidence(const char *path)
 	return t;
 }
 
-static void test_same_bytes(void **state)
+TEST(test_same_bytes)
 {
 	static const size_t counts[] = { 0, 1, 65535, 65536, 65537, 262143, 262144, 300000 };
 
-	(void)state;
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(counts); i++) {
 		same_bytes(sample_trace_random(i + 1, counts[i], false, true), 4096);
 		same_bytes(sample_trace_random(i + 1, counts[i], false, false), 1000000);
@@ -400,13 +386,12 @@ static void test_same_bytes(void **state)
 	same_bytes(without_evidence("traces/leak.frames.cft"), 1);
 }
 
-static void test_wrong_counts(void **state)
+TEST(test_wrong_counts)
 {
 	struct frag_trace *t = sample_trace_random(5, 1000, false, false);
 	struct frag_cft_stream *s;
 	char path[128];
 
-	(void)state;
 	snprintf(path, sizeof(path), "%s/wrong.cft", scratch);
 	assert_int_equal(frag_cft_stream_open(path, t, &s, NULL), 0);
 	assert_int_equal(
@@ -421,14 +406,4 @@ static void test_wrong_counts(void **state)
 	frag_trace_destroy(t);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_recorded),   cmocka_unit_test(test_steps),
-		cmocka_unit_test(test_random),	   cmocka_unit_test(test_events),
-		cmocka_unit_test(test_refused),	   cmocka_unit_test(test_out_of_memory),
-		cmocka_unit_test(test_same_bytes), cmocka_unit_test(test_wrong_counts),
-	};
-
-	return cmocka_run_group_tests_name("gen_repeat", tests, setup, teardown);
-}
+TEST_GROUP(setup, teardown)

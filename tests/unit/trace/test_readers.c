@@ -7,15 +7,10 @@
  *	!escapes		the file holds C's escapes
  *	!attack			and every cut, flipped byte and failing allocation of it, too (pickles)
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
+#include "test.h"
+
 #include <unistd.h>
 
-#include <cmocka.h>
 #include <sqlite3.h>
 
 #include <frag/torch.h>
@@ -23,7 +18,6 @@
 #include "trace/minimalloc/minimalloc.h"
 #include "trace/sidecar.h"
 #include "trace/torch/torch_parts.h"
-#include "cases.h"
 #include "pickle_text.h"
 #include "trace_text.h"
 
@@ -108,11 +102,6 @@ static void answer_file(const char *text, FILE *out)
 	free(bytes);
 }
 
-static void run_files(const char *body, FILE *out)
-{
-	cases_two_parts(body, out, answer_file);
-}
-
 /* Without times: moments that are written are numbered. */
 static char *order_of(struct frag_trace *t)
 {
@@ -147,29 +136,18 @@ static void answer_minimalloc(const char *text, FILE *out)
 	free(bytes);
 }
 
-static void run_minimalloc(const char *body, FILE *out)
-{
-	cases_two_parts(body, out, answer_minimalloc);
-}
-
 /* One line each, with escapes. */
-static void answer_line(void *ctx, char *call, const char *expected, FILE *out)
+static void answer_line(char *call, FILE *out)
 {
 	struct frag_trace *t;
 	struct frag_err err;
 	size_t n;
 	char *bytes = cases_unescape(call, &n);
 
-	(void)ctx, (void)expected;
 	in_folder(make_file, bytes, n, NULL, &t, &err);
 	say(t, &err, out);
 	frag_trace_destroy(t);
 	free(bytes);
-}
-
-static void run_lines(const char *body, FILE *out)
-{
-	cases_lines(body, out, NULL, answer_line);
 }
 
 static void answer_sql(const char *text, FILE *out)
@@ -182,14 +160,9 @@ static void answer_sql(const char *text, FILE *out)
 	frag_trace_destroy(t);
 }
 
-static void run_databases(const char *body, FILE *out)
-{
-	cases_two_parts(body, out, answer_sql);
-}
-
 /* ---- the file beside a snapshot ----------------------------------------------------- */
 
-static void answer_sidecar(void *ctx, char *call, const char *expected, FILE *out)
+static void answer_sidecar(char *call, FILE *out)
 {
 	struct frag_trace_dev devs[2] = { { .ordinal = 0 }, { .ordinal = 1 } };
 	struct frag_trace t = { .devs = devs, .devs_count = 2 };
@@ -197,7 +170,6 @@ static void answer_sidecar(void *ctx, char *call, const char *expected, FILE *ou
 	size_t n;
 	char *bytes = cases_unescape(call, &n);
 
-	(void)ctx, (void)expected;
 	t.settings.limit_bytes = UINT64_MAX;
 	t.settings.torch_first = FRAG_TORCH(2, 9);
 	t.settings.torch_last = FRAG_TORCH(2, 11);
@@ -216,11 +188,6 @@ static void answer_sidecar(void *ctx, char *call, const char *expected, FILE *ou
 		fprintf(out, "torch %u to %u", t.settings.torch_first, t.settings.torch_last);
 	}
 	free(bytes);
-}
-
-static void run_sidecars(const char *body, FILE *out)
-{
-	cases_lines(body, out, NULL, answer_sidecar);
 }
 
 /* ---- snapshots of PyTorch ------------------------------------------------------------ */
@@ -332,53 +299,27 @@ static void answer_snapshot(const char *text, FILE *out)
 	say_snapshot(body, &d, out);
 }
 
-static void run_snapshots(const char *body, FILE *out)
-{
-	cases_two_parts(body, out, answer_snapshot);
-}
-
-static void answer_snapshot_line(void *ctx, char *call, const char *expected, FILE *out)
+static void answer_snapshot_line(char *call, FILE *out)
 {
 	char *bar = strstr(call, " | ");
 	struct directives d = { 0 };
 
-	(void)ctx, (void)expected;
 	if (bar)
 		snprintf(d.options, sizeof(d.options), "%.*s", (int)(bar - call), call);
 	say_snapshot(bar ? bar + 3 : call, &d, out);
 }
 
-static void run_snapshot_lines(const char *body, FILE *out)
-{
-	cases_lines(body, out, NULL, answer_snapshot_line);
-}
+#define IN_PARTS(name, answer) CASES_IN_PARTS("tests/unit/trace/readers/" name ".cases", answer)
+#define IN_LINES(name, answer) CASES_IN_LINES("tests/unit/trace/readers/" name ".cases", answer)
 
-int main(void)
-{
-	static const char folder[] = "tests/unit/trace/readers";
-	static const struct {
-		const char *name;
-		cases_fn run;
-	} files[] = {
-		{ "csv", run_files },
-		{ "jsonl", run_files },
-		{ "rmm", run_files },
-		{ "umpire", run_files },
-		{ "kineto", run_files },
-		{ "minimalloc", run_minimalloc },
-		{ "nsys", run_databases },
-		{ "refused", run_lines },
-		{ "sidecar", run_sidecars },
-		{ "torch", run_snapshots },
-		{ "torch_refused", run_snapshot_lines },
-	};
-	int failed = 0;
-
-	for (size_t i = 0; i < FRAG_ARRAY_LEN(files); i++) {
-		char path[100];
-
-		snprintf(path, sizeof(path), "%s/%s.cases", folder, files[i].name);
-		failed += cases_run(path, files[i].run);
-	}
-	return failed;
-}
+IN_PARTS("csv", answer_file)
+IN_PARTS("jsonl", answer_file)
+IN_PARTS("rmm", answer_file)
+IN_PARTS("umpire", answer_file)
+IN_PARTS("kineto", answer_file)
+IN_PARTS("minimalloc", answer_minimalloc)
+IN_PARTS("nsys", answer_sql)
+IN_LINES("refused", answer_line)
+IN_LINES("sidecar", answer_sidecar)
+IN_PARTS("torch", answer_snapshot)
+IN_LINES("torch_refused", answer_snapshot_line)

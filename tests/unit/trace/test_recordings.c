@@ -1,15 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Recordings from files, among them real ones. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
+#include "test.h"
 
-#include <cmocka.h>
+#include <unistd.h>
 
 #include <frag/replay.h>
 
@@ -17,7 +10,7 @@
 
 /* ---- frag_trace_read ------------------------------------------------------------------------ */
 
-static void test_from_files(void **state)
+TEST(test_from_files)
 {
 	char dir[] = "/tmp/frag-torch-XXXXXX", path[64];
 	struct pickle_bytes b = pickle_of(PICKLE_PYTHON, "{ segments [ ] device_traces [ [ @entry "
@@ -26,7 +19,6 @@ static void test_from_files(void **state)
 	struct frag_err err = { 0 };
 	FILE *f;
 
-	(void)state;
 	assert_non_null(mkdtemp(dir));
 	snprintf(path, sizeof(path), "%s/job.7.pickle", dir);
 	f = fopen(path, "wb");
@@ -69,7 +61,7 @@ static void check_recording(const struct recording *r, const struct frag_trace_d
 }
 
 /* Counts as the recordings' own list has them. */
-static void test_recordings(void **state)
+TEST(test_recordings)
 {
 	static const struct recording rows[] = {
 		{ "cudagraph.default", 0, 2069, 6514, 335, 0 },
@@ -88,7 +80,6 @@ static void test_recordings(void **state)
 	};
 	bool any = false;
 
-	(void)state;
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(rows); i++) {
 		char path[512];
 		struct frag_trace *t = NULL;
@@ -116,13 +107,12 @@ static void test_recordings(void **state)
 
 /* A MemPool's pools are gone at the end of this one, yet they are found: who served what is
  * known from the program that was recorded (its random choices can be repeated). */
-static void test_recorded_mempool(void **state)
+TEST(test_recorded_mempool)
 {
 	static const char path[] = FRAG_SHARED_TRACES "/torch/mempool.default.pickle.xz";
 	struct frag_trace *t = NULL;
 	size_t of_pool[3] = { 0 };
 
-	(void)state;
 	if (access(path, R_OK))
 		skip();
 	assert_int_equal(frag_trace_read(path, NULL, &t, NULL), 0);
@@ -137,12 +127,11 @@ static void test_recorded_mempool(void **state)
 	frag_trace_destroy(t);
 }
 
-static void test_recorded_kineto(void **state)
+TEST(test_recorded_kineto)
 {
 	static const char path[] = FRAG_SHARED_TRACES "/diagnose/kineto.json.xz";
 	struct frag_trace *t;
 
-	(void)state;
 	if (access(path, R_OK))
 		skip();
 	assert_int_equal(frag_trace_read(path, NULL, &t, NULL), 0);
@@ -151,16 +140,4 @@ static void test_recorded_kineto(void **state)
 	/* counted from the file by another program: 100 blocks live at its end */
 	assert_int_equal(t->devs[0].slots_count, 196);
 	frag_trace_destroy(t);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_from_files),
-		cmocka_unit_test(test_recordings),
-		cmocka_unit_test(test_recorded_mempool),
-		cmocka_unit_test(test_recorded_kineto),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,14 +4,7 @@
  * best fit, splitting and merging (one stream): its history is cut at every
  * place, and what is rebuilt must be what was there.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include "trace/build/build.h"
 #include "trace/build/rewind.h"
@@ -389,30 +382,18 @@ static uint64_t cut_everywhere(uint64_t seed, bool expandable, size_t operations
 	return wrong;
 }
 
-static void test_cut_everywhere(void **state)
+TEST(test_cut_everywhere)
 {
 	uint64_t wrong = 0;
 
-	(void)state;
 	for (uint64_t seed = 1; seed <= 6; seed++)
 		wrong += cut_everywhere(seed, false, 400);
 	/* guesses at sizes that nothing shows: a few among some 60,000 */
 	assert_in_range(wrong, 0, 600);
 }
 
-static void test_cut_everywhere_expandable(void **state)
+TEST(test_cut_everywhere_expandable)
 {
-	(void)state;
 	for (uint64_t seed = 11; seed <= 14; seed++)
 		assert_int_equal(cut_everywhere(seed, true, 400), 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_cut_everywhere),
-		cmocka_unit_test(test_cut_everywhere_expandable),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Trace entries, so many that they are read by template. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include "pickle_text.h"
 
@@ -237,9 +230,8 @@ static void check_many(bool uniform)
 	frag_trace_destroy(first);
 }
 
-static void test_many_entries(void **state)
+TEST(test_many_entries)
 {
-	(void)state;
 	check_many(false);
 	check_many(true);
 }
@@ -332,9 +324,8 @@ static void read_faulty(enum pickle_dialect dialect, enum fault fault, char *out
 }
 
 /* With templates and without: the same answer. */
-static void test_faulty_entries(void **state)
+TEST(test_faulty_entries)
 {
-	(void)state;
 	for (int fault = 0; fault < FAULTS; fault++) {
 		char with[512], without[512];
 
@@ -348,9 +339,8 @@ static void test_faulty_entries(void **state)
 }
 
 /* A completion folds into the request right before it only if both are of one block and stream. */
-static void test_almost_complete(void **state)
+TEST(test_almost_complete)
 {
-	(void)state;
 	for (int dialect = PICKLE_PYTHON; dialect <= PICKLE_PYTHON2; dialect++) {
 		struct pickle_bytes b = { .dialect = (enum pickle_dialect)dialect };
 		struct words w = { .rng = 1, .uniform = true };
@@ -400,13 +390,12 @@ static void test_almost_complete(void **state)
 
 /* Each entry takes its action from what the one before remembered: rows that are matched together
  * must not do so before that one is done. */
-static void test_refers_to_the_one_before(void **state)
+TEST(test_refers_to_the_one_before)
 {
 	struct pickle_bytes b = { .dialect = PICKLE_PYTHON };
 	struct words w = { 0 };
 	struct frag_trace *t;
 
-	(void)state;
 	pb_begin(&b);
 	pickle_text(&b, "{ segments [ ]");
 	put_filler(&b, &w);
@@ -433,16 +422,4 @@ static void test_refers_to_the_one_before(void **state)
 	}
 	frag_trace_destroy(t);
 	pb_release(&b);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_many_entries),
-		cmocka_unit_test(test_faulty_entries),
-		cmocka_unit_test(test_almost_complete),
-		cmocka_unit_test(test_refers_to_the_one_before),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which release of PyTorch made a snapshot, by what each release brought. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include <frag/torch.h>
 
@@ -31,13 +25,12 @@ static const struct {
 	{ MARK(host), FRAG_TORCH(2, 14), FRAG_TORCH_NEWEST },
 };
 
-static void test_marks(void **state)
+TEST(test_marks)
 {
 	const struct frag_torch_seen no_entries = { .settings = true, .annotations = true };
 	struct frag_torch_seen seen = { 0 };
 	unsigned first, last;
 
-	(void)state;
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(brought); i++) {
 		*(bool *)((char *)&seen + brought[i].mark) = true;
 		frag_torch_releases(&seen, NULL, &first, &last);
@@ -51,7 +44,7 @@ static void test_marks(void **state)
 }
 
 /* A key in the settings tells releases apart that write the same. */
-static void test_settings_tell(void **state)
+TEST(test_settings_tell)
 {
 	static const struct frag_torch_seen seen = { .entries = true,
 						     .time_us = true,
@@ -73,7 +66,6 @@ static void test_settings_tell(void **state)
 	};
 	unsigned first, last;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(confs) / sizeof(*confs); i++) {
 		frag_torch_releases(&seen, confs[i].conf, &first, &last);
 		assert_int_equal(first, confs[i].first);
@@ -83,14 +75,4 @@ static void test_settings_tell(void **state)
 	assert_int_equal(frag_torch_conf_since("expandable_segments_reserve:2G"),
 			 FRAG_TORCH(2, 15));
 	assert_int_equal(frag_torch_conf_since("max_split_size_mb:64"), FRAG_TORCH_OLDEST);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_marks),
-		cmocka_unit_test(test_settings_tell),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

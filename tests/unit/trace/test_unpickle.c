@@ -1,16 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The pickle machine: unpickle.cases has its opcodes one by one; here are pickles that are long, deep, cut or large. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #include "trace/torch/unpickle.h"
-#include "cases.h"
 #include "pickle_text.h"
 
 struct result {
@@ -116,7 +108,7 @@ static void say_value(struct frag_pickle *p, frag_pv v, FILE *out)
 		say_number(p, v, out);
 }
 
-static void answer(void *ctx, char *call, const char *expected, FILE *out)
+static void answer(char *call, FILE *out)
 {
 	bool whole = *call == '|';
 	struct pickle_bytes b = { 0 };
@@ -124,7 +116,6 @@ static void answer(void *ctx, char *call, const char *expected, FILE *out)
 	char *bytes = cases_unescape(call + whole, &n);
 	struct result r;
 
-	(void)ctx, (void)expected;
 	if (!whole)
 		pb_raw(&b, "\x80\x04", 2);
 	pb_raw(&b, bytes, n);
@@ -140,21 +131,17 @@ static void answer(void *ctx, char *call, const char *expected, FILE *out)
 	pb_release(&b);
 }
 
-static void run_opcodes(const char *body, FILE *out)
-{
-	cases_lines(body, out, NULL, answer);
-}
+CASES_IN_LINES("tests/unit/trace/unpickle.cases", answer)
 
 /* ---- long ones --------------------------------------------------------------------------- */
 
 /* [huge, 7]: the huge one is longer than any buffer. */
-static void test_long4_across_the_window(void **state)
+TEST(test_long4_across_the_window)
 {
 	struct pickle_bytes b = { 0 };
 	struct result r;
 	int64_t v = 0;
 
-	(void)state;
 	pickle_text(&b, "!\\x80\\x04 [ !\\x8b");
 	pb_le(&b, 700000, 4);
 	for (int i = 0; i < 700000; i++)
@@ -168,11 +155,10 @@ static void test_long4_across_the_window(void **state)
 	pb_release(&b);
 }
 
-static void test_texts(void **state)
+TEST(test_texts)
 {
 	static const size_t lengths[] = { 0, 1, 7, 8, 9, 255, 256, 65000, 65536, 300000, 1000000 };
 
-	(void)state;
 	for (size_t i = 0; i < 3 * FRAG_ARRAY_LEN(lengths); i++) {
 		struct pickle_bytes b = { .dialect = (enum pickle_dialect)(i % 3) };
 		size_t n = lengths[i / 3], len = 0;
@@ -196,14 +182,13 @@ static void test_texts(void **state)
 }
 
 /* The window of the input moves many times. */
-static void test_long_file(void **state)
+TEST(test_long_file)
 {
 	struct pickle_bytes b = { 0 };
 	struct frag_pickle_list *l;
 	struct result r;
 	const uint32_t n = 300000;
 
-	(void)state;
 	pb_begin(&b);
 	pb_list(&b);
 	for (uint32_t i = 0; i < n; i++) {
@@ -249,7 +234,7 @@ static int take(void *ctx, const frag_pv *pairs, size_t n, uint32_t *record, str
 	return t->answer;
 }
 
-static void test_records(void **state)
+TEST(test_records)
 {
 	static const char bytes[] = "\x80\x04](}\x94(\x8c\x06"
 				    "actionK\x01\x8c\x04sizeK\x02u"
@@ -261,7 +246,6 @@ static void test_records(void **state)
 	struct result r = read_with(bytes, sizeof(bytes) - 1, take, &t);
 	struct frag_pickle_list *l;
 
-	(void)state;
 	if (r.rc)
 		fail_msg("%s", r.err.msg);
 	assert_int_equal(t.calls, 4);
@@ -280,13 +264,12 @@ static void test_records(void **state)
 	frag_pickle_destroy(r.p);
 }
 
-static void test_notes(void **state)
+TEST(test_notes)
 {
 	struct pickle_bytes b = pickle_of(PICKLE_PYTHON, "[ { x 7 } { } ]");
 	struct result r = read_pickle(&b);
 	struct frag_pickle_list *l;
 
-	(void)state;
 	assert_int_equal(r.rc, 0);
 	l = frag_pickle_list(r.p, r.root);
 	assert_int_equal(frag_pickle_note(r.p, l->items[0], 5), 0);
@@ -310,11 +293,10 @@ static void expect_fail(struct result r, uint64_t offset, const char *says)
 	frag_pickle_destroy(r.p);
 }
 
-static void test_deep_nesting(void **state)
+TEST(test_deep_nesting)
 {
 	static const size_t depths[] = { 100, 900, 2000, 100000 };
 
-	(void)state;
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(depths); i++) {
 		struct pickle_bytes b = { 0 };
 		struct result r;
@@ -352,9 +334,8 @@ static const char mixed[] =
 	"{ a 1 b 300 c 1048576 d 0x400000000000 \"a text that is long enough\" x g 0.25 "
 	"list [ true ( 3 4 ) none ] again !h\\x01 wide !\\x8b\\x03\\0\\0\\0\\x4d\\0\\0 }";
 
-static void test_cut_everywhere(void **state)
+TEST(test_cut_everywhere)
 {
-	(void)state;
 	for (int dialect = PICKLE_PYTHON; dialect <= PICKLE_LIBTORCH; dialect++) {
 		struct pickle_bytes b = pickle_of((enum pickle_dialect)dialect, mixed);
 		struct result r = read_pickle(&b);
@@ -375,12 +356,11 @@ static void test_cut_everywhere(void **state)
 	}
 }
 
-static void test_out_of_memory(void **state)
+TEST(test_out_of_memory)
 {
 	struct pickle_bytes b = pickle_of(PICKLE_PYTHON, mixed);
 	int rc = FRAG_ENOMEM;
 
-	(void)state;
 	for (uint64_t n = 1; rc; n++) {
 		struct result r;
 
@@ -393,21 +373,4 @@ static void test_out_of_memory(void **state)
 		frag_pickle_destroy(r.p);
 	}
 	pb_release(&b);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_long4_across_the_window),
-		cmocka_unit_test(test_texts),
-		cmocka_unit_test(test_long_file),
-		cmocka_unit_test(test_records),
-		cmocka_unit_test(test_notes),
-		cmocka_unit_test(test_deep_nesting),
-		cmocka_unit_test(test_cut_everywhere),
-		cmocka_unit_test(test_out_of_memory),
-	};
-
-	return cases_run("tests/unit/trace/unpickle.cases", run_opcodes) +
-	       cmocka_run_group_tests(tests, NULL, NULL);
 }

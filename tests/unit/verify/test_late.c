@@ -3,21 +3,12 @@
  * Histories that began late: what their choices show of the state that they began with is found; a
  * difference that no such state explains is one; what is left open is undetermined.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <stdlib.h>
-#include <string.h>
+#include "test.h"
 
 #include <frag/replay.h>
 #include <frag/torch.h>
 
 #include "verify/follow.h"
-#include "cases.h"
 #include "raw_text.h"
 
 /* A replay of what was recorded that begins as it began reserves as much as it did. */
@@ -57,7 +48,7 @@ static void take_options(char *at, struct frag_trace_settings *s, unsigned *rele
 }
 
 /* Settles the history: "identical", or "undetermined" or "different" and the event. */
-static void answer(void *ctx, char *call, const char *expected, FILE *out)
+static void answer(char *call, FILE *out)
 {
 	struct frag_trace_settings settings = { .present = true,
 						.conf = (char *)(uintptr_t) "",
@@ -73,7 +64,6 @@ static void answer(void *ctx, char *call, const char *expected, FILE *out)
 	unsigned release;
 	uint64_t limit;
 
-	(void)ctx, (void)expected;
 	raw_text_parse(&text, bar + 3);
 	*bar = 0;
 	take_options(call, &settings, &release, &limit);
@@ -100,12 +90,4 @@ static void answer(void *ctx, char *call, const char *expected, FILE *out)
 	frag_trace_dev_release(&dev);
 }
 
-static void run(const char *body, FILE *out)
-{
-	cases_lines(body, out, NULL, answer);
-}
-
-int main(void)
-{
-	return cases_run("tests/unit/verify/late.cases", run);
-}
+CASES_IN_LINES("tests/unit/verify/late.cases", answer)

@@ -1,14 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a recording leaves open is found by following it: small histories made here. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "test.h"
 
-#include <cmocka.h>
-
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include <frag/replay.h>
@@ -47,7 +40,7 @@ static void verify_list(struct frag_raw_dev raw, struct frag_trace_dev *dev,
 }
 
 /* A request that went elsewhere although the gap seemed to hold it: the gap is shorter. */
-static void test_size_from_what_was_not_chosen(void **state)
+TEST(test_size_from_what_was_not_chosen)
 {
 	static const struct frag_final_block blocks[] = {
 		{ S, 20 * MIB, 0, FRAG_STATE_FREE }, { S + 64 * MIB, 30 * MIB, 0, FRAG_STATE_FREE }
@@ -70,7 +63,6 @@ static void test_size_from_what_was_not_chosen(void **state)
 	struct frag_verify_result r;
 	struct frag_trace_dev dev;
 
-	(void)state;
 	verify_list(raw, &dev, &r);
 	assert_string_equal(r.first_difference, "");
 	assert_true(r.identical);
@@ -85,7 +77,7 @@ static void test_size_from_what_was_not_chosen(void **state)
  * A second segment was taken while the first had room for the request, and the
  * first was released first, small before large: two pools.
  */
-static void test_inferred_pools(void **state)
+TEST(test_inferred_pools)
 {
 	static const frag_addr_t S0 = S, S1 = S + 64 * MIB;
 	const struct frag_raw_entry list[] = {
@@ -106,7 +98,6 @@ static void test_inferred_pools(void **state)
 	struct frag_verify_result r;
 	struct frag_trace_dev dev;
 
-	(void)state;
 	verify_list(raw, &dev, &r);
 	assert_string_equal(r.first_difference, "");
 	assert_int_equal(dev.pools_count, 2);
@@ -119,7 +110,7 @@ static void test_inferred_pools(void **state)
 }
 
 /* A pool that the file names is taken as it is, whatever else would explain the history. */
-static void test_named_pools(void **state)
+TEST(test_named_pools)
 {
 	static const struct frag_pool_id pools[] = { { 0, 0 }, { 7, 0 }, { 0, 3 } };
 	struct frag_raw_entry list[] = {
@@ -140,7 +131,6 @@ static void test_named_pools(void **state)
 	struct frag_verify_result r;
 	struct frag_trace_dev dev;
 
-	(void)state;
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(list); i++)
 		list[i].pool = of[i];
 	verify_list(raw, &dev, &r);
@@ -193,9 +183,8 @@ static void descending_releases(size_t pairs)
 	free(list);
 }
 
-static void test_descending_releases(void **state)
+TEST(test_descending_releases)
 {
-	(void)state;
 	descending_releases(1);
 	descending_releases(40);
 	descending_releases(200);
@@ -228,9 +217,8 @@ static uint64_t cost_of(struct frag_raw_dev raw, uint64_t steps, struct resolve_
 }
 
 /* n pairs, each of two pools, take no more rounds than one pair does. */
-static void test_rounds_do_not_grow(void **state)
+TEST(test_rounds_do_not_grow)
 {
-	(void)state;
 	for (size_t pairs = 1; pairs <= 1000; pairs *= 10) {
 		struct frag_raw_entry *list = descending_list(pairs);
 		struct frag_raw_dev raw = { .entries = list, .entries_count = 8 * pairs };
@@ -246,13 +234,12 @@ static void test_rounds_do_not_grow(void **state)
  * Each of n requests is served from a segment of its own although all others have room: every
  * two are of different pools, which takes n * n / 2 rounds. It ends where the steps do.
  */
-static void test_cost_is_bounded(void **state)
+TEST(test_cost_is_bounded)
 {
 	struct frag_raw_entry list[2 * 30];
 	struct frag_raw_dev raw = { .entries = list, .entries_count = FRAG_ARRAY_LEN(list) };
 	struct resolve_try t;
 
-	(void)state;
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(list) / 2; i++) {
 		frag_addr_t at = S + i * 64 * MIB;
 
@@ -301,9 +288,8 @@ static void settle_file(const char *path, uint64_t total_bytes, double fraction,
 #define H200 150109880320ull
 #define TORCH FRAG_SHARED_TRACES "/torch/"
 
-static void test_limits(void **state)
+TEST(test_limits)
 {
-	(void)state;
 	if (access(TORCH "gnn.gc.pickle.xz", R_OK))
 		skip();
 	settle_file(TORCH "gnn.gc.pickle.xz", H200, 0.09, 10529800192);
@@ -317,11 +303,10 @@ static void test_limits(void **state)
 }
 
 /* A wrong limit that is given, and nothing else may be tried: different. */
-static void test_given_limit(void **state)
+TEST(test_given_limit)
 {
 	struct frag_trace *t = NULL;
 
-	(void)state;
 	assert_int_equal(frag_trace_read("traces/oomcap.default.cft", NULL, &t, NULL), 0);
 	assert_int_equal(frag_settle(t, NULL, 8 * FRAG_GIB, true, NULL), 0);
 	assert_false(t->devs[0].settled.identical);
@@ -333,20 +318,4 @@ static void test_given_limit(void **state)
 	assert_true(t->devs[0].settled.limit_bytes < 8 * FRAG_GIB);
 	assert_int_equal(t->devs[0].settled.refused_count, 9);
 	frag_trace_destroy(t);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_size_from_what_was_not_chosen),
-		cmocka_unit_test(test_inferred_pools),
-		cmocka_unit_test(test_named_pools),
-		cmocka_unit_test(test_descending_releases),
-		cmocka_unit_test(test_rounds_do_not_grow),
-		cmocka_unit_test(test_cost_is_bounded),
-		cmocka_unit_test(test_limits),
-		cmocka_unit_test(test_given_limit),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }
