@@ -43,28 +43,36 @@ TEST(default_values)
 	frag_opt_defaults(NULL, NULL); /* no options at all */
 }
 
-TEST(lists)
+static void answer(char *call, FILE *out)
+{
+	struct params p = defaults();
+	struct frag_err err = { 0 };
+	char text[200];
+
+	if (frag_opt_parse(opts, &p, call, &err)) {
+		assert_int_equal(err.code, FRAG_EUSAGE);
+		assert_int_equal(frag_opt_parse(opts, &p, call, NULL), FRAG_EUSAGE);
+		fputs(err.msg, out);
+	} else {
+		frag_opt_echo(opts, &p, '=', text, sizeof(text));
+		fputs(*text ? text : "defaults", out);
+	}
+	assert_true(p.guard == 0xa5a5a5a5a5a5a5a5u);
+}
+
+CASES_IN_LINES("tests/unit/base/opt.cases", answer)
+
+TEST(no_list)
 {
 	struct params p = defaults();
 
 	assert_int_equal(frag_opt_parse(opts, &p, NULL, NULL), 0);
 	assert_int_equal(frag_opt_parse(opts, &p, "", NULL), 0);
-	assert_int_equal(frag_opt_parse(opts, &p,
-					"min-block=1K, grow = max ,order=best_fit,ratio=.25,"
-					"merge=off,file=/tmp/a:b/c=d.csv",
-					NULL),
-			 0);
-	assert_true(p.block == 1024 && p.grow == UINT64_MAX && p.order == 2 && !p.merge);
-	assert_true(p.ratio > 0.2499 && p.ratio < 0.2501);
-	assert_string_equal(p.file, "/tmp/a:b/c=d.csv");
-	/* '_' for '-'; a bool alone is true; the last of two wins */
-	assert_int_equal(frag_opt_parse(opts, &p, "min_block=256,merge,grow=3,grow=4", NULL), 0);
-	assert_true(p.block == 256 && p.merge && p.grow == 4);
+	assert_true(p.block == 512 && p.grow == 2 && p.merge);
 }
 
 TEST(brackets)
 {
-	struct params p = defaults();
 	const char *text = "a=[1,2],b=(x:c=1,d=2),e";
 
 	text = frag_opt_item_end(text);
@@ -72,74 +80,6 @@ TEST(brackets)
 	text = frag_opt_item_end(text + 1);
 	assert_string_equal(text, ",e");
 	assert_string_equal(frag_opt_item_end(text + 1), "");
-	assert_int_equal(frag_opt_parse(opts, &p, "file=(rmm-pool:a=1,b=2),grow=7", NULL), 0);
-	assert_string_equal(p.file, "rmm-pool:a=1,b=2");
-	assert_true(p.grow == 7);
-	assert_int_equal(frag_opt_parse(opts, &p, "file=[256:1,>:8]", NULL), 0);
-	assert_string_equal(p.file, "[256:1,>:8]");
-}
-
-TEST(bools)
-{
-	static const char *const yes[] = { "true", "True", "yes", "on", "1" };
-	static const char *const no[] = { "false", "False", "no", "off", "0" };
-	struct params p = defaults();
-
-	for (size_t i = 0; i < FRAG_ARRAY_LEN(yes); i++) {
-		assert_int_equal(frag_opt_set(opts, &p, "merge", no[i], NULL), 0);
-		assert_false(p.merge);
-		assert_int_equal(frag_opt_set(opts, &p, "merge", yes[i], NULL), 0);
-		assert_true(p.merge);
-	}
-}
-
-TEST(misuse)
-{
-	static const struct {
-		const char *text, *message;
-	} rows[] = {
-		{ "min-blok=1K", "unknown option 'min-blok'; did you mean 'min-block'?" },
-		{ "zzz=1", "unknown option 'zzz'; known are min-block, grow, order, ratio, merge, "
-			   "file" },
-		{ "grow", "option 'grow' needs a value: grow=…" },
-		{ "grow=2,,merge", "empty option name; options are written key=value,key=value" },
-		{ "grow=2,", "empty option name; options are written key=value,key=value" },
-		{ "=5", "empty option name; options are written key=value,key=value" },
-		{ "min-block=128", "value '128' of option 'min-block' is out of range: 256 to "
-				   "1MiB" },
-		{ "min-block=max", "value 'max' of option 'min-block' is out of range: 256 to "
-				   "1MiB" },
-		{ "min-block=1X", "option 'min-block': '1X' is not a size; write bytes, or a "
-				  "number with K, M, G or T "
-				  "(KiB, MiB, …: powers of 1024)" },
-		{ "grow=0", "value '0' of option 'grow' is out of range: 1 or more" },
-		{ "grow=-1", "value '-1' of option 'grow' is not a whole number" },
-		{ "grow=1.5", "value '1.5' of option 'grow' is not a whole number" },
-		{ "grow=", "value '' of option 'grow' is not a whole number" },
-		{ "grow=18446744073709551616", "value '18446744073709551616' of option 'grow' is "
-					       "out of range: 1 or more" },
-		{ "ratio=1.5", "value '1.5' of option 'ratio' is out of range: 0 to 1" },
-		{ "ratio=nan", "value 'nan' of option 'ratio' is not a number" },
-		{ "ratio=1e999", "value '1e999' of option 'ratio' is not a number" },
-		{ "ratio=0.5x", "value '0.5x' of option 'ratio' is not a number" },
-		{ "merge=maybe", "value 'maybe' of option 'merge' is neither true nor false" },
-		{ "file=a[b,grow=2", "brackets in the value of option 'file' do not match" },
-		{ "file=(a)(b)", "brackets in the value of option 'file' do not match" },
-		{ "order=adress", "unknown value 'adress' of option 'order'; did you mean "
-				  "'address'?" },
-		{ "order=?", "unknown value '?' of option 'order'; known are lifo, address, "
-			     "best-fit" },
-	};
-
-	for (size_t i = 0; i < FRAG_ARRAY_LEN(rows); i++) {
-		struct params p = defaults();
-		struct frag_err err = { 0 };
-
-		assert_int_equal(frag_opt_parse(opts, &p, rows[i].text, &err), FRAG_EUSAGE);
-		assert_string_equal(err.msg, rows[i].message);
-		assert_int_equal(frag_opt_parse(opts, &p, rows[i].text, NULL), FRAG_EUSAGE);
-		assert_true(p.guard == 0xa5a5a5a5a5a5a5a5u);
-	}
 }
 
 TEST(long_values)

@@ -212,48 +212,20 @@ TEST(test_pause)
 	frag_cost_destroy(cost);
 }
 
-TEST(test_bad_files)
+static void answer(char *call, FILE *out)
 {
-	static const struct {
-		const char *text;
-		unsigned line;
-		const char *says;
-	} rows[] = {
-		{ "", 1, "empty profile" },
-		{ "# only a comment\n", 2, "empty profile" },
-		{ "call,bytes\n", 1, "header" },
-		{ "cudaMalloc,1,2\n", 1, "header" },
-		{ "call,bytes,ns\ncudaMalloc\n", 2, "a row is call,bytes,ns; found 'cudaMalloc'" },
-		{ "call,bytes,ns\ncudaMalloc,5\n", 2, "a row is" },
-		{ "call,bytes,ns\ncudaMaloc,5,5\n", 2, "did you mean 'cudaMalloc'?" },
-		{ "call,bytes,ns\n,5,5\n", 2, "unknown call" },
-		{ "call,bytes,ns\nzzzzzzzzzzzzzzzzzz,5,5\n", 2, "unknown call 'zzz" },
-		{ "call,bytes,ns\n\ncudaFree,x,5\n", 3, "not a whole number: 'x'" },
-		{ "call,bytes,ns\ncudaFree,-1,5\n", 2, "not a whole number" },
-		{ "call,bytes,ns\ncudaFree,1.5,5\n", 2, "not a whole number" },
-		{ "call,bytes,ns\ncudaFree, 1,5\n", 2, "not a whole number" },
-		{ "call,bytes,ns\ncudaFree,1,5,6\n", 2, "not a whole number: '5,6'" },
-		{ "call,bytes,ns\ncudaFree,,5\n", 2, "a number is missing" },
-		{ "call,bytes,ns\ncudaFree,1,\n", 2, "a number is missing" },
-		{ "call,bytes,ns\ncudaFree,1,86400000000001\n", 2, "number too big" },
-		{ "call,bytes,ns\ncudaFree,99999999999999999999999,1\n", 2, "number too big" },
-		{ "call,bytes,ns\ncudaFree,18446744073709551616,1\n", 2, "number too big" },
-		{ "call,bytes,ns\ncudaFree,1,1\ncudaFree,1,2\n", 3,
-		  "the same size twice for 'cudaFree'" },
-	};
+	struct frag_cost *cost = NULL;
+	struct frag_err err = { 0 };
+	size_t n;
+	char *bytes = cases_unescape(call, &n);
 
-	for (size_t i = 0; i < FRAG_ARRAY_LEN(rows); i++) {
-		struct frag_cost *cost = NULL;
-		struct frag_err err = { 0 };
-		int rc = load(rows[i].text, strlen(rows[i].text), &cost, &err);
-
-		if (rc != FRAG_EINPUT || err.offset != rows[i].line ||
-		    !strstr(err.msg, rows[i].says))
-			fail_msg("row %zu: %d, line %llu: %s", i, rc,
-				 (unsigned long long)err.offset, err.msg);
-		assert_null(cost);
-	}
+	assert_int_equal(load(bytes, n, &cost, &err), FRAG_EINPUT);
+	assert_null(cost);
+	fprintf(out, "%llu: %s", (unsigned long long)err.offset, strstr(err.msg, ": ") + 2);
+	free(bytes);
 }
+
+CASES_IN_LINES("tests/unit/device/cost.cases", answer)
 
 TEST(test_hostile)
 {
@@ -263,6 +235,8 @@ TEST(test_hostile)
 	char *big = malloc(100000);
 	size_t n;
 
+	assert_int_equal(load("", 0, &cost, &err), FRAG_EINPUT);
+	assert_int_equal(err.offset, 1);
 	assert_int_equal(load(zero, sizeof(zero) - 1, &cost, &err), FRAG_EINPUT);
 	assert_non_null(strstr(err.msg, "zero byte after 'cuda'"));
 	memset(big, 'a', 100000); /* one line without an end */
