@@ -25,6 +25,9 @@
 
 #include <cmocka.h>
 
+#include <frag/base.h>
+#include <frag/error.h>
+
 #include "cases.h"
 
 void test_register(struct CMUnitTest test);
@@ -74,5 +77,26 @@ void test_register_group(CMFixtureFunction setup, CMFixtureFunction teardown);
 	{ \
 		test_register_group(setup, teardown); \
 	}
+
+/*
+ * The expression, which gives an error code, again and again: its first allocation fails, its second, and so on until
+ * none does; rc is then what it gives. The statement behind the macro follows each failure.
+ */
+#define TEST_FAIL_ALLOCATIONS(rc, expression) \
+	for (uint64_t nth_ = 1; test_fails((frag_host_fail_after(nth_), rc = (expression)), nth_); \
+	     nth_++)
+bool test_fails(int rc, uint64_t nth);
+
+/* Numbers below 2^31, the same for the same seed. */
+static inline uint64_t test_roll(uint64_t *seed)
+{
+	*seed = *seed * 6364136223846793005ull + 1442695040888963407ull;
+	return *seed >> 33;
+}
+
+/* A path in a folder of the program's own; the last eight stay valid. Whatever is left there in the end is a failure. */
+const char *test_path(const char *name);
+/* A file with these bytes; it goes at the end. */
+const char *test_make_file(const char *name, const void *bytes, size_t n);
 
 #endif

@@ -4,20 +4,10 @@
 
 #include <frag/device.h>
 
-#include <unistd.h>
-
 static int read_text(const char *text, const char *vendor, struct frag_catalog *out,
 		     struct frag_err *err)
 {
-	char path[] = "/tmp/frag-cards-XXXXXX";
-	int fd = mkstemp(path), rc;
-
-	assert_true(fd >= 0);
-	assert_int_equal(write(fd, text, strlen(text)), (ssize_t)strlen(text));
-	close(fd);
-	rc = frag_catalog_init(out, path, vendor, err);
-	unlink(path);
-	return rc;
+	return frag_catalog_init(out, test_make_file("cards.csv", text, strlen(text)), vendor, err);
 }
 
 static bool has(const struct frag_catalog *c, const char *name)

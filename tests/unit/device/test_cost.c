@@ -2,8 +2,6 @@
 /* Cost profiles: the built-in one at and between its columns, files, and hostile files. */
 #include "test.h"
 
-#include <unistd.h>
-
 #include "device/sim/cost.h"
 
 #define MIB FRAG_MIB
@@ -96,15 +94,7 @@ TEST(test_names)
 /* Loads a file with this content. */
 static int load(const char *text, size_t bytes, struct frag_cost **out, struct frag_err *err)
 {
-	char path[] = "/tmp/cufrag-cost-XXXXXX";
-	int fd = mkstemp(path), rc;
-
-	assert_true(fd >= 0);
-	assert_int_equal(write(fd, text, bytes), bytes);
-	close(fd);
-	rc = frag_cost_load(path, out, err);
-	unlink(path);
-	return rc;
+	return frag_cost_load(test_make_file("profile.csv", text, bytes), out, err);
 }
 
 TEST(test_file)

@@ -174,12 +174,6 @@ struct block {
 	uint64_t bytes;
 };
 
-static uint64_t next_random(uint64_t *seed)
-{
-	*seed = *seed * 6364136223846793005ull + 1442695040888963407ull;
-	return *seed >> 33;
-}
-
 /* Pages that the live blocks touch: the least that can be reserved. */
 static uint64_t pages_touched(const struct block *b)
 {
@@ -216,10 +210,10 @@ static void random_run(uint64_t seed, uint64_t threshold)
 	struct frag_mempool_usage u;
 
 	for (int n = 0; n < 6000; n++) {
-		int i = (int)(next_random(&seed) % BLOCKS);
-		uint32_t stream = (uint32_t)(next_random(&seed) % 3);
+		int i = (int)(test_roll(&seed) % BLOCKS);
+		uint32_t stream = (uint32_t)(test_roll(&seed) % 3);
 		uint64_t bytes =
-			next_random(&seed) % (next_random(&seed) % 8 ? 2 * MIB : 120 * MIB) + 1;
+			test_roll(&seed) % (test_roll(&seed) % 8 ? 2 * MIB : 120 * MIB) + 1;
 
 		d->now_ns += 100000;
 		if (b[i].bytes) {

@@ -136,12 +136,6 @@ struct thing {
 	bool mapped;
 };
 
-static uint64_t next_random(uint64_t *seed)
-{
-	*seed = *seed * 6364136223846793005ull + 1442695040888963407ull;
-	return *seed >> 33;
-}
-
 #define THINGS 300
 
 /* Address space [addr, addr + span) of thing i meets no other. */
@@ -158,14 +152,14 @@ static void check_apart(const struct thing *t, int i)
 
 static void make_thing(struct frag_device *d, struct thing *t, int i, uint64_t *seed)
 {
-	uint64_t pick = next_random(seed) % 10;
+	uint64_t pick = test_roll(seed) % 10;
 	struct thing *x = &t[i];
 
 	*x = (struct thing){ 0 };
 	if (pick < 6) {
 		static const uint64_t most[] = { 4096, 512 * 1024, 3 << 20, 90 << 20 };
 
-		x->bytes = next_random(seed) % most[next_random(seed) % 4] + 1;
+		x->bytes = test_roll(seed) % most[test_roll(seed) % 4] + 1;
 		if (frag_dev_alloc(d, x->bytes, &x->addr, NULL))
 			return;
 		x->kind = SEGMENT;
@@ -173,12 +167,12 @@ static void make_thing(struct frag_device *d, struct thing *t, int i, uint64_t *
 		x->span = frag_round_up(x->bytes, 512);
 		check_apart(t, i);
 	} else if (pick < 8) {
-		x->bytes = x->span = (next_random(seed) % 40 + 1) * 2 * MIB;
+		x->bytes = x->span = (test_roll(seed) % 40 + 1) * 2 * MIB;
 		assert_int_equal(frag_dev_reserve(d, x->bytes, 0, &x->addr, NULL), 0);
 		x->kind = RANGE;
 		check_apart(t, i);
 	} else {
-		x->bytes = (next_random(seed) % 20 + 1) * 2 * MIB;
+		x->bytes = (test_roll(seed) % 20 + 1) * 2 * MIB;
 		if (frag_dev_create(d, x->bytes, &x->handle, NULL))
 			return;
 		x->kind = HANDLE;
@@ -223,7 +217,7 @@ TEST(test_random)
 	uint64_t seed = 2026, refused = 0;
 
 	for (int n = 0; n < 20000; n++) {
-		int i = (int)(next_random(&seed) % THINGS);
+		int i = (int)(test_roll(&seed) % THINGS);
 
 		if (t[i].kind == NONE) {
 			make_thing(d, t, i, &seed);
@@ -253,7 +247,7 @@ TEST(test_same_twice)
 	uint64_t seed = 7;
 
 	for (int n = 0; n < 1000; n++) {
-		uint64_t bytes = next_random(&seed) % (5 * MIB) + 1;
+		uint64_t bytes = test_roll(&seed) % (5 * MIB) + 1;
 
 		for (int k = 0; k < 2; k++)
 			a[k] = get(d[k], bytes);

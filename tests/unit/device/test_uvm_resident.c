@@ -250,17 +250,11 @@ struct both {
 	uint64_t seed;
 };
 
-static uint64_t next_random(struct both *s)
-{
-	s->seed = s->seed * 6364136223846793005ull + 1442695040888963407ull;
-	return s->seed >> 33;
-}
-
 static uint64_t random_bytes(struct both *s)
 {
-	uint64_t n = next_random(s);
+	uint64_t n = test_roll(&s->seed);
 
-	switch (next_random(s) % 4) {
+	switch (test_roll(&s->seed) % 4) {
 	case 0:
 		return n % (512 * KIB) + 1;
 	case 1:
@@ -283,20 +277,21 @@ static void check_both(const struct both *s)
 
 static void random_step(struct both *s)
 {
-	unsigned i = (unsigned)(next_random(s) % LIVE);
-	bool prefetch = next_random(s) % 2;
+	unsigned i = (unsigned)(test_roll(&s->seed) % LIVE);
+	bool prefetch = test_roll(&s->seed) % 2;
 	uint64_t bytes;
 
 	if (!s->bytes[i]) {
 		s->bytes[i] = random_bytes(s);
 		assert_int_equal(frag_dev_managed_alloc(s->card, s->bytes[i], &s->at[i], NULL), 0);
 		add(&s->resident, s->at[i], s->bytes[i]);
-	} else if (next_random(s) % 4 == 0) {
+	} else if (test_roll(&s->seed) % 4 == 0) {
 		assert_int_equal(frag_dev_managed_free(s->card, s->at[i], s->bytes[i], NULL), 0);
 		frag_uvm_resident_free(&s->resident, s->at[i]);
 		s->bytes[i] = 0;
 	} else {
-		bytes = next_random(s) % 3 ? next_random(s) % s->bytes[i] + 1 : s->bytes[i];
+		bytes = test_roll(&s->seed) % 3 ? test_roll(&s->seed) % s->bytes[i] + 1
+						: s->bytes[i];
 		assert_int_equal(frag_dev_managed_touch(s->card, s->at[i], bytes, prefetch, NULL),
 				 0);
 		touch(&s->resident, s->at[i], bytes, prefetch);

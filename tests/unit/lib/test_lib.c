@@ -13,12 +13,6 @@
 
 #define NODES 200
 
-static uint64_t next_random(uint64_t *seed)
-{
-	*seed = *seed * 6364136223846793005ull + 1442695040888963407ull;
-	return *seed >> 33;
-}
-
 struct set {
 	struct frag_tree tree;
 	struct frag_tree_node nodes[NODES];
@@ -69,23 +63,23 @@ TEST(test_tree)
 
 	check_queries(&s, 5, 5, 1);
 	for (int n = 0; n < 20000; n++) {
-		int i = (int)(next_random(&seed) % NODES);
+		int i = (int)(test_roll(&seed) % NODES);
 		struct frag_tree_node *x = &s.nodes[i];
 
 		if (!s.in[i]) {
-			x->key = next_random(&seed) % 50;
+			x->key = test_roll(&seed) % 50;
 			x->tie = (uint64_t)i; /* unique */
-			x->weight = next_random(&seed) % 1000 + 1;
+			x->weight = test_roll(&seed) % 1000 + 1;
 			frag_tree_insert(&s.tree, x);
 			s.in[i] = true;
-		} else if (next_random(&seed) % 3) {
+		} else if (test_roll(&seed) % 3) {
 			frag_tree_remove(&s.tree, x);
 			s.in[i] = false;
 		} else {
-			frag_tree_update(&s.tree, x, x->key, next_random(&seed) % 1000 + 1);
+			frag_tree_update(&s.tree, x, x->key, test_roll(&seed) % 1000 + 1);
 		}
-		check_queries(&s, next_random(&seed) % 52, next_random(&seed) % NODES,
-			      next_random(&seed) % 1100 + 1);
+		check_queries(&s, test_roll(&seed) % 52, test_roll(&seed) % NODES,
+			      test_roll(&seed) % 1100 + 1);
 	}
 	assert_true(frag_tree_max(&s.tree) > 0);
 	seed = 0;
@@ -163,9 +157,9 @@ TEST(test_bits)
 
 	for (int n = 0; n < 20000; n++) {
 		/* from dense to sparse */
-		uint32_t i = (uint32_t)(next_random(&seed) % (n < 10000 ? 300 : 4096)), want;
+		uint32_t i = (uint32_t)(test_roll(&seed) % (n < 10000 ? 300 : 4096)), want;
 
-		in[i] = next_random(&seed) % 20000 > (uint64_t)n;
+		in[i] = test_roll(&seed) % 20000 > (uint64_t)n;
 		(in[i] ? frag_bits_add : frag_bits_drop)(words, &some, i);
 		for (want = i; want < 4096 && !in[want]; want++)
 			;
@@ -189,7 +183,7 @@ TEST(test_map)
 	assert_null(frag_addr_map_get(&m, 7));
 	assert_null(frag_addr_map_take(&m, 7));
 	for (int n = 0; n < 50000; n++) {
-		size_t i = next_random(&seed) % 500;
+		size_t i = test_roll(&seed) % 500;
 		uint64_t key = (i + 1) * 512; /* like addresses */
 
 		assert_true(!frag_addr_map_reserve(&m));
@@ -202,7 +196,7 @@ TEST(test_map)
 			want[i] = 0;
 			count--;
 		}
-		i = next_random(&seed) % 500;
+		i = test_roll(&seed) % 500;
 		assert_ptr_equal(frag_addr_map_get(&m, (i + 1) * 512), want[i] ? &values[i] : NULL);
 		assert_int_equal(m.count, count);
 	}

@@ -12,22 +12,16 @@ struct point {
 	uint64_t time, v[4];
 };
 
-static uint64_t next_random(uint64_t *state)
-{
-	*state = *state * 6364136223846793005ull + 1442695040888963407ull;
-	return *state >> 33;
-}
-
 static struct point *make_points(size_t n, uint64_t seed)
 {
 	struct point *p = calloc(n + 1, sizeof(*p));
 	uint64_t t = 0;
 
 	for (size_t i = 0; i < n; i++) {
-		t += next_random(&seed) % 50;
+		t += test_roll(&seed) % 50;
 		p[i].time = t;
 		for (int k = 0; k < 4; k++)
-			p[i].v[k] = next_random(&seed) % 1000000 + 1;
+			p[i].v[k] = test_roll(&seed) % 1000000 + 1;
 	}
 	return p;
 }

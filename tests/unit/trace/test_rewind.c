@@ -47,8 +47,7 @@ struct state {
 
 static uint64_t rnd(struct toy *t, uint64_t below)
 {
-	t->rng = t->rng * 6364136223846793005ull + 1442695040888963407ull;
-	return (t->rng >> 33) % below;
+	return test_roll(&t->rng) % below;
 }
 
 static void note(struct toy *t, unsigned action, uint64_t addr, uint64_t bytes)

@@ -28,8 +28,7 @@ struct entry {
 
 static uint64_t random_below(uint64_t *rng, uint64_t below)
 {
-	*rng = *rng * 6364136223846793005ull + 1442695040888963407ull;
-	return (*rng >> 33) % below;
+	return test_roll(rng) % below;
 }
 
 static void fetch(struct pickle_bytes *b, uint32_t index)
