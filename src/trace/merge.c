@@ -18,7 +18,7 @@
 struct merge {
 	struct frag_trace *into;
 	struct frag_stack_table *stacks;
-	/* of the part in hand: its number -> the merged one */
+	/* of the current part: its number -> the merged one */
 	uint32_t *string, *frame, *stack;
 	uint64_t begin_us; /* of the earliest part, 0 = unknown */
 };

@@ -29,7 +29,7 @@ static int bad(const struct sidecar *s, const char *what)
 	return frag_fail(s->err, FRAG_EINPUT, "'%.200s': %s", s->name, what);
 }
 
-/* A number of bytes up to `most`; *out stays where there is none. */
+/* A whole number up to `most`; *out is unchanged if the key is absent. */
 static int take_bytes(const struct sidecar *s, const json_t *o, const char *key, uint64_t most,
 		      uint64_t *out)
 {
@@ -82,7 +82,7 @@ static int take_device(const struct sidecar *s, const json_t *o, struct frag_rec
 	FRAG_TRY(take_bytes(s, o, "context_bytes", card->total_bytes, &card->context_bytes));
 	FRAG_TRY(take_bytes(s, o, "beside_bytes", card->total_bytes, &card->beside_bytes));
 	FRAG_TRY(take_fraction(s, o, &card->limit_fraction));
-	/* as PyTorch has it: the integer part, and 1 is no limit */
+	/* as in PyTorch: rounded down, and 1 means no limit */
 	if (card->limit_fraction < 1 && card->total_bytes)
 		*limit = (uint64_t)(card->limit_fraction * (double)card->total_bytes);
 	return take_bytes(s, o, "limit_bytes", CARD_MAX, limit);
@@ -153,7 +153,7 @@ int frag_sidecar_parse(const char *name, const char *text, size_t len, struct fr
 	return take_devices(&s, devices, trace);
 }
 
-/* Whole, if it is a small regular file. *len 0: there is none. */
+/* Reads all of a small regular file. *len is 0 if the file does not exist. */
 static int load(const char *path, char *text, size_t *len, struct frag_err *err)
 {
 	int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);

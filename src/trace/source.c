@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Traces in order with bounded memory. A .cft is read block by block: one
- * batch of events, the slots of one device and the head are all that is held.
+ * batch of events, the slots of one device and the head are all that stays in memory.
  * Other formats have to be read whole before their first event is known; they
  * are handed out in the same batches.
  */
@@ -121,7 +121,7 @@ static int next_of_whole(struct frag_source *src, struct frag_batch *out)
 	return 0;
 }
 
-/* The next block of events of the device in hand, which has some left. */
+/* The next block of events of the current device. pre: it has events left. */
 static int read_batch(struct frag_source *src, struct frag_batch *out, struct frag_err *err)
 {
 	struct frag_cft_parser *p = &src->parser;
@@ -145,7 +145,7 @@ static int read_batch(struct frag_source *src, struct frag_batch *out, struct fr
 	return frag_cft_parser_next(p, FRAG_CFT_ADDRS, src->dev, out->count, err);
 }
 
-/* Passes over what lies behind the events of the device in hand, and goes to the next. */
+/* Skips what follows the events of the current device, and goes to the next device. */
 static int leave_device(struct frag_source *src, struct frag_err *err)
 {
 	struct frag_cft_parser *p = &src->parser;
@@ -187,7 +187,7 @@ static int next_of_cft(struct frag_source *src, struct frag_batch *out, struct f
 	return 0;
 }
 
-/* Errors stay: whoever asks again gets the same one. */
+/* Errors are sticky: every later call returns the first one. */
 static int failed_before(const struct frag_source *src, struct frag_err *err)
 {
 	if (src->failed && err)
@@ -213,7 +213,7 @@ int frag_source_next(struct frag_source *src, struct frag_batch *out, struct fra
 	return keep_failure(src, next_of_cft(src, out, &src->fault), err);
 }
 
-/* The rest of the events of the device in hand. */
+/* Skips the remaining events of the current device. */
 static int pass_events(struct frag_source *src, struct frag_err *err)
 {
 	struct frag_cft_parser *p = &src->parser;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What readers may be told; see trace_options.h. */
+/* Options of readers; see trace_options.h. */
 #include "trace_options.h"
 
 #include <stdlib.h>

@@ -105,7 +105,7 @@ static int undo_alloc(struct rewinder *w, size_t i)
 	const struct frag_raw_entry *e = &w->raw->entries[i];
 	struct frag_addr_cell *at = frag_addr_map_find(&w->blocks, e->addr);
 
-	if (!at) /* live at the end; without final segments nobody told us */
+	if (!at) /* live at the end, which only final segments could show */
 		return w->raw->finals_known ? contradiction(w, i,
 							    "allocated block disappears "
 							    "without a free")

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The rules of a trace, event by event: what the writer checks before it writes
- * and the reader before it hands out, so that everything behind may rely on it.
+ * and the reader before it hands events out, so that all later code may rely on it.
  * The hot path of the reader has its own copy of the common cases (cft_unpack.c);
  * this is the complete one.
  */

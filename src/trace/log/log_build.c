@@ -380,7 +380,7 @@ static int by_ordinal(const void *a, const void *b)
 	return FRAG_ORDER(x->ordinal, y->ordinal);
 }
 
-/* "csv without streams, times": what no line of this log told. */
+/* "csv without streams, times": the format, and what no line of this log contained. */
 static char *describe(const struct frag_log *log, const char *format)
 {
 	char text[160];

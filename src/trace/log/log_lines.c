@@ -55,7 +55,7 @@ void frag_log_lines_release(struct frag_log_lines *l)
 	l->text = NULL;
 }
 
-/* Of a quoted field, begin at its first quote: what is between, two quotes as one. Returns what is behind it. */
+/* Removes the quotes of a field that begins with one (two quotes mean one). Returns the text after the field. */
 static char *unquote(char *begin)
 {
 	char *to = begin;

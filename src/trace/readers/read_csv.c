@@ -211,7 +211,7 @@ static int probe(const unsigned char *bytes, size_t len)
 	if (!frag_log_first_line(bytes, len, line, sizeof(line)))
 		return 0;
 	field = frag_log_next_field(&at);
-	if (frag_log_word(field, &action) && at) /* an id that is none is told with its line */
+	if (frag_log_word(field, &action) && at) /* the reader reports a bad id with its line */
 		return 55;
 	return frag_log_first_line(bytes, len, line, sizeof(line)) && read_header(&r, line) ? 55
 											    : 0;

@@ -14,7 +14,7 @@
 #include "lib/grow.h"
 #include "trace/log/log.h"
 
-#define OBJECT_MAX_BYTES 65536u /* one event; longer ones are none of ours */
+#define OBJECT_MAX_BYTES 65536u /* of one event; longer ones are not [memory] events */
 #define DEPTH_MAX 512u
 #define DEVICE_CUDA 1
 
@@ -27,7 +27,7 @@ struct reader {
 	unsigned char nest[DEPTH_MAX]; /* '{' or '[' */
 	unsigned depth;
 	bool in_string, escaped;
-	unsigned event_depth; /* of the object that is gathered, 0 = none */
+	unsigned event_depth; /* of the object that is being collected, 0 = none */
 	uint64_t event_offset;
 	char *text;
 	size_t len;    /* OBJECT_MAX_BYTES + 1: too long */

@@ -29,7 +29,7 @@ enum { MEM_DEVICE = 2, MEM_ARRAY = 3, MEM_MANAGED = 4 };
 
 struct reader {
 	struct frag_input *in;
-	FILE *spool; /* a copy where the input is no plain file; its name is gone */
+	FILE *spool; /* a copy, if the input is not a plain file; already unlinked */
 	sqlite3 *db;
 	int64_t budget; /* units of steps that are left */
 	struct frag_log_entry *entries;
@@ -163,7 +163,7 @@ static int open_database(struct reader *r, struct frag_err *err)
 				   NULL) != SQLITE_OK)
 		rc = fail_sql(r, err);
 	frag_host_free(uri);
-	frag_scratch_remove(copy); /* it is open, and by its name nobody else comes to it */
+	frag_scratch_remove(copy); /* it stays open; without a name nobody else can open it */
 	FRAG_TRY(rc);
 	r->budget = 100 + (int64_t)(bytes / 1024);
 	sqlite3_progress_handler(r->db, STEPS_UNIT, out_of_budget, r);

@@ -167,7 +167,7 @@ static int read_make(struct reader *r, const struct line *l, struct frag_err *er
 	uint32_t at;
 
 	if (!frag_log_json_number(ref_in, "allocator_ref", &ref) || ref == FRAG_LOG_UNKNOWN)
-		return 0; /* the intent of the older form, or none of ours */
+		return 0; /* the intent of the older form, or another call */
 	FRAG_TRY(allocator_of(r, ref, &at, err));
 	a = &r->allocators[at];
 	take_text(l->tags, "allocator_name", a->name);

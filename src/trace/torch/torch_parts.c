@@ -194,7 +194,7 @@ static int read_blocks(struct frag_torch *t, frag_pv v, struct frag_raw_segment 
 	return 0;
 }
 
-/* 0 where the file has none (lists of segments of old releases); a value that is none stays wrong. */
+/* 0 where the file has none (lists of segments of old releases); an invalid value is reported. */
 static uint64_t get_device(struct frag_torch *t, const struct frag_pickle_node *node)
 {
 	frag_pv v = frag_node_get(node, FRAG_W_DEVICE);

@@ -87,7 +87,7 @@ static int memo_put(struct frag_pickle *p, size_t index)
 
 /* ---- rare opcodes ------------------------------------------------------------------ */
 
-/* LONG4: the number may be longer than the window; nobody needs its value then. */
+/* LONG4: a number longer than the window is kept without its value, which is never used. */
 static int long4(struct frag_pickle *p)
 {
 	uint32_t n = frag_le32(p->in->cur);
@@ -191,8 +191,9 @@ static int protocol(struct frag_pickle *p)
 {
 	unsigned version = *p->in->cur++;
 
-	return version < 2 || version > 5 ? frag_pickle_broken(p, "unsupported protocol (2 to 5 are read)")
-					  : 0;
+	return version < 2 || version > 5
+		       ? frag_pickle_broken(p, "unsupported protocol (2 to 5 are read)")
+		       : 0;
 }
 
 static int tuple_of(struct frag_pickle *p, ptrdiff_t n)
@@ -343,8 +344,7 @@ take_references(const struct frag_pickle *p, const unsigned char **cur, frag_pv 
 	return true;
 }
 
-/* The dict whose '}' was just taken and those behind it, while they are like ones before: TAKEN,
- * 0 or an error. */
+/* Tries to read the dict whose '}' was just taken, and those that follow, by template: TAKEN, 0 or an error. */
 static inline int try_templates(struct frag_pickle *p, const unsigned char **cur, frag_pv **top)
 {
 	const unsigned char *at = *cur - 1;
