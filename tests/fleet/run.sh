@@ -117,7 +117,7 @@ hostile_recordings_fail_alone() {
 	local status=0 files=("$root"/../shared/repro/*)
 	sweep "$root/../shared/repro" "${traces[4]}" --memory 1G -o r.sqlite > out 2> err || status=$?
 	test $status -eq 3
-	grep -q "amp_big.pickle.xz' failed: .*believable" err && grep -q "x202.cft' failed: .*not possible" err
+	grep -q "amp_big.pickle.xz' failed: .*implausibly" err && grep -q "x202.cft' failed: .*not possible" err
 	! grep -q $'\x1b' err out
 	test "$(sqlite3 r.sqlite "SELECT count(*) FROM items WHERE status='completed' AND trace IN
 		(SELECT trace FROM traces WHERE name='seeddemo.default')")" -eq 3

@@ -11,7 +11,7 @@
 static struct {
 	pthread_once_t once;
 	bool there;
-	char fault[256]; /* what the loader said first */
+	char fault[256]; /* the loader's first message */
 	struct frag_archive_lib lib;
 } shared = { .once = PTHREAD_ONCE_INIT };
 
@@ -26,7 +26,7 @@ static void start(void)
 		shared.there =
 			frag_library_open(files[i], names, FRAG_ARRAY_LEN(names), &shared.lib);
 		said = shared.there ? NULL : dlerror();
-		/* the first reason is the telling one: the second name is a mere fallback */
+		/* report the first reason: the second name is only a fallback */
 		if (!shared.there && !*shared.fault)
 			snprintf(shared.fault, sizeof(shared.fault), "%s",
 				 said ? said : "no reason given");

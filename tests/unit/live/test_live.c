@@ -651,7 +651,7 @@ static void test_recording(void **state)
 	assert_int_equal(frag_live_start(&o, text, sizeof(text)), 0);
 	frag_live_flush();
 	assert_int_equal(frag_trace_read(path, NULL, &trace, &err), FRAG_EINPUT);
-	assert_non_null(strstr(err.msg, "holds no request yet"));
+	assert_non_null(strstr(err.msg, "contains no request yet"));
 	for (unsigned round = 1; round < 4; round++) {
 		uint64_t a = 0;
 
