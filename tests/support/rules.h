@@ -18,6 +18,10 @@
 
 #include <frag/base.h>
 
+#define RULES_LINES 2048
+#define RULES_SECTIONS 256
+#define RULES_BYTES (256 * 1024)
+
 struct rules_line {
 	unsigned number;
 	const char *text;
@@ -25,22 +29,23 @@ struct rules_line {
 
 struct rules_section {
 	const char *path, *title;
-	unsigned number; /* of the title's line */
-	struct rules_line *lines;
+	const struct rules_line *lines;
 	size_t lines_count;
 };
 
+/* Large: not for the stack. */
 struct rules_file {
-	char *path, *bytes;
-	struct rules_section *sections;
+	char bytes[RULES_BYTES];
+	struct rules_line lines[RULES_LINES];
+	size_t lines_count;
+	struct rules_section sections[RULES_SECTIONS];
 	size_t sections_count;
 };
 
 #define RULES_MESSAGE 1024
 
-/* Reads a file. Returns false with a message, "path:line: what is wrong". */
+/* Reads a file; the path is borrowed. Returns false with a message, "path:line: what is wrong". */
 bool rules_read(const char *path, struct rules_file *out, char *message);
-void rules_release(struct rules_file *file);
 
 /*
  * Runs a section. Returns false with a message, "path:line: step: what is wrong". A promise of

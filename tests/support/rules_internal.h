@@ -38,8 +38,8 @@ struct rules {
 	struct rules_name names[RIG_SLOTS];
 	size_t names_count;
 	struct rules_log calls, journal;
-	frag_addr_t places[RULES_PLACES]; /* where the card places what comes next */
-	size_t places_count, places_used;
+	frag_addr_t places[RULES_PLACES]; /* where the card places what comes next, up to a 0 */
+	size_t places_used;
 	frag_addr_t next; /* right behind the block that was handed out last */
 };
 
@@ -47,7 +47,7 @@ struct rules {
 bool rules_wrong(struct rules *r, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /*
- * "4K", "1M+1", "5*256", "2.5M", "10ms-1", "max", and addresses: a block's name, S0, next. *placed
+ * "4K", "1M+1", "5*256", "10ms-1", "max", and addresses: a block's name, S0, next. *placed
  * (NULL: not allowed): there was an address in it. Units: K M G T, us ms s.
  */
 bool rules_number(struct rules *r, const char *text, uint64_t *out, bool *placed);
@@ -57,11 +57,18 @@ bool rules_address(struct rules *r, const char *text, frag_addr_t *out);
 char *rules_bytes_text(uint64_t bytes, char *buf);
 char *rules_address_text(const struct rules *r, frag_addr_t addr, char *buf);
 
-struct rules_name *rules_find_name(struct rules *r, const char *text);
-/* Is its block live, or waited for? */
-bool rules_is_held(const struct rules *r, const struct rules_name *name);
+/* "-> error TEXT" or nothing may stand here. */
+bool rules_error(struct rules *r, char **words, const char **out);
+/* Is it the result that is wanted: an error with this in its message, or NULL = success? */
+bool rules_result(struct rules *r, int rc, const char *error);
 
-/* Steps that look: words end with NULL. */
+struct rules_name *rules_find_name(struct rules *r, const char *text);
+
+/* Steps: words end with NULL. */
+bool rules_alloc(struct rules *r, char **words); /* from the names on */
+bool rules_grants(struct rules *r, char **words);
+bool rules_free(struct rules *r, char **words);
+bool rules_request(struct rules *r, char **words);
 bool rules_expect(struct rules *r, char **words);
 bool rules_calls(struct rules *r, char **words);
 bool rules_journal(struct rules *r, char **words);

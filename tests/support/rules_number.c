@@ -20,26 +20,23 @@ static bool is_part(char c)
 	return isalnum((unsigned char)c) || c == '_';
 }
 
-/* "2.5M" and what follows it in *text. */
+/* "25M" and what follows it in *text */
 static bool plain_number(const char **text, uint64_t *out)
 {
-	char *end, *after;
-	double with_fraction = strtod(*text, &after);
+	char *end;
 	size_t n = 0;
 
 	*out = strtoull(*text, &end, 10);
-	while (is_part(after[n]))
+	while (is_part(end[n]))
 		n++;
+	*text = end + n;
 	for (size_t i = 0; n && i < FRAG_ARRAY_LEN(units); i++) {
-		if (strlen(units[i].text) != n || strncmp(after, units[i].text, n) != 0)
+		if (strlen(units[i].text) != n || strncmp(end, units[i].text, n) != 0)
 			continue;
-		*out = after == end ? *out * units[i].times
-				    : (uint64_t)(with_fraction * (double)units[i].times);
-		*text = after + n;
+		*out *= units[i].times;
 		return true;
 	}
-	*text = end;
-	return !n && after == end;
+	return !n;
 }
 
 /* A block's name, S0 or next. */

@@ -4,12 +4,9 @@
 
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "script.h"
-
-static bool run_steps(struct rules *r, char **words);
 
 bool rules_wrong(struct rules *r, const char *format, ...)
 {
@@ -22,68 +19,26 @@ bool rules_wrong(struct rules *r, const char *format, ...)
 	return false;
 }
 
-/* ---- names of blocks ------------------------------------------------------------------- */
-
-struct rules_name *rules_find_name(struct rules *r, const char *text)
+bool rules_error(struct rules *r, char **words, const char **out)
 {
-	for (size_t i = 0; i < r->names_count; i++)
-		if (!strcmp(r->names[i].text, text))
-			return &r->names[i];
-	return NULL;
+	bool given = words[0] && words[1] && words[2] && !words[3] && !strcmp(words[0], "->") &&
+		     !strcmp(words[1], "error");
+
+	*out = given ? words[2] : NULL;
+	return given || !*words ||
+	       rules_wrong(r, "'%s': only -> error \"part of its message\" may follow", *words);
 }
 
-bool rules_is_held(const struct rules *r, const struct rules_name *name)
+bool rules_result(struct rules *r, int rc, const char *error)
 {
-	const struct rig_slot *s = &r->rig.slots[name->slot];
-
-	return s->state != RIG_EMPTY && s->serial == name->serial;
+	if (!rc)
+		return !error || rules_wrong(r, "no error");
+	if (rc == FRAG_OOM)
+		return rules_wrong(r, "out of memory");
+	return (error && strstr(r->rig.err.msg, error)) || rules_wrong(r, "%s", r->rig.err.msg);
 }
 
-struct list {
-	char at[RIG_SLOTS][sizeof((struct rules_name){ 0 }.text)];
-	size_t count;
-};
-
-/* "a", or "b0..b7" for eight of them */
-static bool add_names(struct rules *r, const char *word, struct list *list)
-{
-	unsigned from = 0, to = 0;
-	int stem = 0, rest = 0;
-	bool range = sscanf(word, "%*[a-z]%n%u..%*[a-z]%u%n", &stem, &from, &to, &rest) == 2 &&
-		     rest && !word[rest];
-
-	if (!range && strspn(word, "abcdefghijklmnopqrstuvwxyz0123456789") != strlen(word))
-		return rules_wrong(r, "'%s' is no name of a block", word);
-	if (!range)
-		from = to = 0;
-	if (list->count + to - from >= RIG_SLOTS || to < from || strlen(word) > 15)
-		return rules_wrong(r, "'%s': too many blocks, or too long a name", word);
-	if (!range)
-		strcpy(list->at[list->count++], word);
-	for (unsigned i = from; range && i <= to; i++)
-		snprintf(list->at[list->count++], sizeof(list->at[0]), "%.*s%u",
-			 stem > 8 ? 8 : stem, word, i);
-	return true;
-}
-
-/* Binds a name to the block in the slot. */
-static bool set_name(struct rules *r, const char *text, unsigned slot)
-{
-	struct rules_name *name = rules_find_name(r, text);
-
-	if (!name && r->names_count == FRAG_ARRAY_LEN(r->names))
-		return rules_wrong(r, "too many names");
-	if (!name) {
-		name = &r->names[r->names_count++];
-		strcpy(name->text, text);
-	}
-	name->slot = slot;
-	name->serial = r->rig.slots[slot].serial;
-	name->addr = r->rig.slots[slot].block.addr;
-	return true;
-}
-
-/* ---- policy TEXT [card N] … ------------------------------------------------------------ */
+/* ---- policy TEXT [card N] [context N] [limit N] [places N …] [release 2.N] ------------------ */
 
 static void log_event(struct rules_log *log, char kind, uint64_t bytes, frag_addr_t addr)
 {
@@ -115,10 +70,47 @@ static int place(void *ctx, enum frag_call kind, uint64_t bytes, frag_addr_t *ad
 	struct rules *r = ctx;
 
 	(void)bytes;
-	if (kind == FRAG_CALL_CREATE || r->places_used == r->places_count)
+	if (kind == FRAG_CALL_CREATE || !r->places[r->places_used])
 		return -1;
 	*addr = r->places[r->places_used++];
 	return 0;
+}
+
+/* Where the number behind this word goes; NULL: it is no option. */
+static uint64_t *option(struct rules *r, const char *word, struct rig_options *o)
+{
+	return !strcmp(word, "card")	  ? &o->total_bytes
+	       : !strcmp(word, "context") ? &o->context_bytes
+	       : !strcmp(word, "limit")	  ? &o->limit_bytes
+	       : !strcmp(word, "places")  ? r->places
+					  : NULL;
+}
+
+static bool policy_options(struct rules *r, char ***words, struct rig_options *o)
+{
+	uint64_t *into = NULL, *next;
+	unsigned minor;
+
+	for (; **words && strcmp(**words, "->") != 0; ++*words) {
+		next = option(r, **words, o);
+		if (next) {
+			into = next;
+		} else if (!strcmp(**words, "release") && (*words)[1] &&
+			   sscanf((*words)[1], "2.%u", &minor) == 1) {
+			o->source_release = 200 + minor;
+			++*words;
+		} else if (!into || into == r->places + RULES_PLACES - 1) {
+			return rules_wrong(
+				r, "'%s': options are card, context, limit, places, release",
+				**words);
+		} else {
+			if (!rules_number(r, **words, into, NULL))
+				return false;
+			into = into >= r->places && into < r->places + RULES_PLACES ? into + 1
+										    : NULL;
+		}
+	}
+	return true;
 }
 
 static void close_policy(struct rules *r)
@@ -128,310 +120,43 @@ static void close_policy(struct rules *r)
 	r->open = false;
 }
 
-/* Options behind the text; *rest: what comes behind them. */
-static bool policy_options(struct rules *r, char **words, struct rig_options *o, char ***rest)
-{
-	unsigned minor;
-
-	for (; *words && strcmp(*words, "->") != 0; words += 2) {
-		uint64_t *number = !strcmp(*words, "card")	? &o->total_bytes
-				   : !strcmp(*words, "context") ? &o->context_bytes
-				   : !strcmp(*words, "limit")	? &o->limit_bytes
-				   : !strcmp(*words, "places")	? &r->places[r->places_count]
-								: NULL;
-
-		if (!strcmp(*words, "release") && words[1] &&
-		    sscanf(words[1], "2.%u", &minor) == 1) {
-			o->source_release = 200 + minor;
-			continue;
-		}
-		if (!number || !words[1])
-			return rules_wrong(
-				r, "'%s': options are card, context, limit, places and release",
-				*words);
-		if (!rules_number(r, words[1], number, NULL))
-			return false;
-		for (; number >= r->places && number < r->places + RULES_PLACES;
-		     words++, number++) {
-			r->places_count++;
-			if (!words[2] || !strcmp(words[2], "->") || r->places_count == RULES_PLACES)
-				break;
-			if (!rules_number(r, words[2], number + 1, NULL))
-				return false;
-		}
-	}
-	*rest = words;
-	return true;
-}
-
-/* -> error "part of the message" */
-static bool expect_error(struct rules *r, int rc, char **words)
-{
-	if (strcmp(words[0], "->") != 0 || !words[1] || strcmp(words[1], "error") != 0 ||
-	    !words[2] || words[3])
-		return rules_wrong(r, "here only -> error \"part of its message\" may follow");
-	if (rc >= 0)
-		return rules_wrong(r, "no error, but %d", rc);
-	if (!strstr(r->rig.err.msg, words[2]))
-		return rules_wrong(r, "the error is '%s'", r->rig.err.msg);
-	return true;
-}
-
-/* What a call returned against what follows it: nothing (it succeeds), or -> error. */
-static bool expect_result(struct rules *r, int rc, char **words)
-{
-	if (*words)
-		return expect_error(r, rc, words);
-	return !rc || rules_wrong(r, "%s", rc == FRAG_OOM ? "out of memory" : r->rig.err.msg);
-}
-
 static bool step_policy(struct rules *r, char **words)
 {
-	struct rig_options o = { .still = true, .total_bytes = 64 * FRAG_GIB };
+	struct rig_options o = { .still = true,
+				 .total_bytes = 64 * FRAG_GIB,
+				 .watch = { on_call, on_segment, place, r } };
+	const char *error;
 	int rc;
 
 	close_policy(r);
-	r->names_count = r->places_count = r->places_used = 0;
-	r->calls.count = r->journal.count = 0;
-	o.watch = (struct rig_watch){ on_call, on_segment, place, r };
+	r->names_count = r->places_used = r->calls.count = r->journal.count = 0;
+	memset(r->places, 0, sizeof(r->places));
 	if (!*words)
 		return rules_wrong(r, "which policy?");
-	snprintf(r->text, sizeof(r->text), "%s", *words);
-	if (!policy_options(r, words + 1, &o, &words))
+	snprintf(r->text, sizeof(r->text), "%s", *words++);
+	if (!policy_options(r, &words, &o) || !rules_error(r, words, &error))
 		return false;
 	rc = rig_open(&r->rig, r->text, &o);
 	r->rig.where = r->where;
 	r->open = !rc;
-	return expect_result(r, rc, words);
-}
-
-/* ---- [NAMES =] alloc SIZES [stream N] [pool N] [-> RESULTS] ------------------------------ */
-
-struct alloc {
-	struct list names;
-	char *sizes[RULES_WORDS], *granted[RULES_WORDS], *addresses[RULES_WORDS],
-		*classes[RULES_WORDS];
-	size_t sizes_count, granted_count, addresses_count, classes_count;
-	uint64_t stream, pool;
-	bool oom, error;
-	char *error_part;
-};
-
-static bool is_class(const char *word)
-{
-	for (unsigned i = 0; i < FRAG_CLASS_COUNT; i++)
-		if (!strcmp(word, frag_class_name((enum frag_class)i)))
-			return true;
-	return false;
-}
-
-static bool parse_results(struct rules *r, char **words, struct alloc *a)
-{
-	for (; *words; words++) {
-		if (**words == '@')
-			a->addresses[a->addresses_count++] = *words + 1;
-		else if (is_class(*words))
-			a->classes[a->classes_count++] = *words;
-		else if (!strcmp(*words, "oom"))
-			a->oom = true;
-		else if (!strcmp(*words, "error") && words[1])
-			a->error = true, a->error_part = *++words;
-		else
-			a->granted[a->granted_count++] = *words;
-	}
-	if ((a->oom || a->error) && a->granted_count + a->addresses_count + a->classes_count)
-		return rules_wrong(r, "a request that is refused has no block");
-	return true;
-}
-
-static bool parse_alloc(struct rules *r, char **words, struct alloc *a)
-{
-	for (; strcmp(*words, "alloc") != 0; words++)
-		if (strcmp(*words, "=") != 0 && !add_names(r, *words, &a->names))
-			return false;
-	for (words++; *words; words++) {
-		uint64_t *number = !strcmp(*words, "stream") ? &a->stream
-				   : !strcmp(*words, "pool") ? &a->pool
-							     : NULL;
-
-		if (!strcmp(*words, "->"))
-			return (words[1] || rules_wrong(r, "what is expected behind '->'?")) &&
-			       parse_results(r, words + 1, a);
-		if (!number)
-			a->sizes[a->sizes_count++] = *words;
-		else if (!words[1] || !rules_number(r, *++words, number, NULL))
-			return rules_wrong(r, "stream and pool want a number");
-	}
-	return true;
-}
-
-/* Lists are as long as there are requests, or have one that holds for all. */
-static bool fits(struct rules *r, size_t count, size_t requests, const char *what)
-{
-	return count < 2 || count == requests ||
-	       rules_wrong(r, "%zu %s for %zu requests", count, what, requests);
-}
-
-static char *nth(char **list, size_t count, size_t i)
-{
-	return count ? list[count == 1 ? 0 : i] : NULL;
-}
-
-/* "a+64K", or with '!', '<' or '>' in front: not there, below, above */
-static bool expect_address(struct rules *r, const char *want, frag_addr_t got)
-{
-	size_t relation = strspn(want, "!<>");
-	char text[48], wanted[48];
-	frag_addr_t addr;
-	bool ok;
-
-	if (!rules_address(r, want + relation, &addr))
-		return false;
-	ok = *want == '!'   ? got != addr
-	     : *want == '<' ? got < addr
-	     : *want == '>' ? got > addr
-			    : got == addr;
-	return ok || rules_wrong(r, "the block is at %s, expected %.*s%s",
-				 rules_address_text(r, got, text), (int)relation, want,
-				 rules_address_text(r, addr, wanted));
-}
-
-static bool expect_block(struct rules *r, const struct alloc *a, size_t i,
-			 const struct frag_block *b)
-{
-	char *granted = nth((char **)a->granted, a->granted_count, i);
-	char *address = nth((char **)a->addresses, a->addresses_count, i);
-	char *cls = nth((char **)a->classes, a->classes_count, i);
-	uint64_t bytes;
-	char text[48];
-
-	if (granted && !rules_number(r, granted, &bytes, NULL))
-		return false;
-	if (granted && b->granted != bytes)
-		return rules_wrong(r, "alloc %llu: %s granted, expected %s",
-				   (unsigned long long)b->requested,
-				   rules_bytes_text(b->granted, text), granted);
-	if (cls && strcmp(cls, frag_class_name((enum frag_class)b->cls)) != 0)
-		return rules_wrong(r, "alloc %llu: served by %s, expected %s",
-				   (unsigned long long)b->requested,
-				   frag_class_name((enum frag_class)b->cls), cls);
-	return !address || expect_address(r, address, b->addr);
-}
-
-static bool alloc_one(struct rules *r, const struct alloc *a, size_t i)
-{
-	uint64_t bytes, next;
-	unsigned slot = 0;
-	int rc;
-
-	if (!rules_number(r, nth((char **)a->sizes, a->sizes_count, i), &bytes, NULL))
-		return false;
-	while (slot < RIG_SLOTS && r->rig.slots[slot].state != RIG_EMPTY)
-		slot++;
-	if (slot == RIG_SLOTS)
-		return rules_wrong(r, "more than %d blocks", RIG_SLOTS);
-	rc = rig_alloc(&r->rig, slot, bytes, (uint32_t)a->stream, (uint16_t)a->pool);
-	if (a->error)
-		return expect_error(r, rc, (char *[]){ "->", "error", a->error_part, NULL });
-	if (a->oom)
-		return rc == FRAG_OOM ||
-		       rules_wrong(r, "alloc %llu: not refused (%s)", (unsigned long long)bytes,
-				   rc ? r->rig.err.msg : "a block was granted");
-	if (rc)
-		return expect_result(r, rc, (char *[]){ NULL });
-	next = r->rig.slots[slot].block.addr + r->rig.slots[slot].block.granted;
-	if (a->names.count && !set_name(r, a->names.at[i], slot))
-		return false;
-	if (!expect_block(r, a, i, &r->rig.slots[slot].block))
-		return false;
-	r->next = next;
-	return true;
-}
-
-static bool step_alloc(struct rules *r, char **words)
-{
-	static struct alloc a; /* large: not for the stack */
-	size_t n;
-
-	memset(&a, 0, sizeof(a));
-	if (!parse_alloc(r, words, &a))
-		return false;
-	n = FRAG_MAX(a.names.count, a.sizes_count);
-	if (!a.sizes_count || !fits(r, a.sizes_count, n, "sizes") ||
-	    !fits(r, a.granted_count, n, "granted sizes") ||
-	    !fits(r, a.addresses_count, n, "addresses") || !fits(r, a.classes_count, n, "classes"))
-		return a.sizes_count || rules_wrong(r, "how many bytes?");
-	if (a.names.count && a.names.count != n)
-		return rules_wrong(r, "%zu names for %zu requests", a.names.count, n);
-	for (size_t i = 0; i < n; i++)
-		if (!alloc_one(r, &a, i))
-			return false;
-	return true;
-}
-
-/* grants 1:512 513:1K …: a request, and what it is granted */
-static bool step_grants(struct rules *r, char **words)
-{
-	for (; *words; words++) {
-		char *colon = strchr(*words, ':');
-
-		if (!colon)
-			return rules_wrong(r, "'%s': request:granted is wanted", *words);
-		*colon = '\0';
-		if (!step_alloc(r, (char *[]){ "alloc", *words, "->", colon + 1, NULL }))
-			return false;
-		*colon = ':';
-	}
-	return true;
+	return rules_result(r, rc, error);
 }
 
 /* ---- other steps ------------------------------------------------------------------------- */
 
-/* free all; free NAMES [-> error TEXT] */
-static bool step_free(struct rules *r, char **words)
-{
-	static struct list names;
-
-	names.count = 0;
-	if (*words && !strcmp(*words, "all"))
-		return expect_result(r, rig_free_all(&r->rig), words + 1);
-	for (; *words && strcmp(*words, "->") != 0; words++)
-		if (!add_names(r, *words, &names))
-			return false;
-	for (size_t i = 0; i < names.count; i++) {
-		const struct rules_name *name = rules_find_name(r, names.at[i]);
-
-		if (!name || !rules_is_held(r, name))
-			return rules_wrong(r, "no block '%s' is held", names.at[i]);
-		if (!expect_result(r, rig_free(&r->rig, name->slot), words))
-			return false;
-	}
-	return names.count || rules_wrong(r, "which block?");
-}
-
-static bool step_request(struct rules *r, char **words)
-{
-	for (; *words; words++) {
-		const struct rules_name *name = rules_find_name(r, *words);
-
-		if (!name || !rules_is_held(r, name) || r->rig.slots[name->slot].state != RIG_LIVE)
-			return rules_wrong(r, "no block '%s' is live", *words);
-		rig_request(&r->rig, name->slot);
-	}
-	return true;
-}
-
 /* trim [pool N] [-> error TEXT] */
 static bool step_trim(struct rules *r, char **words)
 {
+	const char *error;
 	uint64_t pool = 0;
 
-	if (*words && !strcmp(*words, "pool")) {
-		if (!words[1] || !rules_number(r, words[1], &pool, NULL))
-			return rules_wrong(r, "which pool?");
+	if (words[0] && words[1] && !strcmp(words[0], "pool")) {
+		if (!rules_number(r, words[1], &pool, NULL))
+			return false;
 		words += 2;
 	}
-	return expect_result(r, rig_trim(&r->rig, (uint16_t)pool), words);
+	return rules_error(r, words, &error) &&
+	       rules_result(r, rig_trim(&r->rig, (uint16_t)pool), error);
 }
 
 /* sync; sync stream N: the device only, nobody tells the policy */
@@ -440,11 +165,11 @@ static bool step_sync(struct rules *r, char **words)
 	uint64_t stream;
 
 	if (!*words)
-		return expect_result(r, rig_synced(&r->rig), words);
-	if (strcmp(*words, "stream") != 0 || !words[1] || !rules_number(r, words[1], &stream, NULL))
+		return rules_result(r, rig_synced(&r->rig), NULL);
+	if (strcmp(words[0], "stream") != 0 || !words[1] || words[2])
 		return rules_wrong(r, "which stream?");
-	return expect_result(r, frag_dev_sync(r->rig.dev, (uint32_t)stream, &r->rig.err),
-			     words + 2);
+	return rules_number(r, words[1], &stream, NULL) &&
+	       rules_result(r, frag_dev_sync(r->rig.dev, (uint32_t)stream, &r->rig.err), NULL);
 }
 
 static bool one_number(struct rules *r, char **words, uint64_t *out)
@@ -478,97 +203,73 @@ static bool step_fail(struct rules *r, char **words)
 	return ok;
 }
 
-/* soak steps=N slots=N max=N seed=N [plain] [failures]: random calls, see script.h */
+/* soak [steps=N] [slots=N] [max=N] [seed=N] [plain] [failures]: random calls, see script.h */
 static bool step_soak(struct rules *r, char **words)
 {
-	uint64_t steps = 4000, slots = 150, max = 200 * FRAG_MIB, seed = 1;
-	bool failures = false, plain = false;
+	static const char *const keys[] = {
+		"steps=", "slots=", "max=", "seed=", "plain", "failures"
+	};
+	uint64_t values[] = { 4000, 150, 200 * FRAG_MIB, 1, 0, 0 };
 	struct script s;
 
 	for (; *words; words++) {
-		char *value = strchr(*words, '=');
-		uint64_t *number = !strncmp(*words, "steps=", 6)   ? &steps
-				   : !strncmp(*words, "slots=", 6) ? &slots
-				   : !strncmp(*words, "max=", 4)   ? &max
-				   : !strncmp(*words, "seed=", 5)  ? &seed
-								   : NULL;
+		size_t i = 0;
 
-		if (number && !rules_number(r, value + 1, number, NULL))
-			return false;
-		failures |= !strcmp(*words, "failures");
-		plain |= !strcmp(*words, "plain");
-		if (!number && strcmp(*words, "failures") != 0 && strcmp(*words, "plain") != 0)
+		while (i < FRAG_ARRAY_LEN(keys) && strncmp(*words, keys[i], strlen(keys[i])) != 0)
+			i++;
+		if (i == FRAG_ARRAY_LEN(keys))
 			return rules_wrong(
 				r, "'%s': steps=, slots=, max=, seed=, plain or failures", *words);
+		values[i] = 1;
+		if (strchr(keys[i], '=') &&
+		    !rules_number(r, *words + strlen(keys[i]), &values[i], NULL))
+			return false;
 	}
-	if (slots > RIG_SLOTS)
-		return rules_wrong(r, "more than %d slots", RIG_SLOTS);
-	script_init(&s, seed, (unsigned)slots);
-	s.max_bytes = max;
-	s.plain = plain;
-	return expect_result(r, script_soak(&s, &r->rig, (unsigned)steps, failures),
-			     (char *[]){ NULL });
+	if (values[1] - 1 >= RIG_SLOTS || !values[2])
+		return rules_wrong(r, "1 to %d slots, of 1 byte at least", RIG_SLOTS);
+	script_init(&s, values[3], (unsigned)values[1]);
+	s.max_bytes = values[2];
+	s.plain = values[4];
+	return rules_result(r, script_soak(&s, &r->rig, (unsigned)values[0], values[5]), NULL);
 }
 
 /* usage exact: without a walk the policy knows its blocks and the largest free one */
 static bool step_usage(struct rules *r, char **words)
 {
-	if (!*words || strcmp(*words, "exact") != 0 || words[1])
-		return rules_wrong(r, "'usage exact' is a step");
-	r->rig.usage_exact = true;
-	return true;
+	r->rig.usage_exact = *words && !strcmp(*words, "exact");
+	return r->rig.usage_exact || rules_wrong(r, "usage exact?");
 }
 
-/* refused TEXTS [says PART]: no policy has such a text */
-static bool step_refused(struct rules *r, char **words)
+/* accepted TEXTS; refused TEXTS [says PART]: which options there are */
+static bool look_at_texts(struct rules *r, char **words, bool refused)
 {
-	char *part = "";
+	const char *part = "";
 
 	for (char **w = words; *w; w++)
-		if (!strcmp(*w, "says"))
-			part = w[1] ? w[1] : "?";
+		if (!strcmp(*w, "says") && w[1])
+			part = w[1];
 	for (; *words && strcmp(*words, "says") != 0; words++) {
 		struct frag_policy_spec *spec = NULL;
 		struct frag_err err = { 0 };
 		int rc = frag_policy_spec_parse(*words, &spec, &err);
 
 		frag_policy_spec_destroy(spec);
-		if (rc != FRAG_EUSAGE || !err.msg[0])
+		if (!rc && refused)
 			return rules_wrong(r, "'%s' is accepted", *words);
-		if (!strstr(err.msg, part))
+		if (rc && (!refused || rc != FRAG_EUSAGE || !err.msg[0] || !strstr(err.msg, part)))
 			return rules_wrong(r, "'%s' is refused by '%s'", *words, err.msg);
 	}
 	return true;
 }
 
-static bool step_accepted(struct rules *r, char **words)
+static bool step_refused(struct rules *r, char **words)
 {
-	for (; *words; words++) {
-		struct frag_policy_spec *spec = NULL;
-		struct frag_err err = { 0 };
-
-		if (frag_policy_spec_parse(*words, &spec, &err))
-			return rules_wrong(r, "'%s': %s", *words, err.msg);
-		frag_policy_spec_destroy(spec);
-	}
-	return true;
+	return look_at_texts(r, words, true);
 }
 
-/* repeat N STEPS: all that follows on the line */
-static bool step_repeat(struct rules *r, char **words)
+static bool step_accepted(struct rules *r, char **words)
 {
-	uint64_t times;
-
-	if (!*words)
-		return rules_wrong(r, "how often?");
-	if (!rules_number(r, *words, &times, NULL))
-		return false;
-	if (times > 10000)
-		return rules_wrong(r, "more than 10000 times");
-	for (uint64_t i = 0; i < times; i++)
-		if (!run_steps(r, words + 1))
-			return false;
-	return true;
+	return look_at_texts(r, words, false);
 }
 
 /* ---- lines -------------------------------------------------------------------------------- */
@@ -581,9 +282,9 @@ static const struct {
 	{ "policy", step_policy, true },
 	{ "refused", step_refused, true },
 	{ "accepted", step_accepted, true },
-	{ "grants", step_grants, false },
-	{ "free", step_free, false },
-	{ "request", step_request, false },
+	{ "grants", rules_grants, false },
+	{ "free", rules_free, false },
+	{ "request", rules_request, false },
 	{ "trim", step_trim, false },
 	{ "sync", step_sync, false },
 	{ "at", step_at, false },
@@ -594,88 +295,77 @@ static const struct {
 	{ "expect", rules_expect, false },
 	{ "calls", rules_calls, false },
 	{ "journal", rules_journal, false },
+	{ "alloc", rules_alloc, false },
 };
 
 static bool run_step(struct rules *r, char **words)
 {
-	bool ok = false, known = false;
+	size_t i = 0, at = 0;
 
-	for (size_t i = 0; i < FRAG_ARRAY_LEN(steps) && !known; i++) {
-		known = !strcmp(*words, steps[i].word);
-		if (known && !r->open && !steps[i].alone)
-			return rules_wrong(r, "%s: no policy is open", *words);
-		if (known)
-			ok = steps[i].run(r, words + 1);
-	}
-	for (char **w = words; *w && !known; w++) {
-		known = !strcmp(*w, "alloc");
-		if (known && !r->open)
-			return rules_wrong(r, "alloc: no policy is open");
-		if (known)
-			ok = step_alloc(r, words);
-	}
-	if (!known)
-		return rules_wrong(r, "there is no step '%s'", *words);
-	if (ok && r->open) {
+	/* "a b = alloc …": the word is behind the names */
+	while (words[at] && strcmp(words[at], "=") != 0)
+		at++;
+	at = words[at] ? at + 1 : 0;
+	while (i < FRAG_ARRAY_LEN(steps) && (!words[at] || strcmp(words[at], steps[i].word) != 0))
+		i++;
+	if (i == FRAG_ARRAY_LEN(steps) || (at && steps[i].run != rules_alloc))
+		return rules_wrong(r, "there is no step '%s'", words[at] ? words[at] : "=");
+	if (!r->open && !steps[i].alone)
+		return rules_wrong(r, "%s: no policy is open", words[at]);
+	if (!steps[i].run(r, steps[i].run == rules_alloc ? words : words + 1))
+		return false;
+	if (r->open) {
 		rig_check(&r->rig);
 		rig_walk(&r->rig, NULL);
-	}
-	return ok;
-}
-
-/* Steps with ";" between them. */
-static bool run_steps(struct rules *r, char **words)
-{
-	static char *const end[] = { NULL };
-
-	if (*words && !strcmp(*words, "repeat"))
-		return step_repeat(r, words + 1);
-	while (*words) {
-		char **stop = words;
-		bool more, ok;
-
-		while (*stop && strcmp(*stop, ";") != 0)
-			stop++;
-		more = *stop;
-		*stop = *end;
-		ok = stop == words || run_step(r, words);
-		if (more)
-			*stop = ";";
-		if (!ok)
-			return false;
-		words = stop + more;
 	}
 	return true;
 }
 
-/* Cuts a line into words; what stands in quotes is one. */
+/* Steps with NULL between them, and one more at the end. */
+static bool run_steps(struct rules *r, char **words)
+{
+	uint64_t times = 1;
+
+	if (*words && !strcmp(*words, "repeat")) {
+		if (!words[1] || !rules_number(r, words[1], &times, NULL) || times > 10000)
+			return rules_wrong(r, "repeat up to 10000 times");
+		words += 2;
+	}
+	while (times--) {
+		for (char **step = words; *step; step++) {
+			if (!run_step(r, step))
+				return false;
+			while (*step)
+				step++;
+		}
+	}
+	return true;
+}
+
+/* Cuts a line into words; what stands in quotes is one. NULL stands for ';', and twice for the end. */
 static bool cut(struct rules *r, char *line, char **words)
 {
 	size_t n = 0;
 
 	for (char *at = line + strspn(line, " \t"); *at; at += strspn(at, " \t")) {
-		bool quoted = *at == '"';
+		bool quoted = *at == '"', ends;
 		size_t length = quoted ? strcspn(at + 1, "\"") : strcspn(at, " \t;");
 
-		if (n + 2 >= RULES_WORDS)
+		if (n + 3 >= RULES_WORDS)
 			return rules_wrong(r, "too many words");
 		if (quoted && !at[1 + length])
 			return rules_wrong(r, "a quote is not closed");
-		if (!length && *at == ';') {
-			words[n++] = ";";
-			*at++ = '\0';
-			continue;
-		}
-		words[n++] = at + quoted;
+		if (length || quoted)
+			words[n++] = at + quoted;
 		at += length + quoted;
-		if (*at == ';') {
-			words[n++] = ";";
+		ends = *at == ';' || (quoted && at[1] == ';');
+		if (ends && n && words[n - 1])
+			words[n++] = NULL;
+		if (*at)
 			*at++ = '\0';
-		} else if (*at) {
-			*at++ = '\0';
-		}
+		at += quoted && ends;
 	}
-	words[n] = NULL;
+	words[n] = words[n + 1] = NULL;
 	return true;
 }
 
@@ -689,13 +379,13 @@ struct rows {
 
 static bool read_rows(struct rules *r, struct rows *t)
 {
-	const struct rules_section *s = r->section;
+	const struct rules_line *first = r->section->lines;
 	size_t values = 0;
 
 	*t = (struct rows){ .rows = 1 };
-	if (strncmp(s->lines[0].text, "for ", 4) != 0)
+	if (strncmp(first->text, "for ", 4) != 0)
 		return true;
-	snprintf(t->line, sizeof(t->line), "%s", s->lines[0].text + 4);
+	snprintf(t->line, sizeof(t->line), "%s", first->text + 4);
 	if (!cut(r, t->line, t->words))
 		return false;
 	while (t->words[t->names] && *t->words[t->names] == '$')
@@ -714,19 +404,16 @@ static bool fill_in(const struct rows *t, size_t row, const char *text, char *ou
 	size_t n = 0;
 
 	while (*text && n + 1 < cap) {
-		size_t i = 0, length = 0;
+		size_t i = 0;
 
-		for (; *text == '$' && i < t->names; i++) {
-			length = strlen(t->words[i]);
-			if (!strncmp(text, t->words[i], length))
-				break;
-		}
-		if (*text != '$' || i == t->names) {
+		while (i < t->names && strncmp(text, t->words[i], strlen(t->words[i])) != 0)
+			i++;
+		if (i == t->names) {
 			out[n++] = *text++;
 			continue;
 		}
 		n += (size_t)snprintf(out + n, cap - n, "%s", t->words[t->names * (row + 1) + i]);
-		text += length;
+		text += strlen(t->words[i]);
 	}
 	out[FRAG_MIN(n, cap - 1)] = '\0';
 	return n + 1 < cap;
