@@ -125,7 +125,7 @@ endif
 LIB_OBJ  := $(patsubst %.c,$(B)/obj/%.o,$(LIB_SRC) $(COMMON_SRC) $(POLICY_SRC)) \
             $(patsubst %.cu,$(B)/obj/%.o,$(KERNEL_SRC))
 CLI_OBJ  := $(patsubst %.c,$(B)/obj/%.o,$(CLI_SRC)) $(B)/obj/nogpu_files.o
-UNIT_SRC := $(sort $(wildcard tests/unit/*/test_*.c))
+UNIT_SRC := $(sort $(wildcard tests/unit/*/test_*.c tests/policies/test_*.c))
 CONF_SRC := $(sort $(wildcard tests/conformance/test_*.c))
 GOLD_SRC := $(sort $(wildcard tests/golden/test_*.c))
 GPU_SRC  := $(sort $(wildcard tests/gpu/test_*.c))

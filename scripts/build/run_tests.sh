@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Runs what `make tests-build` has built and sums up:
 #	run_tests.sh [--quick|--gpu|--threads] [--only NAME] BUILD_FOLDER
-# Kinds of test: cmocka programs (unit, conformance, golden, gpu), scripts (run.sh in cli, fleet, golden, json, report,
+# Kinds of test: cmocka programs (unit, conformance, golden, gpu), rules of policies (tests/policies/*.rules), scripts (run.sh in cli, fleet,
+# golden, json, report,
 # scripts, threads; their last line is their count) and fuzz targets over their corpus (-runs=0: libFuzzer, where it
 # is the driver, goes no further).
 # --quick leaves out what needs the big recordings (FRAG_TEST_QUICK=1 in the environment),
@@ -94,6 +95,12 @@ list_tests() {
 			printf 'tap\t%s\t%s\n' "$group/${name#test_}" "$binary"
 		done
 	done
+	case $mode in quick | full)
+		for source in tests/policies/*.rules; do
+			name=$(basename "$source" .rules)
+			printf 'tap\t%s\t%s\n' "rules/$name" "$b/tests/policies/test_rules $source"
+		done ;;
+	esac
 	local scripts=(cli fleet golden json report scripts threads)
 	[ "$mode" = full ] && scripts+=(torch)
 	case $mode in

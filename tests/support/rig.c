@@ -5,6 +5,14 @@
 #include <stdio.h>
 #include <string.h>
 
+void rig_say_where(const struct rig *r)
+{
+	if (r->where)
+		print_error("%s: ", r->where);
+	else
+		print_error("%s, step %llu: ", r->text, LL(r->step));
+}
+
 /* ---- the interval set --------------------------------------------------------- */
 
 static uint64_t end_of(const struct rig *r, size_t i)
@@ -60,6 +68,7 @@ static void sync_all(void *ctx)
 {
 	struct rig *r = ctx;
 
+	r->syncs++;
 	for (;;) {
 		unsigned oldest = RIG_SLOTS;
 		int rc;
@@ -76,12 +85,26 @@ static void sync_all(void *ctx)
 	}
 }
 
+static void on_placed(void *ctx, enum frag_call call, uint64_t bytes, frag_addr_t addr)
+{
+	struct rig *r = ctx;
+
+	(void)call;
+	if (r->taken_count < RIG_TAKEN)
+		r->taken[r->taken_count++] = (struct rig_taken){ addr, bytes };
+}
+
 bool rig_on_card;
 
 static int open_device(struct rig *r, const struct rig_options *o)
 {
-	struct frag_cuda_config part = { .total_bytes = RIG_TOTAL, .context_bytes = RIG_CONTEXT };
-	struct frag_sim_config card = { .total_bytes = RIG_TOTAL, .context_bytes = RIG_CONTEXT };
+	uint64_t total = o->total_bytes ? o->total_bytes : RIG_TOTAL;
+	uint64_t context = o->total_bytes ? o->context_bytes : RIG_CONTEXT;
+	struct frag_cuda_config part = { .total_bytes = total, .context_bytes = context };
+	struct frag_sim_config card = { .total_bytes = total,
+					.context_bytes = context,
+					.place = o->watch.place,
+					.place_ctx = o->watch.ctx };
 	int rc = o->null_device ? frag_null_open(&r->dev, &r->err)
 		 : rig_on_card	? frag_cuda_open_config(&part, &r->dev, &r->err)
 				: frag_sim_open(&card, &r->dev, &r->err);
@@ -92,19 +115,31 @@ static int open_device(struct rig *r, const struct rig_options *o)
 	r->contents = frag_dev_has_content(r->dev) && strcmp(r->ops->name, "null") != 0;
 	r->dev->fail_call = o->fail_call;
 	r->dev->fail_all_after = o->fail_all_after;
+	r->dev->log = o->watch.call;
+	r->dev->log_ctx = o->watch.ctx;
+	r->dev->placed = on_placed;
+	r->dev->placed_ctx = r;
+	r->usable_bytes = total - context;
 	return 0;
 }
 
 int rig_open(struct rig *r, const char *text, const struct rig_options *o)
 {
-	struct frag_policy_env env = {
-		.device_total_bytes = RIG_TOTAL, .streams_count = 4, .sync = sync_all, .sync_ctx = r
-	};
+	struct frag_policy_env env = { .device_total_bytes =
+					       o->total_bytes ? o->total_bytes : RIG_TOTAL,
+				       .streams_count = 4,
+				       .seed = o->seed,
+				       .sync = sync_all,
+				       .sync_ctx = r,
+				       .journal = o->watch.journal,
+				       .journal_ctx = o->watch.ctx,
+				       .source_release = o->source_release };
 	int rc;
 
 	memset(r, 0, sizeof(*r));
 	r->text = text;
 	r->sim = !o->null_device && !rig_on_card;
+	r->step_ns = o->still ? 0 : RIG_STEP_NS;
 	r->limit_bytes = o->limit_bytes ? o->limit_bytes : UINT64_MAX;
 	rc = frag_policy_spec_parse(text, &r->spec, &r->err);
 	if (rc)
@@ -114,7 +149,6 @@ int rig_open(struct rig *r, const char *text, const struct rig_options *o)
 	if (!rc) {
 		env.dev = r->dev;
 		env.limit_bytes = r->limit_bytes;
-		env.seed = o->seed;
 		rc = frag_policy_create(r->spec, &env, &r->policy, &r->err);
 	}
 	if (!rc) {
@@ -160,6 +194,8 @@ uint64_t rig_close_count_leaks(struct rig *r)
 
 	frag_policy_destroy(&r->policy);
 	leaks = frag_dev_leaks(r->dev);
+	if (!leaks && r->sim && r->dev->reserved_bytes)
+		leaks = 1;
 	frag_dev_close(r->dev);
 	frag_policy_spec_destroy(r->spec);
 	r->dev = NULL;
@@ -185,7 +221,7 @@ void rig_close(struct rig *r)
 static void tick(struct rig *r)
 {
 	r->step++;
-	r->dev->now_ns += RIG_STEP_NS;
+	r->dev->now_ns += r->step_ns;
 }
 
 /* What must hold after a call, whatever its result. */
@@ -193,10 +229,11 @@ static void check_call(struct rig *r, int rc)
 {
 	uint64_t used;
 
+	r->failed |= rc < 0 || r->dev->fail_call;
 	PROMISE(r, rc == 0 || rc == FRAG_OOM || (rc < 0 && rc == r->err.code && r->err.msg[0]),
 		"result %d without its message", rc);
 	if (r->sim)
-		PROMISE(r, r->dev->reserved_bytes <= RIG_TOTAL - RIG_CONTEXT,
+		PROMISE(r, r->dev->reserved_bytes <= r->usable_bytes,
 			"more reserved than there is");
 	/* the driver's pool grows in pieces of its own: there the limit is on what is handed out */
 	used = r->ops->needs & FRAG_CAN_ASYNC ? r->granted_bytes : r->dev->reserved_bytes;
@@ -247,7 +284,7 @@ int rig_alloc(struct rig *r, unsigned slot, uint64_t bytes, uint32_t stream, uin
 	struct frag_block block = { .stream = stream, .requested = bytes };
 	int rc;
 
-	assert_true(slot < RIG_SLOTS && s->state == RIG_EMPTY && bytes);
+	assert_true(slot < RIG_SLOTS && s->state == RIG_EMPTY);
 	tick(r);
 	r->err.code = 0;
 	rc = r->ops->alloc(r->policy.self, &req, &block, &r->err);

@@ -16,6 +16,7 @@
 #define RIG_TOTAL (4 * FRAG_GIB) /* of the simulated card */
 #define RIG_CONTEXT (256 * FRAG_MIB)
 #define RIG_STEP_NS 100000u /* recorded time from call to call */
+#define RIG_TAKEN 1024
 
 enum rig_state { RIG_EMPTY, RIG_LIVE, RIG_PENDING };
 
@@ -25,29 +26,55 @@ struct rig_slot {
 	uint32_t serial; /* in order of allocation */
 };
 
+/* What the device gave: a segment of cudaMalloc, or a reservation. */
+struct rig_taken {
+	frag_addr_t addr;
+	uint64_t bytes;
+};
+
 struct rig {
 	const char *text;
+	const char *where; /* told in front of a broken promise; NULL: the text and the step */
 	struct frag_policy_spec *spec;
 	const struct frag_policy_ops *ops;
 	struct frag_device *dev;
 	struct frag_policy policy;
 	struct rig_slot slots[RIG_SLOTS];
-	uint16_t by_addr[RIG_SLOTS]; /* occupied slots in order of address */
-	size_t count;		     /* of them */
+	uint16_t by_addr[RIG_SLOTS];	   /* occupied slots in order of address */
+	size_t count;			   /* of them */
+	struct rig_taken taken[RIG_TAKEN]; /* the first ones, in order */
+	size_t taken_count;
 	uint64_t granted_bytes, pending_bytes;
 	uint64_t alignment; /* all addresses so far are multiples of it */
 	uint64_t step;
 	uint32_t serial;
 	bool sim;
 	bool contents; /* every block is filled, and verified before its free */
-	uint64_t limit_bytes;
+	uint64_t limit_bytes, usable_bytes, step_ns;
+	unsigned syncs; /* how often the policy waited for everything */
+	bool failed;	/* a call of the device has failed, or was to fail */
+	bool usage_exact; /* usage tells blocks and the largest free one exactly; set after rig_open */
 	struct frag_err err; /* of the last call that failed */
 	int sync_rc;	     /* first error inside of "wait for everything" */
 };
 
-/* Options of a rig; zero is the simulated card without a limit. */
+/* Who is told what device and policy do; each may be NULL. */
+struct rig_watch {
+	frag_call_log_fn call;
+	frag_journal_fn journal;
+	frag_place_fn place; /* says where the card places */
+	void *ctx;
+};
+
+/* Options of a rig; zero is the simulated card of RIG_TOTAL without a limit. */
 struct rig_options {
 	bool null_device;
+	bool still; /* time stands still from call to call */
+	uint64_t
+		total_bytes; /* of the card, with context_bytes of it taken; 0 = RIG_TOTAL, RIG_CONTEXT */
+	uint64_t context_bytes;
+	unsigned source_release; /* see struct frag_policy_env */
+	struct rig_watch watch;
 	uint64_t seed;
 	uint64_t limit_bytes; /* 0 = none */
 	uint64_t fail_call;   /* of the device, see struct frag_device */

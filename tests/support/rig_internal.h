@@ -16,13 +16,14 @@
 #define PROMISE(r, cond, ...) \
 	do { \
 		if (!(cond)) { \
-			print_error("%s, step %llu: ", (r)->text, (unsigned long long)(r)->step); \
+			rig_say_where(r); \
 			fail_msg(__VA_ARGS__); \
 		} \
 	} while (0)
 
 #define LL(x) ((unsigned long long)(x))
 
+void rig_say_where(const struct rig *r);
 /* First place in by_addr whose block does not lie below addr. */
 size_t rig_place_of(const struct rig *r, frag_addr_t addr);
 

@@ -97,3 +97,23 @@ int script_step(struct script *s, struct rig *r)
 		r->ops->mark(r->policy.self, script_random(s) & 1);
 	return 0;
 }
+
+int script_soak(struct script *s, struct rig *r, unsigned steps, bool failures)
+{
+	for (unsigned i = 0; i < steps; i++) {
+		int rc;
+
+		if (failures && i % 16 == 15)
+			r->dev->fail_call = r->dev->driver_calls + 1 + script_random(s) % 12;
+		rc = script_step(s, r);
+		if (rc && !failures)
+			return rc;
+		rig_check(r);
+		if (i % 8 == 0)
+			rig_walk(r, NULL);
+	}
+	r->dev->fail_call = 0;
+	r->sync_rc = failures ? 0 : r->sync_rc;
+	rig_walk(r, NULL);
+	return 0;
+}

@@ -24,4 +24,11 @@ uint64_t script_size(struct script *s);
 /* The next call. Returns its result; allocs that meet FRAG_OOM return 0 (that is no failure). */
 int script_step(struct script *s, struct rig *r);
 
+/*
+ * Many calls on an open rig, with the policy's check after each and a walk now and then. failures:
+ * every few calls one of the next driver calls fails. What is live in the end stays so. Returns 0,
+ * or the first error that nobody asked for (in r->err).
+ */
+int script_soak(struct script *s, struct rig *r, unsigned steps, bool failures);
+
 #endif

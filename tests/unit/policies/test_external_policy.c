@@ -110,12 +110,8 @@ static void random_calls(void **state)
 	(void)state;
 	open_it("");
 	script_init(&s, 11, 150);
-	for (unsigned i = 0; i < 3000; i++) {
-		if (script_step(&s, &rig))
-			fail_msg("step %u: %s", i, rig.err.msg);
-		rig_check(&rig);
-		rig_walk(&rig, NULL);
-	}
+	if (script_soak(&s, &rig, 3000, false))
+		fail_msg("%s", rig.err.msg);
 	assert_int_equal(rig_free_all(&rig), 0);
 	rig_close(&rig);
 }

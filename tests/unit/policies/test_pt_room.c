@@ -13,17 +13,10 @@
 
 #include <cmocka.h>
 
+#include "lib/random.h"
+#include "rig.h"
+
 #define LIVE_MAX 400
-
-static uint64_t random_state;
-
-static uint64_t next_random(void)
-{
-	random_state ^= random_state << 13;
-	random_state ^= random_state >> 7;
-	random_state ^= random_state << 17;
-	return random_state;
-}
 
 static bool idle(const struct pt_block *b)
 {
@@ -53,93 +46,61 @@ static frag_addr_t walk(const struct pt *a, const struct pt_set *set, uint64_t s
 	return best;
 }
 
-struct rig {
-	struct frag_device *dev;
-	struct frag_policy_spec *spec;
-	struct frag_policy policy;
-	struct frag_block live[LIVE_MAX];
-	size_t count;
-	size_t mapped, refused; /* so many allocs were */
-};
+static struct rig rig; /* large: not for the stack */
+static uint64_t seed_now;
+static size_t mapped, refused; /* so many allocs were */
 
-static void check(struct rig *r)
+static void take(void)
 {
-	struct frag_err err;
-
-	if (r->policy.ops->check(r->policy.self, &err))
-		fail_msg("%s", err.msg);
-}
-
-static void take(struct rig *r)
-{
-	struct frag_request req = { .bytes = FRAG_MIB + 512 +
-					     next_random() % (1ull << (20 + next_random() % 8)) };
-	uint64_t rounded = (req.bytes + 511) & ~511ull;
-	struct pt *a = r->policy.self;
+	uint64_t bytes = FRAG_MIB + 512 +
+			 frag_random(&seed_now) % (1ull << (20 + frag_random(&seed_now) % 8));
+	struct pt *a = rig.policy.self;
 	struct pt_set *set =
 		a->pools_count > 1 && a->pools[1].sets_count ? a->pools[1].sets[0] : NULL;
-	frag_addr_t expected = set ? walk(a, set, rounded) : UINT64_MAX;
-	struct frag_block b = { 0 };
-	int rc = r->policy.ops->alloc(r->policy.self, &req, &b, NULL);
+	frag_addr_t expected = set ? walk(a, set, frag_round_up(bytes, 512)) : UINT64_MAX;
+	unsigned slot = 0;
+	int rc;
 
-	check(r);
+	while (rig.slots[slot].state != RIG_EMPTY)
+		slot++;
+	rc = rig_alloc(&rig, slot, bytes, 0, 0);
 	if (rc) {
 		assert_int_equal(rc, FRAG_OOM);
-		r->refused++;
+		refused++;
 		return;
 	}
-	r->live[r->count++] = b;
-	if (b.cls != FRAG_CLASS_MAP)
+	if (rig.slots[slot].block.cls != FRAG_CLASS_MAP)
 		return;
-	r->mapped++;
+	mapped++;
 	if (expected != UINT64_MAX)
-		assert_int_equal(b.addr, expected);
-}
-
-static void give(struct rig *r)
-{
-	size_t i = next_random() % r->count;
-
-	assert_int_equal(r->policy.ops->free(r->policy.self, &r->live[i], NULL), 0);
-	r->live[i] = r->live[--r->count];
-	check(r);
+		assert_int_equal(rig.slots[slot].block.addr, expected);
 }
 
 static void history(uint64_t seed, uint64_t card_bytes)
 {
-	struct frag_sim_config card = { .total_bytes = card_bytes };
-	struct frag_policy_env env = { .limit_bytes = UINT64_MAX,
-				       .device_total_bytes = card_bytes };
-	struct rig r = { 0 };
+	struct rig_options o = { .total_bytes = card_bytes };
 
-	random_state = seed * 0x9e3779b97f4a7c15ull | 1;
-	assert_int_equal(frag_sim_open(&card, &r.dev, NULL), 0);
-	env.dev = r.dev;
-	assert_int_equal(frag_policy_spec_parse("pytorch:expandable_segments:True", &r.spec, NULL),
-			 0);
-	assert_int_equal(frag_policy_create(r.spec, &env, &r.policy, NULL), 0);
+	seed_now = seed;
+	mapped = refused = 0;
+	assert_int_equal(rig_open(&rig, "pytorch:expandable_segments:True", &o), 0);
 	for (int i = 0; i < 3000; i++) {
 		/* tides, so that there are long idle runs and full cards */
 		bool rising = i / 300 % 2 == 0;
 
-		if (r.count < LIVE_MAX && (!r.count || next_random() % 8 < (rising ? 6 : 2)))
-			take(&r);
+		if (rig.count < LIVE_MAX &&
+		    (!rig.count || frag_random(&seed_now) % 8 < (rising ? 6 : 2)))
+			take();
 		else
-			give(&r);
-		if (next_random() % 40 == 0) {
-			assert_int_equal(r.policy.ops->trim(r.policy.self, 0, NULL), 0);
-			check(&r);
-		}
+			rig_free(&rig, rig.by_addr[frag_random(&seed_now) % rig.count]);
+		if (frag_random(&seed_now) % 40 == 0)
+			assert_int_equal(rig_trim(&rig, 0), 0);
+		rig_check(&rig);
 	}
-	assert_true(r.mapped > 100);
+	assert_true(mapped > 100);
 	if (card_bytes < 4 * FRAG_GIB)
-		assert_true(r.refused > 10);
-	while (r.count)
-		give(&r);
-	frag_policy_destroy(&r.policy);
-	assert_int_equal(frag_dev_leaks(r.dev), 0);
-	frag_policy_spec_destroy(r.spec);
-	frag_dev_close(r.dev);
+		assert_true(refused > 10);
+	assert_int_equal(rig_free_all(&rig), 0);
+	rig_close(&rig);
 }
 
 static void roomy(void **state)

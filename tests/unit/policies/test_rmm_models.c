@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rmm-pool and rmm-arena in long random runs against models that do everything by walking lists in
+ * order of address, as RMM does. Their single rules: tests/policies/rmm_pool.rules, rmm_arena.rules.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "lib/random.h"
+#include "rig.h"
+
+static struct rig rig; /* large: not for the stack */
+
+static void open_rig(const char *text, uint64_t total)
+{
+	struct rig_options o = { .total_bytes = total };
+
+	if (rig_open(&rig, text, &o))
+		fail_msg("%s", rig.err.msg);
+}
+
+static void close_rig(void)
+{
+	rig_walk(&rig, NULL);
+	rig_check(&rig);
+	rig_close(&rig);
+}
+
+static uint64_t calls(enum frag_call call)
+{
+	return rig.dev->stat[call].count;
+}
+
+/* ---- rmm-pool: a list of free pieces for each stream ----------------------------------- */
+
+#define STREAMS 5
+#define POOL_SLOTS 300
+#define FREE_MAX 4096
+
+struct piece {
+	frag_addr_t addr;
+	uint64_t size;
+	bool head;
+};
+
+struct pool {
+	struct piece list[STREAMS][FREE_MAX]; /* in order of address */
+	size_t count[STREAMS];
+	size_t chunks, waits, merges;
+};
+
+static struct pool m;
+
+/* Does a chunk begin here? */
+static bool is_head(frag_addr_t addr)
+{
+	for (size_t i = 0; i < m.chunks; i++)
+		if (rig.taken[i].addr == addr)
+			return true;
+	return false;
+}
+
+static void erase(unsigned s, size_t i)
+{
+	memmove(&m.list[s][i], &m.list[s][i + 1], (--m.count[s] - i) * sizeof(struct piece));
+}
+
+static void insert(unsigned s, struct piece p)
+{
+	struct piece *l = m.list[s];
+	size_t i = 0;
+
+	while (i < m.count[s] && l[i].addr < p.addr)
+		i++;
+	if (i && l[i - 1].addr + l[i - 1].size == p.addr && !p.head) {
+		l[i - 1].size += p.size;
+		i--;
+	} else {
+		assert_true(m.count[s] < FREE_MAX);
+		memmove(&l[i + 1], &l[i], (m.count[s]++ - i) * sizeof(*l));
+		l[i] = p;
+	}
+	if (i + 1 < m.count[s] && l[i].addr + l[i].size == l[i + 1].addr && !l[i + 1].head) {
+		l[i].size += l[i + 1].size;
+		erase(s, i + 1);
+	}
+}
+
+/* Best fit of a list, taken out and split; 0 if there is none. */
+static frag_addr_t take(unsigned s, uint64_t size)
+{
+	size_t best = SIZE_MAX;
+	struct piece p;
+
+	for (size_t i = 0; i < m.count[s]; i++)
+		if (m.list[s][i].size >= size &&
+		    (best == SIZE_MAX || m.list[s][i].size < m.list[s][best].size))
+			best = i;
+	if (best == SIZE_MAX)
+		return 0;
+	p = m.list[s][best];
+	erase(s, best);
+	if (p.size > size)
+		insert(s, (struct piece){ p.addr + size, p.size - size, false });
+	return p.addr;
+}
+
+/* Where the block of this request must lie; 0 if the pool must grow. */
+static frag_addr_t find_in_pool(unsigned stream, uint64_t size)
+{
+	frag_addr_t addr = take(stream, size);
+
+	for (unsigned s = 0; s < STREAMS && !addr; s++) {
+		if (s == stream)
+			continue;
+		addr = take(s, size);
+		m.waits += addr != 0;
+	}
+	for (unsigned s = 0; s < STREAMS && !addr; s++) {
+		if (s == stream || !m.count[s])
+			continue;
+		m.waits++;
+		m.merges++;
+		while (m.count[s]) {
+			struct piece p = m.list[s][0];
+
+			erase(s, 0);
+			insert(stream, p);
+		}
+		addr = take(stream, size);
+	}
+	return addr;
+}
+
+static void alloc_of_pool(unsigned slot, uint64_t bytes, uint32_t stream)
+{
+	int rc = rig_alloc(&rig, slot, bytes, stream, 0);
+	uint64_t size = frag_round_up(bytes, 256);
+	frag_addr_t want = find_in_pool(stream, size);
+	const struct rig_taken *chunk = &rig.taken[m.chunks];
+
+	if (rc == FRAG_OOM) {
+		assert_int_equal(want, 0);
+		return;
+	}
+	assert_int_equal(rc, 0);
+	if (!want) {
+		assert_int_equal(rig.slots[slot].block.cls, FRAG_CLASS_GROW);
+		m.chunks++;
+		insert(stream, (struct piece){ chunk->addr, chunk->bytes, true });
+		want = take(stream, size);
+	}
+	assert_int_equal(rig.slots[slot].block.addr, want);
+}
+
+/* size_max: of a request. */
+static void run_pool(const char *text, uint64_t seed, uint64_t size_max)
+{
+	memset(&m, 0, sizeof(m));
+	open_rig(text, 16 * FRAG_GIB);
+	for (unsigned i = 0; i < 60000; i++) {
+		unsigned slot = frag_random(&seed) % POOL_SLOTS;
+		const struct frag_block *b = &rig.slots[slot].block;
+		uint64_t bytes = frag_random(&seed) % (size_max >> i / 1000 % 3 * 2) + 1;
+		uint32_t stream = frag_random(&seed) % 8 ? i / 300 % STREAMS : 0;
+
+		/* streams take turns; phases of small requests break up what large ones need */
+		if (rig.slots[slot].state == RIG_EMPTY) {
+			alloc_of_pool(slot, bytes, stream);
+			continue;
+		}
+		assert_int_equal(rig_free(&rig, slot), 0);
+		insert(b->stream, (struct piece){ b->addr, b->granted, is_head(b->addr) });
+	}
+	assert_int_equal(m.chunks, rig.taken_count);
+	assert_int_equal(m.waits, calls(FRAG_CALL_FENCE));
+	assert_true(m.waits > 1000);
+	close_rig();
+}
+
+static void pool_equals_its_model(void **state)
+{
+	(void)state;
+	run_pool("rmm-pool", 1, 4 * FRAG_KIB);
+	run_pool("rmm-pool", 2, 100 * FRAG_KIB);
+	run_pool("rmm-pool", 3, 4 * FRAG_MIB);
+	/* nearly full: lists are merged time and again */
+	run_pool("rmm-pool:maximum=70M,reclaim=false", 4, FRAG_MIB);
+	assert_true(m.merges > 1000);
+}
+
+/* ---- rmm-arena: superblocks with their free spans ---------------------------------------- */
+
+#define ARENAS 4
+#define GLOBAL (-1)
+#define SUPERS_MAX 256
+#define SPANS_MAX 2048
+#define ARENA_SLOTS 400
+
+struct span {
+	uint64_t addr, size;
+};
+
+struct super {
+	uint64_t addr, size;
+	int owner;
+	size_t count; /* free spans */
+	struct span span[SPANS_MAX];
+};
+
+static struct super *super[SUPERS_MAX]; /* in order of address */
+static size_t supers_count, syncs, defragments;
+
+static void put_span(struct super *s, uint64_t addr, uint64_t size)
+{
+	size_t i = 0;
+
+	while (i < s->count && s->span[i].addr < addr)
+		i++;
+	if (i && s->span[i - 1].addr + s->span[i - 1].size == addr) {
+		s->span[--i].size += size;
+	} else {
+		assert_true(s->count < SPANS_MAX);
+		memmove(&s->span[i + 1], &s->span[i], (s->count++ - i) * sizeof(s->span[0]));
+		s->span[i] = (struct span){ addr, size };
+	}
+	if (i + 1 < s->count && s->span[i].addr + s->span[i].size == s->span[i + 1].addr) {
+		s->span[i].size += s->span[i + 1].size;
+		memmove(&s->span[i + 1], &s->span[i + 2],
+			(--s->count - i - 1) * sizeof(s->span[0]));
+	}
+}
+
+static void put_super(size_t place, uint64_t addr, uint64_t size)
+{
+	struct super *s = calloc(1, sizeof(*s));
+
+	assert_non_null(s);
+	assert_true(supers_count < SUPERS_MAX);
+	memmove(&super[place + 1], &super[place], (supers_count++ - place) * sizeof(super[0]));
+	*s = (struct super){ .addr = addr, .size = size, .owner = GLOBAL };
+	put_span(s, addr, size);
+	super[place] = s;
+}
+
+static bool is_empty(const struct super *s)
+{
+	return s->count == 1 && s->span[0].size == s->size;
+}
+
+/* Place of the first free span of `size` in the superblocks of an owner. */
+static bool find_span(int owner, uint64_t size, size_t *place, size_t *span)
+{
+	for (*place = 0; *place < supers_count; ++*place)
+		for (*span = 0; *span < super[*place]->count; ++*span)
+			if (super[*place]->owner == owner &&
+			    super[*place]->span[*span].size >= size)
+				return true;
+	return false;
+}
+
+static uint64_t take_span(struct super *s, size_t i, uint64_t size)
+{
+	uint64_t addr = s->span[i].addr;
+
+	s->span[i].addr += size;
+	s->span[i].size -= size;
+	if (!s->span[i].size)
+		memmove(&s->span[i], &s->span[i + 1], (--s->count - i) * sizeof(s->span[0]));
+	return addr;
+}
+
+static bool try_arena(unsigned stream, uint64_t size, uint64_t *addr)
+{
+	bool large = size > FRAG_MIB;
+	size_t place, span;
+	struct super *s;
+
+	if (!large && find_span((int)stream, size, &place, &span)) {
+		*addr = take_span(super[place], span, size);
+		return true;
+	}
+	if (!find_span(GLOBAL, size, &place, &span))
+		return false;
+	s = super[place];
+	if (is_empty(s) && s->size >= FRAG_MAX(FRAG_MIB, size) + FRAG_MIB) {
+		uint64_t head = FRAG_MAX(FRAG_MIB, size);
+
+		put_super(place + 1, s->addr + head, s->size - head);
+		s->size = s->span[0].size = head;
+	}
+	s->owner = large ? GLOBAL : (int)stream;
+	*addr = take_span(s, span, size);
+	return true;
+}
+
+static void merge_empty(void)
+{
+	for (size_t i = 0; i + 1 < supers_count; i++) {
+		struct super *s = super[i], *n = super[i + 1];
+
+		if (s->owner != GLOBAL || n->owner != GLOBAL || !is_empty(s) || !is_empty(n))
+			continue;
+		s->size += n->size;
+		s->span[0].size = s->size;
+		free(n);
+		memmove(&super[i + 1], &super[i + 2], (--supers_count - i - 1) * sizeof(super[0]));
+		i--;
+	}
+}
+
+static bool alloc_of_arena(unsigned stream, uint64_t size, uint64_t *addr)
+{
+	if (try_arena(stream, size, addr))
+		return true;
+	defragments++;
+	for (size_t i = 0; i < supers_count; i++)
+		super[i]->owner = GLOBAL;
+	merge_empty();
+	return try_arena(stream, size, addr);
+}
+
+static void free_of_arena(unsigned stream, uint64_t addr, uint64_t size)
+{
+	size_t i = 0;
+	int owner;
+
+	while (addr >= super[i]->addr + super[i]->size)
+		i++;
+	owner = super[i]->owner;
+	put_span(super[i], addr, size);
+	merge_empty();
+	if (size > FRAG_MIB)
+		syncs += owner == GLOBAL || owner == (int)stream ? 1 : 2;
+	else
+		syncs += owner == (int)stream ? 0 : 1;
+}
+
+/* Phases of small and of large requests, so that empty superblocks are where they are not wanted. */
+static uint64_t draw_size(uint64_t *seed, unsigned step)
+{
+	bool small = step / 2000 % 2;
+
+	if (frag_random(seed) % 16 < (small ? 15 : 1))
+		return frag_random(seed) % (small ? 2 * FRAG_MIB : 6 * FRAG_MIB) + 1;
+	return frag_random(seed) % (frag_random(seed) % 4 ? 40 * FRAG_KIB : 900 * FRAG_KIB) + 1;
+}
+
+static void arena_equals_its_model(void **state)
+{
+	uint64_t seed = 11, addr = 0, refused = 0;
+
+	(void)state;
+	open_rig("rmm-arena:size=224M", 256 * FRAG_MIB);
+	put_super(0, 0, 224 * FRAG_MIB);
+	for (unsigned i = 0; i < 40000; i++) {
+		unsigned slot = frag_random(&seed) % ARENA_SLOTS;
+		const struct frag_block *b = &rig.slots[slot].block;
+		uint64_t bytes = draw_size(&seed, i);
+		uint32_t stream = i / 1000 % ARENAS; /* the others keep what they had */
+		int rc;
+
+		if (rig.slots[slot].state != RIG_EMPTY) {
+			free_of_arena(b->stream, b->addr - rig.taken[0].addr, b->granted);
+			assert_int_equal(rig_free(&rig, slot), 0);
+			continue;
+		}
+		rc = rig_alloc(&rig, slot, bytes, stream, 0);
+		assert_int_equal(!rc, alloc_of_arena(stream, frag_round_up(bytes, 256), &addr));
+		if (!rc)
+			assert_int_equal(b->addr - rig.taken[0].addr, addr);
+		refused += rc == FRAG_OOM;
+		if (i % 64 == 0)
+			rig_walk(&rig, NULL);
+	}
+	assert_int_equal(calls(FRAG_CALL_SYNC), syncs);
+	assert_int_equal(calls(FRAG_CALL_DEVICE_SYNC), defragments);
+	assert_true(refused > 100 && defragments > refused + 10);
+	close_rig();
+	while (supers_count)
+		free(super[--supers_count]);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(pool_equals_its_model),
+		cmocka_unit_test(arena_equals_its_model),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
