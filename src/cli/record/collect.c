@@ -73,7 +73,7 @@ static size_t stem_of(const char *name, const char *ending)
 	return len > n && !strcmp(name + len - n, ending) ? len - n : 0;
 }
 
-/* A process that took memory and could not write its recording leaves PID.begun (src/nogpu/memory.c). */
+/* A process that took memory and could not write its recording leaves PID.begun (src/inside/nogpu/memory.c). */
 static int list(struct parts *p, const char *folder, const struct frag_cli *cli,
 		struct frag_err *err)
 {

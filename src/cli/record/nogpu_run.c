@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Runs a program on the pretended card. Everything it needs goes by environment: Python
- * finds sitecustomize.py first and does the rest (src/nogpu/python). Recordings come back
+ * finds sitecustomize.py first and does the rest (src/inside/nogpu/python). Recordings come back
  * in a folder that is removed at the end.
  */
 #include "record.h"

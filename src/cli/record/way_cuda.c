@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* record: any CUDA program, by the library src/record put into it. The way of those that name none. */
+/* record: any CUDA program, by the library src/inside/record put into it. The way of those that name none. */
 #include "record.h"
 
 #include <stdio.h>

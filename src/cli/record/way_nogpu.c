@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* record --no-gpu: PyTorch on a pretended card (src/nogpu). */
+/* record --no-gpu: PyTorch on a pretended card (src/inside/nogpu). */
 #include "record.h"
 
 const struct frag_arg frag_record_nogpu_rows[] = {

@@ -19,7 +19,7 @@
 #include <frag/trace.h>
 
 #include "fake_driver.h"
-#include "live/live_core.h"
+#include "inside/live/live_core.h"
 
 #define BLOCKS 400
 #define STEPS 6000

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "nogpu/nogpu.h"
+#include "inside/nogpu/nogpu.h"
 
 /* The pretended card gives addresses that AddressSanitizer keeps for itself: first in a test, before anything takes them. */
 #ifdef __SANITIZE_ADDRESS__

@@ -3,7 +3,7 @@
  * The pretended card: what a CUDA program meets when it runs under
  * `cufrag record --no-gpu`. libcufrag_nogpu.so answers the calls of the CUDA
  * runtime, the driver and its libraries; small libraries made for the user's
- * program (scripts of src/nogpu/python) lead the original names here.
+ * program (scripts of src/inside/nogpu/python) lead the original names here.
  *
  *	function NAME of CUDA		frag_nogpu_NAME
  *	differs between CUDA majors	frag_nogpu12_NAME, frag_nogpu13_NAME

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The pretended card inside of a Python process that imports torch.
 
-Set by cufrag: CUFRAG_NOGPU describes the card (src/nogpu/card.c); CUFRAG_NOGPU_HOME has the parts
+Set by cufrag: CUFRAG_NOGPU describes the card (src/inside/nogpu/card.c); CUFRAG_NOGPU_HOME has the parts
 that are the same for everybody; CUFRAG_NOGPU_CACHE takes what is made once per wheel;
 CUFRAG_NOGPU_VALUES, _SEED, _RANK, _REPORT.
 """

@@ -60,7 +60,7 @@ class Watch:
         return spec
 
 
-if os.environ.pop("CUFRAG_KEPT", None):  # started with -E or -I: its children have the variables that it did not read (src/start)
+if os.environ.pop("CUFRAG_KEPT", None):  # started with -E or -I: its children have the variables that it did not read (src/inside/start)
     for name in ("PYTHONPATH", "PYTHONSAFEPATH"):
         os.environ.pop(name, None)
     for name in [n for n in os.environ if n.startswith("CUFRAG_KEPT_")]:

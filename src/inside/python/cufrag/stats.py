@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What libcufrag_torch.so says of itself, as Python values: the structs of src/live/live.h."""
+"""What libcufrag_torch.so says of itself, as Python values: the structs of src/inside/live/live.h."""
 import ctypes
 
 I64, U64, U32 = ctypes.c_int64, ctypes.c_uint64, ctypes.c_uint32

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * libcufrag_torch.so: the policies of this repository as the allocator of a running PyTorch. What Python
- * (src/python/cufrag) calls by ctypes, and what PyTorch calls through the hooks of its
+ * (src/inside/python/cufrag) calls by ctypes, and what PyTorch calls through the hooks of its
  * CUDAPluggableAllocator.
  *
  * Order: frag_live_start once, before CUDA is initialised; then PyTorch calls the hooks, from any thread.

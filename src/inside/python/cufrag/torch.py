@@ -5,7 +5,7 @@
     cufrag.torch.use("vmm")          # before anything uses CUDA
 
 Without a change of the program: `cufrag run --policy vmm -- python train.py`. The work is done by
-libcufrag_torch.so (src/live/live.h); here it is loaded and put in.
+libcufrag_torch.so (src/inside/live/live.h); here it is loaded and put in.
 """
 import atexit
 import ctypes
