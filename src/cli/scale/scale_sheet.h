@@ -7,7 +7,7 @@
 
 #include "cli/common.h"
 #include "cli/policy_texts.h"
-#include "cli/record/vary.h"
+#include "launch/vary.h"
 #include "plan/scale/scale.h"
 #include "report/text/textbuf.h"
 

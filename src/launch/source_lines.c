@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Source files and lines of recorded host stacks, by addr2line of binutils where programs have debug information. */
-#include "record.h"
+#include "launch.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -97,7 +97,7 @@ static int name_file(struct frag_trace *t, size_t i, bool *done, struct frag_err
 	return rc;
 }
 
-int frag_record_symbols(struct frag_trace *t, struct frag_err *err)
+int frag_launch_source_lines(struct frag_trace *t, struct frag_err *err)
 {
 	FRAG_AUTO_FREE bool *done = frag_host_calloc(t->stacks.frames_count + 1, sizeof(*done));
 	int rc = done ? 0 : frag_fail_nomem(err, "frames");

@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The files of the pretended card, which the program carries inside, in the user's cache:
- *
- *	$XDG_CACHE_HOME/cufrag (~/.cache/cufrag)
- *	  nogpu-<hash of the files>/		written once, complete or not at all
- *	  nogpu-<hash of the files>/wheels/	made by cufrag_card.py for each PyTorch
- */
-#include "record.h"
+/* The files of src/inside in the user's cache; see inside_files.h. */
+#include "inside_files.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -16,19 +10,23 @@
 
 #include <xxhash.h>
 
+#include <frag/base.h>
+
+#include "base/outfile.h"
 #include "base/scratch.h"
 
-/* Bytes of each file, from obj/nogpu_files.o. */
+/* Bytes of each file, from obj/inside_files_data.o. */
 #define FRAG_ENTRY(name, number) \
-	extern const char frag_nogpu_file_##number[], frag_nogpu_file_##number##_end[];
-#include "nogpu_file_list.inc"
+	extern const char frag_inside_file_##number[], frag_inside_file_##number##_end[];
+#include "inside_file_list.inc"
 #undef FRAG_ENTRY
 
 static const struct {
 	const char *name, *begin, *end;
 } files[] = {
-#define FRAG_ENTRY(name, number) { name, frag_nogpu_file_##number, frag_nogpu_file_##number##_end },
-#include "nogpu_file_list.inc"
+#define FRAG_ENTRY(name, number) \
+	{ name, frag_inside_file_##number, frag_inside_file_##number##_end },
+#include "inside_file_list.inc"
 #undef FRAG_ENTRY
 };
 
@@ -112,60 +110,59 @@ static bool is_whole(const char *folder)
 }
 
 /* Beside, then renamed: two may do it at once, and the second finds it done. */
-static int make_home(const char *root, const char *home, struct frag_err *err)
+static int make_folder(const char *root, const char *folder, struct frag_err *err)
 {
 	char *aside;
 	int rc = frag_scratch_folder(root, &aside);
 
 	if (rc)
-		return frag_fail(err, FRAG_EOUTPUT, "cannot create a folder beside '%s': %s", home,
-				 strerror(rc));
+		return frag_fail(err, FRAG_EOUTPUT, "cannot create a folder beside '%s': %s",
+				 folder, strerror(rc));
 	rc = write_files(aside, err);
-	if (!rc && !rename(aside, home)) {
+	if (!rc && !rename(aside, folder)) {
 		frag_scratch_done(aside);
 		return 0;
 	}
 	if (!rc && errno != ENOTEMPTY && errno != EEXIST)
-		rc = frag_fail(err, FRAG_EOUTPUT, "cannot create '%s': %s", home, strerror(errno));
+		rc = frag_fail(err, FRAG_EOUTPUT, "cannot create '%s': %s", folder,
+			       strerror(errno));
 	frag_scratch_remove(aside);
 	return rc;
 }
 
-int frag_nogpu_home_open(struct frag_nogpu_home *h, struct frag_err *err)
+int frag_inside_files_open(struct frag_inside_files *f, struct frag_err *err)
 {
 	char *root = cache_root(), name[64];
 	int rc = 0;
 
-	*h = (struct frag_nogpu_home){ 0 };
+	*f = (struct frag_inside_files){ 0 };
 	if (!root)
-		return frag_fail(err, FRAG_EOUTPUT,
-				 "no folder for caches: set HOME or XDG_CACHE_HOME");
+		return frag_fail(err, FRAG_EOUTPUT, "no cache folder: set HOME or XDG_CACHE_HOME");
 	snprintf(name, sizeof(name), "nogpu-%016llx", (unsigned long long)files_hash());
-	h->home = frag_path_join(root, name);
-	h->cache = h->home ? frag_path_join(h->home, "wheels") : NULL;
-	if (!h->cache)
+	f->folder = frag_path_join(root, name);
+	f->cache = f->folder ? frag_path_join(f->folder, "wheels") : NULL;
+	if (!f->cache)
 		rc = frag_fail_nomem(err, "path");
-	if (!rc && access(h->home, F_OK)) {
+	if (!rc && access(f->folder, F_OK)) {
 		rc = frag_make_dirs(root, err);
 		if (rc)
-			frag_err_prefix(err, "no folder for caches (XDG_CACHE_HOME can name "
-					     "another)");
-		rc = rc ?: check_owner(root, err) ?: make_home(root, h->home, err);
+			frag_err_prefix(err, "no cache folder (XDG_CACHE_HOME names another one)");
+		rc = rc ?: check_owner(root, err) ?: make_folder(root, f->folder, err);
 	}
 	if (!rc)
 		rc = check_owner(root, err);
 	if (!rc)
-		rc = check_owner(h->home, err);
-	if (!rc && !is_whole(h->home))
-		rc = write_files(h->home, err);
+		rc = check_owner(f->folder, err);
+	if (!rc && !is_whole(f->folder))
+		rc = write_files(f->folder, err);
 	frag_host_free(root);
 	if (rc)
-		frag_nogpu_home_release(h);
+		frag_inside_files_release(f);
 	return rc;
 }
 
-void frag_nogpu_home_release(struct frag_nogpu_home *h)
+void frag_inside_files_release(struct frag_inside_files *f)
 {
-	FRAG_FREE(h->home, h->cache);
-	*h = (struct frag_nogpu_home){ 0 };
+	FRAG_FREE(f->folder, f->cache);
+	*f = (struct frag_inside_files){ 0 };
 }

@@ -1,26 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A recorded program's run: its temporary folder, its process, and what it left there. */
-#include "record.h"
+/* The process of a program that is recorded, and the signals that are for it. */
+#include "launch.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "base/scratch.h"
-#include "base/appended_cft.h"
-#include "base/live_page.h"
-#include "cli/settle.h"
-#include "trace/merge.h"
-
-#define PARTS_MAX 4096
+#include "base/interrupt.h"
 
 /* ---- signals ------------------------------------------------------------------------ */
 
@@ -37,7 +29,7 @@ struct signals {
 	sigset_t before, awaited; /* the latter: those, unless ignored, and SIGCHLD */
 };
 
-bool frag_record_ended(void)
+bool frag_launch_interrupted(void)
 {
 	return ended || frag_interrupted();
 }
@@ -47,7 +39,7 @@ static void nothing(int number)
 	(void)number;
 }
 
-void frag_record_outlive_readers(void)
+void frag_launch_outlive_readers(void)
 {
 	/* not SIG_IGN, which the program would inherit */
 	if (signal(SIGPIPE, nothing) == SIG_IGN)
@@ -157,8 +149,8 @@ static void __attribute__((noreturn)) become(char **program, void (*prepare)(con
 	_exit(write(failed, &reason, sizeof(reason)) == sizeof(reason) ? 0 : 127);
 }
 
-int frag_record_launch(char **program, void (*prepare)(const void *ctx), const void *ctx,
-		       int *status, struct frag_err *err)
+int frag_launch_run(char **program, void (*prepare)(const void *ctx), const void *ctx, int *status,
+		    struct frag_err *err)
 {
 	struct signals s;
 	int state = 0, failed[2], reason = 0;
@@ -170,7 +162,7 @@ int frag_record_launch(char **program, void (*prepare)(const void *ctx), const v
 				 strerror(errno));
 	fflush(NULL);
 	hold_signals(&s);
-	in_time = !frag_record_ended();
+	in_time = !frag_launch_interrupted();
 	pid = in_time ? fork() : -1;
 	if (!pid)
 		become(program, prepare, ctx, &s, failed[1]);
@@ -195,7 +187,7 @@ int frag_record_launch(char **program, void (*prepare)(const void *ctx), const v
 	return 0;
 }
 
-void frag_record_put_front(const char *name, const char *front)
+void frag_launch_prepend(const char *name, const char *front)
 {
 	const char *others = getenv(name);
 	char *all = NULL;
@@ -207,172 +199,24 @@ void frag_record_put_front(const char *name, const char *front)
 }
 
 /* The loader takes blanks and colons for the ends of names. */
-bool frag_record_can_preload(const char *library)
+bool frag_launch_can_preload(const char *library)
 {
 	return !strpbrk(library, " :");
 }
 
-void frag_record_preload(const char *library)
+void frag_launch_preload(const char *library)
 {
-	if (!frag_record_can_preload(library))
+	if (!frag_launch_can_preload(library))
 		return;
-	frag_record_put_front("LD_PRELOAD", library);
+	frag_launch_prepend("LD_PRELOAD", library);
 	/* else AddressSanitizer ends a program in which it is not the first; the library has nothing that it needs */
-	frag_record_put_front("ASAN_OPTIONS", "verify_asan_link_order=0");
+	frag_launch_prepend("ASAN_OPTIONS", "verify_asan_link_order=0");
 }
 
-/* ---- its folder ------------------------------------------------------------------------ */
-
-int frag_record_folder(char *folder, size_t cap, struct frag_err *err)
+void frag_launch_put_number(const char *variable, unsigned long long n)
 {
-	const char *dir = getenv("TMPDIR");
-	int reason;
+	char text[32];
 
-	snprintf(folder, cap, "%s/cufrag-record-XXXXXX", dir && *dir ? dir : "/tmp");
-	reason = frag_scratch_adopt(folder);
-	if (!reason)
-		return 0;
-	folder[0] = '\0';
-	return frag_fail(err, FRAG_EOUTPUT,
-			 "cannot create a temporary folder: %s; set TMPDIR to one that can be "
-			 "written",
-			 strerror(reason));
-}
-
-void frag_record_folder_remove(const char *folder)
-{
-	DIR *dir;
-	const struct dirent *entry;
-
-	frag_scratch_remove(folder);
-	dir = *folder ? opendir(folder) : NULL; /* one of the user's */
-	while (dir && (entry = readdir(dir)))
-		unlinkat(dirfd(dir), entry->d_name, 0);
-	if (dir)
-		closedir(dir);
-	if (*folder)
-		rmdir(folder);
-}
-
-/* ---- what processes left ------------------------------------------------------------- */
-
-static int has_ending(const struct dirent *entry, const char *ending)
-{
-	size_t n = strlen(entry->d_name), e = strlen(ending);
-
-	return n > e && !strcmp(entry->d_name + n - e, ending);
-}
-
-/* Of cufrag record, of cufrag run. */
-static int is_log(const struct dirent *entry)
-{
-	return has_ending(entry, ".csv") || has_ending(entry, ".cft");
-}
-
-static int is_pickle(const struct dirent *entry)
-{
-	return has_ending(entry, ".pickle");
-}
-
-/* A process that asked for nothing is no part: its CSV has only the header, and perhaps remarks, … */
-static bool is_empty_csv(const char *path)
-{
-	FILE *f = fopen(path, "r");
-	char *line = NULL;
-	size_t room = 0;
-	int lines = 0;
-
-	while (f && lines < 2 && getline(&line, &room, f) > 0)
-		lines += *line != '#' && *line != '\n';
-	free(line);
-	if (f)
-		fclose(f);
-	return lines < 2;
-}
-
-/* … its .cft, which grows, no block. */
-static bool is_empty(const struct dirent *entry, const char *path)
-{
-	struct stat st;
-
-	if (has_ending(entry, ".cft"))
-		return !stat(path, &st) && st.st_size <= FRAG_APPENDED_PREAMBLE;
-	return is_empty_csv(path);
-}
-
-static int read_all(const struct frag_cli *cli, const char *folder, struct dirent **names,
-		    int count, struct frag_trace **parts, size_t *parts_count, struct frag_err *err)
-{
-	for (int i = 0; i < count; i++) {
-		char *path = frag_path_join(folder, names[i]->d_name);
-		int rc = 0;
-
-		FRAG_CHECK_ALLOC(path, "path", err);
-		if (!is_log(names[i]) || !is_empty(names[i], path)) {
-			rc = frag_record_read(path, &parts[*parts_count], err);
-			*parts_count += !rc;
-		}
-		if (!rc && is_pickle(names[i]))
-			rc = frag_cli_settle_recorded(cli, parts[*parts_count - 1], err);
-		frag_host_free(path);
-		FRAG_TRY(rc);
-	}
-	return 0;
-}
-
-bool frag_record_forget(const char *folder)
-{
-	struct dirent **names = NULL;
-	int count = scandir(folder, &names, is_log, alphasort);
-	bool any = false;
-
-	for (int i = 0; i < count; i++) {
-		const char *pid = strchr(names[i]->d_name, '.');
-		char *path = frag_path_join(folder, names[i]->d_name);
-
-		if (pid)
-			frag_live_page_forget(strtoull(pid + 1, NULL, 10));
-		any |= path && !is_empty(names[i], path);
-		frag_host_free(path);
-		free(names[i]);
-	}
-	free(names);
-	return any;
-}
-
-int frag_record_gather(const struct frag_cli *cli, const char *folder, bool pickles,
-		       struct frag_trace **out, struct frag_err *err)
-{
-	struct dirent **names = NULL;
-	int count = scandir(folder, &names, pickles ? is_pickle : is_log, versionsort);
-	FRAG_AUTO_FREE struct frag_trace **parts = NULL;
-	size_t parts_count = 0;
-	int rc = 0;
-
-	if (count > PARTS_MAX)
-		rc = frag_fail(err, FRAG_EINPUT, "%d processes were recorded, too many", count);
-	parts = rc || count <= 0 ? NULL : frag_host_calloc((size_t)count, sizeof(*parts));
-	if (!rc && count > 0 && !parts)
-		rc = frag_fail_nomem(err, "recordings");
-	if (!rc)
-		rc = read_all(cli, folder, names, count, parts, &parts_count, err);
-	if (!rc && !parts_count)
-		rc = frag_fail(err, FRAG_EINPUT,
-			       "nothing was recorded: no process of the program asked for memory "
-			       "of a CUDA device%s",
-			       pickles ? " through torch"
-				       : " (one that is started with other rights, or without its "
-					 "environment, is not seen)");
-	if (!rc && parts_count == 1) {
-		*out = parts[0];
-		parts_count = 0;
-	} else if (!rc) {
-		rc = frag_trace_merge(parts, parts_count, out, err);
-	}
-	for (size_t i = 0; i < parts_count; i++)
-		frag_trace_destroy(parts[i]);
-	for (int i = 0; i < count; i++)
-		free(names[i]);
-	free(names);
-	return rc;
+	snprintf(text, sizeof(text), "%llu", n);
+	setenv(variable, text, 1);
 }

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "cli/args.c"
+#include "base/args.c"
 
 struct values {
 	bool loud, no_host;

@@ -4,64 +4,68 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/interrupt.h"
 #include "base/outfile.h"
-#include "record.h"
+#include "cli/launching.h"
+#include "launch/way.h"
 
-#define FRAG_ENTRY(name) extern const struct frag_record_way frag_record_way_##name;
-#include "way_list.inc"
-#undef FRAG_ENTRY
+#define WAYS_MAX 12u
 
-static const struct frag_record_way *const ways[] = {
-#define FRAG_ENTRY(name) &frag_record_way_##name,
-#include "way_list.inc"
-#undef FRAG_ENTRY
-	NULL
+struct options {
+	const char *output;
+	bool frames;
+	unsigned max_entries;
+	union { /* of each way, in the order of the list */
+		unsigned char bytes[FRAG_WAY_OPTIONS_BYTES];
+		max_align_t align;
+	} ways[WAYS_MAX];
 };
 
-/* The way that the options ask for. Errors: FRAG_EUSAGE. */
-static int find_way(const struct frag_record_options *o, const struct frag_record_way **out,
-		    struct frag_err *err)
-{
-	*out = NULL;
-	for (size_t i = 0; ways[i]; i++) {
-		if (!ways[i]->asked(o))
-			continue;
-		if (*out)
-			return frag_fail(err, FRAG_EUSAGE,
-					 "two ways to record at once: %s and %s; choose one",
-					 (*out)->name, ways[i]->name);
-		*out = ways[i];
-	}
-	FRAG_ASSERT(*out); /* way_cuda.c takes what nobody else does */
-	return 0;
-}
-
-const struct frag_arg frag_record_rows[] = {
-	{ FRAG_ARG_FLAG, "frames", FRAG_ARG_AT(struct frag_record_options, frames),
+static const struct frag_arg rows[] = {
+	{ FRAG_ARG_TEXT, "output", 'o', FRAG_ARG_AT(struct options, output), .value = "FILE",
+	  .def = "run.cft", .help = "the .cft to write" },
+	{ FRAG_ARG_FLAG, "frames", FRAG_ARG_AT(struct options, frames),
 	  .help = "also keep the stack of each allocation: larger and slower" },
-	{ FRAG_ARG_UINT, "max-entries", FRAG_ARG_AT(struct frag_record_options, max_entries),
-	  .value = "N", .min = 1, .max = 1000000000, .def = "10000000",
+	{ FRAG_ARG_UINT, "max-entries", FRAG_ARG_AT(struct options, max_entries), .value = "N",
+	  .min = 1, .max = 1000000000, .def = "10000000",
 	  .help = "entries kept per device; the oldest are lost beyond" },
 	{ 0 },
 };
 
-static const struct frag_arg output_rows[] = {
-	{ FRAG_ARG_TEXT, "output", 'o', FRAG_ARG_AT(struct frag_record_options, output),
-	  .value = "FILE", .def = "run.cft", .help = "the .cft to write" },
-	{ 0 },
-};
-
-int frag_record_name(struct frag_trace *trace, const char *path, struct frag_err *err)
+static size_t way_options(void *values, struct frag_arg_table *tables)
 {
-	const char *slash = strrchr(path, '/');
-	char *name = frag_host_strdup(slash ? slash + 1 : path), *dot;
+	const struct frag_record_way *const *ways = frag_record_ways();
+	struct options *o = values;
+	size_t n = 0;
 
-	FRAG_CHECK_ALLOC(name, "trace", err);
-	dot = strrchr(name, '.');
-	if (dot && dot != name)
-		*dot = '\0';
-	frag_host_free(trace->name);
-	trace->name = name;
+	for (; ways[n]; n++) {
+		FRAG_ASSERT(n < WAYS_MAX && ways[n]->options_size <= FRAG_WAY_OPTIONS_BYTES);
+		tables[n] = (struct frag_arg_table){ ways[n]->rows, o ? &o->ways[n] : NULL,
+						     ways[n]->heading };
+	}
+	return n;
+}
+
+/* The way that the options ask for. Errors: FRAG_EUSAGE if they ask for two. */
+static int find_way(const struct options *o, const struct frag_record_way **out,
+		    const void **way_values, struct frag_err *err)
+{
+	const struct frag_record_way *const *ways = frag_record_ways(), *found = NULL;
+
+	for (size_t i = 0; ways[i]; i++) {
+		bool asked = ways[i]->asked && ways[i]->asked(&o->ways[i]);
+
+		if (asked && found && found->asked)
+			return frag_fail(err, FRAG_EUSAGE,
+					 "%s and %s are two ways to record; choose one",
+					 found->name, ways[i]->name);
+		if (asked || (!ways[i]->asked && !found)) {
+			found = ways[i];
+			*way_values = &o->ways[i];
+		}
+	}
+	FRAG_ASSERT(found);
+	*out = found;
 	return 0;
 }
 
@@ -107,29 +111,32 @@ static int probe_output(const char *path, struct frag_err *err)
 
 static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 {
-	const struct frag_record_options *o = values;
-	const struct frag_record_way *way;
-	struct frag_trace *trace = NULL;
+	const struct options *o = values;
+	struct frag_launch launch = frag_cli_launch(cli);
+	FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *trace = NULL;
+	const struct frag_record_way *way = NULL;
+	const void *way_values = NULL;
 	int rc, status = 0;
 
-	frag_record_outlive_readers();
+	launch.frames = o->frames;
+	launch.max_entries = o->max_entries;
+	frag_launch_outlive_readers();
 	frag_interrupt_catch(); /* what was recorded is still written */
-	FRAG_TRY(find_way(o, &way, err));
+	FRAG_TRY(find_way(o, &way, &way_values, err));
 	FRAG_TRY(probe_output(o->output, err));
-	FRAG_TRY(way->run(cli, o, cli->program, &trace, &status, err));
-	rc = frag_record_name(trace, o->output, err) ?: frag_trace_write_cft(trace, o->output, err);
+	FRAG_TRY(way->run(&launch, way_values, cli->program, &trace, &status, err));
+	FRAG_TRY(frag_launch_name_as_file(trace, o->output, err));
+	rc = frag_trace_write_cft(trace, o->output, err);
 	if (rc == FRAG_EOUTPUT)
 		rescue(cli, trace);
-	if (!rc && strcmp(o->output, "-") != 0)
+	FRAG_TRY(rc);
+	if (strcmp(o->output, "-") != 0)
 		report(o->output, trace);
-	frag_trace_destroy(trace);
-	if (!rc && status) {
+	if (status)
 		frag_cli_note(
 			cli, "the program ended with status %d; what it did until then is recorded",
 			status);
-		return status;
-	}
-	return rc;
+	return status;
 }
 
 const struct frag_cmd frag_cmd_record = {
@@ -162,8 +169,8 @@ const struct frag_cmd frag_cmd_record = {
 		    "  cufrag record --no-gpu --ranks 0,7 --world 8 -- python train.py\n"
 		    "  cufrag record --no-gpu --gpus 2 -- torchrun --nproc-per-node 2 train.py\n",
 	.shared = FRAG_CLI_CARD | FRAG_CLI_SEED,
-	.options = FRAG_CMD_OPTIONS(output_rows, frag_record_cuda_rows, frag_record_nogpu_rows,
-				    frag_record_rows),
-	.options_size = sizeof(struct frag_record_options),
+	.options = FRAG_CMD_OPTIONS(rows),
+	.more_options = way_options,
+	.options_size = sizeof(struct options),
 	.run = run,
 };

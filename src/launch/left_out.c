@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a recording without pools left out: memory that libraries took for themselves ("#apart BYTES LIBRARY" in the files). */
-#include "record.h"
+#include "launch.h"
 
 #include <dirent.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/outfile.h"
+
 #define NAMES_MAX 8u
 
-struct apart {
+struct left_out {
 	uint64_t count, bytes;
 	char *names[NAMES_MAX];
 	size_t names_count;
 };
 
-static void add(struct apart *a, char *text)
+static void add(struct left_out *a, char *text)
 {
 	char *name;
 
@@ -30,7 +32,7 @@ static void add(struct apart *a, char *text)
 		a->names_count++;
 }
 
-static void read_file(struct apart *a, const char *path)
+static void read_file(struct left_out *a, const char *path)
 {
 	FILE *f = fopen(path, "r");
 	char *line = NULL;
@@ -44,7 +46,7 @@ static void read_file(struct apart *a, const char *path)
 		fclose(f);
 }
 
-static void say(const struct frag_cli *cli, const struct apart *a)
+static void say(const struct frag_launch *l, const struct left_out *a)
 {
 	char names[400] = "";
 	size_t at = 0;
@@ -52,15 +54,15 @@ static void say(const struct frag_cli *cli, const struct apart *a)
 	for (size_t i = 0; i < a->names_count && at < sizeof(names); i++)
 		at += (size_t)snprintf(names + at, sizeof(names) - at, "%s%.60s", i ? ", " : "",
 				       a->names[i]);
-	frag_cli_note(cli,
-		      "left out: %" PRIu64 " requests (%s) that %s made for themselves; "
-		      "they are in without --no-pool",
-		      a->count, FRAG_BYTES(a->bytes), names);
+	frag_launch_note(l,
+			 "left out: %" PRIu64 " requests (%s) that %s made for themselves; "
+			 "they are in without --no-pool",
+			 a->count, FRAG_BYTES(a->bytes), names);
 }
 
-void frag_record_note_apart(const struct frag_cli *cli, const char *folder)
+void frag_launch_note_left_out(const struct frag_launch *l, const char *folder)
 {
-	struct apart a = { 0 };
+	struct left_out a = { 0 };
 	struct dirent *entry;
 	DIR *dir = opendir(folder);
 
@@ -74,7 +76,7 @@ void frag_record_note_apart(const struct frag_cli *cli, const char *folder)
 	if (dir)
 		closedir(dir);
 	if (a.count)
-		say(cli, &a);
+		say(l, &a);
 	for (size_t i = 0; i < a.names_count; i++)
 		frag_host_free(a.names[i]);
 }

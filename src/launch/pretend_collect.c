@@ -6,18 +6,19 @@
  *
  * The files come from the user's program and are read as any input.
  */
-#include "record.h"
+#include "pretend.h"
 
 #include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <jansson.h>
 
 #include <frag/torch.h>
 
 #include "lib/bisect.h"
 #include "lib/grow.h"
 #include "trace/merge.h"
-#include "cli/settle.h"
 
 struct part {
 	char stem[4400]; /* path without its ending */
@@ -74,7 +75,7 @@ static size_t stem_of(const char *name, const char *ending)
 }
 
 /* A process that took memory and could not write its recording leaves PID.begun (src/inside/nogpu/memory.c). */
-static int list(struct parts *p, const char *folder, const struct frag_cli *cli,
+static int list(struct parts *p, const char *folder, const struct frag_launch *l,
 		struct frag_err *err)
 {
 	static const char how[] = "left no recording: killed (SIGKILL), crashed, or ended by _exit "
@@ -97,15 +98,15 @@ static int list(struct parts *p, const char *folder, const struct frag_cli *cli,
 		return rc;
 	if (!p->count && lost)
 		return frag_fail(err, FRAG_EINPUT,
-				 "nothing was recorded: what took memory of a card %s", how);
+				 "nothing was recorded: the process that used the card %s", how);
 	if (!p->count)
 		return frag_fail(err, FRAG_EINPUT,
-				 "nothing was recorded: no Python process of the program took "
-				 "memory of a card through torch (with -S, or started without "
-				 "its environment, Python does not see cufrag)");
+				 "nothing was recorded: no Python process of the program "
+				 "allocated memory of a card through torch (started with -S, or "
+				 "without its environment, Python does not see cufrag)");
 	if (lost)
-		frag_cli_note(cli, "%u of %zu processes that took memory of a card %s", lost,
-			      lost + p->count, how);
+		frag_launch_note(l, "%u of %zu processes that used a card %s", lost,
+				 lost + p->count, how);
 	qsort(p->list, p->count, sizeof(*p->list), by_rank);
 	return 0;
 }
@@ -194,7 +195,7 @@ static void put_places(FILE *to, const json_t *notes)
 }
 
 /* In memory of frag_host; NULL: short. */
-static char *make_note(const struct frag_cli *cli, const struct parts *p, bool modelled)
+static char *make_note(const struct frag_launch *l, const struct parts *p, bool modelled)
 {
 	const json_t *first = p->list[0].notes;
 	char *text = NULL, *copy;
@@ -203,8 +204,8 @@ static char *make_note(const struct frag_cli *cli, const struct parts *p, bool m
 
 	if (!to)
 		return NULL;
-	fprintf(to, "card %s\n", cli->card.name ? cli->card.name : "h200");
-	fprintf(to, "total %llu\n", (unsigned long long)cli->card.total_bytes);
+	fprintf(to, "card %s\n", l->card.name ? l->card.name : "h200");
+	fprintf(to, "total %llu\n", (unsigned long long)l->card.total_bytes);
 	fprintf(to, "torch ");
 	put_clean(to, json_string_value(json_object_get(first, "torch")));
 	fprintf(to, "\nvalues ");
@@ -226,18 +227,6 @@ static char *make_note(const struct frag_cli *cli, const struct parts *p, bool m
 
 /* ---- all together ------------------------------------------------------------------------ */
 
-int frag_record_read(const char *path, struct frag_trace **out, struct frag_err *err)
-{
-	const char *conf = getenv("PYTORCH_CUDA_ALLOC_CONF");
-
-	FRAG_TRY(frag_cli_read(path, NULL, out, err));
-	if (!conf || (*out)->settings.present || !(*out)->settings.torch_last)
-		return 0;
-	frag_trace_destroy(*out);
-	*out = NULL;
-	return frag_cli_read_conf(path, conf, out, err);
-}
-
 /* The file tells some releases from others; the program said which it is. */
 static void take_release(struct part *part)
 {
@@ -250,13 +239,13 @@ static void take_release(struct part *part)
 		frag_trace_set_torch(part->trace, release, release);
 }
 
-static int read_part(struct part *part, struct frag_err *err)
+static int read_part(const struct frag_launch *l, struct part *part, struct frag_err *err)
 {
 	char path[4500];
 	const json_t *limit;
 
 	snprintf(path, sizeof(path), "%s.pickle", part->stem);
-	FRAG_TRY(frag_record_read(path, &part->trace, err));
+	FRAG_TRY(frag_launch_read(l, path, &part->trace, err));
 	take_release(part);
 	limit = json_object_get(part->notes, "limit_bytes");
 	if (json_is_integer(limit) && json_integer_value(limit) > 0) {
@@ -266,19 +255,19 @@ static int read_part(struct part *part, struct frag_err *err)
 	return 0;
 }
 
-int frag_record_collect(const char *folder, const struct frag_cli *cli, struct frag_trace **out,
-			struct frag_err *err)
+int frag_pretend_collect(const struct frag_launch *l, const char *folder, struct frag_trace **out,
+			 struct frag_err *err)
 {
 	struct parts p = { 0 };
 	struct frag_trace **traces = NULL, *all = NULL;
 	bool modelled = true;
-	int rc = list(&p, folder, cli, err);
+	int rc = list(&p, folder, l, err);
 
 	for (size_t i = 0; !rc && i < p.count; i++)
-		rc = read_part(&p.list[i], err);
+		rc = read_part(l, &p.list[i], err);
 	/* a release is told from a retry by a replay, which knows the limit; times do not matter to it */
 	for (size_t i = 0; !rc && i < p.count; i++)
-		rc = frag_cli_settle_recorded(cli, p.list[i].trace, err);
+		rc = l->settle(l->ctx, p.list[i].trace, err);
 	for (size_t i = 0; !rc && i < p.count; i++)
 		modelled &= take_clock(&p.list[i]);
 	traces = rc ? NULL : frag_host_calloc(p.count, sizeof(*traces));
@@ -293,7 +282,7 @@ int frag_record_collect(const char *folder, const struct frag_cli *cli, struct f
 		rc = frag_trace_merge(traces, p.count, &all, err);
 	}
 	if (!rc) {
-		all->estimate = make_note(cli, &p, modelled);
+		all->estimate = make_note(l, &p, modelled);
 		if (!all->estimate)
 			rc = frag_fail_nomem(err, "recordings");
 	}

@@ -16,8 +16,8 @@
  * beginning of a name that fits only one will do, --no-name takes a flag back, and "--" ends
  * the options.
  */
-#ifndef FRAG_CLI_ARGS_H
-#define FRAG_CLI_ARGS_H
+#ifndef FRAG_BASE_ARGS_H
+#define FRAG_BASE_ARGS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -72,7 +72,7 @@ struct frag_arg_table {
 	const char *heading;
 };
 
-#define FRAG_ARG_TABLES_MAX 15
+#define FRAG_ARG_TABLES_MAX 24
 
 /* Writes the defaults of all rows. Errors: FRAG_EUSAGE from a default that is none. */
 int frag_args_defaults(const struct frag_arg_table *tables, struct frag_err *err);

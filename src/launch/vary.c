@@ -17,13 +17,13 @@ const char *frag_vary_name(const char *text, char *name)
 	return equals + 1;
 }
 
-const char *frag_vary_card(const struct frag_cli *cli, char *buf, size_t cap)
+const char *frag_vary_card(const struct frag_sim_config *card, char *buf, size_t cap)
 {
-	if (!cli->card.name)
+	if (!card->name)
 		return "h200";
-	if (strcmp(cli->card.name, "sim") != 0)
-		return cli->card.name;
-	snprintf(buf, cap, "a card of %s", FRAG_BYTES(cli->card.total_bytes));
+	if (strcmp(card->name, "sim") != 0)
+		return card->name;
+	snprintf(buf, cap, "a card of %s", FRAG_BYTES(card->total_bytes));
 	return buf;
 }
 
@@ -66,44 +66,54 @@ static uint64_t refusals(const struct frag_trace *trace)
 	return count;
 }
 
-int frag_vary_record(const struct frag_cli *cli, const struct frag_record_options *o,
+/* The program with the number in it, in new memory. */
+static int make_words(char **program, const char *name, uint64_t n, char ***out,
+		      struct frag_err *err)
+{
+	size_t count = 0;
+	char **words;
+
+	while (program[count])
+		count++;
+	FRAG_TRY_CALLOC(words, count + 1, "program", err);
+	*out = words;
+	for (size_t i = 0; i < count; i++) {
+		words[i] = substitute(name, program[i], n);
+		FRAG_CHECK_ALLOC(words[i], "program", err);
+	}
+	return 0;
+}
+
+static void words_release(char ***words)
+{
+	for (char **w = *words; w && *w; w++)
+		frag_host_free(*w);
+	frag_host_free(*words);
+}
+
+int frag_vary_record(const struct frag_launch *l, const struct frag_pretend *o, char **program,
 		     const char *name, uint64_t n, struct frag_trace **out, int *status,
 		     uint64_t *refused, struct frag_err *err)
 {
-	size_t count = 0;
-	FRAG_AUTO_FREE char **words = NULL;
-	int rc = 0;
+	FRAG_AUTO(frag_trace_destroy_at) struct frag_trace *trace = NULL;
+	FRAG_AUTO(words_release) char **words = NULL;
+	int rc = make_words(program, name, n, &words, err)
+			 ?: frag_pretend_record(l, o, words, &trace, status, err);
 
 	*out = NULL;
-	while (cli->program[count])
-		count++;
-	FRAG_TRY_CALLOC(words, count + 1, "program", err);
-	for (size_t i = 0; !rc && i < count; i++) {
-		words[i] = substitute(name, cli->program[i], n);
-		if (!words[i])
-			rc = frag_fail_nomem(err, "program");
-	}
-	if (!rc)
-		rc = frag_nogpu_record(cli, o, words, true, out, status, err);
 	if (rc == FRAG_EINPUT)
 		frag_err_prefix(err, "with %s = %" PRIu64, name, n);
-	if (!rc && frag_record_ended())
-		rc = frag_fail(err, FRAG_EINTR, "interrupted with %s = %" PRIu64, name, n);
-	if (!rc)
-		rc = frag_record_name_after(*out, cli->program, err);
-	if (!rc) {
-		*refused = refusals(*out);
-		if (*status && !*refused)
-			rc = frag_fail(err, FRAG_EINPUT,
-				       "with %s = %" PRIu64
-				       " the program ended with status %d, not for want of memory",
-				       name, n, *status);
-	}
-	if (rc) {
-		frag_trace_destroy(*out);
-		*out = NULL;
-	}
-	for (size_t i = 0; i < count; i++)
-		frag_host_free(words[i]);
-	return rc;
+	FRAG_TRY(rc);
+	if (frag_launch_interrupted())
+		return frag_fail(err, FRAG_EINTR, "interrupted with %s = %" PRIu64, name, n);
+	FRAG_TRY(frag_launch_name_as_program(trace, program, err));
+	*refused = refusals(trace);
+	if (*status && !*refused)
+		return frag_fail(err, FRAG_EINPUT,
+				 "with %s = %" PRIu64
+				 " the program ended with status %d, but no request was refused",
+				 name, n, *status);
+	*out = trace;
+	trace = NULL;
+	return 0;
 }
