@@ -238,7 +238,7 @@ $(B)/pic/parts.a: $(NOGPU_PARTS)
 $(B)/libcufrag_nogpu.so: $(NOGPU_OBJ) $(B)/pic/parts.a
 	$(call say,LD,$@)
 	$(Q)$(CC) -shared -Wl,-soname,libcufrag_nogpu.so -Wl,--exclude-libs,ALL -Wl,-z,defs -o $@ $(NOGPU_OBJ) $(B)/pic/parts.a -ldl -lpthread -lm
-RECORD_OBJ  := $(patsubst %.c,$(B)/pic/%.o,$(sort $(wildcard src/inside/record/*.c src/base/live_page.c)))
+RECORD_OBJ  := $(patsubst %.c,$(B)/pic/%.o,$(sort $(wildcard src/inside/record/*.c src/base/live_page.c src/base/library.c)))
 $(B)/libcufrag_record.so: $(RECORD_OBJ)
 	$(call say,LD,$@)
 	$(Q)$(CC) -shared -Wl,-soname,libcufrag_record.so -Wl,-z,defs -o $@ $^ -ldl -lpthread -lrt

@@ -68,19 +68,12 @@ static int card_alloc(void *priv, uint64_t bytes, frag_addr_t *out, uint64_t *ns
 		      struct frag_err *err)
 {
 	struct frag_live_card *c = priv;
-	struct frag_live_scope s;
-	int rc;
 
 	(void)ns;
 	/* a table is never more than a quarter full: room for one more page is room for two */
 	if (frag_addr_map_reserve(&c->segments) || frag_addr_map_reserve(&c->pages))
 		return frag_fail_nomem(err, "segments of the card");
-	frag_live_enter(c, &s);
-	rc = c->cu->cuMemAlloc_v2(out, bytes);
-	frag_live_leave(&s);
-	if (rc == FRAG_CU_OUT_OF_MEMORY)
-		return FRAG_OOM;
-	FRAG_TRY(frag_cu_check(c->cu, rc, "cuMemAlloc", err));
+	FRAG_TRY(FRAG_CARD_ALLOC(c, err, cuMemAlloc_v2, out, bytes));
 	frag_addr_map_add(&c->segments, *out, bytes);
 	count_pages(c, *out, bytes, true);
 	return 0;
@@ -90,16 +83,11 @@ static int give_back(struct frag_live_card *c, struct frag_addr_map *map, frag_a
 		     uint64_t *bytes, struct frag_err *err)
 {
 	struct frag_addr_cell *cell = frag_addr_map_find(map, addr);
-	struct frag_live_scope s;
-	int rc;
 
 	if (!cell)
 		return frag_fail(err, FRAG_EDEVICE,
 				 "cuMemFree: 0x%llx is not the start of a live segment", LLU(addr));
-	frag_live_enter(c, &s);
-	rc = c->dead ? 0 : c->cu->cuMemFree_v2(addr);
-	frag_live_leave(&s);
-	FRAG_TRY(frag_cu_check(c->cu, rc, "cuMemFree", err));
+	FRAG_TRY(FRAG_CARD_CALL(c, err, cuMemFree_v2, addr));
 	*bytes = cell->value;
 	frag_addr_map_remove(map, cell);
 	return 0;
@@ -108,7 +96,7 @@ static int give_back(struct frag_live_card *c, struct frag_addr_map *map, frag_a
 static int card_free(void *priv, frag_addr_t addr, uint64_t *ns, struct frag_err *err)
 {
 	struct frag_live_card *c = priv;
-	uint64_t bytes;
+	uint64_t bytes = 0;
 
 	(void)ns;
 	FRAG_TRY(give_back(c, &c->segments, addr, &bytes, err));
@@ -122,18 +110,11 @@ static int managed_alloc(void *priv, uint64_t bytes, frag_addr_t *out, uint64_t 
 			 struct frag_err *err)
 {
 	struct frag_live_card *c = priv;
-	struct frag_live_scope s;
-	int rc;
 
 	(void)ns;
 	if (frag_addr_map_reserve(&c->managed))
 		return frag_fail_nomem(err, "managed memory");
-	frag_live_enter(c, &s);
-	rc = c->cu->cuMemAllocManaged(out, bytes, 1);
-	frag_live_leave(&s);
-	if (rc == FRAG_CU_OUT_OF_MEMORY)
-		return FRAG_OOM;
-	FRAG_TRY(frag_cu_check(c->cu, rc, "cuMemAllocManaged", err));
+	FRAG_TRY(FRAG_CARD_ALLOC(c, err, cuMemAllocManaged, out, bytes, 1));
 	frag_addr_map_add(&c->managed, *out, bytes);
 	c->managed_bytes += bytes;
 	return 0;
@@ -142,7 +123,7 @@ static int managed_alloc(void *priv, uint64_t bytes, frag_addr_t *out, uint64_t 
 static int managed_free(void *priv, frag_addr_t addr, uint64_t *ns, struct frag_err *err)
 {
 	struct frag_live_card *c = priv;
-	uint64_t bytes;
+	uint64_t bytes = 0;
 
 	(void)ns;
 	FRAG_TRY(give_back(c, &c->managed, addr, &bytes, err));
@@ -178,17 +159,13 @@ static int card_mem_info(void *priv, uint64_t *free_bytes, uint64_t *total_bytes
 			 struct frag_err *err)
 {
 	struct frag_live_card *c = priv;
-	struct frag_live_scope s;
 	size_t left = 0, total = 0;
-	int rc;
+	int rc = FRAG_CARD_CALL(c, err, cuMemGetInfo_v2, &left, &total);
 
 	(void)ns;
-	frag_live_enter(c, &s);
-	rc = c->cu->cuMemGetInfo_v2(&left, &total);
-	frag_live_leave(&s);
 	*free_bytes = left;
 	*total_bytes = total;
-	return frag_cu_check(c->cu, rc, "cuMemGetInfo", err);
+	return rc;
 }
 
 static void card_info(void *priv, struct frag_device_info *out)

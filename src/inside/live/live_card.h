@@ -78,6 +78,22 @@ struct frag_live_scope {
 void frag_live_enter(const struct frag_live_card *c, struct frag_live_scope *s);
 void frag_live_leave(struct frag_live_scope *s);
 
+/* FRAG_CARD_CALL(c, err, cuMemFree_v2, addr): one call of the driver between enter and leave; none when the process ends.
+ * 0, or FRAG_EDEVICE with the call's name. FRAG_CARD_ALLOC: the same for memory; FRAG_OOM where the card has none left. */
+#define FRAG_CARD_CALL(c, err, call, ...) \
+	frag_cu_check((c)->cu, (c)->dead ? 0 : FRAG_CARD_DO_(c, call, __VA_ARGS__), #call, (err))
+#define FRAG_CARD_ALLOC(c, err, call, ...) \
+	frag_cu_check_alloc((c)->cu, FRAG_CARD_DO_(c, call, __VA_ARGS__), #call, (err))
+#define FRAG_CARD_DO_(c, call, ...) \
+	({ \
+		struct frag_live_scope scope_; \
+		int code_; \
+		frag_live_enter((c), &scope_); \
+		code_ = (c)->cu->call(__VA_ARGS__); \
+		frag_live_leave(&scope_); \
+		code_; \
+	})
+
 /* ---- streams, events (live_fence.c) ---- */
 
 /* Index of a stream of the program. *fresh: it is new. Errors: FRAG_ENOMEM. */

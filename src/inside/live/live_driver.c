@@ -2,34 +2,31 @@
 /* Opening the driver and finding its functions. */
 #include "live_driver.h"
 
-#include <dlfcn.h>
 #include <pthread.h>
+
+#include "base/library.h"
 
 static struct frag_cu found;
 static const struct frag_cu *table;
 static struct frag_err problem;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
+#define NEEDED(name, args) FRAG_SYMBOL(struct frag_cu, name, #name),
+#define MAYBE(name, args) FRAG_SYMBOL_OPTIONAL(struct frag_cu, name, #name),
+static const struct frag_symbol symbols[] = { FRAG_CU_LIST(NEEDED) FRAG_CU_OPTIONAL_LIST(MAYBE) };
+
 static void find_all(void)
 {
 	/* the runtime of the process has opened the same one, or will */
-	void *driver = dlopen("libcuda.so.1", RTLD_NOW);
-	const char *missing = NULL;
+	void *driver = frag_library_open((const char *const[]){ "libcuda.so.1", NULL });
+	const char *missing;
 
 	if (!driver) {
 		frag_fail(&problem, FRAG_EDEVICE,
 			  "no NVIDIA driver: libcuda.so.1 cannot be loaded");
 		return;
 	}
-#define FRAG_X_(name, args) \
-	*(void **)&found.name = dlsym(driver, #name); \
-	if (!found.name) \
-		missing = #name;
-	FRAG_CU_LIST(FRAG_X_)
-#undef FRAG_X_
-#define FRAG_X_(name, args) *(void **)&found.name = dlsym(driver, #name);
-	FRAG_CU_OPTIONAL_LIST(FRAG_X_)
-#undef FRAG_X_
+	missing = FRAG_SYMBOLS_FIND(driver, symbols, &found);
 	if (missing)
 		frag_fail(&problem, FRAG_EDEVICE, "the NVIDIA driver is too old: it has no %s",
 			  missing);

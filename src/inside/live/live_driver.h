@@ -127,7 +127,14 @@ const struct frag_cu *frag_cu_open(struct frag_err *err);
 void frag_cu_use(const struct frag_cu *table);
 /* 0 for success; else FRAG_EDEVICE with the call and the error's name. */
 int frag_cu_check(const struct frag_cu *cu, int rc, const char *call, struct frag_err *err);
-/* FRAG_CU(cu, err, cuEventCreate, …): calls it; the name goes into the message. */
+/* The same; FRAG_OOM where the card has no memory left. */
+static inline int frag_cu_check_alloc(const struct frag_cu *cu, int rc, const char *call,
+				      struct frag_err *err)
+{
+	return rc == FRAG_CU_OUT_OF_MEMORY ? FRAG_OOM : frag_cu_check(cu, rc, call, err);
+}
+/* Every call goes through one of these macros, or its result is looked at where it is made. FRAG_CU(cu, err,
+ * cuEventCreate, …): calls it; the name goes into the message. See FRAG_CARD_CALL, too (live_card.h). */
 #define FRAG_CU(cu, err, call, ...) frag_cu_check((cu), (cu)->call(__VA_ARGS__), #call, (err))
 
 #endif

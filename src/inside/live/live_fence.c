@@ -197,7 +197,6 @@ int frag_live_sync(void *priv, uint32_t stream, bool whole_device, uint64_t *ns,
 		   struct frag_err *err)
 {
 	struct frag_live_card *c = priv;
-	struct frag_live_scope s;
 	int rc;
 
 	(void)ns;
@@ -205,13 +204,9 @@ int frag_live_sync(void *priv, uint32_t stream, bool whole_device, uint64_t *ns,
 		return 0;
 	if (c->captures)
 		return frag_fail(err, FRAG_EDEVICE,
-				 "a CUDA graph is being captured, which forbids to wait for the "
-				 "card");
-	frag_live_enter(c, &s);
-	rc = whole_device ? c->cu->cuCtxSynchronize()
-			  : c->cu->cuStreamSynchronize(c->streams[stream]);
-	frag_live_leave(&s);
+				 "cannot wait for the card while a CUDA graph is being captured");
+	rc = whole_device ? FRAG_CARD_CALL(c, err, cuCtxSynchronize)
+			  : FRAG_CARD_CALL(c, err, cuStreamSynchronize, c->streams[stream]);
 	c->idle = whole_device && !rc;
-	return frag_cu_check(c->cu, rc, whole_device ? "cuCtxSynchronize" : "cuStreamSynchronize",
-			     err);
+	return rc;
 }

@@ -24,7 +24,7 @@ static void insert(struct frag_live_dev *d, uint64_t addr, uint64_t bytes, uint3
 	struct frag_live_left *n = frag_slab_alloc(&d->left_nodes);
 
 	if (!n) {
-		/* nobody would know: the work is waited for here */
+		/* no node to record the owner: synchronise now */
 		frag_dev_sync_all(d->dev, NULL);
 		return;
 	}

@@ -21,6 +21,17 @@ static struct frag_live_mempool *find(const struct frag_live_card *c, uint64_t i
 	return p;
 }
 
+/* The pool, for a call that may change what it holds. */
+static int change(struct frag_live_card *c, uint64_t id, const char *call,
+		  struct frag_live_mempool **out, struct frag_err *err)
+{
+	*out = find(c, id);
+	if (!*out)
+		return frag_fail(err, FRAG_EDEVICE, "%s: unknown pool", call);
+	(*out)->stale = true;
+	return 0;
+}
+
 static int set(const struct frag_live_card *c, void *pool, int which, uint64_t value,
 	       struct frag_err *err)
 {
@@ -67,21 +78,13 @@ int frag_live_mempool_create(void *priv, const struct frag_mempool_attr *attr, u
 int frag_live_mempool_destroy(void *priv, uint64_t pool, uint64_t *ns, struct frag_err *err)
 {
 	struct frag_live_card *c = priv;
-	struct frag_live_mempool *p = find(c, pool), **link = &c->pools;
-	struct frag_live_scope s;
-	int rc = 0;
+	struct frag_live_mempool *p, **link = &c->pools;
 
 	(void)ns;
-	if (!p)
-		return frag_fail(err, FRAG_EDEVICE, "cudaMemPoolDestroy: unknown pool");
+	FRAG_TRY(change(c, pool, "cuMemPoolDestroy", &p, err));
 	/* see src/device/cuda/cuda_mempool.c: not with frees still queued */
-	if (!c->dead) {
-		frag_live_enter(c, &s);
-		rc = c->cu->cuCtxSynchronize();
-		rc = rc ? rc : c->cu->cuMemPoolDestroy(p->pool);
-		frag_live_leave(&s);
-	}
-	FRAG_TRY(frag_cu_check(c->cu, rc, "cuMemPoolDestroy", err));
+	FRAG_TRY(FRAG_CARD_CALL(c, err, cuCtxSynchronize));
+	FRAG_TRY(FRAG_CARD_CALL(c, err, cuMemPoolDestroy, p->pool));
 	while (*link != p)
 		link = &(*link)->next;
 	*link = p->next;
@@ -93,52 +96,33 @@ int frag_live_mempool_alloc(void *priv, uint64_t pool, uint64_t bytes, uint32_t 
 			    frag_addr_t *out, uint64_t *ns, struct frag_err *err)
 {
 	struct frag_live_card *c = priv;
-	struct frag_live_mempool *p = find(c, pool);
-	struct frag_live_scope s;
-	int rc;
+	struct frag_live_mempool *p;
 
 	(void)ns;
-	if (!p)
-		return frag_fail(err, FRAG_EDEVICE, "cudaMallocAsync: unknown pool");
-	frag_live_enter(c, &s);
-	rc = c->cu->cuMemAllocFromPoolAsync(out, bytes, p->pool, c->streams[stream]);
-	frag_live_leave(&s);
-	p->stale = true;
-	return rc == FRAG_CU_OUT_OF_MEMORY
-		       ? FRAG_OOM
-		       : frag_cu_check(c->cu, rc, "cuMemAllocFromPoolAsync", err);
+	FRAG_TRY(change(c, pool, "cuMemAllocFromPoolAsync", &p, err));
+	return FRAG_CARD_ALLOC(c, err, cuMemAllocFromPoolAsync, out, bytes, p->pool,
+			       c->streams[stream]);
 }
 
 int frag_live_mempool_free(void *priv, uint64_t pool, frag_addr_t addr, uint32_t stream,
 			   uint64_t *ns, struct frag_err *err)
 {
 	struct frag_live_card *c = priv;
-	struct frag_live_mempool *p = find(c, pool);
-	struct frag_live_scope s;
-	int rc;
+	struct frag_live_mempool *p;
 
 	(void)ns;
-	if (!p)
-		return frag_fail(err, FRAG_EDEVICE, "cudaFreeAsync: unknown pool");
-	if (c->dead)
-		return 0;
-	frag_live_enter(c, &s);
-	rc = c->cu->cuMemFreeAsync(addr, c->streams[stream]);
-	frag_live_leave(&s);
-	p->stale = true;
-	return frag_cu_check(c->cu, rc, "cuMemFreeAsync", err);
+	FRAG_TRY(change(c, pool, "cuMemFreeAsync", &p, err));
+	return FRAG_CARD_CALL(c, err, cuMemFreeAsync, addr, c->streams[stream]);
 }
 
 int frag_live_mempool_trim(void *priv, uint64_t pool, uint64_t keep_bytes, uint64_t *ns,
 			   struct frag_err *err)
 {
 	struct frag_live_card *c = priv;
-	struct frag_live_mempool *p = find(c, pool);
+	struct frag_live_mempool *p;
 
 	(void)ns;
-	if (!p)
-		return frag_fail(err, FRAG_EDEVICE, "cudaMemPoolTrimTo: unknown pool");
-	p->stale = true;
+	FRAG_TRY(change(c, pool, "cuMemPoolTrimTo", &p, err));
 	return c->dead ? 0 : FRAG_CU(c->cu, err, cuMemPoolTrimTo, p->pool, keep_bytes);
 }
 

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/library.h"
+
 #define OBJECT_BYTES 1024u /* of the exception: 72 to 168 in the releases there are */
 
 struct source_location { /* c10::SourceLocation: 24 bytes, passed in memory */
@@ -32,48 +34,55 @@ static struct {
 } names;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-static void *find(const char *name)
+#define AT(member, name) FRAG_SYMBOL(__typeof__(names), member, name)
+
+static const struct frag_symbol always[] = {
+	AT(allocate, "__cxa_allocate_exception"),
+	AT(throw, "__cxa_throw"),
+	AT(type, "_ZTIN3c1016OutOfMemoryErrorE"),
+	AT(table, "_ZTVN3c1016OutOfMemoryErrorE"),
+	FRAG_SYMBOL_OPTIONAL(__typeof__(names), check_fail,
+			     "_ZN3c106detail14torchCheckFailEPKcS2_jS2_"),
+};
+static const struct frag_symbol with_string[] = {
+	AT(error, "_ZN3c105ErrorC1ENS_14SourceLocationENSt7__cxx1112basic_stringIcSt11char_"
+		  "traitsIcESaIcEEE"),
+	AT(string, "_ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEC1EPKcRKS3_"),
+	AT(drop, "_ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEED1Ev"),
+};
+static const struct frag_symbol with_old_string[] = {
+	/* wheels up to 2.6: the string of before C++11 */
+	AT(error, "_ZN3c105ErrorC1ENS_14SourceLocationESs"),
+	AT(string, "_ZNSsC1EPKcRKSaIcE"),
+	AT(drop, "_ZNSsD1Ev"),
+};
+
+/* In the libraries of PyTorch, then wherever the process has it. What is missing. */
+#define FIND_EVERYWHERE(symbols) find_everywhere(symbols, sizeof(symbols) / sizeof(*(symbols)))
+static const char *find_everywhere(const struct frag_symbol *symbols, size_t count)
 {
 	static const char *const libraries[] = { "libc10_cuda.so", "libc10.so", "libtorch_cuda.so",
 						 "libstdc++.so.6" };
 
 	for (size_t i = 0; i < sizeof(libraries) / sizeof(*libraries); i++) {
-		void *library = dlopen(libraries[i], RTLD_NOW | RTLD_NOLOAD);
-		void *found = library ? dlsym(library, name) : NULL;
+		void *library = frag_library_loaded((const char *const[]){ libraries[i], NULL });
 
-		if (found)
-			return found;
+		if (library)
+			frag_symbols_find(library, symbols, count, &names);
 	}
-	return dlsym(RTLD_DEFAULT, name);
+	return frag_symbols_find(RTLD_DEFAULT, symbols, count, &names);
 }
-
-static void need(void *field, const char *name)
-{
-	void *found = find(name);
-
-	memcpy(field, &found, sizeof(found));
-	if (!found && !names.missing)
-		names.missing = name;
-}
-#define FIND(field, name) need(&names.field, (name))
 
 static void find_all(void)
 {
-	FIND(allocate, "__cxa_allocate_exception");
-	FIND(throw, "__cxa_throw");
-	FIND(type, "_ZTIN3c1016OutOfMemoryErrorE");
-	FIND(table, "_ZTVN3c1016OutOfMemoryErrorE");
-	*(void **)&names.error = find("_ZN3c105ErrorC1ENS_14SourceLocationENSt7__cxx1112basic_"
-				      "stringIcSt11char_traitsIcESaIcEEE");
-	if (names.error) {
-		FIND(string, "_ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEC1EPKcRKS3_");
-		FIND(drop, "_ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEED1Ev");
-	} else { /* wheels up to 2.6: the string of before C++11 */
-		FIND(error, "_ZN3c105ErrorC1ENS_14SourceLocationESs");
-		FIND(string, "_ZNSsC1EPKcRKSaIcE");
-		FIND(drop, "_ZNSsD1Ev");
+	const char *missing = FIND_EVERYWHERE(always), *string = FIND_EVERYWHERE(with_string);
+
+	if (string && !names.error) {
+		names.string = NULL;
+		names.drop = NULL;
+		string = FIND_EVERYWHERE(with_old_string);
 	}
-	*(void **)&names.check_fail = find("_ZN3c106detail14torchCheckFailEPKcS2_jS2_");
+	names.missing = missing ? missing : string;
 }
 
 bool frag_live_throw_ready(char *why, size_t cap)

@@ -33,15 +33,9 @@ int frag_live_vmm_reserve(void *priv, uint64_t bytes, frag_addr_t hint, frag_add
 			  uint64_t *ns, struct frag_err *err)
 {
 	struct frag_live_card *c = priv;
-	struct frag_live_scope s;
-	int rc;
 
 	(void)ns;
-	frag_live_enter(c, &s);
-	rc = c->cu->cuMemAddressReserve(out, bytes, 0, hint, 0);
-	frag_live_leave(&s);
-	return rc == FRAG_CU_OUT_OF_MEMORY ? FRAG_OOM
-					   : frag_cu_check(c->cu, rc, "cuMemAddressReserve", err);
+	return FRAG_CARD_ALLOC(c, err, cuMemAddressReserve, out, bytes, 0, hint, 0);
 }
 
 int frag_live_vmm_unreserve(void *priv, frag_addr_t addr, uint64_t bytes, uint64_t *ns,
@@ -58,20 +52,13 @@ int frag_live_vmm_create(void *priv, uint64_t bytes, uint64_t *handle, uint64_t 
 {
 	struct frag_live_card *c = priv;
 	struct frag_cu_allocation prop = frag_live_on_card(c);
-	struct frag_live_scope s;
 	struct handle *h;
 	uint64_t raw = 0;
-	int rc;
 
 	(void)ns;
 	if (frag_slab_reserve(&c->handle_slab, 1) || frag_addr_map_reserve(&c->handles))
 		return frag_fail_nomem(err, "physical handle");
-	frag_live_enter(c, &s);
-	rc = c->cu->cuMemCreate(&raw, bytes, &prop, 0);
-	frag_live_leave(&s);
-	if (rc == FRAG_CU_OUT_OF_MEMORY)
-		return FRAG_OOM;
-	FRAG_TRY(frag_cu_check(c->cu, rc, "cuMemCreate", err));
+	FRAG_TRY(FRAG_CARD_ALLOC(c, err, cuMemCreate, &raw, bytes, &prop, 0));
 	h = frag_slab_alloc(&c->handle_slab);
 	*h = (struct handle){ .raw = raw, .bytes = bytes };
 	frag_addr_map_put(&c->handles, key_of(raw), h);
@@ -115,18 +102,13 @@ int frag_live_vmm_map(void *priv, frag_addr_t addr, uint64_t raw, uint64_t *ns,
 		      struct frag_err *err)
 {
 	struct frag_live_card *c = priv;
-	struct frag_live_scope s;
 	struct handle *h;
-	int rc;
 
 	(void)ns;
 	FRAG_TRY(find_handle(c, "cuMemMap", raw, &h, err));
 	if (frag_addr_map_reserve(&c->mappings))
 		return frag_fail_nomem(err, "mapping");
-	frag_live_enter(c, &s);
-	rc = c->cu->cuMemMap(addr, h->bytes, 0, raw, 0);
-	frag_live_leave(&s);
-	FRAG_TRY(frag_cu_check(c->cu, rc, "cuMemMap", err));
+	FRAG_TRY(FRAG_CARD_CALL(c, err, cuMemMap, addr, h->bytes, 0, raw, 0));
 	frag_addr_map_put(&c->mappings, addr, h);
 	h->mappings++;
 	return 0;
@@ -181,16 +163,11 @@ int frag_live_vmm_unmap(void *priv, frag_addr_t addr, uint64_t bytes, uint64_t *
 			struct frag_err *err)
 {
 	struct frag_live_card *c = priv;
-	struct frag_live_scope s;
-	int rc;
 
 	/* unlike cudaFree this does not wait for what still runs there */
 	if (!c->fenced && !c->idle)
 		FRAG_TRY(frag_live_sync(c, 0, true, ns, err));
-	frag_live_enter(c, &s);
-	rc = c->dead ? 0 : c->cu->cuMemUnmap(addr, bytes);
-	frag_live_leave(&s);
-	FRAG_TRY(frag_cu_check(c->cu, rc, "cuMemUnmap", err));
+	FRAG_TRY(FRAG_CARD_CALL(c, err, cuMemUnmap, addr, bytes));
 	for (uint64_t at = 0; at < bytes;) {
 		struct handle *h = frag_addr_map_take(&c->mappings, addr + at);
 

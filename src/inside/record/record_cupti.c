@@ -4,11 +4,11 @@
  * and their parameters lie in memory as the function declares them. Calls inside a call of the
  * runtime count once.
  */
-#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/library.h"
 #include "recorder.h"
 
 #define CALLBACKS_MAX 4096u /* numbers of calls that are asked for their names */
@@ -119,39 +119,33 @@ static void on_call(void *user, int domain, uint32_t id, const void *data)
 	}
 }
 
-static void *open_cupti(void)
+static bool load_cupti(void)
 {
-	static const char *const names[] = {
+	static const char *const files[] = {
 		"libcupti.so.13",
 		"libcupti.so.12",
 		"libcupti.so.11.0",
 		"libcupti.so",
 		"/usr/local/cuda/extras/CUPTI/lib64/libcupti.so",
 		"/usr/local/cuda/lib64/libcupti.so",
+		NULL,
+	};
+	static const struct frag_symbol symbols[] = {
+		FRAG_SYMBOL(__typeof__(cupti), subscribe, "cuptiSubscribe"),
+		FRAG_SYMBOL(__typeof__(cupti), enable, "cuptiEnableCallback"),
+		FRAG_SYMBOL(__typeof__(cupti), name, "cuptiGetCallbackName"),
+		FRAG_SYMBOL(__typeof__(cupti), device, "cuptiGetDeviceId"),
 	};
 	const char *own = getenv("CUFRAG_CUPTI");
-	void *lib = NULL;
+	void *lib;
 
-	if (own && *own)
-		return dlopen(own, RTLD_NOW | RTLD_LOCAL);
-	/* the one that the program has loaded comes first */
-	for (int loaded = 1; !lib && loaded >= 0; loaded--)
-		for (size_t i = 0; !lib && i < sizeof(names) / sizeof(*names); i++)
-			lib = dlopen(names[i], RTLD_NOW | RTLD_LOCAL | (loaded ? RTLD_NOLOAD : 0));
-	return lib;
-}
-
-static bool load_cupti(void)
-{
-	void *lib = open_cupti();
-
-	if (!lib)
-		return false;
-	*(void **)&cupti.subscribe = dlsym(lib, "cuptiSubscribe");
-	*(void **)&cupti.enable = dlsym(lib, "cuptiEnableCallback");
-	*(void **)&cupti.name = dlsym(lib, "cuptiGetCallbackName");
-	*(void **)&cupti.device = dlsym(lib, "cuptiGetDeviceId");
-	return cupti.subscribe && cupti.enable && cupti.name && cupti.device;
+	if (own && *own) {
+		lib = frag_library_open((const char *const[]){ own, NULL });
+	} else { /* the one that the program has loaded comes first */
+		lib = frag_library_loaded(files);
+		lib = lib ? lib : frag_library_open(files);
+	}
+	return lib && !FRAG_SYMBOLS_FIND(lib, symbols, &cupti);
 }
 
 static unsigned enable_calls(void *subscriber)

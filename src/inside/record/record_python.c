@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/library.h"
 #include "recorder.h"
 
 #define TABLE_SIZE (1u << 18) /* places in Python code */
@@ -52,6 +53,7 @@ struct place { /* a cell of the table; code NULL: free */
 
 static struct {
 	const struct layout *layout; /* NULL: no Python that is known */
+	const char *(*version)(void);
 	const void *code_type;
 	void *(*state)(void);
 	int (*ending)(void);
@@ -114,30 +116,32 @@ static int find_range(struct dl_phdr_info *info, size_t size, void *unused)
 	return 1;
 }
 
-static bool find(const char *name, void *function)
-{
-	*(void **)function = dlsym(RTLD_DEFAULT, name);
-	return *(void **)function != NULL;
-}
+#define NEEDED(member, name) FRAG_SYMBOL(__typeof__(python), member, name)
+
+static const struct frag_symbol symbols[] = {
+	NEEDED(version, "Py_GetVersion"),
+	NEEDED(code_type, "PyCode_Type"),
+	NEEDED(state, "PyGILState_GetThisThreadState"),
+	NEEDED(line, "PyCode_Addr2Line"),
+	NEEDED(length, "PyUnicode_GetLength"),
+	NEEDED(character, "PyUnicode_ReadChar"),
+	NEEDED(ending, "Py_IsFinalizing"),
+};
+static const struct frag_symbol ending_before_3_13[] = { NEEDED(ending, "_Py_IsFinalizing") };
 
 void frag_rec_python_begin(void)
 {
-	const char *(*version)(void);
 	const struct layout *layout;
 
-	if (!find("Py_GetVersion", &version) || !find("PyCode_Type", &python.code_type) ||
-	    !find("PyGILState_GetThisThreadState", &python.state) ||
-	    !find("PyCode_Addr2Line", &python.line) ||
-	    !find("PyUnicode_GetLength", &python.length) ||
-	    !find("PyUnicode_ReadChar", &python.character) ||
-	    (!find("Py_IsFinalizing", &python.ending) && !find("_Py_IsFinalizing", &python.ending)))
+	FRAG_SYMBOLS_FIND(RTLD_DEFAULT, ending_before_3_13, &python);
+	if (FRAG_SYMBOLS_FIND(RTLD_DEFAULT, symbols, &python))
 		return;
-	layout = layout_of(version());
+	layout = layout_of(python.version());
 	if (!layout) {
 		fprintf(stderr,
-			"cufrag: stacks have no lines of Python %.20s; they are known of CPython "
-			"3.10 to 3.13\n",
-			version());
+			"cufrag: stacks have no lines of Python: version %.20s is not known "
+			"(CPython 3.10 to 3.13 are)\n",
+			python.version());
 		return;
 	}
 	python.table = calloc(TABLE_SIZE, sizeof(*python.table));
