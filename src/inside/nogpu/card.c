@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the program can ask about the card: attributes, properties, versions.
+ * What the program can ask about the card: attributes and properties (card.def), versions, errors.
  *
  * CUFRAG_NOGPU describes it: name, total, context, count, cc, sms, l2, bus, clock, ptx.
  * What is left out is that of an H200. Figures by compute capability: CUDA
  * Programming Guide 13.0, "Technical Specifications per Compute Capability".
- * Layouts of cudaDeviceProp: driver_types.h of CUDA 12.4 and 13.0.
  */
 #include "nogpu.h"
 
@@ -156,82 +155,16 @@ int frag_nogpu_number(int device)
 
 /* ---- attributes ------------------------------------------------------------------- */
 
-/* enum cudaDeviceAttr; CUdevice_attribute has the same numbers. What is not here is 0. */
 static int attribute(int which, int device)
 {
 	const struct nogpu_card *c = frag_nogpu_card();
 
 	switch (which) {
-	case 1: /* threads per block, and the first two dimensions */
-	case 2:
-	case 3:
-	case 111: /* reserved shared memory per block */
-		return 1024;
-	case 4: /* third dimension */
-		return 64;
-	case 5: /* grid */
-		return 2147483647;
-	case 6:
-	case 7:
-		return 65535;
-	case 8: /* shared memory per block without asking for more */
-		return 49152;
-	case 9:	 /* constant memory */
-	case 12: /* registers per block and per multiprocessor */
-	case 82:
-		return 65536;
-	case 10: /* warp */
-		return 32;
-	case 11: /* greatest pitch */
-		return 2147483647;
-	case 13:
-		return c->clock_khz;
-	case 14: /* alignment of textures */
-		return 512;
-	case 16:
-		return c->sms;
-	case 33: /* PCI bus */
-		return frag_nogpu_number(device) + 1;
-	case 36: /* clock of the memory */
-		return 3201000;
-	case 37:
-		return c->bus_bits;
-	case 38:
-		return (int)c->l2_bytes;
-	case 39:
-		return c->threads_per_sm;
-	case 40: /* copy engines */
-		return 3;
-	case 75:
-		return c->major;
-	case 76:
-		return c->minor;
-	case 81:
-		return (int)c->shared_per_sm_bytes;
-	case 97:
-		return (int)c->shared_per_block_bytes;
-	case 106:
-		return c->blocks_per_sm;
-	case 120: /* clusters */
-		return c->major >= 9;
-	case 15: /* overlap of copies and kernels */
-	case 19: /* maps host memory */
-	case 31: /* kernels beside each other */
-	case 32: /* ECC */
-	case 41: /* one address space */
-	case 78: /* priorities */
-	case 79: /* caches */
-	case 80:
-	case 83: /* managed memory */
-	case 89:
-	case 90:  /* preemption */
-	case 95:  /* cooperative launch */
-	case 99:  /* host registration */
-	case 102: /* virtual memory management */
-	case 103: /* and handing it to others */
-	case 115: /* pools */
-	case 119:
-		return 1;
+#define CARD(number, at12, at13, bytes, value) \
+	case number: \
+		return value;
+#include "card.def"
+#undef CARD
 	}
 	return 0;
 }
@@ -243,36 +176,15 @@ NOGPU_ENTRY(int, cudaDeviceGetAttribute, (int *value, int which, int device))
 	*value = attribute(which, device);
 	return NOGPU_OK;
 }
-NOGPU_ENTRY(int, cuDeviceGetAttribute, (int *value, int which, int device))
-{
-	return frag_nogpu_cudaDeviceGetAttribute(value, which, device);
-}
 
 /* ---- properties: two layouts, as places in bytes ----------------------------------- */
 
-struct property {
-	unsigned short at12, at13; /* 0: not in that layout */
-	unsigned char bytes;	   /* 4 or 8 */
-	short attribute;	   /* number above, or */
-	int value;		   /* this, where attribute is 0 */
-};
-
-static const struct property properties[] = {
-	{ 296, 296, 8, 8, 0 },	 { 304, 304, 4, 12, 0 }, { 308, 308, 4, 10, 0 },
-	{ 312, 312, 8, 11, 0 },	 { 320, 320, 4, 1, 0 },	 { 324, 324, 4, 2, 0 },
-	{ 328, 328, 4, 3, 0 },	 { 332, 332, 4, 4, 0 },	 { 336, 336, 4, 5, 0 },
-	{ 340, 340, 4, 6, 0 },	 { 344, 344, 4, 7, 0 },	 { 348, 0, 4, 13, 0 },
-	{ 352, 352, 8, 9, 0 },	 { 360, 360, 4, 75, 0 }, { 364, 364, 4, 76, 0 },
-	{ 368, 368, 8, 14, 0 },	 { 384, 0, 4, 15, 0 },	 { 388, 384, 4, 16, 0 },
-	{ 400, 392, 4, 19, 0 },	 { 576, 560, 4, 31, 0 }, { 580, 564, 4, 32, 0 },
-	{ 584, 568, 4, 33, 0 },	 { 600, 584, 4, 40, 0 }, { 604, 588, 4, 41, 0 },
-	{ 608, 0, 4, 36, 0 },	 { 612, 592, 4, 37, 0 }, { 616, 596, 4, 38, 0 },
-	{ 624, 604, 4, 39, 0 },	 { 628, 608, 4, 78, 0 }, { 632, 612, 4, 79, 0 },
-	{ 636, 616, 4, 80, 0 },	 { 640, 624, 8, 81, 0 }, { 648, 632, 4, 82, 0 },
-	{ 652, 636, 4, 83, 0 },	 { 676, 656, 4, 89, 0 }, { 680, 660, 4, 90, 0 },
-	{ 688, 668, 4, 95, 0 },	 { 696, 672, 8, 97, 0 }, { 712, 688, 4, 106, 0 },
-	{ 720, 696, 8, 111, 0 }, { 728, 704, 4, 99, 0 }, { 744, 720, 4, 115, 0 },
-	{ 772, 748, 4, 120, 0 },
+static const struct {
+	unsigned short number, at12, at13, bytes;
+} properties[] = {
+#define CARD(number, at12, at13, bytes, value) { number, at12, at13, bytes },
+#include "card.def"
+#undef CARD
 };
 
 #define PROPERTIES12_BYTES 1032u
@@ -288,15 +200,7 @@ static void fill_uuid(unsigned char *out, int device)
 	out[UUID_BYTES - 1] = (unsigned char)frag_nogpu_number(device);
 }
 
-NOGPU_ENTRY(int, cuDeviceGetUuid_v2, (unsigned char *out, int device))
-{
-	fill_uuid(out, device);
-	return NOGPU_OK;
-}
-NOGPU_ENTRY(int, cuDeviceGetUuid, (unsigned char *out, int device))
-{
-	return frag_nogpu_cuDeviceGetUuid_v2(out, device);
-}
+NOGPU_ANSWER(cuDeviceGetUuid_v2, (unsigned char *out, int device), fill_uuid(out, device))
 
 static int fill_properties(unsigned char *out, size_t bytes, bool is13, int device)
 {
@@ -309,12 +213,12 @@ static int fill_properties(unsigned char *out, size_t bytes, bool is13, int devi
 	fill_uuid(out + UUID_AT, device);
 	memcpy(out + TOTAL_AT, &c->total_bytes, 8);
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(properties); i++) {
-		const struct property *p = &properties[i];
-		uint64_t value = (uint64_t)attribute(p->attribute, device);
-		size_t at = is13 ? p->at13 : p->at12;
+		uint64_t value = (uint64_t)attribute(properties[i].number, device);
+		size_t at = is13 ? properties[i].at13 : properties[i].at12;
 
 		if (at)
-			memcpy(out + at, &value, p->bytes); /* little endian: the low part */
+			memcpy(out + at, &value,
+			       properties[i].bytes); /* little endian: the low part */
 	}
 	return NOGPU_OK;
 }
@@ -351,44 +255,13 @@ NOGPU_ENTRY(int, cudaGetLastError, (void))
 	last_error = NOGPU_OK;
 	return code;
 }
-NOGPU_ENTRY(int, cudaPeekAtLastError, (void))
-{
-	return last_error;
-}
-NOGPU_ENTRY(int, cudaGetDeviceCount, (int *count))
-{
-	*count = frag_nogpu_visible();
-	return NOGPU_OK;
-}
-NOGPU_ENTRY(int, cudaGetDevice, (int *device))
-{
-	*device = current_device;
-	return NOGPU_OK;
-}
+NOGPU_VALUE(int, cudaPeekAtLastError, (void), last_error)
 int frag_nogpu_device_set(int device)
 {
 	if (device < 0 || device >= frag_nogpu_visible())
 		return NOGPU_INVALID_DEVICE;
 	current_device = device;
 	return NOGPU_OK;
-}
-NOGPU_ENTRY(int, cudaSetDevice, (int device))
-{
-	return frag_nogpu_error(frag_nogpu_device_set(device));
-}
-NOGPU_ENTRY(int, cudaDeviceGetPCIBusId, (char *text, int len, int device))
-{
-	snprintf(text, (size_t)len, "0000:%02x:00.0", frag_nogpu_number(device) + 1);
-	return NOGPU_OK;
-}
-NOGPU_ENTRY(int, cudaDeviceCanAccessPeer, (int *can, int device, int peer))
-{
-	*can = device != peer;
-	return NOGPU_OK;
-}
-NOGPU_ENTRY(int, cuDeviceCanAccessPeer, (int *can, int device, int peer))
-{
-	return frag_nogpu_cudaDeviceCanAccessPeer(can, device, peer);
 }
 NOGPU_ENTRY(int, cudaDeviceGetStreamPriorityRange, (int *least, int *greatest))
 {
@@ -401,11 +274,6 @@ NOGPU_ENTRY(int, cudaDeviceGetStreamPriorityRange, (int *least, int *greatest))
 
 /* ---- versions and texts -------------------------------------------------------------- */
 
-NOGPU_ENTRY(int, cudaDriverGetVersion, (int *version))
-{
-	*version = 13000;
-	return NOGPU_OK;
-}
 NOGPU_ENTRY12(int, cudaRuntimeGetVersion, (int *version))
 {
 	*version = 12040;
@@ -443,14 +311,4 @@ NOGPU_ENTRY(const char *, cudaGetErrorString, (int code))
 		if (errors[i].code == code)
 			return errors[i].text;
 	return "unknown error";
-}
-NOGPU_ENTRY(int, cuGetErrorName, (int code, const char **out))
-{
-	*out = frag_nogpu_cudaGetErrorName(code);
-	return NOGPU_OK;
-}
-NOGPU_ENTRY(int, cuGetErrorString, (int code, const char **out))
-{
-	*out = frag_nogpu_cudaGetErrorString(code);
-	return NOGPU_OK;
 }

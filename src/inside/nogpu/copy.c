@@ -4,7 +4,7 @@
  * into a card, only what is small: the program's decisions hang on small things, and the
  * weights of a large model must not need host memory.
  */
-#include "nogpu.h"
+#include "entries.h"
 
 #include <string.h>
 
@@ -14,7 +14,6 @@
 static _Thread_local uint64_t answer;
 static _Thread_local bool answering;
 
-__attribute__((visibility("default"))) void frag_nogpu_answer(bool on, uint64_t count);
 void frag_nogpu_answer(bool on, uint64_t count)
 {
 	answering = on;
@@ -44,7 +43,6 @@ NOGPU_ENTRY(int, cudaMemcpyAsync,
 	static const uint64_t found[] = { 1, 0 };
 	bool to_card = frag_nogpu_owner(to) >= 0, from_card = frag_nogpu_owner(from) >= 0;
 
-	(void)kind, (void)stream;
 	if (answering && (bytes == 4 || bytes == 8) && from_card && !to_card) {
 		memcpy(to, &answer, bytes); /* little endian: the low part */
 	} else if (answering && bytes == sizeof(found) && from_card && !to_card) {
@@ -55,17 +53,6 @@ NOGPU_ENTRY(int, cudaMemcpyAsync,
 			frag_nogpu_arrived(to, NULL);
 	}
 	return NOGPU_OK;
-}
-NOGPU_ENTRY(int, cudaMemcpy, (void *to, const void *from, size_t bytes, int kind))
-{
-	return frag_nogpu_cudaMemcpyAsync(to, from, bytes, kind, NULL);
-}
-NOGPU_ENTRY(int, cudaMemcpyPeerAsync,
-	    (void *to, int to_device, const void *from, int from_device, size_t bytes,
-	     void *stream))
-{
-	(void)to_device, (void)from_device;
-	return frag_nogpu_cudaMemcpyAsync(to, from, bytes, 3, stream);
 }
 NOGPU_ENTRY(int, cudaMemcpy2DAsync,
 	    (void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width,
@@ -79,29 +66,8 @@ NOGPU_ENTRY(int, cudaMemcpy2DAsync,
 					   stream);
 	return NOGPU_OK;
 }
-/* The driver's: which way, the addresses say. */
-#define DRIVER_COPY(name) \
-	NOGPU_ENTRY(int, name, (void *to, const void *from, size_t bytes)) \
-	{ \
-		return frag_nogpu_cudaMemcpyAsync(to, from, bytes, 4, NULL); \
-	}
-#define DRIVER_COPY_ASYNC(name) \
-	NOGPU_ENTRY(int, name, (void *to, const void *from, size_t bytes, void *stream)) \
-	{ \
-		return frag_nogpu_cudaMemcpyAsync(to, from, bytes, 4, stream); \
-	}
-DRIVER_COPY(cuMemcpy)
-DRIVER_COPY(cuMemcpyDtoH_v2)
-DRIVER_COPY(cuMemcpyHtoD_v2)
-DRIVER_COPY(cuMemcpyDtoD_v2)
-DRIVER_COPY_ASYNC(cuMemcpyAsync)
-DRIVER_COPY_ASYNC(cuMemcpyDtoHAsync_v2)
-DRIVER_COPY_ASYNC(cuMemcpyHtoDAsync_v2)
-DRIVER_COPY_ASYNC(cuMemcpyDtoDAsync_v2)
-
 NOGPU_ENTRY(int, cudaMemsetAsync, (void *to, int value, size_t bytes, void *stream))
 {
-	(void)stream;
 	if (frag_nogpu_owner(to) < 0 || bytes <= NOGPU_COPY_MAX)
 		memset(to, value, bytes);
 	return NOGPU_OK;
@@ -110,7 +76,6 @@ NOGPU_ENTRY(int, cudaMemsetAsync, (void *to, int value, size_t bytes, void *stre
 	NOGPU_ENTRY(int, name##Async, (void *to, type value, size_t count, void *stream)) \
 	{ \
 		type *at = to; \
-		(void)stream; \
 		for (size_t i = 0; count * sizeof(type) <= NOGPU_COPY_MAX && i < count; i++) \
 			at[i] = value; \
 		return NOGPU_OK; \
@@ -122,8 +87,3 @@ NOGPU_ENTRY(int, cudaMemsetAsync, (void *to, int value, size_t bytes, void *stre
 DRIVER_FILL(cuMemsetD8, uint8_t)
 DRIVER_FILL(cuMemsetD16, uint16_t)
 DRIVER_FILL(cuMemsetD32, uint32_t)
-
-NOGPU_ENTRY(int, cudaMemset, (void *to, int value, size_t bytes))
-{
-	return frag_nogpu_cudaMemsetAsync(to, value, bytes, NULL);
-}

@@ -83,7 +83,6 @@ NOGPU_ENTRY(int, cudnnBackendSetAttribute,
 {
 	int64_t ignored;
 
-	(void)type;
 	if (!d || !values || count < 1)
 		return 0;
 	switch (name) {
@@ -224,7 +223,6 @@ NOGPU_ENTRY(int, cudnnBackendGetAttribute,
 	bool fill = out && wanted > 0;
 	int64_t bytes, found = 0;
 
-	(void)type;
 	switch (name) {
 	case HEUR_RESULTS:
 		found = propose(d, wanted, fill ? out : NULL);
@@ -263,52 +261,10 @@ NOGPU_ENTRY(size_t, cudnnGetVersion, (void))
 
 	return version ? strtoull(version, NULL, 10) : 91900;
 }
-NOGPU_ENTRY(size_t, cudnnGetCudartVersion, (void))
-{
-	return 13000;
-}
-NOGPU_ENTRY(const char *, cudnnGetErrorString, (int code))
-{
-	return code ? "not supported by the pretended card of cufrag" : "CUDNN_STATUS_SUCCESS";
-}
 NOGPU_ENTRY(void, cudnnGetLastErrorString, (char *text, size_t bytes))
 {
 	if (bytes)
 		*text = '\0';
 }
 /* The handle keeps its stream: its first word (libs.c makes it). */
-NOGPU_ENTRY(int, cudnnSetStream, (void **h, void *stream))
-{
-	*h = stream;
-	return 0;
-}
-NOGPU_ENTRY(int, cudnnGetStream, (void **h, void **stream))
-{
-	*stream = *h;
-	return 0;
-}
 /* The lengths differ; what is common to all three is that the last argument takes the bytes. */
-NOGPU_ENTRY(int, cudnnGetBatchNormalizationForwardTrainingExWorkspaceSize,
-	    (void *h, int mode, int ops, void *x, void *z, void *y, void *scale, void *activation,
-	     size_t *bytes))
-{
-	(void)h, (void)mode, (void)ops, (void)x, (void)z, (void)y, (void)scale, (void)activation;
-	*bytes = 0;
-	return 0;
-}
-NOGPU_ENTRY(int, cudnnGetBatchNormalizationTrainingExReserveSpaceSize,
-	    (void *h, int mode, int ops, void *activation, void *x, size_t *bytes))
-{
-	(void)h, (void)mode, (void)ops, (void)activation, (void)x;
-	*bytes = 0;
-	return 0;
-}
-NOGPU_ENTRY(int, cudnnGetBatchNormalizationBackwardExWorkspaceSize,
-	    (void *h, int mode, int ops, void *x, void *y, void *dy, void *dz, void *dx,
-	     void *scale, void *activation, size_t *bytes))
-{
-	(void)h, (void)mode, (void)ops, (void)x, (void)y, (void)dy, (void)dz, (void)dx, (void)scale,
-		(void)activation;
-	*bytes = 0;
-	return 0;
-}

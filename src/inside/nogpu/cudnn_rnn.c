@@ -30,39 +30,18 @@ struct rnn_tensor {
 
 #define PRODUCT_BYTES (8 * FRAG_MIB) /* of one layer in one direction, for its matrix products */
 
-#define BOX(name) \
-	NOGPU_ENTRY(int, name, (void **out)) \
-	{ \
-		*out = calloc(1, sizeof(struct rnn) + sizeof(struct rnn_tensor)); \
-		return *out ? 0 : 1003; \
-	}
-BOX(cudnnCreateRNNDescriptor)
-BOX(cudnnCreateRNNDataDescriptor)
-BOX(cudnnCreateTensorDescriptor)
-BOX(cudnnCreateDropoutDescriptor)
-BOX(cudnnCreateFilterDescriptor)
-
 /* The descriptor begins with the share that is dropped. */
-NOGPU_ENTRY(int, cudnnSetDropoutDescriptor,
-	    (float *d, void *h, float share, void *states, size_t bytes, unsigned long long seed))
-{
-	(void)h, (void)states, (void)bytes, (void)seed;
-	*d = share;
-	return 0;
-}
-NOGPU_ENTRY(int, cudnnRestoreDropoutDescriptor,
-	    (float *d, void *h, float share, void *states, size_t bytes, unsigned long long seed))
-{
-	(void)h, (void)states, (void)bytes, (void)seed;
-	*d = share;
-	return 0;
-}
+NOGPU_ANSWER(cudnnSetDropoutDescriptor,
+	     (float *d, void *h, float share, void *states, size_t bytes, unsigned long long seed),
+	     *d = share)
+NOGPU_ANSWER(cudnnRestoreDropoutDescriptor,
+	     (float *d, void *h, float share, void *states, size_t bytes, unsigned long long seed),
+	     *d = share)
 /* A generator for each thread that the card has room for. */
 NOGPU_ENTRY(int, cudnnDropoutGetStatesSize, (void *h, size_t *bytes))
 {
 	const struct nogpu_card *c = frag_nogpu_card();
 
-	(void)h;
 	*bytes = (size_t)c->sms * (size_t)c->threads_per_sm * 24;
 	return 0;
 }
@@ -74,7 +53,6 @@ NOGPU_ENTRY(int, cudnnSetRNNDescriptor_v8,
 {
 	const float *drops = dropout;
 
-	(void)algorithm, (void)input_mode, (void)precision, (void)math;
 	*r = (struct rnn){ cell,      bias,   direction == 1,	   type,     input, hidden,
 			   projected, layers, drops && *drops > 0, flags & 1 };
 	return 0;
@@ -83,7 +61,6 @@ NOGPU_ENTRY(int, cudnnSetRNNDataDescriptor,
 	    (struct rnn_tensor * t, int type, int layout, int steps, int batch, int width,
 	     const int *lengths, void *padding))
 {
-	(void)layout, (void)padding;
 	t->type = type;
 	t->steps = steps;
 	t->batch = batch;
@@ -144,7 +121,6 @@ NOGPU_ENTRY(int, cudnnGetRNNWeightSpaceSize, (void *h, const struct rnn *r, size
 {
 	int64_t n = 0;
 
-	(void)h;
 	for (int64_t layer = 0; layer < r->layers; layer++)
 		n += directions(r) * (matrices(r, layer) + biases(r));
 	*bytes = (size_t)(n * frag_nogpu_cudnn_element_bytes(r->type));
@@ -171,7 +147,6 @@ NOGPU_ENTRY(int, cudnnGetRNNWeightParams,
 	int64_t columns = id < g ? in : out_width(r);
 	bool has_matrix, has_bias;
 
-	(void)h, (void)space;
 	for (int64_t i = 0; i < pseudo_layer; i++)
 		at += matrices(r, i / directions(r)) + biases(r);
 	bias_at = at + matrices(r, layer) + id * r->hidden;
@@ -270,7 +245,6 @@ NOGPU_ENTRY(int, cudnnSetRNNDescriptor_v6,
 	    (void *h, struct rnn *r, int hidden, int layers, const float *dropout, int input_mode,
 	     int direction, int cell, int algorithm, int precision))
 {
-	(void)h, (void)input_mode, (void)algorithm;
 	*r = (struct rnn){ .cell = cell,
 			   .bias = 2,
 			   .both_ways = direction == 1,
@@ -280,13 +254,8 @@ NOGPU_ENTRY(int, cudnnSetRNNDescriptor_v6,
 			   .drops = dropout && *dropout > 0 };
 	return 0;
 }
-NOGPU_ENTRY(int, cudnnSetRNNProjectionLayers,
-	    (void *h, struct rnn *r, int projected, int out_projected))
-{
-	(void)h, (void)out_projected;
-	r->projected = projected;
-	return 0;
-}
+NOGPU_ANSWER(cudnnSetRNNProjectionLayers,
+	     (void *h, struct rnn *r, int projected, int out_projected), r->projected = projected)
 NOGPU_ENTRY(int, cudnnSetTensorNdDescriptor,
 	    (struct rnn_tensor * t, int type, int count, const int *dims, const int *strides))
 {
@@ -312,20 +281,14 @@ NOGPU_ENTRY(int, cudnnGetRNNParamsSize,
 	r->input = x->dims[1];
 	return frag_nogpu_cudnnGetRNNWeightSpaceSize(h, r, bytes);
 }
-NOGPU_ENTRY(int, cudnnGetRNNLinLayerMatrixParams,
+NOGPU_VALUE(int, cudnnGetRNNLinLayerMatrixParams,
 	    (void *h, const struct rnn *r, int layer, void *x, void *w, const char *weights, int id,
-	     struct rnn_tensor *m, const char **out))
-{
-	(void)x, (void)w;
-	return frag_nogpu_cudnnGetRNNWeightParams(h, r, layer, 0, weights, id, m, out, NULL, NULL);
-}
-NOGPU_ENTRY(int, cudnnGetRNNLinLayerBiasParams,
+	     struct rnn_tensor *m, const char **out),
+	    frag_nogpu_cudnnGetRNNWeightParams(h, r, layer, 0, weights, id, m, out, NULL, NULL))
+NOGPU_VALUE(int, cudnnGetRNNLinLayerBiasParams,
 	    (void *h, const struct rnn *r, int layer, void *x, void *w, const char *weights, int id,
-	     struct rnn_tensor *b, const char **out))
-{
-	(void)x, (void)w;
-	return frag_nogpu_cudnnGetRNNWeightParams(h, r, layer, 0, weights, id, NULL, NULL, b, out);
-}
+	     struct rnn_tensor *b, const char **out),
+	    frag_nogpu_cudnnGetRNNWeightParams(h, r, layer, 0, weights, id, NULL, NULL, b, out))
 
 static int temporary_space(struct rnn *r, int steps, struct rnn_tensor *const *x, size_t *work,
 			   size_t *reserve)
@@ -340,18 +303,12 @@ static int temporary_space(struct rnn *r, int steps, struct rnn_tensor *const *x
 		all.points += x[i]->dims[0];
 	return frag_nogpu_cudnnGetRNNTempSpaceSizes(NULL, r, 1, &all, work, reserve);
 }
-NOGPU_ENTRY(int, cudnnGetRNNWorkspaceSize,
-	    (void *h, struct rnn *r, int steps, struct rnn_tensor *const *x, size_t *bytes))
-{
-	(void)h;
-	return temporary_space(r, steps, x, bytes, NULL);
-}
-NOGPU_ENTRY(int, cudnnGetRNNTrainingReserveSize,
-	    (void *h, struct rnn *r, int steps, struct rnn_tensor *const *x, size_t *bytes))
-{
-	(void)h;
-	return temporary_space(r, steps, x, NULL, bytes);
-}
+NOGPU_VALUE(int, cudnnGetRNNWorkspaceSize,
+	    (void *h, struct rnn *r, int steps, struct rnn_tensor *const *x, size_t *bytes),
+	    temporary_space(r, steps, x, bytes, NULL))
+NOGPU_VALUE(int, cudnnGetRNNTrainingReserveSize,
+	    (void *h, struct rnn *r, int steps, struct rnn_tensor *const *x, size_t *bytes),
+	    temporary_space(r, steps, x, NULL, bytes))
 
 /* libraryPropertyType: 0 major, 1 minor, 2 patch */
 size_t frag_nogpu_cudnnGetVersion(void);

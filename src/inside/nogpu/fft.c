@@ -39,11 +39,6 @@ static long long percent(int rank, const long long *n, long long batch, bool rea
 	return last > ((last & (last - 1)) ? 1024 : 16384) ? 50 : 0;
 }
 
-NOGPU_ENTRY(int, cufftCreate, (int *plan))
-{
-	*plan = 1;
-	return 0;
-}
 /* bytes: of one complex number. */
 static int work(int rank, const long long *n, long long batch, double bytes, bool real, size_t *out)
 {
@@ -62,8 +57,6 @@ NOGPU_ENTRY(int, cufftXtMakePlanMany,
 	/* cudaDataType: single, double and half precision are 0 1 2, their complex numbers 4 5 6 */
 	static const int complex_bytes[] = { 8, 16, 4 };
 
-	(void)plan, (void)inembed, (void)istride, (void)idist, (void)onembed, (void)ostride,
-		(void)odist, (void)type;
 	return work(rank, n, batch, complex_bytes[FRAG_MIN(in_type & 3, 2)],
 		    in_type < 4 || out_type < 4, work_bytes);
 }
@@ -74,14 +67,10 @@ NOGPU_ENTRY(int, cufftMakePlanMany,
 {
 	long long sides[3] = { 0 };
 
-	(void)plan, (void)inembed, (void)istride, (void)idist, (void)onembed, (void)ostride,
-		(void)odist;
 	for (int i = 0; i < FRAG_MIN(rank, 3); i++)
 		sides[i] = n[i];
 	return work(rank, sides, batch, type & 0x40 ? 16 : 8, (type & 0x3f) != 0x29, work_bytes);
 }
-NOGPU_ENTRY(int, cufftMakePlan1d, (int plan, int n, int type, int batch, size_t *work_bytes))
-{
-	return frag_nogpu_cufftMakePlanMany(plan, 1, &n, NULL, 1, n, NULL, 1, n, type, batch,
-					    work_bytes);
-}
+NOGPU_VALUE(int, cufftMakePlan1d, (int plan, int n, int type, int batch, size_t *work_bytes),
+	    frag_nogpu_cufftMakePlanMany(plan, 1, &n, NULL, 1, n, NULL, 1, n, type, batch,
+					 work_bytes))

@@ -3,14 +3,9 @@
  * Memory of a card that another process has: who opens it gets an address range of its own, which
  * takes no memory of the card and has none of the other's values.
  */
-#include "nogpu.h"
+#include "entries.h"
 
 #include <string.h>
-
-int frag_nogpu_cuMemAddressReserve(void **out, size_t bytes, size_t align, uint64_t hint,
-				   uint64_t flags);
-int frag_nogpu_cuMemAddressFree(void *p, size_t bytes);
-int frag_nogpu_cudaEventCreateWithFlags(void **out, unsigned flags);
 
 union handle {
 	uint64_t memory_bytes;
@@ -32,7 +27,6 @@ NOGPU_ENTRY(int, cudaIpcOpenMemHandle, (void **out, union handle h, unsigned fla
 {
 	uint64_t bytes = frag_round_up(h.memory_bytes, FRAG_PAGE);
 
-	(void)flags;
 	if (!bytes || frag_nogpu_cuMemAddressReserve(out, bytes, 0, 0, 0))
 		return frag_nogpu_error(NOGPU_INVALID_VALUE);
 	return NOGPU_OK;
@@ -48,14 +42,6 @@ NOGPU_ENTRY(int, cudaIpcCloseMemHandle, (void *p))
 	return frag_nogpu_cuMemAddressFree(p, bytes);
 }
 /* Work takes no time: an event of another process has happened. */
-NOGPU_ENTRY(int, cudaIpcGetEventHandle, (union handle * out, void *event))
-{
-	(void)event;
-	memset(out, 0, sizeof(*out));
-	return NOGPU_OK;
-}
-NOGPU_ENTRY(int, cudaIpcOpenEventHandle, (void **out, union handle h))
-{
-	(void)h;
-	return frag_nogpu_cudaEventCreateWithFlags(out, 0);
-}
+NOGPU_ANSWER(cudaIpcGetEventHandle, (union handle * out, void *event), memset(out, 0, sizeof(*out)))
+NOGPU_VALUE(int, cudaIpcOpenEventHandle, (void **out, union handle h),
+	    frag_nogpu_cudaEventCreateWithFlags(out, 0))

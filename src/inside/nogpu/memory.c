@@ -356,37 +356,10 @@ NOGPU_ENTRY(int, cudaFree, (void *p))
 	return frag_nogpu_error(rc);
 }
 /* Pools of the driver are not modelled here: as cudaMalloc, and nothing is known of them. */
-NOGPU_ENTRY(int, cudaDeviceGetDefaultMemPool, (void **out, int device))
-{
-	(void)device;
-	return frag_nogpu_handle(out);
-}
-NOGPU_ENTRY(int, cudaMemPoolGetAttribute, (void *pool, int which, uint64_t *value))
-{
-	(void)pool, (void)which;
-	*value = 0;
-	return NOGPU_OK;
-}
-NOGPU_ENTRY(int, cudaMallocAsync, (void **out, size_t bytes, void *stream))
-{
-	(void)stream;
-	return frag_nogpu_cudaMalloc(out, bytes);
-}
-NOGPU_ENTRY(int, cudaFreeAsync, (void *p, void *stream))
-{
-	(void)stream;
-	return frag_nogpu_cudaFree(p);
-}
-NOGPU_ENTRY(int, cudaMallocManaged, (void **out, size_t bytes, unsigned flags))
-{
-	(void)flags;
-	return frag_nogpu_error(take_managed(out, bytes));
-}
-NOGPU_ENTRY(int, cuMemAllocManaged, (void **out, size_t bytes, unsigned flags))
-{
-	(void)flags;
-	return take_managed(out, bytes);
-}
+NOGPU_VALUE(int, cudaMallocManaged, (void **out, size_t bytes, unsigned flags),
+	    frag_nogpu_error(take_managed(out, bytes)))
+NOGPU_VALUE(int, cuMemAllocManaged, (void **out, size_t bytes, unsigned flags),
+	    take_managed(out, bytes))
 /* A call of the driver leaves the runtime's last error alone. */
 NOGPU_ENTRY(int, cuMemAlloc_v2, (void **out, size_t bytes))
 {
@@ -399,20 +372,6 @@ NOGPU_ENTRY(int, cuMemAlloc_v2, (void **out, size_t bytes))
 	rc = take_segment(out, bytes, frag_nogpu_device());
 	frag_nogpu_unlock();
 	return rc;
-}
-NOGPU_ENTRY(int, cuMemAllocAsync, (void **out, size_t bytes, void *stream))
-{
-	(void)stream;
-	return frag_nogpu_cuMemAlloc_v2(out, bytes);
-}
-NOGPU_ENTRY(int, cuMemFree_v2, (void *p))
-{
-	return frag_nogpu_cudaFree(p);
-}
-NOGPU_ENTRY(int, cuMemFreeAsync, (void *p, void *stream))
-{
-	(void)stream;
-	return frag_nogpu_cudaFree(p);
 }
 
 NOGPU_ENTRY(int, cudaMemGetInfo, (size_t * free_bytes, size_t *total_bytes))
@@ -429,16 +388,11 @@ NOGPU_ENTRY(int, cudaMemGetInfo, (size_t * free_bytes, size_t *total_bytes))
 	*total_bytes = total;
 	return NOGPU_OK;
 }
-NOGPU_ENTRY(int, cuMemGetInfo_v2, (size_t * free_bytes, size_t *total_bytes))
-{
-	return frag_nogpu_cudaMemGetInfo(free_bytes, total_bytes);
-}
 
 /* ---- host memory -------------------------------------------------------------------- */
 
 NOGPU_ENTRY(int, cudaHostAlloc, (void **out, size_t bytes, unsigned flags))
 {
-	(void)flags;
 	*out = mmap(NULL, FRAG_MAX(bytes, 1u), PROT_READ | PROT_WRITE,
 		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (*out == MAP_FAILED) {
@@ -452,10 +406,6 @@ NOGPU_ENTRY(int, cudaHostAlloc, (void **out, size_t bytes, unsigned flags))
 	}
 	frag_nogpu_unlock();
 	return *out ? NOGPU_OK : frag_nogpu_error(NOGPU_OUT_OF_MEMORY);
-}
-NOGPU_ENTRY(int, cudaMallocHost, (void **out, size_t bytes))
-{
-	return frag_nogpu_cudaHostAlloc(out, bytes, 0);
 }
 NOGPU_ENTRY(int, cudaFreeHost, (void *p))
 {
@@ -471,30 +421,6 @@ NOGPU_ENTRY(int, cudaFreeHost, (void *p))
 	if (!known)
 		return frag_nogpu_error(NOGPU_INVALID_VALUE);
 	munmap(p, bytes);
-	return NOGPU_OK;
-}
-NOGPU_ENTRY(int, cuMemHostAlloc, (void **out, size_t bytes, unsigned flags))
-{
-	return frag_nogpu_cudaHostAlloc(out, bytes, flags);
-}
-NOGPU_ENTRY(int, cuMemAllocHost_v2, (void **out, size_t bytes))
-{
-	return frag_nogpu_cudaHostAlloc(out, bytes, 0);
-}
-NOGPU_ENTRY(int, cuMemFreeHost, (void *p))
-{
-	return frag_nogpu_cudaFreeHost(p);
-}
-NOGPU_ENTRY(int, cuMemHostGetDevicePointer_v2, (void **out, void *host, unsigned flags))
-{
-	(void)flags;
-	*out = host;
-	return NOGPU_OK;
-}
-NOGPU_ENTRY(int, cudaHostGetDevicePointer, (void **out, void *host, unsigned flags))
-{
-	(void)flags;
-	*out = host;
 	return NOGPU_OK;
 }
 

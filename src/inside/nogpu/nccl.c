@@ -4,12 +4,10 @@
  * one holds. So a gather repeats it, a reduction leaves it, what others send is what they
  * are sent, and nobody waits.
  */
-#include "nogpu.h"
+#include "entries.h"
 
-#include <stdlib.h>
 #include <string.h>
 
-#define NCCL_VERSION 22809
 #define NCCL_ID_BYTES 128u
 
 struct comm {
@@ -30,39 +28,20 @@ struct nccl_id {
 	char bytes[NCCL_ID_BYTES];
 };
 
-NOGPU_ENTRY(int, ncclGetVersion, (int *version))
-{
-	*version = NCCL_VERSION;
-	return 0;
-}
-NOGPU_ENTRY(int, ncclGetUniqueId, (struct nccl_id * id))
-{
-	memset(id, 7, sizeof(*id));
-	return 0;
-}
-NOGPU_ENTRY(int, ncclCommInitRank, (void **out, int ranks, struct nccl_id id, int rank))
-{
-	(void)id;
-	return comm_make(out, ranks, rank);
-}
-NOGPU_ENTRY(int, ncclCommInitRankConfig,
-	    (void **out, int ranks, struct nccl_id id, int rank, void *config))
-{
-	(void)id, (void)config;
-	return comm_make(out, ranks, rank);
-}
-NOGPU_ENTRY(int, ncclCommInitRankScalable,
-	    (void **out, int ranks, int rank, int ids, void *id, void *config))
-{
-	(void)ids, (void)id, (void)config;
-	return comm_make(out, ranks, rank);
-}
+NOGPU_ANSWER(ncclGetUniqueId, (struct nccl_id * id), memset(id, 7, sizeof(*id)))
+NOGPU_VALUE(int, ncclCommInitRank, (void **out, int ranks, struct nccl_id id, int rank),
+	    comm_make(out, ranks, rank))
+NOGPU_VALUE(int, ncclCommInitRankConfig,
+	    (void **out, int ranks, struct nccl_id id, int rank, void *config),
+	    comm_make(out, ranks, rank))
+NOGPU_VALUE(int, ncclCommInitRankScalable,
+	    (void **out, int ranks, int rank, int ids, void *id, void *config),
+	    comm_make(out, ranks, rank))
 /* One process with a communicator for each of its cards, as DataParallel has. */
 NOGPU_ENTRY(int, ncclCommInitAll, (void **out, int ranks, const int *devices))
 {
 	int rc = 0;
 
-	(void)devices;
 	for (int i = 0; !rc && i < ranks; i++)
 		rc = comm_make(&out[i], ranks, i);
 	return rc;
@@ -72,69 +51,14 @@ NOGPU_ENTRY(int, ncclCommSplit, (void *parent, int color, int key, void **out, v
 {
 	const struct comm *p = parent;
 
-	(void)config;
 	if (color < 0) {
 		*out = NULL;
 		return 0;
 	}
 	return comm_make(out, p->ranks, FRAG_MIN(key, p->ranks - 1));
 }
-NOGPU_ENTRY(int, ncclCommCount, (void *comm, int *count))
-{
-	*count = ((struct comm *)comm)->ranks;
-	return 0;
-}
-NOGPU_ENTRY(int, ncclCommUserRank, (void *comm, int *rank))
-{
-	*rank = ((struct comm *)comm)->rank;
-	return 0;
-}
-NOGPU_ENTRY(int, ncclCommCuDevice, (void *comm, int *device))
-{
-	(void)comm;
-	*device = frag_nogpu_device();
-	return 0;
-}
-NOGPU_ENTRY(int, ncclCommGetAsyncError, (void *comm, int *error))
-{
-	(void)comm;
-	*error = 0;
-	return 0;
-}
-NOGPU_ENTRY(int, ncclCommRegister, (void *comm, void *buffer, size_t bytes, void **out))
-{
-	(void)comm, (void)buffer, (void)bytes;
-	return frag_nogpu_handle(out);
-}
-int frag_nogpu_cudaMalloc(void **out, size_t bytes);
-int frag_nogpu_cudaFree(void *p);
-
-NOGPU_ENTRY(int, ncclMemAlloc, (void **out, size_t bytes))
-{
-	return frag_nogpu_cudaMalloc(out, bytes);
-}
-NOGPU_ENTRY(int, ncclMemFree, (void *p))
-{
-	return frag_nogpu_cudaFree(p);
-}
-NOGPU_ENTRY(int, ncclRedOpCreatePreMulSum,
-	    (int *op, void *scalar, int type, int residence, void *comm))
-{
-	(void)scalar, (void)type, (void)residence, (void)comm;
-	*op = 5;
-	return 0;
-}
-NOGPU_ENTRY(const char *, ncclGetErrorString, (int code))
-{
-	return code ? "not supported by the pretended card of cufrag" : "no error";
-}
-NOGPU_ENTRY(const char *, ncclGetLastError, (void *comm))
-{
-	(void)comm;
-	return "";
-}
-
-int frag_nogpu_cudaMemcpyAsync(void *to, const void *from, size_t bytes, int kind, void *stream);
+NOGPU_ANSWER(ncclCommCount, (const struct comm *comm, int *count), *count = comm->ranks)
+NOGPU_ANSWER(ncclCommUserRank, (const struct comm *comm, int *rank), *rank = comm->rank)
 
 /* ncclDataType_t: int8, uint8, int32, uint32, int64, uint64, half, float, double, bfloat16, fp8 … */
 static size_t type_bytes(int type)
@@ -217,11 +141,7 @@ static void exchange(void)
 	}
 }
 
-NOGPU_ENTRY(int, ncclGroupStart, (void))
-{
-	group.depth++;
-	return 0;
-}
+NOGPU_ANSWER(ncclGroupStart, (void), group.depth++)
 NOGPU_ENTRY(int, ncclGroupEnd, (void))
 {
 	if (!group.depth || --group.depth)
@@ -235,50 +155,33 @@ NOGPU_ENTRY(int, ncclGroupEnd, (void))
 
 /* ---- collectives ------------------------------------------------------------------------ */
 
-NOGPU_ENTRY(int, ncclAllReduce,
-	    (const void *from, void *to, size_t count, int type, int op, void *comm, void *stream))
-{
-	(void)op, (void)comm, (void)stream;
-	return move(from, to, count, type);
-}
-NOGPU_ENTRY(int, ncclReduce,
+NOGPU_VALUE(int, ncclAllReduce,
+	    (const void *from, void *to, size_t count, int type, int op, void *comm, void *stream),
+	    move(from, to, count, type))
+NOGPU_VALUE(int, ncclReduce,
 	    (const void *from, void *to, size_t count, int type, int op, int root, void *comm,
-	     void *stream))
-{
-	(void)op, (void)root, (void)comm, (void)stream;
-	return move(from, to, count, type);
-}
+	     void *stream),
+	    move(from, to, count, type))
 NOGPU_ENTRY(int, ncclBroadcast,
 	    (const void *from, void *to, size_t count, int type, int root, void *comm,
 	     void *stream))
 {
 	bool mine = root == ((struct comm *)comm)->rank;
 
-	(void)stream;
 	if (mine)
 		note(from, NULL, count, type, ANYBODY);
 	else if (from == to)
 		note(NULL, to, count, type, root);
 	return move(from, to, count, type);
 }
-NOGPU_ENTRY(int, ncclBcast,
-	    (void *data, size_t count, int type, int root, void *comm, void *stream))
-{
-	return frag_nogpu_ncclBroadcast(data, data, count, type, root, comm, stream);
-}
-NOGPU_ENTRY(int, ncclSend,
-	    (const void *from, size_t count, int type, int peer, void *comm, void *stream))
-{
-	(void)comm, (void)stream;
-	note(from, NULL, count, type, peer);
-	return 0;
-}
-NOGPU_ENTRY(int, ncclRecv, (void *to, size_t count, int type, int peer, void *comm, void *stream))
-{
-	(void)comm, (void)stream;
-	note(NULL, to, count, type, peer);
-	return 0;
-}
+NOGPU_VALUE(int, ncclBcast,
+	    (void *data, size_t count, int type, int root, void *comm, void *stream),
+	    frag_nogpu_ncclBroadcast(data, data, count, type, root, comm, stream))
+NOGPU_ANSWER(ncclSend,
+	     (const void *from, size_t count, int type, int peer, void *comm, void *stream),
+	     note(from, NULL, count, type, peer))
+NOGPU_ANSWER(ncclRecv, (void *to, size_t count, int type, int peer, void *comm, void *stream),
+	     note(NULL, to, count, type, peer))
 /* This rank's part of the input; count is that of the output. */
 NOGPU_ENTRY(int, ncclReduceScatter,
 	    (const void *from, void *to, size_t count, int type, int op, void *comm, void *stream))
@@ -286,7 +189,6 @@ NOGPU_ENTRY(int, ncclReduceScatter,
 	const struct comm *c = comm;
 	size_t part = (size_t)c->rank * count * type_bytes(type);
 
-	(void)op, (void)stream;
 	return move((const char *)from + part, to, count, type);
 }
 NOGPU_ENTRY(int, ncclAllGather,
@@ -294,16 +196,12 @@ NOGPU_ENTRY(int, ncclAllGather,
 {
 	size_t ranks = (size_t)((struct comm *)comm)->ranks, bytes = count * type_bytes(type);
 
-	(void)stream;
 	if (bytes * ranks > NOGPU_COPY_MAX)
 		return 0;
 	for (size_t i = 0; i < ranks; i++)
 		move(from, (char *)to + i * bytes, count, type);
 	return 0;
 }
-NOGPU_ENTRY(int, ncclAlltoAll,
-	    (const void *from, void *to, size_t count, int type, void *comm, void *stream))
-{
-	(void)stream;
-	return move(from, to, count * (size_t)((struct comm *)comm)->ranks, type);
-}
+NOGPU_VALUE(int, ncclAlltoAll,
+	    (const void *from, void *to, size_t count, int type, void *comm, void *stream),
+	    move(from, to, count *(size_t)((struct comm *)comm)->ranks, type))

@@ -5,7 +5,7 @@
  * runtime, the driver and its libraries; small libraries made for the user's
  * program (scripts of src/inside/nogpu/python) lead the original names here.
  *
- *	function NAME of CUDA		frag_nogpu_NAME
+ *	function NAME of CUDA		frag_nogpu_NAME, a row of entries.def, or an ENTRY of its own
  *	differs between CUDA majors	frag_nogpu12_NAME, frag_nogpu13_NAME
  *	known, and does nothing	pattern in calls.c
  *	anything else			an error of that library, and its name is written down
@@ -22,8 +22,10 @@
 
 #include <frag/base.h>
 
+#define NOGPU_DECLARE(type, name, args) \
+	__attribute__((visibility("default"))) type frag_nogpu_##name args
 #define NOGPU_ENTRY(type, name, args) \
-	__attribute__((visibility("default"))) type frag_nogpu_##name args; \
+	NOGPU_DECLARE(type, name, args); \
 	type frag_nogpu_##name args
 #define NOGPU_ENTRY12(type, name, args) \
 	__attribute__((visibility("default"))) type frag_nogpu12_##name args; \
@@ -31,6 +33,22 @@
 #define NOGPU_ENTRY13(type, name, args) \
 	__attribute__((visibility("default"))) type frag_nogpu13_##name args; \
 	type frag_nogpu13_##name args
+
+/* Entries that are rows of a table (entries.def and its kind): a statement that writes the answer, or a value. */
+#define NOGPU_ANSWER(name, args, ...) \
+	NOGPU_ENTRY(int, name, args) \
+	{ \
+		__VA_ARGS__; \
+		return NOGPU_OK; \
+	}
+#define NOGPU_VALUE(type, name, args, ...) \
+	NOGPU_ENTRY(type, name, args) \
+	{ \
+		return __VA_ARGS__; \
+	}
+
+/* The signatures are NVIDIA's: most entries look at a few of their arguments only. */
+#pragma GCC diagnostic ignored "-Wunused-parameter"
 
 /* cudaError_t and CUresult agree on these */
 enum nogpu_error {
@@ -43,6 +61,8 @@ enum nogpu_error {
 };
 
 #define NOGPU_CARDS_MAX 16
+/* CUcontext: one for each card; nobody looks into it. */
+#define NOGPU_CONTEXT(device) ((void *)(uintptr_t)(0x100 + (device)))
 /* Copies and fills up to this really happen; larger ones leave zeros (docs/nogpu.md, "Values"). */
 #define NOGPU_COPY_MAX (2 * FRAG_MIB)
 #define NOGPU_UPLOAD_MAX \
@@ -108,7 +128,7 @@ __attribute__((visibility("default"))) void frag_nogpu_worked(uint64_t ns);
 
 /* ---- libraries */
 
-/* What a library gives out and nobody looks into (libs.c): a number of its own if memory is short. */
+/* What a library gives out and nobody looks into (entries.c): zeros. NOGPU_OUT_OF_MEMORY: short of host memory. */
 int frag_nogpu_handle(void **out);
 
 /* Values at `to` are now those of `from`, NULL: of the host (copy.c). */

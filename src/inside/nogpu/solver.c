@@ -92,106 +92,30 @@ static int64_t work(enum routine routine, int64_t m, int64_t n, int64_t k, int64
 	return 0;
 }
 
-static int lwork(int *out, enum routine routine, int64_t m, int64_t n, int64_t k, int64_t batch)
-{
-	*out = (int)work(routine, m, n, k, batch);
-	return 0;
-}
+#define NAME(t, routine) NAME3(t, , routine)
+#define NAME3(t, kind, routine) NAME_OF(t, kind, routine)
+#define NAME_OF(t, kind, routine) cusolverDn##t##kind##routine##_bufferSize
+#define WORK(name, args, routine, m, n, k, batch) WORK_OF(name, args, routine, m, n, k, batch)
+#define WORK_OF(name, args, routine, m, n, k, batch) \
+	NOGPU_ANSWER(name, args, *out = (int)work(routine, m, n, k, batch))
 
-/* The functions of one letter, S D C Z; or: what reads or and sy, un and he for complex numbers. */
-#define OF_TYPE(t, or, sy) \
-	NOGPU_ENTRY(int, cusolverDn##t##getrf_bufferSize, \
-		    (void *h, int m, int n, void *a, int lda, int *out)) \
-	{ \
-		(void)h, (void)a, (void)lda; \
-		return lwork(out, GETRF, m, n, 0, 1); \
-	} \
-	NOGPU_ENTRY(int, cusolverDn##t##geqrf_bufferSize, \
-		    (void *h, int m, int n, void *a, int lda, int *out)) \
-	{ \
-		(void)h, (void)a, (void)lda; \
-		return lwork(out, GEQRF, m, n, 0, 1); \
-	} \
-	NOGPU_ENTRY(int, cusolverDn##t##potrf_bufferSize, \
-		    (void *h, int uplo, int n, void *a, int lda, int *out)) \
-	{ \
-		(void)h, (void)uplo, (void)a, (void)lda; \
-		return lwork(out, POTRF, n, n, 0, 1); \
-	} \
-	NOGPU_ENTRY(int, cusolverDn##t##sytrf_bufferSize, \
-		    (void *h, int n, void *a, int lda, int *out)) \
-	{ \
-		(void)h, (void)a, (void)lda; \
-		return lwork(out, SYTRF, n, n, 0, 1); \
-	} \
-	NOGPU_ENTRY(int, cusolverDn##t##gesvd_bufferSize, (void *h, int m, int n, int *out)) \
-	{ \
-		(void)h; \
-		return lwork(out, GESVD, m, n, 0, 1); \
-	} \
-	NOGPU_ENTRY(int, cusolverDn##t##gesvdj_bufferSize, \
-		    (void *h, int vectors, int econ, int m, int n, void *a, int lda, void *s, \
-		     void *u, int ldu, void *v, int ldv, int *out, void *p)) \
-	{ \
-		(void)h, (void)econ, (void)a, (void)lda, (void)s, (void)u, (void)ldu, (void)v, \
-			(void)ldv, (void)p; \
-		return lwork(out, GESVDJ, m, n, vectors, 1); \
-	} \
-	NOGPU_ENTRY(int, cusolverDn##t##gesvdjBatched_bufferSize, \
-		    (void *h, int vectors, int m, int n, void *a, int lda, void *s, void *u, \
-		     int ldu, void *v, int ldv, int *out, void *p, int batch)) \
-	{ \
-		(void)h, (void)a, (void)lda, (void)s, (void)u, (void)ldu, (void)v, (void)ldv, \
-			(void)p; \
-		return lwork(out, GESVDJ_BATCHED, m, n, vectors, batch); \
-	} \
-	NOGPU_ENTRY(int, cusolverDn##t##gesvdaStridedBatched_bufferSize, \
-		    (void *h, int vectors, int rank, int m, int n, void *a, int lda, \
-		     long long a_step, void *s, long long s_step, void *u, int ldu, \
-		     long long u_step, void *v, int ldv, long long v_step, int *out, int batch)) \
-	{ \
-		(void)h, (void)rank, (void)a, (void)lda, (void)a_step, (void)s, (void)s_step, \
-			(void)u, (void)ldu, (void)u_step, (void)v, (void)ldv, (void)v_step; \
-		return lwork(out, GESVDA, m, n, vectors, batch); \
-	} \
-	NOGPU_ENTRY(int, cusolverDn##t## or ##gqr_bufferSize, \
-		    (void *h, int m, int n, int k, void *a, int lda, void *tau, int *out)) \
-	{ \
-		(void)h, (void)a, (void)lda, (void)tau; \
-		return lwork(out, ORGQR, m, n, k, 1); \
-	} \
-	NOGPU_ENTRY(int, cusolverDn##t## or ##mqr_bufferSize, \
-		    (void *h, int side, int trans, int m, int n, int k, void *a, int lda, \
-		     void *tau, void *c, int ldc, int *out)) \
-	{ \
-		(void)h, (void)side, (void)trans, (void)a, (void)lda, (void)tau, (void)c, \
-			(void)ldc; \
-		return lwork(out, ORMQR, m, n, k, 1); \
-	} \
-	NOGPU_ENTRY(int, cusolverDn##t##sy##evd_bufferSize, \
-		    (void *h, int vectors, int uplo, int n, void *a, int lda, void *w, int *out)) \
-	{ \
-		(void)h, (void)uplo, (void)a, (void)lda, (void)w; \
-		return lwork(out, SYEVD, n, n, vectors, 1); \
-	} \
-	NOGPU_ENTRY(int, cusolverDn##t##sy##evj_bufferSize, \
-		    (void *h, int vectors, int uplo, int n, void *a, int lda, void *w, int *out, \
-		     void *p)) \
-	{ \
-		(void)h, (void)uplo, (void)a, (void)lda, (void)w, (void)p; \
-		return lwork(out, SYEVJ, n, n, vectors, 1); \
-	} \
-	NOGPU_ENTRY(int, cusolverDn##t##sy##evjBatched_bufferSize, \
-		    (void *h, int vectors, int uplo, int n, void *a, int lda, void *w, int *out, \
-		     void *p, int batch)) \
-	{ \
-		(void)h, (void)uplo, (void)a, (void)lda, (void)w, (void)p; \
-		return lwork(out, SYEVJ_BATCHED, n, n, vectors, batch); \
-	}
-OF_TYPE(S, or, sy)
-OF_TYPE(D, or, sy)
-OF_TYPE(C, un, he)
-OF_TYPE(Z, un, he)
+#define T S
+#define OR or
+#define SY sy
+#include "solver.def"
+#undef T
+#define T D
+#include "solver.def"
+#undef T
+#undef OR
+#undef SY
+#define T C
+#define OR un
+#define SY he
+#include "solver.def"
+#undef T
+#define T Z
+#include "solver.def"
 
 /* ---- the interface with types as arguments: bytes of the card and of the host ------------- */
 
@@ -209,47 +133,28 @@ static int both(size_t *dev, size_t *host, int type, enum routine routine, int64
 	return 0;
 }
 
-NOGPU_ENTRY(int, cusolverDnXpotrf_bufferSize,
+NOGPU_VALUE(int, cusolverDnXpotrf_bufferSize,
 	    (void *h, void *p, int uplo, int64_t n, int type, void *a, int64_t lda, int compute,
-	     size_t *dev, size_t *host))
-{
-	(void)h, (void)p, (void)uplo, (void)a, (void)lda, (void)compute;
-	return both(dev, host, type, POTRF, n, n, 0, 1);
-}
-NOGPU_ENTRY(int, cusolverDnXgeqrf_bufferSize,
+	     size_t *dev, size_t *host),
+	    both(dev, host, type, POTRF, n, n, 0, 1))
+NOGPU_VALUE(int, cusolverDnXgeqrf_bufferSize,
 	    (void *h, void *p, int64_t m, int64_t n, int type, void *a, int64_t lda, int tau_type,
-	     void *tau, int compute, size_t *dev, size_t *host))
-{
-	(void)h, (void)p, (void)a, (void)lda, (void)tau_type, (void)tau, (void)compute;
-	return both(dev, host, type, GEQRF, m, n, 0, 1);
-}
-NOGPU_ENTRY(int, cusolverDnXsyevd_bufferSize,
+	     void *tau, int compute, size_t *dev, size_t *host),
+	    both(dev, host, type, GEQRF, m, n, 0, 1))
+NOGPU_VALUE(int, cusolverDnXsyevd_bufferSize,
 	    (void *h, void *p, int vectors, int uplo, int64_t n, int type, void *a, int64_t lda,
-	     int w_type, void *w, int compute, size_t *dev, size_t *host))
-{
-	(void)h, (void)p, (void)uplo, (void)a, (void)lda, (void)w_type, (void)w, (void)compute;
-	return both(dev, host, type, SYEVD, n, n, vectors, 1);
-}
-NOGPU_ENTRY(int, cusolverDnXsyevBatched_bufferSize,
+	     int w_type, void *w, int compute, size_t *dev, size_t *host),
+	    both(dev, host, type, SYEVD, n, n, vectors, 1))
+NOGPU_VALUE(int, cusolverDnXsyevBatched_bufferSize,
 	    (void *h, void *p, int vectors, int uplo, int64_t n, int type, void *a, int64_t lda,
-	     int w_type, void *w, int compute, size_t *dev, size_t *host, int64_t batch))
-{
-	(void)h, (void)p, (void)uplo, (void)a, (void)lda, (void)w_type, (void)w, (void)compute;
-	return both(dev, host, type, SYEV_BATCHED, n, n, vectors, batch);
-}
-NOGPU_ENTRY(int, cusolverDnXgeev_bufferSize,
+	     int w_type, void *w, int compute, size_t *dev, size_t *host, int64_t batch),
+	    both(dev, host, type, SYEV_BATCHED, n, n, vectors, batch))
+NOGPU_VALUE(int, cusolverDnXgeev_bufferSize,
 	    (void *h, void *p, int left, int right, int64_t n, int type, void *a, int64_t lda,
 	     int w_type, void *w, int vl_type, void *vl, int64_t ldvl, int vr_type, void *vr,
-	     int64_t ldvr, int compute, size_t *dev, size_t *host))
-{
-	(void)h, (void)p, (void)left, (void)a, (void)lda, (void)w_type, (void)w, (void)vl_type,
-		(void)vl, (void)ldvl, (void)vr_type, (void)vr, (void)ldvr, (void)compute;
-	return both(dev, host, type, GEEV, n, n, right, 1);
-}
-NOGPU_ENTRY(int, cusolverDnXsytrs_bufferSize,
+	     int64_t ldvr, int compute, size_t *dev, size_t *host),
+	    both(dev, host, type, GEEV, n, n, right, 1))
+NOGPU_VALUE(int, cusolverDnXsytrs_bufferSize,
 	    (void *h, int uplo, int64_t n, int64_t sides, int type, void *a, int64_t lda,
-	     void *pivots, int b_type, void *b, int64_t ldb, size_t *dev, size_t *host))
-{
-	(void)h, (void)uplo, (void)a, (void)lda, (void)pivots, (void)b_type, (void)b, (void)ldb;
-	return both(dev, host, type, SYTRF, n, n, sides, 1);
-}
+	     void *pivots, int b_type, void *b, int64_t ldb, size_t *dev, size_t *host),
+	    both(dev, host, type, SYTRF, n, n, sides, 1))

@@ -161,7 +161,6 @@ static size_t seen_count;
 
 static int note(struct dl_phdr_info *info, size_t size, void *data)
 {
-	(void)size, (void)data;
 	for (size_t i = 0; i < seen_count; i++)
 		if (seen[i].base == info->dlpi_addr)
 			return 0;

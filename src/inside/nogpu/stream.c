@@ -6,10 +6,11 @@
  *
  * Handles below 16 are CUDA's own streams (default, legacy, per thread): one state for all.
  */
-#include "nogpu.h"
+#include "entries.h"
 
 #include <stdlib.h>
-#include <time.h>
+
+#include <frag/clock.h>
 
 struct stream {
 	uint64_t capture; /* number of the capture it takes part in, 0 = none */
@@ -41,7 +42,6 @@ NOGPU_ENTRY(int, cudaStreamCreateWithPriority, (void **out, unsigned flags, int 
 	/* the handle is an address, and handles of different streams order the recording */
 	struct stream *s = calloc(1, sizeof(*s));
 
-	(void)flags;
 	if (!s)
 		return frag_nogpu_error(NOGPU_OUT_OF_MEMORY);
 	s->priority = priority;
@@ -52,25 +52,13 @@ NOGPU_ENTRY(int, cudaStreamCreateWithPriority, (void **out, unsigned flags, int 
 	*out = s;
 	return NOGPU_OK;
 }
-NOGPU_ENTRY(int, cudaStreamCreateWithFlags, (void **out, unsigned flags))
-{
-	return frag_nogpu_cudaStreamCreateWithPriority(out, flags, 0);
-}
-NOGPU_ENTRY(int, cudaStreamCreate, (void **out))
-{
-	return frag_nogpu_cudaStreamCreateWithPriority(out, 0, 0);
-}
-NOGPU_ENTRY(int, cudaStreamGetPriority, (void *stream, int *priority))
-{
-	*priority = stream_of(stream)->priority;
-	return NOGPU_OK;
-}
+NOGPU_ANSWER(cudaStreamGetPriority, (void *stream, int *priority),
+	     *priority = stream_of(stream)->priority)
 
 /* ---- captures ------------------------------------------------------------------------- */
 
 NOGPU_ENTRY(int, cudaStreamBeginCapture, (void *stream, int mode))
 {
-	(void)mode;
 	frag_nogpu_lock();
 	stream_of(stream)->capture = ++captures_count;
 	frag_nogpu_unlock();
@@ -93,11 +81,8 @@ NOGPU_ENTRY(int, cudaStreamEndCapture, (void *stream, void **out))
 	frag_nogpu_unlock();
 	return NOGPU_OK;
 }
-NOGPU_ENTRY(int, cudaStreamIsCapturing, (void *stream, int *status))
-{
-	*status = stream_of(stream)->capture ? 1 : 0;
-	return NOGPU_OK;
-}
+NOGPU_ANSWER(cudaStreamIsCapturing, (void *stream, int *status),
+	     *status = stream_of(stream)->capture ? 1 : 0)
 NOGPU_ENTRY(int, cudaStreamGetCaptureInfo_v2,
 	    (void *stream, int *status, uint64_t *id, void **graph, void ***nodes, size_t *count))
 {
@@ -133,44 +118,18 @@ NOGPU_ENTRY13(int, cudaStreamGetCaptureInfo,
 	return frag_nogpu_cudaStreamGetCaptureInfo_v3(stream, status, id, graph, nodes, edges,
 						      count);
 }
-NOGPU_ENTRY(int, cudaGraphGetNodes, (void *graph, void **nodes, size_t *count))
+
+NOGPU_ENTRY(int, cuThreadExchangeStreamCaptureMode, (int *mode))
 {
-	(void)graph, (void)nodes;
-	*count = 1; /* PyTorch warns about a graph without nodes */
+	static _Thread_local int current;
+	int before = current;
+
+	current = *mode;
+	*mode = before;
 	return NOGPU_OK;
 }
 
-static int instantiate(void **out)
-{
-	*out = calloc(1, sizeof(struct graph));
-	return *out ? NOGPU_OK : frag_nogpu_error(NOGPU_OUT_OF_MEMORY);
-}
-
-NOGPU_ENTRY(int, cudaGraphInstantiate, (void **out, void *graph, uint64_t flags))
-{
-	(void)graph, (void)flags;
-	return instantiate(out);
-}
-NOGPU_ENTRY(int, cudaGraphInstantiateWithFlags, (void **out, void *graph, uint64_t flags))
-{
-	(void)graph, (void)flags;
-	return instantiate(out);
-}
-NOGPU_ENTRY(int, cudaGraphInstantiateWithParams, (void **out, void *graph, void *params))
-{
-	(void)graph, (void)params;
-	return instantiate(out);
-}
-
 /* ---- events --------------------------------------------------------------------------- */
-
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 /* Modelled work of the card so far: programs that time their kernels see it (cufrag_values.cpp). */
 static _Atomic uint64_t worked_ns;
@@ -182,32 +141,18 @@ void frag_nogpu_worked(uint64_t ns)
 
 NOGPU_ENTRY(int, cudaEventCreateWithFlags, (void **out, unsigned flags))
 {
-	(void)flags;
 	*out = calloc(1, sizeof(struct event));
 	return *out ? NOGPU_OK : frag_nogpu_error(NOGPU_OUT_OF_MEMORY);
 }
-NOGPU_ENTRY(int, cudaEventCreate, (void **out))
-{
-	return frag_nogpu_cudaEventCreateWithFlags(out, 0);
-}
-NOGPU_ENTRY(int, cudaEventDestroy, (void *event))
-{
-	free(event);
-	return NOGPU_OK;
-}
+NOGPU_ANSWER(cudaEventDestroy, (void *event), free(event))
 NOGPU_ENTRY(int, cudaEventRecord, (void *event, void *stream))
 {
 	struct event *e = event;
 
 	e->capture = stream_of(stream)->capture;
-	e->at_ns = now_ns();
+	e->at_ns = frag_clock_ns();
 	e->worked_ns = worked_ns;
 	return NOGPU_OK;
-}
-NOGPU_ENTRY(int, cudaEventRecordWithFlags, (void *event, void *stream, unsigned flags))
-{
-	(void)flags;
-	return frag_nogpu_cudaEventRecord(event, stream);
 }
 /* Where no work was modelled between two events, they stand inside of one operator that tries its kernels (cuDNN's search,
  * a tuner of Triton's): each takes as long as any, so that the host's jitter chooses none. Longer than a second is a wait. */
@@ -224,88 +169,12 @@ NOGPU_ENTRY(int, cudaEventElapsedTime, (float *ms, void *begin, void *end))
 	*ms = (float)((double)ns / 1e6);
 	return NOGPU_OK;
 }
-NOGPU_ENTRY(int, cudaEventElapsedTime_v2, (float *ms, void *begin, void *end))
-{
-	return frag_nogpu_cudaEventElapsedTime(ms, begin, end);
-}
 /* A stream that waits for an event of a capture takes part in it from then on. */
 NOGPU_ENTRY(int, cudaStreamWaitEvent, (void *stream, void *event, unsigned flags))
 {
 	const struct event *e = event;
 
-	(void)flags;
 	if (e->capture && !stream_of(stream)->capture)
 		stream_of(stream)->capture = e->capture;
-	return NOGPU_OK;
-}
-NOGPU_ENTRY(int, cudaLaunchHostFunc, (void *stream, void (*function)(void *), void *data))
-{
-	(void)stream;
-	function(data);
-	return NOGPU_OK;
-}
-NOGPU_ENTRY(int, cudaStreamAddCallback,
-	    (void *stream, void (*function)(void *, int, void *), void *data, unsigned flags))
-{
-	(void)flags;
-	function(stream, NOGPU_OK, data);
-	return NOGPU_OK;
-}
-
-/* ---- the driver's names for the same ------------------------------------------------------ */
-
-NOGPU_ENTRY(int, cuThreadExchangeStreamCaptureMode, (int *mode))
-{
-	static _Thread_local int current;
-	int before = current;
-
-	current = *mode;
-	*mode = before;
-	return NOGPU_OK;
-}
-NOGPU_ENTRY(int, cuStreamCreateWithPriority, (void **out, unsigned flags, int priority))
-{
-	return frag_nogpu_cudaStreamCreateWithPriority(out, flags, priority);
-}
-NOGPU_ENTRY(int, cuStreamCreate, (void **out, unsigned flags))
-{
-	return frag_nogpu_cudaStreamCreateWithPriority(out, flags, 0);
-}
-NOGPU_ENTRY(int, cuStreamGetPriority, (void *stream, int *priority))
-{
-	return frag_nogpu_cudaStreamGetPriority(stream, priority);
-}
-NOGPU_ENTRY(int, cuStreamIsCapturing, (void *stream, int *status))
-{
-	return frag_nogpu_cudaStreamIsCapturing(stream, status);
-}
-NOGPU_ENTRY(int, cuStreamWaitEvent, (void *stream, void *event, unsigned flags))
-{
-	return frag_nogpu_cudaStreamWaitEvent(stream, event, flags);
-}
-NOGPU_ENTRY(int, cuEventCreate, (void **out, unsigned flags))
-{
-	return frag_nogpu_cudaEventCreateWithFlags(out, flags);
-}
-NOGPU_ENTRY(int, cuEventRecord, (void *event, void *stream))
-{
-	return frag_nogpu_cudaEventRecord(event, stream);
-}
-NOGPU_ENTRY(int, cuEventElapsedTime_v2, (float *ms, void *begin, void *end))
-{
-	return frag_nogpu_cudaEventElapsedTime(ms, begin, end);
-}
-NOGPU_ENTRY(int, cuEventElapsedTime, (float *ms, void *begin, void *end))
-{
-	return frag_nogpu_cudaEventElapsedTime(ms, begin, end);
-}
-NOGPU_ENTRY(int, cuEventQuery, (void *event))
-{
-	(void)event;
-	return NOGPU_OK;
-}
-NOGPU_ENTRY(int, cuEventSynchronize, (void *event))
-{
-	(void)event;
 	return NOGPU_OK;
 }

@@ -29,13 +29,6 @@ static int answer(int rc)
 	return rc == FRAG_OOM ? NOGPU_OUT_OF_MEMORY : rc ? NOGPU_INVALID_VALUE : NOGPU_OK;
 }
 
-NOGPU_ENTRY(int, cuMemGetAllocationGranularity, (size_t * bytes, const void *prop, int option))
-{
-	(void)prop, (void)option;
-	*bytes = FRAG_PAGE;
-	return NOGPU_OK;
-}
-
 NOGPU_ENTRY(int, cuMemAddressReserve,
 	    (void **out, size_t bytes, size_t align, uint64_t hint, uint64_t flags))
 {
@@ -43,7 +36,6 @@ NOGPU_ENTRY(int, cuMemAddressReserve,
 	struct frag_device *sim;
 	frag_addr_t addr;
 
-	(void)align, (void)hint, (void)flags;
 	*out = NULL;
 	frag_nogpu_lock();
 	sim = frag_nogpu_sim(device);
@@ -82,7 +74,6 @@ NOGPU_ENTRY(int, cuMemCreate,
 	struct frag_device *sim;
 	uint64_t handle;
 
-	(void)flags;
 	if (device < 0 || device >= frag_nogpu_visible())
 		return NOGPU_INVALID_DEVICE;
 	frag_nogpu_lock();
@@ -110,7 +101,6 @@ NOGPU_ENTRY(int, cuMemMap, (void *p, size_t bytes, size_t offset, uint64_t handl
 {
 	int rc, device = device_of(handle);
 
-	(void)offset, (void)flags;
 	frag_nogpu_lock();
 	rc = answer(frag_dev_map(frag_nogpu_sim(device),
 				 frag_nogpu_in(device, NOGPU_RESERVATIONS, p), bytes,
@@ -135,7 +125,6 @@ NOGPU_ENTRY(int, cuMemUnmap, (void *p, size_t bytes))
 NOGPU_ENTRY(int, cuMemExportToShareableHandle,
 	    (int *out, uint64_t handle, int type, uint64_t flags))
 {
-	(void)handle, (void)type, (void)flags;
 	*out = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	return *out < 0 ? NOGPU_INVALID_VALUE : NOGPU_OK;
 }
