@@ -60,6 +60,8 @@ struct frag_arg { /* NOLINT(clang-analyzer-optin.performance.Padding) */
 	const char *def;	 /* as it would be typed; NULL: the field stays as it is */
 	const char *bare;	 /* what --name without a value means; NULL: it needs one */
 	enum frag_arg_file file; /* TEXT: what it does with the file that it names */
+	/* for measurements on cards (docs/measuring.md): only `cufrag help COMMAND --all` shows it */
+	bool laboratory;
 	const char *help; /* one sentence, lower case; a default that is no value is told here */
 };
 

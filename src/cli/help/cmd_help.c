@@ -33,6 +33,7 @@ enum format { TEXT, MAN, NAMES, BASH, ZSH, FISH };
 
 struct options {
 	enum format format;
+	bool all;
 };
 
 static const char *const formats[] = {
@@ -45,6 +46,8 @@ static const struct frag_arg options[] = {
 	  .def = "text",
 	  .help = "the help as text, as a manual page; the names of all commands; completion for "
 		  "bash, zsh or fish" },
+	{ FRAG_ARG_FLAG, "all", FRAG_ARG_AT(struct options, all),
+	  .help = "with a command: also the options for measurements on cards" },
 	{ 0 },
 };
 
@@ -78,7 +81,7 @@ static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 	else if (o->format == FISH)
 		frag_help_fish(stdout);
 	else if (cmd)
-		frag_cli_help(cmd, stdout);
+		frag_cli_help(cmd, o->all, stdout);
 	else
 		print_program();
 	return 0;
