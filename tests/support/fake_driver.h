@@ -25,12 +25,13 @@ void fake_work(unsigned stream, uint64_t addr, uint64_t bytes, bool fresh);
 void fake_ready(unsigned in_256);
 void fake_capture(unsigned stream, bool on);
 
-uint64_t fake_races(void);
-uint64_t fake_faults(void);
-const char *fake_first(void); /* "" if there was neither */
-uint64_t fake_calls(void);
-/* Bytes and pieces that are out: memory, handles, ranges, mappings. */
-uint64_t fake_held_bytes(void);
+struct fake_seen {
+	uint64_t races, faults, calls;
+	char first[200];     /* race or fault, "" if there was neither */
+	uint64_t held_bytes; /* memory and handles that are out */
+};
+extern struct fake_seen fake;
+/* Pieces that are out: memory, ranges, mappings. */
 uint64_t fake_held(void);
 
 #endif
