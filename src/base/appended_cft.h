@@ -2,7 +2,7 @@
 /*
  * A .cft that grows while a program runs (version 4 in docs/trace-format.md): the preamble of a .cft, then blocks of
  * lines as the format `csv` has them. Nothing is written twice, so the file can be read at any
- * moment; what a crash left of the last block is passed over. Here is what its writer (src/live) and
+ * moment; what a crash left of the last block is passed over. Here is what its writer (src/inside/live) and
  * its reader (src/trace/input) share.
  */
 #ifndef FRAG_BASE_APPENDED_CFT_H

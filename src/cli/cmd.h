@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Commands: one file src/cli/<name>/cmd_<name>.c defines one constant
+ * Commands: one file src/cli/cmd_<name>.c defines one constant
  *
  *	const struct frag_cmd frag_cmd_<name> = { … };
  *
@@ -14,7 +14,7 @@
 
 #include <frag/error.h>
 
-#include "cli/args.h"
+#include "base/args.h"
 
 /* exit status of the program; 2 to 5 are also those of frag_code_exit() */
 enum frag_exit {
@@ -66,7 +66,10 @@ struct frag_cmd {
 	/* what --json writes; a command with an answer has --json, --csv and --out (show_answer.h) */
 	const struct frag_shape *answer;
 	const struct frag_arg *const
-		*options;    /* tables of its own: FRAG_CMD_OPTIONS; NULL = none */
+		*options; /* tables of its own: FRAG_CMD_OPTIONS; NULL = none */
+	/* More tables, of files that bring options of their own: writes them and says how many. options NULL:
+	 * only to look at. NULL = none. */
+	size_t (*more_options)(void *options, struct frag_arg_table *tables);
 	size_t options_size; /* of the struct that they fill: zeroed, then init, then the defaults */
 	void (*init)(void *options);
 	/* 0, an exit status, or an error, which is then printed. */

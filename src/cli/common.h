@@ -72,8 +72,8 @@ void frag_cli_tables(const struct frag_cmd *cmd, void *options, struct frag_cli 
 		     struct frag_arg_table *tables);
 /* After the parse: the card that --gpu, --capacity and the others describe. */
 int frag_cli_describe_card(struct frag_cli *cli, struct frag_err *err);
-/* --help of a command, on `to`. */
-void frag_cli_help(const struct frag_cmd *cmd, FILE *to);
+/* --help of a command, on `to`; all: with the laboratory's options. */
+void frag_cli_help(const struct frag_cmd *cmd, bool all, FILE *to);
 
 /* Prints "cufrag CMD: message" on stderr. Returns the exit status of the error. */
 int frag_cli_fail(const struct frag_cli *cli, const struct frag_err *err);

@@ -143,7 +143,7 @@ static int run_command(const struct frag_cmd *cmd, int argc, char **argv)
 	if (!rc)
 		rc = read_line(&cli, options, &err);
 	if (!rc && cli.help_)
-		frag_cli_help(cmd, stdout);
+		frag_cli_help(cmd, false, stdout);
 	else if (!rc)
 		rc = cmd->run(&cli, options, &err);
 	/* those that run a program may end with its status */

@@ -300,6 +300,7 @@ void frag_cli_tables(const struct frag_cmd *cmd, void *options, struct frag_cli 
 
 	for (size_t i = 0; cmd->options && cmd->options[i]; i++)
 		tables[n++] = (struct frag_arg_table){ cmd->options[i], options, "Options" };
+	n += cmd->more_options ? cmd->more_options(options, tables + n) : 0;
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(shared); i++) {
 		FRAG_ASSERT(n + 1 < FRAG_ARG_TABLES_MAX);
 		if (!shared[i].set || (shared[i].set & taken))

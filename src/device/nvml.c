@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/library.h"
+
 /* As NVML's ABI has them since driver 510. */
 struct memory {
 	unsigned long long total, free, used;
@@ -46,35 +48,35 @@ struct frag_nvml {
 	int (*get_instance)(void *card, unsigned k, void **instance);
 };
 
-static bool load(struct frag_nvml *n)
-{
-	*(void **)&n->init = dlsym(n->lib, "nvmlInit_v2");
-	*(void **)&n->shutdown = dlsym(n->lib, "nvmlShutdown");
-	*(void **)&n->error_string = dlsym(n->lib, "nvmlErrorString");
-	*(void **)&n->get_count = dlsym(n->lib, "nvmlDeviceGetCount_v2");
-	*(void **)&n->by_index = dlsym(n->lib, "nvmlDeviceGetHandleByIndex_v2");
-	*(void **)&n->get_name = dlsym(n->lib, "nvmlDeviceGetName");
-	*(void **)&n->get_memory = dlsym(n->lib, "nvmlDeviceGetMemoryInfo");
-	*(void **)&n->get_rates = dlsym(n->lib, "nvmlDeviceGetUtilizationRates");
-	*(void **)&n->get_processes = dlsym(n->lib, "nvmlDeviceGetComputeRunningProcesses_v3");
-	*(void **)&n->get_memory_v2 = dlsym(n->lib, "nvmlDeviceGetMemoryInfo_v2");
-	*(void **)&n->get_mig_mode = dlsym(n->lib, "nvmlDeviceGetMigMode");
-	*(void **)&n->get_instance = dlsym(n->lib, "nvmlDeviceGetMigDeviceHandleByIndex");
-	*(void **)&n->get_driver = dlsym(n->lib, "nvmlSystemGetDriverVersion");
-	*(void **)&n->by_pci = dlsym(n->lib, "nvmlDeviceGetHandleByPciBusId_v2");
-	return n->init && n->shutdown && n->error_string && n->get_count && n->by_index &&
-	       n->get_name && n->get_memory;
-}
+#define NEEDED(member, name) FRAG_SYMBOL(struct frag_nvml, member, name)
+#define MAYBE(member, name) FRAG_SYMBOL_OPTIONAL(struct frag_nvml, member, name)
+
+static const struct frag_symbol symbols[] = {
+	NEEDED(init, "nvmlInit_v2"),
+	NEEDED(shutdown, "nvmlShutdown"),
+	NEEDED(error_string, "nvmlErrorString"),
+	NEEDED(get_count, "nvmlDeviceGetCount_v2"),
+	NEEDED(by_index, "nvmlDeviceGetHandleByIndex_v2"),
+	NEEDED(get_name, "nvmlDeviceGetName"),
+	NEEDED(get_memory, "nvmlDeviceGetMemoryInfo"),
+	MAYBE(get_rates, "nvmlDeviceGetUtilizationRates"),
+	MAYBE(get_processes, "nvmlDeviceGetComputeRunningProcesses_v3"),
+	MAYBE(get_memory_v2, "nvmlDeviceGetMemoryInfo_v2"),
+	MAYBE(get_mig_mode, "nvmlDeviceGetMigMode"),
+	MAYBE(get_instance, "nvmlDeviceGetMigDeviceHandleByIndex"),
+	MAYBE(get_driver, "nvmlSystemGetDriverVersion"),
+	MAYBE(by_pci, "nvmlDeviceGetHandleByPciBusId_v2"),
+};
 
 static int start(struct frag_nvml *n, struct frag_err *err)
 {
 	int rc;
 
-	n->lib = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
+	n->lib = frag_library_open((const char *const[]){ "libnvidia-ml.so.1", NULL });
 	if (!n->lib)
 		return frag_fail(err, FRAG_EDEVICE,
 				 "no libnvidia-ml.so.1 here: it comes with NVIDIA's driver");
-	if (!load(n)) {
+	if (FRAG_SYMBOLS_FIND(n->lib, symbols, n)) {
 		dlclose(n->lib);
 		n->lib = NULL;
 		return frag_fail(err, FRAG_EDEVICE,

@@ -32,7 +32,7 @@ static const struct frag_arg options[] = {
 	  .max = 10000, .def = "5",
 	  .help = "with traces: warm passes, and timed ones for the percentiles" },
 	{ FRAG_ARG_TEXT, "ops", FRAG_ARG_AT(struct options, ops), .value = "FILE",
-	  .file = FRAG_ARG_WRITES,
+	  .file = FRAG_ARG_WRITES, .laboratory = true,
 	  .help = "with one trace: write its operations, for scripts/lab/bench_peer_torch.sh" },
 	{ 0 },
 };

@@ -8,7 +8,7 @@
 #include "fit_print.h"
 #include "fit_vary.h"
 #include "cli/recordings.h"
-#include "cli/record/record.h"
+#include "cli/launching.h"
 #include "cli/policy_texts.h"
 
 static const char *const defaults[] = {
@@ -20,7 +20,7 @@ static const char *const defaults[] = {
 };
 
 struct options {
-	struct frag_record_options record; /* first: its rows count from here */
+	struct frag_pretend pretend; /* first: its rows count from here */
 	struct frag_policy_texts policies;
 	const char *vary;
 };
@@ -206,12 +206,12 @@ static void release(void *values)
 static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 {
 	struct options *o = values;
-	FRAG_AUTO(frag_record_operand_release) struct frag_record_operand recorded = { 0 };
+	FRAG_AUTO(frag_program_operand_release) struct frag_program_operand recorded = { 0 };
 	FRAG_AUTO(page_release) struct frag_fit_page page = { 0 };
 
 	if (o->vary)
-		return frag_fit_vary(cli, &o->record, o->vary, err);
-	FRAG_TRY(frag_record_operand(cli, &o->record, &recorded, err));
+		return frag_fit_vary(cli, &o->pretend, o->vary, err);
+	FRAG_TRY(frag_program_operand(cli, &o->pretend, &recorded, err));
 	FRAG_TRY(fit(&page, o, cli, err));
 	return frag_fit_status(&page);
 }
@@ -245,7 +245,7 @@ const struct frag_cmd frag_cmd_fit = {
 		    "  cufrag fit rank*.pickle --policies 'recorded; tlsf' --json fit.json\n",
 	.shared = FRAG_CLI_CARD | FRAG_CLI_TORCH | FRAG_CLI_CARDS | FRAG_CLI_JSON | FRAG_CLI_CSV |
 		  FRAG_CLI_SEED | FRAG_CLI_THREADS,
-	.options = FRAG_CMD_OPTIONS(options, frag_record_nogpu_rows),
+	.options = FRAG_CMD_OPTIONS(options, frag_pretend_rows),
 	.options_size = sizeof(struct options),
 	.run = run,
 	.release = release,

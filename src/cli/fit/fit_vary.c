@@ -16,11 +16,13 @@
 #include <frag/opt.h>
 #include <frag/replay.h>
 
-#include "cli/record/vary.h"
+#include "cli/launching.h"
+#include "launch/vary.h"
 
 struct vary {
 	const struct frag_cli *cli;
-	const struct frag_record_options *o;
+	const struct frag_pretend *o;
+	struct frag_launch launch;
 	char name[FRAG_VARY_NAME];
 	uint64_t first, last;
 	json_t *probes;
@@ -65,7 +67,8 @@ static int probe(struct vary *v, uint64_t n, bool *fits, struct frag_err *err)
 	struct frag_trace *trace = NULL;
 	int status;
 
-	FRAG_TRY(frag_vary_record(v->cli, v->o, v->name, n, &trace, &status, &refused, err));
+	FRAG_TRY(frag_vary_record(&v->launch, v->o, v->cli->program, v->name, n, &trace, &status,
+				  &refused, err));
 	*fits = !refused && !status;
 	for (uint32_t d = 0; d < trace->devs_count; d++)
 		peak = FRAG_MAX(peak, frag_recorded_peak(&trace->devs[d]));
@@ -98,12 +101,12 @@ static int bisect(struct vary *v, uint64_t *best, bool *any, struct frag_err *er
 	return 0;
 }
 
-int frag_fit_vary(const struct frag_cli *cli, const struct frag_record_options *o, const char *text,
+int frag_fit_vary(const struct frag_cli *cli, const struct frag_pretend *o, const char *text,
 		  struct frag_err *err)
 {
-	struct vary v = { .cli = cli, .o = o };
+	struct vary v = { .cli = cli, .o = o, .launch = frag_cli_launch(cli) };
 	char buf[40];
-	const char *card = frag_vary_card(cli, buf, sizeof(buf));
+	const char *card = frag_vary_card(&cli->target.card, buf, sizeof(buf));
 	bool any = false, to_stdout = cli->json && !strcmp(cli->json, "-");
 	uint64_t best = 0;
 	json_t *root;
@@ -113,6 +116,7 @@ int frag_fit_vary(const struct frag_cli *cli, const struct frag_record_options *
 	if (!cli->program || !o->no_gpu)
 		return frag_fail(err, FRAG_EUSAGE,
 				 "--vary records a program: give --no-gpu and -- PROGRAM");
+	v.launch.stdout_to_stderr = true;
 	v.probes = json_array();
 	rc = bisect(&v, &best, &any, err);
 	if (rc) {

@@ -51,6 +51,7 @@ enum format { TEXT, MAN, NAMES, BASH, ZSH, FISH, SCHEMA, FIELDS };
 
 struct options {
 	enum format format;
+	bool all;
 };
 
 static const char *const formats[] = { [TEXT] = "text",	    [MAN] = "man",	 [NAMES] = "names",
@@ -63,6 +64,8 @@ static const struct frag_arg options[] = {
 	  .help = "the help as text, as a manual page; the names of all commands; completion for "
 		  "bash, zsh or fish; what the JSON of a command has: as JSON schema, or as tables "
 		  "of Markdown" },
+	{ FRAG_ARG_FLAG, "all", FRAG_ARG_AT(struct options, all),
+	  .help = "with a command: also the options for measurements on cards" },
 	{ 0 },
 };
 
@@ -111,7 +114,7 @@ static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 	else if (o->format == FISH)
 		frag_help_fish(stdout);
 	else if (cmd)
-		frag_cli_help(cmd, stdout);
+		frag_cli_help(cmd, o->all, stdout);
 	else
 		print_program();
 	return 0;

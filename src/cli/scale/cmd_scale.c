@@ -4,7 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/record/vary.h"
+#include "cli/estimate.h"
+#include "cli/launching.h"
 #include "scale_sheet.h"
 
 struct list {
@@ -13,7 +14,7 @@ struct list {
 };
 
 struct options {
-	struct frag_record_options record; /* first: its rows count from here */
+	struct frag_pretend pretend; /* first: its rows count from here */
 	struct frag_policy_texts policies;
 	struct list at, to;
 	const char *vary, *output;
@@ -73,6 +74,16 @@ static int read_parts(struct frag_sheet *s, const struct options *o, struct frag
 	return 0;
 }
 
+static int record(const struct frag_sheet *s, const struct options *o, uint64_t n,
+		  struct frag_trace **out, int *status, uint64_t *refused, struct frag_err *err)
+{
+	struct frag_launch launch = frag_cli_launch(s->cli);
+
+	launch.stdout_to_stderr = true;
+	return frag_vary_record(&launch, &o->pretend, s->cli->program, s->name, n, out, status,
+				refused, err);
+}
+
 static int record_parts(struct frag_sheet *s, const struct options *o, const struct list *at,
 			struct frag_err *err)
 {
@@ -82,8 +93,7 @@ static int record_parts(struct frag_sheet *s, const struct options *o, const str
 		uint64_t refused;
 		int status;
 
-		FRAG_TRY(frag_vary_record(s->cli, &o->record, s->name, at->n[i], &trace, &status,
-					  &refused, err));
+		FRAG_TRY(record(s, o, at->n[i], &trace, &status, &refused, err));
 		if (!refused) {
 			part->value = at->n[i];
 			FRAG_TRY(frag_recording_take(&part->recording, trace, &s->cli->target, 0,
@@ -106,7 +116,7 @@ static int get_parts(struct frag_sheet *s, const struct options *o, struct frag_
 	struct list at = { 0 };
 	const char *rest;
 
-	if (!cli->program != !o->vary || (cli->program && !o->record.no_gpu))
+	if (!cli->program != !o->vary || (cli->program && !o->pretend.no_gpu))
 		return frag_fail(err, FRAG_EUSAGE,
 				 "a program is recorded with --no-gpu --vary '{batch}=2,4,8' -- "
 				 "PROGRAM, which has {batch} in it");
@@ -164,7 +174,7 @@ static int probe(struct frag_sheet *s, const struct options *o, uint64_t n, bool
 	uint64_t refused;
 	int status;
 
-	FRAG_TRY(frag_vary_record(s->cli, &o->record, s->name, n, &trace, &status, &refused, err));
+	FRAG_TRY(record(s, o, n, &trace, &status, &refused, err));
 	*fits = !refused && !status;
 	s->confirm_runs++;
 	return 0;
@@ -300,7 +310,7 @@ const struct frag_cmd frag_cmd_scale = {
 		    "  cufrag scale --at 4,8 b4.cft b8.cft --to 24 -o b24.cft\n",
 	.shared = FRAG_CLI_CARD | FRAG_CLI_TORCH | FRAG_CLI_JSON | FRAG_CLI_CSV | FRAG_CLI_OUT |
 		  FRAG_CLI_SEED,
-	.options = FRAG_CMD_OPTIONS(options, frag_record_nogpu_rows),
+	.options = FRAG_CMD_OPTIONS(options, frag_pretend_rows),
 	.options_size = sizeof(struct options),
 	.init = init,
 	.run = run,

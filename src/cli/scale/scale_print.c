@@ -118,7 +118,7 @@ void frag_sheet_answer(const struct frag_sheet *s, struct frag_text *out)
 	char buf[40];
 
 	frag_text_addf(out, "the greatest %s that completes on %s is ", s->name,
-		       frag_vary_card(s->cli, buf, sizeof(buf)));
+		       frag_vary_card(&s->cli->target.card, buf, sizeof(buf)));
 	for (size_t p = 0; p < s->specs_count; p++) {
 		frag_text_add(out, p ? ", " : "");
 		number_text(s->largest_low[p], out);

@@ -8,7 +8,7 @@
 #include "cli/common.h"
 #include "cli/policy_texts.h"
 #include "cli/recordings.h"
-#include "cli/record/vary.h"
+#include "launch/vary.h"
 #include "plan/scale/scale.h"
 #include "answer/textbuf.h"
 

@@ -150,7 +150,7 @@ struct frag_policy_env {
  * shown, never advised. Tells how many requests the plan served in FRAG_COUNTER_PLAN_HITS. */
 #define FRAG_POLICY_PLANNED (1u << 6)
 #define FRAG_COUNTER_PLAN_HITS "planned.hits"
-/* What a live program (src/live) need not do for the policy: memory goes to another stream only
+/* What a live program (src/inside/live) need not do for the policy: memory goes to another stream only
  * when the work that used it is done; it is unmapped only then; private pools are kept apart, and
  * their memory stays where it is until the pool itself is trimmed. */
 #define FRAG_POLICY_STREAMS (1u << 7)

@@ -27,7 +27,7 @@
 	X(archive_set_error)
 
 struct frag_archive_lib {
-	FRAG_ARCHIVE_FUNCTIONS(FRAG_LIBRARY_MEMBER)
+	FRAG_ARCHIVE_FUNCTIONS(FRAG_SYMBOL_MEMBER)
 };
 
 /* To the end of the process; NULL if it is not installed. Any thread. */
