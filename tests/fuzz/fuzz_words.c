@@ -61,7 +61,7 @@ static void results(const char *text)
 	json_t *root = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
 	struct frag_side a = { 0 }, b = { 0 };
 	struct frag_compared c = { 0 };
-	struct frag_text verdict = { 0 };
+	struct frag_answer answer = { 0 };
 	struct frag_err err = { 0 };
 
 	if (!root)
@@ -70,11 +70,10 @@ static void results(const char *text)
 	    frag_side_of_json(root, "fuzz", &b, &err)) {
 		must(err.msg[0] != '\0');
 	} else if (!frag_sides_compare(&a, &b, &c, &err)) {
-		frag_compared_verdict(&a, &b, &c, &verdict);
-		must(!verdict.failed);
+		must(!frag_compared_answer(&c, 10, &answer, &err));
+		frag_answer_release(&answer);
 		frag_compared_release(&c);
 	}
-	frag_text_release(&verdict);
 	frag_side_release(&a);
 	frag_side_release(&b);
 	json_decref(root);

@@ -3,18 +3,20 @@
 #include "diagnose.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
+#define CHARTS_MAX 8u /* on a page */
+
 struct number_row {
-	const char *name, *text;
+	const char *name, *label, *text;
 	double value;
 };
 
 static const struct frag_field number_fields[] = {
-	FRAG_FIELD(TEXT, struct number_row, name, "number",
-		   "what it is; its name ends with the unit"),
-	FRAG_FIELD_SHOWN(TEXT, struct number_row, text, "value",
-			 "up to four digits, whole numbers exactly", .right = true),
+	FRAG_FIELD(TEXT, struct number_row, name, NULL, "its name ends with the unit"),
+	FRAG_FIELD_SHOWN(TEXT, struct number_row, label, "number", "what it is"),
+	FRAG_FIELD_SHOWN(TEXT, struct number_row, text, "value", "with its unit", .right = true),
 	FRAG_FIELD(REAL, struct number_row, value, NULL, "value"),
 	FRAG_FIELD_END,
 };
@@ -54,22 +56,48 @@ const struct frag_shape frag_diagnosis_shape =
 	FRAG_SHAPE("diagnose", struct diagnosis, diagnosis_fields,
 		   "what is wrong with the memory of a program");
 
-static bool is_whole(double v)
+static bool ends_with(const char *name, const char *end)
 {
-	return fabs(v) < 1e15 && v == floor(v);
+	size_t n = strlen(name), e = strlen(end);
+
+	return n >= e && !strcmp(name + n - e, end);
+}
+
+/* "grown_bytes" is "grown" with "2.44 GiB", "line_share_ratio" is "line share" with "87 %". */
+static struct number_row number_of(struct frag_answer *a, const char *name, double v)
+{
+	bool ratio = ends_with(name, "_ratio"), ns = ends_with(name, "_ns");
+	bool bytes = ends_with(name, "_bytes") || strstr(name, "bytes_per");
+	const char *unit = ends_with(name, "_bytes")   ? "_bytes"
+			   : ends_with(name, "_count") ? "_count"
+			   : ratio		       ? "_ratio"
+			   : ns			       ? "_ns"
+						       : "";
+	char label[64];
+	struct frag_text text = { 0 };
+
+	snprintf(label, sizeof(label), "%.*s", (int)(strlen(name) - strlen(unit)), name);
+	for (char *p = label; *p; p++)
+		*p = *p == '_' ? ' ' : *p;
+	if (!strncmp(label, "mann kendall", 12))
+		memcpy(label, "Mann-Kendall", 12);
+	if (bytes && v >= 0 && v < 0x1p63)
+		frag_text_add_bytes(&text, (uint64_t)(v + 0.5));
+	else if (ns && v >= 0 && v < 0x1p63)
+		frag_text_add_ns(&text, (uint64_t)v);
+	else
+		frag_text_addf(&text, "%.*g%s", fabs(v) < 1e15 && v == floor(v) ? 15 : 4,
+			       ratio ? 100 * v : v, ratio ? " %" : "");
+	return (struct number_row){ name, frag_answer_print(a, "%s", label),
+				    frag_answer_take(a, &text), v };
 }
 
 static struct frag_rows numbers_of(struct frag_answer *a, const struct frag_finding *f)
 {
 	struct number_row *rows = frag_answer_new(a, f->numbers_count, sizeof(*rows));
 
-	for (size_t k = 0; rows && k < f->numbers_count; k++) {
-		double v = f->numbers[k].value;
-
-		rows[k] = (struct number_row){
-			f->numbers[k].name, frag_answer_print(a, "%.*g", is_whole(v) ? 15 : 4, v), v
-		};
-	}
+	for (size_t k = 0; rows && k < f->numbers_count; k++)
+		rows[k] = number_of(a, f->numbers[k].name, f->numbers[k].value);
 	return (struct frag_rows){ rows, rows ? f->numbers_count : 0 };
 }
 
@@ -85,8 +113,9 @@ static struct frag_rows lines_of(struct frag_answer *a, const struct frag_findin
 
 static void show(struct frag_answer *a, const struct finding_row *row, bool several)
 {
-	frag_answer_heading(a, "%s%s%s: %s", several ? row->about : "", several ? ": " : "",
-			    row->verdict, row->text);
+	frag_answer_heading(a, "%s%s%s", several ? row->about : "", several ? ": " : "",
+			    row->verdict);
+	frag_answer_say(a, "%s", row->text);
 	for (size_t k = 0; k < row->lines.count; k++)
 		frag_answer_item(a, "at %s", ((const char *const *)row->lines.rows)[k]);
 	frag_answer_table(a, &number_shape, row->numbers.rows, row->numbers.count)->indent = 2;
@@ -104,6 +133,31 @@ static struct frag_rows notes_of(struct frag_answer *a, const struct frag_text *
 	for (const char *p = frag_text_str(notes); rows && n < count; p += strcspn(p, "\n") + 1)
 		rows[n++] = frag_answer_print(a, "%.*s", (int)strcspn(p, "\n"), p);
 	return (struct frag_rows){ rows, n };
+}
+
+/* One chart a device; more than a few devices look alike. */
+static void draw(struct frag_answer *a, const struct frag_findings *f)
+{
+	if (f->devices_count) {
+		frag_answer_heading(a, "Over the steps");
+		frag_answer_last(a)->page_only = true;
+	}
+	for (size_t i = 0; i < FRAG_MIN(f->devices_count, (size_t)CHARTS_MAX); i++)
+		if (f->devices[i].points_count)
+			frag_answer_chart(
+				a, &(struct frag_answer_chart){
+					   .script = "sites",
+					   .base = frag_answer_print(a, "diagnose-%zu", i + 1),
+					   .heading = f->devices[i].name,
+					   .title = "Memory over the steps",
+					   .subtitle = f->devices[i].name,
+					   .extra = "steps",
+					   .caption = "Reserved at the end of each step, live at "
+						      "most in it, "
+						      "and live before it and after it.",
+					   .shape = &frag_curve_by_step,
+					   .rows = { f->devices[i].points,
+						     f->devices[i].points_count } });
 }
 
 int frag_findings_answer(const struct frag_findings *f, struct frag_answer *a, struct frag_err *err)
@@ -136,5 +190,6 @@ int frag_findings_answer(const struct frag_findings *f, struct frag_answer *a, s
 		frag_answer_gap(a);
 	for (size_t i = 0; i < d->notes.count; i++)
 		frag_answer_remark(a, "%s", ((const char *const *)d->notes.rows)[i]);
+	draw(a, f);
 	return 0;
 }

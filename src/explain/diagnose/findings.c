@@ -36,6 +36,20 @@ struct frag_finding *frag_findings_add(struct frag_findings *f, enum frag_findin
 	return one;
 }
 
+struct frag_checked_device *frag_findings_add_device(struct frag_findings *f, const char *name,
+						     struct frag_err *err)
+{
+	char *copy = frag_host_strdup(name);
+
+	if (!copy || FRAG_GROW(f->devices, f->devices_count, f->devices_cap, "findings", NULL)) {
+		frag_host_free(copy);
+		frag_fail_nomem(err, "findings");
+		return NULL;
+	}
+	f->devices[f->devices_count] = (struct frag_checked_device){ .name = copy };
+	return &f->devices[f->devices_count++];
+}
+
 void frag_finding_number(struct frag_finding *f, const char *name, double value)
 {
 	FRAG_ASSERT(f->numbers_count < FRAG_FINDING_NUMBERS);
@@ -84,6 +98,7 @@ static bool comes_before(const struct frag_finding *a, const struct frag_finding
 /* Few of them: a stable sort by insertion. */
 int frag_findings_finish(struct frag_findings *f, struct frag_err *err)
 {
+	FRAG_TRY(frag_find_imbalance(f->devices, f->devices_count, f, err));
 	for (size_t i = 1; i < f->count; i++) {
 		struct frag_finding one = f->list[i];
 		size_t at = i;
@@ -105,31 +120,9 @@ void frag_findings_release(struct frag_findings *f)
 		for (size_t k = 0; k < FRAG_FINDING_LINES; k++)
 			frag_host_free(f->list[i].lines[k]);
 	}
-	frag_host_free(f->list);
+	for (size_t i = 0; i < f->devices_count; i++)
+		FRAG_FREE(f->devices[i].name, f->devices[i].points);
+	FRAG_FREE(f->list, f->devices);
 	frag_text_release(&f->notes);
 	*f = (struct frag_findings){ 0 };
-}
-
-void frag_step_words(const struct frag_history *h, size_t step, struct frag_text *out)
-{
-	if (h->from == FRAG_STEPS_NONE)
-		frag_text_add(out, "the recording");
-	else if (step >= h->count)
-		frag_text_add(out, "what follows the last step");
-	else if (h->from == FRAG_STEPS_WINDOWS)
-		frag_text_addf(out, "part %zu of %zu", step + 1, h->count);
-	else
-		frag_text_addf(out, "step %zu", step * h->stride + 1);
-}
-
-char *frag_stack_line(const struct frag_sites *sites, uint32_t stack)
-{
-	size_t n;
-	const uint32_t *frames = frag_stack_frames(sites->trace, stack, &n);
-	uint32_t best = UINT32_MAX;
-
-	for (size_t i = 0; i < n; i++)
-		if (best == UINT32_MAX || sites->frame_own[frames[i]] > sites->frame_own[best])
-			best = frames[i];
-	return best == UINT32_MAX ? NULL : frag_frame_name(sites->trace, best);
 }

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Two runs beside each other; see diff.h. */
+/* What two runs needed, and where they differ; see diff.h. */
 #include "diff.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clean.h"
-
-#define UNCHANGED 0.01 /* less than this is no change of live memory, or of a step */
 
 static int begin(struct frag_side *s, const char *name, const char *setting, struct frag_err *err)
 {
@@ -36,38 +35,95 @@ static int by_name(const void *a, const void *b)
 		      ((const struct frag_side_site *)b)->name);
 }
 
-int frag_side_of(const struct frag_explained *x, const struct frag_explained *live,
-		 const char *name, const char *setting, struct frag_side *out, struct frag_err *err)
+/* x: at the peak of reserved memory; live: at that of live memory. */
+static int fill(struct frag_side *out, const struct frag_explained *x,
+		const struct frag_explained *live, const char *name, struct frag_err *err)
 {
-	const struct frag_history *h = &x->history;
-	int rc = begin(out, name, setting, err);
+	const struct frag_history *h = &x->in.history;
 
+	FRAG_TRY(begin(out, name, frag_policy_spec_text(x->in.spec), err));
+	out->estimate = x->in.events.trace->estimate != NULL;
 	out->peak_reserved = x->peak_reserved_bytes;
 	out->peak_live = h->peak_live;
 	out->has_loss = true;
 	out->loss = x->loss;
-	out->sites = frag_host_calloc(live->rows_count + 1, sizeof(*out->sites));
-	out->steps = frag_host_calloc(h->count + 1, sizeof(*out->steps));
-	if (!rc && (!out->sites || !out->steps))
-		rc = frag_fail_nomem(err, "comparison");
 	for (size_t i = 0; x->curves && i < x->curves->points; i++) {
 		out->reserved[i] = x->curves->reserved[i];
 		out->active[i] = x->curves->active[i];
 		out->us[i] = x->curves->us[i];
 		out->points = i + 1;
 	}
-	for (size_t i = 0; !rc && i < live->rows_count; i++)
-		rc = add_site(out, live->rows[i].name, live->rows[i].requested_bytes, err);
-	for (size_t i = 0; !rc && i < h->count; i++)
+	FRAG_TRY_CALLOC(out->sites, live->rows_count + 1, "comparison", err);
+	FRAG_TRY_CALLOC(out->steps, h->count + 1, "comparison", err);
+	for (size_t i = 0; i < live->rows_count; i++)
+		FRAG_TRY(add_site(out, live->rows[i].name, live->rows[i].requested_bytes, err));
+	for (size_t i = 0; i < h->count; i++)
 		out->steps[out->steps_count++] = h->steps[i].peak_live;
+	qsort(out->sites, out->sites_count, sizeof(*out->sites), by_name);
+	return 0;
+}
+
+/* The call sites are those of the peak of live memory, which no policy moves. */
+static int take(struct frag_side *side, const struct frag_case *in, const struct frag_explained *x,
+		const char *name, struct frag_err *err)
+{
+	const struct frag_explain_options at_live = {
+		.at = { FRAG_AT_EVENT, x->in.history.peak_event },
+		.by = x->opt.by,
+		.frame = x->opt.frame,
+	};
+	FRAG_AUTO_FREE struct frag_explained *live = NULL;
+	int rc;
+
+	FRAG_TRY_CALLOC(live, 1, "comparison", err);
+	FRAG_TRY(frag_explain(in, &at_live, live, err));
+	frag_side_release(side);
+	rc = fill(side, x, live, name, err);
+	frag_explained_release(live);
 	if (rc)
-		frag_side_release(out);
-	else
-		qsort(out->sites, out->sites_count, sizeof(*out->sites), by_name);
+		frag_side_release(side);
+	return rc;
+}
+
+int frag_side_take(struct frag_side *side, const struct frag_case *in,
+		   const struct frag_explain_options *opt, const char *name, struct frag_err *err)
+{
+	struct frag_explain_options at_peak = *opt;
+	FRAG_AUTO_FREE struct frag_explained *x = NULL;
+	int rc = 0;
+
+	at_peak.at = (struct frag_at){ .what = FRAG_AT_PEAK };
+	at_peak.top = 0;
+	FRAG_TRY_CALLOC(x, 1, "comparison", err);
+	FRAG_TRY(frag_explain(in, &at_peak, x, err));
+	if (!side->name || x->peak_reserved_bytes > side->peak_reserved)
+		rc = take(side, in, x, name, err);
+	frag_explained_release(x);
 	return rc;
 }
 
 /* ---- JSON ---------------------------------------------------------------------------------- */
+
+json_t *frag_side_read_json(const char *path)
+{
+	json_t *root = NULL;
+	FILE *f = strcmp(path, "-") != 0 ? fopen(path, "rb") : NULL;
+	int c;
+
+	if (!f)
+		return NULL;
+	do
+		c = fgetc(f);
+	while (c == ' ' || c == '\n' || c == '\t' || c == '\r');
+	rewind(f);
+	if (c == '{')
+		root = json_loadf(f, JSON_REJECT_DUPLICATES, NULL);
+	fclose(f);
+	if (json_object_get(root, "schema"))
+		return root;
+	json_decref(root);
+	return NULL;
+}
 
 /* 0 where it is absent or no size. */
 static uint64_t bytes_of(const json_t *o, const char *key)
@@ -108,10 +164,12 @@ int frag_side_of_json(const json_t *root, const char *name, struct frag_side *ou
 	rc = begin(out, name, policy ? policy : "", err);
 	out->peak_reserved = bytes_of(r, "peak_reserved_bytes");
 	out->peak_live = FRAG_MAX(bytes_of(r, "lower_bound_bytes"), bytes_of(r, "peak_live_bytes"));
-	out->estimate = json_is_object(json_object_get(root, "estimate"));
+	/* "estimate": an object, up to schema 2 */
+	out->estimate = json_is_true(json_object_get(root, "estimated")) ||
+			json_is_object(json_object_get(root, "estimate"));
 	if (!rc && !out->peak_reserved) {
 		rc = frag_fail(err, FRAG_EINPUT,
-			       "'%.200s' is no result of replay, compare or explain: it has no "
+			       "'%.200s' is not a result of replay, compare or explain: it lacks "
 			       "peak_reserved_bytes",
 			       name);
 	} else if (!rc) {
@@ -143,14 +201,20 @@ static uint64_t distance(uint64_t a, uint64_t b)
 static int by_change(const void *a, const void *b)
 {
 	const struct frag_change_row *x = a, *y = b;
-	uint64_t p = distance(x->before, x->after), q = distance(y->before, y->after);
+	uint64_t p = distance(x->before_bytes, x->after_bytes);
+	uint64_t q = distance(y->before_bytes, y->after_bytes);
 
 	return FRAG_ORDER(q, p) ?: strcmp(x->name, y->name);
 }
 
 static double growth(uint64_t before, uint64_t after)
 {
-	return before ? (double)after / (double)before - 1 : 0;
+	return before && after ? (double)after / (double)before - 1 : NAN;
+}
+
+static bool same_step(uint64_t before, uint64_t after)
+{
+	return !before || fabs((double)after / (double)before - 1) <= FRAG_DIFF_UNCHANGED;
 }
 
 int frag_sides_compare(const struct frag_side *before, const struct frag_side *after,
@@ -158,9 +222,13 @@ int frag_sides_compare(const struct frag_side *before, const struct frag_side *a
 {
 	size_t i = 0, k = 0;
 
-	*out = (struct frag_compared){ .first_step = SIZE_MAX };
-	out->reserved_growth = growth(before->peak_reserved, after->peak_reserved);
-	out->live_growth = growth(before->peak_live, after->peak_live);
+	*out = (struct frag_compared){
+		.before = before,
+		.after = after,
+		.first_step = SIZE_MAX,
+		.reserved_growth = growth(before->peak_reserved, after->peak_reserved),
+		.live_growth = growth(before->peak_live, after->peak_live),
+	};
 	FRAG_TRY_CALLOC(out->rows, before->sites_count + after->sites_count + 1, "comparison", err);
 	/* both are sorted by name: a merge. A run without sites says nothing about them. */
 	while (before->sites_count && after->sites_count &&
@@ -170,19 +238,19 @@ int frag_sides_compare(const struct frag_side *before, const struct frag_side *a
 				    ? -1
 				    : strcmp(before->sites[i].name, after->sites[k].name);
 		struct frag_change_row row = {
-			order <= 0 ? before->sites[i].name : after->sites[k].name,
-			order <= 0 ? before->sites[i].bytes : 0,
-			order >= 0 ? after->sites[k].bytes : 0,
+			.name = order <= 0 ? before->sites[i].name : after->sites[k].name,
+			.before_bytes = order <= 0 ? before->sites[i].bytes : 0,
+			.after_bytes = order >= 0 ? after->sites[k].bytes : 0,
 		};
 
 		i += order <= 0;
 		k += order >= 0;
-		if (row.before != row.after)
+		if (row.before_bytes != row.after_bytes)
 			out->rows[out->count++] = row;
 	}
 	qsort(out->rows, out->count, sizeof(*out->rows), by_change);
 	for (i = 0; i < before->steps_count && i < after->steps_count; i++) {
-		if (fabs(growth(before->steps[i], after->steps[i])) <= UNCHANGED)
+		if (same_step(before->steps[i], after->steps[i]))
 			continue;
 		out->first_step = i;
 		break;
@@ -194,47 +262,4 @@ void frag_compared_release(struct frag_compared *c)
 {
 	frag_host_free(c->rows);
 	*c = (struct frag_compared){ 0 };
-}
-
-static const char *settings_of(const char *policy)
-{
-	const char *colon = strchr(policy, ':');
-
-	return !strncmp(policy, "pytorch", 7) ? (colon ? colon + 1 : "the defaults") : policy;
-}
-
-static void tell_live(const struct frag_side *before, const struct frag_side *after,
-		      const struct frag_compared *c, struct frag_text *out)
-{
-	if (!before->peak_live || !after->peak_live)
-		return;
-	if (fabs(c->live_growth) <= UNCHANGED) {
-		frag_text_add(out, "; live unchanged");
-		return;
-	}
-	frag_text_add(out, "; live ");
-	frag_text_add_bytes(out, before->peak_live);
-	frag_text_add(out, " -> ");
-	frag_text_add_bytes(out, after->peak_live);
-	frag_text_addf(out, " (%+.1f %%)", 100 * c->live_growth);
-	if (c->count)
-		frag_text_addf(out, ", most at %s", c->rows[0].name);
-}
-
-void frag_compared_verdict(const struct frag_side *before, const struct frag_side *after,
-			   const struct frag_compared *c, struct frag_text *out)
-{
-	bool same = !strcmp(before->setting, after->setting);
-
-	frag_text_add(out, "peak reserved ");
-	frag_text_add_bytes(out, before->peak_reserved);
-	frag_text_add(out, " -> ");
-	frag_text_add_bytes(out, after->peak_reserved);
-	frag_text_addf(out, " (%+.1f %%): ", 100 * c->reserved_growth);
-	if (same)
-		frag_text_add(out, "the same settings");
-	else
-		frag_text_addf(out, "%s instead of %s", settings_of(after->setting),
-			       settings_of(before->setting));
-	tell_live(before, after, c, out);
 }

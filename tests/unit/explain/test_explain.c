@@ -67,25 +67,24 @@ static void check(const struct frag_explained *x, const char *what)
 		kinds += x->kind_bytes[k];
 	if (live != x->loss.requested_bytes + x->loss.rounding_bytes || kinds != live ||
 	    requested != x->loss.requested_bytes || waiting != x->loss.waiting_bytes ||
-	    held + x->scene.unheld != x->loss.non_releasable_bytes)
+	    held + x->view.unpinned != x->loss.non_releasable_bytes)
 		fail_msg("%s does not add up", what);
 }
 
 static int explain(const struct frag_trace *t, const char *policy, const char *at,
 		   enum frag_site_by by, struct frag_explained *x, struct frag_err *err)
 {
-	struct frag_explain_options opt = { .by = by,
-					    .top = 3,
-					    .target = { .card = { .context_bytes = UINT64_MAX } },
-					    .threads = 1 };
-	struct frag_events ev = { .trace = t };
+	struct frag_explain_options opt = { .by = by, .top = 3 };
+	struct frag_case in = { .events = { .trace = t },
+				.target = { .card = { .context_bytes = UINT64_MAX } },
+				.threads = 1 };
 	struct frag_policy_spec *spec;
 	int rc;
 
 	assert_int_equal(frag_at_parse(at, &opt.at, err), 0);
 	assert_int_equal(frag_policy_spec_parse(policy, &spec, err), 0);
-	opt.spec = spec;
-	rc = frag_explain(&ev, &opt, x, err);
+	in.spec = spec;
+	rc = frag_explain(&in, &opt, x, err);
 	frag_policy_spec_destroy(spec);
 	return rc;
 }
