@@ -7,7 +7,7 @@
 #include "cli/recordings.h"
 #include "cli/show_answer.h"
 #include "explain/export/export_stacks.h"
-#include "explain/moment/explain_answer.h"
+#include "explain/moment/explain.h"
 
 struct options {
 	struct frag_at at;
@@ -52,19 +52,15 @@ static bool is_stdout(const char *path)
 	return path && !strcmp(path, "-");
 }
 
-static int put_all(const struct frag_cli *cli, const struct options *o,
-		   const struct frag_explained *x, const struct frag_explain_names *names,
-		   struct frag_err *err)
+static int put_all(const struct frag_cli *cli, const struct options *o, struct frag_explained *x,
+		   const char *name, struct frag_err *err)
 {
-	const struct frag_live_stacks stacks = { names->trace, &x->in.sites, &x->view };
-	FRAG_AUTO(frag_answer_release)
-	struct frag_answer a = { .estimated = x->in.events.trace->estimate != NULL,
-				 .quiet = is_stdout(o->folded) || is_stdout(o->speedscope) ||
-					  is_stdout(o->pprof) };
+	const struct frag_live_stacks stacks = { name, &x->in.sites, &x->view };
 
+	x->texts->quiet = is_stdout(o->folded) || is_stdout(o->speedscope) || is_stdout(o->pprof);
 	FRAG_TRY(put_stacks(o, &stacks, err));
-	FRAG_TRY(frag_explained_answer(x, names, &a, err));
-	return frag_cli_show_answer(cli, &a, err);
+	FRAG_TRY(frag_explained_answer(x, name, frag_policy_spec_text(x->in.spec), err));
+	return frag_cli_show_answer(cli, x->texts, err);
 }
 
 /* ---- the command ----------------------------------------------------------------- */
@@ -101,6 +97,7 @@ static int explain(const struct frag_cli *cli, const struct options *o,
 			       .target = cli->target,
 			       .threads = cli->threads };
 	FRAG_AUTO(frag_policy_spec_destroy_at) struct frag_policy_spec *spec = NULL;
+	FRAG_AUTO(frag_answer_release) struct frag_answer answer = { 0 };
 	FRAG_AUTO_FREE struct frag_explained *x = NULL;
 	const struct frag_unit *unit;
 	struct frag_progress progress;
@@ -112,11 +109,10 @@ static int explain(const struct frag_cli *cli, const struct options *o,
 	c.spec = spec;
 	FRAG_TRY_CALLOC(x, 1, "explanation", err);
 	frag_cli_show(&progress, "explaining", unit->label);
-	rc = frag_explain(&c, &opt, x, err);
+	rc = frag_explain(&c, &opt, &answer, x, err);
 	frag_progress_end(&progress);
 	FRAG_TRY(rc);
-	rc = put_all(cli, o, x,
-		     &(struct frag_explain_names){ unit->label, frag_policy_spec_text(spec) }, err);
+	rc = put_all(cli, o, x, unit->label, err);
 	frag_explained_release(x);
 	return rc;
 }
@@ -183,7 +179,7 @@ const struct frag_cmd frag_cmd_explain = {
 		    "  cufrag explain run.pickle --at peak --policy "
 		    "pytorch:expandable_segments:True\n",
 	.shared = FRAG_CLI_CARD | FRAG_CLI_TORCH | FRAG_CLI_SEED | FRAG_CLI_THREADS,
-	.answer = &frag_explanation_shape,
+	.answer = &frag_moment_shape,
 	.options = FRAG_CMD_OPTIONS(options),
 	.options_size = sizeof(struct options),
 	.init = init,

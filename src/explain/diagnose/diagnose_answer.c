@@ -2,59 +2,38 @@
 /* The answer of diagnose: the verdict, each finding with its lines and numbers, and notes. */
 #include "diagnose.h"
 
+#include "answer/row.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #define CHARTS_MAX 8u /* on a page */
 
-struct number_row {
-	const char *name, *label, *text;
-	double value;
-};
+#define NUMBER(F, P, S) \
+	F(S, TEXT, name, NULL, "its name ends with the unit") \
+	P(S, TEXT, label, "number", "what it is") \
+	P(S, TEXT, text, "value", "with its unit", .right = true) \
+	F(S, REAL, value, NULL, "value")
+FRAG_ROW(number, "number", NUMBER, "a number that a finding rests on, by name");
 
-static const struct frag_field number_fields[] = {
-	FRAG_FIELD(TEXT, struct number_row, name, NULL, "its name ends with the unit"),
-	FRAG_FIELD_SHOWN(TEXT, struct number_row, label, "number", "what it is"),
-	FRAG_FIELD_SHOWN(TEXT, struct number_row, text, "value", "with its unit", .right = true),
-	FRAG_FIELD(REAL, struct number_row, value, NULL, "value"),
-	FRAG_FIELD_END,
-};
-static const struct frag_shape number_shape = FRAG_SHAPE(
-	"number", struct number_row, number_fields, "a number that a finding rests on, by name");
+#define FINDING(F, P, S) \
+	F(S, TEXT, verdict, "verdict", "what is wrong, or steady") \
+	F(S, TEXT, about, "of", "trace, device or card") \
+	F(S, TEXT, text, "finding", "one sentence") \
+	F(S, TEXTS, lines, "lines", "lines of the program to blame, the worst first") \
+	F(S, MAP, numbers, NULL, "what the finding rests on", .of = &number_shape)
+FRAG_ROW(finding, "finding", FINDING, "one thing that is wrong");
 
-struct finding_row {
-	const char *verdict, *about, *text;
-	struct frag_rows lines, numbers;
-};
-
-static const struct frag_field finding_fields[] = {
-	FRAG_FIELD(TEXT, struct finding_row, verdict, "verdict", "what is wrong, or steady"),
-	FRAG_FIELD(TEXT, struct finding_row, about, "of", "trace, device or card"),
-	FRAG_FIELD(TEXT, struct finding_row, text, "finding", "one sentence"),
-	FRAG_FIELD(TEXTS, struct finding_row, lines, "lines",
-		   "lines of the program to blame, the worst first"),
-	FRAG_FIELD(MAP, struct finding_row, numbers, NULL, "what the finding rests on",
-		   .of = &number_shape),
-	FRAG_FIELD_END,
-};
-static const struct frag_shape finding_shape =
-	FRAG_SHAPE("finding", struct finding_row, finding_fields, "one thing that is wrong");
-
+#define DIAGNOSIS(F, P, S) \
+	F(S, TEXT, verdict, "verdict", "that of the worst finding") \
+	F(S, LIST, findings, NULL, "the worst first", .of = &finding_shape) \
+	F(S, TEXTS, notes, NULL, "worth knowing, nothing wrong")
 struct diagnosis {
-	const char *verdict;
-	struct frag_rows findings, notes;
+	FRAG_ROW_MEMBERS(DIAGNOSIS)
 };
-
-static const struct frag_field diagnosis_fields[] = {
-	FRAG_FIELD(TEXT, struct diagnosis, verdict, "verdict", "that of the worst finding"),
-	FRAG_FIELD(LIST, struct diagnosis, findings, NULL, "the worst first", .of = &finding_shape),
-	FRAG_FIELD(TEXTS, struct diagnosis, notes, NULL, "worth knowing, nothing wrong"),
-	FRAG_FIELD_END,
-};
-const struct frag_shape frag_diagnosis_shape =
-	FRAG_SHAPE("diagnose", struct diagnosis, diagnosis_fields,
-		   "what is wrong with the memory of a program");
+FRAG_ROW_SHAPE(, frag_diagnosis_shape, diagnosis, "diagnose", DIAGNOSIS,
+	       "what is wrong with the memory of a program");
 
 static bool ends_with(const char *name, const char *end)
 {
@@ -64,7 +43,7 @@ static bool ends_with(const char *name, const char *end)
 }
 
 /* "grown_bytes" is "grown" with "2.44 GiB", "line_share_ratio" is "line share" with "87 %". */
-static struct number_row number_of(struct frag_answer *a, const char *name, double v)
+static struct number number_of(struct frag_answer *a, const char *name, double v)
 {
 	bool ratio = ends_with(name, "_ratio"), ns = ends_with(name, "_ns");
 	bool bytes = ends_with(name, "_bytes") || strstr(name, "bytes_per");
@@ -88,13 +67,13 @@ static struct number_row number_of(struct frag_answer *a, const char *name, doub
 	else
 		frag_text_addf(&text, "%.*g%s", fabs(v) < 1e15 && v == floor(v) ? 15 : 4,
 			       ratio ? 100 * v : v, ratio ? " %" : "");
-	return (struct number_row){ name, frag_answer_print(a, "%s", label),
-				    frag_answer_take(a, &text), v };
+	return (struct number){ name, frag_answer_print(a, "%s", label), frag_answer_take(a, &text),
+				v };
 }
 
 static struct frag_rows numbers_of(struct frag_answer *a, const struct frag_finding *f)
 {
-	struct number_row *rows = frag_answer_new(a, f->numbers_count, sizeof(*rows));
+	struct number *rows = frag_answer_new(a, f->numbers_count, sizeof(*rows));
 
 	for (size_t k = 0; rows && k < f->numbers_count; k++)
 		rows[k] = number_of(a, f->numbers[k].name, f->numbers[k].value);
@@ -111,7 +90,7 @@ static struct frag_rows lines_of(struct frag_answer *a, const struct frag_findin
 	return (struct frag_rows){ rows, n };
 }
 
-static void show(struct frag_answer *a, const struct finding_row *row, bool several)
+static void show(struct frag_answer *a, const struct finding *row, bool several)
 {
 	frag_answer_heading(a, "%s%s%s", several ? row->about : "", several ? ": " : "",
 			    row->verdict);
@@ -163,7 +142,7 @@ static void draw(struct frag_answer *a, const struct frag_findings *f)
 int frag_findings_answer(const struct frag_findings *f, struct frag_answer *a, struct frag_err *err)
 {
 	struct diagnosis *d = frag_answer_new(a, 1, sizeof(*d));
-	struct finding_row *rows = frag_answer_new(a, f->count, sizeof(*rows));
+	struct finding *rows = frag_answer_new(a, f->count, sizeof(*rows));
 	bool several = false;
 
 	if (!d || !rows)
@@ -174,9 +153,9 @@ int frag_findings_answer(const struct frag_findings *f, struct frag_answer *a, s
 	for (size_t i = 0; i < f->count; i++) {
 		const struct frag_finding *one = &f->list[i];
 
-		rows[i] = (struct finding_row){ frag_finding_text(one->kind), one->about,
-						frag_text_str(&one->text), lines_of(a, one),
-						numbers_of(a, one) };
+		rows[i] = (struct finding){ frag_finding_text(one->kind), one->about,
+					    frag_text_str(&one->text), lines_of(a, one),
+					    numbers_of(a, one) };
 		several |= strcmp(one->about, f->list[0].about) != 0;
 	}
 	frag_answer_data(a, &frag_diagnosis_shape, d);

@@ -43,7 +43,7 @@ static int fill(struct frag_side *out, const struct frag_explained *x,
 
 	FRAG_TRY(begin(out, name, frag_policy_spec_text(x->in.spec), err));
 	out->estimate = x->in.events.trace->estimate != NULL;
-	out->peak_reserved = x->peak_reserved_bytes;
+	out->peak_reserved = x->m.peak_reserved_bytes;
 	out->peak_live = h->peak_live;
 	out->has_loss = true;
 	out->loss = x->loss;
@@ -56,7 +56,7 @@ static int fill(struct frag_side *out, const struct frag_explained *x,
 	FRAG_TRY_CALLOC(out->sites, live->rows_count + 1, "comparison", err);
 	FRAG_TRY_CALLOC(out->steps, h->count + 1, "comparison", err);
 	for (size_t i = 0; i < live->rows_count; i++)
-		FRAG_TRY(add_site(out, live->rows[i].name, live->rows[i].requested_bytes, err));
+		FRAG_TRY(add_site(out, live->rows[i].site, live->rows[i].requested_bytes, err));
 	for (size_t i = 0; i < h->count; i++)
 		out->steps[out->steps_count++] = h->steps[i].peak_live;
 	qsort(out->sites, out->sites_count, sizeof(*out->sites), by_name);
@@ -76,7 +76,7 @@ static int take(struct frag_side *side, const struct frag_case *in, const struct
 	int rc;
 
 	FRAG_TRY_CALLOC(live, 1, "comparison", err);
-	FRAG_TRY(frag_explain(in, &at_live, live, err));
+	FRAG_TRY(frag_explain(in, &at_live, x->texts, live, err));
 	frag_side_release(side);
 	rc = fill(side, x, live, name, err);
 	frag_explained_release(live);
@@ -89,14 +89,15 @@ int frag_side_take(struct frag_side *side, const struct frag_case *in,
 		   const struct frag_explain_options *opt, const char *name, struct frag_err *err)
 {
 	struct frag_explain_options at_peak = *opt;
+	FRAG_AUTO(frag_answer_release) struct frag_answer texts = { 0 };
 	FRAG_AUTO_FREE struct frag_explained *x = NULL;
 	int rc = 0;
 
 	at_peak.at = (struct frag_at){ .what = FRAG_AT_PEAK };
 	at_peak.top = 0;
 	FRAG_TRY_CALLOC(x, 1, "comparison", err);
-	FRAG_TRY(frag_explain(in, &at_peak, x, err));
-	if (!side->name || x->peak_reserved_bytes > side->peak_reserved)
+	FRAG_TRY(frag_explain(in, &at_peak, &texts, x, err));
+	if (!side->name || x->m.peak_reserved_bytes > side->peak_reserved)
 		rc = take(side, in, x, name, err);
 	frag_explained_release(x);
 	return rc;
@@ -200,11 +201,11 @@ static uint64_t distance(uint64_t a, uint64_t b)
 
 static int by_change(const void *a, const void *b)
 {
-	const struct frag_change_row *x = a, *y = b;
+	const struct frag_change *x = a, *y = b;
 	uint64_t p = distance(x->before_bytes, x->after_bytes);
 	uint64_t q = distance(y->before_bytes, y->after_bytes);
 
-	return FRAG_ORDER(q, p) ?: strcmp(x->name, y->name);
+	return FRAG_ORDER(q, p) ?: strcmp(x->site, y->site);
 }
 
 static double growth(uint64_t before, uint64_t after)
@@ -229,7 +230,8 @@ int frag_sides_compare(const struct frag_side *before, const struct frag_side *a
 		.reserved_growth = growth(before->peak_reserved, after->peak_reserved),
 		.live_growth = growth(before->peak_live, after->peak_live),
 	};
-	FRAG_TRY_CALLOC(out->rows, before->sites_count + after->sites_count + 1, "comparison", err);
+	FRAG_TRY_CALLOC(out->changes, before->sites_count + after->sites_count + 1, "comparison",
+			err);
 	/* both are sorted by name: a merge. A run without sites says nothing about them. */
 	while (before->sites_count && after->sites_count &&
 	       (i < before->sites_count || k < after->sites_count)) {
@@ -237,8 +239,8 @@ int frag_sides_compare(const struct frag_side *before, const struct frag_side *a
 			    : k == after->sites_count
 				    ? -1
 				    : strcmp(before->sites[i].name, after->sites[k].name);
-		struct frag_change_row row = {
-			.name = order <= 0 ? before->sites[i].name : after->sites[k].name,
+		struct frag_change row = {
+			.site = order <= 0 ? before->sites[i].name : after->sites[k].name,
 			.before_bytes = order <= 0 ? before->sites[i].bytes : 0,
 			.after_bytes = order >= 0 ? after->sites[k].bytes : 0,
 		};
@@ -246,9 +248,9 @@ int frag_sides_compare(const struct frag_side *before, const struct frag_side *a
 		i += order <= 0;
 		k += order >= 0;
 		if (row.before_bytes != row.after_bytes)
-			out->rows[out->count++] = row;
+			out->changes[out->count++] = row;
 	}
-	qsort(out->rows, out->count, sizeof(*out->rows), by_change);
+	qsort(out->changes, out->count, sizeof(*out->changes), by_change);
 	for (i = 0; i < before->steps_count && i < after->steps_count; i++) {
 		if (same_step(before->steps[i], after->steps[i]))
 			continue;
@@ -260,6 +262,6 @@ int frag_sides_compare(const struct frag_side *before, const struct frag_side *a
 
 void frag_compared_release(struct frag_compared *c)
 {
-	frag_host_free(c->rows);
+	frag_host_free(c->changes);
 	*c = (struct frag_compared){ 0 };
 }

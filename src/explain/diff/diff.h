@@ -50,15 +50,14 @@ int frag_side_of_json(const json_t *root, const char *name, struct frag_side *ou
 json_t *frag_side_read_json(const char *path);
 void frag_side_release(struct frag_side *s);
 
-struct frag_change_row {
-	const char *name; /* of one of the sides */
+struct frag_change {
+	const char *site; /* of one of the sides */
 	uint64_t before_bytes, after_bytes;
-	const char *change, *growth; /* for people: "-4.78 GiB", "-33.1 %"; set by the answer */
 };
 
 struct frag_compared {
 	const struct frag_side *before, *after;
-	struct frag_change_row *rows; /* changed call sites, the largest change first */
+	struct frag_change *changes; /* of call sites, the largest change first */
 	size_t count;
 	size_t first_step; /* whose peak differs by more than 1 %; SIZE_MAX = none */
 	double reserved_growth, live_growth; /* 0.05 = 5 % more; NAN where one is not known */

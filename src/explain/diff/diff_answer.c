@@ -7,86 +7,56 @@
 
 #include <frag/opt.h>
 
+#include "answer/row.h"
 #include "explain/curve_point.h"
 
 /* ---- shapes ----------------------------------------------------------------------------------- */
 
-#define CHANGE_FIELDS(name_, head_, help_) \
-	{ \
-		FRAG_FIELD_AS(TEXT, name_, struct frag_change_row, name, NULL, help_), \
-			FRAG_FIELD(BYTES, struct frag_change_row, before_bytes, "before", \
-				   "in the first run"), \
-			FRAG_FIELD(BYTES, struct frag_change_row, after_bytes, "after", \
-				   "in the second run"), \
-			FRAG_FIELD_SHOWN(TEXT, struct frag_change_row, change, "change", \
-					 "after less before", .right = true), \
-			FRAG_FIELD_SHOWN(TEXT, struct frag_change_row, growth, "growth", \
-					 "after / before - 1", .right = true), \
-			FRAG_FIELD_SHOWN(TEXT, struct frag_change_row, name, head_, help_), \
-			FRAG_FIELD_END \
-	}
+#define CHANGE(F, P, S) \
+	F(S, BYTES, before_bytes, "before", "in the first run") \
+	F(S, BYTES, after_bytes, "after", "in the second run") \
+	P(S, TEXT, change, "change", "after less before", .right = true) \
+	P(S, TEXT, growth, "growth", "after / before - 1", .right = true)
+#define SITE(F, P, S) \
+	CHANGE(F, P, S) F(S, TEXT, site, "requested at", "call site; without stacks, size and step")
+#define SHARE(F, P, S) CHANGE(F, P, S) F(S, TEXT, what, "memory", "kind of memory")
+FRAG_ROW(site, "changed call site", SITE,
+	 "live memory of a call site at the peak of live memory, as requested");
+FRAG_ROW(share, "share", SHARE, "one kind of memory in both runs");
 
-static const struct frag_field site_fields[] =
-	CHANGE_FIELDS("site", "requested at", "call site; without stacks, size and step");
-static const struct frag_field share_fields[] = CHANGE_FIELDS("what", "memory", "kind of memory");
+#define RUN(F, P, S) \
+	F(S, TEXT, name, NULL, "of the recording or file") \
+	F(S, TEXT, policy, NULL, "that is replayed") \
+	F(S, BOOL, estimate, NULL, "recorded without a GPU") \
+	F(S, BYTES, peak_reserved_bytes, NULL, "at most reserved") \
+	F(S, BYTES, peak_live_bytes, NULL, "at most live") \
+	F(S, BYTES, non_releasable_bytes, NULL, "at the peak of reserved memory")
+FRAG_ROW(run, "run", RUN, "one run");
 
-static const struct frag_shape site_shape =
-	FRAG_SHAPE("changed call site", struct frag_change_row, site_fields,
-		   "live memory of a call site at the peak of live memory, as requested");
-static const struct frag_shape share_shape = FRAG_SHAPE(
-	"share", struct frag_change_row, share_fields, "one kind of memory in both runs");
-
-struct run {
-	const char *name, *policy;
-	bool estimate;
-	uint64_t peak_reserved_bytes, peak_live_bytes, non_releasable_bytes;
-};
-
-static const struct frag_field run_fields[] = {
-	FRAG_FIELD(TEXT, struct run, name, NULL, "of the recording or file"),
-	FRAG_FIELD(TEXT, struct run, policy, NULL, "that is replayed"),
-	FRAG_FIELD(BOOL, struct run, estimate, NULL, "recorded without a GPU"),
-	FRAG_FIELD(BYTES, struct run, peak_reserved_bytes, NULL, "at most reserved"),
-	FRAG_FIELD(BYTES, struct run, peak_live_bytes, NULL, "at most live"),
-	FRAG_FIELD(BYTES, struct run, non_releasable_bytes, NULL, "at the peak of reserved memory"),
-	FRAG_FIELD_END,
-};
-static const struct frag_shape run_shape = FRAG_SHAPE("run", struct run, run_fields, "one run");
-
+#define COMPARISON(F, P, S) \
+	F(S, TEXT, verdict, NULL, "what changed, as a sentence") \
+	F(S, OBJECT, before, NULL, "the first run", .of = &run_shape) \
+	F(S, OBJECT, after, NULL, "the second run", .of = &run_shape) \
+	F(S, RATIO, reserved_growth_ratio, NULL, "of peak reserved memory: 0.05 is 5 % more") \
+	F(S, RATIO, live_growth_ratio, NULL, "of peak live memory") \
+	F(S, LIST, at_peak, NULL, "what was there at the peak of reserved memory", \
+	  .of = &share_shape) \
+	F(S, COUNT, steps_count, NULL, "steps compared; null where a run has none") \
+	F(S, COUNT, first_step, NULL, \
+	  "the first whose live peak differs by more than 1 %; null: none") \
+	F(S, BYTES, first_step_before_bytes, NULL, "its live peak") \
+	F(S, BYTES, first_step_after_bytes, NULL, "its live peak") \
+	F(S, LIST, sites, NULL, "changed, the largest change first", .of = &site_shape)
 struct comparison {
-	const char *verdict;
-	const void *before, *after;
-	double reserved_growth_ratio, live_growth_ratio;
-	struct frag_rows at_peak, sites;
-	uint64_t steps_count, first_step, first_step_before_bytes, first_step_after_bytes;
+	FRAG_ROW_MEMBERS(COMPARISON)
 };
-
-static const struct frag_field comparison_fields[] = {
-	FRAG_FIELD(TEXT, struct comparison, verdict, NULL, "what changed, as a sentence"),
-	FRAG_FIELD(OBJECT, struct comparison, before, NULL, "the first run", .of = &run_shape),
-	FRAG_FIELD(OBJECT, struct comparison, after, NULL, "the second run", .of = &run_shape),
-	FRAG_FIELD(RATIO, struct comparison, reserved_growth_ratio, NULL,
-		   "of peak reserved memory: 0.05 is 5 % more"),
-	FRAG_FIELD(RATIO, struct comparison, live_growth_ratio, NULL, "of peak live memory"),
-	FRAG_FIELD(LIST, struct comparison, at_peak, NULL,
-		   "what was there at the peak of reserved memory", .of = &share_shape),
-	FRAG_FIELD(COUNT, struct comparison, steps_count, NULL,
-		   "steps compared; null where a run has none"),
-	FRAG_FIELD(COUNT, struct comparison, first_step, NULL,
-		   "the first whose live peak differs by more than 1 %; null: none"),
-	FRAG_FIELD(BYTES, struct comparison, first_step_before_bytes, NULL, "its live peak"),
-	FRAG_FIELD(BYTES, struct comparison, first_step_after_bytes, NULL, "its live peak"),
-	FRAG_FIELD(LIST, struct comparison, sites, NULL, "changed, the largest change first",
-		   .of = &site_shape),
-	FRAG_FIELD_END,
-};
-const struct frag_shape frag_comparison_shape =
-	FRAG_SHAPE("diff", struct comparison, comparison_fields, "what a change did to two runs");
+FRAG_ROW_SHAPE(, frag_comparison_shape, comparison, "diff", COMPARISON,
+	       "what a change did to two runs");
 
 /* ---- rows ------------------------------------------------------------------------------------- */
 
-static struct frag_change_row change_of(struct frag_answer *a, const char *name, uint64_t before,
-					uint64_t after)
+static struct share change_of(struct frag_answer *a, const char *what, uint64_t before,
+			      uint64_t after)
 {
 	uint64_t by = before > after ? before - after : after - before;
 	const char *sign = before > after ? "-" : after > before ? "+" : "";
@@ -97,9 +67,8 @@ static struct frag_change_row change_of(struct frag_answer *a, const char *name,
 			     : after  ? "new"
 				      : "";
 
-	return (struct frag_change_row){ name, before, after,
-					 frag_answer_print(a, "%s%s", sign, FRAG_BYTES(by)),
-					 growth };
+	return (struct share){ before, after, frag_answer_print(a, "%s%s", sign, FRAG_BYTES(by)),
+			       growth, what };
 }
 
 static const struct run *run_of(struct frag_answer *a, const struct frag_side *s)
@@ -115,7 +84,7 @@ static const struct run *run_of(struct frag_answer *a, const struct frag_side *s
 static struct frag_rows at_peak_of(struct frag_answer *a, const struct frag_compared *c)
 {
 	const struct frag_loss *x = &c->before->loss, *y = &c->after->loss;
-	struct frag_change_row *rows = frag_answer_new(a, 5, sizeof(*rows));
+	struct share *rows = frag_answer_new(a, 5, sizeof(*rows));
 	size_t n = 0;
 
 	if (!rows)
@@ -132,25 +101,31 @@ static struct frag_rows at_peak_of(struct frag_answer *a, const struct frag_comp
 	return (struct frag_rows){ rows, n };
 }
 
-static struct frag_rows peaks_of(struct frag_answer *a, const struct frag_compared *c)
+static void say_peaks(struct frag_answer *a, const struct frag_compared *c)
 {
 	const struct frag_side *x = c->before, *y = c->after;
-	struct frag_change_row *rows = frag_answer_new(a, 2, sizeof(*rows));
+	struct share *rows = frag_answer_new(a, 2, sizeof(*rows));
 
 	if (!rows)
-		return (struct frag_rows){ 0 };
+		return;
 	rows[0] = change_of(a, "reserved", x->peak_reserved, y->peak_reserved);
 	rows[1] = change_of(a, "live (no policy can reserve less)", x->peak_live, y->peak_live);
-	return (struct frag_rows){ rows, x->peak_live && y->peak_live ? 2 : 1 };
+	frag_answer_heading(a, "Peaks of the whole run");
+	frag_answer_table(a, &share_shape, rows, x->peak_live && y->peak_live ? 2 : 1)->wraps =
+		true;
 }
 
 static struct frag_rows sites_of(struct frag_answer *a, const struct frag_compared *c)
 {
-	struct frag_change_row *rows = frag_answer_new(a, c->count, sizeof(*rows));
+	struct site *rows = frag_answer_new(a, c->count, sizeof(*rows));
 
-	for (size_t i = 0; rows && i < c->count; i++)
-		rows[i] = change_of(a, c->rows[i].name, c->rows[i].before_bytes,
-				    c->rows[i].after_bytes);
+	for (size_t i = 0; rows && i < c->count; i++) {
+		const struct frag_change *one = &c->changes[i];
+		struct share s = change_of(a, one->site, one->before_bytes, one->after_bytes);
+
+		rows[i] =
+			(struct site){ s.before_bytes, s.after_bytes, s.change, s.growth, s.what };
+	}
 	return (struct frag_rows){ rows, rows ? c->count : 0 };
 }
 
@@ -214,7 +189,7 @@ static const char *verdict_of(struct frag_answer *a, const struct frag_compared 
 				? "peak live memory does not change"
 				: move_of(a, "peak live memory", x->peak_live, y->peak_live));
 	if (fabs(c->live_growth) > FRAG_DIFF_UNCHANGED && c->count)
-		frag_text_addf(&t, "; the largest change: %s", c->rows[0].name);
+		frag_text_addf(&t, "; the largest change: %s", c->changes[0].site);
 	return frag_answer_take(a, &t);
 }
 
@@ -282,7 +257,6 @@ int frag_compared_answer(const struct frag_compared *c, size_t top, struct frag_
 {
 	const struct frag_side *x = c->before, *y = c->after;
 	struct comparison *k = fill(a, c);
-	struct frag_rows peaks = peaks_of(a, c);
 
 	FRAG_CHECK_ALLOC(k && !a->failed, "comparison", err);
 	k->verdict = verdict_of(a, c);
@@ -297,8 +271,7 @@ int frag_compared_answer(const struct frag_compared *c, size_t top, struct frag_
 	frag_answer_remark(a, "after: %s, %s%s", y->name, y->setting,
 			   y->estimate ? ", an estimate" : "");
 	frag_answer_conclude(a, "%s", k->verdict);
-	frag_answer_heading(a, "Peaks of the whole run");
-	frag_answer_table(a, &share_shape, peaks.rows, peaks.count)->wraps = true;
+	say_peaks(a, c);
 	frag_answer_heading(a, "What was there at the peak of reserved memory");
 	frag_answer_table(a, &share_shape, k->at_peak.rows, k->at_peak.count)->wraps = true;
 	say_steps(a, k);

@@ -7,6 +7,8 @@
 #include "explain.h"
 
 #include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <frag/plan.h>
@@ -65,7 +67,7 @@ static int ask(struct frag_cursor *s, const struct trial *t, uint64_t bytes, boo
 
 static int before_request(struct frag_cursor *s, const struct trial *t, struct frag_err *err)
 {
-	return t->x->event ? frag_cursor_to(s, t->x->event - 1, err) : 0;
+	return t->x->m.event ? frag_cursor_to(s, t->x->m.event - 1, err) : 0;
 }
 
 /* Everything as it is up to the request; it is not asked for yet. */
@@ -86,12 +88,27 @@ static int try_plain(const struct trial *t, const struct frag_policy_spec *spec,
 	return ask(&s, t, t->request.bytes, served, err);
 }
 
-static void add(const struct trial *t, struct frag_remedy remedy)
+/* Without a line to paste, and a number: to be filled in. */
+__attribute__((format(printf, 3, 4))) static struct frag_remedy *
+add(const struct trial *t, bool served, const char *fmt, ...)
 {
 	struct frag_refused_request *o = &t->x->refused;
+	struct frag_remedy *r = &o->list[o->remedies.count];
+	FRAG_AUTO_FREE char *text = NULL;
+	va_list ap;
 
-	FRAG_ASSERT(o->remedies_count < FRAG_REMEDIES_MAX);
-	o->remedies[o->remedies_count++] = remedy;
+	FRAG_ASSERT(o->remedies.count < FRAG_REMEDIES_MAX);
+	va_start(ap, fmt);
+	if (vasprintf(&text, fmt, ap) < 0)
+		text = NULL;
+	va_end(ap);
+	*r = (struct frag_remedy){
+		served,	    frag_answer_print(t->x->texts, "%s", text ? text : ""),
+		NULL,	    UINT64_MAX,
+		UINT64_MAX, NAN
+	};
+	o->remedies.count++;
+	return r;
 }
 
 /* ---- another setting -------------------------------------------------------------------------- */
@@ -102,18 +119,15 @@ static int try_setting(const struct trial *t, const struct frag_tune_try *one, u
 {
 	FRAG_AUTO(frag_policy_spec_destroy_at) struct frag_policy_spec *spec = NULL;
 	const struct frag_case *c = &t->x->in;
-	char *conf;
 
 	if (!one->completed || !one->conf || !*asked)
 		return 0;
 	--*asked;
 	FRAG_TRY(frag_policy_spec_parse(one->text, &spec, err));
 	FRAG_TRY(try_plain(t, spec, &c->target.card, c->limit_bytes, served, err));
-	if (!*served)
-		return 0;
-	conf = frag_host_strdup(one->conf);
-	FRAG_CHECK_ALLOC(conf, "explanation", err);
-	add(t, (struct frag_remedy){ .kind = FRAG_REMEDY_SETTING, .served = true, .conf = conf });
+	if (*served)
+		add(t, true, "another allocator setting")->line = frag_answer_print(
+			t->x->texts, "export PYTORCH_CUDA_ALLOC_CONF=%s", one->conf);
 	return 0;
 }
 
@@ -128,7 +142,7 @@ static int setting(const struct trial *t, struct frag_err *err)
 	struct frag_tune_options opt = { .spaces = &space,
 					 .spaces_count = 1,
 					 .baseline = "pytorch",
-					 .budget = TUNE_EVENTS / (t->x->event + 1),
+					 .budget = TUNE_EVENTS / (t->x->m.event + 1),
 					 .seed = c->target.seed };
 	FRAG_AUTO(frag_tune_release) struct frag_tune tune = { 0 };
 	bool served = false;
@@ -137,7 +151,7 @@ static int setting(const struct trial *t, struct frag_err *err)
 	if (c->events.path || strcmp(frag_policy_spec_ops(c->spec)->name, "pytorch") != 0)
 		return 0;
 	opt.budget = FRAG_MIN(FRAG_MAX(opt.budget, (uint64_t)TUNE_MIN), (uint64_t)TUNE_MAX);
-	upto.events_count = (size_t)t->x->event;
+	upto.events_count = (size_t)t->x->m.event;
 	if (!upto.events_count)
 		return 0;
 	frag_case_run_options(c, &env.run);
@@ -150,8 +164,8 @@ static int setting(const struct trial *t, struct frag_err *err)
 			if (tune.tries[i].changed_count == changed)
 				FRAG_TRY(try_setting(t, &tune.tries[i], &asked, &served, err));
 	if (!served)
-		add(t, (struct frag_remedy){ .kind = FRAG_REMEDY_SETTING,
-					     .tried_count = tune.tries_count });
+		add(t, false, "another allocator setting: none of %zu serves it", tune.tries_count)
+			->tried_count = tune.tries_count;
 	return 0;
 }
 
@@ -167,12 +181,13 @@ static int empty_cache(const struct trial *t, struct frag_err *err)
 	FRAG_TRY(reach_request(&s, t, err));
 	FRAG_TRY(frag_cursor_trim(&s, err));
 	FRAG_TRY(ask(&s, t, t->request.bytes, &served, err));
-	add(t, (struct frag_remedy){ .kind = FRAG_REMEDY_EMPTY_CACHE, .served = served });
+	add(t, served, "empty_cache before the request")->line =
+		served ? "torch.cuda.empty_cache()" : NULL;
 	return 0;
 }
 
-static int without_row(const struct trial *t, const struct frag_row *row,
-		       enum frag_remedy_kind kind, uint64_t bytes, struct frag_err *err)
+static int without_row(const struct trial *t, const struct frag_row *row, bool pins, uint64_t bytes,
+		       struct frag_err *err)
 {
 	FRAG_AUTO(frag_cursor_close) struct frag_cursor s = { 0 };
 	bool served;
@@ -180,8 +195,9 @@ static int without_row(const struct trial *t, const struct frag_row *row,
 	FRAG_TRY(reach_request(&s, t, err));
 	FRAG_TRY(frag_explain_free_row(t->x, row, &s, err));
 	FRAG_TRY(ask(&s, t, t->request.bytes, &served, err));
-	add(t, (struct frag_remedy){
-		       .kind = kind, .served = served, .site = row->name, .bytes = bytes });
+	add(t, served, "freeing the blocks of %.200s (%s%s%s)", row->site, pins ? "they pin " : "",
+	    FRAG_BYTES(bytes), pins ? "" : " live")
+		->bytes = bytes;
 	return 0;
 }
 
@@ -194,11 +210,10 @@ static int top_holders(const struct trial *t, struct frag_err *err)
 	if (frag_policy_spec_ops(x->in.spec)->flags & FRAG_POLICY_STACK)
 		return 0;
 	if (pins)
-		FRAG_TRY(without_row(t, pins, FRAG_REMEDY_FREE_PINNING, pins->non_releasable_bytes,
-				     err));
-	return most && most != pins
-		       ? without_row(t, most, FRAG_REMEDY_FREE_LIVE, most->allocated_bytes, err)
-		       : 0;
+		FRAG_TRY(without_row(t, pins, true, pins->non_releasable_bytes, err));
+	if (!most || most == pins)
+		return 0;
+	return without_row(t, most, false, most->allocated_bytes, err);
 }
 
 /* ---- a smaller batch --------------------------------------------------------------------------- */
@@ -233,7 +248,7 @@ static int try_smaller(const struct trial *t, uint64_t from, double by, bool *se
 	FRAG_TRY(frag_case_replay(&t->x->in, &s, err));
 	if (from)
 		FRAG_TRY(frag_cursor_to(&s, from - 1, err));
-	for (uint64_t i = from; i < t->x->event; i++) {
+	for (uint64_t i = from; i < t->x->m.event; i++) {
 		struct frag_event e = td->events[i];
 
 		if (e.kind == FRAG_EV_ALLOC)
@@ -247,12 +262,12 @@ static int smaller_batch(const struct trial *t, struct frag_err *err)
 {
 	const struct frag_case *c = &t->x->in;
 	const struct frag_history *h = &c->history;
-	double low = SMALLEST_BATCH, high = 1; /* low serves, high does not */
+	double low = SMALLEST_BATCH, high = 1, less; /* low serves, high does not */
 	bool served;
 	uint64_t from;
 
 	if (c->events.path || h->from == FRAG_STEPS_NONE || h->from == FRAG_STEPS_WINDOWS ||
-	    t->x->event > SHRINK_EVENTS / SHRINK_ROUNDS)
+	    t->x->m.event > SHRINK_EVENTS / SHRINK_ROUNDS)
 		return 0;
 	from = h->steps[t->x->step].first;
 	FRAG_TRY(try_smaller(t, from, low, &served, err));
@@ -263,10 +278,12 @@ static int smaller_batch(const struct trial *t, struct frag_err *err)
 		FRAG_TRY(try_smaller(t, from, mid, &fits, err));
 		*(fits ? &low : &high) = mid;
 	}
-	/* whole percent, rounded up: that much is enough */
-	add(t, (struct frag_remedy){ .kind = FRAG_REMEDY_BATCH,
-				     .served = served,
-				     .ratio = ceil(100 * (1 - low)) / 100 });
+	less = ceil(100 * (1 - low)) / 100; /* whole percent: that much is enough */
+	add(t, served,
+	    served ? "a batch smaller by %.0f %% in this step"
+		   : "a smaller batch: %.0f %% less is not enough",
+	    100 * less)
+		->ratio = less;
 	return 0;
 }
 
@@ -303,9 +320,10 @@ static int next_card(const struct trial *t, struct frag_err *err)
 		FRAG_TRY(try_plain(t, c->spec, &card, UINT64_MAX, &served, err));
 		least = gpu->total_bytes - gpu->context_bytes;
 	}
-	add(t, (struct frag_remedy){ .kind = FRAG_REMEDY_CARD,
-				     .served = served,
-				     .card = served ? gpu->label : NULL });
+	if (served)
+		add(t, true, "a larger card: %s or more, with all of its memory", gpu->label);
+	else
+		add(t, false, "a larger card: no known card serves it");
 	return 0;
 }
 
@@ -328,26 +346,41 @@ static int find_event(void *ctx, const struct frag_event *e, size_t n, uint64_t 
 	return 1;
 }
 
+static void fill(struct frag_explained *x, const struct frag_event *request)
+{
+	FRAG_AUTO_FREE char *line = frag_sites_line(&x->in.sites, request->stack);
+	struct frag_refused_request *o = &x->refused;
+	struct frag_moment *m = &x->m;
+	uint64_t live = m->allocated_bytes + m->waiting_bytes, limit = m->limit_bytes;
+
+	*o = (struct frag_refused_request){
+		.request_bytes = request->bytes,
+		.line = line ? frag_answer_print(x->texts, "%s", line) : NULL,
+		.live_bytes = live,
+		.reserved_bytes = m->reserved_bytes,
+		.non_releasable_bytes = m->non_releasable_bytes,
+		.largest_free_bytes = m->largest_free_bytes,
+		.excess_bytes = live + request->bytes > limit && m->limit_high_bytes == UINT64_MAX
+					? live + request->bytes - limit
+					: UINT64_MAX,
+		.remedies.rows = o->list,
+		/* without a limit the card was full */
+		.fragmentation =
+			frag_oom_is_fragmentation(live, request->bytes, m->reserved_bytes,
+						  limit == UINT64_MAX ? m->reserved_bytes : limit),
+	};
+	o->verdict = frag_finding_text(o->fragmentation ? FRAG_FOUND_OOM_FRAGMENTATION
+							: FRAG_FOUND_OOM_NEEDED);
+	m->oom = o;
+}
+
 int frag_explain_oom(struct frag_explained *x, struct frag_err *err)
 {
 	struct trial t = { .x = x };
-	struct event_at want = { x->event, &t.request };
-	struct frag_refused_request *o = &x->refused;
+	struct event_at want = { x->m.event, &t.request };
 
 	FRAG_TRY(frag_events_each(&x->in.events, find_event, &want, err));
-	*o = (struct frag_refused_request){ .happened = true,
-					    .request_bytes = t.request.bytes,
-					    .stack = t.request.stack,
-					    .live_bytes = x->loss.requested_bytes +
-							  x->loss.rounding_bytes +
-							  x->loss.waiting_bytes,
-					    .reserved_bytes = x->loss.reserved_bytes,
-					    .non_releasable_bytes = x->loss.non_releasable_bytes,
-					    .largest_free_bytes = x->loss.largest_free_bytes };
-	/* without a limit the card was full */
-	o->fragmentation = frag_oom_is_fragmentation(
-		o->live_bytes, o->request_bytes, o->reserved_bytes,
-		x->in.limit_bytes == UINT64_MAX ? o->reserved_bytes : x->in.limit_bytes);
+	fill(x, &t.request);
 	FRAG_TRY(setting(&t, err));
 	FRAG_TRY(empty_cache(&t, err));
 	FRAG_TRY(top_holders(&t, err));

@@ -6,7 +6,6 @@
 #include "explain.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,32 +30,18 @@ static bool same_key(struct frag_row_key a, struct frag_row_key b)
 }
 
 /* Without stacks: "3.65 GiB each, from step 77". */
-static char *size_name(const struct frag_explained *x, struct frag_row_key key)
+static const char *size_name(const struct frag_explained *x, struct frag_row_key key)
 {
 	const struct frag_history *h = &x->in.history;
-	char size[32], name[96];
 
-	frag_format_bytes(key.a, size, sizeof(size));
 	if (h->from == FRAG_STEPS_NONE)
-		snprintf(name, sizeof(name), "%s each", size);
-	else if (key.b >= h->count)
-		snprintf(name, sizeof(name), "%s each, from after the last step", size);
-	else
-		snprintf(name, sizeof(name), "%s each, from %s %" PRIu64, size,
-			 h->from == FRAG_STEPS_WINDOWS ? "part" : "step", key.b * h->stride + 1);
-	return frag_host_strdup(name);
-}
-
-static int begin_row(const struct frag_explained *x, struct frag_row_key key, struct frag_row *row,
-		     struct frag_err *err)
-{
-	*row = (struct frag_row){ .key = key, .regained_bytes = UINT64_MAX };
-	if (frag_sites_known(&x->in.sites))
-		row->name = x->in.sites.names[key.a];
-	else
-		row->name = row->own_name = size_name(x, key);
-	FRAG_CHECK_ALLOC(row->name, "explanation", err);
-	return 0;
+		return frag_answer_print(x->texts, "%s each", FRAG_BYTES(key.a));
+	if (key.b >= h->count)
+		return frag_answer_print(x->texts, "%s each, from after the last step",
+					 FRAG_BYTES(key.a));
+	return frag_answer_print(x->texts, "%s each, from %s %" PRIu64, FRAG_BYTES(key.a),
+				 h->from == FRAG_STEPS_WINDOWS ? "part" : "step",
+				 frag_case_step_number(&x->in, key.b));
 }
 
 struct ref { /* a block and the row it belongs to */
@@ -78,7 +63,7 @@ static int by_bytes(const void *a, const void *b)
 	uint64_t p = x->allocated_bytes + x->waiting_bytes,
 		 q = y->allocated_bytes + y->waiting_bytes;
 
-	return FRAG_ORDER(q, p) ?: strcmp(x->name, y->name);
+	return FRAG_ORDER(q, p) ?: strcmp(x->site, y->site);
 }
 
 static void add_block(struct frag_row *row, const struct frag_heap_block *h,
@@ -127,19 +112,17 @@ static void end_row(const struct frag_explained *x, struct frag_row *row)
 	row->kind_confidence_ratio =
 		all ? row->kind_confidence_ratio / (double)all * part_of(row->kind_bytes[kind], all)
 		    : 0;
-	row->share_ratio =
-		part_of(row->allocated_bytes, x->loss.requested_bytes + x->loss.rounding_bytes);
+	row->share_ratio = part_of(row->allocated_bytes, x->m.allocated_bytes);
 	row->non_releasable_share_ratio =
-		part_of(row->non_releasable_bytes, x->loss.non_releasable_bytes);
+		part_of(row->non_releasable_bytes, x->m.non_releasable_bytes);
 	row->oldest_step =
 		frag_case_step_number(c, frag_history_step(&c->history, row->oldest_event));
 	row->newest_step =
 		frag_case_step_number(c, frag_history_step(&c->history, row->newest_event));
-	row->oldest_age_us = x->time_us - FRAG_MIN(row->oldest_us, x->time_us);
+	row->oldest_age_us = x->m.time_us - FRAG_MIN(row->oldest_us, x->m.time_us);
 }
 
-static int fill_rows(struct frag_explained *x, const struct ref *refs, size_t n,
-		     struct frag_err *err)
+static void fill_rows(struct frag_explained *x, const struct ref *refs, size_t n)
 {
 	uint32_t last_segment = 0;
 
@@ -147,15 +130,19 @@ static int fill_rows(struct frag_explained *x, const struct ref *refs, size_t n,
 		const struct frag_heap_block *h = &x->view.list[refs[i].item];
 
 		if (!i || !same_key(refs[i].key, refs[i - 1].key)) {
-			FRAG_TRY(begin_row(x, refs[i].key, &x->rows[x->rows_count], err));
-			x->rows_count++;
+			x->rows[x->rows_count++] = (struct frag_row){
+				.key = refs[i].key,
+				.regained_bytes = UINT64_MAX,
+				.site = frag_sites_known(&x->in.sites)
+						? x->in.sites.names[refs[i].key.a]
+						: size_name(x, refs[i].key),
+			};
 			last_segment = 0;
 		}
 		add_block(&x->rows[x->rows_count - 1], h, &x->kinds[refs[i].item], &last_segment);
 	}
 	for (size_t i = 0; i < x->rows_count; i++)
 		end_row(x, &x->rows[i]);
-	return 0;
 }
 
 /* Rows with non-releasable bytes, the most first. */
@@ -165,27 +152,21 @@ static int by_pinned(const void *a, const void *b, void *rows)
 	const struct frag_row *y = (const struct frag_row *)rows + *(const size_t *)b;
 
 	return FRAG_ORDER(y->non_releasable_bytes, x->non_releasable_bytes)
-		       ?: strcmp(x->name, y->name);
+		       ?: strcmp(x->site, y->site);
 }
 
 int frag_explain_rows(struct frag_explained *x, struct frag_err *err)
 {
 	size_t n = x->view.count;
-	struct ref *refs = frag_host_calloc(n + 1, sizeof(*refs));
-	int rc = 0;
+	FRAG_AUTO_FREE struct ref *refs = NULL;
 
-	x->rows = frag_host_calloc(n + 1, sizeof(*x->rows));
-	x->pinned = frag_host_calloc(n + 1, sizeof(*x->pinned));
-	if (!refs || !x->rows || !x->pinned)
-		rc = frag_fail_nomem(err, "explanation");
-	for (size_t i = 0; !rc && i < n; i++)
+	FRAG_TRY_CALLOC(refs, n + 1, "explanation", err);
+	FRAG_TRY_CALLOC(x->rows, n + 1, "explanation", err);
+	FRAG_TRY_CALLOC(x->pinned, n + 1, "explanation", err);
+	for (size_t i = 0; i < n; i++)
 		refs[i] = (struct ref){ key_of(x, &x->view.list[i]), i };
-	if (!rc) {
-		qsort(refs, n, sizeof(*refs), by_key);
-		rc = fill_rows(x, refs, n, err);
-	}
-	frag_host_free(refs);
-	FRAG_TRY(rc);
+	qsort(refs, n, sizeof(*refs), by_key);
+	fill_rows(x, refs, n);
 	qsort(x->rows, x->rows_count, sizeof(*x->rows), by_bytes);
 	for (size_t i = 0; i < x->rows_count; i++)
 		if (x->rows[i].non_releasable_bytes)
@@ -221,7 +202,7 @@ static int reserved_without(const struct frag_explained *x, const struct frag_ro
 	FRAG_AUTO(frag_cursor_close) struct frag_cursor s = { 0 };
 
 	FRAG_TRY(frag_case_replay(&x->in, &s, err));
-	FRAG_TRY(frag_cursor_to(&s, x->event, err));
+	FRAG_TRY(frag_cursor_to(&s, x->m.event, err));
 	if (row)
 		FRAG_TRY(frag_explain_free_row(x, row, &s, err));
 	FRAG_TRY(frag_cursor_trim(&s, err));
@@ -235,7 +216,7 @@ int frag_explain_regained(struct frag_explained *x, struct frag_err *err)
 	size_t n = FRAG_MIN(FRAG_MIN(x->pinned_count, x->opt.top), (size_t)REMOVALS_MAX);
 	uint64_t all, without;
 
-	n = FRAG_MIN(n, (size_t)(REMOVAL_EVENTS / (x->event + 1)));
+	n = FRAG_MIN(n, (size_t)(REMOVAL_EVENTS / (x->m.event + 1)));
 	/* a policy that cannot be told to trim, or frees in reverse order only, cannot be asked */
 	if (!n || !ops->trim || ops->flags & FRAG_POLICY_STACK)
 		return 0;
