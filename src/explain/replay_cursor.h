@@ -56,8 +56,8 @@ uint64_t frag_cursor_reserved(const struct frag_cursor *s);
 /* ---- what is there ---------------------------------------------------------------- */
 
 struct frag_heap_block {
-	uint32_t slot, stack, site; /* site is for the caller to fill in */
-	bool waiting;		    /* let go, another stream still uses it */
+	uint32_t slot, stack;
+	bool waiting; /* freed, but another stream still uses it */
 	uint64_t requested, granted;
 	frag_addr_t addr;
 	uint64_t born, born_us;	       /* event and time */
