@@ -22,7 +22,6 @@ struct job {
 	const struct frag_cli *cli;
 	const struct options *opt;
 	struct frag_findings findings;
-	bool estimate; /* one of them was recorded without a GPU */
 };
 
 static int check_recording(struct job *j, const char *path, struct frag_err *err)
@@ -35,7 +34,7 @@ static int check_recording(struct job *j, const char *path, struct frag_err *err
 	FRAG_TRY(frag_recording_open(&r, path, &j->cli->target, FRAG_OPEN_LONG_HEAD, err));
 	FRAG_TRY(frag_cli_spec(j->cli, &r, j->opt->policy, &spec, err));
 	in.spec = spec;
-	j->estimate |= r.trace->estimate != NULL;
+	j->findings.texts->estimated |= r.trace->estimate != NULL;
 	for (uint32_t d = 0; d < r.trace->devs_count; d++) {
 		FRAG_AUTO(frag_progress_end) struct frag_progress progress;
 
@@ -67,8 +66,6 @@ static int status(const struct job *j)
 
 static int diagnose(struct job *j, struct frag_err *err)
 {
-	FRAG_AUTO(frag_answer_release) struct frag_answer a = { 0 };
-
 	for (size_t i = 0; i < j->cli->operands_count; i++) {
 		const char *path = j->cli->operands[i];
 		int is_log = frag_memlog_probe(path, err);
@@ -76,10 +73,9 @@ static int diagnose(struct job *j, struct frag_err *err)
 		FRAG_TRY(FRAG_MIN(is_log, 0));
 		FRAG_TRY(is_log ? check_log(j, path, err) : check_recording(j, path, err));
 	}
-	FRAG_TRY(frag_findings_finish(&j->findings, err));
-	a.estimated = j->estimate;
-	FRAG_TRY(frag_findings_answer(&j->findings, &a, err));
-	return frag_cli_show_answer(j->cli, &a, err);
+	FRAG_TRY(frag_findings_answer(&j->findings, err));
+	FRAG_TRY(frag_cli_show_answer(j->cli, j->findings.texts, err));
+	return status(j);
 }
 
 /* ---- the command ----------------------------------------------------------------- */
@@ -97,8 +93,9 @@ static const struct frag_arg options[] = {
 
 static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 {
-	struct job j = { .cli = cli, .opt = values };
-	int rc = diagnose(&j, err) ?: status(&j);
+	FRAG_AUTO(frag_answer_release) struct frag_answer a = { 0 };
+	struct job j = { .cli = cli, .opt = values, .findings.texts = &a };
+	int rc = diagnose(&j, err);
 
 	frag_findings_release(&j.findings);
 	return rc;

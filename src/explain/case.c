@@ -2,6 +2,8 @@
 /* One device of a recording and how it is replayed; see case.h. */
 #include "case.h"
 
+#include <stdio.h>
+
 /* An unknown limit is at least what was reserved; where requests were refused, it was not much more. */
 bool frag_case_guess_limit(struct frag_case *c)
 {
@@ -69,27 +71,21 @@ int frag_case_replay(const struct frag_case *c, struct frag_cursor *s, struct fr
 	return frag_cursor_open(s, &c->events, c->spec, &c->target.card, &run, err);
 }
 
-void frag_case_add_step(const struct frag_case *c, size_t step, struct frag_text *out)
+const char *frag_case_step_text(const struct frag_case *c, size_t step, bool in, char *buf,
+				size_t size)
 {
 	const struct frag_history *h = &c->history;
+	const char *before = in ? "in " : "";
 
 	if (h->from == FRAG_STEPS_NONE)
-		frag_text_add(out, "the recording");
+		snprintf(buf, size, "%sthe recording", before);
 	else if (step >= h->count)
-		frag_text_add(out, "the part after the last step");
+		snprintf(buf, size, "%safter the last step", in ? "" : "the part ");
 	else if (h->from == FRAG_STEPS_WINDOWS)
-		frag_text_addf(out, "part %zu of %zu", step + 1, h->count);
+		snprintf(buf, size, "%spart %zu of %zu", before, step + 1, h->count);
 	else
-		frag_text_addf(out, "step %zu", step * h->stride + 1);
-}
-
-void frag_case_add_in_step(const struct frag_case *c, size_t step, struct frag_text *out)
-{
-	bool after = c->history.from != FRAG_STEPS_NONE && step >= c->history.count;
-
-	frag_text_add(out, after ? "after the last step" : "in ");
-	if (!after)
-		frag_case_add_step(c, step, out);
+		snprintf(buf, size, "%sstep %zu", before, step * h->stride + 1);
+	return buf;
 }
 
 uint64_t frag_case_step_number(const struct frag_case *c, size_t step)

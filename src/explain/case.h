@@ -12,7 +12,6 @@
 #ifndef FRAG_EXPLAIN_CASE_H
 #define FRAG_EXPLAIN_CASE_H
 
-#include "answer/textbuf.h"
 #include "history.h"
 #include "recording/target.h"
 #include "replay_cursor.h"
@@ -21,12 +20,12 @@
 struct frag_case {
 	struct frag_events events;
 	const struct frag_policy_spec *spec;
-	bool recorded; /* spec are the recorded settings */
+	bool recorded;		   /* spec are the recorded settings */
 	struct frag_target target; /* without a limit: that of the recording, or found from it */
 	unsigned threads;
 	/* filled by frag_case_open */
 	uint64_t limit_bytes; /* UINT64_MAX = none known */
-	bool limit_guessed; /* the limit is the most that was ever reserved */
+	bool limit_guessed;   /* the limit is the most that was ever reserved */
 	uint64_t limit_low_bytes, limit_high_bytes; /* of an inferred limit, else both 0 */
 	bool restores; /* replays start with the blocks that were there when the recording began */
 	struct frag_history history;
@@ -45,10 +44,12 @@ void frag_case_run_options(const struct frag_case *c, struct frag_run_options *r
 /* Opens a replay of it, at its first event. */
 int frag_case_replay(const struct frag_case *c, struct frag_cursor *s, struct frag_err *err);
 
-/* "step 12", "part 3 of 32" or "the part after the last step", as steps were found. */
-void frag_case_add_step(const struct frag_case *c, size_t step, struct frag_text *out);
-/* "in step 12", "after the last step" */
-void frag_case_add_in_step(const struct frag_case *c, size_t step, struct frag_text *out);
+/* "step 12", "part 3 of 32" or "the part after the last step", as steps were found; in: "in step 12", "after the last
+ * step". The macros are expressions. */
+const char *frag_case_step_text(const struct frag_case *c, size_t step, bool in, char *buf,
+				size_t size);
+#define FRAG_STEP(c, step) frag_case_step_text((c), (step), false, (char[64]){ 0 }, 64)
+#define FRAG_IN_STEP(c, step) frag_case_step_text((c), (step), true, (char[64]){ 0 }, 64)
 /* Its number for people, from 1; UINT64_MAX where steps are unknown or none is meant. */
 uint64_t frag_case_step_number(const struct frag_case *c, size_t step);
 

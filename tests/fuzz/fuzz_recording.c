@@ -52,11 +52,13 @@ static void diagnose(const struct frag_trace *t, uint32_t dev, const struct frag
 				      .spec = spec,
 				      .recorded = true,
 				      .target = { .card = *card, .seed = 1 } };
-	struct frag_findings found = { 0 };
+	struct frag_answer texts = { 0 };
+	struct frag_findings found = { .texts = &texts };
 	struct frag_err err = { 0 };
 
 	said(frag_diagnose(&in, "fuzz", &found, &err), &err);
 	frag_findings_release(&found);
+	frag_answer_release(&texts);
 }
 
 static void export(const struct frag_trace *t, const struct frag_policy_spec *spec,

@@ -79,32 +79,27 @@ static void note_steps(const struct frag_checkup *c, struct frag_findings *out)
 	const struct frag_history *h = &c->in.history;
 
 	if (h->from == FRAG_STEPS_NONE)
-		frag_text_addf(&out->notes, "%s: %s\n", c->about, from_words[h->from]);
+		frag_findings_note(out, "%s: %s", c->about, from_words[h->from]);
 	else
-		frag_text_addf(&out->notes, "%s: %zu steps, %s%s\n", c->about, h->count * h->stride,
-			       from_words[h->from],
-			       h->stride > 1 ? " (several at a time count as one)" : "");
+		frag_findings_note(out, "%s: %zu steps, %s%s", c->about, h->count * h->stride,
+				   from_words[h->from],
+				   h->stride > 1 ? " (several at a time count as one)" : "");
 	if (c->in.limit_guessed)
-		frag_text_addf(&out->notes,
-			       "%s: the limit is not recorded; assuming the most that was "
-			       "reserved, %s "
-			       "(--limit sets it)\n",
-			       c->about, FRAG_BYTES(c->in.limit_bytes));
+		frag_findings_note(out,
+				   "%s: the limit is not recorded; assuming the most that was "
+				   "reserved, %s (--limit sets it)",
+				   c->about, FRAG_BYTES(c->in.limit_bytes));
 }
 
-static int note_steady(const struct frag_checkup *c, struct frag_findings *out,
-		       struct frag_err *err)
+static void note_steady(const struct frag_checkup *c, struct frag_findings *out)
 {
 	uint64_t live = c->result.m.peak_active_bytes, reserved = c->result.m.peak_reserved_bytes;
-	struct frag_finding *f = frag_findings_add(out, FRAG_FOUND_STEADY, c->about, err);
+	struct frag_finding *f = frag_findings_add(out, FRAG_FOUND_STEADY, c->about);
 
-	if (!f)
-		return FRAG_ENOMEM;
-	frag_text_addf(&f->text, "nothing is wrong: peak live %s, peak reserved %s",
-		       FRAG_BYTES(live), FRAG_BYTES(reserved));
+	frag_finding_say(f, "nothing is wrong: peak live %s, peak reserved %s", FRAG_BYTES(live),
+			 FRAG_BYTES(reserved));
 	frag_finding_number(f, "peak_active_bytes", (double)live);
 	frag_finding_number(f, "peak_reserved_bytes", (double)reserved);
-	return 0;
 }
 
 static int apply_rules(struct frag_checkup *c, struct frag_findings *out, struct frag_err *err)
@@ -115,34 +110,37 @@ static int apply_rules(struct frag_checkup *c, struct frag_findings *out, struct
 	FRAG_TRY(frag_find_leak(c, out, err));
 	FRAG_TRY(frag_find_spike(c, out, err));
 	FRAG_TRY(frag_find_fragmentation(c, out, err));
-	FRAG_TRY(frag_find_cache(c, out, err));
-	return out->count > before ? 0 : note_steady(c, out, err);
+	frag_find_cache(c, out);
+	if (out->count == before)
+		note_steady(c, out);
+	return 0;
 }
 
 /* What was reserved at the end of each step, live at most in it, and live through all of it. */
-static int add_device(const struct frag_checkup *c, struct frag_findings *out, struct frag_err *err)
+static void add_device(const struct frag_checkup *c, struct frag_findings *out)
 {
 	static const char *const names[] = { "reserved", "peak live", "outlives its step" };
 	const struct frag_history *h = &c->in.history;
-	struct frag_checked_device *dev = frag_findings_add_device(out, c->about, err);
+	struct frag_curve_point *points =
+		frag_answer_new(out->texts, FRAG_ARRAY_LEN(names) * h->count, sizeof(*points));
+	size_t n = 0;
 
-	if (!dev)
-		return FRAG_ENOMEM;
-	dev->peak_active_bytes = c->result.m.peak_active_bytes;
-	FRAG_TRY_CALLOC(dev->points, FRAG_ARRAY_LEN(names) * h->count + 1, "diagnosis", err);
-	for (size_t k = 0; k < FRAG_ARRAY_LEN(names); k++)
+	for (size_t k = 0; points && k < FRAG_ARRAY_LEN(names); k++)
 		for (size_t i = 0; i < h->count; i++) {
 			const struct frag_step *s = &h->steps[i];
 			uint64_t bytes = k == 0	  ? c->reserved[i]
 					 : k == 1 ? s->peak_live
 						  : s->kept_end;
 
-			dev->points[dev->points_count++] = (struct frag_curve_point){
+			points[n++] = (struct frag_curve_point){
 				k,   names[k], (double)frag_case_step_number(&c->in, i),
 				NAN, bytes,    bytes
 			};
 		}
-	return 0;
+	frag_findings_add_device(out, &(struct frag_checked_device){
+					      .name = frag_answer_print(out->texts, "%s", c->about),
+					      .peak_active_bytes = c->result.m.peak_active_bytes,
+					      .points = { points, n } });
 }
 
 static int check(struct frag_checkup *c, struct frag_findings *out, struct frag_err *err)
@@ -151,7 +149,7 @@ static int check(struct frag_checkup *c, struct frag_findings *out, struct frag_
 	FRAG_TRY_CALLOC(c->pinned, c->in.history.count + 1, "diagnosis", err);
 	FRAG_TRY(replay_as_recorded(c, err));
 	note_steps(c, out);
-	FRAG_TRY(add_device(c, out, err));
+	add_device(c, out);
 	return apply_rules(c, out, err);
 }
 
@@ -172,8 +170,8 @@ int frag_diagnose(const struct frag_case *in, const char *about, struct frag_fin
 	return rc;
 }
 
-int frag_find_imbalance(const struct frag_checked_device *devices, size_t n,
-			struct frag_findings *out, struct frag_err *err)
+void frag_find_imbalance(const struct frag_checked_device *devices, size_t n,
+			 struct frag_findings *out)
 {
 	const struct frag_checked_device *most = devices, *least = devices;
 	struct frag_finding *f;
@@ -186,15 +184,12 @@ int frag_find_imbalance(const struct frag_checked_device *devices, size_t n,
 	}
 	if (n < 2 || most->peak_active_bytes - least->peak_active_bytes < IMBALANCE_BYTES ||
 	    (double)most->peak_active_bytes < IMBALANCE_RATIO * (double)least->peak_active_bytes)
-		return 0;
-	f = frag_findings_add(out, FRAG_FOUND_IMBALANCE, "all", err);
-	if (!f)
-		return FRAG_ENOMEM;
-	frag_text_addf(&f->text,
-		       "%s needs %s, %s only %s: the fullest card decides; move work to the other",
-		       most->name, FRAG_BYTES(most->peak_active_bytes), least->name,
-		       FRAG_BYTES(least->peak_active_bytes));
+		return;
+	f = frag_findings_add(out, FRAG_FOUND_IMBALANCE, "all");
+	frag_finding_say(
+		f, "%s needs %s, %s only %s: the fullest card decides; move work to the other",
+		most->name, FRAG_BYTES(most->peak_active_bytes), least->name,
+		FRAG_BYTES(least->peak_active_bytes));
 	frag_finding_number(f, "most_bytes", (double)most->peak_active_bytes);
 	frag_finding_number(f, "least_bytes", (double)least->peak_active_bytes);
-	return 0;
 }

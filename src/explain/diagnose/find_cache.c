@@ -18,10 +18,12 @@ static void tell_trim(const struct frag_checkup *c, size_t i, struct frag_findin
 {
 	const struct frag_history *h = &c->in.history;
 
-	frag_text_add(&f->text, "the program released its cache (empty_cache) ");
-	frag_case_add_in_step(&c->in, frag_history_step(h, h->trims[i].event), &f->text);
-	frag_text_addf(&f->text, ": reserved memory fell from %s to %s",
-		       FRAG_BYTES(c->trim_before[i]), FRAG_BYTES(c->trim_after[i]));
+	frag_finding_say(f,
+			 "the program released its cache (empty_cache) %s: reserved memory fell "
+			 "from %s "
+			 "to %s",
+			 FRAG_IN_STEP(&c->in, frag_history_step(h, h->trims[i].event)),
+			 FRAG_BYTES(c->trim_before[i]), FRAG_BYTES(c->trim_after[i]));
 	frag_finding_number(f, "event", (double)h->trims[i].event);
 	frag_finding_number(f, "before_bytes", (double)c->trim_before[i]);
 	frag_finding_number(f, "after_bytes", (double)c->trim_after[i]);
@@ -51,16 +53,14 @@ static size_t largest_fall(const struct frag_checkup *c)
 	return best;
 }
 
-static int tell_eager(struct frag_checkup *c, double times, double time, struct frag_findings *out,
-		      struct frag_err *err)
+static void tell_eager(const struct frag_checkup *c, double times, double time,
+		       struct frag_findings *out)
 {
 	const struct frag_history *h = &c->in.history;
-	struct frag_finding *f = frag_findings_add(out, FRAG_FOUND_CACHE, c->about, err);
+	struct frag_finding *f = frag_findings_add(out, FRAG_FOUND_CACHE, c->about);
 
-	if (!f)
-		return FRAG_ENOMEM;
-	frag_text_addf(
-		&f->text,
+	frag_finding_say(
+		f,
 		"memory is released and reserved again: %llu times by empty_cache, %llu times to "
 		"serve a request, in %zu steps; driver calls take %.1f %% of the recorded time "
 		"(modelled)",
@@ -71,10 +71,9 @@ static int tell_eager(struct frag_checkup *c, double times, double time, struct 
 	frag_finding_number(f, "per_step", times);
 	frag_finding_number(f, "driver_time_ratio", time);
 	frag_finding_number(f, "modelled_ns", (double)c->result.m.modelled_ns);
-	return 0;
 }
 
-int frag_find_cache(struct frag_checkup *c, struct frag_findings *out, struct frag_err *err)
+void frag_find_cache(const struct frag_checkup *c, struct frag_findings *out)
 {
 	const struct frag_history *h = &c->in.history;
 	uint64_t back = h->trims_count + c->result.m.retries_count;
@@ -82,20 +81,16 @@ int frag_find_cache(struct frag_checkup *c, struct frag_findings *out, struct fr
 	double times = steps > 0 ? (double)back / steps : 0;
 	double time =
 		h->duration_us ? (double)c->result.m.modelled_ns / 1e3 / (double)h->duration_us : 0;
-	struct frag_finding *f;
 	size_t fall;
 
 	if (h->refusals_count)
-		return 0; /* then it had to release all it could */
+		return; /* then it had to release all it could */
 	if (back >= EAGER_MIN && times >= EAGER_PER_STEP && time >= EAGER_TIME &&
-	    h->from == FRAG_STEPS_MARKS)
-		return tell_eager(c, times, time, out, err);
+	    h->from == FRAG_STEPS_MARKS) {
+		tell_eager(c, times, time, out);
+		return;
+	}
 	fall = largest_fall(c);
-	if (fall == SIZE_MAX)
-		return 0;
-	f = frag_findings_add(out, FRAG_FOUND_RELEASED, c->about, err);
-	if (!f)
-		return FRAG_ENOMEM;
-	tell_trim(c, fall, f);
-	return 0;
+	if (fall != SIZE_MAX)
+		tell_trim(c, fall, frag_findings_add(out, FRAG_FOUND_RELEASED, c->about));
 }

@@ -104,11 +104,12 @@ static int tell_holders(struct frag_checkup *c, struct frag_finding *f, struct f
 	if (!best || by_site[best] <= 0.2 * (double)all)
 		return 0;
 	frag_finding_line(f, frag_host_strdup(sites->names[best]));
-	frag_text_add(&f->text, "; at the end of ");
-	frag_case_add_step(&c->in, worst, &f->text);
-	frag_text_addf(&f->text,
-		       " %s is free in segments with live blocks, %.0f %% of it pinned by %s",
-		       FRAG_BYTES(all), 100 * by_site[best] / (double)all, sites->names[best]);
+	frag_finding_say(f,
+			 "; at the end of %s %s is free in segments with live blocks, %.0f %% of "
+			 "it "
+			 "pinned by %s",
+			 FRAG_STEP(&c->in, worst), FRAG_BYTES(all),
+			 100 * by_site[best] / (double)all, sites->names[best]);
 	return 0;
 }
 
@@ -124,21 +125,19 @@ int frag_find_fragmentation(struct frag_checkup *c, struct frag_findings *out, s
 		return 0;
 	FRAG_TRY(best_cure(c, &which, &cure, err));
 	if (cure == UINT64_MAX || (double)cure > (1 - CURE_PART) * (double)reserved) {
-		frag_text_addf(&out->notes,
-			       "%s: %s is reserved at the peak for at most %s live; no common "
-			       "setting of PyTorch needs clearly less (cufrag tune tries more)\n",
-			       c->about, FRAG_BYTES(reserved), FRAG_BYTES(live));
+		frag_findings_note(out,
+				   "%s: %s is reserved at the peak for at most %s live; no common "
+				   "setting of PyTorch needs clearly less (cufrag tune tries more)",
+				   c->about, FRAG_BYTES(reserved), FRAG_BYTES(live));
 		return 0;
 	}
-	f = frag_findings_add(out, FRAG_FOUND_FRAGMENTATION, c->about, err);
-	if (!f)
-		return FRAG_ENOMEM;
-	frag_text_addf(&f->text,
-		       "%s is reserved at the peak for at most %s live: %.0f %% is lost; with %s "
-		       "the same program needs %s",
-		       FRAG_BYTES(reserved), FRAG_BYTES(live),
-		       100 * (double)loss / (double)reserved, strchr(cures[which], ':') + 1,
-		       FRAG_BYTES(cure));
+	f = frag_findings_add(out, FRAG_FOUND_FRAGMENTATION, c->about);
+	frag_finding_say(f,
+			 "%s is reserved at the peak for at most %s live: %.0f %% is lost; with %s "
+			 "the same program needs %s",
+			 FRAG_BYTES(reserved), FRAG_BYTES(live),
+			 100 * (double)loss / (double)reserved, strchr(cures[which], ':') + 1,
+			 FRAG_BYTES(cure));
 	frag_finding_number(f, "peak_reserved_bytes", (double)reserved);
 	frag_finding_number(f, "peak_active_bytes", (double)live);
 	frag_finding_number(f, "lost_ratio", (double)loss / (double)reserved);

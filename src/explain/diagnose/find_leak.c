@@ -96,16 +96,15 @@ static bool fades(const struct frag_checkup *c, const struct frag_climb *climb,
 
 static void tell_lines(const struct frag_checkup *c, struct frag_finding *f, double share)
 {
-	if (f->lines[0])
-		frag_text_addf(&f->text, "; %.0f %% of it is requested at %s", 100 * share,
-			       f->lines[0]);
+	if (f->line)
+		frag_finding_say(f, "; %.0f %% of it is requested at %s", 100 * share, f->line);
 	else if (frag_sites_known(&c->in.sites))
-		frag_text_add(&f->text, "; it comes from requests without a Python stack (the "
-					"backward pass)");
+		frag_finding_say(f, "; it comes from requests without a Python stack (the "
+				    "backward pass)");
 	else
-		frag_text_add(&f->text,
-			      "; record with stacks to see the lines "
-			      "(torch.cuda.memory._record_memory_history(stacks=\"python\"))");
+		frag_finding_say(f,
+				 "; record with stacks to see the lines "
+				 "(torch.cuda.memory._record_memory_history(stacks=\"python\"))");
 }
 
 /* When is the card full, if the slope goes on? */
@@ -130,28 +129,27 @@ static void tell_end(const struct frag_checkup *c, struct frag_finding *f, doubl
 	steps = (double)(room - peak) / slope;
 	frag_finding_number(f, "steps_until_full", steps);
 	if (steps < 1e9)
-		frag_text_addf(&f->text, "; at this rate %s is full after %.0f more steps",
-			       c->in.limit_bytes == UINT64_MAX ? "the card" : "the limit", steps);
+		frag_finding_say(f, "; at this rate %s is full after %.0f more steps",
+				 c->in.limit_bytes == UINT64_MAX ? "the card" : "the limit", steps);
 }
 
 static int tell(struct frag_checkup *c, const struct frag_climb *climb, struct frag_findings *out,
 		struct frag_err *err)
 {
 	const struct frag_history *h = &c->in.history;
-	struct frag_finding *f = frag_findings_add(out, FRAG_FOUND_LEAK, c->about, err);
+	struct frag_finding *f = frag_findings_add(out, FRAG_FOUND_LEAK, c->about);
 	double slope = climb->per_step / h->stride, share;
 	uint32_t frame;
 
-	if (!f)
-		return FRAG_ENOMEM;
 	frame = frag_blame(&c->in.sites, h->grew, h->flow, SLACK, &share, err);
 	if (frame != UINT32_MAX && share >= 0.3)
 		frag_finding_line(f, frag_frame_name(c->in.events.trace, frame));
-	frag_text_addf(&f->text,
-		       "memory that outlives its step grows by %s per step, %s over %zu steps "
-		       "(Mann-Kendall z = %.1f, Theil-Sen slope)",
-		       FRAG_BYTES((uint64_t)(slope + 0.5)),
-		       FRAG_BYTES((uint64_t)(climb->grown + 0.5)), h->count * h->stride, climb->z);
+	frag_finding_say(f,
+			 "memory that outlives its step grows by %s per step, %s over %zu steps "
+			 "(Mann-Kendall z = %.1f, Theil-Sen slope)",
+			 FRAG_BYTES((uint64_t)(slope + 0.5)),
+			 FRAG_BYTES((uint64_t)(climb->grown + 0.5)), h->count * h->stride,
+			 climb->z);
 	tell_lines(c, f, share);
 	tell_end(c, f, slope);
 	frag_finding_number(f, "bytes_per_step", slope);

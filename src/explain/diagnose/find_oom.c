@@ -45,9 +45,9 @@ static int tell_holders(struct frag_checkup *c, const struct frag_refusal *r,
 	for (size_t i = 1; !rc && i < c->in.sites.count; i++)
 		best = site[i] > site[best] || !best ? i : best;
 	if (!rc && best && site[best] > 0) {
-		frag_text_addf(&f->text, "; most is held by %s: %s, %.0f %% of live memory",
-			       c->in.sites.names[best], FRAG_BYTES((uint64_t)site[best]),
-			       100 * site[best] / total);
+		frag_finding_say(f, "; most is held by %s: %s, %.0f %% of live memory",
+				 c->in.sites.names[best], FRAG_BYTES((uint64_t)site[best]),
+				 100 * site[best] / total);
 	}
 	frag_host_free(live);
 	return rc;
@@ -59,26 +59,24 @@ static int tell(struct frag_checkup *c, const struct tally *t, enum frag_finding
 	const struct frag_refusal *r = &c->in.history.refusals[t->worst];
 	uint64_t reserved = c->refused_reserved[t->worst], live = r->live_bytes;
 	uint64_t request = frag_live_bytes(r->bytes);
-	struct frag_finding *f = frag_findings_add(out, kind, c->about, err);
+	struct frag_finding *f = frag_findings_add(out, kind, c->about);
 
-	if (!f)
-		return FRAG_ENOMEM;
 	frag_finding_line(f, frag_sites_line(&c->in.sites, r->stack));
-	frag_text_addf(&f->text, "a request for %s%s%s was refused while %s was live",
-		       FRAG_BYTES(r->bytes), f->lines[0] ? " at " : "",
-		       f->lines[0] ? f->lines[0] : "", FRAG_BYTES(live));
+	frag_finding_say(f, "a request for %s%s%s was refused while %s was live",
+			 FRAG_BYTES(r->bytes), f->line ? " at " : "", f->line ? f->line : "",
+			 FRAG_BYTES(live));
 	if (c->in.limit_bytes != UINT64_MAX)
-		frag_text_addf(&f->text, "; together they %s the limit of %s",
-			       live + request > c->in.limit_bytes     ? "exceed"
-			       : kind == FRAG_FOUND_OOM_FRAGMENTATION ? "fit under"
-								      : "nearly fill",
-			       FRAG_BYTES(c->in.limit_bytes));
+		frag_finding_say(f, "; together they %s the limit of %s",
+				 live + request > c->in.limit_bytes	? "exceed"
+				 : kind == FRAG_FOUND_OOM_FRAGMENTATION ? "fit under"
+									: "nearly fill",
+				 FRAG_BYTES(c->in.limit_bytes));
 	if (kind == FRAG_FOUND_OOM_FRAGMENTATION && reserved > live)
-		frag_text_addf(&f->text, ", but %s is free in segments that live blocks pin",
-			       FRAG_BYTES(reserved - live));
+		frag_finding_say(f, ", but %s is free in segments that live blocks pin",
+				 FRAG_BYTES(reserved - live));
 	FRAG_TRY(tell_holders(c, r, f, err));
 	if (t->count > 1)
-		frag_text_addf(&f->text, "; %zu requests were refused for this reason", t->count);
+		frag_finding_say(f, "; %zu requests were refused for this reason", t->count);
 	frag_finding_number(f, "event", (double)r->event);
 	frag_finding_number(f, "request_bytes", (double)r->bytes);
 	frag_finding_number(f, "live_bytes", (double)live);

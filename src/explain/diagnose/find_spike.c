@@ -57,24 +57,22 @@ static int excess_of(struct frag_checkup *c, const struct peak *top, const struc
 static int tell(struct frag_checkup *c, const struct peak *list, size_t k, const double *gain,
 		const double *flow, double fresh, struct frag_findings *out, struct frag_err *err)
 {
-	struct frag_finding *f = frag_findings_add(out, FRAG_FOUND_SPIKE, c->about, err);
+	struct frag_finding *f = frag_findings_add(out, FRAG_FOUND_SPIKE, c->about);
 	double share;
 	uint32_t frame;
 
-	if (!f)
-		return FRAG_ENOMEM;
 	frame = frag_blame(&c->in.sites, gain, flow, SLACK, &share, err);
 	if (frame != UINT32_MAX && share >= 0.3)
 		frag_finding_line(f, frag_frame_name(c->in.events.trace, frame));
-	frag_case_add_step(&c->in, list[0].step, &f->text);
-	frag_text_addf(&f->text, " needs %s", FRAG_BYTES(list[0].live));
+	frag_finding_say(f, "%s needs %s", FRAG_STEP(&c->in, list[0].step),
+			 FRAG_BYTES(list[0].live));
 	if (k > 1)
-		frag_text_addf(&f->text, " (and %zu %s like it)", k - 1,
-			       k == 2 ? "other is" : "others are");
-	frag_text_addf(&f->text, ", every other step at most %s", FRAG_BYTES(list[k].live));
-	if (f->lines[0])
-		frag_text_addf(&f->text, "; %.0f %% of the excess is requested at %s", 100 * share,
-			       f->lines[0]);
+		frag_finding_say(f, " (and %zu %s like it)", k - 1,
+				 k == 2 ? "other is" : "others are");
+	frag_finding_say(f, ", every other step at most %s", FRAG_BYTES(list[k].live));
+	if (f->line)
+		frag_finding_say(f, "; %.0f %% of the excess is requested at %s", 100 * share,
+				 f->line);
 	frag_finding_number(f, "step", (double)(list[0].step * c->in.history.stride + 1));
 	frag_finding_number(f, "event", (double)list[0].event);
 	frag_finding_number(f, "peak_live_bytes", (double)list[0].live);
@@ -87,10 +85,9 @@ static int tell(struct frag_checkup *c, const struct peak *list, size_t k, const
 static void note_warm_up(const struct frag_checkup *c, const struct peak *top, uint64_t next,
 			 struct frag_findings *out)
 {
-	frag_text_addf(&out->notes, "%s: the peak of %s comes during warm-up, ", c->about,
-		       FRAG_BYTES(top->live));
-	frag_case_add_in_step(&c->in, top->step, &out->notes);
-	frag_text_addf(&out->notes, "; later steps need at most %s\n", FRAG_BYTES(next));
+	frag_findings_note(
+		out, "%s: the peak of %s comes during warm-up, %s; later steps need at most %s",
+		c->about, FRAG_BYTES(top->live), FRAG_IN_STEP(&c->in, top->step), FRAG_BYTES(next));
 }
 
 /* How many of the n largest stand out, 0 = none: at most a tenth, by the ratio to the next. */
