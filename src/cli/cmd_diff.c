@@ -30,7 +30,7 @@ static int set_growth(void *whole, const char *text, struct frag_err *err)
 
 /* The device that reserves most. */
 static int read_recording(const struct frag_cli *cli, const struct options *o, const char *path,
-			  struct frag_side *out, struct frag_err *err)
+			  struct frag_answer *a, struct frag_side *out, struct frag_err *err)
 {
 	const struct frag_explain_options opt = { .by = o->by,
 						  .frame = o->frame,
@@ -46,13 +46,13 @@ static int read_recording(const struct frag_cli *cli, const struct options *o, c
 	c.spec = spec;
 	for (uint32_t d = 0; d < in.trace->devs_count; d++) {
 		c.events = in.units[d].events;
-		FRAG_TRY(frag_side_take(out, &c, &opt, in.units[d].label, err));
+		FRAG_TRY(frag_side_take(out, &c, &opt, in.units[d].label, a, err));
 	}
 	return 0;
 }
 
 static int read_side(const struct frag_cli *cli, const struct options *o, const char *path,
-		     struct frag_side *out, struct frag_err *err)
+		     struct frag_answer *a, struct frag_side *out, struct frag_err *err)
 {
 	json_t *root = frag_side_read_json(path);
 	FRAG_AUTO(frag_progress_end) struct frag_progress progress;
@@ -60,25 +60,10 @@ static int read_side(const struct frag_cli *cli, const struct options *o, const 
 
 	frag_cli_show(&progress, "explaining", path);
 	if (!root)
-		return read_recording(cli, o, path, out, err);
-	rc = frag_side_of_json(root, path, out, err);
+		return read_recording(cli, o, path, a, out, err);
+	rc = frag_side_of_json(root, path, a, out, err);
 	json_decref(root);
 	return rc;
-}
-
-static int diff(const struct frag_cli *cli, const struct options *o, const struct frag_side *a,
-		const struct frag_side *b, struct frag_err *err)
-{
-	FRAG_AUTO(frag_compared_release) struct frag_compared c = { 0 };
-	FRAG_AUTO(frag_answer_release) struct frag_answer answer = { 0 };
-
-	FRAG_TRY(frag_sides_compare(a, b, &c, err));
-	FRAG_TRY(frag_compared_answer(&c, o->top, &answer, err));
-	FRAG_TRY(frag_cli_show_answer(cli, &answer, err));
-	if (o->fail_on_growth >= 0 &&
-	    (c.reserved_growth > o->fail_on_growth || c.live_growth > o->fail_on_growth))
-		return FRAG_EXIT_CONDITION;
-	return 0;
 }
 
 /* ---- the command ----------------------------------------------------------------- */
@@ -106,11 +91,19 @@ static void init(void *values)
 
 static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 {
-	FRAG_AUTO(frag_side_release) struct frag_side a = { 0 }, b = { 0 };
+	const struct options *o = values;
+	FRAG_AUTO(frag_answer_release) struct frag_answer answer = { 0 };
+	struct frag_side before = { 0 }, after = { 0 };
+	const struct frag_comparison *c;
 
-	FRAG_TRY(read_side(cli, values, cli->operands[0], &a, err));
-	FRAG_TRY(read_side(cli, values, cli->operands[1], &b, err));
-	return diff(cli, values, &a, &b, err);
+	FRAG_TRY(read_side(cli, o, cli->operands[0], &answer, &before, err));
+	FRAG_TRY(read_side(cli, o, cli->operands[1], &answer, &after, err));
+	FRAG_TRY(frag_diff(&before, &after, o->top, &answer, &c, err));
+	FRAG_TRY(frag_cli_show_answer(cli, &answer, err));
+	if (o->fail_on_growth >= 0 && (c->reserved_growth_ratio > o->fail_on_growth ||
+				       c->live_growth_ratio > o->fail_on_growth))
+		return FRAG_EXIT_CONDITION;
+	return 0;
 }
 
 const struct frag_cmd frag_cmd_diff = {
