@@ -81,6 +81,7 @@ struct frag_answer {
 	const char *author,
 		*date; /* of the page; NULL = none. Only pages have a date: data do not depend on the clock */
 	bool color;			/* headings in bold, for a terminal */
+	bool quiet;			/* standard output belongs to another file: no text */
 	bool estimated;			/* rests on a recording made without a GPU */
 	const struct frag_shape *shape; /* of the data; NULL = none */
 	const void *data;

@@ -5,7 +5,6 @@
 #include "cli/show_answer.h"
 #include "explain/diagnose/diagnose.h"
 #include "explain/diagnose/memlog.h"
-#include "lib/grow.h"
 
 struct options {
 	const char *policy;
@@ -19,71 +18,41 @@ static const char *const fail_words[] = {
 		NULL
 };
 
-/* All that was read: ranks are compared at the end. */
 struct job {
 	const struct frag_cli *cli;
 	const struct options *opt;
 	struct frag_findings findings;
-	char **names;
-	uint64_t *peaks;
-	size_t count, names_cap, peaks_cap;
-	bool estimate; /* one of them was recorded without a GPU */
 };
 
-static int note_rank(struct job *j, char *name, uint64_t peak, struct frag_err *err)
+static int check_recording(struct job *j, const char *path, struct frag_err *err)
 {
-	FRAG_CHECK_ALLOC(name, "diagnosis", err);
-	if (FRAG_GROW(j->names, j->count, j->names_cap, "diagnosis", err) ||
-	    FRAG_GROW(j->peaks, j->count, j->peaks_cap, "diagnosis", err)) {
-		frag_host_free(name);
-		return FRAG_ENOMEM;
+	struct frag_case in = { .recorded = frag_policy_is_recorded(j->opt->policy),
+				.target = j->cli->target };
+	FRAG_AUTO(frag_recording_release) struct frag_recording r = { 0 };
+	FRAG_AUTO(frag_policy_spec_destroy_at) struct frag_policy_spec *spec = NULL;
+
+	FRAG_TRY(frag_recording_open(&r, path, &j->cli->target, FRAG_OPEN_LONG_HEAD, err));
+	FRAG_TRY(frag_cli_spec(j->cli, &r, j->opt->policy, &spec, err));
+	in.spec = spec;
+	j->findings.texts->estimated |= r.trace->estimate != NULL;
+	for (uint32_t d = 0; d < r.trace->devs_count; d++) {
+		FRAG_AUTO(frag_progress_end) struct frag_progress progress;
+
+		frag_cli_show(&progress, "diagnosing", r.units[d].label);
+		in.events = r.units[d].events;
+		FRAG_TRY(frag_diagnose(&in, r.units[d].label, &j->findings, err));
 	}
-	j->names[j->count] = name;
-	j->peaks[j->count++] = peak;
 	return 0;
 }
 
-static int of_device(struct job *j, const struct frag_recording *r, const struct frag_unit *unit,
-		     struct frag_err *err)
+static int check_log(struct job *j, const char *path, struct frag_err *err)
 {
-	struct frag_policy_spec *spec;
-	char *label = frag_host_strdup(unit->label);
-	FRAG_AUTO(frag_progress_end) struct frag_progress progress;
-	uint64_t peak = 0;
-	int rc = label ? frag_cli_spec(j->cli, r, j->opt->policy, &spec, err)
-		       : frag_fail_nomem(err, "diagnosis");
+	struct frag_memlog log;
+	int rc;
 
-	frag_cli_show(&progress, "diagnosing", label);
-	if (!rc) {
-		rc = frag_diagnose(&unit->events, label, spec, &j->cli->target, &j->findings, &peak,
-				   err);
-		frag_policy_spec_destroy(spec);
-	}
-	if (rc) {
-		frag_host_free(label);
-		return rc;
-	}
-	return note_rank(j, label, peak, err);
-}
-
-static int of_path(struct job *j, const char *path, struct frag_err *err)
-{
-	FRAG_AUTO(frag_recording_release) struct frag_recording r = { 0 };
-	int rc = frag_memlog_probe(path, err);
-
-	if (rc == 1) {
-		struct frag_memlog log;
-
-		FRAG_TRY(frag_memlog_read(path, &log, err));
-		rc = frag_diagnose_log(&log, &j->findings, err);
-		frag_memlog_release(&log);
-		return rc;
-	}
-	FRAG_TRY(rc);
-	FRAG_TRY(frag_recording_open(&r, path, &j->cli->target, FRAG_OPEN_LONG_HEAD, err));
-	j->estimate |= r.trace->estimate != NULL;
-	for (uint32_t d = 0; !rc && d < r.trace->devs_count; d++)
-		rc = of_device(j, &r, &r.units[d], err);
+	FRAG_TRY(frag_memlog_read(path, &log, err));
+	rc = frag_diagnose_log(&log, &j->findings, err);
+	frag_memlog_release(&log);
 	return rc;
 }
 
@@ -97,15 +66,16 @@ static int status(const struct job *j)
 
 static int diagnose(struct job *j, struct frag_err *err)
 {
-	FRAG_AUTO(frag_answer_release) struct frag_answer a = { 0 };
+	for (size_t i = 0; i < j->cli->operands_count; i++) {
+		const char *path = j->cli->operands[i];
+		int is_log = frag_memlog_probe(path, err);
 
-	for (size_t i = 0; i < j->cli->operands_count; i++)
-		FRAG_TRY(of_path(j, j->cli->operands[i], err));
-	FRAG_TRY(frag_diagnose_ranks(j->names, j->peaks, j->count, &j->findings, err));
-	FRAG_TRY(frag_findings_finish(&j->findings, err));
-	a.estimated = j->estimate;
-	FRAG_TRY(frag_findings_answer(&j->findings, &a, err));
-	return frag_cli_show_answer(j->cli, &a, err);
+		FRAG_TRY(FRAG_MIN(is_log, 0));
+		FRAG_TRY(is_log ? check_log(j, path, err) : check_recording(j, path, err));
+	}
+	FRAG_TRY(frag_findings_answer(&j->findings, err));
+	FRAG_TRY(frag_cli_show_answer(j->cli, j->findings.texts, err));
+	return status(j);
 }
 
 /* ---- the command ----------------------------------------------------------------- */
@@ -123,12 +93,10 @@ static const struct frag_arg options[] = {
 
 static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 {
-	struct job j = { .cli = cli, .opt = values };
-	int rc = diagnose(&j, err) ?: status(&j);
+	FRAG_AUTO(frag_answer_release) struct frag_answer a = { 0 };
+	struct job j = { .cli = cli, .opt = values, .findings.texts = &a };
+	int rc = diagnose(&j, err);
 
-	for (size_t i = 0; i < j.count; i++)
-		frag_host_free(j.names[i]);
-	FRAG_FREE(j.names, j.peaks);
 	frag_findings_release(&j.findings);
 	return rc;
 }

@@ -49,7 +49,7 @@ int frag_cli_show_answer(const struct frag_cli *cli, struct frag_answer *a, stru
 		FRAG_TRY(frag_answer_put_csv(a, cli->csv, err));
 	if (cli->out)
 		FRAG_TRY(put_page(cli, a, err));
-	if (to_stdout(cli->json) || to_stdout(cli->csv))
+	if (a->quiet || to_stdout(cli->json) || to_stdout(cli->csv))
 		return 0;
 	FRAG_TRY(frag_answer_text(a, frag_term_room(stdout), &text, err));
 	return frag_text_show(&text, err);

@@ -20,8 +20,8 @@
 #define FRAG_REFUSALS_KEPT 256u
 
 struct frag_step {
-	uint64_t first, end;		/* events [first, end) */
-	uint64_t kept_end, kept_blocks; /* bytes and blocks, at its end */
+	uint64_t first, end; /* events [first, end) */
+	uint64_t kept_end;   /* bytes, at its end */
 	uint64_t peak_live, peak_event;
 	uint64_t flow_bytes;	 /* requested within it */
 	uint64_t optimizer_from; /* first mark of an optimizer step, UINT64_MAX = none */
@@ -32,7 +32,6 @@ struct frag_refusal {
 	uint64_t event, time_us, bytes, step;
 	uint64_t live_bytes; /* then */
 	uint32_t stack;
-	uint16_t stream;
 };
 
 struct frag_trim {
@@ -50,7 +49,6 @@ struct frag_history {
 	uint64_t events, allocs, trims_count, refusals_count, duration_us;
 	uint64_t peak_live, peak_event;
 	uint64_t most_blocks; /* live at once */
-	uint64_t last_alloc;  /* event */
 	struct frag_refusal refusals[FRAG_REFUSALS_KEPT];
 	struct frag_trim trims[FRAG_REFUSALS_KEPT];
 	/* per stack, [stacks_count]: bytes kept at the end of the last step less those at the end

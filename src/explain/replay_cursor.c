@@ -131,6 +131,17 @@ void frag_cursor_close(struct frag_cursor *s)
 	*s = (struct frag_cursor){ 0 };
 }
 
+int frag_cursor_trim(struct frag_cursor *s, struct frag_err *err)
+{
+	const struct frag_policy_ops *ops = s->run->policy.ops;
+	uint32_t pools = FRAG_MAX(frag_events_dev(&s->ev)->pools_count, 1u);
+
+	s->run->err = err;
+	for (uint32_t p = 0; ops->trim && p < pools; p++)
+		FRAG_TRY(ops->trim(s->run->policy.self, (uint16_t)p, err));
+	return 0;
+}
+
 uint64_t frag_cursor_reserved(const struct frag_cursor *s)
 {
 	return s->dev->reserved_bytes - s->run->start_reserved;

@@ -309,6 +309,13 @@ void frag_sites_release(struct frag_sites *s)
 	*s = (struct frag_sites){ 0 };
 }
 
+char *frag_sites_line(const struct frag_sites *sites, uint32_t stack)
+{
+	uint32_t frame = choose(sites, stack, NULL);
+
+	return frame == UINT32_MAX ? NULL : frag_frame_name(sites->trace, frame);
+}
+
 bool frag_sites_known(const struct frag_sites *s)
 {
 	return s->trace->stacks.count > 1;

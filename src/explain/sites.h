@@ -44,6 +44,8 @@ bool frag_sites_known(const struct frag_sites *s);
 
 /* Frames of stack i, innermost first. */
 const uint32_t *frag_stack_frames(const struct frag_trace *t, uint32_t stack, size_t *count);
+/* The user's line of a stack in new memory, NULL where there is none. */
+char *frag_sites_line(const struct frag_sites *sites, uint32_t stack);
 /* "file:line function" in new memory; NULL when it is short. */
 char *frag_frame_name(const struct frag_trace *t, uint32_t frame);
 

@@ -48,14 +48,17 @@ static void verify(struct frag_trace *t, uint32_t dev)
 static void diagnose(const struct frag_trace *t, uint32_t dev, const struct frag_policy_spec *spec,
 		     const struct frag_sim_config *card)
 {
-	const struct frag_events ev = { t, dev, NULL };
-	const struct frag_target target = { .card = *card, .seed = 1 };
-	struct frag_findings found = { 0 };
+	const struct frag_case in = { .events = { t, dev, NULL },
+				      .spec = spec,
+				      .recorded = true,
+				      .target = { .card = *card, .seed = 1 } };
+	struct frag_answer texts = { 0 };
+	struct frag_findings found = { .texts = &texts };
 	struct frag_err err = { 0 };
-	uint64_t peak = 0;
 
-	said(frag_diagnose(&ev, "fuzz", spec, &target, &found, &peak, &err), &err);
+	said(frag_diagnose(&in, "fuzz", &found, &err), &err);
 	frag_findings_release(&found);
+	frag_answer_release(&texts);
 }
 
 static void export(const struct frag_trace *t, const struct frag_policy_spec *spec,

@@ -23,7 +23,7 @@ const char *frag_kind_name(enum frag_kind kind)
 struct birth {
 	uint64_t event, allocs; /* when, and how many requests there had been */
 	uint32_t step, key;	/* key: index of its counts, NO_ITEM = not counted */
-	uint32_t item;		/* of the scene, NO_ITEM = not in it */
+	uint32_t item;		/* of the view, NO_ITEM = not in it */
 	bool live, in_optimizer;
 };
 
@@ -42,8 +42,8 @@ struct pass {
 	bool stacks;
 	struct counts *table; /* [2 * KEYS_MAX] */
 	size_t keys;
-	uint32_t *item_of_slot; /* blocks of the scene */
-	const struct frag_heap_view *scene;
+	uint32_t *item_of_slot; /* blocks of the view */
+	const struct frag_heap_view *view;
 	struct frag_kind_of *out;
 	uint32_t *item_key;
 };
@@ -116,7 +116,7 @@ static void born(struct pass *p, const struct frag_event *e)
 	p->allocs++;
 	p->step_allocs++;
 	p->alloc_event = p->event;
-	if (item != NO_ITEM && p->scene->list[item].born != p->event)
+	if (item != NO_ITEM && p->view->list[item].born != p->event)
 		item = NO_ITEM;
 	*b = (struct birth){ p->event, (uint64_t)p->allocs, (uint32_t)p->step, key_of(p, e), item,
 			     true,     in_optimizer(p) };
@@ -150,11 +150,11 @@ static int open_pass(struct pass *p, struct frag_err *err)
 	p->births = frag_host_calloc(p->slots + 1, sizeof(*p->births));
 	p->table = frag_host_calloc(2 * KEYS_MAX, sizeof(*p->table));
 	p->item_of_slot = frag_host_alloc((p->slots + 1) * sizeof(*p->item_of_slot));
-	p->item_key = frag_host_alloc((p->scene->count + 1) * sizeof(*p->item_key));
+	p->item_key = frag_host_alloc((p->view->count + 1) * sizeof(*p->item_key));
 	FRAG_CHECK_ALLOC(p->births && p->table && p->item_of_slot && p->item_key, "kinds", err);
 	memset(p->item_of_slot, 0xff, (p->slots + 1) * sizeof(*p->item_of_slot));
-	for (size_t i = 0; i < p->scene->count; i++) {
-		p->item_of_slot[p->scene->list[i].slot] = (uint32_t)i;
+	for (size_t i = 0; i < p->view->count; i++) {
+		p->item_of_slot[p->view->list[i].slot] = (uint32_t)i;
 		p->item_key[i] = NO_ITEM;
 	}
 	return 0;
@@ -162,7 +162,7 @@ static int open_pass(struct pass *p, struct frag_err *err)
 
 static void set_confidence(struct pass *p)
 {
-	for (size_t i = 0; i < p->scene->count; i++) {
+	for (size_t i = 0; i < p->view->count; i++) {
 		struct frag_kind_of *k = &p->out[i];
 		const struct counts *c;
 		uint32_t total = 0;
@@ -177,17 +177,17 @@ static void set_confidence(struct pass *p)
 }
 
 int frag_kinds_find(const struct frag_events *ev, const struct frag_history *h,
-		    const struct frag_heap_view *scene, struct frag_kind_of *out,
+		    const struct frag_heap_view *view, struct frag_kind_of *out,
 		    struct frag_err *err)
 {
 	struct pass p = { .h = h,
-			  .scene = scene,
+			  .view = view,
 			  .out = out,
 			  .slots = frag_events_dev(ev)->slots_count,
 			  .stacks = ev->trace->stacks.count > 1 };
 	int rc;
 
-	for (size_t i = 0; i < scene->count; i++)
+	for (size_t i = 0; i < view->count; i++)
 		out[i] = (struct frag_kind_of){ FRAG_KIND_UNKNOWN, 0 };
 	rc = open_pass(&p, err) ?: frag_events_each(ev, on_events, &p, err);
 	for (size_t i = 0; !rc && i < p.slots; i++)

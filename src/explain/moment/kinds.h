@@ -43,9 +43,9 @@ struct frag_kind_of {
 	float confidence; /* 0 … 1 */
 };
 
-/* Kinds of the blocks of a scene, out[scene->count], from a pass over all events. */
+/* Kinds of the blocks of a view, out[view->count], from a pass over all events. */
 int frag_kinds_find(const struct frag_events *ev, const struct frag_history *h,
-		    const struct frag_heap_view *scene, struct frag_kind_of *out,
+		    const struct frag_heap_view *view, struct frag_kind_of *out,
 		    struct frag_err *err);
 
 #endif

@@ -7,10 +7,11 @@
  * Frame i of the trace is function and location i + 1, behind the last of them one for blocks
  * without a stack. Strings: the fixed ones, then name and file of each frame.
  */
-#include "explain_out.h"
+#include "export_stacks.h"
 
 #include <string.h>
 
+#include "base/outfile.h"
 #include "lib/grow.h"
 
 struct message {
@@ -96,38 +97,41 @@ static void add_sample(struct message *m, struct message *inner, const struct fr
 	add_message(m, 2, inner);
 }
 
-int frag_explain_pprof(const struct frag_explained *x, unsigned char **out, size_t *len,
-		       struct frag_err *err)
+/* Everything but the samples: texts, then a function and a location for each frame. */
+static void add_frames(struct message *m, struct message *inner, const struct frag_trace *t)
 {
 	static const char *const fixed[FIXED_COUNT] = { "", "inuse_space", "bytes", "(no stack)" };
-	const struct frag_trace *t = x->sites.trace;
-	uint64_t *bytes = frag_explain_by_stack(x);
+
+	for (size_t i = 0; i < FIXED_COUNT; i++)
+		add_text(m, fixed[i]);
+	for (size_t i = 0; i < t->stacks.frames_count; i++) {
+		const struct frag_frame *f = &t->stacks.frames[i];
+
+		add_text(m, frag_trace_string(t, f->name));
+		add_text(m, frag_trace_string(t, f->file));
+		add_function(m, inner, i + 1, FIXED_COUNT + 2 * i, FIXED_COUNT + 2 * i + 1,
+			     f->line);
+	}
+	add_function(m, inner, t->stacks.frames_count + 1, NO_STACK, EMPTY, 0);
+}
+
+int frag_live_stacks_put_pprof(const struct frag_live_stacks *s, const char *path,
+			       struct frag_err *err)
+{
+	const struct frag_trace *t = s->sites->trace;
+	FRAG_AUTO_FREE uint64_t *bytes = frag_live_stacks_bytes(s);
 	struct message m = { 0 }, inner = { 0 };
+	int rc;
 
 	add_number(&inner, 1, SPACE);
 	add_number(&inner, 2, BYTES);
 	add_message(&m, 1, &inner);
-	for (uint32_t s = 0; bytes && s < x->sites.stacks_count; s++)
-		if (bytes[s])
-			add_sample(&m, &inner, t, s, bytes[s]);
-	for (size_t i = 0; i < FIXED_COUNT; i++)
-		add_text(&m, fixed[i]);
-	for (size_t i = 0; i < t->stacks.frames_count; i++) {
-		const struct frag_frame *f = &t->stacks.frames[i];
-
-		add_text(&m, frag_trace_string(t, f->name));
-		add_text(&m, frag_trace_string(t, f->file));
-		add_function(&m, &inner, i + 1, FIXED_COUNT + 2 * i, FIXED_COUNT + 2 * i + 1,
-			     f->line);
-	}
-	add_function(&m, &inner, t->stacks.frames_count + 1, NO_STACK, EMPTY, 0);
-	frag_host_free(inner.bytes);
-	if (!bytes || m.failed) {
-		FRAG_FREE(bytes, m.bytes);
-		return frag_fail_nomem(err, "profile");
-	}
-	frag_host_free(bytes);
-	*out = m.bytes;
-	*len = m.len;
-	return 0;
+	for (uint32_t stack = 0; bytes && stack < s->sites->stacks_count; stack++)
+		if (bytes[stack])
+			add_sample(&m, &inner, t, stack, bytes[stack]);
+	add_frames(&m, &inner, t);
+	rc = bytes && !m.failed ? frag_outfile_put(path, (const char *)m.bytes, m.len, err)
+				: frag_fail_nomem(err, "profile");
+	FRAG_FREE(inner.bytes, m.bytes);
+	return rc;
 }

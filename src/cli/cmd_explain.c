@@ -4,9 +4,10 @@
 #include <string.h>
 
 #include "cli/common.h"
-#include "cli/estimate.h"
 #include "cli/recordings.h"
-#include "explain_out.h"
+#include "cli/show_answer.h"
+#include "explain/export/export_stacks.h"
+#include "explain/moment/explain.h"
 
 struct options {
 	struct frag_at at;
@@ -33,69 +34,33 @@ static int set_device(void *whole, const char *text, struct frag_err *err)
 
 /* ---- outputs --------------------------------------------------------------------------- */
 
-static int put_json(const char *path, json_t *root, struct frag_err *err)
-{
-	char *text = root ? json_dumps(root, JSON_COMPACT) : NULL;
-	int rc = text ? frag_outfile_put(path, text, strlen(text), err)
-		      : frag_fail_nomem(err, "JSON document");
-
-	json_decref(root);
-	free(text);
-	return rc;
-}
-
-static int put_stacks(const struct options *o, const struct frag_explained *x, const char *title,
+static int put_stacks(const struct options *o, const struct frag_live_stacks *stacks,
 		      struct frag_err *err)
 {
-	FRAG_AUTO(frag_text_release) struct frag_text folded = { 0 };
-	FRAG_AUTO_FREE unsigned char *profile = NULL;
-	size_t len;
-
-	if ((o->folded || o->speedscope || o->pprof) && !frag_sites_known(&x->sites))
+	if ((o->folded || o->speedscope || o->pprof) && !frag_sites_known(stacks->sites))
 		return frag_fail(err, FRAG_EINPUT,
-				 "'%s' was recorded without stacks: there is nothing to fold",
-				 title);
-	if (o->folded) {
-		FRAG_TRY(frag_explain_folded(x, &folded, err));
-		FRAG_TRY(frag_text_put(&folded, o->folded, err));
-	}
-	if (o->pprof) {
-		FRAG_TRY(frag_explain_pprof(x, &profile, &len, err));
-		FRAG_TRY(frag_outfile_put(o->pprof, (const char *)profile, len, err));
-	}
-	if (o->speedscope)
-		return put_json(o->speedscope, frag_explain_speedscope(x, title), err);
-	return 0;
+				 "'%s' was recorded without stacks: nothing to fold", stacks->name);
+	if (o->folded)
+		FRAG_TRY(frag_live_stacks_put_folded(stacks, o->folded, err));
+	if (o->pprof)
+		FRAG_TRY(frag_live_stacks_put_pprof(stacks, o->pprof, err));
+	return o->speedscope ? frag_live_stacks_put_speedscope(stacks, o->speedscope, err) : 0;
 }
 
-static int put_all(const struct frag_cli *cli, const struct options *o,
-		   const struct frag_explained *x, const char *title, const char *policy,
-		   struct frag_err *err)
+static bool is_stdout(const char *path)
 {
-	bool quiet = (cli->json && !strcmp(cli->json, "-")) ||
-		     (o->folded && !strcmp(o->folded, "-")) ||
-		     (o->speedscope && !strcmp(o->speedscope, "-")) ||
-		     (o->pprof && !strcmp(o->pprof, "-"));
-	FRAG_AUTO(frag_text_release) struct frag_text text = { 0 };
+	return path && !strcmp(path, "-");
+}
 
-	FRAG_TRY(put_stacks(o, x, title, err));
-	if (cli->out)
-		FRAG_TRY(frag_explain_page(cli, x, title, policy, o->top, err));
-	if (cli->json) {
-		json_t *root = frag_cli_json_head(cli), *body = frag_explain_json(x, title, policy);
+static int put_all(const struct frag_cli *cli, const struct options *o, struct frag_explained *x,
+		   const char *name, struct frag_err *err)
+{
+	const struct frag_live_stacks stacks = { name, &x->in.sites, &x->view };
 
-		if (root && body) {
-			json_object_update(root, body);
-			json_object_set_new(root, "estimate",
-					    frag_cli_json_estimate(x->sites.trace));
-		}
-		json_decref(body);
-		FRAG_TRY(frag_cli_json_write(cli, root, err));
-	}
-	if (quiet)
-		return 0;
-	FRAG_TRY(frag_explain_text(x, title, policy, o->top, &text, err));
-	return frag_text_show(&text, err);
+	x->texts->quiet = is_stdout(o->folded) || is_stdout(o->speedscope) || is_stdout(o->pprof);
+	FRAG_TRY(put_stacks(o, &stacks, err));
+	FRAG_TRY(frag_explained_answer(x, name, frag_policy_spec_text(x->in.spec), err));
+	return frag_cli_show_answer(cli, x->texts, err);
 }
 
 /* ---- the command ----------------------------------------------------------------- */
@@ -112,10 +77,10 @@ static int choose_device(const struct options *o, const struct frag_recording *i
 	for (uint32_t d = 0; d < in->trace->devs_count && in->trace->devs_count > 1; d++) {
 		uint64_t peak = frag_recorded_peak(&in->trace->devs[d]);
 
-		if (peak > most) {
-			most = peak;
-			*unit = &in->units[d];
-		}
+		if (peak <= most)
+			continue;
+		most = peak;
+		*unit = &in->units[d];
 	}
 	return 0;
 }
@@ -123,33 +88,32 @@ static int choose_device(const struct options *o, const struct frag_recording *i
 static int explain(const struct frag_cli *cli, const struct options *o,
 		   const struct frag_recording *in, struct frag_err *err)
 {
-	struct frag_explain_options opt = { .at = o->at,
-					    .by = o->by,
-					    .frame = o->frame,
-					    .top = o->top,
-					    .recorded = frag_policy_is_recorded(o->policy),
-					    .target = cli->target,
-					    .threads = cli->threads,
-					    .series = cli->out != NULL };
-	struct frag_policy_spec *spec;
-	struct frag_explained *x;
+	const struct frag_explain_options opt = { .at = o->at,
+						  .by = o->by,
+						  .frame = o->frame,
+						  .top = o->top,
+						  .series = cli->out != NULL };
+	struct frag_case c = { .recorded = frag_policy_is_recorded(o->policy),
+			       .target = cli->target,
+			       .threads = cli->threads };
+	FRAG_AUTO(frag_policy_spec_destroy_at) struct frag_policy_spec *spec = NULL;
+	FRAG_AUTO(frag_answer_release) struct frag_answer answer = { 0 };
+	FRAG_AUTO_FREE struct frag_explained *x = NULL;
 	const struct frag_unit *unit;
 	struct frag_progress progress;
 	int rc;
 
 	FRAG_TRY(choose_device(o, in, &unit, err));
 	FRAG_TRY(frag_cli_spec(cli, in, o->policy, &spec, err));
-	opt.spec = spec;
-	x = frag_host_calloc(1, sizeof(*x));
+	c.events = unit->events;
+	c.spec = spec;
+	FRAG_TRY_CALLOC(x, 1, "explanation", err);
 	frag_cli_show(&progress, "explaining", unit->label);
-	rc = x ? frag_explain(&unit->events, &opt, x, err) : frag_fail_nomem(err, "explanation");
+	rc = frag_explain(&c, &opt, &answer, x, err);
 	frag_progress_end(&progress);
-	if (!rc) {
-		rc = put_all(cli, o, x, unit->label, frag_policy_spec_text(spec), err);
-		frag_explained_release(x);
-	}
-	frag_host_free(x);
-	frag_policy_spec_destroy(spec);
+	FRAG_TRY(rc);
+	rc = put_all(cli, o, x, unit->label, err);
+	frag_explained_release(x);
 	return rc;
 }
 
@@ -214,8 +178,8 @@ const struct frag_cmd frag_cmd_explain = {
 		    "  cufrag explain oom.pickle --at oom --out report\n"
 		    "  cufrag explain run.pickle --at peak --policy "
 		    "pytorch:expandable_segments:True\n",
-	.shared = FRAG_CLI_CARD | FRAG_CLI_TORCH | FRAG_CLI_JSON | FRAG_CLI_OUT | FRAG_CLI_SEED |
-		  FRAG_CLI_THREADS,
+	.shared = FRAG_CLI_CARD | FRAG_CLI_TORCH | FRAG_CLI_SEED | FRAG_CLI_THREADS,
+	.answer = &frag_moment_shape,
 	.options = FRAG_CMD_OPTIONS(options),
 	.options_size = sizeof(struct options),
 	.init = init,
