@@ -152,13 +152,19 @@ static void add_part(const struct frag_part *part, unsigned columns, bool color,
 	}
 }
 
+static bool is_brief(const struct frag_part *part)
+{
+	return part->kind == FRAG_PART_CONCLUSION || part->kind == FRAG_PART_VERDICT ||
+	       part->kind == FRAG_PART_WARN || part->kind == FRAG_PART_PASTE;
+}
+
 int frag_answer_text(const struct frag_answer *a, unsigned columns, struct frag_text *out,
 		     struct frag_err *err)
 {
 	if (a->failed)
 		return frag_fail_nomem(err, "answer");
 	for (size_t i = 0; i < a->parts_count; i++)
-		if (!a->parts[i].page_only)
+		if (!a->parts[i].page_only && (!a->brief || is_brief(&a->parts[i])))
 			add_part(&a->parts[i], columns, a->color, out);
 	return frag_text_check(out, err);
 }

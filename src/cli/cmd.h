@@ -46,6 +46,7 @@ enum frag_cmd_group {
 #define FRAG_CLI_THREADS (1u << 6) /* --threads */
 #define FRAG_CLI_CARDS (1u << 7)   /* --cards --vendor --margin: what advice may name */
 #define FRAG_CLI_TORCH (1u << 8)   /* --torch: whose rules hold */
+#define FRAG_CLI_BRIEF (1u << 9)   /* --brief */
 /* --color, --quiet, --verbose and --help are always there */
 
 struct frag_cli;
@@ -63,7 +64,7 @@ struct frag_cmd {
 	const char *about;    /* what it does, some sentences */
 	const char *examples; /* two or more lines, each a command */
 	unsigned shared;      /* FRAG_CLI_… */
-	/* what --json writes; a command with an answer has --json, --csv and --out (show_answer.h) */
+	/* what --json writes; a command with an answer has --json, --csv, --out and --brief (show_answer.h) */
 	const struct frag_shape *answer;
 	const struct frag_arg *const
 		*options; /* tables of its own: FRAG_CMD_OPTIONS; NULL = none */

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cufrag diagnose: leak, fragmentation, spike, or nothing at all; and the lines. */
-#include "cli/common.h"
-#include "cli/recordings.h"
+#include "cli/diagnosing.h"
 #include "cli/show_answer.h"
-#include "explain/diagnose/diagnose.h"
-#include "explain/diagnose/memlog.h"
 
 struct options {
 	const char *policy;
@@ -18,64 +15,12 @@ static const char *const fail_words[] = {
 		NULL
 };
 
-struct job {
-	const struct frag_cli *cli;
-	const struct options *opt;
-	struct frag_findings findings;
-};
-
-static int check_recording(struct job *j, const char *path, struct frag_err *err)
+static int status(const struct frag_findings *f, unsigned fail_on)
 {
-	struct frag_case in = { .recorded = frag_policy_is_recorded(j->opt->policy),
-				.target = j->cli->target };
-	FRAG_AUTO(frag_recording_release) struct frag_recording r = { 0 };
-	FRAG_AUTO(frag_policy_spec_destroy_at) struct frag_policy_spec *spec = NULL;
-
-	FRAG_TRY(frag_recording_open(&r, path, &j->cli->target, FRAG_OPEN_LONG_HEAD, err));
-	FRAG_TRY(frag_cli_spec(j->cli, &r, j->opt->policy, &spec, err));
-	in.spec = spec;
-	j->findings.texts->estimated |= r.trace->estimate != NULL;
-	for (uint32_t d = 0; d < r.trace->devs_count; d++) {
-		FRAG_AUTO(frag_progress_end) struct frag_progress progress;
-
-		frag_cli_show(&progress, "diagnosing", r.units[d].label);
-		in.events = r.units[d].events;
-		FRAG_TRY(frag_diagnose(&in, r.units[d].label, &j->findings, err));
-	}
-	return 0;
-}
-
-static int check_log(struct job *j, const char *path, struct frag_err *err)
-{
-	struct frag_memlog log;
-	int rc;
-
-	FRAG_TRY(frag_memlog_read(path, &log, err));
-	rc = frag_diagnose_log(&log, &j->findings, err);
-	frag_memlog_release(&log);
-	return rc;
-}
-
-static int status(const struct job *j)
-{
-	for (size_t i = 0; i < j->findings.count; i++)
-		if (j->opt->fail_on & 1u << j->findings.list[i].kind)
+	for (size_t i = 0; i < f->count; i++)
+		if (fail_on & 1u << f->list[i].kind)
 			return FRAG_EXIT_CONDITION;
 	return FRAG_EXIT_DONE;
-}
-
-static int diagnose(struct job *j, struct frag_err *err)
-{
-	for (size_t i = 0; i < j->cli->operands_count; i++) {
-		const char *path = j->cli->operands[i];
-		int is_log = frag_memlog_probe(path, err);
-
-		FRAG_TRY(FRAG_MIN(is_log, 0));
-		FRAG_TRY(is_log ? check_log(j, path, err) : check_recording(j, path, err));
-	}
-	FRAG_TRY(frag_findings_answer(&j->findings, err));
-	FRAG_TRY(frag_cli_show_answer(j->cli, j->findings.texts, err));
-	return status(j);
 }
 
 /* ---- the command ----------------------------------------------------------------- */
@@ -93,12 +38,13 @@ static const struct frag_arg options[] = {
 
 static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 {
+	const struct options *o = values;
 	FRAG_AUTO(frag_answer_release) struct frag_answer a = { 0 };
-	struct job j = { .cli = cli, .opt = values, .findings.texts = &a };
-	int rc = diagnose(&j, err);
+	FRAG_AUTO(frag_findings_release) struct frag_findings f = { .texts = &a };
 
-	frag_findings_release(&j.findings);
-	return rc;
+	FRAG_TRY(frag_cli_diagnose(cli, o->policy, &f, err));
+	FRAG_TRY(frag_cli_show_answer(cli, &a, err));
+	return status(&f, o->fail_on);
 }
 
 const struct frag_cmd frag_cmd_diagnose = {

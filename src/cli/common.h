@@ -58,7 +58,7 @@ struct frag_cli { /* NOLINT(clang-analyzer-optin.performance.Padding) */
 	const char *json, *csv, *out;
 	unsigned threads;
 	enum frag_color color;
-	bool quiet, verbose;
+	bool quiet, verbose, brief;
 	bool estimated; /* a recording that it opened was made without a GPU (frag_cli_tell) */
 	/* raw, used inside of the parse */
 	const char *gpu_, *cost_;

@@ -246,6 +246,11 @@ static const struct frag_arg out_args[] = {
 	{ 0 },
 };
 
+static const struct frag_arg brief_args[] = {
+	{ FRAG_ARG_FLAG, "brief", AT(brief), .help = "print only the answer, without tables" },
+	{ 0 },
+};
+
 static const struct frag_arg seed_args[] = {
 	{ FRAG_ARG_UINT, "seed", AT(target.seed), .value = "N", .def = "0",
 	  .help = "seed of all random choices" },
@@ -286,6 +291,7 @@ static const struct {
 	{ FRAG_CLI_JSON, json_args, "Output" },
 	{ FRAG_CLI_CSV, csv_args, "Output" },
 	{ FRAG_CLI_OUT, out_args, "Output" },
+	{ FRAG_CLI_BRIEF, brief_args, "Output" },
 	{ FRAG_CLI_SEED, seed_args, "General" },
 	{ FRAG_CLI_THREADS, threads_args, "General" },
 	{ 0, general_args, "General" },
@@ -294,7 +300,7 @@ static const struct {
 void frag_cli_tables(const struct frag_cmd *cmd, void *options, struct frag_cli *cli,
 		     struct frag_arg_table *tables)
 {
-	unsigned answer = FRAG_CLI_JSON | FRAG_CLI_CSV | FRAG_CLI_OUT;
+	unsigned answer = FRAG_CLI_JSON | FRAG_CLI_CSV | FRAG_CLI_OUT | FRAG_CLI_BRIEF;
 	unsigned taken = cmd->shared | (cmd->answer ? answer : 0);
 	size_t n = 0;
 

@@ -43,6 +43,7 @@ int frag_cli_show_answer(const struct frag_cli *cli, struct frag_answer *a, stru
 
 	a->command = cli->cmd->name;
 	a->color = frag_term_color(cli->color, stdout);
+	a->brief = cli->brief;
 	if (cli->json)
 		FRAG_TRY(frag_answer_put_json(a, cli->json, err));
 	if (cli->csv)

@@ -137,10 +137,16 @@ static void add_device(const struct frag_checkup *c, struct frag_findings *out)
 				NAN, bytes,    bytes
 			};
 		}
-	frag_findings_add_device(out, &(struct frag_checked_device){
-					      .name = frag_answer_print(out->texts, "%s", c->about),
-					      .peak_active_bytes = c->result.m.peak_active_bytes,
-					      .points = { points, n } });
+	frag_findings_add_device(
+		out,
+		&(struct frag_checked_device){
+			.name = frag_answer_print(out->texts, "%s", c->about),
+			.peak_active_bytes = c->result.m.peak_active_bytes,
+			.peak_reserved_bytes = c->result.m.peak_reserved_bytes,
+			.steps_count = h->from == FRAG_STEPS_NONE || h->from == FRAG_STEPS_WINDOWS
+					       ? UINT64_MAX
+					       : h->count * h->stride,
+			.points = { points, n } });
 }
 
 static int check(struct frag_checkup *c, struct frag_findings *out, struct frag_err *err)

@@ -65,7 +65,7 @@ struct frag_finding {
 /* A device that was looked at. */
 struct frag_checked_device {
 	const char *name;
-	uint64_t peak_active_bytes;
+	uint64_t peak_active_bytes, peak_reserved_bytes, steps_count;
 	struct frag_rows points; /* its memory over the steps: struct frag_curve_point */
 };
 
