@@ -2,7 +2,7 @@
 /* cufrag tune: the settings that serve a trace best, as a line to export. */
 #include <string.h>
 
-#include "cli/policy_texts.h"
+#include "recording/policy_texts.h"
 #include "tune_print.h"
 
 struct options {
