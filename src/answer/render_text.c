@@ -15,6 +15,8 @@ static size_t line_of(const char *s, size_t room)
 	size_t n = 0, width = 0, word = 0;
 
 	while (s[n] && s[n] != '\n') {
+		if (s[n] == ' ' && width > room && !word) /* behind a word wider than the line */
+			return n;
 		if (s[n] == ' ' && width <= room)
 			word = n;
 		if (width >= room && word)

@@ -102,11 +102,13 @@ static struct frag_rows cards_rows(const struct frag_fleet *f, struct frag_answe
 /* ---- one setting for all -------------------------------------------------------------------------------- */
 
 struct total_row {
+	uint64_t number;
 	const char *setting;
 	uint64_t reserved_bytes, live_bytes;
 };
 
 static const struct frag_field total_fields[] = {
+	FRAG_FIELD(COUNT, struct total_row, number, NULL, "of the setting"),
 	FRAG_FIELD(TEXT, struct total_row, setting, NULL, "for all jobs"),
 	FRAG_FIELD(BYTES, struct total_row, reserved_bytes, NULL, "by all ranks at their peaks"),
 	FRAG_FIELD(BYTES, struct total_row, live_bytes, NULL, "live at their peaks"),
@@ -134,18 +136,18 @@ static struct frag_rows total_rows(const struct frag_fleet *f, struct frag_answe
 {
 	struct total_row *rows = frag_answer_new(a, f->policies_count + 1, sizeof(*rows));
 	uint64_t live = all_today(f, true);
-	size_t n = 0;
+	size_t n = 1;
 
 	if (!rows)
 		return (struct frag_rows){ 0 };
-	rows[n++] = (struct total_row){ "today", all_today(f, false), live };
+	rows[0] = (struct total_row){ 0, "today", all_today(f, false), live };
 	*least = &rows[0];
 	for (size_t p = 0; p < f->policies_count; p++) {
 		struct frag_fleet_setting s = frag_fleet_setting(f, p);
 
 		if (2 * s.tried < f->jobs_count)
 			continue;
-		rows[n] = (struct total_row){ f->policies[p], s.reserved_bytes, live };
+		rows[n] = (struct total_row){ n, f->policies[p], s.reserved_bytes, live };
 		if (rows[n].reserved_bytes < (*least)->reserved_bytes || *least == &rows[0])
 			*least = &rows[n];
 		n++;
@@ -190,7 +192,9 @@ int frag_fleet_charts(const struct frag_fleet *f, struct frag_answer *a, struct 
 			   .shape = &cards_shape,
 			   .rows = cards });
 	frag_answer_chart(a, &(struct frag_answer_chart){
-				     .script = "fleet_settings",
+				     .script = "bars",
+				     .base = "fleet_settings",
+				     .extra = "peaks of all ranks added up|reserved|of that live",
 				     .title = frag_answer_print(
 					     a, "%s everywhere would reserve %s of today's %s",
 					     least->setting, FRAG_BYTES(least->reserved_bytes),

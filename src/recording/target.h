@@ -12,6 +12,8 @@
 #include <frag/error.h>
 #include <frag/replay.h>
 
+#include "answer/textbuf.h"
+
 /* The most that a process may reserve: a size, or a fraction of the card. All zero: no limit. */
 struct frag_limit {
 	const char *text; /* as given, NULL = not given */
@@ -52,5 +54,8 @@ struct frag_target {
 uint64_t frag_target_limit(const struct frag_target *t);
 /* Default options of a replay, with the target's limit, seed and release. */
 void frag_target_run_options(const struct frag_target *t, struct frag_run_options *out);
+
+/* "10 % of the card for libraries and longer inputs, 1.2 GiB outside …": what stays free, and why. */
+void frag_headroom_text(const struct frag_headroom *h, struct frag_text *out);
 
 #endif

@@ -117,8 +117,6 @@ const struct frag_gpu *frag_section_card(const struct frag_section *s, uint64_t 
 					 bool bare);
 /* "the smallest known card", "the cheapest card of cards.csv": what frag_section_card chose. */
 void frag_section_card_kind(const struct frag_section *s, struct frag_text *out);
-/* "10 % of the card for libraries and longer inputs, 1.2 GiB outside …": what headroom is. */
-void frag_headroom_text(const struct frag_headroom *h, struct frag_text *out);
 /* What the job cost on this card for the time it was recorded; 0 = not known. */
 double frag_section_job_price(const struct frag_section *s, const struct frag_gpu *gpu);
 /* Largest lower bound among the results (those that stopped early saw less of the trace);

@@ -225,24 +225,6 @@ void frag_section_card_kind(const struct frag_section *s, struct frag_text *out)
 		       c->path ? "card of the list" : "known card");
 }
 
-void frag_headroom_text(const struct frag_headroom *h, struct frag_text *out)
-{
-	size_t start = out->len;
-
-	if (h->outside_bytes) {
-		frag_text_add_bytes(out, h->outside_bytes);
-		frag_text_add(out, " for what was held outside of the allocator");
-	}
-	if (h->ratio > 0 || h->bytes) {
-		frag_text_add(out, out->len > start ? " and " : "");
-		if (h->ratio > 0)
-			frag_text_addf(out, "%g %% of the card", 100 * h->ratio);
-		else
-			frag_text_add_bytes(out, h->bytes);
-		frag_text_add(out, " for libraries and for inputs longer than those recorded");
-	}
-}
-
 double frag_section_job_price(const struct frag_section *s, const struct frag_gpu *gpu)
 {
 	return gpu ? gpu->price_per_hour * (double)s->duration_us / 3.6e9 : 0;

@@ -5,7 +5,7 @@
  */
 #include "cli/common.h"
 #include "cli/recordings.h"
-#include "cli/policy_texts.h"
+#include "recording/policy_texts.h"
 
 #include <string.h>
 

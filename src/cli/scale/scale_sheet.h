@@ -6,7 +6,7 @@
 #include <frag/policy.h>
 
 #include "cli/common.h"
-#include "cli/policy_texts.h"
+#include "recording/policy_texts.h"
 #include "cli/recordings.h"
 #include "launch/vary.h"
 #include "plan/scale/scale.h"

@@ -14,7 +14,7 @@
 
 #include "report/report.h"
 #include "cli/common.h"
-#include "cli/policy_texts.h"
+#include "recording/policy_texts.h"
 #include "cli/recordings.h"
 
 /* What compare shows of the best possible. AUTO: a placement where it is quickly made. */

@@ -26,7 +26,7 @@
 #include <frag/error.h>
 
 #include "cli/common.h"
-#include "cli/policy_texts.h"
+#include "recording/policy_texts.h"
 #include "fleet/results.h"
 #include "mpi/ranks.h"
 

@@ -6,6 +6,7 @@
  */
 #include "html.h"
 
+#include "recording/target.h"
 #include "report/spread.h"
 #include "report/text/summary.h"
 #include "answer/draw/svg.h"

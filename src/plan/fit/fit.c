@@ -14,7 +14,7 @@
 #include <frag/plan.h>
 
 #include "base/parallel.h"
-#include "probe.h"
+#include "plan/probe.h"
 
 #define AMPLE_PAGES (1ull << 19) /* 1 TiB: more than any card */
 #define EVEN_PROBES 16u

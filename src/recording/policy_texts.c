@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#include "recording/recording.h"
+#include "recording.h"
 
 static int push(struct frag_policy_texts *p, char *text, struct frag_err *err)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which policies to replay: texts from the command line, and what they stand for on a trace. */
-#ifndef FRAG_CLI_POLICY_TEXTS_H
-#define FRAG_CLI_POLICY_TEXTS_H
+#ifndef FRAG_RECORDING_POLICY_TEXTS_H
+#define FRAG_RECORDING_POLICY_TEXTS_H
 
 #include <stdbool.h>
 

@@ -1,0 +1,627 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The smallest cards as an answer: one row per policy, one per card, the card to take; see fit_cards.h. */
+#include <math.h>
+
+#include <frag/opt.h>
+
+#include "fit_cards.h"
+#include "fit_vary.h"
+#include "recording/settled_shape.h"
+
+static const char *row_name(const struct frag_fit_row *row)
+{
+	return frag_policy_spec_echo(row->specs[row->worst]);
+}
+
+static uint64_t if_known(bool known, uint64_t n)
+{
+	return known ? n : UINT64_MAX;
+}
+
+/* ---- one policy on one device ---------------------------------------------------- */
+
+static const struct frag_field gap_fields[] = {
+	FRAG_FIELD(BYTES, struct frag_fit_gap, first_bytes, NULL, "smallest that failed"),
+	FRAG_FIELD(BYTES, struct frag_fit_gap, last_bytes, NULL, "largest that failed"),
+	FRAG_FIELD_END,
+};
+static const struct frag_shape gap_shape = FRAG_SHAPE("gap", struct frag_fit_gap, gap_fields,
+						      "sizes above the smallest card that failed");
+
+struct unit_row {
+	const char *trace, *policy, *fits;
+	uint64_t device_ordinal, min_capacity_bytes, safe_capacity_bytes, ample_capacity_bytes,
+		peak_reserved_bytes, gaps_count, gaps_known_count, probes_count, min_retries_count,
+		min_driver_ns, refused_when_recorded_count;
+	bool complete, possible, narrow;
+	struct frag_rows gaps;
+};
+
+static const struct frag_field unit_fields[] = {
+	FRAG_FIELD(TEXT, struct unit_row, trace, NULL, "its name"),
+	FRAG_FIELD(COUNT, struct unit_row, device_ordinal, NULL, "number of its device"),
+	FRAG_FIELD(TEXT, struct unit_row, policy, NULL, "with all its options"),
+	FRAG_FIELD(BOOL, struct unit_row, complete, NULL, "the search was not interrupted"),
+	FRAG_FIELD(BOOL, struct unit_row, possible, NULL, "it completes on a large enough card"),
+	FRAG_FIELD(BYTES, struct unit_row, min_capacity_bytes, NULL,
+		   "smallest card that refuses nothing, to 2 MiB"),
+	FRAG_FIELD(BYTES, struct unit_row, safe_capacity_bytes, NULL,
+		   "no card from this size on was seen to fail"),
+	FRAG_FIELD(BYTES, struct unit_row, ample_capacity_bytes, NULL,
+		   "from this size on nothing is given back or retried for want of memory"),
+	FRAG_FIELD(BYTES, struct unit_row, peak_reserved_bytes, NULL, "on a large enough card"),
+	FRAG_FIELD(COUNT, struct unit_row, gaps_count, NULL,
+		   "ranges above the smallest card that failed"),
+	FRAG_FIELD(LIST, struct unit_row, gaps, NULL, "the first of them", .of = &gap_shape),
+	FRAG_FIELD(COUNT, struct unit_row, probes_count, NULL, "replays of the search"),
+	FRAG_FIELD(BOOL, struct unit_row, narrow, NULL,
+		   "sizes near the smallest card were not all tried: a replay makes too many "
+		   "driver "
+		   "calls"),
+	FRAG_FIELD(COUNT, struct unit_row, min_retries_count, NULL, "on the smallest card"),
+	FRAG_FIELD(NS, struct unit_row, min_driver_ns, NULL,
+		   "modelled driver time on the smallest card"),
+	FRAG_FIELD(COUNT, struct unit_row, refused_when_recorded_count, NULL,
+		   "requests that the smallest card serves, too"),
+	FRAG_FIELD_END,
+};
+static const struct frag_shape unit_shape =
+	FRAG_SHAPE("fit", struct unit_row, unit_fields, "one policy on one device of one trace");
+
+static const struct frag_field csv_fields[] = {
+	FRAG_FIELD(TEXT, struct unit_row, policy, NULL, ""),
+	FRAG_FIELD(TEXT, struct unit_row, trace, NULL, ""),
+	FRAG_FIELD_AS(COUNT, "device", struct unit_row, device_ordinal, NULL, ""),
+	FRAG_FIELD(BYTES, struct unit_row, min_capacity_bytes, NULL, ""),
+	FRAG_FIELD(BYTES, struct unit_row, safe_capacity_bytes, NULL, ""),
+	FRAG_FIELD(BYTES, struct unit_row, ample_capacity_bytes, NULL, ""),
+	FRAG_FIELD(BYTES, struct unit_row, peak_reserved_bytes, NULL, ""),
+	FRAG_FIELD_AS(COUNT, "gaps_count", struct unit_row, gaps_known_count, NULL, ""),
+	FRAG_FIELD(TEXT, struct unit_row, fits, NULL, "cards with room, separated by blanks"),
+	FRAG_FIELD_END,
+};
+static const struct frag_shape csv_shape =
+	FRAG_SHAPE("fit_csv", struct unit_row, csv_fields, "the columns of the CSV");
+
+/* The cards that have room for this device, whatever the others need. */
+static const char *fits_of(const struct frag_fit_cards *f, const struct frag_fit_task *task,
+			   struct frag_answer *a)
+{
+	FRAG_AUTO(frag_text_release) struct frag_text t = { 0 };
+
+	for (size_t g = 0; g < f->catalog.count; g++)
+		if (task->gpus >> g & 1 &&
+		    frag_gpu_room(f->catalog.cards[g], &f->headroom) >=
+			    task->fit.ample_capacity_bytes - f->target->card.context_bytes)
+			frag_text_addf(&t, "%s%s", t.len ? " " : "", f->catalog.cards[g]->name);
+	return frag_answer_take(a, &t);
+}
+
+static struct unit_row unit_row(const struct frag_fit_cards *f, const struct frag_unit *unit,
+				const struct frag_fit_task *task, struct frag_answer *a)
+{
+	const struct frag_fit *fit = &task->fit;
+	bool known = fit->complete && fit->possible;
+
+	return (struct unit_row){
+		.trace = unit->trace->name,
+		.device_ordinal = unit->dev->ordinal,
+		.policy = frag_policy_spec_echo(task->spec),
+		.complete = fit->complete,
+		.possible = fit->possible,
+		.min_capacity_bytes = if_known(known, fit->min_capacity_bytes),
+		.safe_capacity_bytes = if_known(known, fit->safe_capacity_bytes),
+		.ample_capacity_bytes = if_known(known, fit->ample_capacity_bytes),
+		.peak_reserved_bytes = if_known(fit->peak_reserved_bytes, fit->peak_reserved_bytes),
+		.gaps_count = fit->gaps_seen,
+		.gaps_known_count = if_known(known, fit->gaps_seen),
+		.gaps = { fit->gaps, fit->gaps_count },
+		.probes_count = fit->probes_count,
+		.narrow = fit->narrow,
+		.min_retries_count = if_known(known, fit->min_retries_count),
+		.min_driver_ns = if_known(known, fit->min_driver_ns),
+		.refused_when_recorded_count = task->dev->settled.refused_count,
+		.fits = fits_of(f, task, a),
+	};
+}
+
+/* ---- one policy ------------------------------------------------------------------ */
+
+struct policy_row {
+	const char *policy, *params, *smallest, *card, *card_text;
+	uint64_t min_capacity_bytes, safe_capacity_bytes, ample_capacity_bytes, peak_reserved_bytes,
+		probes_count;
+	struct frag_rows fits, tight, traces;
+	bool complete;
+};
+
+static const struct frag_field policy_fields[] = {
+	FRAG_FIELD(TEXT, struct policy_row, policy, NULL, "as it was asked for"),
+	FRAG_FIELD(TEXT, struct policy_row, params, "policy", "with all its options"),
+	FRAG_FIELD_SHOWN(TEXT, struct policy_row, smallest, "smallest card",
+			 "smallest size that refuses nothing", .right = true),
+	FRAG_FIELD_SHOWN(COUNT, struct policy_row, min_capacity_bytes, "bytes", "the same",
+			 .spare = 2),
+	FRAG_FIELD(BYTES, struct policy_row, min_capacity_bytes, NULL,
+		   "smallest card that refuses nothing, to 2 MiB; with several traces the largest"),
+	FRAG_FIELD(BYTES, struct policy_row, safe_capacity_bytes, "no failure from",
+		   "no card from this size on was seen to fail", .spare = 4),
+	FRAG_FIELD(BYTES, struct policy_row, ample_capacity_bytes, "unconstrained from",
+		   "from this size on nothing is given back or retried for want of memory"),
+	FRAG_FIELD(BYTES, struct policy_row, peak_reserved_bytes, "peak reserved",
+		   "on a large enough card", .spare = 3),
+	FRAG_FIELD(TEXT, struct policy_row, card, NULL, "smallest or cheapest card that fits"),
+	FRAG_FIELD_SHOWN(TEXT, struct policy_row, card_text, "card",
+			 "smallest or cheapest card that fits"),
+	FRAG_FIELD(COUNT, struct policy_row, probes_count, "replays", "of the search", .spare = 1),
+	FRAG_FIELD(TEXTS, struct policy_row, fits, NULL, "cards with room for the headroom, too"),
+	FRAG_FIELD(TEXTS, struct policy_row, tight, NULL, "cards that it completes on with less"),
+	FRAG_FIELD(BOOL, struct policy_row, complete, NULL, "no search was interrupted"),
+	FRAG_FIELD(LIST, struct policy_row, traces, NULL, "one for each device of each trace",
+		   .of = &unit_shape),
+	FRAG_FIELD_END,
+};
+static const struct frag_shape policy_shape =
+	FRAG_SHAPE("result", struct policy_row, policy_fields, "one policy on all traces");
+
+/* Names of the cards that fit, or are tight. */
+static struct frag_rows card_names(const struct frag_fit_cards *f, const struct frag_fit_row *row,
+				   bool roomy, struct frag_answer *a)
+{
+	const char **names = frag_answer_new(a, f->catalog.count, sizeof(*names));
+	size_t n = 0;
+
+	for (size_t g = 0; names && g < f->catalog.count; g++)
+		if (row->gpus >> g & 1 && frag_fit_roomy(f, row, g) == roomy)
+			names[n++] = f->catalog.cards[g]->name;
+	return (struct frag_rows){ names, n };
+}
+
+static struct policy_row policy_row(const struct frag_fit_cards *f, size_t r,
+				    const struct unit_row *units, struct frag_answer *a)
+{
+	const struct frag_fit_row *row = &f->rows[r];
+	uint64_t peak = row->tasks[row->worst].fit.peak_reserved_bytes;
+	bool known = row->complete && row->possible;
+	size_t g = known ? frag_fit_card(f, r) : SIZE_MAX;
+	const char *card = g == SIZE_MAX ? NULL : f->catalog.cards[g]->name;
+
+	return (struct policy_row){
+		.policy = row->text,
+		.params = row_name(row),
+		.smallest = !row->complete ? "interrupted"
+			    : !known	   ? "never"
+					   : frag_answer_print(a, "%s", FRAG_BYTES(row->min_bytes)),
+		.card = card,
+		.card_text = card    ? card
+			     : known ? "none"
+				     : NULL,
+		.min_capacity_bytes = if_known(known, row->min_bytes),
+		.safe_capacity_bytes = if_known(known, row->safe_bytes),
+		.ample_capacity_bytes = if_known(known, row->ample_bytes),
+		.peak_reserved_bytes = if_known(peak, peak),
+		.probes_count = row->probes,
+		.fits = card_names(f, row, true, a),
+		.tight = card_names(f, row, false, a),
+		.complete = row->complete,
+		.traces = { units, f->units.units_count },
+	};
+}
+
+/* ---- one card -------------------------------------------------------------------- */
+
+struct gpu_row {
+	const char *name, *label, *vendor, *source, *answer, *policy, *job_price_text;
+	uint64_t total_bytes, context_bytes, headroom_bytes;
+	double headroom_ratio, price_per_hour, job_price;
+};
+
+static const struct frag_field gpu_fields[] = {
+	FRAG_FIELD(TEXT, struct gpu_row, name, "card", "what --gpu takes"),
+	FRAG_FIELD(TEXT, struct gpu_row, label, NULL, "its full name"),
+	FRAG_FIELD(TEXT, struct gpu_row, vendor, NULL, "who makes it"),
+	FRAG_FIELD(BYTES, struct gpu_row, total_bytes, "memory", "total memory", .spare = 2),
+	FRAG_FIELD(BYTES, struct gpu_row, context_bytes, NULL, "what the CUDA context takes of it"),
+	FRAG_FIELD(TEXT, struct gpu_row, source, NULL, "of the memory figures"),
+	FRAG_FIELD(TEXT, struct gpu_row, answer, "answer",
+		   "fits, tight (it completes, but less stays free than asked for) or does not "
+		   "fit"),
+	FRAG_FIELD(BYTES, struct gpu_row, headroom_bytes, "headroom",
+		   "what the best policy leaves free at its peak", .none = "none", .spare = 3),
+	FRAG_FIELD(RATIO, struct gpu_row, headroom_ratio, "of the card", "headroom / memory",
+		   .unit = "%", .precision = 1, .spare = 1),
+	FRAG_FIELD(TEXT, struct gpu_row, policy, "best policy",
+		   "the one that reserves least, of those that spend under 1 % in the driver"),
+	FRAG_FIELD(REAL, struct gpu_row, price_per_hour, "per hour", "its price", .precision = 2,
+		   .if_any = true),
+	FRAG_FIELD(REAL, struct gpu_row, job_price, NULL, "of the time that was recorded"),
+	FRAG_FIELD_SHOWN(TEXT, struct gpu_row, job_price_text, "this job",
+			 "price of the time that was recorded", .right = true, .if_any = true),
+	FRAG_FIELD_END,
+};
+static const struct frag_shape gpu_shape =
+	FRAG_SHAPE("card", struct gpu_row, gpu_fields, "one card of the list");
+
+static struct gpu_row gpu_row(const struct frag_fit_cards *f, size_t g, struct frag_answer *a)
+{
+	const struct frag_gpu *gpu = f->catalog.cards[g];
+	size_t r = frag_fit_best_row(f, g);
+	uint64_t room = frag_fit_room(f, g, NULL);
+	uint64_t peak = r == SIZE_MAX ? UINT64_MAX : frag_fit_peak(f, &f->rows[r]);
+	struct gpu_row row = {
+		.name = gpu->name,
+		.label = gpu->label,
+		.vendor = gpu->vendor,
+		.source = gpu->source,
+		.answer = "does not fit",
+		.total_bytes = gpu->total_bytes,
+		.context_bytes = gpu->context_bytes,
+		.headroom_bytes = if_known(room >= peak, room - peak),
+		.headroom_ratio =
+			room >= peak ? (double)(room - peak) / (double)gpu->total_bytes : NAN,
+		.price_per_hour = gpu->price_per_hour > 0 ? gpu->price_per_hour : NAN,
+		.job_price = frag_fit_job_price(f, gpu),
+	};
+
+	if (!isnan(row.job_price))
+		row.job_price_text = frag_answer_print(a, "%.3g", row.job_price);
+	if (r != SIZE_MAX) {
+		row.policy = row_name(&f->rows[r]);
+		row.answer = frag_fit_roomy(f, &f->rows[r], g) ? "fits" : "tight";
+	}
+	return row;
+}
+
+struct advice {
+	const char *card, *policy;
+	uint64_t reserved_bytes, room_bytes;
+	double job_price;
+};
+
+static const struct frag_field advice_fields[] = {
+	FRAG_FIELD(TEXT, struct advice, card, NULL, "the smallest that fits, or the cheapest"),
+	FRAG_FIELD(TEXT, struct advice, policy, NULL, "the best policy on it"),
+	FRAG_FIELD(BYTES, struct advice, reserved_bytes, NULL, "its peak"),
+	FRAG_FIELD(BYTES, struct advice, room_bytes, NULL, "what the card has for it"),
+	FRAG_FIELD(REAL, struct advice, job_price, NULL, "of the time that was recorded"),
+	FRAG_FIELD_END,
+};
+static const struct frag_shape advice_shape =
+	FRAG_SHAPE("advice", struct advice, advice_fields, "the card to take");
+
+/* The card, the policy, why that one. NULL: no card has room. */
+static const struct advice *advise(const struct frag_fit_cards *f, struct frag_answer *a)
+{
+	size_t g = frag_fit_card(f, SIZE_MAX), r;
+	struct advice *row = g == SIZE_MAX ? NULL : frag_answer_new(a, 1, sizeof(*row));
+	FRAG_AUTO(frag_text_release) struct frag_text kept = { 0 };
+
+	frag_headroom_text(&f->headroom, &kept);
+	a->failed |= kept.failed;
+	if (!row) {
+		frag_answer_conclude(a, "no card of the list has room%s%s",
+				     kept.len ? " and keeps free " : "", frag_text_str(&kept));
+		return NULL;
+	}
+	r = frag_fit_best_row(f, g);
+	*row = (struct advice){ f->catalog.cards[g]->name, row_name(&f->rows[r]),
+				frag_fit_peak(f, &f->rows[r]), frag_fit_room(f, g, NULL),
+				frag_fit_job_price(f, f->catalog.cards[g]) };
+	frag_answer_conclude(
+		a, "%s with %s, which reserves %s of %s%s%s%s", f->catalog.cards[g]->label,
+		row->policy, FRAG_BYTES(row->reserved_bytes), FRAG_BYTES(row->room_bytes),
+		kept.len ? "; kept free: " : "", frag_text_str(&kept),
+		isnan(row->job_price)
+			? ""
+			: frag_answer_print(a, "; what was recorded costs %.3g", row->job_price));
+	return row;
+}
+
+/* ---- all of it ------------------------------------------------------------------- */
+
+static const struct frag_field probe_fields[] = {
+	FRAG_FIELD(COUNT, struct frag_vary_probe, value, "value", "the number tried"),
+	FRAG_FIELD(BOOL, struct frag_vary_probe, completes, "completes",
+		   "the program ended well and no request was refused"),
+	FRAG_FIELD(BYTES, struct frag_vary_probe, peak_reserved_bytes, "peak reserved",
+		   "of the recording"),
+	FRAG_FIELD(INT, struct frag_vary_probe, exit_status, NULL, "of the program"),
+	FRAG_FIELD_END,
+};
+static const struct frag_shape probe_shape =
+	FRAG_SHAPE("probe", struct frag_vary_probe, probe_fields, "one recording of the program");
+
+struct fit {
+	struct frag_rows traces, recordings, results, gpus, probes;
+	uint64_t context_bytes, margin_bytes, outside_bytes, seed, first, last, largest;
+	double margin_ratio;
+	bool complete;
+	const void *advice;
+	const char *name;
+};
+
+static const struct frag_field fit_fields[] = {
+	FRAG_FIELD(TEXTS, struct fit, traces, NULL, "names of all devices of all traces"),
+	FRAG_FIELD(LIST, struct fit, recordings, NULL, "what was found of each",
+		   .of = &frag_recorded_unit_shape),
+	FRAG_FIELD(BYTES, struct fit, context_bytes, NULL, "of the CUDA context"),
+	FRAG_FIELD(BYTES, struct fit, margin_bytes, NULL, "to be kept free"),
+	FRAG_FIELD(RATIO, struct fit, margin_ratio, NULL, "of the card, to be kept free"),
+	FRAG_FIELD(BYTES, struct fit, outside_bytes, NULL,
+		   "what the recorded process held beside its allocator, also kept free"),
+	FRAG_FIELD(COUNT, struct fit, seed, NULL, "of random choices"),
+	FRAG_FIELD(BOOL, struct fit, complete, NULL, "no search was interrupted"),
+	FRAG_FIELD(LIST, struct fit, results, NULL, "one for each policy", .of = &policy_shape),
+	FRAG_FIELD(LIST, struct fit, gpus, NULL, "one for each card", .of = &gpu_shape),
+	FRAG_FIELD(OBJECT, struct fit, advice, NULL, "the card to take; null: none has room",
+		   .of = &advice_shape),
+	FRAG_FIELD(TEXT, struct fit, name, NULL, "with --vary: what varies"),
+	FRAG_FIELD(COUNT, struct fit, first, NULL, "with --vary: the smallest to try"),
+	FRAG_FIELD(COUNT, struct fit, last, NULL, "with --vary: the greatest to try"),
+	FRAG_FIELD(COUNT, struct fit, largest, NULL,
+		   "with --vary: the greatest that completes; null: none does"),
+	FRAG_FIELD(LIST, struct fit, probes, NULL, "with --vary: each recording",
+		   .of = &probe_shape),
+	FRAG_FIELD_END,
+};
+const struct frag_shape frag_fit_shape =
+	FRAG_SHAPE("fit", struct fit, fit_fields, "the smallest card for each policy");
+
+static void remarks(const struct frag_fit_cards *f, struct frag_answer *a)
+{
+	const struct frag_limit *limit = &f->target->limit;
+	FRAG_AUTO(frag_text_release) struct frag_text t = { 0 };
+	uint64_t refused = 0;
+
+	frag_recordings_head(a, "fit", &f->units);
+	frag_text_addf(&t, "smallest card = what the trace needs + context %s",
+		       FRAG_BYTES(f->target->card.context_bytes));
+	if (limit->text)
+		frag_text_addf(&t, "; limit %s%s", limit->text,
+			       limit->is_fraction ? " of the card that is tried" : "");
+	frag_text_addf(&t, "; seed %llu", (unsigned long long)f->target->seed);
+	a->failed |= t.failed;
+	frag_answer_remark(a, "%s", frag_text_str(&t));
+	frag_recordings_remark(a, &f->units, f->target,
+			       "not applied: the search is for a card without it");
+	for (size_t i = 0; i < f->units.units_count; i++)
+		refused += f->units.units[i].dev->settled.refused_count;
+	if (refused)
+		frag_answer_remark(a,
+				   "%llu requests were refused when recorded; a smallest card "
+				   "serves "
+				   "them, too",
+				   (unsigned long long)refused);
+}
+
+/* What the smallest card costs, and what a limit that is a fraction of it leaves to the process. */
+static void say_price(const struct frag_fit_cards *f, const struct frag_fit_row *row,
+		      struct frag_answer *a)
+{
+	const struct frag_fit *fit = &row->tasks[row->worst].fit;
+	uint64_t share = frag_limit_bytes(&f->target->limit, row->min_bytes);
+	bool limited = share < row->min_bytes;
+	FRAG_AUTO(frag_text_release) struct frag_text time = { 0 };
+
+	if (!row->complete || !row->possible || (!fit->min_retries_count && !limited))
+		return;
+	frag_text_add_ns(&time, fit->min_driver_ns);
+	frag_answer_say(
+		a, "with %s, a card of %s%s refuses nothing, after %llu %s and %s in the driver",
+		row_name(row), FRAG_BYTES(row->min_bytes),
+		limited ? frag_answer_print(a, " (the process may have %s of it)",
+					    FRAG_BYTES(share))
+			: "",
+		(unsigned long long)fit->min_retries_count,
+		fit->min_retries_count == 1 ? "retry" : "retries", frag_text_str(&time));
+}
+
+static void say_spread(const struct frag_fit_cards *f, const struct frag_fit_row *row,
+		       struct frag_answer *a)
+{
+	uint64_t low = UINT64_MAX;
+
+	for (size_t i = 0; i < f->units.units_count; i++)
+		low = FRAG_MIN(low, row->tasks[i].fit.min_capacity_bytes);
+	if (f->units.units_count > 1 && row->complete && row->possible)
+		frag_answer_say(a, "with %s, smallest cards of %s to %s; %s decides", row_name(row),
+				FRAG_BYTES(low), FRAG_BYTES(row->min_bytes),
+				f->units.units[row->worst].label);
+}
+
+/* What no card helps against. */
+static void say_never(const struct frag_fit_cards *f, const struct frag_fit_row *row,
+		      struct frag_answer *a)
+{
+	const char *limit = f->target->limit.text;
+
+	if (row->complete && !row->possible)
+		frag_answer_say(a, "never: %s fails on %s even with 1 TiB%s%s", row_name(row),
+				f->units.units[row->worst].label,
+				limit ? ", because of --limit " : "", limit ? limit : "");
+}
+
+static void say_gaps(const struct frag_fit_row *row, const struct frag_unit *unit,
+		     const struct frag_fit *fit, struct frag_answer *a)
+{
+	FRAG_AUTO(frag_text_release) struct frag_text t = { 0 };
+
+	for (size_t k = 0; k < fit->gaps_count; k++) {
+		const struct frag_fit_gap *g = &fit->gaps[k];
+
+		frag_text_addf(&t, "%s %llu", k ? "," : "", (unsigned long long)g->first_bytes);
+		if (g->last_bytes != g->first_bytes)
+			frag_text_addf(&t, " to %llu", (unsigned long long)g->last_bytes);
+	}
+	if (fit->gaps_seen > fit->gaps_count)
+		frag_text_addf(&t, " and in %zu more ranges", fit->gaps_seen - fit->gaps_count);
+	a->failed |= t.failed;
+	frag_answer_say(a,
+			"not monotonic: %s on %s completes with %s (%llu) but fails with%s; no "
+			"probe failed from %s (%llu) on",
+			row_name(row), unit->label, FRAG_BYTES(fit->min_capacity_bytes),
+			(unsigned long long)fit->min_capacity_bytes, frag_text_str(&t),
+			FRAG_BYTES(fit->safe_capacity_bytes),
+			(unsigned long long)fit->safe_capacity_bytes);
+}
+
+static void say_search(const struct frag_fit_cards *f, const struct frag_fit_row *row,
+		       struct frag_answer *a)
+{
+	for (size_t i = 0; row->possible && i < f->units.units_count; i++) {
+		const struct frag_fit *fit = &row->tasks[i].fit;
+
+		if (fit->complete && fit->narrow)
+			frag_answer_say(a,
+					"larger cards on which %s might fail on %s were not "
+					"searched for: a replay makes too many driver calls",
+					row_name(row), f->units.units[i].label);
+		if (fit->complete && fit->gaps_seen)
+			say_gaps(row, &f->units.units[i], fit, a);
+	}
+}
+
+struct bar {
+	uint64_t number;
+	const char *policy;
+	uint64_t unconstrained_bytes, smallest_bytes;
+};
+
+static const struct frag_field bar_fields[] = {
+	FRAG_FIELD(COUNT, struct bar, number, NULL, "of the policy"),
+	FRAG_FIELD(TEXT, struct bar, policy, NULL, "with all its options"),
+	FRAG_FIELD(BYTES, struct bar, unconstrained_bytes, NULL,
+		   "card that it fits without retries"),
+	FRAG_FIELD(BYTES, struct bar, smallest_bytes, NULL, "smallest card"),
+	FRAG_FIELD_END,
+};
+static const struct frag_shape bar_shape =
+	FRAG_SHAPE("bar", struct bar, bar_fields, "one policy of the chart");
+
+static void chart(const struct frag_fit_cards *f, struct frag_answer *a)
+{
+	struct bar *bars = frag_answer_new(a, f->rows_count, sizeof(*bars));
+	size_t n = 0, least = 0;
+
+	for (size_t r = 0; bars && r < f->rows_count; r++) {
+		if (!f->rows[r].complete || !f->rows[r].possible)
+			continue;
+		bars[n] = (struct bar){ n, row_name(&f->rows[r]), f->rows[r].ample_bytes,
+					f->rows[r].min_bytes };
+		least = bars[n].smallest_bytes < bars[least].smallest_bytes ? n : least;
+		n++;
+	}
+	if (n)
+		frag_answer_chart(
+			a,
+			&(struct frag_answer_chart){
+				.script = "bars",
+				.base = "fit",
+				.extra = "total memory of the card|unconstrained|smallest card",
+				.title = frag_answer_print(
+					a, "%s completes on the smallest card, %s",
+					bars[least].policy, FRAG_BYTES(bars[least].smallest_bytes)),
+				.caption = "For each policy the smallest card that refuses "
+					   "nothing, and the card on which nothing is given back "
+					   "or retried for want of memory.",
+				.shape = &bar_shape,
+				.rows = { bars, n } });
+}
+
+static int fill(const struct frag_fit_cards *f, struct fit *fit, struct frag_answer *a,
+		struct frag_err *err)
+{
+	size_t units = f->units.units_count;
+	struct unit_row *each = frag_answer_new(a, f->rows_count * units, sizeof(*each));
+	struct policy_row *policies = frag_answer_new(a, f->rows_count, sizeof(*policies));
+	struct gpu_row *gpus = frag_answer_new(a, f->catalog.count, sizeof(*gpus));
+
+	FRAG_CHECK_ALLOC(each && policies && gpus, "answer", err);
+	for (size_t k = 0; k < f->rows_count * units; k++)
+		each[k] = unit_row(f, &f->units.units[k % units], &f->tasks[k], a);
+	for (size_t r = 0; r < f->rows_count; r++)
+		policies[r] = policy_row(f, r, &each[r * units], a);
+	for (size_t g = 0; g < f->catalog.count; g++)
+		gpus[g] = gpu_row(f, g, a);
+	*fit = (struct fit){ .traces = frag_unit_labels(a, &f->units),
+			     .recordings = frag_recorded_unit_rows(a, &f->units),
+			     .results = { policies, f->rows_count },
+			     .gpus = { gpus, f->catalog.count },
+			     .context_bytes = f->target->card.context_bytes,
+			     .margin_bytes = f->headroom.bytes,
+			     .margin_ratio = f->headroom.ratio,
+			     .outside_bytes = f->headroom.outside_bytes,
+			     .seed = f->target->seed,
+			     .first = UINT64_MAX,
+			     .last = UINT64_MAX,
+			     .largest = UINT64_MAX,
+			     .complete = !f->interrupted };
+	frag_answer_data(a, &frag_fit_shape, fit);
+	frag_answer_csv(a, &csv_shape, each, f->rows_count * units);
+	return 0;
+}
+
+int frag_fit_cards_answer(const struct frag_fit_cards *f, struct frag_answer *a,
+			  struct frag_err *err)
+{
+	struct fit *fit = frag_answer_new(a, 1, sizeof(*fit));
+
+	FRAG_CHECK_ALLOC(fit, "answer", err);
+	FRAG_TRY(fill(f, fit, a, err));
+	a->title = "Which card is enough";
+	a->question = "What is the smallest card for each policy, and which known cards do?";
+	remarks(f, a);
+	fit->advice = advise(f, a);
+	frag_answer_gap(a);
+	frag_answer_table(a, &policy_shape, fit->results.rows, fit->results.count);
+	chart(f, a);
+	for (size_t r = 0; r < f->rows_count; r++)
+		say_price(f, &f->rows[r], a);
+	frag_answer_gap(a);
+	frag_answer_table(a, &gpu_shape, fit->gpus.rows, fit->gpus.count);
+	frag_answer_gap(a);
+	for (size_t r = 0; r < f->rows_count; r++)
+		say_spread(f, &f->rows[r], a);
+	for (size_t r = 0; r < f->rows_count; r++)
+		say_never(f, &f->rows[r], a);
+	for (size_t r = 0; r < f->rows_count; r++)
+		say_search(f, &f->rows[r], a);
+	return a->failed ? frag_fail_nomem(err, "answer") : 0;
+}
+
+int frag_vary_answer(const struct frag_vary *v, const char *card, struct frag_answer *a,
+		     struct frag_err *err)
+{
+	struct fit *fit = frag_answer_new(a, 1, sizeof(*fit));
+
+	FRAG_CHECK_ALLOC(fit, "answer", err);
+	*fit = (struct fit){ .context_bytes = UINT64_MAX,
+			     .margin_bytes = UINT64_MAX,
+			     .margin_ratio = NAN,
+			     .outside_bytes = UINT64_MAX,
+			     .seed = UINT64_MAX,
+			     .complete = true,
+			     .name = v->name,
+			     .first = v->first,
+			     .last = v->last,
+			     .largest = if_known(v->any, v->best),
+			     .probes = { v->probes, v->probes_count } };
+	frag_answer_data(a, &frag_fit_shape, fit);
+	frag_answer_csv(a, &probe_shape, v->probes, v->probes_count);
+	a->title = "How much the card takes";
+	a->question = frag_answer_print(a, "What is the greatest %s that completes on %s?", v->name,
+					card);
+	a->estimated = true;
+	frag_answer_table(a, &probe_shape, v->probes, v->probes_count);
+	if (v->any)
+		frag_answer_conclude(a,
+				     "of %s = %llu to %llu, %llu is the greatest that completes on "
+				     "%s (estimated)",
+				     v->name, (unsigned long long)v->first,
+				     (unsigned long long)v->last, (unsigned long long)v->best,
+				     card);
+	else
+		frag_answer_conclude(a, "not even %s = %llu completes on %s (estimated)", v->name,
+				     (unsigned long long)v->first, card);
+	return a->failed ? frag_fail_nomem(err, "answer") : 0;
+}
