@@ -42,6 +42,8 @@ static json_t *field_schema(const struct frag_field *f)
 				 object_schema(f->of, NULL));
 	case FRAG_FIELD_TEXTS:
 		return json_pack("{s:s, s:{s:s}}", "type", "array", "items", "type", "string");
+	case FRAG_FIELD_COUNTS:
+		return json_pack("{s:s, s:{s:s}}", "type", "array", "items", "type", "integer");
 	case FRAG_FIELD_MAP:
 		return map_schema(f);
 	default:

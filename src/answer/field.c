@@ -39,6 +39,7 @@ bool frag_field_is_null(const struct frag_field *f, const void *row)
 	case FRAG_FIELD_LIST:
 	case FRAG_FIELD_MAP:
 	case FRAG_FIELD_TEXTS:
+	case FRAG_FIELD_COUNTS:
 		break;
 	}
 	return false;
@@ -66,6 +67,7 @@ bool frag_field_is_zero(const struct frag_field *f, const void *row)
 	case FRAG_FIELD_LIST:
 	case FRAG_FIELD_MAP:
 	case FRAG_FIELD_TEXTS:
+	case FRAG_FIELD_COUNTS:
 		return !((const struct frag_rows *)at(f, row))->count;
 	case FRAG_FIELD_OBJECT:
 		break;
@@ -154,6 +156,7 @@ void frag_field_text(const struct frag_field *f, const void *row, struct frag_te
 		break;
 	case FRAG_FIELD_LIST:
 	case FRAG_FIELD_MAP:
+	case FRAG_FIELD_COUNTS:
 		frag_text_addf(out, "%zu", ((const struct frag_rows *)at(f, row))->count);
 		break;
 	case FRAG_FIELD_OBJECT:

@@ -41,7 +41,8 @@
 	X(OBJECT, const void *, "object") \
 	X(LIST, struct frag_rows, "list of objects") \
 	X(MAP, struct frag_rows, "object by name") \
-	X(TEXTS, struct frag_rows, "list of texts")
+	X(TEXTS, struct frag_rows, "list of texts") \
+	X(COUNTS, struct frag_rows, "list of counts")
 
 enum frag_field_type {
 #define FRAG_X_(name, ctype, text) FRAG_FIELD_##name,
@@ -49,7 +50,7 @@ enum frag_field_type {
 #undef FRAG_X_
 };
 
-/* LIST and MAP: rows of the struct of the field's shape; TEXTS: [count] of const char *. */
+/* LIST and MAP: rows of the struct of the field's shape; TEXTS: [count] of const char *; COUNTS: of uint64_t. */
 struct frag_rows {
 	const void *rows;
 	size_t count;
@@ -105,6 +106,7 @@ struct frag_shape {
 #define FRAG_CTYPE_LIST struct frag_rows
 #define FRAG_CTYPE_MAP struct frag_rows
 #define FRAG_CTYPE_TEXTS struct frag_rows
+#define FRAG_CTYPE_COUNTS struct frag_rows
 
 /* Offset of a member, which must be of that type. */
 #define FRAG_FIELD_AT(s, member, ctype) \

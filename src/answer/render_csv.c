@@ -7,7 +7,8 @@
 static const struct frag_field *next_column(const struct frag_field *f)
 {
 	while (!frag_field_ends(f) && (!f->name || f->no_csv || f->type == FRAG_FIELD_OBJECT ||
-				       f->type == FRAG_FIELD_LIST || f->type == FRAG_FIELD_MAP))
+				       f->type == FRAG_FIELD_LIST || f->type == FRAG_FIELD_MAP ||
+				       f->type == FRAG_FIELD_COUNTS))
 		f++;
 	return frag_field_ends(f) ? NULL : f;
 }

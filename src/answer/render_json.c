@@ -31,10 +31,13 @@ static json_t *list_of(const struct frag_field *f, const struct frag_rows *list)
 
 	for (size_t i = 0; i < list->count; i++)
 		if (json_array_append_new(
-			    out, f->type == FRAG_FIELD_TEXTS
-					 ? frag_json_text(((const char *const *)list->rows)[i])
-					 : frag_shape_json(f->of, (const char *)list->rows +
-									  i * f->of->size))) {
+			    out,
+			    f->type == FRAG_FIELD_TEXTS
+				    ? frag_json_text(((const char *const *)list->rows)[i])
+			    : f->type == FRAG_FIELD_COUNTS
+				    ? json_integer((json_int_t)((const uint64_t *)list->rows)[i])
+				    : frag_shape_json(f->of, (const char *)list->rows +
+								     i * f->of->size))) {
 			json_decref(out);
 			return NULL;
 		}
@@ -97,6 +100,7 @@ static json_t *value_of(const struct frag_field *f, const void *row)
 		return map_of(f, at);
 	case FRAG_FIELD_LIST:
 	case FRAG_FIELD_TEXTS:
+	case FRAG_FIELD_COUNTS:
 		break;
 	}
 	return list_of(f, at);

@@ -31,7 +31,7 @@ const struct frag_cmd frag_cmd_summary = {
 	.about = "Says in three sentences how much memory a recording took, what is wrong with it "
 		 "and at which line, and "
 		 "which command says more. 'cufrag FILE' is short for it.",
-	.examples = "  cufrag traces/leak.frames.cft\n"
+	.examples = "  cufrag summary traces/leak.frames.cft\n"
 		    "  cufrag summary rank*.pickle --json -\n",
 	.shared = FRAG_CLI_CARD | FRAG_CLI_TORCH | FRAG_CLI_SEED | FRAG_CLI_THREADS,
 	.answer = &frag_summary_shape,

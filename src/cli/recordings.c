@@ -2,10 +2,38 @@
 /* What is said of recordings; see recordings.h. */
 #include "recordings.h"
 
-#include "estimate.h"
+#include "recording/estimate.h"
 #include "report/text/settled_json.h"
 
 /* ---- while one is opened --------------------------------------------------------- */
+
+/* That it is an estimate, and how much depends on invented values. */
+static void note_estimate(const struct frag_cli *cli, const struct frag_trace *trace)
+{
+	FRAG_AUTO(frag_answer_release) struct frag_answer a = { 0 };
+	const struct frag_estimate *e = frag_estimate_read(&a, trace);
+	unsigned invented = e ? frag_estimate_places(e, "invented") : 0;
+
+	if (!e)
+		return;
+	if (e->scaled)
+		frag_cli_note(cli, "'%s' is an estimate, scaled from other recordings",
+			      trace->name);
+	else if (invented)
+		frag_cli_note(cli,
+			      "'%s' is an estimate, recorded without a GPU; the program got "
+			      "invented values at "
+			      "%u %s (cufrag info%s lists them)%s",
+			      trace->name, invented, invented == 1 ? "place" : "places",
+			      cli->program ? " of what cufrag record writes" : "",
+			      frag_estimate_again(&a, e));
+	else
+		frag_cli_note(cli,
+			      "'%s' is an estimate, recorded without a GPU; no invented value "
+			      "reached the "
+			      "program%s",
+			      trace->name, frag_estimate_again(&a, e));
+}
 
 void frag_cli_tell(void *ctx, enum frag_recording_stage stage, const char *path,
 		   const struct frag_trace *trace)
@@ -23,7 +51,7 @@ void frag_cli_tell(void *ctx, enum frag_recording_stage stage, const char *path,
 	if (stage != FRAG_RECORDING_READ)
 		return;
 	cli->estimated |= trace->estimate != NULL;
-	frag_cli_note_estimate(cli, trace);
+	note_estimate(cli, trace);
 }
 
 int frag_cli_read(const char *path, const char *option, struct frag_trace **out,

@@ -54,7 +54,7 @@ const void *frag_settled_row(struct frag_answer *a, const struct frag_settled *s
 	*row = (struct settled_row){
 		.identical = s->identical,
 		.undetermined = s->undetermined,
-		.first_difference = s->identical ? NULL : s->difference,
+		.first_difference = s->identical ? NULL : frag_answer_print(a, "%s", s->difference),
 		.first_difference_event = s->identical ? UINT64_MAX : s->event,
 		.limit_bytes = s->limit_bytes,
 		.limit_source = sources[s->limit_source],

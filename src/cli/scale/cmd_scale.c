@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/estimate.h"
 #include "cli/launching.h"
 #include "scale_sheet.h"
 

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "cli/info/info_scan.c"
+#include "explain/info/info_scan.h"
 #include "sample_trace.h"
 
 static void scan(struct frag_info *info, const struct frag_trace_dev *dev, size_t at_a_time)

@@ -4,8 +4,8 @@
  *
  * Ownership: init/release; borrows the header of the device.
  */
-#ifndef FRAG_CLI_INFO_SCAN_H
-#define FRAG_CLI_INFO_SCAN_H
+#ifndef FRAG_EXPLAIN_INFO_SCAN_H
+#define FRAG_EXPLAIN_INFO_SCAN_H
 
 #include <frag/metrics.h>
 #include <frag/trace.h>
