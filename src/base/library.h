@@ -32,15 +32,16 @@ struct frag_symbol {
 /* For a list X(function): a member with its name and type. */
 #define FRAG_SYMBOL_MEMBER(name) __typeof__(name) *name;
 
-/* Opens the first of these files that can be opened; the list ends with NULL. NULL: none; dlerror() says why for
- * the first. */
+/* Opens the first of these files that can be opened; the list ends with NULL. NULL: none; dlerror()
+ * says why for the first. */
 void *frag_library_open(const char *const *files);
 /* The first of these that the process has already loaded. NULL: none. */
 void *frag_library_loaded(const char *const *files);
 
 /*
- * Looks up symbols in a library, or in RTLD_DEFAULT. Members with an address keep it, so several libraries
- * can be searched in turn. Returns the first missing symbol that is not optional; NULL: none is missing.
+ * Looks up symbols in a library, or in RTLD_DEFAULT. Members with an address keep it, so several
+ * libraries can be searched in turn. Returns the first missing symbol that is not optional; NULL:
+ * none is missing.
  */
 const char *frag_symbols_find(void *library, const struct frag_symbol *symbols, size_t count,
 			      void *to);

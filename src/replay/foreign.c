@@ -3,8 +3,9 @@
  * Results of an external policy are untrusted input. A table of calls with the same name stands
  * between it and the engine and checks every result:
  *
- * 	- a return code is 0, FRAG_OOM where that is allowed, or one of cufrag's with a message;
- * 	- a granted block is at least as long as its request, overlaps no other one, and has a valid class; all blocks together are not more than the device has given.
+ * 	- a return code is 0, FRAG_OOM if that is allowed, or one of cufrag's with a message;
+ * 	- a granted block is at least as long as its request, overlaps no other one, and has a valid
+ * 	  class; all blocks together are not more than the device has given.
  *
  * Structure: the blocks in use are in a search tree of disjoint ranges, where overlapping ranges
  * compare equal, so that one search finds both an overlap and the place. Cost: O(log n) per call.
