@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Command lines by tables. One pass over argv: a word is an option, its value, or an operand.
- * Values of numbers, sizes and words are read by frag_opt_set, as those of policies are.
+ * Parses command lines from tables. One pass over argv: a word is an option, its value, or an
+ * operand. frag_opt_set reads numbers, sizes and words, like those of policies.
  */
 #include "args.h"
 
@@ -10,9 +10,9 @@
 
 #include <frag/opt.h>
 
-#define NAMES_MAX 96 /* of one command, for "did you mean" */
+#define NAMES_MAX 96 /* most options of one command, for "did you mean" */
 
-/* Steps through the rows of all tables; begin with { tables, tables->rows }. */
+/* Iterates over the rows of all tables; start with { tables, tables->rows }. */
 struct walk {
 	const struct frag_arg_table *table;
 	const struct frag_arg *row;
@@ -81,7 +81,7 @@ static int read_set(const struct frag_arg *a, const char *text, uint64_t *out, s
 	return 0;
 }
 
-/* Sets one row from a text, as the parse does. */
+/* Sets one row from a text, like the parser. */
 static int set_row(const struct frag_arg *a, void *base, const char *text, struct frag_err *err)
 {
 	void *to = (char *)base + a->offset;
@@ -160,7 +160,7 @@ static bool is_opposite(const struct frag_arg *a, const char *typed)
 		       : !strncmp(a->name, "no-", 3) && !strcmp(a->name + 3, typed);
 }
 
-/* The row of which `typed` is the name, the opposite, or the only beginning. */
+/* The row that `typed` names, negates, or abbreviates uniquely. */
 static int find_long(const struct frag_arg_table *tables, const char *typed, struct walk *out,
 		     bool *opposite, struct frag_err *err)
 {
@@ -169,7 +169,7 @@ static int find_long(const struct frag_arg_table *tables, const char *typed, str
 	size_t n = strlen(typed);
 
 	*opposite = false;
-	FOR_ROWS (w, tables) { /* "gpu" is a name before it is the opposite of "no-gpu" */
+	FOR_ROWS (w, tables) { /* "gpu" as a name takes precedence over the opposite of "no-gpu" */
 		*out = w;
 		if (!strcmp(w.row->name, typed))
 			return 0;
@@ -210,7 +210,7 @@ static int find_letter(const struct frag_arg_table *tables, char letter, struct 
 struct parse {
 	const struct frag_arg_table *tables;
 	char **argv;
-	int argc, at; /* the word that is looked at */
+	int argc, at; /* the current word */
 };
 
 /* The value of the option in argv[at]: `given`, else the next word. */
@@ -248,7 +248,7 @@ static int take_long(struct parse *p, const char *word, struct frag_err *err)
 	return 0;
 }
 
-/* "-abc": letters, the last of which may take the rest, or the next word, as its value. */
+/* "-abc": letters; the last one may take the rest, or the next word, as its value. */
 static int take_letters(struct parse *p, const char *letters, struct frag_err *err)
 {
 	for (; *letters; letters++) {
@@ -296,12 +296,12 @@ static int check_row(const struct frag_arg_table *tables, const struct frag_arg 
 	bool opposite;
 
 	if (!a->name || !*a->name || strpbrk(a->name, "= _"))
-		return frag_fail(err, FRAG_ECHECK, "an option has no proper name");
+		return frag_fail(err, FRAG_ECHECK, "an option has no valid name");
 	if (!a->help || !*a->help)
 		return frag_fail(err, FRAG_ECHECK, "option '--%s' has no help", a->name);
 	if (worded != (a->words != NULL) || (a->type == FRAG_ARG_OWN) != (a->set != NULL) ||
 	    (!a->size && a->type != FRAG_ARG_OWN))
-		return frag_fail(err, FRAG_ECHECK, "option '--%s' is not what its type says",
+		return frag_fail(err, FRAG_ECHECK, "option '--%s' does not match its type",
 				 a->name);
 	if (a->type != FRAG_ARG_FLAG && !frag_args_value_text(a, value, sizeof(value)))
 		return frag_fail(err, FRAG_ECHECK, "option '--%s' has no name for its value",
@@ -310,7 +310,7 @@ static int check_row(const struct frag_arg_table *tables, const struct frag_arg 
 	if (w.row == a && a->letter)
 		FRAG_TRY(find_letter(tables, a->letter, &w, err));
 	if (w.row != a)
-		return frag_fail(err, FRAG_ECHECK, "option '--%s' is there twice", a->name);
+		return frag_fail(err, FRAG_ECHECK, "option '--%s' occurs twice", a->name);
 	return 0;
 }
 

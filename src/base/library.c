@@ -17,7 +17,7 @@ void *frag_library_open(const char *const *files)
 {
 	void *library = first_of(files, RTLD_LOCAL);
 
-	/* the other names are mere fallbacks: dlerror is to speak of the first */
+	/* the other names are fallbacks: dlerror should report the first */
 	return library ? library : dlopen(files[0], RTLD_NOW | RTLD_LOCAL);
 }
 
@@ -35,7 +35,7 @@ const char *frag_symbols_find(void *library, const struct frag_symbol *symbols, 
 		char *place = (char *)to + symbols[i].offset;
 		void *address;
 
-		/* a data pointer holds a function's address on every system that has dlsym */
+		/* on every system with dlsym, a data pointer can hold a function's address */
 		memcpy(&address, place, sizeof(address));
 		if (!address)
 			address = dlsym(library, symbols[i].name);

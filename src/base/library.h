@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Shared libraries that need not be there: opened when they are needed, and never closed.
+ * Optional shared libraries: opened when needed, never closed.
  *
  *	static const struct frag_symbol symbols[] = {
  *		FRAG_SYMBOL(struct table, init, "nvmlInit_v2"),
@@ -15,7 +15,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* A symbol, and the member of a struct that takes its address. */
+/* A symbol, and the struct member for its address. */
 struct frag_symbol {
 	const char *name;
 	size_t offset;
@@ -29,18 +29,19 @@ struct frag_symbol {
 	{ \
 		name, offsetof(type, member), true \
 	}
-/* For a list X(function): the member that has its name and type. */
+/* For a list X(function): a member with its name and type. */
 #define FRAG_SYMBOL_MEMBER(name) __typeof__(name) *name;
 
-/* The first of these files that can be opened; the list ends with NULL. NULL: none, and dlerror() says why for
- * the first. */
+/* Opens the first of these files that can be opened; the list ends with NULL. NULL: none; dlerror()
+ * says why for the first. */
 void *frag_library_open(const char *const *files);
-/* The first of them that the process has loaded already. NULL: none. */
+/* The first of these that the process has already loaded. NULL: none. */
 void *frag_library_loaded(const char *const *files);
 
 /*
- * Looks the symbols up in a library, or in RTLD_DEFAULT; what has an address already keeps it, so several libraries
- * can be asked in turn. Returns the name of the first one missing that is not optional; NULL: none is missing.
+ * Looks up symbols in a library, or in RTLD_DEFAULT. Members with an address keep it, so several
+ * libraries can be searched in turn. Returns the first missing symbol that is not optional; NULL:
+ * none is missing.
  */
 const char *frag_symbols_find(void *library, const struct frag_symbol *symbols, size_t count,
 			      void *to);

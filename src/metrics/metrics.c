@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The table of scalar metrics, generated from metrics.def, and the release of
- * a result.
+ * The table of scalar metrics, generated from metrics.def; release of a result.
  */
 #include <frag/metrics.h>
 

@@ -2,14 +2,13 @@
 /*
  * fit: the smallest card on which a trace completes under a policy.
  *
- * All in pages of 2 MiB that the process can have: card = context + margin +
- * pages. Between the load (below it nothing can complete) and the peak on a card
- * that is large enough (from there on nothing is given back or retried) the border is
- * bisected. A caching policy may fail above a capacity at which it completes,
- * because another release at another moment leaves other holes. So the
- * neighbourhood is probed: distances that grow by half on both sides, and evenly
- * in the whole range. A completion below moves the answer down (and is bisected
- * anew); failures above are reported as gaps.
+ * Works in pages of 2 MiB that the process can have: card = context + margin + pages. Bisects
+ * between the load (nothing completes below it) and the peak on a large enough card (nothing is
+ * returned or retried above it). A caching policy may fail above a capacity at which it completes,
+ * because it releases memory at other moments and leaves other holes. So fit also probes the
+ * neighbourhood: at distances that grow by half on both sides, and evenly over the whole range. A
+ * completion below moves the answer down (and is bisected again); failures above are reported as
+ * gaps.
  */
 #include <frag/plan.h>
 
@@ -19,10 +18,11 @@
 #define AMPLE_PAGES (1ull << 19) /* 1 TiB: more than any card */
 #define EVEN_PROBES 16u
 #define PROBES_MAX 512u
-#define DESCENTS_MAX 4u /* islands below islands; each descent bisects once more */
+#define DESCENTS_MAX 4u /* completions below completions; each descent bisects once more */
 #define TICKS_PER_TASK 64u
-/* Driver calls of all probes of a task, after which the neighbourhood is left alone. The bundled recordings
- * need 250,000 at most; this is for files in which every request is one, which take ten times as long. */
+/* After this many driver calls of a task's probes, the search of the neighbourhood ends. The
+ * bundled recordings need at most 250,000; files in which every request is a call take ten times as
+ * long. */
 #define CALLS_MAX (1ull << 20)
 
 struct tried {
@@ -37,16 +37,16 @@ struct search {
 	struct tried tried[PROBES_MAX]; /* ascending */
 	size_t count;
 	struct frag_ticks *ticks;
-	uint64_t calls; /* of the driver, so far */
+	uint64_t calls; /* driver calls so far */
 };
 
-/* What a card of `total` has to keep free. */
+/* Bytes that a card of `total` must keep free. */
 static uint64_t margin_of(const struct search *s, uint64_t total)
 {
 	return s->margin + (uint64_t)(s->env->margin_fraction * (double)total);
 }
 
-/* The smallest capacity that leaves so many pages to the process: whole pages above context and
+/* The smallest capacity that leaves this many pages to the process: whole pages above context and
  * margin. */
 static uint64_t capacity_of(const struct search *s, uint64_t pages)
 {
@@ -77,15 +77,15 @@ static int probe_card(struct search *s, uint64_t total, uint64_t context, struct
 	return 0;
 }
 
-/* Is there work left for a look at the neighbourhood? */
+/* Is the budget of driver calls enough to probe the neighbourhood? */
 static bool may_look(struct search *s)
 {
 	s->task->fit.narrow |= s->calls >= CALLS_MAX;
 	return !s->task->fit.narrow;
 }
 
-/* Remembers every answer, so that no capacity is replayed twice. The margin is not there for
- * the process: it comes off the card. */
+/* Stores every answer, so that no capacity is replayed twice. The process cannot use the margin, so
+ * the card is smaller by it. */
 static int try_pages(struct search *s, uint64_t pages, bool *completed)
 {
 	struct frag_probe p;
@@ -123,8 +123,8 @@ static int bisect(struct search *s, uint64_t fails, uint64_t *border)
 	return 0;
 }
 
-/* A capacity at which it completes: the peak of the ample run, or more where the policy
- * looks at the size of the card. *found false: not even there. */
+/* A capacity at which it completes: the peak of the ample run, or more if the policy depends on the
+ * size of the card. *found false: it completes nowhere. */
 static int find_upper(struct search *s, uint64_t *upper, bool *found)
 {
 	struct frag_probe p;
@@ -180,7 +180,7 @@ static uint64_t smallest_completed(const struct search *s, uint64_t lowest, uint
 			return s->tried[i].pages;
 		*fails = FRAG_MAX(*fails, s->tried[i].pages);
 	}
-	FRAG_BUG("no completion was seen");
+	FRAG_BUG("nothing completed");
 }
 
 /* Failures above the minimum as gaps; *safe: the first completion above the last of them. */
@@ -214,7 +214,7 @@ static void note_gaps(struct search *s, uint64_t min, uint64_t *safe)
 	}
 }
 
-/* The border above the last gap, to the page. */
+/* The border above the last gap, exact to the page. */
 static int close_gaps(struct search *s, uint64_t min)
 {
 	uint64_t safe, fails = 0;
@@ -263,7 +263,7 @@ static int search_border(struct search *s, uint64_t *upper)
 	return close_gaps(s, min);
 }
 
-/* On a card with more room than the ample run took it replays in the same way. */
+/* On a card with more room than the ample run used, the replay is the same. */
 static int try_gpus(struct search *s, uint64_t upper, const struct frag_gpu *const *gpus,
 		    size_t count)
 {
@@ -327,7 +327,7 @@ static void run_task(void *ctx, size_t i)
 	t->rc = fit_one(s, c);
 	frag_host_free(s);
 	if (t->rc == FRAG_EINTR)
-		t->rc = 0; /* t->fit.complete says it */
+		t->rc = 0; /* see t->fit.complete */
 }
 
 int frag_fit_run(const struct frag_plan_env *env, uint64_t margin_bytes,

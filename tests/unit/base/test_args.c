@@ -178,10 +178,10 @@ static void test_unsound(void **state)
 	const struct frag_arg nameless[] = { { FRAG_ARG_UINT, "x", AT(us), .help = "h" }, { 0 } };
 
 	(void)state;
-	check_refused(twice, "option '--loud' is there twice");
-	check_refused(letters, "option '--other' is there twice");
+	check_refused(twice, "option '--loud' occurs twice");
+	check_refused(letters, "option '--other' occurs twice");
 	check_refused(helpless, "option '--x' has no help");
-	check_refused(wordless, "option '--x' is not what its type says");
+	check_refused(wordless, "option '--x' does not match its type");
 	check_refused(nameless, "option '--x' has no name for its value");
 }
 

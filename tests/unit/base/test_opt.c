@@ -178,10 +178,10 @@ TEST(unsound_tables)
 		{ { FRAG_OPT_UINT("a", struct params, grow, 1, 1, 2, ""), FRAG_OPT_END },
 		  "option 'a' has no help" },
 		{ { FRAG_OPT_UINT("a=b", struct params, grow, 1, 1, 2, "h"), FRAG_OPT_END },
-		  "option 0 has no proper key" },
+		  "option 0 has no valid key" },
 		{ { FRAG_OPT_UINT("a", struct params, grow, 1, 1, 2, "h"),
 		    FRAG_OPT_UINT("a", struct params, block, 1, 1, 2, "h"), FRAG_OPT_END },
-		  "option 'a' is there twice" },
+		  "option 'a' occurs twice" },
 	};
 	struct frag_err err;
 

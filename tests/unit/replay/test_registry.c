@@ -115,9 +115,9 @@ TEST(entries)
 	};
 	struct frag_policy_ops bad[9];
 	static const char *const messages[] = {
-		"policy has abi 7, this program has abi 3",
-		"a policy has no proper name (a-z, 0-9, -)",
-		"a policy has no proper name (a-z, 0-9, -)",
+		"policy has ABI 7, this program has ABI 3",
+		"a policy has no valid name (a-z, 0-9, -)",
+		"a policy has no valid name (a-z, 0-9, -)",
 		"policy 'sound-1' lacks its summary or its source",
 		"policy 'sound-1' lacks create, destroy, alloc or free",
 		"policy 'sound-1' lacks create, destroy, alloc or free",

@@ -231,12 +231,13 @@ TEST(test_tie_exchanged)
 	assert_int_equal(r.cause, FRAG_CAUSE_ADDRESSES);
 	assert_string_equal(
 		r.cause_text,
-		"a tie that addresses decide: the simulated card does the same in every event if "
-		"it is given the addresses of this one, and what was recorded if it is given those "
-		"recorded; event 3 is the first request served elsewhere: of two free blocks of "
-		"12582912 bytes it took the one at 0x7f0000000000 when recorded, not that at "
-		"0x7f0040800000; here these are at 0x7f0040000000 and 0x7f0000800000, and it takes "
-		"the other: both times the lower address");
+		"a tie that addresses decide: with the addresses of this card a simulated card "
+		"does "
+		"the same in every event, and with the recorded addresses what was recorded; event "
+		"3 is the first request served elsewhere: of two free blocks of 12582912 bytes the "
+		"recording took the one at 0x7f0000000000, not 0x7f0040800000; here they are at "
+		"0x7f0040000000 and 0x7f0000800000, and the replay takes the other one: both times "
+		"the lower address");
 	frag_verify_result_release(&r);
 }
 
@@ -252,7 +253,7 @@ TEST(test_tie_failing)
 							"out of memory");
 		assert_int_equal(r.cause, FRAG_CAUSE_UNKNOWN);
 		assert_non_null(strstr(r.cause_text,
-				       "is given the addresses of this one does something else: "
+				       "with the addresses of this card does something else: "
 				       "event 1: on the card out of memory of 8388608 bytes, "
 				       "simulated segment_alloc of 20971520 bytes"));
 		frag_verify_result_release(&r);
@@ -274,7 +275,7 @@ TEST(test_tie_small_card)
 	verify_tied(exchanged, 24 * FRAG_MIB, 0, &r);
 	assert_false(r.identical);
 	assert_int_equal(r.cause, FRAG_CAUSE_INPUT);
-	assert_non_null(strstr(r.cause_text, "is given the recorded addresses differs from the "
+	assert_non_null(strstr(r.cause_text, "with the recorded addresses differs from the "
 					     "recording, too: event 1: 8388608 bytes were served"));
 	frag_verify_result_release(&r);
 }
@@ -300,8 +301,8 @@ TEST(test_refused_once)
 			continue;
 		}
 		assert_int_equal(r.cause, r.identical ? FRAG_CAUSE_NONE : FRAG_CAUSE_UNKNOWN);
-		unlike += strstr(r.cause_text, "this one does something else: ") != NULL;
-		stuck += strstr(r.cause_text, "this one fails: ") != NULL;
+		unlike += strstr(r.cause_text, "of this card does something else: ") != NULL;
+		stuck += strstr(r.cause_text, "of this card fails: ") != NULL;
 		frag_verify_result_release(&r);
 	}
 	assert_true(unlike > 0);
