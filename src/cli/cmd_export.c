@@ -45,7 +45,7 @@ static const struct frag_arg options[] = {
 		  "row per event) or openmetrics (time series for Prometheus)" },
 	{ FRAG_ARG_TEXT, "output", 'o', FRAG_ARG_AT(struct options, output), .value = "FILE",
 	  .file = FRAG_ARG_WRITES_PICKLE, .def = "-",
-	  .help = "where it goes (default: -, standard output)" },
+	  .help = "output file; - is standard output" },
 	{ FRAG_ARG_TEXT, "policy", FRAG_ARG_AT(struct options, policy), .value = "POLICY",
 	  .help = "what this policy would have done (default: recorded)" },
 	{ 0 },
@@ -79,10 +79,9 @@ const struct frag_cmd frag_cmd_export = {
 	.operands = "TRACE",
 	.operands_min = 1,
 	.operands_max = 1,
-	.about = "Writes a recording as other tools read it: a snapshot that PyTorch's viewer and "
-		 "cufrag itself open, a Chrome trace for ui.perfetto.dev, rows for a spreadsheet, "
-		 "or "
-		 "time series for Prometheus. With --policy, what that policy would have done: its "
+	.about = "Writes a recording for other tools: a snapshot that PyTorch's viewer and cufrag "
+		 "open, a Chrome trace for ui.perfetto.dev, rows for a spreadsheet, or time series "
+		 "for Prometheus. With --policy, it writes what that policy would have done: its "
 		 "segments, addresses and refusals.",
 	.examples = "  cufrag export run.cft --to memory_viz -o run.pickle\n"
 		    "  cufrag export run.cft --to perfetto --policy tlsf -o tlsf.json\n",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The history of a program over its steps; see history.h. Two passes over the events: one
- * finds the ends of steps (steps.c), the other follows the blocks from step to step.
+ * The history of a program over its steps; see history.h. Two passes over the events: the first
+ * finds where steps end (steps.c), the second follows the blocks from step to step.
  */
 #include "history.h"
 

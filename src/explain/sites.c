@@ -14,7 +14,7 @@ const char *const frag_site_by_words[] = {
 	[FRAG_BY_MODULE] = "module", [FRAG_BY_STACK] = "stack",	      NULL
 };
 
-/* ---- whose frame it is ------------------------------------------------------------- */
+/* ---- which frames are the user's --------------------------------------------------- */
 
 /* Parts of a path that only installed code has. */
 static const char *const library_parts[] = {
@@ -76,7 +76,7 @@ static uint8_t kind_of(const char *file)
 	return strchr(file, '/') && !is_library(file) ? PROGRAM_WITH_LINE : NOBODYS;
 }
 
-/* Each name is looked at once: many frames may share a very long one. */
+/* Each name is classified once: many frames may share a very long one. */
 static int fill_own(struct frag_sites *s, const struct frag_trace *t, struct frag_err *err)
 {
 	static const uint8_t ranks[] = { [LIBRARY] = 1, [PROGRAM_WITH_LINE] = 2, [PROGRAM] = 3 };

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Ends of steps. Marks of an optimizer step where there are enough of them. Else a token (the
- * stack of a request, without stacks its size) that comes back at even distances; of those
- * the rarest, for it stands for the outermost loop. Else equal windows.
+ * Ends of steps: the marks of optimizer steps, if there are enough. Otherwise a token (the stack of a
+ * request, or its size without stacks) that repeats at even distances; of several the rarest, because
+ * it belongs to the outermost loop. Otherwise equal windows.
  */
 #include "steps.h"
 
 #include <math.h>
 
-#define TOKENS_MAX 32768u /* different ones that are looked at */
+#define TOKENS_MAX 32768u /* different ones that are followed */
 #define MARKS_MIN 4u
-#define COMES_BACK 10u	/* times at least */
+#define COMES_BACK 10u	/* times, at least */
 #define UNEVEN_MAX 0.35 /* standard deviation of the distances over their mean */
 #define SPAN_MIN 0.7	/* part of the requests from the first to the last */
 #define WINDOWS 32u

@@ -38,7 +38,7 @@ struct reader {
 
 /* ---- fields ----------------------------------------------------------------- */
 
-/* Cuts the next field off. NULL: there is none. */
+/* Cuts off the next field; NULL after the last. */
 static char *next_field(const struct layout *lay, char **at)
 {
 	char *field = *at, *end;
@@ -89,7 +89,7 @@ static double a_time(double s)
 	return fabs(s) <= SECONDS_MOST ? s : NAN;
 }
 
-/* Seconds from some day to this one; NAN = there is none. */
+/* Seconds from a fixed day to this one; NAN if there is no such day. */
 static double seconds_of_day(int y, int month, int d)
 {
 	if (y < 1 || y > 9999 || month < 1 || month > 12 || d < 1 || d > 31)
@@ -162,7 +162,7 @@ static enum role role_of(const char *name, bool smi)
 		       : OTHER;
 }
 
-/* Takes a header apart. False: it is none of a log. */
+/* Parses a header; false if the format is unknown. */
 static bool read_header(struct layout *lay, char *text)
 {
 	bool smi = has(text, "memory.used") || has(text, "used_gpu_memory") ||
@@ -359,12 +359,12 @@ int frag_memlog_probe(const char *path, struct frag_err *err)
 	struct stat st;
 	int rc;
 
-	/* what was looked at would be gone */
+	/* a probe would consume what it reads */
 	if (!strcmp(path, "-") || (!stat(path, &st) && S_ISFIFO(st.st_mode)))
 		return 0;
 	rc = begin(&r, path, err);
 	if (rc < 0 && r.lines.in)
-		rc = 0; /* not text: a trace, whose reader says what is wrong with it */
+		rc = 0; /* not text: the reader of traces reports what is wrong */
 	end(&r);
 	return rc;
 }

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A recording, or what a policy would have done with it, as other tools read it. Formats are the
- * rows of one table (export.c), each with a file of its own. All of them see one walk: the
- * events in order, and with each what the replay did for it.
+ * A recording, or what a policy would have done with it, in formats of other tools, one file each. All of
+ * them see the same walk: the events in order, and with each what the replay did for it.
  *
- * Ownership: a job borrows everything; what is written goes to job->to, whose errors the caller sees
- * when it commits.
+ * Ownership: a job borrows everything. Output goes to job->to; the caller sees its errors on commit.
  */
 #ifndef FRAG_EXPLAIN_EXPORT_H
 #define FRAG_EXPLAIN_EXPORT_H
@@ -42,7 +40,7 @@ enum frag_export_format {
 int frag_export(const struct frag_export_job *job, enum frag_export_format format,
 		struct frag_err *err);
 
-/* A segment taken, given back, mapped or unmapped, in the order in which it happened. */
+/* A segment allocated, freed, mapped or unmapped, in the order of events. */
 struct frag_export_change {
 	uint64_t bytes;
 	frag_addr_t addr;
