@@ -27,12 +27,11 @@ static int status(const struct frag_findings *f, unsigned fail_on)
 
 static const struct frag_arg options[] = {
 	{ FRAG_ARG_TEXT, "policy", FRAG_ARG_AT(struct options, policy), .value = "POLICY",
-	  .help = "as it would be under this policy (default: recorded, the settings of the "
-		  "recording)" },
+	  .help = "replay under this policy (default: recorded)" },
 	{ FRAG_ARG_SET, "fail-on", FRAG_ARG_AT(struct options, fail_on), .words = fail_words,
 	  .value = "KIND,...",
-	  .help = "exit with 1 if one of these is found, for use in CI: oom-fragmentation, "
-		  "oom-needed, leak, spike, fragmentation, cache, released, imbalance" },
+	  .help = "exit with 1 if one of these is found, for CI: oom-fragmentation, oom-needed, "
+		  "leak, spike, fragmentation, cache, released, imbalance" },
 	{ 0 },
 };
 
@@ -55,17 +54,14 @@ const struct frag_cmd frag_cmd_diagnose = {
 	.operands = "TRACE|LOG...",
 	.operands_min = 1,
 	.operands_max = 4096,
-	.about =
-		"Looks for what is wrong with the memory of a program and says it with the numbers "
-		"that it rests on and the lines of the program: out of memory (by fragmentation, "
-		"or "
-		"because the program needs it), a leak (memory that outlives its step grows), a "
-		"spike (one step needs far more than all others), fragmentation (much more is "
-		"reserved than was ever live, and a setting helps), a cache that is given back too "
-		"eagerly, or was released in the middle, ranks out of balance, or steady. The "
-		"rules "
-		"are in docs/explain.md. Besides recordings it reads logs of nvidia-smi "
-		"(--query-gpu with --format=csv, dmon) and CSV with a time and a bytes column.",
+	.about = "Finds what is wrong with the memory of a program, with the numbers that support "
+		 "it and the line of the program: out of memory (by fragmentation, or because the "
+		 "program needs more), a leak (memory that outlives its step grows), a spike (one "
+		 "step needs far more than all others), fragmentation (much more is reserved than "
+		 "was ever live, and a setting helps), a cache that is released too eagerly or in "
+		 "the middle, ranks out of balance, or nothing (steady). docs/explain.md states "
+		 "the rules. It also reads logs of nvidia-smi (--query-gpu with --format=csv, "
+		 "dmon) and CSV with a time column and a bytes column.",
 	.examples = "  cufrag diagnose traces/leak.frames.cft\n"
 		    "  cufrag diagnose rank*.pickle --fail-on leak,oom-needed --json found.json\n"
 		    "  nvidia-smi dmon -s m > gpu.txt; cufrag diagnose gpu.txt\n",

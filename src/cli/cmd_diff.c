@@ -73,14 +73,14 @@ static const struct frag_arg options[] = {
 	  .help = "replay both under this policy (default: recorded, each under its own "
 		  "settings)" },
 	{ FRAG_ARG_OWN, "fail-on-growth", .set = set_growth, .value = "PERCENT%",
-	  .help = "exit with 1 if peak reserved or live memory grew by more: a test for CI" },
+	  .help = "exit with 1 if peak reserved or live memory grew by more, for CI" },
 	{ FRAG_ARG_UINT, "top", FRAG_ARG_AT(struct options, top), .value = "N", .min = 1,
 	  .max = 100000, .def = "10", .help = "rows of the table" },
 	{ FRAG_ARG_WORD, "by", FRAG_ARG_AT(struct options, by), .words = frag_site_by_words,
 	  .def = "function",
-	  .help = "what a call site is; lines move when a program is changed, functions stay" },
+	  .help = "what a call site is; line numbers change with the program, functions stay" },
 	{ FRAG_ARG_TEXT, "frame", FRAG_ARG_AT(struct options, frame), .value = "WHICH",
-	  .help = "the frame of a stack that counts, as for explain (default: user)" },
+	  .help = "frame of a stack that counts, as in explain (default: user)" },
 	{ 0 },
 };
 
@@ -114,11 +114,11 @@ const struct frag_cmd frag_cmd_diff = {
 	.operands = "BEFORE AFTER",
 	.operands_min = 2,
 	.operands_max = 2,
-	.about = "Compares two recordings, or the JSON that replay, compare or explain wrote of a "
-		 "former run: peak reserved and live memory, where it was at the peak, and which "
-		 "call "
-		 "sites grew, shrank, came or went. Call sites are matched by name and steps by "
-		 "number, not by event. With --fail-on-growth, a memory regression test for CI.",
+	.about = "Compares two recordings, or the JSON that replay, compare or explain wrote for "
+		 "an earlier run: peak reserved and live memory, what was there at the peak, and "
+		 "which call sites grew, shrank, appeared or disappeared. Call sites are matched "
+		 "by name, steps by number. With --fail-on-growth it is a memory regression test "
+		 "for CI.",
 	.examples = "  cufrag diff before.pickle after.pickle\n"
 		    "  cufrag diff main.json branch.pickle --fail-on-growth 5%\n",
 	.shared = FRAG_CLI_CARD | FRAG_CLI_TORCH | FRAG_CLI_SEED | FRAG_CLI_THREADS,

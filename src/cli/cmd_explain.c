@@ -28,7 +28,7 @@ static int set_device(void *whole, const char *text, struct frag_err *err)
 
 	o->device = strtoull(text, &end, 10);
 	if (*end || text[0] < '0' || text[0] > '9')
-		return frag_fail(err, FRAG_EUSAGE, "'%.40s' is no number of a device", text);
+		return frag_fail(err, FRAG_EUSAGE, "'%.40s' is not a device number", text);
 	return 0;
 }
 
@@ -119,30 +119,28 @@ static int explain(const struct frag_cli *cli, const struct options *o,
 
 static const struct frag_arg options[] = {
 	{ FRAG_ARG_OWN, "at", .set = set_at, .value = "MOMENT",
-	  .help = "peak (of reserved memory), oom or oom:N (the N-th refused request, without N "
-		  "the "
-		  "last), event:N, time:T as 1.5s (default: oom where a request was refused, else "
-		  "peak)" },
+	  .help = "peak (of reserved memory), oom or oom:N (the N-th refused request; oom is the "
+		  "last), event:N, or time:T as in 1.5s (default: oom if a request was refused, "
+		  "else peak)" },
 	{ FRAG_ARG_TEXT, "policy", FRAG_ARG_AT(struct options, policy), .value = "POLICY",
-	  .help = "as it would be under this policy (default: recorded)" },
+	  .help = "replay under this policy (default: recorded)" },
 	{ FRAG_ARG_OWN, "of-device", .set = set_device, .value = "N",
-	  .help = "the device of the trace (default: the one that needed most)" },
+	  .help = "device of the trace (default: the one that reserved most)" },
 	{ FRAG_ARG_UINT, "top", FRAG_ARG_AT(struct options, top), .value = "N", .min = 1,
 	  .max = 100000, .def = "10", .help = "rows of each table" },
 	{ FRAG_ARG_WORD, "by", FRAG_ARG_AT(struct options, by), .words = frag_site_by_words,
 	  .def = "line", .help = "what a call site is" },
 	{ FRAG_ARG_TEXT, "frame", FRAG_ARG_AT(struct options, frame), .value = "WHICH",
-	  .help = "the frame of a stack that counts: user (the innermost outside of PyTorch and "
-		  "installed packages), inner, outer, or a text that its file contains (default: "
-		  "user)" },
+	  .help = "frame of a stack that counts: user (the innermost one of your own code), inner, "
+		  "outer, or a text that its file contains (default: user)" },
 	{ FRAG_ARG_TEXT, "folded", FRAG_ARG_AT(struct options, folded), .value = "FILE",
 	  .file = FRAG_ARG_WRITES,
 	  .help = "write live bytes by stack for flamegraph.pl, inferno or speedscope" },
 	{ FRAG_ARG_TEXT, "speedscope", FRAG_ARG_AT(struct options, speedscope), .value = "FILE",
-	  .file = FRAG_ARG_WRITES, .help = "write them as a file of speedscope.app" },
+	  .file = FRAG_ARG_WRITES, .help = "write live bytes by stack for speedscope.app" },
 	{ FRAG_ARG_TEXT, "pprof", FRAG_ARG_AT(struct options, pprof), .value = "FILE",
 	  .file = FRAG_ARG_WRITES,
-	  .help = "write them as a profile for pprof (go tool pprof, Pyroscope)" },
+	  .help = "write live bytes by stack as a profile for pprof (go tool pprof, Pyroscope)" },
 	{ 0 },
 };
 
@@ -168,12 +166,11 @@ const struct frag_cmd frag_cmd_explain = {
 	.operands_min = 1,
 	.operands_max = 1,
 	.about = "Replays a recording up to a moment, under its own settings or any policy, and "
-		 "says "
-		 "who holds the memory: live bytes by line of the program, with their age and what "
-		 "they are for; the free bytes that cannot be given back by the blocks that hold "
-		 "their segments, and what would be regained without these; where a request was "
-		 "refused, whether it was fragmentation, and what would have served it, each "
-		 "checked by replay. Without stacks, by size and step.",
+		 "shows who holds the memory: live bytes by line of the program with their age and "
+		 "purpose; free memory that cannot be returned, by the blocks that pin its "
+		 "segments; and, if a request was refused, whether fragmentation was the reason "
+		 "and what would have served it, each checked by replay. Without stacks, blocks "
+		 "are grouped by size and step.",
 	.examples = "  cufrag explain traces/leak.frames.cft\n"
 		    "  cufrag explain oom.pickle --at oom --out report\n"
 		    "  cufrag explain run.pickle --at peak --policy "

@@ -7,26 +7,9 @@
 #include "explain/export/export.h"
 
 struct options {
-	const struct frag_export_format *to;
+	unsigned to; /* enum frag_export_format; FRAG_EXPORT_COUNT = not given */
 	const char *policy, *output;
 };
-
-static int set_to(void *whole, const char *text, struct frag_err *err)
-{
-	struct options *o = whole;
-	const char *words[16] = { NULL }, *near;
-	size_t n;
-	const struct frag_export_format *list = frag_export_formats(&n);
-
-	o->to = frag_export_find(text);
-	if (o->to)
-		return 0;
-	for (size_t i = 0; i < n && i + 1 < FRAG_ARRAY_LEN(words); i++)
-		words[i] = list[i].name;
-	near = frag_nearest(text, words);
-	return frag_fail(err, FRAG_EUSAGE, "unknown format '%.40s'%s%s%s", text,
-			 near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
-}
 
 static int write_to(const struct frag_cli *cli, const struct options *o, struct frag_recording *in,
 		    const struct frag_policy_spec *spec, struct frag_err *err)
@@ -46,7 +29,7 @@ static int write_to(const struct frag_cli *cli, const struct options *o, struct 
 	job.to = out.to;
 	if (strcmp(o->output, "-") != 0)
 		frag_cli_show(&progress, "writing", o->output);
-	rc = o->to->write(&job, err);
+	rc = frag_export(&job, o->to, err);
 	frag_progress_end(&progress);
 	if (rc) {
 		frag_outfile_abort(&out);
@@ -56,36 +39,36 @@ static int write_to(const struct frag_cli *cli, const struct options *o, struct 
 }
 
 static const struct frag_arg options[] = {
-	{ FRAG_ARG_OWN, "to", .set = set_to, .value = "FORMAT",
+	{ FRAG_ARG_WORD, "to", FRAG_ARG_AT(struct options, to), .words = frag_export_words,
+	  .value = "FORMAT",
 	  .help = "memory_viz (a snapshot pickle of PyTorch), perfetto (Chrome trace JSON), csv (a "
 		  "row per event) or openmetrics (time series for Prometheus)" },
 	{ FRAG_ARG_TEXT, "output", 'o', FRAG_ARG_AT(struct options, output), .value = "FILE",
 	  .file = FRAG_ARG_WRITES_PICKLE, .def = "-",
-	  .help = "where it goes (default: -, standard output)" },
+	  .help = "output file; - is standard output" },
 	{ FRAG_ARG_TEXT, "policy", FRAG_ARG_AT(struct options, policy), .value = "POLICY",
 	  .help = "what this policy would have done (default: recorded)" },
 	{ 0 },
 };
 
+static void init(void *values)
+{
+	((struct options *)values)->to = FRAG_EXPORT_COUNT;
+}
+
 static int run(struct frag_cli *cli, void *values, struct frag_err *err)
 {
 	const struct options *o = values;
-	struct frag_policy_spec *spec;
+	FRAG_AUTO(frag_policy_spec_destroy_at) struct frag_policy_spec *spec = NULL;
 	FRAG_AUTO(frag_recording_release) struct frag_recording in = { 0 };
-	int rc;
 
-	if (!o->to)
+	if (o->to == FRAG_EXPORT_COUNT)
 		return frag_fail(err, FRAG_EUSAGE,
-				 "say what to write: --to memory_viz, perfetto, csv or "
-				 "openmetrics");
+				 "choose a format: --to memory_viz, perfetto, csv or openmetrics");
 	FRAG_TRY(
 		frag_recording_open(&in, cli->operands[0], &cli->target, FRAG_OPEN_LONG_HEAD, err));
-	rc = frag_cli_spec(cli, &in, o->policy, &spec, err);
-	if (!rc) {
-		rc = write_to(cli, o, &in, spec, err);
-		frag_policy_spec_destroy(spec);
-	}
-	return rc;
+	FRAG_TRY(frag_cli_spec(cli, &in, o->policy, &spec, err));
+	return write_to(cli, o, &in, spec, err);
 }
 
 const struct frag_cmd frag_cmd_export = {
@@ -96,15 +79,15 @@ const struct frag_cmd frag_cmd_export = {
 	.operands = "TRACE",
 	.operands_min = 1,
 	.operands_max = 1,
-	.about = "Writes a recording as other tools read it: a snapshot that PyTorch's viewer and "
-		 "cufrag itself open, a Chrome trace for ui.perfetto.dev, rows for a spreadsheet, "
-		 "or "
-		 "time series for Prometheus. With --policy, what that policy would have done: its "
+	.about = "Writes a recording for other tools: a snapshot that PyTorch's viewer and cufrag "
+		 "open, a Chrome trace for ui.perfetto.dev, rows for a spreadsheet, or time series "
+		 "for Prometheus. With --policy, it writes what that policy would have done: its "
 		 "segments, addresses and refusals.",
 	.examples = "  cufrag export run.cft --to memory_viz -o run.pickle\n"
 		    "  cufrag export run.cft --to perfetto --policy tlsf -o tlsf.json\n",
 	.shared = FRAG_CLI_CARD | FRAG_CLI_TORCH | FRAG_CLI_SEED,
 	.options = FRAG_CMD_OPTIONS(options),
 	.options_size = sizeof(struct options),
+	.init = init,
 	.run = run,
 };

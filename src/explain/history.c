@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The history of a program over its steps; see history.h. Two passes over the events: one
- * finds the ends of steps (steps.c), the other follows the blocks from step to step.
+ * The history of a program over its steps; see history.h. Two passes over the events: the first
+ * finds where steps end (steps.c), the second follows the blocks from step to step.
  */
 #include "history.h"
 
@@ -20,6 +20,7 @@ struct follow {
 	struct block *blocks;
 	size_t blocks_count;
 	uint64_t event, live, live_blocks, allocs;
+	uint64_t until; /* event, the last one that counts */
 	size_t step;
 	uint64_t *born; /* [steps + 2] bytes live now by the step of their birth */
 	uint64_t kept;	/* of those born before `step` */
@@ -162,6 +163,8 @@ static int follow_batch(void *ctx, const struct frag_event *e, size_t n, uint64_
 		if (e[i].kind < FRAG_EV_TRIM && e[i].slot >= f->blocks_count)
 			return frag_fail(err, FRAG_EINPUT, "event %llu names a slot out of range",
 					 (unsigned long long)f->event);
+		if (f->event > f->until)
+			return 1;
 		follow_event(f, &e[i]);
 	}
 	if (n)
@@ -169,31 +172,32 @@ static int follow_batch(void *ctx, const struct frag_event *e, size_t n, uint64_
 	return 0;
 }
 
-static int follow_all(const struct frag_events *ev, struct frag_history *h, struct frag_err *err)
+static void follow_close(struct follow *f)
 {
-	FRAG_AUTO_FREE struct block *blocks = NULL;
-	FRAG_AUTO_FREE uint64_t *born = NULL;
-	struct follow f = { .h = h, .blocks_count = frag_events_dev(ev)->slots_count };
-	struct frag_step *last = &h->steps[h->count];
+	FRAG_FREE(f->blocks, f->born);
+}
 
-	FRAG_TRY_CALLOC(blocks, f.blocks_count + 1, "history", err);
-	FRAG_TRY_CALLOC(born, h->count + 2, "history", err);
-	f.blocks = blocks;
-	f.born = born;
-	begin_step(&f);
-	FRAG_TRY(frag_events_each(ev, follow_batch, &f, err));
-	if (f.step < h->count) /* the last step ends with the last event */
-		end_step(&f);
-	last->end = f.event;
-	last->kept_end = f.kept;
-	h->more = last->flow_bytes > 0;
-	h->events = f.event;
-	return 0;
+/* Up to f->until. Closes f if it fails. */
+static int follow_all(const struct frag_events *ev, struct follow *f, struct frag_err *err)
+{
+	int rc;
+
+	f->blocks_count = frag_events_dev(ev)->slots_count;
+	f->blocks = frag_host_calloc(f->blocks_count + 1, sizeof(*f->blocks));
+	f->born = frag_host_calloc(f->h->count + 2, sizeof(*f->born));
+	begin_step(f);
+	rc = f->blocks && f->born ? frag_events_each(ev, follow_batch, f, err)
+				  : frag_fail_nomem(err, "history");
+	if (rc)
+		follow_close(f);
+	return rc;
 }
 
 static int make(const struct frag_events *ev, struct frag_history *h, struct frag_err *err)
 {
+	struct follow f = { .h = h, .until = UINT64_MAX };
 	struct frag_step_ends ends;
+	struct frag_step *last;
 
 	FRAG_TRY(frag_step_ends_find(ev, &ends, err));
 	h->from = ends.from;
@@ -208,7 +212,16 @@ static int make(const struct frag_events *ev, struct frag_history *h, struct fra
 	FRAG_CHECK_ALLOC(h->steps, "history", err);
 	FRAG_TRY_CALLOC(h->grew, h->stacks_count, "history", err);
 	FRAG_TRY_CALLOC(h->flow, h->stacks_count, "history", err);
-	return follow_all(ev, h, err);
+	FRAG_TRY(follow_all(ev, &f, err));
+	if (f.step < h->count) /* the last step ends with the last event */
+		end_step(&f);
+	last = &h->steps[h->count];
+	last->end = f.event;
+	last->kept_end = f.kept;
+	h->more = last->flow_bytes > 0;
+	h->events = f.event;
+	follow_close(&f);
+	return 0;
 }
 
 int frag_history_make(const struct frag_events *ev, struct frag_history *out, struct frag_err *err)
@@ -239,50 +252,17 @@ size_t frag_history_step(const struct frag_history *h, uint64_t event)
 
 /* ---- one moment ------------------------------------------------------------------------ */
 
-struct live_at {
-	uint64_t at, event;
-	size_t stacks_count, slots;
-	double *live;
-	struct block *blocks;
-};
-
-static int live_batch(void *ctx, const struct frag_event *e, size_t n, uint64_t first,
-		      struct frag_err *err)
-{
-	struct live_at *l = ctx;
-
-	(void)err;
-	for (size_t i = 0; i < n; i++) {
-		struct block *b;
-
-		if (first + i > l->at)
-			return 1;
-		if (e[i].kind > FRAG_EV_FREE_REQUESTED || e[i].slot >= l->slots)
-			continue;
-		b = &l->blocks[e[i].slot];
-		if (e[i].kind == FRAG_EV_ALLOC)
-			*b = (struct block){ frag_live_bytes(e[i].bytes), 0,
-					     e[i].stack < l->stacks_count ? e[i].stack : 0, true };
-		else
-			b->live = false;
-	}
-	return 0;
-}
-
 int frag_history_live_at(const struct frag_events *ev, uint64_t at, size_t stacks_count,
 			 double *live, struct frag_err *err)
 {
-	struct live_at l = { .at = at,
-			     .stacks_count = stacks_count,
-			     .live = live,
-			     .slots = frag_events_dev(ev)->slots_count };
-	int rc;
+	struct frag_step step = { .end = UINT64_MAX };
+	struct frag_history h = { .steps = &step, .stacks_count = stacks_count };
+	struct follow f = { .h = &h, .until = at };
 
-	FRAG_TRY_CALLOC(l.blocks, l.slots + 1, "history", err);
-	rc = frag_events_each(ev, live_batch, &l, err);
-	for (size_t i = 0; !rc && i < l.slots; i++)
-		if (l.blocks[i].live)
-			live[l.blocks[i].stack] += (double)l.blocks[i].bytes;
-	frag_host_free(l.blocks);
-	return rc;
+	FRAG_TRY(follow_all(ev, &f, err));
+	for (size_t i = 0; i < f.blocks_count; i++)
+		if (f.blocks[i].live)
+			live[f.blocks[i].stack] += (double)f.blocks[i].bytes;
+	follow_close(&f);
+	return 0;
 }

@@ -34,7 +34,7 @@ static int open_events(struct frag_cursor *s, struct frag_err *err)
 	return frag_source_pass(s->source, s->ev.dev, err);
 }
 
-/* Makes the batch hold event `next`. 0: there is none. */
+/* Makes the batch hold event `next`; 1, or 0 after the last event. */
 static int reach(struct frag_cursor *s, struct frag_err *err)
 {
 	int rc;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A replay that stops wherever one wants to look: after any event the blocks that are there, by
- * whom they were asked for, the segments that they hold, and where every byte is.
+ * A replay that can stop after any event, to list the blocks that are there, who allocated them, the
+ * segments that they pin, and where every byte is. It moves forward only.
  *
- * Ownership: a cursor owns its run, its card and the births of its blocks; events, spec are
- * borrowed until frag_cursor_close. Events go forward only.
+ * Ownership: a cursor owns its run, its card and the births of its blocks; events and spec are
+ * borrowed until frag_cursor_close.
  */
 #ifndef FRAG_EXPLAIN_REPLAY_CURSOR_H
 #define FRAG_EXPLAIN_REPLAY_CURSOR_H
@@ -15,7 +15,7 @@
 #include "replay/hints.h"
 #include "replay/run.h"
 
-/* Who asked for what is in a slot. */
+/* The allocation whose block is in a slot. */
 struct frag_birth {
 	uint64_t event, time_us;
 	uint32_t stack;
@@ -37,8 +37,8 @@ struct frag_cursor {
 	int evidence_rc;
 };
 
-/* opt->skip_oom is set: a moment after a refusal can be asked for, too. The cursor must not be
- * moved (a card refers to it). Errors: those of a replay; nothing is left to close then. */
+/* Sets skip_oom, so that it can go beyond a refused request. Do not move the cursor in memory: its card refers to it.
+ * Errors: those of a replay; nothing is left to close then. */
 int frag_cursor_open(struct frag_cursor *s, const struct frag_events *ev,
 		     const struct frag_policy_spec *spec, const struct frag_sim_config *card,
 		     const struct frag_run_options *opt, struct frag_err *err);
@@ -48,7 +48,7 @@ void frag_cursor_close(struct frag_cursor *s);
 
 /* Where every byte is now. */
 void frag_cursor_loss(struct frag_cursor *s, struct frag_loss *out);
-/* Gives back all that can be given back, in all pools. */
+/* Trims all pools: returns to the device whatever can be returned. */
 int frag_cursor_trim(struct frag_cursor *s, struct frag_err *err);
 /* Bytes reserved now. */
 uint64_t frag_cursor_reserved(const struct frag_cursor *s);
@@ -69,10 +69,10 @@ struct frag_heap_block {
 };
 
 /*
- * Blocks that are there, and what they keep from being given back. The non-releasable bytes
- * of a segment are dealt out equally to the blocks in it, for any one of them would be enough, the rest of
- * the division to the first: the shares add up to the byte. unpinned: non-releasable bytes in
- * segments without a block that the replay knows (what a policy keeps for itself).
+ * The blocks that are there, and the free bytes that they pin. The non-releasable bytes of a segment are
+ * shared equally among its blocks, because each of them alone would pin the segment; the first gets the
+ * remainder, so that shares add up to the byte. unpinned: non-releasable bytes in segments without a block
+ * of the replay (what a policy keeps for itself).
  */
 struct frag_heap_view {
 	struct frag_heap_block *list; /* by address */

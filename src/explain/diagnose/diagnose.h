@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Diagnosis: one finding per thing that is wrong, with the numbers that it rests on and the lines
- * of the program. Every rule is stated in docs/explain.md with its thresholds; a finding is
- * made where the numbers are beyond doubt, everything below is a note or nothing.
+ * Diagnosis: one finding for each thing that is wrong, with the numbers that support it and the line of the
+ * program. docs/explain.md states every rule with its thresholds. A finding is made only if its numbers leave
+ * no doubt; what is less certain is a note, or not mentioned.
  *
- * Ownership: findings own their texts; the list is released as a whole.
+ * Ownership: the answer owns the texts; the list is released as a whole.
  */
 #ifndef FRAG_EXPLAIN_DIAGNOSE_H
 #define FRAG_EXPLAIN_DIAGNOSE_H
@@ -17,7 +17,7 @@
 #include "explain/curve_point.h"
 #include "trend.h"
 
-/* In the order in which they are told: the first one found is the verdict. */
+/* The worst first: the first one found is the verdict. */
 #define FRAG_FINDING_LIST(X) \
 	X(OOM_FRAGMENTATION, "oom: fragmentation", "oom-fragmentation") \
 	X(OOM_NEEDED, "oom: the program needs it", "oom-needed") \
@@ -62,7 +62,7 @@ struct frag_finding {
 	struct frag_number list[FRAG_FINDING_NUMBERS];
 };
 
-/* A device that was looked at. */
+/* A device that was checked. */
 struct frag_checked_device {
 	const char *name;
 	uint64_t peak_active_bytes, peak_reserved_bytes, steps_count;
@@ -100,7 +100,7 @@ void frag_findings_release(struct frag_findings *f);
 extern const struct frag_shape frag_diagnosis_shape;
 int frag_findings_answer(struct frag_findings *f, struct frag_err *err);
 
-/* What the rules look at. */
+/* The facts that the rules judge. */
 struct frag_checkup {
 	struct frag_case in;
 	const char *about;

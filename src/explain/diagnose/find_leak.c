@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Leak: bytes kept at the ends of steps climb, and still do in the second half. What only a
- * larger batch needs is not kept; a cache that fills up fades. The line to blame is the one
- * whose bytes stay (frag_blame), the slope is Theil's and Sen's.
+ * Leak: the bytes kept at the ends of steps grow, and still grow in the second half. What only a larger
+ * batch needs is not kept; a cache that fills up stops growing. The line to blame is the one whose bytes
+ * stay (frag_blame); the slope is the Theil-Sen estimate.
  */
 #include "diagnose.h"
 
@@ -59,7 +59,7 @@ int frag_climbs(const double *kept, size_t n, bool strict, double least_bytes,
 	return 0;
 }
 
-/* What stayed of all that was asked for through this line in the second half of the steps. */
+/* The part of what this line allocated in the second half of the steps that stayed. */
 static double stayed(const struct frag_checkup *c, uint32_t frame)
 {
 	double grew = 0, flow = 0;

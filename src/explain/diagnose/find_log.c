@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Logs: what a card or process has in use, over time. It is what the allocator reserved, so a leak
- * shows when the cache is used up, and fragmentation looks like one; the text says so. The
- * start of the program is left out: everything before it first has half of what it needs most.
+ * Logs: the memory that a card or process uses over time. That is what the allocator reserved, so a leak
+ * shows only after the cache is used up, and growing fragmentation looks the same; the text says so. The
+ * start of the program does not count: everything before it first uses half of its peak.
  */
 #include "diagnose.h"
 

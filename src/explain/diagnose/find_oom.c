@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Out of memory: had live bytes and the request fitted under the limit? Then it was
- * fragmentation; else the program needs more. "Fitted" with something to spare: a placement
- * without any hole does not exist, so less than 1 % of the limit left is no room, unless what lay
- * free in segments would have held the request alone.
+ * Out of memory: if live bytes and the request would have fitted under the limit, it was fragmentation;
+ * otherwise the program needs more. No placement is without holes, so "fitted" means with 1 % of the limit
+ * to spare, unless the free bytes in segments would have held the request on their own.
  */
 #include "diagnose.h"
 
@@ -23,7 +22,7 @@ bool frag_oom_is_fragmentation(uint64_t live, uint64_t request, uint64_t reserve
 }
 
 struct tally {
-	size_t count, worst; /* worst: number of the refusal that is told */
+	size_t count, worst; /* worst: number of the refusal that the finding describes */
 };
 
 /* Who holds most then: call sites by live bytes. */
@@ -101,7 +100,7 @@ int frag_find_oom(struct frag_checkup *c, struct frag_findings *out, struct frag
 		tally[!frag].count++;
 		tally[!frag].worst = i; /* the last: what a program dies of */
 	}
-	/* the kind that the last refusal is of decides; the other is told where it is not rare */
+	/* the kind of the last refusal decides; the other is a finding, too, unless it is rare */
 	if (tally[0].count && (tally[0].worst + 1 == n || tally[0].count * 2 > tally[1].count))
 		FRAG_TRY(tell(c, &tally[0], FRAG_FOUND_OOM_FRAGMENTATION, out, err));
 	if (tally[1].count && (tally[1].worst + 1 == n || tally[1].count * 2 > tally[0].count))

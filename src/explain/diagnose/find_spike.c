@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Spike: one step needs far more than all others; or a few, at most one in ten. Where the excess
- * comes from stacks that other steps do not have at their peaks, 1.3 times the next is enough; else
- * inputs of different sizes may do that, and it takes 1.6 times (2 times for parts of a
- * recording without steps). The first two steps warm up: a peak there is only noted.
+ * Spike: one step, or at most one in ten, needs far more than all others. If the excess comes from stacks
+ * that other steps lack at their peaks, 1.3 times the next is enough. Otherwise inputs of different sizes
+ * may be the reason, and it takes 1.6 times (2 times for parts of a recording without steps). The first two
+ * steps are warm-up: a peak there is only a note.
  */
 #include "diagnose.h"
 

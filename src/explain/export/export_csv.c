@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A row per event: what the program did, where it was put, and the bytes after it. */
+/* One row per event: what the program did, at which address, and the bytes after it. */
 #include "export.h"
 
 #include <inttypes.h>

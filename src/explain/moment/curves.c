@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Live and pinned bytes of the largest call sites over time, from one replay that stops at even
- * distances. Named are those that are largest at any stop; without stacks blocks are put together by
- * size alone.
+ * distances. The curves are those of the sites that are largest at any stop; without stacks, blocks are
+ * grouped by size alone.
  */
 #include "explain.h"
 

@@ -27,7 +27,7 @@ struct frag_explain_options {
 	struct frag_at at;
 	enum frag_site_by by;
 	const char *frame; /* see sites.h */
-	size_t top;	   /* rows whose removal is replayed */
+	size_t top;	   /* rows shown, and whose removal is replayed */
 	bool series;	   /* also over time */
 };
 

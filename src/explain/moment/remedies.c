@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Out of memory: whether it was fragmentation, and what would have served the request. Every
- * remedy is replayed up to the request, which then is served or is not; a remedy that makes an
- * earlier request fail is none.
+ * Out of memory: whether it was fragmentation, and what would have served the request. Every remedy is
+ * replayed up to the request, which is then served or refused; a remedy that makes an earlier request fail
+ * does not count.
  */
 #include "explain.h"
 
@@ -70,7 +70,7 @@ static int before_request(struct frag_cursor *s, const struct trial *t, struct f
 	return t->x->m.event ? frag_cursor_to(s, t->x->m.event - 1, err) : 0;
 }
 
-/* Everything as it is up to the request; it is not asked for yet. */
+/* The replay as it is, up to the request but without it. */
 static int reach_request(struct frag_cursor *s, const struct trial *t, struct frag_err *err)
 {
 	FRAG_TRY(frag_case_replay(&t->x->in, s, err));
