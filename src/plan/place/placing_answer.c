@@ -192,7 +192,7 @@ static void say_steps(const struct frag_step_plan *s, const char *path, struct f
 	frag_answer_paste(a, "", frag_text_str(&line));
 }
 
-static void chart(const struct result *r, size_t i, struct frag_answer *a)
+static void chart(const struct result *r, const char *label, size_t i, struct frag_answer *a)
 {
 	if (i < CHARTS_MOST)
 		frag_answer_chart(
@@ -203,7 +203,7 @@ static void chart(const struct result *r, size_t i, struct frag_answer *a)
 				   .title = frag_answer_print(a,
 							      "%s: the lowest placement takes %.5f "
 							      "of the bound",
-							      r->trace, r->over_bound_ratio),
+							      label, r->over_bound_ratio),
 				   .caption = "Each placement, and the most bytes that are live at "
 					      "one moment: none can be lower.",
 				   .shape = &bar_shape,
@@ -225,7 +225,7 @@ static void say_device(const struct frag_placing *p, const struct result *r, siz
 		return;
 	}
 	frag_answer_table(a, &method_shape, r->methods.rows, r->methods.count);
-	chart(r, i, a);
+	chart(r, p->unit->label, i, a);
 	frag_answer_gap(a);
 	frag_answer_conclude(
 		a, "%s: lowest placement %llu, %.5f of the bound; every placement was checked",

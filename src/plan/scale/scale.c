@@ -12,15 +12,14 @@ static int check_part(const struct frag_scaling_part *p, struct frag_err *err)
 	for (size_t i = 0; i < dev->events_count; i++) {
 		if (dev->events[i].kind == FRAG_EV_REFUSED)
 			return frag_fail(err, FRAG_EINPUT,
-					 "the recording at %llu was refused memory (event %zu), "
-					 "and "
-					 "what the program did then does not scale; record it with "
-					 "more memory",
+					 "the recording at %llu ran out of memory at event %zu, so "
+					 "it cannot be scaled; record it with more memory",
 					 value, i);
 		if (dev->events[i].flags & FRAG_EVF_INITIAL)
 			return frag_fail(err, FRAG_EINPUT,
-					 "the recording at %llu begins when memory is in use, of "
-					 "which nobody knows the order; record from the start",
+					 "the recording at %llu starts with live blocks whose "
+					 "order "
+					 "is unknown; record from the start",
 					 value);
 	}
 	return 0;
@@ -179,7 +178,7 @@ int frag_scaling_dev(const struct frag_scaling *s, uint64_t value, enum frag_sca
 			if (bytes[e.slot] > FRAG_MAX_REQUEST) {
 				frag_scaling_dev_release(out);
 				return frag_fail(err, FRAG_EINPUT,
-						 "at %llu request %llu would be larger than any "
+						 "at %llu, request %llu would be larger than any "
 						 "memory",
 						 (unsigned long long)value,
 						 (unsigned long long)request);
