@@ -4,6 +4,7 @@
 
 #include <frag/opt.h>
 
+#include "answer/row.h"
 #include "placing.h"
 #include "recording/settled_shape.h"
 
@@ -16,23 +17,21 @@ static double over(uint64_t height, uint64_t bound)
 
 /* ---- one method ------------------------------------------------------------------ */
 
+#define METHOD(F, P, S) \
+	F(S, TEXT, method, "placement", "how it was found") \
+	F(S, BYTES, height_bytes, "height", "what it needs") \
+	P(S, COUNT, bytes, "bytes", "the same", .spare = 1) \
+	F(S, REAL, over_bound_ratio, "of the bound", "height / lower bound", .precision = 5) \
+	F(S, NS, host_ns, "time", "that it took here", .spare = 2)
 struct method {
-	const char *trace, *method;
-	uint64_t device, buffers_count, lower_bound_bytes, height_bytes, host_ns, number;
-	double over_bound_ratio;
+	FRAG_ROW_MEMBERS(METHOD)
+	const char *trace;
+	uint64_t device;
+	uint64_t buffers_count;
+	uint64_t lower_bound_bytes;
+	uint64_t number;
 };
-
-static const struct frag_field method_fields[] = {
-	FRAG_FIELD(TEXT, struct method, method, "placement", "how it was found"),
-	FRAG_FIELD(BYTES, struct method, height_bytes, "height", "what it needs"),
-	FRAG_FIELD_SHOWN(COUNT, struct method, height_bytes, "bytes", "the same", .spare = 1),
-	FRAG_FIELD(REAL, struct method, over_bound_ratio, "of the bound", "height / lower bound",
-		   .precision = 5),
-	FRAG_FIELD(NS, struct method, host_ns, "time", "that it took here", .spare = 2),
-	FRAG_FIELD_END,
-};
-static const struct frag_shape method_shape =
-	FRAG_SHAPE("method", struct method, method_fields, "one placement");
+FRAG_ROW_SHAPE(static, method_shape, method, "method", METHOD, "one placement");
 
 static const struct frag_field csv_fields[] = {
 	FRAG_FIELD(TEXT, struct method, trace, NULL, ""),
@@ -58,29 +57,18 @@ static const struct frag_shape bar_shape =
 
 /* ---- a plan of the steps --------------------------------------------------------- */
 
-struct step_plan {
-	uint64_t steps_count, trained_count, period, requests_count, height_bytes,
-		lower_bound_bytes, reserve_bytes;
-	double similarity_ratio;
-	bool windows;
-};
-
-static const struct frag_field step_plan_fields[] = {
-	FRAG_FIELD(COUNT, struct step_plan, steps_count, NULL, "steps of the trace"),
-	FRAG_FIELD(COUNT, struct step_plan, trained_count, NULL, "of them planned from"),
-	FRAG_FIELD(BOOL, struct step_plan, windows, NULL, "windows instead of marked steps"),
-	FRAG_FIELD(COUNT, struct step_plan, period, NULL,
-		   "steps after which it repeats; 0: it does not"),
-	FRAG_FIELD(RATIO, struct step_plan, similarity_ratio, NULL,
-		   "of the last planned step, in the one a period before"),
-	FRAG_FIELD(COUNT, struct step_plan, requests_count, NULL, "requests in the plan"),
-	FRAG_FIELD(BYTES, struct step_plan, height_bytes, NULL, "what they need"),
-	FRAG_FIELD(BYTES, struct step_plan, lower_bound_bytes, NULL, "no placement needs less"),
-	FRAG_FIELD(BYTES, struct step_plan, reserve_bytes, NULL, "height and slack"),
-	FRAG_FIELD_END,
-};
-static const struct frag_shape step_plan_shape =
-	FRAG_SHAPE("step_plan", struct step_plan, step_plan_fields, "a plan of the first steps");
+#define STEP_PLAN(F, P, S) \
+	F(S, COUNT, steps_count, NULL, "steps of the trace") \
+	F(S, COUNT, trained_count, NULL, "of them planned from") \
+	F(S, BOOL, windows, NULL, "windows instead of marked steps") \
+	F(S, COUNT, period, NULL, "steps after which it repeats; 0: it does not") \
+	F(S, RATIO, similarity_ratio, NULL, \
+	  "of the last planned step, in the one a period before") \
+	F(S, COUNT, requests_count, NULL, "requests in the plan") \
+	F(S, BYTES, height_bytes, NULL, "what they need") \
+	F(S, BYTES, lower_bound_bytes, NULL, "no placement needs less") \
+	F(S, BYTES, reserve_bytes, NULL, "height and slack")
+FRAG_ROW(step_plan, "step_plan", STEP_PLAN, "a plan of the first steps");
 
 /* NULL: none was made. */
 static const void *step_plan(const struct frag_step_plan *s, struct frag_answer *a)
@@ -88,48 +76,39 @@ static const void *step_plan(const struct frag_step_plan *s, struct frag_answer 
 	struct step_plan *row = s->requests_count ? frag_answer_new(a, 1, sizeof(*row)) : NULL;
 
 	if (row)
-		*row = (struct step_plan){ s->steps_count,    s->trained_count, s->period,
-					   s->requests_count, s->height_bytes,	s->bound_bytes,
-					   s->reserve_bytes,  s->similarity,	s->windows };
+		*row = (struct step_plan){ .steps_count = s->steps_count,
+					   .trained_count = s->trained_count,
+					   .windows = s->windows,
+					   .period = s->period,
+					   .similarity_ratio = s->similarity,
+					   .requests_count = s->requests_count,
+					   .height_bytes = s->height_bytes,
+					   .lower_bound_bytes = s->bound_bytes,
+					   .reserve_bytes = s->reserve_bytes };
 	return row;
 }
 
 /* ---- one device ------------------------------------------------------------------ */
 
-struct result {
-	const char *trace;
-	uint64_t device_ordinal, buffers_count, align_bytes, lower_bound_bytes, bound_event,
-		target_bytes, best_bytes, nodes_count;
-	double over_bound_ratio;
-	bool checked, complete, proved_optimal, target_impossible;
-	struct frag_rows methods;
-	const void *plan;
-};
-
-static const struct frag_field result_fields[] = {
-	FRAG_FIELD(TEXT, struct result, trace, NULL, "its name"),
-	FRAG_FIELD(COUNT, struct result, device_ordinal, NULL, "number of the device"),
-	FRAG_FIELD(COUNT, struct result, buffers_count, NULL, "allocations"),
-	FRAG_FIELD(BYTES, struct result, align_bytes, NULL,
-		   "sizes and offsets are multiples of it"),
-	FRAG_FIELD(BYTES, struct result, lower_bound_bytes, NULL, "most live at one moment"),
-	FRAG_FIELD(COUNT, struct result, bound_event, NULL, "that moment"),
-	FRAG_FIELD(BYTES, struct result, target_bytes, NULL, "good enough"),
-	FRAG_FIELD(BYTES, struct result, best_bytes, NULL, "lowest placement found"),
-	FRAG_FIELD(RATIO, struct result, over_bound_ratio, NULL, "best / lower bound"),
-	FRAG_FIELD(BOOL, struct result, checked, NULL, "every placement was checked"),
-	FRAG_FIELD(BOOL, struct result, complete, NULL, "it was not interrupted"),
-	FRAG_FIELD(BOOL, struct result, proved_optimal, NULL, "no placement is lower"),
-	FRAG_FIELD(BOOL, struct result, target_impossible, NULL,
-		   "the search proved that no placement is as low as the target"),
-	FRAG_FIELD(COUNT, struct result, nodes_count, NULL, "decisions of the search"),
-	FRAG_FIELD(LIST, struct result, methods, NULL, "each placement", .of = &method_shape),
-	FRAG_FIELD(OBJECT, struct result, plan, NULL, "of the steps, with --output",
-		   .of = &step_plan_shape),
-	FRAG_FIELD_END,
-};
-static const struct frag_shape result_shape =
-	FRAG_SHAPE("placement", struct result, result_fields, "one device of one trace");
+#define RESULT(F, P, S) \
+	F(S, TEXT, trace, NULL, "its name") \
+	F(S, COUNT, device_ordinal, NULL, "number of the device") \
+	F(S, COUNT, buffers_count, NULL, "allocations") \
+	F(S, BYTES, align_bytes, NULL, "sizes and offsets are multiples of it") \
+	F(S, BYTES, lower_bound_bytes, NULL, "most live at one moment") \
+	F(S, COUNT, bound_event, NULL, "that moment") \
+	F(S, BYTES, target_bytes, NULL, "good enough") \
+	F(S, BYTES, best_bytes, NULL, "lowest placement found") \
+	F(S, RATIO, over_bound_ratio, NULL, "best / lower bound") \
+	F(S, BOOL, checked, NULL, "every placement was checked") \
+	F(S, BOOL, complete, NULL, "it was not interrupted") \
+	F(S, BOOL, proved_optimal, NULL, "no placement is lower") \
+	F(S, BOOL, target_impossible, NULL, \
+	  "the search proved that no placement is as low as the target") \
+	F(S, COUNT, nodes_count, NULL, "decisions of the search") \
+	F(S, LIST, methods, NULL, "each placement", .of = &method_shape) \
+	F(S, OBJECT, plan, NULL, "of the steps, with --output", .of = &step_plan_shape)
+FRAG_ROW(result, "placement", RESULT, "one device of one trace");
 
 /* methods: where its rows go. */
 static struct result result_of(const struct frag_placing *p, struct method *methods,
@@ -261,23 +240,16 @@ static void say_worst(const struct frag_placing *list, size_t count, struct frag
 
 /* ---- all of them ----------------------------------------------------------------- */
 
+#define PLAN_ROW(F, P, S) \
+	F(S, LIST, recordings, NULL, "what was found of each", .of = &frag_recorded_unit_shape) \
+	F(S, COUNT, seed, NULL, "of the search") \
+	F(S, BOOL, complete, NULL, "no device is missing") \
+	F(S, COUNT, results_count, NULL, "devices placed") \
+	F(S, LIST, results, NULL, "one for each device", .of = &result_shape)
 struct plan {
-	struct frag_rows recordings, results;
-	uint64_t seed, results_count;
-	bool complete;
+	FRAG_ROW_MEMBERS(PLAN_ROW)
 };
-
-static const struct frag_field plan_fields[] = {
-	FRAG_FIELD(LIST, struct plan, recordings, NULL, "what was found of each",
-		   .of = &frag_recorded_unit_shape),
-	FRAG_FIELD(COUNT, struct plan, seed, NULL, "of the search"),
-	FRAG_FIELD(BOOL, struct plan, complete, NULL, "no device is missing"),
-	FRAG_FIELD(COUNT, struct plan, results_count, NULL, "devices placed"),
-	FRAG_FIELD(LIST, struct plan, results, NULL, "one for each device", .of = &result_shape),
-	FRAG_FIELD_END,
-};
-const struct frag_shape frag_plan_shape =
-	FRAG_SHAPE("plan", struct plan, plan_fields, "how low a trace can be placed");
+FRAG_ROW_SHAPE(, frag_plan_shape, plan, "plan", PLAN_ROW, "how low a trace can be placed");
 
 int frag_placing_answer(const struct frag_placing *list, size_t count,
 			const struct frag_recordings *units, const struct frag_target *target,
