@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Dependencies point one way:
 #	base <- lib <- answer, device, trace, metrics <- replay <- verify <- recording <- plan <- report <- explain <- fleet <- cli <- main
-#	in the user's process (src/inside): device <- nogpu; replay <- live; base <- record; mpi <- cli; trace <- launch <- cli
+#	in the user's process (src/inside): device <- nogpu; replay <- live; base <- record; mpi <- sweep; trace <- launch <- cli
 # Checks every #include of the sources against that:
 #	- a quoted include names a header beside the file, or one of a layer that is allowed
 #	- policies include <frag/…>, src/lib and files of policies/ only
@@ -33,8 +33,9 @@ find src policies kernels \( -name '*.c' -o -name '*.h' -o -name '*.cu' -o -name
 		allowed["explain"] = "explain report plan recording verify replay trace device metrics lib base answer"
 		allowed["fleet"] = "fleet report plan recording verify replay trace device metrics lib base answer"
 		allowed["launch"] = "launch trace device lib base"
+		allowed["sweep"] = "sweep fleet report plan recording verify replay trace device metrics lib base answer mpi"
 		allowed["mpi"] = "mpi"
-		allowed["cli"] = "cli launch fleet explain report plan recording verify replay trace device metrics lib base mpi answer"
+		allowed["cli"] = "cli sweep launch fleet explain report plan recording verify replay trace device metrics lib base mpi answer"
 		allowed["main.c"] = "cli"
 		while (("find src policies kernels -name \"*.h\" -o -name \"*.cuh\" -o -name \"*.def\" -o -name \"*.inc\" 2> /dev/null" | getline path) > 0) {
 			n = split(path, part, "/")

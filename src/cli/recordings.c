@@ -3,7 +3,6 @@
 #include "recordings.h"
 
 #include "recording/estimate.h"
-#include "report/text/settled_json.h"
 
 /* ---- while one is opened --------------------------------------------------------- */
 
@@ -118,34 +117,4 @@ void frag_cli_settle_say(const struct frag_trace *trace, FILE *to)
 		if (is_news(&trace->devs[d].settled))
 			fprintf(to, "device %u: %s\n", trace->devs[d].ordinal,
 				frag_settled_text(&trace->devs[d].settled, text, sizeof(text)));
-}
-
-void frag_cli_units_say(const struct frag_recordings *all, const struct frag_target *t,
-			const char *what, struct frag_text *out)
-{
-	for (size_t i = 0; i < all->units_count; i++) {
-		const struct frag_unit *u = &all->units[i];
-		char text[600];
-
-		if (!is_news(&u->dev->settled))
-			continue;
-		frag_text_addf(out, "# recording %s: %s", u->label,
-			       frag_settled_text(&u->dev->settled, text, sizeof(text)));
-		if (!u->dev->settled.identical)
-			frag_text_add(out, "; what is said of its settings is simulated");
-		else if (frag_target_keeps_limit(t, u->dev))
-			frag_text_addf(out, "; %s", what);
-		frag_text_add(out, "\n");
-	}
-}
-
-json_t *frag_cli_units_json(const struct frag_recordings *all)
-{
-	json_t *list = json_array();
-
-	for (size_t i = 0; i < all->units_count; i++)
-		json_array_append_new(
-			list, json_pack("{s:s, s:o}", "trace", all->units[i].label, "recording",
-					frag_settled_json(&all->units[i].dev->settled)));
-	return list;
 }

@@ -5,7 +5,6 @@
 
 #include "common.h"
 #include "recording/recording.h"
-#include "answer/textbuf.h"
 
 /* frag_target.tell of every command: a line of progress; a note if it is an estimate; with --verbose
  * what settling found. ctx: struct frag_cli. */
@@ -22,10 +21,5 @@ int frag_cli_spec(const struct frag_cli *cli, const struct frag_recording *r, co
 void frag_cli_settle_tell(const struct frag_cli *cli, const struct frag_trace *trace);
 /* A line for each device that had a limit or is not identical, on `to`. */
 void frag_cli_settle_say(const struct frag_trace *trace, FILE *to);
-/* The same for all recordings, each line with '#'. what: added where the recording's limit applies. */
-void frag_cli_units_say(const struct frag_recordings *all, const struct frag_target *t,
-			const char *what, struct frag_text *out);
-/* [{trace, recording}] */
-json_t *frag_cli_units_json(const struct frag_recordings *all);
 
 #endif

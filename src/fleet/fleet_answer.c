@@ -6,70 +6,48 @@
 
 #include <frag/opt.h>
 
+#include "answer/row.h"
 #include "fleet_charts.h"
 
 #define PAGE_JOBS 500u /* on a page; all are in the CSV */
 
 /* ---- jobs ----------------------------------------------------------------------------------------- */
 
-struct choice {
-	const char *policy, *card;
-	uint64_t need_bytes, headroom_bytes;
-	struct frag_rows fits;
-};
+#define CHOICE(F, P, S) \
+	F(S, TEXT, policy, NULL, "the setting") \
+	F(S, BYTES, need_bytes, NULL, \
+	  "peak reserved of the worst rank; 0: it did not run under this setting") \
+	F(S, TEXT, card, NULL, "the cheapest card that takes it with headroom") \
+	F(S, BYTES, headroom_bytes, NULL, "left free on that card beside the context") \
+	F(S, TEXTS, fits, NULL, "all cards that take it")
+FRAG_ROW(choice, "choice", CHOICE, "a setting and a card for a job");
 
-static const struct frag_field choice_fields[] = {
-	FRAG_FIELD(TEXT, struct choice, policy, NULL, "the setting"),
-	FRAG_FIELD(BYTES, struct choice, need_bytes, NULL,
-		   "peak reserved of the worst rank; 0: it did not run under this setting"),
-	FRAG_FIELD(TEXT, struct choice, card, NULL,
-		   "the cheapest card that takes it with headroom"),
-	FRAG_FIELD(BYTES, struct choice, headroom_bytes, NULL,
-		   "left free on that card beside the context"),
-	FRAG_FIELD(TEXTS, struct choice, fits, NULL, "all cards that take it"),
-	FRAG_FIELD_END,
-};
-static const struct frag_shape choice_shape =
-	FRAG_SHAPE("choice", struct choice, choice_fields, "a setting and a card for a job");
-
+#define JOB_ROW(F, P, S) \
+	F(S, TEXT, job, "job", "path of its traces, with * for the number of the rank") \
+	F(S, COUNT, ranks, "ranks", "cards it runs on", .spare = 1) \
+	F(S, BYTES, lower_bound_bytes, "live", "most bytes live at once in its worst rank", \
+	  .page_only = true) \
+	P(S, BYTES, today_bytes, "needs today", "reserved with the recorded settings") \
+	P(S, TEXT, today_shown, "on", "the cheapest card that takes it, with headroom") \
+	P(S, BYTES, best_bytes, "could need", "reserved with the setting of the plan") \
+	P(S, TEXT, best_shown, "on", "the cheapest card that takes it then") \
+	P(S, BYTES, best_headroom_bytes, "headroom", "left free on that card beside the context", \
+	  .page_only = true) \
+	P(S, TEXT, best_policy, "with", "the setting of the plan", .spare = 2) \
+	F(S, BOOL, estimate, NULL, "one of its traces was recorded without a GPU") \
+	F(S, OBJECT, today, NULL, "with the recorded settings", .of = &choice_shape) \
+	F(S, OBJECT, best, NULL, "with the setting of the plan", .of = &choice_shape)
 struct job_row {
-	const char *job, *today_policy, *best_policy, *today_card, *best_card, *today_shown,
-		*best_shown, *best_fits;
-	uint64_t ranks, lower_bound_bytes, today_bytes, best_bytes, today_headroom_bytes,
-		best_headroom_bytes;
-	double today_price_per_hour, best_price_per_hour;
-	bool estimate;
-	const void *today, *best;
+	FRAG_ROW_MEMBERS(JOB_ROW)
+	const char *today_policy;
+	const char *today_card;
+	const char *best_card;
+	const char *best_fits;
+	uint64_t today_headroom_bytes;
+	double today_price_per_hour;
+	double best_price_per_hour;
 };
-
-static const struct frag_field job_fields[] = {
-	FRAG_FIELD(TEXT, struct job_row, job, "job",
-		   "path of its traces, with * for the number of the rank"),
-	FRAG_FIELD(COUNT, struct job_row, ranks, "ranks", "cards it runs on", .spare = 1),
-	FRAG_FIELD(BYTES, struct job_row, lower_bound_bytes, "live",
-		   "most bytes live at once in its worst rank", .page_only = true),
-	FRAG_FIELD_SHOWN(BYTES, struct job_row, today_bytes, "needs today",
-			 "reserved with the recorded settings"),
-	FRAG_FIELD_SHOWN(TEXT, struct job_row, today_shown, "on",
-			 "the cheapest card that takes it, with headroom"),
-	FRAG_FIELD_SHOWN(BYTES, struct job_row, best_bytes, "could need",
-			 "reserved with the setting of the plan"),
-	FRAG_FIELD_SHOWN(TEXT, struct job_row, best_shown, "on",
-			 "the cheapest card that takes it then"),
-	FRAG_FIELD_SHOWN(BYTES, struct job_row, best_headroom_bytes, "headroom",
-			 "left free on that card beside the context", .page_only = true),
-	FRAG_FIELD_SHOWN(TEXT, struct job_row, best_policy, "with", "the setting of the plan",
-			 .spare = 2),
-	FRAG_FIELD(BOOL, struct job_row, estimate, NULL,
-		   "one of its traces was recorded without a GPU"),
-	FRAG_FIELD(OBJECT, struct job_row, today, NULL, "with the recorded settings",
-		   .of = &choice_shape),
-	FRAG_FIELD(OBJECT, struct job_row, best, NULL, "with the setting of the plan",
-		   .of = &choice_shape),
-	FRAG_FIELD_END,
-};
-static const struct frag_shape job_shape =
-	FRAG_SHAPE("job", struct job_row, job_fields, "a job of the sweep");
+FRAG_ROW_SHAPE(static, job_shape, job_row, "job", JOB_ROW, "a job of the sweep");
 
 /* The columns of the CSV have both choices side by side. */
 static const struct frag_field job_csv_fields[] = {
@@ -177,26 +155,20 @@ static int by_interest(const void *x, const void *y)
 
 /* ---- sums ----------------------------------------------------------------------------------------- */
 
+#define SUM_ROW(F, P, S) \
+	P(S, TEXT, what, "cards for all jobs", "when") \
+	F(S, COUNT, cards, "cards", "one for each rank") \
+	F(S, BYTES, card_bytes, "card memory", "of all of them") \
+	F(S, BYTES, reserved_bytes, "reserved", "by all ranks at their peaks") \
+	F(S, COUNT, jobs_without_card, "jobs without a card", \
+	  "jobs that fit no card; they are in no sum", .if_any = true) \
+	F(S, REAL, price_per_hour, "an hour", "price of all cards", .precision = 2, .if_any = true)
 struct sum_row {
-	const char *what, *shared_card;
-	uint64_t cards, card_bytes, reserved_bytes, jobs_without_card;
-	double price_per_hour;
+	FRAG_ROW_MEMBERS(SUM_ROW)
+	const char *shared_card;
 };
-
-static const struct frag_field sum_fields[] = {
-	FRAG_FIELD_SHOWN(TEXT, struct sum_row, what, "cards for all jobs", "when"),
-	FRAG_FIELD(COUNT, struct sum_row, cards, "cards", "one for each rank"),
-	FRAG_FIELD(BYTES, struct sum_row, card_bytes, "card memory", "of all of them"),
-	FRAG_FIELD(BYTES, struct sum_row, reserved_bytes, "reserved",
-		   "by all ranks at their peaks"),
-	FRAG_FIELD(COUNT, struct sum_row, jobs_without_card, "jobs without a card",
-		   "jobs that fit no card; they are in no sum", .if_any = true),
-	FRAG_FIELD(REAL, struct sum_row, price_per_hour, "an hour", "price of all cards",
-		   .precision = 2, .if_any = true),
-	FRAG_FIELD_END,
-};
-static const struct frag_shape sum_shape = FRAG_SHAPE(
-	"sum", struct sum_row, sum_fields, "cards and money of all jobs that fit a card");
+FRAG_ROW_SHAPE(static, sum_shape, sum_row, "sum", SUM_ROW,
+	       "cards and money of all jobs that fit a card");
 
 static struct sum_row sum_row(const char *what, const struct frag_fleet_sum *s)
 {
@@ -208,28 +180,21 @@ static struct sum_row sum_row(const char *what, const struct frag_fleet_sum *s)
 				 .price_per_hour = s->priced ? s->price : NAN };
 }
 
+#define PACK_ROW(F, P, S) \
+	P(S, TEXT, what, "ranks that share cards", "when") \
+	F(S, TEXT, card, "card", "that they share") \
+	F(S, COUNT, ranks, "ranks", "that were packed") \
+	F(S, COUNT, cards, "cards", "needed where all peaks come at once") \
+	F(S, COUNT, lower_bound, "at least", "no packing needs fewer") \
+	F(S, COUNT, cards_measured, "at recorded times", \
+	  "cards needed with the curves of memory at their recorded times", .spare = 2) \
+	F(S, COUNT, left_out, "left out", "ranks that do not fit this card", .spare = 1) \
+	F(S, REAL, price_per_hour, "an hour", "price of all cards", .precision = 2, .if_any = true)
 struct pack_row {
-	const char *what, *card;
-	uint64_t ranks, cards, lower_bound, cards_measured, left_out;
-	double price_per_hour;
+	FRAG_ROW_MEMBERS(PACK_ROW)
 };
-
-static const struct frag_field pack_fields[] = {
-	FRAG_FIELD_SHOWN(TEXT, struct pack_row, what, "ranks that share cards", "when"),
-	FRAG_FIELD(TEXT, struct pack_row, card, "card", "that they share"),
-	FRAG_FIELD(COUNT, struct pack_row, ranks, "ranks", "that were packed"),
-	FRAG_FIELD(COUNT, struct pack_row, cards, "cards", "needed where all peaks come at once"),
-	FRAG_FIELD(COUNT, struct pack_row, lower_bound, "at least", "no packing needs fewer"),
-	FRAG_FIELD(COUNT, struct pack_row, cards_measured, "at recorded times",
-		   "cards needed with the curves of memory at their recorded times", .spare = 2),
-	FRAG_FIELD(COUNT, struct pack_row, left_out, "left out", "ranks that do not fit this card",
-		   .spare = 1),
-	FRAG_FIELD(REAL, struct pack_row, price_per_hour, "an hour", "price of all cards",
-		   .precision = 2, .if_any = true),
-	FRAG_FIELD_END,
-};
-static const struct frag_shape pack_shape =
-	FRAG_SHAPE("pack", struct pack_row, pack_fields, "ranks packed onto cards of one kind");
+FRAG_ROW_SHAPE(static, pack_shape, pack_row, "pack", PACK_ROW,
+	       "ranks packed onto cards of one kind");
 
 static struct pack_row pack_row(const char *what, const struct frag_fleet_pack *p)
 {
@@ -249,34 +214,21 @@ static struct pack_row pack_row(const char *what, const struct frag_fleet_pack *
 
 /* ---- one setting for all ---------------------------------------------------------------------------- */
 
+#define SETTING_ROW(F, P, S) \
+	F(S, TEXT, policy, "one setting for all", "for every job of the sweep") \
+	F(S, BYTES, reserved_bytes, "reserved", "by all ranks at their peaks") \
+	F(S, COUNT, jobs_tried, "jobs swept", "jobs that were replayed with it", .spare = 2) \
+	F(S, COUNT, jobs_refused, "refused", "jobs that ran out of memory with it", .spare = 1) \
+	F(S, COUNT, jobs_moved, "to a smaller card", "jobs for which a smaller card is enough") \
+	P(S, TEXT, saved_shown, "card memory saved", "by those jobs", .spare = 3, .right = true) \
+	F(S, INT, card_bytes_saved, NULL, "card memory saved by those jobs, bytes") \
+	F(S, REAL, price_per_hour_saved, "saved an hour", "where all cards have a price", \
+	  .precision = 2, .if_any = true)
 struct setting_row {
-	const char *policy, *saved_shown;
-	uint64_t reserved_bytes, jobs_moved, jobs_tried, jobs_refused;
-	int64_t card_bytes_saved;
-	double price_per_hour_saved;
+	FRAG_ROW_MEMBERS(SETTING_ROW)
 };
-
-static const struct frag_field setting_fields[] = {
-	FRAG_FIELD(TEXT, struct setting_row, policy, "one setting for all",
-		   "for every job of the sweep"),
-	FRAG_FIELD(BYTES, struct setting_row, reserved_bytes, "reserved",
-		   "by all ranks at their peaks"),
-	FRAG_FIELD(COUNT, struct setting_row, jobs_tried, "jobs swept",
-		   "jobs that were replayed with it", .spare = 2),
-	FRAG_FIELD(COUNT, struct setting_row, jobs_refused, "refused",
-		   "jobs that ran out of memory with it", .spare = 1),
-	FRAG_FIELD(COUNT, struct setting_row, jobs_moved, "to a smaller card",
-		   "jobs for which a smaller card is enough"),
-	FRAG_FIELD_SHOWN(TEXT, struct setting_row, saved_shown, "card memory saved",
-			 "by those jobs", .spare = 3, .right = true),
-	FRAG_FIELD(INT, struct setting_row, card_bytes_saved, NULL,
-		   "card memory saved by those jobs, bytes"),
-	FRAG_FIELD(REAL, struct setting_row, price_per_hour_saved, "saved an hour",
-		   "where all cards have a price", .precision = 2, .if_any = true),
-	FRAG_FIELD_END,
-};
-static const struct frag_shape setting_shape =
-	FRAG_SHAPE("setting", struct setting_row, setting_fields, "one setting for all jobs");
+FRAG_ROW_SHAPE(static, setting_shape, setting_row, "setting", SETTING_ROW,
+	       "one setting for all jobs");
 
 static struct setting_row setting_row(struct frag_answer *a, const struct frag_fleet *f,
 				      size_t policy)
@@ -298,45 +250,30 @@ static struct setting_row setting_row(struct frag_answer *a, const struct frag_f
 
 /* ---- the plan ----------------------------------------------------------------------------------------- */
 
+#define PLAN_ROW(F, P, S) \
+	F(S, COUNT, jobs_count, NULL, "jobs of the sweep") \
+	F(S, COUNT, ranks_count, NULL, "their ranks") \
+	F(S, COUNT, policies_count, NULL, "settings that were swept") \
+	F(S, COUNT, failed_count, NULL, "traces that failed; they are in no figure") \
+	F(S, COUNT, estimated_count, NULL, "jobs recorded without a GPU") \
+	F(S, COUNT, jobs_moved, NULL, "jobs that move to a smaller card") \
+	F(S, COUNT, jobs_gained, NULL, "jobs that fit a card only with their new setting") \
+	F(S, COUNT, jobs_without_card, NULL, "jobs that fit no card of the list") \
+	F(S, RATIO, saved_ratio, NULL, "of the price, or without prices of the card memory") \
+	F(S, REAL, price_saved, NULL, "an hour") \
+	F(S, OBJECT, today, NULL, "with the recorded settings", .of = &sum_shape) \
+	F(S, OBJECT, best, NULL, "with the settings of the plan", .of = &sum_shape) \
+	F(S, OBJECT, shared_today, NULL, "ranks share cards, recorded settings", \
+	  .of = &pack_shape) \
+	F(S, OBJECT, shared_best, NULL, "ranks share cards, settings of the plan", \
+	  .of = &pack_shape) \
+	F(S, LIST, settings, NULL, "each setting for all jobs", .of = &setting_shape) \
+	F(S, LIST, jobs, NULL, "those that a change helps first", .of = &job_shape)
 struct plan {
-	uint64_t jobs_count, ranks_count, policies_count, failed_count, estimated_count;
-	uint64_t jobs_moved, jobs_gained, jobs_without_card;
-	double saved_ratio, price_saved;
-	const void *today, *best, *shared_today, *shared_best;
-	struct frag_rows settings, jobs;
+	FRAG_ROW_MEMBERS(PLAN_ROW)
 };
-
-static const struct frag_field plan_fields[] = {
-	FRAG_FIELD(COUNT, struct plan, jobs_count, NULL, "jobs of the sweep"),
-	FRAG_FIELD(COUNT, struct plan, ranks_count, NULL, "their ranks"),
-	FRAG_FIELD(COUNT, struct plan, policies_count, NULL, "settings that were swept"),
-	FRAG_FIELD(COUNT, struct plan, failed_count, NULL,
-		   "traces that failed; they are in no figure"),
-	FRAG_FIELD(COUNT, struct plan, estimated_count, NULL, "jobs recorded without a GPU"),
-	FRAG_FIELD(COUNT, struct plan, jobs_moved, NULL, "jobs that move to a smaller card"),
-	FRAG_FIELD(COUNT, struct plan, jobs_gained, NULL,
-		   "jobs that fit a card only with their new setting"),
-	FRAG_FIELD(COUNT, struct plan, jobs_without_card, NULL,
-		   "jobs that fit no card of the list"),
-	FRAG_FIELD(RATIO, struct plan, saved_ratio, NULL,
-		   "of the price, or without prices of the card memory"),
-	FRAG_FIELD(REAL, struct plan, price_saved, NULL, "an hour"),
-	FRAG_FIELD(OBJECT, struct plan, today, NULL, "with the recorded settings",
-		   .of = &sum_shape),
-	FRAG_FIELD(OBJECT, struct plan, best, NULL, "with the settings of the plan",
-		   .of = &sum_shape),
-	FRAG_FIELD(OBJECT, struct plan, shared_today, NULL, "ranks share cards, recorded settings",
-		   .of = &pack_shape),
-	FRAG_FIELD(OBJECT, struct plan, shared_best, NULL,
-		   "ranks share cards, settings of the plan", .of = &pack_shape),
-	FRAG_FIELD(LIST, struct plan, settings, NULL, "each setting for all jobs",
-		   .of = &setting_shape),
-	FRAG_FIELD(LIST, struct plan, jobs, NULL, "those that a change helps first",
-		   .of = &job_shape),
-	FRAG_FIELD_END,
-};
-const struct frag_shape frag_fleet_shape =
-	FRAG_SHAPE("fleet", struct plan, plan_fields, "a capacity plan for all jobs of a sweep");
+FRAG_ROW_SHAPE(, frag_fleet_shape, plan, "fleet", PLAN_ROW,
+	       "a capacity plan for all jobs of a sweep");
 
 /* "1 job moves", "3 jobs move" */
 static const char *count_of(struct frag_answer *a, size_t n, const char *one, const char *many)

@@ -7,24 +7,21 @@
 
 #include <frag/opt.h>
 
+#include "answer/row.h"
+
 #define POINTS_MOST 500u
 
 /* ---- need of every rank, sorted ----------------------------------------------------------------------- */
 
+#define NEED_ROW(F, P, S) \
+	F(S, REAL, ranks_ratio, NULL, "part of all ranks") \
+	F(S, BYTES, live_bytes, NULL, "that need at most so much live") \
+	F(S, BYTES, today_bytes, NULL, "reserve at most so much today") \
+	F(S, BYTES, then_bytes, NULL, "and with the plan")
 struct need_row {
-	double ranks_ratio;
-	uint64_t live_bytes, today_bytes, then_bytes;
+	FRAG_ROW_MEMBERS(NEED_ROW)
 };
-
-static const struct frag_field need_fields[] = {
-	FRAG_FIELD(REAL, struct need_row, ranks_ratio, NULL, "part of all ranks"),
-	FRAG_FIELD(BYTES, struct need_row, live_bytes, NULL, "that need at most so much live"),
-	FRAG_FIELD(BYTES, struct need_row, today_bytes, NULL, "reserve at most so much today"),
-	FRAG_FIELD(BYTES, struct need_row, then_bytes, NULL, "and with the plan"),
-	FRAG_FIELD_END,
-};
-static const struct frag_shape need_shape =
-	FRAG_SHAPE("need", struct need_row, need_fields, "a point of the curves");
+FRAG_ROW_SHAPE(static, need_shape, need_row, "need", NEED_ROW, "a point of the curves");
 
 /* Three sorted lists beside each other: the distance between the curves is waste. */
 static struct frag_rows need_rows(const struct frag_fleet *f, struct frag_answer *a)
@@ -55,20 +52,15 @@ static struct frag_rows need_rows(const struct frag_fleet *f, struct frag_answer
 
 /* ---- cards of each kind -------------------------------------------------------------------------------- */
 
+#define CARDS_ROW(F, P, S) \
+	F(S, TEXT, card, NULL, "kind of card") \
+	F(S, COUNT, today_count, NULL, "today") \
+	F(S, COUNT, then_count, NULL, "with the plan") \
+	F(S, COUNT, shared_count, NULL, "where ranks share cards")
 struct cards_row {
-	const char *card;
-	uint64_t today_count, then_count, shared_count;
+	FRAG_ROW_MEMBERS(CARDS_ROW)
 };
-
-static const struct frag_field cards_fields[] = {
-	FRAG_FIELD(TEXT, struct cards_row, card, NULL, "kind of card"),
-	FRAG_FIELD(COUNT, struct cards_row, today_count, NULL, "today"),
-	FRAG_FIELD(COUNT, struct cards_row, then_count, NULL, "with the plan"),
-	FRAG_FIELD(COUNT, struct cards_row, shared_count, NULL, "where ranks share cards"),
-	FRAG_FIELD_END,
-};
-static const struct frag_shape cards_shape =
-	FRAG_SHAPE("cards", struct cards_row, cards_fields, "cards of one kind");
+FRAG_ROW_SHAPE(static, cards_shape, cards_row, "cards", CARDS_ROW, "cards of one kind");
 
 static struct cards_row cards_row(const struct frag_fleet *f, const struct frag_gpu *card)
 {
@@ -101,21 +93,15 @@ static struct frag_rows cards_rows(const struct frag_fleet *f, struct frag_answe
 
 /* ---- one setting for all -------------------------------------------------------------------------------- */
 
+#define TOTAL_ROW(F, P, S) \
+	F(S, COUNT, number, NULL, "of the setting") \
+	F(S, TEXT, setting, NULL, "for all jobs") \
+	F(S, BYTES, reserved_bytes, NULL, "by all ranks at their peaks") \
+	F(S, BYTES, live_bytes, NULL, "live at their peaks")
 struct total_row {
-	uint64_t number;
-	const char *setting;
-	uint64_t reserved_bytes, live_bytes;
+	FRAG_ROW_MEMBERS(TOTAL_ROW)
 };
-
-static const struct frag_field total_fields[] = {
-	FRAG_FIELD(COUNT, struct total_row, number, NULL, "of the setting"),
-	FRAG_FIELD(TEXT, struct total_row, setting, NULL, "for all jobs"),
-	FRAG_FIELD(BYTES, struct total_row, reserved_bytes, NULL, "by all ranks at their peaks"),
-	FRAG_FIELD(BYTES, struct total_row, live_bytes, NULL, "live at their peaks"),
-	FRAG_FIELD_END,
-};
-static const struct frag_shape total_shape =
-	FRAG_SHAPE("total", struct total_row, total_fields, "all ranks under one setting");
+FRAG_ROW_SHAPE(static, total_shape, total_row, "total", TOTAL_ROW, "all ranks under one setting");
 
 static uint64_t all_today(const struct frag_fleet *f, bool live)
 {

@@ -4,41 +4,27 @@
 
 #include <frag/replay.h>
 
-struct settled_row {
-	bool identical, undetermined;
-	const char *first_difference, *limit_source;
-	uint64_t first_difference_event, limit_bytes, limit_low_bytes, limit_high_bytes,
-		limit_refuted_bytes, assumed_trims_count, recorded_peak_bytes, refused_count;
-};
+#include "answer/row.h"
 
-static const struct frag_field settled_fields[] = {
-	FRAG_FIELD(BOOL, struct settled_row, identical, NULL,
-		   "the replay repeats every decision of the recorded allocator"),
-	FRAG_FIELD(BOOL, struct settled_row, undetermined, NULL,
-		   "the file does not hold enough of the state that its history began with"),
-	FRAG_FIELD(TEXT, struct settled_row, first_difference, NULL, "if it is not identical"),
-	FRAG_FIELD(COUNT, struct settled_row, first_difference_event, NULL, "its event"),
-	FRAG_FIELD(BYTES, struct settled_row, limit_bytes, NULL,
-		   "memory limit that the recording was made with"),
-	FRAG_FIELD(TEXT, struct settled_row, limit_source, NULL,
-		   "none, recorded, given or inferred"),
-	FRAG_FIELD(BYTES, struct settled_row, limit_low_bytes, NULL,
-		   "an inferred limit is at least this"),
-	FRAG_FIELD(BYTES, struct settled_row, limit_high_bytes, NULL, "and at most this"),
-	FRAG_FIELD(BYTES, struct settled_row, limit_refuted_bytes, NULL,
-		   "limit in the file that the events contradict"),
-	FRAG_FIELD(COUNT, struct settled_row, assumed_trims_count, NULL,
-		   "releases that are taken for an empty_cache"),
-	FRAG_FIELD(BYTES, struct settled_row, recorded_peak_bytes, NULL,
-		   "peak reserved when it was recorded"),
-	FRAG_FIELD(COUNT, struct settled_row, refused_count, NULL,
-		   "requests that were refused when it was recorded"),
-	FRAG_FIELD_END,
+#define SETTLED_ROW(F, P, S) \
+	F(S, BOOL, identical, NULL, "the replay repeats every decision of the recorded allocator") \
+	F(S, BOOL, undetermined, NULL, \
+	  "the file does not hold enough of the state that its history began with") \
+	F(S, TEXT, first_difference, NULL, "if it is not identical") \
+	F(S, COUNT, first_difference_event, NULL, "its event") \
+	F(S, BYTES, limit_bytes, NULL, "memory limit that the recording was made with") \
+	F(S, TEXT, limit_source, NULL, "none, recorded, given or inferred") \
+	F(S, BYTES, limit_low_bytes, NULL, "an inferred limit is at least this") \
+	F(S, BYTES, limit_high_bytes, NULL, "and at most this") \
+	F(S, BYTES, limit_refuted_bytes, NULL, "limit in the file that the events contradict") \
+	F(S, COUNT, assumed_trims_count, NULL, "releases that are taken for an empty_cache") \
+	F(S, BYTES, recorded_peak_bytes, NULL, "peak reserved when it was recorded") \
+	F(S, COUNT, refused_count, NULL, "requests that were refused when it was recorded")
+struct settled_row {
+	FRAG_ROW_MEMBERS(SETTLED_ROW)
 };
-const struct frag_shape frag_settled_shape =
-	FRAG_SHAPE("recording", struct settled_row, settled_fields,
-		   "what a replay of the recorded settings shows; null where the file has no "
-		   "evidence");
+FRAG_ROW_SHAPE(, frag_settled_shape, settled_row, "recording", SETTLED_ROW,
+	       "what a replay of the recorded settings shows; null where the file has no evidence");
 
 const void *frag_settled_row(struct frag_answer *a, const struct frag_settled *s)
 {
@@ -70,20 +56,14 @@ const void *frag_settled_row(struct frag_answer *a, const struct frag_settled *s
 
 /* ---- all units ----------------------------------------------------------------------------------- */
 
+#define UNIT_ROW(F, P, S) \
+	F(S, TEXT, trace, NULL, "its name, with the device if it has several") \
+	F(S, OBJECT, recording, NULL, "what was found of it", .of = &frag_settled_shape)
 struct unit_row {
-	const char *trace;
-	const void *recording;
+	FRAG_ROW_MEMBERS(UNIT_ROW)
 };
-
-static const struct frag_field unit_fields[] = {
-	FRAG_FIELD(TEXT, struct unit_row, trace, NULL,
-		   "its name, with the device if it has several"),
-	FRAG_FIELD(OBJECT, struct unit_row, recording, NULL, "what was found of it",
-		   .of = &frag_settled_shape),
-	FRAG_FIELD_END,
-};
-const struct frag_shape frag_recorded_unit_shape =
-	FRAG_SHAPE("recorded", struct unit_row, unit_fields, "one device of a recording");
+FRAG_ROW_SHAPE(, frag_recorded_unit_shape, unit_row, "recorded", UNIT_ROW,
+	       "one device of a recording");
 
 struct frag_rows frag_recorded_unit_rows(struct frag_answer *a, const struct frag_recordings *all)
 {

@@ -104,7 +104,7 @@ hostile_traces_fail_alone() {
 	mkdir d && cp "${traces[4]}" d/ && echo text > d/README
 	local status=0
 	sweep bad.cft cut.cft d -o h.sqlite > out 2> err || status=$?
-	test $status -eq 3 && grep -q "cut.cft' failed: " err && grep -q '1 files in folders are no traces' out
+	test $status -eq 3 && grep -q "cut.cft' failed: " err && grep -q '1 file in folders is not a trace' out
 	test "$(sqlite3 h.sqlite "SELECT count(*) FROM items WHERE status='completed'")" -eq 3
 	# a worker that may not have the memory says so, and the others go on
 	status=0
@@ -126,7 +126,7 @@ hostile_recordings_fail_alone() {
 
 links_to_recordings_are_followed() {
 	mkdir d && ln -s "${traces[4]}" d/a.cft && ln -s d e
-	sweep e -o l.sqlite | grep -q '^1 traces, 3 results'
+	sweep e -o l.sqlite | grep -q '^answer: 1 trace, 3 results'
 }
 
 usage_errors() {

@@ -4,6 +4,7 @@
 
 #include <frag/opt.h>
 
+#include "answer/row.h"
 #include "fit_cards.h"
 #include "fit_vary.h"
 #include "recording/settled_shape.h"
@@ -28,45 +29,33 @@ static const struct frag_field gap_fields[] = {
 static const struct frag_shape gap_shape = FRAG_SHAPE("gap", struct frag_fit_gap, gap_fields,
 						      "sizes above the smallest card that failed");
 
+#define UNIT_ROW(F, P, S) \
+	F(S, TEXT, trace, NULL, "its name") \
+	F(S, COUNT, device_ordinal, NULL, "number of its device") \
+	F(S, TEXT, policy, NULL, "with all its options") \
+	F(S, BOOL, complete, NULL, "the search was not interrupted") \
+	F(S, BOOL, possible, NULL, "it completes on a large enough card") \
+	F(S, BYTES, min_capacity_bytes, NULL, "smallest card that refuses nothing, to 2 MiB") \
+	F(S, BYTES, safe_capacity_bytes, NULL, "no card from this size on was seen to fail") \
+	F(S, BYTES, ample_capacity_bytes, NULL, \
+	  "from this size on nothing is given back or retried for want of memory") \
+	F(S, BYTES, peak_reserved_bytes, NULL, "on a large enough card") \
+	F(S, COUNT, gaps_count, NULL, "ranges above the smallest card that failed") \
+	F(S, LIST, gaps, NULL, "the first of them", .of = &gap_shape) \
+	F(S, COUNT, probes_count, NULL, "replays of the search") \
+	F(S, BOOL, narrow, NULL, \
+	  "sizes near the smallest card were not all tried: a replay makes too many driver calls") \
+	F(S, COUNT, min_retries_count, NULL, "on the smallest card") \
+	F(S, NS, min_driver_ns, NULL, "modelled driver time on the smallest card") \
+	F(S, COUNT, refused_when_recorded_count, NULL, \
+	  "requests that the smallest card serves, too")
 struct unit_row {
-	const char *trace, *policy, *fits;
-	uint64_t device_ordinal, min_capacity_bytes, safe_capacity_bytes, ample_capacity_bytes,
-		peak_reserved_bytes, gaps_count, gaps_known_count, probes_count, min_retries_count,
-		min_driver_ns, refused_when_recorded_count;
-	bool complete, possible, narrow;
-	struct frag_rows gaps;
+	FRAG_ROW_MEMBERS(UNIT_ROW)
+	const char *fits;
+	uint64_t gaps_known_count;
 };
-
-static const struct frag_field unit_fields[] = {
-	FRAG_FIELD(TEXT, struct unit_row, trace, NULL, "its name"),
-	FRAG_FIELD(COUNT, struct unit_row, device_ordinal, NULL, "number of its device"),
-	FRAG_FIELD(TEXT, struct unit_row, policy, NULL, "with all its options"),
-	FRAG_FIELD(BOOL, struct unit_row, complete, NULL, "the search was not interrupted"),
-	FRAG_FIELD(BOOL, struct unit_row, possible, NULL, "it completes on a large enough card"),
-	FRAG_FIELD(BYTES, struct unit_row, min_capacity_bytes, NULL,
-		   "smallest card that refuses nothing, to 2 MiB"),
-	FRAG_FIELD(BYTES, struct unit_row, safe_capacity_bytes, NULL,
-		   "no card from this size on was seen to fail"),
-	FRAG_FIELD(BYTES, struct unit_row, ample_capacity_bytes, NULL,
-		   "from this size on nothing is given back or retried for want of memory"),
-	FRAG_FIELD(BYTES, struct unit_row, peak_reserved_bytes, NULL, "on a large enough card"),
-	FRAG_FIELD(COUNT, struct unit_row, gaps_count, NULL,
-		   "ranges above the smallest card that failed"),
-	FRAG_FIELD(LIST, struct unit_row, gaps, NULL, "the first of them", .of = &gap_shape),
-	FRAG_FIELD(COUNT, struct unit_row, probes_count, NULL, "replays of the search"),
-	FRAG_FIELD(BOOL, struct unit_row, narrow, NULL,
-		   "sizes near the smallest card were not all tried: a replay makes too many "
-		   "driver "
-		   "calls"),
-	FRAG_FIELD(COUNT, struct unit_row, min_retries_count, NULL, "on the smallest card"),
-	FRAG_FIELD(NS, struct unit_row, min_driver_ns, NULL,
-		   "modelled driver time on the smallest card"),
-	FRAG_FIELD(COUNT, struct unit_row, refused_when_recorded_count, NULL,
-		   "requests that the smallest card serves, too"),
-	FRAG_FIELD_END,
-};
-static const struct frag_shape unit_shape =
-	FRAG_SHAPE("fit", struct unit_row, unit_fields, "one policy on one device of one trace");
+FRAG_ROW_SHAPE(static, unit_shape, unit_row, "fit", UNIT_ROW,
+	       "one policy on one device of one trace");
 
 static const struct frag_field csv_fields[] = {
 	FRAG_FIELD(TEXT, struct unit_row, policy, NULL, ""),
@@ -127,42 +116,29 @@ static struct unit_row unit_row(const struct frag_fit_cards *f, const struct fra
 
 /* ---- one policy ------------------------------------------------------------------ */
 
+#define POLICY_ROW(F, P, S) \
+	F(S, TEXT, policy, NULL, "as it was asked for") \
+	F(S, TEXT, params, "policy", "with all its options") \
+	P(S, TEXT, smallest, "smallest card", "smallest size that refuses nothing", .right = true) \
+	P(S, COUNT, bytes, "bytes", "the same", .spare = 2) \
+	F(S, BYTES, min_capacity_bytes, NULL, \
+	  "smallest card that refuses nothing, to 2 MiB; with several traces the largest") \
+	F(S, BYTES, safe_capacity_bytes, "no failure from", \
+	  "no card from this size on was seen to fail", .spare = 4) \
+	F(S, BYTES, ample_capacity_bytes, "unconstrained from", \
+	  "from this size on nothing is given back or retried for want of memory") \
+	F(S, BYTES, peak_reserved_bytes, "peak reserved", "on a large enough card", .spare = 3) \
+	F(S, TEXT, card, NULL, "smallest or cheapest card that fits") \
+	P(S, TEXT, card_text, "card", "smallest or cheapest card that fits") \
+	F(S, COUNT, probes_count, "replays", "of the search", .spare = 1) \
+	F(S, TEXTS, fits, NULL, "cards with room for the headroom, too") \
+	F(S, TEXTS, tight, NULL, "cards that it completes on with less") \
+	F(S, BOOL, complete, NULL, "no search was interrupted") \
+	F(S, LIST, traces, NULL, "one for each device of each trace", .of = &unit_shape)
 struct policy_row {
-	const char *policy, *params, *smallest, *card, *card_text;
-	uint64_t min_capacity_bytes, safe_capacity_bytes, ample_capacity_bytes, peak_reserved_bytes,
-		probes_count;
-	struct frag_rows fits, tight, traces;
-	bool complete;
+	FRAG_ROW_MEMBERS(POLICY_ROW)
 };
-
-static const struct frag_field policy_fields[] = {
-	FRAG_FIELD(TEXT, struct policy_row, policy, NULL, "as it was asked for"),
-	FRAG_FIELD(TEXT, struct policy_row, params, "policy", "with all its options"),
-	FRAG_FIELD_SHOWN(TEXT, struct policy_row, smallest, "smallest card",
-			 "smallest size that refuses nothing", .right = true),
-	FRAG_FIELD_SHOWN(COUNT, struct policy_row, min_capacity_bytes, "bytes", "the same",
-			 .spare = 2),
-	FRAG_FIELD(BYTES, struct policy_row, min_capacity_bytes, NULL,
-		   "smallest card that refuses nothing, to 2 MiB; with several traces the largest"),
-	FRAG_FIELD(BYTES, struct policy_row, safe_capacity_bytes, "no failure from",
-		   "no card from this size on was seen to fail", .spare = 4),
-	FRAG_FIELD(BYTES, struct policy_row, ample_capacity_bytes, "unconstrained from",
-		   "from this size on nothing is given back or retried for want of memory"),
-	FRAG_FIELD(BYTES, struct policy_row, peak_reserved_bytes, "peak reserved",
-		   "on a large enough card", .spare = 3),
-	FRAG_FIELD(TEXT, struct policy_row, card, NULL, "smallest or cheapest card that fits"),
-	FRAG_FIELD_SHOWN(TEXT, struct policy_row, card_text, "card",
-			 "smallest or cheapest card that fits"),
-	FRAG_FIELD(COUNT, struct policy_row, probes_count, "replays", "of the search", .spare = 1),
-	FRAG_FIELD(TEXTS, struct policy_row, fits, NULL, "cards with room for the headroom, too"),
-	FRAG_FIELD(TEXTS, struct policy_row, tight, NULL, "cards that it completes on with less"),
-	FRAG_FIELD(BOOL, struct policy_row, complete, NULL, "no search was interrupted"),
-	FRAG_FIELD(LIST, struct policy_row, traces, NULL, "one for each device of each trace",
-		   .of = &unit_shape),
-	FRAG_FIELD_END,
-};
-static const struct frag_shape policy_shape =
-	FRAG_SHAPE("result", struct policy_row, policy_fields, "one policy on all traces");
+FRAG_ROW_SHAPE(static, policy_shape, policy_row, "result", POLICY_ROW, "one policy on all traces");
 
 /* Names of the cards that fit, or are tight. */
 static struct frag_rows card_names(const struct frag_fit_cards *f, const struct frag_fit_row *row,
@@ -197,6 +173,7 @@ static struct policy_row policy_row(const struct frag_fit_cards *f, size_t r,
 			     : known ? "none"
 				     : NULL,
 		.min_capacity_bytes = if_known(known, row->min_bytes),
+		.bytes = if_known(known, row->min_bytes),
 		.safe_capacity_bytes = if_known(known, row->safe_bytes),
 		.ample_capacity_bytes = if_known(known, row->ample_bytes),
 		.peak_reserved_bytes = if_known(peak, peak),
@@ -210,37 +187,29 @@ static struct policy_row policy_row(const struct frag_fit_cards *f, size_t r,
 
 /* ---- one card -------------------------------------------------------------------- */
 
+#define GPU_ROW(F, P, S) \
+	F(S, TEXT, name, "card", "what --gpu takes") \
+	F(S, TEXT, label, NULL, "its full name") \
+	F(S, TEXT, vendor, NULL, "who makes it") \
+	F(S, BYTES, total_bytes, "memory", "total memory", .spare = 2) \
+	F(S, BYTES, context_bytes, NULL, "what the CUDA context takes of it") \
+	F(S, TEXT, source, NULL, "of the memory figures") \
+	F(S, TEXT, answer, "answer", \
+	  "fits, tight (it completes, but less stays free than asked for) or does not fit") \
+	F(S, BYTES, headroom_bytes, "headroom", "what the best policy leaves free at its peak", \
+	  .none = "none", .spare = 3) \
+	F(S, RATIO, headroom_ratio, "of the card", "headroom / memory", .unit = "%", \
+	  .precision = 1, .spare = 1) \
+	F(S, TEXT, policy, "best policy", \
+	  "the one that reserves least, of those that spend under 1 % in the driver") \
+	F(S, REAL, price_per_hour, "per hour", "its price", .precision = 2, .if_any = true) \
+	F(S, REAL, job_price, NULL, "of the time that was recorded") \
+	P(S, TEXT, job_price_text, "this job", "price of the time that was recorded", \
+	  .right = true, .if_any = true)
 struct gpu_row {
-	const char *name, *label, *vendor, *source, *answer, *policy, *job_price_text;
-	uint64_t total_bytes, context_bytes, headroom_bytes;
-	double headroom_ratio, price_per_hour, job_price;
+	FRAG_ROW_MEMBERS(GPU_ROW)
 };
-
-static const struct frag_field gpu_fields[] = {
-	FRAG_FIELD(TEXT, struct gpu_row, name, "card", "what --gpu takes"),
-	FRAG_FIELD(TEXT, struct gpu_row, label, NULL, "its full name"),
-	FRAG_FIELD(TEXT, struct gpu_row, vendor, NULL, "who makes it"),
-	FRAG_FIELD(BYTES, struct gpu_row, total_bytes, "memory", "total memory", .spare = 2),
-	FRAG_FIELD(BYTES, struct gpu_row, context_bytes, NULL, "what the CUDA context takes of it"),
-	FRAG_FIELD(TEXT, struct gpu_row, source, NULL, "of the memory figures"),
-	FRAG_FIELD(TEXT, struct gpu_row, answer, "answer",
-		   "fits, tight (it completes, but less stays free than asked for) or does not "
-		   "fit"),
-	FRAG_FIELD(BYTES, struct gpu_row, headroom_bytes, "headroom",
-		   "what the best policy leaves free at its peak", .none = "none", .spare = 3),
-	FRAG_FIELD(RATIO, struct gpu_row, headroom_ratio, "of the card", "headroom / memory",
-		   .unit = "%", .precision = 1, .spare = 1),
-	FRAG_FIELD(TEXT, struct gpu_row, policy, "best policy",
-		   "the one that reserves least, of those that spend under 1 % in the driver"),
-	FRAG_FIELD(REAL, struct gpu_row, price_per_hour, "per hour", "its price", .precision = 2,
-		   .if_any = true),
-	FRAG_FIELD(REAL, struct gpu_row, job_price, NULL, "of the time that was recorded"),
-	FRAG_FIELD_SHOWN(TEXT, struct gpu_row, job_price_text, "this job",
-			 "price of the time that was recorded", .right = true, .if_any = true),
-	FRAG_FIELD_END,
-};
-static const struct frag_shape gpu_shape =
-	FRAG_SHAPE("card", struct gpu_row, gpu_fields, "one card of the list");
+FRAG_ROW_SHAPE(static, gpu_shape, gpu_row, "card", GPU_ROW, "one card of the list");
 
 static struct gpu_row gpu_row(const struct frag_fit_cards *f, size_t g, struct frag_answer *a)
 {
@@ -272,22 +241,13 @@ static struct gpu_row gpu_row(const struct frag_fit_cards *f, size_t g, struct f
 	return row;
 }
 
-struct advice {
-	const char *card, *policy;
-	uint64_t reserved_bytes, room_bytes;
-	double job_price;
-};
-
-static const struct frag_field advice_fields[] = {
-	FRAG_FIELD(TEXT, struct advice, card, NULL, "the smallest that fits, or the cheapest"),
-	FRAG_FIELD(TEXT, struct advice, policy, NULL, "the best policy on it"),
-	FRAG_FIELD(BYTES, struct advice, reserved_bytes, NULL, "its peak"),
-	FRAG_FIELD(BYTES, struct advice, room_bytes, NULL, "what the card has for it"),
-	FRAG_FIELD(REAL, struct advice, job_price, NULL, "of the time that was recorded"),
-	FRAG_FIELD_END,
-};
-static const struct frag_shape advice_shape =
-	FRAG_SHAPE("advice", struct advice, advice_fields, "the card to take");
+#define ADVICE(F, P, S) \
+	F(S, TEXT, card, NULL, "the smallest that fits, or the cheapest") \
+	F(S, TEXT, policy, NULL, "the best policy on it") \
+	F(S, BYTES, reserved_bytes, NULL, "its peak") \
+	F(S, BYTES, room_bytes, NULL, "what the card has for it") \
+	F(S, REAL, job_price, NULL, "of the time that was recorded")
+FRAG_ROW(advice, "advice", ADVICE, "the card to take");
 
 /* The card, the policy, why that one. NULL: no card has room. */
 static const struct advice *advise(const struct frag_fit_cards *f, struct frag_answer *a)
@@ -331,41 +291,28 @@ static const struct frag_field probe_fields[] = {
 static const struct frag_shape probe_shape =
 	FRAG_SHAPE("probe", struct frag_vary_probe, probe_fields, "one recording of the program");
 
+#define FIT_ROW(F, P, S) \
+	F(S, TEXTS, traces, NULL, "names of all devices of all traces") \
+	F(S, LIST, recordings, NULL, "what was found of each", .of = &frag_recorded_unit_shape) \
+	F(S, BYTES, context_bytes, NULL, "of the CUDA context") \
+	F(S, BYTES, margin_bytes, NULL, "to be kept free") \
+	F(S, RATIO, margin_ratio, NULL, "of the card, to be kept free") \
+	F(S, BYTES, outside_bytes, NULL, \
+	  "what the recorded process held beside its allocator, also kept free") \
+	F(S, COUNT, seed, NULL, "of random choices") \
+	F(S, BOOL, complete, NULL, "no search was interrupted") \
+	F(S, LIST, results, NULL, "one for each policy", .of = &policy_shape) \
+	F(S, LIST, gpus, NULL, "one for each card", .of = &gpu_shape) \
+	F(S, OBJECT, advice, NULL, "the card to take; null: none has room", .of = &advice_shape) \
+	F(S, TEXT, name, NULL, "with --vary: what varies") \
+	F(S, COUNT, first, NULL, "with --vary: the smallest to try") \
+	F(S, COUNT, last, NULL, "with --vary: the greatest to try") \
+	F(S, COUNT, largest, NULL, "with --vary: the greatest that completes; null: none does") \
+	F(S, LIST, probes, NULL, "with --vary: each recording", .of = &probe_shape)
 struct fit {
-	struct frag_rows traces, recordings, results, gpus, probes;
-	uint64_t context_bytes, margin_bytes, outside_bytes, seed, first, last, largest;
-	double margin_ratio;
-	bool complete;
-	const void *advice;
-	const char *name;
+	FRAG_ROW_MEMBERS(FIT_ROW)
 };
-
-static const struct frag_field fit_fields[] = {
-	FRAG_FIELD(TEXTS, struct fit, traces, NULL, "names of all devices of all traces"),
-	FRAG_FIELD(LIST, struct fit, recordings, NULL, "what was found of each",
-		   .of = &frag_recorded_unit_shape),
-	FRAG_FIELD(BYTES, struct fit, context_bytes, NULL, "of the CUDA context"),
-	FRAG_FIELD(BYTES, struct fit, margin_bytes, NULL, "to be kept free"),
-	FRAG_FIELD(RATIO, struct fit, margin_ratio, NULL, "of the card, to be kept free"),
-	FRAG_FIELD(BYTES, struct fit, outside_bytes, NULL,
-		   "what the recorded process held beside its allocator, also kept free"),
-	FRAG_FIELD(COUNT, struct fit, seed, NULL, "of random choices"),
-	FRAG_FIELD(BOOL, struct fit, complete, NULL, "no search was interrupted"),
-	FRAG_FIELD(LIST, struct fit, results, NULL, "one for each policy", .of = &policy_shape),
-	FRAG_FIELD(LIST, struct fit, gpus, NULL, "one for each card", .of = &gpu_shape),
-	FRAG_FIELD(OBJECT, struct fit, advice, NULL, "the card to take; null: none has room",
-		   .of = &advice_shape),
-	FRAG_FIELD(TEXT, struct fit, name, NULL, "with --vary: what varies"),
-	FRAG_FIELD(COUNT, struct fit, first, NULL, "with --vary: the smallest to try"),
-	FRAG_FIELD(COUNT, struct fit, last, NULL, "with --vary: the greatest to try"),
-	FRAG_FIELD(COUNT, struct fit, largest, NULL,
-		   "with --vary: the greatest that completes; null: none does"),
-	FRAG_FIELD(LIST, struct fit, probes, NULL, "with --vary: each recording",
-		   .of = &probe_shape),
-	FRAG_FIELD_END,
-};
-const struct frag_shape frag_fit_shape =
-	FRAG_SHAPE("fit", struct fit, fit_fields, "the smallest card for each policy");
+FRAG_ROW_SHAPE(, frag_fit_shape, fit, "fit", FIT_ROW, "the smallest card for each policy");
 
 static void remarks(const struct frag_fit_cards *f, struct frag_answer *a)
 {
@@ -481,22 +428,12 @@ static void say_search(const struct frag_fit_cards *f, const struct frag_fit_row
 	}
 }
 
-struct bar {
-	uint64_t number;
-	const char *policy;
-	uint64_t unconstrained_bytes, smallest_bytes;
-};
-
-static const struct frag_field bar_fields[] = {
-	FRAG_FIELD(COUNT, struct bar, number, NULL, "of the policy"),
-	FRAG_FIELD(TEXT, struct bar, policy, NULL, "with all its options"),
-	FRAG_FIELD(BYTES, struct bar, unconstrained_bytes, NULL,
-		   "card that it fits without retries"),
-	FRAG_FIELD(BYTES, struct bar, smallest_bytes, NULL, "smallest card"),
-	FRAG_FIELD_END,
-};
-static const struct frag_shape bar_shape =
-	FRAG_SHAPE("bar", struct bar, bar_fields, "one policy of the chart");
+#define BAR(F, P, S) \
+	F(S, COUNT, number, NULL, "of the policy") \
+	F(S, TEXT, policy, NULL, "with all its options") \
+	F(S, BYTES, unconstrained_bytes, NULL, "card that it fits without retries") \
+	F(S, BYTES, smallest_bytes, NULL, "smallest card")
+FRAG_ROW(bar, "bar", BAR, "one policy of the chart");
 
 static void chart(const struct frag_fit_cards *f, struct frag_answer *a)
 {

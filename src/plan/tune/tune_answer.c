@@ -5,43 +5,31 @@
 #include <frag/opt.h>
 #include <frag/torch.h>
 
+#include "answer/row.h"
 #include "recording/settled_shape.h"
 #include "tune_recordings.h"
 
 /* ---- one setting ----------------------------------------------------------------- */
 
-struct setting {
-	const char *policy, *params, *conf, *shown;
-	uint64_t rank, peak_reserved_bytes, modelled_ns, refused_count, min_capacity_bytes;
-	double against_baseline_ratio;
-	bool completed, front;
-};
-
-static const struct frag_field setting_fields[] = {
-	FRAG_FIELD(COUNT, struct setting, rank, NULL, "1 = the best"),
-	FRAG_FIELD(TEXT, struct setting, policy, NULL, "what --policy takes"),
-	FRAG_FIELD(TEXT, struct setting, params, NULL, "with all its options"),
-	FRAG_FIELD_SHOWN(TEXT, struct setting, shown, "setting", "the policy and its options"),
-	FRAG_FIELD(TEXT, struct setting, conf, NULL,
-		   "as PYTORCH_CUDA_ALLOC_CONF; null where PyTorch has no such setting"),
-	FRAG_FIELD(BOOL, struct setting, completed, NULL, "every trace came to its end"),
-	FRAG_FIELD(COUNT, struct setting, refused_count, "refused",
-		   "requests that were refused when recorded, and here again", .if_any = true),
-	FRAG_FIELD(BYTES, struct setting, peak_reserved_bytes, "reserved",
-		   "peak of the worst trace", .none = "out of memory"),
-	FRAG_FIELD(RATIO, struct setting, against_baseline_ratio, "against baseline",
-		   "reserved / that of the baseline - 1", .unit = "%", .precision = 1, .sign = true,
-		   .spare = 2),
-	FRAG_FIELD(NS, struct setting, modelled_ns, "driver time",
-		   "modelled driver time of all traces", .spare = 1),
-	FRAG_FIELD(BYTES, struct setting, min_capacity_bytes, "smallest card",
-		   "with --objective card", .if_any = true),
-	FRAG_FIELD(BOOL, struct setting, front, NULL,
-		   "no other setting reserves less and takes less driver time"),
-	FRAG_FIELD_END,
-};
-static const struct frag_shape setting_shape =
-	FRAG_SHAPE("setting", struct setting, setting_fields, "one setting that was tried");
+#define SETTING(F, P, S) \
+	F(S, COUNT, rank, NULL, "1 = the best") \
+	F(S, TEXT, policy, NULL, "what --policy takes") \
+	F(S, TEXT, params, NULL, "with all its options") \
+	P(S, TEXT, shown, "setting", "the policy and its options") \
+	F(S, TEXT, conf, NULL, \
+	  "as PYTORCH_CUDA_ALLOC_CONF; null where PyTorch has no such setting") \
+	F(S, BOOL, completed, NULL, "every trace came to its end") \
+	F(S, COUNT, refused_count, "refused", \
+	  "requests that were refused when recorded, and here again", .if_any = true) \
+	F(S, BYTES, peak_reserved_bytes, "reserved", "peak of the worst trace", \
+	  .none = "out of memory") \
+	F(S, RATIO, against_baseline_ratio, "against baseline", \
+	  "reserved / that of the baseline - 1", .unit = "%", .precision = 1, .sign = true, \
+	  .spare = 2) \
+	F(S, NS, modelled_ns, "driver time", "modelled driver time of all traces", .spare = 1) \
+	F(S, BYTES, min_capacity_bytes, "smallest card", "with --objective card", .if_any = true) \
+	F(S, BOOL, front, NULL, "no other setting reserves less and takes less driver time")
+FRAG_ROW(setting, "setting", SETTING, "one setting that was tried");
 
 static struct setting setting_of(const struct frag_tuning *t, size_t i, struct frag_answer *a)
 {
@@ -79,43 +67,31 @@ static struct setting setting_of(const struct frag_tuning *t, size_t i, struct f
 
 /* ---- all of it ------------------------------------------------------------------- */
 
+#define TUNE_ROW(F, P, S) \
+	F(S, TEXTS, traces, NULL, "names of all devices of all traces") \
+	F(S, LIST, recordings, NULL, "what was found of each", .of = &frag_recorded_unit_shape) \
+	F(S, TEXTS, torch, NULL, \
+	  "first and last release of PyTorch that may have made them; empty: not known") \
+	F(S, TEXT, objective, NULL, "peak, card or time") \
+	F(S, COUNT, seed, NULL, "of random choices") \
+	F(S, COUNT, budget, NULL, "settings to try in each space") \
+	F(S, BYTES, cap_bytes, NULL, "of --cap") \
+	F(S, BOOL, complete, NULL, "the search was not interrupted") \
+	F(S, BOOL, exhaustive, NULL, "every setting was tried") \
+	F(S, COUNT, space_count, NULL, "settings that there are") \
+	F(S, COUNT, tried_count, NULL, "settings tried") \
+	F(S, OBJECT, best, NULL, "the best setting", .of = &setting_shape) \
+	F(S, OBJECT, baseline, NULL, "what it is compared with", .of = &setting_shape) \
+	F(S, OBJECT, simpler, NULL, \
+	  "fewest options within 1 % of the best; null: that is the best", .of = &setting_shape) \
+	F(S, LIST, front, NULL, \
+	  "settings that no other beats in both reserved memory and driver time", \
+	  .of = &setting_shape) \
+	F(S, LIST, tried, NULL, "all settings, the best first", .of = &setting_shape)
 struct tune {
-	struct frag_rows traces, recordings, torch, front, tried;
-	const char *objective;
-	uint64_t seed, budget, cap_bytes, space_count, tried_count;
-	bool complete, exhaustive;
-	const void *best, *baseline, *simpler;
+	FRAG_ROW_MEMBERS(TUNE_ROW)
 };
-
-static const struct frag_field tune_fields[] = {
-	FRAG_FIELD(TEXTS, struct tune, traces, NULL, "names of all devices of all traces"),
-	FRAG_FIELD(LIST, struct tune, recordings, NULL, "what was found of each",
-		   .of = &frag_recorded_unit_shape),
-	FRAG_FIELD(TEXTS, struct tune, torch, NULL,
-		   "first and last release of PyTorch that may have made them; empty: not known"),
-	FRAG_FIELD(TEXT, struct tune, objective, NULL, "peak, card or time"),
-	FRAG_FIELD(COUNT, struct tune, seed, NULL, "of random choices"),
-	FRAG_FIELD(COUNT, struct tune, budget, NULL, "settings to try in each space"),
-	FRAG_FIELD(BYTES, struct tune, cap_bytes, NULL, "of --cap"),
-	FRAG_FIELD(BOOL, struct tune, complete, NULL, "the search was not interrupted"),
-	FRAG_FIELD(BOOL, struct tune, exhaustive, NULL, "every setting was tried"),
-	FRAG_FIELD(COUNT, struct tune, space_count, NULL, "settings that there are"),
-	FRAG_FIELD(COUNT, struct tune, tried_count, NULL, "settings tried"),
-	FRAG_FIELD(OBJECT, struct tune, best, NULL, "the best setting", .of = &setting_shape),
-	FRAG_FIELD(OBJECT, struct tune, baseline, NULL, "what it is compared with",
-		   .of = &setting_shape),
-	FRAG_FIELD(OBJECT, struct tune, simpler, NULL,
-		   "fewest options within 1 % of the best; null: that is the best",
-		   .of = &setting_shape),
-	FRAG_FIELD(LIST, struct tune, front, NULL,
-		   "settings that no other beats in both reserved memory and driver time",
-		   .of = &setting_shape),
-	FRAG_FIELD(LIST, struct tune, tried, NULL, "all settings, the best first",
-		   .of = &setting_shape),
-	FRAG_FIELD_END,
-};
-const struct frag_shape frag_tune_shape =
-	FRAG_SHAPE("tune", struct tune, tune_fields, "the settings that serve a trace best");
+FRAG_ROW_SHAPE(, frag_tune_shape, tune, "tune", TUNE_ROW, "the settings that serve a trace best");
 
 static const char *release_text(unsigned release, struct frag_answer *a)
 {
@@ -333,24 +309,15 @@ static struct frag_rows best_rows(const struct frag_tuning *t, const struct tune
 	return (struct frag_rows){ rows, n };
 }
 
-struct point {
-	uint64_t series;
-	const char *name;
-	uint64_t completed, front, peak_reserved_bytes, driver_ns, lower_bound_bytes;
-};
-
-static const struct frag_field point_fields[] = {
-	FRAG_FIELD(COUNT, struct point, series, NULL, "number of the setting"),
-	FRAG_FIELD(TEXT, struct point, name, NULL, "its options"),
-	FRAG_FIELD(COUNT, struct point, completed, NULL, "1 = it completes"),
-	FRAG_FIELD(COUNT, struct point, front, NULL, "1 = no other beats it in both"),
-	FRAG_FIELD(BYTES, struct point, peak_reserved_bytes, NULL, "reserved"),
-	FRAG_FIELD(NS, struct point, driver_ns, NULL, "modelled driver time"),
-	FRAG_FIELD(BYTES, struct point, lower_bound_bytes, NULL, "0 = not drawn"),
-	FRAG_FIELD_END,
-};
-static const struct frag_shape point_shape =
-	FRAG_SHAPE("point", struct point, point_fields, "one setting of the chart");
+#define POINT(F, P, S) \
+	F(S, COUNT, series, NULL, "number of the setting") \
+	F(S, TEXT, name, NULL, "its options") \
+	F(S, COUNT, completed, NULL, "1 = it completes") \
+	F(S, COUNT, front, NULL, "1 = no other beats it in both") \
+	F(S, BYTES, peak_reserved_bytes, NULL, "reserved") \
+	F(S, NS, driver_ns, NULL, "modelled driver time") \
+	F(S, BYTES, lower_bound_bytes, NULL, "0 = not drawn")
+FRAG_ROW(point, "point", POINT, "one setting of the chart");
 
 /* Those of the table and of the front. */
 static void chart(const struct frag_rows *shown, const struct tune *out, struct frag_answer *a)

@@ -14,9 +14,8 @@
 #include <frag/plan.h>
 #include <frag/replay.h>
 
-#include "cli/recordings.h"
+#include "recording/recording.h"
 #include "report/report.h"
-#include "answer/textbuf.h"
 
 #define CURVE_POINTS 64u /* of reserved over time, kept for packing */
 
@@ -63,21 +62,6 @@ struct answer {
 static void set(struct answer *a, json_t *o, const char *key, json_t *value)
 {
 	a->failed |= json_object_set_new(o, key, value) != 0;
-}
-
-/* Names out of a file may be no UTF-8. */
-static json_t *text_of(const char *s)
-{
-	json_t *t = json_string(s);
-	char plain[300];
-	size_t n = 0;
-
-	if (t)
-		return t;
-	for (; *s && n + 1 < sizeof(plain); s++)
-		plain[n++] = *s >= ' ' && (unsigned char)*s < 0x7f ? *s : '?';
-	plain[n] = '\0';
-	return json_string(plain);
 }
 
 static void set_metrics(struct answer *a, json_t *o, const struct frag_metrics *m)
@@ -193,16 +177,16 @@ static void run_item(struct answer *a, json_t *items, const struct frag_trace_de
 	run.windows_max = 4 * CURVE_POINTS;
 	set_key(a, o, dev, policy, p);
 	set(a, o, "device", json_integer(dev->ordinal));
-	set(a, o, "policy", text_of(policy));
+	set(a, o, "policy", frag_json_text(policy));
 	set(a, o, "recorded", json_boolean(recorded));
-	set(a, o, "gpu", text_of(p->gpu));
-	set(a, o, "limit", text_of(p->limit));
+	set(a, o, "gpu", frag_json_text(p->gpu));
+	set(a, o, "limit", frag_json_text(p->limit));
 	set(a, o, "capacity_bytes", json_integer((json_int_t)p->target.card.total_bytes));
 	set(a, o, "context_bytes", json_integer((json_int_t)p->target.card.context_bytes));
 	rc = frag_replay_sim(spec, &p->target.card, dev, &run, &r, &err);
 	if (rc) {
 		set(a, o, "status", json_string("failed"));
-		set(a, o, "message", text_of(err.msg));
+		set(a, o, "message", frag_json_text(err.msg));
 		return;
 	}
 	set_result(a, o, &r);
@@ -215,22 +199,17 @@ static void run_item(struct answer *a, json_t *items, const struct frag_trace_de
 
 static struct place place_of(const struct frag_sweep *s, size_t gpu, size_t limit)
 {
-	struct place p = { .gpu = "", .limit = "", .target = s->cli->target };
-	struct frag_limit *l = &p.target.limit;
+	struct place p = { .gpu = "", .limit = "", .target = s->target };
 
 	if (s->cards_count) {
 		p.gpu = s->cards[gpu]->name;
 		p.target.card.total_bytes = s->cards[gpu]->total_bytes;
 		p.target.card.context_bytes = s->cards[gpu]->context_bytes;
 	}
-	if (s->limits.count) {
-		p.limit = s->limits.text[limit];
-		/* checked when the command line was read; "none" leaves it all zero */
-		if (!strcmp(p.limit, "none") || frag_limit_parse(p.limit, l, NULL))
-			*l = (struct frag_limit){ 0 };
-	} else if (l->text) {
-		p.limit = l->text;
-	}
+	if (s->limits_count)
+		p.target.limit = s->limits[limit];
+	if (p.target.limit.text)
+		p.limit = p.target.limit.text;
 	return p;
 }
 
@@ -240,7 +219,7 @@ static void run_device(struct answer *a, json_t *items, const struct frag_trace_
 	const struct frag_sweep *s = a->s;
 
 	for (size_t g = 0; g < FRAG_MAX(s->cards_count, 1u); g++)
-		for (size_t l = 0; l < FRAG_MAX(s->limits.count, 1u); l++) {
+		for (size_t l = 0; l < FRAG_MAX(s->limits_count, 1u); l++) {
 			struct place p = place_of(s, g, l);
 
 			for (size_t i = 0; specs[i] && !a->failed; i++)
@@ -260,10 +239,10 @@ static void describe(struct answer *a, const struct frag_trace *t)
 		if (n)
 			end_us = FRAG_MAX(end_us, (uint64_t)t->devs[d].events[n - 1].time_us);
 	}
-	set(a, a->root, "name", text_of(t->name));
+	set(a, a->root, "name", frag_json_text(t->name));
 	snprintf(format, sizeof(format), "%s%s", t->format, t->estimate ? ", estimated" : "");
-	set(a, a->root, "format", text_of(format));
-	set(a, a->root, "settings", text_of(t->settings.conf ? t->settings.conf : ""));
+	set(a, a->root, "format", frag_json_text(format));
+	set(a, a->root, "settings", frag_json_text(t->settings.conf ? t->settings.conf : ""));
 	set(a, a->root, "devices", json_integer(t->devs_count));
 	set(a, a->root, "events", json_integer((json_int_t)events));
 	set(a, a->root, "start_us", json_integer((json_int_t)t->start_us));
@@ -275,15 +254,12 @@ static int run_trace(struct answer *a, const char *path, struct frag_err *err)
 {
 	FRAG_AUTO_FREE struct frag_policy_spec **specs = NULL;
 	FRAG_AUTO(frag_recording_release) struct frag_recording r = { 0 };
-	struct frag_target quiet = a->s->cli->target;
 	json_t *items = json_array();
 	size_t recorded;
 	int rc;
 
 	set(a, a->root, "items", items);
-	quiet.tell = NULL; /* in a process of its own: nobody sees how far it is */
-	FRAG_TRY(frag_recording_open(&r, path, &quiet, 0, err));
-	frag_cli_settle_tell(a->s->cli, r.trace);
+	FRAG_TRY(frag_recording_open(&r, path, &a->s->target, 0, err));
 	rc = frag_policy_texts_specs(&a->s->policies, r.trace, &specs, &recorded, err);
 	if (!rc) {
 		describe(a, r.trace);
@@ -305,10 +281,10 @@ json_t *frag_sweep_item_run(const struct frag_sweep *s, const char *path)
 	if (!a.root)
 		return NULL;
 	rc = frag_sweep_hash(path, hash, &err) ?: run_trace(&a, path, &err);
-	set(&a, a.root, "path", text_of(path));
+	set(&a, a.root, "path", frag_json_text(path));
 	set(&a, a.root, "trace", json_string(hash));
 	if (rc)
-		set(&a, a.root, "error", text_of(err.msg));
+		set(&a, a.root, "error", frag_json_text(err.msg));
 	if (rc == FRAG_EFORMAT)
 		set(&a, a.root, "no_trace", json_true());
 	if (a.failed) {

@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `cufrag sweep`: traces x policies x limits x cards into one file of results.
+ * Traces x policies x limits x cards into one file of results.
  *
- *   sweep_files.c    which traces: files, folders, patterns, lists; which of them are this shard's
+ *   sweep_files.c    which traces: files, folders, patterns, lists
+ *   sweep_shard.c    which part of them in an array job, and the name of its results
  *   sweep_item.c     one trace: read, replayed under everything asked for, told as JSON
  *   sweep_workers.c  processes that do so, one trace at a time, and a new one where one died
  *   sweep_ranks.c    the same over the ranks of an mpirun
- *   sweep_run.c      hands out traces, takes results in, goes on where a run before ended
+ *   sweep_run.c      hands out traces, takes results in, resumes an interrupted sweep
+ *   sweep_answer.c   what came of it, for people
  *
  * Words. item: one row of results, that is one device of one trace under one policy, limit and
  * card. Its key is made of the content of the trace, these texts and the version of the program,
  * so an item is the same wherever and whenever it was replayed. answer: the JSON text that a
  * worker sends back for a trace, with all of its items.
  */
-#ifndef FRAG_CLI_SWEEP_H
-#define FRAG_CLI_SWEEP_H
+#ifndef FRAG_SWEEP_SWEEP_H
+#define FRAG_SWEEP_SWEEP_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -25,10 +27,12 @@
 #include <frag/device.h>
 #include <frag/error.h>
 
-#include "cli/common.h"
-#include "recording/policy_texts.h"
+#include "answer/answer.h"
+#include "answer/row.h"
 #include "fleet/results.h"
 #include "mpi/ranks.h"
+#include "recording/policy_texts.h"
+#include "recording/target.h"
 
 /* ---- which traces --------------------------------------------------------------- */
 
@@ -58,30 +62,35 @@ void frag_sweep_files_release(struct frag_sweep_files *f);
 
 /* ---- what is asked ---------------------------------------------------------------- */
 
-struct frag_sweep_texts {
-	char **text;
-	size_t count, cap;
-};
-
 struct frag_sweep_shard {
 	unsigned i, n; /* n 0: not given */
 	bool auto_i;   /* the index comes from the environment */
 };
 
 struct frag_sweep {
-	const struct frag_cli *cli;
+	struct frag_target target; /* tell: called in the workers */
+	unsigned threads;
+	char *const *operands;
+	size_t operands_count;
 	struct frag_policy_texts policies;
-	struct frag_sweep_texts settings, limits, gpus;
-	const char *list, *output;
+	struct frag_limit
+		*limits; /* texts owned; "none" has no limit; count 0: that of the target */
+	size_t limits_count, limits_cap;
+	const struct frag_gpu **cards; /* count 0: the card of the target */
+	size_t cards_count, cards_cap;
+	const char *list, *output, *csv, *costs;
 	uint64_t memory_bytes; /* host memory of one worker; 0 = its share of the machine */
 	bool fit, resume, merge;
 	struct frag_sweep_shard shard;
-	const char *costs;
 
 	struct frag_sweep_files files;
-	const struct frag_gpu **cards; /* of `gpus`; count 0: the card of the shared options */
-	size_t cards_count;
+	char *shard_output; /* output, if it is that of a shard */
+	bool is_served;	    /* by a rank of an mpirun other than the first: there is no answer */
 };
+
+/* Is it a shard of an array job? Then i, n and the name of the output are found. Errors: FRAG_EUSAGE. */
+int frag_sweep_find_shard(struct frag_sweep *s, struct frag_err *err);
+void frag_sweep_release(struct frag_sweep *s);
 
 /* ---- one trace -------------------------------------------------------------------- */
 
@@ -129,7 +138,24 @@ unsigned frag_sweep_rank_pause_us(unsigned idle);
 int frag_sweep_rank_take(const struct frag_ranks *ranks, int *rank, size_t *task, bool *failed,
 			 char **text);
 
-/* The whole command; sweep_run.c. Returns an exit status or an error. */
-int frag_sweep_run(struct frag_sweep *s, struct frag_err *err);
+/* ---- all of it ----------------------------------------------------------------------- */
+
+/* Errors: also FRAG_EINTR, with what was done kept for --resume. *failures: struct frag_sweep_failure,
+ * which the answer owns. */
+int frag_sweep_run(struct frag_sweep *s, struct frag_answer *a, struct frag_rows *failures,
+		   struct frag_err *err);
+
+/* A trace that failed, and why. */
+#define FRAG_SWEEP_FAILURE(F, P, S) \
+	F(S, TEXT, path, "trace", "its path") \
+	F(S, TEXT, error, "why it failed", "what went wrong")
+struct frag_sweep_failure {
+	FRAG_ROW_MEMBERS(FRAG_SWEEP_FAILURE)
+};
+extern const struct frag_shape frag_sweep_shape;
+/* What came of it. skipped: were there already; passed: files in folders that are not traces. */
+int frag_sweep_answer(const struct frag_sweep *s, struct frag_store *store, size_t skipped,
+		      size_t passed, struct frag_answer *a, struct frag_rows *failures,
+		      struct frag_err *err);
 
 #endif

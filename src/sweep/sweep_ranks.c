@@ -18,6 +18,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/interrupt.h"
+
 #define MODULE "cufrag_mpi.so"
 
 /* Beside the program, or where make install puts it. */

@@ -9,13 +9,16 @@
 
 #include <frag/clock.h>
 
-#include "answer/textbuf.h"
+#include "base/interrupt.h"
+#include "base/term.h"
 
 #define TRIES 2u /* a trace whose worker dies twice has failed */
 #define NOTHING SIZE_MAX
 
 struct course {
 	struct frag_sweep *s;
+	struct frag_answer *answer;
+	struct frag_rows *failures;
 	struct frag_store *store;
 	struct frag_sweep_worker *workers;
 	size_t workers_count;
@@ -231,52 +234,30 @@ static int question_of(const struct frag_sweep *s, struct frag_text *t, struct f
 	for (size_t i = 0; i < s->policies.count; i++)
 		frag_text_addf(t, "%s %s", i ? ";" : "", s->policies.text[i]);
 	frag_text_add(t, ", limits");
-	for (size_t i = 0; i < s->limits.count; i++)
-		frag_text_addf(t, " %s", s->limits.text[i]);
-	frag_text_addf(t, " (%s), cards",
-		       s->cli->target.limit.text ? s->cli->target.limit.text : "none");
+	for (size_t i = 0; i < s->limits_count; i++)
+		frag_text_addf(t, " %s", s->limits[i].text);
+	frag_text_addf(t, " (%s), cards", s->target.limit.text ? s->target.limit.text : "none");
 	for (size_t i = 0; i < s->cards_count; i++)
 		frag_text_addf(t, " %s", s->cards[i]->name);
 	frag_text_addf(t, " (%llu, context %llu), seed %llu%s",
-		       (unsigned long long)s->cli->target.card.total_bytes,
-		       (unsigned long long)s->cli->target.card.context_bytes,
-		       (unsigned long long)s->cli->target.seed, s->fit ? ", fit" : "");
-	if (s->cli->target.torch)
-		frag_text_addf(t, ", torch %u", s->cli->target.torch);
+		       (unsigned long long)s->target.card.total_bytes,
+		       (unsigned long long)s->target.card.context_bytes,
+		       (unsigned long long)s->target.seed, s->fit ? ", fit" : "");
+	if (s->target.torch)
+		frag_text_addf(t, ", torch %u", s->target.torch);
 	return frag_text_check(t, err);
 }
 
-static int note_failure(void *ctx, const char *path, const char *text)
+static int finish(struct course *c, struct frag_err *err)
 {
-	frag_cli_note(ctx, "'%.300s' failed: %s", path, text);
-	return 0;
-}
+	const struct frag_sweep *s = c->s;
 
-static int finish(const struct frag_sweep *s, struct frag_store *store, size_t skipped,
-		  size_t passed, struct frag_err *err)
-{
-	struct frag_store_counts n;
-
-	FRAG_TRY(frag_store_write(store, s->output, err));
-	if (s->cli->csv)
-		FRAG_TRY(frag_store_csv(store, s->cli->csv, err));
+	FRAG_TRY(frag_store_write(c->store, s->output, err));
+	if (s->csv)
+		FRAG_TRY(frag_store_csv(c->store, s->csv, err));
 	if (s->costs)
-		FRAG_TRY(frag_store_costs(store, s->costs, err));
-	FRAG_TRY(frag_store_count(store, &n, err));
-	FRAG_TRY(frag_store_failures(store, note_failure, (void *)s->cli, err));
-	if (!s->cli->csv || strcmp(s->cli->csv, "-") != 0) {
-		printf("%llu traces, %llu results: %llu completed, %llu with refused requests\n",
-		       (unsigned long long)n.traces, (unsigned long long)n.items,
-		       (unsigned long long)n.completed, (unsigned long long)n.refused);
-		if (skipped)
-			printf("%zu traces were there already\n", skipped);
-		if (passed)
-			printf("%zu files in folders are no traces\n", passed);
-		if (n.failed)
-			printf("%llu traces failed, named above\n", (unsigned long long)n.failed);
-		printf("wrote %s\n", s->output);
-	}
-	return n.failed ? FRAG_EXIT_INPUT : FRAG_EXIT_DONE;
+		FRAG_TRY(frag_store_costs(c->store, s->costs, err));
+	return frag_sweep_answer(s, c->store, c->skipped, c->passed, c->answer, c->failures, err);
 }
 
 static char *part_of(const struct frag_sweep *s)
@@ -312,38 +293,37 @@ static int sweep(struct course *c, struct frag_err *err)
 	if (!rc && frag_interrupted() && c->done < s->files.count)
 		rc = frag_fail(err, FRAG_EINTR,
 			       "interrupted after %zu of %zu traces; the same command with "
-			       "--resume "
-			       "goes on",
+			       "--resume continues",
 			       c->done, s->files.count);
 	if (!rc)
-		rc = finish(s, c->store, c->skipped, c->passed, err);
+		rc = finish(c, err);
 	frag_store_close(c->store);
-	if (rc >= 0)
+	if (!rc)
 		unlink(part);
 	FRAG_FREE(c->again, c->tries);
 	return rc;
 }
 
-static int merge(struct frag_sweep *s, struct frag_err *err)
+static int merge(struct course *c, struct frag_err *err)
 {
-	struct frag_store *store = NULL;
-	FRAG_AUTO_FREE char *part = part_of(s);
-	int rc = part ? frag_store_open(&store, part, true, err) : frag_fail_nomem(err, "results");
+	FRAG_AUTO_FREE char *part = part_of(c->s);
+	int rc = part ? frag_store_open(&c->store, part, true, err)
+		      : frag_fail_nomem(err, "results");
 
-	for (size_t i = 0; !rc && i < s->cli->operands_count; i++)
-		rc = frag_store_add(store, s->cli->operands[i], err);
+	for (size_t i = 0; !rc && i < c->s->operands_count; i++)
+		rc = frag_store_add(c->store, c->s->operands[i], err);
 	if (!rc)
-		rc = finish(s, store, 0, 0, err);
-	frag_store_close(store);
-	if (store)
+		rc = finish(c, err);
+	frag_store_close(c->store);
+	if (c->store)
 		unlink(part);
 	return rc;
 }
 
 static int find_files(struct frag_sweep *s, struct frag_err *err)
 {
-	for (size_t i = 0; i < s->cli->operands_count; i++)
-		FRAG_TRY(frag_sweep_files_add(&s->files, s->cli->operands[i], err));
+	for (size_t i = 0; i < s->operands_count; i++)
+		FRAG_TRY(frag_sweep_files_add(&s->files, s->operands[i], err));
 	if (s->list)
 		FRAG_TRY(frag_sweep_files_add_list(&s->files, s->list, err));
 	if (!s->files.count)
@@ -376,7 +356,8 @@ static int run_course(struct course *c, struct frag_err *err)
 	int rc;
 
 	FRAG_TRY(start_ranks(c, err));
-	if (c->rank > 0)
+	c->s->is_served = c->rank > 0;
+	if (c->s->is_served)
 		return frag_sweep_rank_serve(c->s, c->ranks, &c->workers[0], err);
 	rc = find_files(c->s, err) ?: sweep(c, err);
 	for (int r = 1; r < c->ranks_count; r++)
@@ -384,18 +365,19 @@ static int run_course(struct course *c, struct frag_err *err)
 	return rc;
 }
 
-int frag_sweep_run(struct frag_sweep *s, struct frag_err *err)
+int frag_sweep_run(struct frag_sweep *s, struct frag_answer *a, struct frag_rows *failures,
+		   struct frag_err *err)
 {
-	struct course c = { .s = s };
+	struct course c = { .s = s, .answer = a, .failures = failures };
 	char why[120];
 	int rc = 0;
 
 	if (s->merge)
-		return merge(s, err);
+		return merge(&c, err);
 	frag_interrupt_catch();
 	signal(SIGPIPE, SIG_IGN);
 	FRAG_TRY(frag_sweep_ranks_open(&c.ranks, err));
-	c.workers_count = c.ranks ? 1 : FRAG_MAX(s->cli->threads, 1u);
+	c.workers_count = c.ranks ? 1 : FRAG_MAX(s->threads, 1u);
 	FRAG_TRY_CALLOC(c.workers, c.workers_count, "workers", err);
 	/* before MPI begins and before there are threads */
 	for (size_t i = 0; !rc && i < c.workers_count; i++)

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The figures of cufrag scale: replays of recordings and of what is scaled from them. */
-#include "scale_sheet.h"
+/* Recordings by value, and replays of what is scaled from them; see prediction.h. */
+#include "prediction.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include <frag/plan.h>
 
-#include "cli/recordings.h"
 #include "plan/probe.h"
 
 #define LARGE (1ull << 40) /* of the card that refuses nothing, as that of fit */
@@ -14,7 +15,7 @@
 /* ---- what a value is made from ----------------------------------------------------------- */
 
 /* The recording that a value is scaled from. */
-static size_t base_of(const struct frag_sheet *s, uint64_t value)
+static size_t base_of(const struct frag_prediction *s, uint64_t value)
 {
 	for (size_t i = 0; i < s->parts_count; i++)
 		if (s->parts[i].value >= value)
@@ -22,8 +23,8 @@ static size_t base_of(const struct frag_sheet *s, uint64_t value)
 	return s->parts_count - 1;
 }
 
-int frag_sheet_scaling(struct frag_sheet *s, uint64_t value, uint32_t dev,
-		       const struct frag_scaling **out, struct frag_err *err)
+int frag_prediction_scaling(struct frag_prediction *s, uint64_t value, uint32_t dev,
+			    const struct frag_scaling **out, struct frag_err *err)
 {
 	size_t base = base_of(s, value);
 	struct frag_scaling *at = &s->scalings[base * s->devices + dev];
@@ -38,26 +39,26 @@ int frag_sheet_scaling(struct frag_sheet *s, uint64_t value, uint32_t dev,
 	return frag_scaling_make(parts, s->parts_count, base, at, err);
 }
 
-static bool is_recorded(const struct frag_sheet *s, uint64_t value)
+static bool is_recorded(const struct frag_prediction *s, uint64_t value)
 {
 	return s->parts[base_of(s, value)].value == value;
 }
 
-enum frag_sheet_source frag_sheet_source(struct frag_sheet *s, uint64_t value)
+enum frag_prediction_source frag_prediction_source(struct frag_prediction *s, uint64_t value)
 {
 	const struct frag_scaling *sc;
 	bool exact = true;
 
 	if (is_recorded(s, value))
-		return FRAG_SHEET_RECORDED;
+		return FRAG_PREDICTION_RECORDED;
 	for (uint32_t d = 0; d < s->devices; d++)
-		exact &= !frag_sheet_scaling(s, value, d, &sc, NULL) &&
+		exact &= !frag_prediction_scaling(s, value, d, &sc, NULL) &&
 			 frag_scaling_exact(sc, value);
 	if (!exact)
-		return FRAG_SHEET_ESTIMATED;
+		return FRAG_PREDICTION_ESTIMATED;
 	return value < s->parts[0].value || value > s->parts[s->parts_count - 1].value
-		       ? FRAG_SHEET_BEYOND
-		       : FRAG_SHEET_SAME;
+		       ? FRAG_PREDICTION_BEYOND
+		       : FRAG_PREDICTION_SAME;
 }
 
 /* ---- replays -------------------------------------------------------------------------------- */
@@ -78,14 +79,14 @@ static uint64_t peak_requested(const struct frag_trace_dev *dev)
 	return peak;
 }
 
-static int replay(const struct frag_sheet *s, const struct frag_policy_spec *spec,
+static int replay(const struct frag_prediction *s, const struct frag_policy_spec *spec,
 		  const struct frag_trace_dev *dev, bool on_card, struct frag_probe *out,
 		  struct frag_err *err)
 {
 	struct frag_plan_env env;
-	struct frag_sim_config card = s->cli->target.card;
+	struct frag_sim_config card = s->target->card;
 
-	frag_plan_env_init(&env, &s->cli->target, s->cli->threads);
+	frag_plan_env_init(&env, s->target, 1);
 	if (!on_card) {
 		card.total_bytes = LARGE + card.context_bytes;
 		env.run.limit_bytes = UINT64_MAX;
@@ -94,8 +95,8 @@ static int replay(const struct frag_sheet *s, const struct frag_policy_spec *spe
 }
 
 /* One value under one policy, all devices. */
-static int fill_cell(struct frag_sheet *s, uint64_t value, const struct frag_policy_spec *spec,
-		     enum frag_scaling_bound bound, bool on_card, struct frag_sheet_cell *cell,
+static int fill_cell(struct frag_prediction *s, uint64_t value, const struct frag_policy_spec *spec,
+		     enum frag_scaling_bound bound, bool on_card, struct frag_prediction_cell *cell,
 		     struct frag_err *err)
 {
 	cell->completed = true;
@@ -106,7 +107,7 @@ static int fill_cell(struct frag_sheet *s, uint64_t value, const struct frag_pol
 		struct frag_err too_large;
 		int rc;
 
-		FRAG_TRY(frag_sheet_scaling(s, value, d, &sc, err));
+		FRAG_TRY(frag_prediction_scaling(s, value, d, &sc, err));
 		rc = frag_scaling_dev(sc, value, bound, &dev, &too_large);
 		if (rc == FRAG_EINPUT) { /* no card has so much */
 			cell->completed = false;
@@ -132,23 +133,23 @@ static int fill_cell(struct frag_sheet *s, uint64_t value, const struct frag_pol
 	return 0;
 }
 
-static bool bounds_differ(struct frag_sheet *s, uint64_t value)
+static bool bounds_differ(struct frag_prediction *s, uint64_t value)
 {
 	const struct frag_scaling *sc;
 	bool differ = false;
 
 	for (uint32_t d = 0; d < s->devices; d++)
-		differ |= !frag_sheet_scaling(s, value, d, &sc, NULL) &&
+		differ |= !frag_prediction_scaling(s, value, d, &sc, NULL) &&
 			  sc->laws[FRAG_SCALING_UNKNOWN] + sc->laws[FRAG_SCALING_ONCE];
 	return differ;
 }
 
-static int fill_cells(struct frag_sheet *s, struct frag_err *err)
+static int fill_cells(struct frag_prediction *s, struct frag_err *err)
 {
 	FRAG_TRY_CALLOC(s->cells, s->values_count * s->specs_count + 1, "table", err);
 	for (size_t i = 0; i < s->values_count; i++) {
 		for (size_t p = 0; p < s->specs_count; p++) {
-			struct frag_sheet_cell *c = &s->cells[i * s->specs_count + p];
+			struct frag_prediction_cell *c = &s->cells[i * s->specs_count + p];
 
 			FRAG_TRY(fill_cell(s, s->values[i], s->specs[p], FRAG_SCALING_LOW, false, c,
 					   err));
@@ -163,10 +164,10 @@ static int fill_cells(struct frag_sheet *s, struct frag_err *err)
 
 /* ---- the greatest value --------------------------------------------------------------------- */
 
-static int completes(struct frag_sheet *s, uint64_t value, size_t p, enum frag_scaling_bound bound,
-		     bool *fits, struct frag_err *err)
+static int completes(struct frag_prediction *s, uint64_t value, size_t p,
+		     enum frag_scaling_bound bound, bool *fits, struct frag_err *err)
 {
-	struct frag_sheet_cell c = { 0 };
+	struct frag_prediction_cell c = { 0 };
 
 	FRAG_TRY(fill_cell(s, value, s->specs[p], bound, true, &c, err));
 	*fits = c.completed;
@@ -175,7 +176,7 @@ static int completes(struct frag_sheet *s, uint64_t value, size_t p, enum frag_s
 
 /* Doubling from the largest recording, then bisection: what completes with a value is taken to
  * complete with all smaller ones. *out 0: nothing does, UINT64_MAX: all up to `most` do. */
-static int find_largest(struct frag_sheet *s, size_t p, enum frag_scaling_bound bound,
+static int find_largest(struct frag_prediction *s, size_t p, enum frag_scaling_bound bound,
 			uint64_t most, uint64_t *out, struct frag_err *err)
 {
 	uint64_t low = 0, high = FRAG_MIN(s->parts[s->parts_count - 1].value, most);
@@ -204,7 +205,7 @@ static int find_largest(struct frag_sheet *s, size_t p, enum frag_scaling_bound 
 	return 0;
 }
 
-static int fill_largest(struct frag_sheet *s, uint64_t most, struct frag_err *err)
+static int fill_largest(struct frag_prediction *s, uint64_t most, struct frag_err *err)
 {
 	s->largest_low = frag_host_calloc(s->specs_count + 1, sizeof(*s->largest_low));
 	s->largest_high = frag_host_calloc(s->specs_count + 1, sizeof(*s->largest_high));
@@ -221,9 +222,9 @@ static int fill_largest(struct frag_sheet *s, uint64_t most, struct frag_err *er
 
 /* ---- the test: what the others say of the last recording ------------------------------------- */
 
-static int check_last(struct frag_sheet *s, struct frag_err *err)
+static int check_last(struct frag_prediction *s, struct frag_err *err)
 {
-	struct frag_sheet less = *s;
+	struct frag_prediction less = *s;
 	size_t last = s->parts_count - 1;
 	int rc;
 
@@ -246,9 +247,43 @@ static int check_last(struct frag_sheet *s, struct frag_err *err)
 	return rc;
 }
 
-/* ---- all of it ------------------------------------------------------------------------------ */
+/* ---- values ------------------------------------------------------------------------------- */
 
-static int check_parts(const struct frag_sheet *s, struct frag_err *err)
+static int by_value(const void *x, const void *y)
+{
+	const struct frag_prediction_part *a = x, *b = y;
+
+	return FRAG_ORDER(a->value, b->value);
+}
+
+static void add_value(struct frag_prediction *s, uint64_t n)
+{
+	size_t at = s->values_count;
+
+	while (at > 0 && s->values[at - 1] > n)
+		at--;
+	if ((at > 0 && s->values[at - 1] == n) || s->values_count == FRAG_PREDICTION_VALUES)
+		return;
+	memmove(&s->values[at + 1], &s->values[at], (s->values_count - at) * sizeof(s->values[0]));
+	s->values[at] = n;
+	s->values_count++;
+}
+
+static void choose_values(struct frag_prediction *s, const uint64_t *to, size_t to_count)
+{
+	uint64_t last = s->parts[s->parts_count - 1].value;
+
+	for (size_t i = 0; i < s->parts_count; i++)
+		add_value(s, s->parts[i].value);
+	for (size_t i = 0; i < to_count; i++)
+		add_value(s, to[i]);
+	for (unsigned i = 1; !to_count && i <= 4; i++)
+		add_value(s, FRAG_MIN(last << i, FRAG_SCALING_MAX));
+}
+
+/* ---- all of it ---------------------------------------------------------------------------- */
+
+static int check_parts(const struct frag_prediction *s, struct frag_err *err)
 {
 	const struct frag_trace *first = s->parts[0].recording.trace;
 
@@ -256,46 +291,76 @@ static int check_parts(const struct frag_sheet *s, struct frag_err *err)
 		const struct frag_trace *t = s->parts[i].recording.trace;
 
 		if (i && s->parts[i].value == s->parts[i - 1].value)
-			return frag_fail(err, FRAG_EUSAGE, "two recordings at %" PRIu64,
+			return frag_fail(err, FRAG_EUSAGE, "two recordings have the value %" PRIu64,
 					 s->parts[i].value);
 		if (t->devs_count != first->devs_count)
 			return frag_fail(err, FRAG_EINPUT,
 					 "the recording at %" PRIu64
-					 " has %u devices, that at %" PRIu64 " %u",
+					 " has %u devices, the one at %" PRIu64 " has %u",
 					 s->parts[i].value, t->devs_count, s->parts[0].value,
 					 first->devs_count);
 		for (uint32_t d = 0; d < t->devs_count; d++)
 			if (t->devs[d].ordinal != first->devs[d].ordinal)
 				return frag_fail(err, FRAG_EINPUT,
 						 "the recordings at %" PRIu64 " and %" PRIu64
-						 " are of other devices",
+						 " are of different devices",
 						 s->parts[0].value, s->parts[i].value);
 	}
 	return 0;
 }
 
-int frag_sheet_fill(struct frag_sheet *s, const struct frag_policy_texts *policies, uint64_t most,
-		    struct frag_err *err)
+int frag_prediction_make(struct frag_prediction *s, const struct frag_policy_texts *policies,
+			 const uint64_t *to, size_t to_count, uint64_t most, struct frag_err *err)
 {
 	size_t recorded;
 
+	qsort(s->parts, s->parts_count, sizeof(s->parts[0]), by_value);
 	FRAG_TRY(check_parts(s, err));
+	choose_values(s, to, to_count);
 	s->devices = s->parts[0].recording.trace->devs_count;
 	FRAG_TRY_CALLOC(s->scalings, s->parts_count * s->devices, "recordings", err);
 	FRAG_TRY(frag_policy_texts_specs(policies, s->parts[s->parts_count - 1].recording.trace,
 					 &s->specs, &recorded, err));
 	while (s->specs[s->specs_count])
 		s->specs_count++;
-	if (!s->specs_count)
-		return frag_fail(err, FRAG_EUSAGE,
-				 "no policy to try: the recordings do not say what they were "
-				 "recorded with");
+	s->most = most;
 	FRAG_TRY(fill_cells(s, err));
 	FRAG_TRY(check_last(s, err));
 	return fill_largest(s, most, err);
 }
 
-int frag_sheet_write(struct frag_sheet *s, uint64_t value, const char *path, struct frag_err *err)
+/* From the prediction in doubling steps to the first that does the opposite, then bisection: mostly
+ * two recordings. What completes need not do so with every smaller value: this one and the
+ * next are what was tried. */
+int frag_prediction_confirm(struct frag_prediction *s, frag_prediction_try_fn record, void *ctx,
+			    struct frag_err *err)
+{
+	uint64_t known = s->parts[s->parts_count - 1].value, low = known, high = s->most + 1;
+	uint64_t at = FRAG_MIN(s->largest_low[0], s->most), step = 1;
+
+	while (low + 1 < high) {
+		bool completes;
+
+		at = FRAG_MIN(FRAG_MAX(at, low + 1), high - 1);
+		FRAG_TRY(record(ctx, at, &completes, err));
+		s->confirm_runs++;
+		if (completes)
+			low = at;
+		else
+			high = at;
+		if (low > known && high <= s->most)
+			at = low + (high - low) / 2;
+		else
+			at = completes ? low + step : high - FRAG_MIN(step, high);
+		step *= 2;
+	}
+	s->confirmed = true;
+	s->confirmed_value = low;
+	return 0;
+}
+
+int frag_prediction_write(struct frag_prediction *s, uint64_t value, const char *path,
+			  struct frag_err *err)
 {
 	const struct frag_trace *from = s->parts[base_of(s, value)].recording.trace;
 	struct frag_trace made = *from;
@@ -315,7 +380,7 @@ int frag_sheet_write(struct frag_sheet *s, uint64_t value, const char *path, str
 	for (; !rc && d < s->devices; d++) {
 		const struct frag_scaling *sc;
 
-		rc = frag_sheet_scaling(s, value, d, &sc, err);
+		rc = frag_prediction_scaling(s, value, d, &sc, err);
 		if (!rc)
 			rc = frag_scaling_dev(sc, value, FRAG_SCALING_LOW, &made.devs[d], err);
 		if (rc)
@@ -329,7 +394,7 @@ int frag_sheet_write(struct frag_sheet *s, uint64_t value, const char *path, str
 	return rc;
 }
 
-void frag_sheet_release(struct frag_sheet *s)
+void frag_prediction_release(struct frag_prediction *s)
 {
 	for (size_t i = 0; s->scalings && i < s->parts_count * s->devices; i++)
 		frag_scaling_release(&s->scalings[i]);

@@ -21,6 +21,8 @@
 
 #include <frag/clock.h>
 
+#include "base/term.h"
+
 #define ANSWER_MAX (1ull << 30)
 
 /* ---- inside of the worker ----------------------------------------------------------- */
@@ -78,7 +80,7 @@ static void bound_memory(const struct frag_sweep *s)
 
 		if (pages <= 0 || size <= 0)
 			return;
-		bytes = (uint64_t)pages * (uint64_t)size / 10 * 9 / FRAG_MAX(s->cli->threads, 1u);
+		bytes = (uint64_t)pages * (uint64_t)size / 10 * 9 / FRAG_MAX(s->threads, 1u);
 	}
 	r.rlim_cur = r.rlim_max = (rlim_t)bytes;
 	setrlimit(RLIMIT_AS, &r);

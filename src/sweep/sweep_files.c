@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which traces a sweep is about; see sweep.h. */
+/* Which traces to sweep; see sweep.h. */
 #include "sweep.h"
 
 #include <errno.h>
@@ -108,7 +108,7 @@ int frag_sweep_files_add_list(struct frag_sweep_files *f, const char *path, stru
 		while (len && (line[len - 1] == '\n' || line[len - 1] == '\r'))
 			line[--len] = '\0';
 		if (strlen(line) != (size_t)len)
-			rc = frag_fail(err, FRAG_EINPUT, "'%.200s' is no list of paths", path);
+			rc = frag_fail(err, FRAG_EINPUT, "'%.200s' is not a list of paths", path);
 		else if (len && line[0] != '#')
 			rc = frag_sweep_files_add(f, line, err);
 	}
