@@ -69,7 +69,8 @@ struct frag_field {
 	 */
 	const struct frag_shape *of;
 	const char *
-		unit; /* tables: "GiB", "MiB", "ms", "s", "%": below the heading, instead of in each cell */
+		unit; /* tables: "GiB", "MiB", "ms", "s", "%": below the heading, instead of in each cell.
+		       * "mem": MiB, or GiB for a table with larger values; its precision is set, too */
 	unsigned
 		precision; /* tables: digits behind the point of REAL, RATIO and of numbers with a unit */
 	const char *none; /* tables: where it is null */
@@ -83,6 +84,7 @@ struct frag_field {
 	bool if_any; /* tables: the column is there only if some row has a value other than 0 or false */
 	bool page_only; /* tables: on pages, not in text */
 	bool no_csv;
+	bool csv_only; /* JSON has it in another place */
 };
 
 struct frag_shape {
@@ -138,13 +140,30 @@ static inline bool frag_field_ends(const struct frag_field *f)
 	return !f->name && !f->head;
 }
 
-/* The first field from f on that programs see; NULL: no more. */
+/* The first field from f on that is a member of the JSON object; NULL: no more. */
 static inline const struct frag_field *frag_field_named(const struct frag_field *f)
 {
-	while (!frag_field_ends(f) && !f->name)
+	while (!frag_field_ends(f) && (!f->name || f->csv_only))
 		f++;
 	return frag_field_ends(f) ? NULL : f;
 }
+
+/*
+ * A struct of columns that only programs read, its fields and its shape, from one list: the data of charts.
+ *
+ *	#define COLUMNS(X, s) X(s, COUNT, rank) X(s, TEXT, policy)
+ *	FRAG_CSV_ROW(peak_row, COLUMNS)                    struct peak_row, peak_row_shape
+ */
+#define FRAG_CSV_ROW(tag, COLUMNS) \
+	struct tag { \
+		COLUMNS(FRAG_CSV_MEMBER_, tag) \
+	}; \
+	static const struct frag_field tag##_fields[] = { COLUMNS(FRAG_CSV_FIELD_, tag) \
+								  FRAG_FIELD_END }; \
+	static const struct frag_shape tag##_shape = \
+		FRAG_SHAPE(#tag, struct tag, tag##_fields, NULL);
+#define FRAG_CSV_MEMBER_(tag, type, member) FRAG_CTYPE_##type member;
+#define FRAG_CSV_FIELD_(tag, type, member) FRAG_FIELD(type, struct tag, member, NULL, NULL),
 
 bool frag_field_is_null(const struct frag_field *f, const void *row);
 /* Null, 0 or false. */

@@ -5,7 +5,7 @@
  */
 #include "report.h"
 
-#include "report/page/one_pdf.h"
+#include "answer/draw/one_pdf.h"
 #include "report/page/html.h"
 #include "answer/draw/plot.h"
 #include "answer/draw/svg.h"

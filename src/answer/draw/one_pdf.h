@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* charts.pdf: every chart of a report, one to a page of A4. */
-#ifndef FRAG_REPORT_ONE_PDF_H
-#define FRAG_REPORT_ONE_PDF_H
+/* charts.pdf: every chart of a page, one to a page of A4. */
+#ifndef FRAG_ANSWER_ONE_PDF_H
+#define FRAG_ANSWER_ONE_PDF_H
 
 #include "answer/draw/plot.h"
 #include "answer/textbuf.h"
