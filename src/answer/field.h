@@ -148,23 +148,6 @@ static inline const struct frag_field *frag_field_named(const struct frag_field 
 	return frag_field_ends(f) ? NULL : f;
 }
 
-/*
- * A struct of columns that only programs read, its fields and its shape, from one list: the data of charts.
- *
- *	#define COLUMNS(X, s) X(s, COUNT, rank) X(s, TEXT, policy)
- *	FRAG_CSV_ROW(peak_row, COLUMNS)                    struct peak_row, peak_row_shape
- */
-#define FRAG_CSV_ROW(tag, COLUMNS) \
-	struct tag { \
-		COLUMNS(FRAG_CSV_MEMBER_, tag) \
-	}; \
-	static const struct frag_field tag##_fields[] = { COLUMNS(FRAG_CSV_FIELD_, tag) \
-								  FRAG_FIELD_END }; \
-	static const struct frag_shape tag##_shape = \
-		FRAG_SHAPE(#tag, struct tag, tag##_fields, NULL);
-#define FRAG_CSV_MEMBER_(tag, type, member) FRAG_CTYPE_##type member;
-#define FRAG_CSV_FIELD_(tag, type, member) FRAG_FIELD(type, struct tag, member, NULL, NULL),
-
 bool frag_field_is_null(const struct frag_field *f, const void *row);
 /* Null, 0 or false. */
 bool frag_field_is_zero(const struct frag_field *f, const void *row);
@@ -185,6 +168,10 @@ void frag_shape_csv_head(const struct frag_shape *s, struct frag_text *out);
 void frag_shape_csv_row(const struct frag_shape *s, const void *row, struct frag_text *out);
 void frag_shape_csv(const struct frag_shape *s, const void *rows, size_t count,
 		    struct frag_text *out);
+
+/* The columns and rows that are there already, into a file, complete or absent. Errors: FRAG_EOUTPUT, FRAG_ENOMEM. */
+int frag_shape_csv_put(const struct frag_shape *s, const struct frag_text *rows, const char *path,
+		       struct frag_err *err);
 
 /* JSON schema (2020-12) of a document: what every document begins with, and these fields. New reference. */
 json_t *frag_shape_schema(const struct frag_shape *s);

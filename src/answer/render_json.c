@@ -137,18 +137,13 @@ static bool add_conclusions(const struct frag_answer *a, json_t *root)
 	return ok;
 }
 
-/* Base name, title and the numbers of the title of each chart of the page. */
+/* Base name, title and the numbers of the title of a chart of the page. */
 static json_t *chart_of(const struct frag_answer_chart *c)
 {
 	json_t *numbers = json_object();
 
-	for (size_t i = 0; i < c->numbers_count; i++) {
-		double v = c->numbers[i].value;
-
-		json_object_set_new(numbers, c->numbers[i].name,
-				    v == floor(v) && fabs(v) < 1e15 ? json_integer((json_int_t)v)
-								    : json_real(v));
-	}
+	for (size_t i = 0; i < c->numbers_count; i++)
+		json_object_set_new(numbers, c->numbers[i].name, number_of(c->numbers[i].value));
 	return json_pack("{s:s, s:o, s:o}", "base", c->base ? c->base : c->script, "title",
 			 frag_json_text(c->title), "numbers", numbers);
 }

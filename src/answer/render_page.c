@@ -2,6 +2,7 @@
 /* An answer as one self-contained HTML page. Everything from outside goes through frag_text_add_html. */
 #include "answer.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -24,19 +25,47 @@ static const struct {
 	[FRAG_PART_GAP] = { NULL, NULL },
 };
 
+/* Does it begin with a word, and is it more than a name? Then it begins with a capital on a page. */
+static bool takes_capital(const char *text)
+{
+	size_t word = strspn(text, "abcdefghijklmnopqrstuvwxyz'-");
+
+	return *text >= 'a' && *text <= 'z' && text[word + strspn(text + word, ",:;")] == ' ';
+}
+
 /* <tag class>text</tag>, with a capital where `sentence`. */
 static void add_element(const char *tag, const char *class, const char *text, bool sentence,
 			struct frag_text *out)
 {
-	char first[2] = { *text, '\0' };
+	char first[2] = "";
 
-	if (sentence && *first >= 'a' && *first <= 'z')
-		*first = (char)(*first - 'a' + 'A');
+	if (sentence && takes_capital(text))
+		*first = (char)(*text++ - 'a' + 'A');
 	frag_text_addf(out, *class ? "<%s class=\"%s\">" : "<%s>", tag, class);
-	if (*first >= 'A' && *first <= 'Z')
-		frag_text_add(out, first);
-	frag_text_add_html(out, text + (*first >= 'A' && *first <= 'Z'));
+	frag_text_add(out, first);
+	frag_text_add_html(out, text);
 	frag_text_addf(out, "</%s>\n", tag);
+}
+
+/* A label of one word or more, with a capital. */
+static void add_name(const char *tag, const char *class, const char *text, struct frag_text *out)
+{
+	frag_text_addf(out, *class ? "<%s class=\"%s\">" : "<%s>", tag, class);
+	frag_text_addf(out, "%c", toupper((unsigned char)*text));
+	frag_text_add_html(out, *text ? text + 1 : text);
+	frag_text_addf(out, "</%s>\n", tag);
+}
+
+/* A paragraph; a sentence that a terminal shows without its full stop gets it. */
+static void add_paragraph(const char *class, const char *text, struct frag_text *out)
+{
+	FRAG_AUTO(frag_text_release) struct frag_text whole = { 0 };
+	size_t n = strlen(text);
+
+	frag_text_add(&whole, text);
+	frag_text_add(&whole, n && strchr(".:!?", text[n - 1]) ? "" : ".");
+	out->failed |= whole.failed;
+	add_element("p", class, frag_text_str(&whole), true, out);
 }
 
 static void add_link(const char *base, const char *ending, struct frag_text *out)
@@ -140,7 +169,7 @@ static void add_facts(const struct frag_part *part, struct frag_text *out)
 		if (fields[i].unit)
 			frag_text_addf(&value, " %s", fields[i].unit);
 		out->failed |= value.failed;
-		add_element("dt", "", fields[i].head, true, out);
+		add_name("dt", "", fields[i].head, out);
 		add_element("dd", "", frag_text_str(&value), false, out);
 	}
 	frag_text_add(out, "</dl>\n");
@@ -176,7 +205,7 @@ static void add_chart(const struct frag_answer_chart *c, unsigned formats, const
 
 static void add_pair(const struct frag_part *part, bool code, struct frag_text *out)
 {
-	add_element("dt", "", part->label, true, out);
+	add_name("dt", "", part->label, out);
 	frag_text_add(out, code ? "<dd><code>" : "<dd>");
 	frag_text_add_html(out, part->text);
 	frag_text_add(out, code ? "</code></dd>\n" : "</dd>\n");
@@ -199,14 +228,16 @@ static void add_part(const struct frag_part *part, unsigned formats, const char 
 		add_element("p", "meta", part->text, true, out);
 		break;
 	case FRAG_PART_SAY:
-		add_element("p", "", part->text, true, out);
+		add_paragraph("", part->text, out);
+		break;
+	case FRAG_PART_VERDICT:
+		add_name("p", "answer", part->text, out);
 		break;
 	case FRAG_PART_CONCLUSION:
-	case FRAG_PART_VERDICT:
-		add_element("p", "answer", part->text, true, out);
+		add_paragraph("answer", part->text, out);
 		break;
 	case FRAG_PART_WARN:
-		add_element("p", "warn", part->text, true, out);
+		add_paragraph("warn", part->text, out);
 		break;
 	case FRAG_PART_ITEM:
 		add_element("li", "", part->text, true, out);

@@ -3,9 +3,6 @@
 #include "title.h"
 
 #include <inttypes.h>
-#include <string.h>
-
-#include "answer.h"
 
 void frag_title_release(struct frag_title *t)
 {
@@ -41,17 +38,4 @@ void frag_title_percent(struct frag_title *t, const char *name, double ratio, in
 {
 	frag_text_addf(&t->text, "%.*f %%", digits, 100 * ratio);
 	note(t, name, ratio);
-}
-
-void frag_answer_take_title(struct frag_answer *a, struct frag_title *title,
-			    struct frag_answer_chart *chart)
-{
-	struct frag_answer_number *numbers = frag_answer_new(a, title->count, sizeof(*numbers));
-
-	if (numbers)
-		memcpy(numbers, title->numbers, title->count * sizeof(*numbers));
-	chart->numbers = numbers;
-	chart->numbers_count = numbers ? title->count : 0;
-	chart->title = frag_answer_take(a, &title->text) ?: "";
-	frag_title_release(title);
 }

@@ -3,7 +3,7 @@
 #include "recordings.h"
 
 #include "estimate.h"
-#include "report/text/settled_json.h"
+#include "recording/settled_shape.h"
 
 /* ---- while one is opened --------------------------------------------------------- */
 

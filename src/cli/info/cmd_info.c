@@ -23,7 +23,7 @@
 #include "info_ranks.h"
 #include "info_scan.h"
 #include "cli/list/list.h"
-#include "report/text/settled_json.h"
+#include "recording/settled_shape.h"
 
 #define MARKS_SHOWN 6
 #define LABEL 14 /* width of the left column */

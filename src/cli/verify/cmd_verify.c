@@ -14,7 +14,7 @@
 
 #include "cli/recordings.h"
 #include "answer/json.h"
-#include "report/text/settled_json.h"
+#include "recording/settled_shape.h"
 
 struct options {
 	const char *conf; /* NULL = the recorded one */
