@@ -65,13 +65,36 @@ static void add_title(const struct frag_chart_ops *ops, const struct frag_chart_
 	frag_answer_take_title(job->answer, &title, chart);
 }
 
+/* "Stacked bars of peak reserved memory: a 9.65 GiB; b …; lower bound 9.10 GiB." */
+static const char *alt_of(const struct frag_chart_ops *ops, const struct frag_chart_job *job,
+			  const char *title)
+{
+	const struct frag_optimum *o = &job->section->optimum;
+	struct frag_text t = { 0 };
+
+	frag_text_addf(&t, "%s: %s", ops->alt, ops->figure ? "" : title);
+	for (size_t i = 0; ops->figure && i < job->section->count; i++) {
+		const struct frag_result *r = frag_chart_result(job, i);
+
+		frag_text_addf(&t, "%s%s ", i ? "; " : "", r->policy);
+		ops->figure(job, r, &t);
+	}
+	if (ops->optimum && !o->hidden)
+		frag_text_addf(&t, "; lower bound %s",
+			       FRAG_BYTES(frag_section_bound(job->section)));
+	if (ops->optimum && o->placed)
+		frag_text_addf(&t, "; offline placement %s", FRAG_BYTES(o->place_bytes));
+	frag_text_add(&t, ".");
+	return frag_answer_take(job->answer, &t);
+}
+
 static void add_chart(const struct frag_chart_ops *ops, const struct frag_chart_job *job)
 {
 	struct frag_answer *a = job->answer;
 	struct frag_answer_chart chart = {
 		.script = ops->name, .base = ops->name, .shape = ops->shape, .rows = ops->rows(job)
 	};
-	struct frag_text caption = { 0 }, alt = { 0 };
+	struct frag_text caption = { 0 };
 
 	if (!chart.rows.count)
 		return;
@@ -81,10 +104,11 @@ static void add_chart(const struct frag_chart_ops *ops, const struct frag_chart_
 	add_title(ops, job, &chart);
 	chart.subtitle = subtitle_of(ops, job);
 	chart.extra = ops->extra ? ops->extra(job) : NULL;
-	ops->caption(job, &caption);
-	ops->alt(job, &alt);
+	frag_text_add(&caption, ops->caption);
+	if (ops->note)
+		ops->note(job, &caption);
 	chart.caption = frag_answer_take(a, &caption) ?: "";
-	chart.alt = frag_answer_take(a, &alt);
+	chart.alt = alt_of(ops, job, chart.title);
 	frag_answer_chart(a, &chart);
 }
 
@@ -152,30 +176,13 @@ void frag_chart_room(const struct frag_chart_job *job, struct frag_chart_room *o
 	};
 }
 
-void frag_chart_list_peaks(const struct frag_chart_job *job, struct frag_text *out)
+void frag_chart_peak_figure(const struct frag_chart_job *job, const struct frag_result *r,
+			    struct frag_text *out)
 {
-	for (size_t i = 0; i < job->section->count; i++) {
-		const struct frag_result *r = frag_chart_result(job, i);
-
-		frag_text_addf(out, "%s%s ", i ? "; " : "", r->policy);
-		frag_text_add_bytes(out, r->m.peak_reserved_bytes);
-		if (!r->completed)
-			frag_text_addf(out, " (out of memory at event %" PRIu64 ")", r->oom.event);
-	}
-}
-
-void frag_chart_list_optimum(const struct frag_chart_job *job, struct frag_text *out)
-{
-	const struct frag_optimum *o = &job->section->optimum;
-
-	if (!o->hidden) {
-		frag_text_add(out, "; lower bound ");
-		frag_text_add_bytes(out, frag_section_bound(job->section));
-	}
-	if (o->placed) {
-		frag_text_add(out, "; offline placement ");
-		frag_text_add_bytes(out, o->place_bytes);
-	}
+	(void)job;
+	frag_text_add_bytes(out, r->m.peak_reserved_bytes);
+	if (!r->completed)
+		frag_text_addf(out, " (out of memory at event %" PRIu64 ")", r->oom.event);
 }
 
 double frag_chart_seconds(const struct frag_chart_job *job, uint64_t us)

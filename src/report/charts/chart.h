@@ -32,10 +32,15 @@ struct frag_chart_ops {
 	/* Optional: what the chart shows of this job, a sentence without its full stop, as the title;
 	 * else the heading. Its numbers go in by frag_title_bytes and the others. */
 	void (*finding)(const struct frag_chart_job *job, struct frag_title *out);
-	/* What to see in it: one to three sentences. */
-	void (*caption)(const struct frag_chart_job *job, struct frag_text *out);
-	/* For those who do not see it: what it shows, with the figures that matter. */
-	void (*alt)(const struct frag_chart_job *job, struct frag_text *out);
+	/* What to see in it: one to three sentences; then what depends on the job, " A cross marks …" (optional). */
+	const char *caption;
+	void (*note)(const struct frag_chart_job *job, struct frag_text *out);
+	/* For those who do not see it: what it is, no full stop; then the figure of each policy (optional: else the
+	 * title), and what is possible. */
+	const char *alt;
+	void (*figure)(const struct frag_chart_job *job, const struct frag_result *r,
+		       struct frag_text *out);
+	bool optimum;
 	/* Optional: the extra argument of the script. */
 	const char *(*extra)(const struct frag_chart_job *job);
 };
@@ -53,10 +58,9 @@ static inline const struct frag_result *frag_chart_result(const struct frag_char
 {
 	return &job->section->results[job->order[i]];
 }
-/* "a 9.65 GiB; b …" of all results, best first. */
-void frag_chart_list_peaks(const struct frag_chart_job *job, struct frag_text *out);
-/* "; lower bound 9.10 GiB; offline placement 9.11 GiB", as far as they are to be shown. */
-void frag_chart_list_optimum(const struct frag_chart_job *job, struct frag_text *out);
+/* "9.65 GiB (out of memory at event 12)" */
+void frag_chart_peak_figure(const struct frag_chart_job *job, const struct frag_result *r,
+			    struct frag_text *out);
 /* Seconds; null where the trace has no times. */
 double frag_chart_seconds(const struct frag_chart_job *job, uint64_t us);
 /* "s" or "events" */

@@ -59,30 +59,13 @@ static void finding(const struct frag_chart_job *job, struct frag_title *out)
 		frag_text_add(&out->text, " of addresses");
 }
 
-static void caption(const struct frag_chart_job *job, struct frag_text *out)
+static void note(const struct frag_chart_job *job, struct frag_text *out)
 {
 	const struct frag_layout *l = &job->section->layouts[0];
 
-	frag_text_add(out,
-		      "Each line across is a stretch of addresses, coloured by what most of it "
-		      "is used for; blank: not taken from the card. Orange between grey is "
-		      "fragmentation: free, but held fast by a live block in the same segment. ");
-	frag_text_addf(out, "%zu moments, ", l->samples);
-	frag_text_add_bytes(out, l->cell_bytes);
-	frag_text_add(out, " to a line; addresses that were never in use are left out.");
-}
-
-static void alt(const struct frag_chart_job *job, struct frag_text *out)
-{
-	frag_text_add(out, "Map of addresses over time. ");
-	for (size_t i = 0; i < job->section->layouts_count; i++) {
-		const struct frag_layout *l = &job->section->layouts[i];
-
-		frag_text_addf(out, "%s%s uses ", i ? "; " : "", l->policy);
-		frag_text_add_bytes(out, l->span_bytes);
-		frag_text_add(out, " of addresses");
-	}
-	frag_text_add(out, ".");
+	frag_text_addf(out,
+		       " %zu moments, %s to a line; addresses that were never in use are left out.",
+		       l->samples, FRAG_BYTES(l->cell_bytes));
 }
 
 const struct frag_chart_ops frag_chart_addresses = {
@@ -92,7 +75,12 @@ const struct frag_chart_ops frag_chart_addresses = {
 	.finding = finding,
 	.shape = &row_shape,
 	.rows = rows,
-	.caption = caption,
-	.alt = alt,
+	.caption = "Each line across is a stretch of addresses, coloured by what most of it is "
+		   "used for; blank: not "
+		   "taken from the card. Orange between grey is fragmentation: free, but held fast "
+		   "by a live block "
+		   "in the same segment.",
+	.note = note,
+	.alt = "Map of addresses over time",
 	.extra = frag_chart_x_unit,
 };

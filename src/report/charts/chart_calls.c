@@ -67,27 +67,12 @@ static void finding(const struct frag_chart_job *job, struct frag_title *out)
 	frag_text_add(&out->text, " of the recorded time");
 }
 
-static void caption(const struct frag_chart_job *job, struct frag_text *out)
+static void figure(const struct frag_chart_job *job, const struct frag_result *r,
+		   struct frag_text *out)
 {
 	(void)job;
-	frag_text_add(out,
-		      "Left: how often each policy called the driver. Right: time spent in those "
-		      "calls. Both axes are logarithmic. A policy that saves memory by "
-		      "mapping or freeing often pays for it here; policies are in the order "
-		      "of their peak.");
-}
-
-static void alt(const struct frag_chart_job *job, struct frag_text *out)
-{
-	frag_text_add(out, "Dot plot of driver calls and driver time per policy. ");
-	for (size_t i = 0; i < job->section->count; i++) {
-		const struct frag_result *r = frag_chart_result(job, i);
-
-		frag_text_addf(out, "%s%s %" PRIu64 " calls, ", i ? "; " : "", r->policy,
-			       r->m.driver_calls_count);
-		frag_text_add_ns(out, r->m.modelled_ns);
-	}
-	frag_text_add(out, ".");
+	frag_text_addf(out, "%" PRIu64 " calls, ", r->m.driver_calls_count);
+	frag_text_add_ns(out, r->m.modelled_ns);
 }
 
 const struct frag_chart_ops frag_chart_calls = {
@@ -97,7 +82,12 @@ const struct frag_chart_ops frag_chart_calls = {
 	.finding = finding,
 	.shape = &row_shape,
 	.rows = rows,
-	.caption = caption,
-	.alt = alt,
+	.caption = "Left: how often each policy called the driver. Right: time spent in those "
+		   "calls. Both axes are "
+		   "logarithmic. A policy that saves memory by mapping or freeing often pays for "
+		   "it here; policies "
+		   "are in the order of their peak.",
+	.alt = "Dot plot of driver calls and driver time",
+	.figure = figure,
 	.extra = frag_chart_time_kind,
 };

@@ -86,35 +86,23 @@ static void finding(const struct frag_chart_job *job, struct frag_title *out)
 	frag_text_add(&out->text, " of the allocs are served without the driver");
 }
 
-static void caption(const struct frag_chart_job *job, struct frag_text *out)
+static void note(const struct frag_chart_job *job, struct frag_text *out)
 {
 	if (!job->report->omit_host)
 		frag_text_add(out,
-			      "Left: share of alloc calls that the policy itself served within "
-			      "a time (measured on this machine; further left is faster). "
-			      "Right: share");
-	else
-		frag_text_add(out, "Share");
-	frag_text_add(out,
-		      " of alloc calls that waited longer than a time for the driver; lower and "
-		      "further left is better. A curve that begins at 0.01 says that one "
-		      "alloc in a hundred had to wait for the driver at all.");
+			      " On the left: the share that the policy itself served within a time "
+			      "(measured on this machine; further left is faster).");
 }
 
-static void alt(const struct frag_chart_job *job, struct frag_text *out)
+static void figure(const struct frag_chart_job *job, const struct frag_result *r,
+		   struct frag_text *out)
 {
-	frag_text_add(out, "Distribution of the time of an alloc per policy. Longest wait for the "
-			   "driver: ");
-	for (size_t i = 0; i < job->section->count; i++) {
-		const struct frag_result *r = frag_chart_result(job, i);
-		uint64_t max = 0;
+	(void)job;
+	uint64_t max = 0;
 
-		for (int c = 0; c < FRAG_CLASS_COUNT; c++)
-			max = FRAG_MAX(max, r->alloc_modelled_ns[c].max);
-		frag_text_addf(out, "%s%s ", i ? "; " : "", r->policy);
-		frag_text_add_ns(out, max);
-	}
-	frag_text_add(out, ".");
+	for (int c = 0; c < FRAG_CLASS_COUNT; c++)
+		max = FRAG_MAX(max, r->alloc_modelled_ns[c].max);
+	frag_text_add_ns(out, max);
 }
 
 const struct frag_chart_ops frag_chart_cdf = {
@@ -124,7 +112,13 @@ const struct frag_chart_ops frag_chart_cdf = {
 	.finding = finding,
 	.shape = &row_shape,
 	.rows = rows,
-	.caption = caption,
-	.alt = alt,
+	.caption = "Share of alloc calls that waited longer than a time for the driver; lower and "
+		   "further left is "
+		   "better. A curve that begins at 0.01 says that one alloc in a hundred had to "
+		   "wait for the driver "
+		   "at all.",
+	.note = note,
+	.alt = "Distribution of the time of an alloc; longest wait for the driver",
+	.figure = figure,
 	.extra = frag_chart_time_kind,
 };

@@ -92,34 +92,16 @@ static void finding(const struct frag_chart_job *job, struct frag_title *out)
 	frag_text_add(&out->text, " to spare");
 }
 
-static void caption(const struct frag_chart_job *job, struct frag_text *out)
-{
-	(void)job;
-	frag_text_add(out,
-		      "Peak reserved memory in percent of what a card has left beside the CUDA "
-		      "context. Blue: it fits; the paler, the more headroom. Hatched: it "
-		      "does not fit as it ran here. A policy that gives cached memory back under "
-		      "pressure may still run on a smaller card: cufrag fit finds out.");
-}
-
-static void alt(const struct frag_chart_job *job, struct frag_text *out)
+static void figure(const struct frag_chart_job *job, const struct frag_result *r,
+		   struct frag_text *out)
 {
 	struct cards cards;
+	size_t c = 0;
 
 	choose(job, &cards);
-	frag_text_add(out, "Grid of policies and cards. Smallest card with room for each peak: ");
-	for (size_t i = 0, said = 0; i < job->section->count; i++) {
-		const struct frag_result *r = frag_chart_result(job, i);
-		size_t c = 0;
-
-		if (!r->completed)
-			continue;
-		while (c < cards.count && usable(cards.card[c]) < r->m.peak_reserved_bytes)
-			c++;
-		frag_text_addf(out, "%s%s %s", said++ ? "; " : "", r->policy,
-			       c < cards.count ? cards.card[c]->label : "none");
-	}
-	frag_text_add(out, ".");
+	while (c < cards.count && usable(cards.card[c]) < r->m.peak_reserved_bytes)
+		c++;
+	frag_text_add(out, r->completed && c < cards.count ? cards.card[c]->label : "none");
 }
 
 const struct frag_chart_ops frag_chart_gpus = {
@@ -129,6 +111,12 @@ const struct frag_chart_ops frag_chart_gpus = {
 	.finding = finding,
 	.shape = &row_shape,
 	.rows = rows,
-	.caption = caption,
-	.alt = alt,
+	.caption = "Peak reserved memory in percent of what a card has left beside the CUDA "
+		   "context. Blue: it fits; "
+		   "the paler, the more headroom. Hatched: it does not fit as it ran here. A "
+		   "policy that gives "
+		   "cached memory back under pressure may still run on a smaller card: cufrag fit "
+		   "finds out.",
+	.alt = "Grid of policies and cards; smallest card with room for each peak",
+	.figure = figure,
 };

@@ -114,37 +114,24 @@ static void finding(const struct frag_chart_job *job, struct frag_title *out)
 	frag_text_add(&out->text, " in the driver (median)");
 }
 
-static void caption(const struct frag_chart_job *job, struct frag_text *out)
+static void note(const struct frag_chart_job *job, struct frag_text *out)
 {
-	frag_text_addf(out,
-		       "Time per call by how the request was served (hit: a free block as it "
-		       "was; split: part of a larger one; grow: new memory; \xe2\x80\xa6). Dot: "
-		       "median; thick bar: median to 99th percentile; thin bar: minimum to "
-		       "maximum. Driver time is %s.",
+	frag_text_addf(out, " Driver time is %s.",
 		       job->report->card.modelled ? "modelled from a profile of a real card"
 						  : "measured");
 	if (!job->report->omit_host)
 		frag_text_add(out, " Host time is what the policy itself took on this machine, "
 				   "measured on a sample of the calls.");
-	frag_text_add(out, " Calls that need no driver are not drawn there.");
 	if (job->section->count > DRAWN_MAX)
 		frag_text_addf(out, " The picture shows the best %u of %zu policies, the CSV all.",
 			       DRAWN_MAX, job->section->count);
 }
 
-static void alt(const struct frag_chart_job *job, struct frag_text *out)
+static void figure(const struct frag_chart_job *job, const struct frag_result *r,
+		   struct frag_text *out)
 {
-	frag_text_add(out,
-		      "Percentiles of time per call, by policy and class, on logarithmic axes. "
-		      "99th percentile of driver time where memory had to grow: ");
-	for (size_t i = 0; i < job->section->count; i++) {
-		const struct frag_result *r = frag_chart_result(job, i);
-
-		frag_text_addf(out, "%s%s ", i ? "; " : "", r->policy);
-		frag_text_add_ns(out,
-				 frag_hist_quantile(&r->alloc_modelled_ns[FRAG_CLASS_GROW], 0.99));
-	}
-	frag_text_add(out, ".");
+	(void)job;
+	frag_text_add_ns(out, frag_hist_quantile(&r->alloc_modelled_ns[FRAG_CLASS_GROW], 0.99));
 }
 
 const struct frag_chart_ops frag_chart_latency = {
@@ -154,7 +141,16 @@ const struct frag_chart_ops frag_chart_latency = {
 	.finding = finding,
 	.shape = &row_shape,
 	.rows = rows,
-	.caption = caption,
-	.alt = alt,
+	.caption = "Time per call by how the request was served (hit: a free block as it was; "
+		   "split: part of a "
+		   "larger one; grow: new memory; \xe2\x80\xa6). Dot: median; thick bar: median to "
+		   "99th "
+		   "percentile; thin bar: minimum to maximum. Calls that need no driver are not "
+		   "drawn there.",
+	.note = note,
+	.alt = "Percentiles of time per call, by policy and class, on logarithmic axes; 99th "
+	       "percentile of driver time "
+	       "where memory had to grow",
+	.figure = figure,
 	.extra = frag_chart_time_kind,
 };

@@ -131,28 +131,18 @@ static void finding(const struct frag_chart_job *job, struct frag_title *out)
 	frag_text_add(&out->text, " are free but cannot be given back");
 }
 
-static void caption(const struct frag_chart_job *job, struct frag_text *out)
+static void note(const struct frag_chart_job *job, struct frag_text *out)
 {
-	frag_text_add(out, "Reserved memory of each policy over time, split by cause. Grey is in "
-			   "use; every colour is loss. Growing non-releasable memory is "
-			   "fragmentation that "
-			   "empty_cache cannot undo; releasable memory is a cache that it can.");
 	if (job->section->count > PANELS_MAX)
 		frag_text_addf(out, " Only the best %u of %zu policies are shown.", PANELS_MAX,
 			       job->section->count);
 }
 
-static void alt(const struct frag_chart_job *job, struct frag_text *out)
+static void figure(const struct frag_chart_job *job, const struct frag_result *r,
+		   struct frag_text *out)
 {
-	frag_text_add(out, "Stacked areas of reserved memory by cause over time, one panel per "
-			   "policy. Free but non-releasable at each peak: ");
-	for (size_t i = 0; i < job->section->count; i++) {
-		const struct frag_result *r = frag_chart_result(job, i);
-
-		frag_text_addf(out, "%s%s ", i ? "; " : "", r->policy);
-		frag_text_add_bytes(out, r->peak.non_releasable_bytes);
-	}
-	frag_text_add(out, ".");
+	(void)job;
+	frag_text_add_bytes(out, r->peak.non_releasable_bytes);
 }
 
 const struct frag_chart_ops frag_chart_loss = {
@@ -162,7 +152,15 @@ const struct frag_chart_ops frag_chart_loss = {
 	.finding = finding,
 	.shape = &row_shape,
 	.rows = rows,
-	.caption = caption,
-	.alt = alt,
+	.caption = "Reserved memory of each policy over time, split by cause. Grey is in use; "
+		   "every colour is loss. "
+		   "Growing non-releasable memory is fragmentation that empty_cache cannot undo; "
+		   "releasable memory "
+		   "is a cache that it can.",
+	.note = note,
+	.alt = "Stacked areas of reserved memory by cause over time, one panel per policy; free "
+	       "but non-releasable at each "
+	       "peak",
+	.figure = figure,
 	.extra = frag_chart_x_unit,
 };

@@ -116,16 +116,12 @@ static struct frag_rows rows(const struct frag_chart_job *job)
 	return (struct frag_rows){ c.list, c.count };
 }
 
-static void caption(const struct frag_chart_job *job, struct frag_text *out)
+static void note(const struct frag_chart_job *job, struct frag_text *out)
 {
 	size_t failed = 0;
 
 	for (size_t k = 0; k < job->section->count; k++)
 		failed += frag_result_stopped(&job->section->results[k]);
-	frag_text_add(out, "Coloured lines: memory each policy has taken from the card. Grey area: "
-			   "what the program asked for and has not freed; no policy can go below "
-			   "it. The gap between a line and the area is memory the policy holds "
-			   "but the program cannot use.");
 	if (!job->section->optimum.hidden)
 		frag_text_add(out, " Dashed: the lower bound, the largest sum of live requests.");
 	if (job->section->optimum.placed)
@@ -135,14 +131,6 @@ static void caption(const struct frag_chart_job *job, struct frag_text *out)
 		frag_text_add(out, " A cross marks where a policy ran out of memory.");
 }
 
-static void alt(const struct frag_chart_job *job, struct frag_text *out)
-{
-	frag_text_add(out, "Line chart of reserved memory over recorded time. Peaks: ");
-	frag_chart_list_peaks(job, out);
-	frag_chart_list_optimum(job, out);
-	frag_text_add(out, ".");
-}
-
 const struct frag_chart_ops frag_chart_memory = {
 	.name = "memory",
 	.rank = 10,
@@ -150,7 +138,14 @@ const struct frag_chart_ops frag_chart_memory = {
 	.finding = frag_chart_advised,
 	.shape = &row_shape,
 	.rows = rows,
-	.caption = caption,
-	.alt = alt,
+	.caption = "Coloured lines: memory each policy has taken from the card. Grey area: what "
+		   "the program asked "
+		   "for and has not freed; no policy can go below it. The gap between a line and "
+		   "the area is "
+		   "memory the policy holds but the program cannot use.",
+	.note = note,
+	.alt = "Line chart of reserved memory over recorded time; peaks",
+	.figure = frag_chart_peak_figure,
+	.optimum = true,
 	.extra = frag_chart_x_unit,
 };

@@ -65,35 +65,26 @@ static void finding(const struct frag_chart_job *job, struct frag_title *out)
 	frag_text_add(&out->text, " policies are not beaten in both memory and driver time");
 }
 
-static void caption(const struct frag_chart_job *job, struct frag_text *out)
+static void note(const struct frag_chart_job *job, struct frag_text *out)
 {
-	bool said = false;
+	const char *comma = " ";
 
-	frag_text_add(out,
-		      "Down is less memory, left is less time in the driver. Policies with a ring "
-		      "are not beaten in both at once: ");
 	for (size_t i = 0; i < job->section->count; i++) {
 		if (!on_front(job->section, job->order[i]))
 			continue;
-		frag_text_addf(out, "%s%s", said ? ", " : "",
-			       job->section->results[job->order[i]].policy);
-		said = true;
+		frag_text_addf(out, "%s%s", comma, frag_chart_result(job, i)->policy);
+		comma = ", ";
 	}
-	frag_text_add(out, said ? "." : "none.");
+	frag_text_add(out, *comma == ' ' ? " none." : ".");
 }
 
-static void alt(const struct frag_chart_job *job, struct frag_text *out)
+static void figure(const struct frag_chart_job *job, const struct frag_result *r,
+		   struct frag_text *out)
 {
-	frag_text_add(out, "Scatter of peak reserved memory against driver time. ");
-	for (size_t i = 0; i < job->section->count; i++) {
-		const struct frag_result *r = frag_chart_result(job, i);
-
-		frag_text_addf(out, "%s%s ", i ? "; " : "", r->policy);
-		frag_text_add_bytes(out, r->m.peak_reserved_bytes);
-		frag_text_add(out, " and ");
-		frag_text_add_ns(out, r->m.modelled_ns);
-	}
-	frag_text_add(out, ".");
+	(void)job;
+	frag_text_add_bytes(out, r->m.peak_reserved_bytes);
+	frag_text_add(out, " and ");
+	frag_text_add_ns(out, r->m.modelled_ns);
 }
 
 const struct frag_chart_ops frag_chart_pareto = {
@@ -103,7 +94,11 @@ const struct frag_chart_ops frag_chart_pareto = {
 	.finding = finding,
 	.shape = &row_shape,
 	.rows = rows,
-	.caption = caption,
-	.alt = alt,
+	.caption = "Down is less memory, left is less time in the driver. Policies with a ring are "
+		   "not beaten in both "
+		   "at once:",
+	.note = note,
+	.alt = "Scatter of peak reserved memory against driver time",
+	.figure = figure,
 	.extra = frag_chart_time_kind,
 };

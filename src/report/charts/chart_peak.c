@@ -65,13 +65,8 @@ static void finding(const struct frag_chart_job *job, struct frag_title *out)
 	frag_text_add(&out->text, ") are free");
 }
 
-static void caption(const struct frag_chart_job *job, struct frag_text *out)
+static void note(const struct frag_chart_job *job, struct frag_text *out)
 {
-	frag_text_add(
-		out, "Length of a bar: the largest memory the policy ever took from the card. "
-		     "Its parts: where those bytes were at that moment. Everything but "
-		     "\xe2\x80\x9crequested\xe2\x80\x9d is lost; non-releasable bytes are free but "
-		     "cannot be given back because a live block sits in the same segment.");
 	if (!job->section->optimum.hidden)
 		frag_text_add(out, " The dashed line is the lower bound: no allocator can need "
 				   "less.");
@@ -81,14 +76,6 @@ static void caption(const struct frag_chart_job *job, struct frag_text *out)
 				   "placement, checked).");
 }
 
-static void alt(const struct frag_chart_job *job, struct frag_text *out)
-{
-	frag_text_add(out, "Stacked bars of peak reserved memory. ");
-	frag_chart_list_peaks(job, out);
-	frag_chart_list_optimum(job, out);
-	frag_text_add(out, ".");
-}
-
 const struct frag_chart_ops frag_chart_peak = {
 	.name = "peak",
 	.rank = 20,
@@ -96,6 +83,15 @@ const struct frag_chart_ops frag_chart_peak = {
 	.finding = finding,
 	.shape = &row_shape,
 	.rows = rows,
-	.caption = caption,
-	.alt = alt,
+	.caption = "Length of a bar: the largest memory the policy ever took from the card. Its "
+		   "parts: where those "
+		   "bytes were at that moment. Everything but \xe2\x80\x9crequested\xe2\x80\x9d is "
+		   "lost; "
+		   "non-releasable bytes are free but cannot be given back because a live block "
+		   "sits in the same "
+		   "segment.",
+	.note = note,
+	.alt = "Stacked bars of peak reserved memory",
+	.figure = frag_chart_peak_figure,
+	.optimum = true,
 };

@@ -144,34 +144,17 @@ static void finding(const struct frag_chart_job *job, struct frag_title *out)
 	frag_text_add(&out->text, " of the bytes");
 }
 
-static void caption(const struct frag_chart_job *job, struct frag_text *out)
+static void note(const struct frag_chart_job *job, struct frag_text *out)
 {
 	struct bins b;
 
-	frag_text_add(out,
-		      "Left: sizes of the requests. Right: how long they live. Solid bars count "
-		      "requests, hatched ones weigh them by bytes: many small blocks that live "
-		      "long between few large ones are what pins memory.");
-	if (fill(job->section, &b) && b.never_freed) {
-		frag_text_add(out, " ");
-		frag_text_add_grouped(out, b.never_freed);
-		frag_text_add(out, " of ");
-		frag_text_add_grouped(out, b.allocs);
-		frag_text_add(out, " requests are never freed and have no lifetime here.");
-	}
-}
-
-static void alt(const struct frag_chart_job *job, struct frag_text *out)
-{
-	struct bins b;
-
-	frag_text_add(out, "Histograms of request sizes and lifetimes");
-	if (fill(job->section, &b)) {
-		frag_text_add(out, " of ");
-		frag_text_add_grouped(out, b.allocs);
-		frag_text_add(out, " requests");
-	}
-	frag_text_add(out, ".");
+	if (!fill(job->section, &b) || !b.never_freed)
+		return;
+	frag_text_add(out, " ");
+	frag_text_add_grouped(out, b.never_freed);
+	frag_text_add(out, " of ");
+	frag_text_add_grouped(out, b.allocs);
+	frag_text_add(out, " requests are never freed and have no lifetime here.");
 }
 
 static const char *extra(const struct frag_chart_job *job)
@@ -186,7 +169,12 @@ const struct frag_chart_ops frag_chart_sizes = {
 	.finding = finding,
 	.shape = &row_shape,
 	.rows = rows,
-	.caption = caption,
-	.alt = alt,
+	.caption = "Left: sizes of the requests. Right: how long they live. Solid bars count "
+		   "requests, hatched ones "
+		   "weigh them by bytes: many small blocks that live long between few large ones "
+		   "are what pins "
+		   "memory.",
+	.note = note,
+	.alt = "Histograms of request sizes and lifetimes",
 	.extra = extra,
 };
