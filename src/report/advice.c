@@ -207,7 +207,7 @@ static void say_among(const struct frag_section *s, const struct frag_advice *a,
 		frag_text_add(out, "of PyTorch's settings, ");
 }
 
-/* What needs even less comes second: what cufrag itself can serve, or what few will want to pay for. */
+/* Second, what needs even less: a policy that cufrag run serves, or one that costs too much time. */
 static void say_least(const struct frag_section *s, const struct frag_advice *a,
 		      struct frag_text *out)
 {
@@ -241,13 +241,12 @@ static void say_refused(const struct frag_result *r, struct frag_text *out)
 {
 	uint64_t n = r->m.ooms_count, again = r->m.refused_again_count;
 
-	frag_text_addf(out, "'%s' refuses least: %" PRIu64 " request%s", r->policy, n,
-		       n == 1 ? "" : "s");
+	frag_text_addf(out, "'%s' refuses the fewest requests: %" PRIu64, r->policy, n);
 	if (again == n)
 		frag_text_add(out,
-			      n == 1 ? ", as when recorded" : ", all of them when recorded, too");
+			      n == 1 ? ", as when recorded" : ", all refused when recorded, too");
 	else if (again)
-		frag_text_addf(out, ", %" PRIu64 " of them when recorded, too", again);
+		frag_text_addf(out, ", %" PRIu64 " of them refused when recorded, too", again);
 	frag_text_add(out, "; it has ");
 }
 

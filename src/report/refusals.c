@@ -43,20 +43,17 @@ static void say_first(const struct frag_section *s, struct frag_text *out)
 
 	if (!base->refused_count)
 		return;
-	frag_text_add(out, "; the first one wanted ");
-	frag_text_add_bytes(out, f->bytes);
-	frag_text_addf(out, " at %.3f s, with %" PRIu64 " steps done", (double)f->time_us / 1e6,
-		       f->step);
+	frag_text_addf(out, "; the first asked for %s at %.3f s, after %" PRIu64 " step%s",
+		       FRAG_BYTES(f->bytes), (double)f->time_us / 1e6, f->step,
+		       f->step == 1 ? "" : "s");
 	if (f->served)
 		return;
-	frag_text_add(out, ", when of ");
-	frag_text_add_bytes(out, f->at.reserved_bytes);
-	frag_text_add(out, " reserved ");
-	frag_text_add_bytes(out, active_bytes(&f->at));
-	frag_text_add(out, " were active, and the largest free block had ");
-	frag_text_add_bytes(out, f->at.largest_free_bytes);
+	frag_text_addf(out,
+		       ", when %s of %s reserved were active and the largest free block had %s",
+		       FRAG_BYTES(active_bytes(&f->at)), FRAG_BYTES(f->at.reserved_bytes),
+		       FRAG_BYTES(f->at.largest_free_bytes));
 	if (f->at.largest_free_bytes >= f->bytes)
-		frag_text_add(out, ", of another stream or pool");
+		frag_text_add(out, " (of another stream or pool)");
 	if (!s->baseline_recorded)
 		frag_text_addf(out, " (simulated with '%s')", base->policy);
 }
@@ -68,7 +65,7 @@ static void say_best(const struct frag_section *s, uint64_t count, struct frag_t
 	uint64_t most;
 
 	if (best == SIZE_MAX) {
-		frag_text_add(out, ". No replay here came to its end");
+		frag_text_add(out, ". No policy reaches the end of the trace");
 		return;
 	}
 	most = s->results[best].m.granted_refusals_count;
@@ -84,22 +81,21 @@ static void say_best(const struct frag_section *s, uint64_t count, struct frag_t
 			best = i;
 		}
 	}
-	frag_text_add(out,
-		      s->limit_bytes == UINT64_MAX ? ". On this card " : ". Under a limit of ");
-	if (s->limit_bytes != UINT64_MAX) {
-		frag_text_add_bytes(out, s->limit_bytes);
-		frag_text_add(out, " ");
-	}
+	if (s->limit_bytes == UINT64_MAX)
+		frag_text_add(out, ". On this card ");
+	else
+		frag_text_addf(out, ". With a limit of %s ", FRAG_BYTES(s->limit_bytes));
 	if (all == s->count)
-		frag_text_add(out, s->count > 1 ? "every policy here serves all of them"
+		frag_text_add(out, s->count > 1 ? "every policy serves all of them"
 						: "all of them are served");
 	else if (!most)
-		frag_text_add(out, s->count > 1 ? "no policy that completes serves any of them"
+		frag_text_add(out, s->count > 1 ? "no policy that reaches the end of the trace "
+						  "serves any of them"
 						: "all of them are refused again");
 	else if (most == count)
 		frag_text_addf(out, "'%s' serves all of them", s->results[best].policy);
 	else
-		frag_text_addf(out, "none serves all of them; '%s' serves most: %" PRIu64,
+		frag_text_addf(out, "no policy serves all of them; '%s' serves the most, %" PRIu64,
 			       s->results[best].policy, most);
 }
 

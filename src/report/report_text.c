@@ -111,7 +111,7 @@ static void add_oom(const struct frag_report *r, const struct frag_result *res,
 			    ": no room for %s; %s",
 			    o->event, (double)o->time_us / 1e6, o->step, FRAG_BYTES(o->bytes),
 			    frag_result_stopped(res) ? "the replay stopped there"
-						     : "it was skipped and the replay went on");
+						     : "it was skipped and the replay continued");
 	if (r->counters) {
 		frag_loss_table(&o->at, a);
 		return;
@@ -134,9 +134,10 @@ static void add_result(const struct frag_report *r, const struct frag_section *s
 	if (res->params && *res->params && strcmp(res->params, res->policy) != 0)
 		frag_answer_say(a, "params: %s", res->params);
 	frag_answer_say(a, "result: %s",
-			!res->oom.happened	   ? "completed"
-			: frag_result_stopped(res) ? "out of memory"
-						   : "went on without what could not be served");
+			!res->oom.happened ? "completed"
+			: frag_result_stopped(res)
+				? "out of memory"
+				: "continued without the requests that could not be served");
 	frag_answer_gap(a);
 	add_metrics(r, res, a);
 	frag_answer_heading(a, "at peak reserved, event %" PRIu64 " at %.6f s", res->peak.event,

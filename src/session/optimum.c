@@ -71,8 +71,8 @@ static bool too_much(uint64_t pairs, uint64_t most, const char *what, char *out,
 	if (pairs <= most)
 		return false;
 	snprintf(out, room,
-		 "%s would look at %.0f million pairs of requests that live at the same time; "
-		 "--optimum place does it",
+		 "%s: %.0f million pairs of requests live at the same time; --optimum place "
+		 "makes it anyway",
 		 what, (double)pairs / 1e6);
 	return true;
 }
@@ -117,7 +117,8 @@ int frag_session_place(const struct frag_session *s, struct frag_session_task *t
 	uint64_t pairs = pairs_of(t->dev);
 	FRAG_AUTO(frag_buffers_release) struct frag_buffers b = { 0 };
 
-	if (too_much(pairs, pairs_max(s), "it", t->optimum.note, sizeof(t->optimum.note)))
+	if (too_much(pairs, pairs_max(s), "the trace is too large", t->optimum.note,
+		     sizeof(t->optimum.note)))
 		return 0;
 	FRAG_TRY(frag_buffers_init(&b, t->dev, UNIT, s->run.free_at_request, &t->err));
 	offsets = frag_host_calloc(b.count + 1, sizeof(*offsets));
@@ -204,7 +205,8 @@ int frag_session_make_plan(const struct frag_session *s, struct frag_session_tas
 	*spec = NULL;
 	*folder = *about = NULL;
 	if (!s->planned_asked_for &&
-	    too_much(pairs_of(t->dev), most, "its plan", note, sizeof(note))) {
+	    too_much(pairs_of(t->dev), most, "the trace is too large for its plan", note,
+		     sizeof(note))) {
 		t->left_out = true;
 		return frag_fail(&t->err, FRAG_ENOTSUP, "%s", note);
 	}

@@ -36,7 +36,7 @@ int frag_session_interrupted(const struct frag_session *s, struct frag_err *err)
 	if (s->missing.len)
 		frag_text_addf(&out, "%s%s", out.len ? "; " : "", s->missing.s);
 	if (out.len)
-		frag_fail(err, FRAG_EINTR, "interrupted; missing are %.300s", out.s);
+		frag_fail(err, FRAG_EINTR, "interrupted; missing: %.300s", out.s);
 	return out.len ? FRAG_EINTR : 0;
 }
 

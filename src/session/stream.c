@@ -5,19 +5,18 @@
 #include "replay/stream.h"
 #include "session.h"
 
-/* A pipe gives everything once and in order: one run, and nothing that stands behind its events. */
+/* A pipe can be read only once: one run, and nothing that follows the events. */
 static int check_pipe(const struct frag_session *s, const struct frag_trace *head,
 		      struct frag_err *err)
 {
 	if (head->devs_count > 1 || s->policies.count > 1 || s->policies.all)
 		return frag_fail(err, FRAG_EUSAGE,
-				 "a pipe can be streamed for one policy and one device; name a "
-				 "file, or leave out --stream");
+				 "cannot stream several policies or devices from a pipe; name a "
+				 "file, or drop --stream");
 	if (head->devs_count && head->devs[0].has_evidence)
 		return frag_fail(err, FRAG_EUSAGE,
-				 "recorded addresses stand behind the events of a .cft, too late "
-				 "for "
-				 "a pipe; name a file, or leave them out (cufrag import "
+				 "cannot stream from a pipe: the recorded addresses follow the "
+				 "events; name a file, or drop them (cufrag import "
 				 "--no-evidence)");
 	return 0;
 }
@@ -26,9 +25,7 @@ static int check_card(const struct frag_session *s, struct frag_err *err)
 {
 	if (s->host.simulated && !s->against_sim && !s->calls)
 		return 0;
-	return frag_fail(err, FRAG_EUSAGE,
-			 "--stream is for replays on the simulated card; leave it out, or read the "
-			 "trace into memory");
+	return frag_fail(err, FRAG_EUSAGE, "--stream works only for replays on the simulated card");
 }
 
 int frag_session_open_recording(const struct frag_session *s, const char *path,
@@ -39,9 +36,7 @@ int frag_session_open_recording(const struct frag_session *s, const char *path,
 	int rc;
 
 	if (always && s->target.conf)
-		return frag_fail(err, FRAG_EUSAGE,
-				 "settings reach a trace that is read into memory; leave --stream "
-				 "or --conf out");
+		return frag_fail(err, FRAG_EUSAGE, "--conf cannot be combined with --stream");
 	if (always)
 		FRAG_TRY(check_card(s, err));
 	if (always)
@@ -75,11 +70,12 @@ int frag_session_not_streamed(struct frag_session_task *task)
 {
 	if (!task->spec) {
 		snprintf(task->optimum.note, sizeof(task->optimum.note),
-			 "the trace was streamed, and a placement needs all of it "
+			 "the trace is streamed, and a placement needs all of it in memory "
 			 "(--stream=never)");
 		return 0;
 	}
 	task->left_out = true;
 	return frag_fail(&task->err, FRAG_ENOTSUP,
-			 "the trace is streamed, and a plan needs all of it (--stream=never)");
+			 "the trace is streamed, and a plan needs all of it in memory "
+			 "(--stream=never)");
 }

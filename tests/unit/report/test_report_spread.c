@@ -123,7 +123,7 @@ static void outputs(void **state)
 	rows = frag_spread_rows(&u.report, &a);
 	frag_shape_csv(&frag_spread_shape, rows.rows, rows.count, &csv);
 	/* the last one completes nowhere */
-	assert_non_null(strstr(csv.s, "pytorch:max_split_size_mb:128,3,0,,,,,,,,,,\n"));
+	assert_non_null(strstr(csv.s, "pytorch:max_split_size_mb:128,3,0,,,,,,,,,,,\n"));
 	sample_json(&u.report, &t);
 	top = json_loads(t.s, 0, NULL);
 	list = json_object_get(top, "spread");
