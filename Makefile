@@ -99,7 +99,7 @@ endif
 
 # ---- sources: what is in the folders is built ---------------------------------
 # folders of the library, two levels deep; a new folder needs no edit
-LIB_DIRS   := base lib answer device inside/nogpu trace replay inside/live verify recording metrics plan report explain fleet sweep
+LIB_DIRS   := base lib answer device inside/nogpu trace replay inside/live verify recording metrics plan report explain fleet sweep session
 CUDA_SRC   := $(sort $(filter-out src/device/cuda/cuda_absent.c,$(wildcard src/device/cuda/*.c)))
 LIB_SRC    := $(sort $(filter-out $(CUDA_SRC) src/device/cuda/cuda_absent.c,\
               $(foreach d,$(LIB_DIRS),$(wildcard src/$(d)/*.c src/$(d)/*/*.c))))

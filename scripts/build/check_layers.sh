@@ -30,12 +30,13 @@ find src policies kernels \( -name '*.c' -o -name '*.h' -o -name '*.cu' -o -name
 		allowed["recording"] = "recording verify replay trace device metrics lib base answer"
 		allowed["plan"] = "plan recording verify replay trace device metrics lib base answer"
 		allowed["report"] = "report plan recording verify replay trace device metrics lib base answer"
+		allowed["session"] = "session report plan recording verify replay trace device metrics lib base answer"
 		allowed["explain"] = "explain report plan recording verify replay trace device metrics lib base answer"
 		allowed["fleet"] = "fleet report plan recording verify replay trace device metrics lib base answer"
 		allowed["launch"] = "launch trace device lib base"
 		allowed["sweep"] = "sweep fleet report plan recording verify replay trace device metrics lib base answer mpi"
 		allowed["mpi"] = "mpi"
-		allowed["cli"] = "cli sweep launch fleet explain report plan recording verify replay trace device metrics lib base mpi answer"
+		allowed["cli"] = "cli session sweep launch fleet explain report plan recording verify replay trace device metrics lib base mpi answer"
 		allowed["main.c"] = "cli"
 		while (("find src policies kernels -name \"*.h\" -o -name \"*.cuh\" -o -name \"*.def\" -o -name \"*.inc\" 2> /dev/null" | getline path) > 0) {
 			n = split(path, part, "/")

@@ -79,6 +79,19 @@ const char *frag_answer_take(struct frag_answer *a, struct frag_text *t)
 	return text;
 }
 
+void frag_answer_take_title(struct frag_answer *a, struct frag_title *title,
+			    struct frag_answer_chart *chart)
+{
+	struct frag_answer_number *numbers = frag_answer_new(a, title->count, sizeof(*numbers));
+
+	if (numbers)
+		memcpy(numbers, title->numbers, title->count * sizeof(*numbers));
+	chart->numbers = numbers;
+	chart->numbers_count = numbers ? title->count : 0;
+	chart->title = frag_answer_take(a, &title->text) ?: "";
+	frag_title_release(title);
+}
+
 void frag_answer_data(struct frag_answer *a, const struct frag_shape *shape, const void *data)
 {
 	a->shape = shape;

@@ -27,6 +27,7 @@
 
 #include "answer/field.h"
 #include "answer/textbuf.h"
+#include "answer/title.h"
 
 #define FRAG_ANSWER_SCHEMA 3 /* of all JSON documents; CHANGELOG says what each changed */
 
@@ -57,7 +58,9 @@ struct frag_answer_chart {
 	const char *caption, *alt;    /* below it; for those who do not see it (NULL: the title) */
 	const struct frag_shape *shape; /* of its rows … */
 	struct frag_rows rows;
-	const char *csv; /* … or, where shape is NULL, the CSV itself */
+	const char *csv;			  /* … or, where shape is NULL, the CSV itself */
+	const struct frag_answer_number *numbers; /* [numbers_count], of frag_title_take */
+	size_t numbers_count;
 };
 
 struct frag_part {
@@ -67,10 +70,11 @@ struct frag_part {
 		*label; /* PASTE: "to use it"; TILE: what it is; WORD: the word; FILE: the file */
 	const struct frag_shape *shape;
 	struct frag_rows rows;
-	size_t mark;	 /* TABLE: row that stands out on a page; SIZE_MAX = none */
-	size_t top;	 /* TABLE: rows shown in text and on a page, then "and N more"; 0 = all */
-	bool wraps;	 /* TABLE: cells of the last column may take several lines */
-	unsigned indent; /* TABLE, FACTS: blanks in front of each line of text */
+	size_t mark;	  /* TABLE: row that stands out on a page; SIZE_MAX = none */
+	size_t top;	  /* TABLE: rows shown in text and on a page, then "and N more"; 0 = all */
+	bool wraps;	  /* TABLE: cells of the last column may take several lines */
+	const char *file; /* TABLE: its rows as CSV beside a page, "spread.csv"; NULL = none */
+	unsigned indent;  /* TABLE, FACTS: blanks in front of each line of text */
 	bool page_only, text_only;
 	struct frag_answer_chart chart;
 };
@@ -135,6 +139,9 @@ void frag_answer_tile(struct frag_answer *a, const char *label, const char *figu
 void frag_answer_chart(struct frag_answer *a, const struct frag_answer_chart *chart);
 void frag_answer_word(struct frag_answer *a, const char *word, const char *meaning);
 void frag_answer_file(struct frag_answer *a, const char *file, const char *what);
+/* Takes text and numbers of `title` as those of `chart`, and releases it. */
+void frag_answer_take_title(struct frag_answer *a, struct frag_title *title,
+			    struct frag_answer_chart *chart);
 /* The part that was added last: .page_only, .text_only. */
 struct frag_part *frag_answer_last(struct frag_answer *a);
 
@@ -160,8 +167,9 @@ struct frag_answer_page {
 	unsigned threads;	  /* pictures drawn at the same time */
 };
 /*
- * dir/file with its charts inside; the data of each chart, results.json and, where there are rows, results.csv beside
- * it. The page comes last. Errors: FRAG_EOUTPUT (no gnuplot, folder not writable), FRAG_ENOMEM.
+ * dir/file with its charts inside; the data and pictures of each chart, results.json and, where there are rows,
+ * results.csv beside it. All of it is made in a folder aside and moved in at the end: all of it or nothing.
+ * Errors: FRAG_EOUTPUT (no gnuplot, folder not writable), FRAG_ENOMEM.
  */
 int frag_answer_put_page(const struct frag_answer *a, const struct frag_answer_page *page,
 			 struct frag_err *err);

@@ -13,14 +13,14 @@ static const char *const type_names[] = {
 /* ---- JSON schema ---------------------------------------------------------------------------------- */
 
 static json_t *object_schema(const struct frag_shape *s, const char *without);
+static json_t *field_schema(const struct frag_field *f);
 
 static json_t *map_schema(const struct frag_field *f)
 {
 	const struct frag_field *key = frag_field_named(f->of->fields);
 	const struct frag_field *value = frag_field_named(key + 1);
 	bool alone = value && !frag_field_named(value + 1);
-	json_t *each = alone ? json_pack("{s:[s, s, s]}", "type", "number", "string", "null")
-			     : object_schema(f->of, key->name);
+	json_t *each = alone ? field_schema(value) : object_schema(f->of, key->name);
 
 	return json_pack("{s:[s, s], s:o}", "type", "object", "null", "additionalProperties", each);
 }
@@ -87,6 +87,7 @@ static const struct {
 	{ "command", "string", "that wrote the document" },
 	{ "estimated", "boolean", "rests on a recording that was made without a GPU" },
 	{ "answers", "array", "the conclusions, as sentences" },
+	{ "charts", "array", "of the page: base name of the files, title, and the numbers in it" },
 };
 
 json_t *frag_shape_schema(const struct frag_shape *s)

@@ -113,7 +113,7 @@ static void add_texts(const struct frag_rows *list, struct frag_text *out)
 static void add_u64(const struct frag_field *f, uint64_t v, struct frag_text *out)
 {
 	if (f->unit && f->type != FRAG_FIELD_COUNT)
-		add_real(f, (double)v, out);
+		add_real(f, (double)v * (f->type == FRAG_FIELD_US ? 1000 : 1), out);
 	else if (f->type == FRAG_FIELD_BYTES)
 		frag_text_add_bytes(out, v);
 	else if (f->type == FRAG_FIELD_NS || f->type == FRAG_FIELD_US)

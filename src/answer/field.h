@@ -70,7 +70,8 @@ struct frag_field {
 	 */
 	const struct frag_shape *of;
 	const char *
-		unit; /* tables: "GiB", "MiB", "ms", "s", "%": below the heading, instead of in each cell */
+		unit; /* tables: "GiB", "MiB", "ms", "s", "%": below the heading, instead of in each cell.
+		       * "mem": MiB, or GiB for a table with larger values; its precision is set, too */
 	unsigned
 		precision; /* tables: digits behind the point of REAL, RATIO and of numbers with a unit */
 	const char *none; /* tables: where it is null */
@@ -84,6 +85,7 @@ struct frag_field {
 	bool if_any; /* tables: the column is there only if some row has a value other than 0 or false */
 	bool page_only; /* tables: on pages, not in text */
 	bool no_csv;
+	bool csv_only; /* JSON has it in another place */
 };
 
 struct frag_shape {
@@ -140,10 +142,10 @@ static inline bool frag_field_ends(const struct frag_field *f)
 	return !f->name && !f->head;
 }
 
-/* The first field from f on that programs see; NULL: no more. */
+/* The first field from f on that is a member of the JSON object; NULL: no more. */
 static inline const struct frag_field *frag_field_named(const struct frag_field *f)
 {
-	while (!frag_field_ends(f) && !f->name)
+	while (!frag_field_ends(f) && (!f->name || f->csv_only))
 		f++;
 	return frag_field_ends(f) ? NULL : f;
 }
@@ -168,6 +170,10 @@ void frag_shape_csv_head(const struct frag_shape *s, struct frag_text *out);
 void frag_shape_csv_row(const struct frag_shape *s, const void *row, struct frag_text *out);
 void frag_shape_csv(const struct frag_shape *s, const void *rows, size_t count,
 		    struct frag_text *out);
+
+/* The columns and rows that are there already, into a file, complete or absent. Errors: FRAG_EOUTPUT, FRAG_ENOMEM. */
+int frag_shape_csv_put(const struct frag_shape *s, const struct frag_text *rows, const char *path,
+		       struct frag_err *err);
 
 /* JSON schema (2020-12) of a document: what every document begins with, and these fields. New reference. */
 json_t *frag_shape_schema(const struct frag_shape *s);

@@ -141,6 +141,30 @@ static bool add_conclusions(const struct frag_answer *a, json_t *root)
 	return ok;
 }
 
+/* Base name, title and the numbers of the title of a chart of the page. */
+static json_t *chart_of(const struct frag_answer_chart *c)
+{
+	json_t *numbers = json_object();
+
+	for (size_t i = 0; i < c->numbers_count; i++)
+		json_object_set_new(numbers, c->numbers[i].name, number_of(c->numbers[i].value));
+	return json_pack("{s:s, s:o, s:o}", "base", c->base ? c->base : c->script, "title",
+			 frag_json_text(c->title), "numbers", numbers);
+}
+
+static bool add_charts(const struct frag_answer *a, json_t *root)
+{
+	json_t *list = json_array();
+	bool ok = list != NULL;
+
+	for (size_t i = 0; ok && i < a->parts_count; i++)
+		if (a->parts[i].kind == FRAG_PART_CHART)
+			ok = !json_array_append_new(list, chart_of(&a->parts[i].chart));
+	ok = ok && !json_object_set(root, "charts", list);
+	json_decref(list);
+	return ok;
+}
+
 json_t *frag_answer_json(const struct frag_answer *a)
 {
 	json_t *root = json_object();
@@ -150,7 +174,7 @@ json_t *frag_answer_json(const struct frag_answer *a)
 	    !json_object_set_new(root, "version", json_string(FRAG_VERSION)) &&
 	    !json_object_set_new(root, "command", json_string(a->command)) &&
 	    !json_object_set_new(root, "estimated", json_boolean(a->estimated)) &&
-	    add_conclusions(a, root) &&
+	    add_conclusions(a, root) && add_charts(a, root) &&
 	    (!a->shape || frag_shape_json_into(a->shape, a->data, root)))
 		return root;
 	json_decref(root);

@@ -18,22 +18,21 @@ static void add_cell(const struct frag_field *f, const void *row, struct frag_te
 
 static void add_table(const struct frag_part *part, struct frag_text *out)
 {
-	const struct frag_field *columns[FRAG_TABLE_COLUMNS];
+	struct frag_field columns[FRAG_TABLE_COLUMNS];
 	size_t count = frag_part_columns(part, true, columns);
 
 	for (size_t c = 0; c < count; c++)
-		frag_text_addf(out, "%s%s%s%s%s", c ? " | " : "| ", columns[c]->head,
-			       columns[c]->unit ? " (" : "",
-			       columns[c]->unit ? columns[c]->unit : "",
-			       columns[c]->unit ? ")" : "");
+		frag_text_addf(out, "%s%s%s%s%s", c ? " | " : "| ", columns[c].head,
+			       columns[c].unit ? " (" : "", columns[c].unit ? columns[c].unit : "",
+			       columns[c].unit ? ")" : "");
 	frag_text_add(out, " |\n");
 	for (size_t c = 0; c < count; c++)
-		frag_text_add(out, frag_field_left(columns[c]) ? "|---" : "|---:");
+		frag_text_add(out, frag_field_left(&columns[c]) ? "|---" : "|---:");
 	frag_text_add(out, "|\n");
 	for (size_t i = 0; i < frag_part_shown(part); i++) {
 		for (size_t c = 0; c < count; c++) {
 			frag_text_add(out, c ? " | " : "| ");
-			add_cell(columns[c], frag_part_row(part, i), out);
+			add_cell(&columns[c], frag_part_row(part, i), out);
 		}
 		frag_text_add(out, " |\n");
 	}

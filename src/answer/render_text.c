@@ -74,24 +74,24 @@ static void add_table(const struct frag_part *part, unsigned columns, struct fra
 /* Heading and value of each field that is there; a value of several lines stays in its column. */
 static void add_facts(const struct frag_part *part, unsigned columns, struct frag_text *out)
 {
-	const struct frag_field *fields[FRAG_TABLE_COLUMNS];
+	struct frag_field fields[FRAG_TABLE_COLUMNS];
 	size_t count = frag_part_columns(part, false, fields), width = 0;
 
 	for (size_t i = 0; i < count; i++)
-		width = FRAG_MAX(width, frag_text_width(fields[i]->head));
+		width = FRAG_MAX(width, frag_text_width(fields[i].head));
 	for (size_t i = 0; i < count; i++) {
 		FRAG_AUTO(frag_text_release)
 		struct frag_text first = { 0 }, rest = { 0 }, value = { 0 };
 
-		if (frag_field_is_null(fields[i], part->rows.rows) && !fields[i]->none)
+		if (frag_field_is_null(&fields[i], part->rows.rows) && !fields[i].none)
 			continue;
 		frag_text_repeat(&first, " ", part->indent);
-		frag_text_add(&first, fields[i]->head);
-		frag_text_repeat(&first, " ", width + 2 - frag_text_width(fields[i]->head));
+		frag_text_add(&first, fields[i].head);
+		frag_text_repeat(&first, " ", width + 2 - frag_text_width(fields[i].head));
 		frag_text_repeat(&rest, " ", part->indent + width + 2);
-		frag_field_text(fields[i], part->rows.rows, &value);
-		if (fields[i]->unit)
-			frag_text_addf(&value, " %s", fields[i]->unit);
+		frag_field_text(&fields[i], part->rows.rows, &value);
+		if (fields[i].unit)
+			frag_text_addf(&value, " %s", fields[i].unit);
 		out->failed |= first.failed || rest.failed || value.failed;
 		add_lines(frag_text_str(&first), frag_text_str(&rest), frag_text_str(&value),
 			  columns, out);

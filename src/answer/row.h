@@ -34,4 +34,21 @@
 	}; \
 	FRAG_ROW_SHAPE(static, tag##_shape, tag, name, LIST, help)
 
+/*
+ * The same for columns that only programs read, the data of charts: tag##_shape has no help.
+ *
+ *	#define COLUMNS(X, s) X(s, COUNT, rank) X(s, TEXT, policy)
+ *	FRAG_CSV_ROW(peak_row, COLUMNS)
+ */
+#define FRAG_CSV_ROW(tag, COLUMNS) \
+	struct tag { \
+		COLUMNS(FRAG_CSV_MEMBER_, tag) \
+	}; \
+	static const struct frag_field tag##_fields[] = { COLUMNS(FRAG_CSV_FIELD_, tag) \
+								  FRAG_FIELD_END }; \
+	static const struct frag_shape tag##_shape = \
+		FRAG_SHAPE(#tag, struct tag, tag##_fields, NULL);
+#define FRAG_CSV_MEMBER_(tag, type, member) FRAG_CTYPE_##type member;
+#define FRAG_CSV_FIELD_(tag, type, member) FRAG_FIELD(type, struct tag, member, NULL, NULL),
+
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tables of text cells, printed aligned or as HTML. */
+/* Tables of text cells, printed aligned. */
 #include "answer/table.h"
 
 #include <stdio.h>
@@ -76,14 +76,6 @@ static size_t width_of(const struct frag_table *t, const size_t *width)
 	for (size_t c = 0; c < t->columns_count; c++)
 		all += width[c] ? width[c] + 2 : 0;
 	return all - 2;
-}
-
-size_t frag_table_width(const struct frag_table *t)
-{
-	size_t width[FRAG_TABLE_COLUMNS];
-
-	measure(t, width);
-	return width_of(t, width);
 }
 
 /* The column to leave out next, SIZE_MAX = none may go. */
@@ -246,30 +238,6 @@ void frag_table_print(const struct frag_table *t, struct frag_text *out)
 	frag_text_add(out, frag_text_str(&key));
 }
 
-static void html_head(const struct frag_table *t, struct frag_text *out)
-{
-	frag_text_add(out, "<thead><tr>");
-	for (size_t c = 0; c < t->columns_count; c++) {
-		const struct frag_table_column *col = &t->columns[c];
-
-		frag_text_addf(out, "<th scope=\"col\"%s", col->left ? " class=\"l\"" : "");
-		if (col->help) {
-			frag_text_add(out, " title=\"");
-			frag_text_add_html(out, col->help);
-			frag_text_add(out, "\"");
-		}
-		frag_text_add(out, ">");
-		frag_text_add_html(out, col->head);
-		if (*col->unit) {
-			frag_text_add(out, "<span class=\"unit\">");
-			frag_text_add_html(out, col->unit);
-			frag_text_add(out, "</span>");
-		}
-		frag_text_add(out, "</th>");
-	}
-	frag_text_add(out, "</tr></thead>\n");
-}
-
 /* Names of policies are long words: they may break behind their signs. */
 void frag_table_words_html(const char *cell, struct frag_text *out)
 {
@@ -286,30 +254,4 @@ void frag_table_words_html(const char *cell, struct frag_text *out)
 		if (*cell && part[0])
 			frag_text_add(out, "<wbr>");
 	}
-}
-
-void frag_table_html(const struct frag_table *t, size_t mark, struct frag_text *out)
-{
-	const char *cell = frag_text_str(&t->cells);
-
-	if (t->cells.failed) {
-		out->failed = true;
-		return;
-	}
-	frag_text_add(out, "<div class=\"scroll\"><table>\n");
-	html_head(t, out);
-	frag_text_add(out, "<tbody>\n");
-	for (size_t i = 0; i < t->cells_count; i++, cell += strlen(cell) + 1) {
-		size_t c = i % t->columns_count;
-
-		if (!c)
-			frag_text_addf(out, "<tr%s>",
-				       i / t->columns_count == mark ? " class=\"best\"" : "");
-		frag_text_addf(out, "<td%s>", t->columns[c].left ? " class=\"l\"" : "");
-		frag_table_words_html(cell, out);
-		frag_text_add(out, "</td>");
-		if (c + 1 == t->columns_count)
-			frag_text_add(out, "</tr>\n");
-	}
-	frag_text_add(out, "</tbody></table></div>\n");
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tables of text cells, printed aligned or as HTML. Columns are given first, with
+ * Tables of text cells, printed aligned. Columns are given first, with
  * heading, unit and side; cells are added row by row, left to right.
  *
  * Ownership: the table owns its cells; the strings of columns are borrowed. A failed addition
@@ -42,10 +42,6 @@ void frag_table_cell(struct frag_table *t, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 /* Aligned text, two blanks between columns, headings and units above. */
 void frag_table_print(const struct frag_table *t, struct frag_text *out);
-/* Width of what frag_table_print prints where there is room. */
-size_t frag_table_width(const struct frag_table *t);
-/* <table>…</table>; row number `mark` (SIZE_MAX = none) gets class "best". */
-void frag_table_html(const struct frag_table *t, size_t mark, struct frag_text *out);
 /* A cell's text, escaped, with places where a line may break. */
 void frag_table_words_html(const char *cell, struct frag_text *out);
 

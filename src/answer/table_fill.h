@@ -11,9 +11,9 @@ static inline const void *frag_part_row(const struct frag_part *part, size_t i)
 	return (const char *)part->rows.rows + i * part->shape->size;
 }
 
-/* Columns that are shown. Returns how many. */
+/* Columns that are shown, with the unit that "mem" stands for here. Returns how many. */
 size_t frag_part_columns(const struct frag_part *part, bool page,
-			 const struct frag_field *columns[FRAG_TABLE_COLUMNS]);
+			 struct frag_field columns[FRAG_TABLE_COLUMNS]);
 /* Rows that are shown. */
 size_t frag_part_shown(const struct frag_part *part);
 bool frag_field_left(const struct frag_field *f);

@@ -3,6 +3,7 @@
 #include "recordings.h"
 
 #include "recording/estimate.h"
+#include "recording/settled_shape.h"
 
 /* ---- while one is opened --------------------------------------------------------- */
 

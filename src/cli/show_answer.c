@@ -37,7 +37,7 @@ static int put_page(const struct frag_cli *cli, const struct frag_answer *a, str
 		err);
 }
 
-int frag_cli_show_answer(const struct frag_cli *cli, struct frag_answer *a, struct frag_err *err)
+int frag_cli_print_answer(const struct frag_cli *cli, struct frag_answer *a, struct frag_err *err)
 {
 	FRAG_AUTO(frag_text_release) struct frag_text text = { 0 };
 
@@ -48,10 +48,16 @@ int frag_cli_show_answer(const struct frag_cli *cli, struct frag_answer *a, stru
 		FRAG_TRY(frag_answer_put_json(a, cli->json, err));
 	if (cli->csv)
 		FRAG_TRY(frag_answer_put_csv(a, cli->csv, err));
-	if (cli->out)
-		FRAG_TRY(put_page(cli, a, err));
 	if (a->quiet || to_stdout(cli->json) || to_stdout(cli->csv))
 		return 0;
 	FRAG_TRY(frag_answer_text(a, frag_term_room(stdout), &text, err));
 	return frag_text_show(&text, err);
+}
+
+int frag_cli_show_answer(const struct frag_cli *cli, struct frag_answer *a, struct frag_err *err)
+{
+	a->command = cli->cmd->name;
+	if (cli->out)
+		FRAG_TRY(put_page(cli, a, err));
+	return frag_cli_print_answer(cli, a, err);
 }

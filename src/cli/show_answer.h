@@ -12,6 +12,9 @@
  */
 int frag_cli_show_answer(const struct frag_cli *cli, struct frag_answer *a, struct frag_err *err);
 
+/* The same without --out, for a command that writes pages of its own. */
+int frag_cli_print_answer(const struct frag_cli *cli, struct frag_answer *a, struct frag_err *err);
+
 /* The command line as a shell takes it: "cufrag fit run.cft". Errors: out->failed. */
 void frag_cli_add_command_line(const struct frag_cli *cli, struct frag_text *out);
 

@@ -9,9 +9,9 @@
 
 #include "base/clean.h"
 #include "base/outfile.h"
+#include "answer/answer.h"
+#include "answer/draw/plot.h"
 #include "answer/draw/svg.h"
-#include "report/page/html.h"
-#include "report/report.h"
 
 void frag_page_header(struct frag_text *csv, const char *x)
 {

@@ -141,53 +141,84 @@ static struct frag_rows total_rows(const struct frag_fleet *f, struct frag_answe
 	return (struct frag_rows){ rows, n };
 }
 
-int frag_fleet_charts(const struct frag_fleet *f, struct frag_answer *a, struct frag_err *err)
+static void add_need(const struct frag_fleet *f, const struct frag_rows *rows,
+		     struct frag_answer *a)
+{
+	struct frag_answer_chart chart = { .script = "fleet_need",
+					   .caption = "Every rank, from the smallest to the "
+						      "largest: what it holds live at most, what "
+						      "it reserves today, and what it would "
+						      "reserve with the plan. The area "
+						      "between the lines is memory that is paid "
+						      "for and not used.",
+					   .shape = &need_shape,
+					   .rows = *rows };
+	struct frag_title title = { 0 };
+
+	frag_title_percent(&title, "live_ratio",
+			   (double)all_today(f, true) / (double)FRAG_MAX(all_today(f, false), 1u),
+			   0);
+	frag_text_add(&title.text, " of what is reserved today is live at the peaks");
+	frag_answer_take_title(a, &title, &chart);
+	frag_answer_chart(a, &chart);
+}
+
+static void add_cards(const struct frag_fleet *f, const struct frag_rows *rows,
+		      struct frag_answer *a)
 {
 	struct frag_fleet_sum then = frag_fleet_sum(f, true);
+	struct frag_answer_chart chart = { .script = "fleet_cards",
+					   .caption = "Cards of each kind: today, with the plan, "
+						      "and where ranks share cards.",
+					   .shape = &cards_shape,
+					   .rows = *rows };
+	struct frag_title title = { 0 };
+
+	frag_title_count(&title, "moved_count", then.moved);
+	frag_text_add(&title.text, " of ");
+	frag_title_count(&title, "jobs_count", f->jobs_count);
+	frag_text_add(&title.text, " jobs move to a smaller card");
+	if (then.gained) {
+		frag_text_add(&title.text, ", ");
+		frag_title_count(&title, "gained_count", then.gained);
+		frag_text_add(&title.text, " fit one only so");
+	}
+	frag_answer_take_title(a, &title, &chart);
+	frag_answer_chart(a, &chart);
+}
+
+static void add_settings(const struct frag_fleet *f, const struct frag_rows *rows,
+			 const struct total_row *least, struct frag_answer *a)
+{
+	struct frag_answer_chart chart = { .script = "bars",
+					   .base = "fleet_settings",
+					   .extra = "peaks of all ranks added up|reserved|of that "
+						    "live",
+					   .caption =
+						   "All ranks under one setting: the sum of their "
+						   "peaks, and what they hold live.",
+					   .shape = &total_shape,
+					   .rows = *rows };
+	struct frag_title title = { 0 };
+
+	frag_text_addf(&title.text, "%s everywhere would reserve ", least->setting);
+	frag_title_bytes(&title, "reserved_bytes", least->reserved_bytes);
+	frag_text_add(&title.text, " of today's ");
+	frag_title_bytes(&title, "today_bytes", all_today(f, false));
+	frag_answer_take_title(a, &title, &chart);
+	frag_answer_chart(a, &chart);
+}
+
+int frag_fleet_charts(const struct frag_fleet *f, struct frag_answer *a, struct frag_err *err)
+{
 	const struct total_row *least = NULL;
 	struct frag_rows needs = need_rows(f, a), cards = cards_rows(f, a),
 			 totals = total_rows(f, a, &least);
 
 	if (a->failed || !least)
 		return frag_fail_nomem(err, "charts");
-	frag_answer_chart(
-		a, &(struct frag_answer_chart){
-			   .script = "fleet_need",
-			   .title = frag_answer_print(
-				   a, "%.0f %% of what is reserved today is live at the peaks",
-				   100 * (double)all_today(f, true) /
-					   (double)FRAG_MAX(all_today(f, false), 1u)),
-			   .caption = "Every rank, from the smallest to the largest: what it holds "
-				      "live at most, "
-				      "what it reserves today, and what it would reserve with the "
-				      "plan. The area "
-				      "between the lines is memory that is paid for and not used.",
-			   .shape = &need_shape,
-			   .rows = needs });
-	frag_answer_chart(
-		a, &(struct frag_answer_chart){
-			   .script = "fleet_cards",
-			   .title = frag_answer_print(
-				   a, "%zu of %zu jobs move to a smaller card%s", then.moved,
-				   f->jobs_count,
-				   then.gained ? frag_answer_print(a, ", %zu fit one only so",
-								   then.gained)
-					       : ""),
-			   .caption = "Cards of each kind: today, with the plan, and where ranks "
-				      "share cards.",
-			   .shape = &cards_shape,
-			   .rows = cards });
-	frag_answer_chart(a, &(struct frag_answer_chart){
-				     .script = "bars",
-				     .base = "fleet_settings",
-				     .extra = "peaks of all ranks added up|reserved|of that live",
-				     .title = frag_answer_print(
-					     a, "%s everywhere would reserve %s of today's %s",
-					     least->setting, FRAG_BYTES(least->reserved_bytes),
-					     FRAG_BYTES(all_today(f, false))),
-				     .caption = "All ranks under one setting: the sum of their "
-						"peaks, and what they hold live.",
-				     .shape = &total_shape,
-				     .rows = totals });
+	add_need(f, &needs, a);
+	add_cards(f, &cards, a);
+	add_settings(f, &totals, least, a);
 	return 0;
 }

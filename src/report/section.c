@@ -51,7 +51,7 @@ void frag_section_release(struct frag_section *s)
 {
 	for (size_t i = 0; i < s->count; i++)
 		frag_result_release(&s->results[i]);
-	FRAG_FREE(s->results, s->trace, s->format, s->conf, s->folder, s->missing, s->verdict);
+	FRAG_FREE(s->results, s->trace, s->format, s->conf, s->folder, s->missing);
 	for (size_t i = 0; i < s->layouts_count; i++)
 		frag_layout_release(&s->layouts[i]);
 	frag_host_free(s->layouts);
@@ -152,7 +152,7 @@ void frag_section_settled(const struct frag_report *r, const struct frag_section
 
 	if (!t->checked || (t->identical && t->limit_source == FRAG_LIMIT_NONE))
 		return;
-	frag_text_addf(out, "# recording: %s", frag_settled_text(t, text, sizeof(text)));
+	frag_text_addf(out, "recording: %s", frag_settled_text(t, text, sizeof(text)));
 	if (s->limit_bytes != r->limit_bytes)
 		frag_text_add(out, "; it holds for every row");
 	if (s->baseline_simulated)
@@ -162,7 +162,6 @@ void frag_section_settled(const struct frag_report *r, const struct frag_section
 		frag_text_add_bytes(out, t->peak_bytes);
 		frag_text_add(out, ")");
 	}
-	frag_text_add(out, "\n");
 }
 
 const char *frag_section_x_unit(const struct frag_section *s)

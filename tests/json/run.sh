@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # The JSON of every command against the schema that the command prints of it, which is also docs/json.md:
 #	run.sh PROGRAM [COMMAND]
-# Each line of tests/json/commands is a case; a command with JSON that stands in none of them is a failure.
+# Each line of tests/json/commands is a case; every number in a conclusion, and in the title of a chart of the page, is
+# one of the JSON beside it (numbers.py; with FRAG_TEST_QUICK, or without gnuplot, pages are left out); a command with JSON that stands in none of them is a failure.
 set -uo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 program=$(realpath "${1:?usage: run.sh PROGRAM [COMMAND]}")
@@ -18,12 +19,22 @@ R=$scratch/results.sqlite
 
 fail() { echo "FAILED: $*"; failed=$((failed + 1)); }
 
+# numbers DOCUMENT...: and they would be missed
+numbers() { "$here/numbers.py" "$@" && "$here/numbers.py" --spoiled "$@"; }
+
 check() {
 	local line=$1 command=${1%% *}
 	"$program" help "$command" --format schema > schema.json || { fail "$command has no schema"; return; }
 	eval "\"$program\" $line --json answer.json" > out 2> err
 	[ $? -le 1 ] || { cat err; fail "$line"; return; }
-	if "$here/validate.py" schema.json answer.json; then passed=$((passed + 1)); else fail "$line"; fi
+	"$here/validate.py" schema.json answer.json && numbers answer.json || { fail "$line"; return; }
+	passed=$((passed + 1))
+	[ -z "${FRAG_TEST_QUICK:-}" ] && command -v gnuplot > /dev/null || return
+	rm -rf page
+	eval "\"$program\" $line --out page" > out 2> err
+	[ $? -le 1 ] || { cat err; fail "$line --out"; return; }
+	# shellcheck disable=SC2046 # names of ours
+	if numbers $(find page -name results.json); then passed=$((passed + 1)); else fail "$line --out"; fi
 }
 
 while read -r line; do

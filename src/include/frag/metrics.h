@@ -78,8 +78,8 @@ struct frag_series {
 /* ---- results ----------------------------------------------------------- */
 
 struct frag_metrics {
-#define FRAG_METRIC_U64(name, unit, help) uint64_t name;
-#define FRAG_METRIC_F64(name, unit, help) double name;
+#define FRAG_METRIC_U64(name, unit, help, ...) uint64_t name;
+#define FRAG_METRIC_F64(name, unit, help, ...) double name;
 #include "metrics/metrics.def"
 #undef FRAG_METRIC_U64
 #undef FRAG_METRIC_F64
