@@ -31,7 +31,7 @@ endif
 
 B       := build/$(BUILD)
 GEN     := $(B)/gen
-RELEASE := 0.1.0
+RELEASE := 0.2.0
 VERSION := $(shell git describe --tags --match 'v*' --dirty 2>/dev/null || \
              { h=$$(git rev-parse --short HEAD 2>/dev/null) && echo "$(RELEASE)-$$h"; } || echo $(RELEASE))
 
@@ -65,6 +65,9 @@ PKG_CF   := $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
 PKG_LD   := $(shell pkg-config --libs $(PKGS) 2>/dev/null || echo -larchive -lzstd -ljansson -lxxhash -lsqlite3)
 CPPFLAGS += -D_GNU_SOURCE -Isrc/include -Isrc -Ipolicies -Ipolicies/common -I$(GEN) $(PKG_CF)
 ALL_CFLAGS  := -std=c17 $(WARN) $(CFLAGS_$(BUILD)) $(CFLAGS)
+# One object serves the program and the shared libraries: names are hidden but those that a policy from outside may call.
+EXTERNAL_API := $(wildcard src/base/external_api.h)
+SHARED_CFLAGS := -fPIC -fvisibility=hidden -fno-semantic-interposition $(addprefix -include ,$(EXTERNAL_API))
 # as needed: libarchive is opened when a compressed file is (src/trace/input/archive_lib.c)
 ALL_LDFLAGS := -rdynamic -Wl,--as-needed $(LDFLAGS_$(BUILD)) $(LDFLAGS)
 LDLIBS   := $(PKG_LD) -lm -lpthread -ldl -lrt
@@ -98,8 +101,8 @@ else
 endif
 
 # ---- sources: what is in the folders is built ---------------------------------
-# folders of the library, two levels deep; a new folder needs no edit
-LIB_DIRS   := base lib answer device inside/nogpu trace replay inside/live verify recording metrics plan report explain fleet
+# Two levels deep; a new folder is part of the library, unless it is one of these.
+LIB_DIRS   := $(filter-out cli include inside launch mpi,$(notdir $(patsubst %/,%,$(sort $(wildcard src/*/))))) inside/live inside/nogpu
 CUDA_SRC   := $(sort $(filter-out src/device/cuda/cuda_absent.c,$(wildcard src/device/cuda/*.c)))
 LIB_SRC    := $(sort $(filter-out $(CUDA_SRC) src/device/cuda/cuda_absent.c,\
               $(foreach d,$(LIB_DIRS),$(wildcard src/$(d)/*.c src/$(d)/*/*.c))))
@@ -115,7 +118,7 @@ ifeq ($(HAVE_CUDA),1)
   GPU_ARCH   ?= 80 90 $(shell test $(NVCC_RELEASE) -ge 128 && echo 100 120)
   KERNEL_SRC := $(sort $(wildcard kernels/*.cu))
   LIB_SRC    += $(CUDA_SRC)
-  CPPFLAGS   += $(if $(filter-out /usr/include,$(CUDA_INC)),-isystem $(CUDA_INC)) -DFRAG_HAVE_CUDA=1
+$(B)/obj/src/device/cuda/% $(B)/obj/tests/gpu/%: CPPFLAGS += $(if $(filter-out /usr/include,$(CUDA_INC)),-isystem $(CUDA_INC))
   LDLIBS     += -L$(CUDA_LIB) -lcudart_static -lrt -ldl
   CUDA_SAY   := CUDA: $(NVCC), machine code for sm $(strip $(GPU_ARCH)), the rest from PTX $(GPU_PTX)
 else
@@ -135,21 +138,29 @@ TEST_BIN := $(patsubst tests/%.c,$(B)/tests/%,$(TEST_SRC))
 FUZZ_BIN := $(patsubst tests/%.c,$(B)/tests/%,$(FUZZ_SRC))
 SUPPORT_OBJ := $(patsubst %.c,$(B)/obj/%.o,$(sort $(wildcard tests/support/*.c)))
 
+# What can be left out: where the header is missing, `make` says what, and which package brings it.
+comma := ,
+lacks = $(shell $(2) -E -include $(1) -x c /dev/null > /dev/null 2>&1 || echo '$(3)')
 # `cufrag sweep` under mpirun: a shared object, built where there is an MPI
 MPICC ?= $(shell command -v mpicc 2>/dev/null)
-MPI_MODULE := $(if $(and $(MPICC),$(wildcard src/mpi/ranks_mpi.c)),$(B)/cufrag_mpi.so)
+MPI_LACKS  := $(if $(MPICC),$(call lacks,mpi.h,$(MPICC),sweep: $(MPICC) finds no mpi.h$(comma) mpirun is left out (libopenmpi-dev).))
+MPI_MODULE := $(if $(and $(MPICC),$(if $(MPI_LACKS),,yes),$(wildcard src/mpi/ranks_mpi.c)),$(B)/cufrag_mpi.so)
+LEFT_OUT = $(strip $(MPI_LACKS) \
+	$(call lacks,curses.h,$(CC),monitor: no curses.h found$(comma) the full screen is left out (libncurses-dev).) \
+	$(call lacks,microhttpd.h,$(CC),monitor: no microhttpd.h found$(comma) --listen is left out (libmicrohttpd-dev).))
 
-# what monitor can do without (src/cli/monitor): said, where it is left out
-lacks = $(shell $(CC) -E -include $(1) -x c /dev/null > /dev/null 2>&1 || echo '$(2)')
-MONITOR_LACKS = $(strip $(call lacks,curses.h,monitor: no curses.h found$(comma) the full screen is left out (libncurses-dev).) \
-	$(call lacks,microhttpd.h,monitor: no microhttpd.h found$(comma) --listen is left out (libmicrohttpd-dev).))
-
-LIVE_SO := $(if $(wildcard src/inside/live/*.c),$(B)/libcufrag_torch.so)
+# The shared libraries, which record, run and start load into other programs. Those cannot load a sanitizer: where BUILD
+# has one, they are those of the release build in PLAIN.
+PLAIN    ?= build/release
+PLAIN_CC ?= gcc
+SO       := $(if $(filter asan tsan cov fuzz,$(BUILD)),$(PLAIN),$(B))
+LIVE_SO  := $(if $(wildcard src/inside/live/*.c),$(SO)/libcufrag_torch.so)
+SHARED_LIBS := $(SO)/libcufrag_nogpu.so $(SO)/libcufrag_record.so $(SO)/libcufrag_start.so $(LIVE_SO)
 
 .PHONY: all
 all: $(B)/cufrag $(LIVE_SO) $(MPI_MODULE)
 	@echo '$(CUDA_SAY)'
-	$(Q)$(if $(MONITOR_LACKS),echo '$(MONITOR_LACKS)')
+	$(Q)$(if $(LEFT_OUT),echo '$(LEFT_OUT)')
 
 # ---- generated files: written every time, renewed only when the content differs ----
 # So a new, renamed or deleted source renews the list, and what includes it.
@@ -184,9 +195,10 @@ $(GEN):
 
 # a change of flags rebuilds everything; one of the version, only what names it
 quoted = '$(subst ','\'',$(1))'
-FLAGS_NOW := $(CC) $(CPPFLAGS) $(ALL_CFLAGS) $(ALL_LDFLAGS) $(LDLIBS) $(HAVE_CUDA)
 $(B)/flags: FORCE | $(GEN)
-	$(call renew,printf '%s\n' $(call quoted,$(FLAGS_NOW)))
+	$(call renew,printf '%s\n' $(call quoted,$(CC) $(CPPFLAGS) $(filter-out -Werror,$(ALL_CFLAGS)) $(SHARED_CFLAGS)))
+$(B)/link_flags: FORCE | $(GEN)
+	$(call renew,printf '%s\n' $(call quoted,$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) $(LDLIBS)))
 $(B)/version: FORCE | $(GEN)
 	$(call renew,echo $(call quoted,$(VERSION)))
 $(B)/lib_objects: FORCE | $(GEN)
@@ -198,13 +210,11 @@ $(B)/test_flags: FORCE | $(GEN)
 .PHONY: FORCE
 FORCE:
 
-comma := ,
-
 # ---- rules ---------------------------------------------------------------------
 $(B)/obj/%.o: %.c $(B)/flags | $(GENERATED)
 	$(call say,CC,$<)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
+	$(Q)$(CC) $(CPPFLAGS) $(ALL_CFLAGS) $(SHARED_CFLAGS) -MMD -MP -c -o $@ $<
 
 VERSION_OBJ := $(patsubst %.c,$(B)/obj/%.o,$(shell grep -lw FRAG_VERSION $(LIB_SRC) $(CLI_SRC) /dev/null 2>/dev/null))
 ifneq ($(strip $(VERSION_OBJ)),)
@@ -217,42 +227,42 @@ $(B)/libcufrag.a: $(LIB_OBJ) $(B)/lib_objects
 	$(Q)rm -f $@ && $(AR) rcs $@ $(LIB_OBJ)
 
 # (a wheel brings libraries in cufrag.libs beside the program)
-$(B)/cufrag: $(CLI_OBJ) $(B)/libcufrag.a $(B)/cli_objects
+$(B)/cufrag: $(CLI_OBJ) $(B)/libcufrag.a $(B)/cli_objects $(B)/link_flags
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $(CLI_OBJ) $(B)/libcufrag.a $(LDLIBS) -Wl,-rpath,'$$ORIGIN/cufrag.libs'
 
-# What `record` puts into the user's program: the recorder, the pretended card as a library of its own, with the
-# parts of base and device that it needs, and the Python files beside it. All of it is inside the program
-# (gen/inside_file_list.inc has FRAG_ENTRY("NAME", number) for each), which writes it into the user's cache.
-INSIDE_FILES := $(B)/libcufrag_nogpu.so $(B)/libcufrag_record.so $(B)/libcufrag_start.so $(wildcard scripts/record_torch.py) $(sort $(wildcard src/inside/nogpu/python/*.py src/inside/nogpu/python/*.cpp)) \
-	$(LIVE_SO) $(sort $(wildcard src/inside/python/cufrag/*.py))
-NOGPU_OBJ   := $(patsubst %.c,$(B)/pic/%.o,$(sort $(wildcard src/inside/nogpu/*.c)))
-NOGPU_PARTS := $(patsubst %.c,$(B)/pic/%.o,$(sort $(wildcard src/base/*.c src/lib/*.c src/device/*.c src/device/sim/*.c)))
-EXTERNAL_API := $(wildcard src/base/external_api.h)
-$(B)/pic/%.o: %.c $(EXTERNAL_API) $(B)/flags | $(GEN)/conv_list.inc $(GEN)/cost_list.inc
-	$(call say,PIC,$<)
-	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(CPPFLAGS) -std=c17 $(WARN) $(CFLAGS_release) -fPIC -fvisibility=hidden $(addprefix -include ,$(EXTERNAL_API)) -MMD -MP -c -o $@ $<
-$(B)/pic/parts.a: $(NOGPU_PARTS)
-	$(Q)rm -f $@ && $(AR) rcs $@ $^
-$(B)/libcufrag_nogpu.so: $(NOGPU_OBJ) $(B)/pic/parts.a
+# The files that `record` and `run` put beside or into other programs: shared libraries and Python. All of them are
+# inside the program (gen/inside_file_list.inc has FRAG_ENTRY("NAME", number) for each), which writes them into the
+# user's cache.
+INSIDE_FILES := $(SHARED_LIBS) $(wildcard scripts/record_torch.py) $(sort $(wildcard src/inside/nogpu/python/*.py src/inside/nogpu/python/*.cpp)) \
+	$(sort $(wildcard src/inside/python/cufrag/*.py))
+ifneq ($(SO),$(B))
+.PHONY: plain-libs
+$(SHARED_LIBS): plain-libs
+	@:
+plain-libs:
+	+@$(MAKE) --no-print-directory BUILD=release B=$(PLAIN) CC=$(PLAIN_CC) $(SHARED_LIBS)
+else
+objects_of = $(patsubst %.c,$(B)/obj/%.o,$(sort $(wildcard $(1))))
+RECORD_OBJ := $(call objects_of,src/inside/record/*.c)
+START_OBJ  := $(call objects_of,src/inside/start/*.c)
+link_shared = $(Q)$(CC) -shared -Wl,-soname,$(@F) -Wl,-z,defs
+# the pretended card, with the simulated device behind it
+$(B)/libcufrag_nogpu.so: $(call objects_of,src/inside/nogpu/*.c) $(B)/libcufrag.a
 	$(call say,LD,$@)
-	$(Q)$(CC) -shared -Wl,-soname,libcufrag_nogpu.so -Wl,--exclude-libs,ALL -Wl,-z,defs -o $@ $(NOGPU_OBJ) $(B)/pic/parts.a -ldl -lpthread -lm
-RECORD_OBJ  := $(patsubst %.c,$(B)/pic/%.o,$(sort $(wildcard src/inside/record/*.c src/base/live_page.c src/base/library.c)))
-$(B)/libcufrag_record.so: $(RECORD_OBJ)
+	$(link_shared) -Wl,--exclude-libs,ALL -o $@ $^ -ldl -lpthread -lm
+# the recorder
+$(B)/libcufrag_record.so: $(RECORD_OBJ) $(B)/libcufrag.a
 	$(call say,LD,$@)
-	$(Q)$(CC) -shared -Wl,-soname,libcufrag_record.so -Wl,-z,defs -o $@ $^ -ldl -lpthread -lrt
-START_OBJ := $(patsubst %.c,$(B)/pic/%.o,$(sort $(wildcard src/inside/start/*.c)))
+	$(link_shared) -Wl,--exclude-libs,ALL -o $@ $^ -ldl -lpthread -lrt
 $(B)/libcufrag_start.so: $(START_OBJ)
 	$(call say,LD,$@)
-	$(Q)$(CC) -shared -Wl,-soname,libcufrag_start.so -Wl,-z,defs -o $@ $^
-# The policies as PyTorch's allocator: they, the front of devices, and the driver opened at run time.
-LIVE_OBJ := $(patsubst %.c,$(B)/pic/%.o,$(sort $(wildcard src/inside/live/*.c)) $(POLICY_SRC) $(COMMON_SRC) \
-	$(addprefix src/replay/,spec.c registry.c instance.c foreign.c))
-$(LIVE_OBJ): | $(GENERATED)
-$(B)/libcufrag_torch.so: $(LIVE_OBJ) $(B)/pic/parts.a
+	$(link_shared) -o $@ $^
+# the policies as PyTorch's allocator
+$(B)/libcufrag_torch.so: $(call objects_of,src/inside/live/*.c) $(B)/libcufrag.a
 	$(call say,LD,$@)
-	$(Q)$(CC) -shared -Wl,-soname,libcufrag_torch.so -Wl,--strip-debug -Wl,-z,defs -Wl,-Bsymbolic -o $@ $(LIVE_OBJ) $(B)/pic/parts.a -ldl -lpthread -lm -lrt
+	$(link_shared) -Wl,--strip-debug -Wl,-Bsymbolic -o $@ $^ -ldl -lpthread -lm -lrt
+endif
 $(GEN)/inside_file_list.inc: FORCE | $(GEN)
 	$(call renew,i=0; for f in $(foreach f,$(INSIDE_FILES),$(if $(filter src/inside/python/%,$f),$(f:src/inside/python/%=%),$(notdir $f))); do echo "FRAG_ENTRY(\"$$f\"$(comma) $$i)"; i=$$((i+1)); done)
 $(B)/obj/inside_files_data.o: $(INSIDE_FILES) $(GEN)/inside_file_list.inc Makefile
@@ -302,7 +312,7 @@ $(B)/tests/fuzz/%: $(B)/obj/tests/fuzz/%.o $(filter %.o,$(FUZZ_MAIN)) $(B)/libcu
 $(B)/obj/tests/%.o: CPPFLAGS += -I. -Itests/support -DFRAG_SHARED_TRACES='"$(SHARED_TRACES)"' -DFRAG_VERSION='"test"'
 $(patsubst tests/%.c,$(B)/obj/tests/%.o,$(TEST_SRC)) $(SUPPORT_OBJ): $(B)/test_flags
 
--include $(patsubst %.o,%.d,$(LIB_OBJ) $(CLI_OBJ) $(SUPPORT_OBJ) $(NOGPU_OBJ) $(NOGPU_PARTS) $(LIVE_OBJ) $(RECORD_OBJ) $(START_OBJ)) \
+-include $(patsubst %.o,%.d,$(LIB_OBJ) $(CLI_OBJ) $(SUPPORT_OBJ) $(RECORD_OBJ) $(START_OBJ)) \
 	$(patsubst tests/%.c,$(B)/obj/tests/%.d,$(TEST_SRC) $(FUZZ_SRC) tests/fuzz/replay_main.c) \
 	$(patsubst %.cu,$(B)/%.d,$(KERNEL_SRC))
 .SECONDARY:
@@ -311,7 +321,7 @@ $(patsubst tests/%.c,$(B)/obj/tests/%.o,$(TEST_SRC)) $(SUPPORT_OBJ): $(B)/test_f
 tests-build: $(TEST_BIN) $(FUZZ_BIN) $(B)/cufrag $(MPI_MODULE)
 
 # ---- tests -----------------------------------------------------------------------
-# Sub-makes for other variants get their own folder, also when B was given.
+# Another BUILD has its own folder, also when B was given.
 AGAIN = +@$(MAKE) --no-print-directory
 other = BUILD=$(1) $(if $(filter command line,$(origin B)),B=$(B)-$(1))
 
@@ -319,18 +329,21 @@ other = BUILD=$(1) $(if $(filter command line,$(origin B)),B=$(B)-$(1))
 setup:
 	@scripts/build/setup.sh
 
+# make check T=…: one test needs its own program, and those that run cufrag need that
+WANTED = $(if $(T),$(filter %/test_$(notdir $(T)) %/fuzz_$(notdir $(T)) %/test_rules,$(TEST_BIN) $(FUZZ_BIN)) $(B)/cufrag,tests-build)
+
 #: check      quick tests: units, conformance, command line, golden counts, fuzz corpus; no GPU
-#            T=name: this one only, as T=base/opt or T=cli/help_each
-check: tests-build
+#            T=name: only this one, as T=unit/base/opt, T=opt, T=cli or T=cli/help_each
+check: $(WANTED)
 	@scripts/build/run_tests.sh --quick $(if $(T),--only $(T)) $(B)
 
-#: test       install missing packages, then every test there is
+#: test       install missing packages, then run every test there is
 test: setup
 	$(AGAIN) test-run
 test-run: tests-build
 	@scripts/build/run_tests.sh $(B)
 
-#: test-gpu   tests on a real card; skipped where there is none
+#: test-gpu   tests on a real card; skipped without one
 test-gpu: tests-build
 	@scripts/build/run_tests.sh --gpu $(B)
 
@@ -339,15 +352,18 @@ test-gpu: tests-build
 test-torch: $(B)/cufrag
 	@tests/torch/run.sh --fetch $(B)/cufrag
 
-#: asan       check under AddressSanitizer and UndefinedBehaviorSanitizer
+#: asan       what a sanitizer can find something in, under AddressSanitizer and UndefinedBehaviorSanitizer
 asan:
-	$(AGAIN) $(call other,asan) check
+	$(AGAIN) $(call other,asan) sanitize-run
+.PHONY: sanitize-run
+sanitize-run: tests-build
+	@scripts/build/run_tests.sh --sanitize $(B)
 
 #: tsan       the threaded parts under ThreadSanitizer
 tsan:
 	$(AGAIN) $(call other,tsan) tsan-run
 .PHONY: tsan-run
-tsan-run: tests-build
+tsan-run: $(patsubst tests/%.c,$(B)/tests/%,$(shell grep -l pthread $(TEST_SRC) /dev/null)) $(B)/cufrag
 	@scripts/build/run_tests.sh --threads $(B)
 
 #: fuzz-smoke every fuzz target for FUZZ_SECONDS, with clang
@@ -356,6 +372,16 @@ fuzz-smoke:
 .PHONY: fuzz-run
 fuzz-run: $(FUZZ_BIN)
 	@scripts/build/fuzz.sh $(B) $(FUZZ_SECONDS)
+
+#: nightly    what takes too long for every change: all combinations, every case under sanitizers, long fuzzing, deep analysis
+.PHONY: nightly
+nightly: export FRAG_TEST_NIGHTLY := 1
+nightly:
+	$(AGAIN) test
+	$(AGAIN) $(call other,asan) check
+	$(AGAIN) tsan
+	$(AGAIN) fuzz-smoke FUZZ_SECONDS=600
+	$(AGAIN) tidy TIDY_NODES=225000
 
 # ---- demo, figures, documents -------------------------------------------------------
 .PHONY: demo demo-run bench plots baseline docs
