@@ -6,8 +6,8 @@
 # scripts (tests/NAME/run.sh, whose last line is their count) and fuzz targets, run over their corpus.
 #
 # --quick     leaves out what needs big recordings or a browser (FRAG_TEST_QUICK=1 in the environment)
-# --sanitize  what a sanitizer can find something in: units, conformance, bundled traces, fuzz corpora, and the cases
-#             of the command line in tests/cli/sanitize
+# --sanitize  what a sanitizer can find something in: units, conformance, bundled traces, fuzz corpora, and of the
+#             command line the tables and the cases in tests/cli/sanitize
 # --threads   programs that use threads, and tests/threads
 # --gpu       tests/gpu
 # --only      one test by its name ("unit/base/opt", or "opt"), or one case of a script ("cli/help_each"); prints
@@ -126,9 +126,10 @@ list_tests() {
 	return 0
 }
 
-# The cases of a script that a mode is limited to, each after a space.
+# The cases that a mode limits a script to, each after a space.
 cases_of() {
-	[ "$1/$2" != sanitize/cli ] || sed -n 's/^\([a-z0-9_]\+\)$/ \1/p' tests/cli/sanitize | tr -d '\n'
+	[ "$1/$2" = sanitize/cli ] || return 0
+	cat tests/cli/sanitize tests/cli/*.cases | sed -n 's/^\([a-z][a-z0-9_]*\)\( [0-9].*\)\?$/ \1/p' | tr -d '\n'
 }
 
 # Does WANTED mean the test NAME? Its whole name, its last parts, or group and last part ("unit/opt")

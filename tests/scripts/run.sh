@@ -127,12 +127,15 @@ test_rounds_become_one_row() {
 # ---- scripts/build/check_layers.sh
 
 layers_project() {
-	mkdir -p scripts/build src/base src/replay src/include/frag policies src/device/cuda
+	mkdir -p docs scripts/build src/base src/replay src/include/frag policies src/device/cuda src/cli/two
+	sed -n '/^## Layers/,/^## Where/p' "$root/docs/architecture.md" > docs/architecture.md
 	cp "$root"/scripts/build/check_{layers.sh,circles.py} scripts/build/
 	touch src/replay/spec.h src/base/outfile.h src/include/frag/base.h
 	echo '#include <frag/base.h>' > src/base/base.c
 	echo '#include "outfile.h"' > src/replay/spec.c
 	echo '#include <cuda.h>' > src/device/cuda/cuda.c
+	touch src/cli/cmd_one.c src/cli/shared.h src/cli/two/cmd_two.c src/cli/two/two.h
+	echo '#include "cli/shared.h"' > src/cli/one_more.c
 }
 
 test_layers_accepts_the_right_direction() {
@@ -146,18 +149,22 @@ test_layers_names_each_wrong_include() {
 	echo '#include <cuda_runtime_api.h>' > policies/driver.c
 	echo '#include "../src/replay/spec.h"' > policies/engine.c
 	echo '#include "base.h"' > src/include/frag/opt.h
+	echo '#include "cli/two/two.h"' > src/cli/one_more.c
+	mkdir src/new && echo '#include "outfile.h"' > src/new/file.c
 	scripts/build/check_layers.sh > out 2>&1 && return 1
 	expect 'what is reported' "$(sed -n 's/: .*//p' out | sort)" 'check_layers
 policies/driver.c:1
 policies/engine.c:1
 src/base/upward.c:1
-src/include/frag/opt.h:1'
+src/cli/one_more.c:1
+src/include/frag/opt.h:1
+src/new/file.c:1'
 }
 
 test_layers_names_circles() {
 	command -v python3 > /dev/null || return $SKIP
 	layers_project
-	mkdir -p docs src/trace/one src/trace/two
+	mkdir -p src/trace/one src/trace/two
 	echo '#include "b.h"' > src/base/a.h
 	echo '#include "a.h"' > src/base/b.c
 	touch src/base/b.h
@@ -168,7 +175,7 @@ test_layers_names_circles() {
 	expect 'the circles' "$(sed -n 's/^check_circles: //p' out)" 'need each other: src/base/a, src/base/b
 need each other: src/trace/one, src/trace/two' || return
 	# with their reasons; a reason without a circle is one too many
-	printf '# A\n\n## Circles\n\n| which | why |\n|---|---|\n| `src/base/b`, `src/base/a` | so |\n| `src/trace/one`, `src/trace/two` | so |\n\n## B\n' > docs/architecture.md
+	printf '\n## Circles\n\n| which | why |\n|---|---|\n| `src/base/b`, `src/base/a` | so |\n| `src/trace/one`, `src/trace/two` | so |\n\n## B\n' >> docs/architecture.md
 	scripts/build/check_layers.sh > out 2>&1 || { cat out >&2; return 1; }
 	rm src/trace/one/x.c
 	scripts/build/check_layers.sh > out 2>&1 && return 1
