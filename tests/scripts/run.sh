@@ -183,6 +183,22 @@ need each other: src/trace/one, src/trace/two' || return
 		'docs/architecture.md excuses a circle that is not there: src/trace/one, src/trace/two'
 }
 
+# ---- scripts/build/lines.sh
+
+test_lines_counts_what_is_written_by_hand() {
+	command -v git > /dev/null || return $SKIP
+	mkdir -p scripts/build src/base tests/cli
+	cp "$root/scripts/build/lines.sh" scripts/build/
+	printf '1\n2\n3\n' > src/base/a.c
+	printf '1\n2\n' | tee src/base/a.h > src/table.csv
+	printf 'row 0 cufrag\n\t> output\n\t! error\n\t+ file\n' > tests/cli/a.cases
+	git init -q . && git add . && git -c user.name=a -c user.email=a@b commit -qm first
+	echo 4 >> src/base/a.c
+	expect 'the working tree' "$(scripts/build/lines.sh | awk '/^(src|tests)/ { print $1, $2, $3 }' | tr '\n' ' ')" \
+		'src/base 6 2 tests/cli 1 1 src 6 2 tests 1 1 ' &&
+		expect 'a commit' "$(scripts/build/lines.sh HEAD | awk '/^src.base/ { print $2, $3 }')" '5 2'
+}
+
 # ---- scripts/README.md
 
 test_each_script_is_named() {
