@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # cufrag. `make help` lists the targets and variables.
 #
-# What is in the folders is built: sources by wildcard, registries (policies, readers,
-# commands, charts, kernels) generated from file names. Everything generated is under
-# build/; only `docs`, `plots`, `bench`, `baseline` and `demo` write elsewhere, and say where.
+# Builds what is in the folders: sources by wildcard, registries (policies, readers, commands, charts, kernels) generated
+# from file names. Everything generated is under build/; only `docs`, `plots`, `bench`, `baseline` and `demo` write
+# elsewhere, and say where.
 
 BUILD   ?= release
 CUDA    ?= auto
@@ -13,7 +13,7 @@ CC      ?= gcc
 PREFIX  ?= /usr/local
 DESTDIR ?=
 DEVICE  ?= sim
-# Recordings that are too big for the repository; tests on them are skipped where absent.
+# Recordings that are too big for the repository; tests that need them are skipped without.
 SHARED_TRACES ?= ../shared/traces
 export SHARED_TRACES
 # seconds per fuzz target of `make fuzz-smoke`
@@ -51,14 +51,14 @@ CFLAGS_debug   := -O0 -g3
 CFLAGS_asan    := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 CFLAGS_tsan    := -O1 -g -fsanitize=thread
 CFLAGS_cov     := -O0 -g --coverage
-# clang 14 does not say by a macro that it sanitizes, gcc does
+# unlike gcc, clang 14 has no macro for it
 CFLAGS_fuzz    := $(CFLAGS_asan) -fsanitize=fuzzer-no-link -D__SANITIZE_ADDRESS__
 LDFLAGS_asan   := -fsanitize=address,undefined
 LDFLAGS_tsan   := -fsanitize=thread
 LDFLAGS_cov    := --coverage
 LDFLAGS_fuzz   := -fsanitize=address,undefined
 ifeq ($(filter $(BUILD),release debug asan tsan cov fuzz),)
-  $(error BUILD=$(BUILD) is none of release debug asan tsan cov fuzz)
+  $(error unknown BUILD=$(BUILD); use release, debug, asan, tsan, cov or fuzz)
 endif
 PKGS     := libarchive libzstd jansson libxxhash sqlite3
 PKG_CF   := $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
@@ -82,7 +82,7 @@ CUDA_INC   := $(patsubst %/cuda_runtime_api.h,%,$(firstword $(wildcard \
               $(CUDA_ROOT)/include/cuda_runtime_api.h $(CUDA_ROOT)/targets/*/include/cuda_runtime_api.h)))
 CUDA_LACKS := $(if $(NVCC),$(if $(CUDA_INC),$(if $(CUDA_LIB),,libcudart_static.a),cuda_runtime_api.h),nvcc)
 ifeq ($(filter $(CUDA),auto 0 1),)
-  $(error CUDA=$(CUDA) is none of auto 0 1)
+  $(error unknown CUDA=$(CUDA); use auto, 0 or 1)
 endif
 ifeq ($(CUDA),1)
   ifneq ($(CUDA_LACKS),)
@@ -352,7 +352,7 @@ test-gpu: tests-build
 test-torch: $(B)/cufrag
 	@tests/torch/run.sh --fetch $(B)/cufrag
 
-#: asan       what a sanitizer can find something in, under AddressSanitizer and UndefinedBehaviorSanitizer
+#: asan       units, conformance and chosen commands under AddressSanitizer and UndefinedBehaviorSanitizer
 asan:
 	$(AGAIN) $(call other,asan) sanitize-run
 .PHONY: sanitize-run
@@ -373,7 +373,7 @@ fuzz-smoke:
 fuzz-run: $(FUZZ_BIN)
 	@scripts/build/fuzz.sh $(B) $(FUZZ_SECONDS)
 
-#: nightly    what takes too long for every change: all combinations, every case under sanitizers, long fuzzing, deep analysis
+#: nightly    what takes too long for each change: every case under sanitizers, all combinations, long fuzzing, deep analysis
 .PHONY: nightly
 nightly: export FRAG_TEST_NIGHTLY := 1
 nightly:
@@ -385,27 +385,27 @@ nightly:
 
 # ---- demo, figures, documents -------------------------------------------------------
 .PHONY: demo demo-run bench plots baseline docs
-#: demo       install missing packages, verify and compare bundled traces, name the report
+#: demo       install missing packages, verify and compare bundled traces, write a report
 demo: setup
 	$(AGAIN) demo-run
 demo-run: $(B)/cufrag
 	@scripts/demo.sh $(B)/cufrag $(DEVICE)
 
-#: bench      measure speed and memory into results/performance/ (LONG=1: 100 M events streamed, not 20 M)
+#: bench      measure speed and memory into results/performance/ (LONG=1: stream 100 M events, not 20 M)
 bench: $(B)/cufrag $(B)/bench_read
 	@SHARED_TRACES='$(SHARED_TRACES)' scripts/bench.sh $(if $(LONG),--long) $(B)
 $(B)/bench_read: scripts/build/bench_read.c $(B)/libcufrag.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(CPPFLAGS) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $< $(B)/libcufrag.a $(LDLIBS)
 
-#: counts     instructions of fixed runs (valgrind) against tests/counts/; counts-update rewrites them
+#: counts     compare the instructions of fixed runs (valgrind) with tests/counts/; counts-update rewrites those
 .PHONY: counts counts-update
 counts: $(B)/cufrag
 	@scripts/build/count_check.sh $(B)
 counts-update: $(B)/cufrag
 	@scripts/build/count_check.sh --update $(B)
 
-#: plots      make the README's charts again, into docs/img/
+#: plots      draw the charts of README.md again, into docs/img/
 plots: $(B)/cufrag
 	@scripts/build/plots.sh $(B)/cufrag
 
@@ -423,14 +423,14 @@ FORMATTED = $(sort $(shell find src policies tests -name '*.[ch]'))
 
 # clock.h wants POSIX and is for the parts of cufrag itself
 PUBLIC := $(filter-out %/clock.h,$(sort $(wildcard src/include/frag/*.h)))
-#: hdr-public the public headers are C11 and C++, too
+#: hdr-public every public header compiles as C11 and as C++
 .PHONY: hdr-public
 hdr-public: $(GENERATED)
 	$(Q)for h in $(PUBLIC); do \
 		for as in 'c -std=c11' 'c++ -std=c++17'; do \
 			$(CC) -Isrc/include -Isrc -Wall -Wextra -Werror -fsyntax-only -x $$as -include $$h /dev/null || \
-				{ echo "hdr-public: $$h is no $$as" >&2; exit 1; }; done; done
-	@echo 'hdr-public: C11 and C++'
+				{ echo "hdr-public: $$h does not compile as $$as" >&2; exit 1; }; done; done
+	@echo 'hdr-public: every public header compiles as C11 and as C++'
 
 .PHONY: lint layers hdr-check format format-check cppcheck tidy docs-check
 #: lint       layers, headers, format, cppcheck, clang-tidy, generated docs
@@ -481,7 +481,7 @@ SHARE := $(DESTDIR)$(PREFIX)/share
 DATA := $(SHARE)/cufrag
 DOCS := $(SHARE)/doc/cufrag
 .PHONY: install uninstall deb clean help
-#: install    into $(DESTDIR)$(PREFIX): program, recorder, library, manual pages, completion, documents
+#: install    install into $(DESTDIR)$(PREFIX): program, recorder, library, manual pages, completion, documents
 install: $(B)/cufrag $(B)/libcufrag.a $(LIVE_SO)
 	install -d $(BIN) $(LIB)/pkgconfig $(INC)/frag/metrics $(DATA)/plot $(DOCS)/docs/img $(DOCS)/results/nogpu/img $(DOCS)/docs/grafana $(SHARE)/man/man1 \
 		$(SHARE)/bash-completion/completions $(SHARE)/zsh/site-functions $(SHARE)/fish/vendor_completions.d
@@ -510,23 +510,23 @@ endif
 	@$(B)/cufrag help --format zsh > $(SHARE)/zsh/site-functions/_cufrag
 	@$(B)/cufrag help --format fish > $(SHARE)/fish/vendor_completions.d/cufrag.fish
 
-#: uninstall  what install has put there
+#: uninstall  remove what install put there
 uninstall:
 	rm -rf $(BIN)/cufrag $(BIN)/cufrag-record-torch $(LIB)/libcufrag.a $(LIB)/cufrag $(LIB)/pkgconfig/cufrag.pc $(INC)/frag \
 		$(DATA) $(DOCS) $(SHARE)/man/man1/cufrag.1 $(SHARE)/man/man1/cufrag-*.1 \
 		$(SHARE)/bash-completion/completions/cufrag $(SHARE)/zsh/site-functions/_cufrag \
 		$(SHARE)/fish/vendor_completions.d/cufrag.fish
 
-#: deb        a Debian package into $(B)/deb, with debhelper
+#: deb        make a Debian package in $(B)/deb, with debhelper
 deb: $(B)/cufrag $(B)/libcufrag.a
 	@scripts/build/deb.sh $(B) $(RELEASE)
 
-#: wheel      a Python wheel in build/release/wheel: the program, the recorder, and its policies for PyTorch
+#: wheel      make a Python wheel in $(B)/wheel: the program, the recorder, the policies for PyTorch
 .PHONY: wheel
 wheel: $(B)/cufrag $(B)/libcufrag_torch.so $(B)/libcufrag_record.so
 	@scripts/build/wheel.sh $(B) $(RELEASE)
 
-#: lines      lines of code by folder, tables and recorded data apart (TREE=commit: of that one)
+#: lines      count the lines of code by folder (TREE=commit: of that commit)
 .PHONY: lines
 lines:
 	@scripts/build/lines.sh $(TREE)
@@ -545,8 +545,8 @@ help:
 	@echo
 	@echo 'variables:'
 	@echo '  BUILD=$(BUILD)    release, debug, asan, tsan, cov or fuzz; each has its own folder in build/'
-	@echo '  CUDA=$(CUDA)        auto, 0 or 1 (fail where the toolkit is missing); CUDA_HOME or NVCC say where'
+	@echo '  CUDA=$(CUDA)        auto, 0, or 1 (fail without a toolkit); CUDA_HOME or NVCC name the toolkit'
 	@echo '  DEVICE=$(DEVICE)       for demo: sim, or cuda[:N]'
 	@echo '  WERROR=$(WERROR) V=$(V)      1: warnings are errors; 1: show the commands'
 	@echo '  CC CFLAGS LDFLAGS PREFIX DESTDIR as usual'
-	@echo '  SHARED_TRACES=$(SHARED_TRACES)   big recordings; tests on them are skipped where absent'
+	@echo '  SHARED_TRACES=$(SHARED_TRACES)   big recordings; tests that need them are skipped without'

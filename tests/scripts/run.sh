@@ -274,8 +274,8 @@ test_make_rebuilds_when_flags_change() {
 
 test_make_refuses_unknown_values() {
 	build_project
-	! make CUDA=yes > make.log 2>&1 && grep -q 'CUDA=yes is none of auto 0 1' make.log &&
-		! make BUILD=fast > make.log 2>&1 && grep -q 'BUILD=fast is none of' make.log &&
+	! make CUDA=yes > make.log 2>&1 && grep -q 'unknown CUDA=yes; use auto, 0 or 1' make.log &&
+		! make BUILD=fast > make.log 2>&1 && grep -q 'unknown BUILD=fast; use release' make.log &&
 		! make CUDA=1 NVCC= > make.log 2>&1 && grep -q 'CUDA=1 but no nvcc found' make.log
 }
 
