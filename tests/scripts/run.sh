@@ -299,36 +299,27 @@ fake_test() { # NAME, then the body of a script
 }
 summary() { scripts/build/run_tests.sh b 2> err | tail -n 1; }
 
-test_count_passed_and_skipped() {
-	tests_project
-	fake_test good "printf '1..3\nok 1 - a\nok 2 - b\nnot ok 3 # SKIP c\n'"
-	expect summary "$(summary)" '2 passed, 0 failed, 1 skipped' && scripts/build/run_tests.sh b > /dev/null 2>&1
-}
-
-test_count_failures() {
-	tests_project
-	fake_test bad "printf '1..2\nok 1 - a\nnot ok 2 - b\n'; exit 1"
-	expect summary "$(summary)" '1 passed, 1 failed, 0 skipped' && ! scripts/build/run_tests.sh b > /dev/null 2>&1
-}
-
-test_count_a_crash_as_failures() {
-	tests_project
-	fake_test crash "printf '1..3\nok 1 - a\n'; kill -SEGV \$\$"
-	expect summary "$(summary)" '1 passed, 2 failed, 0 skipped' || return
-	fake_test crash 'kill -SEGV $$'
-	expect 'summary without a plan' "$(summary)" '0 passed, 1 failed, 0 skipped' || return
-	fake_test crash "printf '1..1\nok 1 - a\n'; exit 99"
-	expect 'summary after a late failure' "$(summary)" '1 passed, 1 failed, 0 skipped'
-}
-
-test_count_scripts() {
-	tests_project
-	fake_script cli 'echo noise; echo "5 passed, 0 failed, 2 skipped"'
-	expect summary "$(summary)" '5 passed, 0 failed, 2 skipped' || return
-	fake_script cli 'echo "5 passed, 0 failed, 2 skipped"; exit 3'
-	expect 'summary with a wrong status' "$(summary)" '5 passed, 1 failed, 2 skipped' || return
-	fake_script cli 'echo "stopped halfway"'
-	expect 'summary without a count' "$(summary)" '0 passed, 1 failed, 0 skipped' || return
+# kind of test, passed, failed, skipped, and the body of a test that must be counted so
+test_results_are_counted() {
+	local kind passed failed skipped body status
+	while read -r kind passed failed skipped body; do
+		rm -rf scripts tests b
+		tests_project
+		"fake_$kind" "cli" "$body"
+		expect "summary of $body" "$(summary)" "$passed passed, $failed failed, $skipped skipped" || return
+		scripts/build/run_tests.sh b > /dev/null 2>&1
+		status=$?
+		expect "exit status after $body" $status $((failed > 0)) || return
+	done <<-'END'
+	test 2 0 1 printf '1..3\nok 1 - a\nok 2 - b\nnot ok 3 # SKIP c\n'
+	test 1 1 0 printf '1..2\nok 1 - a\nnot ok 2 - b\n'; exit 1
+	test 1 2 0 printf '1..3\nok 1 - a\n'; kill -SEGV $$
+	test 0 1 0 kill -SEGV $$
+	test 1 1 0 printf '1..1\nok 1 - a\n'; exit 99
+	script 5 0 2 echo noise; echo '5 passed, 0 failed, 2 skipped'
+	script 5 1 2 echo '5 passed, 0 failed, 2 skipped'; exit 3
+	script 0 1 0 echo 'stopped halfway'
+	END
 	rm tests/cli/run.sh
 	expect 'summary without the script' "$(summary)" '0 passed, 1 failed, 0 skipped'
 }
