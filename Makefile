@@ -152,7 +152,7 @@ LEFT_OUT = $(strip $(MPI_LACKS) \
 # The shared libraries, which record, run and start load into other programs. Those cannot load a sanitizer: where BUILD
 # has one, they are those of the release build in PLAIN.
 PLAIN    ?= build/release
-PLAIN_CC ?= gcc
+PLAIN_CC ?= $(if $(shell command -v gcc),gcc,$(CC))
 SO       := $(if $(filter asan tsan cov fuzz,$(BUILD)),$(PLAIN),$(B))
 LIVE_SO  := $(if $(wildcard src/inside/live/*.c),$(SO)/libcufrag_torch.so)
 SHARED_LIBS := $(SO)/libcufrag_nogpu.so $(SO)/libcufrag_record.so $(SO)/libcufrag_start.so $(LIVE_SO)
