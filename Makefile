@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # cufrag. `make help` lists the targets and variables.
 #
-# What is in the folders is built: sources by wildcard, registries (policies, readers,
-# commands, charts, kernels) generated from file names. Everything generated is under
-# build/; only `docs`, `plots`, `bench`, `baseline` and `demo` write elsewhere, and say where.
+# Builds what is in the folders: sources by wildcard, registries (policies, readers, commands, charts, kernels) generated
+# from file names. Everything generated is under build/; only `docs`, `plots`, `bench`, `baseline` and `demo` write
+# elsewhere, and say where.
 
 BUILD   ?= release
 CUDA    ?= auto
@@ -13,7 +13,7 @@ CC      ?= gcc
 PREFIX  ?= /usr/local
 DESTDIR ?=
 DEVICE  ?= sim
-# Recordings that are too big for the repository; tests on them are skipped where absent.
+# Recordings that are too big for the repository; tests that need them are skipped without.
 SHARED_TRACES ?= ../shared/traces
 export SHARED_TRACES
 # seconds per fuzz target of `make fuzz-smoke`
@@ -31,7 +31,7 @@ endif
 
 B       := build/$(BUILD)
 GEN     := $(B)/gen
-RELEASE := 0.1.0
+RELEASE := 0.2.0
 VERSION := $(shell git describe --tags --match 'v*' --dirty 2>/dev/null || \
              { h=$$(git rev-parse --short HEAD 2>/dev/null) && echo "$(RELEASE)-$$h"; } || echo $(RELEASE))
 
@@ -51,20 +51,23 @@ CFLAGS_debug   := -O0 -g3
 CFLAGS_asan    := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 CFLAGS_tsan    := -O1 -g -fsanitize=thread
 CFLAGS_cov     := -O0 -g --coverage
-# clang 14 does not say by a macro that it sanitizes, gcc does
+# unlike gcc, clang 14 has no macro for it
 CFLAGS_fuzz    := $(CFLAGS_asan) -fsanitize=fuzzer-no-link -D__SANITIZE_ADDRESS__
 LDFLAGS_asan   := -fsanitize=address,undefined
 LDFLAGS_tsan   := -fsanitize=thread
 LDFLAGS_cov    := --coverage
 LDFLAGS_fuzz   := -fsanitize=address,undefined
 ifeq ($(filter $(BUILD),release debug asan tsan cov fuzz),)
-  $(error BUILD=$(BUILD) is none of release debug asan tsan cov fuzz)
+  $(error unknown BUILD=$(BUILD); use release, debug, asan, tsan, cov or fuzz)
 endif
 PKGS     := libarchive libzstd jansson libxxhash sqlite3
 PKG_CF   := $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
 PKG_LD   := $(shell pkg-config --libs $(PKGS) 2>/dev/null || echo -larchive -lzstd -ljansson -lxxhash -lsqlite3)
 CPPFLAGS += -D_GNU_SOURCE -Isrc/include -Isrc -Ipolicies -Ipolicies/common -I$(GEN) $(PKG_CF)
 ALL_CFLAGS  := -std=c17 $(WARN) $(CFLAGS_$(BUILD)) $(CFLAGS)
+# One object serves the program and the shared libraries: names are hidden but those that a policy from outside may call.
+EXTERNAL_API := $(wildcard src/base/external_api.h)
+SHARED_CFLAGS := -fPIC -fvisibility=hidden -fno-semantic-interposition $(addprefix -include ,$(EXTERNAL_API))
 # as needed: libarchive is opened when a compressed file is (src/trace/input/archive_lib.c)
 ALL_LDFLAGS := -rdynamic -Wl,--as-needed $(LDFLAGS_$(BUILD)) $(LDFLAGS)
 LDLIBS   := $(PKG_LD) -lm -lpthread -ldl -lrt
@@ -79,7 +82,7 @@ CUDA_INC   := $(patsubst %/cuda_runtime_api.h,%,$(firstword $(wildcard \
               $(CUDA_ROOT)/include/cuda_runtime_api.h $(CUDA_ROOT)/targets/*/include/cuda_runtime_api.h)))
 CUDA_LACKS := $(if $(NVCC),$(if $(CUDA_INC),$(if $(CUDA_LIB),,libcudart_static.a),cuda_runtime_api.h),nvcc)
 ifeq ($(filter $(CUDA),auto 0 1),)
-  $(error CUDA=$(CUDA) is none of auto 0 1)
+  $(error unknown CUDA=$(CUDA); use auto, 0 or 1)
 endif
 ifeq ($(CUDA),1)
   ifneq ($(CUDA_LACKS),)
@@ -98,8 +101,8 @@ else
 endif
 
 # ---- sources: what is in the folders is built ---------------------------------
-# folders of the library, two levels deep; a new folder needs no edit
-LIB_DIRS   := base lib answer device inside/nogpu trace replay inside/live verify recording metrics plan report explain fleet sweep session
+# Two levels deep; a new folder is part of the library, unless it is one of these.
+LIB_DIRS   := $(filter-out cli include inside launch mpi,$(notdir $(patsubst %/,%,$(sort $(wildcard src/*/))))) inside/live inside/nogpu
 CUDA_SRC   := $(sort $(filter-out src/device/cuda/cuda_absent.c,$(wildcard src/device/cuda/*.c)))
 LIB_SRC    := $(sort $(filter-out $(CUDA_SRC) src/device/cuda/cuda_absent.c,\
               $(foreach d,$(LIB_DIRS),$(wildcard src/$(d)/*.c src/$(d)/*/*.c))))
@@ -115,7 +118,7 @@ ifeq ($(HAVE_CUDA),1)
   GPU_ARCH   ?= 80 90 $(shell test $(NVCC_RELEASE) -ge 128 && echo 100 120)
   KERNEL_SRC := $(sort $(wildcard kernels/*.cu))
   LIB_SRC    += $(CUDA_SRC)
-  CPPFLAGS   += $(if $(filter-out /usr/include,$(CUDA_INC)),-isystem $(CUDA_INC)) -DFRAG_HAVE_CUDA=1
+$(B)/obj/src/device/cuda/% $(B)/obj/tests/gpu/%: CPPFLAGS += $(if $(filter-out /usr/include,$(CUDA_INC)),-isystem $(CUDA_INC))
   LDLIBS     += -L$(CUDA_LIB) -lcudart_static -lrt -ldl
   CUDA_SAY   := CUDA: $(NVCC), machine code for sm $(strip $(GPU_ARCH)), the rest from PTX $(GPU_PTX)
 else
@@ -135,21 +138,29 @@ TEST_BIN := $(patsubst tests/%.c,$(B)/tests/%,$(TEST_SRC))
 FUZZ_BIN := $(patsubst tests/%.c,$(B)/tests/%,$(FUZZ_SRC))
 SUPPORT_OBJ := $(patsubst %.c,$(B)/obj/%.o,$(sort $(wildcard tests/support/*.c)))
 
+# What can be left out: where the header is missing, `make` says what, and which package brings it.
+comma := ,
+lacks = $(shell $(2) -E -include $(1) -x c /dev/null > /dev/null 2>&1 || echo '$(3)')
 # `cufrag sweep` under mpirun: a shared object, built where there is an MPI
 MPICC ?= $(shell command -v mpicc 2>/dev/null)
-MPI_MODULE := $(if $(and $(MPICC),$(wildcard src/mpi/ranks_mpi.c)),$(B)/cufrag_mpi.so)
+MPI_LACKS  := $(if $(MPICC),$(call lacks,mpi.h,$(MPICC),sweep: $(MPICC) finds no mpi.h$(comma) mpirun is left out (libopenmpi-dev).))
+MPI_MODULE := $(if $(and $(MPICC),$(if $(MPI_LACKS),,yes),$(wildcard src/mpi/ranks_mpi.c)),$(B)/cufrag_mpi.so)
+LEFT_OUT = $(strip $(MPI_LACKS) \
+	$(call lacks,curses.h,$(CC),monitor: no curses.h found$(comma) the full screen is left out (libncurses-dev).) \
+	$(call lacks,microhttpd.h,$(CC),monitor: no microhttpd.h found$(comma) --listen is left out (libmicrohttpd-dev).))
 
-# what monitor can do without (src/cli/monitor): said, where it is left out
-lacks = $(shell $(CC) -E -include $(1) -x c /dev/null > /dev/null 2>&1 || echo '$(2)')
-MONITOR_LACKS = $(strip $(call lacks,curses.h,monitor: no curses.h found$(comma) the full screen is left out (libncurses-dev).) \
-	$(call lacks,microhttpd.h,monitor: no microhttpd.h found$(comma) --listen is left out (libmicrohttpd-dev).))
-
-LIVE_SO := $(if $(wildcard src/inside/live/*.c),$(B)/libcufrag_torch.so)
+# The shared libraries, which record, run and start load into other programs. Those cannot load a sanitizer: where BUILD
+# has one, they are those of the release build in PLAIN.
+PLAIN    ?= build/release
+PLAIN_CC ?= $(if $(shell command -v gcc),gcc,$(CC))
+SO       := $(if $(filter asan tsan cov fuzz,$(BUILD)),$(PLAIN),$(B))
+LIVE_SO  := $(if $(wildcard src/inside/live/*.c),$(SO)/libcufrag_torch.so)
+SHARED_LIBS := $(SO)/libcufrag_nogpu.so $(SO)/libcufrag_record.so $(SO)/libcufrag_start.so $(LIVE_SO)
 
 .PHONY: all
 all: $(B)/cufrag $(LIVE_SO) $(MPI_MODULE)
 	@echo '$(CUDA_SAY)'
-	$(Q)$(if $(MONITOR_LACKS),echo '$(MONITOR_LACKS)')
+	$(Q)$(if $(LEFT_OUT),echo '$(LEFT_OUT)')
 
 # ---- generated files: written every time, renewed only when the content differs ----
 # So a new, renamed or deleted source renews the list, and what includes it.
@@ -184,9 +195,10 @@ $(GEN):
 
 # a change of flags rebuilds everything; one of the version, only what names it
 quoted = '$(subst ','\'',$(1))'
-FLAGS_NOW := $(CC) $(CPPFLAGS) $(ALL_CFLAGS) $(ALL_LDFLAGS) $(LDLIBS) $(HAVE_CUDA)
 $(B)/flags: FORCE | $(GEN)
-	$(call renew,printf '%s\n' $(call quoted,$(FLAGS_NOW)))
+	$(call renew,printf '%s\n' $(call quoted,$(CC) $(CPPFLAGS) $(filter-out -Werror,$(ALL_CFLAGS)) $(SHARED_CFLAGS)))
+$(B)/link_flags: FORCE | $(GEN)
+	$(call renew,printf '%s\n' $(call quoted,$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) $(LDLIBS)))
 $(B)/version: FORCE | $(GEN)
 	$(call renew,echo $(call quoted,$(VERSION)))
 $(B)/lib_objects: FORCE | $(GEN)
@@ -198,13 +210,11 @@ $(B)/test_flags: FORCE | $(GEN)
 .PHONY: FORCE
 FORCE:
 
-comma := ,
-
 # ---- rules ---------------------------------------------------------------------
 $(B)/obj/%.o: %.c $(B)/flags | $(GENERATED)
 	$(call say,CC,$<)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
+	$(Q)$(CC) $(CPPFLAGS) $(ALL_CFLAGS) $(SHARED_CFLAGS) -MMD -MP -c -o $@ $<
 
 VERSION_OBJ := $(patsubst %.c,$(B)/obj/%.o,$(shell grep -lw FRAG_VERSION $(LIB_SRC) $(CLI_SRC) /dev/null 2>/dev/null))
 ifneq ($(strip $(VERSION_OBJ)),)
@@ -217,42 +227,42 @@ $(B)/libcufrag.a: $(LIB_OBJ) $(B)/lib_objects
 	$(Q)rm -f $@ && $(AR) rcs $@ $(LIB_OBJ)
 
 # (a wheel brings libraries in cufrag.libs beside the program)
-$(B)/cufrag: $(CLI_OBJ) $(B)/libcufrag.a $(B)/cli_objects
+$(B)/cufrag: $(CLI_OBJ) $(B)/libcufrag.a $(B)/cli_objects $(B)/link_flags
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $(CLI_OBJ) $(B)/libcufrag.a $(LDLIBS) -Wl,-rpath,'$$ORIGIN/cufrag.libs'
 
-# What `record` puts into the user's program: the recorder, the pretended card as a library of its own, with the
-# parts of base and device that it needs, and the Python files beside it. All of it is inside the program
-# (gen/inside_file_list.inc has FRAG_ENTRY("NAME", number) for each), which writes it into the user's cache.
-INSIDE_FILES := $(B)/libcufrag_nogpu.so $(B)/libcufrag_record.so $(B)/libcufrag_start.so $(wildcard scripts/record_torch.py) $(sort $(wildcard src/inside/nogpu/python/*.py src/inside/nogpu/python/*.cpp)) \
-	$(LIVE_SO) $(sort $(wildcard src/inside/python/cufrag/*.py))
-NOGPU_OBJ   := $(patsubst %.c,$(B)/pic/%.o,$(sort $(wildcard src/inside/nogpu/*.c)))
-NOGPU_PARTS := $(patsubst %.c,$(B)/pic/%.o,$(sort $(wildcard src/base/*.c src/lib/*.c src/device/*.c src/device/sim/*.c)))
-EXTERNAL_API := $(wildcard src/base/external_api.h)
-$(B)/pic/%.o: %.c $(EXTERNAL_API) $(B)/flags | $(GEN)/conv_list.inc $(GEN)/cost_list.inc
-	$(call say,PIC,$<)
-	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(CPPFLAGS) -std=c17 $(WARN) $(CFLAGS_release) -fPIC -fvisibility=hidden $(addprefix -include ,$(EXTERNAL_API)) -MMD -MP -c -o $@ $<
-$(B)/pic/parts.a: $(NOGPU_PARTS)
-	$(Q)rm -f $@ && $(AR) rcs $@ $^
-$(B)/libcufrag_nogpu.so: $(NOGPU_OBJ) $(B)/pic/parts.a
+# The files that `record` and `run` put beside or into other programs: shared libraries and Python. All of them are
+# inside the program (gen/inside_file_list.inc has FRAG_ENTRY("NAME", number) for each), which writes them into the
+# user's cache.
+INSIDE_FILES := $(SHARED_LIBS) $(wildcard scripts/record_torch.py) $(sort $(wildcard src/inside/nogpu/python/*.py src/inside/nogpu/python/*.cpp)) \
+	$(sort $(wildcard src/inside/python/cufrag/*.py))
+ifneq ($(SO),$(B))
+.PHONY: plain-libs
+$(SHARED_LIBS): plain-libs
+	@:
+plain-libs:
+	+@$(MAKE) --no-print-directory BUILD=release B=$(PLAIN) CC=$(PLAIN_CC) $(SHARED_LIBS)
+else
+objects_of = $(patsubst %.c,$(B)/obj/%.o,$(sort $(wildcard $(1))))
+RECORD_OBJ := $(call objects_of,src/inside/record/*.c)
+START_OBJ  := $(call objects_of,src/inside/start/*.c)
+link_shared = $(Q)$(CC) -shared -Wl,-soname,$(@F) -Wl,-z,defs
+# the pretended card, with the simulated device behind it
+$(B)/libcufrag_nogpu.so: $(call objects_of,src/inside/nogpu/*.c) $(B)/libcufrag.a
 	$(call say,LD,$@)
-	$(Q)$(CC) -shared -Wl,-soname,libcufrag_nogpu.so -Wl,--exclude-libs,ALL -Wl,-z,defs -o $@ $(NOGPU_OBJ) $(B)/pic/parts.a -ldl -lpthread -lm
-RECORD_OBJ  := $(patsubst %.c,$(B)/pic/%.o,$(sort $(wildcard src/inside/record/*.c src/base/live_page.c src/base/library.c)))
-$(B)/libcufrag_record.so: $(RECORD_OBJ)
+	$(link_shared) -Wl,--exclude-libs,ALL -o $@ $^ -ldl -lpthread -lm
+# the recorder
+$(B)/libcufrag_record.so: $(RECORD_OBJ) $(B)/libcufrag.a
 	$(call say,LD,$@)
-	$(Q)$(CC) -shared -Wl,-soname,libcufrag_record.so -Wl,-z,defs -o $@ $^ -ldl -lpthread -lrt
-START_OBJ := $(patsubst %.c,$(B)/pic/%.o,$(sort $(wildcard src/inside/start/*.c)))
+	$(link_shared) -Wl,--exclude-libs,ALL -o $@ $^ -ldl -lpthread -lrt
 $(B)/libcufrag_start.so: $(START_OBJ)
 	$(call say,LD,$@)
-	$(Q)$(CC) -shared -Wl,-soname,libcufrag_start.so -Wl,-z,defs -o $@ $^
-# The policies as PyTorch's allocator: they, the front of devices, and the driver opened at run time.
-LIVE_OBJ := $(patsubst %.c,$(B)/pic/%.o,$(sort $(wildcard src/inside/live/*.c)) $(POLICY_SRC) $(COMMON_SRC) \
-	$(addprefix src/replay/,spec.c registry.c instance.c foreign.c))
-$(LIVE_OBJ): | $(GENERATED)
-$(B)/libcufrag_torch.so: $(LIVE_OBJ) $(B)/pic/parts.a
+	$(link_shared) -o $@ $^
+# the policies as PyTorch's allocator
+$(B)/libcufrag_torch.so: $(call objects_of,src/inside/live/*.c) $(B)/libcufrag.a
 	$(call say,LD,$@)
-	$(Q)$(CC) -shared -Wl,-soname,libcufrag_torch.so -Wl,--strip-debug -Wl,-z,defs -Wl,-Bsymbolic -o $@ $(LIVE_OBJ) $(B)/pic/parts.a -ldl -lpthread -lm -lrt
+	$(link_shared) -Wl,--strip-debug -Wl,-Bsymbolic -o $@ $^ -ldl -lpthread -lm -lrt
+endif
 $(GEN)/inside_file_list.inc: FORCE | $(GEN)
 	$(call renew,i=0; for f in $(foreach f,$(INSIDE_FILES),$(if $(filter src/inside/python/%,$f),$(f:src/inside/python/%=%),$(notdir $f))); do echo "FRAG_ENTRY(\"$$f\"$(comma) $$i)"; i=$$((i+1)); done)
 $(B)/obj/inside_files_data.o: $(INSIDE_FILES) $(GEN)/inside_file_list.inc Makefile
@@ -302,7 +312,7 @@ $(B)/tests/fuzz/%: $(B)/obj/tests/fuzz/%.o $(filter %.o,$(FUZZ_MAIN)) $(B)/libcu
 $(B)/obj/tests/%.o: CPPFLAGS += -I. -Itests/support -DFRAG_SHARED_TRACES='"$(SHARED_TRACES)"' -DFRAG_VERSION='"test"'
 $(patsubst tests/%.c,$(B)/obj/tests/%.o,$(TEST_SRC)) $(SUPPORT_OBJ): $(B)/test_flags
 
--include $(patsubst %.o,%.d,$(LIB_OBJ) $(CLI_OBJ) $(SUPPORT_OBJ) $(NOGPU_OBJ) $(NOGPU_PARTS) $(LIVE_OBJ) $(RECORD_OBJ) $(START_OBJ)) \
+-include $(patsubst %.o,%.d,$(LIB_OBJ) $(CLI_OBJ) $(SUPPORT_OBJ) $(RECORD_OBJ) $(START_OBJ)) \
 	$(patsubst tests/%.c,$(B)/obj/tests/%.d,$(TEST_SRC) $(FUZZ_SRC) tests/fuzz/replay_main.c) \
 	$(patsubst %.cu,$(B)/%.d,$(KERNEL_SRC))
 .SECONDARY:
@@ -311,7 +321,7 @@ $(patsubst tests/%.c,$(B)/obj/tests/%.o,$(TEST_SRC)) $(SUPPORT_OBJ): $(B)/test_f
 tests-build: $(TEST_BIN) $(FUZZ_BIN) $(B)/cufrag $(MPI_MODULE)
 
 # ---- tests -----------------------------------------------------------------------
-# Sub-makes for other variants get their own folder, also when B was given.
+# Another BUILD has its own folder, also when B was given.
 AGAIN = +@$(MAKE) --no-print-directory
 other = BUILD=$(1) $(if $(filter command line,$(origin B)),B=$(B)-$(1))
 
@@ -319,18 +329,21 @@ other = BUILD=$(1) $(if $(filter command line,$(origin B)),B=$(B)-$(1))
 setup:
 	@scripts/build/setup.sh
 
+# make check T=…: one test needs its own program, and those that run cufrag need that
+WANTED = $(if $(T),$(filter %/test_$(notdir $(T)) %/fuzz_$(notdir $(T)) %/test_rules,$(TEST_BIN) $(FUZZ_BIN)) $(B)/cufrag,tests-build)
+
 #: check      quick tests: units, conformance, command line, golden counts, fuzz corpus; no GPU
-#            T=name: this one only, as T=base/opt or T=cli/help_each
-check: tests-build
+#            T=name: only this one, as T=unit/base/opt, T=opt, T=cli or T=cli/help_each
+check: $(WANTED)
 	@scripts/build/run_tests.sh --quick $(if $(T),--only $(T)) $(B)
 
-#: test       install missing packages, then every test there is
+#: test       install missing packages, then run every test there is
 test: setup
 	$(AGAIN) test-run
 test-run: tests-build
 	@scripts/build/run_tests.sh $(B)
 
-#: test-gpu   tests on a real card; skipped where there is none
+#: test-gpu   tests on a real card; skipped without one
 test-gpu: tests-build
 	@scripts/build/run_tests.sh --gpu $(B)
 
@@ -339,15 +352,18 @@ test-gpu: tests-build
 test-torch: $(B)/cufrag
 	@tests/torch/run.sh --fetch $(B)/cufrag
 
-#: asan       check under AddressSanitizer and UndefinedBehaviorSanitizer
+#: asan       units, conformance and chosen commands under AddressSanitizer and UndefinedBehaviorSanitizer
 asan:
-	$(AGAIN) $(call other,asan) check
+	$(AGAIN) $(call other,asan) sanitize-run
+.PHONY: sanitize-run
+sanitize-run: tests-build
+	@scripts/build/run_tests.sh --sanitize $(B)
 
 #: tsan       the threaded parts under ThreadSanitizer
 tsan:
 	$(AGAIN) $(call other,tsan) tsan-run
 .PHONY: tsan-run
-tsan-run: tests-build
+tsan-run: $(patsubst tests/%.c,$(B)/tests/%,$(shell grep -l pthread $(TEST_SRC) /dev/null)) $(B)/cufrag
 	@scripts/build/run_tests.sh --threads $(B)
 
 #: fuzz-smoke every fuzz target for FUZZ_SECONDS, with clang
@@ -357,29 +373,39 @@ fuzz-smoke:
 fuzz-run: $(FUZZ_BIN)
 	@scripts/build/fuzz.sh $(B) $(FUZZ_SECONDS)
 
+#: nightly    what takes too long for each change: every case under sanitizers, all combinations, long fuzzing, deep analysis
+.PHONY: nightly
+nightly: export FRAG_TEST_NIGHTLY := 1
+nightly:
+	$(AGAIN) test
+	$(AGAIN) $(call other,asan) check
+	$(AGAIN) tsan
+	$(AGAIN) fuzz-smoke FUZZ_SECONDS=600
+	$(AGAIN) tidy TIDY_NODES=225000
+
 # ---- demo, figures, documents -------------------------------------------------------
 .PHONY: demo demo-run bench plots baseline docs
-#: demo       install missing packages, verify and compare bundled traces, name the report
+#: demo       install missing packages, verify and compare bundled traces, write a report
 demo: setup
 	$(AGAIN) demo-run
 demo-run: $(B)/cufrag
 	@scripts/demo.sh $(B)/cufrag $(DEVICE)
 
-#: bench      measure speed and memory into results/performance/ (LONG=1: 100 M events streamed, not 20 M)
+#: bench      measure speed and memory into results/performance/ (LONG=1: stream 100 M events, not 20 M)
 bench: $(B)/cufrag $(B)/bench_read
 	@SHARED_TRACES='$(SHARED_TRACES)' scripts/bench.sh $(if $(LONG),--long) $(B)
 $(B)/bench_read: scripts/build/bench_read.c $(B)/libcufrag.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(CPPFLAGS) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $< $(B)/libcufrag.a $(LDLIBS)
 
-#: counts     instructions of fixed runs (valgrind) against tests/counts/; counts-update rewrites them
+#: counts     compare the instructions of fixed runs (valgrind) with tests/counts/; counts-update rewrites those
 .PHONY: counts counts-update
 counts: $(B)/cufrag
 	@scripts/build/count_check.sh $(B)
 counts-update: $(B)/cufrag
 	@scripts/build/count_check.sh --update $(B)
 
-#: plots      make the README's charts again, into docs/img/
+#: plots      draw the charts of README.md again, into docs/img/
 plots: $(B)/cufrag
 	@scripts/build/plots.sh $(B)/cufrag
 
@@ -397,14 +423,14 @@ FORMATTED = $(sort $(shell find src policies tests -name '*.[ch]'))
 
 # clock.h wants POSIX and is for the parts of cufrag itself
 PUBLIC := $(filter-out %/clock.h,$(sort $(wildcard src/include/frag/*.h)))
-#: hdr-public the public headers are C11 and C++, too
+#: hdr-public every public header compiles as C11 and as C++
 .PHONY: hdr-public
 hdr-public: $(GENERATED)
 	$(Q)for h in $(PUBLIC); do \
 		for as in 'c -std=c11' 'c++ -std=c++17'; do \
 			$(CC) -Isrc/include -Isrc -Wall -Wextra -Werror -fsyntax-only -x $$as -include $$h /dev/null || \
-				{ echo "hdr-public: $$h is no $$as" >&2; exit 1; }; done; done
-	@echo 'hdr-public: C11 and C++'
+				{ echo "hdr-public: $$h does not compile as $$as" >&2; exit 1; }; done; done
+	@echo 'hdr-public: every public header compiles as C11 and as C++'
 
 .PHONY: lint layers hdr-check format format-check cppcheck tidy docs-check
 #: lint       layers, headers, format, cppcheck, clang-tidy, generated docs
@@ -435,9 +461,8 @@ cppcheck: $(GENERATED)
 		-j 2 $(LIB_SRC) $(COMMON_SRC) $(POLICY_SRC) $(CLI_SRC)
 	@echo 'cppcheck: clean'
 
-# The analyzer's default of 225,000 nodes a function takes three times as long and has found nothing more
-# here; `make tidy TIDY_NODES=225000` before a release.
-TIDY_NODES ?= 75000
+# How far the analyzer follows a function. Its default, 225,000, takes three times as long: `make nightly` has that.
+TIDY_NODES ?= 40000
 tidy: $(GENERATED)
 	$(Q)printf '%s\n' $(LIB_SRC) $(COMMON_SRC) $(POLICY_SRC) $(CLI_SRC) | xargs -P 2 -I@ \
 		clang-tidy --quiet --extra-arg=-Xclang --extra-arg=-analyzer-config --extra-arg=-Xclang \
@@ -455,7 +480,7 @@ SHARE := $(DESTDIR)$(PREFIX)/share
 DATA := $(SHARE)/cufrag
 DOCS := $(SHARE)/doc/cufrag
 .PHONY: install uninstall deb clean help
-#: install    into $(DESTDIR)$(PREFIX): program, recorder, library, manual pages, completion, documents
+#: install    install into $(DESTDIR)$(PREFIX): program, recorder, library, manual pages, completion, documents
 install: $(B)/cufrag $(B)/libcufrag.a $(LIVE_SO)
 	install -d $(BIN) $(LIB)/pkgconfig $(INC)/frag/metrics $(DATA)/plot $(DOCS)/docs/img $(DOCS)/results/nogpu/img $(DOCS)/docs/grafana $(SHARE)/man/man1 \
 		$(SHARE)/bash-completion/completions $(SHARE)/zsh/site-functions $(SHARE)/fish/vendor_completions.d
@@ -484,23 +509,23 @@ endif
 	@$(B)/cufrag help --format zsh > $(SHARE)/zsh/site-functions/_cufrag
 	@$(B)/cufrag help --format fish > $(SHARE)/fish/vendor_completions.d/cufrag.fish
 
-#: uninstall  what install has put there
+#: uninstall  remove what install put there
 uninstall:
 	rm -rf $(BIN)/cufrag $(BIN)/cufrag-record-torch $(LIB)/libcufrag.a $(LIB)/cufrag $(LIB)/pkgconfig/cufrag.pc $(INC)/frag \
 		$(DATA) $(DOCS) $(SHARE)/man/man1/cufrag.1 $(SHARE)/man/man1/cufrag-*.1 \
 		$(SHARE)/bash-completion/completions/cufrag $(SHARE)/zsh/site-functions/_cufrag \
 		$(SHARE)/fish/vendor_completions.d/cufrag.fish
 
-#: deb        a Debian package into $(B)/deb, with debhelper
+#: deb        make a Debian package in $(B)/deb, with debhelper
 deb: $(B)/cufrag $(B)/libcufrag.a
 	@scripts/build/deb.sh $(B) $(RELEASE)
 
-#: wheel      a Python wheel in build/release/wheel: the program, the recorder, and its policies for PyTorch
+#: wheel      make a Python wheel in $(B)/wheel: the program, the recorder, the policies for PyTorch
 .PHONY: wheel
 wheel: $(B)/cufrag $(B)/libcufrag_torch.so $(B)/libcufrag_record.so
 	@scripts/build/wheel.sh $(B) $(RELEASE)
 
-#: lines      lines of code by folder, tables and recorded data apart (TREE=commit: of that one)
+#: lines      count the lines of code by folder (TREE=commit: of that commit)
 .PHONY: lines
 lines:
 	@scripts/build/lines.sh $(TREE)
@@ -519,8 +544,8 @@ help:
 	@echo
 	@echo 'variables:'
 	@echo '  BUILD=$(BUILD)    release, debug, asan, tsan, cov or fuzz; each has its own folder in build/'
-	@echo '  CUDA=$(CUDA)        auto, 0 or 1 (fail where the toolkit is missing); CUDA_HOME or NVCC say where'
+	@echo '  CUDA=$(CUDA)        auto, 0, or 1 (fail without a toolkit); CUDA_HOME or NVCC name the toolkit'
 	@echo '  DEVICE=$(DEVICE)       for demo: sim, or cuda[:N]'
 	@echo '  WERROR=$(WERROR) V=$(V)      1: warnings are errors; 1: show the commands'
 	@echo '  CC CFLAGS LDFLAGS PREFIX DESTDIR as usual'
-	@echo '  SHARED_TRACES=$(SHARED_TRACES)   big recordings; tests on them are skipped where absent'
+	@echo '  SHARED_TRACES=$(SHARED_TRACES)   big recordings; tests that need them are skipped without'

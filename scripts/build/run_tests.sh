@@ -1,20 +1,21 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Runs what `make tests-build` has built and sums up:
-#	run_tests.sh [--quick|--gpu|--threads] [--only NAME] BUILD_FOLDER
-# Kinds of test: cmocka programs (unit, conformance, golden, gpu), rules of policies (tests/policies/*.rules), scripts (run.sh in cli, fleet,
-# golden, json, report,
-# scripts, threads; their last line is their count) and fuzz targets over their corpus (-runs=0: libFuzzer, where it
-# is the driver, goes no further).
-# --quick leaves out what needs the big recordings (FRAG_TEST_QUICK=1 in the environment),
-# --gpu runs tests/gpu only, --threads tests/threads and the programs whose source says pthread.
+# Runs the tests that `make` has built, and counts them:
+#	run_tests.sh [--quick|--sanitize|--threads|--gpu] [--only NAME] BUILD_FOLDER
+# Four kinds of test: cmocka programs (tests/{unit,conformance,golden,gpu}), rules of policies (tests/policies/*.rules),
+# scripts (tests/NAME/run.sh, whose last line is their count) and fuzz targets, run over their corpus.
 #
-# --only: the one of this name, as its line says it ("unit/opt"), or one case of a script ("cli/help_each"),
-# which then says all it has to say.
+# --quick     leaves out what needs big recordings or a browser (FRAG_TEST_QUICK=1 in the environment)
+# --sanitize  what a sanitizer can find something in: units, conformance, bundled traces, fuzz corpora, and of the
+#             command line the tables and the cases in tests/cli/sanitize
+# --threads   programs that use threads, and tests/threads
+# --gpu       tests/gpu
+# --only      one test by its name ("unit/base/opt", or "opt"), or one case of a script ("cli/help_each"); prints
+#             everything that it prints
 #
-# A test that runs for longer than TEST_TIMEOUT seconds (600) has failed; TEST_JOBS (the number of
-# processors) run at a time. Prints what fails, then a last line "N passed, N failed, N skipped". Exit status 1 if
-# something failed or nothing ran.
+# TEST_JOBS tests (the number of processors) run at a time; one that takes longer than TEST_TIMEOUT seconds (600) has
+# failed. Prints what fails; the last line is "N passed, N failed, N skipped". The exit status is 1 if something
+# failed or nothing ran.
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 1
 export LC_ALL=C
@@ -53,7 +54,7 @@ run_one() {
 	begin=$EPOCHREALTIME
 	timeout -k 5 "${TEST_TIMEOUT:-600}" "$@" > "$log" 2>&1 < /dev/null
 	status=$?
-	[ $status -eq 124 ] && echo "stopped after ${TEST_TIMEOUT:-600} s" >> "$log"
+	[ $status -eq 124 ] && echo "ended after ${TEST_TIMEOUT:-600} s" >> "$log"
 	case $kind in
 	tap) count_tap $status "$log" ;;
 	script) count_script $status "$log" ;;
@@ -69,7 +70,7 @@ run_one() {
 			script) tail -n 80 "$log" ;;
 			fuzz) tail -n 40 "$log" ;;
 			esac
-			echo "---- all of it: $log"
+			echo "---- all output: $log"
 		} >&2
 	fi
 	awk -v name="$name" -v p="$passed" -v f="$failed" -v s="$skipped" \
@@ -79,72 +80,88 @@ run_one() {
 
 # ---- which tests
 
-list_tests() {
-	local b=$1 mode=$2 binary name source
-	local groups=(unit conformance golden gpu)
-	case $mode in
-	quick | threads) groups=(unit conformance golden) ;;
-	gpu) groups=(gpu) ;;
+program_sources() {
+	case $1 in
+	gpu) find tests/gpu -name 'test_*.c' ;;
+	threads) grep -l pthread -r tests/unit tests/conformance tests/golden --include='test_*.c' ;;
+	sanitize) find tests/unit tests/conformance tests/golden/test_bundled.c tests/golden/test_recordings.c -name 'test_*.c' ;;
+	quick) find tests/unit tests/conformance tests/golden -name 'test_*.c' ;;
+	full) find tests/unit tests/conformance tests/golden tests/gpu -name 'test_*.c' ;;
+	esac 2> /dev/null | sort
+}
+
+scripts_of() {
+	case $1 in
+	threads) echo threads ;;
+	sanitize) echo cli ;;
+	quick) echo cli fleet golden json report scripts threads ;;
+	full) echo cli fleet golden json report scripts threads torch ;;
 	esac
-	for group in "${groups[@]}"; do
-		for source in tests/"$group"/test_*.c tests/"$group"/*/test_*.c; do
-			[ -e "$source" ] || continue
-			name=$(basename "$source" .c)
-			binary=$b/${source%.c}
-			[ "$mode" = threads ] && ! grep -q pthread "$source" && continue
-			printf 'tap\t%s\t%s\n' "$group/${name#test_}" "$binary"
-		done
+}
+
+# A line for each test: kind, name, command. $1: build folder, $2: mode
+list_tests() {
+	local b=$1 mode=$2 source name
+	program_sources "$mode" | while read -r source; do
+		name=${source#tests/} name=${name%.c}
+		printf 'tap\t%s\t%s\n' "${name/test_/}" "$b/tests/$name"
 	done
-	case $mode in quick | full)
+	case $mode in quick | full | sanitize)
 		for source in tests/policies/*.rules; do
 			[ -e "$source" ] || continue
 			name=$(basename "$source" .rules)
 			printf 'tap\t%s\t%s\n' "rules/$name" "$b/tests/policies/test_rules $source"
 		done ;;
 	esac
-	local scripts=(cli fleet golden json report scripts threads)
-	[ "$mode" = full ] && scripts+=(torch)
-	case $mode in
-	gpu) scripts=() ;;
-	threads) scripts=(threads) ;;
-	esac
-	for name in "${scripts[@]}"; do
-		printf 'script\t%s\t%s %s\n' "$name" "tests/$name/run.sh" "$b/cufrag"
+	for name in $(scripts_of "$mode"); do
+		printf 'script\t%s\t%s\n' "$name" "tests/$name/run.sh $b/cufrag$(cases_of "$mode" "$name")"
 	done
-	case $mode in quick | full)
+	case $mode in quick | full | sanitize)
 		for source in tests/fuzz/fuzz_*.c; do
 			[ -e "$source" ] || continue
-			name=$(basename "$source" .c)
-			printf 'fuzz\t%s\t%s %s\n' "fuzz/${name#fuzz_}" "$b/tests/fuzz/$name" "-runs=0 tests/fuzz/corpus/${name#fuzz_}"
+			name=$(basename "$source" .c) name=${name#fuzz_}
+			printf 'fuzz\t%s\t%s\n' "fuzz/$name" "$b/tests/fuzz/fuzz_$name -runs=0 tests/fuzz/corpus/$name"
 		done ;;
 	esac
 	return 0
 }
 
-# NAME as in the lines, without its kind ("opt"), or SCRIPT/CASE
+# The cases that a mode limits a script to, each after a space.
+cases_of() {
+	[ "$1/$2" = sanitize/cli ] || return 0
+	cat tests/cli/sanitize tests/cli/*.cases | sed -n 's/^\([a-z][a-z0-9_]*\)\( [0-9].*\)\?$/ \1/p' | tr -d '\n'
+}
+
+# Does WANTED mean the test NAME? Its whole name, its last parts, or group and last part ("unit/opt")
+means() {
+	case /$2 in */"$1") return 0 ;; esac
+	[ "$1" != "${1#*/}" ] && case $2 in "${1%%/*}"/*/"${1##*/}") return 0 ;; esac
+	return 1
+}
+
 run_only() {
-	local kind name command
+	local wanted=$1 kind name command
 	while IFS=$'\t' read -r kind name command; do
-		if [ "$name" = "$1" ] || [ "${name##*/}" = "$1" ]; then
+		if means "$wanted" "$name"; then
 			# shellcheck disable=SC2086 # the command is words
 			CMOCKA_MESSAGE_OUTPUT=STDOUT $command
 			return
-		elif [ "$kind" = script ] && [ "${1%%/*}" = "$name" ]; then
+		elif [ "$kind" = script ] && [ "${wanted%%/*}" = "$name" ]; then
 			# shellcheck disable=SC2086
-			$command "${1#*/}"
+			$command "${wanted#*/}"
 			return
 		fi
 	done < <(list_tests "$2" "$3")
-	echo "run_tests.sh: no test '$1'" >&2
+	echo "run_tests.sh: no test '$wanted'" >&2
 	return 2
 }
 
 main() {
 	local mode=full b kind name command log jobs only=''
-	local usage='usage: run_tests.sh [--quick|--gpu|--threads] [--only NAME] BUILD_FOLDER'
+	local usage='usage: run_tests.sh [--quick|--sanitize|--threads|--gpu] [--only NAME] BUILD_FOLDER'
 	while [ $# -gt 0 ]; do
 		case $1 in
-		--quick | --gpu | --threads) mode=${1#--} ;;
+		--quick | --sanitize | --threads | --gpu) mode=${1#--} ;;
 		--only) only=${2:?$usage}; shift ;;
 		--help) echo "$usage"; return 0 ;;
 		-*) echo "$usage" >&2; return 2 ;;
@@ -159,7 +176,7 @@ main() {
 	export UBSAN_OPTIONS=${UBSAN_OPTIONS:-print_stacktrace=1}
 	[ -z "${CC:-}" ] || export CC=${CC#ccache } # cases look for the compiler by this name
 	unset FRAG_TEST_QUICK
-	[ "$mode" = quick ] && export FRAG_TEST_QUICK=1
+	case $mode in quick | sanitize) export FRAG_TEST_QUICK=1 ;; esac
 
 	if [ -n "$only" ]; then
 		run_only "$only" "$b" "$mode"
@@ -168,7 +185,7 @@ main() {
 	local logs=$b/test-logs/$mode
 	rm -rf "$logs" && mkdir -p "$logs"
 	jobs=${TEST_JOBS:-$(nproc)}
-	export CASE_JOBS=$jobs # of the command line's, which come last
+	export CASE_JOBS=$jobs # of the command line, which is the longest script
 	while IFS=$'\t' read -r kind name command; do
 		log=$logs/${name//\//_}.log
 		while [ "$(jobs -rp | wc -l)" -ge "$jobs" ]; do wait -n; done

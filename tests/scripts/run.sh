@@ -127,12 +127,15 @@ test_rounds_become_one_row() {
 # ---- scripts/build/check_layers.sh
 
 layers_project() {
-	mkdir -p scripts/build src/base src/replay src/include/frag policies src/device/cuda
+	mkdir -p docs scripts/build src/base src/replay src/include/frag policies src/device/cuda src/cli/two
+	sed -n '/^## Layers/,/^## Where/p' "$root/docs/architecture.md" > docs/architecture.md
 	cp "$root"/scripts/build/check_{layers.sh,circles.py} scripts/build/
 	touch src/replay/spec.h src/base/outfile.h src/include/frag/base.h
 	echo '#include <frag/base.h>' > src/base/base.c
 	echo '#include "outfile.h"' > src/replay/spec.c
 	echo '#include <cuda.h>' > src/device/cuda/cuda.c
+	touch src/cli/cmd_one.c src/cli/shared.h src/cli/two/cmd_two.c src/cli/two/two.h
+	echo '#include "cli/shared.h"' > src/cli/one_more.c
 }
 
 test_layers_accepts_the_right_direction() {
@@ -146,18 +149,22 @@ test_layers_names_each_wrong_include() {
 	echo '#include <cuda_runtime_api.h>' > policies/driver.c
 	echo '#include "../src/replay/spec.h"' > policies/engine.c
 	echo '#include "base.h"' > src/include/frag/opt.h
+	echo '#include "cli/two/two.h"' > src/cli/one_more.c
+	mkdir src/new && echo '#include "outfile.h"' > src/new/file.c
 	scripts/build/check_layers.sh > out 2>&1 && return 1
 	expect 'what is reported' "$(sed -n 's/: .*//p' out | sort)" 'check_layers
 policies/driver.c:1
 policies/engine.c:1
 src/base/upward.c:1
-src/include/frag/opt.h:1'
+src/cli/one_more.c:1
+src/include/frag/opt.h:1
+src/new/file.c:1'
 }
 
 test_layers_names_circles() {
 	command -v python3 > /dev/null || return $SKIP
 	layers_project
-	mkdir -p docs src/trace/one src/trace/two
+	mkdir -p src/trace/one src/trace/two
 	echo '#include "b.h"' > src/base/a.h
 	echo '#include "a.h"' > src/base/b.c
 	touch src/base/b.h
@@ -168,12 +175,28 @@ test_layers_names_circles() {
 	expect 'the circles' "$(sed -n 's/^check_circles: //p' out)" 'need each other: src/base/a, src/base/b
 need each other: src/trace/one, src/trace/two' || return
 	# with their reasons; a reason without a circle is one too many
-	printf '# A\n\n## Circles\n\n| which | why |\n|---|---|\n| `src/base/b`, `src/base/a` | so |\n| `src/trace/one`, `src/trace/two` | so |\n\n## B\n' > docs/architecture.md
+	printf '\n## Circles\n\n| which | why |\n|---|---|\n| `src/base/b`, `src/base/a` | so |\n| `src/trace/one`, `src/trace/two` | so |\n\n## B\n' >> docs/architecture.md
 	scripts/build/check_layers.sh > out 2>&1 || { cat out >&2; return 1; }
 	rm src/trace/one/x.c
 	scripts/build/check_layers.sh > out 2>&1 && return 1
 	expect 'the reason left over' "$(sed -n 's/^check_circles: //p' out)" \
 		'docs/architecture.md excuses a circle that is not there: src/trace/one, src/trace/two'
+}
+
+# ---- scripts/build/lines.sh
+
+test_lines_counts_what_is_written_by_hand() {
+	command -v git > /dev/null || return $SKIP
+	mkdir -p scripts/build src/base tests/cli
+	cp "$root/scripts/build/lines.sh" scripts/build/
+	printf '1\n2\n3\n' > src/base/a.c
+	printf '1\n2\n' | tee src/base/a.h > src/table.csv
+	printf 'row 0 cufrag\n\t> output\n\t! error\n\t+ file\n' > tests/cli/a.cases
+	git init -q . && git add . && git -c user.name=a -c user.email=a@b commit -qm first
+	echo 4 >> src/base/a.c
+	expect 'the working tree' "$(scripts/build/lines.sh | awk '/^(src|tests)/ { print $1, $2, $3 }' | tr '\n' ' ')" \
+		'src/base 6 2 tests/cli 1 1 src 6 2 tests 1 1 ' &&
+		expect 'a commit' "$(scripts/build/lines.sh HEAD | awk '/^src.base/ { print $2, $3 }')" '5 2'
 }
 
 # ---- scripts/README.md
@@ -200,7 +223,7 @@ test_make_runs_one_test() {
 	tests_project
 	cp "$root/Makefile" .
 	# what `check` needs is there already
-	sed -i 's/^check: tests-build$/check:/' Makefile
+	sed -i 's/^check: \$(WANTED)$/check:/' Makefile
 	mkdir -p build && mv b build/release && ln -s build/release b
 	for name in good bad; do touch "tests/unit/test_$name.c"; done
 	fake_test good 'echo good ran'
@@ -251,8 +274,8 @@ test_make_rebuilds_when_flags_change() {
 
 test_make_refuses_unknown_values() {
 	build_project
-	! make CUDA=yes > make.log 2>&1 && grep -q 'CUDA=yes is none of auto 0 1' make.log &&
-		! make BUILD=fast > make.log 2>&1 && grep -q 'BUILD=fast is none of' make.log &&
+	! make CUDA=yes > make.log 2>&1 && grep -q 'unknown CUDA=yes; use auto, 0 or 1' make.log &&
+		! make BUILD=fast > make.log 2>&1 && grep -q 'unknown BUILD=fast; use release' make.log &&
 		! make CUDA=1 NVCC= > make.log 2>&1 && grep -q 'CUDA=1 but no nvcc found' make.log
 }
 
@@ -276,36 +299,27 @@ fake_test() { # NAME, then the body of a script
 }
 summary() { scripts/build/run_tests.sh b 2> err | tail -n 1; }
 
-test_count_passed_and_skipped() {
-	tests_project
-	fake_test good "printf '1..3\nok 1 - a\nok 2 - b\nnot ok 3 # SKIP c\n'"
-	expect summary "$(summary)" '2 passed, 0 failed, 1 skipped' && scripts/build/run_tests.sh b > /dev/null 2>&1
-}
-
-test_count_failures() {
-	tests_project
-	fake_test bad "printf '1..2\nok 1 - a\nnot ok 2 - b\n'; exit 1"
-	expect summary "$(summary)" '1 passed, 1 failed, 0 skipped' && ! scripts/build/run_tests.sh b > /dev/null 2>&1
-}
-
-test_count_a_crash_as_failures() {
-	tests_project
-	fake_test crash "printf '1..3\nok 1 - a\n'; kill -SEGV \$\$"
-	expect summary "$(summary)" '1 passed, 2 failed, 0 skipped' || return
-	fake_test crash 'kill -SEGV $$'
-	expect 'summary without a plan' "$(summary)" '0 passed, 1 failed, 0 skipped' || return
-	fake_test crash "printf '1..1\nok 1 - a\n'; exit 99"
-	expect 'summary after a late failure' "$(summary)" '1 passed, 1 failed, 0 skipped'
-}
-
-test_count_scripts() {
-	tests_project
-	fake_script cli 'echo noise; echo "5 passed, 0 failed, 2 skipped"'
-	expect summary "$(summary)" '5 passed, 0 failed, 2 skipped' || return
-	fake_script cli 'echo "5 passed, 0 failed, 2 skipped"; exit 3'
-	expect 'summary with a wrong status' "$(summary)" '5 passed, 1 failed, 2 skipped' || return
-	fake_script cli 'echo "stopped halfway"'
-	expect 'summary without a count' "$(summary)" '0 passed, 1 failed, 0 skipped' || return
+# kind of test, passed, failed, skipped, and the body of a test that must be counted so
+test_results_are_counted() {
+	local kind passed failed skipped body status
+	while read -r kind passed failed skipped body; do
+		rm -rf scripts tests b
+		tests_project
+		"fake_$kind" "cli" "$body"
+		expect "summary of $body" "$(summary)" "$passed passed, $failed failed, $skipped skipped" || return
+		scripts/build/run_tests.sh b > /dev/null 2>&1
+		status=$?
+		expect "exit status after $body" $status $((failed > 0)) || return
+	done <<-'END'
+	test 2 0 1 printf '1..3\nok 1 - a\nok 2 - b\nnot ok 3 # SKIP c\n'
+	test 1 1 0 printf '1..2\nok 1 - a\nnot ok 2 - b\n'; exit 1
+	test 1 2 0 printf '1..3\nok 1 - a\n'; kill -SEGV $$
+	test 0 1 0 kill -SEGV $$
+	test 1 1 0 printf '1..1\nok 1 - a\n'; exit 99
+	script 5 0 2 echo noise; echo '5 passed, 0 failed, 2 skipped'
+	script 5 1 2 echo '5 passed, 0 failed, 2 skipped'; exit 3
+	script 0 1 0 echo 'stopped halfway'
+	END
 	rm tests/cli/run.sh
 	expect 'summary without the script' "$(summary)" '0 passed, 1 failed, 0 skipped'
 }

@@ -1,19 +1,21 @@
 # folders that gnuplot would take for commands, variables or homes
 command -v gnuplot > /dev/null || { echo 'no gnuplot' >&2; exit 77; }
 cp "$TRACES/leak.frames.cft" in.cft
+set -- in.cft --policies pytorch --no-host --optimum bound
+[ -n "$FRAG_TEST_NIGHTLY" ] || set -- "$@" --formats svg
 for dir in '<touch X;x' "'|touch X;x" '|touch X' '~' "\$x" '"q' '@x' 'a b' '-'; do
-	"$CUFRAG" compare in.cft --policies pytorch --no-host --optimum bound --out "$dir" > /dev/null || echo "failed: $dir"
+	"$CUFRAG" compare "$@" --out "$dir" > /dev/null || echo "failed: $dir"
 	[ -s "./$dir/memory.svg" ] && [ -s "./$dir/report.html" ] && rm -r "./$dir"
 done
 ls -A
 # a folder in the place of a file: nothing is moved
 mkdir -p full/report.html
-"$CUFRAG" compare in.cft --policies pytorch --no-host --optimum bound --out full > /dev/null
+"$CUFRAG" compare "$@" --out full > /dev/null
 echo "exit $?"
 ls -A full
 # what a killed run has left goes with the next
 mkdir -p full/.cufrag-abcdef other && rmdir full/report.html
 touch full/.cufrag-abcdef/memory.csv other/kept && ln -s ../other full/.cufrag-ghijkl
-"$CUFRAG" compare in.cft --policies pytorch --no-host --optimum bound --out full > /dev/null
+"$CUFRAG" compare "$@" --out full > /dev/null
 ls -A full | grep '^\.cufrag'
 ls other
