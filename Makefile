@@ -248,7 +248,7 @@ $(B)/libcufrag_start.so: $(START_OBJ)
 	$(Q)$(CC) -shared -Wl,-soname,libcufrag_start.so -Wl,-z,defs -o $@ $^
 # The policies as PyTorch's allocator: they, the front of devices, and the driver opened at run time.
 LIVE_OBJ := $(patsubst %.c,$(B)/pic/%.o,$(sort $(wildcard src/inside/live/*.c)) $(POLICY_SRC) $(COMMON_SRC) \
-	$(addprefix src/replay/,spec.c registry.c instance.c foreign.c))
+	$(addprefix src/replay/,spec.c registry.c instance.c external_policy.c))
 $(LIVE_OBJ): | $(GENERATED)
 $(B)/libcufrag_torch.so: $(LIVE_OBJ) $(B)/pic/parts.a
 	$(call say,LD,$@)
