@@ -6,7 +6,7 @@
  */
 #include <frag/policy.h>
 
-#include "foreign.h"
+#include "external_policy.h"
 #include "spec.h"
 
 static int check_needs(const struct frag_policy_ops *ops, const struct frag_device *dev,
@@ -32,7 +32,7 @@ int frag_policy_create(const struct frag_policy_spec *spec, const struct frag_po
 	out->env.inner = spec->inner ? spec->inner->text : NULL;
 	rc = check_needs(spec->ops, env->dev, err);
 	if (!rc && spec->library)
-		rc = frag_foreign_create(spec->ops, spec->params, out, err);
+		rc = frag_external_create(spec->ops, spec->params, out, err);
 	else if (!rc)
 		rc = spec->ops->create(&out->env, spec->params, &out->self, err);
 	if (rc)

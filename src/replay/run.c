@@ -3,7 +3,7 @@
 #include "run.h"
 #include "lib/grow.h"
 
-#include "card.h"
+#include "feeder.h"
 
 #include <frag/opt.h>
 

@@ -8,7 +8,7 @@
 
 #include "trace/ahead.h"
 #include "trace/source.h"
-#include "card.h"
+#include "feeder.h"
 
 /* One pass over the file. */
 struct pass {

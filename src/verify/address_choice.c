@@ -94,7 +94,7 @@ static void see_block(void *ctx, frag_addr_t addr, uint64_t bytes, enum frag_blo
 
 /* there, here: addresses of the chosen block; other_…: addresses of the block that the other replay
  * took. */
-static void tell(struct tie *t, const struct watch *w, frag_addr_t there, frag_addr_t here)
+static void tell(struct tie *t, const struct change_watch *w, frag_addr_t there, frag_addr_t here)
 {
 	frag_addr_t other_there = translate(&t->here, here, &t->there);
 	frag_addr_t other_here = translate(&t->there, there, &t->here);
@@ -125,7 +125,7 @@ static void tell(struct tie *t, const struct watch *w, frag_addr_t there, frag_a
 
 /* ---- event by event ---- */
 
-static void see_recorded(struct tie *t, const struct watch *w)
+static void see_recorded(struct tie *t, const struct change_watch *w)
 {
 	const struct frag_trace_dev *td = w->td;
 
@@ -140,7 +140,7 @@ static void see_recorded(struct tie *t, const struct watch *w)
 }
 
 /* Backwards, because an event may return memory and take it again at the same address. */
-static void see_replayed(struct tie *t, const struct watch *w)
+static void see_replayed(struct tie *t, const struct change_watch *w)
 {
 	for (size_t i = w->made.count; i-- > 0;) {
 		const struct change *c = &w->made.items[i];
@@ -152,7 +152,7 @@ static void see_replayed(struct tie *t, const struct watch *w)
 	}
 }
 
-void tie_look(struct tie *t, const struct watch *w)
+void tie_look(struct tie *t, const struct change_watch *w)
 {
 	const struct frag_event *e = &w->td->events[w->event];
 	frag_addr_t there = w->td->addrs[w->event], here;

@@ -8,7 +8,7 @@
 #ifndef FRAG_VERIFY_ADDRESS_CHOICE_H
 #define FRAG_VERIFY_ADDRESS_CHOICE_H
 
-#include "watch.h"
+#include "change_watch.h"
 
 /* Segments at one moment, by address. */
 struct numbered_segment {
@@ -33,7 +33,7 @@ struct tie {
 };
 
 /* After each event of the replay. pre: the trace has evidence. */
-void tie_look(struct tie *t, const struct watch *w);
+void tie_look(struct tie *t, const struct change_watch *w);
 void tie_release(struct tie *t);
 
 #endif

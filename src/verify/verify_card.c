@@ -16,7 +16,7 @@
 
 struct card_check {
 	struct card_replay card;
-	struct watch w;
+	struct change_watch w;
 	struct frag_verify_result *r;
 	size_t cursor; /* next evidence */
 	struct change_list want;
@@ -87,7 +87,7 @@ static int step(struct card_check *c, size_t event, struct frag_err *err)
 {
 	const struct change_list *made = &c->w.made;
 
-	FRAG_TRY(watch_step(&c->w, event, err));
+	FRAG_TRY(change_watch_step(&c->w, event, err));
 	for (size_t i = 0; i < made->count; i++)
 		if (!changes_add(&c->card.changes, &made->items[i]))
 			return frag_fail_nomem(err, "verify");
@@ -117,10 +117,10 @@ static int replay(struct card_check *c, struct frag_device *device, struct frag_
 	int rc;
 
 	address_log_record(&c->card.given, device);
-	rc = watch_open(&c->w, c->card.spec, device, c->card.td, c->card.limit_bytes, err);
+	rc = change_watch_open(&c->w, c->card.spec, device, c->card.td, c->card.limit_bytes, err);
 	if (!rc)
 		rc = walk(c, device, err);
-	watch_close(&c->w);
+	change_watch_close(&c->w);
 	address_log_stop(&c->card.given);
 	if (!rc && c->card.given.short_of_memory)
 		rc = frag_fail_nomem(err, "verify");

@@ -17,7 +17,7 @@
 
 /* Compares one event on the simulated card with the same event on the card; `out`: the
  * difference. */
-static bool same_event(const struct card_replay *card, size_t *cursor, const struct watch *w,
+static bool same_event(const struct card_replay *card, size_t *cursor, const struct change_watch *w,
 		       char *out, size_t cap)
 {
 	const struct change *real = card->changes.items, *sim = w->made.items;
@@ -50,13 +50,13 @@ static int as_answer(int rc, const struct frag_err *err, char *out, size_t cap)
 	return 0;
 }
 
-static int walk(const struct card_replay *card, struct watch *w, struct tie *tie, char *out,
+static int walk(const struct card_replay *card, struct change_watch *w, struct tie *tie, char *out,
 		size_t cap, struct frag_err *err)
 {
 	size_t cursor = 0;
 
 	for (size_t i = 0; i < card->td->events_count; i++) {
-		FRAG_TRY(watch_step(w, i, err));
+		FRAG_TRY(change_watch_step(w, i, err));
 		if (!same_event(card, &cursor, w, out, cap))
 			return 0;
 		tie_look(tie, w);
@@ -71,13 +71,13 @@ static int replay_again(struct card_replay *card, struct tie *tie, char *out, si
 			struct frag_err *err)
 {
 	FRAG_AUTO(frag_dev_close_at) struct frag_device *dev = NULL;
-	FRAG_AUTO(watch_close) struct watch w = { 0 };
+	FRAG_AUTO(change_watch_close) struct change_watch w = { 0 };
 	struct frag_err own = { 0 };
 	int rc;
 
 	*out = '\0';
 	FRAG_TRY(address_log_play(&card->given, &card->twin, &dev, err));
-	rc = watch_open(&w, card->spec, dev, card->td, card->limit_bytes, &own);
+	rc = change_watch_open(&w, card->spec, dev, card->td, card->limit_bytes, &own);
 	if (!rc)
 		rc = walk(card, &w, tie, out, cap, &own);
 	rc = as_answer(rc, &own, out, cap);

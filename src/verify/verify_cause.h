@@ -7,7 +7,7 @@
 #define FRAG_VERIFY_VERIFY_CAUSE_H
 
 #include "replay/address_log.h"
-#include "watch.h"
+#include "change_watch.h"
 
 /* What happened on the card. */
 struct card_replay {

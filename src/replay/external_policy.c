@@ -11,7 +11,7 @@
  * compare equal, so that one search finds both an overlap and the place. Cost: O(log n) per call.
  * `check/` checks more; these checks always run.
  */
-#include "foreign.h"
+#include "external_policy.h"
 
 #include <search.h>
 #include <string.h>
@@ -20,7 +20,7 @@ struct range {
 	frag_addr_t from, to; /* `to` is exclusive */
 };
 
-struct foreign {
+struct external {
 	struct frag_policy_ops ops; /* the policy's own table, with the checked calls */
 	const struct frag_policy_ops *theirs;
 	void *self;
@@ -56,7 +56,7 @@ static int answer(const char *call, int rc, bool may_oom, const struct frag_err 
 }
 
 /* Registers the block as in use, if it is valid. */
-static int take(struct foreign *f, const struct frag_request *req, const struct frag_block *b,
+static int take(struct external *f, const struct frag_request *req, const struct frag_block *b,
 		struct frag_err *err)
 {
 	struct range *r, **found;
@@ -88,7 +88,7 @@ static int take(struct foreign *f, const struct frag_request *req, const struct 
 			 LL(b->addr), LL((*found)->from));
 }
 
-static void let_go(struct foreign *f, const struct frag_block *b)
+static void let_go(struct external *f, const struct frag_block *b)
 {
 	struct range key = { b->addr, b->addr + 1 }, **found, *r;
 
@@ -101,88 +101,88 @@ static void let_go(struct foreign *f, const struct frag_block *b)
 	frag_host_free(r);
 }
 
-static int foreign_alloc(void *self, const struct frag_request *req, struct frag_block *out,
+static int checked_alloc(void *self, const struct frag_request *req, struct frag_block *out,
 			 struct frag_err *err)
 {
-	struct foreign *f = self;
+	struct external *f = self;
 	struct frag_err said = { 0 };
 	int rc = answer("alloc", f->theirs->alloc(f->self, req, out, &said), true, &said, err);
 
 	return rc ? rc : take(f, req, out, err);
 }
 
-static int foreign_free(void *self, const struct frag_block *block, struct frag_err *err)
+static int checked_free(void *self, const struct frag_block *block, struct frag_err *err)
 {
-	struct foreign *f = self;
+	struct external *f = self;
 	struct frag_err said = { 0 };
 
 	let_go(f, block);
 	return answer("free", f->theirs->free(f->self, block, &said), false, &said, err);
 }
 
-static void foreign_free_requested(void *self, const struct frag_block *block)
+static void checked_free_requested(void *self, const struct frag_block *block)
 {
-	struct foreign *f = self;
+	struct external *f = self;
 
 	f->theirs->free_requested(f->self, block);
 }
 
-static int foreign_trim(void *self, uint16_t pool, struct frag_err *err)
+static int checked_trim(void *self, uint16_t pool, struct frag_err *err)
 {
-	struct foreign *f = self;
+	struct external *f = self;
 	struct frag_err said = { 0 };
 
 	return answer("trim", f->theirs->trim(f->self, pool, &said), false, &said, err);
 }
 
-static int foreign_synced(void *self, struct frag_err *err)
+static int checked_synced(void *self, struct frag_err *err)
 {
-	struct foreign *f = self;
+	struct external *f = self;
 	struct frag_err said = { 0 };
 
 	return answer("synced", f->theirs->synced(f->self, &said), false, &said, err);
 }
 
-static void foreign_mark(void *self, bool begins)
+static void checked_mark(void *self, bool begins)
 {
-	struct foreign *f = self;
+	struct external *f = self;
 
 	f->theirs->mark(f->self, begins);
 }
 
-static void foreign_visit(void *self, const struct frag_visitor *v)
+static void checked_visit(void *self, const struct frag_visitor *v)
 {
-	struct foreign *f = self;
+	struct external *f = self;
 
 	f->theirs->visit(f->self, v);
 }
 
-static int foreign_check(void *self, struct frag_err *err)
+static int checked_check(void *self, struct frag_err *err)
 {
-	struct foreign *f = self;
+	struct external *f = self;
 	struct frag_err said = { 0 };
 
 	return answer("check", f->theirs->check(f->self, &said), false, &said, err);
 }
 
-static void foreign_usage(void *self, struct frag_usage *out)
+static void checked_usage(void *self, struct frag_usage *out)
 {
-	struct foreign *f = self;
+	struct external *f = self;
 
 	f->theirs->usage(f->self, out);
 }
 
-static void foreign_counters(void *self, frag_counter_fn fn, void *ctx)
+static void checked_counters(void *self, frag_counter_fn fn, void *ctx)
 {
-	struct foreign *f = self;
+	struct external *f = self;
 
 	f->theirs->counters(f->self, fn, ctx);
 }
 
-static int foreign_restore(void *self, const struct frag_initial_state *initial, uint64_t *handles,
+static int checked_restore(void *self, const struct frag_initial_state *initial, uint64_t *handles,
 			   struct frag_err *err)
 {
-	struct foreign *f = self;
+	struct external *f = self;
 	struct frag_err said = { 0 };
 
 	return answer("restore", f->theirs->restore(f->self, initial, handles, &said), true, &said,
@@ -194,9 +194,9 @@ static void forget_range(void *range)
 	frag_host_free(range);
 }
 
-static void foreign_destroy(void *self)
+static void checked_destroy(void *self)
 {
-	struct foreign *f = self;
+	struct external *f = self;
 
 	f->theirs->destroy(f->self);
 	tdestroy(f->ranges, forget_range);
@@ -208,25 +208,25 @@ static struct frag_policy_ops watched(const struct frag_policy_ops *theirs)
 {
 	struct frag_policy_ops ops = *theirs;
 
-	ops.destroy = foreign_destroy;
-	ops.alloc = foreign_alloc;
-	ops.free = foreign_free;
-	ops.free_requested = theirs->free_requested ? foreign_free_requested : NULL;
-	ops.trim = theirs->trim ? foreign_trim : NULL;
-	ops.synced = theirs->synced ? foreign_synced : NULL;
-	ops.mark = theirs->mark ? foreign_mark : NULL;
-	ops.visit = theirs->visit ? foreign_visit : NULL;
-	ops.check = theirs->check ? foreign_check : NULL;
-	ops.usage = theirs->usage ? foreign_usage : NULL;
-	ops.counters = theirs->counters ? foreign_counters : NULL;
-	ops.restore = theirs->restore ? foreign_restore : NULL;
+	ops.destroy = checked_destroy;
+	ops.alloc = checked_alloc;
+	ops.free = checked_free;
+	ops.free_requested = theirs->free_requested ? checked_free_requested : NULL;
+	ops.trim = theirs->trim ? checked_trim : NULL;
+	ops.synced = theirs->synced ? checked_synced : NULL;
+	ops.mark = theirs->mark ? checked_mark : NULL;
+	ops.visit = theirs->visit ? checked_visit : NULL;
+	ops.check = theirs->check ? checked_check : NULL;
+	ops.usage = theirs->usage ? checked_usage : NULL;
+	ops.counters = theirs->counters ? checked_counters : NULL;
+	ops.restore = theirs->restore ? checked_restore : NULL;
 	return ops;
 }
 
-int frag_foreign_create(const struct frag_policy_ops *ops, const void *params,
-			struct frag_policy *policy, struct frag_err *err)
+int frag_external_create(const struct frag_policy_ops *ops, const void *params,
+			 struct frag_policy *policy, struct frag_err *err)
 {
-	struct foreign *f;
+	struct external *f;
 	struct frag_err said = { 0 };
 	int rc;
 

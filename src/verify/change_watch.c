@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A replay under observation; see watch.h. */
-#include "watch.h"
+/* A replay under observation; see change_watch.h. */
+#include "change_watch.h"
 #include "lib/grow.h"
 
 #include <inttypes.h>
@@ -57,7 +57,7 @@ void change_describe(char *out, size_t cap, const struct change *items, size_t c
 
 /* ---- the replay ---- */
 
-static void note(struct watch *w, unsigned kind, frag_addr_t addr, uint64_t bytes)
+static void note(struct change_watch *w, unsigned kind, frag_addr_t addr, uint64_t bytes)
 {
 	struct change c = { .event = w->event, .bytes = bytes, .addr = addr, .kind = kind };
 
@@ -71,25 +71,26 @@ static void journal(void *ctx, enum frag_segment_event kind, frag_addr_t addr, u
 	note(ctx, kind, addr, bytes);
 }
 
-int watch_open(struct watch *w, const struct frag_policy_spec *spec, struct frag_device *device,
-	       const struct frag_trace_dev *td, uint64_t limit_bytes, struct frag_err *err)
+int change_watch_open(struct change_watch *w, const struct frag_policy_spec *spec,
+		      struct frag_device *device, const struct frag_trace_dev *td,
+		      uint64_t limit_bytes, struct frag_err *err)
 {
 	struct frag_run_hooks hooks = { .journal = journal, .journal_ctx = w };
 	struct frag_run_options opt;
 	int rc;
 
-	*w = (struct watch){ .td = td };
+	*w = (struct change_watch){ .td = td };
 	frag_run_options_defaults(&opt);
 	opt.limit_bytes = limit_bytes;
 	opt.skip_oom = true;
 	opt.windows_max = 2;
 	rc = frag_run_create_hooked(spec, device, td, &opt, &hooks, &w->run, err);
 	if (rc)
-		watch_close(w);
+		change_watch_close(w);
 	return rc;
 }
 
-int watch_step(struct watch *w, size_t event, struct frag_err *err)
+int change_watch_step(struct change_watch *w, size_t event, struct frag_err *err)
 {
 	const struct frag_event *e = &w->td->events[event];
 	uint64_t granted = w->run->granted_refusals;
@@ -105,9 +106,9 @@ int watch_step(struct watch *w, size_t event, struct frag_err *err)
 	return w->short_of_memory ? frag_fail_nomem(err, "verify") : 0;
 }
 
-void watch_close(struct watch *w)
+void change_watch_close(struct change_watch *w)
 {
 	frag_run_destroy(w->run);
 	frag_host_free(w->made.items);
-	*w = (struct watch){ 0 };
+	*w = (struct change_watch){ 0 };
 }

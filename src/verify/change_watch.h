@@ -4,11 +4,11 @@
  * requests are served as recorded. For verify on a card, and on the simulated card compared with
  * it.
  *
- * Ownership: the watch owns its run and its list until watch_close; spec, device and trace are
+ * Ownership: the watch owns its run and its list until change_watch_close; spec, device and trace are
  * borrowed until then.
  */
-#ifndef FRAG_VERIFY_WATCH_H
-#define FRAG_VERIFY_WATCH_H
+#ifndef FRAG_VERIFY_CHANGE_WATCH_H
+#define FRAG_VERIFY_CHANGE_WATCH_H
 
 #include "replay/run.h"
 
@@ -39,7 +39,7 @@ int change_compare(const struct change *a, const struct change *b);
 /* Text of items[at], "segment_alloc of 2097152 bytes"; "nothing more" if at == count. */
 void change_describe(char *out, size_t cap, const struct change *items, size_t count, size_t at);
 
-struct watch {
+struct change_watch {
 	const struct frag_trace_dev *td;
 	struct frag_run *run;
 	size_t event;		 /* the current event */
@@ -48,11 +48,12 @@ struct watch {
 };
 
 /* limit_bytes: UINT64_MAX = none. On failure, nothing needs closing. */
-int watch_open(struct watch *w, const struct frag_policy_spec *spec, struct frag_device *device,
-	       const struct frag_trace_dev *td, uint64_t limit_bytes, struct frag_err *err);
+int change_watch_open(struct change_watch *w, const struct frag_policy_spec *spec,
+		      struct frag_device *device, const struct frag_trace_dev *td,
+		      uint64_t limit_bytes, struct frag_err *err);
 /* Replays td->events[event]; `made` then has its changes. Call in order, from 0. */
-int watch_step(struct watch *w, size_t event, struct frag_err *err);
+int change_watch_step(struct change_watch *w, size_t event, struct frag_err *err);
 /* pre: opened, or zeroed. */
-void watch_close(struct watch *w);
+void change_watch_close(struct change_watch *w);
 
 #endif

@@ -3,8 +3,8 @@
  * Whole replays on a new simulated card, from any source of events. Shared by traces in memory
  * (run.c) and in a file (stream.c).
  */
-#ifndef FRAG_REPLAY_CARD_H
-#define FRAG_REPLAY_CARD_H
+#ifndef FRAG_REPLAY_FEEDER_H
+#define FRAG_REPLAY_FEEDER_H
 
 #include <frag/replay.h>
 
