@@ -6,14 +6,7 @@
 
 #include <frag/device.h>
 
-static struct frag_device *open_sim(void)
-{
-	struct frag_sim_config cfg = { .context_bytes = UINT64_MAX };
-	struct frag_device *dev = NULL;
-
-	assert_int_equal(frag_sim_open(&cfg, &dev, NULL), 0);
-	return dev;
-}
+#include "must.h"
 
 /* ---- a script that makes every kind of call at least once ------------------- */
 
@@ -90,7 +83,7 @@ TEST(test_names)
 
 TEST(test_counts)
 {
-	struct frag_device *d = open_sim();
+	struct frag_device *d = must_open_sim(NULL);
 	struct script s;
 	uint64_t ns = 0;
 
@@ -143,7 +136,7 @@ static void check_injected(enum frag_call kind, unsigned number, int rc, const s
 TEST(test_fail_each)
 {
 	for (unsigned n = 1; n <= STEPS; n++) {
-		struct frag_device *d = open_sim();
+		struct frag_device *d = must_open_sim(NULL);
 		struct frag_err err = { .msg = "untouched" };
 		struct script s;
 		uint64_t reserved, leaks, ns;
@@ -173,7 +166,7 @@ TEST(test_fail_each)
 
 TEST(test_fail_all_after)
 {
-	struct frag_device *d = open_sim();
+	struct frag_device *d = must_open_sim(NULL);
 	frag_addr_t a, b;
 
 	d->fail_call = 2;
@@ -195,7 +188,7 @@ TEST(test_fail_all_after)
 
 TEST(test_leaks)
 {
-	struct frag_device *d = open_sim();
+	struct frag_device *d = must_open_sim(NULL);
 	struct script s;
 
 	for (unsigned i = 0; i < 9; i++)
@@ -221,7 +214,7 @@ static void log_call(void *ctx, enum frag_call call, uint64_t bytes, int result)
 
 TEST(test_log)
 {
-	struct frag_device *d = open_sim();
+	struct frag_device *d = must_open_sim(NULL);
 	frag_addr_t a;
 
 	log_count = 0;

@@ -10,6 +10,8 @@
 
 #include "test.h"
 
+#include "must.h"
+
 #define MIB_400 (400 * FRAG_MIB)
 
 struct moment {
@@ -18,22 +20,17 @@ struct moment {
 
 TEST(seeddemo)
 {
-	struct frag_sim_config card = { .context_bytes = UINT64_MAX };
 	struct frag_run_options opt;
-	struct frag_policy_spec *spec;
+	struct frag_policy_spec *spec = must_parse_policy("pytorch");
 	struct moment seen[16];
-	struct frag_trace *t;
+	struct frag_trace *t = must_read("traces/seeddemo.default.cft");
 	struct frag_result r = { 0 };
-	struct frag_device *dev;
+	struct frag_device *dev = must_open_sim(NULL);
 	struct frag_run *run;
 	struct frag_err err = { 0 };
 	size_t n = 0, frees = 0, trims = 0;
 
-	if (frag_trace_read("traces/seeddemo.default.cft", NULL, &t, &err))
-		fail_msg("%s", err.msg);
 	frag_run_options_defaults(&opt);
-	assert_int_equal(frag_policy_spec_parse("pytorch", &spec, &err), 0);
-	assert_int_equal(frag_sim_open(&card, &dev, &err), 0);
 	assert_int_equal(frag_run_create(spec, dev, &t->devs[0], &opt, &run, &err), 0);
 	for (size_t i = 0; i < t->devs[0].events_count; i++) {
 		const struct frag_event *e = &t->devs[0].events[i];
@@ -88,10 +85,8 @@ TEST(bundled)
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(rows); i++) {
 		struct frag_verify_result r;
 		struct frag_err err = { 0 };
-		struct frag_trace *t;
+		struct frag_trace *t = must_read(rows[i].path);
 
-		if (frag_trace_read(rows[i].path, NULL, &t, &err))
-			fail_msg("%s", err.msg);
 		if (frag_verify(t, 0, NULL, rows[i].limit, NULL, &r, &err))
 			fail_msg("%s: %s", rows[i].path, err.msg);
 		if (!r.identical)
@@ -109,9 +104,8 @@ TEST(difference)
 {
 	struct frag_verify_result r;
 	struct frag_err err = { 0 };
-	struct frag_trace *t;
+	struct frag_trace *t = must_read("traces/gnn.default.cft");
 
-	assert_int_equal(frag_trace_read("traces/gnn.default.cft", NULL, &t, &err), 0);
 	assert_int_equal(frag_verify(t, 0, NULL, UINT64_MAX, "max_split_size_mb:128", &r, &err), 0);
 	assert_false(r.identical);
 	assert_true(r.allocs_same < r.allocs);

@@ -6,6 +6,7 @@
 
 #include <frag/replay.h>
 
+#include "must.h"
 #include "pickle_text.h"
 
 /* ---- frag_trace_read ------------------------------------------------------------------------ */
@@ -83,7 +84,6 @@ TEST(test_recordings)
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(rows); i++) {
 		char path[512];
 		struct frag_trace *t = NULL;
-		struct frag_err err = { 0 };
 		bool found = false;
 
 		snprintf(path, sizeof(path), FRAG_SHARED_TRACES "/torch/%s.pickle.xz",
@@ -91,8 +91,7 @@ TEST(test_recordings)
 		if (access(path, R_OK))
 			continue;
 		any = true;
-		if (frag_trace_read(path, NULL, &t, &err))
-			fail_msg("%s", err.msg);
+		t = must_read(path);
 		for (uint32_t d = 0; d < t->devs_count; d++)
 			if (t->devs[d].ordinal == rows[i].dev) {
 				check_recording(&rows[i], &t->devs[d]);
@@ -115,7 +114,7 @@ TEST(test_recorded_mempool)
 
 	if (access(path, R_OK))
 		skip();
-	assert_int_equal(frag_trace_read(path, NULL, &t, NULL), 0);
+	t = must_read(path);
 	assert_int_equal(frag_resolve(t, 0, NULL, UINT64_MAX, NULL), 0);
 	assert_int_equal(t->devs[0].pools_count, 3);
 	for (size_t i = 0; i < t->devs[0].events_count; i++)
@@ -134,7 +133,7 @@ TEST(test_recorded_kineto)
 
 	if (access(path, R_OK))
 		skip();
-	assert_int_equal(frag_trace_read(path, NULL, &t, NULL), 0);
+	t = must_read(path);
 	assert_int_equal(t->devs[0].events_count, 4238);
 	assert_int_equal(t->devs[0].uncertain_blocks, 0);
 	/* counted from the file by another program: 100 blocks live at its end */

@@ -5,19 +5,12 @@
 #include <frag/replay.h>
 #include <frag/trace.h>
 
+#include "must.h"
 #include "sample_trace.h"
 
 typedef unsigned long long ull;
 
 static struct frag_sim_config h200 = { .context_bytes = UINT64_MAX };
-
-static struct frag_device *sim(void)
-{
-	struct frag_device *d = NULL;
-
-	assert_int_equal(frag_sim_open(&h200, &d, NULL), 0);
-	return d;
-}
 
 /* ---- ties that addresses decide ---- */
 
@@ -188,15 +181,13 @@ TEST(test_refused_once)
 	unsigned unlike = 0, stuck = 0;
 
 	for (uint64_t call = 1; call < 60; call++) {
-		struct frag_device *dev = sim();
-		struct frag_trace *trace;
+		struct frag_device *dev = must_open_sim(NULL);
+		struct frag_trace *trace = must_read("traces/streams.default.cft");
 		struct frag_verify_result r;
 		struct frag_err err;
 		int rc;
 
 		dev->fail_call = call;
-		assert_int_equal(frag_trace_read("traces/streams.default.cft", NULL, &trace, NULL),
-				 0);
 		rc = frag_verify_card(trace, 0, dev, &h200, UINT64_MAX, NULL, &r, &err);
 		frag_trace_destroy(trace);
 		frag_dev_close(dev);
@@ -222,7 +213,7 @@ static void count_placed(void *ctx, enum frag_call call, uint64_t bytes, frag_ad
 /* Who listens to the device goes on hearing it. */
 TEST(test_listener)
 {
-	struct frag_device *dev = sim();
+	struct frag_device *dev = must_open_sim(NULL);
 	struct frag_trace *trace = tied();
 	struct frag_verify_result r;
 	unsigned heard = 0;
@@ -240,7 +231,7 @@ TEST(test_listener)
 
 TEST(test_no_evidence)
 {
-	struct frag_device *dev = sim();
+	struct frag_device *dev = must_open_sim(NULL);
 	struct frag_trace *trace = tied();
 	struct frag_verify_result r;
 
@@ -262,9 +253,8 @@ TEST(test_short_of_memory)
 		struct frag_sim_config card = { .place = place_in_order, .place_ctx = &p };
 		struct frag_trace *trace = tied();
 		struct frag_verify_result r;
-		struct frag_device *dev;
+		struct frag_device *dev = must_open_sim(&card);
 
-		assert_int_equal(frag_sim_open(&card, &dev, NULL), 0);
 		frag_host_fail_after(nth);
 		rc = frag_verify_card(trace, 0, dev, &h200, UINT64_MAX, NULL, &r, NULL);
 		frag_host_fail_after(0);
@@ -314,8 +304,8 @@ static void verify_shuffled(const char *path, uint32_t dev, unsigned *by_address
 
 		card.place = place_shuffled;
 		card.place_ctx = &s;
-		assert_int_equal(frag_trace_read(path, NULL, &trace, NULL), 0);
-		assert_int_equal(frag_sim_open(&card, &device, NULL), 0);
+		trace = must_read(path);
+		device = must_open_sim(&card);
 		if (frag_verify_card(trace, dev, device, &h200, UINT64_MAX, NULL, &r, &err))
 			fail_msg("%s: %s", path, err.msg);
 		assert_int_equal(r.cause, r.identical ? FRAG_CAUSE_NONE : FRAG_CAUSE_ADDRESSES);
