@@ -63,42 +63,6 @@ TEST(seeddemo)
 	frag_trace_destroy(t);
 }
 
-/* Every bundled recording is followed event by event, and what is known by its name is met. */
-TEST(bundled)
-{
-	static const struct {
-		const char *path;
-		uint64_t limit, allocs, segments, ooms;
-	} rows[] = {
-		{ "traces/gnn.default.cft", UINT64_MAX, 9630, 25, 0 },
-		{ "traces/varlen.default.cft", UINT64_MAX, 96613, 309, 0 },
-		{ "traces/vision.default.cft", UINT64_MAX, 52897, 151, 0 },
-		{ "traces/serve.default.cft", UINT64_MAX, 345265, 144, 0 },
-		{ "traces/streams.default.cft", UINT64_MAX, 8673, 221, 0 },
-		{ "traces/modelpar.default.cft", UINT64_MAX, 12951, 288, 0 },
-		{ "traces/oomcap.default.cft", 8053063680, 34623, 437, 9 },
-		{ "traces/seeddemo.default.cft", UINT64_MAX, 2, 2, 0 },
-		{ "traces/cudagraph.default.cft", UINT64_MAX, 2069, 335, 0 },
-		{ "traces/mempool.default.cft", UINT64_MAX, 200, 68, 0 },
-	};
-
-	for (size_t i = 0; i < FRAG_ARRAY_LEN(rows); i++) {
-		struct frag_verify_result r;
-		struct frag_err err = { 0 };
-		struct frag_trace *t = must_read(rows[i].path);
-
-		if (frag_verify(t, 0, NULL, rows[i].limit, NULL, &r, &err))
-			fail_msg("%s: %s", rows[i].path, err.msg);
-		if (!r.identical)
-			fail_msg("%s: %s", rows[i].path, r.first_difference);
-		assert_int_equal(r.allocs_same, rows[i].allocs);
-		assert_int_equal(r.segments_same, rows[i].segments);
-		assert_int_equal(r.ooms_same, rows[i].ooms);
-		frag_verify_result_release(&r);
-		frag_trace_destroy(t);
-	}
-}
-
 /* A difference must be found and named: other settings than the recorded ones. */
 TEST(difference)
 {

@@ -170,25 +170,20 @@ TEST(test_plain_is_not_mangled)
 
 TEST(test_files)
 {
-	char path[] = "/tmp/frag-input-XXXXXX";
 	unsigned char *bytes = sample(BIG), *got = malloc(BIG);
-	int fd = mkstemp(path);
+	const char *path = test_make_file("plain", bytes, BIG);
 	struct frag_input *in = NULL;
 	struct frag_err err = { 0 };
 
-	assert_true(fd >= 0 && got);
-	/* empty, then plain */
-	assert_int_equal(frag_input_open(path, &in, &err), FRAG_EINPUT);
+	assert_non_null(got);
+	assert_int_equal(frag_input_open(test_make_file("empty", "", 0), &in, &err), FRAG_EINPUT);
 	assert_non_null(strstr(err.msg, "empty"));
-	assert_int_equal(write(fd, bytes, BIG), BIG);
 	assert_int_equal(frag_input_open(path, &in, &err), 0);
 	assert_string_equal(frag_input_name(in), path);
 	assert_int_equal(frag_input_read(in, got, BIG, &err), 0);
 	assert_memory_equal(got, bytes, BIG);
 	frag_input_close(in);
-	close(fd);
-	unlink(path);
-	assert_int_equal(frag_input_open(path, &in, &err), FRAG_EINPUT);
+	assert_int_equal(frag_input_open(test_path("none"), &in, &err), FRAG_EINPUT);
 	assert_non_null(strstr(err.msg, "cannot open"));
 	assert_int_equal(frag_input_open("/tmp", &in, &err), FRAG_EINPUT);
 	assert_non_null(strstr(err.msg, "cannot read"));

@@ -13,26 +13,16 @@
 
 TEST(test_from_files)
 {
-	char dir[] = "/tmp/frag-torch-XXXXXX", path[64];
 	struct pickle_bytes b = pickle_of(PICKLE_PYTHON, "{ segments [ ] device_traces [ [ @entry "
 							 "alloc S0 1 0 T0 ] ] }");
-	struct frag_trace *t = NULL;
-	struct frag_err err = { 0 };
-	FILE *f;
+	const char *path = test_make_file("job.7.pickle", b.bytes, b.len);
+	struct frag_trace *t = must_read(path);
 
-	assert_non_null(mkdtemp(dir));
-	snprintf(path, sizeof(path), "%s/job.7.pickle", dir);
-	f = fopen(path, "wb");
-	assert_non_null(f);
-	assert_int_equal(fwrite(b.bytes, 1, b.len, f), b.len);
-	fclose(f);
-	assert_int_equal(frag_trace_read(path, NULL, &t, &err), 0);
 	assert_string_equal(t->name, "job.7");
 	assert_string_equal(t->format, "torch-snapshot");
 	frag_trace_destroy(t);
 	unlink(path);
-	assert_int_equal(frag_trace_read(path, NULL, &t, &err), FRAG_EINPUT);
-	rmdir(dir);
+	assert_int_equal(frag_trace_read(path, NULL, &t, NULL), FRAG_EINPUT);
 	pb_release(&b);
 }
 
