@@ -308,11 +308,10 @@ TEST(test_growing_damage)
 {
 	struct blob b = growing();
 	size_t second = FRAG_APPENDED_PREAMBLE + sizeof(struct frag_appended_block) + 27;
+	struct frag_err err = { 0 };
+	uint64_t plain = 0;
 
 	for (size_t n = FRAG_APPENDED_PREAMBLE; n < b.len; n++) {
-		struct frag_err err = { 0 };
-		uint64_t plain = 0;
-
 		b.bytes[n] ^= 0x40;
 		/* a greater length is a block that is not whole */
 		if (read_all(b.bytes, b.len, &plain, &err) == FRAG_EINPUT)
@@ -323,14 +322,8 @@ TEST(test_growing_damage)
 		b.bytes[n] ^= 0x40;
 	}
 	b.bytes[second + sizeof(struct frag_appended_block)] ^= 1;
-	{
-		struct frag_err err = { 0 };
-		uint64_t plain = 0;
-
-		assert_int_equal(read_all(b.bytes, b.len, &plain, &err), FRAG_EINPUT);
-		assert_string_equal(err.msg, "'blob' is damaged: block 1 at byte 67: checksum "
-					     "differs");
-	}
+	assert_int_equal(read_all(b.bytes, b.len, &plain, &err), FRAG_EINPUT);
+	assert_string_equal(err.msg, "'blob' is damaged: block 1 at byte 67: checksum differs");
 	free(b.bytes);
 }
 
@@ -409,11 +402,22 @@ TEST(test_out_of_memory)
 
 /* ---- strings ----------------------------------------------------------------------- */
 
+static uint32_t intern_number(struct frag_strings *s, unsigned number, char *text)
+{
+	size_t n = (size_t)sprintf(text, "string %u", number);
+	uint32_t index;
+
+	assert_int_equal(frag_strings_intern(s, text, n, &index, NULL), 0);
+	assert_int_equal(frag_strings_len(s, index), n);
+	return index;
+}
+
 TEST(test_strings)
 {
 	struct frag_strings *s = NULL;
 	const char *first;
-	uint32_t i, index;
+	char text[32], *zeros;
+	uint32_t index;
 
 	assert_int_equal(frag_strings_create(&s, NULL), 0);
 	assert_int_equal(frag_strings_count(s), 1);
@@ -423,29 +427,19 @@ TEST(test_strings)
 	assert_int_equal(index, 0);
 	assert_int_equal(frag_strings_intern(s, "first", 5, &index, NULL), 0);
 	first = frag_strings_get(s, index);
-	for (i = 0; i < 20000; i++) {
-		char text[32];
-		int n = snprintf(text, sizeof(text), "string %u", i);
-
-		assert_int_equal(frag_strings_intern(s, text, (size_t)n, &index, NULL), 0);
-		assert_int_equal(index, i + 2);
-	}
-	for (i = 0; i < 20000; i += 7) {
-		char text[32];
-		int n = snprintf(text, sizeof(text), "string %u", i);
-
-		assert_int_equal(frag_strings_intern(s, text, (size_t)n, &index, NULL), 0);
-		assert_int_equal(index, i + 2);
-		assert_string_equal(frag_strings_get(s, index), text);
-		assert_int_equal(frag_strings_len(s, index), n);
+	for (uint32_t i = 0; i < 20000; i++)
+		assert_int_equal(intern_number(s, i, text), i + 2);
+	for (uint32_t i = 0; i < 20000; i += 7) {
+		assert_int_equal(intern_number(s, i, text), i + 2);
+		assert_string_equal(frag_strings_get(s, i + 2), text);
 	}
 	assert_ptr_equal(frag_strings_get(s, 1), first);
 	assert_string_equal(first, "first");
-	/* long ones, and one with a zero in it */
-	first = calloc(1, 200000);
-	assert_int_equal(frag_strings_intern(s, first, 200000, &index, NULL), 0);
+	/* a long one, with zeros in it */
+	zeros = calloc(1, 200000);
+	assert_int_equal(frag_strings_intern(s, zeros, 200000, &index, NULL), 0);
 	assert_int_equal(frag_strings_len(s, index), 200000);
-	free((void *)(uintptr_t)first);
+	free(zeros);
 	frag_strings_destroy(s);
 	frag_strings_destroy(NULL);
 }
