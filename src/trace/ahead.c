@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * A ring of batches between the reading thread and the user. The user holds, or waits
- * for, the one at `taken - 1`; the reader fills the one at `read`, but only while
- * read < taken - 1 + DEPTH: so the two never touch the same.
- */
+/* A ring of batches between the reading thread and the user. The user holds, or waits for, batch `taken - 1`. The
+ * thread fills batch `read` only while read < taken - 1 + DEPTH, so the two never use the same one. */
 #include "ahead.h"
 
 #include <pthread.h>
@@ -24,7 +21,7 @@ struct frag_ahead {
 	struct slot ring[DEPTH];
 	pthread_t thread;
 	bool threaded;
-	pthread_mutex_t lock; /* of what follows */
+	pthread_mutex_t lock; /* of the fields below */
 	pthread_cond_t filled, emptied;
 	uint64_t read, taken; /* batches so far */
 	bool quit;

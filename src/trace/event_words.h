@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * An event as the three words it is in memory. Assigned field by field, events are put
- * together on the stack in pieces and then copied, and each copy waits for the pieces:
- * that took half of the time of building a trace.
- */
+/* An event as its three words in memory. Stored field by field, each event is assembled on the stack and then copied by
+ * wider loads that wait for the narrow stores: half of the time of building a trace. */
 #ifndef FRAG_TRACE_EVENT_WORDS_H
 #define FRAG_TRACE_EVENT_WORDS_H
 

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Merging traces. Texts and stacks are interned anew in one table each; events
- * are changed in place to the new numbers and shifted to the clock of the part
- * that began first.
- */
+/* Merges traces. Texts and stacks are interned into one table each; events are renumbered in place and shifted to the
+ * clock of the part that began first. */
 #include "merge.h"
 
 #include <ctype.h>
@@ -103,7 +100,7 @@ static int add_part(struct merge *m, struct frag_trace *part, struct frag_err *e
 	return rc;
 }
 
-/* "fsdp.rank0", "fsdp.rank1" -> "fsdp.rank" -> "fsdp": what all begin with, up to a separator. */
+/* "fsdp.rank0", "fsdp.rank1" -> "fsdp.rank" -> "fsdp": the common beginning, up to a separator. */
 static char *common_name(struct frag_trace *const *parts, size_t count)
 {
 	const char *first = parts[0]->name ? parts[0]->name : "";

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Arrays that are not small are mappings of their own that begin at a
- * multiple of a huge page: only then can huge pages fill them, and move whole when
- * they grow. Under the address sanitizer everything comes from the usual allocator, which it watches.
- */
+/* Large arrays are mappings aligned to huge pages: only then can huge pages back them, and move whole when they grow.
+ * Under the address sanitizer everything comes from the usual allocator, which the sanitizer watches. */
 #include "pages.h"
 
 #include <stdint.h>
@@ -27,7 +24,7 @@ static bool is_mapping(size_t bytes)
 	return OWN_MAPPINGS && bytes >= FRAG_PAGES_FROM;
 }
 
-/* Mappings take part in what tests do to the usual allocator (frag_host_fail_after). */
+/* Mappings fail on demand like the usual allocator (frag_host_fail_after). */
 static bool may_allocate(void)
 {
 	void *probe = frag_host_alloc(1);

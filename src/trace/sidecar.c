@@ -71,7 +71,7 @@ static int take_name(const struct sidecar *s, const json_t *o, char *out, size_t
 	return 0;
 }
 
-/* One device; *limit: what the process might have of it, UINT64_MAX = all. */
+/* One device; *limit: the memory limit of the process, UINT64_MAX = none. */
 static int take_device(const struct sidecar *s, const json_t *o, struct frag_recorded_card *card,
 		       uint64_t *limit)
 {
@@ -113,7 +113,7 @@ static int take_devices(const struct sidecar *s, const json_t *list, struct frag
 			first = false;
 		}
 	}
-	/* one limit for all devices is what a trace has a place for; others are found by replaying */
+	/* a trace has room for one limit for all devices; others are found by replaying */
 	if (!first && agree && common != UINT64_MAX) {
 		trace->settings.limit_bytes = common;
 		trace->settings.limit_known = true;

@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * What a snapshot does not hold: the file NAME.meta.json beside it, written by record_torch.py,
- * with the card and the memory limit of each device. docs/trace-format.md has its members.
- */
+/* NAME.meta.json beside a snapshot, written by record_torch.py: what the snapshot does not hold, such as the card and
+ * the memory limit of each device. Its members: docs/trace-format.md. */
 #ifndef FRAG_TRACE_SIDECAR_H
 #define FRAG_TRACE_SIDECAR_H
 
 #include <frag/trace.h>
 
 /*
- * Reads the one that belongs to the snapshot at `path` ("run.pickle.xz": run.pickle.xz.meta.json,
- * else run.pickle.meta.json) into the devices and settings of its trace. Returns 0 if there is no such file.
- * Errors: FRAG_EINPUT naming the file and the offset, FRAG_ENOMEM.
+ * Reads the file of the snapshot at `path` (for run.pickle.xz: run.pickle.xz.meta.json, else run.pickle.meta.json)
+ * into the devices and settings of its trace. No such file: 0. Errors: FRAG_EINPUT with the file and the offset,
+ * FRAG_ENOMEM.
  */
 int frag_sidecar_read(const char *path, struct frag_trace *trace, struct frag_err *err);
 /* The same from memory. name: for messages. */

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Traces in order with bounded memory. A .cft is read block by block: one
- * batch of events, the slots of one device and the head are all that stays in memory.
- * Other formats have to be read whole before their first event is known; they
- * are handed out in the same batches.
+ * Reads traces in order with bounded memory. Of a .cft only one batch of events, the slots of one device and the head
+ * are in memory. Other formats must be read whole before their first event is known; they are returned in the same
+ * batches.
  */
 #include "source.h"
 
@@ -32,10 +31,8 @@ struct frag_source {
 	struct frag_err fault;
 };
 
-/*
- * A regular file is opened again; a pipe cannot be, but so far it has only been looked at,
- * so its reader can still have all of it.
- */
+/* A regular file is opened again. A pipe cannot be, but nothing has been consumed yet, so its reader still gets all
+ * bytes. */
 static int read_whole(struct frag_source *src, const char *path, struct frag_err *err)
 {
 	struct stat st;
@@ -145,7 +142,7 @@ static int read_batch(struct frag_source *src, struct frag_batch *out, struct fr
 	return frag_cft_parser_next(p, FRAG_CFT_ADDRS, src->dev, out->count, err);
 }
 
-/* Skips what follows the events of the current device, and goes to the next device. */
+/* Skips the blocks after the events of the current device, and goes to the next device. */
 static int leave_device(struct frag_source *src, struct frag_err *err)
 {
 	struct frag_cft_parser *p = &src->parser;

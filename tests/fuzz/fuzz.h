@@ -1,11 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What fuzz targets share: a broken promise ends the run, and a reader is fed from memory. */
+/* What fuzz targets share: a broken promise ends the run, readers are fed from memory, others by a file in memory. */
 #ifndef FUZZ_H
 #define FUZZ_H
 
+#include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
+#include "trace/cft/cft_write.h"
 #include "trace/input/input.h"
+
+#define LENGTH_MAX 65536u
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static inline void must(int is_good)
 {
@@ -29,6 +39,27 @@ static inline struct frag_trace *read_memory(const struct frag_reader_ops *reade
 		must(err.code == FRAG_EINPUT && err.msg[0] && !t);
 	frag_input_close(in);
 	return t;
+}
+
+/* The trace as a .cft, whose writer checks every event. The caller frees it. */
+static inline char *write_memory(const struct frag_trace *t, size_t *len)
+{
+	char *bytes = NULL;
+	FILE *to = open_memstream(&bytes, len);
+
+	must(to && !frag_cft_write_stream(t, to, NULL));
+	fclose(to);
+	return bytes;
+}
+
+/* A file with these bytes; the caller closes it. */
+static inline int file_of(const uint8_t *data, size_t size, char path[32])
+{
+	int fd = memfd_create("fuzz", 0);
+
+	must(fd >= 0 && write(fd, data, size) == (ssize_t)size);
+	snprintf(path, 32, "/proc/self/fd/%d", fd);
+	return fd;
 }
 
 #endif

@@ -5,23 +5,13 @@
  * What reads well must write, read again as the same bytes, and come in order as
  * it comes whole.
  */
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <frag/trace.h>
 
-#include "trace/cft/cft_write.h"
 #include "fuzz.h"
 
-#define LENGTH_MAX 32768u /* a block unpacks to hundreds of times its size */
+#define FILE_MAX 32768u /* a block unpacks to hundreds of times its size */
 
 extern const struct frag_reader_ops frag_reader_cft;
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void sign(uint8_t *file, size_t size)
 {
@@ -36,16 +26,6 @@ static void sign(uint8_t *file, size_t size)
 		b.checksum = frag_cft_checksum(&b, file + at + sizeof(b), n++);
 		memcpy(file + at, &b, sizeof(b));
 	}
-}
-
-static char *write_memory(const struct frag_trace *t, size_t *len)
-{
-	char *bytes = NULL;
-	FILE *to = open_memstream(&bytes, len);
-
-	must(to && !frag_cft_write_stream(t, to, NULL));
-	fclose(to);
-	return bytes;
 }
 
 static void check_again(const struct frag_trace *t)
@@ -65,13 +45,11 @@ static void check_again(const struct frag_trace *t)
 /* In order from a file, good or bad: the same events, and an end iff the whole was read. */
 static void check_in_order(const uint8_t *file, size_t size, const struct frag_trace *whole)
 {
-	int fd = memfd_create("fuzz", 0), rc = -1;
 	struct frag_source *src = NULL;
 	struct frag_batch batch;
 	char path[32];
+	int fd = file_of(file, size, path), rc = -1;
 
-	must(fd >= 0 && write(fd, file, size) == (ssize_t)size);
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	if (!frag_source_open(path, &src, NULL)) {
 		while ((rc = frag_source_next(src, &batch, NULL)) == 1)
 			must(!whole ||
@@ -88,7 +66,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	uint8_t *file = malloc(size + 1);
 	struct frag_trace *t;
 
-	if (size > LENGTH_MAX) {
+	if (size > FILE_MAX) {
 		free(file);
 		return 0;
 	}

@@ -4,23 +4,15 @@
  * alone is fuzz_torch; here it is what stands behind the reader that meets histories which no
  * allocator ever made.
  */
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include <frag/replay.h>
 
 #include "explain/diagnose/diagnose.h"
 #include "explain/export/export.h"
 #include "fuzz.h"
 
-#define LENGTH_MAX 65536u
 #define EVENTS_MAX 20000u
 
 extern const struct frag_reader_ops frag_reader_torch;
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* Whatever fails says why. */
 static int said(int rc, const struct frag_err *err)

@@ -1,13 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The file beside a snapshot: refused with a message, or everything that it gives is in its range. */
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "trace/sidecar.h"
 #include "fuzz.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -4,13 +4,9 @@
  * same echo. Shared objects are left out: loading a file that was named by
  * chance is no business of a parser.
  */
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include <frag/policy.h>
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "fuzz.h"
 
 static void parse(const char *text)
 {
@@ -19,15 +15,12 @@ static void parse(const char *text)
 	const char *echo;
 
 	if (frag_policy_spec_parse(text, &spec, &err)) {
-		if (err.code != FRAG_EUSAGE || !err.msg[0])
-			abort();
+		must(err.code == FRAG_EUSAGE && err.msg[0]);
 		return;
 	}
 	echo = frag_policy_spec_echo(spec);
-	if (frag_policy_spec_parse(echo, &again, NULL))
-		abort();
-	if (strcmp(frag_policy_spec_echo(again), echo) != 0)
-		abort();
+	must(!frag_policy_spec_parse(echo, &again, NULL));
+	must(!strcmp(frag_policy_spec_echo(again), echo));
 	frag_policy_spec_destroy(again);
 	frag_policy_spec_destroy(spec);
 }
@@ -40,8 +33,7 @@ static void parse_size(const char *text)
 	if (frag_parse_bytes(text, &n, NULL))
 		return;
 	frag_format_bytes(n, out, sizeof(out));
-	if (frag_parse_bytes(out, &again, NULL) && n < 1023ull << 50)
-		abort();
+	must(!frag_parse_bytes(out, &again, NULL) || n >= 1023ull << 50);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -4,22 +4,12 @@
  * use. Each is refused with a message, or what it gives is in its range.
  */
 #include <math.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include <frag/device.h>
 
 #include "explain/diagnose/diagnose.h"
 #include "explain/diagnose/memlog.h"
 #include "fuzz.h"
-
-#define LENGTH_MAX 65536u
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void cards(const char *path)
 {
@@ -76,15 +66,12 @@ static void memlog(const char *path)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	int fd = memfd_create("fuzz", 0);
 	char path[32];
+	int fd;
 
-	if (size > LENGTH_MAX) {
-		close(fd);
+	if (size > LENGTH_MAX)
 		return 0;
-	}
-	must(fd >= 0 && write(fd, data, size) == (ssize_t)size);
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	fd = file_of(data, size, path);
 	cards(path);
 	cost(path);
 	memlog(path);

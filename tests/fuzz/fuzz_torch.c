@@ -3,22 +3,12 @@
  * PyTorch snapshots, plain or compressed. What reads well must be sound by the
  * rules of .cft (the writer checks every event), and come back from there.
  */
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include <frag/trace.h>
 
-#include "trace/cft/cft_write.h"
 #include "fuzz.h"
-
-#define LENGTH_MAX 65536u
 
 extern const struct frag_reader_ops frag_reader_torch;
 extern const struct frag_reader_ops frag_reader_cft;
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void check_dev(const struct frag_trace_dev *d)
 {
@@ -47,9 +37,8 @@ static void check_dev(const struct frag_trace_dev *d)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct frag_trace *t, *back;
-	char *bytes = NULL;
+	char *bytes;
 	size_t len;
-	FILE *to;
 
 	if (size > LENGTH_MAX)
 		return 0;
@@ -58,9 +47,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	for (uint32_t i = 0; i < t->devs_count; i++)
 		check_dev(&t->devs[i]);
-	to = open_memstream(&bytes, &len);
-	must(to && !frag_cft_write_stream(t, to, NULL));
-	fclose(to);
+	bytes = write_memory(t, &len);
 	back = read_memory(&frag_reader_cft, bytes, len);
 	must(back && back->devs_count == t->devs_count);
 	frag_trace_destroy(back);

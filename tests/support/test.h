@@ -94,7 +94,7 @@ static inline uint64_t test_roll(uint64_t *seed)
 	return *seed >> 33;
 }
 
-/* A path in a folder of the program's own; the last eight stay valid. Whatever is left there in the end is a failure. */
+/* A path in a folder of the program's own; the last eight stay valid. A file left there at the end is a failure. */
 const char *test_path(const char *name);
 /* A file with these bytes; it goes at the end. */
 const char *test_make_file(const char *name, const void *bytes, size_t n);

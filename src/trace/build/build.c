@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One pass over the entries of a device. `live` finds the slot of an address.
- * An alloc, or a free whose completion follows directly, is one entry
- * and handled at once. Everything else that can stand between two operations
- * (deferred completions, released and new segments) is a group: it ends with
- * the alloc or oom it served, or without one (then it was an empty_cache).
+ * One pass over the entries of a device. `live` maps addresses to slots. An alloc, and a free completed by the next
+ * entry, are handled at once. All else that can occur between two operations (deferred completions, released and new
+ * segments) forms a group, which ends with the alloc or oom that caused it, or without one: then it was an
+ * empty_cache.
  *
  * Source of the grammar: PyTorch 2.11, c10/cuda/CUDACachingAllocator.cpp.
  */
@@ -137,7 +136,7 @@ static int take_slot(struct frag_builder *b, uint32_t *slot)
 	return 0;
 }
 
-/* What the file names; where it names none, resolving finds it (src/verify/pools.h). */
+/* Pools as the file names them; without names, resolving finds them (src/verify/pools.h). */
 static inline uint16_t entry_pool(const struct frag_builder *b, size_t i)
 {
 	uint16_t pool = b->raw->entries[i].pool;
@@ -291,10 +290,8 @@ static int trim_group(struct frag_builder *b, const struct group *g)
 	return 0;
 }
 
-/*
- * Part of serving the malloc that closes the group. Releases before a new
- * segment stay evidence: only a simulation can tell an empty_cache from a retry.
- */
+/* Part of serving the malloc that ends the group. Releases before a new segment stay evidence: only a simulation can
+ * distinguish an empty_cache from a retry. */
 static int serve_group(struct frag_builder *b, const struct group *g)
 {
 	const struct frag_raw_entry *e = b->raw->entries;
@@ -408,8 +405,7 @@ int frag_build_initial(struct frag_builder *b)
 		ev.flags = FRAG_EVF_INITIAL;
 		emit(b, ev, s->addr);
 	}
-	/* let go before the history began: the request is made here, so that every completion
-	 * has one */
+	/* freed before the history began: the request is added here, so that every completion has one */
 	for (size_t i = 0; i < out->initial.blocks_count; i++) {
 		if (!out->initial_blocks[i].waiting)
 			continue;

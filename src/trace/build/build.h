@@ -16,7 +16,7 @@
 enum frag_raw_action {
 	FRAG_RAW_OTHER, /* unknown kinds: no-ops */
 	FRAG_RAW_ALLOC,
-	FRAG_RAW_FREE, /* a request and its completion by the next entry, as one entry */
+	FRAG_RAW_FREE, /* a free_requested and the free_completed after it, as one entry */
 	FRAG_RAW_FREE_REQUESTED,
 	FRAG_RAW_FREE_COMPLETED,
 	FRAG_RAW_SEGMENT_ALLOC,
@@ -42,7 +42,7 @@ struct frag_raw_entry {
 			uint64_t time_us : 56; /* Unix time, 0 = unknown */
 			uint64_t action : 8;   /* enum frag_raw_action */
 		};
-		uint64_t when; /* both, to write them at once: FRAG_RAW_WHEN */
+		uint64_t when; /* both in one store: FRAG_RAW_WHEN */
 	};
 	uint32_t stack;
 	uint16_t stream; /* index into frag_raw_dev.streams */

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * What surrounds the entries of a device: its streams, pools and final
- * snapshot, the decision whether the history began in an empty allocator, the
- * arrays. The entries themselves: build.c.
- */
+/* Everything about a device except its entries (build.c): streams, pools, final snapshot, arrays, and whether the
+ * history began with an empty allocator. */
 #include "build_internal.h"
 
 #include <stdlib.h>
@@ -81,11 +78,8 @@ static int sort_streams(struct frag_builder *b)
 	return 0;
 }
 
-/*
- * What other streams used inside a capture of a graph waits for ever: nothing is recorded as
- * completed, and at the end every block that was let go is still there. Where completions
- * were left out of the recording the blocks are gone.
- */
+/* During the capture of a graph, blocks used by other streams are never completed: at the end every freed block is
+ * still there. If the recording lacks completions, these blocks are gone. */
 static bool all_wait(const struct frag_builder *b)
 {
 	const struct frag_raw_dev *raw = b->raw;
@@ -125,8 +119,8 @@ static int allocate(struct frag_builder *b, size_t initial)
 	return 0;
 }
 
-/* Gives back what `allocate` asked for and nothing filled. A small rest stays: untouched it is
- * no memory yet, and to cut it off would break the last huge page. */
+/* Frees the unused end of the arrays. A small rest stays: it was never touched, and cutting it off would split the
+ * last huge page. */
 static void trim_arrays(struct frag_builder *b)
 {
 	struct frag_trace_dev *out = b->out;
@@ -200,11 +194,8 @@ static int copy_pools(struct frag_builder *b)
 	return 0;
 }
 
-/*
- * Did the history begin in an empty allocator? What is reserved at the end must
- * then be what it took less what it gave back: exact, since every segment has its
- * entries, and an allocator that holds nothing has no blocks either.
- */
+/* Did the history begin with an empty allocator? Then the bytes reserved at the end are those allocated less those
+ * released. This is exact, since every segment has its entries and an empty allocator has no blocks. */
 static bool began_empty(const struct frag_builder *b)
 {
 	const struct frag_raw_dev *raw = b->raw;
@@ -216,9 +207,9 @@ static bool began_empty(const struct frag_builder *b)
 }
 
 /*
- * A ring that lost entries or a recording that was switched on late? The file
- * does not say. Signs of a ring: an annotation from before the first entry (its
- * ring is another one), a start in the middle of a free, or a capacity that looks chosen.
+ * Did a ring lose entries, or was the recording switched on late? The file does not say. Signs of a ring: an
+ * annotation older than the first entry (annotations have a ring of their own), a start between a free and its
+ * completion, or a count that looks like a chosen capacity.
  */
 static bool looks_truncated(const struct frag_builder *b)
 {
@@ -253,11 +244,8 @@ static int rewind_initial(struct frag_builder *b)
 	return 0;
 }
 
-/*
- * What was waiting at the start is let go by an event (frag_build_initial), so that every
- * completion has its request. Without segments there is no state to begin with: the initial
- * allocs are all there is.
- */
+/* Blocks that wait at the start get an event that requests their free (frag_build_initial), so that every completion
+ * has its request. Without segments the initial state has only the initial allocs. */
 static void finish_initial(struct frag_trace_dev *out)
 {
 	for (size_t i = 0; i < out->initial.blocks_count; i++)
@@ -270,10 +258,7 @@ static void finish_initial(struct frag_trace_dev *out)
 	out->initial.blocks_count = 0;
 }
 
-/*
- * Was it recorded what the allocator took from the card? Addresses of blocks alone say nothing
- * that a replay could be compared with.
- */
+/* Were segments recorded? Addresses of blocks alone cannot be compared with a replay. */
 static void take_evidence(struct frag_builder *b)
 {
 	struct frag_trace_dev *out = b->out;

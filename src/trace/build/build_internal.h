@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * What build.c (entries to events) and build_dev.c (before and after) share. Ownership: the builder lives on the stack of frag_build_dev.
- */
+/* Shared by build.c (entries to events) and build_dev.c (initial state and final snapshot). The builder is a local
+ * variable of frag_build_dev. */
 #ifndef FRAG_TRACE_BUILD_INTERNAL_H
 #define FRAG_TRACE_BUILD_INTERNAL_H
 
@@ -29,7 +28,7 @@ struct frag_builder {
 	uint64_t mark_us; /* time of the next mark */
 	uint64_t last_us; /* event time never decreases */
 	size_t kinds[FRAG_RAW_COUNT];
-	uint64_t grown_bytes; /* segments taken less those given back */
+	uint64_t grown_bytes; /* segments allocated less those released */
 	bool one_free_kind;   /* only one of the two free kinds was recorded */
 };
 
@@ -38,7 +37,7 @@ static inline bool frag_raw_is_release(unsigned action)
 	return action == FRAG_RAW_SEGMENT_FREE || action == FRAG_RAW_SEGMENT_UNMAP;
 }
 
-/* The program lets go of a block. */
+/* The program frees a block. */
 static inline bool frag_raw_is_free(unsigned action)
 {
 	return action == FRAG_RAW_FREE || action == FRAG_RAW_FREE_REQUESTED;
@@ -49,7 +48,7 @@ static inline bool frag_raw_is_growth(unsigned action)
 	return action == FRAG_RAW_SEGMENT_ALLOC || action == FRAG_RAW_SEGMENT_MAP;
 }
 
-/* Events for the initial blocks; pre: arrays have room. */
+/* Events for the initial blocks. pre: the arrays have room. */
 int frag_build_initial(struct frag_builder *b);
 /* Marks the pools that never split (FRAG_POOL_NO_SPLIT). pre: pools and final snapshot. */
 int frag_build_no_split(struct frag_trace_dev *dev, struct frag_err *err);

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Undoing a history, last entry first. Blocks: a map from address to a cell of
- * `cells`. Whole segments: a map from address to a cell of `whole`. Pages of
- * expandable segments: every range mapped at the end or unmapped on the way
- * counts +1, every range mapped on the way -1; what sums to 1 was mapped at
- * the start. What such pages are: rewind_pages.c. Only then are the sizes of blocks decided, with
- * all neighbours known (rewind_sizes.c).
+ * Undoes a history, last entry first. Blocks: a map from address to an element of `cells`. Whole segments: a map from
+ * address to an element of `whole`. Pages of expandable segments: +1 for each range mapped at the end or unmapped in
+ * the history, -1 for each range mapped in it; a sum of 1 means mapped at the start. rewind_pages.c finds the
+ * properties of such pages. The sizes of blocks come last, when all neighbours are known (rewind_sizes.c).
  */
 #include "rewind.h"
 

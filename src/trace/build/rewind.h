@@ -15,7 +15,8 @@ struct frag_rewound {
 	size_t segments_count;
 	struct frag_initial_block *blocks; /* by address; slot = index */
 	size_t blocks_count;
-	uint64_t uncertain; /* blocks that may be longer than `bytes`: the file does not show it */
+	uint64_t
+		uncertain; /* blocks that may be longer than `bytes`, which the file does not show */
 };
 
 /* Consecutive pages of expandable segments that were mapped at the start. */
@@ -29,9 +30,8 @@ struct frag_page_run {
 	bool closed; /* its pages were unmapped: later pages there are another run */
 };
 
-/* stream_of[raw stream] = dense index; pools: which of them never split (FRAG_POOL_NO_SPLIT), NULL = none.
- * Errors: FRAG_EINPUT with the entry that contradicts
- * the final snapshot, FRAG_ENOMEM. O(entries + live log live). */
+/* stream_of[raw stream] = dense index; pools: which of them never split (FRAG_POOL_NO_SPLIT), NULL = none. Errors:
+ * FRAG_EINPUT with the entry that contradicts the final snapshot, FRAG_ENOMEM. O(entries + live log live). */
 int frag_rewind(const struct frag_raw_dev *raw, const uint16_t *stream_of,
 		const struct frag_pool_id *pools, struct frag_rewound *out, struct frag_err *err);
 /* Page of the large expandable segments: large_segment_size_mb, a setting from 2.11 on. */

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Pages of expandable segments that were mapped at the start: of which pool, kind and reservation
- * they are. The final snapshot says it of pages that are still there. Of the others the history
- * does: an entry of 2.12 and later names its pool, and a block of up to 1 MiB lies in the small
- * pool. Runs of pages that touch are of one reservation. A run without any such sign goes with the
- * run below it, or by its length.
+ * Pool, kind and reservation of the pages of expandable segments that were mapped at the start. For pages that still
+ * exist, the final snapshot has them. For the others, the history has: entries of 2.12 and later name their pool, and
+ * a block of up to 1 MiB is in the small pool. Adjacent runs of pages belong to one reservation. A run without such a
+ * sign is treated like the run below it, or by its length.
  *
- * A reservation begins where its first page is mapped, and pages are mapped from its low end: the
- * lowest page that the history knows of it, before it goes, is taken as its base.
+ * A reservation begins at its first page, and pages are mapped from its low end: its lowest page known from the
+ * history is taken as its base.
  */
 #include "build_internal.h"
 #include "lib/bisect.h"
@@ -18,7 +17,7 @@
 
 #define RANGE_MAX (1ull << 38) /* no reservation is longer: 9/8 of the card, 169 GB on an H200 */
 
-/* The last run that begins at or below an address, and reaches beyond it; NULL if there is none. */
+/* The last run that begins at or below an address and ends above it; NULL if there is none. */
 static struct frag_page_run *run_at(struct frag_page_run *runs, size_t n, frag_addr_t addr)
 {
 	size_t above;
@@ -78,7 +77,7 @@ static void learn_from_entries(const struct frag_raw_dev *raw, const uint16_t *s
 			r->closed |= r->addr >= e->addr && r->end <= e->addr + e->bytes;
 		}
 	}
-	/* what is there at the end is the same reservation if its pages never went */
+	/* pages of the final snapshot are the same reservation if they were never unmapped */
 	for (size_t i = 0; i < n; i++)
 		if (!runs[i].closed)
 			learn_from_final(raw, &runs[i]);
@@ -172,8 +171,7 @@ static bool may_hold(const struct frag_page_run *r, const struct frag_raw_entry 
 	       (e->pool == FRAG_RAW_NO_POOL || !r->pool_known || e->pool == r->pool);
 }
 
-/* Pages mapped below a run that is still there, and nearer to it than to the run below, are of
- * its reservation. */
+/* Pages mapped below a run that still exists, and closer to it than to the run below, belong to its reservation. */
 static void lower_base(const struct frag_raw_dev *raw, size_t i, uint16_t stream,
 		       const struct frag_page_run *below, struct frag_page_run *above)
 {

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a rewound state does not say by itself: how long its blocks are.
+ * Finds the sizes of the blocks in a rewound state.
  *
- * A block of the small pool or of an expandable segment is its rounded request.
- * In the large pool it may own up to 1 MiB more, because a rest that short
- * is not split off: so a shorter gap behind a block is its own, and a
- * longer one tells nothing until somebody allocates in it. What stays open begins
- * with the least size; resolving makes it longer where a request shows that (src/verify/initial_lengths.h).
+ * A block of the small pool or of an expandable segment has the size of its rounded request. In the large pool it may
+ * have up to 1 MiB more, because a shorter rest is not split off: a shorter gap after a block is part of it, and a
+ * longer gap shows nothing until a request is placed in it. Where this stays open, the block gets its least size;
+ * resolving increases it if a request shows that (src/verify/initial_lengths.h).
  *
  * Source of the split rule: PyTorch 2.11, should_split.
  */
@@ -15,9 +14,9 @@
 
 #include <stdlib.h>
 
-#define SLACK FRAG_MIB /* what a block of the large pool may own beyond its rounded request */
+#define SLACK FRAG_MIB /* what a block of the large pool may have beyond its request */
 
-/* A block of the large pool with more than SLACK behind it: where does it end? */
+/* A block of the large pool followed by more than SLACK: where does it end? */
 struct open_end {
 	frag_addr_t addr, low, high; /* the end lies in [low, high] */
 	size_t block;
@@ -36,7 +35,7 @@ struct sizer {
 	size_t open_count, open_cap;
 };
 
-/* least: what it has for certain, more: what it may have beside that. */
+/* least: the bytes that it certainly has, more: those that it may have in addition. */
 static uint64_t open_size(struct sizer *z, size_t block, uint64_t least, uint64_t more)
 {
 	struct frag_initial_block *s = &z->out->blocks[block];
@@ -121,10 +120,8 @@ static struct open_end *open_below(struct sizer *z, frag_addr_t at)
 	return above ? &z->open[above - 1] : NULL;
 }
 
-/*
- * Allocations start at the low end of a free block: the first one behind the certain part of a
- * block, while that lives, shows where it ends. Returns how many stay open.
- */
+/* Requests are placed at the low end of a free block: while a block is live, the first one after its certain part
+ * shows where it ends. Returns how many blocks stay open. */
 static size_t bound_open(struct sizer *z)
 {
 	const struct frag_raw_dev *raw = z->raw;

@@ -1,18 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cufrag's own trace format, .cft, as its writer and its readers share it.
- * docs/trace-format.md describes every byte.
+ * cufrag's own trace format, .cft: what its writer and its readers share. docs/trace-format.md describes every byte.
  *
- * A file is a magic word followed by blocks. Which block comes next follows from
- * the counts in those before it, so a reader always knows what it must find:
- * head, strings, frames, stacks, devices with their initial state; then per device its
- * events (each block followed by the addresses of its allocs, if recorded),
- * what the recorder saw, and the final snapshot; end. Blocks are numbered
- * through their checksum: none can be lost, doubled or swapped unseen.
+ * A file is a magic number followed by blocks. The counts in earlier blocks determine which block comes next: head,
+ * strings, frames, stacks, devices with their initial state; then per device its events (each block followed by the
+ * addresses of its allocs, if recorded), evidence and final snapshot; end. The checksum of a block includes its
+ * number, so that a lost, duplicated or swapped block is noticed.
  *
- * Glossary. model: the slots of one device as they are after the events so far;
- * writer and reader step it alike, and what it predicts is not stored. age: how
- * many allocs lie between an alloc and its free.
+ * Glossary. model: the slots of one device after the events so far; writer and reader update it in the same way, and
+ * what it predicts is not stored. age: number of allocs between an alloc and its free.
  */
 #ifndef FRAG_TRACE_CFT_H
 #define FRAG_TRACE_CFT_H
@@ -26,8 +22,8 @@
 	"\x93" \
 	"cft\r\n\x1a\n"
 #define FRAG_CFT_MAGIC_BYTES 8u
-/* 2: the head ends with the releases of PyTorch. 3: and then with frag_trace.estimate. Written
- * is the lowest version that can hold the trace. */
+/* Version 2 adds the releases of PyTorch at the end of the head, version 3 frag_trace.estimate after them. The writer
+ * uses the lowest version that can hold the trace. */
 #define FRAG_CFT_VERSION 3u
 #define FRAG_CFT_PREAMBLE 16u /* magic, version, zero */
 
@@ -63,14 +59,14 @@ struct frag_cft_block {
 	uint32_t count;	  /* events or records */
 	uint32_t payload; /* bytes that follow */
 	uint32_t zero2;
-	uint64_t
-		checksum; /* XXH3 of the 16 bytes before and the payload, seed = number of the block */
+	/* XXH3 of the 16 bytes before and the payload, seed = number of the block */
+	uint64_t checksum;
 };
 
 /* ---- the model of slots (cft_model.c) ------------------------------------------ */
 
 #define FRAG_CFT_NO_SLOT UINT32_MAX
-#define FRAG_CFT_AGES 65536u /* ages that can be stored; older ones name their slot */
+#define FRAG_CFT_AGES 65536u /* ages that can be stored; for older ones the slot is stored */
 
 enum frag_cft_slot_state { FRAG_CFT_FREE, FRAG_CFT_LIVE, FRAG_CFT_WAITING };
 
@@ -80,14 +76,11 @@ struct frag_cft_slot {
 		next; /* free: neighbours in the free list; live: prev = its alloc's number */
 	uint16_t stream;
 	uint8_t state;
-	bool initial; /* was live before the history: it may complete without a request */
+	bool initial; /* live before the history began: may complete without a request */
 };
 
-/*
- * One device while its events go by. The slot freed last is the head of the
- * free list. Invariant: slots[0, count) have been used or skipped; those of state
- * FREE, and only they, are in the list.
- */
+/* The slots of one device. The free list begins with the slot freed last. Invariant: slots[0, count) have been used or
+ * skipped; exactly those of state FREE are in the list. */
 struct frag_cft_model {
 	struct frag_cft_slot *slots;
 	uint32_t count, cap;
@@ -95,9 +88,9 @@ struct frag_cft_model {
 	uint64_t allocs, events;	/* so far */
 	uint64_t time_us;		/* of the last event */
 	uint32_t *recent;		/* [FRAG_CFT_AGES]: slot by number of its alloc, modulo */
-	const struct frag_trace *trace; /* what stacks and strings there are */
+	const struct frag_trace *trace; /* its counts of stacks and strings are checked */
 	const struct frag_trace_dev
-		*dev; /* what streams, pools, slots and initial blocks there are */
+		*dev; /* and those of streams, pools, slots and initial blocks */
 	uint32_t strings_count;
 	bool beginning; /* initial blocks may still come */
 };
@@ -106,12 +99,12 @@ int frag_cft_model_init(struct frag_cft_model *m, const struct frag_trace *trace
 			const struct frag_trace_dev *dev, struct frag_err *err);
 void frag_cft_model_release(struct frag_cft_model *m);
 /*
- * To be called before each block: makes room for the slots that its events can use. A slot
- * is then acceptable iff it is below m->cap: below the device's slots_count, and at most two
- * blocks beyond what the allocs so far could have filled, whatever the file claims.
+ * Call before each block: makes room for the slots that its events can use. A slot is then valid iff it is below
+ * m->cap, which is at most the device's slots_count and at most two blocks more than the allocs so far could have
+ * used, whatever the file says.
  */
 int frag_cft_model_reserve(struct frag_cft_model *m, struct frag_err *err);
-/* Applies one event after checking it. NULL, or what is wrong with it (nothing is changed then). */
+/* Checks an event and applies it. NULL, or what is wrong with it; then nothing has changed. */
 const char *frag_cft_model_step(struct frag_cft_model *m, const struct frag_event *ev);
 
 /* The slot that the next alloc takes by the rule. */

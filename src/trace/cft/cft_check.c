@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * What must hold in a trace besides its events (those: cft_model.c). Asked by
- * the writer before it writes and by the readers before they hand anything out.
- */
+/* Checks of everything in a trace except its events (cft_model.c). The writer does them before it writes, the readers
+ * before they return anything. */
 #include "cft_layout.h"
 
 const char *frag_cft_check_head(const struct frag_trace *trace)

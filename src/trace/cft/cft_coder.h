@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Scratch of a block of events, shared by packing (cft_pack.c) and unpacking
- * (cft_unpack.c). The byte layout is in docs/trace-format.md.
+ * Scratch memory for a block of events, shared by cft_pack.c and cft_unpack.c. The byte layout: docs/trace-format.md.
  *
- * What an event is (kind, flags, and whether it follows the rule of its kind) is one
- * byte per event. An alloc that takes the slot freed last stores no slot; a
- * free stores its alloc's age, which repeats from step to step far better than
- * slots do (a tenth of the size), and takes size, stream and pool from it. Size,
- * pool and stream of the others are one index into a table of the block; a
- * time is one byte, or an exception.
+ * Kind, flags and whether the event follows the rule of its kind are one byte per event. An alloc that takes the slot
+ * freed last stores no slot. A free stores the age of its alloc, which repeats from step to step much better than
+ * slots (a tenth of the size), and has the size, stream and pool of that alloc. For all other events these three are
+ * one index into a table of the block. A time is one byte, or an exception.
  */
 #ifndef FRAG_TRACE_CFT_CODER_H
 #define FRAG_TRACE_CFT_CODER_H
@@ -41,11 +38,11 @@ struct frag_cft_coder {
 	size_t codes;
 	/* packing only */
 	uint32_t hash[FRAG_CFT_HASH_SIZE]; /* place in distinct + 1 */
-	uint32_t hash_mask;		   /* what of it is in use */
+	uint32_t hash_mask;		   /* how much of it is in use */
 	uint16_t code_of[1u << 13];	   /* code + 1 by kind, flags, mode */
 };
 
-/* How much of each column a block fills. */
+/* Number of values in each column of a block. */
 struct frag_cft_counts {
 	size_t events, late, ages, named, requests;
 };

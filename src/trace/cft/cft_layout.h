@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * What the blocks other than events contain, as tables that the writer and the readers
- * share: which field of which struct is which column.
- */
+/* Contents of all blocks except events, as tables shared by the writer and the readers: which field of which struct is
+ * which column. */
 #ifndef FRAG_TRACE_CFT_LAYOUT_H
 #define FRAG_TRACE_CFT_LAYOUT_H
 
@@ -32,7 +30,7 @@ extern const struct frag_cft_records frag_cft_frames, frag_cft_stack_frames, fra
 /* Single structs: all fields in one column of numbers. */
 extern const struct frag_cft_records frag_cft_head, frag_cft_device, frag_cft_end;
 
-/* Counts as the file declares them; the arrays are not there yet. */
+/* Counts as the file declares them; the arrays are not read yet. */
 struct frag_cft_head_values {
 	struct frag_trace trace; /* numbers and counts only, no pointers */
 	uint32_t strings_count;
@@ -58,10 +56,8 @@ int frag_cft_pack_struct(const struct frag_cft_records *r, const void *base,
 int frag_cft_unpack_struct(const struct frag_cft_records *r, void *base,
 			   struct frag_cft_unpacker *u, struct frag_err *err);
 
-/*
- * Rules for everything but events, which the model checks. NULL, or what is wrong.
- * The device: streams, pools and initial state before its events, the rest after them.
- */
+/* Check everything except events, which the model checks. NULL, or what is wrong. Of a device: streams, pools and
+ * initial state before its events, evidence and final snapshot after them. */
 const char *frag_cft_check_head(const struct frag_trace *trace);
 const char *frag_cft_check_device(const struct frag_trace_dev *dev);
 const char *frag_cft_check_evidence(const struct frag_trace_dev *dev);

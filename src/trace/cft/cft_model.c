@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The rules of a trace, event by event: what the writer checks before it writes
- * and the reader before it hands events out, so that all later code may rely on it.
- * The hot path of the reader has its own copy of the common cases (cft_unpack.c);
- * this is the complete one.
+ * The rules of a trace, event by event. The writer checks them before it writes, the reader before it returns events,
+ * so all other code can rely on them. The hot loop of the reader (cft_unpack.c) has its own copy of the common cases;
+ * this one is complete.
  */
 #include "cft.h"
 
@@ -53,7 +52,7 @@ static const char *wrong_index(const struct frag_cft_model *m, const struct frag
 	return NULL;
 }
 
-/* Slots that are skipped become free, the lowest the last to be taken. */
+/* Skipped slots become free; the lowest is reused last. */
 static void skip_to(struct frag_cft_model *m, uint32_t slot)
 {
 	while (m->count < slot)

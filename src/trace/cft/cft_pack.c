@@ -95,7 +95,7 @@ static int pack_values(struct frag_cft_coder *c, size_t count, struct frag_cft_p
 
 /* ---- packing events -------------------------------------------------------------- */
 
-/* How the event deviates from what the model predicts. Any event, also a wrong one. */
+/* Where the event differs from the prediction of the model. Accepts invalid events, too. */
 static unsigned mode_of(const struct frag_cft_model *m, const struct frag_event *ev)
 {
 	const struct frag_cft_slot *s;

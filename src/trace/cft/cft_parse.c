@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Blocks of a .cft and the part before its events. Order of trust: the length
- * of a block is bounded, then its checksum is compared, then it must be the block
- * that the counts before it call for, and only then is it unpacked. Memory grows
- * with what has arrived: a count in the head sets aside at most FIRST_BYTES, untouched.
+ * Reads the blocks of a .cft, and everything before its events. Order of checks: the length of a block, its checksum,
+ * that it is the block which the counts so far require; only then is it unpacked. Memory grows with the bytes read: a
+ * declared count reserves at most FIRST_BYTES, untouched.
  */
 #include "cft_parse.h"
 
@@ -89,8 +88,8 @@ int frag_cft_parser_next(struct frag_cft_parser *p, enum frag_cft_block_type typ
 		return frag_cft_bad(err, p->offset, "wrong checksum of block %llu",
 				    (unsigned long long)p->blocks);
 	if (b->type != type || b->dev != dev || b->zero || b->zero2)
-		return frag_cft_bad(err, p->offset, "block of type %u, expected type %u",
-				    b->type, type);
+		return frag_cft_bad(err, p->offset, "block of type %u, expected type %u", b->type,
+				    type);
 	if (!b->count || b->count > FRAG_MIN(most, (uint64_t)FRAG_CFT_BATCH))
 		return frag_cft_bad(err, p->offset, "block of %u records, expected at most %llu",
 				    b->count, (unsigned long long)most);
@@ -259,7 +258,8 @@ static int read_head(struct frag_cft_parser *p, struct frag_cft_head_values *v,
 		FRAG_TRY(read_note(p, &t->estimate, err));
 	FRAG_TRY(frag_cft_unpack_end(&p->unpacker, err));
 	if (v->trace.devs_count > FRAG_CFT_DEVICES_MAX)
-		return frag_cft_bad(err, p->offset, "%u devices exceed the limit", v->trace.devs_count);
+		return frag_cft_bad(err, p->offset, "%u devices exceed the limit",
+				    v->trace.devs_count);
 	return 0;
 }
 

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Writing .cft event by event. A block takes up to FRAG_CFT_BATCH events and
- * may take fewer, so there are always that many at hand when one is packed, unless it is
- * the end of a device: then blocks begin and end where they do for a trace in memory.
- */
+/* Writes .cft event by event. A block has up to FRAG_CFT_BATCH events, but may have fewer. So that many are always
+ * collected before one is packed, except at the end of a device: blocks are then the same as for a trace in memory. */
 #include "cft_stream.h"
 
 #include <string.h>
@@ -35,7 +32,7 @@ void frag_cft_stream_abort(struct frag_cft_stream *s)
 	FRAG_FREE(s->waiting, s->path, s);
 }
 
-/* Packs what waits: all of it at the end of a device, else as long as whole blocks are left. */
+/* Packs the collected events: all of them at the end of a device, else whole blocks only. */
 static int flush(struct frag_cft_stream *s, bool all, struct frag_err *err)
 {
 	size_t from = 0, n;

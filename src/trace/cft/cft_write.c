@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Writing .cft: blocks in the fixed order of cft.h, each packed in memory and
- * then written with its checksum. Nothing depends on clock, machine or
- * addresses: the same trace gives the same bytes.
- */
+/* Writes .cft: blocks in the order of cft.h, each packed in memory and then written with its checksum. The bytes do
+ * not depend on clock, machine or addresses: the same trace gives the same file. */
 #include "cft_write.h"
 
 #include "cft_layout.h"
@@ -23,7 +20,7 @@ uint64_t frag_cft_checksum(const struct frag_cft_block *b, const void *payload, 
 	return XXH3_64bits_withSeed(payload, b->payload, head);
 }
 
-/* Errors of the stream are seen when the file is closed; here only what makes them lasting. */
+/* Write errors are reported when the file is closed; this only makes them permanent. */
 static int put_block(struct frag_cft_writer *w, unsigned type, unsigned dev, size_t count,
 		     struct frag_err *err)
 {

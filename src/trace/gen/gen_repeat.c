@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Doing a window of a trace again and again; see gen_repeat.h.
+ * Repeats a window of a trace; see gen_repeat.h.
  *
- * The same code counts and makes: counting is three rounds into nothing. From the second round
- * on every round has the same events but for slots and times, so a third one tells all.
+ * The same code counts and generates: it counts three rounds without output. From the second round on, all rounds
+ * have the same events except for slots and times, so the third is representative.
  */
 #include "gen_repeat.h"
 
@@ -19,7 +19,7 @@ enum life { LIFE_NONE, LIFE_LIVE, LIFE_WAITING, LIFE_VOID };
 /* What a slot of the recording stands for now. */
 struct now {
 	struct frag_event alloc;
-	uint32_t slot; /* in what is made */
+	uint32_t slot; /* in the result */
 	uint8_t life;
 	bool initial; /* may complete without a request */
 };
@@ -29,7 +29,7 @@ struct maker {
 	const struct frag_trace_dev *dev;
 	struct now *now;   /* [dev->slots_count] */
 	struct now *moved; /* [carried_count] */
-	/* slots of what is made: that given back last comes first */
+	/* slots of the result: the one freed last is reused first */
 	uint32_t *given;
 	uint32_t given_count, used;
 	uint64_t shift_us;
@@ -120,7 +120,7 @@ static int do_events(struct maker *m, size_t from, size_t to, struct frag_err *e
 	return 0;
 }
 
-/* Between two rounds: what is left becomes what is begun. */
+/* Between two rounds: left blocks become begun blocks. */
 static int turn(struct maker *m, struct frag_err *err)
 {
 	const struct frag_window_of_dev *w = m->window;
@@ -243,7 +243,7 @@ static int check_length(const struct frag_repeat *r, struct frag_err *err)
 	return 0;
 }
 
-/* The head of what will come, with strings and stacks of the recording. */
+/* The head of the result, with strings and stacks of the recording. */
 static int make_head(struct frag_repeat *r, const struct counts *c, struct frag_err *err)
 {
 	const struct frag_trace *t = r->trace;

@@ -30,7 +30,7 @@ struct frag_window_of_dev {
 };
 
 /*
- * Chooses the window of a device and sees what is carried. first, last: whole steps, from 1;
+ * Chooses the window of a device and pairs its blocks. first, last: whole steps, from 1;
  * 0 = choose: all steps but the first (which warms up), or without steps the longest
  * stretch between two moments with the same blocks live.
  * Errors: FRAG_EUSAGE for steps that are not there, FRAG_ENOMEM.
@@ -40,28 +40,28 @@ int frag_window_init(struct frag_window_of_dev *w, const struct frag_trace_dev *
 void frag_window_release(struct frag_window_of_dev *w);
 
 struct frag_repeat_options {
-	uint64_t times;	      /* 0: as often as `events` wants */
+	uint64_t times;	      /* 0: as often as `events` needs */
 	uint64_t events;      /* of all devices, at least */
 	uint32_t first, last; /* steps, see frag_window_init */
 };
 
 struct frag_repeat {
 	const struct frag_trace *trace; /* borrowed */
-	struct frag_trace head;		/* of what will come: exact counts, no evidence */
+	struct frag_trace head;		/* of the result: exact counts, no evidence */
 	struct frag_window_of_dev *windows;
 	uint64_t times, period_us, events;
 };
 
-/* Plans it: r->head can then be written. Borrows the trace until release.
- * Errors: FRAG_EUSAGE where it cannot be done, FRAG_ENOMEM. */
+/* Plans the repetition, and fills r->head. The trace must stay until release. Errors: FRAG_EUSAGE if it cannot be
+ * done, FRAG_ENOMEM. */
 int frag_repeat_init(struct frag_repeat *r, const struct frag_trace *trace,
 		     const struct frag_repeat_options *opt, struct frag_err *err);
 void frag_repeat_release(struct frag_repeat *r);
 
-/* Takes events in order, device by device; what it returns, if not 0, ends the run. */
+/* Gets the events in order, device by device. A result other than 0 ends the run, which returns it. */
 typedef int (*frag_event_sink_fn)(void *ctx, const struct frag_event *events, size_t count,
 				  struct frag_err *err);
-/* Makes the events, with the memory of one round's blocks. */
+/* Generates the events. Memory: the blocks of one round. */
 int frag_repeat_run(const struct frag_repeat *r, frag_event_sink_fn sink, void *ctx,
 		    struct frag_err *err);
 

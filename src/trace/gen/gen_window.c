@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where a trace can be repeated, and what goes over from round to round; see gen_repeat.h. */
+/* Finds where a trace can be repeated, and which blocks are carried from round to round; see gen_repeat.h. */
 #include "gen_repeat.h"
 
 #include <stdlib.h>
@@ -13,7 +13,7 @@ struct held {
 	uint64_t order;	      /* among interchangeable ones, the lowest first */
 	uint32_t slot;
 	uint16_t stream, pool;
-	bool waiting; /* let go, a stream still uses it */
+	bool waiting; /* freed, but a stream still uses it */
 };
 
 /* ---- the state as events go by ------------------------------------------------------ */
@@ -76,8 +76,8 @@ static void state_step(struct state *s, const struct frag_event *e, uint64_t ind
 
 /* ---- choosing a window -------------------------------------------------------------- */
 
-/* May the trace be cut before event i? Not inside the initial blocks, nor between a malloc and the
- * frees that complete inside of it. */
+/* Can the trace be cut before event i? Not inside the initial blocks, nor between a malloc and the frees that
+ * complete in it. */
 static bool may_cut(const struct frag_trace_dev *dev, size_t i)
 {
 	const struct frag_event *e = dev->events;
@@ -173,10 +173,8 @@ static void longest(struct frag_window_of_dev *w, struct moment *m, size_t n)
 	}
 }
 
-/*
- * Without steps. In the steady part, where at least a quarter of the peak is live, if that
- * gives half of the trace; else anywhere; else all of it.
- */
+/* Without steps: the steady part, where at least a quarter of the peak is live, if that is at least half of the
+ * trace; else any stretch; else the whole trace. */
 static int take_longest(struct frag_window_of_dev *w, const struct frag_trace_dev *dev,
 			struct frag_err *err)
 {
@@ -245,7 +243,7 @@ static size_t changed(const struct state *at, const struct state *other, struct 
 	return n;
 }
 
-/* Pairs equal kinds; what finds no partner goes to rest and void_. Both lists are sorted. */
+/* Pairs blocks of the same kind; blocks without a partner go to rest and void_. Both lists are sorted. */
 static void pair_up(struct frag_window_of_dev *w, const struct held *left, const struct held *begun,
 		    size_t begun_count)
 {
@@ -267,10 +265,8 @@ static void pair_up(struct frag_window_of_dev *w, const struct held *left, const
 	}
 }
 
-/*
- * A block that is there at both ends, let go in between, is begun and left. If it is void, then
- * from the second round on it is not there to be left either: nothing can be carried from it.
- */
+/* A block that is live at both ends and freed in between is begun and left. If it is void, it is not left either from
+ * the second round on, so nothing can be carried from it. */
 static bool drop_void(struct frag_window_of_dev *w, const struct state *from,
 		      const struct state *to)
 {
@@ -319,8 +315,7 @@ static int carry(struct frag_window_of_dev *w, const struct state *from, const s
 	return 0;
 }
 
-/* The states at both ends, with the order that pairs are made in: who was made first, and who
- * is let go first. */
+/* The states at both ends, in the order of pairing: by time of allocation, and by time of free. */
 static int follow(struct frag_window_of_dev *w, const struct frag_trace_dev *dev,
 		  struct state *from, struct state *to, struct frag_err *err)
 {

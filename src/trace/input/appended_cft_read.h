@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The lines of a .cft that grows (base/appended_cft.h), taken out of its blocks. */
+/* Reads the lines from the blocks of a growing .cft (base/appended_cft.h). */
 #ifndef FRAG_TRACE_APPENDED_CFT_READ_H
 #define FRAG_TRACE_APPENDED_CFT_READ_H
 
@@ -15,16 +15,16 @@ typedef ssize_t (*frag_appended_pull_fn)(void *ctx, void *dst, size_t n);
 struct frag_appended_read {
 	frag_appended_pull_fn pull;
 	void *ctx;
-	uint64_t number, offset; /* of the block that comes next */
+	uint64_t number, offset; /* of the next block */
 	char *text;
-	size_t at, end;	   /* what is left of the block at hand */
-	const char *wrong; /* after -1: NULL: errno has it */
+	size_t at, end;	   /* the rest of the current block */
+	const char *wrong; /* after -1; NULL: errno says it */
 };
 
-/* Takes the preamble. Errors: FRAG_ENOMEM as -1. */
+/* Reads the preamble. -1: memory is short. */
 int frag_appended_read_init(struct frag_appended_read *g, frag_appended_pull_fn pull, void *ctx);
 void frag_appended_read_release(struct frag_appended_read *g);
-/* Up to `room` bytes of lines; 0: no whole block comes any more; -1: see wrong and offset. */
+/* Up to `room` bytes of lines; 0: no complete block is left; -1: see wrong and offset. */
 ssize_t frag_appended_read(struct frag_appended_read *g, unsigned char *dst, size_t room);
 
 #endif

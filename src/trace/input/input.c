@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Bytes of a trace file. Plain files bypass libarchive: read(2) goes straight
- * into the window. A known magic number hands the bytes seen so far, then the
- * rest, to libarchive's raw format with only the three filters enabled (the
- * others would run programs or guess).
+ * Bytes of a trace file. Plain files bypass libarchive: read(2) goes straight into the window. For a known magic
+ * number, libarchive gets all bytes, those already read included; it uses its raw format with these three filters
+ * only (others would run programs, or guess).
  *
- * Regular files that are not small are read by a thread (input_ahead.c) where there are
- * processors for it: the window then lies in its blocks.
+ * Files above a certain size are read by a thread (input_ahead.c) if there are enough processors; the window then
+ * lies in its blocks.
  *
- * Invariants, read in line: buffer <= cur <= end <= buffer + BUFFER_BYTES; the margin
- * behind BUFFER_BYTES is never written except with zeros.
+ * Invariants: buffer <= cur <= end <= buffer + BUFFER_BYTES; only zeros are written to the margin after BUFFER_BYTES.
  */
 #include "input.h"
 
@@ -184,8 +182,8 @@ static int plain_read(void *ctx, unsigned char *dst, size_t room, size_t *got, s
 	return src->archive ? check_unpacked(src, err) : 0;
 }
 
-/* From here on a thread reads: it pays for files that are not small. To copy a plain file is a
- * fifth of the time of parsing it; to decompress takes longer than to parse. */
+/* Larger files are read by a thread. Copying a plain file takes a fifth of the time of parsing it; decompressing
+ * takes longer than parsing. */
 static void consider_ahead(struct frag_input *in)
 {
 	struct frag_input_source *src = in->source;
@@ -196,7 +194,7 @@ static void consider_ahead(struct frag_input *in)
 	src->ahead = frag_input_ahead_start(plain_read, src, 2);
 }
 
-/* The window moves to the next block; what is left of it goes before that. */
+/* The window moves to the next block, with the unread rest before it. */
 static int more_ahead(struct frag_input *in, size_t *got)
 {
 	struct frag_input_source *src = in->source;
@@ -214,7 +212,7 @@ static int more_ahead(struct frag_input *in, size_t *got)
 	return 0;
 }
 
-/* Appends at least one byte behind end unless the file is over. */
+/* Appends at least one byte at end, unless the file has ended. */
 static int more(struct frag_input *in)
 {
 	struct frag_input_source *src = in->source;
@@ -450,7 +448,7 @@ static int create(const char *name, struct frag_input **out, struct frag_err *er
 		frag_input_close(in);
 		return frag_fail_nomem(err, "input buffer");
 	}
-	/* the margin behind a full window is readable before the end is reached */
+	/* the margin after a full window can be read before the end is reached */
 	memset(in->buffer + BUFFER_BYTES, 0, FRAG_INPUT_MARGIN);
 	in->cur = in->end = in->buffer;
 	*out = in;

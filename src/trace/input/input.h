@@ -1,17 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The bytes of a trace file: a path, "-" (standard input) or memory; gzip, xz
- * and zstd are taken off by content (libarchive), everything else passes
- * unchanged. Streaming: one buffer, whatever the size of the file.
+ * The bytes of a trace file: a path, "-" (standard input) or memory. gzip, xz and zstd are recognised by content and
+ * decompressed (libarchive); everything else is read as it is. One buffer, whatever the size of the file.
  *
- * Window. [cur, end) are plain bytes already in the buffer. Behind `end` lie
- * FRAG_INPUT_MARGIN more bytes that may be read without harm (zero once the
- * file has ended), so a parser may decode an item of up to that size after one
- * frag_input_ensure and look afterwards whether it ran past the end.
+ * Window. [cur, end) are decompressed bytes in the buffer. FRAG_INPUT_MARGIN more bytes after `end` can be read safely
+ * (zero at the end of the file): a parser may decode an item of up to that size after one frag_input_ensure and check
+ * afterwards whether it went past the end.
  *
- * Ownership: the input is the caller's; bytes from peek are borrowed until the
- * next call. Errors are sticky: once reading failed, every later call that
- * needs more bytes fails alike. All name the plain offset.
+ * Ownership: the input is the caller's; bytes from peek are valid until the next call. Errors are sticky: after one,
+ * every later call that needs more bytes fails with it. Their offset is that in the decompressed bytes.
  */
 #ifndef FRAG_TRACE_INPUT_H
 #define FRAG_TRACE_INPUT_H
@@ -23,33 +20,31 @@
 
 struct frag_input_source;
 
-/* cur may be advanced by the reader, never beyond end; the rest is read-only outside input.c. */
+/* The reader may advance cur, up to end; the rest is read-only outside input.c. */
 struct frag_input {
 	const unsigned char *cur, *end;
-	uint64_t end_offset; /* plain offset of `end` */
-	bool at_end;	     /* nothing comes behind `end` */
+	uint64_t end_offset; /* offset of `end` in the decompressed bytes */
+	bool at_end;	     /* nothing comes after `end` */
 	unsigned char *buffer;
 	struct frag_input_source *source;
 };
 
-/* An empty file is an error here already. Errors: FRAG_EINPUT, FRAG_ENOMEM. */
+/* Errors: FRAG_EINPUT, also for an empty file; FRAG_ENOMEM. */
 int frag_input_open(const char *path, struct frag_input **out, struct frag_err *err);
-/* `bytes` is borrowed while the input is open. name: for messages. */
+/* `bytes` must stay while the input is open. name: for messages. */
 int frag_input_open_memory(const char *name, const void *bytes, size_t len, struct frag_input **out,
 			   struct frag_err *err);
 void frag_input_close(struct frag_input *in); /* NULL is allowed */
 
-/*
- * What a compressed file may unpack to, for all inputs of the process; 0: the default, which is
- * 64 MiB and 500 times its size (recordings of PyTorch reach 30 times). Errors name the limit.
- */
+/* How much a compressed file may decompress to, for all inputs of the process; 0: the default, 64 MiB plus 500 times
+ * its size (PyTorch's recordings reach 30 times). */
 void frag_input_set_unpack_max(uint64_t bytes);
 
-/* The path as given, or the name. Borrowed. */
+/* The path as given, or the name; the input's. */
 const char *frag_input_name(const struct frag_input *in);
 
-/* Makes at least `want` bytes lie in the window, fewer only where the file ends.
- * pre: want <= FRAG_INPUT_PEEK_MAX. */
+/* Reads until the window has at least `want` bytes; fewer only at the end of the file. pre: want <=
+ * FRAG_INPUT_PEEK_MAX. */
 int frag_input_fill(struct frag_input *in, size_t want, struct frag_err *err);
 
 static inline size_t frag_input_left(const struct frag_input *in)
@@ -57,7 +52,7 @@ static inline size_t frag_input_left(const struct frag_input *in)
 	return (size_t)(in->end - in->cur);
 }
 
-/* Plain offset of the next byte. */
+/* Offset of the next byte in the decompressed bytes. */
 static inline uint64_t frag_input_offset(const struct frag_input *in)
 {
 	return in->end_offset - frag_input_left(in);
@@ -70,10 +65,10 @@ static inline int frag_input_ensure(struct frag_input *in, size_t want, struct f
 	return frag_input_fill(in, want, err);
 }
 
-/* Looks at the next bytes without taking them: *got <= n, fewer only at the end. */
+/* The next bytes, without consuming them: *got <= n, fewer only at the end. */
 int frag_input_peek(struct frag_input *in, size_t n, const unsigned char **bytes, size_t *got,
 		    struct frag_err *err);
-/* Takes exactly n bytes; FRAG_EINPUT "truncated" if the file ends before. Any n. */
+/* Consumes exactly n bytes, any n; FRAG_EINPUT "truncated" if the file ends before. */
 int frag_input_read(struct frag_input *in, void *dst, size_t n, struct frag_err *err);
 int frag_input_skip(struct frag_input *in, uint64_t n, struct frag_err *err);
 

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * A ring of blocks. The user holds the last two that it was given (`taken` - 1 and - 2):
- * from the older one it still copies what it has not used. The thread fills block `filled`
- * while filled < taken - 2 + BLOCKS: so the two never touch the same.
- */
+/* A ring of blocks. The user holds the last two blocks (`taken` - 1 and - 2): it still copies the unread rest of the
+ * older one. The thread fills block `filled` while filled < taken - 2 + BLOCKS, so the two never use the same one. */
 #include "input_ahead.h"
 
 #include <pthread.h>
@@ -13,7 +10,7 @@
 #include <frag/base.h>
 
 #define BLOCKS 5u
-#define BLOCK_BYTES (256u * 1024u) /* the second-level cache holds what is being parsed */
+#define BLOCK_BYTES (256u * 1024u) /* fits the second-level cache while it is parsed */
 
 struct block {
 	size_t got;

@@ -28,16 +28,16 @@ enum frag_log_action {
 	FRAG_LOG_FREE,
 	FRAG_LOG_REFUSED, /* a request that failed */
 	FRAG_LOG_TRIM,
-	FRAG_LOG_FREE_REQUESTED, /* let go, another stream still uses it … */
+	FRAG_LOG_FREE_REQUESTED, /* freed, but another stream still uses it … */
 	FRAG_LOG_FREE_COMPLETED, /* … until here */
 };
 
 struct frag_log_entry {
 	enum frag_log_action action;
 	uint32_t device; /* ordinal */
-	uint64_t id;	 /* 0: the null pointer, its frees are nothing */
-	uint64_t
-		bytes; /* this and the rest may be FRAG_LOG_UNKNOWN, except the bytes of a request */
+	uint64_t id;	 /* 0: the null pointer, whose frees are ignored */
+	/* from here on: FRAG_LOG_UNKNOWN is allowed, except for the bytes of a request */
+	uint64_t bytes;
 	uint64_t stream;
 	uint64_t pool;	  /* private pool of a request or a trim; 0 or unknown: none */
 	uint64_t time_us; /* any origin; Unix time from 2001 on is kept as that */
@@ -53,13 +53,13 @@ struct frag_log {
 	bool times_seen, streams_seen, early;
 	int64_t device; /* the only one to keep, -1 = all */
 	const char *place;
-	bool complete; /* by its nature: the trace's format names nothing that it lacks */
+	bool complete; /* lacks nothing: the name of the trace's format stays as it is */
 };
 
 /* place: what `line` counts ("line", "offset", "row"). options: as of frag_trace_read. */
 int frag_log_init(struct frag_log *log, const char *place, const char *options,
 		  struct frag_err *err);
-/* Errors: FRAG_EINPUT for what cannot be, with the line; FRAG_ENOMEM. */
+/* Errors: FRAG_EINPUT with the line for an impossible entry, FRAG_ENOMEM. */
 int frag_log_add(struct frag_log *log, const struct frag_log_entry *e, struct frag_err *err);
 /* By time (of any unit), then by line: for files that are in no order of time. */
 void frag_log_sort(struct frag_log_entry *list, size_t count);

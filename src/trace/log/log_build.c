@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Logs to traces, see log.h. While entries come in, an event holds the number of its allocation where its
- * slot will be, and streams in the order they turned up: slots can be given only when it is known
- * what was live before the first line.
+ * From logs to traces, see log.h. While entries arrive, an event holds the number of its allocation instead of a
+ * slot, and streams are numbered as they appear: slots can be assigned only when the blocks live before the first
+ * line are known.
  */
 #include "log.h"
 
@@ -380,7 +380,7 @@ static int by_ordinal(const void *a, const void *b)
 	return FRAG_ORDER(x->ordinal, y->ordinal);
 }
 
-/* "csv without streams, times": the format, and what no line of this log contained. */
+/* "csv without streams, times": the format, and what the log lacks. */
 static char *describe(const struct frag_log *log, const char *format)
 {
 	char text[160];

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * A whole .cft trace into memory. Every event and index has been checked when
- * this returns; a file that breaks off or is damaged anywhere gives nothing.
- */
+/* Reads a whole .cft trace into memory, with every event and index checked. A truncated or damaged file gives
+ * nothing. */
 #include <frag/trace.h>
 
 #include "trace/build/build.h"

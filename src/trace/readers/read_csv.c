@@ -108,7 +108,7 @@ static bool read_value(enum column c, const char *field, uint64_t *out)
 	return c == TIME_S ? read_seconds(field, out) : frag_log_number(field, out);
 }
 
-/* A line that says what the program did beside its requests; no part of the history. */
+/* A line about the program, not about a request; no part of the history. */
 static bool is_remark(const char *action)
 {
 	return !strcasecmp(action, "mark");

@@ -100,7 +100,7 @@ static int end_event(struct reader *r, struct frag_err *err)
 	return take_event(r, o, err);
 }
 
-/* "baseTimeNanoseconds": 1790857026000000000, before or behind the events. */
+/* "baseTimeNanoseconds": 1790857026000000000, before or after the events. */
 static void note_head(struct reader *r, unsigned char c)
 {
 	static const char key[] = "\"baseTimeNanoseconds\":";

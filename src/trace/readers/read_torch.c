@@ -98,8 +98,7 @@ static int mark_order(const void *a, const void *b)
 	return FRAG_ORDER(x->mark.time_us, y->mark.time_us) ?: FRAG_ORDER(x->order, y->order);
 }
 
-/* Each device gets every annotation: so many events a small file may mean, and one more for so
- * many of its bytes. */
+/* Each device gets every annotation: a small file may have this many events of them, plus one per so many bytes. */
 #define SHARED_MARKS_MAX (1u << 22)
 #define SHARED_MARK_BYTES 32u
 
@@ -394,7 +393,7 @@ static int probe(const unsigned char *bytes, size_t len)
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(keys); i++)
 		if (memmem(bytes, len, keys[i], strlen(keys[i])))
 			return 95;
-	return 50; /* some pickle: the reader says what is wrong with it */
+	return 50; /* any pickle: the reader reports what is wrong with it */
 }
 
 const struct frag_reader_ops frag_reader_torch = {

@@ -217,7 +217,7 @@ static bool host_name(const char *name)
 	       !strncmp(name, "FILE", 4);
 }
 
-/* Marks who stands below whom, and what is host memory. Programs have a few dozen allocators. */
+/* Marks which allocator uses which, and which ones are host memory. Programs have a few dozen allocators. */
 static int judge(struct reader *r, struct frag_err *err)
 {
 	if (r->allocators_count > 4096)

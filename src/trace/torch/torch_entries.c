@@ -32,7 +32,7 @@ static inline bool as_u64(const struct frag_torch *t, frag_pv v, uint64_t *out)
 	return frag_pickle_u64(t->pickle, v, out);
 }
 
-/* An entry taken apart: written to memory in one go, whole words at a time. */
+/* The fields of an entry, written to memory at once in whole words. */
 struct fields {
 	uint64_t addr, bytes, time_us;
 	uint32_t stack;
@@ -50,8 +50,7 @@ static inline struct frag_raw_entry entry_of(const struct fields *f)
 					.pool = f->pool };
 }
 
-/* Action, time and what else is rare; numbers by as_u64 go through a variable of their own, so
- * that *f can stay in registers. */
+/* Action, time and rare fields. Numbers by as_u64 use a separate variable, so that *f can stay in registers. */
 static inline int fill_others(struct frag_torch *t, const frag_pv *v, unsigned seen,
 			      struct fields *f)
 {
@@ -83,7 +82,7 @@ static inline int fill_others(struct frag_torch *t, const frag_pv *v, unsigned s
 	return 1;
 }
 
-/* Puts what is in v (bit k of seen: v[k] is set) into f. 0: a value of the wrong kind. */
+/* Stores the values v[k] for which bit k of seen is set in f. 0: a value of the wrong kind. */
 static inline int fill(struct frag_torch *t, const frag_pv *v, unsigned seen, struct fields *f)
 {
 	uint64_t n;
@@ -247,7 +246,7 @@ int frag_torch_shape(void *ctx, unsigned shape, const frag_pv *pairs, size_t n, 
 	return seen & 1u << FRAG_W_ACTION && !(seen & 1u << FRAG_W_DEVICE_FREE);
 }
 
-/* Is it what `take` can handle? All integers, none of them negative. */
+/* Can `take` handle it? All integers, none negative. */
 static inline bool row_fits(const frag_pv *v)
 {
 	_Static_assert(FRAG_PV_INT == 0, "any other tag has a bit set");
@@ -255,7 +254,7 @@ static inline bool row_fits(const frag_pv *v)
 	       frag_pv_tag(v[COL_ACTION]) == FRAG_PV_STR;
 }
 
-/* Of an entry: what tells whether the next one completes it. */
+/* Fields of an entry that show whether the next one completes it. */
 struct tail {
 	frag_pv addr;
 	unsigned stream, action;
@@ -271,11 +270,8 @@ static struct tail tail_of(const struct frag_torch *t)
 			      .action = e->addr >> 60 ? FRAG_RAW_OTHER : (unsigned)e->action };
 }
 
-/*
- * The same as take_entry and new_entry. A completion that folds into the request before it is
- * written too, and then not counted: so no branch depends on what the program does next,
- * and no row waits for the one before to be written.
- */
+/* The same as take_entry and new_entry. A completion that folds into the request before it is written, but not
+ * counted: no branch depends on what the program does next, and no row waits for the previous one to be written. */
 int frag_torch_take_rows(void *ctx, unsigned shape, const struct frag_row *rows, unsigned n,
 			 uint32_t *records)
 {

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Final segments, settings, annotations and stacks of a PyTorch snapshot. Keys
- * that are missing in older formats get their defaults; unknown keys are never
- * looked at. Every list and dict is walked at most once (its note says so), so
- * no file makes more work than its size.
+ * Final segments, settings, annotations and stacks of a PyTorch snapshot. Keys missing in older formats get their
+ * defaults; unknown keys are ignored. Every list and dict is visited at most once (`note`), so the work is bounded by
+ * the size of the file.
  */
 #include "torch_parts.h"
 
@@ -194,7 +193,7 @@ static int read_blocks(struct frag_torch *t, frag_pv v, struct frag_raw_segment 
 	return 0;
 }
 
-/* 0 where the file has none (lists of segments of old releases); an invalid value is reported. */
+/* 0 if the file has none (old releases); an invalid value is an error. */
 static uint64_t get_device(struct frag_torch *t, const struct frag_pickle_node *node)
 {
 	frag_pv v = frag_node_get(node, FRAG_W_DEVICE);

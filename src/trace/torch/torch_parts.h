@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Parts of the PyTorch snapshot reader. The pickle interns these words first, so
- * every key, action and state is a small number from the start.
- */
+/* Parts of the PyTorch snapshot reader. The pickle interns these words first, so that every key, action and state is a
+ * small number. */
 #ifndef FRAG_TRACE_TORCH_PARTS_H
 #define FRAG_TRACE_TORCH_PARTS_H
 
@@ -84,12 +82,12 @@ enum frag_torch_word {
 
 struct frag_torch_mark {
 	struct frag_raw_mark mark;
-	uint32_t order; /* of arrival: keeps the sort stable */
+	uint32_t order; /* of arrival, for a stable sort */
 };
 
-/* What in a file tells which release of PyTorch wrote it. */
+/* What shows which release of PyTorch wrote a file. */
 struct frag_torch_seen {
-	bool entries; /* there are any; the next four are of the first */
+	bool entries; /* there are entries; the next four: keys of the first */
 	bool time_us, compile_context, user_metadata, pool_id;
 	bool annotations, settings, stream_reuse, round_threshold, host;
 };
@@ -102,7 +100,7 @@ struct frag_torch {
 	struct frag_raw_entry *entries; /* all records, in order of arrival */
 	size_t entries_count, entries_cap;
 	bool has_stacks;  /* any entry has frames */
-	size_t fold_from; /* records before this one are never folded with their successor */
+	size_t fold_from; /* earlier records are not folded with the next one */
 
 	uint64_t *streams; /* raw handles in order of arrival */
 	size_t streams_count, streams_cap;
@@ -138,8 +136,8 @@ int frag_torch_stream(struct frag_torch *t, uint64_t handle, uint16_t *index);
 /* Dense index of a pool id given as a tuple (int, int); anything else is the default pool. */
 int frag_torch_pool(struct frag_torch *t, frag_pv id, uint16_t *index);
 
-/* torch_marks.c: marks of an entry; of the whole file, once; the first and the last release
- * that leave these marks, *first 0 for one before all that are known. conf: the settings as text, or NULL. */
+/* torch_marks.c: notes what an entry shows; what the file shows, once; then the first and the last release that write
+ * such files (*first 0: older than all known ones). conf: the settings as text, or NULL. */
 void frag_torch_note_entry(struct frag_torch_seen *m, const frag_pv *pairs, size_t n);
 void frag_torch_note_file(struct frag_torch_seen *m, const struct frag_pickle_node *top,
 			  const struct frag_pickle_node *settings);
@@ -154,7 +152,7 @@ int frag_torch_shape(void *ctx, unsigned shape, const frag_pv *pairs, size_t n, 
 		     struct frag_row *row);
 int frag_torch_take_rows(void *ctx, unsigned shape, const struct frag_row *rows, unsigned n,
 			 uint32_t *records);
-/* Record of item number `at` of a trace; dicts that were not recognised at once get theirs here. */
+/* Record of item number `at` of a trace; dicts that the hook did not take are read here. */
 int frag_torch_entry(struct frag_torch *t, frag_pv item, size_t at, uint32_t *record);
 
 int frag_torch_read_segments(struct frag_torch *t, frag_pv list);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Life of a pickle and access to what was read. */
+/* Creates and destroys pickles, and gives access to the values. */
 #include "trace/pages.h"
 #include "unpickle_internal.h"
 
@@ -108,7 +108,7 @@ int frag_pickle_read(struct frag_pickle *p, struct frag_input *in, frag_pv *root
 	return rc;
 }
 
-/* ---- what was read ------------------------------------------------------------------ */
+/* ---- values ------------------------------------------------------------------------ */
 
 struct frag_pickle_list *frag_pickle_list(struct frag_pickle *p, frag_pv v)
 {

@@ -96,12 +96,11 @@ int frag_pickle_create(const char *const *words, size_t words_count, frag_record
 void frag_pickle_destroy(struct frag_pickle *p); /* NULL is allowed */
 /* pre: before frag_pickle_read; with the ctx of frag_pickle_create. */
 void frag_pickle_set_shapes(struct frag_pickle *p, const struct frag_shape_ops *ops);
-/* Reads up to STOP; the input must end there. Once per pickle. Errors: FRAG_EINPUT with the
- * plain offset, FRAG_ENOMEM. */
+/* Reads up to STOP, where the input must end. Once per pickle. Errors: FRAG_EINPUT with the offset, FRAG_ENOMEM. */
 int frag_pickle_read(struct frag_pickle *p, struct frag_input *in, frag_pv *root,
 		     struct frag_err *err);
 
-/* Borrowed; NULL if v is not a list (a tuple). */
+/* NULL if v is not a list (a tuple). */
 struct frag_pickle_list *frag_pickle_list(struct frag_pickle *p, frag_pv v);
 struct frag_pickle_list *frag_pickle_tuple(struct frag_pickle *p, frag_pv v);
 /* NULL if v is not a dict, or one that became a record. An empty dict gives an empty node. */

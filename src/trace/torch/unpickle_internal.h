@@ -1,17 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The pickle machine's state, shared by unpickle.c (life, results),
- * unpickle_objects.c (values and containers), unpickle_run.c (opcodes) and
- * unpickle_template.c, unpickle_match.c (dicts that repeat).
+ * The state of the pickle machine, shared by unpickle.c (create, destroy, results), unpickle_objects.c (values and
+ * containers), unpickle_run.c (opcodes), unpickle_template.c and unpickle_match.c (dicts that repeat).
  *
- * Bounds against hostile files: nothing is allocated for a claimed length
- * before the bytes are there; a memo index must be below the number of bytes
- * read; stack and mark depth are capped; and of each kind of object there are at most as many as a
- * writer could have meant by so many bytes (frag_pickle_believe). So memory stays within a small
- * factor of the plain size.
+ * Limits against hostile files: no memory is allocated for a declared length before the bytes are read; a memo index
+ * must be below the number of bytes read; the depth of stack and marks is limited, and so is the number of objects
+ * per byte read (frag_pickle_believe). Memory is therefore at most a small multiple of the decompressed size.
  *
- * Functions that return int and set p->err are called with in->cur behind the
- * opcode at fault (messages name that place).
+ * Functions that set p->err are called with in->cur just after the opcode at fault, whose offset the message has.
  */
 #ifndef FRAG_TRACE_UNPICKLE_INTERNAL_H
 #define FRAG_TRACE_UNPICKLE_INTERNAL_H
@@ -50,11 +46,9 @@ static inline size_t frag_small_text_home(uint64_t bytes)
 }
 
 /*
- * Templates of dicts that repeat: unpickle_template.c learns them, unpickle_match.c
- * applies them. A dict is a sample of bytes with values in it that may differ;
- * everything else must be the same. A template is compiled into parts: bytes to compare
- * under a mask that leaves out the values of known width. A value whose width has been
- * seen to vary ends a part.
+ * Templates of dicts that repeat: unpickle_template.c learns them, unpickle_match.c applies them. A template has the
+ * bytes of a sample dict; another dict matches if it differs in the values only. It is compiled into parts: bytes to
+ * compare under a mask that excludes values of known width. A value of varying width ends a part.
  */
 #define FRAG_TEMPLATES FRAG_SHAPES_MAX
 #define FRAG_TEMPLATE_BYTES 200u /* of a sample */
@@ -63,7 +57,7 @@ static inline size_t frag_small_text_home(uint64_t bytes)
 #define FRAG_TEMPLATE_LANES (FRAG_TEMPLATE_BYTES / 16 + 8 + FRAG_TEMPLATE_PARTS)
 #define FRAG_TEMPLATE_MEMO 16u
 #define FRAG_TEMPLATE_NONE UINT8_MAX
-#define FRAG_TEMPLATE_ROWS 64u /* matched before they are taken */
+#define FRAG_TEMPLATE_ROWS 64u /* matched before they are stored */
 
 typedef uint64_t frag_lane __attribute__((vector_size(16)));
 
@@ -84,8 +78,8 @@ struct frag_template_part {
 	uint8_t numbers, refs;
 	uint8_t then; /* column of the value of any width that follows, or NONE */
 };
-/* Templates that the matcher has straight code for: a part of 2 lanes with a number and a
- * reference, a value of any width, a part with two numbers; or parts of any kind. */
+/* Templates for which the matcher has code without loops: a part of 2 lanes with a number and a reference, a value of
+ * any width, a part with two numbers. */
 enum frag_template_kind {
 	FRAG_TEMPLATE_ANY,
 	FRAG_TEMPLATE_SMALL,  /* that part: 2 lanes */
@@ -110,13 +104,13 @@ struct frag_template {
 };
 struct frag_templates {
 	struct frag_template list[FRAG_TEMPLATES];
-	unsigned count; /* learnt so far; the oldest gives way */
+	unsigned count; /* learnt so far; a new one replaces the oldest */
 	unsigned last;
 	struct frag_pickle_batch
 		*batch;	       /* of rows, see unpickle_match.c; NULL until one is needed */
 	uint64_t hits, misses; /* records taken whole, records read opcode by opcode */
 	bool off;
-	const unsigned char *dict_at; /* the dict that was begun last; NULL: out of the window */
+	const unsigned char *dict_at; /* start of the last dict; NULL: no longer in the window */
 	frag_pv dict;
 	size_t memo_at; /* of that dict */
 };
@@ -216,10 +210,8 @@ int frag_pickle_refuse(struct frag_pickle *p, unsigned op);
 /* ---- objects ------------------------------------------------------------------ */
 
 int frag_pickle_grow_stack(struct frag_pickle *p);
-/*
- * FRAG_EINPUT if `count` objects are more than one per `bytes` of what was read: no writer
- * makes so many of so little. The first 65,536 are always allowed. Checked when an array grows.
- */
+/* FRAG_EINPUT if there is more than one object per `bytes` bytes read, which no writer makes. 65,536 are always
+ * allowed. Checked when an array grows. */
 int frag_pickle_believe(struct frag_pickle *p, size_t count, unsigned bytes);
 
 static inline int frag_pickle_push(struct frag_pickle *p, frag_pv v)
@@ -233,7 +225,7 @@ static inline int frag_pickle_push(struct frag_pickle *p, frag_pv v)
 int frag_pickle_add_big(struct frag_pickle *p, uint64_t value, enum frag_big_kind kind,
 			uint64_t *index);
 
-/* To 32 bits. Indices fit by OBJECTS_MAX; an integer that does not becomes a BIG. */
+/* To 32 bits. Indices always fit (OBJECTS_MAX); an integer that does not becomes a BIG. */
 static inline int frag_pickle_pack(struct frag_pickle *p, frag_pv v, uint32_t *out)
 {
 	if (FRAG_UNLIKELY(v >> 32)) {
@@ -263,16 +255,15 @@ int frag_pickle_make_tuple(struct frag_pickle *p, size_t n);
 int frag_pickle_set_items(struct frag_pickle *p, frag_pv target, const frag_pv *pairs,
 			  ptrdiff_t values);
 
-/* Keeps the dict that just became a record as a template. pre: in->cur is behind it. Errors: those
- * of the shape's functions. */
+/* Makes a template of the dict that just became a record. pre: in->cur is after it. Errors: those of the shape's
+ * functions. */
 int frag_template_learn(struct frag_pickle *p);
 /*
- * Takes dicts that are like ones before for as long as they follow each other in the
- * window, from the '}' at *cur; their values go on the stack at *top, and both move on.
- * Returns how many it took, or an error of the shape's functions.
+ * Reads the dicts from the '}' at *cur on for as long as they match a template and lie in the window. Their values go
+ * on the stack at *top; both move on. Returns how many dicts it read, or an error of the shape's functions.
  */
 int frag_template_take(struct frag_pickle *p, const unsigned char **cur, frag_pv **top);
-/* Rows that were prepared for it are not any longer: it has changed. */
+/* The template has changed: rows prepared for it are no longer valid. */
 void frag_template_changed(struct frag_pickle *p, unsigned number);
 void frag_template_release(struct frag_pickle *p);
 

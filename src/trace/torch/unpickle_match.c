@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Applying templates: the hot loop of reading a snapshot. One dict is a few masked
- * compares, its values are picked from known places into a row, and the next dict begins
- * behind it: nothing is looked up by key and nothing jumps on an opcode. Rows are taken
- * many at a time. Whatever does not fit goes back to the loop of unpickle_run.c, opcode by
- * opcode.
+ * Applies templates: the hot loop of reading a snapshot. A dict is a few masked comparisons; its values are copied
+ * from known places into a row, and the next dict begins after it. No key is looked up, no opcode dispatched. Rows
+ * are handed over many at a time. Whatever does not match is read by unpickle_run.c, opcode by opcode.
  */
 #include "unpickle_internal.h"
 
@@ -45,7 +43,7 @@ static bool rare_value(const struct matcher *m, const unsigned char **cur, frag_
 	return *v != FRAG_PV_HOLE;
 }
 
-/* A value however it is written: sizes come in all widths, so none of them is a branch. */
+/* A value of any width. Sizes come in all widths, so there is no branch on the width. */
 static inline bool any_value(const struct matcher *m, const unsigned char **cur, frag_pv *v)
 {
 	static const uint32_t masks[4] = { UINT8_MAX, UINT16_MAX, INT32_MAX, 0 };
@@ -106,10 +104,8 @@ match_part(const struct matcher *m, const unsigned char *cur, const frag_lane *b
 
 /* ---- a dict ------------------------------------------------------------------------ */
 
-/*
- * pre: readable bytes for the longest dict at cur. Fills the row in; what is behind the
- * dict, or NULL if it is not like the template.
- */
+/* Fills the row. Returns the end of the dict, or NULL if it does not match the template. pre: the bytes of the
+ * longest dict are readable at cur. */
 static const unsigned char *match_any(const struct matcher *m, const struct frag_template *t,
 				      const unsigned char *cur, struct frag_row *row)
 {
@@ -173,7 +169,7 @@ struct frag_pickle_batch {
 	const unsigned char *at[FRAG_TEMPLATE_ROWS + 1]; /* where each begins */
 	uint32_t records[FRAG_TEMPLATE_ROWS];
 	unsigned count;
-	uint8_t of[FRAG_TEMPLATE_ROWS]; /* the template whose constants a row holds, or NONE */
+	uint8_t of[FRAG_TEMPLATE_ROWS]; /* the template of the constants in a row, or NONE */
 };
 
 void frag_template_changed(struct frag_pickle *p, unsigned number)
@@ -299,8 +295,7 @@ static struct frag_pickle_batch *batch_of(struct frag_pickle *p)
 	return b;
 }
 
-/* A dict that refers to what one of the same batch remembered does not match: it ends the batch
- * and is looked at again. */
+/* A dict that refers to a memo entry of the same batch does not match: it ends the batch and is tried again. */
 int frag_template_take(struct frag_pickle *p, const unsigned char **cur, frag_pv **top)
 {
 	struct frag_pickle_batch *b = batch_of(p);

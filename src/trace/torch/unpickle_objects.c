@@ -25,7 +25,7 @@ __attribute__((cold)) int frag_pickle_broken(struct frag_pickle *p, const char *
 {
 	uint64_t at = offset_of(p, p->in->cur);
 
-	if (p->in->cur > p->in->end) /* it decoded what is not there */
+	if (p->in->cur > p->in->end) /* it decoded bytes after the end */
 		return frag_pickle_truncated(p);
 	return frag_fail_at(p->err, FRAG_EINPUT, at,
 			    "'%s' is a malformed pickle: %s before byte %llu",
@@ -208,7 +208,7 @@ int frag_pickle_push_long_text(struct frag_pickle *p, uint64_t n)
 		p->in->cur += n;
 		return frag_pickle_push_text(p, p->in->cur - n, (size_t)n);
 	}
-	/* grow with what arrives, not with what is claimed */
+	/* grows with the bytes read, not with the declared length */
 	while (!rc && have < n) {
 		if (have == cap) {
 			unsigned char *more;
@@ -295,8 +295,7 @@ int frag_pickle_append(struct frag_pickle *p, frag_pv list, const frag_pv *items
 	return list_extend(p, &p->lists[frag_pv_index(list)], items, n);
 }
 
-/* Equal pairs of integers in a row (pool
- * ids, one per entry in new versions) share one object. */
+/* Consecutive equal pairs of integers (pool ids, one per entry in new versions) share one object. */
 int frag_pickle_make_tuple(struct frag_pickle *p, size_t n)
 {
 	frag_pv *items = p->top - n, v;

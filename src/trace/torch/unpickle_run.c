@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The opcodes. The machine never recurses and sees each byte once.
+ * The opcodes. The machine never recurses and reads each byte once.
  *
- * The loop in `run` knows the dozen opcodes that make up 99 % of a snapshot;
- * everything else goes through `rare`. It decodes without looking at the end of
- * the window, which is checked once per opcode: behind the window lie enough
- * readable bytes for one item (input.h). Position and stack top live in local
- * variables there: through memory, each opcode would wait for the store of the
- * one before.
+ * The loop in `run` handles the dozen opcodes that make up 99 % of a snapshot; `rare` handles the others. It decodes
+ * without checking for the end of the window, which it checks once per opcode: enough readable bytes for one item
+ * follow the window (input.h). Position and stack top are local variables: in memory, each opcode would wait for the
+ * store of the previous one.
  */
 #include "trace/pages.h"
 #include "unpickle_internal.h"
@@ -216,7 +214,7 @@ static inline const unsigned char *take(struct frag_pickle *p, size_t n)
 	return p->in->cur - n;
 }
 
-/* Everything that the hot loop leaves over; op is taken already. */
+/* All other opcodes; op is already consumed. */
 static int rare(struct frag_pickle *p, unsigned op)
 {
 	size_t n;
@@ -327,10 +325,8 @@ static inline frag_pv remembered(const struct frag_pickle *p, size_t index)
 	return FRAG_LIKELY(index < (size_t)(p->memo_top - p->memo)) ? p->memo[index] : FRAG_PV_HOLE;
 }
 
-/*
- * LONG_BINGETs whose first 'j' was just taken: a stack of frames is nothing else. False: the memo
- * entry was never set.
- */
+/* A sequence of LONG_BINGETs, such as a stack of frames; the first 'j' is already consumed. False: the memo entry was
+ * never set. */
 static inline __attribute__((always_inline)) bool
 take_references(const struct frag_pickle *p, const unsigned char **cur, frag_pv **top)
 {
@@ -344,7 +340,7 @@ take_references(const struct frag_pickle *p, const unsigned char **cur, frag_pv 
 	return true;
 }
 
-/* Tries to read the dict whose '}' was just taken, and those that follow, by template: TAKEN, 0 or an error. */
+/* Tries to read by template the dict whose '}' is already consumed, and those after it: TAKEN, 0 or an error. */
 static inline int try_templates(struct frag_pickle *p, const unsigned char **cur, frag_pv **top)
 {
 	const unsigned char *at = *cur - 1;
@@ -363,10 +359,8 @@ static inline int try_templates(struct frag_pickle *p, const unsigned char **cur
 	return rc;
 }
 
-/*
- * Opcodes that nearly always come in pairs (key and number, object and
- * MEMOIZE) are taken together: FRAG_PICKLE_STACK_ROOM values and ITEM_MAX bytes are there.
- */
+/* Opcodes that nearly always come in pairs (key and number, object and MEMOIZE) are handled together: there is room
+ * for FRAG_PICKLE_STACK_ROOM values, and ITEM_MAX bytes are readable. */
 int frag_pickle_run(struct frag_pickle *p)
 {
 	struct frag_input *in = p->in;

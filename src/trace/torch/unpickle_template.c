@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Learning templates. A snapshot is a million dicts that differ in a few numbers
- * and in which of a few words they refer to: their bytes are the same but for
- * those. When a dict was read opcode by opcode and became a record, its bytes are
- * kept as a sample with the place of each value. A dict whose other bytes are equal
- * means what that one meant, because what they refer to cannot change: memo
- * entries that are only ever appended (a file that uses BINPUT gets no templates).
+ * Learns templates. A snapshot is a million dicts that differ only in a few numbers and in which of a few words they
+ * refer to. When a dict was read opcode by opcode and became a record, its bytes are kept as a sample, with the place
+ * of each value. Another dict with the same other bytes means the same, because the memo entries that it refers to
+ * cannot change: they are only appended (a file that uses BINPUT gets no templates).
  *
- * A dict that differs from a template in the width of values only makes that
- * template wider instead of adding one: then what comes next need not be guessed.
+ * A dict that differs from a template only in the width of values widens that template instead of adding one, so that
+ * the next template need not be guessed.
  */
 #include "unpickle_internal.h"
 
@@ -21,7 +19,7 @@ struct learner {
 	frag_pv pairs[2 * FRAG_TEMPLATE_PAIRS];
 	uint8_t value_of[FRAG_TEMPLATE_PAIRS]; /* number of a pair's value, or NONE */
 	unsigned pairs_count;
-	const uint32_t *memo; /* what the dict put there, in order */
+	const uint32_t *memo; /* appended by the dict, in order */
 };
 
 /* The next thing the dict remembered; its value is that of the dict it was read from. */
@@ -216,7 +214,7 @@ static void compile(struct frag_template *t)
 
 /* ---- learning ---------------------------------------------------------------------- */
 
-/* The bytes before value i, or those behind the last one. */
+/* The bytes before value i, or those after the last one. */
 static const unsigned char *gap(const struct frag_template *t, unsigned i, unsigned *len)
 {
 	unsigned from = i ? t->values[i - 1].at + t->values[i - 1].len : 0;
@@ -271,7 +269,7 @@ static int prepare(struct learner *l, unsigned number)
 	return rc;
 }
 
-/* Puts what was learnt in place of the oldest. */
+/* Replaces the oldest template by the new one. */
 static int add(struct frag_pickle *p, struct learner *l)
 {
 	struct frag_templates *ts = &p->templates;

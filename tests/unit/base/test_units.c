@@ -39,7 +39,8 @@ CASES_IN_LINES("tests/unit/base/sizes.cases", answer)
 
 TEST(test_ties_are_the_first_word)
 {
-	assert_string_equal(frag_nearest("cat", (const char *const[]){ "bat", "hat", NULL }), "ba"
-											      "t");
-	assert_null(frag_nearest("cat", (const char *const[]){ NULL }));
+	static const char *const words[] = { "bat", "hat", NULL };
+
+	assert_string_equal(frag_nearest("cat", words), "bat");
+	assert_null(frag_nearest("cat", words + 2));
 }

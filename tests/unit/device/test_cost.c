@@ -3,6 +3,7 @@
 #include "test.h"
 
 #include "device/sim/cost.h"
+#include "must.h"
 
 #define MIB FRAG_MIB
 
@@ -140,7 +141,7 @@ TEST(test_file_on_card)
 
 	assert_int_equal(load(text, strlen(text), &cost, NULL), 0);
 	cfg.cost = cost;
-	assert_int_equal(frag_sim_open(&cfg, &d, NULL), 0);
+	d = must_open_sim(&cfg);
 	assert_int_equal(frag_dev_alloc(d, 512, &a, NULL), 0);
 	assert_int_equal(d->driver_ns, 1000000);
 	frag_dev_close(d);
@@ -182,7 +183,7 @@ TEST(test_pause)
 	cfg.cost = cost;
 	cfg.pause = next_pause;
 	cfg.pause_ctx = &pauses;
-	assert_int_equal(frag_sim_open(&cfg, &d, NULL), 0);
+	d = must_open_sim(&cfg);
 	for (unsigned i = 0; i < 4; i++) {
 		uint64_t bytes = i < 2 ? 8 * MIB : 512;
 
@@ -298,7 +299,7 @@ TEST(test_host)
 	assert_int_equal(load(other, strlen(other), &cost, NULL), 0);
 	assert_true(frag_cost_host_ratio(cost, 2 * own) < 1.001);
 	frag_cost_destroy(cost);
-	assert_int_equal(frag_sim_open(&cfg, &dev, NULL), 0);
+	dev = must_open_sim(&cfg);
 	assert_int_equal(frag_dev_alloc(dev, 20 * MIB, &at, NULL), 0);
 	assert_int_equal(dev->driver_ns, 2 * builtin(FRAG_CALL_MALLOC, 20 * MIB));
 	assert_int_equal(frag_dev_free(dev, at, 20 * MIB, NULL), 0);

@@ -6,14 +6,7 @@
 
 #include <frag/device.h>
 
-static struct frag_device *open_sim(void)
-{
-	struct frag_sim_config cfg = { .context_bytes = UINT64_MAX };
-	struct frag_device *dev = NULL;
-
-	assert_int_equal(frag_sim_open(&cfg, &dev, NULL), 0);
-	return dev;
-}
+#include "must.h"
 
 /* ---- a script that makes every kind of call at least once ------------------- */
 
@@ -23,72 +16,51 @@ struct script {
 	bool done;
 };
 
-/* Does step `i`. -1000000 = there is no such step. */
+#define EACH_STEP(X) \
+	X(MALLOC, alloc(d, 3 * FRAG_MIB, &s->segment, err)) \
+	X(RESERVE, reserve(d, 4 * FRAG_MIB, 0, &s->range, err)) \
+	X(CREATE, create(d, 4 * FRAG_MIB, &s->handle, err)) \
+	X(MAP, map(d, s->range, 4 * FRAG_MIB, s->handle, err)) \
+	X(SET_ACCESS, set_access(d, s->range, 4 * FRAG_MIB, err)) \
+	X(POOL_CREATE, mempool_create(d, &attr, &s->pool, err)) \
+	X(ASYNC_MALLOC, mempool_alloc(d, s->pool, 1000, 0, &s->async, err)) \
+	X(MANAGED, managed_alloc(d, 5 * FRAG_MIB, &s->managed, err)) \
+	X(PREFETCH, managed_touch(d, s->managed, 5 * FRAG_MIB, true, err)) \
+	X(FENCE, fence_record(d, 0, &s->fence, err)) \
+	X(QUERY, fence_done(d, s->fence, 0, &s->done, err)) \
+	X(SYNC, sync(d, 0, err)) \
+	X(DEVICE_SYNC, sync_all(d, err)) \
+	X(MEM_INFO, mem_info(d, &s->free_bytes, &s->total_bytes, err)) \
+	X(MANAGED_FREE, managed_free(d, s->managed, 5 * FRAG_MIB, err)) \
+	X(ASYNC_FREE, mempool_free(d, s->pool, s->async, 1000, 0, err)) \
+	X(POOL_TRIM, mempool_trim(d, s->pool, 0, err)) \
+	X(POOL_DESTROY, mempool_destroy(d, s->pool, err)) \
+	X(UNMAP, unmap(d, s->range, 4 * FRAG_MIB, err)) \
+	X(RELEASE, release(d, s->handle, 4 * FRAG_MIB, err)) \
+	X(UNRESERVE, unreserve(d, s->range, 4 * FRAG_MIB, err)) \
+	X(FREE, free(d, s->segment, 3 * FRAG_MIB, err))
+
+#define X(kind, call) FRAG_CALL_##kind,
+static const enum frag_call step_kind[] = { EACH_STEP(X) };
+#undef X
+#define STEPS ((unsigned)FRAG_ARRAY_LEN(step_kind))
+/* resident managed memory, a pool page, a handle and a segment of two pages */
+#define SCRIPT_PEAK (5 * FRAG_MIB + 32 * FRAG_MIB + 4 * FRAG_MIB + 4 * FRAG_MIB)
+
 static int step(struct frag_device *d, struct script *s, unsigned i, struct frag_err *err)
 {
 	static const struct frag_mempool_attr attr = { .release_threshold = UINT64_MAX };
 
-	switch (i) {
-	case 0:
-		return frag_dev_alloc(d, 3 * FRAG_MIB, &s->segment, err);
-	case 1:
-		return frag_dev_reserve(d, 4 * FRAG_MIB, 0, &s->range, err);
-	case 2:
-		return frag_dev_create(d, 4 * FRAG_MIB, &s->handle, err);
-	case 3:
-		return frag_dev_map(d, s->range, 4 * FRAG_MIB, s->handle, err);
-	case 4:
-		return frag_dev_set_access(d, s->range, 4 * FRAG_MIB, err);
-	case 5:
-		return frag_dev_mempool_create(d, &attr, &s->pool, err);
-	case 6:
-		return frag_dev_mempool_alloc(d, s->pool, 1000, 0, &s->async, err);
-	case 7:
-		return frag_dev_managed_alloc(d, 5 * FRAG_MIB, &s->managed, err);
-	case 8:
-		return frag_dev_managed_touch(d, s->managed, 5 * FRAG_MIB, true, err);
-	case 9:
-		return frag_dev_fence_record(d, 0, &s->fence, err);
-	case 10:
-		return frag_dev_fence_done(d, s->fence, 0, &s->done, err);
-	case 11:
-		return frag_dev_sync(d, 0, err);
-	case 12:
-		return frag_dev_sync_all(d, err);
-	case 13:
-		return frag_dev_mem_info(d, &s->free_bytes, &s->total_bytes, err);
-	case 14:
-		return frag_dev_managed_free(d, s->managed, 5 * FRAG_MIB, err);
-	case 15:
-		return frag_dev_mempool_free(d, s->pool, s->async, 1000, 0, err);
-	case 16:
-		return frag_dev_mempool_trim(d, s->pool, 0, err);
-	case 17:
-		return frag_dev_mempool_destroy(d, s->pool, err);
-	case 18:
-		return frag_dev_unmap(d, s->range, 4 * FRAG_MIB, err);
-	case 19:
-		return frag_dev_release(d, s->handle, 4 * FRAG_MIB, err);
-	case 20:
-		return frag_dev_unreserve(d, s->range, 4 * FRAG_MIB, err);
-	case 21:
-		return frag_dev_free(d, s->segment, 3 * FRAG_MIB, err);
+	switch (step_kind[i]) {
+#define X(kind, call) \
+	case FRAG_CALL_##kind: \
+		return frag_dev_##call;
+		EACH_STEP(X)
+#undef X
 	default:
-		return -1000000;
+		return FRAG_EUSAGE;
 	}
 }
-#define STEPS 22u
-/* resident managed memory, a pool page, a handle and a segment of two pages */
-#define SCRIPT_PEAK (5 * FRAG_MIB + 32 * FRAG_MIB + 4 * FRAG_MIB + 4 * FRAG_MIB)
-
-static const enum frag_call step_kind[STEPS] = {
-	FRAG_CALL_MALLOC,      FRAG_CALL_RESERVE,      FRAG_CALL_CREATE,       FRAG_CALL_MAP,
-	FRAG_CALL_SET_ACCESS,  FRAG_CALL_POOL_CREATE,  FRAG_CALL_ASYNC_MALLOC, FRAG_CALL_MANAGED,
-	FRAG_CALL_PREFETCH,    FRAG_CALL_FENCE,	       FRAG_CALL_QUERY,	       FRAG_CALL_SYNC,
-	FRAG_CALL_DEVICE_SYNC, FRAG_CALL_MEM_INFO,     FRAG_CALL_MANAGED_FREE, FRAG_CALL_ASYNC_FREE,
-	FRAG_CALL_POOL_TRIM,   FRAG_CALL_POOL_DESTROY, FRAG_CALL_UNMAP,	       FRAG_CALL_RELEASE,
-	FRAG_CALL_UNRESERVE,   FRAG_CALL_FREE,
-};
 
 static void run_script(struct frag_device *d, struct script *s, unsigned from)
 {
@@ -111,7 +83,7 @@ TEST(test_names)
 
 TEST(test_counts)
 {
-	struct frag_device *d = open_sim();
+	struct frag_device *d = must_open_sim(NULL);
 	struct script s;
 	uint64_t ns = 0;
 
@@ -164,7 +136,7 @@ static void check_injected(enum frag_call kind, unsigned number, int rc, const s
 TEST(test_fail_each)
 {
 	for (unsigned n = 1; n <= STEPS; n++) {
-		struct frag_device *d = open_sim();
+		struct frag_device *d = must_open_sim(NULL);
 		struct frag_err err = { .msg = "untouched" };
 		struct script s;
 		uint64_t reserved, leaks, ns;
@@ -194,7 +166,7 @@ TEST(test_fail_each)
 
 TEST(test_fail_all_after)
 {
-	struct frag_device *d = open_sim();
+	struct frag_device *d = must_open_sim(NULL);
 	frag_addr_t a, b;
 
 	d->fail_call = 2;
@@ -216,7 +188,7 @@ TEST(test_fail_all_after)
 
 TEST(test_leaks)
 {
-	struct frag_device *d = open_sim();
+	struct frag_device *d = must_open_sim(NULL);
 	struct script s;
 
 	for (unsigned i = 0; i < 9; i++)
@@ -242,7 +214,7 @@ static void log_call(void *ctx, enum frag_call call, uint64_t bytes, int result)
 
 TEST(test_log)
 {
-	struct frag_device *d = open_sim();
+	struct frag_device *d = must_open_sim(NULL);
 	frag_addr_t a;
 
 	log_count = 0;

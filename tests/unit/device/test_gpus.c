@@ -4,6 +4,8 @@
 
 #include <frag/device.h>
 
+#include "must.h"
+
 TEST(test_h200)
 {
 	const struct frag_gpu *g = frag_gpu_find("h200");
@@ -15,7 +17,7 @@ TEST(test_h200)
 	assert_int_equal(g->total_bytes, 150109880320ull);
 	assert_int_equal(g->context_bytes, 552402944ull);
 	/* it is the card that a simulation has unless told otherwise */
-	assert_int_equal(frag_sim_open(&cfg, &d, NULL), 0);
+	d = must_open_sim(&cfg);
 	frag_dev_info(d, &info);
 	assert_int_equal(info.total_bytes, g->total_bytes);
 	assert_int_equal(info.context_bytes, g->context_bytes);
@@ -37,7 +39,6 @@ TEST(test_table)
 		struct frag_sim_config cfg = { .name = g[i].label,
 					       .total_bytes = g[i].total_bytes,
 					       .context_bytes = g[i].context_bytes };
-		struct frag_device *d;
 
 		assert_ptr_equal(frag_gpu_find(g[i].name), &g[i]); /* names are unique */
 		assert_true(!strcmp(g[i].vendor, "NVIDIA") == !!frag_gpu_chip_find(g[i].name));
@@ -45,8 +46,7 @@ TEST(test_table)
 		assert_true(g[i].total_bytes > 10 * FRAG_GIB);
 		assert_true(g[i].context_bytes < FRAG_GIB);
 		assert_true(!i || g[i].total_bytes >= g[i - 1].total_bytes); /* ascending */
-		assert_int_equal(frag_sim_open(&cfg, &d, NULL), 0);
-		frag_dev_close(d);
+		frag_dev_close(must_open_sim(&cfg));
 	}
 	assert_ptr_equal(frag_gpu_find("H200"), frag_gpu_find("h200"));
 	assert_ptr_equal(frag_gpu_find("RTX 4090"), frag_gpu_find("rtx4090"));

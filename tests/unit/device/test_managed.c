@@ -4,17 +4,10 @@
 
 #include <frag/device.h>
 
+#include "must.h"
+
 #define MIB FRAG_MIB
 #define KIB FRAG_KIB
-
-static struct frag_device *open_card(uint64_t bytes)
-{
-	struct frag_sim_config cfg = { .total_bytes = bytes };
-	struct frag_device *d = NULL;
-
-	assert_int_equal(frag_sim_open(&cfg, &d, NULL), 0);
-	return d;
-}
 
 static frag_addr_t managed(struct frag_device *d, uint64_t bytes)
 {
@@ -79,7 +72,8 @@ static void model_prefetch(struct model *m, int b)
 
 TEST(test_random)
 {
-	struct frag_device *d = open_card(CARD_BLOCKS * 2 * MIB);
+	struct frag_device *d =
+		must_open_sim(&(struct frag_sim_config){ .total_bytes = CARD_BLOCKS * 2 * MIB });
 	frag_addr_t a = managed(d, BLOCKS * 2 * MIB);
 	struct model m = { 0 };
 	uint64_t seed = 3;
@@ -109,7 +103,7 @@ TEST(test_random)
 /* A touch has the price of a launch, more if something faults, and a price for each block that does. */
 TEST(test_price_of_touches)
 {
-	struct frag_device *d = open_card(64 * MIB);
+	struct frag_device *d = must_open_sim(&(struct frag_sim_config){ .total_bytes = 64 * MIB });
 	frag_addr_t a = managed(d, 9 * MIB);
 	uint64_t ns = d->driver_ns, launch, faulting, part, block;
 

@@ -8,19 +8,11 @@
 #include <frag/device.h>
 
 #include "device/sim/cost.h"
+#include "must.h"
 
 #define MIB FRAG_MIB
 #define PAGE (32 * MIB)
 #define FIRST 0x302000000ull
-
-static struct frag_device *open_card(uint64_t bytes)
-{
-	struct frag_sim_config cfg = { .total_bytes = bytes };
-	struct frag_device *d = NULL;
-
-	assert_int_equal(frag_sim_open(&cfg, &d, NULL), 0);
-	return d;
-}
 
 static uint64_t pool_with(struct frag_device *d, struct frag_mempool_attr attr)
 {
@@ -60,7 +52,8 @@ struct recorded {
 
 static void follow(const struct recorded *rows, size_t count, uint64_t threshold, size_t sync_every)
 {
-	struct frag_device *d = open_card(150109880320ull);
+	struct frag_device *d =
+		must_open_sim(&(struct frag_sim_config){ .total_bytes = 150109880320ull });
 	uint64_t pool = pool_with(d, (struct frag_mempool_attr){ .release_threshold = threshold });
 	frag_addr_t addr[1000];
 
@@ -94,10 +87,9 @@ struct on_stream {
 static void follow_streams(const struct on_stream *rows, size_t count)
 {
 	struct frag_sim_config cfg = { .total_bytes = 150109880320ull, .work_idle = true };
-	struct frag_device *d = NULL;
+	struct frag_device *d = must_open_sim(&cfg);
 	uint64_t pool;
 
-	assert_int_equal(frag_sim_open(&cfg, &d, NULL), 0);
 	pool = pool_with(d, (struct frag_mempool_attr){ .release_threshold = UINT64_MAX,
 							.reuse_allow_opportunistic = true });
 	for (size_t i = 0; i < count; i++) {
@@ -137,7 +129,8 @@ static uint64_t price(unsigned item, uint64_t bytes)
 /* 64 x 32 MiB, every other one freed, then 64, 512 and 1024 MiB: as measured, also the price. */
 TEST(test_remap)
 {
-	struct frag_device *d = open_card(150109880320ull);
+	struct frag_device *d =
+		must_open_sim(&(struct frag_sim_config){ .total_bytes = 150109880320ull });
 	uint64_t pool = keep_pool(d), before;
 	frag_addr_t a[64];
 
@@ -202,7 +195,8 @@ static void check_block(const struct block *b, int i)
 
 static void random_run(uint64_t seed, uint64_t threshold)
 {
-	struct frag_device *d = open_card(6000 * MIB);
+	struct frag_device *d =
+		must_open_sim(&(struct frag_sim_config){ .total_bytes = 6000 * MIB });
 	struct frag_mempool_attr attr = { .release_threshold = threshold,
 					  .reuse_allow_opportunistic = seed & 1 };
 	uint64_t pool = pool_with(d, attr), used = 0;

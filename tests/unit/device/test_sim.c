@@ -3,22 +3,9 @@
 #include "test.h"
 
 #include "device/sim/cost.h"
+#include "must.h"
 
 #define MIB FRAG_MIB
-
-static struct frag_device *open_card(uint64_t total, uint64_t context)
-{
-	struct frag_sim_config cfg = { .total_bytes = total, .context_bytes = context };
-	struct frag_device *d = NULL;
-
-	assert_int_equal(frag_sim_open(&cfg, &d, NULL), 0);
-	return d;
-}
-
-static struct frag_device *open_h200(void)
-{
-	return open_card(0, UINT64_MAX);
-}
 
 static frag_addr_t get(struct frag_device *d, uint64_t bytes)
 {
@@ -34,7 +21,7 @@ static frag_addr_t get(struct frag_device *d, uint64_t bytes)
 
 TEST(test_open)
 {
-	struct frag_device *d = open_h200();
+	struct frag_device *d = must_open_sim(NULL);
 	struct frag_device_info info;
 
 	frag_dev_info(d, &info);
@@ -60,7 +47,7 @@ struct recorded {
 
 static void follow(const struct recorded *rows, size_t count)
 {
-	struct frag_device *d = open_h200();
+	struct frag_device *d = must_open_sim(NULL);
 	frag_addr_t addr[1000];
 
 	for (size_t i = 0; i < count; i++) {
@@ -92,11 +79,10 @@ TEST(test_recorded)
 TEST(test_clearing)
 {
 	struct frag_sim_config cfg = { .total_bytes = 10 * FRAG_GIB, .work_idle = true };
-	struct frag_device *d = NULL;
+	struct frag_device *d = must_open_sim(&cfg);
 	uint64_t plain, again, rate;
 	frag_addr_t a, b;
 
-	assert_int_equal(frag_sim_open(&cfg, &d, NULL), 0);
 	rate = frag_cost_ns(frag_cost_builtin(), FRAG_COST_CLEAR, FRAG_GIB);
 	assert_int_equal(frag_dev_alloc(d, 6 * FRAG_GIB, &a, NULL), 0);
 	plain = d->driver_ns;
@@ -115,7 +101,7 @@ TEST(test_clearing)
 	frag_dev_close(d);
 	/* recorded time clears, too */
 	cfg.work_idle = false;
-	assert_int_equal(frag_sim_open(&cfg, &d, NULL), 0);
+	d = must_open_sim(&cfg);
 	assert_int_equal(frag_dev_alloc(d, 6 * FRAG_GIB, &a, NULL), 0);
 	assert_int_equal(frag_dev_free(d, a, 1, NULL), 0);
 	d->now_ns = 1000000000;
@@ -213,7 +199,8 @@ static uint64_t pages_of(const struct thing *t)
 TEST(test_random)
 {
 	struct thing t[THINGS] = { 0 };
-	struct frag_device *d = open_card(1600 * MIB, 100 * MIB);
+	struct frag_device *d = must_open_sim(
+		&(struct frag_sim_config){ .total_bytes = 1600 * MIB, .context_bytes = 100 * MIB });
 	uint64_t seed = 2026, refused = 0;
 
 	for (int n = 0; n < 20000; n++) {
@@ -242,7 +229,7 @@ TEST(test_random)
 /* The same calls give the same addresses and times. */
 TEST(test_same_twice)
 {
-	struct frag_device *d[2] = { open_h200(), open_h200() };
+	struct frag_device *d[2] = { must_open_sim(NULL), must_open_sim(NULL) };
 	frag_addr_t a[2];
 	uint64_t seed = 7;
 

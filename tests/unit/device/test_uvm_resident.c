@@ -8,6 +8,7 @@
 #include <frag/device.h>
 
 #include "device/sim/uvm_resident.h"
+#include "must.h"
 
 #define KIB FRAG_KIB
 #define MIB FRAG_MIB
@@ -305,7 +306,7 @@ TEST(test_resident_as_simulated)
 	struct both s = { .seed = 11 };
 
 	frag_uvm_resident_init(&s.resident);
-	assert_int_equal(frag_sim_open(&cfg, &s.card, NULL), 0);
+	s.card = must_open_sim(&cfg);
 	for (int n = 0; n < 20000; n++)
 		random_step(&s);
 	for (unsigned i = 0; i < LIVE; i++) {

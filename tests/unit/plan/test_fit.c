@@ -4,6 +4,8 @@
 
 #include <frag/plan.h>
 
+#include "must.h"
+
 #define CONTEXT (100 * FRAG_MIB)
 
 /* Random blocks of 1 to 40 MiB, at most `live` at a time. */
@@ -42,18 +44,10 @@ static struct frag_plan_env make_env(unsigned threads)
 	return env;
 }
 
-static struct frag_policy_spec *spec_of(const char *text)
-{
-	struct frag_policy_spec *spec;
-
-	assert_int_equal(frag_policy_spec_parse(text, &spec, NULL), 0);
-	return spec;
-}
-
 static bool completes(const char *policy, const struct frag_trace_dev *dev, uint64_t total)
 {
 	struct frag_sim_config card = { .total_bytes = total, .context_bytes = CONTEXT };
-	struct frag_policy_spec *spec = spec_of(policy);
+	struct frag_policy_spec *spec = must_parse_policy(policy);
 	struct frag_run_options opt;
 	struct frag_result r = { 0 };
 	bool completed;
@@ -78,7 +72,8 @@ TEST(test_fit_brackets)
 
 	make_trace(&dev, 11, 3000, 30);
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(tasks); i++)
-		tasks[i] = (struct frag_fit_task){ .spec = spec_of(policies[i]), .dev = &dev };
+		tasks[i] = (struct frag_fit_task){ .spec = must_parse_policy(policies[i]),
+						   .dev = &dev };
 	assert_int_equal(frag_fit_run(&env, 0, NULL, 0, tasks, FRAG_ARRAY_LEN(tasks), NULL), 0);
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(tasks); i++) {
 		const struct frag_fit *f = &tasks[i].fit;
@@ -108,7 +103,7 @@ TEST(test_fit_margin_and_gpus)
 	struct frag_trace_dev dev;
 
 	make_trace(&dev, 5, 500, 20);
-	plain.spec = more.spec = spec_of("native");
+	plain.spec = more.spec = must_parse_policy("native");
 	plain.dev = more.dev = &dev;
 	assert_int_equal(frag_fit_run(&env, 0, NULL, 0, &plain, 1, NULL), 0);
 	large.total_bytes = plain.fit.min_capacity_bytes + 64 * FRAG_MIB;
@@ -129,7 +124,7 @@ TEST(test_fit_margin_fraction)
 
 	make_trace(&dev, 5, 500, 20);
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(shares); i++) {
-		struct frag_fit_task plain = { .spec = spec_of("native"), .dev = &dev },
+		struct frag_fit_task plain = { .spec = must_parse_policy("native"), .dev = &dev },
 				     more = plain;
 		uint64_t total, need;
 
@@ -157,7 +152,7 @@ TEST(test_fit_not_monotonic)
 	struct frag_plan_env env = make_env(1);
 
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(rows); i++) {
-		struct frag_fit_task task = { .spec = spec_of(rows[i].policy) };
+		struct frag_fit_task task = { .spec = must_parse_policy(rows[i].policy) };
 		const struct frag_fit *f = &task.fit;
 		struct frag_trace_dev dev;
 
@@ -188,7 +183,7 @@ TEST(test_fit_stops)
 	struct frag_trace_dev dev;
 
 	make_trace(&dev, 5, 500, 20);
-	task = (struct frag_fit_task){ .spec = spec_of("pytorch"), .dev = &dev };
+	task = (struct frag_fit_task){ .spec = must_parse_policy("pytorch"), .dev = &dev };
 	env.watch.stop = &stop;
 	assert_int_equal(frag_fit_run(&env, 0, NULL, 0, &task, 1, NULL), 0);
 	assert_false(task.fit.complete);
@@ -238,7 +233,7 @@ TEST(test_tune_same)
 	}
 	assert_true(a.tries[0].peak_reserved_bytes <= a.tries[a.baseline].peak_reserved_bytes);
 	assert_string_equal(a.tries[a.baseline].params, "pytorch");
-	spec = spec_of(a.tries[0].text);
+	spec = must_parse_policy(a.tries[0].text);
 	frag_run_options_defaults(&opt);
 	assert_int_equal(frag_replay_sim(spec, &card, &dev, &opt, &r, NULL), 0);
 	assert_true(r.m.peak_reserved_bytes == a.tries[0].peak_reserved_bytes);
@@ -350,7 +345,7 @@ TEST(test_tune_stops)
 	assert_true(t.tries_count < 3000); /* of 4,400 */
 	for (size_t i = 0; i < t.tries_count && i < 3; i++) {
 		struct frag_sim_config card = env.card;
-		struct frag_policy_spec *spec = spec_of(t.tries[i].text);
+		struct frag_policy_spec *spec = must_parse_policy(t.tries[i].text);
 		struct frag_result r;
 
 		assert_int_equal(frag_replay_sim(spec, &card, &dev, &env.run, &r, NULL), 0);

@@ -4,9 +4,6 @@
  * trace and from the log of driver calls, without the engine, and must come out
  * the same.
  */
-#include <frag/replay.h>
-#include <frag/trace.h>
-
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -14,6 +11,8 @@
 #include <string.h>
 
 #include <cmocka.h>
+
+#include "must.h"
 
 /* ---- from the trace ---- */
 
@@ -100,21 +99,18 @@ static void series_keeps_peaks(const struct frag_result *r)
 
 static void check_one(const struct frag_trace *t, uint32_t d, const char *policy)
 {
-	struct frag_sim_config card = { .context_bytes = UINT64_MAX };
 	const struct frag_trace_dev *td = &t->devs[d];
 	struct sums s = add_up_trace(td);
 	struct ledger l = { 0 };
 	struct frag_run_options opt;
-	struct frag_policy_spec *spec;
+	struct frag_policy_spec *spec = must_parse_policy(policy);
 	struct frag_result r = { 0 };
-	struct frag_device *dev;
+	struct frag_device *dev = must_open_sim(NULL);
 	struct frag_run *run;
 	struct frag_err err = { 0 };
 
 	frag_run_options_defaults(&opt);
 	opt.losses = true;
-	assert_int_equal(frag_policy_spec_parse(policy, &spec, &err), 0);
-	assert_int_equal(frag_sim_open(&card, &dev, &err), 0);
 	dev->log = note;
 	dev->log_ctx = &l;
 	assert_int_equal(frag_run_create(spec, dev, td, &opt, &run, &err), 0);
@@ -152,11 +148,8 @@ static void metrics(void **state)
 		"buddy",
 		"native",
 	};
-	struct frag_err err = { 0 };
-	struct frag_trace *t;
+	struct frag_trace *t = must_read(*state);
 
-	if (frag_trace_read(*state, NULL, &t, &err))
-		fail_msg("%s", err.msg);
 	for (uint32_t d = 0; d < t->devs_count; d++)
 		for (size_t p = 0; p < FRAG_ARRAY_LEN(policies); p++)
 			check_one(t, d, policies[p]);

@@ -5,6 +5,7 @@
 #include <frag/policy.h>
 
 #include "replay/registry.h"
+#include "must.h"
 
 /* Every entry: abi, compulsory calls, unique names, defaults in range. */
 static int check_all(struct frag_err *err)
@@ -52,13 +53,10 @@ TEST(short_names)
 	char text[200];
 
 	for (size_t i = 0; (name = frag_policy_short(i, &ops, &options)); i++) {
-		struct frag_policy_spec *spec, *same;
-		struct frag_err err;
+		struct frag_policy_spec *spec = must_parse_policy(name), *same;
 
-		if (frag_policy_spec_parse(name, &spec, &err))
-			fail_msg("%s", err.msg);
 		snprintf(text, sizeof(text), "%s:%s", ops->name, options);
-		assert_int_equal(frag_policy_spec_parse(text, &same, NULL), 0);
+		same = must_parse_policy(text);
 		assert_string_equal(frag_policy_spec_echo(spec), frag_policy_spec_echo(same));
 		assert_string_equal(frag_policy_spec_text(spec), name);
 		frag_policy_spec_destroy(spec);

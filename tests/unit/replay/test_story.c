@@ -10,6 +10,8 @@
 
 #include "test.h"
 
+#include "must.h"
+
 #define MIB_400 (400 * FRAG_MIB)
 
 struct moment {
@@ -18,22 +20,17 @@ struct moment {
 
 TEST(seeddemo)
 {
-	struct frag_sim_config card = { .context_bytes = UINT64_MAX };
 	struct frag_run_options opt;
-	struct frag_policy_spec *spec;
+	struct frag_policy_spec *spec = must_parse_policy("pytorch");
 	struct moment seen[16];
-	struct frag_trace *t;
+	struct frag_trace *t = must_read("traces/seeddemo.default.cft");
 	struct frag_result r = { 0 };
-	struct frag_device *dev;
+	struct frag_device *dev = must_open_sim(NULL);
 	struct frag_run *run;
 	struct frag_err err = { 0 };
 	size_t n = 0, frees = 0, trims = 0;
 
-	if (frag_trace_read("traces/seeddemo.default.cft", NULL, &t, &err))
-		fail_msg("%s", err.msg);
 	frag_run_options_defaults(&opt);
-	assert_int_equal(frag_policy_spec_parse("pytorch", &spec, &err), 0);
-	assert_int_equal(frag_sim_open(&card, &dev, &err), 0);
 	assert_int_equal(frag_run_create(spec, dev, &t->devs[0], &opt, &run, &err), 0);
 	for (size_t i = 0; i < t->devs[0].events_count; i++) {
 		const struct frag_event *e = &t->devs[0].events[i];
@@ -66,52 +63,13 @@ TEST(seeddemo)
 	frag_trace_destroy(t);
 }
 
-/* Every bundled recording is followed event by event, and what is known by its name is met. */
-TEST(bundled)
-{
-	static const struct {
-		const char *path;
-		uint64_t limit, allocs, segments, ooms;
-	} rows[] = {
-		{ "traces/gnn.default.cft", UINT64_MAX, 9630, 25, 0 },
-		{ "traces/varlen.default.cft", UINT64_MAX, 96613, 309, 0 },
-		{ "traces/vision.default.cft", UINT64_MAX, 52897, 151, 0 },
-		{ "traces/serve.default.cft", UINT64_MAX, 345265, 144, 0 },
-		{ "traces/streams.default.cft", UINT64_MAX, 8673, 221, 0 },
-		{ "traces/modelpar.default.cft", UINT64_MAX, 12951, 288, 0 },
-		{ "traces/oomcap.default.cft", 8053063680, 34623, 437, 9 },
-		{ "traces/seeddemo.default.cft", UINT64_MAX, 2, 2, 0 },
-		{ "traces/cudagraph.default.cft", UINT64_MAX, 2069, 335, 0 },
-		{ "traces/mempool.default.cft", UINT64_MAX, 200, 68, 0 },
-	};
-
-	for (size_t i = 0; i < FRAG_ARRAY_LEN(rows); i++) {
-		struct frag_verify_result r;
-		struct frag_err err = { 0 };
-		struct frag_trace *t;
-
-		if (frag_trace_read(rows[i].path, NULL, &t, &err))
-			fail_msg("%s", err.msg);
-		if (frag_verify(t, 0, NULL, rows[i].limit, NULL, &r, &err))
-			fail_msg("%s: %s", rows[i].path, err.msg);
-		if (!r.identical)
-			fail_msg("%s: %s", rows[i].path, r.first_difference);
-		assert_int_equal(r.allocs_same, rows[i].allocs);
-		assert_int_equal(r.segments_same, rows[i].segments);
-		assert_int_equal(r.ooms_same, rows[i].ooms);
-		frag_verify_result_release(&r);
-		frag_trace_destroy(t);
-	}
-}
-
 /* A difference must be found and named: other settings than the recorded ones. */
 TEST(difference)
 {
 	struct frag_verify_result r;
 	struct frag_err err = { 0 };
-	struct frag_trace *t;
+	struct frag_trace *t = must_read("traces/gnn.default.cft");
 
-	assert_int_equal(frag_trace_read("traces/gnn.default.cft", NULL, &t, &err), 0);
 	assert_int_equal(frag_verify(t, 0, NULL, UINT64_MAX, "max_split_size_mb:128", &r, &err), 0);
 	assert_false(r.identical);
 	assert_true(r.allocs_same < r.allocs);

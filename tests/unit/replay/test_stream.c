@@ -13,6 +13,7 @@
 #include "trace/cft/cft_stream.h"
 #include "trace/gen/gen_repeat.h"
 #include "trace/source.h"
+#include "must.h"
 #include "sample_trace.h"
 
 static struct frag_source *open_source(const char *path)
@@ -23,16 +24,6 @@ static struct frag_source *open_source(const char *path)
 	if (frag_source_open(path, &src, &err))
 		fail_msg("%s", err.msg);
 	return src;
-}
-
-static struct frag_trace *read_trace(const char *path)
-{
-	struct frag_err err = { 0 };
-	struct frag_trace *t = NULL;
-
-	if (frag_trace_read(path, NULL, &t, &err))
-		fail_msg("%s", err.msg);
-	return t;
 }
 
 /* ---- replays ------------------------------------------------------------------------ */
@@ -174,12 +165,12 @@ TEST(test_ahead)
 	read_ahead(path, t, UINT32_MAX);
 	unlink(path);
 	frag_trace_destroy(t);
-	t = read_trace("traces/modelpar.default.cft");
+	t = must_read("traces/modelpar.default.cft");
 	read_ahead("traces/modelpar.default.cft", t, 1);
 	read_ahead("traces/modelpar.default.cft", t, UINT32_MAX);
 	frag_trace_destroy(t);
 	/* a format that is read whole */
-	t = read_trace("tests/cli/data/seeddemo.pickle.xz");
+	t = must_read("tests/cli/data/seeddemo.pickle.xz");
 	read_ahead("tests/cli/data/seeddemo.pickle.xz", t, UINT32_MAX);
 	frag_trace_destroy(t);
 }
@@ -222,7 +213,7 @@ TEST(test_ahead_of_a_cut)
 
 TEST(test_pass)
 {
-	struct frag_trace *t = read_trace("traces/modelpar.default.cft");
+	struct frag_trace *t = must_read("traces/modelpar.default.cft");
 	struct frag_source *src = open_source("traces/modelpar.default.cft");
 	struct frag_err err = { 0 };
 	struct frag_batch b;
@@ -245,7 +236,7 @@ TEST(test_pass)
 
 static void check_evidence(const char *path)
 {
-	struct frag_trace *t = read_trace(path);
+	struct frag_trace *t = must_read(path);
 
 	for (uint32_t d = 0; d < t->devs_count; d++) {
 		struct frag_source *src = open_source(path);

@@ -9,6 +9,7 @@
 
 #include "trace/cft/cft_write.h"
 #include "cft_image.h"
+#include "must.h"
 #include "sample_trace.h"
 #include "trace_text.h"
 
@@ -129,7 +130,6 @@ TEST(test_recordings)
 
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(names); i++) {
 		struct frag_trace *t;
-		struct frag_err err = { 0 };
 		struct cft_image im;
 		uint64_t recorded = 0;
 		char path[300];
@@ -138,8 +138,7 @@ TEST(test_recordings)
 		if (access(path, R_OK))
 			continue;
 		found++;
-		if (frag_trace_read(path, NULL, &t, &err))
-			fail_msg("%s", err.msg);
+		t = must_read(path);
 		for (uint32_t d = 0; d < t->devs_count; d++)
 			recorded += t->devs[d].recorded_count;
 		im = cft_image_of(t);

@@ -11,73 +11,81 @@
 
 /* ---- damage ----------------------------------------------------------------------- */
 
-TEST(test_truncated_anywhere)
+static struct cft_image small_image(void)
 {
-	struct frag_trace *t = sample_trace_small(), *back;
+	struct frag_trace *t = sample_trace_small();
 	struct cft_image im = cft_image_of(t);
 
-	for (size_t len = 1; len < im.len; len++) {
-		struct frag_err err = { 0 };
-
-		assert_int_equal(cft_image_read(im.bytes, len, NULL, &back, &err), FRAG_EINPUT);
-		assert_null(back);
-		assert_true(err.msg[0] != '\0');
-	}
-	free(im.bytes);
 	frag_trace_destroy(t);
+	return im;
+}
+
+/* It is, and why. */
+static struct frag_err refused(const void *bytes, size_t len)
+{
+	struct frag_trace *back;
+	struct frag_err err = { 0 };
+
+	assert_int_equal(cft_image_read(bytes, len, NULL, &back, &err), FRAG_EINPUT);
+	assert_null(back);
+	assert_true(err.msg[0] != '\0');
+	return err;
+}
+
+static void accepted(const struct cft_image *im)
+{
+	struct frag_trace *back;
+
+	assert_int_equal(cft_image_read(im->bytes, im->len, NULL, &back, NULL), 0);
+	frag_trace_destroy(back);
+}
+
+TEST(test_truncated_anywhere)
+{
+	struct cft_image im = small_image();
+
+	for (size_t len = 1; len < im.len; len++)
+		refused(im.bytes, len);
+	free(im.bytes);
 }
 
 TEST(test_damaged_anywhere)
 {
 	static const unsigned char flips[] = { 0x01, 0x80, 0xff, 0x55 };
-	struct frag_trace *t = sample_trace_small(), *back;
-	struct cft_image im = cft_image_of(t);
+	struct cft_image im = small_image();
 
 	for (size_t at = 0; at < im.len; at++) {
 		for (size_t k = 0; k < sizeof(flips); k++) {
-			struct frag_err err = { 0 };
-
 			im.bytes[at] ^= (char)flips[k];
-			assert_int_equal(cft_image_read(im.bytes, im.len, NULL, &back, &err),
-					 FRAG_EINPUT);
-			assert_null(back);
+			refused(im.bytes, im.len);
 			im.bytes[at] ^= (char)flips[k];
 		}
 	}
 	free(im.bytes);
-	frag_trace_destroy(t);
 }
 
 TEST(test_more_behind)
 {
-	struct frag_trace *t = sample_trace_small(), *back;
-	struct cft_image im = cft_image_of(t);
+	struct cft_image im = small_image();
 	char *more = calloc(1, im.len + 1);
-	struct frag_err err = { 0 };
 
 	memcpy(more, im.bytes, im.len);
-	assert_int_equal(cft_image_read(more, im.len + 1, NULL, &back, &err), FRAG_EINPUT);
-	assert_int_equal(err.offset, im.len);
+	assert_int_equal(refused(more, im.len + 1).offset, im.len);
 	free(more);
 	free(im.bytes);
-	frag_trace_destroy(t);
 }
 
 TEST(test_other_version)
 {
-	struct frag_trace *t = sample_trace_small(), *back;
-	struct cft_image im = cft_image_of(t);
-	struct frag_err err = { 0 };
+	struct cft_image im = small_image();
 
 	im.bytes[FRAG_CFT_MAGIC_BYTES] = 5;
-	assert_int_equal(cft_image_read(im.bytes, im.len, NULL, &back, &err), FRAG_EINPUT);
-	assert_non_null(strstr(err.msg, "version 5"));
+	assert_non_null(strstr(refused(im.bytes, im.len).msg, "version 5"));
 	/* a recording that grows, whose blocks are others */
 	im.bytes[FRAG_CFT_MAGIC_BYTES] = 4;
-	assert_int_equal(cft_image_read(im.bytes, im.len, NULL, &back, &err), FRAG_EINPUT);
-	assert_non_null(strstr(err.msg, "block 0 at byte 16: no block begins here"));
+	assert_non_null(strstr(refused(im.bytes, im.len).msg, "block 0 at byte 16: no block begins "
+							      "here"));
 	free(im.bytes);
-	frag_trace_destroy(t);
 }
 
 /* ---- hostile files: wrong, but with the right checksums --------------------------------- */
@@ -195,21 +203,16 @@ TEST(test_hostile_counts)
 		HOSTILE_COUNTS(X)
 #undef X
 	};
-	struct frag_trace *t = sample_trace_small(), *back;
-	struct frag_err err = { 0 };
 
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(changes); i++) {
-		struct cft_image im = cft_image_of(t);
+		struct cft_image im = small_image();
 
 		change_device(&im, 0, no_change);
-		assert_int_equal(cft_image_read(im.bytes, im.len, NULL, &back, &err), 0);
-		frag_trace_destroy(back);
+		accepted(&im);
 		change_device(&im, 0, changes[i]);
-		assert_int_equal(cft_image_read(im.bytes, im.len, NULL, &back, &err), FRAG_EINPUT);
-		assert_non_null(strstr(err.msg, "byte"));
+		assert_non_null(strstr(refused(im.bytes, im.len).msg, "byte"));
 		free(im.bytes);
 	}
-	frag_trace_destroy(t);
 }
 
 TEST(test_blocks_lost_doubled_swapped)
@@ -219,10 +222,9 @@ TEST(test_blocks_lost_doubled_swapped)
 					  FRAG_CFT_EVENTS,  FRAG_CFT_ADDRS,
 					  FRAG_CFT_SEEN,    FRAG_CFT_FINAL_SEGMENTS,
 					  FRAG_CFT_END };
-	struct frag_trace *t = sample_trace_small(), *back;
 
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(types); i++) {
-		struct cft_image im = cft_image_of(t);
+		struct cft_image im = small_image();
 		size_t at = find_block(&im, types[i], 0), len;
 		struct frag_cft_block b;
 		char *twice;
@@ -233,33 +235,29 @@ TEST(test_blocks_lost_doubled_swapped)
 		memcpy(twice, im.bytes + at, len);
 		memcpy(twice + len, im.bytes + at, len);
 		splice(&im, at, twice, 2 * len);
-		assert_int_equal(cft_image_read(im.bytes, im.len, NULL, &back, NULL), FRAG_EINPUT);
+		refused(im.bytes, im.len);
 		splice(&im, at, NULL, 0);
-		assert_int_equal(cft_image_read(im.bytes, im.len, NULL, &back, NULL), 0);
-		frag_trace_destroy(back);
+		accepted(&im);
 		splice(&im, at, NULL, 0);
-		assert_int_equal(cft_image_read(im.bytes, im.len, NULL, &back, NULL), FRAG_EINPUT);
+		refused(im.bytes, im.len);
 		free(twice);
 		free(im.bytes);
 	}
-	frag_trace_destroy(t);
 }
 
 /* Events that are right elsewhere: other streams, other slots, frees of what is not live. */
 TEST(test_foreign_events)
 {
-	struct frag_trace *a = sample_trace_random(5, 70000, false, false), *back;
+	struct frag_trace *a = sample_trace_random(5, 70000, false, false);
 	struct frag_trace *b = sample_trace_random(6, 70000, false, false);
 	struct cft_image from = cft_image_of(a), to = cft_image_of(b);
 	size_t second = find_block(&from, FRAG_CFT_EVENTS, 1), at;
 	struct frag_cft_block head;
-	struct frag_err err = { 0 };
 
 	memcpy(&head, from.bytes + second, sizeof(head));
 	at = find_block(&to, FRAG_CFT_EVENTS, 1);
 	splice(&to, at, from.bytes + second, sizeof(head) + head.payload);
-	assert_int_equal(cft_image_read(to.bytes, to.len, NULL, &back, &err), FRAG_EINPUT);
-	assert_true(err.offset > at);
+	assert_true(refused(to.bytes, to.len).offset > at);
 	free(from.bytes);
 	free(to.bytes);
 	frag_trace_destroy(a);

@@ -10,17 +10,8 @@
 #include "trace/cft/cft_stream.h"
 #include "trace/gen/gen_repeat.h"
 #include "cft_image.h"
+#include "must.h"
 #include "sample_trace.h"
-
-static struct frag_trace *read_trace(const char *path)
-{
-	struct frag_err err = { 0 };
-	struct frag_trace *t = NULL;
-
-	if (frag_trace_read(path, NULL, &t, &err))
-		fail_msg("%s: %s", path, err.msg);
-	return t;
-}
 
 static int to_stream(void *ctx, const struct frag_event *events, size_t count, struct frag_err *err)
 {
@@ -40,7 +31,7 @@ static struct frag_trace *repeated(const struct frag_trace *t,
 	if (frag_repeat_init(r, t, opt, &err) || frag_cft_stream_open(path, &r->head, &s, &err) ||
 	    frag_repeat_run(r, to_stream, s, &err) || frag_cft_stream_close(s, &err))
 		fail_msg("%s: %s", t->name, err.msg);
-	back = read_trace(path);
+	back = must_read(path);
 	unlink(path);
 	assert_string_equal(back->format, "gen-repeat");
 	for (uint32_t d = 0; d < t->devs_count; d++) {
@@ -185,7 +176,7 @@ TEST(test_recorded)
 	assert_int_equal(glob("traces/*.cft", 0, NULL, &g), 0);
 	assert_int_equal(glob("tests/golden/recorded/*.cft", GLOB_APPEND, NULL, &g), 0);
 	for (size_t i = 0; i < g.gl_pathc; i++) {
-		struct frag_trace *t = read_trace(g.gl_pathv[i]);
+		struct frag_trace *t = must_read(g.gl_pathv[i]);
 		size_t step = t->devs[0].events_count > 50000 ? 2 : 1;
 
 		for (size_t k = 0; k < FRAG_ARRAY_LEN(times); k += 2 * step - 1)
@@ -200,7 +191,7 @@ TEST(test_steps)
 	static const uint32_t steps[][2] = {
 		{ 1, 1 }, { 1, 120 }, { 7, 7 }, { 30, 61 }, { 120, 120 }
 	};
-	struct frag_trace *t = read_trace("traces/gnn.default.cft");
+	struct frag_trace *t = must_read("traces/gnn.default.cft");
 
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(steps); i++)
 		for (uint64_t times = 1; times < 5; times++)
@@ -244,7 +235,7 @@ TEST(test_random)
 
 TEST(test_events)
 {
-	struct frag_trace *t = read_trace("traces/modelpar.default.cft"), *made;
+	struct frag_trace *t = must_read("traces/modelpar.default.cft"), *made;
 	struct frag_repeat_options o = { .events = 1000000 };
 	uint64_t sum = 0, rounds;
 	struct frag_repeat r;
@@ -277,13 +268,13 @@ TEST(test_refused)
 							    { .times = 2, .first = 9, .last = 8 },
 							    { .times = 1000000000 },
 							    { .events = 100000000000 } };
-	struct frag_trace *t = read_trace("traces/gnn.default.cft");
+	struct frag_trace *t = must_read("traces/gnn.default.cft");
 	struct frag_repeat r;
 
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(wrong); i++)
 		assert_int_equal(frag_repeat_init(&r, t, &wrong[i], NULL), FRAG_EUSAGE);
 	frag_trace_destroy(t);
-	t = read_trace("traces/seeddemo.default.cft"); /* no steps in it */
+	t = must_read("traces/seeddemo.default.cft"); /* no steps in it */
 	assert_int_equal(frag_repeat_init(&r, t, &wrong[0], NULL), FRAG_EUSAGE);
 	frag_trace_destroy(t);
 }
@@ -291,7 +282,7 @@ TEST(test_refused)
 /* Every allocation that can fail does so once; nothing is lost. */
 TEST(test_out_of_memory)
 {
-	struct frag_trace *t = read_trace("traces/mempool.default.cft");
+	struct frag_trace *t = must_read("traces/mempool.default.cft");
 	struct frag_repeat_options o = { .times = 3 };
 	struct frag_repeat r;
 	int rc;
@@ -337,7 +328,7 @@ static void same_bytes(struct frag_trace *t, size_t piece)
 
 static struct frag_trace *without_evidence(const char *path)
 {
-	struct frag_trace *t = read_trace(path);
+	struct frag_trace *t = must_read(path);
 
 	for (uint32_t d = 0; d < t->devs_count; d++) {
 		struct frag_trace_dev *dev = &t->devs[d];

@@ -4,71 +4,19 @@
 
 #include <unistd.h>
 
-#include <archive.h>
-#include <archive_entry.h>
-#include <zstd.h>
-
 #include "base/appended_cft.h"
 #include "trace/input/input.h"
 #include "trace/strings.h"
+#include "packed.h"
 
 #define BIG 1000003u /* several windows, and no multiple of anything */
 
-enum pack { PLAIN, GZIP, XZ, ZSTD, PACKS };
-
 static const char *const pack_names[] = { "plain", "gzip", "xz", "zstd" };
-
-struct blob {
-	unsigned char *bytes;
-	size_t len;
-};
 
 /* Not random: compresses, but not to nothing. */
 static unsigned char byte_at(size_t i)
 {
 	return (unsigned char)((i * 2654435761u >> 13) & 31);
-}
-
-/* As the zstd program does it: with a checksum. */
-static struct blob packed_zstd(const void *bytes, size_t n)
-{
-	struct blob b = { malloc(n + 65536), 0 };
-	ZSTD_CCtx *ctx = ZSTD_createCCtx();
-
-	assert_true(b.bytes && ctx);
-	ZSTD_CCtx_setParameter(ctx, ZSTD_c_checksumFlag, 1);
-	b.len = ZSTD_compress2(ctx, b.bytes, n + 65536, bytes, n);
-	assert_false(ZSTD_isError(b.len));
-	ZSTD_freeCCtx(ctx);
-	return b;
-}
-
-static struct blob packed(const void *bytes, size_t n, enum pack how)
-{
-	struct blob b = { NULL, 0 };
-	struct archive_entry *e;
-	struct archive *a;
-
-	if (how == ZSTD)
-		return packed_zstd(bytes, n);
-	a = archive_write_new();
-	e = archive_entry_new();
-	b.bytes = malloc(n + 65536);
-	assert_non_null(b.bytes);
-	if (how == GZIP)
-		archive_write_add_filter_gzip(a);
-	else if (how == XZ)
-		archive_write_add_filter_xz(a);
-	archive_write_set_format_raw(a);
-	archive_write_set_bytes_in_last_block(a, 1);
-	assert_int_equal(archive_write_open_memory(a, b.bytes, n + 65536, &b.len), ARCHIVE_OK);
-	archive_entry_set_filetype(e, AE_IFREG);
-	assert_int_equal(archive_write_header(a, e), ARCHIVE_OK);
-	assert_int_equal(archive_write_data(a, bytes, n), n);
-	assert_int_equal(archive_write_close(a), ARCHIVE_OK);
-	archive_entry_free(e);
-	archive_write_free(a);
-	return b;
 }
 
 static unsigned char *sample(size_t n)
@@ -222,25 +170,20 @@ TEST(test_plain_is_not_mangled)
 
 TEST(test_files)
 {
-	char path[] = "/tmp/frag-input-XXXXXX";
 	unsigned char *bytes = sample(BIG), *got = malloc(BIG);
-	int fd = mkstemp(path);
+	const char *path = test_make_file("plain", bytes, BIG);
 	struct frag_input *in = NULL;
 	struct frag_err err = { 0 };
 
-	assert_true(fd >= 0 && got);
-	/* empty, then plain */
-	assert_int_equal(frag_input_open(path, &in, &err), FRAG_EINPUT);
+	assert_non_null(got);
+	assert_int_equal(frag_input_open(test_make_file("empty", "", 0), &in, &err), FRAG_EINPUT);
 	assert_non_null(strstr(err.msg, "empty"));
-	assert_int_equal(write(fd, bytes, BIG), BIG);
 	assert_int_equal(frag_input_open(path, &in, &err), 0);
 	assert_string_equal(frag_input_name(in), path);
 	assert_int_equal(frag_input_read(in, got, BIG, &err), 0);
 	assert_memory_equal(got, bytes, BIG);
 	frag_input_close(in);
-	close(fd);
-	unlink(path);
-	assert_int_equal(frag_input_open(path, &in, &err), FRAG_EINPUT);
+	assert_int_equal(frag_input_open(test_path("none"), &in, &err), FRAG_EINPUT);
 	assert_non_null(strstr(err.msg, "cannot open"));
 	assert_int_equal(frag_input_open("/tmp", &in, &err), FRAG_EINPUT);
 	assert_non_null(strstr(err.msg, "cannot read"));
@@ -365,11 +308,10 @@ TEST(test_growing_damage)
 {
 	struct blob b = growing();
 	size_t second = FRAG_APPENDED_PREAMBLE + sizeof(struct frag_appended_block) + 27;
+	struct frag_err err = { 0 };
+	uint64_t plain = 0;
 
 	for (size_t n = FRAG_APPENDED_PREAMBLE; n < b.len; n++) {
-		struct frag_err err = { 0 };
-		uint64_t plain = 0;
-
 		b.bytes[n] ^= 0x40;
 		/* a greater length is a block that is not whole */
 		if (read_all(b.bytes, b.len, &plain, &err) == FRAG_EINPUT)
@@ -380,14 +322,8 @@ TEST(test_growing_damage)
 		b.bytes[n] ^= 0x40;
 	}
 	b.bytes[second + sizeof(struct frag_appended_block)] ^= 1;
-	{
-		struct frag_err err = { 0 };
-		uint64_t plain = 0;
-
-		assert_int_equal(read_all(b.bytes, b.len, &plain, &err), FRAG_EINPUT);
-		assert_string_equal(err.msg, "'blob' is damaged: block 1 at byte 67: checksum "
-					     "differs");
-	}
+	assert_int_equal(read_all(b.bytes, b.len, &plain, &err), FRAG_EINPUT);
+	assert_string_equal(err.msg, "'blob' is damaged: block 1 at byte 67: checksum differs");
 	free(b.bytes);
 }
 
@@ -466,11 +402,22 @@ TEST(test_out_of_memory)
 
 /* ---- strings ----------------------------------------------------------------------- */
 
+static uint32_t intern_number(struct frag_strings *s, unsigned number, char *text)
+{
+	size_t n = (size_t)sprintf(text, "string %u", number);
+	uint32_t index;
+
+	assert_int_equal(frag_strings_intern(s, text, n, &index, NULL), 0);
+	assert_int_equal(frag_strings_len(s, index), n);
+	return index;
+}
+
 TEST(test_strings)
 {
 	struct frag_strings *s = NULL;
 	const char *first;
-	uint32_t i, index;
+	char text[32], *zeros;
+	uint32_t index;
 
 	assert_int_equal(frag_strings_create(&s, NULL), 0);
 	assert_int_equal(frag_strings_count(s), 1);
@@ -480,29 +427,19 @@ TEST(test_strings)
 	assert_int_equal(index, 0);
 	assert_int_equal(frag_strings_intern(s, "first", 5, &index, NULL), 0);
 	first = frag_strings_get(s, index);
-	for (i = 0; i < 20000; i++) {
-		char text[32];
-		int n = snprintf(text, sizeof(text), "string %u", i);
-
-		assert_int_equal(frag_strings_intern(s, text, (size_t)n, &index, NULL), 0);
-		assert_int_equal(index, i + 2);
-	}
-	for (i = 0; i < 20000; i += 7) {
-		char text[32];
-		int n = snprintf(text, sizeof(text), "string %u", i);
-
-		assert_int_equal(frag_strings_intern(s, text, (size_t)n, &index, NULL), 0);
-		assert_int_equal(index, i + 2);
-		assert_string_equal(frag_strings_get(s, index), text);
-		assert_int_equal(frag_strings_len(s, index), n);
+	for (uint32_t i = 0; i < 20000; i++)
+		assert_int_equal(intern_number(s, i, text), i + 2);
+	for (uint32_t i = 0; i < 20000; i += 7) {
+		assert_int_equal(intern_number(s, i, text), i + 2);
+		assert_string_equal(frag_strings_get(s, i + 2), text);
 	}
 	assert_ptr_equal(frag_strings_get(s, 1), first);
 	assert_string_equal(first, "first");
-	/* long ones, and one with a zero in it */
-	first = calloc(1, 200000);
-	assert_int_equal(frag_strings_intern(s, first, 200000, &index, NULL), 0);
+	/* a long one, with zeros in it */
+	zeros = calloc(1, 200000);
+	assert_int_equal(frag_strings_intern(s, zeros, 200000, &index, NULL), 0);
 	assert_int_equal(frag_strings_len(s, index), 200000);
-	free((void *)(uintptr_t)first);
+	free(zeros);
 	frag_strings_destroy(s);
 	frag_strings_destroy(NULL);
 }

@@ -2,13 +2,9 @@
 /* A thread that reads ahead: what comes out is what goes in, whoever is faster. */
 #include "test.h"
 
-#include <unistd.h>
-
-#include <archive.h>
-#include <archive_entry.h>
-
 #include "trace/input/input.h"
 #include "trace/input/input_ahead.h"
+#include "packed.h"
 
 #define PLAIN_BYTES (5u << 20)
 
@@ -105,27 +101,17 @@ TEST(test_stop)
 
 /* ---- files --------------------------------------------------------------------------- */
 
-static const char *write_gzip(const char *dir, char *path, size_t n)
+static struct blob zipped(void)
 {
 	unsigned char *plain = malloc(PLAIN_BYTES);
-	struct archive *a = archive_write_new();
-	struct archive_entry *e = archive_entry_new();
+	struct blob b;
 
 	assert_non_null(plain);
 	for (size_t i = 0; i < PLAIN_BYTES; i++)
 		plain[i] = byte_at(i);
-	snprintf(path, n, "%s/x.gz", dir);
-	archive_write_add_filter_gzip(a);
-	archive_write_set_format_raw(a);
-	assert_int_equal(archive_write_open_filename(a, path), ARCHIVE_OK);
-	archive_entry_set_filetype(e, AE_IFREG);
-	assert_int_equal(archive_write_header(a, e), ARCHIVE_OK);
-	assert_int_equal(archive_write_data(a, plain, PLAIN_BYTES), PLAIN_BYTES);
-	assert_int_equal(archive_write_close(a), ARCHIVE_OK);
-	archive_entry_free(e);
-	archive_write_free(a);
+	b = packed(plain, PLAIN_BYTES, GZIP);
 	free(plain);
-	return path;
+	return b;
 }
 
 /* All of it, in pieces that do not fit the blocks; `peeks` looks far ahead now and then. */
@@ -157,13 +143,12 @@ static int read_through(struct frag_input *in, uint64_t *at, bool peeks, struct 
 
 TEST(test_compressed_file)
 {
-	char dir[] = "/tmp/frag-ahead-XXXXXX", path[64];
+	struct blob b = zipped();
+	const char *path = test_make_file("x.gz", b.bytes, b.len);
 	struct frag_input *in = NULL;
 	struct frag_err err = { 0 };
 	uint64_t at;
 
-	assert_non_null(mkdtemp(dir));
-	write_gzip(dir, path, sizeof(path));
 	for (int peeks = 0; peeks < 2; peeks++) {
 		assert_int_equal(frag_input_open(path, &in, &err), 0);
 		assert_int_equal(read_through(in, &at, peeks, &err), 0);
@@ -176,42 +161,29 @@ TEST(test_compressed_file)
 	assert_int_equal(frag_input_open(path, &in, &err), 0);
 	assert_int_equal(frag_input_skip(in, 3u << 20, &err), 0); /* and closed in the middle */
 	frag_input_close(in);
-	unlink(path);
-	rmdir(dir);
+	free(b.bytes);
 }
 
 /* Damage is found at the same place, with or without the thread. */
 TEST(test_damaged_file)
 {
-	char dir[] = "/tmp/frag-ahead-XXXXXX", path[64];
-	static unsigned char stored[PLAIN_BYTES + 65536];
+	struct blob b = zipped();
 	struct frag_input *in = NULL;
 	struct frag_err err = { 0 }, inline_err = { 0 };
 	uint64_t at, inline_at;
-	size_t n;
-	FILE *f;
+	const char *path;
 
-	assert_non_null(mkdtemp(dir));
-	write_gzip(dir, path, sizeof(path));
-	f = fopen(path, "rb");
-	assert_non_null(f);
-	n = fread(stored, 1, sizeof(stored), f);
-	fclose(f);
-	stored[n - 6] ^= 1; /* of the checksum */
-	f = fopen(path, "wb");
-	assert_non_null(f);
-	assert_int_equal(fwrite(stored, 1, n, f), n);
-	fclose(f);
+	b.bytes[b.len - 6] ^= 1; /* of the checksum */
+	path = test_make_file("x.gz", b.bytes, b.len);
 	assert_int_equal(frag_input_open(path, &in, &err), 0);
 	assert_int_equal(read_through(in, &at, false, &err), FRAG_EINPUT);
 	assert_int_equal(frag_input_fill(in, 1, &err), FRAG_EINPUT); /* for good */
 	frag_input_close(in);
-	assert_int_equal(frag_input_open_memory(path, stored, n, &in, &inline_err), 0);
+	assert_int_equal(frag_input_open_memory(path, b.bytes, b.len, &in, &inline_err), 0);
 	assert_int_equal(read_through(in, &inline_at, false, &inline_err), FRAG_EINPUT);
 	frag_input_close(in);
 	assert_string_equal(err.msg, inline_err.msg);
 	assert_true(err.offset == inline_err.offset);
 	assert_true(at == inline_at);
-	unlink(path);
-	rmdir(dir);
+	free(b.bytes);
 }

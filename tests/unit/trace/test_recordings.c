@@ -6,32 +6,23 @@
 
 #include <frag/replay.h>
 
+#include "must.h"
 #include "pickle_text.h"
 
 /* ---- frag_trace_read ------------------------------------------------------------------------ */
 
 TEST(test_from_files)
 {
-	char dir[] = "/tmp/frag-torch-XXXXXX", path[64];
 	struct pickle_bytes b = pickle_of(PICKLE_PYTHON, "{ segments [ ] device_traces [ [ @entry "
 							 "alloc S0 1 0 T0 ] ] }");
-	struct frag_trace *t = NULL;
-	struct frag_err err = { 0 };
-	FILE *f;
+	const char *path = test_make_file("job.7.pickle", b.bytes, b.len);
+	struct frag_trace *t = must_read(path);
 
-	assert_non_null(mkdtemp(dir));
-	snprintf(path, sizeof(path), "%s/job.7.pickle", dir);
-	f = fopen(path, "wb");
-	assert_non_null(f);
-	assert_int_equal(fwrite(b.bytes, 1, b.len, f), b.len);
-	fclose(f);
-	assert_int_equal(frag_trace_read(path, NULL, &t, &err), 0);
 	assert_string_equal(t->name, "job.7");
 	assert_string_equal(t->format, "torch-snapshot");
 	frag_trace_destroy(t);
 	unlink(path);
-	assert_int_equal(frag_trace_read(path, NULL, &t, &err), FRAG_EINPUT);
-	rmdir(dir);
+	assert_int_equal(frag_trace_read(path, NULL, &t, NULL), FRAG_EINPUT);
 	pb_release(&b);
 }
 
@@ -83,7 +74,6 @@ TEST(test_recordings)
 	for (size_t i = 0; i < FRAG_ARRAY_LEN(rows); i++) {
 		char path[512];
 		struct frag_trace *t = NULL;
-		struct frag_err err = { 0 };
 		bool found = false;
 
 		snprintf(path, sizeof(path), FRAG_SHARED_TRACES "/torch/%s.pickle.xz",
@@ -91,8 +81,7 @@ TEST(test_recordings)
 		if (access(path, R_OK))
 			continue;
 		any = true;
-		if (frag_trace_read(path, NULL, &t, &err))
-			fail_msg("%s", err.msg);
+		t = must_read(path);
 		for (uint32_t d = 0; d < t->devs_count; d++)
 			if (t->devs[d].ordinal == rows[i].dev) {
 				check_recording(&rows[i], &t->devs[d]);
@@ -115,7 +104,7 @@ TEST(test_recorded_mempool)
 
 	if (access(path, R_OK))
 		skip();
-	assert_int_equal(frag_trace_read(path, NULL, &t, NULL), 0);
+	t = must_read(path);
 	assert_int_equal(frag_resolve(t, 0, NULL, UINT64_MAX, NULL), 0);
 	assert_int_equal(t->devs[0].pools_count, 3);
 	for (size_t i = 0; i < t->devs[0].events_count; i++)
@@ -134,7 +123,7 @@ TEST(test_recorded_kineto)
 
 	if (access(path, R_OK))
 		skip();
-	assert_int_equal(frag_trace_read(path, NULL, &t, NULL), 0);
+	t = must_read(path);
 	assert_int_equal(t->devs[0].events_count, 4238);
 	assert_int_equal(t->devs[0].uncertain_blocks, 0);
 	/* counted from the file by another program: 100 blocks live at its end */

@@ -4,6 +4,8 @@
 
 #include "pickle_text.h"
 
+typedef long long ll;
+
 /* ---- many entries: templates -------------------------------------------------------------- */
 
 /* How entries are written; all read the same, but for what the last three add. */
@@ -12,9 +14,9 @@ enum style { ONE_BY_ONE, REMEMBERED, FAR_REMEMBERED, WITH_FRAMES, WITH_POOLS, WI
 #define STACKS 5
 #define POOLS 3
 
-struct words {
-	uint32_t key[10], action[3], none;
-	uint32_t stack[STACKS], pool[POOLS]; /* memo entries of lists and tuples */
+struct history {
+	struct pickle_bytes b;
+	enum style style;
 	uint64_t rng;
 	bool uniform; /* numbers in one width each, as most of a real history has them */
 };
@@ -31,111 +33,55 @@ static uint64_t random_below(uint64_t *rng, uint64_t below)
 	return test_roll(rng) % below;
 }
 
-static void fetch(struct pickle_bytes *b, uint32_t index)
-{
-	pb_op(b, index < 256 ? 'h' : 'j');
-	pb_le(b, index, index < 256 ? 1 : 4);
-}
-
-static void pool_tuple(struct pickle_bytes *b, int pool)
-{
-	pb_int(b, pool);
-	pb_int(b, 0);
-	pb_op(b, 0x86);
-	pb_remember(b);
-}
-
-/* Keys by BINGET as Python writes them, some of them in another order now and then. */
-static void remembered_entry(struct pickle_bytes *b, struct words *w, const struct entry *e)
+/* Keys are fetched from the memo as Python writes them, some of them in another order now and then. */
+static void put_entry(struct history *h, const struct entry *e)
 {
 	static const char *const actions[] = { "alloc", "free_requested", "free_completed" };
+	char size[40], pool[40] = "", stack[30] = "";
 
-	pb_dict(b);
-	if (e->turned) {
-		pb_text_once(b, "size", &w->key[2]);
-		pb_int(b, e->size);
+	if (h->style == ONE_BY_ONE) {
+		pickle_textf(&h->b, "@entry %s %lld %lld %lld %lld", actions[e->action],
+			     (ll)e->addr, (ll)e->size, (ll)e->stream, (ll)e->time);
+		return;
 	}
-	pb_text_once(b, "action", &w->key[0]);
-	pb_text_once(b, actions[e->action], &w->action[e->action]);
-	pb_text_once(b, "addr", &w->key[1]);
-	pb_int(b, e->addr);
-	if (!e->turned) {
-		pb_text_once(b, "size", &w->key[2]);
-		pb_int(b, e->size);
-	}
-	pb_text_once(b, "stream", &w->key[3]);
-	pb_int(b, e->stream);
-	pb_text_once(b, "time_us", &w->key[4]);
-	pb_int(b, e->time);
-	pb_text_once(b, "compile_context", &w->key[5]);
-	pb_text(b, "N/A");
-	if (e->pool >= 0) { /* a tuple of its own, or the last one: of the entry before, often */
-		pb_text_once(b, "pool_id", &w->key[8]);
-		if (random_below(&w->rng, 2)) {
-			pool_tuple(b, e->pool);
-			w->pool[e->pool] = b->memo - 1;
-		} else {
-			fetch(b, w->pool[e->pool]);
-		}
-	}
-	pb_text_once(b, "user_metadata", &w->key[6]);
-	pb_text_once(b, "", &w->none);
-	if (e->stack >= 0) {
-		pb_text_once(b, "frames", &w->key[7]);
-		fetch(b, w->stack[e->stack]);
-	}
-	pb_close_dict(b);
-}
-
-static void put_entry(struct pickle_bytes *b, enum style style, struct words *w,
-		      const struct entry *e)
-{
-	static const char *const actions[] = { "alloc", "free_requested", "free_completed" };
-
-	if (style == ONE_BY_ONE)
-		pb_entry(b, actions[e->action], e->addr, e->size, e->stream, e->time);
-	else
-		remembered_entry(b, w, e);
+	snprintf(size, sizeof(size), "$size %lld", (ll)e->size);
+	if (e->pool >= 0) /* a tuple of its own, or the last one: of the entry before, often */
+		snprintf(pool, sizeof(pool),
+			 random_below(&h->rng, 2) ? "$pool_id &p%d ( %d 0 )" : "$pool_id *p%d",
+			 e->pool, e->pool);
+	if (e->stack >= 0)
+		snprintf(stack, sizeof(stack), "$frames *s%d", e->stack);
+	pickle_textf(&h->b,
+		     "{ %s $action $%s $addr %lld %s $stream %lld $time_us %lld "
+		     "$compile_context N/A %s $user_metadata $ %s }",
+		     e->turned ? size : "", actions[e->action], (ll)e->addr, e->turned ? "" : size,
+		     (ll)e->stream, (ll)e->time, pool, stack);
 }
 
 /* Memo indices that need LONG_BINGET, then what the entries refer to. */
-static void put_filler(struct pickle_bytes *b, struct words *w)
+static void put_filler(struct pickle_bytes *b)
 {
-	pb_text(b, "filler");
-	pb_list(b);
+	pickle_text(b, "filler [");
 	for (int i = 0; i < 300; i++)
-		pb_text(b, "x");
-	for (int i = 0; i < STACKS; i++) {
-		w->stack[i] = b->memo;
-		pb_op(b, ']');
-		pb_remember(b); /* in all dialects */
-		pb_op(b, '(');
-		pb_dict(b);
-		pb_text_text(b, "filename", "a.py");
-		pb_text_int(b, "line", i);
-		pb_text_text(b, "name", "f");
-		pb_close_dict(b);
-		pb_close_list(b);
-	}
-	for (int i = 0; i < POOLS; i++) {
-		pb_int(b, i);
-		pb_int(b, 0);
-		pb_op(b, 0x86);
-		w->pool[i] = b->memo;
-		pb_remember(b);
-	}
-	pb_close_list(b);
+		pickle_text(b, "x");
+	for (int i = 0; i < STACKS; i++)
+		pickle_textf(b, "&s%d [ { filename a.py line %d name f } ]", i, i);
+	for (int i = 0; i < POOLS; i++)
+		pickle_textf(b, "&p%d ( %d 0 )", i, i);
+	pickle_text(b, "]");
 }
 
 /* n times an alloc, half of them with a free; the list is left open. */
-static void many_entries(struct pickle_bytes *b, enum style style, struct words *w, size_t n)
+static void many_entries(struct history *h, size_t n)
 {
+	struct pickle_bytes *b = &h->b;
+	enum style style = h->style;
 	uint64_t rng = 5;
 
 	pb_begin(b);
 	pickle_text(b, "{ segments [ ]");
 	if (style >= FAR_REMEMBERED)
-		put_filler(b, w);
+		put_filler(b);
 	pickle_text(b, "device_traces [ [");
 	for (size_t i = 0; i < n; i++) {
 		struct entry e = { .stack = -1, .pool = -1 };
@@ -146,37 +92,34 @@ static void many_entries(struct pickle_bytes *b, enum style style, struct words 
 		e.stream = random_below(&rng, 9) ? 0 : 70000;
 		freed = random_below(&rng, 2);
 		e.turned = !random_below(&rng, 50);
-		if (w->uniform) {
+		if (h->uniform) {
 			e.addr = S0 + 512 * (int64_t)i;
 			e.size = 512 + e.size % 60000;
 			e.stream = 0;
 			e.turned = false;
 		}
-		if ((style == WITH_FRAMES || style == WITH_BOTH) && random_below(&w->rng, 3))
-			e.stack = (int)random_below(&w->rng, STACKS);
+		if ((style == WITH_FRAMES || style == WITH_BOTH) && random_below(&h->rng, 3))
+			e.stack = (int)random_below(&h->rng, STACKS);
 		if (style == WITH_POOLS || style == WITH_BOTH)
-			e.pool = (int)random_below(&w->rng, POOLS);
+			e.pool = (int)random_below(&h->rng, POOLS);
 		for (; e.action < (freed ? 3 : 1); e.action++) {
 			e.time = T0 + (int64_t)(3 * i) + e.action;
-			put_entry(b, style, w, &e);
+			put_entry(h, &e);
 		}
-		if (i % 1000 == 999) {
-			pb_close_list(b);
-			pb_op(b, '(');
-		}
+		if (i % 1000 == 999)
+			pickle_text(b, "] !(");
 	}
 }
 
 static struct frag_trace *read_many(enum style style, bool uniform, enum pickle_dialect dialect)
 {
-	struct pickle_bytes b = { .dialect = dialect };
-	struct words w = { .rng = 1, .uniform = uniform };
+	struct history h = { { .dialect = dialect }, style, .rng = 1, .uniform = uniform };
 	struct frag_trace *t;
 
-	many_entries(&b, style, &w, 6000);
-	pickle_text(&b, "] ] } !.");
-	t = snapshot_read_good(&b);
-	pb_release(&b);
+	many_entries(&h, 6000);
+	pickle_text(&h.b, "] ] } !.");
+	t = snapshot_read_good(&h.b);
+	pb_release(&h.b);
 	return t;
 }
 
@@ -237,153 +180,107 @@ TEST(test_many_entries)
 
 /* ---- entries like the others, but wrong ------------------------------------------------------ */
 
-enum fault {
-	NEGATIVE_SIZE,
-	OTHER_STREAM,
-	NEGATIVE_TIME,
-	NEGATIVE_ADDR,
-	HUGE_SIZE,
-	HUGE_TIME,
-	TEXT_ADDR,
-	NUMBER_ACTION,
-	SIZE_TWICE,
-	NO_ADDR,
-	UNKNOWN_ACTION,
-	NEVER_REMEMBERED,
-	FAULTS
-};
-
-static void faulty_entry(struct pickle_bytes *b, struct words *w, enum fault fault)
+/* With many good ones before and some behind: what is read of it. */
+static char *read_spoiled(enum pickle_dialect dialect, const char *entry)
 {
-	pb_dict(b);
-	pb_text_once(b, "action", &w->key[0]);
-	if (fault == NUMBER_ACTION)
-		pb_int(b, 1);
-	else if (fault == NEVER_REMEMBERED)
-		fetch(b, 1u << 30);
-	else if (fault == UNKNOWN_ACTION)
-		fetch(b, w->key[5]);
-	else
-		fetch(b, w->action[0]);
-	if (fault != NO_ADDR) {
-		pb_text_once(b, "addr", &w->key[1]);
-		if (fault == TEXT_ADDR)
-			fetch(b, w->action[0]);
-		else
-			pb_int(b, fault == NEGATIVE_ADDR ? -S1 : S1);
-	}
-	pb_text_once(b, "size", &w->key[2]);
-	pb_int(b, fault == NEGATIVE_SIZE ? -512 : fault == HUGE_SIZE ? INT64_MAX : 512);
-	if (fault == SIZE_TWICE) {
-		pb_text_once(b, "size", &w->key[2]);
-		pb_int(b, 1024);
-	}
-	pb_text_once(b, "stream", &w->key[3]);
-	pb_int(b, fault == OTHER_STREAM ? 5 : 0);
-	pb_text_once(b, "time_us", &w->key[4]);
-	pb_int(b, fault == HUGE_TIME ? (1ll << 55) - 1 : fault == NEGATIVE_TIME ? -T0 : T0 + 30000);
-	pb_text_once(b, "compile_context", &w->key[5]);
-	pb_text(b, "N/A");
-	pb_text_once(b, "user_metadata", &w->key[6]);
-	pb_text_once(b, "", &w->none);
-	pb_close_dict(b);
-}
-
-/* With many good ones before and some behind: *out as a text that says all. */
-static void read_faulty(enum pickle_dialect dialect, enum fault fault, char *out, size_t n)
-{
-	struct pickle_bytes b = { .dialect = dialect };
-	struct words w = { .rng = 1, .uniform = true };
+	struct history h = { { .dialect = dialect }, REMEMBERED, .rng = 1, .uniform = true };
 	struct frag_trace *t = NULL;
 	struct frag_err err = { 0 };
+	char *said = NULL;
+	FILE *out = open_memstream(&said, &(size_t){ 0 });
 
-	many_entries(&b, REMEMBERED, &w, 3000);
-	faulty_entry(&b, &w, fault);
-	for (int i = 0; i < 5; i++) {
-		struct entry e = { 0, S1 + 4096 * (i + 1), 7, 0, T0 + 40000 + i, false, -1, -1 };
-
-		put_entry(&b, REMEMBERED, &w, &e);
-	}
-	pickle_text(&b, "] ] } !.");
-	if (snapshot_read(b.bytes, b.len, NULL, &t, &err)) {
-		char *at = strstr(err.msg, " byte ");
-
-		if (at) /* not the same in both */
-			*at = 0;
-		snprintf(out, n, "%d: %s", err.code, err.msg);
+	many_entries(&h, 3000);
+	pickle_text(&h.b, entry);
+	for (int i = 0; i < 5; i++)
+		put_entry(&h, &(struct entry){ 0, S1 + 4096 * (i + 1), 7, 0, T0 + 40000 + i, false,
+					       -1, -1 });
+	pickle_text(&h.b, "] ] } !.");
+	if (snapshot_read(h.b.bytes, h.b.len, NULL, &t, &err)) {
+		if (strstr(err.msg, " byte ")) /* not the same in all dialects */
+			strcpy(strstr(err.msg, " byte "), " byte ...");
+		fputs(err.msg, out);
 	} else {
 		const struct frag_trace_dev *d = &t->devs[0];
 		const struct frag_event *e = &d->events[d->events_count - 6];
 
-		snprintf(out, n, "%zu events, %d of %llu bytes at %llu us", d->events_count,
-			 e->kind, (unsigned long long)e->bytes, (unsigned long long)e->time_us);
+		fprintf(out, "%zu events, %d of %llu bytes at %llu us", d->events_count, e->kind,
+			(unsigned long long)e->bytes, (unsigned long long)e->time_us);
 	}
+	fclose(out);
 	frag_trace_destroy(t);
-	pb_release(&b);
+	pb_release(&h.b);
+	return said;
 }
 
-/* With templates and without: the same answer. */
-TEST(test_faulty_entries)
+/* "these words / others", or nothing: an entry with one thing replaced. With templates and without: the same answer. */
+static void answer(char *call, FILE *out)
 {
-	for (int fault = 0; fault < FAULTS; fault++) {
-		char with[512], without[512];
+	static const char good[] =
+		"{ $action $alloc $addr S1 $size 512 $stream 0 $time_us T0+30000 "
+		"$compile_context N/A $user_metadata $ }";
+	char *others = strstr(call, " / "), *with, *without, entry[300];
+	const char *at;
 
-		read_faulty(PICKLE_PYTHON, (enum fault)fault, with, sizeof(with));
-		read_faulty(PICKLE_PYTHON2, (enum fault)fault, without, sizeof(without));
-		assert_string_equal(with, without);
-		assert_int_equal(strstr(with, " events") != NULL,
-				 fault == SIZE_TWICE || fault == NO_ADDR || fault == HUGE_TIME ||
-					 fault == UNKNOWN_ACTION || fault == OTHER_STREAM);
-	}
+	assert_non_null(others);
+	*others = 0;
+	others += 3;
+	at = strstr(good, call);
+	assert_non_null(at);
+	snprintf(entry, sizeof(entry), "%.*s%s%s", (int)(at - good), good,
+		 strcmp(others, "nothing") ? others : "", at + strlen(call));
+	with = read_spoiled(PICKLE_PYTHON, entry);
+	without = read_spoiled(PICKLE_PYTHON2, entry);
+	assert_string_equal(with, without);
+	fputs(with, out);
+	free(with);
+	free(without);
 }
+
+CASES_IN_LINES("tests/unit/trace/entries.cases", answer)
 
 /* A completion folds into the request right before it only if both are of one block and stream. */
 TEST(test_almost_complete)
 {
+	static const char letters[FRAG_EV_COUNT + 1] = "afrctxm"; /* by kind */
+
 	for (int dialect = PICKLE_PYTHON; dialect <= PICKLE_PYTHON2; dialect++) {
-		struct pickle_bytes b = { .dialect = (enum pickle_dialect)dialect };
-		struct words w = { .rng = 1, .uniform = true };
+		struct history h = { { .dialect = (enum pickle_dialect)dialect },
+				     REMEMBERED,
+				     .rng = 1,
+				     .uniform = true };
 		struct frag_trace *t;
 		const struct frag_event *e;
+		char kinds[19] = "";
 		int64_t time = T0 + 30000;
 
-		many_entries(&b, REMEMBERED, &w, 3000);
+		many_entries(&h, 3000);
 		for (int k = 0; k < 2; k++) {
 			struct entry x = { 0, S1, 512, 0, time++, false, -1, -1 };
 			struct entry y = { 0, S1 + 512, 512, 0, time++, false, -1, -1 };
 
-			put_entry(&b, REMEMBERED, &w, &x);
-			put_entry(&b, REMEMBERED, &w, &y);
+			put_entry(&h, &x);
+			put_entry(&h, &y);
 			x.action = y.action = 1;
-			put_entry(&b, REMEMBERED, &w, &y);
-			put_entry(&b, REMEMBERED, &w, &x);
+			put_entry(&h, &y);
+			put_entry(&h, &x);
 			x.action = y.action = 2;
 			y.stream = 3 * k; /* completed as if it were of another stream */
-			put_entry(&b, REMEMBERED, &w, &y);
-			put_entry(&b, REMEMBERED, &w, &x);
+			put_entry(&h, &y);
+			put_entry(&h, &x);
 			y.addr += 4096;
 			for (y.action = 0; y.action < 3; y.action++) {
 				y.stream = y.action == 2 ? 3 : 0;
-				put_entry(&b, REMEMBERED, &w, &y);
+				put_entry(&h, &y);
 			}
 		}
-		pickle_text(&b, "] ] } !.");
-		t = snapshot_read_good(&b);
+		pickle_text(&h.b, "] ] } !.");
+		t = snapshot_read_good(&h.b);
 		e = &t->devs[0].events[t->devs[0].events_count - 18];
-		for (int k = 0; k < 2; k++, e += 9) {
-			static const uint8_t kinds[] = {
-				FRAG_EV_ALLOC,		FRAG_EV_ALLOC,
-				FRAG_EV_FREE_REQUESTED, FRAG_EV_FREE_REQUESTED,
-				FRAG_EV_FREE_COMPLETED, FRAG_EV_FREE_COMPLETED,
-				FRAG_EV_ALLOC,		FRAG_EV_FREE_REQUESTED,
-				FRAG_EV_FREE_COMPLETED
-			};
-
-			for (int i = 0; i < 9; i++)
-				assert_int_equal(e[i].kind, kinds[i]);
-		}
+		for (int i = 0; i < 18; i++)
+			kinds[i] = letters[e[i].kind];
+		assert_string_equal(kinds, "aarrccarcaarrccarc");
 		frag_trace_destroy(t);
-		pb_release(&b);
+		pb_release(&h.b);
 	}
 }
 
@@ -392,26 +289,16 @@ TEST(test_almost_complete)
 TEST(test_refers_to_the_one_before)
 {
 	struct pickle_bytes b = { .dialect = PICKLE_PYTHON };
-	struct words w = { 0 };
 	struct frag_trace *t;
 
 	pb_begin(&b);
 	pickle_text(&b, "{ segments [ ]");
-	put_filler(&b, &w);
+	put_filler(&b);
 	pickle_text(&b, "device_traces [ [");
-	for (int i = 0; i < 500; i++) {
-		pb_dict(&b);
-		pb_text_once(&b, "action", &w.key[0]);
-		pb_text_once(&b, "alloc", &w.action[0]);
-		pb_text_once(&b, "addr", &w.key[1]);
-		pb_int(&b, S0 + 512 * i);
-		pb_text_once(&b, "size", &w.key[2]);
-		pb_int(&b, 300);
-		pb_text_once(&b, "compile_context", &w.key[5]);
-		w.action[0] = b.memo;
-		pb_text(&b, "alloc");
-		pb_close_dict(&b);
-	}
+	for (int i = 0; i < 500; i++)
+		pickle_textf(
+			&b, "{ $action $alloc $addr %lld $size 300 $compile_context &alloc alloc }",
+			S0 + 512ll * i);
 	pickle_text(&b, "] ] } !.");
 	t = snapshot_read_good(&b);
 	assert_int_equal(t->devs[0].events_count, 500);

@@ -120,7 +120,7 @@ static void answer(char *call, FILE *out)
 		pb_raw(&b, "\x80\x04", 2);
 	pb_raw(&b, bytes, n);
 	if (!whole)
-		pb_end(&b);
+		pb_op(&b, '.');
 	r = read_pickle(&b);
 	if (r.rc)
 		cases_error(out, &r.err);
@@ -169,7 +169,7 @@ TEST(test_texts)
 		memset(text, 'a' + (int)i / 3, n);
 		pb_begin(&b);
 		pb_text(&b, text);
-		pb_end(&b);
+		pb_op(&b, '.');
 		r = read_pickle(&b);
 		if (r.rc)
 			fail_msg("%s", r.err.msg);
@@ -190,11 +190,11 @@ TEST(test_long_file)
 	const uint32_t n = 300000;
 
 	pb_begin(&b);
-	pb_list(&b);
+	pickle_text(&b, "[");
 	for (uint32_t i = 0; i < n; i++) {
 		if (i % 1000 == 999)
 			pickle_text(&b, "] !(");
-		pb_int(&b, (int64_t)i << (i % 23));
+		pickle_textf(&b, "%lld", (long long)i << (i % 23));
 	}
 	pickle_text(&b, "] !.");
 	r = read_pickle(&b);
@@ -303,10 +303,10 @@ TEST(test_deep_nesting)
 
 		pb_begin(&b);
 		for (size_t k = 0; k < depths[i]; k++)
-			pb_list(&b);
+			pickle_text(&b, "[");
 		for (size_t k = 0; k < depths[i]; k++)
-			pb_close_list(&b);
-		pb_end(&b);
+			pickle_text(&b, "]");
+		pb_op(&b, '.');
 		r = read_pickle(&b);
 		if (depths[i] <= 1000) {
 			assert_int_equal(r.rc, 0);
@@ -321,7 +321,7 @@ TEST(test_deep_nesting)
 			pb_op(&b, ']');
 		for (size_t k = 0; k < depths[i]; k++)
 			pb_op(&b, 'a');
-		pb_end(&b);
+		pb_op(&b, '.');
 		r = read_pickle(&b);
 		assert_int_equal(r.rc, 0);
 		frag_pickle_destroy(r.p);

@@ -8,6 +8,7 @@
 
 #include "trace/build/build.h"
 #include "verify/resolve.h"
+#include "must.h"
 #include "raw_text.h"
 
 #define MIB FRAG_MIB
@@ -233,9 +234,8 @@ TEST(test_limits)
 /* A wrong limit that is given, and nothing else may be tried: different. */
 TEST(test_given_limit)
 {
-	struct frag_trace *t = NULL;
+	struct frag_trace *t = must_read("traces/oomcap.default.cft");
 
-	assert_int_equal(frag_trace_read("traces/oomcap.default.cft", NULL, &t, NULL), 0);
 	assert_int_equal(frag_settle(t, NULL, 8 * FRAG_GIB, true, NULL), 0);
 	assert_false(t->devs[0].settled.identical);
 	assert_int_equal(t->devs[0].settled.limit_source, FRAG_LIMIT_GIVEN);

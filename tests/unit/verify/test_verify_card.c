@@ -5,102 +5,12 @@
 #include <frag/replay.h>
 #include <frag/trace.h>
 
+#include "must.h"
 #include "sample_trace.h"
 
+typedef unsigned long long ull;
+
 static struct frag_sim_config h200 = { .context_bytes = UINT64_MAX };
-
-static int verify_on(const char *path, struct frag_device *dev, const char *conf, uint64_t limit,
-		     struct frag_verify_result *r, struct frag_err *err)
-{
-	struct frag_trace *trace = NULL;
-	int rc = frag_trace_read(path, NULL, &trace, err);
-
-	if (!rc)
-		rc = frag_verify_card(trace, 0, dev, &h200, limit, conf, r, err);
-	frag_trace_destroy(trace);
-	frag_dev_close(dev);
-	return rc;
-}
-
-static struct frag_device *sim(void)
-{
-	struct frag_device *d = NULL;
-
-	assert_int_equal(frag_sim_open(&h200, &d, NULL), 0);
-	return d;
-}
-
-TEST(test_same)
-{
-	struct frag_verify_result r;
-	struct frag_err err;
-
-	assert_int_equal(verify_on("traces/gnn.default.cft", sim(), NULL, UINT64_MAX, &r, &err), 0);
-	assert_string_equal(r.first_difference, "");
-	assert_true(r.identical);
-	assert_int_equal(r.cause, FRAG_CAUSE_NONE);
-	assert_string_equal(r.cause_text, "");
-	assert_int_equal(r.allocs, 9630);
-	assert_int_equal(r.allocs_same, r.allocs);
-	assert_int_equal(r.segments, 25);
-	assert_int_equal(r.segments_same, r.segments);
-	assert_true(r.peak_reserved_bytes > FRAG_GIB);
-	frag_verify_result_release(&r);
-}
-
-/* Other settings make other segments. */
-TEST(test_different)
-{
-	struct frag_verify_result r;
-	struct frag_err err;
-
-	assert_int_equal(verify_on("traces/gnn.default.cft", sim(), "max_split_size_mb:128",
-				   UINT64_MAX, &r, &err),
-			 0);
-	assert_false(r.identical);
-	assert_non_null(strstr(r.first_difference, "on the card"));
-	assert_true(r.segments_same < r.segments);
-	assert_int_equal(r.cause, FRAG_CAUSE_INPUT);
-	assert_non_null(strstr(r.cause_text, "differs from the recording, too: event 14: "));
-	frag_verify_result_release(&r);
-}
-
-/* The recording ran out of memory under a limit; without it the card serves everything. */
-TEST(test_limit)
-{
-	struct frag_verify_result r;
-	struct frag_err err;
-
-	assert_int_equal(verify_on("traces/oomcap.default.cft", sim(), NULL, UINT64_MAX, &r, &err),
-			 0);
-	assert_false(r.identical);
-	assert_int_equal(r.ooms, 9);
-	assert_int_equal(r.ooms_same, 0);
-	assert_int_equal(r.cause, FRAG_CAUSE_INPUT);
-	assert_non_null(strstr(r.cause_text, "the driver refused memory at event 4965"));
-	assert_non_null(strstr(r.cause_text, "give it with --limit"));
-	frag_verify_result_release(&r);
-}
-
-TEST(test_late)
-{
-	struct frag_verify_result r;
-	struct frag_err err;
-
-	assert_int_equal(verify_on("traces/gnn.late.cft", sim(), NULL, UINT64_MAX, &r, &err),
-			 FRAG_ENOTSUP);
-	assert_non_null(strstr(err.msg, "began late"));
-}
-
-TEST(test_no_conf)
-{
-	struct frag_verify_result r;
-	struct frag_err err;
-
-	assert_int_equal(
-		verify_on("traces/gnn.default.cft", sim(), "no_such:1", UINT64_MAX, &r, &err),
-		FRAG_EUSAGE);
-}
 
 /* ---- ties that addresses decide ---- */
 
@@ -164,10 +74,10 @@ static struct frag_trace *tied(void)
 	return t;
 }
 
-/* A card that gives three addresses, one after another, and then its own. */
+/* A card that gives these addresses, one after another, and then its own. */
 struct placement {
-	const frag_addr_t *addrs;
-	size_t next;
+	frag_addr_t addrs[3];
+	size_t given, next;
 };
 
 static int place_in_order(void *ctx, enum frag_call kind, uint64_t bytes, frag_addr_t *addr)
@@ -175,110 +85,91 @@ static int place_in_order(void *ctx, enum frag_call kind, uint64_t bytes, frag_a
 	struct placement *p = ctx;
 
 	(void)bytes;
-	if (kind != FRAG_CALL_MALLOC || p->next == 3)
+	if (kind != FRAG_CALL_MALLOC || p->next == p->given)
 		return -1;
 	*addr = p->addrs[p->next++];
 	return 0;
 }
 
-static const frag_addr_t as_recorded[] = { LOW, HIGH, NEW }, exchanged[] = { HIGH, LOW, NEW };
+/* ---- as lines ---- */
 
-static void verify_tied(const frag_addr_t *addrs, uint64_t total_bytes, uint64_t failing_call,
-			struct frag_verify_result *r)
+/* What a card did with the recording. */
+static void say(const struct frag_verify_result *r, FILE *out)
 {
-	struct placement p = { .addrs = addrs };
-	struct frag_sim_config card = { .total_bytes = total_bytes,
-					.place = place_in_order,
-					.place_ctx = &p };
-	struct frag_trace *trace = tied();
-	struct frag_err err = { 0 };
-	struct frag_device *dev;
+	static const char *const causes[] = { [FRAG_CAUSE_NONE] = "none",
+					      [FRAG_CAUSE_ADDRESSES] = "addresses",
+					      [FRAG_CAUSE_INPUT] = "input",
+					      [FRAG_CAUSE_UNKNOWN] = "unknown" };
 
-	assert_int_equal(frag_sim_open(&card, &dev, NULL), 0);
-	dev->fail_call = failing_call;
-	dev->fail_all_after = failing_call != 0;
-	if (frag_verify_card(trace, 0, dev, &h200, UINT64_MAX, NULL, r, &err))
-		fail_msg("%s", err.msg);
+	fprintf(out, "%s: %llu of %llu requests, %llu of %llu segments",
+		r->identical ? "identical" : "differs", (ull)r->allocs_same, (ull)r->allocs,
+		(ull)r->segments_same, (ull)r->segments);
+	if (r->ooms)
+		fprintf(out, ", %llu of %llu refusals", (ull)r->ooms_same, (ull)r->ooms);
+	if (!r->identical)
+		fprintf(out, "; %s; %s: %s", r->first_difference, causes[r->cause], r->cause_text);
+	else
+		assert_true(!r->first_difference[0] && !r->cause_text[0] &&
+			    r->cause == FRAG_CAUSE_NONE);
+}
+
+/* "sim PATH conf=TEXT", "growing PATH", "ADDR ADDR ADDR total=SIZE fail=CALL": the trace with a tie on a card that
+ * gives these. */
+static void answer(char *call, FILE *out)
+{
+	struct placement p = { .given = 0 };
+	struct frag_sim_config card = { .place = place_in_order, .place_ctx = &p };
+	struct frag_trace *trace = NULL;
+	struct frag_device *dev = NULL;
+	struct frag_verify_result r;
+	struct frag_err err = { 0 };
+	const char *conf = NULL, *path = NULL;
+	uint64_t failing = 0;
+	static const struct cases_name names[] = { { "LOW", LOW },
+						   { "HIGH", HIGH },
+						   { "NEW", NEW } };
+	bool growing = false;
+	char *word;
+	int rc = 0;
+
+	while ((word = cases_word(&call))) {
+		if (!strcmp(word, "growing"))
+			growing = true;
+		else if (!strncmp(word, "conf=", 5))
+			conf = word + 5;
+		else if (!strncmp(word, "total=", 6))
+			card.total_bytes = cases_must_number(word + 6, NULL, 0);
+		else if (!strncmp(word, "fail=", 5))
+			failing = cases_must_number(word + 5, NULL, 0);
+		else if (!strncmp(word, "traces/", 7))
+			path = word;
+		else if (strcmp(word, "sim"))
+			p.addrs[p.given++] = cases_must_number(word, names, FRAG_ARRAY_LEN(names));
+	}
+	if (path)
+		card = h200;
+	assert_int_equal(growing ? frag_null_open(&dev, NULL) : frag_sim_open(&card, &dev, NULL),
+			 0);
+	dev->fail_call = failing;
+	dev->fail_all_after = failing != 0;
+	if (path)
+		rc = frag_trace_read(path, NULL, &trace, &err);
+	else
+		trace = tied();
+	if (!rc)
+		rc = frag_verify_card(trace, 0, dev, &h200, UINT64_MAX, conf, &r, &err);
+	if (rc) {
+		cases_error(out, &err);
+	} else {
+		say(&r, out);
+		frag_verify_result_release(&r);
+	}
 	assert_null(dev->placed);
 	frag_dev_close(dev);
 	frag_trace_destroy(trace);
 }
 
-/* The same addresses, and others in the same order. */
-TEST(test_tie_same)
-{
-	static const frag_addr_t elsewhere[] = { LOW / 2, HIGH / 2, NEW / 2 };
-	struct frag_verify_result r;
-
-	for (unsigned k = 0; k < 2; k++) {
-		verify_tied(k ? elsewhere : as_recorded, 0, 0, &r);
-		assert_string_equal(r.first_difference, "");
-		assert_true(r.identical);
-		assert_int_equal(r.segments_same, 2);
-		assert_int_equal(r.cause, FRAG_CAUSE_NONE);
-		frag_verify_result_release(&r);
-	}
-}
-
-TEST(test_tie_exchanged)
-{
-	struct frag_verify_result r;
-
-	verify_tied(exchanged, 0, 0, &r);
-	assert_false(r.identical);
-	assert_string_equal(r.first_difference, "event 4: recorded nothing more, on the card "
-						"segment_free of 12582912 bytes");
-	assert_int_equal(r.cause, FRAG_CAUSE_ADDRESSES);
-	assert_string_equal(
-		r.cause_text,
-		"a tie that addresses decide: with the addresses of this card a simulated card "
-		"does "
-		"the same in every event, and with the recorded addresses what was recorded; event "
-		"3 is the first request served elsewhere: of two free blocks of 12582912 bytes the "
-		"recording took the one at 0x7f0000000000, not 0x7f0040800000; here they are at "
-		"0x7f0040000000 and 0x7f0000800000, and the replay takes the other one: both times "
-		"the lower address");
-	frag_verify_result_release(&r);
-}
-
-/* A card that refuses what has room is not explained by its addresses, whatever these are. */
-TEST(test_tie_failing)
-{
-	struct frag_verify_result r;
-
-	for (unsigned k = 0; k < 2; k++) {
-		verify_tied(k ? exchanged : as_recorded, 0, 2, &r);
-		assert_false(r.identical);
-		assert_string_equal(r.first_difference, "event 1: recorded as served, on the card "
-							"out of memory");
-		assert_int_equal(r.cause, FRAG_CAUSE_UNKNOWN);
-		assert_non_null(strstr(r.cause_text,
-				       "with the addresses of this card does something else: "
-				       "event 1: on the card out of memory of 8388608 bytes, "
-				       "simulated segment_alloc of 20971520 bytes"));
-		frag_verify_result_release(&r);
-	}
-	/* addresses would explain event 4, but not that the card then refuses the last request */
-	verify_tied(exchanged, 0, 4, &r);
-	assert_false(r.identical);
-	assert_non_null(strstr(r.first_difference, "event 4: "));
-	assert_int_equal(r.cause, FRAG_CAUSE_UNKNOWN);
-	assert_non_null(strstr(r.cause_text, "event 5: on the card out of memory"));
-	frag_verify_result_release(&r);
-}
-
-/* A card that is too small: a simulated one of that size fails in the same way, at any address. */
-TEST(test_tie_small_card)
-{
-	struct frag_verify_result r;
-
-	verify_tied(exchanged, 24 * FRAG_MIB, 0, &r);
-	assert_false(r.identical);
-	assert_int_equal(r.cause, FRAG_CAUSE_INPUT);
-	assert_non_null(strstr(r.cause_text, "with the recorded addresses differs from the "
-					     "recording, too: event 1: 8388608 bytes were served"));
-	frag_verify_result_release(&r);
-}
+CASES_IN_LINES("tests/unit/verify/verify_card.cases", answer)
 
 /*
  * A driver that refuses once: what is cached goes back, and the retry is served, often at an
@@ -290,19 +181,23 @@ TEST(test_refused_once)
 	unsigned unlike = 0, stuck = 0;
 
 	for (uint64_t call = 1; call < 60; call++) {
-		struct frag_device *dev = sim();
+		struct frag_device *dev = must_open_sim(NULL);
+		struct frag_trace *trace = must_read("traces/streams.default.cft");
 		struct frag_verify_result r;
 		struct frag_err err;
+		int rc;
 
 		dev->fail_call = call;
-		if (verify_on("traces/streams.default.cft", dev, NULL, UINT64_MAX, &r, &err)) {
-			/* it was a cudaFree that failed */
+		rc = frag_verify_card(trace, 0, dev, &h200, UINT64_MAX, NULL, &r, &err);
+		frag_trace_destroy(trace);
+		frag_dev_close(dev);
+		if (rc) { /* it was a cudaFree that failed */
 			assert_non_null(strstr(err.msg, "injected failure"));
 			continue;
 		}
 		assert_int_equal(r.cause, r.identical ? FRAG_CAUSE_NONE : FRAG_CAUSE_UNKNOWN);
-		unlike += strstr(r.cause_text, "of this card does something else: ") != NULL;
-		stuck += strstr(r.cause_text, "of this card fails: ") != NULL;
+		unlike += strstr(r.cause_text, "this one does something else: ") != NULL;
+		stuck += strstr(r.cause_text, "this one fails: ") != NULL;
 		frag_verify_result_release(&r);
 	}
 	assert_true(unlike > 0);
@@ -318,7 +213,7 @@ static void count_placed(void *ctx, enum frag_call call, uint64_t bytes, frag_ad
 /* Who listens to the device goes on hearing it. */
 TEST(test_listener)
 {
-	struct frag_device *dev = sim();
+	struct frag_device *dev = must_open_sim(NULL);
 	struct frag_trace *trace = tied();
 	struct frag_verify_result r;
 	unsigned heard = 0;
@@ -336,7 +231,7 @@ TEST(test_listener)
 
 TEST(test_no_evidence)
 {
-	struct frag_device *dev = sim();
+	struct frag_device *dev = must_open_sim(NULL);
 	struct frag_trace *trace = tied();
 	struct frag_verify_result r;
 
@@ -353,20 +248,18 @@ TEST(test_short_of_memory)
 	int rc = FRAG_ENOMEM;
 	unsigned nth;
 
-	for (nth = 1; rc && nth < 1000; nth++) {
-		struct placement p = { .addrs = exchanged };
+	for (nth = 1; rc; nth++) {
+		struct placement p = { { HIGH, LOW, NEW }, .given = 3 };
 		struct frag_sim_config card = { .place = place_in_order, .place_ctx = &p };
 		struct frag_trace *trace = tied();
 		struct frag_verify_result r;
-		struct frag_device *dev;
+		struct frag_device *dev = must_open_sim(&card);
 
-		assert_int_equal(frag_sim_open(&card, &dev, NULL), 0);
 		frag_host_fail_after(nth);
 		rc = frag_verify_card(trace, 0, dev, &h200, UINT64_MAX, NULL, &r, NULL);
 		frag_host_fail_after(0);
-		if (rc) {
-			assert_int_equal(rc, FRAG_ENOMEM);
-		} else {
+		assert_true(!rc || rc == FRAG_ENOMEM);
+		if (!rc) {
 			assert_int_equal(r.cause, FRAG_CAUSE_ADDRESSES);
 			frag_verify_result_release(&r);
 		}
@@ -374,7 +267,6 @@ TEST(test_short_of_memory)
 		frag_dev_close(dev);
 		frag_trace_destroy(trace);
 	}
-	assert_int_equal(rc, 0);
 	assert_true(nth > 20);
 }
 
@@ -412,8 +304,8 @@ static void verify_shuffled(const char *path, uint32_t dev, unsigned *by_address
 
 		card.place = place_shuffled;
 		card.place_ctx = &s;
-		assert_int_equal(frag_trace_read(path, NULL, &trace, NULL), 0);
-		assert_int_equal(frag_sim_open(&card, &device, NULL), 0);
+		trace = must_read(path);
+		device = must_open_sim(&card);
 		if (frag_verify_card(trace, dev, device, &h200, UINT64_MAX, NULL, &r, &err))
 			fail_msg("%s: %s", path, err.msg);
 		assert_int_equal(r.cause, r.identical ? FRAG_CAUSE_NONE : FRAG_CAUSE_ADDRESSES);
@@ -436,30 +328,4 @@ TEST(test_shuffled)
 	verify_shuffled("traces/modelpar.default.cft", 0, &differing);
 	verify_shuffled("traces/modelpar.default.cft", 1, &differing);
 	assert_true(differing > 0);
-}
-
-/* Addresses that only grow; ranges of expandable segments, too. */
-TEST(test_growing)
-{
-	static const struct {
-		const char *path;
-		bool identical;
-	} rows[] = {
-		{ "traces/leak.frames.cft", false },
-		{ "traces/gnn.expandable.cft", true },
-		{ "traces/mempool.default.cft", true },
-	};
-
-	for (size_t i = 0; i < FRAG_ARRAY_LEN(rows); i++) {
-		struct frag_device *dev = NULL;
-		struct frag_verify_result r;
-		struct frag_err err = { 0 };
-
-		assert_int_equal(frag_null_open(&dev, NULL), 0);
-		if (verify_on(rows[i].path, dev, NULL, UINT64_MAX, &r, &err))
-			fail_msg("%s: %s", rows[i].path, err.msg);
-		assert_int_equal(r.identical, rows[i].identical);
-		assert_int_equal(r.cause, r.identical ? FRAG_CAUSE_NONE : FRAG_CAUSE_ADDRESSES);
-		frag_verify_result_release(&r);
-	}
 }
