@@ -2,7 +2,6 @@
 /* An answer as it is built: memory that goes with it, and parts in order. */
 #include "answer.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -43,7 +42,7 @@ void *frag_answer_new(struct frag_answer *a, size_t count, size_t size)
 	return b->bytes;
 }
 
-static const char *print(struct frag_answer *a, const char *fmt, va_list ap)
+const char *frag_answer_vprint(struct frag_answer *a, const char *fmt, va_list ap)
 {
 	va_list again;
 	char *text;
@@ -65,7 +64,7 @@ const char *frag_answer_print(struct frag_answer *a, const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	text = print(a, fmt, ap);
+	text = frag_answer_vprint(a, fmt, ap);
 	va_end(ap);
 	return text;
 }
@@ -126,7 +125,8 @@ static struct frag_part *add(struct frag_answer *a, struct frag_part part)
 		va_list ap; \
 \
 		va_start(ap, fmt); \
-		add(a, (struct frag_part){ .kind = kind_, .text = print(a, fmt, ap) }); \
+		add(a, \
+		    (struct frag_part){ .kind = kind_, .text = frag_answer_vprint(a, fmt, ap) }); \
 		va_end(ap); \
 	}
 FRAG_SAYING(remark, FRAG_PART_REMARK)

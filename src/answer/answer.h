@@ -25,6 +25,8 @@
 #include <frag/base.h>
 #include <frag/error.h>
 
+#include <stdarg.h>
+
 #include "answer/field.h"
 #include "answer/textbuf.h"
 #include "answer/title.h"
@@ -105,6 +107,8 @@ void *frag_answer_new(struct frag_answer *a, size_t count, size_t size);
 /* As printf. Never NULL. */
 const char *frag_answer_print(struct frag_answer *a, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
+const char *frag_answer_vprint(struct frag_answer *a, const char *fmt, va_list ap)
+	__attribute__((format(printf, 2, 0)));
 /* A copy of what `t` holds, which is released. NULL where it holds nothing. */
 const char *frag_answer_take(struct frag_answer *a, struct frag_text *t);
 

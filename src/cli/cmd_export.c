@@ -44,8 +44,7 @@ static const struct frag_arg options[] = {
 	  .help = "memory_viz (a snapshot pickle of PyTorch), perfetto (Chrome trace JSON), csv (a "
 		  "row per event) or openmetrics (time series for Prometheus)" },
 	{ FRAG_ARG_TEXT, "output", 'o', FRAG_ARG_AT(struct options, output), .value = "FILE",
-	  .file = FRAG_ARG_WRITES_PICKLE, .def = "-",
-	  .help = "output file; - is standard output" },
+	  .file = FRAG_ARG_WRITES_PICKLE, .def = "-", .help = "output file; - is standard output" },
 	{ FRAG_ARG_TEXT, "policy", FRAG_ARG_AT(struct options, policy), .value = "POLICY",
 	  .help = "what this policy would have done (default: recorded)" },
 	{ 0 },

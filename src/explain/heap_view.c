@@ -53,16 +53,16 @@ static void end_segment(struct walk *w)
 	w->at = to;
 	w->view->non_releasable += w->holes;
 	if (from == to)
-		w->view->unpinned += w->holes;
+		w->view->ownerless += w->holes;
 	else if (w->holes)
-		w->view->segments_pinned++;
+		w->view->segments_with_holes++;
 	share = from < to ? w->holes / (to - from) : 0;
 	rest = from < to ? w->holes % (to - from) : 0;
 	for (size_t i = from; i < to; i++) {
 		struct frag_heap_block *h = &w->list[i];
 
-		h->pinned_bytes = share + (i == from ? rest : 0);
-		h->segment_pinned_bytes = w->holes;
+		h->non_releasable_bytes = share + (i == from ? rest : 0);
+		h->segment_non_releasable_bytes = w->holes;
 		h->largest_hole = w->largest;
 		h->segment = w->segment;
 		h->alone = to - from == 1;

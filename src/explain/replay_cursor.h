@@ -61,24 +61,24 @@ struct frag_heap_block {
 	uint64_t requested, granted;
 	frag_addr_t addr;
 	uint64_t born, born_us;	       /* event and time */
-	uint64_t pinned_bytes;	       /* its share of the non-releasable bytes of its segment */
-	uint64_t segment_pinned_bytes; /* all of them */
-	uint64_t largest_hole;	       /* of them */
-	uint32_t segment;	       /* number, in address order */
-	bool alone;		       /* no other block is in its segment */
+	uint64_t non_releasable_bytes; /* its share of the non-releasable bytes of its segment */
+	uint64_t segment_non_releasable_bytes; /* all of them */
+	uint64_t largest_hole;		       /* of them */
+	uint32_t segment;		       /* number, in address order */
+	bool alone;			       /* no other block is in its segment */
 };
 
 /*
  * The blocks that are there, and the free bytes that they pin. The non-releasable bytes of a segment are
  * shared equally among its blocks, because each of them alone would pin the segment; the first gets the
- * remainder, so that shares add up to the byte. unpinned: non-releasable bytes in segments without a block
+ * remainder, so that shares add up to the byte. ownerless: non-releasable bytes in segments without a block
  * of the replay (what a policy keeps for itself).
  */
 struct frag_heap_view {
 	struct frag_heap_block *list; /* by address */
 	size_t count;
-	uint32_t segments_count, segments_pinned; /* all, and those with blocks and holes */
-	uint64_t non_releasable, unpinned, releasable, largest_free;
+	uint32_t segments_count, segments_with_holes; /* all, and those with blocks and holes */
+	uint64_t non_releasable, ownerless, releasable, largest_free;
 };
 int frag_heap_view_take(struct frag_cursor *s, struct frag_heap_view *out, struct frag_err *err);
 void frag_heap_view_release(struct frag_heap_view *view);

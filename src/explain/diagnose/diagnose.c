@@ -44,7 +44,7 @@ static int look(struct frag_checkup *c, struct frag_cursor *s, struct frag_err *
 			FRAG_TRY(frag_cursor_to(s, a, err));
 			frag_run_loss(s->run, a, s->now_us, &loss);
 			c->reserved[step] = loss.reserved_bytes;
-			c->pinned[step++] = loss.non_releasable_bytes;
+			c->non_releasable[step++] = loss.non_releasable_bytes;
 		}
 	}
 	return frag_cursor_to(s, UINT64_MAX - 1, err);
@@ -152,7 +152,7 @@ static void add_device(const struct frag_checkup *c, struct frag_findings *out)
 static int check(struct frag_checkup *c, struct frag_findings *out, struct frag_err *err)
 {
 	FRAG_TRY_CALLOC(c->reserved, c->in.history.count + 1, "diagnosis", err);
-	FRAG_TRY_CALLOC(c->pinned, c->in.history.count + 1, "diagnosis", err);
+	FRAG_TRY_CALLOC(c->non_releasable, c->in.history.count + 1, "diagnosis", err);
 	FRAG_TRY(replay_as_recorded(c, err));
 	note_steps(c, out);
 	add_device(c, out);
@@ -172,7 +172,7 @@ int frag_diagnose(const struct frag_case *in, const char *about, struct frag_fin
 	rc = check(c, out, err);
 	frag_case_close(&c->in);
 	frag_result_release(&c->result);
-	FRAG_FREE(c->reserved, c->pinned);
+	FRAG_FREE(c->reserved, c->non_releasable);
 	return rc;
 }
 

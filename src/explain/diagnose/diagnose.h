@@ -106,7 +106,7 @@ struct frag_checkup {
 	const char *about;
 	struct frag_result result; /* of the replay */
 	/* the replay at the end of each step, and around each trim */
-	uint64_t *reserved, *pinned; /* [history.count + 1]: reserved, non-releasable */
+	uint64_t *reserved, *non_releasable; /* [history.count + 1]: reserved, non-releasable */
 	uint64_t trim_before[FRAG_REFUSALS_KEPT], trim_after[FRAG_REFUSALS_KEPT];
 	uint64_t refused_reserved[FRAG_REFUSALS_KEPT]; /* after the refusal */
 };

@@ -66,13 +66,13 @@ static size_t worst_step(const struct frag_checkup *c)
 	size_t worst = 0;
 
 	for (size_t i = 1; i < c->in.history.count; i++)
-		worst = c->pinned[i] > c->pinned[worst] ? i : worst;
+		worst = c->non_releasable[i] > c->non_releasable[worst] ? i : worst;
 	return worst;
 }
 
 /* Non-releasable bytes by call site at an event. */
-static int pinned_at(struct frag_checkup *c, uint64_t event, double *by_site, uint64_t *all,
-		     struct frag_err *err)
+static int non_releasable_at(struct frag_checkup *c, uint64_t event, double *by_site, uint64_t *all,
+			     struct frag_err *err)
 {
 	FRAG_AUTO(frag_heap_view_release) struct frag_heap_view view = { 0 };
 	FRAG_AUTO(frag_cursor_close) struct frag_cursor s = { 0 };
@@ -82,7 +82,7 @@ static int pinned_at(struct frag_checkup *c, uint64_t event, double *by_site, ui
 	FRAG_TRY(frag_heap_view_take(&s, &view, err));
 	for (size_t i = 0; i < view.count; i++)
 		by_site[frag_site_of(&c->in.sites, view.list[i].stack)] +=
-			(double)view.list[i].pinned_bytes;
+			(double)view.list[i].non_releasable_bytes;
 	*all = view.non_releasable;
 	return 0;
 }
@@ -95,10 +95,10 @@ static int tell_holders(struct frag_checkup *c, struct frag_finding *f, struct f
 	FRAG_AUTO_FREE double *by_site = NULL;
 	uint64_t all;
 
-	if (!h->count || !c->pinned[worst] || !frag_sites_known(sites))
+	if (!h->count || !c->non_releasable[worst] || !frag_sites_known(sites))
 		return 0;
 	FRAG_TRY_CALLOC(by_site, sites->count + 1, "diagnosis", err);
-	FRAG_TRY(pinned_at(c, h->steps[worst].end - 1, by_site, &all, err));
+	FRAG_TRY(non_releasable_at(c, h->steps[worst].end - 1, by_site, &all, err));
 	for (size_t i = 1; i < sites->count; i++)
 		best = by_site[i] > by_site[best] || !best ? i : best;
 	if (!best || by_site[best] <= 0.2 * (double)all)

@@ -3,7 +3,6 @@
 #include "diagnose.h"
 
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -41,22 +40,12 @@ struct frag_finding *frag_findings_add(struct frag_findings *f, enum frag_findin
 	return one;
 }
 
-static const char *print(struct frag_answer *texts, const char *fmt, va_list ap)
-{
-	FRAG_AUTO_FREE char *text = NULL;
-
-	if (vasprintf(&text, fmt, ap) < 0)
-		text = NULL;
-	texts->failed |= !text;
-	return frag_answer_print(texts, "%s", text ? text : "");
-}
-
 void frag_finding_say(struct frag_finding *f, const char *fmt, ...)
 {
 	va_list ap;
 
 	va_start(ap, fmt);
-	frag_text_add(&f->words, print(f->texts, fmt, ap));
+	frag_text_add(&f->words, frag_answer_vprint(f->texts, fmt, ap));
 	va_end(ap);
 }
 
@@ -68,7 +57,7 @@ void frag_findings_note(struct frag_findings *f, const char *fmt, ...)
 	if (FRAG_GROW(f->notes_list, f->notes_count, f->notes_cap, "findings", NULL))
 		f->texts->failed = true;
 	else
-		f->notes_list[f->notes_count++] = print(f->texts, fmt, ap);
+		f->notes_list[f->notes_count++] = frag_answer_vprint(f->texts, fmt, ap);
 	va_end(ap);
 }
 

@@ -102,7 +102,7 @@ static struct frag_rows at_peak_of(const struct frag_side *before, const struct 
 		rows[n++] = change_of(a, "waiting for another stream", x->waiting_bytes,
 				      y->waiting_bytes);
 	}
-	rows[n++] = change_of(a, "free, but pinned by live blocks", x->non_releasable_bytes,
+	rows[n++] = change_of(a, "free, non-releasable", x->non_releasable_bytes,
 			      y->non_releasable_bytes);
 	rows[n++] = change_of(a, "free, releasable", x->releasable_bytes, y->releasable_bytes);
 	return (struct frag_rows){ rows, n };

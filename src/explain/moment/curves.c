@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Live and pinned bytes of the largest call sites over time, from one replay that stops at even
+ * Live and non-releasable bytes of the largest call sites over time, from one replay that stops at even
  * distances. The curves are those of the sites that are largest at any stop; without stacks, blocks are
  * grouped by size alone.
  */
@@ -16,7 +16,7 @@
 #define BLOCKS_MAX (1u << 20)
 #define STOPS_MIN 16u
 
-enum what { LIVE, PINNED, WHATS };
+enum what { LIVE, NON_RELEASABLE, WHATS };
 
 struct sum { /* of a call site at a stop */
 	uint64_t key, bytes[WHATS];
@@ -59,7 +59,7 @@ static size_t merge(struct sum *list, size_t count)
 			continue;
 		}
 		list[n - 1].bytes[LIVE] += list[i].bytes[LIVE];
-		list[n - 1].bytes[PINNED] += list[i].bytes[PINNED];
+		list[n - 1].bytes[NON_RELEASABLE] += list[i].bytes[NON_RELEASABLE];
 	}
 	return n;
 }
@@ -77,13 +77,13 @@ static int look(const struct frag_explained *x, struct frag_cursor *s, struct su
 	c->us[stop] = s->now_us;
 	c->reserved[stop] = frag_cursor_reserved(s);
 	c->active[stop] = s->run->allocated + s->run->waiting;
-	c->pinned.bytes[stop][FRAG_CURVES] = view.unpinned;
+	c->non_releasable.bytes[stop][FRAG_CURVES] = view.ownerless;
 	for (size_t i = 0; i < view.count; i++) {
 		const struct frag_heap_block *h = &view.list[i];
 
 		FRAG_TRY(FRAG_GROW(sums->list, sums->count, sums->cap, "explanation", err));
 		sums->list[sums->count++] =
-			(struct sum){ key_of(x, h), { h->granted, h->pinned_bytes }, stop };
+			(struct sum){ key_of(x, h), { h->granted, h->non_releasable_bytes }, stop };
 	}
 	if (view.count)
 		sums->count = first + merge(sums->list + first, view.count);
@@ -196,7 +196,7 @@ int frag_explain_curves(struct frag_explained *x, struct frag_err *err)
 	if (!rc && sums.count) {
 		qsort(sums.list, sums.count, sizeof(*sums.list), by_key);
 		fill(x, &sums, LIVE, &x->curves->live);
-		fill(x, &sums, PINNED, &x->curves->pinned);
+		fill(x, &sums, NON_RELEASABLE, &x->curves->non_releasable);
 	}
 	frag_host_free(sums.list);
 	return rc;

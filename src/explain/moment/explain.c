@@ -169,8 +169,8 @@ static int look(struct frag_explained *x, struct frag_err *err)
 	m->releasable_bytes = l->releasable_bytes;
 	m->largest_free_bytes = l->largest_free_bytes;
 	m->blocks_count = x->view.count;
-	m->pinned_segments_count = x->view.segments_pinned;
-	m->unheld_bytes = x->view.unpinned;
+	m->non_releasable_segments_count = x->view.segments_with_holes;
+	m->unheld_bytes = x->view.ownerless;
 	return 0;
 }
 
@@ -240,7 +240,8 @@ static int explain(struct frag_explained *x, struct frag_err *err)
 		return 0;
 	FRAG_TRY(frag_explain_curves(x, err));
 	m->live_highest = x->curves->live.highest.site ? &x->curves->live.highest : NULL;
-	m->pinned_highest = x->curves->pinned.highest.site ? &x->curves->pinned.highest : NULL;
+	m->non_releasable_highest =
+		x->curves->non_releasable.highest.site ? &x->curves->non_releasable.highest : NULL;
 	return 0;
 }
 
@@ -260,7 +261,7 @@ int frag_explain(const struct frag_case *in, const struct frag_explain_options *
 
 void frag_explained_release(struct frag_explained *x)
 {
-	FRAG_FREE(x->curves, x->rows, x->pinned, x->kinds);
+	FRAG_FREE(x->curves, x->rows, x->pinning, x->kinds);
 	frag_heap_view_release(&x->view);
 	frag_case_close(&x->in);
 	*x = (struct frag_explained){ 0 };

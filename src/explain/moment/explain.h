@@ -121,7 +121,7 @@ struct frag_highest {
 	FRAG_ROW_MEMBERS(FRAG_HIGHEST_ROW)
 };
 
-/* Live or pinned bytes of the largest call sites, over time. */
+/* Live or non-releasable bytes of the largest call sites, over time. */
 #define FRAG_CURVES 8u
 #define FRAG_CURVE_POINTS 240u
 struct frag_curve_set {
@@ -134,7 +134,7 @@ struct frag_curves {
 	size_t points;
 	uint64_t events[FRAG_CURVE_POINTS], us[FRAG_CURVE_POINTS];
 	uint64_t reserved[FRAG_CURVE_POINTS], active[FRAG_CURVE_POINTS];
-	struct frag_curve_set live, pinned;
+	struct frag_curve_set live, non_releasable;
 };
 
 #define FRAG_MOMENT_ROW(F, P, S) \
@@ -160,8 +160,10 @@ struct frag_curves {
 	F(S, COUNT, sites_count, "call sites", "that they come from") \
 	F(S, BYTES, waiting_bytes, "waiting for another stream", \
 	  "freed, but used by another stream", .if_any = true) \
-	F(S, BYTES, non_releasable_bytes, "free, but pinned", "free in segments with live blocks") \
-	F(S, COUNT, pinned_segments_count, "pinned segments", "with free bytes and live blocks") \
+	F(S, BYTES, non_releasable_bytes, "free, non-releasable", \
+	  "free in segments with live blocks") \
+	F(S, COUNT, non_releasable_segments_count, "segments with it", \
+	  "free bytes and live blocks") \
 	F(S, BYTES, largest_free_bytes, "largest hole", "free bytes in one piece") \
 	F(S, BYTES, releasable_bytes, "free, releasable", "a trim returns them") \
 	F(S, BYTES, unheld_bytes, NULL, "non-releasable without a block: the policy's own") \
@@ -171,8 +173,8 @@ struct frag_curves {
 	F(S, LIST, sites, NULL, "the largest first", .of = &frag_site_shape) \
 	F(S, OBJECT, live_highest, NULL, "of live memory over time; null without --out", \
 	  .of = &frag_highest_shape) \
-	F(S, OBJECT, pinned_highest, NULL, "of pinned memory over time; null without --out", \
-	  .of = &frag_highest_shape)
+	F(S, OBJECT, non_releasable_highest, NULL, \
+	  "of non-releasable memory over time; null without --out", .of = &frag_highest_shape)
 struct frag_moment {
 	FRAG_ROW_MEMBERS(FRAG_MOMENT_ROW)
 };
@@ -190,8 +192,8 @@ struct frag_explained {
 	struct frag_kind_row kind_rows[FRAG_KINDS];
 	struct frag_row *rows; /* by allocated bytes, the largest first */
 	size_t rows_count;
-	size_t *pinned; /* [pinned_count] rows with non-releasable bytes, the most first */
-	size_t pinned_count;
+	size_t *pinning; /* [pinning_count] rows with non-releasable bytes, the most first */
+	size_t pinning_count;
 	struct frag_refused_request refused;
 	struct frag_curves *curves; /* NULL = not asked for */
 };

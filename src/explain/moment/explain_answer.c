@@ -22,10 +22,10 @@ FRAG_ROW_SHAPE(, frag_moment_shape, frag_moment, "explain", FRAG_MOMENT_ROW,
 
 /* The same rows as sites that pin segments; JSON has all of it in `sites`. */
 #define PINNING_ROW(F, P, S) \
-	P(S, BYTES, non_releasable_bytes, "pinned", \
+	P(S, BYTES, non_releasable_bytes, "non-releasable", \
 	  "free bytes of its segments, shared equally among their blocks") \
-	P(S, RATIO, non_releasable_share_ratio, "share", "of all pinned bytes", .precision = 1, \
-	  .spare = 4) \
+	P(S, RATIO, non_releasable_share_ratio, "share", "of all non-releasable bytes", \
+	  .precision = 1, .spare = 4) \
 	P(S, COUNT, segments_count, "segments", "that its blocks pin", .spare = 3) \
 	P(S, BYTES, largest_hole_bytes, "largest hole", "in these segments", .spare = 2) \
 	P(S, COUNT, blocks_count, "blocks", "of the call site", .spare = 1) \
@@ -99,7 +99,7 @@ static const char *why_refused(const struct frag_explained *x)
 static const char *who_holds(const struct frag_explained *x)
 {
 	const struct frag_row *live = x->rows_count ? &x->rows[0] : NULL;
-	const struct frag_row *pins = x->pinned_count ? &x->rows[x->pinned[0]] : NULL;
+	const struct frag_row *pins = x->pinning_count ? &x->rows[x->pinning[0]] : NULL;
 	bool known = frag_sites_known(&x->in.sites);
 	struct frag_text t = { 0 };
 
@@ -167,19 +167,19 @@ static void say_live(const struct frag_explained *x, struct frag_answer *a)
 
 static void say_pinning(const struct frag_explained *x, struct frag_answer *a)
 {
-	size_t n = FRAG_MIN(x->opt.top, x->pinned_count);
+	size_t n = FRAG_MIN(x->opt.top, x->pinning_count);
 	struct frag_row *rows = frag_answer_new(a, n, sizeof(*rows));
 
 	if (!n || !rows)
 		return;
 	for (size_t i = 0; i < n; i++)
-		rows[i] = x->rows[x->pinned[i]];
+		rows[i] = x->rows[x->pinning[i]];
 	frag_answer_heading(a, "Free memory that cannot be returned, by the blocks that pin its "
 			       "segments");
 	frag_answer_table(a, &pinning_shape, rows, n);
-	if (n < x->pinned_count)
+	if (n < x->pinning_count)
 		frag_answer_say(a, "and %s (--top)",
-				count_of(a, x->pinned_count - n, "more call site"));
+				count_of(a, x->pinning_count - n, "more call site"));
 	frag_answer_remark(a, "the free bytes of a segment are shared equally among its blocks; if "
 			      "freed: what a trim returns more without these blocks, replayed");
 }
@@ -214,13 +214,13 @@ static void draw_all(const struct frag_explained *x, struct frag_answer *a)
 						    "another stream, by the line "
 						    "that allocated it." },
 	     "live", "No call site has live memory");
-	draw(x, &x->curves->pinned,
+	draw(x, &x->curves->non_releasable,
 	     (struct frag_answer_chart){
 		     .base = "explain-held",
 		     .heading = "Free memory that cannot be returned, by who pins it",
 		     .caption = "Free memory in segments with live blocks, by the lines that "
 				"allocated these; shared equally among the blocks of a segment." },
-	     "pinned", "All free memory can be returned");
+	     "non-releasable", "All free memory can be returned");
 }
 
 int frag_explained_answer(struct frag_explained *x, const char *trace, const char *policy,

@@ -7,8 +7,6 @@
 #include "explain.h"
 
 #include <math.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 #include <frag/plan.h>
@@ -94,19 +92,16 @@ add(const struct trial *t, bool served, const char *fmt, ...)
 {
 	struct frag_refused_request *o = &t->x->refused;
 	struct frag_remedy *r = &o->list[o->remedies.count];
-	FRAG_AUTO_FREE char *text = NULL;
 	va_list ap;
 
 	FRAG_ASSERT(o->remedies.count < FRAG_REMEDIES_MAX);
 	va_start(ap, fmt);
-	if (vasprintf(&text, fmt, ap) < 0)
-		text = NULL;
+	*r = (struct frag_remedy){ .served = served,
+				   .text = frag_answer_vprint(t->x->texts, fmt, ap),
+				   .bytes = UINT64_MAX,
+				   .tried_count = UINT64_MAX,
+				   .ratio = NAN };
 	va_end(ap);
-	*r = (struct frag_remedy){
-		served,	    frag_answer_print(t->x->texts, "%s", text ? text : ""),
-		NULL,	    UINT64_MAX,
-		UINT64_MAX, NAN
-	};
 	o->remedies.count++;
 	return r;
 }
@@ -205,7 +200,7 @@ static int top_holders(const struct trial *t, struct frag_err *err)
 {
 	const struct frag_explained *x = t->x;
 	const struct frag_row *most = x->rows_count ? &x->rows[0] : NULL;
-	const struct frag_row *pins = x->pinned_count ? &x->rows[x->pinned[0]] : NULL;
+	const struct frag_row *pins = x->pinning_count ? &x->rows[x->pinning[0]] : NULL;
 
 	if (frag_policy_spec_ops(x->in.spec)->flags & FRAG_POLICY_STACK)
 		return 0;

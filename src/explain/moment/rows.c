@@ -80,15 +80,15 @@ static void add_block(struct frag_row *row, const struct frag_heap_block *h,
 		row->newest_event = h->born;
 		row->newest_us = h->born_us;
 	}
-	row->non_releasable_bytes += h->pinned_bytes;
+	row->non_releasable_bytes += h->non_releasable_bytes;
 	/* blocks of a row come by address, so those of one segment together */
-	if (h->segment_pinned_bytes && *last_segment != h->segment + 1) {
+	if (h->segment_non_releasable_bytes && *last_segment != h->segment + 1) {
 		row->segments_count++;
 		*last_segment = h->segment + 1;
 	}
-	if (h->segment_pinned_bytes)
+	if (h->segment_non_releasable_bytes)
 		row->largest_hole_bytes = FRAG_MAX(row->largest_hole_bytes, h->largest_hole);
-	row->alone_bytes += h->alone ? h->pinned_bytes : 0;
+	row->alone_bytes += h->alone ? h->non_releasable_bytes : 0;
 	row->kind_bytes[k->kind] += h->granted;
 	row->kind_confidence_ratio += (double)k->confidence * (double)h->granted;
 }
@@ -146,7 +146,7 @@ static void fill_rows(struct frag_explained *x, const struct ref *refs, size_t n
 }
 
 /* Rows with non-releasable bytes, the most first. */
-static int by_pinned(const void *a, const void *b, void *rows)
+static int by_non_releasable(const void *a, const void *b, void *rows)
 {
 	const struct frag_row *x = (const struct frag_row *)rows + *(const size_t *)a;
 	const struct frag_row *y = (const struct frag_row *)rows + *(const size_t *)b;
@@ -162,7 +162,7 @@ int frag_explain_rows(struct frag_explained *x, struct frag_err *err)
 
 	FRAG_TRY_CALLOC(refs, n + 1, "explanation", err);
 	FRAG_TRY_CALLOC(x->rows, n + 1, "explanation", err);
-	FRAG_TRY_CALLOC(x->pinned, n + 1, "explanation", err);
+	FRAG_TRY_CALLOC(x->pinning, n + 1, "explanation", err);
 	for (size_t i = 0; i < n; i++)
 		refs[i] = (struct ref){ key_of(x, &x->view.list[i]), i };
 	qsort(refs, n, sizeof(*refs), by_key);
@@ -170,8 +170,8 @@ int frag_explain_rows(struct frag_explained *x, struct frag_err *err)
 	qsort(x->rows, x->rows_count, sizeof(*x->rows), by_bytes);
 	for (size_t i = 0; i < x->rows_count; i++)
 		if (x->rows[i].non_releasable_bytes)
-			x->pinned[x->pinned_count++] = i;
-	qsort_r(x->pinned, x->pinned_count, sizeof(*x->pinned), by_pinned, x->rows);
+			x->pinning[x->pinning_count++] = i;
+	qsort_r(x->pinning, x->pinning_count, sizeof(*x->pinning), by_non_releasable, x->rows);
 	return 0;
 }
 
@@ -213,7 +213,7 @@ static int reserved_without(const struct frag_explained *x, const struct frag_ro
 int frag_explain_regained(struct frag_explained *x, struct frag_err *err)
 {
 	const struct frag_policy_ops *ops = frag_policy_spec_ops(x->in.spec);
-	size_t n = FRAG_MIN(FRAG_MIN(x->pinned_count, x->opt.top), (size_t)REMOVALS_MAX);
+	size_t n = FRAG_MIN(FRAG_MIN(x->pinning_count, x->opt.top), (size_t)REMOVALS_MAX);
 	uint64_t all, without;
 
 	n = FRAG_MIN(n, (size_t)(REMOVAL_EVENTS / (x->m.event + 1)));
@@ -222,7 +222,7 @@ int frag_explain_regained(struct frag_explained *x, struct frag_err *err)
 		return 0;
 	FRAG_TRY(reserved_without(x, NULL, &all, err));
 	for (size_t i = 0; i < n; i++) {
-		struct frag_row *row = &x->rows[x->pinned[i]];
+		struct frag_row *row = &x->rows[x->pinning[i]];
 
 		FRAG_TRY(reserved_without(x, row, &without, err));
 		row->regained_bytes = all > without ? all - without : 0;

@@ -36,7 +36,7 @@ monitor dies --count 3 | grep -o 'pid.*'
 FAKE_NVML=growth ASAN_OPTIONS=verify_asan_link_order=0 LD_PRELOAD=$PWD/clock.so "$CUFRAG" monitor --interval 20ms --count 4 > jump.txt; wc -l < jump.txt
 # a log of a watch is an input of diagnose
 monitor eight --count 30 --csv eight.csv > out8.txt
-"$CUFRAG" diagnose eight.csv | head -n 3
+"$CUFRAG" diagnose eight.csv | head -n 4
 # too old, nothing there, nothing to listen on
 mkdir old && "$cc" -std=gnu17 -w -O1 -shared -fPIC -DOLD -o old/libnvidia-ml.so.1 "$ROOT/tests/cli/data/fake_nvml.c" || exit
 LD_LIBRARY_PATH=$PWD/old "$CUFRAG" monitor; echo "exit $?"

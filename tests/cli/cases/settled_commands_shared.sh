@@ -10,7 +10,7 @@ O=$SHARED/torch/oomcap.default.pickle.xz
 "$CUFRAG" tune "$O" --budget 3 --json t.json | grep -E '^# (objective|rec)|refuses|baseline)'
 "$CUFRAG" tune "$O" --budget 3 --limit 8G | grep -cE '^# recording.*holds'
 "$CUFRAG" tune "$O" --budget 3 --objective card | grep -oE 'not applied.*'
-"$CUFRAG" explain "$O" --at oom | grep -o 'under a limit of [^;]*'
+"$CUFRAG" explain "$O" --at oom | grep -o 'under a limit of [0-9.]* GiB\|^limit.*'
 python3 - << 'EOF'
 import json
 def load(name):

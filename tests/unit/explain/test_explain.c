@@ -67,7 +67,7 @@ static void check(const struct frag_explained *x, const char *what)
 		kinds += x->kind_rows[k].live_bytes;
 	if (live != x->loss.requested_bytes + x->loss.rounding_bytes || kinds != live ||
 	    requested != x->loss.requested_bytes || waiting != x->loss.waiting_bytes ||
-	    held + x->view.unpinned != x->loss.non_releasable_bytes)
+	    held + x->view.ownerless != x->loss.non_releasable_bytes)
 		fail_msg("%s does not add up", what);
 }
 

@@ -28,7 +28,7 @@ static void check_moment(struct frag_cursor *s, const char *policy)
 	struct frag_heap_view view;
 	struct frag_loss loss;
 	struct frag_err err;
-	uint64_t live = 0, requested = 0, waiting = 0, pinned_bytes = 0;
+	uint64_t live = 0, requested = 0, waiting = 0, non_releasable_bytes = 0;
 
 	frag_cursor_loss(s, &loss);
 	if (frag_heap_view_take(s, &view, &err))
@@ -38,19 +38,21 @@ static void check_moment(struct frag_cursor *s, const char *policy)
 
 		*(h->waiting ? &waiting : &live) += h->granted;
 		requested += h->waiting ? 0 : h->requested;
-		pinned_bytes += h->pinned_bytes;
+		non_releasable_bytes += h->non_releasable_bytes;
 	}
 	if (live != loss.requested_bytes + loss.rounding_bytes ||
 	    requested != loss.requested_bytes || waiting != loss.waiting_bytes ||
-	    pinned_bytes + view.unpinned != loss.non_releasable_bytes ||
+	    non_releasable_bytes + view.ownerless != loss.non_releasable_bytes ||
 	    view.releasable != loss.releasable_bytes)
-		fail_msg("%s at event %llu: live %llu of %llu, waiting %llu of %llu, pinned_bytes "
+		fail_msg("%s at event %llu: live %llu of %llu, waiting %llu of %llu, "
+			 "non_releasable_bytes "
 			 "%llu "
-			 "and %llu unpinned of %llu, releasable %llu of %llu",
+			 "and %llu ownerless of %llu, releasable %llu of %llu",
 			 policy, (unsigned long long)s->next, (unsigned long long)live,
 			 (unsigned long long)(loss.requested_bytes + loss.rounding_bytes),
 			 (unsigned long long)waiting, (unsigned long long)loss.waiting_bytes,
-			 (unsigned long long)pinned_bytes, (unsigned long long)view.unpinned,
+			 (unsigned long long)non_releasable_bytes,
+			 (unsigned long long)view.ownerless,
 			 (unsigned long long)loss.non_releasable_bytes,
 			 (unsigned long long)view.releasable,
 			 (unsigned long long)loss.releasable_bytes);
