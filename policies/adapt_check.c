@@ -275,17 +275,11 @@ static int create(const struct frag_policy_env *env, const void *params, void **
 		  struct frag_err *err)
 {
 	struct check *c;
-	int rc;
 
-	FRAG_TRY_CALLOC(c, 1, "check", err);
+	FRAG_TRY(frag_adaptor_create(env, env, sizeof(*c), "check", self, err));
+	c = *self;
 	c->p = params;
-	rc = frag_adaptor_open(&c->a, env, env, "check", err);
-	if (rc) {
-		frag_host_free(c);
-		return rc;
-	}
 	frag_bset_init(&c->used);
-	*self = c;
 	return 0;
 }
 
@@ -293,9 +287,8 @@ static void destroy(void *self)
 {
 	struct check *c = self;
 
-	frag_adaptor_close(&c->a);
 	frag_bset_release(&c->used);
-	frag_host_free(c);
+	frag_adaptor_destroy(c);
 }
 
 const struct frag_policy_ops frag_policy_adapt_check = {
@@ -305,8 +298,7 @@ const struct frag_policy_ops frag_policy_adapt_check = {
 		   "own",
 	.source = "cufrag",
 	FRAG_ADAPTOR_OPS,
-	.opts = opts,
-	.params_size = sizeof(struct params),
+	FRAG_POLICY_PARAMS(struct params),
 	.create = create,
 	.destroy = destroy,
 	.alloc = check_alloc,

@@ -64,28 +64,13 @@ static int create(const struct frag_policy_env *env, const void *params, void **
 		  struct frag_err *err)
 {
 	const struct params *p = params;
+	uint64_t most = add_saturated(env->dev->reserved_bytes, p->bytes);
 	struct frag_policy_env for_inner = *env;
-	struct limit *l;
-	int rc;
 
-	FRAG_TRY_CALLOC(l, 1, "limit", err);
-	l->most = add_saturated(env->dev->reserved_bytes, p->bytes);
-	for_inner.limit_bytes = FRAG_MIN(env->limit_bytes, l->most);
-	rc = frag_adaptor_open(&l->a, env, &for_inner, "limit", err);
-	if (rc) {
-		frag_host_free(l);
-		return rc;
-	}
-	*self = l;
+	for_inner.limit_bytes = FRAG_MIN(env->limit_bytes, most);
+	FRAG_TRY(frag_adaptor_create(env, &for_inner, sizeof(struct limit), "limit", self, err));
+	((struct limit *)*self)->most = most;
 	return 0;
-}
-
-static void destroy(void *self)
-{
-	struct limit *l = self;
-
-	frag_adaptor_close(&l->a);
-	frag_host_free(l);
 }
 
 const struct frag_policy_ops frag_policy_adapt_limit = {
@@ -95,10 +80,9 @@ const struct frag_policy_ops frag_policy_adapt_limit = {
 		   "limit",
 	.source = "cufrag; compare rapidsai/rmm limiting_resource_adaptor",
 	FRAG_ADAPTOR_OPS,
-	.opts = opts,
-	.params_size = sizeof(struct params),
+	FRAG_POLICY_PARAMS(struct params),
 	.create = create,
-	.destroy = destroy,
+	.destroy = frag_adaptor_destroy,
 	.alloc = limit_alloc,
 	.free = frag_adaptor_free,
 	.trim = frag_adaptor_trim,

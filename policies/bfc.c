@@ -254,21 +254,14 @@ static int synced(void *self, struct frag_err *err)
 	return 0;
 }
 
-static uint64_t largest(const struct frag_bset *set)
-{
-	struct frag_bset_pos at = frag_bset_last(set);
-
-	return at.leaf ? frag_bset_size(at) : 0;
-}
-
 static void usage(void *self, struct frag_usage *out)
 {
 	struct frag_bfc *s = self;
-	uint64_t most = largest(&s->shared);
+	uint64_t most = frag_bset_largest(&s->shared);
 	uint32_t i;
 
 	for (i = 0; i < s->own_count; i++)
-		most = FRAG_MAX(most, largest(&s->own[i]));
+		most = FRAG_MAX(most, frag_bset_largest(&s->own[i]));
 	frag_heap_usage(&s->heap, most, out);
 }
 
@@ -278,11 +271,9 @@ static void usage(void *self, struct frag_usage *out)
 static bool indexed(void *ctx, const struct frag_piece *p)
 {
 	const struct frag_piece *next = frag_piece_free_next(p);
-	struct frag_bset_pos at = frag_bset_lower(frag_bfc_set(ctx, p), p->bytes, p->addr);
 
-	if (next && next->tag == p->tag)
-		return false; /* should have been merged */
-	return at.leaf && frag_bset_value(at) == p;
+	return !(next && next->tag == p->tag) &&
+	       frag_bset_has(frag_bfc_set(ctx, p), p->bytes, p->addr, p);
 }
 
 static int check(void *self, struct frag_err *err)
@@ -306,7 +297,6 @@ static int check(void *self, struct frag_err *err)
 }
 
 const struct frag_policy_ops frag_policy_bfc = {
-	.abi = FRAG_POLICY_ABI,
 	.name = "bfc",
 	.summary = "best fit with coalescing: JAX and TensorFlow, ONNX Runtime",
 	.source = "openxla/xla xla/tsl/framework/bfc_allocator.cc (2026); "
@@ -316,18 +306,12 @@ const struct frag_policy_ops frag_policy_bfc = {
 	.checked = "ONNX Runtime 1.31.1, its wheel (ort; streams read only); XLA in TensorFlow "
 		   "2.21's wheel; JAX 0.11's "
 		   "own pool on an H100 (xla)",
-	.needs = FRAG_CAN_MALLOC,
-	.opts = opts,
-	.params_size = sizeof(struct frag_bfc_params),
+	FRAG_HEAP_OPS,
+	FRAG_POLICY_PARAMS(struct frag_bfc_params),
 	.validate = validate,
-	.create = create,
-	.destroy = destroy,
-	.alloc = alloc,
-	.free = release,
-	.free_requested = frag_heap_op_free_requested,
+	FRAG_POLICY_HOOKS,
 	.trim = trim,
 	.synced = synced,
-	.visit = frag_heap_op_visit,
 	.usage = usage,
 	.check = check,
 };

@@ -24,6 +24,7 @@
  * growth and giving back.
  */
 #include "buddy/buddy_tree.h"
+#include "environment.h"
 
 #include <inttypes.h>
 
@@ -110,22 +111,14 @@ static void destroy(void *self)
 
 /* ---- arenas ---------------------------------------------------------------------------- */
 
-static void journal(const struct self *s, enum frag_segment_event kind,
-		    const struct frag_buddy_arena *a)
-{
-	if (s->env.journal)
-		s->env.journal(s->env.journal_ctx, kind, a->root.addr, 1ull << a->root.order,
-			       a->stream);
-}
-
 /* Takes an arena of 2^k: 0, FRAG_OOM or an error. */
 static int add_arena(struct self *s, unsigned k, uint32_t stream, struct frag_err *err)
 {
-	uint64_t bytes = 1ull << k, have = s->env.dev->reserved_bytes;
+	uint64_t bytes = 1ull << k;
 	struct frag_buddy_arena *a;
 	frag_addr_t addr;
 
-	if (have > s->env.limit_bytes || bytes > s->env.limit_bytes - have)
+	if (frag_env_over_limit(&s->env, bytes))
 		return FRAG_OOM;
 	if (frag_slab_reserve(&s->arena_slab, 1))
 		return frag_fail_nomem(err, "arenas of policy buddy");
@@ -137,7 +130,7 @@ static int add_arena(struct self *s, unsigned k, uint32_t stream, struct frag_er
 	s->tree.blocks_count++;
 	frag_buddy_put_free(&s->tree, &a->root);
 	frag_buddy_arenas_add(&s->tree.arenas, a);
-	journal(s, FRAG_SEGMENT_ALLOC, a);
+	frag_env_journal(&s->env, FRAG_SEGMENT_ALLOC, addr, bytes, stream);
 	return 0;
 }
 
@@ -147,7 +140,7 @@ static int drop_arena(struct self *s, struct frag_buddy_arena *a, struct frag_er
 	uint64_t bytes = 1ull << a->root.order;
 
 	FRAG_TRY(frag_dev_free(s->env.dev, a->root.addr, bytes, err));
-	journal(s, FRAG_SEGMENT_FREE, a);
+	frag_env_journal(&s->env, FRAG_SEGMENT_FREE, a->root.addr, bytes, a->stream);
 	frag_buddy_cut_free(&s->tree, &a->root);
 	s->tree.free_bytes -= bytes;
 	s->tree.blocks_count--;
@@ -354,22 +347,15 @@ static int check(void *self, struct frag_err *err)
 }
 
 const struct frag_policy_ops frag_policy_buddy = {
-	.abi = FRAG_POLICY_ABI,
 	.name = "buddy",
 	.summary = "power-of-two blocks in arenas, merged on free",
 	.source = "Knuth, The Art of Computer Programming, volume 1, 2.5",
 	.trims = "wholly free arenas, unless give-back=never",
 	.needs = FRAG_CAN_MALLOC,
-	.opts = opts,
-	.params_size = sizeof(struct params),
+	FRAG_POLICY_PARAMS(struct params),
 	.validate = validate,
-	.create = create,
-	.destroy = destroy,
-	.alloc = alloc,
-	.free = release,
+	FRAG_POLICY_HOOKS,
 	.free_requested = free_requested,
 	.trim = trim,
-	.visit = visit,
-	.usage = usage,
-	.check = check,
+	FRAG_POLICY_LOOKS,
 };

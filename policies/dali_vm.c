@@ -207,7 +207,6 @@ static void counters(void *self, frag_counter_fn fn, void *ctx)
 }
 
 const struct frag_policy_ops frag_policy_dali_vm = {
-	.abi = FRAG_POLICY_ABI,
 	.name = "dali-vm",
 	.summary = "DALI's virtual memory resource: wholly free blocks move to where they are "
 		   "needed",
@@ -215,13 +214,9 @@ const struct frag_policy_ops frag_policy_dali_vm = {
 	.trims = "wholly free blocks (release_unused)",
 	.checked = "DALI 2.4.0, read",
 	.needs = FRAG_CAN_VMM,
-	.opts = opts,
-	.params_size = sizeof(struct dali_params),
+	FRAG_POLICY_PARAMS(struct dali_params),
 	.validate = validate,
-	.create = create,
-	.destroy = destroy,
-	.alloc = alloc,
-	.free = release,
+	FRAG_POLICY_HOOKS,
 	.free_requested = free_requested,
 	.trim = trim,
 	.visit = dali_visit,

@@ -220,7 +220,6 @@ static void counters(void *self, frag_counter_fn fn, void *ctx)
 }
 
 const struct frag_policy_ops frag_policy_gmlake = {
-	.abi = FRAG_POLICY_ABI,
 	.name = "gmlake",
 	.summary = "GMLake: free pieces are stitched into one block by a second mapping",
 	.source = "intelligent-machine-learning/glake GMLake/src/CUDACachingAllocator.cpp (2024); "
@@ -229,13 +228,9 @@ const struct frag_policy_ops frag_policy_gmlake = {
 	.checked = "the published code of 2024, read",
 	.flags = FRAG_POLICY_LINEAR | FRAG_POLICY_STREAMS,
 	.needs = FRAG_CAN_MALLOC | FRAG_CAN_VMM,
-	.opts = opts,
-	.params_size = sizeof(struct gl_params),
+	FRAG_POLICY_PARAMS(struct gl_params),
 	.validate = validate,
-	.create = create,
-	.destroy = destroy,
-	.alloc = alloc,
-	.free = release,
+	FRAG_POLICY_HOOKS,
 	.free_requested = free_requested,
 	.trim = trim,
 	.visit = gl_visit,

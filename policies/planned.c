@@ -410,7 +410,6 @@ static void counters(void *self, frag_counter_fn fn, void *ctx)
 }
 
 const struct frag_policy_ops frag_policy_planned = {
-	.abi = FRAG_POLICY_ABI,
 	.name = "planned",
 	.summary = "places planned from the first steps of a recording, a caching pool for the "
 		   "rest",
@@ -419,18 +418,12 @@ const struct frag_policy_ops frag_policy_planned = {
 	.checked = "the paper and its code, read",
 	.flags = FRAG_POLICY_PLANNED,
 	.needs = FRAG_CAN_MALLOC,
-	.opts = opts,
-	.params_size = sizeof(struct params),
-	.create = create,
-	.destroy = destroy,
-	.alloc = alloc,
-	.free = release,
+	FRAG_POLICY_PARAMS(struct params),
+	FRAG_POLICY_HOOKS,
 	.free_requested = free_requested,
 	.trim = trim,
 	.synced = synced,
 	.mark = mark,
-	.visit = visit,
-	.usage = usage,
-	.check = check,
+	FRAG_POLICY_LOOKS,
 	.counters = counters,
 };

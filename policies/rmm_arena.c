@@ -40,9 +40,9 @@ struct params {
 };
 
 static const struct frag_opt opts[] = {
-	FRAG_OPT_BYTES_TUNED("size", struct params, size, 0, 0, 1ull << 40,
-			     "bytes of the arena, at least 1 MiB; 0: half of the free memory",
-			     "1G,2G,4G,6G,8G,12G,16G,24G,32G,48G,64G"),
+	FRAG_OPT_BYTES("size", struct params, size, 0, 0, 1ull << 40,
+		       "bytes of the arena, at least 1 MiB; 0: half of the free memory",
+		       .tune = "1G,2G,4G,6G,8G,12G,16G,24G,32G,48G,64G"),
 	FRAG_OPT_BOOL("size-classes", struct params, size_classes, false,
 		      "round to size classes, as a switch of RMM's build does"),
 	FRAG_UPSTREAM_OPT(struct params, upstream, "device"), FRAG_OPT_END
@@ -352,8 +352,7 @@ const struct frag_policy_ops frag_policy_rmm_arena = {
 		 "from is trimmed",
 	.checked = "RMM 26.08 (2026-07-02), compiled",
 	FRAG_UPSTREAM_OPS,
-	.opts = opts,
-	.params_size = sizeof(struct params),
+	FRAG_POLICY_PARAMS(struct params),
 	.validate = validate,
 	.create = create,
 	.alloc = arena_alloc,

@@ -40,10 +40,10 @@ struct params {
 };
 
 static const struct frag_opt opts[] = {
-	FRAG_OPT_BYTES_TUNED("initial", struct params, initial, 0, 0, FRAG_UPSTREAM_MAX,
-			     "size of the first chunk, a multiple of 256 B; 0: the first request "
-			     "decides",
-			     "256M,1G,2G,4G,6G,8G,12G,16G,24G,32G"),
+	FRAG_OPT_BYTES("initial", struct params, initial, 0, 0, FRAG_UPSTREAM_MAX,
+		       "size of the first chunk, a multiple of 256 B; 0: the first request "
+		       "decides",
+		       .tune = "256M,1G,2G,4G,6G,8G,12G,16G,24G,32G"),
 	FRAG_OPT_BYTES("maximum", struct params, maximum, UINT64_MAX, ALIGNMENT, UINT64_MAX,
 		       "most the pool may grow to, a multiple of 256 B; max: no maximum"),
 	FRAG_OPT_BOOL("reclaim", struct params, reclaim, 1,
@@ -353,23 +353,19 @@ static void pool_usage(void *self, struct frag_usage *out)
 	out->blocks_count += frag_slab_live(&a->pieces);
 	for (uint32_t i = 0; i < a->streams.count; i++) {
 		const struct list *l = a->streams.list[i];
-		struct frag_bset_pos last = { NULL, 0 };
 
 		if (l)
-			last = frag_bset_last(&l->free);
-		if (last.leaf)
 			out->largest_free_bytes =
-				FRAG_MAX(out->largest_free_bytes, frag_bset_size(last));
+				FRAG_MAX(out->largest_free_bytes, frag_bset_largest(&l->free));
 	}
 }
 
 static int check_free(void *self, const struct frag_piece *p, struct frag_err *err)
 {
 	const struct list *l = p->list;
-	struct frag_bset_pos at = frag_bset_lower(&l->free, p->bytes, p->addr);
 
 	(void)self;
-	if (!at.leaf || frag_bset_value(at) != p)
+	if (!frag_bset_has(&l->free, p->bytes, p->addr, p))
 		return frag_fail(err, FRAG_ECHECK, "free block 0x%llx is not in its list",
 				 (unsigned long long)p->addr);
 	if (free_in(p->next, l))
@@ -448,8 +444,7 @@ const struct frag_policy_ops frag_policy_rmm_pool = {
 		 "from is trimmed",
 	.checked = "RMM 26.08 (2026-07-02), compiled",
 	FRAG_UPSTREAM_OPS,
-	.opts = opts,
-	.params_size = sizeof(struct params),
+	FRAG_POLICY_PARAMS(struct params),
 	.validate = validate,
 	.create = create,
 	.alloc = pool_alloc,

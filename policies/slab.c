@@ -362,23 +362,16 @@ static int check(void *self, struct frag_err *err)
 }
 
 const struct frag_policy_ops frag_policy_slab = {
-	.abi = FRAG_POLICY_ABI,
 	.name = "slab",
 	.summary = "jemalloc size classes: slabs of one page, large blocks in whole pages",
 	.source = "jemalloc/jemalloc include/jemalloc/internal/sc.h, src/arena.c (5.3)",
 	.trims = "wholly free pages",
 	.checked = "jemalloc 5.3.0, its classes, the library",
 	.needs = FRAG_CAN_MALLOC,
-	.opts = opts,
-	.params_size = sizeof(struct params),
+	FRAG_POLICY_PARAMS(struct params),
 	.validate = validate,
-	.create = create,
-	.destroy = destroy,
-	.alloc = alloc,
-	.free = release,
+	FRAG_POLICY_HOOKS,
 	.free_requested = free_requested,
 	.trim = trim,
-	.visit = visit,
-	.usage = usage,
-	.check = check,
+	FRAG_POLICY_LOOKS,
 };

@@ -272,20 +272,15 @@ static void counters(void *self, frag_counter_fn fn, void *ctx)
 }
 
 const struct frag_policy_ops frag_policy_vmm = {
-	.abi = FRAG_POLICY_ABI,
 	.name = "vmm",
 	.summary = "growable segments whose free pages move to where they are needed",
 	.source = "cufrag's own; driver costs measured on an H200",
 	.trims = "every free page",
 	.flags = FRAG_POLICY_STREAMS | FRAG_POLICY_FENCED | FRAG_POLICY_POOLS,
 	.needs = FRAG_CAN_VMM,
-	.opts = opts,
-	.params_size = sizeof(struct vm_params),
+	FRAG_POLICY_PARAMS(struct vm_params),
 	.validate = validate,
-	.create = create,
-	.destroy = destroy,
-	.alloc = alloc,
-	.free = release,
+	FRAG_POLICY_HOOKS,
 	.free_requested = free_requested,
 	.trim = trim,
 	.visit = vm_visit,

@@ -29,13 +29,6 @@ int frag_heap_create(const struct frag_policy_env *env, size_t bytes,
 	return 0;
 }
 
-static void journal(const struct frag_heap *h, enum frag_segment_event kind,
-		    const struct frag_seg *seg)
-{
-	if (h->env.journal)
-		h->env.journal(h->env.journal_ctx, kind, seg->addr, seg->bytes, seg->stream);
-}
-
 void frag_heap_release(struct frag_heap *h)
 {
 	size_t i;
@@ -104,7 +97,7 @@ int frag_heap_grow(struct frag_heap *h, uint64_t bytes, uint32_t stream, struct 
 	FRAG_CHECK_ALLOC(!reserve_seg(h), "segments of a policy", err);
 	FRAG_TRY(frag_dev_alloc(h->env.dev, bytes, &addr, err));
 	*out = add_seg(h, addr, bytes, stream);
-	journal(h, FRAG_SEGMENT_ALLOC, (*out)->seg);
+	frag_env_journal(&h->env, FRAG_SEGMENT_ALLOC, addr, bytes, stream);
 	return 0;
 }
 
@@ -115,7 +108,7 @@ int frag_heap_drop(struct frag_heap *h, struct frag_seg *seg, struct frag_err *e
 
 	FRAG_ASSERT(frag_seg_is_idle(seg) && !p->next);
 	FRAG_TRY(frag_dev_free(h->env.dev, seg->addr, seg->bytes, err));
-	journal(h, FRAG_SEGMENT_FREE, seg);
+	frag_env_journal(&h->env, FRAG_SEGMENT_FREE, seg->addr, seg->bytes, seg->stream);
 	frag_heap_idle_(h, seg, -1);
 	h->pieces_count--;
 	h->free_count--;

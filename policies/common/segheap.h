@@ -18,6 +18,7 @@
 #ifndef FRAG_COMMON_SEGHEAP_H
 #define FRAG_COMMON_SEGHEAP_H
 
+#include "environment.h"
 #include "pieces.h"
 
 struct frag_seg {
@@ -70,10 +71,7 @@ void frag_heap_release(struct frag_heap *h);
 /* Would `bytes` more be above the per-process limit (or beyond reason)? */
 static inline bool frag_heap_over_limit(const struct frag_heap *h, uint64_t bytes)
 {
-	uint64_t have = h->env.dev->reserved_bytes;
-
-	return bytes > 2 * FRAG_HEAP_REQUEST_MAX || have > h->env.limit_bytes ||
-	       bytes > h->env.limit_bytes - have;
+	return bytes > 2 * FRAG_HEAP_REQUEST_MAX || frag_env_over_limit(&h->env, bytes);
 }
 
 /*
@@ -217,6 +215,9 @@ void frag_heap_op_free_requested(void *self, const struct frag_block *block);
 void frag_heap_op_visit(void *self, const struct frag_visitor *v);
 /* Without the largest free block. */
 void frag_heap_op_usage(void *self, struct frag_usage *out);
+#define FRAG_HEAP_OPS \
+	.needs = FRAG_CAN_MALLOC, .free_requested = frag_heap_op_free_requested, \
+	.visit = frag_heap_op_visit
 
 /* Hooks of policies whose blocks are the pieces. largest: 0 = not known. */
 void frag_heap_visit(struct frag_heap *h, const struct frag_visitor *v);

@@ -32,7 +32,7 @@
 #ifndef FRAG_PT_H
 #define FRAG_PT_H
 
-#include <frag/policy.h>
+#include <environment.h>
 #include <frag/torch.h>
 
 #include <binset.h>
@@ -418,8 +418,7 @@ static inline uint64_t pt_rank_behind(const struct pt *a, const struct pt_block 
 static inline void pt_journal(struct pt *a, enum frag_segment_event kind, frag_addr_t addr,
 			      uint64_t bytes, uint32_t stream)
 {
-	if (a->env.journal)
-		a->env.journal(a->env.journal_ctx, kind, addr, bytes, stream);
+	frag_env_journal(&a->env, kind, addr, bytes, stream);
 }
 
 /* pre: pt_room. Linked nowhere, state PT_FREE but in no set; pt_block_ranked: what depends on the

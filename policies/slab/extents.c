@@ -115,17 +115,14 @@ void frag_extents_give(struct frag_extents *x, struct frag_piece *p)
 
 uint64_t frag_extents_largest(const struct frag_extents *x)
 {
-	struct frag_bset_pos at = frag_bset_last(&x->free);
-
-	return at.leaf ? frag_bset_size(at) : 0;
+	return frag_bset_largest(&x->free);
 }
 
 static bool indexed(void *ctx, const struct frag_piece *p)
 {
 	const struct frag_extents *x = ctx;
-	struct frag_bset_pos at = frag_bset_lower(&x->free, p->bytes, p->addr);
 
-	return at.leaf && frag_bset_value(at) == p && !frag_piece_free_next(p);
+	return !frag_piece_free_next(p) && frag_bset_has(&x->free, p->bytes, p->addr, p);
 }
 
 int frag_extents_check(struct frag_extents *x, struct frag_err *err)

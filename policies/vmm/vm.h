@@ -29,9 +29,8 @@
 #ifndef FRAG_VM_H
 #define FRAG_VM_H
 
-#include <frag/policy.h>
-
 #include <bset.h>
+#include <environment.h>
 #include "lib/slab.h"
 
 /* held: about to be live, in no set */

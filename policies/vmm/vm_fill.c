@@ -36,8 +36,7 @@ static int create_handle(struct vm *v, struct vm_class *c, unsigned k, struct fr
 	int rc;
 
 	FRAG_TRY(vm_spare_room(s, err));
-	if (v->dev->reserved_bytes > v->env.limit_bytes ||
-	    v->env.limit_bytes - v->dev->reserved_bytes < bytes)
+	if (frag_env_over_limit(&v->env, bytes))
 		return FRAG_OOM;
 	h = frag_slab_alloc(&v->handles);
 	FRAG_CHECK_ALLOC(h, "vmm: handles", err);

@@ -49,10 +49,6 @@ struct frag_opt {
 		.type = FRAG_OPT_T_UINT, .key = k, .offset = offsetof(s, f), .def = d, .min = lo, \
 		.max = hi, .help = h, __VA_ARGS__ \
 	}
-#define FRAG_OPT_BYTES_TUNED(k, s, f, d, lo, hi, h, t) \
-	FRAG_OPT_BYTES(k, s, f, d, lo, hi, h, .tune = t)
-#define FRAG_OPT_UINT_TUNED(k, s, f, d, lo, hi, h, t) \
-	FRAG_OPT_UINT(k, s, f, d, lo, hi, h, .tune = t)
 #define FRAG_OPT_DOUBLE(k, s, f, d, lo, hi, h, ...) \
 	{ \
 		.type = FRAG_OPT_T_DOUBLE, .key = k, .offset = offsetof(s, f), .fdef = d, \

@@ -262,6 +262,17 @@ struct frag_policy_ops {
 };
 
 /*
+ * Most files name what they define alike. So the constant at the end says the name and the rules, then
+ *
+ *	FRAG_POLICY_PARAMS(struct params), FRAG_POLICY_HOOKS, FRAG_POLICY_LOOKS, .trim = trim,
+ */
+#define FRAG_POLICY_HOOKS \
+	.abi = FRAG_POLICY_ABI, .create = create, .destroy = destroy, .alloc = alloc, \
+	.free = release
+#define FRAG_POLICY_LOOKS .visit = visit, .usage = usage, .check = check
+#define FRAG_POLICY_PARAMS(type) .opts = opts, .params_size = sizeof(type)
+
+/*
  * A policy by its text "name", "name:key=value,…", or "adaptor:opts/inner…": what the
  * command line takes. Errors: FRAG_EUSAGE with the nearest word. The result is
  * immutable, may be shared, and creates any number of instances.
