@@ -152,8 +152,9 @@ static void cut(void *self, struct frag_piece *p)
 
 static const struct frag_heap_index index = { cut, put };
 
-static struct frag_piece *find(const struct self *s, uint64_t bytes)
+static struct frag_piece *find(const void *self, uint64_t bytes)
 {
+	const struct self *s = self;
 	struct place at = place_to_search(s, bytes);
 	uint32_t second = s->second_bits[at.first] & ~0u << at.second;
 	uint64_t first;
@@ -168,43 +169,18 @@ static struct frag_piece *find(const struct self *s, uint64_t bytes)
 	return s->head[at.first][__builtin_ctz(second)];
 }
 
-/* ---- pools ------------------------------------------------------------------------------ */
-
-static int grow(struct self *s, uint64_t bytes, uint32_t stream, struct frag_piece **out,
-		struct frag_err *err)
-{
-	uint64_t least = frag_round_up(bytes, FRAG_PAGE);
-	uint64_t usual =
-		frag_round_up(FRAG_MAX(found_bytes(s, bytes), s->params->pool_bytes), FRAG_PAGE);
-	int rc = frag_heap_grow(&s->heap, usual, stream, out, err);
-
-	if (rc == FRAG_OOM && least < usual)
-		rc = frag_heap_grow(&s->heap, least, stream, out, err);
-	if (!rc)
-		put(s, *out);
-	return rc;
-}
-
-/* When no list has a block. 0 and *out, FRAG_OOM or an error. */
+/* When no list has a block: a pool that the next search for this size finds again. */
 static int make_room(struct self *s, uint64_t bytes, uint32_t stream, struct frag_piece **out,
 		     enum frag_class *cls, struct frag_err *err)
 {
-	int rc = grow(s, bytes, stream, out, err);
+	uint64_t usual = FRAG_MAX(found_bytes(s, bytes), s->params->pool_bytes);
+	struct frag_heap_growth g = { .bytes = bytes,
+				      .usual = frag_round_up(usual, FRAG_PAGE),
+				      .least = frag_round_up(bytes, FRAG_PAGE),
+				      .stream = stream,
+				      .find = find };
 
-	*cls = FRAG_CLASS_GROW;
-	if (rc != FRAG_OOM)
-		return rc;
-	*cls = FRAG_CLASS_RELEASE;
-	if (s->heap.env.sync) {
-		s->heap.env.sync(s->heap.env.sync_ctx);
-		*out = find(s, bytes);
-		if (*out)
-			return 0;
-	}
-	if (!s->heap.idle_count)
-		return FRAG_OOM;
-	FRAG_TRY(frag_heap_drop_idle(&s->heap, err));
-	return grow(s, bytes, stream, out, err);
+	return frag_heap_make_room(&s->heap, &g, out, cls, err);
 }
 
 /* ---- hooks ------------------------------------------------------------------------------- */

@@ -192,6 +192,39 @@ int frag_heap_drop_idle(struct frag_heap *h, struct frag_err *err)
 	return 0;
 }
 
+static int grow(struct frag_heap *h, const struct frag_heap_growth *g, struct frag_piece **out,
+		struct frag_err *err)
+{
+	int rc = frag_heap_grow(h, g->usual, g->stream, out, err);
+
+	if (rc == FRAG_OOM && g->least < g->usual)
+		rc = frag_heap_grow(h, g->least, g->stream, out, err);
+	if (!rc)
+		h->index->put(h->index_ctx, *out);
+	return rc;
+}
+
+int frag_heap_make_room(struct frag_heap *h, const struct frag_heap_growth *g,
+			struct frag_piece **out, enum frag_class *cls, struct frag_err *err)
+{
+	int rc = grow(h, g, out, err);
+
+	*cls = FRAG_CLASS_GROW;
+	if (rc != FRAG_OOM)
+		return rc;
+	*cls = FRAG_CLASS_RELEASE;
+	if (h->env.sync) {
+		h->env.sync(h->env.sync_ctx);
+		*out = g->find(h->index_ctx, g->bytes);
+		if (*out)
+			return 0;
+	}
+	if (!h->idle_count)
+		return FRAG_OOM;
+	FRAG_TRY(frag_heap_drop_idle(h, err));
+	return grow(h, g, out, err);
+}
+
 void frag_heap_op_destroy(void *self)
 {
 	frag_heap_release(self);

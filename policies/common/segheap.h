@@ -93,6 +93,19 @@ int frag_heap_drop(struct frag_heap *h, struct frag_seg *seg, struct frag_err *e
  */
 int frag_heap_drop_idle(struct frag_heap *h, struct frag_err *err);
 
+/*
+ * When no free piece fits: a segment of `usual`, or of `least` where the device refuses that; else
+ * waits for pending frees and looks again; else gives idle segments back and asks once more. 0 and a
+ * piece that is in the index, FRAG_OOM, or an error.
+ */
+struct frag_heap_growth {
+	uint64_t bytes, usual, least; /* bytes: of the request */
+	uint32_t stream;
+	struct frag_piece *(*find)(const void *index_ctx, uint64_t bytes);
+};
+int frag_heap_make_room(struct frag_heap *h, const struct frag_heap_growth *g,
+			struct frag_piece **out, enum frag_class *cls, struct frag_err *err);
+
 /* Host memory for `n` splits. 0 or FRAG_ENOMEM. */
 static inline int frag_heap_reserve(struct frag_heap *h, size_t n)
 {

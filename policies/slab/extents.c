@@ -33,8 +33,9 @@ void frag_extents_release(struct frag_extents *x)
 	frag_bset_nodes_release(&x->nodes);
 }
 
-static struct frag_piece *find(const struct frag_extents *x, uint64_t bytes)
+static struct frag_piece *find(const void *self, uint64_t bytes)
 {
+	const struct frag_extents *x = self;
 	struct frag_bset_pos at = frag_bset_lower(&x->free, bytes, 0);
 
 	return at.leaf ? frag_bset_value(at) : NULL;
@@ -43,45 +44,8 @@ static struct frag_piece *find(const struct frag_extents *x, uint64_t bytes)
 /* Sets hold free extents and slabs, each a piece: two more cover one split and one segment. */
 static int reserve(struct frag_extents *x)
 {
-	if (FRAG_UNLIKELY(x->nodes.limit < x->heap.pieces_count + 2) &&
-	    frag_bset_nodes_reserve(&x->nodes, x->heap.pieces_count + 2))
-		return FRAG_ENOMEM;
-	return frag_heap_reserve(&x->heap, 2);
-}
-
-static int grow(struct frag_extents *x, uint64_t bytes, uint32_t stream, struct frag_piece **out,
-		struct frag_err *err)
-{
-	uint64_t usual = frag_round_up(FRAG_MAX(bytes, x->grow), x->page);
-	int rc = frag_heap_grow(&x->heap, usual, stream, out, err);
-
-	if (rc == FRAG_OOM && bytes < usual)
-		rc = frag_heap_grow(&x->heap, bytes, stream, out, err);
-	if (!rc)
-		put(x, *out);
-	return rc;
-}
-
-/* When no free extent fits. 0 and *out, FRAG_OOM or an error. */
-static int make_room(struct frag_extents *x, uint64_t bytes, uint32_t stream,
-		     struct frag_piece **out, enum frag_class *cls, struct frag_err *err)
-{
-	int rc = grow(x, bytes, stream, out, err);
-
-	*cls = FRAG_CLASS_GROW;
-	if (rc != FRAG_OOM)
-		return rc;
-	*cls = FRAG_CLASS_RELEASE;
-	if (x->heap.env.sync) {
-		x->heap.env.sync(x->heap.env.sync_ctx);
-		*out = find(x, bytes);
-		if (*out)
-			return 0;
-	}
-	if (!x->heap.idle_count)
-		return FRAG_OOM;
-	FRAG_TRY(frag_heap_drop_idle(&x->heap, err));
-	return grow(x, bytes, stream, out, err);
+	return frag_bset_nodes_room(&x->nodes, x->heap.pieces_count + 2)
+		       ?: frag_heap_reserve(&x->heap, 2);
 }
 
 int frag_extents_take(struct frag_extents *x, uint64_t bytes, uint32_t stream,
@@ -93,7 +57,14 @@ int frag_extents_take(struct frag_extents *x, uint64_t bytes, uint32_t stream,
 	p = find(x, bytes);
 	*cls = FRAG_CLASS_HIT;
 	if (!p) {
-		FRAG_TRY(make_room(x, bytes, stream, &p, cls, err));
+		struct frag_heap_growth g = { .bytes = bytes,
+					      .usual = frag_round_up(FRAG_MAX(bytes, x->grow),
+								     x->page),
+					      .least = bytes,
+					      .stream = stream,
+					      .find = find };
+
+		FRAG_TRY(frag_heap_make_room(&x->heap, &g, &p, cls, err));
 		FRAG_CHECK_ALLOC(!reserve(x), "free extents", err);
 	}
 	cut(x, p);

@@ -5,7 +5,7 @@
  * indented by two tabs goes on where the last one ended. '#' begins a comment, ';' stands between
  * steps on one line. tests/policies/README.md lists the steps.
  *
- *	The larger rest goes to the next request
+ *	Halving goes on with the lower half
  *		policy buddy:arena=1M
  *		a b = alloc 257 64K -> 512 64K @0 @64K
  *		free a
