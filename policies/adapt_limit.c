@@ -19,11 +19,11 @@ struct params {
 	uint64_t bytes;
 };
 
-static const struct frag_opt opts[] = { FRAG_OPT_BYTES("bytes", struct params, bytes, UINT64_MAX, 1,
-						       UINT64_MAX,
-						       "most bytes that the inner policy may "
-						       "reserve; max: no limit"),
-					FRAG_OPT_END };
+static const struct frag_opt opts[] = {
+	FRAG_OPT_BYTES("bytes", struct params, bytes, UINT64_MAX, 1, UINT64_MAX,
+		       "most bytes that the inner policy may reserve; max: no limit"),
+	FRAG_OPT_END,
+};
 
 struct limit {
 	struct frag_adaptor a; /* first: see adaptor.h */
@@ -76,8 +76,7 @@ static int create(const struct frag_policy_env *env, const void *params, void **
 const struct frag_policy_ops frag_policy_adapt_limit = {
 	.abi = FRAG_POLICY_ABI,
 	.name = "limit",
-	.summary = "adaptor: refuses what would take the inner policy's reserved bytes above a "
-		   "limit",
+	.summary = "adaptor: limits what the inner policy may reserve",
 	.source = "cufrag; compare rapidsai/rmm limiting_resource_adaptor",
 	FRAG_ADAPTOR_OPS,
 	FRAG_POLICY_PARAMS(struct params),

@@ -32,12 +32,12 @@ struct params {
 	char file[FRAG_OPT_STRING_MAX];
 };
 
-static const struct frag_opt opts[] = { FRAG_OPT_STRING("file", struct params, file, "",
-							"csv file to write, device 1 and on with "
-							"their number in its name; without it "
-							"events are "
-							"only counted"),
-					FRAG_OPT_END };
+static const struct frag_opt opts[] = {
+	FRAG_OPT_STRING("file", struct params, file, "",
+			"CSV file to write; devices after the first add their number to its name; "
+			"without it events are only counted"),
+	FRAG_OPT_END,
+};
 
 struct log {
 	struct frag_adaptor a; /* first: see adaptor.h */

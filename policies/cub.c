@@ -46,9 +46,10 @@ static const struct frag_opt opts[] = {
 	FRAG_OPT_UINT("max-bin", struct params, max_bin, 7, 0, 63,
 		      "largest bin, as an exponent of growth"),
 	FRAG_OPT_BYTES("max-cached", struct params, max_cached, 6291455, 0, UINT64_MAX,
-		       "most that is kept cached, bytes", .tune = "6291455,64M,1G,max"),
+		       "largest sum of cached blocks, bytes", .tune = "6291455,64M,1G,max"),
 	FRAG_OPT_UINT("lag-us", struct params, lag_us, 10000, 0, 1000000000,
-		      "sim: recorded time after which queued work is done, microseconds"),
+		      "simulated card: queued work is done after this much recorded time, "
+		      "microseconds"),
 	FRAG_OPT_END,
 };
 

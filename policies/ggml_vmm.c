@@ -6,13 +6,13 @@
  *  - A pool per stream: 32 GiB of address space, reserved at the first request; a request that
  *    would go beyond is refused.
  *  - Requests are rounded up to 128 B and taken from the top of what is in use.
- *  - When the mapped part is too short, the shortage, rounded up to the granule, is created as
- *    one handle, mapped behind, released (the mapping keeps it) and made accessible.
- *  - Frees come in reverse order of allocations (per pool). Another order is an error: the
- *    source asserts it. Here the free is refused with a message, the block stays as a hole, and
- *    goes when all above it is gone.
- *  - Nothing is unmapped before the end; trim has nothing to do. No loss but the rest of the
- *    last granule: the least that a trace of this shape can reserve.
+ *  - When the mapped part is too short, the missing bytes, rounded up to the granule, are created
+ *    as one handle, mapped behind it, released (the mapping keeps it) and made accessible.
+ *  - Frees must come in reverse order of allocations (per pool); the source asserts that. Here
+ *    a free in another order is an error: the block becomes a hole, which goes when all above it
+ *    is gone.
+ *  - Nothing is unmapped before the end; trim has nothing to do. The only loss is the rest of the
+ *    last granule: no policy can reserve less for a trace of this shape.
  *
  * Structure: per pool an array of blocks in order of address; the handle of a block is its
  * number there.

@@ -31,9 +31,9 @@ struct params {
 
 static const struct frag_opt opts[] = {
 	FRAG_OPT_ENUM("touch", struct params, touch, TOUCH_WHOLE, touch_words,
-		      "what of a block is used on the card: whole, first or none"),
+		      "how much of a block is used on the card: all, the first byte, or nothing"),
 	FRAG_OPT_BOOL("prefetch", struct params, prefetch, 0,
-		      "bring it over with cudaMemPrefetchAsync instead of page faults"),
+		      "move it with cudaMemPrefetchAsync instead of page faults"),
 	FRAG_OPT_END
 };
 

@@ -44,7 +44,7 @@ static const struct frag_opt opts[] = {
 		       "bytes of the arena, at least 1 MiB; 0: half of the free memory",
 		       .tune = "1G,2G,4G,6G,8G,12G,16G,24G,32G,48G,64G"),
 	FRAG_OPT_BOOL("size-classes", struct params, size_classes, false,
-		      "round to size classes, as a switch of RMM's build does"),
+		      "round to size classes, as RMM does when built with that switch"),
 	FRAG_UPSTREAM_OPT(struct params, upstream, "device"), FRAG_OPT_END
 };
 
@@ -348,8 +348,9 @@ const struct frag_policy_ops frag_policy_rmm_arena = {
 	.name = "rmm-arena",
 	.summary = "RMM's arenas: first fit in superblocks of one block taken at the start",
 	.source = "rapidsai/rmm cpp/include/rmm/mr/detail/arena.hpp, 2026",
-	.trims = "nothing: RMM gives memory back when a resource ends; a policy it takes chunks "
-		 "from is trimmed",
+	.trims = "nothing of its own: RMM keeps memory until the resource is destroyed; its "
+		 "upstream is "
+		 "trimmed",
 	.checked = "RMM 26.08 (2026-07-02), compiled",
 	FRAG_UPSTREAM_OPS,
 	FRAG_POLICY_PARAMS(struct params),

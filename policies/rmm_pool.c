@@ -45,7 +45,7 @@ static const struct frag_opt opts[] = {
 		       "decides",
 		       .tune = "256M,1G,2G,4G,6G,8G,12G,16G,24G,32G"),
 	FRAG_OPT_BYTES("maximum", struct params, maximum, UINT64_MAX, ALIGNMENT, UINT64_MAX,
-		       "most the pool may grow to, a multiple of 256 B; max: no maximum"),
+		       "largest size of the pool, a multiple of 256 B; max: no maximum"),
 	FRAG_OPT_BOOL("reclaim", struct params, reclaim, 1,
 		      "at the maximum, give idle chunks back to make room for a larger one"),
 	FRAG_UPSTREAM_OPT(struct params, upstream, "device"), FRAG_OPT_END
@@ -402,7 +402,7 @@ static int validate(const void *params, struct frag_err *err)
 
 	if (p->initial % ALIGNMENT || (p->maximum != UINT64_MAX && p->maximum % ALIGNMENT))
 		return frag_fail(err, FRAG_EUSAGE,
-				 "initial and maximum are multiples of 256 bytes");
+				 "initial and maximum must be multiples of 256 bytes");
 	if (p->initial > p->maximum)
 		return frag_fail(err, FRAG_EUSAGE, "initial is above maximum");
 	return 0;
@@ -440,8 +440,9 @@ const struct frag_policy_ops frag_policy_rmm_pool = {
 	.name = "rmm-pool",
 	.summary = "RMM's pool: best fit with a free list per stream, doubles, keeps its chunks",
 	.source = "rapidsai/rmm cpp/src/mr/detail/pool_memory_resource_impl.cpp, 2026",
-	.trims = "nothing: RMM gives memory back when a resource ends; a policy it takes chunks "
-		 "from is trimmed",
+	.trims = "nothing of its own: RMM keeps memory until the resource is destroyed; its "
+		 "upstream is "
+		 "trimmed",
 	.checked = "RMM 26.08 (2026-07-02), compiled",
 	FRAG_UPSTREAM_OPS,
 	FRAG_POLICY_PARAMS(struct params),

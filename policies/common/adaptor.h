@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What adaptors share: they hold another policy and pass on every call that they
- * have no business with. Handles are those of the inner policy.
+ * What adaptors share: they hold another policy and pass on every call that is not
+ * their own. Handles are those of the inner policy.
  *
  * An adaptor puts the struct first in its own state, so that the functions
  * below fit into its table. A hook that the inner policy lacks does nothing.

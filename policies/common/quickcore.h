@@ -74,13 +74,15 @@ struct frag_quick_params {
 		FRAG_OPT_BYTES("alignment", params, pool.alignment, 16, 1, FRAG_MIB, \
 			       "of its sizes and addresses, a power of two"), \
 		FRAG_OPT_ENUM("coalesce", params, pool.coalesce.rule, def, frag_coalesce_words, \
-			      "when free chunks become one, and (hwm) only as large as the " \
-			      "high-water mark"), \
+			      "when free chunks are merged into one: of the size held, or (hwm) " \
+			      "of " \
+			      "the high-water mark"), \
 		FRAG_OPT_UINT("percent", params, pool.coalesce.percent, 100, 0, 100, \
-			      "releasable part that makes it coalesce; 0: never", \
+			      "percentage that must be releasable before chunks are merged; 0: " \
+			      "never", \
 			      .tune = "0,10,25,50,75"), \
 		FRAG_OPT_UINT("blocks", params, pool.coalesce.blocks, 1, 0, 1u << 20, \
-			      "coalesces when this many chunks are releasable")
+			      "merge chunks when this many are releasable")
 int frag_quick_validate(const struct frag_quick_params *p, struct frag_err *err);
 
 /* ---- the pool ----------------------------------------------------------------------- */

@@ -7,7 +7,7 @@
  * the policy's; it keeps its own index of free pieces (a bset, lists). The heap
  * keeps the chain, the counters, the walk and the structural part of check.
  *
- * idle: a segment without live or waiting pieces.
+ * A segment without live or waiting pieces is idle.
  *
  * Invariants: those of its pieces; seg->live_count counts its pieces that are not free; the counters
  * are the sums over all pieces.

@@ -11,9 +11,10 @@
  *	   with a wait, until the own list has a fit;
  *	4. else the pool grows.
  *
- * RMM orders the lists by the address of their events, which the runtime makes one after the other as streams
- * come; here the order is that in which streams came, as it is where addresses rise. Waits happen on the card: a fence is recorded, nothing on the
- * host is synchronised. The fences of empty lists are left out.
+ * RMM orders the lists by the addresses of their events, which the runtime makes as streams come;
+ * here lists are in the order in which streams came, which is the same where addresses rise. Waits
+ * happen on the card: a fence is recorded, nothing on the host is synchronised. Empty lists need no
+ * fence.
  *
  * Ownership: lists are the policy's own kind; the table owns them and gives them
  * back by `destroy`. Cost of a steal: O(streams) plus the merges.

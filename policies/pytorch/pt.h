@@ -2,13 +2,13 @@
 /*
  * PyTorch's CUDA caching allocator: data structures shared by its parts.
  *
- *   pt_conf.c     settings text (PYTORCH_CUDA_ALLOC_CONF), which release knows what
- *   pt_words.c    its words
- *   pt_roundup.c  one of its values
+ *   pt_conf.c     settings text (PYTORCH_CUDA_ALLOC_CONF), which release knows which key
+ *   pt_words.c    the words of that text
+ *   pt_roundup.c  the value of roundup_power2_divisions
  *   pt_block.c    blocks, sets and segments as objects
  *   pt_segment.c  new segments, giving memory back, garbage collection
  *   pt_range.c    expandable segments
- *   pt_room.c     where in them is room
+ *   pt_room.c     finding room in them
  *   pt_stat.c     memory_stats()
  *   pt_restore.c     starting from the state of a recording
  *   pt_walk.c     visit, check, usage

@@ -2,9 +2,9 @@
 /*
  * Memory for a piece of address space: claimed or new, then mapped.
  *
- * The driver's price is one per handle, almost whatever its size (measured on an
- * H200: about 45 us to map, set access and unmap 2 to 64 MiB), so the more a
- * process holds, the larger are its new handles.
+ * The driver charges per handle, almost regardless of its size (measured on an H200: about
+ * 45 us to map, set access and unmap 2 to 64 MiB), so the more a process holds, the larger its
+ * new handles are.
  */
 #include "vm_move.h"
 
