@@ -56,22 +56,7 @@ struct arenas {
 	uint64_t live_bytes, waiting_bytes;
 };
 
-static void *arena_create(void *self)
-{
-	(void)self;
-	return frag_host_calloc(1, sizeof(struct ra_arena));
-}
-
-static void arena_destroy(void *self, void *arena)
-{
-	(void)self;
-	frag_host_free(arena);
-}
-
-static const struct frag_streams_ops table_ops = {
-	.create = arena_create,
-	.destroy = arena_destroy,
-};
+static const struct frag_streams_ops table_ops = { .bytes = sizeof(struct ra_arena) };
 
 /* ---- sizes -------------------------------------------------------------------------- */
 

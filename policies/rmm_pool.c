@@ -76,35 +76,22 @@ static int room(struct pool *a, size_t more, struct frag_err *err)
 	return 0;
 }
 
-static void *list_create(void *self)
+static int list_init(void *self, void *list)
 {
 	struct pool *a = self;
-	struct list *l = frag_host_calloc(1, sizeof(*l));
-
-	if (!l)
-		return NULL;
-	frag_bset_init_shared(&l->free, &a->nodes);
-	/* a set more needs nodes more; what is promised so far must hold */
-	if (room(a, 0, NULL)) {
-		frag_bset_release(&l->free);
-		frag_host_free(l);
-		return NULL;
-	}
-	return l;
-}
-
-static void list_destroy(void *self, void *list)
-{
 	struct list *l = list;
 
-	(void)self;
+	frag_bset_init_shared(&l->free, &a->nodes);
+	/* one set more needs more nodes: the room promised so far must hold */
+	if (!room(a, 0, NULL))
+		return 0;
 	frag_bset_release(&l->free);
-	frag_host_free(l);
+	return FRAG_ENOMEM;
 }
 
-static bool list_is_empty(const void *list)
+static void list_release(void *list)
 {
-	return !frag_bset_count(&((const struct list *)list)->free);
+	frag_bset_release(&((struct list *)list)->free);
 }
 
 static bool list_fits(const void *list, uint64_t bytes)
@@ -171,9 +158,9 @@ static void lists_merge(void *self, void **own, void **other)
 }
 
 static const struct frag_streams_ops list_ops = {
-	.create = list_create,
-	.destroy = list_destroy,
-	.is_empty = list_is_empty,
+	.bytes = sizeof(struct list),
+	.init = list_init,
+	.release = list_release,
 	.fits = list_fits,
 	.merge = lists_merge,
 };

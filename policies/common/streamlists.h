@@ -16,8 +16,7 @@
  * happen on the card: a fence is recorded, nothing on the host is synchronised. Empty lists need no
  * fence.
  *
- * Ownership: lists are the policy's own kind; the table owns them and gives them
- * back by `destroy`. Cost of a steal: O(streams) plus the merges.
+ * Ownership: what a list holds is the policy's, its memory the table's. Cost of a steal: O(streams) plus the merges.
  */
 #ifndef FRAG_COMMON_STREAMLISTS_H
 #define FRAG_COMMON_STREAMLISTS_H
@@ -25,10 +24,10 @@
 #include <frag/device.h>
 
 struct frag_streams_ops {
-	/* A list for a new stream, or NULL when host memory is short. */
-	void *(*create)(void *self);
-	void (*destroy)(void *self, void *list);
-	bool (*is_empty)(const void *list);
+	size_t bytes; /* of a list, zeroed at first; the other hooks may be NULL */
+	int (*init)(void *self, void *list); /* 0 or FRAG_ENOMEM, with nothing left behind */
+	void (*release)(void *list);
+	/* With 0 bytes: has it any block at all? */
 	bool (*fits)(const void *list, uint64_t bytes);
 	/* Moves all of *other into *own; may swap the two lists. Cannot fail. */
 	void (*merge)(void *self, void **own, void **other);

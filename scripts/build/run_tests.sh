@@ -96,6 +96,7 @@ list_tests() {
 	done
 	case $mode in quick | full)
 		for source in tests/policies/*.rules; do
+			[ -e "$source" ] || continue
 			name=$(basename "$source" .rules)
 			printf 'tap\t%s\t%s\n' "rules/$name" "$b/tests/policies/test_rules $source"
 		done ;;
