@@ -87,7 +87,7 @@ static int create(const struct frag_policy_env *env, const void *params, void **
 	return 0;
 }
 
-/* One call more if the first fails: something that failed once should not leak the pool. */
+/* A call that fails is tried once more, so that one failure does not leak the pool. */
 static void pool_release(struct self *s, struct pool *q)
 {
 	struct frag_device *dev = s->env.dev;

@@ -87,7 +87,7 @@ static int start_now(struct planned *s, struct frag_err *err)
 	return rc;
 }
 
-/* pre of all that reaches the fallback or the segment, save what reads only */
+/* Call it before anything changes the fallback or the segment; reading needs no start. */
 static inline int start(struct planned *s, struct frag_err *err)
 {
 	return FRAG_LIKELY(s->started) ? 0 : start_now(s, err);

@@ -344,7 +344,7 @@ static const char *check_slabs(struct self *s)
 	if (bad)
 		return bad;
 	if (in_sets)
-		return "set of slabs with entries that are no slabs";
+		return "the set of slabs has entries that are not slabs";
 	if (sums.slabs != s->small.slabs || sums.slots != s->small.slots ||
 	    sums.live_bytes != s->small.live_bytes || sums.waiting_bytes != s->small.waiting_bytes)
 		return "counters differ from the sums over the slabs";

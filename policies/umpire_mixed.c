@@ -8,7 +8,7 @@
  *	that is not smaller, everything above to a QuickPool (quickcore.h) that
  *	coalesces when all of it is free. Every fixed pool takes its first sub-pool at
  *	the start, smallest first. Its release() is empty, so trim gives nothing back; the
- *	QuickPool releases its free chunks where it is refused one, as ever.
+ *	QuickPool still releases its free chunks when it is refused one.
  *
  * Structure: the pools share one upstream; chunk->owner tells whose a chunk is.
  * A handle of a fixed pool has its lowest bit set, because a QuickPool piece may
@@ -30,7 +30,7 @@ struct params {
 	char upstream[FRAG_OPT_STRING_MAX];
 };
 
-/* MixedPool's defaults for its QuickPool are those of QuickPool but for the heuristic. */
+/* MixedPool's QuickPool has QuickPool's defaults, except for the heuristic. */
 static const struct frag_opt opts[] = {
 	FRAG_OPT_BYTES("smallest", struct params, smallest, 256, 16, FRAG_GIB,
 		       "object size of the smallest fixed pool, a multiple of 16"),

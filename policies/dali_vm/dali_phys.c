@@ -197,7 +197,7 @@ static int each_block(struct dali *d, struct dali_piece *first, struct dali_piec
 	}
 }
 
-/* Nothing came of it: new memory goes back, pieces are what they were. */
+/* After a failure: new memory goes back, pieces become what they were. */
 static void put_back(struct dali *d, struct dali_piece *p, struct dali_piece *last)
 {
 	struct dali_piece *next;
@@ -289,7 +289,7 @@ int dali_release_unused(struct dali *d, struct frag_err *err)
 	return 0;
 }
 
-/* One call more if the first fails: something that failed once should not leak the rest. */
+/* A call that fails is tried once more, so that one failure does not leak the rest. */
 void dali_drop_all(struct dali *d)
 {
 	struct frag_device *dev = d->env.dev;

@@ -137,7 +137,7 @@ void gl_unuse(struct gl *g, struct gl_piece *p)
 
 /* ---- segments ----------------------------------------------------------------------------- */
 
-/* Takes a segment apart. What a failure leaves is done by the next call. Frees `seg` at the end. */
+/* Takes a segment apart. After a failure the next call goes on from there. Frees `seg` at the end. */
 static int dismantle(struct gl *g, struct gl_seg *seg, struct frag_err *err)
 {
 	struct frag_device *dev = g->env.dev;
@@ -153,7 +153,7 @@ static int dismantle(struct gl *g, struct gl_seg *seg, struct frag_err *err)
 	return 0;
 }
 
-/* A segment that is in no list goes, now or, when the driver fails, later. */
+/* Gives back a segment that is in no list, now or, if the driver fails, later. */
 static int send_off(struct gl *g, struct gl_seg *seg, struct frag_err *err)
 {
 	int rc = dismantle(g, seg, err);
@@ -319,7 +319,7 @@ int gl_release_idle(struct gl *g, struct frag_err *err)
 	return 0;
 }
 
-/* Everything, for the end; each call once more if it fails. pre: no stitches. */
+/* At the end: gives everything back; a call that fails is tried once more. pre: no stitches. */
 void gl_drop_segs(struct gl *g)
 {
 	size_t i;

@@ -30,7 +30,7 @@ static void visit_small(const struct frag_seg *seg, const struct frag_visitor *v
 			 frag_seg_is_idle(seg) ? p->bytes : 0);
 }
 
-/* What is left of a segment that the driver failed to take. */
+/* The rest of a segment that the driver failed to take back. */
 static void visit_going(const struct gl_seg *seg, const struct frag_visitor *v)
 {
 	uint64_t bytes = seg->created * GL_PAGE;

@@ -344,7 +344,7 @@ int pt_conf_validate(const void *params, struct frag_err *err)
 	return pt_conf_roundup(c->roundup_text, release, table, err);
 }
 
-/* What is not PyTorch's own cannot be set there; the release is the one that is installed. */
+/* Options that are not PyTorch's cannot be set there, nor can the installed release. */
 size_t pt_conf_text(const void *params, char *buf, size_t cap)
 {
 	struct pt_conf conf = *(const struct pt_conf *)params;

@@ -85,7 +85,7 @@ static bool is_next(const struct pt *a, const struct pt_block *b, bool release)
 	return a->env.recorded_next(a->env.recorded_ctx, release, addr);
 }
 
-/* May `b` come before `other`, of which it ties in size? */
+/* May `b` come before `other`, which has the same size? */
 static bool may_precede(const struct pt *a, const struct pt_block *b, const struct pt_block *other)
 {
 	uint64_t n = number_of(a, b), m = number_of(a, other);

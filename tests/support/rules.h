@@ -11,7 +11,7 @@
  *		free a
  *		calls m1M
  *
- * Each step is told by file and line where it does not hold, or is none.
+ * A step that does not hold, or that does not exist, is reported with its file and line.
  */
 #ifndef FRAG_TESTS_RULES_H
 #define FRAG_TESTS_RULES_H

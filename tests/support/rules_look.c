@@ -204,7 +204,7 @@ static bool look_at_log(struct rules *r, struct rules_log *log, const char *kind
 			continue;
 		}
 		if (!strchr(kinds, **words))
-			return rules_wrong(r, "'%s' begins with none of %s", *words, kinds);
+			return rules_wrong(r, "'%s' does not begin with one of %s", *words, kinds);
 		if (i < log->count && !is_event(r, &log->at[i], *words + 1, &same))
 			return false;
 		if (!same || log->at[i].kind != **words)
