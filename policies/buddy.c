@@ -26,8 +26,6 @@
 #include "buddy/buddy_tree.h"
 #include "environment.h"
 
-#include <inttypes.h>
-
 enum order_rule { ORDER_ADDRESS, ORDER_LIFO };
 enum give_back_rule { GIVE_BACK_TRIM, GIVE_BACK_FREE, GIVE_BACK_NEVER };
 
@@ -40,9 +38,10 @@ static const char *const give_back_words[] = { "trim", "free", "never", NULL };
 
 static const struct frag_opt opts[] = {
 	FRAG_OPT_BYTES("min-block", struct params, min_block, 512, 256, FRAG_GIB,
-		       "smallest block, bytes, a power of two"),
+		       "smallest block, bytes, a power of two", .unit = FRAG_OPT_POW2),
 	FRAG_OPT_BYTES("arena", struct params, arena, FRAG_GIB, 4096, 1ull << 50,
-		       "size of an arena, bytes, a power of two", .tune = "32M,128M,512M,1G,4G"),
+		       "size of an arena, bytes, a power of two", .unit = FRAG_OPT_POW2,
+		       .tune = "32M,128M,512M,1G,4G"),
 	FRAG_OPT_BYTES("capacity", struct params, capacity, 0, 0, 1ull << 50,
 		       "take this many bytes at first use, and never more; 0 = grow as needed"),
 	FRAG_OPT_ENUM("order", struct params, order, ORDER_ADDRESS, order_words,
@@ -64,12 +63,6 @@ static int validate(const void *params, struct frag_err *err)
 {
 	const struct params *p = params;
 
-	if (!frag_is_pow2(p->min_block))
-		return frag_fail(err, FRAG_EUSAGE, "min-block is %" PRIu64 ", not a power of two",
-				 p->min_block);
-	if (!frag_is_pow2(p->arena))
-		return frag_fail(err, FRAG_EUSAGE, "arena is %" PRIu64 ", not a power of two",
-				 p->arena);
 	if (p->arena < p->min_block)
 		return frag_fail(err, FRAG_EUSAGE,
 				 "arena is below min-block; raise arena or lower min-block");

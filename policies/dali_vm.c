@@ -28,11 +28,12 @@
 
 static const struct frag_opt opts[] = {
 	FRAG_OPT_BYTES("block", struct dali_params, block, 0, 0, 16 * FRAG_GIB,
-		       "physical block, bytes, a power of two; 0 = 1/256 of the card, at most 64M"),
+		       "physical block, bytes, a power of two; 0 = 1/256 of the card, at most 64M",
+		       .unit = FRAG_OPT_POW2),
 	FRAG_OPT_BYTES("initial-va", struct dali_params, initial_va, 0, 0, 1ull << 46,
 		       "smallest reservation of address space, bytes; 0 = twice the card"),
 	FRAG_OPT_BYTES("alignment", struct dali_params, alignment, 256, 16, 2 * FRAG_MIB,
-		       "alignment of requests, bytes, a power of two"),
+		       "alignment of requests, bytes, a power of two", .unit = FRAG_OPT_POW2),
 	FRAG_OPT_END,
 };
 
@@ -40,10 +41,8 @@ static int validate(const void *params, struct frag_err *err)
 {
 	const struct dali_params *p = params;
 
-	if (p->block && (!frag_is_pow2(p->block) || p->block < FRAG_PAGE))
-		return frag_fail(err, FRAG_EUSAGE, "block must be a power of two, at least 2 MiB");
-	if (!frag_is_pow2(p->alignment))
-		return frag_fail(err, FRAG_EUSAGE, "alignment must be a power of two");
+	if (p->block && p->block < FRAG_PAGE)
+		return frag_fail(err, FRAG_EUSAGE, "block must be 2 MiB or more");
 	return 0;
 }
 

@@ -43,9 +43,10 @@ static const struct frag_opt opts[] = {
 	FRAG_OPT_BYTES("initial", struct params, initial, 0, 0, FRAG_UPSTREAM_MAX,
 		       "size of the first chunk, a multiple of 256 B; 0: the first request "
 		       "decides",
-		       .tune = "256M,1G,2G,4G,6G,8G,12G,16G,24G,32G"),
+		       .unit = ALIGNMENT, .tune = "256M,1G,2G,4G,6G,8G,12G,16G,24G,32G"),
 	FRAG_OPT_BYTES("maximum", struct params, maximum, UINT64_MAX, ALIGNMENT, UINT64_MAX,
-		       "largest size of the pool, a multiple of 256 B; max: no maximum"),
+		       "largest size of the pool, a multiple of 256 B; max: no maximum",
+		       .unit = ALIGNMENT),
 	FRAG_OPT_BOOL("reclaim", struct params, reclaim, 1,
 		      "at the maximum, give idle chunks back to make room for a larger one"),
 	FRAG_UPSTREAM_OPT(struct params, upstream, "device"), FRAG_OPT_END
@@ -387,9 +388,6 @@ static int validate(const void *params, struct frag_err *err)
 {
 	const struct params *p = params;
 
-	if (p->initial % ALIGNMENT || (p->maximum != UINT64_MAX && p->maximum % ALIGNMENT))
-		return frag_fail(err, FRAG_EUSAGE,
-				 "initial and maximum must be multiples of 256 bytes");
 	if (p->initial > p->maximum)
 		return frag_fail(err, FRAG_EUSAGE, "initial is above maximum");
 	return 0;

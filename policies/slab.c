@@ -40,9 +40,10 @@ struct params {
 
 static const struct frag_opt opts[] = {
 	FRAG_OPT_BYTES("unit", struct params, unit, 512, 16, 64 * FRAG_KIB,
-		       "smallest class, bytes, a power of two"),
+		       "smallest class, bytes, a power of two", .unit = FRAG_OPT_POW2),
 	FRAG_OPT_BYTES("page", struct params, page, 2 * FRAG_MIB, 64 * FRAG_KIB, FRAG_GIB,
-		       "size of a slab and unit of large blocks, bytes, a power of two"),
+		       "size of a slab and unit of large blocks, bytes, a power of two",
+		       .unit = FRAG_OPT_POW2),
 	FRAG_OPT_BYTES("slab-max", struct params, slab_max, FRAG_MIB, 16, FRAG_GIB,
 		       "largest class that is served from slabs, bytes, at most half a page",
 		       .tune = "64K,256K,512K,1M"),
@@ -65,12 +66,6 @@ static int validate(const void *params, struct frag_err *err)
 {
 	const struct params *p = params;
 
-	if (!frag_is_pow2(p->unit))
-		return frag_fail(err, FRAG_EUSAGE, "unit is %" PRIu64 ", not a power of two",
-				 p->unit);
-	if (!frag_is_pow2(p->page))
-		return frag_fail(err, FRAG_EUSAGE, "page is %" PRIu64 ", not a power of two",
-				 p->page);
 	if (p->page / p->unit > FRAG_SC_SLOTS_MAX || p->page < 4 * p->unit)
 		return frag_fail(err, FRAG_EUSAGE,
 				 "a page holds %" PRIu64

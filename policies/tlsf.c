@@ -29,8 +29,6 @@
  */
 #include "segheap.h"
 
-#include <inttypes.h>
-
 #define SECOND_LOG2 5u
 #define SECOND (1u << SECOND_LOG2)
 #define FIRST 56u /* first levels: sizes up to 2^56 and more */
@@ -43,7 +41,8 @@ static const struct frag_opt opts[] = {
 	FRAG_OPT_BYTES("pool", struct params, pool_bytes, 64 * FRAG_MIB, 4096, 1ull << 50,
 		       "smallest pool taken from the device, bytes", .tune = "2M,20M,64M,256M,1G"),
 	FRAG_OPT_BYTES("align", struct params, align, 512, 8, 2 * FRAG_MIB,
-		       "unit of sizes and smallest block, bytes, a power of two"),
+		       "unit of sizes and smallest block, bytes, a power of two",
+		       .unit = FRAG_OPT_POW2),
 	FRAG_OPT_END,
 };
 
@@ -59,16 +58,6 @@ struct self {
 struct place {
 	unsigned first, second;
 };
-
-static int validate(const void *params, struct frag_err *err)
-{
-	const struct params *p = params;
-
-	if (!frag_is_pow2(p->align))
-		return frag_fail(err, FRAG_EUSAGE, "align is %" PRIu64 ", not a power of two",
-				 p->align);
-	return 0;
-}
 
 static const struct frag_heap_index index;
 
@@ -274,7 +263,6 @@ const struct frag_policy_ops frag_policy_tlsf = {
 	.checked = "TLSF 3.1 (2020-03-29), compiled",
 	FRAG_HEAP_OPS,
 	FRAG_POLICY_PARAMS(struct params),
-	.validate = validate,
 	.create = create,
 	.destroy = frag_heap_op_destroy,
 	.alloc = alloc,

@@ -33,7 +33,7 @@ struct params {
 /* MixedPool's QuickPool has QuickPool's defaults, except for the heuristic. */
 static const struct frag_opt opts[] = {
 	FRAG_OPT_BYTES("smallest", struct params, smallest, 256, 16, FRAG_GIB,
-		       "object size of the smallest fixed pool, a multiple of 16"),
+		       "object size of the smallest fixed pool, a multiple of 16", .unit = 16),
 	FRAG_OPT_BYTES("largest", struct params, largest, 128 * FRAG_KIB, 0, FRAG_GIB,
 		       "no fixed pool above this object size", .tune = "0,4K,2M"),
 	FRAG_OPT_UINT("factor", struct params, factor, 16, 2, 1024,
@@ -155,15 +155,6 @@ static int mixed_check(void *self, struct frag_err *err)
 	return frag_quick_check(&a->q, err);
 }
 
-static int validate(const void *params, struct frag_err *err)
-{
-	const struct params *p = params;
-
-	if (p->smallest % 16)
-		return frag_fail(err, FRAG_EUSAGE, "smallest is not a multiple of 16");
-	return frag_quick_validate(&p->pool, err);
-}
-
 static void make_pools(struct mixed *a, const struct params *p)
 {
 	for (uint64_t object = p->smallest; object <= p->largest && a->fixed_count < POOLS_MAX;
@@ -208,7 +199,6 @@ const struct frag_policy_ops frag_policy_umpire_mixed = {
 	.checked = "Umpire of 2024-10-11 (after v2024.07), compiled",
 	FRAG_UPSTREAM_OPS,
 	FRAG_POLICY_PARAMS(struct params),
-	.validate = validate,
 	.create = create,
 	.alloc = mixed_alloc,
 	.free = mixed_free,

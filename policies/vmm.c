@@ -36,9 +36,10 @@
 
 static const struct frag_opt opts[] = {
 	FRAG_OPT_BYTES("small-page", struct vm_params, small_page, 2 * FRAG_MIB, 2 * FRAG_MIB,
-		       FRAG_GIB, "page for requests up to small-limit, bytes, a power of two"),
+		       FRAG_GIB, "page for requests up to small-limit, bytes, a power of two",
+		       .unit = FRAG_OPT_POW2),
 	FRAG_OPT_BYTES("page", struct vm_params, page, 2 * FRAG_MIB, 2 * FRAG_MIB, FRAG_GIB,
-		       "page for larger requests, bytes, a power of two"),
+		       "page for larger requests, bytes, a power of two", .unit = FRAG_OPT_POW2),
 	FRAG_OPT_BYTES("piece", struct vm_params, piece, 8 * FRAG_MIB, 2 * FRAG_MIB, FRAG_GIB,
 		       "new memory comes in pieces of so many bytes; of half or a quarter of them "
 		       "after a time that needed little"),
@@ -71,15 +72,6 @@ static const struct frag_opt opts[] = {
 		      "memory may appear at a second place of its stream before the lag is over"),
 	FRAG_OPT_END
 };
-
-static int validate(const void *params, struct frag_err *err)
-{
-	const struct vm_params *p = params;
-
-	if (!frag_is_pow2(p->small_page) || !frag_is_pow2(p->page))
-		return frag_fail(err, FRAG_EUSAGE, "vmm: page sizes must be powers of two");
-	return 0;
-}
 
 static int create(const struct frag_policy_env *env, const void *params, void **out,
 		  struct frag_err *err)
@@ -279,7 +271,6 @@ const struct frag_policy_ops frag_policy_vmm = {
 	.flags = FRAG_POLICY_STREAMS | FRAG_POLICY_FENCED | FRAG_POLICY_POOLS,
 	.needs = FRAG_CAN_VMM,
 	FRAG_POLICY_PARAMS(struct vm_params),
-	.validate = validate,
 	FRAG_POLICY_HOOKS,
 	.free_requested = free_requested,
 	.trim = trim,

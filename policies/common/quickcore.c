@@ -331,13 +331,6 @@ uint64_t frag_coalesce_size(const struct frag_coalesce *c, const struct frag_coa
 	FRAG_BUG("coalescing rule");
 }
 
-int frag_quick_validate(const struct frag_quick_params *p, struct frag_err *err)
-{
-	if (!frag_is_pow2(p->alignment))
-		return frag_fail(err, FRAG_EUSAGE, "alignment is not a power of two");
-	return 0;
-}
-
 /* ---- a policy around one ------------------------------------------------------------------- */
 
 struct quickpool {
@@ -392,11 +385,6 @@ static void usage(void *self, struct frag_usage *out)
 static int check(void *self, struct frag_err *err)
 {
 	return frag_quick_check(pool_of(self), err);
-}
-
-int frag_quick_op_validate(const void *params, struct frag_err *err)
-{
-	return frag_quick_validate(&((const struct frag_quick_policy_params *)params)->pool, err);
 }
 
 int frag_quick_create(const struct frag_policy_env *env, const void *params, bool by_address,

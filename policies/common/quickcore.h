@@ -72,7 +72,8 @@ struct frag_quick_params {
 		FRAG_OPT_BYTES("next", params, pool.next, FRAG_MIB, 0, FRAG_UPSTREAM_MAX, \
 			       "smallest chunk later", .tune = "2M,16M,64M,256M"), \
 		FRAG_OPT_BYTES("alignment", params, pool.alignment, 16, 1, FRAG_MIB, \
-			       "of its sizes and addresses, a power of two"), \
+			       "of its sizes and addresses, a power of two", \
+			       .unit = FRAG_OPT_POW2), \
 		FRAG_OPT_ENUM("coalesce", params, pool.coalesce.rule, def, frag_coalesce_words, \
 			      "when free chunks are merged into one: of the size held, or (hwm) " \
 			      "of " \
@@ -83,7 +84,6 @@ struct frag_quick_params {
 			      .tune = "0,10,25,50,75"), \
 		FRAG_OPT_UINT("blocks", params, pool.coalesce.blocks, 1, 0, 1u << 20, \
 			      "merge chunks when this many are releasable")
-int frag_quick_validate(const struct frag_quick_params *p, struct frag_err *err);
 
 /* ---- the pool ----------------------------------------------------------------------- */
 
@@ -124,7 +124,6 @@ struct frag_quick_policy_params {
 	struct frag_quick_params pool;
 	char upstream[FRAG_OPT_STRING_MAX];
 };
-int frag_quick_op_validate(const void *params, struct frag_err *err);
 int frag_quick_create(const struct frag_policy_env *env, const void *params, bool by_address,
 		      void **self, struct frag_err *err);
 int frag_quick_op_alloc(void *self, const struct frag_request *req, struct frag_block *out,
@@ -134,8 +133,7 @@ void frag_quick_op_free_requested(void *self, const struct frag_block *block);
 int frag_quick_op_trim(void *self, uint16_t pool, struct frag_err *err);
 #define FRAG_QUICK_OPS \
 	FRAG_UPSTREAM_OPS, .params_size = sizeof(struct frag_quick_policy_params), \
-			   .validate = frag_quick_op_validate, .alloc = frag_quick_op_alloc, \
-			   .free = frag_quick_op_free, \
+			   .alloc = frag_quick_op_alloc, .free = frag_quick_op_free, \
 			   .free_requested = frag_quick_op_free_requested, \
 			   .trim = frag_quick_op_trim
 

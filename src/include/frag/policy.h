@@ -26,7 +26,7 @@
 #include <frag/error.h>
 #include <frag/opt.h>
 
-#define FRAG_POLICY_ABI 3u
+#define FRAG_POLICY_ABI 4u
 
 /* How an allocation was served; the key of the latency tables. */
 #define FRAG_CLASS_LIST(X) \

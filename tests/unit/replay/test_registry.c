@@ -124,7 +124,7 @@ static void entries(void **state)
 	};
 	struct frag_policy_ops bad[9];
 	static const char *const messages[] = {
-		"policy has abi 7, this program has abi 3",
+		"policy has abi 7, this program has abi 4",
 		"a policy has no proper name (a-z, 0-9, -)",
 		"a policy has no proper name (a-z, 0-9, -)",
 		"policy 'sound-1' lacks its summary or its source",
